@@ -1,0 +1,3 @@
+//! `akin`: train, evaluate, export and serve hierarchical retrieval models.
+
+fn main() {}
