@@ -9,9 +9,11 @@ pub mod random;
 pub mod ranking;
 pub mod relevance;
 pub mod search;
+#[cfg(feature = "tensor")]
+pub mod steps;
 pub mod taxonomy;
 
-#[cfg(feature = "tensor")]
+#[cfg(all(feature = "tensor", feature = "image"))]
 pub mod encoder;
 #[cfg(feature = "tensor")]
 pub mod losses;
