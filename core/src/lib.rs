@@ -21,8 +21,8 @@ pub mod losses;
 pub mod models;
 
 #[cfg(feature = "image")]
-pub mod image;
-
 pub mod bundle;
+#[cfg(feature = "image")]
+pub mod image;
 
 pub use error::{Error, Kind, Result};
