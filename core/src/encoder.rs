@@ -49,7 +49,7 @@ impl EncoderConfig {
     ///
     /// A setting out of its range, or images too small for the backbone.
     pub fn init(&self, seed: u64, device: &Device) -> Result<Encoder> {
-        let side = self.preprocessing.crop();
+        let side = self.preprocessing.side();
         if side < self.backbone.smallest_side() {
             return Err(Error::new(
                 Kind::Config,
@@ -123,7 +123,7 @@ impl Encoder {
     /// Views of the right size (augmented, or from [`Preprocessing::view`]) → normalised images
     /// [B, 3, S, S] on `device`.
     pub fn batch(&self, views: &[Pixels], device: &Device) -> Tensor<4> {
-        let side = self.preprocessing.crop() as usize;
+        let side = self.preprocessing.side() as usize;
         let values = views.iter().flat_map(|view| self.preprocessing.normalise(view)).collect();
         Tensor::from_data(TensorData::new::<f32, _>(values, [views.len(), 3, side, side]), device)
     }

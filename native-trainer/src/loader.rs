@@ -119,10 +119,10 @@ impl Views {
             .filter_map(|(i, &item)| {
                 let place = [position.epoch, position.step as u64, i as u64];
                 let mut rng = stream(self.seed, "augmentation", &place);
-                let side = self.preprocessing.crop();
+                let side = self.preprocessing.side();
                 let picture = pictures.get(item)?;
                 let view =
-                    augment::view(&picture, &self.augment, side, self.preprocessing.filter(), &mut rng).ok()?;
+                    augment::view(&picture, &self.augment, side, self.preprocessing.settings().filter, &mut rng).ok()?;
                 Some((view, item))
             })
             .unzip();

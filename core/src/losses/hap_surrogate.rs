@@ -23,7 +23,7 @@ use burn::module::Module;
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-use super::{Batch, matrix, with_gradient};
+use super::{Batch, Setting, matrix, with_gradient};
 use crate::relevance::Relevance;
 use crate::steps::{LowerStep, UpperStep, heaviside};
 use crate::taxonomy::shared_level;
@@ -74,9 +74,10 @@ impl HapSurrogateConfig {
 
     /// # Errors
     ///
-    /// A temperature that is not positive, a relevance out of its range.
-    pub fn init(&self) -> Result<HapSurrogate> {
-        self.relevance.validate()?;
+    /// A temperature that is not positive, a relevance out of its range or with weights for another
+    /// number of levels.
+    pub fn init(&self, setting: &Setting) -> Result<HapSurrogate> {
+        self.relevance.validate(setting.classes.len())?;
         let temperature = self.upper_step.temperature;
         if !(temperature > 0.0 && temperature.is_finite()) {
             return Err(Error::new(
@@ -111,12 +112,14 @@ impl HapSurrogate {
 
         let mut levels = Vec::with_capacity(queries * size);
         let mut relevances = Vec::with_capacity(queries * size);
+        let mut counted = 0;
         for query in 0..queries {
             let of_query: Vec<usize> =
                 (0..size).map(|j| shared_level(batch.labels.row(query), item_labels.row(j))).collect();
             let mut counts = vec![0; depth + 1];
             of_query.iter().for_each(|&level| counts[level] += 1);
             let table = self.config.relevance.table(&counts);
+            counted += u32::from(of_query.iter().any(|&level| table[level] > 0.0));
             levels.extend(of_query.iter().map(|&level| level as f64));
             relevances.extend(of_query.iter().map(|&level| table[level]));
         }
@@ -133,10 +136,9 @@ impl HapSurrogate {
             losses.push(loss);
             gradients.push(gradient);
         }
-        let counted =
-            relevances.sum_dim(1).greater_scalar(0.0).int().sum().cast(scores.dtype()).clamp_min(1.0);
-        let loss = Tensor::cat(losses, 0).sum() / counted.clone();
-        let gradient = Tensor::cat(gradients, 0) / counted.unsqueeze();
+        let counted = f64::from(counted.max(1));
+        let loss = Tensor::cat(losses, 0).sum() / counted;
+        let gradient = Tensor::cat(gradients, 0) / counted;
         with_gradient(scores, loss, gradient)
     }
 

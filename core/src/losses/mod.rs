@@ -138,7 +138,7 @@ impl LossConfig {
     pub fn init(&self, setting: &Setting) -> Result<Loss> {
         Ok(match self {
             Self::NormSoftmax(config) => Loss::NormSoftmax(config.init(setting)?),
-            Self::HapSurrogate(config) => Loss::HapSurrogate(config.init()?),
+            Self::HapSurrogate(config) => Loss::HapSurrogate(config.init(setting)?),
             Self::Happier { lambda, surrogate, clustering } => {
                 if !(0.0..=1.0).contains(lambda) {
                     return Err(Error::new(
@@ -150,7 +150,7 @@ impl LossConfig {
                 Loss::Sum(WeightedSum {
                     weights: vec![1.0 - lambda, *lambda],
                     terms: vec![
-                        Loss::HapSurrogate(surrogate.init()?),
+                        Loss::HapSurrogate(surrogate.init(setting)?),
                         Loss::NormSoftmax(clustering.init(setting)?),
                     ],
                 })
