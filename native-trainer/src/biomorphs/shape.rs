@@ -120,7 +120,7 @@ pub(super) fn disc(centre: V, radius: f32) -> Option<Path> {
 }
 
 /// The point at t = 0 … 1 of the smooth curve (Catmull-Rom) through the points.
-fn curve(points: &[V], t: f32) -> V {
+pub(super) fn curve(points: &[V], t: f32) -> V {
     let last = points.len() - 1;
     let x = t.clamp(0.0, 1.0) * last as f32;
     let i = (x as usize).min(last.saturating_sub(1));

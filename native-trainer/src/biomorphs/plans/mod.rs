@@ -3,10 +3,14 @@
 use super::{body::Build, genome::Plan};
 
 mod beetle;
+mod bird;
+mod crab;
 mod fish;
 mod medusa;
 mod moth;
+mod newt;
 mod snail;
+mod star;
 mod worm;
 
 /// How a creature is usually seen.
@@ -27,6 +31,9 @@ pub(super) fn grow(build: &mut Build) -> View {
         Plan::Snail => snail::grow(build),
         Plan::Medusa => medusa::grow(build),
         Plan::Moth => moth::grow(build),
-        _ => beetle::grow(build),
+        Plan::Star => star::grow(build),
+        Plan::Crab => crab::grow(build),
+        Plan::Bird => bird::grow(build),
+        Plan::Newt => newt::grow(build),
     }
 }
