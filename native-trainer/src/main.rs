@@ -3,6 +3,7 @@
 // A binary exports nothing: `pub` here means "for the other modules".
 #![allow(unreachable_pub)]
 
+mod config;
 mod files;
 mod npy;
 mod problem;
