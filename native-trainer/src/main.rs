@@ -4,6 +4,7 @@
 #![allow(unreachable_pub)]
 
 mod config;
+mod data;
 mod files;
 mod npy;
 mod problem;
