@@ -27,6 +27,9 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::{env, fs, path};
 
+use akin_core::image::Preprocessing;
+use akin_core::losses::LossConfig;
+use akin_core::models::{BackboneConfig, HeadConfig};
 use anyhow::Result;
 use clap::ValueEnum;
 use serde::de::DeserializeOwned;
@@ -35,11 +38,7 @@ use toml::{Table, Value};
 
 use crate::problem::{Advise, did_you_mean, problem};
 
-// Stand-ins until the library has these.
-type LossConfig = Table;
-type BackboneConfig = Table;
-type HeadConfig = Table;
-type Preprocessing = Table;
+// Stands in until the library has it.
 type EvaluationConfig = Table;
 
 /// A whole config. See the [module](self).
@@ -47,14 +46,14 @@ type EvaluationConfig = Table;
 #[serde(deny_unknown_fields)]
 pub struct Config {
     /// How long, where, from which seed.
-    pub run: Run,
+    pub run: RunConfig,
     /// Which images, and how they are labelled.
-    pub data: Data,
+    pub data: DataConfig,
     /// What happens to a training image.
     #[serde(default)]
-    pub augment: Augment,
+    pub augment: AugmentConfig,
     /// Image → embedding.
-    pub model: Model,
+    pub model: ModelConfig,
     /// What training minimises.
     pub loss: LossConfig,
     /// What a batch is made of.
@@ -62,10 +61,10 @@ pub struct Config {
     pub sampler: SamplerConfig,
     /// How weights move.
     #[serde(default)]
-    pub optimizer: Optimizer,
+    pub optimizer: OptimizerConfig,
     /// How learning rates change.
     #[serde(default)]
-    pub schedule: Schedule,
+    pub schedule: ScheduleConfig,
     /// What evaluation reports.
     #[serde(default)]
     pub eval: EvaluationConfig,
@@ -74,7 +73,7 @@ pub struct Config {
 /// `[run]`: how long, where, from which seed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Run {
+pub struct RunConfig {
     /// What tables and the page call the run. Default: the name of the config file.
     #[serde(default)]
     pub name: String,
@@ -120,7 +119,7 @@ pub enum DeviceName {
 /// `[data]`: which images, and how they are labelled.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Data {
+pub struct DataConfig {
     /// `folder`: a folder tree in which each folder level is a level of the taxonomy.
     /// `csv`: a file with a path, one column per level, and a split per line.
     pub kind: DataKind,
@@ -188,7 +187,7 @@ pub enum Ragged {
 /// `[augment]`: what happens to a training image.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Augment {
+pub struct AugmentConfig {
     /// The share of the image's area that a random crop keeps, from … to. Default [0.4, 1].
     pub crop_scale: [f64; 2],
     /// Width ÷ height of a random crop, from … to. Default [3/4, 4/3].
@@ -197,7 +196,7 @@ pub struct Augment {
     pub flip: bool,
 }
 
-impl Default for Augment {
+impl Default for AugmentConfig {
     fn default() -> Self {
         Self { crop_scale: [0.4, 1.0], crop_ratio: [0.75, 4.0 / 3.0], flip: true }
     }
@@ -206,7 +205,7 @@ impl Default for Augment {
 /// `[model]`: image → embedding.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Model {
+pub struct ModelConfig {
     /// A safetensors file with weights for the backbone. Default: random weights.
     pub weights: Option<PathBuf>,
     /// Image → features, for example `{ kind = "small_resnet", width = 16 }`.
@@ -237,7 +236,7 @@ impl Default for SamplerConfig {
 /// `[optimizer]`: how weights move.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Optimizer {
+pub struct OptimizerConfig {
     /// `adam` (weight decay added to the gradient, as torch does), `adamw` (decoupled) or `sgd`.
     /// Default `adam`.
     pub kind: OptimizerKind,
@@ -266,7 +265,7 @@ pub struct Optimizer {
     pub clip_norm: Option<f64>,
 }
 
-impl Default for Optimizer {
+impl Default for OptimizerConfig {
     fn default() -> Self {
         Self {
             kind: OptimizerKind::Adam,
@@ -287,12 +286,12 @@ impl Default for Optimizer {
 
 /// The rule by which weights move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "lowercase")]
 pub enum OptimizerKind {
     /// Kingma & Ba, 2015; weight decay is added to the gradient.
     Adam,
     /// Loshchilov & Hutter, 2019; weight decay is apart.
-    Adamw,
+    AdamW,
     /// Plain descent, with momentum if asked for.
     Sgd,
 }
@@ -300,7 +299,7 @@ pub enum OptimizerKind {
 /// `[schedule]`: how learning rates change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Schedule {
+pub struct ScheduleConfig {
     /// `cosine`: from 1 to `final_factor` times the learning rates along half a cosine.
     /// `constant`: no change. Default `cosine`.
     pub kind: ScheduleKind,
@@ -313,7 +312,7 @@ pub struct Schedule {
     pub final_factor: f64,
 }
 
-impl Default for Schedule {
+impl Default for ScheduleConfig {
     fn default() -> Self {
         Self { kind: ScheduleKind::Cosine, warmup_steps: None, warmup_epochs: None, final_factor: 0.0 }
     }
@@ -357,14 +356,14 @@ fn gallery_name() -> String {
     "gallery".into()
 }
 
-impl Run {
+impl RunConfig {
     /// How many steps the run takes.
     pub fn total_steps(&self, steps_per_epoch: usize) -> u64 {
         self.steps.or(self.epochs.map(|epochs| epochs.saturating_mul(steps_per_epoch as u64))).unwrap_or(0)
     }
 }
 
-impl Schedule {
+impl ScheduleConfig {
     /// How many steps the backbone is frozen for.
     pub fn total_warmup_steps(&self, steps_per_epoch: usize) -> u64 {
         self.warmup_steps.or(self.warmup_epochs.map(|epochs| epochs.saturating_mul(steps_per_epoch as u64))).unwrap_or(0)
@@ -426,7 +425,7 @@ impl Config {
     }
 }
 
-impl Data {
+impl DataConfig {
     /// Reads only what the data need, `[data]` and `run.seed`, from a config that may not be finished.
     ///
     /// # Errors
@@ -435,7 +434,7 @@ impl Data {
     pub fn load(file: &Path, sets: &[String]) -> Result<(Self, u64)> {
         #[derive(Deserialize)]
         struct Part {
-            data: Data,
+            data: DataConfig,
             #[serde(default)]
             run: Seed,
         }
@@ -481,7 +480,7 @@ impl Data {
     }
 }
 
-impl Run {
+impl RunConfig {
     fn validate(&self) -> Result<()> {
         ensure(self.steps.is_some() != self.epochs.is_some(), || {
             let both = if self.steps.is_some() { "gives both run.steps and run.epochs" } else { "gives neither" };
@@ -502,7 +501,7 @@ impl Run {
     }
 }
 
-impl Augment {
+impl AugmentConfig {
     fn validate(&self) -> Result<()> {
         let [from, to] = self.crop_scale;
         ensure(0.0 < from && from <= to && to <= 1.0, || {
@@ -521,7 +520,7 @@ impl Augment {
     }
 }
 
-impl Optimizer {
+impl OptimizerConfig {
     fn validate(&self) -> Result<()> {
         let numbers = [
             ("lr_backbone", self.lr_backbone, 0.0),
@@ -555,7 +554,7 @@ impl Optimizer {
     }
 }
 
-impl Schedule {
+impl ScheduleConfig {
     fn validate(&self) -> Result<()> {
         ensure((0.0..=1.0).contains(&self.final_factor), || {
             (format!("schedule.final_factor is {}", self.final_factor), "give a number from 0 to 1")
@@ -759,7 +758,16 @@ levels = ["order", "species"]
 [model]
 backbone = { kind = "small_resnet" }
 head = { dimension = 8 }
-preprocessing = { resize = 32, crop = 32 }
+
+
+[model.preprocessing]
+resize = 32
+crop = 32
+filter = "bilinear"
+channels = "rgb"
+scale = 0.003921569
+mean = [0.5, 0.5, 0.5]
+deviation = [0.5, 0.5, 0.5]
 
 [loss]
 kind = "norm_softmax"
@@ -906,7 +914,7 @@ kind = "norm_softmax"
 
     #[test]
     fn the_learning_rate_falls_along_half_a_cosine() {
-        let schedule = Schedule { final_factor: 0.1, ..Schedule::default() };
+        let schedule = ScheduleConfig { final_factor: 0.1, ..ScheduleConfig::default() };
         assert_eq!(schedule.factor(0, 100), 1.0);
         assert!((schedule.factor(50, 100) - 0.55).abs() < 1e-12);
         assert!((schedule.factor(100, 100) - 0.1).abs() < 1e-12);

@@ -9,11 +9,11 @@ use anyhow::Result;
 use walkdir::WalkDir;
 
 use super::{Row, Split, looks_like_an_image};
-use crate::config::{Data, Ragged};
+use crate::config::{DataConfig, Ragged};
 use crate::problem::{Advise, problem};
 use akin_core::taxonomy::fill_from_parent;
 
-pub(super) fn read(data: &Data) -> Result<Vec<Row>> {
+pub(super) fn read(data: &DataConfig) -> Result<Vec<Row>> {
     let root = &data.path;
     root.read_dir().advise(|| format!("the data folder {} cannot be read", root.display()), "check data.path")?;
     let mut rows = Vec::new();
@@ -39,7 +39,7 @@ pub(super) fn read(data: &Data) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-fn walk(folder: &Path, split: Option<Split>, data: &Data, rows: &mut Vec<Row>) -> Result<()> {
+fn walk(folder: &Path, split: Option<Split>, data: &DataConfig, rows: &mut Vec<Row>) -> Result<()> {
     let visible = |entry: &walkdir::DirEntry| {
         entry.depth() == 0 || !entry.file_name().to_string_lossy().starts_with('.')
     };
@@ -57,7 +57,7 @@ fn walk(folder: &Path, split: Option<Split>, data: &Data, rows: &mut Vec<Row>) -
 }
 
 /// The folders between `folder` and the image.
-fn labels(folder: &Path, image: &Path, data: &Data) -> Result<Vec<String>> {
+fn labels(folder: &Path, image: &Path, data: &DataConfig) -> Result<Vec<String>> {
     let between = image.strip_prefix(folder).ok().and_then(Path::parent).unwrap_or(Path::new(""));
     let mut labels = between
         .iter()

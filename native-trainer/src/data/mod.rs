@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use akin_core::taxonomy::{ClassIdentity, Labels, Taxonomy};
 use anyhow::Result;
 
-use crate::config::{Data, DataKind};
+use crate::config::{DataConfig, DataKind};
 use crate::problem::{a_few, problem};
 use crate::table::counted;
 
@@ -81,7 +81,7 @@ pub enum Split {
 
 impl Split {
     /// All of them with their names in this config.
-    fn names(data: &Data) -> [(Self, &str); 4] {
+    fn names(data: &DataConfig) -> [(Self, &str); 4] {
         [
             (Self::Train, &data.train),
             (Self::Test, &data.test),
@@ -107,7 +107,7 @@ impl Dataset {
     /// # Errors
     ///
     /// As [`Dataset::read`], or one of these does not hold.
-    pub fn load(data: &Data, seed: u64) -> Result<Self> {
+    pub fn load(data: &DataConfig, seed: u64) -> Result<Self> {
         let dataset = Self::read(data, seed)?;
         for (name, items) in dataset.splits.named() {
             if items.is_empty() {
@@ -142,7 +142,7 @@ impl Dataset {
     ///
     /// A source that cannot be read, labels that do not make a taxonomy, or splits that do not go
     /// together.
-    pub fn read(data: &Data, seed: u64) -> Result<Self> {
+    pub fn read(data: &DataConfig, seed: u64) -> Result<Self> {
         let (rows, identity) = match data.kind {
             DataKind::Folder => (folder::read(data)?, ClassIdentity::Path),
             DataKind::Csv if data.qualify => (table::read(data)?, ClassIdentity::Path),
@@ -227,10 +227,10 @@ fn ancestors(taxonomy: &Taxonomy, class: u32) -> Vec<u32> {
     path
 }
 
-fn assemble(split: &[Split], data: &Data) -> Result<Splits> {
+fn assemble(split: &[Split], data: &DataConfig) -> Result<Splits> {
     let of = |wanted| -> Vec<usize> { (0..split.len()).filter(|&item| split[item] == wanted).collect() };
     let [train, test, query, gallery] = [Split::Train, Split::Test, Split::Query, Split::Gallery].map(of);
-    let Data { test: test_name, query: query_name, gallery: gallery_name, .. } = data;
+    let DataConfig { test: test_name, query: query_name, gallery: gallery_name, .. } = data;
     match (test.is_empty(), query.is_empty() && gallery.is_empty()) {
         (false, true) => Ok(Splits { train, query: test, gallery: Vec::new() }),
         (true, false) if query.is_empty() => Err(problem(
@@ -299,17 +299,17 @@ pub(crate) mod fixtures {
     }
 
     /// `[data]` from TOML, its path in this directory.
-    pub(crate) fn data(directory: &TempDir, toml: &str) -> Data {
-        let mut data: Data = toml::from_str(toml).unwrap();
+    pub(crate) fn data(directory: &TempDir, toml: &str) -> DataConfig {
+        let mut data: DataConfig = toml::from_str(toml).unwrap();
         data.path = directory.path().join(data.path);
         data
     }
 
-    pub(crate) fn folder(directory: &TempDir, more: &str) -> Data {
+    pub(crate) fn folder(directory: &TempDir, more: &str) -> DataConfig {
         data(directory, &format!("kind = 'folder'\npath = ''\nlevels = ['kind', 'variety']\n{more}"))
     }
 
-    pub(crate) fn csv(text: &str, more: &str) -> (TempDir, Data) {
+    pub(crate) fn csv(text: &str, more: &str) -> (TempDir, DataConfig) {
         let directory = files(&[("labels.csv", text.as_bytes())]);
         let data =
             data(&directory, &format!("kind = 'csv'\npath = 'labels.csv'\nlevels = ['kind', 'variety']\n{more}"));

@@ -7,10 +7,10 @@ use akin_core::taxonomy::fill_from_parent;
 use anyhow::Result;
 
 use super::{Row, Split};
-use crate::config::{Data, Ragged};
+use crate::config::{DataConfig, Ragged};
 use crate::problem::{Advise, did_you_mean, problem};
 
-pub(super) fn read(data: &Data) -> Result<Vec<Row>> {
+pub(super) fn read(data: &DataConfig) -> Result<Vec<Row>> {
     let file = &data.path;
     let mut table = Table::open(file)?;
     let beside = file.parent().unwrap_or(Path::new("")).to_owned();
