@@ -109,6 +109,16 @@ impl Encoder {
         }
     }
 
+    /// As [`Self::forward`], with the backbone as it is: it passes no gradient and its
+    /// normalisation keeps its statistics.
+    pub fn forward_frozen(&self, images: Tensor<4>) -> Tensor<2> {
+        let features = self.backbone.valid().forward(images.without_autodiff()).autodiff();
+        match &self.head {
+            Some(head) => head.forward(features),
+            None => normalise(features),
+        }
+    }
+
     /// Whole pictures → normalised images [B, 3, S, S] on `device`.
     ///
     /// # Errors
