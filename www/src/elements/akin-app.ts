@@ -410,7 +410,7 @@ export class AkinApp extends LightElement {
       aria-label=${`Ranked by ${name}`}
     >
       <header class="ranking-head">
-        <h3>${name}</h3>
+        <div><p class="eyebrow">Ranked by</p><h3>${name}</h3></div>
         ${metrics ? html`<p class="ranking-score"><span class="soft">H-AP</span> <span class="number">${format.score(metrics.h_ap)}</span></p>` : nothing}
       </header>
       ${rankStrip(results.slice(0, STRIP), collection.levels)}

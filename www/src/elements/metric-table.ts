@@ -77,9 +77,12 @@ export function metricTable(columns: readonly Column[], levels: readonly string[
     <tbody>
       ${metricRows(levels).map(
         (row) => html`<tr class=${row.key === "h_ap" ? "headline" : ""}>
-          <th scope="row"><span class="metric-name">${row.name}</span><span class="metric-says">${row.says}</span></th>
+          <th scope="row">${row.name}</th>
           ${columns.map(({ encoder, metrics }) => cell(row, row.value(metrics), encoder))}
           ${second ? html`<td class="number gain" data-sign=${Math.sign(gap(row) ?? 0)}>${format.difference(gap(row))}</td>` : nothing}
+        </tr>
+        <tr class="says">
+          <td colspan=${second ? 4 : 2}>${row.says}</td>
         </tr>`,
       )}
     </tbody>
