@@ -35,14 +35,23 @@ let running: Running = { backend: "cpu", reason: "" };
 let forced = false;
 let starts = 0;
 const kept = new Map<string, Promise<Uint8Array>>();
+const sheets = new Map<number, Promise<Uint8Array>>();
 const loaded = new Set<number>();
 
 // --- Questions, one after another -------------------------------------------------------------
 
 let line: Promise<void> = Promise.resolve();
 scope.addEventListener("message", ({ data }) => {
+  fetchAhead(data);
   line = line.then(() => answer(data));
 });
+
+/** Downloads need no engine, so they do not wait in line. Their faults are told when it is their turn. */
+function fetchAhead({ kind, send }: Request): void {
+  if (!manifest) return;
+  const files = kind === "sheet" ? [sheet(send.index)] : kind === "encoder" ? encoderFiles(send.index) : [];
+  for (const file of files) file?.catch(() => {});
+}
 
 async function answer(request: Request): Promise<void> {
   try {
@@ -68,9 +77,9 @@ async function handle(request: Request): Promise<Calls[keyof Calls]["back"]> {
         return need().rank(encoder, asked, k, item ?? undefined, labels ?? undefined);
       });
     case "sheet": {
-      const path = opened().thumbnails.sheets[request.send.index] ?? "";
-      const bytes = await download(base + path, sizeOf(path), () => {});
-      need().verify(path, bytes);
+      const { index } = request.send;
+      const bytes = await sheet(index).finally(() => sheets.delete(index));
+      need().verify(opened().thumbnails.sheets[index] ?? "", bytes);
       return bytes;
     }
   }
@@ -151,11 +160,8 @@ async function start(next: Running): Promise<void> {
 async function loadEncoder(index: number): Promise<SelfTest> {
   const entry = opened().encoders[index];
   if (!entry) throw failure("config", `there is no encoder ${index}`, "choose one of the bundle's encoders");
-  const [weights, gallery, queries] = await Promise.all([
-    keep(entry.weights, "weights"),
-    keep(entry.gallery_embeddings, "gallery"),
-    entry.query_embeddings === null ? undefined : keep(entry.query_embeddings, "gallery"),
-  ]);
+  const [weights, gallery, queries] = await Promise.all(encoderFiles(index));
+  if (!weights || !gallery) throw failure("bundle", `${entry.name} lacks a file`, "export the bundle anew");
   const report = reporter("warm-up", entry.name);
   report(0, null);
   const test = await guard(need().load_encoder(index, weights, gallery, queries));
@@ -238,6 +244,25 @@ function opened(): Manifest {
 }
 
 const sizeOf = (path: string): number | null => manifest?.files.find((file) => file.path === path)?.bytes ?? null;
+
+/** Weights, gallery embeddings and, where the bundle stores queries, theirs. */
+function encoderFiles(index: number): (Promise<Uint8Array> | undefined)[] {
+  const entry = opened().encoders[index];
+  if (!entry) return [];
+  return [
+    keep(entry.weights, "weights"),
+    keep(entry.gallery_embeddings, "gallery"),
+    entry.query_embeddings === null ? undefined : keep(entry.query_embeddings, "gallery"),
+  ];
+}
+
+/** A sheet of thumbnails on its way; the page keeps it, not the worker. */
+function sheet(index: number): Promise<Uint8Array> {
+  const path = opened().thumbnails.sheets[index] ?? "";
+  const bytes = sheets.get(index) ?? download(base + path, sizeOf(path), () => {});
+  sheets.set(index, bytes);
+  return bytes;
+}
 
 /** A file of the bundle, fetched once. A failed fetch is forgotten, so that it can be tried again. */
 function keep(path: string, phase: Phase): Promise<Uint8Array> {

@@ -81,6 +81,7 @@ export class AkinApp extends LightElement {
   /** Embeddings of the reader's own picture, by encoder. */
   private embedded = new Map<number, Promise<Embedded>>();
   private turn = 0;
+  private attempts = 0;
   private restarts = 0;
   private readonly client = new Client({
     progress: (phases) => (this.phases = phases),
@@ -106,6 +107,7 @@ export class AkinApp extends LightElement {
   // --- Loading ---------------------------------------------------------------------------------
 
   private async open(avoid: string | null): Promise<void> {
+    const attempt = ++this.attempts;
     this.loading = "loading";
     this.fault = null;
     this.said = "Loading the engine.";
@@ -120,15 +122,20 @@ export class AkinApp extends LightElement {
         this.sprites = new Sprites(this.client, manifest.thumbnails);
         this.view = this.firstView();
         this.query = this.firstQuery();
+        // The thumbnails that are now on show come before the encoder.
+        await this.updateComplete;
       }
       for (const encoder of this.shown()) await this.need(encoder);
+      if (attempt !== this.attempts) return;
       this.loading = "ready";
       this.said = "Ready.";
       await this.run();
     } catch (error) {
+      // Another back end was chosen, or a fresh worker took over: this attempt no longer counts.
+      if (attempt !== this.attempts) return;
       this.fault = toFailure(error);
       this.loading = "error";
-      this.said = "The engine could not be loaded.";
+      this.said = "The gallery could not be opened.";
     }
   }
 
@@ -366,7 +373,7 @@ export class AkinApp extends LightElement {
         ${this.running ? backendBadge(this.running, this.timing(), (backend) => this.changeBackend(backend)) : nothing}
       </div>
       ${this.fetching ? html`<section class="waiting" aria-label="Loading"><p class="waiting-title">Fetching ${this.fetching}</p>${loadProgress(this.phases)}</section>` : nothing}
-      ${this.queryFault ? notice(this.queryFault, "This picture cannot be asked with") : nothing} ${this.answerPanel(collection)} ${this.about(collection)}`;
+      ${this.queryFault ? notice(this.queryFault, this.faultTitle(this.queryFault)) : nothing} ${this.answerPanel(collection)} ${this.about(collection)}`;
   }
 
   /** Times of the first column; those of the second differ little and would only clutter. */
@@ -374,8 +381,14 @@ export class AkinApp extends LightElement {
     return this.answers[0]?.timing ?? null;
   }
 
+  private faultTitle({ code }: Failure): string {
+    if (code !== "image") return "There is no answer to this query";
+    return this.query?.kind === "image" ? `“${this.query.name}” cannot be read` : "This cannot be asked with";
+  }
+
   private answerPanel(collection: Collection) {
     const { query, sprites, answers } = this;
+    if (this.queryFault && answers.length === 0) return nothing;
     if (!query || !sprites) {
       return html`<p class="empty">Nothing has been asked yet. Drop a picture anywhere on this page, or choose one above.</p>`;
     }
@@ -432,7 +445,7 @@ export class AkinApp extends LightElement {
       <h2 id="about-title">What these encoders are like</h2>
       <div class="about-columns">
         <div>
-          <p>One ranking can be lucky. These are the means over all of the bundle's queries, measured when it was made.</p>
+          <p>One ranking can be lucky. These are the means over all of the bundle’s queries, measured when it was made.</p>
           <dl class="encoders">
             ${manifest.encoders.map(({ name, description, dimension }) => html`<div><dt>${name}</dt><dd>${description} <span class="soft">${dimension} numbers a picture.</span></dd></div>`)}
           </dl>

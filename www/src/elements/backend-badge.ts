@@ -17,7 +17,7 @@ export function backendBadge(running: Running, timing: Timing | null, change: (b
   const step = (name: string, ms: number | null) =>
     ms === null ? nothing : html`<span data-timing=${name} data-value=${ms}><span class="soft">${name}</span> ${format.milliseconds(ms)}</span>`;
   return html`<div class="backend" data-testid="backend" data-backend=${running.backend}>
-    <details>
+    <details @keydown=${close} @focusout=${close}>
       <summary><span class="visually-hidden">Runs on </span><span class="backend-name">${NAMES[running.backend]}</span></summary>
       <div class="backend-why">
         <p data-testid="backend-reason">${running.reason}</p>
@@ -26,4 +26,16 @@ export function backendBadge(running: Running, timing: Timing | null, change: (b
     </details>
     ${timing ? html`<p class="timing number">${step("decode", timing.decode)}${step("embed", timing.embed)}${step("search", timing.search)}</p>` : nothing}
   </div>`;
+}
+
+/** The reason closes with Escape, or when the focus goes on. */
+function close(event: KeyboardEvent | FocusEvent): void {
+  const details = event.currentTarget as HTMLDetailsElement;
+  if (event instanceof KeyboardEvent) {
+    if (event.key !== "Escape" || !details.open) return;
+    details.querySelector("summary")?.focus();
+    details.open = false;
+  } else if (event.relatedTarget instanceof Node && !details.contains(event.relatedTarget)) {
+    details.open = false;
+  }
 }

@@ -37,13 +37,13 @@ export class AkinFile extends LightElement {
         <circle cx="17" cy="19" r="3.5" />
         <path d="m8 36 11-11 7 7 6-6 9 9" />
       </svg>
-      <p class="entry-title">${this.over ? "Let go to ask with it" : "Ask with a picture of your own"}</p>
+      <p class="entry-title">${this.over ? "Let go to ask with it" : "Ask with your own picture"}</p>
       <p class="soft entry-ways">Drop it anywhere, paste it, or</p>
       <label class="button file">
         <input type="file" class="visually-hidden" data-testid="file" accept="image/jpeg,image/png,image/webp" @change=${this.choose} />
         Choose a file
       </label>
-      <p class="soft entry-note">JPEG, PNG or WebP. It stays on this device.</p>
+      <p class="soft entry-note">JPEG, PNG, WebP. Stays on this device.</p>
     </div>`;
   }
 

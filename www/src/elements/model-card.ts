@@ -1,4 +1,5 @@
 import { html, type TemplateResult } from "lit";
+import { inline } from "./inline.js";
 
 /**
  * A model card's text: the part of Markdown that cards use (headings, paragraphs, lists, tables,
@@ -19,7 +20,7 @@ export function modelCard(markdown: string): TemplateResult {
       lines.shift();
       blocks.push(html`<pre>${take((line) => !line.startsWith("```")).join("\n")}</pre>`);
       lines.shift();
-    } else if (/^#{1,6} /.test(line)) blocks.push(html`<h4>${inline((lines.shift() ?? "").replace(/^#+ /, ""))}</h4>`);
+    } else if (/^#{1,6} /.test(line)) blocks.push(html`<h3>${inline((lines.shift() ?? "").replace(/^#+ /, ""))}</h3>`);
     else if (LIST.test(line)) blocks.push(html`<ul>${take((line) => LIST.test(line)).map((item) => html`<li>${inline(item.replace(LIST, ""))}</li>`)}</ul>`);
     else if (line.startsWith("|")) blocks.push(table(take((line) => line.startsWith("|"))));
     else blocks.push(html`<p>${inline(take((line) => line.trim() !== "" && !/^(#{1,6} |\||```)/.test(line) && !LIST.test(line)).join(" "))}</p>`);
@@ -28,14 +29,6 @@ export function modelCard(markdown: string): TemplateResult {
 }
 
 const LIST = /^\s*(?:[-*]|\d+\.) /;
-
-function inline(text: string): (string | TemplateResult)[] {
-  return text.split(/(`[^`]+`|\*\*[^*]+\*\*)/).map((part) => {
-    if (part.startsWith("`") && part.length > 2) return html`<code>${part.slice(1, -1)}</code>`;
-    if (part.startsWith("**") && part.length > 4) return html`<strong>${part.slice(2, -2)}</strong>`;
-    return part;
-  });
-}
 
 function table(lines: string[]): TemplateResult {
   const rows = lines

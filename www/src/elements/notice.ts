@@ -1,5 +1,6 @@
 import { html, nothing } from "lit";
 import { sentence, type Failure } from "../failure.js";
+import { inline } from "./inline.js";
 
 /** An error, said in full: what is wrong, and what to do. */
 export function notice(failure: Failure, title: string, action?: { label: string; run: () => void }) {
@@ -7,8 +8,8 @@ export function notice(failure: Failure, title: string, action?: { label: string
     <svg class="notice-mark" viewBox="0 0 24 24" aria-hidden="true"><path d="M12 3v12M12 18.5v2.5" /></svg>
     <div>
       <p class="notice-title">${title}</p>
-      <p>${sentence(failure.message)}</p>
-      <p class="hint">${sentence(failure.hint)}</p>
+      <p>${inline(sentence(failure.message))}</p>
+      <p class="hint">${inline(sentence(failure.hint))}</p>
       ${action ? html`<button type="button" class="quiet" @click=${action.run}>${action.label}</button>` : nothing}
     </div>
   </div>`;

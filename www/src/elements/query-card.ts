@@ -34,15 +34,11 @@ export function queryCard(
     </div>
     ${query.kind === "image"
       ? html`<div class="query-votes">
-          ${votes.map(({ encoder, votes }) => html`${named(encoder, votes, collection)}`)}
+          ${votes.map(({ encoder, votes: cast }) => voteTable(cast, collection, encoder, votes.length > 1))}
           <akin-labels .collection=${collection} .about=${query.bytes} @name=${name}></akin-labels>
         </div>`
       : nothing}
   </section>`;
-
-  function named(encoder: string, cast: readonly Vote[], of: Collection) {
-    return html`${votes.length > 1 ? html`<p class="eyebrow">${encoder}</p>` : nothing}${voteTable(cast, of, encoder)}`;
-  }
 }
 
 function stored(item: number, collection: Collection) {

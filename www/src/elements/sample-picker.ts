@@ -17,6 +17,13 @@ export class AkinSamples extends LightElement {
   @state() private accessor words = "";
   @state() private accessor page = 0;
 
+  /** Another query may lie on another page: leaf to it. */
+  protected override willUpdate(changed: PropertyValues): void {
+    if (!this.collection || !(changed.has("chosen") || changed.has("collection"))) return;
+    const at = this.chosen === null ? -1 : this.found(this.collection).indexOf(this.chosen);
+    if (at >= 0) this.page = Math.floor(at / PER_PAGE);
+  }
+
   override render() {
     const { collection, sprites } = this;
     if (!collection || !sprites) return nothing;
@@ -80,11 +87,8 @@ export class AkinSamples extends LightElement {
   }
 
   private random(found: readonly number[]): void {
-    const at = Math.floor(Math.random() * found.length);
-    const item = found[at];
-    if (item === undefined) return;
-    this.page = Math.floor(at / PER_PAGE);
-    this.ask(item);
+    const item = found[Math.floor(Math.random() * found.length)];
+    if (item !== undefined) this.ask(item);
   }
 
   private ask(item: number): void {

@@ -1,14 +1,14 @@
-import { html } from "lit";
+import { html, nothing } from "lit";
 import type { Collection } from "../collection.js";
 import * as format from "../format.js";
 import type { Vote } from "../protocol.js";
 import { vars } from "../vars.js";
 
-/** What the nearest neighbours say that an unknown picture is, level by level. */
-export function voteTable(votes: readonly Vote[], collection: Collection, encoder: string) {
+/** What the nearest neighbours say that an unknown picture is, level by level. The encoder is named where there are two. */
+export function voteTable(votes: readonly Vote[], collection: Collection, encoder: string, named: boolean) {
   return html`<table class="votes" data-testid="votes" data-encoder=${encoder}>
     <caption>
-      What the neighbours vote for
+      What the neighbours vote for${named ? `, by ${encoder}` : nothing}
     </caption>
     <thead class="visually-hidden">
       <tr>
