@@ -138,6 +138,45 @@ await state("reload keeps the state", {
     must((await page.$$("[data-testid=results] li")).length === 48, "another number of results");
   },
 });
+await state("encoders switched", {
+  act: async (page) => {
+    await ready(page);
+    await page.check("[data-testid=compare]");
+    await page.waitForFunction(() => document.querySelectorAll("[data-testid=ranking][aria-busy=false]").length === 2);
+    must(new URL(page.url()).search === "?encoder=NormSoftmax&compare=HAPPIER", `the address is ${page.url()}`);
+    await page.check("[data-testid=encoders] input[value=NormSoftmax]");
+    await page.waitForFunction(() => document.querySelectorAll("[data-testid=ranking]").length === 1);
+    await page.click("[data-testid=more]");
+    await page.waitForFunction(() => document.querySelectorAll("[data-testid=results] li").length === 48);
+  },
+});
+for (const way of ["drop", "paste"]) {
+  await state(`picture by ${way}`, {
+    act: async (page) => {
+      await ready(page);
+      await page.evaluate(
+        ([bytes, way]) => {
+          const data = new DataTransfer();
+          data.items.add(new File([new Uint8Array(bytes)], "beetle.png", { type: "image/png" }));
+          if (way === "paste") document.dispatchEvent(new ClipboardEvent("paste", { clipboardData: data }));
+          else for (const type of ["dragenter", "drop"]) document.body.dispatchEvent(new DragEvent(type, { dataTransfer: data, bubbles: true, cancelable: true }));
+        },
+        [[...picture], way],
+      );
+      await page.waitForSelector('[data-testid=ranking][data-query="image:beetle.png"]');
+    },
+  });
+}
+await state("worker killed", {
+  query: "?q=7", act: async (page) => {
+    await ready(page);
+    const before = await page.$eval("[data-metric=h_ap]", (cell) => cell.dataset.value);
+    await page.workers()[0].evaluate(() => self.close());
+    await page.waitForFunction(() => document.querySelector("[data-testid=backend-reason]")?.textContent.includes("started anew"));
+    await page.waitForSelector("[data-state=ready]");
+    must(before === (await page.$eval("[data-metric=h_ap]", (cell) => cell.dataset.value)), "another score after the restart");
+  },
+});
 await state("embedding for tests", {
   act: ready,
   expect: async (page) => must((await page.evaluate((bytes) => window.akin.embed("HAPPIER", new Uint8Array(bytes)), [...picture.subarray(0)])).length === 24, "no embedding"),

@@ -48,21 +48,25 @@ export class Client {
   }
 
   private spawn(): Worker {
-    const worker = new Worker(new URL("worker.js", import.meta.url), { type: "module", name: "akin" });
-    worker.addEventListener("message", ({ data }: MessageEvent<Reply>) => this.receive(data));
-    const died = (event: Event) => {
+    const name = `akin-${Date.now()}-${Math.random()}`;
+    const worker = new Worker(new URL("worker.js", import.meta.url), { type: "module", name });
+    const died = (said: string) => {
       if (worker !== this.worker) return;
-      const said = event instanceof ErrorEvent && event.message ? `: ${event.message}` : "";
-      const why = failure("worker", `the engine's worker stopped${said}`, "it is started anew; if it stops again, reload the page");
+      const why = failure("worker", `the engine’s worker stopped${said && `: ${said}`}`, "it is started anew; if it stops again, reload the page");
       this.stop(why);
       this.on.died(why);
     };
-    worker.addEventListener("error", died);
-    worker.addEventListener("messageerror", died);
+    worker.addEventListener("message", ({ data }: MessageEvent<Reply>) => {
+      // The worker holds this lock for life.
+      if ("alive" in data) void navigator.locks.request(name, () => died(""));
+      else this.receive(data);
+    });
+    worker.addEventListener("error", (event) => died(event.message ?? ""));
+    worker.addEventListener("messageerror", () => died("a message could not be read"));
     return worker;
   }
 
-  private receive(reply: Reply): void {
+  private receive(reply: Exclude<Reply, { alive: true }>): void {
     if ("progress" in reply) {
       const { progress: phase, path, loaded, total, done } = reply;
       this.files.set(`${phase}/${path}`, { phase, loaded, total, done });

@@ -32,15 +32,15 @@ export interface EncoderEntry {
   weights: string;
   gallery_embeddings: string;
   query_embeddings: string | null;
-  report: Report;
+  report: Report | null;
 }
 
-/** An encoder's evaluation over the whole bundle. */
+/** An encoder's evaluation over the whole bundle. The engine does not look into it: any part may be missing. */
 export interface Report {
-  h_ap: number | null;
-  ndcg: number | null;
-  asi: number | null;
-  levels: { name: string; recall_at_1?: number | null; ap?: number | null; map_at_r?: number | null }[];
+  h_ap?: number | null;
+  ndcg?: number | null;
+  asi?: number | null;
+  levels?: { name: string; recall_at_1?: number | null; ap?: number | null; map_at_r?: number | null }[];
 }
 
 /** The scores of one ranking. A score is null where the query has no positives. */
@@ -139,4 +139,5 @@ export type Reply =
   | { id: number; back: unknown }
   | { id: number; failure: Failure }
   | { progress: Phase; path: string; loaded: number; total: number | null; done: boolean }
-  | { running: Running };
+  | { running: Running }
+  | { alive: true };

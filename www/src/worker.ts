@@ -10,6 +10,7 @@ import { failure, toFailure, type Failure } from "./failure.js";
 import type { Backend, Calls, Engine, EngineModule, Manifest, Phase, Reply, Request, Running, SelfTest } from "./protocol.js";
 
 interface Scope {
+  readonly name: string;
   postMessage(message: Reply, transfer?: Transferable[]): void;
   addEventListener(type: "message", listener: (event: MessageEvent<Request>) => void): void;
   addEventListener(type: "error", listener: (event: ErrorEvent) => void): void;
@@ -89,6 +90,13 @@ async function handle(request: Request): Promise<Calls[keyof Calls]["back"]> {
 function transferables(back: Calls[keyof Calls]["back"]): Transferable[] {
   return back instanceof Uint8Array ? [back.buffer] : [];
 }
+
+// A worker that is killed says nothing. It holds a lock of its own name, which the browser gives to
+// the waiting page when it is gone. (Where there are no locks, only errors are noticed.)
+void navigator.locks?.request(scope.name, () => {
+  scope.postMessage({ alive: true });
+  return new Promise(() => {});
+});
 
 // --- Opening a bundle -------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ import { vars } from "../vars.js";
 /** How the bundle's encoders do over all queries: what to expect before one looks at a single ranking. */
 export function modelTable(encoders: readonly EncoderEntry[], levels: readonly string[]) {
   const finest = levels.map((name, index) => ({ name, index })).reverse();
-  const of = (report: Report, index: number) => report.levels[index];
+  const of = (report: Report, index: number) => report.levels?.[index];
   const rows: { name: string; value: (report: Report) => number | null | undefined }[] = [
     { name: "H-AP", value: (report) => report.h_ap },
     ...finest.map(({ name, index }) => ({ name: `AP ${name}`, value: (report: Report) => of(report, index)?.ap })),
@@ -15,7 +15,7 @@ export function modelTable(encoders: readonly EncoderEntry[], levels: readonly s
     { name: "NDCG", value: (report) => report.ndcg },
     { name: "ASI", value: (report) => report.asi },
   ];
-  const present = rows.filter(({ value }) => encoders.some(({ report }) => typeof value(report) === "number"));
+  const present = rows.filter(({ value }) => encoders.some(({ report }) => typeof value(report ?? {}) === "number"));
   if (present.length === 0) return nothing;
   return html`<table class="metrics models" data-testid="report">
     <caption>
@@ -29,7 +29,7 @@ export function modelTable(encoders: readonly EncoderEntry[], levels: readonly s
     </thead>
     <tbody>
       ${present.map(({ name, value }) => {
-        const values = encoders.map(({ report }) => value(report));
+        const values = encoders.map(({ report }) => value(report ?? {}));
         const best = Math.max(...values.map((value) => value ?? 0));
         return html`<tr class=${name === "H-AP" ? "headline" : ""}>
           <th scope="row">${name}</th>
