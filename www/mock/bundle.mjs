@@ -121,7 +121,6 @@ function draw(sheet, index, genes, random) {
   };
   const at = (x, y) => {
     const mirrored = Math.abs(x);
-    if ((mirrored / 0.035) ** 2 < 1 && false) return null;
     if (((mirrored - 0.07) / 0.035) ** 2 + ((y + bodyLength + 0.1) / 0.035) ** 2 < 1) return [30, 28, 26];
     if ((x / (0.1 + bodyWidth * 0.35)) ** 2 + ((y + bodyLength + 0.06) / 0.15) ** 2 < 1) return colour(0.62 + 0.2 * tone);
     if ((x / bodyWidth) ** 2 + (y / bodyLength) ** 2 < 1) {
