@@ -172,7 +172,7 @@ impl Encoder {
     pub fn embed(&self, pictures: &[Pixels], device: &Device) -> Result<Vec<f32>> {
         let images = self.images(pictures, &device.clone().without_autodiff())?;
         let rows = self.valid().forward(images).try_into_data().map_err(|error| failed(&error))?;
-        rows.to_vec().map_err(|error| failed(&format!("{error:?}")))
+        rows.try_to_vec().map_err(|error| failed(&format!("{error:?}")))
     }
 
     /// As [`Self::embed`], for devices that can only be read asynchronously, as in a browser.
@@ -183,7 +183,7 @@ impl Encoder {
     pub async fn embed_async(&self, pictures: &[Pixels], device: &Device) -> Result<Vec<f32>> {
         let images = self.images(pictures, device)?;
         let rows = self.forward(images).into_data_async().await.map_err(|error| failed(&error))?;
-        rows.to_vec().map_err(|error| failed(&format!("{error:?}")))
+        rows.try_to_vec().map_err(|error| failed(&format!("{error:?}")))
     }
 
     /// This encoder with other weights, as [`Self::to_bytes`] or the exporter wrote them; they are
