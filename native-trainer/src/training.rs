@@ -16,7 +16,6 @@ use akin_core::losses::{Batch, Loss, Setting};
 use akin_core::models::Backbone;
 use akin_core::taxonomy::Labels;
 use anyhow::{Context, Result};
-use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use serde_json::{Value, json};
 
@@ -187,7 +186,7 @@ impl Training<'_> {
                 let (loss, rates) = self.step(&mut state, batch)?;
                 let last = state.step == self.steps;
                 if state.step % LOG_EVERY == 0 || last {
-                    let value: f64 = f64::from(loss.try_into_data()?.to_vec::<f32>().map_err(not_f32)?[0]);
+                    let value: f64 = f64::from(loss.try_into_data()?.try_to_vec::<f32>().map_err(not_f32)?[0]);
                     if !value.is_finite() {
                         return Err(problem(
                             format!("the loss is {value} at step {}", state.step),
