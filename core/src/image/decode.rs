@@ -26,6 +26,9 @@ pub const MAX_PIXELS: u64 = 128_000_000;
 /// rounded to 8, grey and palettes become RGB, transparency is laid on white. Of an animation, the first
 /// picture counts.
 ///
+/// A file that ends early is always refused. JPEG has no checksums, so damage that leaves a readable stream goes
+/// unnoticed, as it does in Pillow and in browsers.
+///
 /// # Errors
 ///
 /// [`Kind::Image`] when the bytes are empty, of another format (named in the message), cut short, damaged, or an
