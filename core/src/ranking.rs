@@ -80,7 +80,7 @@ impl Ranking {
                 TiePolicy::Strict | TiePolicy::Optimistic => depth - level,
                 TiePolicy::Pessimistic => level,
             };
-            let key = u64::from(descending(score)) << 32 | within_tie as u64;
+            let key = sort_key(score, within_tie);
             if level > 0 { related.push((key, level)) } else { strangers.push(key) }
         }
         related.sort_unstable_by_key(|&(key, _)| key);
@@ -177,6 +177,11 @@ impl Ranking {
         let strict = self.ties == TiePolicy::Strict;
         positives.chunk_by(move |a, b| strict && a.tie == b.tie)
     }
+}
+
+/// A number that sorts by decreasing score, then by increasing `within_tie` (below 2³²).
+pub(crate) fn sort_key(score: f32, within_tie: usize) -> u64 {
+    u64::from(descending(score)) << 32 | within_tie as u64
 }
 
 /// Bits that increase as the score decreases.
