@@ -9,9 +9,11 @@ pub mod random;
 pub mod ranking;
 pub mod relevance;
 pub mod search;
+#[cfg(feature = "tensor")]
+pub mod steps;
 pub mod taxonomy;
 
-#[cfg(feature = "tensor")]
+#[cfg(all(feature = "tensor", feature = "image"))]
 pub mod encoder;
 #[cfg(feature = "tensor")]
 pub mod losses;
@@ -19,8 +21,8 @@ pub mod losses;
 pub mod models;
 
 #[cfg(feature = "image")]
-pub mod image;
-
 pub mod bundle;
+#[cfg(feature = "image")]
+pub mod image;
 
 pub use error::{Error, Kind, Result};

@@ -1,1 +1,438 @@
-//! taxonomy
+//! The label tree, the labels of a data set, and the level that two items share.
+//!
+//! Levels run coarse to fine: level 1 is the coarsest, level L the finest, and level 0 the root, where nothing
+//! is shared. Column 0 of a label row is level 1.
+
+use std::collections::{HashMap, HashSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Kind, Result};
+
+/// When two labels of one level name the same class.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClassIdentity {
+    /// Equal names are one class, which must then have one parent.
+    #[default]
+    Name,
+    /// A class is its whole label path: `Apple / Gala` and `Pear / Gala` are two classes.
+    Path,
+}
+
+/// A tree of classes with L levels; every class above the finest level is a parent or stands alone.
+///
+/// Classes of a level are numbered from 0 in the order in which they first appear.
+///
+/// ```
+/// use akin_core::taxonomy::{ClassIdentity, Taxonomy, shared_level};
+///
+/// let levels = ["kind", "variety"].map(String::from);
+/// let rows = [vec!["apple", "gala"], vec!["apple", "fuji"], vec!["pear", "kaiser"]];
+/// let (taxonomy, labels) = Taxonomy::from_rows(&levels, &rows, ClassIdentity::Name)?;
+///
+/// assert_eq!(taxonomy.class_name(2, 1), "fuji");
+/// assert_eq!(taxonomy.parent(2, 1), Some(0));
+/// assert_eq!(shared_level(labels.row(0), labels.row(1)), 1);
+/// # Ok::<(), akin_core::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Tree")]
+pub struct Taxonomy {
+    levels: Vec<String>,
+    classes: Vec<Vec<String>>,
+    parents: Vec<Vec<u32>>,
+}
+
+/// A taxonomy as it is stored, before it has been checked.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Tree {
+    levels: Vec<String>,
+    classes: Vec<Vec<String>>,
+    parents: Vec<Vec<u32>>,
+}
+
+impl Taxonomy {
+    /// The taxonomy of label rows (coarse → fine, one name per level), and each row's class ids.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind::Taxonomy`], naming the offenders (rows are counted from 0): no level or no row, a level without a
+    /// name or with the name of another, a row with too few or too many labels, an empty label, and, with
+    /// [`ClassIdentity::Name`], a class with two parents.
+    pub fn from_rows<S: AsRef<str>>(
+        levels: &[String],
+        rows: &[Vec<S>],
+        identity: ClassIdentity,
+    ) -> Result<(Self, Labels)> {
+        check_level_names(levels)?;
+        check_rows(levels, rows)?;
+
+        let depth = levels.len();
+        let mut classes = vec![Vec::new(); depth];
+        let mut parents = vec![Vec::new(); depth];
+        let mut known: Vec<HashMap<(Option<u32>, &str), u32>> = vec![HashMap::new(); depth];
+        let mut ids = Vec::with_capacity(rows.len() * depth);
+        let mut conflicts = Vec::new();
+
+        for (number, row) in rows.iter().enumerate() {
+            let mut parent = None;
+            for (level, label) in row.iter().map(AsRef::as_ref).enumerate() {
+                let key = match identity {
+                    ClassIdentity::Name => (None, label),
+                    ClassIdentity::Path => (parent, label),
+                };
+                let class = *known[level].entry(key).or_insert_with(|| {
+                    classes[level].push(label.to_owned());
+                    parents[level].extend(parent);
+                    classes[level].len() as u32 - 1
+                });
+                if let Some(second) = parent
+                    && parents[level][class as usize] != second
+                {
+                    let above: &Vec<String> = &classes[level - 1];
+                    let first = &above[parents[level][class as usize] as usize];
+                    let second = &above[second as usize];
+                    let level = &levels[level];
+                    conflicts
+                        .push(format!("{level} {label:?} under {first:?} and, in row {number}, {second:?}"));
+                }
+                ids.push(class);
+                parent = Some(class);
+            }
+        }
+        none_of(
+            conflicts,
+            "a class has two parents",
+            "rename one, or let a class be its whole label path (qualify = true)",
+        )?;
+        Ok((Self { levels: levels.to_vec(), classes, parents }, Labels { levels: depth, ids }))
+    }
+
+    /// L, the number of levels.
+    pub fn depth(&self) -> usize {
+        self.levels.len()
+    }
+
+    /// The names of the levels, coarse → fine.
+    pub fn level_names(&self) -> &[String] {
+        &self.levels
+    }
+
+    /// The number of classes at a level, 1 … L.
+    pub fn class_count(&self, level: usize) -> usize {
+        self.classes[level - 1].len()
+    }
+
+    /// The name of a class at a level, 1 … L.
+    pub fn class_name(&self, level: usize, class: u32) -> &str {
+        &self.classes[level - 1][class as usize]
+    }
+
+    /// The class one level up, or `None` at level 1.
+    pub fn parent(&self, level: usize, class: u32) -> Option<u32> {
+        self.parents[level - 1].get(class as usize).copied()
+    }
+
+    /// The class ids of a label path that the taxonomy knows, coarse → fine.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind::Taxonomy`] when the path has not L labels, or has one that is unknown below the labels before it.
+    pub fn labels_of<S: AsRef<str>>(&self, row: &[S]) -> Result<Vec<u32>> {
+        check_rows(&self.levels, &[row])?;
+        let mut path: Vec<u32> = Vec::with_capacity(row.len());
+        for (level, label) in row.iter().map(AsRef::as_ref).enumerate() {
+            let parent = path.last();
+            let class = (0..self.classes[level].len())
+                .find(|&c| self.parents[level].get(c) == parent && self.classes[level][c] == label);
+            match class {
+                Some(class) => path.push(class as u32),
+                None => {
+                    let names: Vec<&str> = row.iter().map(AsRef::as_ref).collect();
+                    return Err(Error::new(
+                        Kind::Taxonomy,
+                        format!(
+                            "{} {label:?} of {:?} is not in the taxonomy",
+                            self.levels[level],
+                            names.join(" / ")
+                        ),
+                        "correct the label, or build the taxonomy from rows that have it",
+                    ));
+                }
+            }
+        }
+        Ok(path)
+    }
+}
+
+impl TryFrom<Tree> for Taxonomy {
+    type Error = Error;
+
+    fn try_from(tree: Tree) -> Result<Self> {
+        let Tree { levels, classes, parents } = tree;
+        check_level_names(&levels)?;
+        let mut faults = Vec::new();
+        if classes.len() != levels.len() || parents.len() != levels.len() {
+            faults.push(format!(
+                "{} levels, {} lists of classes, {} lists of parents",
+                levels.len(),
+                classes.len(),
+                parents.len()
+            ));
+        }
+        for (level, ((name, classes), parents)) in levels.iter().zip(&classes).zip(&parents).enumerate() {
+            if classes.is_empty() || classes.iter().any(|class| class.trim().is_empty()) {
+                faults.push(format!("level {name:?} has no class, or one without a name"));
+            }
+            if parents.len() != if level == 0 { 0 } else { classes.len() } {
+                faults.push(format!("level {name:?}: {} classes, {} parents", classes.len(), parents.len()));
+            }
+            let mut seen = HashSet::new();
+            for (class, label) in classes.iter().enumerate() {
+                if !seen.insert((parents.get(class), label)) {
+                    faults.push(format!("{name} {label:?} stands twice under one parent"));
+                }
+            }
+        }
+        for (above, below) in classes.iter().zip(parents.iter().skip(1)) {
+            if let Some(parent) = below.iter().find(|&&parent| parent as usize >= above.len()) {
+                faults.push(format!("parent {parent} of {}", above.len()));
+            }
+        }
+        none_of(faults, "the stored taxonomy is not a tree", "write the file again")?;
+        Ok(Self { levels, classes, parents })
+    }
+}
+
+/// The class ids of N items at L levels: [N, L], row-major, coarse → fine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Labels {
+    levels: usize,
+    ids: Vec<u32>,
+}
+
+impl Labels {
+    /// Labels from row-major ids.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind::Taxonomy`] without levels, or when the ids do not fill whole rows.
+    pub fn new(levels: usize, ids: Vec<u32>) -> Result<Self> {
+        if levels == 0 || !ids.len().is_multiple_of(levels) {
+            return Err(Error::new(
+                Kind::Taxonomy,
+                format!("{} class ids do not fill rows of {levels} levels", ids.len()),
+                "give one class id per item and level, at one level or more",
+            ));
+        }
+        Ok(Self { levels, ids })
+    }
+
+    /// N, the number of items.
+    #[expect(clippy::len_without_is_empty, reason = "labels are a column of a data set, not a container")]
+    pub fn len(&self) -> usize {
+        self.ids.len() / self.levels
+    }
+
+    /// L, the number of levels.
+    pub fn levels(&self) -> usize {
+        self.levels
+    }
+
+    /// The labels of item `i`, coarse → fine.
+    pub fn row(&self, i: usize) -> &[u32] {
+        &self.ids[i * self.levels..][..self.levels]
+    }
+
+    /// Every item's class at a level, 1 … L.
+    pub fn column(&self, level: usize) -> Vec<u32> {
+        self.ids[level - 1..].iter().step_by(self.levels).copied().collect()
+    }
+
+    /// The labels of some items, in the order asked for.
+    pub fn select(&self, items: &[usize]) -> Self {
+        let ids = items.iter().flat_map(|&i| self.row(i)).copied().collect();
+        Self { levels: self.levels, ids }
+    }
+
+    /// All ids, [N, L], row-major.
+    pub fn ids(&self) -> &[u32] {
+        &self.ids
+    }
+}
+
+/// l(q, x): the finest level at which two label rows agree, 0 … L.
+pub fn shared_level(a: &[u32], b: &[u32]) -> usize {
+    a.iter().zip(b).rposition(|(a, b)| a == b).map_or(0, |level| level + 1)
+}
+
+/// Fills a ragged label row up to `depth` levels: what is missing or empty takes the label above it.
+///
+/// An empty first label has nothing above it and stays for [`Taxonomy::from_rows`] to refuse.
+pub fn fill_from_parent(row: &mut Vec<String>, depth: usize) {
+    row.resize(depth.max(row.len()), String::new());
+    for level in 1..row.len() {
+        if row[level].trim().is_empty() {
+            row[level] = row[level - 1].clone();
+        }
+    }
+}
+
+fn check_level_names(levels: &[String]) -> Result<()> {
+    let mut seen = HashSet::new();
+    let faults = levels.iter().enumerate().filter_map(|(position, name)| {
+        if name.trim().is_empty() {
+            Some(format!("level {} has no name", position + 1))
+        } else {
+            (!seen.insert(name)).then(|| format!("level {} is another {name:?}", position + 1))
+        }
+    });
+    let mut faults: Vec<String> = faults.collect();
+    if levels.is_empty() {
+        faults.push("there is no level".into());
+    }
+    none_of(faults, "the levels cannot be told apart", "name each level once, coarse to fine")
+}
+
+fn check_rows<S: AsRef<str>, R: AsRef<[S]>>(levels: &[String], rows: &[R]) -> Result<()> {
+    if rows.is_empty() {
+        return Err(Error::new(Kind::Taxonomy, "there are no label rows", "give at least one labelled item"));
+    }
+    let ragged = rows.iter().map(AsRef::as_ref).enumerate().filter(|(_, row)| row.len() != levels.len());
+    let ragged = ragged.map(|(number, row)| format!("row {number} has {}", row.len()));
+    none_of(
+        ragged.collect(),
+        &format!("a row has not {} labels, one per level", levels.len()),
+        "give each item a label at every level, or ask for missing ones to be filled with the parent's",
+    )?;
+    let labels = rows.iter().enumerate().flat_map(|(number, row)| {
+        row.as_ref().iter().zip(levels).map(move |(label, level)| (number, label.as_ref(), level))
+    });
+    let empty = labels.filter(|(_, label, _)| label.trim().is_empty());
+    none_of(
+        empty.map(|(number, _, level)| format!("{level} of row {number}")).collect(),
+        "a label is empty",
+        "fill it in, or ask for missing labels to be filled with the parent's",
+    )
+}
+
+/// An error that names the first offenders, or nothing when there are none.
+fn none_of(offenders: Vec<String>, fault: &str, hint: &str) -> Result<()> {
+    const NAMED: usize = 5;
+    if offenders.is_empty() {
+        return Ok(());
+    }
+    let more = offenders.len().saturating_sub(NAMED);
+    let tail = if more > 0 { format!("; and {more} more") } else { String::new() };
+    let named = offenders[..offenders.len().min(NAMED)].join("; ");
+    Err(Error::new(Kind::Taxonomy, format!("{fault}: {named}{tail}"), hint))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn levels() -> Vec<String> {
+        ["kind", "variety"].map(String::from).to_vec()
+    }
+
+    fn build(rows: &[&[&str]], identity: ClassIdentity) -> Result<(Taxonomy, Labels)> {
+        let rows: Vec<Vec<&str>> = rows.iter().map(|row| row.to_vec()).collect();
+        Taxonomy::from_rows(&levels(), &rows, identity)
+    }
+
+    fn fault(rows: &[&[&str]]) -> String {
+        build(rows, ClassIdentity::Name).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_class_with_two_parents_is_refused_by_name() {
+        let text = fault(&[&["apple", "gala"], &["pear", "gala"]]);
+        assert!(text.contains(r#"variety "gala" under "apple" and, in row 1, "pear""#), "{text}");
+        assert!(text.contains("qualify = true"), "{text}");
+    }
+
+    #[test]
+    fn two_paths_with_one_name_are_two_classes_on_request() {
+        let (taxonomy, labels) =
+            build(&[&["apple", "gala"], &["pear", "gala"]], ClassIdentity::Path).unwrap();
+        assert_eq!(taxonomy.class_count(2), 2);
+        assert_eq!(labels.ids(), [0, 0, 1, 1]);
+        assert_eq!(taxonomy.labels_of(&["pear", "gala"]).unwrap(), [1, 1]);
+        assert_eq!(taxonomy.parent(2, 1), Some(1));
+        assert_eq!(taxonomy.parent(1, 1), None);
+    }
+
+    #[test]
+    fn empty_labels_and_ragged_rows_are_refused_with_their_row() {
+        assert!(fault(&[&["apple", "gala"], &["apple", " "]]).contains("variety of row 1"));
+        assert!(fault(&[&["apple", "gala"], &["apple"]]).contains("row 1 has 1"));
+        assert!(fault(&[]).contains("no label rows"));
+        let many = vec![[""; 2].as_slice(); 9];
+        assert!(fault(&many).contains("and 13 more"));
+    }
+
+    #[test]
+    fn levels_need_names_of_their_own() {
+        let rows = [vec!["apple", "gala"]];
+        for (names, text) in [(["kind", ""], "level 2 has no name"), (["kind", "kind"], "another \"kind\"")] {
+            let names = names.map(String::from);
+            let error = Taxonomy::from_rows(&names, &rows, ClassIdentity::Name).unwrap_err();
+            assert!(error.message().contains(text), "{error}");
+        }
+        assert!(Taxonomy::from_rows::<&str>(&[], &[], ClassIdentity::Name).is_err());
+    }
+
+    #[test]
+    fn a_label_may_equal_its_parents() {
+        let (taxonomy, _) = build(&[&["kiwi", "kiwi"], &["apple", "gala"]], ClassIdentity::Name).unwrap();
+        assert_eq!(taxonomy.labels_of(&["kiwi", "kiwi"]).unwrap(), [0, 0]);
+    }
+
+    #[test]
+    fn ragged_rows_can_be_filled_with_the_parent() {
+        let mut row = vec!["fruit".to_string(), String::new()];
+        fill_from_parent(&mut row, 3);
+        assert_eq!(row, ["fruit", "fruit", "fruit"]);
+    }
+
+    #[test]
+    fn an_unknown_path_is_refused() {
+        let (taxonomy, _) = build(&[&["apple", "gala"], &["pear", "kaiser"]], ClassIdentity::Name).unwrap();
+        let error = taxonomy.labels_of(&["apple", "kaiser"]).unwrap_err();
+        assert!(error.message().contains(r#"variety "kaiser" of "apple / kaiser""#), "{error}");
+        assert!(taxonomy.labels_of(&["apple"]).is_err());
+    }
+
+    #[test]
+    fn a_stored_taxonomy_is_checked_when_it_is_read() {
+        let (taxonomy, _) = build(&[&["apple", "gala"], &["pear", "kaiser"]], ClassIdentity::Name).unwrap();
+        let json = serde_json::to_string(&taxonomy).unwrap();
+        assert_eq!(serde_json::from_str::<Taxonomy>(&json).unwrap(), taxonomy);
+        for (from, to) in
+            [("[0,1]", "[0,2]"), ("[0,1]", "[0]"), ("\"pear\"", "\"apple\""), ("\"kaiser\"", "\"\"")]
+        {
+            let damaged = json.replace(from, to);
+            assert!(serde_json::from_str::<Taxonomy>(&damaged).is_err(), "{damaged}");
+        }
+    }
+
+    #[test]
+    fn shared_levels_run_from_strangers_to_the_same_class() {
+        assert_eq!(shared_level(&[0, 1, 2], &[3, 4, 5]), 0);
+        assert_eq!(shared_level(&[0, 1, 2], &[0, 4, 5]), 1);
+        assert_eq!(shared_level(&[0, 1, 2], &[0, 1, 2]), 3);
+    }
+
+    #[test]
+    fn labels_must_fill_whole_rows() {
+        assert!(Labels::new(2, vec![1, 2, 3]).is_err());
+        assert!(Labels::new(0, vec![]).is_err());
+        let labels = Labels::new(2, vec![0, 1, 2, 3]).unwrap();
+        assert_eq!((labels.len(), labels.levels()), (2, 2));
+        assert_eq!(labels.column(2), [1, 3]);
+        assert_eq!(labels.select(&[1, 0]).ids(), [2, 3, 0, 1]);
+    }
+}
