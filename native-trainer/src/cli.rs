@@ -2,8 +2,14 @@
 
 use std::path::PathBuf;
 
+use akin_core::cosine::Similarity;
+use akin_core::evaluate::EvaluationConfig;
+use akin_core::ranking::TiePolicy;
+use akin_core::relevance::Relevance;
 use anyhow::Result;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use serde::de::{DeserializeOwned, IntoDeserializer};
 
 use crate::commands;
 use crate::config::DeviceName;
@@ -207,19 +213,54 @@ pub struct EvalArgs {
 #[command(next_help_heading = "Metrics")]
 pub struct MetricArgs {
     /// What ranks the gallery [default: cosine].
-    #[arg(long, value_name = "cosine|euclidean|dot")]
-    pub similarity: Option<String>,
-    /// The order of equal scores: as in the gallery, not counted, best case, worst case
+    #[arg(long, value_parser = one_of::<Similarity>(&["cosine", "euclidean", "dot"]))]
+    pub similarity: Option<Similarity>,
+    /// Equal scores: in gallery order, not counted against each other, best case, worst case
     /// [default: stable].
-    #[arg(long, value_name = "stable|strict|optimistic|pessimistic")]
-    pub ties: Option<String>,
+    #[arg(long, value_parser = one_of::<TiePolicy>(&["stable", "strict", "optimistic", "pessimistic"]))]
+    pub ties: Option<TiePolicy>,
     /// Count the query itself among the items of its class, as most published figures do.
     #[arg(long)]
     pub count_query: bool,
     /// How much a shared level is worth: `hierarchical_ap` or `plain`, with an exponent if it is not 1
     /// (`plain:2`), or `weighted_ap:W1,…,WL` [default: hierarchical_ap].
-    #[arg(long, value_name = "KIND[:NUMBERS]")]
-    pub relevance: Option<String>,
+    #[arg(long, value_name = "KIND[:NUMBERS]", value_parser = relevance)]
+    pub relevance: Option<Relevance>,
+}
+
+impl MetricArgs {
+    /// Puts what was given over a config.
+    pub fn apply(&self, config: &mut EvaluationConfig) {
+        config.similarity = self.similarity.unwrap_or(config.similarity);
+        config.ties = self.ties.unwrap_or(config.ties);
+        config.count_query |= self.count_query;
+        if let Some(relevance) = &self.relevance {
+            config.relevance = relevance.clone();
+        }
+    }
+}
+
+/// Reads one of the names that serde knows a unit variant by.
+fn one_of<T: DeserializeOwned + Clone + Send + Sync + 'static>(names: &'static [&str]) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(names).try_map(|name| T::deserialize(IntoDeserializer::<serde::de::value::Error>::into_deserializer(name)))
+}
+
+/// `plain`, `plain:2`, `weighted_ap:0.2,0.3,0.5`.
+fn relevance(text: &str) -> Result<Relevance, String> {
+    let (kind, numbers) = text.split_once(':').unwrap_or((text, ""));
+    let numbers: Vec<f64> = numbers
+        .split(',')
+        .filter(|number| !number.is_empty())
+        .map(|number| number.trim().parse().map_err(|_| format!("`{number}` is not a number")))
+        .collect::<Result<_, _>>()?;
+    match (kind, &numbers[..]) {
+        ("hierarchical_ap", []) => Ok(Relevance::HierarchicalAp { alpha: 1.0 }),
+        ("hierarchical_ap", &[alpha]) => Ok(Relevance::HierarchicalAp { alpha }),
+        ("plain", []) => Ok(Relevance::Plain { alpha: 1.0 }),
+        ("plain", &[alpha]) => Ok(Relevance::Plain { alpha }),
+        ("weighted_ap", [_, ..]) => Ok(Relevance::WeightedAp { weights: numbers }),
+        _ => Err("write hierarchical_ap, hierarchical_ap:ALPHA, plain, plain:ALPHA or weighted_ap:W1,…,WL".into()),
+    }
 }
 
 /// Write the embeddings of images to a .npy file.
@@ -379,8 +420,20 @@ pub struct SetArgs {
 mod tests {
     use clap::CommandFactory;
 
+    use super::*;
+
     #[test]
     fn the_command_line_is_consistent() {
-        super::Cli::command().debug_assert();
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_relevance_is_a_kind_with_numbers() {
+        assert_eq!(relevance("plain"), Ok(Relevance::Plain { alpha: 1.0 }));
+        assert_eq!(relevance("hierarchical_ap:2"), Ok(Relevance::HierarchicalAp { alpha: 2.0 }));
+        assert_eq!(relevance("weighted_ap:0.5,0.5"), Ok(Relevance::WeightedAp { weights: vec![0.5, 0.5] }));
+        for wrong in ["fancy", "plain:1,2", "weighted_ap", "plain:x"] {
+            assert!(relevance(wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -27,6 +27,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::{env, fs, path};
 
+use akin_core::evaluate::EvaluationConfig;
 use akin_core::image::Preprocessing;
 use akin_core::losses::LossConfig;
 use akin_core::models::{BackboneConfig, HeadConfig};
@@ -37,9 +38,6 @@ use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use crate::problem::{Advise, did_you_mean, problem};
-
-// Stands in until the library has it.
-type EvaluationConfig = Table;
 
 /// A whole config. See the [module](self).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -415,6 +413,7 @@ impl Config {
         self.augment.validate()?;
         self.optimizer.validate()?;
         self.schedule.validate()?;
+        self.eval.validate(self.data.levels.len())?;
         let SamplerConfig { classes_per_batch, images_per_class } = self.sampler;
         ensure(classes_per_batch > 0 && images_per_class > 0, || {
             (
@@ -877,6 +876,8 @@ kind = "norm_softmax"
             ("optimizer.beta_1=1", "optimizer.beta_1 is 1"),
             ("optimizer.momentum=0.9", "belong to sgd"),
             ("schedule.final_factor=2", "final_factor is 2"),
+            ("eval.block=0", "`block`"),
+            ("eval.relevance={ kind = \"weighted_ap\", weights = [1] }", "1 relevance weights"),
         ] {
             let (message, hint) = with(set);
             assert!(message.contains(part), "{set}: {message}");
