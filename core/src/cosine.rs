@@ -1,8 +1,273 @@
-//! cosine
+//! Embeddings in flat space, and how alike two of them are: cosine, Euclidean distance or dot product.
+//!
+//! Every score is summed in one fixed order: element i of a pair goes to lane i mod 8, and the eight lanes are then
+//! added as a tree, each step rounded. A score does not depend on the block it is computed in, on the number of
+//! threads, or on the width of the machine's vectors, and score(a, b) = score(b, a).
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Kind, Result};
+
+/// N embeddings of d finite numbers: [N, d], row-major.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Embeddings {
+    dimension: usize,
+    values: Vec<f32>,
+}
+
+impl Embeddings {
+    /// Embeddings from row-major values.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind::Embeddings`] when d is 0, the values do not fill whole rows, or one is NaN or infinite (naming its
+    /// row and column, counted from 0).
+    pub fn new(dimension: usize, values: Vec<f32>) -> Result<Self> {
+        if dimension == 0 || !values.len().is_multiple_of(dimension) {
+            return Err(Error::new(
+                Kind::Embeddings,
+                format!("{} numbers do not fill rows of {dimension}", values.len()),
+                "give a matrix with one embedding per row",
+            ));
+        }
+        if let Some(place) = values.iter().position(|value| !value.is_finite()) {
+            let (row, column) = (place / dimension, place % dimension);
+            return Err(Error::new(
+                Kind::Embeddings,
+                format!("the embedding in row {row} has {} in column {column}", values[place]),
+                "leave that item out, or look for what made its embedding diverge",
+            ));
+        }
+        Ok(Self { dimension, values })
+    }
+
+    /// N, the number of embeddings.
+    #[expect(clippy::len_without_is_empty, reason = "embeddings are a column of a data set, not a container")]
+    pub fn len(&self) -> usize {
+        self.values.len() / self.dimension
+    }
+
+    /// d, the numbers per embedding.
+    pub fn dimension(&self) -> usize {
+        self.dimension
+    }
+
+    /// The embedding of item `i`.
+    pub fn row(&self, i: usize) -> &[f32] {
+        &self.values[i * self.dimension..][..self.dimension]
+    }
+
+    /// All numbers, [N, d], row-major.
+    pub fn values(&self) -> &[f32] {
+        &self.values
+    }
+}
+
+/// The score that items are ranked by; a larger one is nearer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Similarity {
+    /// x·y / (‖x‖ ‖y‖), in \[−1, 1\] up to rounding. An all-zero embedding has none and is refused.
+    #[default]
+    Cosine,
+    /// −‖x − y‖²: the order of Euclidean distance, without its square root.
+    Euclidean,
+    /// x·y.
+    Dot,
+}
+
+const LANES: usize = 8;
+type Lanes = [f32; LANES];
+
+/// Embeddings made ready for one similarity: of unit length if it is cosine, and filled up to whole lanes with
+/// zeros, which add nothing to a score.
+#[derive(Clone, Debug)]
+pub(crate) struct Points {
+    similarity: Similarity,
+    width: usize,
+    lanes: Vec<Lanes>,
+}
+
+impl Points {
+    /// `set` names the embeddings in an error: "query" or "gallery".
+    pub(crate) fn new(similarity: Similarity, embeddings: &Embeddings, set: &str) -> Result<Self> {
+        let width = embeddings.dimension().div_ceil(LANES);
+        let mut lanes = Vec::with_capacity(embeddings.len() * width);
+        for (number, row) in embeddings.values().chunks_exact(embeddings.dimension()).enumerate() {
+            // f64: the square of a finite f32 does not overflow.
+            let square: f64 = row.iter().map(|&x| f64::from(x).powi(2)).sum();
+            let length = if similarity == Similarity::Cosine { square.sqrt() } else { 1.0 };
+            if length == 0.0 {
+                return Err(Error::new(
+                    Kind::Embeddings,
+                    format!("the {set} embedding in row {number} is all zero and has no cosine"),
+                    "leave that item out, or choose the similarity euclidean or dot",
+                ));
+            }
+            // |x·y| and ‖x − y‖² are at most 4 max ‖x‖², which must not overflow.
+            if square / length.powi(2) > f64::from(f32::MAX) / 4.0 {
+                return Err(Error::new(
+                    Kind::Embeddings,
+                    format!(
+                        "the {set} embedding in row {number} is too long to be compared ({:e})",
+                        square.sqrt()
+                    ),
+                    "scale the embeddings down, or choose the similarity cosine",
+                ));
+            }
+            lanes.extend(row.chunks(LANES).map(|chunk| {
+                let mut lane = [0.0; LANES];
+                for (slot, &x) in lane.iter_mut().zip(chunk) {
+                    *slot = (f64::from(x) / length) as f32;
+                }
+                lane
+            }));
+        }
+        Ok(Self { similarity, width, lanes })
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.lanes.len() / self.width
+    }
+
+    fn row(&self, i: usize) -> &[Lanes] {
+        &self.lanes[i * self.width..][..self.width]
+    }
+
+    /// The scores of some queries against all of these points: [queries, N], row-major.
+    pub(crate) fn scores(&self, queries: &Points, range: Range<usize>) -> Vec<f32> {
+        match self.similarity {
+            Similarity::Cosine | Similarity::Dot => self.fold(queries, range, |x, y| x * y),
+            Similarity::Euclidean => self.fold(queries, range, |x, y| -((x - y) * (x - y))),
+        }
+    }
+
+    /// Σ term(x, y) for every pair. Two queries meet two items at a time, so that each number loaded is used
+    /// twice, and few enough items at once that they stay in the cache from one pair of queries to the next.
+    fn fold(&self, queries: &Points, range: Range<usize>, term: impl Fn(f32, f32) -> f32 + Copy) -> Vec<f32> {
+        const TILE: usize = 16;
+        let count = self.len();
+        let mut scores = vec![0.0; range.len() * count];
+        for tile in (0..count).step_by(TILE) {
+            for q in range.clone().step_by(2) {
+                let pair = [q, (q + 1).min(range.end - 1)];
+                for i in (tile..count.min(tile + TILE)).step_by(2) {
+                    let items = [i, (i + 1).min(count - 1)];
+                    let sums = fold_pairs(pair.map(|q| queries.row(q)), items.map(|i| self.row(i)), term);
+                    for (&q, sums) in pair.iter().zip(sums) {
+                        for (&i, sum) in items.iter().zip(sums) {
+                            scores[(q - range.start) * count + i] = sum;
+                        }
+                    }
+                }
+            }
+        }
+        scores
+    }
+}
+
+#[inline(always)]
+fn fold_pairs(x: [&[Lanes]; 2], y: [&[Lanes]; 2], term: impl Fn(f32, f32) -> f32) -> [[f32; 2]; 2] {
+    let width = x[0].len();
+    let (x, y) = (x.map(|row| &row[..width]), y.map(|row| &row[..width]));
+    let mut sums = [[[0.0; LANES]; 2]; 2];
+    for at in 0..width {
+        for (sums, x) in sums.iter_mut().zip(x) {
+            for (sums, y) in sums.iter_mut().zip(y) {
+                for lane in 0..LANES {
+                    sums[lane] += term(x[at][lane], y[at][lane]);
+                }
+            }
+        }
+    }
+    sums.map(|row| row.map(tree_sum))
+}
+
+fn tree_sum(s: Lanes) -> f32 {
+    ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))
+}
 
 /// Rows of unit length. A zero row stays zero, with a finite gradient.
 #[cfg(feature = "tensor")]
 pub fn normalise(rows: burn::tensor::Tensor<2>) -> burn::tensor::Tensor<2> {
     let squared_length = rows.clone().square().sum_dim(1);
     rows / (squared_length + 1e-24).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn embeddings(count: usize, dimension: usize) -> Embeddings {
+        let value = |i: usize| ((i * 37 + 11) % 101) as f32 / 50.0 - 1.0;
+        Embeddings::new(dimension, (0..count * dimension).map(value).collect()).unwrap()
+    }
+
+    fn score(similarity: Similarity, a: &[f32], b: &[f32]) -> f64 {
+        let sum = |term: fn(f64, f64) -> f64| -> f64 {
+            a.iter().zip(b).map(|(&a, &b)| term(f64::from(a), f64::from(b))).sum()
+        };
+        let length = |a: &[f32]| a.iter().map(|&a| f64::from(a).powi(2)).sum::<f64>().sqrt();
+        match similarity {
+            Similarity::Cosine => sum(|a, b| a * b) / (length(a) * length(b)),
+            Similarity::Euclidean => -sum(|a, b| (a - b).powi(2)),
+            Similarity::Dot => sum(|a, b| a * b),
+        }
+    }
+
+    #[test]
+    fn scores_follow_their_definition_in_every_dimension() {
+        for similarity in [Similarity::Cosine, Similarity::Euclidean, Similarity::Dot] {
+            for dimension in [1, 3, 8, 21] {
+                let items = embeddings(5, dimension);
+                let points = Points::new(similarity, &items, "gallery").unwrap();
+                let scores = points.scores(&points, 0..5);
+                for (place, &got) in scores.iter().enumerate() {
+                    let expected = score(similarity, items.row(place / 5), items.row(place % 5));
+                    assert!(
+                        (f64::from(got) - expected).abs() < 1e-5,
+                        "{similarity:?} {dimension}: {got} {expected}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_score_does_not_depend_on_its_block() {
+        for similarity in [Similarity::Cosine, Similarity::Euclidean, Similarity::Dot] {
+            let points = Points::new(similarity, &embeddings(39, 21), "gallery").unwrap();
+            let all = points.scores(&points, 0..39);
+            for block in [1, 2, 7] {
+                let blocks = (0..39).step_by(block).map(|at| points.scores(&points, at..39.min(at + block)));
+                assert_eq!(blocks.collect::<Vec<_>>().concat(), all);
+            }
+            assert!((0..39).all(|a| (0..39).all(|b| all[a * 39 + b] == all[b * 39 + a])));
+        }
+    }
+
+    #[test]
+    fn embeddings_that_cannot_be_compared_are_refused_by_row() {
+        let error = Embeddings::new(2, vec![0.0, 1.0, f32::NAN, 0.0]).unwrap_err();
+        assert!(error.message().contains("row 1 has NaN in column 0"), "{error}");
+        assert!(Embeddings::new(2, vec![0.0, f32::INFINITY]).is_err());
+        assert!(Embeddings::new(2, vec![0.0; 3]).is_err());
+        assert!(Embeddings::new(0, vec![]).is_err());
+
+        let zero = Embeddings::new(2, vec![1.0, 0.0, 0.0, 0.0]).unwrap();
+        let error = Points::new(Similarity::Cosine, &zero, "query").unwrap_err();
+        assert!(error.message().contains("query embedding in row 1 is all zero"), "{error}");
+        assert!(Points::new(Similarity::Dot, &zero, "query").is_ok());
+    }
+
+    #[test]
+    fn no_finite_embedding_gives_a_score_that_is_not() {
+        let huge = Embeddings::new(2, vec![f32::MAX, f32::MAX, -f32::MAX, 1e-45]).unwrap();
+        let points = Points::new(Similarity::Cosine, &huge, "gallery").unwrap();
+        assert!(points.scores(&points, 0..2).iter().all(|score| score.abs() <= 1.0 + 1e-6));
+        assert!(Points::new(Similarity::Dot, &huge, "gallery").is_err());
+        assert!(Points::new(Similarity::Euclidean, &huge, "gallery").is_err());
+    }
 }

@@ -1,7 +1,7 @@
 //! The encoder: image bytes → embedding. The same code in training, evaluation and browser.
 
 use burn::module::Module;
-use burn::store::ModuleRecord;
+use burn::store::{BurnpackStore, HalfPrecisionAdapter, ModuleRecord, ModuleSnapshot};
 use burn::tensor::{Device, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
@@ -109,6 +109,16 @@ impl Encoder {
         }
     }
 
+    /// As [`Self::forward`], with the backbone as it is: it passes no gradient and its
+    /// normalisation keeps its statistics.
+    pub fn forward_frozen(&self, images: Tensor<4>) -> Tensor<2> {
+        let features = self.backbone.valid().forward(images.without_autodiff()).autodiff();
+        match &self.head {
+            Some(head) => head.forward(features),
+            None => normalise(features),
+        }
+    }
+
     /// Whole pictures → normalised images [B, 3, S, S] on `device`.
     ///
     /// # Errors
@@ -140,6 +150,42 @@ impl Encoder {
         Ok(bytes.to_vec())
     }
 
+    /// The weights as a burnpack file in half precision, but for normalisation: for the browser.
+    ///
+    /// # Errors
+    ///
+    /// Weights that cannot be read back from the device.
+    pub fn to_half_bytes(&self) -> Result<Vec<u8>> {
+        let unwritable = |error: &dyn std::fmt::Display| {
+            Error::new(Kind::Weights, format!("the weights cannot be written: {error}"), "report this as a bug")
+        };
+        let mut store = BurnpackStore::from_bytes(None).with_to_adapter(HalfPrecisionAdapter::new());
+        self.save_into(&mut store).map_err(|error| unwritable(&error))?;
+        Ok(store.get_bytes().map_err(|error| unwritable(&error))?.to_vec())
+    }
+
+    /// The embeddings of whole pictures, row after row: a short way for a few of them.
+    ///
+    /// # Errors
+    ///
+    /// A picture that cannot be resized, or a device that fails.
+    pub fn embed(&self, pictures: &[Pixels], device: &Device) -> Result<Vec<f32>> {
+        let images = self.images(pictures, &device.clone().without_autodiff())?;
+        let rows = self.valid().forward(images).try_into_data().map_err(|error| failed(&error))?;
+        rows.try_to_vec().map_err(|error| failed(&format!("{error:?}")))
+    }
+
+    /// As [`Self::embed`], for devices that can only be read asynchronously, as in a browser.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::embed`].
+    pub async fn embed_async(&self, pictures: &[Pixels], device: &Device) -> Result<Vec<f32>> {
+        let images = self.images(pictures, device)?;
+        let rows = self.forward(images).into_data_async().await.map_err(|error| failed(&error))?;
+        rows.try_to_vec().map_err(|error| failed(&format!("{error:?}")))
+    }
+
     /// This encoder with other weights, as [`Self::to_bytes`] or the exporter wrote them; they are
     /// brought to the precision of the encoder.
     ///
@@ -158,4 +204,12 @@ impl Encoder {
             .map_err(|error| refused(&error))?;
         self.try_load_record(record.cast_to_module_dtype()).map_err(|error| refused(&error))
     }
+}
+
+fn failed(error: &dyn std::fmt::Display) -> Error {
+    Error::new(
+        Kind::Device,
+        format!("the device did not give back the embedding: {error}"),
+        "try again, or compute on the CPU",
+    )
 }

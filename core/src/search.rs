@@ -1,1 +1,129 @@
-//! search
+//! Exact search: the ranked list of one query.
+
+use crate::cosine::{Embeddings, Points, Similarity};
+use crate::ranking::sort_key;
+use crate::{Error, Kind, Result};
+
+/// A gallery made ready to be searched.
+///
+/// ```
+/// use akin_core::cosine::{Embeddings, Similarity};
+/// use akin_core::search::Gallery;
+///
+/// let items = Embeddings::new(2, vec![1.0, 0.0, 0.0, 1.0, 0.6, 0.8])?;
+/// let gallery = Gallery::new(&items, Similarity::Cosine)?;
+/// let nearest = gallery.nearest(&[0.0, 2.0], 2, None)?;
+/// assert_eq!(nearest[0].item, 1);
+/// assert_eq!(nearest[1].score, 0.8);
+/// # Ok::<(), akin_core::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Gallery {
+    points: Points,
+    similarity: Similarity,
+    dimension: usize,
+}
+
+/// One search result.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Hit {
+    /// The item's place in the gallery.
+    pub item: usize,
+    /// Its similarity to the query; a larger one is nearer.
+    pub score: f32,
+}
+
+impl Gallery {
+    /// Prepares a gallery for one similarity.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind::Embeddings`], naming the row, for an embedding that the similarity is not defined for.
+    pub fn new(embeddings: &Embeddings, similarity: Similarity) -> Result<Self> {
+        let points = Points::new(similarity, embeddings, "gallery")?;
+        Ok(Self { points, similarity, dimension: embeddings.dimension() })
+    }
+
+    /// The number of items.
+    #[expect(clippy::len_without_is_empty, reason = "a gallery is searched, not asked whether it is empty")]
+    pub fn len(&self) -> usize {
+        self.points.len()
+    }
+
+    /// The score of every item, in gallery order.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind::Embeddings`] for a query of another dimension, or one that the similarity is not defined for.
+    pub fn scores(&self, query: &[f32]) -> Result<Vec<f32>> {
+        if query.len() != self.dimension {
+            return Err(Error::new(
+                Kind::Embeddings,
+                format!("the query has {} numbers, the gallery's embeddings {}", query.len(), self.dimension),
+                "embed the query with the encoder of the gallery",
+            ));
+        }
+        let query = Embeddings::new(self.dimension, query.to_vec())?;
+        Ok(self.points.scores(&Points::new(self.similarity, &query, "query")?, 0..1))
+    }
+
+    /// The `k` nearest items, best first and ties in gallery order; all of them if there are no more than `k`. An
+    /// item that is the query itself is left out.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`scores`](Self::scores).
+    pub fn nearest(&self, query: &[f32], k: usize, leave_out: Option<usize>) -> Result<Vec<Hit>> {
+        Ok(top_k(&self.scores(query)?, k, leave_out))
+    }
+}
+
+/// The `k` best of finite scores given in gallery order, best first and ties in gallery order. Only they are
+/// sorted: O(N + k log k).
+pub fn top_k(scores: &[f32], k: usize, leave_out: Option<usize>) -> Vec<Hit> {
+    let items = (0..scores.len()).filter(|&item| Some(item) != leave_out);
+    let mut keys: Vec<u64> = items.map(|item| sort_key(scores[item], item)).collect();
+    if k < keys.len() {
+        keys.select_nth_unstable(k);
+        keys.truncate(k);
+    }
+    keys.sort_unstable();
+    let hit = |key: u64| {
+        let item = key as u32 as usize; // The low half of the key.
+        Hit { item, score: scores[item] }
+    };
+    keys.into_iter().map(hit).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn items(hits: &[Hit]) -> Vec<usize> {
+        hits.iter().map(|hit| hit.item).collect()
+    }
+
+    #[test]
+    fn the_best_come_first_and_ties_in_gallery_order() {
+        let scores = [0.5, -1.0, 0.5, 0.9, 0.0, -0.0];
+        assert_eq!(items(&top_k(&scores, 3, None)), [3, 0, 2]);
+        assert_eq!(items(&top_k(&scores, 99, None)), [3, 0, 2, 4, 5, 1]);
+        assert!(top_k(&scores, 0, None).is_empty());
+        assert!(top_k(&[], 3, None).is_empty());
+    }
+
+    #[test]
+    fn a_query_never_finds_itself() {
+        let twins = Embeddings::new(2, vec![1.0, 0.0, 1.0, 0.0, 0.0, 1.0]).unwrap();
+        let gallery = Gallery::new(&twins, Similarity::Euclidean).unwrap();
+        assert_eq!(items(&gallery.nearest(twins.row(0), 9, Some(0)).unwrap()), [1, 2]);
+    }
+
+    #[test]
+    fn a_query_that_does_not_fit_is_refused() {
+        let gallery = Gallery::new(&Embeddings::new(2, vec![1.0, 0.0]).unwrap(), Similarity::Cosine).unwrap();
+        assert!(gallery.scores(&[1.0]).unwrap_err().message().contains("1 numbers"));
+        assert!(gallery.scores(&[f32::NAN, 0.0]).is_err());
+        assert!(gallery.scores(&[0.0, 0.0]).is_err());
+    }
+}

@@ -130,6 +130,20 @@ impl LossConfig {
         Geometry::Cosine
     }
 
+    /// The loss in a few words, for people.
+    pub fn describe(&self) -> String {
+        match self {
+            Self::NormSoftmax(config) => format!("NormSoftmax on the finest level (T = {})", config.temperature),
+            Self::HapSurrogate(_) => "the H-AP surrogate on all levels".into(),
+            Self::Happier { lambda, .. } => format!("HAPPIER on all levels (λ = {lambda})"),
+            Self::Sum { terms } => {
+                let terms: Vec<String> =
+                    terms.iter().map(|term| format!("{} × {}", term.weight, term.loss.describe())).collect();
+                terms.join(" + ")
+            }
+        }
+    }
+
     /// Checks the settings and draws the proxies.
     ///
     /// # Errors

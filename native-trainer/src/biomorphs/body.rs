@@ -51,6 +51,12 @@ impl Build<'_> {
         self.parts.push(part);
     }
 
+    /// Adds a part and its mirror image.
+    pub(super) fn add_pair(&mut self, part: Part) {
+        self.parts.push(part.mirrored());
+        self.parts.push(part);
+    }
+
     /// A swing between −1 and 1 for the limb number `i`.
     pub(super) fn swing(&self, i: usize) -> f32 {
         ((self.pose.phase + i as f32 * 0.31) * TAU).sin()
@@ -74,7 +80,7 @@ impl Build<'_> {
                 let (count, radius) = match self.genome.pattern {
                     Pattern::Spots => (lerp(7.0, 16.0, density), 0.23 * size),
                     Pattern::Rings => (lerp(4.0, 9.0, density), 0.31 * size),
-                    _ => (lerp(26.0, 60.0, density), 0.085 * size),
+                    _ => (lerp(22.0, 48.0, density), 0.075 * size),
                 };
                 for i in 0..count as usize {
                     // The additive recurrence of the plastic number fills the plane evenly.

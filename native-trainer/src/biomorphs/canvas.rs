@@ -66,7 +66,7 @@ impl Part {
         self
     }
 
-    /// How far from its edge the part rounds off.
+    /// How far from its edge the part rounds off; 0 leaves it flat.
     pub(super) fn relief(mut self, relief: f32) -> Self {
         self.relief = relief;
         self
@@ -94,6 +94,18 @@ impl Part {
     pub(super) fn shadow(mut self, shadow: f32) -> Self {
         self.shadow = shadow;
         self
+    }
+
+    /// The part on the other side of the body: mirrored at the x axis.
+    pub(super) fn mirrored(&self) -> Self {
+        let flip = |path: &Path| path.clone().transform(Transform::from_scale(1.0, -1.0));
+        let flip_mark = |mark: &Mark| flip(&mark.path).map(|path| Mark { path, ..*mark });
+        Self {
+            silhouette: self.silhouette.iter().filter_map(flip).collect(),
+            marks: self.marks.iter().filter_map(flip_mark).collect(),
+            fade: self.fade.map(|(from, to, colour)| (from.side(-1.0), to.side(-1.0), colour)),
+            ..*self
+        }
     }
 
     /// The smallest box about the part after `frame`, as [left, top, right, bottom].
@@ -177,7 +189,7 @@ impl Canvas {
                 }
                 let pixel = &colours.data()[i * 4..i * 4 + 3];
                 let colour = [0, 1, 2].map(|c| f32::from(pixel[c]) / 255.0);
-                let slope = relief * 0.8;
+                let slope = if part.relief > 0.0 { relief * 0.8 } else { 0.0 };
                 let nx = (at(x.saturating_sub(1), y) - at(x + 1, y)) * slope;
                 let ny = (at(x, y.saturating_sub(1)) - at(x, y + 1)) * slope;
                 let length = (nx * nx + ny * ny + 1.0).sqrt();
@@ -187,8 +199,8 @@ impl Canvas {
                     mix(colour, [1.0, 0.97, 0.88], (tone * 0.75).min(0.6))
                 } else {
                     // Shadows keep their hue and turn a little cool.
-                    let dark = [colour[0] * 0.28, colour[1] * 0.26, colour[2] * 0.36 + 0.03];
-                    mix(colour, dark, (-tone * 0.95).min(0.85))
+                    let dark = [colour[0] * 0.34, colour[1] * 0.30, colour[2] * 0.42 + 0.03];
+                    mix(colour, dark, (-tone * 0.9).min(0.72))
                 };
                 // Half way between the light and the viewer (Blinn).
                 let half = (lx * lx + ly * ly + (lz + 1.0) * (lz + 1.0)).sqrt();

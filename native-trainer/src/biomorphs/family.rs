@@ -11,7 +11,7 @@ use super::{
 
 /// Which split a fine class belongs to: all of its images go there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Split {
+pub(crate) enum Split {
     /// Learnt from.
     Train,
     /// Kept for the evaluation: never seen in training, though its kin were.
@@ -20,7 +20,7 @@ pub enum Split {
 
 impl Split {
     /// As the label table writes it.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Train => "train",
             Self::Test => "test",
@@ -30,28 +30,28 @@ impl Split {
 
 /// A finest class.
 #[derive(Clone, Debug)]
-pub struct Species {
+pub(crate) struct Species {
     /// Its class names, coarse to fine.
-    pub names: Vec<String>,
+    pub(crate) names: Vec<String>,
     /// Its place in the tree: the child's number at each level.
-    pub place: Vec<u64>,
+    pub(crate) place: Vec<u64>,
     /// What it inherited.
-    pub genome: Genome,
+    pub(crate) genome: Genome,
     /// The split that all of its images belong to.
-    pub split: Split,
+    pub(crate) split: Split,
 }
 
 /// The whole tree, as its leaves.
 #[derive(Clone, Debug)]
-pub struct FamilyTree {
+pub(crate) struct FamilyTree {
     /// Names of the levels, coarse to fine.
-    pub levels: Vec<String>,
+    pub(crate) levels: Vec<String>,
     /// The finest classes, in order of the tree.
-    pub species: Vec<Species>,
+    pub(crate) species: Vec<Species>,
 }
 
 /// The tree that the configuration describes.
-pub fn family_tree(config: &BiomorphConfig) -> FamilyTree {
+pub(crate) fn family_tree(config: &BiomorphConfig) -> FamilyTree {
     let depth = config.branching.len();
     let mut names = Names::default();
     let mut nodes =

@@ -6,7 +6,7 @@ use super::palette::PALETTES;
 
 /// The body plan: which creature the genes are read as. The coarsest level decides it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Plan {
+pub(crate) enum Plan {
     Beetle,
     Fish,
     Worm,
@@ -21,7 +21,7 @@ pub enum Plan {
 
 impl Plan {
     /// All plans.
-    pub const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::Beetle,
         Self::Fish,
         Self::Worm,
@@ -37,7 +37,7 @@ impl Plan {
 
 /// What covers the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pattern {
+pub(crate) enum Pattern {
     Plain,
     Spots,
     Bands,
@@ -50,7 +50,7 @@ pub enum Pattern {
 
 impl Pattern {
     /// All patterns.
-    pub const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Plain,
         Self::Spots,
         Self::Bands,
@@ -64,7 +64,7 @@ impl Pattern {
 
 /// A number in 0 … 1 that drifts from parent to child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gene {
+pub(crate) enum Gene {
     Girth,
     Taper,
     Head,
@@ -95,7 +95,7 @@ pub enum Gene {
 /// half the width of the interval that siblings share out among themselves.
 ///
 /// Shape is settled early, colour late: colour tells species apart but says nothing of their kin.
-pub const DRIFT: [(Gene, [f32; 3]); 24] = [
+pub(crate) const DRIFT: [(Gene, [f32; 3]); 24] = [
     (Gene::Girth, [0.15, 0.40, 0.10]),
     (Gene::Taper, [0.15, 0.40, 0.08]),
     (Gene::Head, [0.15, 0.40, 0.10]),
@@ -127,41 +127,41 @@ const PATTERN_SWITCH: f32 = 0.2;
 
 /// All that is inherited.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Genome {
+pub(crate) struct Genome {
     /// Body plan.
-    pub plan: Plan,
+    pub(crate) plan: Plan,
     /// Pattern.
-    pub pattern: Pattern,
+    pub(crate) pattern: Pattern,
     /// Index into the palettes, which all branches of the tree draw from: strangers may share one.
-    pub palette: usize,
+    pub(crate) palette: usize,
     genes: [f32; DRIFT.len()],
 }
 
 impl Genome {
     /// The root of every tree: the middle of each gene.
-    pub fn ancestor() -> Self {
+    pub(crate) fn ancestor() -> Self {
         Self { plan: Plan::Beetle, pattern: Pattern::Plain, palette: 0, genes: [0.5; DRIFT.len()] }
     }
 
     /// The gene's value, 0 … 1.
-    pub fn get(&self, gene: Gene) -> f32 {
+    pub(crate) fn get(&self, gene: Gene) -> f32 {
         self.genes[gene as usize]
     }
 
     /// The gene's value mapped to `low` … `high`.
-    pub fn span(&self, gene: Gene, low: f32, high: f32) -> f32 {
+    pub(crate) fn span(&self, gene: Gene, low: f32, high: f32) -> f32 {
         low + (high - low) * self.get(gene)
     }
 
     /// The gene's value as a whole number in `low` … `high`, all equally wide.
-    pub fn count(&self, gene: Gene, low: usize, high: usize) -> usize {
+    pub(crate) fn count(&self, gene: Gene, low: usize, high: usize) -> usize {
         (low + (self.get(gene) * (high - low + 1) as f32) as usize).min(high)
     }
 
     /// How different two creatures are: the distance of their genes, plus 1 for another plan, ½ for another
     /// pattern, ¼ for another palette.
     #[cfg(test)]
-    pub fn distance(&self, other: &Self) -> f32 {
+    pub(crate) fn distance(&self, other: &Self) -> f32 {
         let drift: f32 = self.genes.iter().zip(&other.genes).map(|(a, b)| (a - b).powi(2)).sum();
         drift.sqrt()
             + f32::from(self.plan != other.plan)
@@ -174,7 +174,7 @@ impl Genome {
     /// Siblings share the range of each gene out among themselves (one in each of `count` equal parts, shuffled),
     /// so that few children still differ well. Plans are dealt at the coarsest level, patterns half-way down,
     /// palettes at the finest, each from a shuffled deck, so that siblings repeat none before all are used.
-    pub fn children(&self, count: usize, level: usize, depth: usize, rng: &mut impl Rng) -> Vec<Self> {
+    pub(crate) fn children(&self, count: usize, level: usize, depth: usize, rng: &mut impl Rng) -> Vec<Self> {
         let mut children = vec![self.clone(); count];
         let mut order: Vec<usize> = (0..count).collect();
         for (gene, drift) in DRIFT {

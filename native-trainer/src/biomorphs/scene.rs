@@ -12,7 +12,7 @@ use super::{
     genome::{Gene, Genome},
     palette::{Palette, Rgb, hex, lighten, mix},
     plans::{self, View},
-    shape::{Tube, V, blob, ellipse, lerp},
+    shape::{Tube, V, blob, disc, egg, lerp},
 };
 
 /// Sky or far, ground or near, and things: water, moss, sand, dusk, paper, stone, leaf litter, snow.
@@ -31,7 +31,7 @@ const PLACES: [[u32; 3]; 8] = [
 ///
 /// The same genome, side and state of `rng` give the same picture. Any side from 1 up works; below 16
 /// little can be recognised.
-pub fn draw(genome: &Genome, side: u32, rng: &mut impl Rng) -> RgbImage {
+pub(crate) fn draw(genome: &Genome, side: u32, rng: &mut impl Rng) -> RgbImage {
     let side = side.max(1);
     let pose = Pose {
         bend: between(rng, -1.0, 1.0),
@@ -86,7 +86,7 @@ fn place(parts: &[Part], view: View, side: f32, rng: &mut impl Rng) -> (Transfor
     let [left, top, right, bottom] = bounds.unwrap_or([-1.0, -1.0, 1.0, 1.0]);
     let (width, height) = ((right - left).max(1e-3), (bottom - top).max(1e-3));
     // Long things may nearly touch the frame; what would be small otherwise is brought closer.
-    let fill = between(rng, 0.70, 0.95);
+    let fill = between(rng, 0.76, 0.98);
     let scale = side * fill / width.max(height);
     let free = [(side - width * scale).max(0.0), (side - height * scale).max(0.0)];
     let [x, y] = free.map(|room| room * 0.5 * (1.0 + between(rng, -0.8, 0.8)));
@@ -113,65 +113,76 @@ fn background(canvas: &mut Canvas, rng: &mut impl Rng) {
     let kind = rng.random_range(0..5);
     // Two planes: far and blurred, near and a little blurred.
     for (count, blur, strength) in
-        [(rng.random_range(3..8), 0.045, 0.75), (rng.random_range(0..6), 0.012, 0.6)]
+        [(rng.random_range(4..10), 0.05, 0.7), (rng.random_range(0..6), 0.012, 0.65)]
     {
         for _ in 0..count {
             let centre = V(between(rng, -0.1, 1.1), between(rng, -0.1, 1.1));
-            let size = between(rng, 0.05, 0.2);
-            let colour = mix(thing, if rng.random() { far } else { near }, between(rng, 0.0, 0.8));
-            let colour = lighten(colour, between(rng, -0.12, 0.15));
-            let part = thing_of(kind, centre, size, colour, rng);
-            canvas.paint(
-                &part.opacity(strength).ink(0.05).gloss(0.1).shadow(0.12),
-                Transform::from_scale(side as f32, side as f32),
-                side as f32,
-            );
+            let size = between(rng, 0.06, 0.24);
+            let colour = mix(thing, if rng.random() { far } else { near }, between(rng, 0.0, 0.7));
+            let colour = lighten(colour, between(rng, -0.16, 0.16));
+            let part = thing_of(kind, centre, size, colour, strength, rng);
+            canvas.paint(&part, Transform::from_scale(side as f32, side as f32), side as f32);
         }
         canvas.blur(blur * side as f32);
     }
 }
 
 /// A leaf, a pebble, a blade of grass, a disc of light, or a twig.
-fn thing_of(kind: usize, centre: V, size: f32, colour: Rgb, rng: &mut impl Rng) -> Part {
+fn thing_of(kind: usize, centre: V, size: f32, colour: Rgb, strength: f32, rng: &mut impl Rng) -> Part {
     let angle = between(rng, 0.0, TAU);
     let way = V::polar(angle, size);
-    match kind {
+    let part = match kind {
         0 => {
             let bow = V(-way.1, way.0) * between(rng, -0.4, 0.4);
-            let leaf = Tube::new(&[centre - way, centre + bow, centre + way], |u| {
-                size * 0.42 * super::shape::egg(u, 0.4, 0.6)
+            let leaf =
+                Tube::new(&[centre - way, centre + bow, centre + way], |u| size * 0.42 * egg(u, 0.4, 0.62));
+            let pale = lighten(colour, 0.3);
+            let veins = (0..8).map(|i| {
+                let (u, v) = (0.18 + 0.16 * (i / 2) as f32, if i % 2 == 0 { 0.85 } else { -0.85 });
+                Tube::limb(&[leaf.at(u, 0.0), leaf.at(u + 0.14, v)], size * 0.02, size * 0.01).outline()
             });
-            let rib = leaf.patch(0.0, 1.0, -0.06, 0.06);
-            Part::new([leaf.outline()], colour).mark(rib, lighten(colour, 0.3), 0.7).relief(size * 0.15)
+            let part = Part::new([leaf.outline()], colour).mark(leaf.patch(0.0, 1.0, -0.05, 0.05), pale, 0.7);
+            veins.fold(part, |part, vein| part.mark(vein, pale, 0.5)).relief(size * 0.2).shadow(0.2)
         }
         1 => {
+            let flat = between(rng, 0.55, 0.85);
             let points: Vec<V> = (0..9)
-                .map(|i| centre + V::polar(angle + TAU * i as f32 / 9.0, size * between(rng, 0.6, 0.9)))
-                .map(|p| V(p.0, centre.1 + (p.1 - centre.1) * 0.75))
+                .map(|i| V::polar(angle + TAU * i as f32 / 9.0, size * between(rng, 0.65, 0.9)))
+                .map(|p| centre + V(p.0, p.1 * flat))
                 .collect();
-            Part::new([blob(&points)], colour).relief(size * 0.4)
+            Part::new([blob(&points)], colour).relief(size * 0.5).shadow(0.3)
         }
         2 => {
             let root = V(centre.0, 1.05);
-            let lean = between(rng, -0.25, 0.25);
-            let high = between(rng, 0.2, 0.8);
+            let lean = between(rng, -0.3, 0.3);
+            let high = between(rng, 0.25, 0.9);
             let blade = Tube::new(&[root, root + V(lean * 0.3, -high * 0.6), root + V(lean, -high)], |u| {
-                size * 0.2 * (1.0 - u).sqrt()
+                size * 0.24 * (1.0 - u).sqrt()
             });
-            Part::new([blade.outline()], colour).relief(size * 0.1)
+            Part::new([blade.outline()], colour).relief(size * 0.15).shadow(0.1)
         }
-        3 => Part::new([ellipse(centre, size * 0.7, size * 0.7, 0.0)], lighten(colour, 0.25))
-            .relief(size * 0.1),
+        3 => {
+            let light = lighten(colour, 0.35);
+            return Part::new([disc(centre, size * 0.6)], light)
+                .opacity(strength * 0.5)
+                .relief(0.0)
+                .ink(0.0)
+                .gloss(0.0)
+                .shadow(0.0);
+        }
         _ => {
             let way = way * between(rng, 1.0, 2.5);
-            let twig = Tube::limb(
-                &[centre - way, centre + V(way.1, -way.0) * 0.15, centre + way],
-                size * 0.12,
-                size * 0.05,
+            let bow = V(way.1, -way.0) * between(rng, -0.3, 0.3);
+            let twig = Tube::limb(&[centre - way, centre + bow, centre + way], size * 0.14, size * 0.06);
+            let bud = Tube::limb(
+                &[twig.at(0.6, 0.0), twig.at(0.75, 0.0) + V(-way.1, way.0) * 0.3],
+                size * 0.07,
+                size * 0.04,
             );
-            Part::new([twig.outline()], lighten(colour, -0.1)).relief(size * 0.1)
+            Part::new([twig.outline(), bud.outline()], lighten(colour, -0.1)).relief(size * 0.1).shadow(0.2)
         }
-    }
+    };
+    part.opacity(strength).ink(0.08).gloss(0.1)
 }
 
 /// Exposure, white balance, a trace of vignette, and grain.
@@ -179,7 +190,7 @@ fn develop(canvas: &Canvas, rng: &mut impl Rng) -> RgbImage {
     let exposure = between(rng, 0.92, 1.08);
     let warmth = between(rng, -0.03, 0.03);
     let gain = [exposure * (1.0 + warmth), exposure, exposure * (1.0 - warmth)];
-    let grain = between(rng, 0.006, 0.028);
+    let grain = between(rng, 0.004, 0.018);
     let side = canvas.side;
     let mut picture = RgbImage::new(side as u32, side as u32);
     for (i, pixel) in picture.pixels_mut().enumerate() {

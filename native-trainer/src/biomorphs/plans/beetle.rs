@@ -1,12 +1,14 @@
 //! Beetles: three body parts under a split shell, six jointed legs.
 
+use std::f32::consts::PI;
+
 use super::View;
 use crate::biomorphs::{
     body::Build,
     canvas::Part,
     genome::Gene,
     palette::{lighten, mix},
-    shape::{Tube, V, disc, egg, lerp},
+    shape::{Tube, V, disc, egg},
 };
 
 pub(super) fn grow(build: &mut Build) -> View {
@@ -65,29 +67,24 @@ pub(super) fn grow(build: &mut Build) -> View {
     let colour = mix(build.palette.body, build.palette.accent, 0.35);
     build.add(Part::new([shield.outline()], colour).relief(0.16).gloss(0.5));
 
-    // Wing cases, a little open when the beetle is about to fly.
-    let open = 0.05 + 0.16 * build.pose.spread * build.pose.spread;
-    let tail = V(-0.78, -bend);
-    let belly = Tube::new(&[neck, tail], |u| girth * 0.9 * egg(u, peak, 0.42));
-    build.add(
-        Part::new([belly.outline()], build.palette.belly).marks(
-            (1..7).filter_map(|i| belly.patch(i as f32 / 7.0, i as f32 / 7.0 + 0.03, -1.0, 1.0)).map(
-                |path| crate::biomorphs::canvas::Mark { path, colour: build.palette.accent, opacity: 0.5 },
-            ),
-        ),
-    );
-    for side in [-1.0, 1.0] {
-        let case = Tube::along(
-            |u| {
-                let x = lerp(neck.0 + 0.02, tail.0 + 0.02, u);
-                let half = girth * egg(u, peak, 0.40);
-                V(x, lerp(0.0, -bend, u) + side * (half * 0.5 + open * u * 0.8))
-            },
-            |u| girth * egg(u, peak, 0.40) * 0.5,
-            22,
-        );
-        build.add(build.skin(&case, girth * 0.55).gloss(0.55));
-    }
+    // Wing cases: two halves of one egg, a little open when the beetle is about to fly.
+    let open = 0.02 + 0.13 * build.pose.spread * build.pose.spread;
+    let length = build.span(Gene::TailLength, 0.92, 1.22);
+    let belly = Tube::new(&[neck, neck - V(length * 0.96, 0.0)], |u| girth * 0.9 * egg(u, peak, 0.42));
+    let rings = (1..7).map(|i| belly.patch(i as f32 / 7.0, i as f32 / 7.0 + 0.03, -1.0, 1.0));
+    let part = rings.fold(Part::new([belly.outline()], build.palette.belly), |part, ring| {
+        part.mark(ring, build.palette.accent, 0.5)
+    });
+    build.add(part);
+    let way = V::polar(PI - open, length);
+    let case = Tube::new(&[neck, neck + way], |u| girth * egg(u, peak, 0.40));
+    let seam = lighten(build.palette.body, -0.5);
+    let half = Part::new([case.patch(0.0, 1.0, -1.0, 0.0)], build.palette.body)
+        .marks(build.pattern(&case, 0.0, 1.0))
+        .mark(case.patch(0.0, 1.0, -0.05, 0.05), seam, 0.5)
+        .relief(girth * 0.6)
+        .gloss(0.6);
+    build.add_pair(half);
     let scutellum = disc(neck - V(0.03, 0.0), 0.05);
     build.add(Part::new([scutellum], build.palette.accent).relief(0.04).shadow(0.2));
     View::Above

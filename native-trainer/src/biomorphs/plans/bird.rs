@@ -126,25 +126,30 @@ pub(super) fn grow(build: &mut Build) -> View {
             .shadow(0.2),
     );
 
-    // The wing, its tip lifting when the bird stirs.
-    let wing = build.span(Gene::FinSize, 0.45, 0.82);
+    // The wing, its tip lifting when the bird stirs: long feathers below, coverts above.
+    let wing = build.span(Gene::FinSize, 0.55, 0.90);
     let lift = 0.22 * build.pose.spread * build.swing(1);
-    let shoulder = chest + V(-0.06, -girth * 0.12);
-    let folded = Tube::new(
-        &[
-            shoulder,
-            shoulder + V(-wing * 0.5, girth * 0.20 - lift * 0.4),
-            shoulder + V(-wing, girth * 0.16 - lift),
-        ],
-        |u| girth * 0.52 * egg(u, 0.34, 0.5),
-    );
-    let mut part =
-        Part::new([folded.outline()], mix(colours.body, colours.accent, 0.65)).relief(0.09).gloss(0.15);
-    for i in 0..3 {
-        let u = 0.5 + 0.13 * i as f32;
-        part = part.mark(folded.patch(u, u + 0.03, -1.0, 1.0), mix(colours.mark, colours.accent, 0.2), 0.7);
+    let shoulder = chest + V(0.02, -girth * 0.10);
+    let colour = mix(colours.body, colours.accent, 0.7);
+    for i in 0..4 {
+        let t = i as f32 / 3.0;
+        let end =
+            shoulder + V(-wing * lerp(1.0, 0.72, t), girth * lerp(0.10, 0.52, t) - lift * (1.0 - t * 0.5));
+        let feather = Tube::new(&[shoulder + V(-0.1, 0.03), end], |u| girth * 0.15 * egg(u, 0.66, 0.5));
+        let part = Part::new([feather.outline()], lighten(colour, -0.12 * t)).mark(
+            feather.patch(0.80, 1.0, -1.2, 1.2),
+            colours.mark,
+            0.75,
+        );
+        build.add(part.relief(0.04).gloss(0.1).shadow(0.3));
     }
-    build.add(part);
+    let covert =
+        Tube::new(&[shoulder + V(0.07, -0.02), shoulder + V(-wing * 0.62, girth * 0.24 - lift * 0.5)], |u| {
+            girth * 0.40 * egg(u, 0.36, 0.52)
+        });
+    build.add(
+        Part::new([covert.outline()], mix(colour, colours.body, 0.35)).relief(0.10).gloss(0.15).ink(0.4),
+    );
     build.eye(face + V(head * 0.25, -head * 0.18), head * 0.36);
     View::Side
 }

@@ -53,17 +53,17 @@ pub(super) fn grow(build: &mut Build) -> View {
             size * slim * egg(u, 0.55, 0.42)
         });
         let finger = |lean: f32, thick: f32| {
-            let start = palm + way * (size * 0.3) + across * (size * lean * 0.7);
+            let start = palm + way * (size * 0.15) + across * (size * lean * 0.7);
             let points = [
                 start,
-                start + way * (size * 0.5) + across * (size * lean * (0.8 + open)),
-                start + way * (size * 1.0) + across * (size * lean * (0.1 + open)),
+                start + way * (size * 0.5) + across * (size * lean * (0.9 + open)),
+                start + way * (size * 0.95) + across * (size * lean * (open - 0.45)),
             ];
-            Tube::limb(&points, size * thick, size * 0.06).outline()
+            Tube::limb(&points, size * thick, size * 0.05).outline()
         };
         let colour = mix(build.palette.body, build.palette.accent, 0.35);
         let tips = lighten(build.palette.accent, -0.35);
-        build.add(Part::new([finger(0.45, 0.24), finger(-0.45, 0.20)], tips).relief(size * 0.25).gloss(0.5));
+        build.add(Part::new([finger(0.40, 0.30), finger(-0.40, 0.24)], tips).relief(size * 0.25).gloss(0.5));
         build.add(Part::new([hand.outline()], colour).relief(size * 0.45).gloss(0.5));
     }
 

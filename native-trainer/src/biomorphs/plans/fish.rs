@@ -10,7 +10,7 @@ use crate::biomorphs::{
 };
 
 pub(super) fn grow(build: &mut Build) -> View {
-    let girth = build.span(Gene::Girth, 0.20, 0.52);
+    let girth = build.span(Gene::Girth, 0.25, 0.54);
     let peak = build.span(Gene::Head, 0.28, 0.50);
     let power = build.span(Gene::Taper, 0.42, 0.75);
     let wave = build.pose.bend * 0.14;
@@ -42,7 +42,12 @@ pub(super) fn grow(build: &mut Build) -> View {
         end + V(-tail * 1.05, high + sway),
         end + V(-tail * 0.35, high * 0.55 + sway * 0.4),
     ];
-    build.add(fin(&tail_points));
+    let ray = lighten(build.palette.accent, -0.3);
+    let rays = [-0.75, -0.4, 0.0, 0.4, 0.75].map(|t: f32| {
+        let to = end + V(-tail * (1.0 - fork * (1.0 - t.abs())), high * t + sway);
+        Tube::limb(&[end, to], 0.012, 0.006).outline()
+    });
+    build.add(rays.into_iter().fold(fin(&tail_points), |part, path| part.mark(path, ray, 0.5)));
 
     // Back fin: a sail, or spines.
     let height = girth * 0.4 + build.span(Gene::FinSize, 0.05, 0.45);
@@ -66,7 +71,11 @@ pub(super) fn grow(build: &mut Build) -> View {
         let sway = build.swing(i) * 0.02;
         sail.push(back(lerp(from, to, t)) + V(-lean * rise + sway, -rise));
     }
-    build.add(fin(&sail));
+    let rays = (1..6).map(|i| {
+        let u = lerp(from, to, i as f32 / 6.0);
+        Tube::limb(&[body.at(u, 0.5), back(u) + V(-lean * height, -height)], 0.010, 0.006).outline()
+    });
+    build.add(rays.fold(fin(&sail), |part, path| part.mark(path, ray, 0.5)));
     // Belly fin.
     let keel = body.at(0.62, -0.75);
     let length = build.span(Gene::LimbLength, 0.10, 0.36);
@@ -88,7 +97,7 @@ pub(super) fn grow(build: &mut Build) -> View {
     let gill = build.span(Gene::Head, 0.20, 0.32);
     let bodied = bodied.mark(body.patch(0.0, gill, -1.2, 1.2), face, 1.0).mark(
         body.patch(gill, gill + 0.022, -0.72, 0.6),
-        lighten(build.palette.body, -0.45),
+        lighten(build.palette.body, -0.35),
         0.7,
     );
     let lip = body.at(0.02, -0.5);
@@ -114,6 +123,6 @@ pub(super) fn grow(build: &mut Build) -> View {
         build.antenna(lip + V(-0.02, 0.02), V(0.3, 0.95), 1.0, 0.26);
     }
     let eye = body.at(0.13, 0.22);
-    build.eye(eye, lerp(0.075, 0.12, build.get(Gene::EyeCount)));
+    build.eye(eye, lerp(0.095, 0.15, build.get(Gene::EyeCount)));
     View::Side
 }

@@ -16,7 +16,7 @@ pub(super) fn grow(build: &mut Build) -> View {
     let head = build.span(Gene::Head, 0.17, 0.30);
     let tail = build.span(Gene::TailLength, 0.45, 1.0);
     let wind = build.span(Gene::Curl, 0.06, 0.20);
-    let leg = build.span(Gene::LimbLength, 0.16, 0.38);
+    let leg = build.span(Gene::LimbLength, 0.20, 0.42);
     let width = build.span(Gene::LimbWidth, 0.035, 0.075);
     let colours = build.palette;
     let (phase, bend) = (build.pose.phase, build.pose.bend);
@@ -49,13 +49,13 @@ pub(super) fn grow(build: &mut Build) -> View {
             let forward = if i == 0 { 0.45 } else { -0.35 } + 0.35 * swing;
             let knee = root + out * (leg * 0.75) + ahead * (leg * forward * 0.4);
             let foot = knee + out * (leg * 0.35) + ahead * (leg * (forward + 0.25));
-            let mut paths = vec![Tube::limb(&[root, knee, foot], width * 1.2, width * 0.9).outline()];
+            let mut paths = vec![Tube::limb(&[root, knee, foot], width * 1.3, width * 0.6).outline()];
             let toes = build.count(Gene::LimbCount, 3, 5);
             for k in 0..toes {
                 let t = k as f32 / (toes - 1) as f32 * 2.0 - 1.0;
-                let tip = foot + (out * (0.5 - 0.3 * t) + ahead * (0.6 + 0.35 * t)) * (leg * 0.32);
-                let tip = tip + out * (t * leg * 0.16);
-                paths.push(Tube::limb(&[foot, tip], width * 0.45, width * 0.35).outline());
+                let tip = foot + (out * (0.5 - 0.3 * t) + ahead * (0.6 + 0.35 * t)) * (leg * 0.50);
+                let tip = tip + out * (t * leg * 0.12);
+                paths.push(Tube::limb(&[foot, tip], width * 0.42, width * 0.30).outline());
             }
             build.add(Part::new(paths, colours.accent).relief(width).shadow(0.25));
         }

@@ -98,8 +98,10 @@ pub(super) fn grow(build: &mut Build) -> View {
             |u| {
                 let (_, radius) = place(u);
                 let last = turn + span >= turns - 1e-3;
-                let round = if last { (1.0 - u * u * u).max(0.05) } else { 1.0 };
-                radius * (1.0 - shrink) * 0.56 * round
+                let inner = if last { (1.0 - u * u * u).max(0.05) } else { 1.0 };
+                let mouth =
+                    if turn == 0.0 { (1.0 - (1.0 - (u * 16.0).min(1.0)).powi(2)).sqrt() } else { 1.0 };
+                radius * (1.0 - shrink) * 0.56 * inner * mouth
             },
             40,
         );

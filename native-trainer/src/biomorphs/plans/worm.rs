@@ -12,18 +12,18 @@ use crate::biomorphs::{
 };
 
 pub(super) fn grow(build: &mut Build) -> View {
-    let girth = build.span(Gene::Girth, 0.12, 0.25);
+    let girth = build.span(Gene::Girth, 0.14, 0.27);
     let segments = build.count(Gene::Segments, 5, 12);
     let taper = build.span(Gene::Taper, 0.35, 1.0);
     let notch = build.span(Gene::FinShape, 0.05, 0.28);
     let head = girth * build.span(Gene::Head, 0.95, 1.5);
-    let arch = build.span(Gene::Curl, 0.02, 0.34);
+    let arch = build.span(Gene::Curl, 0.02, 0.42);
     let Pose { bend, phase, .. } = build.pose;
     let spine = |u: f32| {
         // From tail to head, arched like a looper or wavy like a crawler.
         let wave = (u * PI * 2.0 + phase * PI * 2.0).sin() * 0.05;
-        let lift = smoothstep(0.6, 1.0, u) * (0.16 + 0.14 * bend);
-        V(lerp(-0.9, 0.72, u), -arch * (u * PI).sin() * (1.0 + 0.4 * bend) - wave - lift)
+        let lift = smoothstep(0.6, 1.0, u) * (0.22 + 0.14 * bend);
+        V(lerp(-0.72, 0.46, u), -arch * (u * PI).sin() * (1.0 + 0.4 * bend) - wave - lift)
     };
     let swell = |u: f32| {
         let bump = (u * segments as f32 * PI).sin().abs().sqrt();

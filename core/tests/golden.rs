@@ -1,0 +1,19 @@
+//! Held to the numbers that the reference implementations print for small seeded inputs.
+//!
+//! `AKIN_GOLDEN=DIR cargo test -p akin-core --test golden` runs the same checks on another folder of the same
+//! shape; a relative DIR counts from the workspace root.
+
+#[path = "golden/metrics.rs"]
+mod metrics;
+#[path = "golden/support.rs"]
+mod support;
+
+use support::Checks;
+
+/// Every file that is covered, and what checks one of its cases.
+const CHECKS: Checks = &[("metrics_happier.json", metrics::happier)];
+
+#[test]
+fn the_references_are_met() {
+    support::run(CHECKS);
+}
