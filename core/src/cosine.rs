@@ -189,6 +189,13 @@ fn tree_sum(s: Lanes) -> f32 {
     ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))
 }
 
+/// Rows of unit length. A zero row stays zero, with a finite gradient.
+#[cfg(feature = "tensor")]
+pub fn normalise(rows: burn::tensor::Tensor<2>) -> burn::tensor::Tensor<2> {
+    let squared_length = rows.clone().square().sum_dim(1);
+    rows / (squared_length + 1e-24).sqrt()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,1 +1,215 @@
-//! encoder
+//! The encoder: image bytes → embedding. The same code in training, evaluation and browser.
+
+use burn::module::Module;
+use burn::store::{BurnpackStore, HalfPrecisionAdapter, ModuleRecord, ModuleSnapshot};
+use burn::tensor::{Device, Tensor, TensorData};
+use serde::{Deserialize, Serialize};
+
+use crate::cosine::normalise;
+use crate::image::{Pixels, Preprocessing};
+use crate::models::{Backbone, BackboneConfig, Head, HeadConfig};
+use crate::random::stream;
+use crate::{Error, Kind, Result};
+
+/// What an encoder is made of.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EncoderConfig {
+    /// Image → features.
+    pub backbone: BackboneConfig,
+    /// Features → embedding. Without a head the embedding is the features, brought to unit length.
+    #[serde(default)]
+    pub head: Option<HeadConfig>,
+    /// Image bytes → numbers.
+    pub preprocessing: Preprocessing,
+}
+
+/// A network with what its images need first.
+#[derive(Module, Debug)]
+pub struct Encoder {
+    /// Image → features.
+    pub backbone: Backbone,
+    /// Features → embedding.
+    pub head: Option<Head>,
+    #[module(skip)]
+    preprocessing: Preprocessing,
+    #[module(skip)]
+    dimension: usize,
+}
+
+impl EncoderConfig {
+    /// d, the dimension of an embedding.
+    pub fn dimension(&self) -> usize {
+        self.head.as_ref().map_or(self.backbone.features(), |head| head.dimension)
+    }
+
+    /// An encoder with random weights, from the stream `initialisation` of the seed.
+    ///
+    /// # Errors
+    ///
+    /// A setting out of its range, or images too small for the backbone.
+    pub fn init(&self, seed: u64, device: &Device) -> Result<Encoder> {
+        let side = self.preprocessing.side();
+        if side < self.backbone.smallest_side() {
+            return Err(Error::new(
+                Kind::Config,
+                format!(
+                    "the backbone needs images of at least {0}×{0} pixels, and the preprocessing crops to {side}",
+                    self.backbone.smallest_side()
+                ),
+                "raise `crop` (and `resize`) of the preprocessing",
+            ));
+        }
+        let mut rng = stream(seed, "initialisation", &[]);
+        let backbone = self.backbone.init(&mut rng, device)?;
+        let head = match &self.head {
+            Some(head) => Some(head.init(self.backbone.features(), &mut rng, device)?),
+            None => None,
+        };
+        Ok(Encoder {
+            backbone,
+            head,
+            preprocessing: self.preprocessing.clone(),
+            dimension: self.dimension(),
+        })
+    }
+
+    /// An encoder with stored weights, as [`Encoder::to_bytes`] wrote them.
+    ///
+    /// # Errors
+    ///
+    /// Weights that do not fit this architecture.
+    pub fn load(&self, weights: Vec<u8>, device: &Device) -> Result<Encoder> {
+        self.init(0, device)?.with_weights(weights)
+    }
+}
+
+impl Encoder {
+    /// d, the dimension of an embedding.
+    pub fn dimension(&self) -> usize {
+        self.dimension
+    }
+
+    /// This encoder with another backbone and head of the same shapes, as an optimiser returns them.
+    pub fn with_parts(self, backbone: Backbone, head: Option<Head>) -> Self {
+        Self { backbone, head, ..self }
+    }
+
+    /// What happens to an image first.
+    pub fn preprocessing(&self) -> &Preprocessing {
+        &self.preprocessing
+    }
+
+    /// Normalised images [B, 3, S, S] → unit vectors [B, d].
+    pub fn forward(&self, images: Tensor<4>) -> Tensor<2> {
+        let features = self.backbone.forward(images);
+        match &self.head {
+            Some(head) => head.forward(features),
+            None => normalise(features),
+        }
+    }
+
+    /// As [`Self::forward`], with the backbone as it is: it passes no gradient and its
+    /// normalisation keeps its statistics.
+    pub fn forward_frozen(&self, images: Tensor<4>) -> Tensor<2> {
+        let features = self.backbone.valid().forward(images.without_autodiff()).autodiff();
+        match &self.head {
+            Some(head) => head.forward(features),
+            None => normalise(features),
+        }
+    }
+
+    /// Whole pictures → normalised images [B, 3, S, S] on `device`.
+    ///
+    /// # Errors
+    ///
+    /// A picture that cannot be resized.
+    pub fn images(&self, pictures: &[Pixels], device: &Device) -> Result<Tensor<4>> {
+        let views =
+            pictures.iter().map(|picture| self.preprocessing.view(picture)).collect::<Result<Vec<_>>>()?;
+        Ok(self.batch(&views, device))
+    }
+
+    /// Views of the right size (augmented, or from [`Preprocessing::view`]) → normalised images
+    /// [B, 3, S, S] on `device`.
+    pub fn batch(&self, views: &[Pixels], device: &Device) -> Tensor<4> {
+        let side = self.preprocessing.side() as usize;
+        let values = views.iter().flat_map(|view| self.preprocessing.normalise(view)).collect();
+        Tensor::from_data(TensorData::new::<f32, _>(values, [views.len(), 3, side, side]), device)
+    }
+
+    /// The weights as a burnpack file, in the precision that they have.
+    ///
+    /// # Errors
+    ///
+    /// Weights that cannot be read back from the device.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let bytes = self.clone().into_record().into_bytes().map_err(|error| {
+            Error::new(Kind::Weights, format!("the weights cannot be written: {error}"), "report this as a bug")
+        })?;
+        Ok(bytes.to_vec())
+    }
+
+    /// The weights as a burnpack file in half precision, but for normalisation: for the browser.
+    ///
+    /// # Errors
+    ///
+    /// Weights that cannot be read back from the device.
+    pub fn to_half_bytes(&self) -> Result<Vec<u8>> {
+        let unwritable = |error: &dyn std::fmt::Display| {
+            Error::new(Kind::Weights, format!("the weights cannot be written: {error}"), "report this as a bug")
+        };
+        let mut store = BurnpackStore::from_bytes(None).with_to_adapter(HalfPrecisionAdapter::new());
+        self.save_into(&mut store).map_err(|error| unwritable(&error))?;
+        Ok(store.get_bytes().map_err(|error| unwritable(&error))?.to_vec())
+    }
+
+    /// The embeddings of whole pictures, row after row: a short way for a few of them.
+    ///
+    /// # Errors
+    ///
+    /// A picture that cannot be resized, or a device that fails.
+    pub fn embed(&self, pictures: &[Pixels], device: &Device) -> Result<Vec<f32>> {
+        let images = self.images(pictures, &device.clone().without_autodiff())?;
+        let rows = self.valid().forward(images).try_into_data().map_err(|error| failed(&error))?;
+        rows.try_to_vec().map_err(|error| failed(&format!("{error:?}")))
+    }
+
+    /// As [`Self::embed`], for devices that can only be read asynchronously, as in a browser.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::embed`].
+    pub async fn embed_async(&self, pictures: &[Pixels], device: &Device) -> Result<Vec<f32>> {
+        let images = self.images(pictures, device)?;
+        let rows = self.forward(images).into_data_async().await.map_err(|error| failed(&error))?;
+        rows.try_to_vec().map_err(|error| failed(&format!("{error:?}")))
+    }
+
+    /// This encoder with other weights, as [`Self::to_bytes`] or the exporter wrote them; they are
+    /// brought to the precision of the encoder.
+    ///
+    /// # Errors
+    ///
+    /// Bytes that are not a burnpack file, or weights of another architecture.
+    pub fn with_weights(self, weights: Vec<u8>) -> Result<Self> {
+        let refused = |error: &dyn std::fmt::Display| {
+            Error::new(
+                Kind::Weights,
+                format!("the weights do not fit the encoder: {error}"),
+                "use the weights with the config that they were trained with",
+            )
+        };
+        let record = ModuleRecord::from_bytes(burn::tensor::Bytes::from_bytes_vec(weights))
+            .map_err(|error| refused(&error))?;
+        self.try_load_record(record.cast_to_module_dtype()).map_err(|error| refused(&error))
+    }
+}
+
+fn failed(error: &dyn std::fmt::Display) -> Error {
+    Error::new(
+        Kind::Device,
+        format!("the device did not give back the embedding: {error}"),
+        "try again, or compute on the CPU",
+    )
+}

@@ -62,9 +62,11 @@ pub mod random;
 pub mod ranking;
 pub mod relevance;
 pub mod search;
+#[cfg(feature = "tensor")]
+pub mod steps;
 pub mod taxonomy;
 
-#[cfg(feature = "tensor")]
+#[cfg(all(feature = "tensor", feature = "image"))]
 pub mod encoder;
 #[cfg(feature = "tensor")]
 pub mod losses;
@@ -72,8 +74,8 @@ pub mod losses;
 pub mod models;
 
 #[cfg(feature = "image")]
-pub mod image;
-
 pub mod bundle;
+#[cfg(feature = "image")]
+pub mod image;
 
 pub use error::{Error, Kind, Result};

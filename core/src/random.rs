@@ -1,7 +1,9 @@
 //! Random numbers from one seed, split into named streams.
 
+use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
+use rand_distr::StandardNormal;
 use sha2::{Digest, Sha256};
 
 /// The random stream of a name and a position (epoch, step, image …) under one seed.
@@ -27,6 +29,16 @@ pub fn stream(seed: u64, name: &str, position: &[u64]) -> ChaCha8Rng {
         hash.update(number.to_le_bytes());
     }
     ChaCha8Rng::from_seed(hash.finalize().into())
+}
+
+/// `count` numbers drawn uniformly from low … high.
+pub fn uniform(rng: &mut ChaCha8Rng, count: usize, low: f32, high: f32) -> Vec<f32> {
+    (0..count).map(|_| low + (high - low) * rng.random::<f32>()).collect()
+}
+
+/// `count` numbers from the normal distribution of mean 0 and this deviation.
+pub fn normal(rng: &mut ChaCha8Rng, count: usize, deviation: f32) -> Vec<f32> {
+    (0..count).map(|_| deviation * rng.sample::<f32, _>(StandardNormal)).collect()
 }
 
 #[cfg(test)]

@@ -1,1 +1,140 @@
-//! models
+//! Backbones and heads: images [B, 3, H, W] → features [B, F] → embeddings [B, d].
+//!
+//! | backbone | file | features F |
+//! |---|---|---|
+//! | small residual network | [`small_resnet`] | 8 × width |
+//! | SqueezeNet 1.1 | [`squeezenet`] | 512 |
+//!
+//! A backbone ends with the mean over positions. The [`head`] turns that into a unit vector.
+//! Initial weights come from the run's own random stream, not from the device, so that a seed gives
+//! the same start on every back end.
+
+pub mod head;
+pub mod small_resnet;
+pub mod squeezenet;
+
+use burn::module::{Module, Param};
+use burn::nn::conv::{Conv2d, Conv2dConfig};
+use burn::nn::{Linear, LinearConfig, PaddingConfig2d};
+use burn::tensor::{Device, Tensor, TensorData};
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use crate::random::{normal, uniform};
+use crate::{Error, Kind, Result};
+
+pub use head::{Head, HeadConfig};
+pub use small_resnet::SmallResnet;
+pub use squeezenet::Squeezenet;
+
+/// A backbone by name.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum BackboneConfig {
+    /// Four residual stages of `width`, 2, 4 and 8 × `width` channels.
+    SmallResnet {
+        /// Channels of the first stage, 1 … 256. Default 16.
+        #[serde(default = "default_width")]
+        width: usize,
+    },
+    /// SqueezeNet 1.1 (Iandola et al., 2016), torchvision's layout.
+    Squeezenet,
+}
+
+fn default_width() -> usize {
+    16
+}
+
+impl BackboneConfig {
+    /// F, the number of features.
+    pub fn features(&self) -> usize {
+        match self {
+            Self::SmallResnet { width } => 8 * width,
+            Self::Squeezenet => 512,
+        }
+    }
+
+    /// The smallest side of an image that the backbone can read.
+    pub fn smallest_side(&self) -> u32 {
+        match self {
+            Self::SmallResnet { .. } => 16,
+            Self::Squeezenet => 17,
+        }
+    }
+
+    /// The backbone with random weights.
+    ///
+    /// # Errors
+    ///
+    /// A width out of its range.
+    pub fn init(&self, rng: &mut ChaCha8Rng, device: &Device) -> Result<Backbone> {
+        match self {
+            Self::SmallResnet { width } if (1..=256).contains(width) => {
+                Ok(Backbone::SmallResnet(SmallResnet::new(*width, rng, device)))
+            }
+            Self::SmallResnet { width } => Err(Error::new(
+                Kind::Config,
+                format!("the width of small_resnet is {width}"),
+                "give a number from 1 to 256; 16 is the default",
+            )),
+            Self::Squeezenet => Ok(Backbone::Squeezenet(Squeezenet::new(rng, device))),
+        }
+    }
+}
+
+/// A network from images to features.
+#[derive(Module, Debug)]
+#[allow(clippy::large_enum_variant)]
+pub enum Backbone {
+    /// See [`small_resnet`].
+    SmallResnet(SmallResnet),
+    /// See [`squeezenet`].
+    Squeezenet(Squeezenet),
+}
+
+impl Backbone {
+    /// Normalised images [B, 3, H, W] → features [B, F], the mean over positions.
+    pub fn forward(&self, images: Tensor<4>) -> Tensor<2> {
+        let maps = match self {
+            Self::SmallResnet(network) => network.forward(images),
+            Self::Squeezenet(network) => network.forward(images),
+        };
+        let [batch, features, height, width] = maps.dims();
+        maps.reshape([batch, features, height * width]).mean_dim(2).squeeze_dim::<2>(2)
+    }
+}
+
+/// A k×k convolution with weights from N(0, 2 / fan-out), as is usual before a ReLU.
+fn convolution(
+    channels: [usize; 2],
+    kernel: usize,
+    stride: usize,
+    padding: usize,
+    bias: bool,
+    rng: &mut ChaCha8Rng,
+    device: &Device,
+) -> Conv2d {
+    let [input, output] = channels;
+    let mut layer = Conv2dConfig::new(channels, [kernel, kernel])
+        .with_stride([stride, stride])
+        .with_padding(PaddingConfig2d::Explicit(padding, padding, padding, padding))
+        .with_bias(false)
+        .init(device);
+    let deviation = (2.0 / (output * kernel * kernel) as f32).sqrt();
+    let shape = [output, input, kernel, kernel];
+    let weights = normal(rng, shape.iter().product(), deviation);
+    layer.weight = Param::from_tensor(Tensor::from_data(TensorData::new(weights, shape), device));
+    layer.bias = bias.then(|| Param::from_tensor(Tensor::zeros([output], device)));
+    layer
+}
+
+/// A linear layer with weights and bias from U(−1/√in, 1/√in), torch's default.
+fn linear(input: usize, output: usize, rng: &mut ChaCha8Rng, device: &Device) -> Linear {
+    let bound = 1.0 / (input as f32).sqrt();
+    let mut layer = LinearConfig::new(input, output).init(device);
+    let weights = uniform(rng, input * output, -bound, bound);
+    let bias = uniform(rng, output, -bound, bound);
+    layer.weight = Param::from_tensor(Tensor::from_data(TensorData::new(weights, [input, output]), device));
+    layer.bias = Some(Param::from_tensor(Tensor::from_data(TensorData::new(bias, [output]), device)));
+    layer
+}

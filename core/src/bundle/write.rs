@@ -1,0 +1,104 @@
+//! Writing: collects files, then seals them with the manifest.
+
+use serde_json::{Value, json};
+
+use super::read::{check_path, fault};
+use super::{Contents, FORMAT, FileEntry, MANIFEST, Manifest, VERSION, canonical};
+use crate::Result;
+use crate::taxonomy::Labels;
+
+/// Collects the files of a bundle and yields them with their manifest.
+///
+/// ```no_run
+/// # use akin_core::bundle::{BundleWriter, Contents};
+/// # fn export(contents: Contents, weights: Vec<u8>) -> akin_core::Result<()> {
+/// let mut bundle = BundleWriter::new();
+/// bundle.add("happier/weights.bpk", weights)?;
+/// // … labels, embeddings, thumbnails …
+/// for (path, bytes) in bundle.finish(&contents)? {
+///     // Write them in this order: `bundle.json` comes last, so that a half-written bundle has none.
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Default)]
+pub struct BundleWriter {
+    files: Vec<(String, Vec<u8>)>,
+}
+
+impl BundleWriter {
+    /// A bundle without files.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a file.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind::Bundle`](crate::Kind::Bundle) when the path is not safe, or taken.
+    pub fn add(&mut self, path: impl Into<String>, bytes: Vec<u8>) -> Result<()> {
+        let path = path.into();
+        check_path(&path)?;
+        if self.files.iter().any(|(taken, _)| taken.eq_ignore_ascii_case(&path)) {
+            return Err(fault(
+                format!("the bundle already has a file {path:?}"),
+                "give each file its own path",
+            ));
+        }
+        self.files.push((path, bytes));
+        Ok(())
+    }
+
+    /// All files, in the order in which they were added, and `bundle.json` last.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind::Bundle`](crate::Kind::Bundle) when a reader would refuse the result: this reads it back.
+    pub fn finish(self, contents: &Contents) -> Result<Vec<(String, Vec<u8>)>> {
+        let mut files = self.files;
+        let entries: Vec<FileEntry> = files
+            .iter()
+            .map(|(path, bytes)| FileEntry {
+                path: path.clone(),
+                bytes: bytes.len() as u64,
+                sha256: canonical::sha256(bytes),
+            })
+            .collect();
+        let unwritable =
+            |error| fault(format!("{MANIFEST} cannot be written: {error}"), "please report this");
+        // By way of text, because it keeps an f32 as short as it is (0.1, not 0.10000000149011612).
+        let text = serde_json::to_string(contents).map_err(unwritable)?;
+        let mut value: Value = serde_json::from_str(&text).map_err(unwritable)?;
+        value["format"] = FORMAT.into();
+        value["version"] = VERSION.into();
+        value["files"] = json!(entries);
+        value["digest"] = canonical::digest(&value).into();
+        let manifest_bytes = serde_json::to_vec_pretty(&value).map_err(unwritable)?;
+
+        let manifest = Manifest::parse(&manifest_bytes)?;
+        let bytes_of = |path: &str| {
+            let found = files.iter().find(|(name, _)| name == path);
+            found.map_or(&[][..], |(_, bytes)| bytes)
+        };
+        manifest.labels(bytes_of(&contents.labels))?;
+        for (encoder, entry) in contents.encoders.iter().enumerate() {
+            manifest.gallery_embeddings(encoder, bytes_of(&entry.gallery_embeddings))?;
+            if let Some(path) = &entry.query_embeddings {
+                manifest.query_embeddings(encoder, bytes_of(path))?;
+            }
+        }
+        files.push((MANIFEST.to_owned(), manifest_bytes));
+        Ok(files)
+    }
+}
+
+/// The bytes of a label file: u32, little-endian, [N, L].
+pub fn label_bytes(labels: &Labels) -> Vec<u8> {
+    labels.ids().iter().flat_map(|id| id.to_le_bytes()).collect()
+}
+
+/// The bytes of an embedding file: f32, little-endian, [N, d].
+pub fn embedding_bytes(numbers: &[f32]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+}

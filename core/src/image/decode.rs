@@ -1,0 +1,302 @@
+//! Image files → pixels.
+
+use std::io::Cursor;
+
+use image::codecs::{png::PngDecoder, webp::WebPDecoder};
+use image::metadata::Orientation;
+use image::{ColorType, DynamicImage, ImageDecoder, ImageError, Limits, RgbImage};
+use zune_core::bytestream::ZCursor;
+use zune_core::colorspace::ColorSpace;
+use zune_core::options::DecoderOptions;
+use zune_jpeg::JpegDecoder;
+
+use super::Pixels;
+use crate::{Error, Kind, Result};
+
+/// The most pixels that an image may have: 128 million, enough for 12,000 × 9,000 and the largest cameras.
+///
+/// It is checked before anything is decoded, and bounds the memory of [`decode`] beside the file itself. Measured
+/// at 12,000 × 9,000: an ordinary photo takes 3 bytes a pixel (330 MB), 6 when it has to be turned, a PNG with alpha
+/// 7, a progressive JPEG 9. The rarest kinds stay below 16 (2 GB at the limit).
+pub const MAX_PIXELS: u64 = 128_000_000;
+
+/// The pixels of a JPEG, PNG or WebP file as a viewer shows them, in 8-bit RGB.
+///
+/// The EXIF orientation is applied. CMYK and YCCK (inverted where Adobe's marker says so) become RGB, 16 bits are
+/// rounded to 8, grey and palettes become RGB, transparency is laid on white. Of an animation, the first
+/// picture counts.
+///
+/// A file that ends early is always refused. JPEG has no checksums, so damage that leaves a readable stream goes
+/// unnoticed, as it does in Pillow and in browsers.
+///
+/// # Errors
+///
+/// [`Kind::Image`] when the bytes are empty, of another format (named in the message), cut short, damaged, or an
+/// image of more than [`MAX_PIXELS`].
+pub fn decode(bytes: &[u8]) -> Result<Pixels> {
+    let (size, data, orientation) = match format(bytes)? {
+        Format::Jpeg => jpeg(bytes)?,
+        Format::Png => {
+            require_end("PNG", png_is_whole(bytes))?;
+            let decoder = PngDecoder::with_limits(Cursor::new(bytes), limits());
+            with_decoder("PNG", decoder.map_err(|error| unreadable("PNG", error))?)?
+        }
+        Format::WebP => {
+            require_end("WebP", webp_is_whole(bytes))?;
+            let decoder = WebPDecoder::new(Cursor::new(bytes));
+            with_decoder("WebP", decoder.map_err(|error| unreadable("WebP", error))?)?
+        }
+    };
+    upright(size, data, orientation)
+}
+
+/// Size, RGB bytes as stored, and how they have to be turned.
+type Decoded = ((u32, u32), Vec<u8>, Orientation);
+
+enum Format {
+    Jpeg,
+    Png,
+    WebP,
+}
+
+/// The format by the first bytes; names of files lie.
+fn format(bytes: &[u8]) -> Result<Format> {
+    let starts = |magic: &[u8]| bytes.starts_with(magic);
+    if bytes.is_empty() {
+        return Err(Error::new(Kind::Image, "the image file is empty", "copy or download it again"));
+    }
+    if starts(b"\xFF\xD8") {
+        return Ok(Format::Jpeg);
+    }
+    if starts(b"\x89PNG") {
+        return Ok(Format::Png);
+    }
+    if starts(b"RIFF") && bytes.get(8..12) == Some(b"WEBP") {
+        return Ok(Format::WebP);
+    }
+    let name = foreign_format(bytes);
+    let message = match name {
+        Some(name) => format!("{name} cannot be read here"),
+        None => "this is not an image in a known format".into(),
+    };
+    let hint = match name {
+        Some("a web page") => {
+            "the download went wrong: open the address in a browser and save the image itself"
+        }
+        Some(_) => "export it as JPEG or PNG",
+        None => "choose a JPEG, PNG or WebP file",
+    };
+    Err(Error::new(Kind::Image, message, hint))
+}
+
+/// The name of a format that is not read, so that the user knows what to export.
+fn foreign_format(bytes: &[u8]) -> Option<&'static str> {
+    if bytes.get(4..8) == Some(b"ftyp") {
+        // The brands follow, four bytes each; a file may list several.
+        let brands = &bytes[8..bytes.len().min(64)];
+        let has = |names: &[&[u8]]| brands.chunks(4).any(|brand| names.contains(&brand));
+        return Some(if has(&[b"avif", b"avis"]) {
+            "an AVIF image"
+        } else if has(&[b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1"]) {
+            "a HEIC image"
+        } else if has(&[b"crx "]) {
+            "a camera raw image"
+        } else {
+            "a video"
+        });
+    }
+    const MAGIC: &[(&[u8], &str)] = &[
+        (b"GIF8", "a GIF image"),
+        (b"II*\0", "a TIFF or camera raw image"),
+        (b"MM\0*", "a TIFF or camera raw image"),
+        (b"BM", "a BMP image"),
+        (b"%PDF", "a PDF document"),
+        (b"8BPS", "a Photoshop document"),
+        (b"\xFF\x0A", "a JPEG XL image"),
+        (b"\0\0\0\x0CJXL ", "a JPEG XL image"),
+        (b"\0\0\0\x0CjP  ", "a JPEG 2000 image"),
+        (b"\0\0\x01\0", "an icon (ICO)"),
+        (b"PK\x03\x04", "a ZIP archive"),
+    ];
+    if let Some((_, name)) = MAGIC.iter().find(|(magic, _)| bytes.starts_with(magic)) {
+        return Some(name);
+    }
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(1024)]).to_ascii_lowercase();
+    if text.contains("<svg") {
+        Some("an SVG drawing")
+    } else if text.contains("<html") || text.contains("<!doctype html") {
+        Some("a web page")
+    } else {
+        None
+    }
+}
+
+fn limits() -> Limits {
+    let mut limits = Limits::no_limits();
+    limits.max_alloc = Some(8 * MAX_PIXELS + (64 << 20));
+    limits
+}
+
+fn require_size(width: u32, height: u32) -> Result<()> {
+    if u64::from(width) * u64::from(height) > MAX_PIXELS {
+        return Err(Error::new(
+            Kind::Image,
+            format!("the image has {width}×{height} pixels, more than {} million", MAX_PIXELS / 1_000_000),
+            "make a smaller copy and use that",
+        ));
+    }
+    Ok(())
+}
+
+fn require_end(name: &str, whole: bool) -> Result<()> {
+    if whole {
+        return Ok(());
+    }
+    Err(Error::new(
+        Kind::Image,
+        format!("the {name} image is cut short: the file ends before the picture does"),
+        "copy or download it again",
+    ))
+}
+
+fn unreadable(name: &str, error: impl std::fmt::Display) -> Error {
+    Error::new(
+        Kind::Image,
+        format!("the {name} image is damaged or of a rare kind: {error}"),
+        "copy or download it again, or open it elsewhere and export it as JPEG or PNG",
+    )
+}
+
+/// PNG and WebP, through the `image` crate.
+fn with_decoder(name: &str, mut decoder: impl ImageDecoder) -> Result<Decoded> {
+    let (width, height) = decoder.dimensions();
+    require_size(width, height)?;
+    // A damaged tag is no reason to refuse the picture.
+    let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
+    let color = decoder.color_type();
+    let mut raw = vec![0; decoder.total_bytes() as usize];
+    decoder.read_image(&mut raw).map_err(|error: ImageError| unreadable(name, error))?;
+    Ok(((width, height), to_rgb(color, raw)?, orientation))
+}
+
+/// JPEG, through zune-jpeg itself: `image` opens it so that damaged data become grey blocks without a word.
+fn jpeg(bytes: &[u8]) -> Result<Decoded> {
+    let markers = jpeg_markers(bytes);
+    require_end("JPEG", markers.is_some())?;
+    let options =
+        DecoderOptions::default().set_strict_mode(true).set_max_width(usize::MAX).set_max_height(usize::MAX);
+    let mut decoder = JpegDecoder::new_with_options(ZCursor::new(bytes), options);
+    let failed = |error| unreadable("JPEG", error);
+    decoder.decode_headers().map_err(failed)?;
+    let (width, height) = decoder.dimensions().unwrap_or_default();
+    // Sides are 16 bits wide in a JPEG.
+    let size = (width as u32, height as u32);
+    require_size(size.0, size.1)?;
+    let orientation = decoder.exif().and_then(|exif| Orientation::from_exif_chunk(exif));
+
+    let cmyk = decoder.input_colorspace() == Some(ColorSpace::CMYK);
+    let out = if cmyk { ColorSpace::CMYK } else { ColorSpace::RGB };
+    decoder.set_options(options.jpeg_set_out_colorspace(out));
+    let mut data = decoder.decode().map_err(failed)?;
+    if cmyk {
+        // Adobe's programs store inks inverted (255 is no ink), and say that they wrote the file.
+        let inverted = markers.is_some_and(|markers| markers.adobe);
+        data = each(&data, |inks: [u8; 4]| {
+            let [c, m, y, k] = inks.map(|ink| u32::from(if inverted { ink } else { 255 - ink }));
+            [c, m, y].map(|light| ((light * k + 127) / 255) as u8)
+        });
+    }
+    Ok((size, data, orientation.unwrap_or(Orientation::NoTransforms)))
+}
+
+struct JpegMarkers {
+    adobe: bool,
+}
+
+/// The markers of a JPEG up to the end of the image, or nothing when the file ends first.
+fn jpeg_markers(bytes: &[u8]) -> Option<JpegMarkers> {
+    let mut adobe = false;
+    let mut at = 2;
+    loop {
+        at += bytes.get(at..)?.iter().position(|&byte| byte == 0xFF)? + 1;
+        match *bytes.get(at)? {
+            0xD9 => return Some(JpegMarkers { adobe }),
+            // An escaped 0xFF of the data, a restart, or a fill byte: no segment follows.
+            0x00 | 0x01 | 0xD0..=0xD8 | 0xFF => {}
+            marker => {
+                let segment = bytes.get(at + 1..)?;
+                adobe |= marker == 0xEE && segment.get(2..7) == Some(b"Adobe");
+                at += usize::from(u16::from_be_bytes([*segment.first()?, *segment.get(1)?]));
+            }
+        }
+    }
+}
+
+/// Whether the chunks of a PNG follow each other up to the end chunk.
+fn png_is_whole(bytes: &[u8]) -> bool {
+    let mut rest = bytes.get(8..).unwrap_or_default();
+    while let Some((&length, _)) = rest.split_first_chunk::<4>() {
+        // Length, name, data, checksum.
+        let Some(end) = (u32::from_be_bytes(length) as usize).checked_add(12) else { return false };
+        if rest.len() < end {
+            return false;
+        }
+        if &rest[4..8] == b"IEND" {
+            return true;
+        }
+        rest = &rest[end..];
+    }
+    false
+}
+
+/// Whether a WebP file is as long as it says.
+fn webp_is_whole(bytes: &[u8]) -> bool {
+    let length = bytes[4..8].iter().rev().fold(0, |length, &byte| length << 8 | u64::from(byte));
+    bytes.len() as u64 >= length + 8
+}
+
+/// Turns and mirrors as the EXIF tag asks.
+fn upright((width, height): (u32, u32), data: Vec<u8>, orientation: Orientation) -> Result<Pixels> {
+    if orientation == Orientation::NoTransforms {
+        return Pixels::new(width, height, data);
+    }
+    let image =
+        RgbImage::from_raw(width, height, data).ok_or_else(|| unreadable("decoded", "wrong length"))?;
+    let mut image = DynamicImage::ImageRgb8(image);
+    image.apply_orientation(orientation);
+    Pixels::new(image.width(), image.height(), image.into_rgb8().into_raw())
+}
+
+/// Any of the colour types that the decoders give → RGB of 8 bits, transparency on white.
+fn to_rgb(color: ColorType, raw: Vec<u8>) -> Result<Vec<u8>> {
+    let wide = u16::from_ne_bytes;
+    let on_white = |value: u8, alpha: u8| blend::<255>(value.into(), alpha.into());
+    let wide_on_white = |value: u16, alpha: u16| blend::<65_535>(value.into(), alpha.into());
+    let narrow = |value: u16| wide_on_white(value, u16::MAX);
+    Ok(match color {
+        ColorType::Rgb8 => raw,
+        ColorType::L8 => each(&raw, |[v]| [v; 3]),
+        ColorType::La8 => each(&raw, |[v, a]| [on_white(v, a); 3]),
+        ColorType::Rgba8 => each(&raw, |[r, g, b, a]| [r, g, b].map(|v| on_white(v, a))),
+        ColorType::L16 => each(&raw, |v| [narrow(wide(v)); 3]),
+        ColorType::La16 => each(&raw, |[v, w, a, b]| [wide_on_white(wide([v, w]), wide([a, b])); 3]),
+        ColorType::Rgb16 => {
+            each(&raw, |[r, s, g, h, b, c]| [[r, s], [g, h], [b, c]].map(|v| narrow(wide(v))))
+        }
+        ColorType::Rgba16 => each(&raw, |[r, s, g, h, b, c, a, z]| {
+            [[r, s], [g, h], [b, c]].map(|v| wide_on_white(wide(v), wide([a, z])))
+        }),
+        other => return Err(unreadable("decoded", format!("colour type {other:?}"))),
+    })
+}
+
+/// Maps every pixel of N bytes to RGB.
+fn each<const N: usize>(raw: &[u8], rgb: impl Fn([u8; N]) -> [u8; 3]) -> Vec<u8> {
+    raw.as_chunks().0.iter().flat_map(|&pixel| rgb(pixel)).collect()
+}
+
+/// value · alpha + white · (1 − alpha), of 0 … MAX, rounded once to 0 … 255.
+fn blend<const MAX: u64>(value: u64, alpha: u64) -> u8 {
+    let light = value * alpha + MAX * (MAX - alpha);
+    ((light * 255 + MAX * MAX / 2) / (MAX * MAX)) as u8
+}

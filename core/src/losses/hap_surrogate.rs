@@ -1,0 +1,197 @@
+//! The H-AP surrogate of HAPPIER: a smooth upper bound of 1 − H-AP.
+//!
+//! For a query with scores s and shared levels l over the items of the batch (HAPPIER eq. 2–3),
+//!
+//! ```text
+//! H-AP = (1 / Σ_k rel_k) Σ_k H-rank(k) / rank(k)          k: items with l_k > 0
+//! rank(k)   = 1     + Σ_{j≠k} H(s_j − s_k)
+//! H-rank(k) = rel_k + Σ_{j≠k} H(s_j − s_k) · min(rel_j, rel_k)
+//! ```
+//!
+//! The surrogate replaces H by [`UpperStep`] in rank(k) for the items that should be below k
+//! (l_j < l_k). In H-rank(k) it either keeps H, which makes the numerator a constant for the
+//! gradient, as in the published recipes (`smooth_rank = false`), or puts [`LowerStep`] for the
+//! items that should be above k (l_j > l_k), as the paper describes (`smooth_rank = true`).
+//!
+//! # Gradient
+//!
+//! Autodiff through three-way comparisons would keep several B×B×B tensors. The derivative with
+//! respect to the scores has a closed form, so this file computes it beside the value, a block of
+//! queries at a time, and hands both to [`with_gradient`]: memory is O(B²).
+
+use burn::module::Module;
+use burn::tensor::Tensor;
+use serde::{Deserialize, Serialize};
+
+use super::{Batch, Setting, matrix, with_gradient};
+use crate::relevance::Relevance;
+use crate::steps::{LowerStep, UpperStep, heaviside};
+use crate::taxonomy::shared_level;
+use crate::{Error, Kind, Result};
+
+/// Elements of the largest three-way tensor, [block, B, B].
+const BLOCK_ELEMENTS: usize = 1 << 22;
+
+/// Settings of [`HapSurrogate`]. The defaults are the paper's text; [`Self::published`] is what
+/// its code runs with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct HapSurrogateConfig {
+    /// The relevance of an item by its shared level, counted over the batch. Default: HAPPIER
+    /// eq. 4 with α = 1. HAPPIER_F is a larger α (3 to 5).
+    pub relevance: Relevance,
+    /// H⁻, for items below.
+    pub upper_step: UpperStep,
+    /// H⁺, for items above; used where `smooth_rank` is set.
+    pub lower_step: LowerStep,
+    /// Whether the H-rank in the numerator passes a gradient. Default true.
+    pub smooth_rank: bool,
+    /// Whether the gradient stops at the ranked side, so that only queries move. Default false.
+    pub stop_gradient: bool,
+}
+
+impl Default for HapSurrogateConfig {
+    fn default() -> Self {
+        Self {
+            relevance: Relevance::HierarchicalAp { alpha: 1.0 },
+            upper_step: UpperStep::default(),
+            lower_step: LowerStep::default(),
+            smooth_rank: true,
+            stop_gradient: false,
+        }
+    }
+}
+
+impl HapSurrogateConfig {
+    /// The settings of the authors' recipes: offset 1.44 and the constant numerator.
+    pub fn published() -> Self {
+        Self {
+            upper_step: UpperStep { offset: Some(1.44), ..UpperStep::default() },
+            smooth_rank: false,
+            ..Self::default()
+        }
+    }
+
+    /// # Errors
+    ///
+    /// A temperature that is not positive, a relevance out of its range or with weights for another
+    /// number of levels.
+    pub fn init(&self, setting: &Setting) -> Result<HapSurrogate> {
+        self.relevance.validate(setting.classes.len())?;
+        let temperature = self.upper_step.temperature;
+        if !(temperature > 0.0 && temperature.is_finite()) {
+            return Err(Error::new(
+                Kind::Config,
+                format!("the temperature of the H-AP surrogate is {temperature}"),
+                "give a positive number; the paper uses 0.01",
+            ));
+        }
+        Ok(HapSurrogate { config: self.clone() })
+    }
+}
+
+/// The surrogate; it learns nothing itself.
+#[derive(Module, Debug)]
+pub struct HapSurrogate {
+    #[module(skip)]
+    config: HapSurrogateConfig,
+}
+
+impl HapSurrogate {
+    /// The mean over queries of 1 − H-AP, smoothed; shape [1].
+    ///
+    /// Without a reference set a query is in its own list and counts as its own positive, as in
+    /// the paper, so every query has a positive. With one, queries without a positive in it are
+    /// left out of the mean; when there are none at all the loss is 0.
+    pub fn forward(&self, batch: &Batch) -> Tensor<1> {
+        let (items, item_labels) = batch.ranked();
+        let items = if self.config.stop_gradient { items.detach() } else { items };
+        let scores = batch.embeddings.clone().matmul(items.transpose());
+        let [queries, size] = scores.dims();
+        let depth = item_labels.levels();
+
+        let mut levels = Vec::with_capacity(queries * size);
+        let mut relevances = Vec::with_capacity(queries * size);
+        let mut counted = 0;
+        for query in 0..queries {
+            let of_query: Vec<usize> =
+                (0..size).map(|j| shared_level(batch.labels.row(query), item_labels.row(j))).collect();
+            let mut counts = vec![0; depth + 1];
+            of_query.iter().for_each(|&level| counts[level] += 1);
+            let table = self.config.relevance.table(&counts);
+            counted += u32::from(of_query.iter().any(|&level| table[level] > 0.0));
+            levels.extend(of_query.iter().map(|&level| level as f64));
+            relevances.extend(of_query.iter().map(|&level| table[level]));
+        }
+        let levels = matrix(levels, [queries, size], &scores);
+        let relevances = matrix(relevances, [queries, size], &scores);
+
+        let plain = scores.clone().without_autodiff();
+        let block = (BLOCK_ELEMENTS / (size * size)).max(1);
+        let (mut losses, mut gradients) = (Vec::new(), Vec::new());
+        for start in (0..queries).step_by(block) {
+            let rows = start..(start + block).min(queries);
+            let cut = |tensor: &Tensor<2>| tensor.clone().slice([rows.clone(), 0..size]);
+            let (loss, gradient) = self.rows(cut(&plain), cut(&levels), cut(&relevances));
+            losses.push(loss);
+            gradients.push(gradient);
+        }
+        let counted = f64::from(counted.max(1));
+        let loss = Tensor::cat(losses, 0).sum() / counted;
+        let gradient = Tensor::cat(gradients, 0) / counted;
+        with_gradient(scores, loss, gradient)
+    }
+
+    /// 1 − smoothed H-AP of each query, [Q, 1], and its gradient with respect to the scores,
+    /// [Q, N]; both 0 for a query without positives. All arguments are [Q, N]; the three-way
+    /// tensors below are [Q, k, j].
+    fn rows(&self, scores: Tensor<2>, levels: Tensor<2>, relevances: Tensor<2>) -> (Tensor<2>, Tensor<2>) {
+        let along_j = |tensor: &Tensor<2>| tensor.clone().unsqueeze_dim::<3>(1);
+        let along_k = |tensor: &Tensor<2>| tensor.clone().unsqueeze_dim::<3>(2);
+
+        let t = along_j(&scores) - along_k(&scores);
+        let below = along_j(&levels).lower(along_k(&levels));
+        let above = along_j(&levels).greater(along_k(&levels));
+        let shared = {
+            let [queries, size] = relevances.dims();
+            let other = along_j(&relevances).expand([queries, size, size]);
+            along_k(&relevances).expand([queries, size, size]).min_pair(other)
+        };
+        // At j = k the step is H(0) = 1: it supplies the 1 of the rank and the rel_k of the H-rank.
+        let hard = heaviside(t.clone());
+
+        let upper = self.config.upper_step.apply(t.clone());
+        let rank = hard.clone().mask_where(below.clone(), upper.value).sum_dim(2);
+        let rank_slope = upper.derivative.mask_fill(below.bool_not(), 0.0);
+
+        let (step, step_slope) = if self.config.smooth_rank {
+            let lower = self.config.lower_step.apply(t);
+            (
+                hard.mask_where(above.clone(), lower.value),
+                Some(lower.derivative.mask_fill(above.bool_not(), 0.0)),
+            )
+        } else {
+            (hard, None)
+        };
+        let h_rank = (step * shared.clone()).sum_dim(2);
+
+        let total = relevances.clone().sum_dim(1);
+        let none = total.clone().lower_equal_scalar(0.0);
+        let total = total.mask_fill(none.clone(), 1.0);
+        let positive = levels.zeros_like().mask_fill(levels.greater_scalar(0.0), 1.0);
+        let weight = along_k(&(positive / total));
+
+        let quotient = h_rank / rank.clone();
+        let h_ap = (quotient.clone() * weight.clone()).sum_dim(1).squeeze_dim::<2>(2);
+        let loss = (-h_ap + 1.0).mask_fill(none, 0.0);
+
+        // d loss / d t_kj, then t = s_j − s_k.
+        let mut slope = quotient * rank_slope;
+        if let Some(step_slope) = step_slope {
+            slope = slope - step_slope * shared;
+        }
+        let slope = slope * (weight / rank);
+        let gradient = slope.clone().sum_dim(1).squeeze_dim::<2>(1) - slope.sum_dim(2).squeeze_dim::<2>(2);
+        (loss, gradient)
+    }
+}

@@ -1,0 +1,69 @@
+//! The head: features → an embedding of unit length.
+//!
+//! x ↦ normalise(W · LayerNorm(x) + b), LayerNorm without scale and shift, as HAPPIER's heads have
+//! it.
+
+use burn::module::Module;
+use burn::nn::Linear;
+use burn::tensor::{Device, Tensor};
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use super::linear;
+use crate::cosine::normalise;
+use crate::{Error, Kind, Result};
+
+/// Settings of a [`Head`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HeadConfig {
+    /// d, the dimension of an embedding, 1 … 4096.
+    pub dimension: usize,
+    /// Whether features are standardised first. Default true.
+    #[serde(default = "default_layer_norm")]
+    pub layer_norm: bool,
+}
+
+fn default_layer_norm() -> bool {
+    true
+}
+
+/// See the [module](self).
+#[derive(Module, Debug)]
+pub struct Head {
+    linear: Linear,
+    layer_norm: bool,
+}
+
+impl HeadConfig {
+    /// A head for `features` features with random weights.
+    ///
+    /// # Errors
+    ///
+    /// A dimension out of its range.
+    pub fn init(&self, features: usize, rng: &mut ChaCha8Rng, device: &Device) -> Result<Head> {
+        if !(1..=4096).contains(&self.dimension) {
+            return Err(Error::new(
+                Kind::Config,
+                format!("the dimension of the embedding is {}", self.dimension),
+                "give a number from 1 to 4096; 128 is a good start",
+            ));
+        }
+        Ok(Head { linear: linear(features, self.dimension, rng, device), layer_norm: self.layer_norm })
+    }
+}
+
+impl Head {
+    /// Features [B, F] → unit vectors [B, d].
+    pub fn forward(&self, features: Tensor<2>) -> Tensor<2> {
+        let features = if self.layer_norm { standardise(features) } else { features };
+        normalise(self.linear.forward(features))
+    }
+}
+
+/// LayerNorm without scale and shift: rows of mean 0 and (biased) variance 1, ε = 1e-5.
+fn standardise(rows: Tensor<2>) -> Tensor<2> {
+    let centred = rows.clone() - rows.mean_dim(1);
+    let variance = centred.clone().square().mean_dim(1);
+    centred / (variance + 1e-5).sqrt()
+}

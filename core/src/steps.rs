@@ -1,0 +1,112 @@
+//! Smooth stand-ins for the Heaviside step function H(t), each with its derivative.
+//!
+//! A rank counts the items above one: rank(k) = 1 + Σ_j H(s_j − s_k). The step has no useful
+//! gradient, so ranking losses replace it where a gradient is wanted:
+//!
+//! - [`UpperStep`], H⁻ of ROADMAP (eq. 4) and HAPPIER: for items that must not be above k. It is
+//!   never below H, so the rank that it gives is an upper bound;
+//! - [`LowerStep`], H⁺ of HAPPIER (eq. 43): for items that should be above k and raise its H-rank.
+//!   It is never above H for its default γ, so the H-rank that it gives is a lower bound.
+//!
+//! Both return [`Smooth`]: value and derivative, elementwise, of any shape.
+
+use burn::tensor::{Tensor, activation::sigmoid};
+use serde::{Deserialize, Serialize};
+
+/// The value of a smooth step and its derivative, of the shape of its argument.
+pub struct Smooth<const D: usize> {
+    /// h(t).
+    pub value: Tensor<D>,
+    /// h′(t).
+    pub derivative: Tensor<D>,
+}
+
+/// H⁻(t), an upper bound of the step (ROADMAP eq. 4; HAPPIER's rank of negatives):
+///
+/// ```text
+/// σ(t/τ)                  t ≤ 0
+/// σ(t/τ) + start          0 < t ≤ δ
+/// ρ·(t − δ) + offset      t > δ
+/// ```
+///
+/// With `offset: None` it is continuous at δ, as in the paper: offset = σ(δ/τ) + start. The
+/// published code uses 1.44, which leaves a small jump. With `threshold: None` the line starts at
+/// 0; with `slope: None` there is no line, only the sigmoid of Smooth-AP.
+/// At t = 0 exactly the value is ½, so exact ties are not bounded from above.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct UpperStep {
+    /// τ > 0, the width of the sigmoid. Default 0.01.
+    pub temperature: f64,
+    /// ρ, the slope beyond the threshold. Default 100.
+    pub slope: Option<f64>,
+    /// δ ≥ 0, where the line takes over. Default 0.05.
+    pub threshold: Option<f64>,
+    /// The value at δ; none makes the step continuous. Default none.
+    pub offset: Option<f64>,
+    /// What is added to the sigmoid above 0. Default 0.5, which makes it at least 1 there.
+    pub start: f64,
+}
+
+impl Default for UpperStep {
+    fn default() -> Self {
+        Self { temperature: 0.01, slope: Some(100.0), threshold: Some(0.05), offset: None, start: 0.5 }
+    }
+}
+
+impl UpperStep {
+    /// h(t) and h′(t).
+    pub fn apply<const D: usize>(&self, t: Tensor<D>) -> Smooth<D> {
+        let sigma = sigmoid(t.clone() / self.temperature);
+        let sigma_derivative = sigma.clone() * (-sigma.clone() + 1.0) / self.temperature;
+        let Some(slope) = self.slope else {
+            return Smooth { value: sigma, derivative: sigma_derivative };
+        };
+        let threshold = self.threshold.unwrap_or(0.0);
+        let offset =
+            self.offset.unwrap_or_else(|| 1.0 / (1.0 + (-threshold / self.temperature).exp()) + self.start);
+        let above = t.clone().greater_scalar(0.0);
+        let beyond = t.clone().greater_scalar(threshold);
+        let line = (t - threshold) * slope + offset;
+        Smooth {
+            value: sigma.clone().mask_where(above, sigma + self.start).mask_where(beyond.clone(), line),
+            derivative: sigma_derivative.mask_fill(beyond, slope),
+        }
+    }
+}
+
+/// H⁺(t) of HAPPIER (eq. 43, read with min, as its code does): leak·t for t ≤ 0, min(β·t + γ, 1)
+/// above.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LowerStep {
+    /// β, the slope above 0. Default 25.
+    pub slope: f64,
+    /// γ, the value just above 0. Default 0.5.
+    pub start: f64,
+    /// The slope below 0. Default 10.
+    pub leak: f64,
+}
+
+impl Default for LowerStep {
+    fn default() -> Self {
+        Self { slope: 25.0, start: 0.5, leak: 10.0 }
+    }
+}
+
+impl LowerStep {
+    /// h(t) and h′(t).
+    pub fn apply<const D: usize>(&self, t: Tensor<D>) -> Smooth<D> {
+        let line = t.clone() * self.slope + self.start;
+        let above = t.clone().greater_scalar(0.0);
+        let full = line.clone().greater_scalar(1.0);
+        let derivative =
+            t.full_like(self.leak).mask_fill(above.clone(), self.slope).mask_fill(full, 0.0);
+        Smooth { value: (t * self.leak).mask_where(above, line.clamp_max(1.0)), derivative }
+    }
+}
+
+/// H(t) with H(0) = 1: the step itself, which passes no gradient.
+pub fn heaviside<const D: usize>(t: Tensor<D>) -> Tensor<D> {
+    t.zeros_like().mask_fill(t.greater_equal_scalar(0.0), 1.0)
+}

@@ -1,0 +1,182 @@
+//! A checkpoint: all that a run needs to continue the very same sequence, in one file.
+//!
+//! The file is a line of JSON, which names the parts with their lengths and SHA-256, then the parts
+//! themselves. It is written aside, synced and renamed, so that whatever happens during a write the
+//! previous checkpoint survives.
+
+use std::io::Write;
+use std::path::Path;
+
+use akin_core::encoder::Encoder;
+use akin_core::losses::Loss;
+use anyhow::{Context, Result, anyhow, bail};
+use burn::module::Module;
+use burn::store::ModuleRecord;
+use burn::tensor::Bytes;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::files::write_atomic;
+use crate::optimizer::Optimizers;
+
+const FORMAT: &str = "akin-checkpoint";
+const VERSION: u32 = 1;
+const PARTS: [&str; 5] = ["encoder", "loss", "optimizer-backbone", "optimizer-head", "optimizer-proxies"];
+
+/// The state of a run after `step` steps.
+pub struct Checkpoint {
+    /// Steps done.
+    pub step: usize,
+    parts: [Vec<u8>; 5],
+}
+
+#[derive(Serialize, Deserialize)]
+struct Header {
+    format: String,
+    version: u32,
+    step: usize,
+    parts: Vec<Part>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Part {
+    name: String,
+    bytes: usize,
+    sha256: String,
+}
+
+impl Checkpoint {
+    /// Takes the state of a run.
+    pub fn take(step: usize, encoder: &Encoder, loss: &Loss, optimizers: &Optimizers) -> Result<Self> {
+        let loss = loss
+            .clone()
+            .into_record()
+            .into_bytes()
+            .map_err(|error| anyhow!("the loss cannot be saved: {error}"))?;
+        let [backbone, head, proxies] = optimizers.to_bytes()?;
+        Ok(Self { step, parts: [encoder.to_bytes()?, loss.to_vec(), backbone, head, proxies] })
+    }
+
+    /// Gives the state back to an encoder, a loss and optimisers of the same config.
+    pub fn restore(
+        self,
+        encoder: Encoder,
+        loss: Loss,
+        optimizers: Optimizers,
+    ) -> Result<(Encoder, Loss, Optimizers)> {
+        let [weights, proxies, of_backbone, of_head, of_proxies] = self.parts;
+        let record = ModuleRecord::from_bytes(Bytes::from_bytes_vec(proxies))
+            .map_err(|error| anyhow!("the checkpoint's loss cannot be read: {error}"))?;
+        let loss = loss
+            .try_load_record(record)
+            .map_err(|error| anyhow!("the checkpoint's loss does not fit this run: {error}"))?;
+        Ok((
+            encoder.with_weights(weights)?,
+            loss,
+            optimizers.with_bytes([of_backbone, of_head, of_proxies])?,
+        ))
+    }
+
+    /// Writes the checkpoint; the previous one stays until this one is whole and on disk.
+    pub fn save(&self, path: &Path) -> Result<()> {
+        write_atomic(path, |file| self.write(file))
+            .with_context(|| format!("the checkpoint {} cannot be written", path.display()))
+    }
+
+    /// Writes the checkpoint's bytes.
+    fn write(&self, out: &mut dyn Write) -> std::io::Result<()> {
+        let parts = PARTS
+            .iter()
+            .zip(&self.parts)
+            .map(|(name, bytes)| Part { name: name.to_string(), bytes: bytes.len(), sha256: sha256(bytes) })
+            .collect();
+        let header = Header { format: FORMAT.into(), version: VERSION, step: self.step, parts };
+        serde_json::to_writer(&mut *out, &header)?;
+        out.write_all(b"\n")?;
+        self.parts.iter().try_for_each(|bytes| out.write_all(bytes))
+    }
+
+    /// Reads a checkpoint and checks every part.
+    pub fn load(path: &Path) -> Result<Self> {
+        let file = path.display();
+        let bytes = std::fs::read(path).with_context(|| {
+            format!("the checkpoint {file} cannot be read; a run leaves its first one after its first epoch")
+        })?;
+        Self::parse(&bytes).with_context(|| {
+            format!("the checkpoint {file} is damaged; start the run anew with `akin train CONFIG --overwrite`")
+        })
+    }
+
+    fn parse(bytes: &[u8]) -> Result<Self> {
+        let end = bytes.iter().position(|&byte| byte == b'\n').context("its header has no end")?;
+        let header: Header = serde_json::from_slice(&bytes[..end]).context("its header is not valid")?;
+        if header.format != FORMAT || header.version != VERSION {
+            bail!("it is {} version {}, not {FORMAT} version {VERSION}", header.format, header.version);
+        }
+        let mut rest = &bytes[end + 1..];
+        let mut parts = Vec::new();
+        for (part, name) in header.parts.iter().zip(PARTS) {
+            let (bytes, after) = rest
+                .split_at_checked(part.bytes)
+                .with_context(|| format!("it is cut short in part {:?}", part.name))?;
+            if part.name != name || sha256(bytes) != part.sha256 {
+                bail!("part {:?} is not what was written", part.name);
+            }
+            parts.push(bytes.to_vec());
+            rest = after;
+        }
+        let parts = parts.try_into().map_err(|_| anyhow!("it has {} parts", header.parts.len()))?;
+        Ok(Self { step: header.step, parts })
+    }
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checkpoint(step: usize) -> Checkpoint {
+        Checkpoint { step, parts: [vec![1; 10], vec![], vec![2; 3], vec![3], vec![4; 7]] }
+    }
+
+    fn bytes_of(checkpoint: &Checkpoint) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        checkpoint.write(&mut bytes).expect("a vector takes all");
+        bytes
+    }
+
+    #[test]
+    fn a_checkpoint_reads_back_what_was_written() {
+        let read = Checkpoint::parse(&bytes_of(&checkpoint(7))).unwrap();
+        assert_eq!((read.step, read.parts), (7, checkpoint(7).parts));
+    }
+
+    #[test]
+    fn a_checkpoint_that_is_cut_short_or_changed_is_refused() {
+        let whole = bytes_of(&checkpoint(7));
+        for length in 0..whole.len() {
+            assert!(Checkpoint::parse(&whole[..length]).is_err(), "cut to {length} bytes");
+        }
+        let mut changed = whole.clone();
+        *changed.last_mut().unwrap() ^= 1;
+        assert!(Checkpoint::parse(&changed).is_err());
+    }
+
+    #[test]
+    fn a_write_that_fails_half_way_leaves_the_previous_checkpoint() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("checkpoint.akin");
+        checkpoint(1).save(&path).unwrap();
+        let failed = write_atomic(&path, |file| {
+            let bytes = bytes_of(&checkpoint(2));
+            file.write_all(&bytes[..bytes.len() / 2])?;
+            Err(std::io::Error::other("no space left on device"))
+        });
+        assert!(failed.is_err());
+        assert_eq!(Checkpoint::load(&path).unwrap().step, 1);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left lying about");
+    }
+}

@@ -1,0 +1,78 @@
+//! `akin data check`.
+
+use std::io::{Write, stdout};
+
+use anyhow::Result;
+
+use crate::cli::{DataCheckArgs, Progress};
+use crate::config::DataConfig;
+use crate::data::Dataset;
+use crate::data::check::{Findings, inspect};
+use crate::problem::problem;
+use crate::table::{count, counted, table};
+
+/// Counts a data set and lists what is wrong with it.
+pub fn check(args: DataCheckArgs) -> Result<()> {
+    let (data, seed) = DataConfig::load(&args.config, &args.sets.set)?;
+    let dataset = Dataset::read(&data, seed)?;
+    let bar = match args.progress {
+        // indicatif hides the bar by itself where stderr is not a terminal.
+        Progress::Auto => indicatif::ProgressBar::new(dataset.items.len() as u64),
+        Progress::Plain | Progress::None => indicatif::ProgressBar::hidden(),
+    };
+    let findings = inspect(&dataset, || bar.inc(1));
+    bar.finish_and_clear();
+    let text = if args.json { serde_json::to_string_pretty(&findings)? } else { describe(&findings) };
+    writeln!(stdout(), "{text}")?;
+    match findings.unreadable.len() {
+        0 => Ok(()),
+        unreadable => Err(problem(
+            format!("{} cannot be read", counted(unreadable, "image", "images")),
+            "replace or remove what is listed above; training would skip it",
+        )),
+    }
+}
+
+fn describe(findings: &Findings) -> String {
+    let levels: Vec<&str> = findings.levels.iter().map(String::as_str).collect();
+    let rows: Vec<Vec<String>> = findings
+        .splits
+        .iter()
+        .map(|split| {
+            let classes = split.classes.iter().map(|&classes| count(classes));
+            [split.name.to_owned(), count(split.images)].into_iter().chain(classes).collect()
+        })
+        .collect();
+    let header: Vec<&str> = ["split", "images"].into_iter().chain(levels).collect();
+    let mut text = table(&header, &rows);
+
+    let rows: Vec<Vec<String>> = findings
+        .taxonomy
+        .iter()
+        .map(|level| {
+            vec![level.name.clone(), count(level.classes), count(level.shared), count(level.queries_with_positives)]
+        })
+        .collect();
+    let header = ["level", "classes", "trained and evaluated", "queries with positives"];
+    text += &format!("\n\n{}", table(&header, &rows));
+
+    for remark in &findings.remarks {
+        text += &format!("\n\nnote: {remark}");
+    }
+    if !findings.duplicates.is_empty() {
+        let groups = counted(findings.duplicates.len(), "image is", "images are");
+        text += &format!("\n\nwarning: {groups} in more than one split:");
+        for group in &findings.duplicates {
+            let files: Vec<String> =
+                group.iter().map(|file| format!("{} ({})", file.path.display(), file.split)).collect();
+            text += &format!("\n  {}", files.join(" = "));
+        }
+    }
+    if !findings.unreadable.is_empty() {
+        text += &format!("\n\n{} cannot be read:", counted(findings.unreadable.len(), "image", "images"));
+        for file in &findings.unreadable {
+            text += &format!("\n  {}: {}", file.path.display(), file.reason);
+        }
+    }
+    text
+}

@@ -1,0 +1,88 @@
+//! `akin demo`: creatures, two trainings, one bundle, the page. Needs nothing from outside.
+
+use std::io::{Write, stdout};
+
+use akin_core::evaluate::Report;
+use anyhow::Result;
+
+use crate::biomorphs::{self, BiomorphConfig};
+use crate::cli::DemoArgs;
+use crate::commands::eval::compare;
+use crate::commands::export::{Export, export};
+use crate::commands::train::begin;
+use crate::config::Config;
+use crate::files::{create_directory, write_atomic};
+use crate::progress::Progress;
+use crate::run::Run;
+use crate::training::{Outcome, listen_to_ctrl_c};
+use crate::{page, serve};
+
+/// The two recipes: the same but for the loss. The first is the baseline.
+const RECIPES: [(&str, &str); 2] = [
+    ("norm-softmax", include_str!("../../recipes/biomorphs-norm-softmax.toml")),
+    ("happier", include_str!("../../recipes/biomorphs-happier.toml")),
+];
+
+/// The file that marks a directory as one of the demo.
+const MARK: &str = "norm-softmax.toml";
+
+/// Generates, trains twice, exports, and serves unless told not to.
+pub fn run(args: DemoArgs) -> Result<()> {
+    let progress = Progress::from(args.progress);
+    // A port that is taken is better said now than after the training.
+    let listener = if args.no_serve { None } else { Some(serve::listen(args.server.port)?) };
+    create_directory(&args.out, "demo", MARK, args.overwrite)?;
+    for (name, recipe) in RECIPES {
+        write_atomic(&args.out.join(format!("{name}.toml")), |file| file.write_all(recipe.as_bytes()))?;
+    }
+
+    let creatures = BiomorphConfig { seed: args.seed, ..BiomorphConfig::default() };
+    let bar = progress.bar("Drawing", creatures.images() as u64);
+    let summary = biomorphs::write(&creatures, &args.out.join("data"), |_| bar.advance(1))?;
+    drop(bar);
+    progress.say(
+        "Drew",
+        &format!("{} creatures of {} species", creatures.images(), summary.species.iter().sum::<usize>()),
+    );
+
+    listen_to_ctrl_c()?;
+    let mut runs: Vec<(Run, Report)> = Vec::new();
+    for (name, _) in RECIPES {
+        let mut config = Config::load(&args.out.join(format!("{name}.toml")), &[])?;
+        config.run.out = std::path::absolute(args.out.join("runs").join(name))?;
+        config.run.seed = args.seed;
+        config.run.device = args.device;
+        progress.say("Training", &format!("with {}", config.loss.describe()));
+        match begin(config, false, progress)? {
+            (run, Outcome::Done(report)) => runs.push((run, *report)),
+            stopped => return crate::commands::train::finish(stopped),
+        }
+    }
+    let rows: Vec<(&str, &Report)> =
+        runs.iter().map(|(run, report)| (run.config.run.name.as_str(), report)).collect();
+    writeln!(stdout(), "{}", compare(&rows))?;
+
+    let runs: Vec<Run> = runs.into_iter().map(|(run, _)| run).collect();
+    let bundle = args.out.join("bundle");
+    export(&Export {
+        runs: &runs,
+        out: &bundle,
+        overwrite: false,
+        title: "Biomorphs".into(),
+        description: "Drawn creatures that descend from one another. The models have never seen the \
+                      species shown here, only others of the same families."
+            .into(),
+        licence: "CC0-1.0".into(),
+        progress,
+    })?;
+    match listener {
+        None => {
+            progress.say("Finished", &format!("show it with `akin serve {}`", bundle.display()));
+            Ok(())
+        }
+        Some(listener) => {
+            let page = page::find_or_build(args.server.page.as_deref())?;
+            serve::serve(listener, &page, &bundle)
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! `akin embed`: the embeddings of any images, as a .npy file.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use walkdir::WalkDir;
+
+use crate::cli::EmbedArgs;
+use crate::data::Item;
+use crate::embedding::embed;
+use crate::loader::Pictures;
+use crate::problem::{Advise, problem};
+use crate::progress::Progress;
+use crate::run::Run;
+use crate::{device, npy};
+
+/// Embeds and writes.
+pub fn run(args: EmbedArgs) -> Result<()> {
+    let run = Run::open(&args.run)?;
+    let device = device::open(args.device.unwrap_or(run.config.run.device))?;
+    let encoder = run.encoder(&device)?;
+    let items: Vec<Item> = files(&args.images)?
+        .into_iter()
+        .map(|path| Item { path, labels: Vec::new() })
+        .collect();
+    let pictures = Pictures::new(&items);
+    let all: Vec<usize> = (0..items.len()).collect();
+    let embedded = embed(&encoder, &pictures, &all, &device, Progress::from(args.progress))?;
+    if let Some((path, reason)) = pictures.unreadable().into_iter().next() {
+        return Err(problem(
+            format!("{} cannot be read: {reason}", path.display()),
+            "leave it out: every row of the file stands for one image, so none is skipped here",
+        ));
+    }
+    npy::write(&args.out, embedded.embeddings.values(), encoder.dimension())
+}
+
+/// The files named, and those in the folders named, sorted inside each folder.
+fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            for entry in WalkDir::new(path).sort_by_file_name() {
+                let entry = entry
+                    .advise(|| format!("{} cannot be read", path.display()), "check its permissions")?;
+                if entry.file_type().is_file() && is_image(entry.path()) {
+                    files.push(entry.into_path());
+                }
+            }
+        } else if path.exists() {
+            files.push(path.clone());
+        } else {
+            return Err(problem(format!("{} is not there", path.display()), "check the path"));
+        }
+    }
+    if files.is_empty() {
+        return Err(problem(
+            "there is no image in what was given",
+            "give JPEG, PNG or WebP files, or folders of them",
+        ));
+    }
+    Ok(files)
+}
+
+fn is_image(path: &Path) -> bool {
+    let extension = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+    matches!(extension.as_str(), "jpg" | "jpeg" | "png" | "webp")
+}

@@ -1,0 +1,242 @@
+//! `akin export`: runs become a bundle for the browser.
+
+use std::io::{Write, stdout};
+use std::path::{Path, PathBuf};
+
+use akin_core::bundle::{
+    BundleWriter, Contents, EncoderEntry, Items, MANIFEST, Thumbnails, embedding_bytes, label_bytes,
+};
+use akin_core::image::{Filter, Pixels, self_test_pattern};
+use anyhow::Result;
+use image::codecs::jpeg::JpegEncoder;
+use rayon::prelude::*;
+
+use crate::cli::ExportArgs;
+use crate::data::Dataset;
+use crate::device;
+use crate::embedding::evaluate_dataset;
+use crate::files::{create_directory, write_atomic};
+use crate::loader::Pictures;
+use crate::problem::{Advise, problem};
+use crate::progress::Progress;
+use crate::run::{Run, encoder_config};
+
+/// The side of a thumbnail.
+const TILE: u32 = 96;
+/// Columns and rows of a sheet of thumbnails.
+const GRID: u32 = 20;
+/// JPEG quality of the sheets.
+const QUALITY: u8 = 85;
+
+/// What goes into a bundle.
+pub struct Export<'a> {
+    /// The runs, over the same data.
+    pub runs: &'a [Run],
+    /// Where it goes.
+    pub out: &'a Path,
+    /// Whether to replace a bundle that is there.
+    pub overwrite: bool,
+    /// What the page calls the gallery.
+    pub title: String,
+    /// A sentence about it.
+    pub description: String,
+    /// The licence of the images.
+    pub licence: String,
+    /// How progress is told.
+    pub progress: Progress,
+}
+
+/// Writes a bundle and prints where it is.
+pub fn run(args: ExportArgs) -> Result<()> {
+    let mut runs = args.runs.iter().map(|path| Run::open(path)).collect::<Result<Vec<_>>>()?;
+    for run in &mut runs {
+        run.config.run.device = args.device.unwrap_or(run.config.run.device);
+    }
+    let title = args.title.unwrap_or_else(|| title_of(&runs[0].config.data.path));
+    export(&Export {
+        runs: &runs,
+        out: &args.out,
+        overwrite: args.overwrite,
+        title,
+        description: args.description,
+        licence: args.licence,
+        progress: Progress::from(args.progress),
+    })?;
+    writeln!(stdout(), "{}", args.out.display())?;
+    Ok(())
+}
+
+/// Embeds the gallery with every run, and writes the bundle; `bundle.json` comes last.
+pub fn export(export: &Export) -> Result<()> {
+    let Export { runs, out, progress, .. } = export;
+    let first = &runs[0].config;
+    for run in &runs[1..] {
+        if run.config.data != first.data || run.config.eval != first.eval {
+            return Err(problem(
+                format!(
+                    "{} and {} have other data or another [eval], and one bundle has one gallery",
+                    runs[0].directory.display(),
+                    run.directory.display()
+                ),
+                "export them apart, or train them on the same [data] with the same [eval]",
+            ));
+        }
+    }
+    create_directory(out, "bundle", MANIFEST, export.overwrite)?;
+    let dataset = Dataset::load(&first.data, first.run.seed)?;
+    let pictures = Pictures::new(&dataset.items);
+
+    let mut bundle = BundleWriter::new();
+    let mut encoders: Vec<EncoderEntry> = Vec::new();
+    // Gallery items, then stored queries, if they are two sets.
+    let mut items: Option<(Vec<usize>, Vec<usize>)> = None;
+    for run in *runs {
+        let device = device::open(run.config.run.device)?;
+        let encoder = run.encoder(&device)?;
+        let mut evaluation =
+            evaluate_dataset(&encoder, &dataset, &pictures, &first.eval, &device, *progress)?;
+        evaluation.report.per_query.clear();
+        let (gallery, queries) = match evaluation.gallery {
+            Some(gallery) => (gallery, Some(evaluation.queries)),
+            None => (evaluation.queries, None),
+        };
+        let name = unique(&run.config.run.name, &encoders);
+        let folder = slug(&name, encoders.len());
+        // What the browser will load: half precision. Its self-test is made with those weights.
+        let half = encoder.to_half_bytes()?;
+        let config = encoder_config(&run.config);
+        let shipped = config.load(half.clone(), &device)?;
+        let pattern = self_test_pattern(shipped.preprocessing().side())?;
+        let self_test = shipped.embed(&[pattern], &device)?;
+        let entry = EncoderEntry {
+            description: run.config.loss.describe(),
+            architecture: serde_json::to_value(&config)?,
+            preprocessing: config.preprocessing.clone(),
+            dimension: encoder.dimension(),
+            weights: format!("{folder}/weights.bpk"),
+            gallery_embeddings: format!("{folder}/gallery.f32"),
+            query_embeddings: queries.as_ref().map(|_| format!("{folder}/queries.f32")),
+            self_test,
+            report: serde_json::to_value(&evaluation.report)?,
+            name,
+        };
+        bundle.add(&entry.weights, half)?;
+        bundle.add(&entry.gallery_embeddings, embedding_bytes(gallery.embeddings.values()))?;
+        if let (Some(path), Some(queries)) = (&entry.query_embeddings, &queries) {
+            bundle.add(path, embedding_bytes(queries.embeddings.values()))?;
+        }
+        encoders.push(entry);
+        items.get_or_insert((gallery.items, queries.map(|queries| queries.items).unwrap_or_default()));
+    }
+
+    let (gallery, queries) = items.unwrap_or_default();
+    let all: Vec<usize> = gallery.iter().chain(&queries).copied().collect();
+    bundle.add("labels.bin", label_bytes(&dataset.labels(&all)))?;
+    let mut sheets = Vec::new();
+    for (number, tiles) in all.chunks((GRID * GRID) as usize).enumerate() {
+        let path = format!("thumbnails-{number}.jpg");
+        bundle.add(&path, sheet(&pictures, tiles)?)?;
+        sheets.push(path);
+    }
+    let contents = Contents {
+        title: export.title.clone(),
+        description: export.description.clone(),
+        licence: export.licence.clone(),
+        model_card: model_card(export, &dataset),
+        taxonomy: dataset.taxonomy.clone(),
+        gallery: Items { count: gallery.len() },
+        queries: Items { count: queries.len() },
+        labels: "labels.bin".into(),
+        thumbnails: Thumbnails { tile: TILE, columns: GRID, rows: GRID, sheets },
+        evaluation_config: serde_json::to_value(&first.eval)?,
+        encoders,
+    };
+    let mut size = 0;
+    for (path, bytes) in bundle.finish(&contents)? {
+        let path = out.join(path);
+        let folder = path.parent().unwrap_or(out);
+        std::fs::create_dir_all(folder)
+            .advise(|| format!("{} cannot be made", folder.display()), "check `--out`")?;
+        size += bytes.len();
+        write_atomic(&path, |file| file.write_all(&bytes))?;
+    }
+    progress.say("Exported", &format!("{} ({:.1} MB)", out.display(), size as f64 / 1e6));
+    Ok(())
+}
+
+/// A sheet of thumbnails as JPEG: the centre of each picture, row by row.
+fn sheet(pictures: &Pictures, items: &[usize]) -> Result<Vec<u8>> {
+    let rows = (items.len() as u32).div_ceil(GRID);
+    let mut sheet = image::RgbImage::new(GRID * TILE, rows * TILE);
+    let tiles: Vec<Option<Pixels>> =
+        items.par_iter().map(|&item| tile(&*pictures.get(item)?).ok()).collect();
+    for (place, tile) in (0..).zip(tiles) {
+        let tile = tile.and_then(|tile| image::RgbImage::from_raw(TILE, TILE, tile.into_data()));
+        if let Some(tile) = tile {
+            let (x, y) = (place % GRID * TILE, place / GRID * TILE);
+            image::imageops::replace(&mut sheet, &tile, i64::from(x), i64::from(y));
+        }
+    }
+    let mut bytes = Vec::new();
+    JpegEncoder::new_with_quality(&mut bytes, QUALITY).encode_image(&sheet)?;
+    Ok(bytes)
+}
+
+fn tile(picture: &Pixels) -> akin_core::Result<Pixels> {
+    let side = picture.width().min(picture.height());
+    let (x, y) = ((picture.width() - side) / 2, (picture.height() - side) / 2);
+    let side = f64::from(side);
+    picture.resize_region(f64::from(x), f64::from(y), side, side, TILE, TILE, Filter::Bicubic)
+}
+
+/// A name that no other encoder of the bundle has.
+fn unique(name: &str, others: &[EncoderEntry]) -> String {
+    let taken = |name: &str| others.iter().any(|other| other.name == name);
+    if !taken(name) {
+        return name.to_owned();
+    }
+    (2..).map(|number| format!("{name} {number}")).find(|name| !taken(name)).expect("numbers do not end")
+}
+
+/// A folder name of letters, digits and dashes.
+fn slug(name: &str, number: usize) -> String {
+    let plain: String = name
+        .to_lowercase()
+        .chars()
+        .map(|character| if character.is_ascii_alphanumeric() { character } else { '-' })
+        .collect();
+    format!("{number}-{}", plain.trim_matches('-'))
+}
+
+/// "labels.csv" in "grocery" is called "grocery", a folder by its own name.
+fn title_of(data: &Path) -> String {
+    let folder: PathBuf = if data.is_file() { data.parent().unwrap_or(data).into() } else { data.into() };
+    folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// What the models are and were trained on, as Markdown.
+fn model_card(export: &Export, dataset: &Dataset) -> String {
+    let levels = dataset.taxonomy.level_names();
+    let splits: Vec<String> = dataset
+        .splits
+        .named()
+        .into_iter()
+        .map(|(name, items)| {
+            let classes = dataset.classes(items, levels.len()).len();
+            format!("- {name}: {} images of {classes} classes of level *{}*", items.len(), levels[levels.len() - 1])
+        })
+        .collect();
+    let models: Vec<String> = export
+        .runs
+        .iter()
+        .map(|run| format!("- **{}**: {}", run.config.run.name, run.config.loss.describe()))
+        .collect();
+    format!(
+        "## Models\n\n{}\n\n## Data\n\n{}\n\nLevels, coarse to fine: {}.\n\n## Limits\n\nTrained on {} alone. \
+         What looks unlike those images will be placed somewhere all the same: a near neighbour is not a proof of kinship.\n",
+        models.join("\n"),
+        splits.join("\n"),
+        levels.join(", "),
+        export.title,
+    )
+}

@@ -1,0 +1,12 @@
+//! One file per command: from its arguments to its output.
+
+pub mod biomorphs;
+pub mod data;
+pub mod demo;
+pub mod embed;
+pub mod eval;
+pub mod export;
+pub mod page;
+pub mod resume;
+pub mod serve;
+pub mod train;

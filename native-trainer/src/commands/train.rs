@@ -1,0 +1,75 @@
+//! `akin train`.
+
+use std::io::{Write, stdout};
+
+use anyhow::Result;
+
+use crate::cli::TrainArgs;
+use crate::commands::eval::describe;
+use crate::config::Config;
+use crate::data::Dataset;
+use crate::device;
+use crate::files::{create_directory, write_atomic};
+use crate::loader::Pictures;
+use crate::problem::problem;
+use crate::progress::Progress;
+use crate::run::{MARK, Run};
+use crate::training::{Outcome, listen_to_ctrl_c, train};
+
+/// Trains and prints the report.
+pub fn run(args: TrainArgs) -> Result<()> {
+    let mut config = Config::load(&args.config, &args.sets.set)?;
+    if let Some(out) = args.out {
+        config.run.out = std::path::absolute(out)?;
+    }
+    config.run.seed = args.seed.unwrap_or(config.run.seed);
+    config.run.device = args.device.unwrap_or(config.run.device);
+    let progress = Progress::from(args.progress);
+    listen_to_ctrl_c()?;
+    finish(begin(config, args.overwrite, progress)?)
+}
+
+/// Makes the run directory and trains in it.
+pub fn begin(config: Config, overwrite: bool, progress: Progress) -> Result<(Run, Outcome)> {
+    let device = device::open(config.run.device)?;
+    let dataset = Dataset::load(&config.data, config.run.seed)?;
+    let directory = config.run.out.clone();
+    create_directory(&directory, "run", MARK, overwrite)?;
+    write_atomic(&directory.join(MARK), |file| file.write_all(config.to_toml().as_bytes()))?;
+    let run = Run { directory, config };
+    let pictures = Pictures::new(&dataset.items);
+    let outcome = train(&run, &dataset, &pictures, &device, false, progress)?;
+    Ok((run, outcome))
+}
+
+/// Tells how a training ended; after Ctrl-C the process exits with 130, as shells do.
+pub fn finish((run, outcome): (Run, Outcome)) -> Result<()> {
+    match outcome {
+        Outcome::Done(report) => {
+            writeln!(stdout(), "{}", describe(&report))?;
+            Ok(())
+        }
+        Outcome::Stopped { step } => {
+            eprintln!(
+                "     Stopped after step {step}; continue with `akin resume {}`",
+                run.directory.display()
+            );
+            std::process::exit(130)
+        }
+    }
+}
+
+/// Continues a run from its last checkpoint.
+pub fn continue_run(run: Run, progress: Progress) -> Result<(Run, Outcome)> {
+    if run.file("encoder.bpk").is_file() && run.file("report.json").is_file() {
+        return Err(problem(
+            format!("the run {} has ended; there is nothing to resume", run.directory.display()),
+            "measure it with `akin eval RUN`, or train anew with more steps",
+        ));
+    }
+    let device = device::open(run.config.run.device)?;
+    let dataset = Dataset::load(&run.config.data, run.config.run.seed)?;
+    let pictures = Pictures::new(&dataset.items);
+    let outcome = train(&run, &dataset, &pictures, &device, true, progress)?;
+    Ok((run, outcome))
+}

@@ -1,0 +1,255 @@
+//! What a data set holds, and what is likely wrong with it.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs;
+use std::path::PathBuf;
+
+use akin_core::image::decode;
+use rayon::prelude::*;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use super::Dataset;
+use crate::problem::a_few;
+use crate::table::counted;
+
+/// What [`inspect`] found.
+#[derive(Debug, Serialize)]
+pub struct Findings {
+    /// The names of the levels, coarse → fine.
+    pub levels: Vec<String>,
+    /// Each split in a fixed order.
+    pub splits: Vec<SplitFindings>,
+    /// Each level, coarse → fine.
+    pub taxonomy: Vec<LevelFindings>,
+    /// What deserves a look; none of it stops training.
+    pub remarks: Vec<String>,
+    /// Files that cannot be read as images; training skips them.
+    pub unreadable: Vec<Unreadable>,
+    /// Groups of files with the same bytes in different splits.
+    pub duplicates: Vec<Vec<Duplicate>>,
+}
+
+/// One split.
+#[derive(Debug, Serialize)]
+pub struct SplitFindings {
+    /// `train`, `test`, `query` or `gallery`.
+    pub name: &'static str,
+    /// How many images it has.
+    pub images: usize,
+    /// How many classes at each level, coarse → fine.
+    pub classes: Vec<usize>,
+}
+
+/// One level.
+#[derive(Debug, Serialize)]
+pub struct LevelFindings {
+    /// Its name.
+    pub name: String,
+    /// Classes in all splits together.
+    pub classes: usize,
+    /// Classes that are both trained on and evaluated.
+    pub shared: usize,
+    /// Queries with something to find at this level.
+    pub queries_with_positives: usize,
+}
+
+/// A file that is no image that akin reads.
+#[derive(Debug, Serialize)]
+pub struct Unreadable {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// A file with a double in another split.
+#[derive(Debug, Serialize)]
+pub struct Duplicate {
+    /// Where the file is used.
+    pub split: &'static str,
+    /// The file.
+    pub path: PathBuf,
+}
+
+/// Counts, looks for oddities in the labels, and reads every image. `done` is called after each image,
+/// from several threads.
+pub fn inspect(dataset: &Dataset, done: impl Fn() + Sync) -> Findings {
+    let splits = dataset.splits.named();
+    let depth = dataset.taxonomy.depth();
+    let classes = |items: &[usize], level| dataset.classes(items, level).into_iter().collect::<BTreeSet<u32>>();
+    let evaluated: Vec<usize> = [&dataset.splits.query[..], &dataset.splits.gallery].concat();
+    let taxonomy = (1..=depth)
+        .map(|level| LevelFindings {
+            name: dataset.taxonomy.level_names()[level - 1].clone(),
+            classes: dataset.taxonomy.class_count(level),
+            shared: classes(&dataset.splits.train, level).intersection(&classes(&evaluated, level)).count(),
+            queries_with_positives: dataset.queries_with_positives(level),
+        })
+        .collect();
+    let counts = splits.iter().map(|&(name, items)| SplitFindings {
+        name,
+        images: items.len(),
+        classes: (1..=depth).map(|level| classes(items, level).len()).collect(),
+    });
+    let (unreadable, duplicates) = read_all(dataset, done);
+    Findings {
+        levels: dataset.taxonomy.level_names().to_vec(),
+        splits: counts.collect(),
+        taxonomy,
+        remarks: remarks(dataset),
+        unreadable,
+        duplicates,
+    }
+}
+
+/// Reads every file: what is unreadable, and what is in two splits.
+fn read_all(dataset: &Dataset, done: impl Fn() + Sync) -> (Vec<Unreadable>, Vec<Vec<Duplicate>>) {
+    let read = |item: &super::Item| {
+        let result = fs::read(&item.path)
+            .map_err(|error| error.to_string())
+            .and_then(|bytes| match decode(&bytes) {
+                Ok(_) => Ok(<[u8; 32]>::from(Sha256::digest(&bytes))),
+                Err(error) => Err(error.message().to_owned()),
+            });
+        done();
+        result
+    };
+    let results: Vec<Result<[u8; 32], String>> = dataset.items.par_iter().map(read).collect();
+
+    let path = |item: usize| dataset.items[item].path.clone();
+    let mut unreadable = Vec::new();
+    let mut by_content: BTreeMap<[u8; 32], Vec<Duplicate>> = BTreeMap::new();
+    for (split, items) in dataset.splits.named() {
+        for &item in items {
+            match &results[item] {
+                Ok(hash) => by_content.entry(*hash).or_default().push(Duplicate { split, path: path(item) }),
+                Err(reason) => unreadable.push(Unreadable { path: path(item), reason: reason.clone() }),
+            }
+        }
+    }
+    let mut duplicates: Vec<Vec<Duplicate>> =
+        by_content.into_values().filter(|group| group.iter().any(|file| file.split != group[0].split)).collect();
+    duplicates.sort_by(|a, b| a[0].path.cmp(&b[0].path));
+    (unreadable, duplicates)
+}
+
+/// Oddities of the labels.
+fn remarks(dataset: &Dataset) -> Vec<String> {
+    let taxonomy = &dataset.taxonomy;
+    let (depth, names) = (taxonomy.depth(), taxonomy.level_names());
+    let finest = &names[depth - 1];
+    let mut remarks = Vec::new();
+    for (split, items) in dataset.splits.named() {
+        if items.is_empty() {
+            remarks.push(format!("the split `{split}` is empty"));
+        }
+    }
+
+    let mut sizes = HashMap::<u32, usize>::new();
+    for class in dataset.classes(&dataset.splits.train, depth) {
+        *sizes.entry(class).or_default() += 1;
+    }
+    let alone = named(dataset, depth, sizes.into_iter().filter(|&(_, size)| size == 1).map(|(class, _)| class));
+    if !alone.is_empty() {
+        let count = counted(alone.len(), &format!("{finest} has"), &format!("classes of {finest} have"));
+        remarks.push(format!("{count} a single training image, which has no positive at that level: {}", a_few(&alone)));
+    }
+
+    for level in 1..depth {
+        let mut children = vec![0; taxonomy.class_count(level)];
+        for class in 0..taxonomy.class_count(level + 1) as u32 {
+            if let Some(parent) = taxonomy.parent(level + 1, class) {
+                children[parent as usize] += 1;
+            }
+        }
+        let single = named(dataset, level, (0..children.len()).filter(|&c| children[c] == 1).map(|c| c as u32));
+        let (name, below) = (&names[level - 1], &names[level]);
+        if single.len() == children.len() {
+            remarks.push(format!("every {name} has a single {below}: the two levels say the same"));
+        } else if !single.is_empty() {
+            let count = counted(single.len(), &format!("{name} has"), &format!("classes of {name} have"));
+            remarks.push(format!("{count} a single {below}: {}", a_few(&single)));
+        }
+    }
+    if taxonomy.class_count(1) == 1 {
+        remarks.push(format!("there is a single {}: nothing is a stranger to anything", names[0]));
+    }
+
+    for level in 1..=depth {
+        let without = dataset.splits.query.len() - dataset.queries_with_positives(level);
+        if without > 0 {
+            let count = counted(without, "query has", "queries have");
+            remarks.push(format!(
+                "{count} nothing to find at level {} and will be left out of its means",
+                names[level - 1]
+            ));
+        }
+    }
+    remarks
+}
+
+/// The names of classes, sorted.
+fn named(dataset: &Dataset, level: usize, classes: impl Iterator<Item = u32>) -> Vec<String> {
+    let mut names: Vec<String> =
+        classes.map(|class| dataset.taxonomy.class_name(level, class).to_owned()).collect();
+    names.sort();
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::super::fixtures::*;
+    use super::*;
+
+    /// A PNG of one pixel.
+    fn png(grey: u8) -> Vec<u8> {
+        let mut bytes = std::io::Cursor::new(Vec::new());
+        image::GrayImage::from_pixel(1, 1, image::Luma([grey])).write_to(&mut bytes, image::ImageFormat::Png).unwrap();
+        bytes.into_inner()
+    }
+
+    #[test]
+    fn a_data_set_is_counted_and_its_oddities_are_named() {
+        let text = "path,kind,variety,split
+1.png,Apple,Gala,train
+2.png,Apple,Gala,train
+3.png,Pear,Conference,train
+4.png,Apple,Gala,query
+5.png,Apple,Fuji,gallery
+6.png,Pear,Conference,gallery
+missing.png,Apple,Gala,gallery
+";
+        let (directory, data) = csv(text, "");
+        for (number, grey) in [(1, 10), (2, 20), (3, 30), (4, 10)] {
+            fs::write(directory.path().join(format!("{number}.png")), png(grey)).unwrap();
+        }
+        fs::write(directory.path().join("5.png"), &png(50)[..40]).unwrap();
+        fs::write(directory.path().join("6.png"), "not an image").unwrap();
+        let dataset = Dataset::read(&data, 0).unwrap();
+        let seen = AtomicUsize::new(0);
+        let findings = inspect(&dataset, || {
+            seen.fetch_add(1, Ordering::Relaxed);
+        });
+
+        assert_eq!(seen.into_inner(), 7);
+        let counts: Vec<_> = findings.splits.iter().map(|split| (split.name, split.images, &split.classes[..])).collect();
+        assert_eq!(counts, [("train", 3, &[2, 2][..]), ("query", 1, &[1, 1]), ("gallery", 3, &[2, 3])]);
+        let levels: Vec<_> =
+            findings.taxonomy.iter().map(|level| (level.classes, level.shared, level.queries_with_positives)).collect();
+        assert_eq!(levels, [(2, 2, 1), (3, 2, 1)]);
+
+        let files: Vec<_> = findings.unreadable.iter().map(|file| file.path.file_name().unwrap()).collect();
+        assert_eq!(files, ["5.png", "6.png", "missing.png"]);
+        assert!(findings.unreadable.iter().all(|file| !file.reason.is_empty()));
+
+        let splits: Vec<_> = findings.duplicates[0].iter().map(|file| file.split).collect();
+        assert_eq!((findings.duplicates.len(), splits), (1, vec!["train", "query"]));
+
+        let remarks = findings.remarks.join("\n");
+        assert!(remarks.contains("1 variety has a single training image"), "{remarks}");
+        assert!(remarks.contains("1 kind has a single variety: Pear"), "{remarks}");
+    }
+}

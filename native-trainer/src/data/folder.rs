@@ -1,0 +1,152 @@
+//! A folder tree: each folder level is a level of the taxonomy, and a class is its whole path.
+//!
+//! `PATH/SPLIT/LEVEL 1/…/LEVEL L/image.jpg`, or without `SPLIT` where `test_fraction` splits the
+//! classes. Hidden files and files that are not images by name are passed over.
+
+use std::path::Path;
+
+use anyhow::Result;
+use walkdir::WalkDir;
+
+use super::{Row, Split, looks_like_an_image};
+use crate::config::{DataConfig, Ragged};
+use crate::problem::{Advise, problem};
+use akin_core::taxonomy::fill_from_parent;
+
+pub(super) fn read(data: &DataConfig) -> Result<Vec<Row>> {
+    let root = &data.path;
+    root.read_dir().advise(|| format!("the data folder {} cannot be read", root.display()), "check data.path")?;
+    let mut rows = Vec::new();
+    if data.test_fraction.is_some() {
+        walk(root, None, data, &mut rows)?;
+        return Ok(rows);
+    }
+    let mut found = false;
+    for (split, name) in Split::names(data) {
+        let folder = root.join(name);
+        if folder.is_dir() {
+            found = true;
+            walk(&folder, Some(split), data, &mut rows)?;
+        }
+    }
+    if !found {
+        let names = Split::names(data).map(|(_, name)| format!("`{name}`")).join(", ");
+        return Err(problem(
+            format!("{} has no folder for a split: none of {names}", root.display()),
+            "move the images into such folders, name yours in [data], or set data.test_fraction = 0.5",
+        ));
+    }
+    Ok(rows)
+}
+
+fn walk(folder: &Path, split: Option<Split>, data: &DataConfig, rows: &mut Vec<Row>) -> Result<()> {
+    let visible = |entry: &walkdir::DirEntry| {
+        entry.depth() == 0 || !entry.file_name().to_string_lossy().starts_with('.')
+    };
+    // Sorted, so that the order of items does not depend on the file system.
+    let entries = WalkDir::new(folder).follow_links(true).sort_by_file_name().into_iter().filter_entry(visible);
+    for entry in entries {
+        let entry =
+            entry.advise(|| format!("the data folder {} cannot be read", folder.display()), "check its permissions")?;
+        if entry.file_type().is_file() && looks_like_an_image(entry.path()) {
+            let labels = labels(folder, entry.path(), data)?;
+            rows.push(Row { path: entry.into_path(), labels, split });
+        }
+    }
+    Ok(())
+}
+
+/// The folders between `folder` and the image.
+fn labels(folder: &Path, image: &Path, data: &DataConfig) -> Result<Vec<String>> {
+    let between = image.strip_prefix(folder).ok().and_then(Path::parent).unwrap_or(Path::new(""));
+    let mut labels = between
+        .iter()
+        .map(|name| name.to_str().map(str::to_owned))
+        .collect::<Option<Vec<String>>>()
+        .ok_or_else(|| problem(format!("a folder of {} is not named in UTF-8", image.display()), "rename the folder"))?;
+    let depth = data.levels.len();
+    if data.ragged == Ragged::Fill && !labels.is_empty() {
+        fill_from_parent(&mut labels, depth);
+    }
+    if labels.len() != depth {
+        let hint = if labels.len() > depth {
+            "name every folder level in data.levels, or move the image up"
+        } else if labels.is_empty() {
+            "move the image into the folder of its class"
+        } else {
+            "move it down, name fewer levels in data.levels, or set data.ragged = \"fill\""
+        };
+        return Err(problem(
+            format!(
+                "{} lies {} deep, but data.levels names {depth} ({})",
+                image.display(),
+                crate::table::counted(labels.len(), "folder", "folders"),
+                data.levels.join(", ")
+            ),
+            hint,
+        ));
+    }
+    Ok(labels)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixtures::*;
+    use super::super::*;
+
+    #[test]
+    fn each_folder_level_is_a_level_of_the_taxonomy() {
+        let images = tree(&[
+            "train/Apple/Gala/1.jpg",
+            "train/Apple/Gala/2.PNG",
+            "train/Pear/Gala/1.webp",
+            "train/Pear/Gala/notes.txt",
+            "train/.cache/x/y.jpg",
+            "test/Apple/Fuji/1.jpg",
+            "test/Apple/Fuji/2.jpg",
+        ]);
+        let dataset = Dataset::load(&folder(&images, ""), 0).unwrap();
+        assert_eq!(dataset.items.len(), 5);
+        assert_eq!((dataset.taxonomy.class_count(1), dataset.taxonomy.class_count(2)), (2, 3));
+        assert_eq!((dataset.splits.train.len(), dataset.splits.query.len()), (3, 2));
+    }
+
+    #[test]
+    fn an_image_at_the_wrong_depth_is_refused_or_filled() {
+        let images = tree(&["train/Apple/1.jpg", "test/Pear/Conference/1.jpg", "test/Pear/Conference/2.jpg"]);
+        let (message, hint) = refusal(Dataset::read(&folder(&images, ""), 0));
+        assert!(message.contains("1.jpg lies 1 folder deep, but data.levels names 2 (kind, variety)"), "{message}");
+        assert!(hint.contains("data.ragged"));
+        let dataset = Dataset::read(&folder(&images, "ragged = 'fill'"), 0).unwrap();
+        let apple = dataset.items[0].labels[1];
+        assert_eq!(dataset.taxonomy.class_name(2, apple), "Apple");
+
+        let deep = tree(&["train/a/b/c/1.jpg"]);
+        assert!(refusal(Dataset::read(&folder(&deep, "ragged = 'fill'"), 0)).0.contains("3 folders deep"));
+        let shallow = tree(&["train/1.jpg"]);
+        assert!(refusal(Dataset::read(&folder(&shallow, "ragged = 'fill'"), 0)).1.contains("folder of its class"));
+    }
+
+    #[test]
+    fn a_folder_that_is_missing_empty_or_without_splits_is_refused() {
+        let images = tree(&["Apple/Gala/1.jpg"]);
+        let (message, hint) = refusal(Dataset::read(&folder(&images, ""), 0));
+        assert!(message.contains("none of `train`, `test`, `query`, `gallery`"), "{message}");
+        assert!(hint.contains("data.test_fraction"));
+
+        let empty = tree(&["train/notes.txt"]);
+        assert!(refusal(Dataset::read(&folder(&empty, ""), 0)).0.contains("there are no images"));
+
+        let mut nowhere = folder(&images, "");
+        nowhere.path.push("nowhere");
+        assert!(refusal(Dataset::read(&nowhere, 0)).0.contains("cannot be read"));
+    }
+
+    #[test]
+    fn splits_may_have_other_names() {
+        let images = tree(&["learn/a/b/1.jpg", "ask/a/c/1.jpg", "shelf/a/c/2.jpg"]);
+        let data = folder(&images, "train = 'learn'\nquery = 'ask'\ngallery = 'shelf'");
+        let splits = Dataset::load(&data, 0).unwrap().splits;
+        assert_eq!((splits.query.len(), splits.gallery.len()), (1, 1));
+    }
+}

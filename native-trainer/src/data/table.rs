@@ -1,0 +1,193 @@
+//! A CSV file: one line per image, with its path, a column per level, and its split.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use akin_core::taxonomy::fill_from_parent;
+use anyhow::Result;
+
+use super::{Row, Split};
+use crate::config::{DataConfig, Ragged};
+use crate::problem::{Advise, did_you_mean, problem};
+
+pub(super) fn read(data: &DataConfig) -> Result<Vec<Row>> {
+    let file = &data.path;
+    let mut table = Table::open(file)?;
+    let beside = file.parent().unwrap_or(Path::new("")).to_owned();
+    let images: PathBuf = data.images.clone().unwrap_or(beside);
+    let path_column = table.column(&data.path_column, "set data.path_column")?;
+    let split_column = match data.test_fraction {
+        Some(_) => None,
+        None => Some(table.column(&data.split_column, "set data.split_column, or data.test_fraction = 0.5")?),
+    };
+    let levels = table.columns(&data.levels, "correct data.levels")?;
+    let splits: HashMap<&str, Split> = Split::names(data).map(|(split, name)| (name, split)).into();
+
+    let mut rows = Vec::new();
+    while let Some((line, record)) = table.next_row()? {
+        let at = || format!("{}, line {line}", file.display());
+        let split = match split_column.map(|column| record[column].trim()) {
+            None => None,
+            Some("") => continue,
+            Some(name) => Some(*splits.get(name).ok_or_else(|| {
+                let known = Split::names(data).map(|(_, name)| name);
+                let suggestion = did_you_mean(name, known);
+                problem(
+                    format!("{}: `{name}` is not a split", at()),
+                    format!("{suggestion}write {}, or leave the cell empty to leave the image out", known.join(", ")),
+                )
+            })?),
+        };
+        let path = record[path_column].trim();
+        if path.is_empty() {
+            return Err(problem(format!("{}: the path is empty", at()), "write the path of the image, or remove the line"));
+        }
+        let mut labels: Vec<String> = levels.iter().map(|&column| record[column].trim().to_owned()).collect();
+        if data.ragged == Ragged::Fill {
+            fill_from_parent(&mut labels, data.levels.len());
+        }
+        if let Some(level) = labels.iter().position(String::is_empty) {
+            return Err(problem(
+                format!("{}: the label `{}` is empty", at(), data.levels[level]),
+                "write the label, or set data.ragged = \"fill\" to take the one above it",
+            ));
+        }
+        rows.push(Row { path: images.join(path), labels, split });
+    }
+    Ok(rows)
+}
+
+/// A CSV file with a header.
+pub struct Table {
+    file: PathBuf,
+    header: csv::StringRecord,
+    reader: csv::Reader<std::fs::File>,
+    record: csv::StringRecord,
+}
+
+impl Table {
+    /// Opens a file and reads its header.
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be read.
+    pub fn open(file: &Path) -> Result<Self> {
+        let cannot = || format!("{} cannot be read", file.display());
+        let mut reader = csv::ReaderBuilder::new()
+            .trim(csv::Trim::Headers)
+            .from_path(file)
+            .advise(cannot, "check the path")?;
+        let header = reader.headers().advise(cannot, "save it as CSV in UTF-8, with a header line")?.clone();
+        Ok(Self { file: file.to_owned(), header, reader, record: csv::StringRecord::new() })
+    }
+
+    /// The place of a column.
+    ///
+    /// # Errors
+    ///
+    /// There is none of that name; `otherwise` is what the user can do if the table is right.
+    pub fn column(&self, name: &str, otherwise: &str) -> Result<usize> {
+        self.header.iter().position(|column| column == name).ok_or_else(|| {
+            let suggestion = did_you_mean(name, &self.header);
+            let columns: Vec<&str> = self.header.iter().collect();
+            problem(
+                format!("{} has no column `{name}`; its columns are {}", self.file.display(), columns.join(", ")),
+                format!("{suggestion}add the column, or {otherwise}"),
+            )
+        })
+    }
+
+    /// The places of several columns.
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::column`].
+    pub fn columns(&self, names: &[String], otherwise: &str) -> Result<Vec<usize>> {
+        names.iter().map(|name| self.column(name, otherwise)).collect()
+    }
+
+    /// The next row with its line number.
+    ///
+    /// # Errors
+    ///
+    /// A row with another number of cells than the header, or one that is not UTF-8.
+    pub fn next_row(&mut self) -> Result<Option<(u64, &csv::StringRecord)>> {
+        let more = self.reader.read_record(&mut self.record).advise(
+            || format!("{} has a row that cannot be read", self.file.display()),
+            "give every row as many cells as the header, in UTF-8; put cells with commas in double quotes",
+        )?;
+        let line = self.record.position().map_or(0, csv::Position::line);
+        Ok(more.then_some((line, &self.record)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Dataset;
+    use super::super::fixtures::*;
+
+    const GOOD: &str = "path,variety,kind,split
+a.jpg, Gala,Apple,train
+sub/b.jpg,Fuji,Apple,test
+c.jpg,Fuji,Apple,test
+d.jpg,Fuji,Apple,
+";
+
+    fn refused(text: &str, more: &str) -> (String, String) {
+        let (_directory, data) = csv(text, more);
+        refusal(Dataset::read(&data, 0))
+    }
+
+    #[test]
+    fn lines_are_read_coarse_to_fine_whatever_the_order_of_columns() {
+        let (directory, data) = csv(&format!("\u{feff}{GOOD}"), "");
+        let dataset = Dataset::read(&data, 0).unwrap();
+        assert_eq!(dataset.items.len(), 3, "a line without split is left out");
+        assert_eq!(dataset.items[1].path, directory.path().join("sub/b.jpg"));
+        assert_eq!(dataset.taxonomy.class_name(1, dataset.items[0].labels[0]), "Apple");
+        assert_eq!(dataset.taxonomy.class_name(2, dataset.items[0].labels[1]), "Gala");
+
+        let (_directory, data) = csv(GOOD, "images = '/pictures'");
+        assert_eq!(Dataset::read(&data, 0).unwrap().items[1].path.to_str(), Some("/pictures/sub/b.jpg"));
+    }
+
+    #[test]
+    fn a_missing_column_is_named_with_those_that_are_there() {
+        let (message, hint) = refused(&GOOD.replace("variety", "vareity"), "");
+        assert!(message.contains("has no column `variety`; its columns are path, vareity, kind, split"), "{message}");
+        assert!(hint.starts_with("did you mean `vareity`?"), "{hint}");
+        assert!(refused(&GOOD.replace("split", "set"), "").1.contains("data.test_fraction"));
+        assert!(refused(GOOD, "path_column = 'file'").0.contains("no column `file`"));
+    }
+
+    #[test]
+    fn an_unknown_split_is_named_with_its_line() {
+        let (message, hint) = refused(&GOOD.replace("Gala,Apple,train", "Gala,Apple,trian"), "");
+        assert!(message.ends_with("labels.csv, line 2: `trian` is not a split"), "{message}");
+        assert!(hint.starts_with("did you mean `train`?"), "{hint}");
+    }
+
+    #[test]
+    fn an_empty_label_is_refused_or_filled() {
+        let text = GOOD.replace(" Gala", "");
+        let (message, hint) = refused(&text, "");
+        assert!(message.ends_with("line 2: the label `variety` is empty"), "{message}");
+        assert!(hint.contains("fill"));
+        let (_directory, data) = csv(&text, "ragged = 'fill'");
+        let dataset = Dataset::read(&data, 0).unwrap();
+        assert_eq!(dataset.taxonomy.class_name(2, dataset.items[0].labels[1]), "Apple");
+        assert!(refused(&GOOD.replace("Gala,Apple", ","), "ragged = 'fill'").0.contains("`kind` is empty"));
+    }
+
+    #[test]
+    fn a_file_that_is_missing_empty_or_uneven_is_refused() {
+        let (directory, mut data) = csv("", "");
+        assert!(refusal(Dataset::read(&data, 0)).0.contains("no column `path`"));
+        data.path = directory.path().join("nowhere.csv");
+        assert!(refusal(Dataset::read(&data, 0)).0.contains("nowhere.csv cannot be read"));
+        assert!(refused("path,variety,kind,split\n", "").0.contains("no images"));
+        let (message, _) = refused("path,variety,kind,split\na.jpg,Gala\n", "");
+        assert!(message.contains("a row that cannot be read") && message.contains("line: 2"), "{message}");
+        assert!(refused("path,variety,kind,split\n,Gala,Apple,train\n", "").0.contains("the path is empty"));
+    }
+}

@@ -1,0 +1,50 @@
+//! Where tensors are computed: a name from the config becomes a Burn device.
+
+use anyhow::Result;
+use burn::tensor::Device;
+
+use crate::config::DeviceName;
+use crate::problem::problem;
+
+/// The device of this name.
+///
+/// # Errors
+///
+/// A back end that this `akin` was built without, or no back end at all.
+pub fn open(name: DeviceName) -> Result<Device> {
+    let devices: [(DeviceName, Option<Device>); 4] =
+        [DeviceName::Cuda, DeviceName::Vulkan, DeviceName::Wgpu, DeviceName::Cpu]
+            .map(|name| (name, built_in(name)));
+    let found = devices.into_iter().find(|(candidate, device)| {
+        device.is_some() && (name == *candidate || name == DeviceName::Auto)
+    });
+    match found {
+        Some((_, Some(device))) => Ok(device),
+        _ => {
+            let name = format!("{name:?}").to_lowercase();
+            Err(problem(
+                format!("this akin was built without the back end for `--device {name}`"),
+                format!("build it with `cargo build --release --features {name}`, or use `--device cpu`"),
+            ))
+        }
+    }
+}
+
+/// A device of this name, if it was built in and is there.
+fn built_in(name: DeviceName) -> Option<Device> {
+    match name {
+        #[cfg(feature = "cuda")]
+        DeviceName::Cuda => {
+            // Without a driver the CUDA back end panics; the driver's library tells beforehand.
+            let driver = ["/proc/driver/nvidia/version", "/dev/nvidia0", "/dev/dxg"];
+            driver.iter().any(|path| std::path::Path::new(path).exists()).then(|| Device::cuda(0))
+        }
+        #[cfg(feature = "vulkan")]
+        DeviceName::Vulkan => Some(Device::vulkan(burn::tensor::DeviceKind::DefaultDevice)),
+        #[cfg(feature = "wgpu")]
+        DeviceName::Wgpu => Some(Device::wgpu(burn::tensor::DeviceKind::DefaultDevice)),
+        #[cfg(feature = "cpu")]
+        DeviceName::Cpu => Some(Device::flex()),
+        _ => None,
+    }
+}

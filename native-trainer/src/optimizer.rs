@@ -1,0 +1,178 @@
+//! The optimisers of a run: one for the backbone, one for the head, one for what the loss learns,
+//! each with its own learning rate.
+
+use anyhow::{Context, Result, anyhow};
+use akin_core::encoder::Encoder;
+use akin_core::losses::Loss;
+use burn::module::{Module, ModuleVisitor, Param};
+use burn::optim::decay::WeightDecayConfig;
+use burn::optim::momentum::MomentumConfig;
+use burn::optim::{AdamConfig, AdamWConfig, GradientsParams, ModuleOptimizer, SgdConfig};
+use burn::tensor::{Bytes, Gradients, Tensor};
+
+use crate::config::{OptimizerConfig, OptimizerKind};
+
+/// Learning rates of one step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rates {
+    /// None: the backbone is frozen.
+    pub backbone: Option<f64>,
+    /// Of the head.
+    pub head: f64,
+    /// Of the proxies.
+    pub proxies: f64,
+}
+
+/// See the [module](self).
+pub struct Optimizers {
+    backbone: ModuleOptimizer,
+    head: ModuleOptimizer,
+    proxies: ModuleOptimizer,
+    clip_norm: Option<f64>,
+}
+
+impl Optimizers {
+    /// Fresh optimisers, without any momentum yet.
+    pub fn new(config: &OptimizerConfig) -> Self {
+        Self {
+            backbone: optimizer(config, config.weight_decay),
+            head: optimizer(config, config.weight_decay),
+            proxies: optimizer(config, config.weight_decay_proxies),
+            clip_norm: config.clip_norm,
+        }
+    }
+
+    /// One step down the gradients, whose global norm is clipped first.
+    pub fn step(
+        &mut self,
+        encoder: Encoder,
+        loss: Loss,
+        mut gradients: Gradients,
+        rates: Rates,
+    ) -> (Encoder, Loss) {
+        let mut of_backbone = GradientsParams::from_module(&mut gradients, &encoder.backbone);
+        let mut of_head = GradientsParams::from_module(&mut gradients, &encoder.head);
+        let mut of_loss = GradientsParams::from_module(&mut gradients, &loss);
+        if let Some(limit) = self.clip_norm {
+            let squares = [
+                SquaredNorm::of(&encoder.backbone, &of_backbone),
+                SquaredNorm::of(&encoder.head, &of_head),
+                SquaredNorm::of(&loss, &of_loss),
+            ];
+            if let Some(square) = squares.into_iter().flatten().reduce(|sum, square| sum + square) {
+                // As torch's clip_grad_norm_: the scale is min(1, limit / (norm + 1e-6)).
+                let scale = ((square.sqrt() + 1e-6).recip() * limit).clamp_max(1.0);
+                Scale::apply(&encoder.backbone, &mut of_backbone, &scale);
+                Scale::apply(&encoder.head, &mut of_head, &scale);
+                Scale::apply(&loss, &mut of_loss, &scale);
+            }
+        }
+        let Encoder { backbone, head, .. } = encoder.clone();
+        let backbone = match rates.backbone {
+            Some(rate) => self.backbone.step(rate, backbone, of_backbone),
+            None => backbone,
+        };
+        let head = self.head.step(rates.head, head, of_head);
+        let loss = self.proxies.step(rates.proxies, loss, of_loss);
+        (encoder.with_parts(backbone, head), loss)
+    }
+
+    /// The state of the three, for a checkpoint.
+    pub fn to_bytes(&self) -> Result<[Vec<u8>; 3]> {
+        let bytes = |optimizer: &ModuleOptimizer| -> Result<Vec<u8>> {
+            let bytes =
+                optimizer.into_bytes().map_err(|error| anyhow!("the optimiser cannot be saved: {error}"))?;
+            Ok(bytes.to_vec())
+        };
+        Ok([bytes(&self.backbone)?, bytes(&self.head)?, bytes(&self.proxies)?])
+    }
+
+    /// These optimisers with the state of a checkpoint.
+    pub fn with_bytes(self, [backbone, head, proxies]: [Vec<u8>; 3]) -> Result<Self> {
+        let load = |optimizer: ModuleOptimizer, bytes: Vec<u8>| {
+            optimizer
+                .from_bytes(Bytes::from_bytes_vec(bytes))
+                .map_err(|error| anyhow!("{error}"))
+                .context("the checkpoint's optimiser does not fit this run")
+        };
+        Ok(Self {
+            backbone: load(self.backbone, backbone)?,
+            head: load(self.head, head)?,
+            proxies: load(self.proxies, proxies)?,
+            clip_norm: self.clip_norm,
+        })
+    }
+}
+
+fn optimizer(config: &OptimizerConfig, weight_decay: f64) -> ModuleOptimizer {
+    match config.kind {
+        OptimizerKind::Adam => AdamConfig::new()
+            .with_beta_1(config.beta_1 as f32)
+            .with_beta_2(config.beta_2 as f32)
+            .with_epsilon(config.epsilon as f32)
+            .with_weight_decay((weight_decay > 0.0).then(|| WeightDecayConfig::new(weight_decay as f32)))
+            .init(),
+        OptimizerKind::AdamW => AdamWConfig::new()
+            .with_beta_1(config.beta_1 as f32)
+            .with_beta_2(config.beta_2 as f32)
+            .with_epsilon(config.epsilon as f32)
+            .with_weight_decay(weight_decay as f32)
+            .init(),
+        OptimizerKind::Sgd => SgdConfig::new()
+            .with_momentum((config.momentum > 0.0).then(|| {
+                MomentumConfig::new()
+                    .with_momentum(config.momentum)
+                    .with_dampening(0.0)
+                    .with_nesterov(config.nesterov)
+            }))
+            .with_weight_decay((weight_decay > 0.0).then(|| WeightDecayConfig::new(weight_decay as f32)))
+            .init(),
+    }
+}
+
+/// Sums the squares of the gradients of a module, on the device.
+struct SquaredNorm<'a> {
+    gradients: &'a GradientsParams,
+    sum: Option<Tensor<1>>,
+}
+
+impl<'a> SquaredNorm<'a> {
+    fn of(module: &impl Module, gradients: &'a GradientsParams) -> Option<Tensor<1>> {
+        let mut visitor = SquaredNorm { gradients, sum: None };
+        module.visit(&mut visitor);
+        visitor.sum
+    }
+}
+
+impl ModuleVisitor for SquaredNorm<'_> {
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        if let Some(gradient) = self.gradients.get::<D>(param.id) {
+            let square = gradient.square().sum();
+            self.sum = Some(match self.sum.take() {
+                Some(sum) => sum + square,
+                None => square,
+            });
+        }
+    }
+}
+
+/// Multiplies the gradients of a module by one number, on the device.
+struct Scale<'a> {
+    gradients: &'a mut GradientsParams,
+    scale: &'a Tensor<1>,
+}
+
+impl<'a> Scale<'a> {
+    fn apply(module: &impl Module, gradients: &'a mut GradientsParams, scale: &'a Tensor<1>) {
+        module.visit(&mut Scale { gradients, scale });
+    }
+}
+
+impl ModuleVisitor for Scale<'_> {
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        if let Some(gradient) = self.gradients.remove::<D>(param.id) {
+            let scale = self.scale.clone().reshape([1; D]);
+            self.gradients.register(param.id, gradient * scale);
+        }
+    }
+}

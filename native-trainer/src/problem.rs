@@ -1,0 +1,130 @@
+//! What stopped a command: what and why, and what the user can do.
+
+use std::error::Error;
+use std::fmt;
+use std::io::{self, IsTerminal, Write};
+
+/// An error with advice. Everything that a user can cause is one of these, or an [`akin_core::Error`].
+#[derive(Debug)]
+pub struct Problem {
+    message: String,
+    hint: String,
+    cause: Option<Box<dyn Error + Send + Sync>>,
+}
+
+/// `message` says what is wrong and why, `hint` what to do. Both start in lower case (or with a
+/// name) and end without a full stop.
+pub fn problem(message: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
+    Problem { message: message.into(), hint: hint.into(), cause: None }.into()
+}
+
+/// Turns the bare error of a library into a [`Problem`], which it stays the cause of.
+pub trait Advise<T> {
+    /// `message` says what could not be done, `hint` what to do about it.
+    fn advise(self, message: impl FnOnce() -> String, hint: &str) -> anyhow::Result<T>;
+}
+
+impl<T, E: Error + Send + Sync + 'static> Advise<T> for Result<T, E> {
+    fn advise(self, message: impl FnOnce() -> String, hint: &str) -> anyhow::Result<T> {
+        self.map_err(|error| {
+            Problem { message: message(), hint: hint.to_owned(), cause: Some(Box::new(error)) }.into()
+        })
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl Error for Problem {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.cause.as_deref().map(|cause| cause as _)
+    }
+}
+
+/// The two parts of an error: its chain of causes on one line, and the advice, if any cause has one.
+pub fn parts(error: &anyhow::Error) -> (String, Option<String>) {
+    let mut hint = None;
+    let mut messages: Vec<String> = Vec::new();
+    for cause in error.chain() {
+        messages.push(if let Some(core) = cause.downcast_ref::<akin_core::Error>() {
+            hint = hint.or(Some(core.hint().to_owned()));
+            core.message().to_owned()
+        } else {
+            let advice = cause.downcast_ref::<Problem>().map(|problem| problem.hint.clone());
+            hint = hint.or(advice);
+            cause.to_string()
+        });
+    }
+    (messages.join(": "), hint.filter(|hint| !hint.is_empty()))
+}
+
+/// Prints an error on stderr, cargo's way.
+pub fn report(error: &anyhow::Error) {
+    let (message, hint) = parts(error);
+    let coloured = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let (red, blue, plain) = if coloured { ("\x1b[1;31m", "\x1b[1;34m", "\x1b[0m") } else { ("", "", "") };
+    let mut text = format!("{red}error{plain}: {}\n", message.trim_end());
+    if let Some(hint) = hint {
+        text += &format!("  {blue}hint{plain}: {hint}\n");
+    }
+    // Where stderr itself is gone there is nobody left to tell.
+    let _ = io::stderr().write_all(text.as_bytes());
+}
+
+/// The candidate that a mistyped `word` most likely meant, if one is near enough to be worth naming.
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let likeness = |candidate: &str| strsim::jaro_winkler(&word.to_lowercase(), &candidate.to_lowercase());
+    candidates
+        .into_iter()
+        .map(|candidate| (likeness(candidate), candidate))
+        .filter(|(likeness, _)| *likeness > 0.75)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, candidate)| candidate)
+}
+
+/// "did you mean `x`? " where something is near, else nothing: the start of a hint.
+pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
+    nearest(word, candidates).map(|near| format!("did you mean `{near}`? ")).unwrap_or_default()
+}
+
+/// The first few of many things, and how many more there are: `a, b, c and 7 more`.
+pub fn a_few<T: fmt::Display>(things: &[T]) -> String {
+    const FEW: usize = 5;
+    let named: Vec<String> = things.iter().take(FEW).map(T::to_string).collect();
+    match things.len().saturating_sub(FEW) {
+        0 => named.join(", "),
+        more => format!("{} and {more} more", named.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::Context;
+
+    use super::*;
+
+    #[test]
+    fn an_error_is_told_with_its_causes_and_its_advice() {
+        let error = Err::<(), _>(problem("the column is missing", "add it")).context("reading a.csv").unwrap_err();
+        assert_eq!(parts(&error), ("reading a.csv: the column is missing".into(), Some("add it".into())));
+        let error = "x".parse::<u8>().advise(|| "bad count".into(), "write a number").unwrap_err();
+        assert_eq!(parts(&error), ("bad count: invalid digit found in string".into(), Some("write a number".into())));
+        let error = akin_core::Error::new(akin_core::Kind::Config, "alpha is -1", "choose 1");
+        assert_eq!(parts(&error.into()), ("alpha is -1".into(), Some("choose 1".into())));
+    }
+
+    #[test]
+    fn only_near_words_are_suggested() {
+        assert_eq!(nearest("setps", ["seed", "steps", "epochs"]), Some("steps"));
+        assert_eq!(nearest("qqq", ["seed", "steps"]), None);
+    }
+
+    #[test]
+    fn long_lists_are_cut_short() {
+        assert_eq!(a_few(&[1, 2]), "1, 2");
+        assert_eq!(a_few(&[1, 2, 3, 4, 5, 6, 7]), "1, 2, 3, 4, 5 and 2 more");
+    }
+}

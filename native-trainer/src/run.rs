@@ -1,0 +1,108 @@
+//! A run: the directory that one training leaves.
+//!
+//! | file | what |
+//! |---|---|
+//! | `config.toml` | the resolved config |
+//! | `run.json` | how it came about: version, device, seconds |
+//! | `log.jsonl` | one JSON object a line: steps, epochs, evaluations |
+//! | `checkpoint.akin` | what `akin resume` continues from |
+//! | `encoder.bpk` | the trained weights |
+//! | `report.json` | the evaluation at the end |
+
+use std::path::{Path, PathBuf};
+
+use akin_core::encoder::{Encoder, EncoderConfig};
+use akin_core::evaluate::Report;
+use anyhow::Result;
+use burn::tensor::Device;
+use serde::Serialize;
+
+use crate::config::Config;
+use crate::files::write_atomic;
+use crate::problem::{Advise, problem};
+
+/// The file that marks a directory as a run.
+pub const MARK: &str = "config.toml";
+
+/// A run directory with its config.
+pub struct Run {
+    /// Where it is.
+    pub directory: PathBuf,
+    /// The resolved config.
+    pub config: Config,
+}
+
+impl Run {
+    /// A run that `akin train` left.
+    ///
+    /// # Errors
+    ///
+    /// A directory that is not a run.
+    pub fn open(directory: &Path) -> Result<Self> {
+        let config = directory.join(MARK);
+        if !config.is_file() {
+            return Err(problem(
+                format!("{} is not a run: it has no {MARK}", directory.display()),
+                "give the directory that `akin train` wrote",
+            ));
+        }
+        Ok(Self { directory: directory.to_owned(), config: Config::load(&config, &[])? })
+    }
+
+    /// The path of one of its files.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
+
+    /// The trained encoder.
+    ///
+    /// # Errors
+    ///
+    /// A run whose training has not ended, or weights that do not fit.
+    pub fn encoder(&self, device: &Device) -> Result<Encoder> {
+        let path = self.file("encoder.bpk");
+        let weights = std::fs::read(&path).advise(
+            || format!("the trained weights {} cannot be read", path.display()),
+            "if training was stopped, end it with `akin resume RUN`",
+        )?;
+        Ok(encoder_config(&self.config).load(weights, device)?)
+    }
+
+    /// The report of the end of training, without the rows of single queries.
+    ///
+    /// # Errors
+    ///
+    /// A run that has none yet.
+    pub fn report(&self) -> Result<Report> {
+        let path = self.file("report.json");
+        let text = std::fs::read(&path).advise(
+            || format!("the report {} cannot be read", path.display()),
+            "if training was stopped, end it with `akin resume RUN`",
+        )?;
+        serde_json::from_slice(&text).advise(
+            || format!("the report {} cannot be understood", path.display()),
+            "make it anew with `akin eval RUN --json`",
+        )
+    }
+
+    /// Writes a JSON file of the run.
+    ///
+    /// # Errors
+    ///
+    /// A disk that is full or not writable.
+    pub fn write_json(&self, name: &str, value: &impl Serialize) -> Result<()> {
+        write_atomic(&self.file(name), |file| {
+            serde_json::to_writer_pretty(&mut *file, value)?;
+            file.write_all(b"\n")
+        })
+    }
+}
+
+/// What the model section of a config describes.
+pub fn encoder_config(config: &Config) -> EncoderConfig {
+    EncoderConfig {
+        backbone: config.model.backbone.clone(),
+        head: config.model.head.clone(),
+        preprocessing: config.model.preprocessing.clone(),
+    }
+}

@@ -1,0 +1,57 @@
+//! Tables on the terminal, and how numbers look in them.
+
+use comfy_table::{CellAlignment, Table, presets};
+
+/// A table without boxes: the first column to the left, all others to the right.
+pub fn table(header: &[&str], rows: &[Vec<String>]) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_header(header).add_rows(rows);
+    for (number, column) in table.column_iter_mut().enumerate() {
+        // Two blanks between columns, none before the first.
+        column.set_padding((0, 2));
+        column.set_cell_alignment(if number == 0 { CellAlignment::Left } else { CellAlignment::Right });
+    }
+    let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
+    lines.join("\n")
+}
+
+/// A share in percent with two decimals; a dash where there is none.
+pub fn percent(share: Option<f64>) -> String {
+    share.map_or("–".into(), |share| format!("{:.2}", 100.0 * share))
+}
+
+/// A count with its thousands set apart: `12,345`.
+pub fn count(number: usize) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && (digits.len() - position).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `1 image`, `2,000 images`.
+pub fn counted(number: usize, one: &str, many: &str) -> String {
+    format!("{} {}", count(number), if number == 1 { one } else { many })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_line_up() {
+        let rows = [vec!["order".into(), "12,000".into(), percent(Some(0.5))], vec!["kind".into(), count(7), percent(None)]];
+        let expected = "level  queries     AP\norder   12,000  50.00\nkind         7      –";
+        assert_eq!(table(&["level", "queries", "AP"], &rows), expected);
+    }
+
+    #[test]
+    fn thousands_are_set_apart() {
+        assert_eq!([0, 999, 1000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!(counted(1, "class", "classes"), "1 class");
+    }
+}

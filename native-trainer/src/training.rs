@@ -1,0 +1,354 @@
+//! The training loop: batches in, an encoder out, and a run that can be continued at any time.
+//!
+//! Batches are a function of (seed, epoch, step), see [`crate::sampler`]; a checkpoint holds the
+//! weights, the proxies, the optimisers and the step, so that a resumed run continues the very same
+//! sequence.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Instant;
+
+use akin_core::encoder::Encoder;
+use akin_core::evaluate::Report;
+use akin_core::losses::{Batch, Loss, Setting};
+use akin_core::models::Backbone;
+use akin_core::taxonomy::Labels;
+use anyhow::{Context, Result};
+use burn::tensor::{Device, Tensor};
+use serde_json::{Value, json};
+
+use crate::checkpoint::Checkpoint;
+use crate::data::Dataset;
+use crate::embedding::evaluate_dataset;
+use crate::files::write_atomic;
+use crate::loader::{Pictures, Position, TrainingBatch, Views};
+use crate::optimizer::{Optimizers, Rates};
+use crate::problem::{Advise, problem};
+use crate::progress::Progress;
+use crate::run::{Run, encoder_config};
+use crate::sampler::Sampler;
+
+/// Steps between two lines of the log.
+const LOG_EVERY: u64 = 10;
+
+/// How often Ctrl-C was pressed since the program began.
+static INTERRUPTIONS: AtomicU32 = AtomicU32::new(0);
+
+/// How a training ended.
+pub enum Outcome {
+    /// All steps are done; the report is over the evaluation splits.
+    Done(Box<Report>),
+    /// Ctrl-C: a checkpoint is on disk.
+    Stopped {
+        /// Steps done so far.
+        step: u64,
+    },
+}
+
+impl Outcome {
+    /// What the process should exit with: 130 after Ctrl-C, as shells do.
+    pub fn exit_code(&self) -> ExitCode {
+        match self {
+            Self::Done(_) => ExitCode::SUCCESS,
+            Self::Stopped { .. } => ExitCode::from(130),
+        }
+    }
+}
+
+/// From now on the first Ctrl-C lets a training finish its step and save; a second one aborts.
+///
+/// # Errors
+///
+/// A system that has no such signals.
+pub fn listen_to_ctrl_c() -> Result<()> {
+    ctrlc::set_handler(|| {
+        if INTERRUPTIONS.fetch_add(1, Ordering::SeqCst) > 0 {
+            std::process::exit(130);
+        }
+        eprintln!("\n    Stopping after this step; press Ctrl-C again to abort at once");
+    })
+    .context("Ctrl-C cannot be listened to")
+}
+
+/// All of a training but its state.
+struct Training<'a> {
+    run: &'a Run,
+    dataset: &'a Dataset,
+    pictures: &'a Pictures,
+    sampler: Sampler,
+    /// Class ids of the training split alone, dense at every level, a row for each of its items.
+    labels: Labels,
+    device: Device,
+    progress: Progress,
+    steps: u64,
+    warmup: u64,
+}
+
+/// What changes from step to step.
+struct State {
+    step: u64,
+    encoder: Encoder,
+    loss: Loss,
+    optimizers: Optimizers,
+}
+
+/// Trains as the run's config says, from the start or from its checkpoint.
+///
+/// # Errors
+///
+/// A config that does not fit the data, a loss that is not finite, a disk that is full.
+pub fn train(
+    run: &Run,
+    dataset: &Dataset,
+    pictures: &Pictures,
+    device: &Device,
+    resume: bool,
+    progress: Progress,
+) -> Result<Outcome> {
+    let config = &run.config;
+    let labels = dense(&dataset.labels(&dataset.splits.train));
+    let sampler = Sampler::new(
+        &labels.column(labels.levels()),
+        config.sampler.classes_per_batch,
+        config.sampler.images_per_class,
+        config.run.seed,
+    )?;
+    let training = Training {
+        steps: config.run.total_steps(sampler.steps_per_epoch()),
+        warmup: config.schedule.total_warmup_steps(sampler.steps_per_epoch()),
+        run,
+        dataset,
+        pictures,
+        sampler,
+        labels,
+        device: device.clone().autodiff(),
+        progress,
+    };
+    let state = training.start(resume)?;
+    training.go(state)
+}
+
+impl Training<'_> {
+    fn start(&self, resume: bool) -> Result<State> {
+        let config = &self.run.config;
+        let seed = config.run.seed;
+        let mut encoder = encoder_config(config).init(seed, &self.device)?;
+        if let Some(path) = &config.model.weights {
+            load_backbone(&mut encoder, path)?;
+        }
+        let classes: Vec<usize> = (1..=self.labels.levels())
+            .map(|level| self.labels.column(level).into_iter().max().map_or(0, |class| class as usize + 1))
+            .collect();
+        let setting =
+            Setting { classes: &classes, dimension: encoder.dimension(), seed, device: &self.device };
+        let loss = config.loss.init(&setting)?;
+        let optimizers = Optimizers::new(&config.optimizer);
+        if !resume {
+            return Ok(State { step: 0, encoder, loss, optimizers });
+        }
+        let checkpoint = Checkpoint::load(&self.run.file("checkpoint.akin"))?;
+        let step = checkpoint.step as u64;
+        let (encoder, loss, optimizers) = checkpoint.restore(encoder, loss, optimizers)?;
+        self.progress.say("Resuming", &format!("after step {step} of {}", self.steps));
+        Ok(State { step, encoder, loss, optimizers })
+    }
+
+    fn go(&self, mut state: State) -> Result<Outcome> {
+        let per_epoch = self.sampler.steps_per_epoch() as u64;
+        let mut log = self.log()?;
+        let mut note = |entry: Value| -> Result<()> {
+            writeln!(log, "{entry}").advise(
+                || "the log cannot be written".into(),
+                "free some space; `akin resume RUN` continues from the last checkpoint",
+            )
+        };
+        let views = Views {
+            augment: self.run.config.augment.clone(),
+            preprocessing: state.encoder.preprocessing().clone(),
+            seed: self.run.config.run.seed,
+        };
+        let bar = self.progress.bar("Training", self.steps);
+        bar.start_at(state.step);
+        let first = state.step;
+        let started = Instant::now();
+        let stopped = std::thread::scope(|scope| -> Result<bool> {
+            let positions = (first..self.steps).map(|step| {
+                let position = Position { epoch: step / per_epoch, step: (step % per_epoch) as usize };
+                let rows = self.sampler.batch(position.epoch, position.step);
+                (position, rows.into_iter().map(|row| self.dataset.splits.train[row]).collect())
+            });
+            let batches = views.ahead(self.pictures, positions, scope);
+            while state.step < self.steps {
+                let batch = batches.recv().context("the thread that reads images has ended")?;
+                let before = state.step;
+                let (loss, rates) = self.step(&mut state, batch)?;
+                let last = state.step == self.steps;
+                if state.step % LOG_EVERY == 0 || last {
+                    let value: f64 = f64::from(loss.try_into_data()?.try_to_vec::<f32>().map_err(not_f32)?[0]);
+                    if !value.is_finite() {
+                        return Err(problem(
+                            format!("the loss is {value} at step {}", state.step),
+                            "lower the learning rates, or set optimizer.clip_norm; the last checkpoint is sound",
+                        ));
+                    }
+                    let seconds = started.elapsed().as_secs_f64();
+                    note(json!({
+                        "event": "step", "step": state.step, "epoch": before / per_epoch, "loss": value,
+                        "lr_backbone": rates.backbone, "lr_head": rates.head, "lr_proxies": rates.proxies,
+                        "seconds": seconds,
+                    }))?;
+                    let pace = seconds / (state.step - first) as f64;
+                    let mark = last || state.step % (self.steps / 20).next_multiple_of(LOG_EVERY).max(LOG_EVERY) == 0;
+                    bar.note(
+                        &format!("step {}/{}  loss {value:.4}  {:.2} s a step", state.step, self.steps, pace),
+                        mark,
+                    );
+                }
+                bar.advance(1);
+                let epoch_ended = state.step % per_epoch == 0;
+                let stop = INTERRUPTIONS.load(Ordering::SeqCst) > 0;
+                let epoch = state.step / per_epoch;
+                let run = &self.run.config.run;
+                if last || stop || (epoch_ended && epoch % run.checkpoint_every_epochs == 0) {
+                    self.save(&state)?;
+                }
+                if stop && !last {
+                    return Ok(true);
+                }
+                if epoch_ended
+                    && !last
+                    && run.evaluate_every_epochs > 0
+                    && epoch % run.evaluate_every_epochs == 0
+                {
+                    let report = self.evaluate(&state.encoder)?;
+                    note(json!({ "event": "evaluation", "step": state.step, "report": report }))?;
+                }
+            }
+            Ok(false)
+        })?;
+        drop(bar);
+        if stopped {
+            note(json!({ "event": "stopped", "step": state.step }))?;
+            return Ok(Outcome::Stopped { step: state.step });
+        }
+        let weights = state.encoder.to_bytes()?;
+        write_atomic(&self.run.file("encoder.bpk"), |file| file.write_all(&weights))?;
+        let seconds = started.elapsed().as_secs_f64();
+        let report = self.evaluate(&state.encoder)?;
+        let unreadable = self.pictures.unreadable();
+        note(json!({
+            "event": "done", "step": state.step, "seconds": seconds, "report": report,
+            "skipped_images": unreadable.keys().collect::<Vec<_>>(),
+        }))?;
+        self.run.write_json("report.json", &report)?;
+        self.run.write_json(
+            "run.json",
+            &json!({
+                "akin": env!("CARGO_PKG_VERSION"), "device": format!("{:?}", self.device),
+                "steps": self.steps, "training_seconds": seconds,
+                "skipped_images": unreadable,
+            }),
+        )?;
+        self.progress.say("Trained", &format!("{} steps in {seconds:.0} s", self.steps - first));
+        if !unreadable.is_empty() {
+            self.progress.say("Skipped", &format!("{} images that cannot be read; see run.json", unreadable.len()));
+        }
+        Ok(Outcome::Done(Box::new(report)))
+    }
+
+    /// One step; the loss is left on the device, so that not every step waits for it.
+    fn step(&self, state: &mut State, batch: TrainingBatch) -> Result<(Tensor<1>, Rates)> {
+        let config = &self.run.config;
+        let factor = config.schedule.factor(state.step, self.steps);
+        let rates = Rates {
+            backbone: (state.step >= self.warmup).then_some(config.optimizer.lr_backbone * factor),
+            head: config.optimizer.lr_head * factor,
+            proxies: config.optimizer.lr_proxies * factor,
+        };
+        state.step += 1;
+        if batch.items.is_empty() {
+            return Ok((Tensor::zeros([1], &self.device), rates));
+        }
+        let rows: Vec<usize> = batch.items.iter().map(|item| self.row_of(*item)).collect();
+        let labels = self.labels.select(&rows);
+        let images = state.encoder.batch(&batch.views, &self.device);
+        let embeddings = match rates.backbone {
+            Some(_) => state.encoder.forward(images),
+            None => state.encoder.forward_frozen(images),
+        };
+        let loss = state.loss.forward(&Batch { embeddings, labels: &labels, reference: None });
+        let gradients = loss.backward();
+        let (encoder, learned) =
+            state.optimizers.step(state.encoder.clone(), state.loss.clone(), gradients, rates);
+        (state.encoder, state.loss) = (encoder, learned);
+        Ok((loss.without_autodiff(), rates))
+    }
+
+    /// The place of an item in the training split, which is sorted.
+    fn row_of(&self, item: usize) -> usize {
+        self.dataset.splits.train.partition_point(|&other| other < item)
+    }
+
+    fn save(&self, state: &State) -> Result<()> {
+        Checkpoint::take(state.step as usize, &state.encoder, &state.loss, &state.optimizers)?
+            .save(&self.run.file("checkpoint.akin"))
+    }
+
+    fn evaluate(&self, encoder: &Encoder) -> Result<Report> {
+        let (pictures, config) = (self.pictures, &self.run.config.eval);
+        let mut report =
+            evaluate_dataset(encoder, self.dataset, pictures, config, &self.device, self.progress)?.report;
+        report.per_query.clear();
+        Ok(report)
+    }
+
+    fn log(&self) -> Result<File> {
+        let path = self.run.file("log.jsonl");
+        OpenOptions::new().create(true).append(true).open(&path).advise(
+            || format!("the log {} cannot be written", path.display()),
+            "check the permissions of the run directory",
+        )
+    }
+}
+
+/// Puts the weights of a safetensors file into the backbone.
+///
+/// # Errors
+///
+/// A file that cannot be read or does not fit, or a backbone without a known file layout.
+pub fn load_backbone(encoder: &mut Encoder, path: &std::path::Path) -> Result<()> {
+    let bytes = std::fs::read(path).advise(
+        || format!("the weights {} cannot be read", path.display()),
+        "check model.weights, or remove it to start from random weights",
+    )?;
+    match &mut encoder.backbone {
+        Backbone::Squeezenet(network) => {
+            Ok(network.load_safetensors(bytes).with_context(|| path.display().to_string())?)
+        }
+        Backbone::SmallResnet(_) => Err(problem(
+            "model.weights is set, and small_resnet has no published weights",
+            "remove model.weights, or choose the backbone squeezenet",
+        )),
+    }
+}
+
+/// The same labels with class ids that count from 0 without a gap at every level.
+fn dense(labels: &Labels) -> Labels {
+    let levels = labels.levels();
+    let mut ids = labels.ids().to_vec();
+    for level in 0..levels {
+        let mut classes: Vec<u32> = ids[level..].iter().step_by(levels).copied().collect();
+        classes.sort_unstable();
+        classes.dedup();
+        for id in ids[level..].iter_mut().step_by(levels) {
+            *id = classes.partition_point(|class| class < id) as u32;
+        }
+    }
+    Labels::new(levels, ids).expect("as many ids as there were")
+}
+
+fn not_f32(error: impl std::fmt::Debug) -> anyhow::Error {
+    anyhow::anyhow!("the loss is not of type f32: {error:?}")
+}

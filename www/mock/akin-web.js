@@ -1,0 +1,140 @@
+// A stand-in for the wasm engine, for work on the page alone: the same interface, toy embeddings.
+// Its behaviour is chosen on the worker's address: ?fail=webgpu | selftest | panic | bundle.
+
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+const fault = (code, message, hint) => ({ code, message, hint });
+const scenario = new URLSearchParams(new URL(import.meta.url).search).get("fail") ?? self.akinMock ?? "";
+
+export default async function init() {
+  await pause(30);
+}
+
+/** A number in 0 … 1 that depends on its arguments only. */
+function noise(...parts) {
+  let hash = 2166136261;
+  for (const part of parts) hash = Math.imul(hash ^ (part + 0x9e3779b9), 16777619) ^ (hash >>> 13);
+  return ((hash ^ (hash >>> 15)) >>> 0) / 2 ** 32;
+}
+
+export class Engine {
+  static async create(backend) {
+    if (backend === "webgpu" && scenario === "webgpu") throw fault("device", "the adapter was lost", "use the CPU");
+    const engine = new Engine();
+    engine.backend = backend;
+    engine.encoders = new Map();
+    return engine;
+  }
+
+  open(json) {
+    if (scenario === "bundle") throw fault("bundle", "bundle.json is of version 2, and this page reads version 1", "update akin, or export the bundle anew");
+    this.manifest = JSON.parse(new TextDecoder().decode(json));
+    return this.manifest;
+  }
+
+  load_labels(bytes) {
+    this.labels = new Uint32Array(bytes.slice().buffer);
+    this.depth = this.manifest.taxonomy.levels.length;
+  }
+
+  async load_encoder(index, _weights, gallery) {
+    await pause(120);
+    if (scenario === "panic" && this.backend === "webgpu") {
+      queueMicrotask(() => {
+        throw new WebAssembly.RuntimeError("unreachable");
+      });
+      await new Promise(() => {});
+    }
+    const dimension = this.manifest.encoders[index].dimension;
+    this.encoders.set(index, { gallery: new Float32Array(gallery.slice().buffer), dimension });
+    const passed = !(scenario === "selftest" && this.backend === "webgpu");
+    return { cosine: passed ? 1 : 0.31, ms: 120, passed };
+  }
+
+  verify() {}
+
+  async embed(encoder, image) {
+    let bitmap;
+    try {
+      bitmap = await createImageBitmap(new Blob([image]));
+    } catch {
+      throw fault("image", "the image could not be read: it ends in the middle of its data", "save it again as JPEG, PNG or WebP");
+    }
+    await pause(this.backend === "cpu" ? 90 : 25);
+    const item = Math.floor(noise(bitmap.width, bitmap.height, image.length) * this.manifest.gallery.count);
+    const embedding = this.stored(encoder, item).map((value, index) => value + 0.05 * (noise(index, image.length) - 0.5));
+    return { embedding, decode_ms: 6.3, embed_ms: this.backend === "cpu" ? 91.2 : 24.8 };
+  }
+
+  stored(encoder, item) {
+    const { gallery, dimension } = this.encoders.get(encoder);
+    return gallery.slice(item * dimension, (item + 1) * dimension);
+  }
+
+  rank(encoder, embedding, k, item, labels) {
+    const started = performance.now();
+    const { gallery, dimension } = this.encoders.get(encoder);
+    const row = (index) => this.labels.subarray(index * this.depth, (index + 1) * this.depth);
+    const own = labels ?? (item === undefined ? null : row(item));
+    const length = (vector) => Math.hypot(...vector);
+    const order = [];
+    for (let other = 0; other < this.manifest.gallery.count; other++) {
+      if (other === item) continue;
+      const vector = gallery.subarray(other * dimension, (other + 1) * dimension);
+      const dot = vector.reduce((sum, value, index) => sum + value * embedding[index], 0);
+      order.push({ item: other, score: dot / (length(vector) * length(embedding)) });
+    }
+    order.sort((a, b) => b.score - a.score || a.item - b.item);
+    for (const result of order) result.shared_level = own && shared(own, row(result.item));
+    return {
+      search_ms: performance.now() - started,
+      results: order.slice(0, k),
+      metrics: own && metrics(order.map((result) => result.shared_level), this.depth),
+      votes: own ? null : votes(order.slice(0, 10), row, this.depth),
+    };
+  }
+}
+
+function shared(a, b) {
+  for (let level = a.length; level > 0; level--) if (a[level - 1] === b[level - 1]) return level;
+  return 0;
+}
+
+function metrics(levels, depth) {
+  const relevance = (level) => level / depth;
+  let above = [];
+  let sum = 0;
+  levels.forEach((level, index) => {
+    if (level > 0) sum += (relevance(level) + above.reduce((total, other) => total + Math.min(relevance(level), relevance(other)), 0)) / (index + 1);
+    above.push(level);
+  });
+  const total = levels.reduce((total, level) => total + relevance(level), 0);
+  const gain = (order) => order.reduce((total, level, index) => total + (2 ** level - 1) / Math.log2(index + 2), 0);
+  const at = (level) => {
+    let hits = 0;
+    let precision = 0;
+    levels.forEach((other, index) => {
+      if (other >= level) precision += ++hits / (index + 1);
+    });
+    return { ap: hits ? precision / hits : null, recall_at_1: hits ? Number(levels[0] >= level) : null };
+  };
+  return {
+    h_ap: total ? sum / total : null,
+    ndcg: gain(levels) / gain([...levels].sort((a, b) => b - a)),
+    asi: 0.5 + (sum / total) * 0.4,
+    levels: Array.from({ length: depth }, (_, index) => at(index + 1)),
+  };
+}
+
+function votes(nearest, row, depth) {
+  return Array.from({ length: depth }, (_, index) => {
+    const cast = new Map();
+    let total = 0;
+    for (const { item, score } of nearest) {
+      const id = row(item)[index];
+      cast.set(id, (cast.get(id) ?? 0) + score);
+      total += score;
+    }
+    const [id, share] = [...cast].sort((a, b) => b[1] - a[1])[0];
+    return { level: index + 1, class: id, share: share / total };
+  });
+}

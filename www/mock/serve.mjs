@@ -1,0 +1,40 @@
+// `npm run mock`: the page with a stand-in engine and a make-believe bundle, for work on its looks.
+import { context } from "esbuild";
+import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { copyAssets, options } from "../scripts/build.mjs";
+import { makeBundle } from "./bundle.mjs";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const out = join(root, "mock/out");
+
+/** Builds everything into mock/out and serves it; returns the address and a way to stop. */
+export async function serveMock(port = 8090) {
+  rmSync(out, { recursive: true, force: true });
+  mkdirSync(out, { recursive: true });
+  // Trunk would take these links out.
+  writeFileSync(join(out, "index.html"), readFileSync(join(root, "index.html"), "utf8").replaceAll(/\s*<link data-trunk[^>]*>/g, ""));
+  copyFileSync(join(root, "mock/akin-web.js"), join(out, "akin-web.js"));
+  writeFileSync(join(out, "akin-web_bg.wasm"), emptyModule(2_100_000));
+  makeBundle(join(out, "bundle"));
+  copyAssets(join(out, "build"));
+  const build = await context(options(join(out, "build")));
+  await build.rebuild();
+  const server = await build.serve({ servedir: out, port, host: "127.0.0.1" });
+  return { address: `http://localhost:${server.port}/`, stop: () => build.dispose() };
+}
+
+/** A valid wasm module of about `size` bytes: a header and one custom section of zeros. */
+function emptyModule(size) {
+  const length = [];
+  for (let rest = size; rest > 0; rest >>= 7) length.push((rest & 127) | (rest > 127 ? 128 : 0));
+  const section = Buffer.alloc(size);
+  section[0] = 1;
+  section[1] = 0x61;
+  return Buffer.concat([Buffer.from([0, 0x61, 0x73, 0x6d, 1, 0, 0, 0, 0]), Buffer.from(length), section]);
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  console.error((await serveMock()).address);
+}

@@ -1,0 +1,18 @@
+// Before trunk: the page's packages, if they are not there yet, and its bundle.
+import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+
+function npm(...args) {
+  // npm is a script on Windows, which only a shell can start.
+  const { status } = spawnSync("npm", args, { cwd: root, stdio: "inherit", shell: process.platform === "win32" });
+  if (status !== 0) process.exit(status ?? 1);
+}
+
+if (!existsSync(new URL("../node_modules", import.meta.url))) {
+  console.error("installing the page's packages (npm ci): lit, two fonts, esbuild, typescript, binaryen");
+  npm("ci", "--no-audit", "--no-fund");
+}
+npm("run", "--silent", "build");

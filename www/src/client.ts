@@ -1,0 +1,98 @@
+import { failure, type Failure } from "./failure.js";
+import type { Calls, Phase, Reply, Running } from "./protocol.js";
+
+/** Bytes of one phase of loading, over all of its files. */
+export interface PhaseProgress {
+  loaded: number;
+  /** Null where some size is unknown. */
+  total: number | null;
+  done: boolean;
+}
+
+interface Waiting {
+  resolve: (back: never) => void;
+  reject: (failure: Failure) => void;
+}
+
+interface Listeners {
+  progress: (phases: Map<Phase, PhaseProgress>) => void;
+  running: (running: Running) => void;
+  died: (failure: Failure) => void;
+}
+
+/** The page's end of the worker: a function call per question, and a fresh worker when one dies. */
+export class Client {
+  private worker: Worker | null = null;
+  private next = 1;
+  private readonly waiting = new Map<number, Waiting>();
+  private readonly files = new Map<string, { phase: Phase } & PhaseProgress>();
+
+  constructor(private readonly on: Listeners) {}
+
+  call<K extends keyof Calls>(kind: K, send: Calls[K]["send"]): Promise<Calls[K]["back"]> {
+    const worker = (this.worker ??= this.spawn());
+    const id = this.next++;
+    return new Promise((resolve, reject) => {
+      this.waiting.set(id, { resolve: resolve as Waiting["resolve"], reject });
+      worker.postMessage({ id, kind, send });
+    });
+  }
+
+  /** Ends the worker. The next call starts another. */
+  stop(why: Failure): void {
+    this.worker?.terminate();
+    this.worker = null;
+    this.files.clear();
+    for (const { reject } of this.waiting.values()) reject(why);
+    this.waiting.clear();
+  }
+
+  private spawn(): Worker {
+    const name = `akin-${Date.now()}-${Math.random()}`;
+    const worker = new Worker(new URL("worker.js", import.meta.url), { type: "module", name });
+    const died = (said: string) => {
+      if (worker !== this.worker) return;
+      const why = failure("worker", `the engine’s worker stopped${said && `: ${said}`}`, "it is started anew; if it stops again, reload the page");
+      this.stop(why);
+      this.on.died(why);
+    };
+    worker.addEventListener("message", ({ data }: MessageEvent<Reply>) => {
+      // The worker holds this lock for life.
+      if ("alive" in data) void navigator.locks.request(name, () => died(""));
+      else this.receive(data);
+    });
+    worker.addEventListener("error", (event) => died(event.message ?? ""));
+    worker.addEventListener("messageerror", () => died("a message could not be read"));
+    return worker;
+  }
+
+  private receive(reply: Exclude<Reply, { alive: true }>): void {
+    if ("progress" in reply) {
+      const { progress: phase, path, loaded, total, done } = reply;
+      this.files.set(`${phase}/${path}`, { phase, loaded, total, done });
+      this.on.progress(this.phases());
+      return;
+    }
+    if ("running" in reply) {
+      this.on.running(reply.running);
+      return;
+    }
+    const waiting = this.waiting.get(reply.id);
+    this.waiting.delete(reply.id);
+    if ("failure" in reply) waiting?.reject(reply.failure);
+    else waiting?.resolve(reply.back as never);
+  }
+
+  private phases(): Map<Phase, PhaseProgress> {
+    const phases = new Map<Phase, PhaseProgress>();
+    for (const { phase, loaded, total, done } of this.files.values()) {
+      const sum = phases.get(phase) ?? { loaded: 0, total: 0, done: true };
+      phases.set(phase, {
+        loaded: sum.loaded + loaded,
+        total: sum.total === null || total === null ? null : sum.total + total,
+        done: sum.done && done,
+      });
+    }
+    return phases;
+  }
+}

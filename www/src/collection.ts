@@ -1,0 +1,57 @@
+import type { Manifest } from "./protocol.js";
+
+/** An opened bundle's items and names: gallery first, then stored queries. */
+export class Collection {
+  readonly levels: readonly string[];
+  readonly depth: number;
+  readonly count: number;
+
+  constructor(
+    readonly manifest: Manifest,
+    private readonly ids: Uint32Array,
+  ) {
+    this.levels = manifest.taxonomy.levels;
+    this.depth = this.levels.length;
+    this.count = manifest.gallery.count + manifest.queries.count;
+  }
+
+  /** Class ids of an item, coarse to fine. */
+  labels(item: number): Uint32Array {
+    return this.ids.subarray(item * this.depth, (item + 1) * this.depth);
+  }
+
+  className(level: number, id: number): string {
+    return this.manifest.taxonomy.classes[level - 1]?.[id] ?? "?";
+  }
+
+  /** Names of an item's classes, coarse to fine. */
+  path(item: number): string[] {
+    return Array.from(this.labels(item), (id, index) => this.className(index + 1, id));
+  }
+
+  /** The item's finest class: what one would call it. */
+  name(item: number): string {
+    return this.path(item).at(-1) ?? "?";
+  }
+
+  /** Classes of `level` that belong to `parent`, sorted by name; all of them at level 1. */
+  children(level: number, parent: number | null): { id: number; name: string }[] {
+    const names = this.manifest.taxonomy.classes[level - 1] ?? [];
+    const parents = this.manifest.taxonomy.parents[level - 1] ?? [];
+    return names
+      .map((name, id) => ({ id, name }))
+      .filter(({ id }) => level === 1 || parents[id] === parent)
+      .sort((a, b) => a.name.localeCompare(b.name));
+  }
+
+  isStoredQuery(item: number): boolean {
+    return item >= this.manifest.gallery.count;
+  }
+
+  /** Items to ask with: the stored queries, or else the gallery itself. */
+  samples(): number[] {
+    const { gallery, queries } = this.manifest;
+    const [first, count] = queries.count > 0 ? [gallery.count, queries.count] : [0, gallery.count];
+    return Array.from({ length: count }, (_, index) => first + index);
+  }
+}

@@ -1,0 +1,43 @@
+import { failure } from "./failure.js";
+
+/** Called as bytes arrive. `total` is null where the server does not say it. */
+export type Progress = (loaded: number, total: number | null) => void;
+
+/**
+ * Reads a file of the page's own origin, counting bytes on the way. `expected` is its size where
+ * the bundle states it: a compressed transfer hides it otherwise.
+ */
+export async function download(address: string, expected: number | null, progress: Progress): Promise<Uint8Array> {
+  const name = new URL(address).pathname.split("/").pop() ?? address;
+  let response: Response;
+  try {
+    response = await fetch(address, { mode: "same-origin", credentials: "same-origin" });
+  } catch {
+    throw failure("network", `${name} could not be fetched`, "check the connection and reload the page");
+  }
+  if (!response.ok) {
+    throw failure("network", `${name} could not be fetched: the server answered ${response.status}`, `check that ${address} is there`);
+  }
+  const stated = response.headers.has("content-encoding") ? null : response.headers.get("content-length");
+  const total = expected ?? (stated === null ? null : Number(stated));
+  const parts: Uint8Array[] = [];
+  let loaded = 0;
+  progress(0, total);
+  try {
+    const reader = response.body?.getReader();
+    for (let part = await reader?.read(); part && !part.done; part = await reader?.read()) {
+      parts.push(part.value);
+      loaded += part.value.length;
+      progress(loaded, total);
+    }
+  } catch {
+    throw failure("network", `${name} broke off after ${loaded} bytes`, "check the connection and reload the page");
+  }
+  const bytes = new Uint8Array(loaded);
+  let offset = 0;
+  for (const part of parts) {
+    bytes.set(part, offset);
+    offset += part.length;
+  }
+  return bytes;
+}

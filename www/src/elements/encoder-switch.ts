@@ -1,0 +1,42 @@
+import { html, nothing } from "lit";
+import type { EncoderEntry } from "../protocol.js";
+
+export interface View {
+  encoder: number;
+  /** The encoder shown beside it. */
+  compare: number | null;
+}
+
+/** Which encoder ranks: one of the bundle's, or two side by side. */
+export function encoderSwitch(encoders: readonly EncoderEntry[], view: View, change: (view: View) => void) {
+  if (encoders.length < 2) return html`<p class="encoder-only"><span class="soft">Encoder</span> ${encoders[0]?.name}</p>`;
+  const both = view.compare !== null;
+  // Side by side, the first of the bundle (its baseline) stands on the left.
+  const beside = () => change(view.encoder === 0 ? { encoder: 0, compare: 1 } : { encoder: 0, compare: view.encoder });
+  return html`<fieldset class="switch" data-testid="encoders">
+    <legend>Encoder</legend>
+    ${encoders.map(
+      ({ name }, index) => html`<label>
+        <input type="radio" name="encoder" value=${name} .checked=${!both && view.encoder === index} @change=${() => change({ encoder: index, compare: null })} />
+        <span>${name}</span>
+      </label>`,
+    )}
+    <label>
+      <input type="radio" name="encoder" value="" data-testid="compare" .checked=${both} @change=${beside} />
+      <span>Side by side</span>
+    </label>
+  </fieldset>
+  ${both && encoders.length > 2 ? pair(encoders, view, change) : nothing}`;
+}
+
+function pair(encoders: readonly EncoderEntry[], view: View, change: (view: View) => void) {
+  const choice = (label: string, chosen: number | null, set: (index: number) => View) =>
+    html`<label class="field"><span>${label}</span>
+      <select @change=${(event: Event) => change(set((event.target as HTMLSelectElement).selectedIndex))}>
+        ${encoders.map(({ name }, index) => html`<option ?selected=${index === chosen}>${name}</option>`)}
+      </select></label>`;
+  return html`<div class="pair">
+    ${choice("Left", view.encoder, (index) => ({ ...view, encoder: index }))}
+    ${choice("Right", view.compare, (index) => ({ ...view, compare: index }))}
+  </div>`;
+}

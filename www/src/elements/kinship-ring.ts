@@ -1,0 +1,34 @@
+import { svg, html, type TemplateResult } from "lit";
+import { nearness } from "../kinship.js";
+import { vars } from "../vars.js";
+
+const CENTRE = 12;
+const RADIUS = 9;
+/** Degrees left open between two segments. */
+const GAP = 14;
+
+function point(degrees: number): string {
+  const radians = (degrees * Math.PI) / 180;
+  return `${(CENTRE + RADIUS * Math.sin(radians)).toFixed(2)} ${(CENTRE - RADIUS * Math.cos(radians)).toFixed(2)}`;
+}
+
+/** The arc of segment `index` of `depth`, clockwise from the top, coarsest first. */
+function arc(index: number, depth: number): string {
+  const from = (index * 360) / depth + GAP / 2;
+  const to = ((index + 1) * 360) / depth - GAP / 2;
+  return `M${point(from)}A${RADIUS} ${RADIUS} 0 ${to - from > 180 ? 1 : 0} 1 ${point(to)}`;
+}
+
+/**
+ * The kinship ring: `depth` segments, filled from the coarsest as far as labels are shared.
+ * It is drawn for the eye; the word for the relation always stands beside it.
+ */
+export function kinshipRing(shared: number, depth: number): TemplateResult {
+  const segments = Array.from(
+    { length: depth },
+    (_, index) => svg`<path class=${index < shared ? "filled" : "open"} d=${arc(index, depth)}></path>`,
+  );
+  return html`<svg class="ring kin" viewBox="0 0 24 24" aria-hidden="true" data-shared=${shared} ${vars({ "--near": nearness(shared, depth) })}>
+    ${segments}
+  </svg>`;
+}

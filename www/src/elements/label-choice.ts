@@ -1,0 +1,46 @@
+import { html, nothing, type PropertyValues } from "lit";
+import { property, state } from "lit/decorators.js";
+import type { Collection } from "../collection.js";
+import { LightElement } from "./light.js";
+
+/** “I know what it is”: one choice a level, coarse to fine. Fires `name` with the full path, or with null. */
+export class AkinLabels extends LightElement {
+  @property({ attribute: false }) accessor collection: Collection | null = null;
+  /** The picture that the choice is about; another one starts anew. */
+  @property({ attribute: false }) accessor about: unknown = null;
+  @state() private accessor chosen: number[] = [];
+
+  protected override willUpdate(changed: PropertyValues): void {
+    if (changed.has("about")) this.chosen = [];
+  }
+
+  override render() {
+    const { collection, chosen } = this;
+    if (!collection) return nothing;
+    return html`<details class="labels">
+      <summary>I know what it is</summary>
+      <p class="soft">Name its class, and the ranking gets a score.</p>
+      ${collection.levels.map((name, index) => {
+        const parent = index === 0 ? null : (chosen[index - 1] ?? null);
+        const open = index <= chosen.length;
+        return html`<label class="field"><span>${name}</span>
+          <select ?disabled=${!open} data-level=${index + 1} @change=${(event: Event) => this.choose(index, event)}>
+            <option value="" ?selected=${chosen[index] === undefined}>not named</option>
+            ${open
+              ? collection
+                  .children(index + 1, parent)
+                  .map(({ id, name }) => html`<option value=${id} ?selected=${chosen[index] === id}>${name}</option>`)
+              : nothing}
+          </select></label>`;
+      })}
+    </details>`;
+  }
+
+  private choose(index: number, event: Event): void {
+    const { value } = event.target as HTMLSelectElement;
+    this.chosen = value === "" ? this.chosen.slice(0, index) : [...this.chosen.slice(0, index), Number(value)];
+    const whole = this.chosen.length === this.collection?.depth;
+    this.dispatchEvent(new CustomEvent("name", { detail: whole ? Uint32Array.from(this.chosen) : null }));
+  }
+}
+customElements.define("akin-labels", AkinLabels);

@@ -1,0 +1,45 @@
+import { html, nothing } from "lit";
+import * as format from "../format.js";
+import type { EncoderEntry, Report } from "../protocol.js";
+import { vars } from "../vars.js";
+
+/** How the bundle's encoders do over all queries: what to expect before one looks at a single ranking. */
+export function modelTable(encoders: readonly EncoderEntry[], levels: readonly string[]) {
+  const finest = levels.map((name, index) => ({ name, index })).reverse();
+  const of = (report: Report, index: number) => report.levels?.[index];
+  const rows: { name: string; value: (report: Report) => number | null | undefined }[] = [
+    { name: "H-AP", value: (report) => report.h_ap },
+    ...finest.map(({ name, index }) => ({ name: `AP ${name}`, value: (report: Report) => of(report, index)?.ap })),
+    ...finest.map(({ name, index }) => ({ name: `R@1 ${name}`, value: (report: Report) => of(report, index)?.recall_at_1 })),
+    ...finest.map(({ name, index }) => ({ name: `mAP@R ${name}`, value: (report: Report) => of(report, index)?.map_at_r })),
+    { name: "NDCG", value: (report) => report.ndcg },
+    { name: "ASI", value: (report) => report.asi },
+  ];
+  const present = rows.filter(({ value }) => encoders.some(({ report }) => typeof value(report ?? {}) === "number"));
+  if (present.length === 0) return nothing;
+  return html`<table class="metrics models" data-testid="report">
+    <caption>
+      Means over all queries
+    </caption>
+    <thead>
+      <tr>
+        <th scope="col">Score</th>
+        ${encoders.map(({ name }) => html`<th scope="col" class="number">${name}</th>`)}
+      </tr>
+    </thead>
+    <tbody>
+      ${present.map(({ name, value }) => {
+        const values = encoders.map(({ report }) => value(report ?? {}));
+        const best = Math.max(...values.map((value) => value ?? 0));
+        return html`<tr class=${name === "H-AP" ? "headline" : ""}>
+          <th scope="row">${name}</th>
+          ${values.map(
+            (value) => html`<td class="number" data-best=${encoders.length > 1 && value === best}>
+              ${format.score(value)}<i class="gauge" ${vars({ "--share": value ?? 0 })}></i>
+            </td>`,
+          )}
+        </tr>`;
+      })}
+    </tbody>
+  </table>`;
+}

@@ -1,0 +1,98 @@
+import { html, nothing, type PropertyValues } from "lit";
+import { property, state } from "lit/decorators.js";
+import type { Collection } from "../collection.js";
+import * as format from "../format.js";
+import { rove, settle } from "../roving.js";
+import type { Sprites } from "../sprites.js";
+import { LightElement } from "./light.js";
+import "./thumb.js";
+
+const PER_PAGE = 24;
+
+/** The bundle's pictures to ask with: searched by class, leafed through, or drawn by chance. Fires `ask`. */
+export class AkinSamples extends LightElement {
+  @property({ attribute: false }) accessor collection: Collection | null = null;
+  @property({ attribute: false }) accessor sprites: Sprites | null = null;
+  @property({ attribute: false }) accessor chosen: number | null = null;
+  @state() private accessor words = "";
+  @state() private accessor page = 0;
+
+  /** Another query may lie on another page: leaf to it. */
+  protected override willUpdate(changed: PropertyValues): void {
+    if (!this.collection || !(changed.has("chosen") || changed.has("collection"))) return;
+    const at = this.chosen === null ? -1 : this.found(this.collection).indexOf(this.chosen);
+    if (at >= 0) this.page = Math.floor(at / PER_PAGE);
+  }
+
+  override render() {
+    const { collection, sprites } = this;
+    if (!collection || !sprites) return nothing;
+    const found = this.found(collection);
+    const pages = Math.max(1, Math.ceil(found.length / PER_PAGE));
+    const page = Math.min(this.page, pages - 1);
+    const shown = found.slice(page * PER_PAGE, (page + 1) * PER_PAGE);
+    const kind = collection.manifest.queries.count > 0 ? "stored query" : "picture";
+    const kinds = kind === "picture" ? "pictures" : "stored queries";
+    return html`<div class="samples-bar">
+        <h3 id="samples-title">Or ask with one from the gallery</h3>
+        <label class="field search"><span class="visually-hidden">Find a class</span>
+          <input type="search" placeholder="Find a class" autocomplete="off" spellcheck="false" .value=${this.words} @input=${this.search} /></label>
+        <button type="button" class="quiet" data-testid="random" ?disabled=${found.length === 0} @click=${() => this.random(found)}>Random</button>
+        <nav class="pager" aria-label="Leaf through the gallery">
+          <button type="button" class="quiet" aria-label="Earlier pictures" ?disabled=${page === 0} @click=${() => (this.page = page - 1)}>‹</button>
+          <span class="number">${page + 1}<span class="soft"> / ${pages}</span></span>
+          <button type="button" class="quiet" aria-label="Later pictures" ?disabled=${page >= pages - 1} @click=${() => (this.page = page + 1)}>›</button>
+        </nav>
+      </div>
+      ${shown.length === 0
+        ? html`<p class="empty">No class here is called “${this.words}”. Try a shorter word.</p>`
+        : html`<ul class="samples" aria-labelledby="samples-title" @keydown=${rove} @click=${this.pick}>
+            ${shown.map(
+              (item) => html`<li>
+                <button
+                  type="button"
+                  data-rove
+                  data-item=${item}
+                  tabindex="-1"
+                  aria-current=${item === this.chosen ? "true" : nothing}
+                  title=${collection.path(item).join(" › ")}
+                >
+                  <akin-thumb .picture=${{ item, sprites }}></akin-thumb>
+                  <span class="visually-hidden">${collection.name(item)}, ${kind} ${item}</span>
+                </button>
+              </li>`,
+            )}
+          </ul>`}
+      <p class="visually-hidden" role="status">${this.words ? `${format.count(found.length, kind, kinds)} found` : ""}</p>`;
+  }
+
+  protected override updated(_changed: PropertyValues): void {
+    settle(this.querySelector(".samples"), this.querySelector(".samples [aria-current]"));
+  }
+
+  private found(collection: Collection): number[] {
+    const words = this.words.trim().toLocaleLowerCase();
+    const samples = collection.samples();
+    return words ? samples.filter((item) => collection.path(item).some((name) => name.toLocaleLowerCase().includes(words))) : samples;
+  }
+
+  private search(event: Event): void {
+    this.words = (event.target as HTMLInputElement).value;
+    this.page = 0;
+  }
+
+  private pick(event: Event): void {
+    const item = (event.target as Element).closest<HTMLElement>("[data-item]")?.dataset["item"];
+    if (item !== undefined) this.ask(Number(item));
+  }
+
+  private random(found: readonly number[]): void {
+    const item = found[Math.floor(Math.random() * found.length)];
+    if (item !== undefined) this.ask(item);
+  }
+
+  private ask(item: number): void {
+    this.dispatchEvent(new CustomEvent("ask", { detail: item, bubbles: true }));
+  }
+}
+customElements.define("akin-samples", AkinSamples);

@@ -1,0 +1,30 @@
+import { html, nothing } from "lit";
+import type { Collection } from "../collection.js";
+import * as format from "../format.js";
+import type { Vote } from "../protocol.js";
+import { vars } from "../vars.js";
+
+/** What the nearest neighbours say that an unknown picture is, level by level. The encoder is named where there are two. */
+export function voteTable(votes: readonly Vote[], collection: Collection, encoder: string, named: boolean) {
+  return html`<table class="votes" data-testid="votes" data-encoder=${encoder}>
+    <caption>
+      What the neighbours vote for${named ? `, by ${encoder}` : nothing}
+    </caption>
+    <thead class="visually-hidden">
+      <tr>
+        <th scope="col">Level</th>
+        <th scope="col">Class</th>
+        <th scope="col">Share of the votes</th>
+      </tr>
+    </thead>
+    <tbody>
+      ${votes.map(
+        ({ level, class: id, share }) => html`<tr data-vote=${level} data-class=${id} data-value=${share}>
+          <th scope="row">${collection.levels[level - 1]}</th>
+          <td class="name">${collection.className(level, id)}</td>
+          <td class="number">${format.percent(share)}<i class="gauge" ${vars({ "--share": share })}></i></td>
+        </tr>`,
+      )}
+    </tbody>
+  </table>`;
+}

@@ -1,0 +1,30 @@
+/** What went wrong, in the three parts that every error of akin has. */
+export interface Failure {
+  /** A stable lower-case name of the kind of fault. */
+  code: string;
+  /** What is wrong and why. */
+  message: string;
+  /** What the reader can do about it. */
+  hint: string;
+}
+
+export const failure = (code: string, message: string, hint: string): Failure => ({ code, message, hint });
+
+const isFailure = (error: unknown): error is Failure =>
+  typeof error === "object" && error !== null && "code" in error && "message" in error && "hint" in error;
+
+/** Anything thrown, as a `Failure`: the engine's own pass through, a crash of the engine gets its name. */
+export function toFailure(error: unknown): Failure {
+  if (isFailure(error)) return failure(String(error.code), String(error.message), String(error.hint));
+  if (error instanceof WebAssembly.RuntimeError) {
+    return failure("crash", `the engine stopped: ${error.message}`, "it is started anew; please try again");
+  }
+  const message = error instanceof Error ? error.message : String(error);
+  return failure("unexpected", message, "reload the page; if it happens again, please report it");
+}
+
+/** The text as a sentence: a capital first, a full stop last. */
+export function sentence(text: string): string {
+  if (text === "") return "";
+  return text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".");
+}

@@ -1,0 +1,21 @@
+/** A score between 0 and 1, in three digits: 0.782, 1.000. A dash where there is none. */
+export const score = (value: number | null | undefined): string => (value === null || value === undefined ? "–" : value.toFixed(3));
+
+/** A difference with its sign, and a real minus. */
+export function difference(value: number | null): string {
+  if (value === null) return "–";
+  const text = Math.abs(value).toFixed(3);
+  return Number(text) === 0 ? "0.000" : `${value > 0 ? "+" : "−"}${text}`;
+}
+
+export const percent = (share: number): string => `${Math.round(share * 100)} %`;
+
+export function bytes(count: number): string {
+  if (count < 1000) return `${count} B`;
+  if (count < 1_000_000) return `${Math.round(count / 1000)} kB`;
+  return `${(count / 1_000_000).toFixed(1)} MB`;
+}
+
+export const milliseconds = (ms: number): string => (ms < 10 ? `${ms.toFixed(1)} ms` : `${Math.round(ms)} ms`);
+
+export const count = (value: number, one: string, many = `${one}s`): string => `${value.toLocaleString("en")} ${value === 1 ? one : many}`;

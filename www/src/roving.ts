@@ -1,0 +1,48 @@
+/**
+ * Makes a group of buttons one stop of the Tab key; arrow keys, Home and End move inside it.
+ * Up and down go by rows, as the buttons lie on the screen.
+ */
+export function rove(event: KeyboardEvent): void {
+  const group = event.currentTarget as HTMLElement;
+  const buttons = [...group.querySelectorAll<HTMLElement>("[data-rove]")];
+  const at = buttons.indexOf(document.activeElement as HTMLElement);
+  if (at < 0 || event.altKey || event.ctrlKey || event.metaKey) return;
+  const next = target(event.key, buttons, at);
+  if (next === undefined) return;
+  event.preventDefault();
+  const button = buttons[Math.max(0, Math.min(buttons.length - 1, next))];
+  settle(group, button);
+  button?.focus();
+}
+
+/** Leaves exactly one button of the group in the Tab order: `chosen`, or else the first. */
+export function settle(group: Element | null, chosen?: Element | null): void {
+  const buttons = [...(group?.querySelectorAll<HTMLElement>("[data-rove]") ?? [])];
+  const stop = chosen ?? buttons.find((button) => button === document.activeElement) ?? buttons[0];
+  for (const button of buttons) button.tabIndex = button === stop ? 0 : -1;
+}
+
+function target(key: string, buttons: HTMLElement[], at: number): number | undefined {
+  switch (key) {
+    case "ArrowRight":
+      return at + 1;
+    case "ArrowLeft":
+      return at - 1;
+    case "Home":
+      return 0;
+    case "End":
+      return buttons.length - 1;
+    case "ArrowDown":
+      return at + perRow(buttons);
+    case "ArrowUp":
+      return at - perRow(buttons);
+    default:
+      return undefined;
+  }
+}
+
+function perRow(buttons: HTMLElement[]): number {
+  const top = buttons[0]?.getBoundingClientRect().top;
+  const second = buttons.findIndex((button) => button.getBoundingClientRect().top !== top);
+  return second < 0 ? buttons.length : second;
+}

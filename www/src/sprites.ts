@@ -1,0 +1,47 @@
+import type { Client } from "./client.js";
+import type { Manifest } from "./protocol.js";
+
+const TYPES: Record<string, string> = { jpg: "image/jpeg", jpeg: "image/jpeg", png: "image/png", webp: "image/webp" };
+
+export interface Sheet {
+  url: string;
+  columns: number;
+}
+
+/** The bundle's thumbnails: sheets are fetched and checked when first looked at. */
+export class Sprites {
+  private readonly sheets = new Map<number, Promise<Sheet>>();
+
+  constructor(
+    private readonly client: Client,
+    private readonly shape: Manifest["thumbnails"],
+  ) {}
+
+  /** Where `item` lies: its sheet, and its column and row there. */
+  place(item: number): { sheet: number; column: number; row: number } {
+    const { columns, rows } = this.shape;
+    const index = item % (columns * rows);
+    return { sheet: Math.floor(item / (columns * rows)), column: index % columns, row: Math.floor(index / columns) };
+  }
+
+  sheet(index: number): Promise<Sheet> {
+    let sheet = this.sheets.get(index);
+    if (!sheet) {
+      sheet = this.load(index);
+      sheet.catch(() => this.sheets.delete(index));
+      this.sheets.set(index, sheet);
+    }
+    return sheet;
+  }
+
+  private async load(index: number): Promise<Sheet> {
+    const bytes = await this.client.call("sheet", { index });
+    const type = TYPES[this.shape.sheets[index]?.split(".").pop()?.toLowerCase() ?? ""] ?? "image/jpeg";
+    const url = URL.createObjectURL(new Blob([bytes as Uint8Array<ArrayBuffer>], { type }));
+    const image = new Image();
+    image.src = url;
+    await image.decode();
+    // The last sheet may be narrower than the others.
+    return { url, columns: image.naturalWidth / this.shape.tile };
+  }
+}
