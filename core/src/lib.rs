@@ -46,9 +46,9 @@
 //! - [`ranking`], [`metrics`]: one query's ranked list, and what it is worth;
 //! - [`mod@evaluate`]: whole sets of queries, in blocks, to a report;
 //! - [`random`]: one seed, split into named streams;
-//! - [`bundle`]: the files that the browser loads;
 //! - `losses`, `models`, `encoder` (feature `tensor`, on Burn): what training minimises, and what it trains;
-//! - `image` (feature `image`): from the bytes of a photo to the numbers that a model reads.
+//! - `image`, `bundle` (feature `image`): from the bytes of a photo to the numbers that a model reads; the files that
+//!   the browser loads.
 //!
 //! Without features only plain Rust remains: `default-features = false` is all that someone needs who wants H-AP.
 //! `parallel` evaluates on all threads; no result depends on it. The crate touches no file, clock or network.
