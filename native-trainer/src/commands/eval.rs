@@ -5,22 +5,28 @@ use std::path::Path;
 
 use akin_core::cosine::Embeddings;
 use akin_core::evaluate::{EvaluationConfig, Labelled, Report, evaluate};
-use akin_core::taxonomy::{ClassIdentity, Labels, Taxonomy};
-use anyhow::{Context, Result, bail};
+use akin_core::taxonomy::{ClassIdentity, Taxonomy};
+use anyhow::{Context, Result};
 use serde_json::Value;
 
 use crate::cli::EvalArgs;
+use crate::data::Dataset;
 use crate::data::table::Table;
+use crate::device;
+use crate::embedding::evaluate_dataset;
 use crate::files::write_atomic;
+use crate::loader::Pictures;
 use crate::npy;
 use crate::problem::problem;
+use crate::progress::Progress;
+use crate::run::Run;
 use crate::table::{count, percent, table};
 
 /// Evaluates, and prints as asked for.
 pub fn run(args: EvalArgs) -> Result<()> {
     let mut report = match &args.queries {
         Some(queries) => evaluate_files(queries, &args)?,
-        None => bail!("not built yet"),
+        None => evaluate_run(&args)?,
     };
     if let Some(file) = &args.per_query {
         write_per_query(file, &report)?;
@@ -29,6 +35,20 @@ pub fn run(args: EvalArgs) -> Result<()> {
     let text = if args.json { serde_json::to_string_pretty(&report)? } else { describe(&report) };
     writeln!(stdout(), "{text}")?;
     Ok(())
+}
+
+/// The report of a run over the evaluation splits of its data.
+fn evaluate_run(args: &EvalArgs) -> Result<Report> {
+    let directory = args.run.as_deref().expect("clap requires a run where there are no embeddings");
+    let run = Run::open(directory)?;
+    let device = device::open(args.device.unwrap_or(run.config.run.device))?;
+    let encoder = if args.untrained { run.untrained(&device)? } else { run.encoder(&device)? };
+    let dataset = Dataset::load(&run.config.data, run.config.run.seed)?;
+    let pictures = Pictures::new(&dataset.items);
+    let mut config = run.config.eval.clone();
+    args.metrics.apply(&mut config);
+    let progress = Progress::from(args.progress);
+    Ok(evaluate_dataset(&encoder, &dataset, &pictures, &config, &device, progress)?.report)
 }
 
 /// Embeddings from a .npy file with their label rows from a CSV file.
