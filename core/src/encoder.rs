@@ -144,7 +144,8 @@ impl Encoder {
     ///
     /// Weights that cannot be read back from the device.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        let bytes = self.clone().into_record().into_bytes().map_err(|error| {
+        // A record leaves out what the last step has told the normalisation; `valid` does not.
+        let bytes = self.valid().into_record().into_bytes().map_err(|error| {
             Error::new(Kind::Weights, format!("the weights cannot be written: {error}"), "report this as a bug")
         })?;
         Ok(bytes.to_vec())
@@ -160,7 +161,7 @@ impl Encoder {
             Error::new(Kind::Weights, format!("the weights cannot be written: {error}"), "report this as a bug")
         };
         let mut store = BurnpackStore::from_bytes(None).with_to_adapter(HalfPrecisionAdapter::new());
-        self.save_into(&mut store).map_err(|error| unwritable(&error))?;
+        self.valid().save_into(&mut store).map_err(|error| unwritable(&error))?;
         Ok(store.get_bytes().map_err(|error| unwritable(&error))?.to_vec())
     }
 
