@@ -112,7 +112,7 @@ fn optimizer(config: &OptimizerConfig, weight_decay: f64) -> ModuleOptimizer {
             .with_epsilon(config.epsilon as f32)
             .with_weight_decay((weight_decay > 0.0).then(|| WeightDecayConfig::new(weight_decay as f32)))
             .init(),
-        OptimizerKind::Adamw => AdamWConfig::new()
+        OptimizerKind::AdamW => AdamWConfig::new()
             .with_beta_1(config.beta_1 as f32)
             .with_beta_2(config.beta_2 as f32)
             .with_epsilon(config.epsilon as f32)
