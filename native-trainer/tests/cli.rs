@@ -121,7 +121,7 @@ const LABELS: &[u8] = b"variety,kind\nGala,Apple\nGala,Apple\nFuji,Apple\nConfer
 
 /// `akin eval` on five embeddings, with changes to files and arguments.
 fn eval(files: &[(&str, &[u8])], arguments: &[&str]) -> Answer {
-    let embeddings = floats(&[[1.0, 0.0], [0.9, 0.1], [0.5, 0.5], [0.0, 1.0], [0.1, 0.9]]);
+    let embeddings = floats(&[[1.0, 0.0], [0.9, 0.1], [0.8, 0.4], [0.0, 1.0], [0.1, 0.9]]);
     let folder = in_folder(&[("q.npy", &embeddings), ("q.csv", LABELS)]);
     for (name, bytes) in files {
         fs::write(folder.path().join(name), bytes).unwrap();
