@@ -11,7 +11,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::de::{DeserializeOwned, IntoDeserializer};
 
-use crate::commands::{self, biomorphs::BiomorphsArgs};
+use crate::commands;
 use crate::config::DeviceName;
 
 /// Train, evaluate and show image retrieval that knows a taxonomy.
@@ -156,13 +156,13 @@ pub struct EvalArgs {
     /// A run directory that `akin train` left.
     #[arg(value_name = "RUN", required_unless_present = "queries", conflicts_with = "queries")]
     pub run: Option<PathBuf>,
+    /// Measure what the run started from instead: the features of its backbone with the weights that
+    /// the config names, or random ones, without a head.
+    #[arg(long, conflicts_with = "queries")]
+    pub untrained: bool,
     /// Where tensors are computed, instead of the run's run.device.
     #[arg(long, value_enum, conflicts_with = "queries")]
     pub device: Option<DeviceName>,
-    /// How progress is told.
-    #[arg(long, value_enum, default_value_t)]
-    pub progress: Progress,
-
     /// Embeddings of the queries: a two-dimensional .npy file of float16, float32 or float64.
     #[arg(
         long,
@@ -203,6 +203,9 @@ pub struct EvalArgs {
     #[command(flatten)]
     pub metrics: MetricArgs,
 
+    /// How progress is told.
+    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
+    pub progress: Progress,
     /// Print the whole report as JSON, in full precision.
     #[arg(long, help_heading = "Output")]
     pub json: bool,
@@ -385,6 +388,34 @@ pub struct PageArgs {
     /// Build it even if it is up to date.
     #[arg(long)]
     pub force: bool,
+}
+
+/// Draw a data set of creatures that descend from one another.
+///
+/// Writes pictures and labels.csv. The finest classes of the test split are never in the training split.
+#[derive(Debug, Args)]
+pub struct BiomorphsArgs {
+    /// Where they go.
+    #[arg(value_name = "DIR")]
+    pub out: PathBuf,
+    /// From this follow all creatures and pictures.
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// Children of each class, level by level, coarse to fine.
+    #[arg(long, value_name = "N,…,N", value_delimiter = ',', default_value = "4,4,6")]
+    pub branching: Vec<usize>,
+    /// Pictures of each finest class.
+    #[arg(long, value_name = "N", default_value_t = 24)]
+    pub images_per_class: usize,
+    /// Width and height of a picture, in pixels.
+    #[arg(long, value_name = "PIXELS", default_value_t = 64)]
+    pub side: u32,
+    /// The part of the finest classes that is kept for the test, from 0 up to 1.
+    #[arg(long, value_name = "SHARE", default_value_t = 1.0 / 3.0)]
+    pub held_out: f64,
+    /// Replace what is there.
+    #[arg(long)]
+    pub overwrite: bool,
 }
 
 /// Values over those of a config.

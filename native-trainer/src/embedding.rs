@@ -45,7 +45,7 @@ pub fn embed(
             .unzip();
         if !views.is_empty() {
             let rows = encoder.forward(encoder.batch(&views, &device)).into_data();
-            values.extend(rows.to_vec::<f32>().map_err(|error| anyhow!("{error:?}"))?);
+            values.extend(rows.try_to_vec::<f32>().map_err(|error| anyhow!("{error:?}"))?);
         }
         read.extend(kept);
         bar.advance(batch.len() as u64);

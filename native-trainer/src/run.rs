@@ -12,8 +12,8 @@
 use std::path::{Path, PathBuf};
 
 use akin_core::encoder::{Encoder, EncoderConfig};
-use akin_core::evaluate::Report;
-use anyhow::Result;
+use akin_core::models::Backbone;
+use anyhow::{Context, Result};
 use burn::tensor::Device;
 use serde::Serialize;
 
@@ -68,21 +68,18 @@ impl Run {
         Ok(encoder_config(&self.config).load(weights, device)?)
     }
 
-    /// The report of the end of training, without the rows of single queries.
+    /// What the run started from: its backbone, without a head.
     ///
     /// # Errors
     ///
-    /// A run that has none yet.
-    pub fn report(&self) -> Result<Report> {
-        let path = self.file("report.json");
-        let text = std::fs::read(&path).advise(
-            || format!("the report {} cannot be read", path.display()),
-            "if training was stopped, end it with `akin resume RUN`",
-        )?;
-        serde_json::from_slice(&text).advise(
-            || format!("the report {} cannot be understood", path.display()),
-            "make it anew with `akin eval RUN --json`",
-        )
+    /// Weights that are not there or do not fit.
+    pub fn untrained(&self, device: &Device) -> Result<Encoder> {
+        let config = EncoderConfig { head: None, ..encoder_config(&self.config) };
+        let mut encoder = config.init(self.config.run.seed, device)?;
+        if let Some(weights) = &self.config.model.weights {
+            load_backbone(&mut encoder, weights)?;
+        }
+        Ok(encoder)
     }
 
     /// Writes a JSON file of the run.
@@ -104,5 +101,26 @@ pub fn encoder_config(config: &Config) -> EncoderConfig {
         backbone: config.model.backbone.clone(),
         head: config.model.head.clone(),
         preprocessing: config.model.preprocessing.clone(),
+    }
+}
+
+/// Puts the weights of a safetensors file into the backbone.
+///
+/// # Errors
+///
+/// A file that cannot be read or does not fit, or a backbone without a known file layout.
+pub fn load_backbone(encoder: &mut Encoder, path: &Path) -> Result<()> {
+    let bytes = std::fs::read(path).advise(
+        || format!("the weights {} cannot be read", path.display()),
+        "check model.weights, or remove it to start from random weights",
+    )?;
+    match &mut encoder.backbone {
+        Backbone::Squeezenet(network) => {
+            Ok(network.load_safetensors(bytes).with_context(|| path.display().to_string())?)
+        }
+        Backbone::SmallResnet(_) => Err(problem(
+            "model.weights is set, and small_resnet has no published weights",
+            "remove model.weights, or choose the backbone squeezenet",
+        )),
     }
 }

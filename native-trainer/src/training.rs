@@ -6,17 +6,14 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
-use std::process::ExitCode;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
 use akin_core::encoder::Encoder;
 use akin_core::evaluate::Report;
 use akin_core::losses::{Batch, Loss, Setting};
-use akin_core::models::Backbone;
 use akin_core::taxonomy::Labels;
 use anyhow::{Context, Result};
-use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use serde_json::{Value, json};
 
@@ -28,7 +25,7 @@ use crate::loader::{Pictures, Position, TrainingBatch, Views};
 use crate::optimizer::{Optimizers, Rates};
 use crate::problem::{Advise, problem};
 use crate::progress::Progress;
-use crate::run::{Run, encoder_config};
+use crate::run::{Run, encoder_config, load_backbone};
 use crate::sampler::Sampler;
 
 /// Steps between two lines of the log.
@@ -46,16 +43,6 @@ pub enum Outcome {
         /// Steps done so far.
         step: u64,
     },
-}
-
-impl Outcome {
-    /// What the process should exit with: 130 after Ctrl-C, as shells do.
-    pub fn exit_code(&self) -> ExitCode {
-        match self {
-            Self::Done(_) => ExitCode::SUCCESS,
-            Self::Stopped { .. } => ExitCode::from(130),
-        }
-    }
 }
 
 /// From now on the first Ctrl-C lets a training finish its step and save; a second one aborts.
@@ -187,7 +174,7 @@ impl Training<'_> {
                 let (loss, rates) = self.step(&mut state, batch)?;
                 let last = state.step == self.steps;
                 if state.step % LOG_EVERY == 0 || last {
-                    let value: f64 = f64::from(loss.try_into_data()?.to_vec::<f32>().map_err(not_f32)?[0]);
+                    let value: f64 = f64::from(loss.try_into_data()?.try_to_vec::<f32>().map_err(not_f32)?[0]);
                     if !value.is_finite() {
                         return Err(problem(
                             format!("the loss is {value} at step {}", state.step),
@@ -311,27 +298,6 @@ impl Training<'_> {
             || format!("the log {} cannot be written", path.display()),
             "check the permissions of the run directory",
         )
-    }
-}
-
-/// Puts the weights of a safetensors file into the backbone.
-///
-/// # Errors
-///
-/// A file that cannot be read or does not fit, or a backbone without a known file layout.
-pub fn load_backbone(encoder: &mut Encoder, path: &std::path::Path) -> Result<()> {
-    let bytes = std::fs::read(path).advise(
-        || format!("the weights {} cannot be read", path.display()),
-        "check model.weights, or remove it to start from random weights",
-    )?;
-    match &mut encoder.backbone {
-        Backbone::Squeezenet(network) => {
-            Ok(network.load_safetensors(bytes).with_context(|| path.display().to_string())?)
-        }
-        Backbone::SmallResnet(_) => Err(problem(
-            "model.weights is set, and small_resnet has no published weights",
-            "remove model.weights, or choose the backbone squeezenet",
-        )),
     }
 }
 

@@ -23,7 +23,8 @@
 //!
 //! Readers ignore fields that they do not know (the digest still covers them), so what an old reader can do without
 //! may be added to version 1. Whatever an old reader would get wrong needs a new version, which it refuses.
-//! Preprocessing is the exception: an unknown setting there would change embeddings, and is refused.
+//! Preprocessing and evaluation settings are the exception: an unknown one there would change embeddings or metrics,
+//! and is refused.
 
 mod canonical;
 mod read;
@@ -31,6 +32,7 @@ mod write;
 
 use serde::{Deserialize, Serialize};
 
+use crate::evaluate::{EvaluationConfig, Report};
 use crate::image::Preprocessing;
 use crate::taxonomy::Taxonomy;
 
@@ -70,7 +72,7 @@ pub struct Contents {
     /// The small pictures of all items.
     pub thumbnails: Thumbnails,
     /// How the reports were computed, and how the page computes its metrics.
-    pub evaluation_config: serde_json::Value,
+    pub evaluation_config: EvaluationConfig,
     /// The encoders over this gallery, at least one, each with its own name.
     pub encoders: Vec<EncoderEntry>,
 }
@@ -117,8 +119,8 @@ pub struct EncoderEntry {
     /// The embedding of [`self_test_pattern`](crate::image::self_test_pattern) at the side that the preprocessing
     /// names, computed on the CPU at export: d numbers.
     pub self_test: Vec<f32>,
-    /// The evaluation of the encoder on this gallery.
-    pub report: serde_json::Value,
+    /// The evaluation of the encoder on this gallery, without its rows per query.
+    pub report: Report,
 }
 
 /// A file of a bundle and its checksum.

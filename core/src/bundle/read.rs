@@ -212,6 +212,9 @@ impl Manifest {
     fn check(&self) -> Result<()> {
         self.check_files()?;
         self.check_items()?;
+        self.evaluation_config
+            .validate(self.taxonomy.depth())
+            .map_err(|error| wrong(format!("evaluation_config: {}", error.message())))?;
         let mut names = HashSet::new();
         for (position, entry) in self.encoders.iter().enumerate() {
             if entry.name.trim().is_empty() || !names.insert(&entry.name) {
@@ -278,6 +281,12 @@ impl Manifest {
         if entry.self_test.len() != *dimension || !entry.self_test.iter().all(|number| number.is_finite()) {
             return Err(wrong(format!(
                 "the self-test of encoder {name:?} is not {dimension} finite numbers"
+            )));
+        }
+        let levels = entry.report.levels.iter().map(|level| &level.name);
+        if !levels.eq(self.taxonomy.level_names()) {
+            return Err(wrong(format!(
+                "the report of encoder {name:?} is not of the levels of the taxonomy"
             )));
         }
         self.file(&entry.weights)?;

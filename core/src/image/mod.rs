@@ -3,8 +3,8 @@
 //! Trainer and browser share this code, so that an image means the same to both: [`decode`] reads the file,
 //! [`Preprocessing::view`] brings it to the encoder's size, [`Preprocessing::normalise`] to its numbers.
 //!
-//! The same bytes give the same pixels on every machine: decoding, resampling and everything else here works on
-//! whole numbers (resampling with fixed-point weights), so that the instruction set makes no difference. Colour
+//! The same bytes give the same pixels on every machine: decoding and resampling work on whole numbers (resampling
+//! with fixed-point weights), and their plain, SSE4.1 and AVX2 paths were compared and agree in every byte. Colour
 //! profiles are ignored, as PyTorch's usual loaders ignore them.
 
 mod decode;

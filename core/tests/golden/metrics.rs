@@ -1,8 +1,11 @@
 //! The metrics against those of HAPPIER's evaluation.
 
+use akin_core::cosine::{Embeddings, Similarity};
+use akin_core::evaluate::{EvaluationConfig, Labelled, evaluate};
 use akin_core::metrics::{asi, average_precision, hierarchical_ap, map_at_r, ndcg, recall};
 use akin_core::ranking::Ranking;
 use akin_core::relevance::Relevance;
+use akin_core::taxonomy::Labels;
 
 use crate::support::{Case, Verdict, numbers};
 
@@ -78,6 +81,41 @@ pub(crate) fn happier(case: &Case, verdict: &mut Verdict) {
             }
             None => {}
         }
+    }
+    if leave_one_out {
+        evaluated_whole(case, verdict, &queries, relevance);
+    }
+}
+
+/// The same from the embeddings themselves, by the evaluation that users run: its means over the queries that have
+/// a value.
+fn evaluated_whole(case: &Case, verdict: &mut Verdict, queries: &[Vec<f64>], relevance: Relevance) {
+    let rows = case.rows("inputs/embeddings");
+    let values = rows.iter().flatten().map(|&x| x as f32).collect();
+    let embeddings = Embeddings::new(rows[0].len(), values).expect("finite embeddings");
+    let depth = queries[0].len();
+    let ids = queries.iter().flatten().map(|&id| id as u32).collect();
+    let labels = Labels::new(depth, ids).expect("whole rows of labels");
+    let levels: Vec<String> = (1..=depth).map(|level| format!("level {level}")).collect();
+    let config = EvaluationConfig {
+        relevance,
+        count_query: true,
+        similarity: Similarity::Dot,
+        ..EvaluationConfig::default()
+    };
+    let set = Labelled { embeddings: &embeddings, labels: &labels };
+    let report = evaluate(&levels, set, None, &config).expect("a set that can be evaluated");
+
+    let mut compare = |name: &str, got: Option<f64>| {
+        let expected = case.numbers(&format!("outputs/nanmean_stable/{name}"));
+        verdict.compare(&format!("mean {name}"), &expected, &[got.unwrap_or(f64::NAN)], ROUNDED);
+    };
+    compare("H-AP_bruteforce_definition", report.overall.h_ap);
+    compare("NDCG", report.overall.ndcg);
+    compare("ASI", report.overall.asi);
+    for (column, level) in report.levels.iter().rev().enumerate() {
+        compare(&format!("AP_level{column}"), level.ap);
+        compare(&format!("mAP@R_level{column}"), level.map_at_r);
     }
 }
 

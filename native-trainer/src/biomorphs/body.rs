@@ -6,7 +6,7 @@ use super::{
     canvas::{Mark, Part},
     genome::{Gene, Genome, Pattern},
     palette::{Palette, Rgb, lighten, luma, mix},
-    shape::{Tube, V, disc, ellipse, lerp, smoothstep},
+    shape::{Tube, V, blob, disc, ellipse, lerp, polygon, smoothstep},
 };
 
 /// What differs from picture to picture of one class.
@@ -120,7 +120,7 @@ impl Build<'_> {
                         let corner = |t: f32, v: f32| tube.at(u(t.clamp(0.0, 1.0)), v * side);
                         let tip = middle - lean;
                         put(
-                            super::shape::polygon(&[
+                            polygon(&[
                                 corner(middle + lean - half, 0.0),
                                 corner(middle + lean + half, 0.0),
                                 corner(tip + half, 1.15),
@@ -140,7 +140,7 @@ impl Build<'_> {
                         tube.at(u((middle + half * 1.25 * cos).clamp(0.0, 1.0)), -0.75 + 1.15 * sin)
                     })
                     .collect();
-                put(super::shape::blob(&points), colour, 0.95);
+                put(blob(&points), colour, 0.95);
             }
         }
         marks

@@ -66,17 +66,17 @@ pub(crate) fn family_tree(config: &BiomorphConfig) -> FamilyTree {
             for (i, genome) in genomes.into_iter().enumerate() {
                 let mut child = Species { genome, ..node.clone() };
                 child.place.push(i as u64);
-                let stem = match level {
-                    1 => names.plan_stem(child.genome.plan, &mut rng),
-                    _ => names.stem(&mut rng),
-                };
-                child.names.push(if level == depth {
-                    names.species(&genus, &child.genome, &mut rng)
+                if level == depth {
+                    child.names.push(names.species(&genus, &child.genome, &mut rng));
                 } else {
-                    names::of_rank(&stem, depth - level)
-                });
+                    let stem = match level {
+                        1 => names.plan_stem(child.genome.plan, &mut rng),
+                        _ => names.stem(&mut rng),
+                    };
+                    child.names.push(names::of_rank(&stem, depth - level));
+                    child_stems.push(stem);
+                }
                 children.push(child);
-                child_stems.push(stem);
             }
             if level == depth {
                 let held_out = held_out(count, config.held_out);

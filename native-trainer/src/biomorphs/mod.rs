@@ -22,8 +22,11 @@ use std::{
 };
 
 use akin_core::random::stream;
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::Result;
 use rayon::prelude::*;
+
+use crate::files::write_atomic;
+use crate::problem::{Advise, problem};
 
 pub(crate) use self::{
     family::{FamilyTree, Species, Split, family_tree},
@@ -61,28 +64,35 @@ impl BiomorphConfig {
     /// # Errors
     /// Says which number is out of its range, and what the range is.
     pub(crate) fn validate(&self) -> Result<()> {
-        ensure!(
-            (1..=12).contains(&self.branching.len()) && self.branching.iter().all(|&n| n >= 1),
-            "the branching {:?} describes no tree: give 1 to 12 numbers, each at least 1, such as 4,4,6",
-            self.branching
-        );
-        ensure!(self.images_per_class >= 1, "no pictures per class: give at least 1");
-        ensure!(
-            (16..=2048).contains(&self.side),
-            "pictures of {} pixels a side cannot be drawn well: give 16 to 2048",
-            self.side
-        );
-        ensure!(
-            (0.0..1.0).contains(&self.held_out),
-            "the held-out part is {}: give a number from 0 up to, but not including, 1",
-            self.held_out
-        );
         let images =
             self.branching.iter().try_fold(self.images_per_class, |product, &n| product.checked_mul(n));
-        ensure!(
-            images.is_some_and(|count| count <= MOST_IMAGES),
-            "that is more than {MOST_IMAGES} pictures: lower the branching or the pictures per class"
-        );
+        if !(1..=12).contains(&self.branching.len()) || self.branching.contains(&0) {
+            return Err(problem(
+                format!("the branching {:?} describes no tree", self.branching),
+                "give 1 to 12 numbers, each at least 1, such as 4,4,6",
+            ));
+        }
+        if self.images_per_class == 0 {
+            return Err(problem("there are no pictures per class", "give at least 1"));
+        }
+        if !(16..=2048).contains(&self.side) {
+            return Err(problem(
+                format!("pictures of {} pixels a side cannot be drawn well", self.side),
+                "give a side of 16 to 2048",
+            ));
+        }
+        if !(0.0..1.0).contains(&self.held_out) {
+            return Err(problem(
+                format!("the held-out part is {}", self.held_out),
+                "give a number from 0 up to, but not including, 1",
+            ));
+        }
+        if images.is_none_or(|count| count > MOST_IMAGES) {
+            return Err(problem(
+                format!("that is more than {MOST_IMAGES} pictures"),
+                "lower the branching or the pictures per class",
+            ));
+        }
         Ok(())
     }
 
@@ -123,24 +133,27 @@ pub(crate) fn write(config: &BiomorphConfig, out: &Path, progress: impl Fn(usize
     for name in ["labels.csv", "images"] {
         let path = out.join(name);
         if path.exists() {
-            bail!("{} is there already, and is not overwritten: choose another directory", path.display());
+            return Err(problem(
+                format!("{} is there already, and is not overwritten", path.display()),
+                "choose another directory",
+            ));
         }
     }
     let tree = family_tree(config);
     let folders: Vec<String> = tree.species.iter().map(|species| folder(&species.names)).collect();
     for folder in &folders {
         let path = out.join(folder);
-        fs::create_dir_all(&path).with_context(|| {
-            format!("cannot make the directory {}: check where --out points", path.display())
-        })?;
+        fs::create_dir_all(&path)
+            .advise(|| format!("{} cannot be made", path.display()), "check the path and its permissions")?;
     }
     let done = AtomicUsize::new(0);
     let count = config.images_per_class;
     (0..tree.species.len() * count).into_par_iter().try_for_each(|i| {
         let path = out.join(picture_path(&folders[i / count], i % count));
-        picture(config, &tree.species[i / count], i % count)
-            .save(&path)
-            .with_context(|| format!("cannot write {}: check the free space", path.display()))?;
+        picture(config, &tree.species[i / count], i % count).save(&path).advise(
+            || format!("{} was not written", path.display()),
+            "free some space or check the permissions",
+        )?;
         progress(done.fetch_add(1, Ordering::Relaxed) + 1);
         anyhow::Ok(())
     })?;
@@ -149,7 +162,6 @@ pub(crate) fn write(config: &BiomorphConfig, out: &Path, progress: impl Fn(usize
 }
 
 fn write_labels(tree: &FamilyTree, folders: &[String], count: usize, path: &Path) -> Result<()> {
-    let problem = || format!("cannot write {}: check the free space", path.display());
     let mut table = csv::Writer::from_writer(vec![]);
     table
         .write_record(["path"].into_iter().chain(tree.levels.iter().map(String::as_str)).chain(["split"]))?;
@@ -160,7 +172,8 @@ fn write_labels(tree: &FamilyTree, folders: &[String], count: usize, path: &Path
             table.write_record([file.as_str()].into_iter().chain(names).chain([species.split.name()]))?;
         }
     }
-    fs::write(path, table.into_inner()?).with_context(problem)
+    let bytes = table.into_inner()?;
+    write_atomic(path, |file| file.write_all(&bytes))
 }
 
 /// Class names as folders, without the spaces that trouble shells.
@@ -322,8 +335,8 @@ mod tests {
             (BiomorphConfig { held_out: 1.0, ..good.clone() }, "held-out"),
             (BiomorphConfig { held_out: f64::NAN, ..good.clone() }, "held-out"),
         ] {
-            let error = bad.validate().expect_err("it is refused").to_string();
-            assert!(error.contains(word), "{error}");
+            let (message, hint) = crate::problem::parts(&bad.validate().expect_err("it is refused"));
+            assert!(format!("{message}; {hint:?}").contains(word), "{message}");
         }
     }
 }

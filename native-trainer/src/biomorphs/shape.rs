@@ -80,6 +80,12 @@ pub(super) fn smoothstep(low: f32, high: f32, x: f32) -> f32 {
     t * t * (3.0 - 2.0 * t)
 }
 
+/// A quarter circle: 0 at 0, 1 from 1 on. Rounds the end of a profile.
+pub(super) fn round_end(x: f32) -> f32 {
+    let rest = 1.0 - x.clamp(0.0, 1.0);
+    (1.0 - rest * rest).sqrt()
+}
+
 /// An egg's profile over u = 0 … 1: 0 at both ends, 1 at `peak`; `power` ½ has round ends, 1 pointed ones.
 pub(super) fn egg(u: f32, peak: f32, power: f32) -> f32 {
     let (a, b) = (2.0 * power * peak, 2.0 * power * (1.0 - peak));
@@ -103,7 +109,7 @@ pub(super) fn blob(points: &[V]) -> Option<Path> {
 
 /// An ellipse with half axes `a` (along `angle`) and `b`.
 pub(super) fn ellipse(centre: V, a: f32, b: f32, angle: f32) -> Option<Path> {
-    // A closed curve through edge middles lies inside its corners: 16 corners, 1/cos(π/16) further out on average.
+    // A blob passes just inside its corners; 2 % make up for that.
     let points: Vec<V> = (0..16)
         .map(|i| {
             let t = TAU * i as f32 / 16.0;
@@ -174,7 +180,7 @@ impl Tube {
                 let half = lerp(start, end, u);
                 // Quarter circles at both ends.
                 let to_end = (u.min(1.0 - u) * length / half.max(1e-4)).min(1.0);
-                half * (1.0 - (1.0 - to_end).powi(2)).max(0.0).sqrt()
+                half * round_end(to_end)
             },
             18,
         )

@@ -44,7 +44,7 @@ fn evaluate_run(directory: &Path, args: &EvalArgs) -> Result<(Report, Option<Vec
     args.metrics.apply(&mut run.config.eval);
     let Config { data, eval, run: settings, .. } = &run.config;
     let device = device::open(args.device.unwrap_or(settings.device))?;
-    let encoder = run.encoder(&device)?;
+    let encoder = if args.untrained { run.untrained(&device)? } else { run.encoder(&device)? };
     let dataset = Dataset::load(data, settings.seed)?;
     let pictures = Pictures::new(&dataset.items);
     let progress = Progress::from(args.progress);

@@ -117,7 +117,7 @@ pub fn export(export: &Export) -> Result<()> {
             gallery_embeddings: format!("{folder}/gallery.f32"),
             query_embeddings: queries.as_ref().map(|_| format!("{folder}/queries.f32")),
             self_test,
-            report: serde_json::to_value(&evaluation.report)?,
+            report: evaluation.report,
             name,
         };
         bundle.add(&entry.weights, half)?;
@@ -148,7 +148,7 @@ pub fn export(export: &Export) -> Result<()> {
         queries: Items { count: queries.len() },
         labels: "labels.bin".into(),
         thumbnails: Thumbnails { tile: TILE, columns: GRID, rows: GRID, sheets },
-        evaluation_config: serde_json::to_value(&first.eval)?,
+        evaluation_config: first.eval.clone(),
         encoders,
     };
     let mut size = 0;

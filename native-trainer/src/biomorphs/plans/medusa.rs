@@ -8,7 +8,7 @@ use crate::biomorphs::{
     canvas::Part,
     genome::Gene,
     palette::{lighten, mix},
-    shape::{Tube, V, disc, lerp},
+    shape::{Tube, V, disc, ellipse, lerp},
 };
 
 pub(super) fn grow(build: &mut Build) -> View {
@@ -62,7 +62,7 @@ pub(super) fn grow(build: &mut Build) -> View {
     }
 
     // The inside of the bell, then the bell as a tube from the crown down to its rim.
-    let inside = crate::biomorphs::shape::ellipse(V(0.0, rim), wide * 0.94 * pulse, 0.13, 0.0);
+    let inside = ellipse(V(0.0, rim), wide * 0.94 * pulse, 0.13, 0.0);
     build.add(Part::new([inside], lighten(build.palette.body, -0.45)).relief(0.05));
     let bell = Tube::along(
         |u| V(build.pose.bend * 0.06 * (1.0 - u), lerp(-high, rim, u)),
@@ -75,12 +75,7 @@ pub(super) fn grow(build: &mut Build) -> View {
     for i in 0..scallops {
         let t = (i as f32 + 0.5) / scallops as f32 * 2.0 - 1.0;
         let r = wide * pulse / scallops as f32;
-        paths.push(crate::biomorphs::shape::ellipse(
-            V(t * (wide * pulse - r * 0.2), rim),
-            r * 1.02,
-            skirt + r * 0.3,
-            0.0,
-        ));
+        paths.push(ellipse(V(t * (wide * pulse - r * 0.2), rim), r * 1.02, skirt + r * 0.3, 0.0));
     }
     build.add(
         Part::new(paths, build.palette.body)

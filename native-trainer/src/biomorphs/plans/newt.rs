@@ -8,7 +8,7 @@ use crate::biomorphs::{
     canvas::Part,
     genome::Gene,
     palette::{lighten, mix},
-    shape::{Tube, V, egg, lerp, smoothstep},
+    shape::{Tube, V, disc, egg, lerp, round_end, smoothstep},
 };
 
 pub(super) fn grow(build: &mut Build) -> View {
@@ -35,7 +35,7 @@ pub(super) fn grow(build: &mut Build) -> View {
         let trunk = girth * (0.72 + 0.28 * egg((u / hips).clamp(0.01, 0.99), 0.5, 0.5));
         let after = ((u - hips) / (1.0 - hips)).clamp(0.0, 1.0);
         let thin = girth * lerp(0.62, 0.18, after) + girth * paddle * 0.5 * egg(after, 0.6, 0.8);
-        let round = (1.0 - (1.0 - ((1.0 - u) * 12.0).min(1.0)).powi(2)).sqrt();
+        let round = round_end((1.0 - u) * 12.0);
         lerp(trunk, thin, smoothstep(0.75 * hips, 1.15 * hips, u)) * round
     };
     let body = Tube::along(spine, half, 48);
@@ -106,7 +106,7 @@ pub(super) fn grow(build: &mut Build) -> View {
         for i in 0..count {
             let u = lerp(0.06, 0.9, i as f32 / (count - 1) as f32);
             let r = body.half(u) * build.span(Gene::Ornament, 0.05, 0.36);
-            let bead = crate::biomorphs::shape::disc(body.at(u, 0.0), r);
+            let bead = disc(body.at(u, 0.0), r);
             build.add(Part::new([bead], colours.accent).relief(r).shadow(0.3).gloss(0.5));
         }
     }

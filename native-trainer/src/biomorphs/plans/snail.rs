@@ -8,7 +8,7 @@ use crate::biomorphs::{
     canvas::Part,
     genome::Gene,
     palette::{lighten, mix},
-    shape::{Tube, V, disc, lerp, smoothstep},
+    shape::{Tube, V, disc, lerp, round_end, smoothstep},
 };
 
 pub(super) fn grow(build: &mut Build) -> View {
@@ -30,11 +30,11 @@ pub(super) fn grow(build: &mut Build) -> View {
         face + V(0.02, 0.0),
     ];
     let creeper = Tube::new(&spine, |u| {
-        let round = (1.0 - (1.0 - ((1.0 - u) * 9.0).min(1.0)).powi(2)).sqrt();
+        let round = round_end((1.0 - u) * 9.0);
         foot * smoothstep(-0.25, 0.45, u)
             * lerp(1.0, head / foot, smoothstep(0.8, 1.0, u))
             * round
-            * (1.0 - (1.0 - (u * 10.0).min(1.0)).powi(2)).sqrt()
+            * round_end(u * 10.0)
     });
     let flesh = mix(build.palette.belly, build.palette.accent, 0.25);
 
@@ -99,8 +99,7 @@ pub(super) fn grow(build: &mut Build) -> View {
                 let (_, radius) = place(u);
                 let last = turn + span >= turns - 1e-3;
                 let inner = if last { (1.0 - u * u * u).max(0.05) } else { 1.0 };
-                let mouth =
-                    if turn == 0.0 { (1.0 - (1.0 - (u * 16.0).min(1.0)).powi(2)).sqrt() } else { 1.0 };
+                let mouth = if turn == 0.0 { round_end(u * 16.0) } else { 1.0 };
                 radius * (1.0 - shrink) * 0.56 * inner * mouth
             },
             40,

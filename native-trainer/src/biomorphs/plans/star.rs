@@ -8,7 +8,7 @@ use crate::biomorphs::{
     canvas::Part,
     genome::Gene,
     palette::{lighten, mix},
-    shape::{Tube, V, disc, lerp},
+    shape::{Tube, V, curve, disc, lerp, round_end},
 };
 
 pub(super) fn grow(build: &mut Build) -> View {
@@ -34,10 +34,10 @@ pub(super) fn grow(build: &mut Build) -> View {
                 V::polar(turn + sway, length),
             ];
             Tube::along(
-                |u| crate::biomorphs::shape::curve(&points, u),
+                |u| curve(&points, u),
                 |u| {
                     let bump = 1.0 + bumps * (u * segments * TAU).cos();
-                    let round = (1.0 - (1.0 - ((1.0 - u) * 7.0).min(1.0)).powi(2)).sqrt();
+                    let round = round_end((1.0 - u) * 7.0);
                     lerp(root, tip, u) * bump * round
                 },
                 36,

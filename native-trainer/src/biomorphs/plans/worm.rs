@@ -8,7 +8,7 @@ use crate::biomorphs::{
     canvas::{Mark, Part},
     genome::Gene,
     palette::{lighten, mix},
-    shape::{Tube, V, disc, lerp, smoothstep},
+    shape::{Tube, V, disc, lerp, round_end, smoothstep},
 };
 
 pub(super) fn grow(build: &mut Build) -> View {
@@ -29,7 +29,7 @@ pub(super) fn grow(build: &mut Build) -> View {
         let bump = (u * segments as f32 * PI).sin().abs().sqrt();
         girth * lerp(taper, 1.0, u) * (1.0 - notch + notch * bump)
     };
-    let body = Tube::along(spine, |u| swell(u) * (1.0 - (1.0 - (u * 14.0).min(1.0)).powi(2)).sqrt(), 64);
+    let body = Tube::along(spine, |u| swell(u) * round_end(u * 14.0), 64);
 
     // Tail horn.
     let tail = build.span(Gene::TailLength, 0.0, 0.5);

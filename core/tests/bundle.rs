@@ -1,0 +1,391 @@
+//! Bundles: what is written is what is read, and damage is found before anything is used.
+
+#![cfg(feature = "image")]
+
+use akin_core::bundle::{
+    BundleWriter, Contents, EncoderEntry, Items, MANIFEST, Manifest, Thumbnails, embedding_bytes, label_bytes,
+};
+use akin_core::evaluate::{EvaluationConfig, Report};
+use akin_core::image::Preprocessing;
+use akin_core::taxonomy::{ClassIdentity, Labels, Taxonomy};
+use akin_core::{Error, Kind};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+const GALLERY: [[f32; 2]; 3] = [[1.0, 0.0], [0.6, 0.8], [-0.1, 0.3]];
+const QUERY: [f32; 2] = [0.0, -1.0];
+
+type Files = Vec<(String, Vec<u8>)>;
+
+fn taxonomy() -> (Taxonomy, Labels) {
+    let levels = ["kind", "variety"].map(String::from);
+    let rows = [["apple", "gala"], ["apple", "fuji"], ["pear", "kaiser"], ["apple", "gala"]].map(Vec::from);
+    Taxonomy::from_rows(&levels, &rows, ClassIdentity::Name).unwrap()
+}
+
+/// Three gallery items, one stored query, two encoders.
+fn contents() -> Contents {
+    let (taxonomy, _) = taxonomy();
+    let evaluation_config = EvaluationConfig::default();
+    let report = Report::new(taxonomy.level_names(), &evaluation_config, 3, vec![]);
+    let encoder = |name: &str| EncoderEntry {
+        name: name.into(),
+        description: "a test".into(),
+        architecture: json!({"backbone": "none", "dropout": 0.1}),
+        preprocessing: Preprocessing::imagenet(32).unwrap(),
+        dimension: 2,
+        weights: format!("{name}/weights.bpk"),
+        gallery_embeddings: format!("{name}/gallery.f32"),
+        query_embeddings: Some(format!("{name}/queries.f32")),
+        self_test: vec![0.1, -0.3],
+        report: report.clone(),
+    };
+    Contents {
+        title: "Früchte".into(),
+        description: "fruit".into(),
+        licence: "CC0-1.0".into(),
+        model_card: "# Fruit\n\n\"Small\".".into(),
+        taxonomy,
+        gallery: Items { count: 3 },
+        queries: Items { count: 1 },
+        labels: "labels.bin".into(),
+        thumbnails: Thumbnails {
+            tile: 8,
+            columns: 1,
+            rows: 3,
+            sheets: vec!["t-0.jpg".into(), "t-1.jpg".into()],
+        },
+        evaluation_config,
+        encoders: vec![encoder("happier"), encoder("baseline")],
+    }
+}
+
+fn writer() -> BundleWriter {
+    let mut bundle = BundleWriter::new();
+    bundle.add("labels.bin", label_bytes(&taxonomy().1)).unwrap();
+    bundle.add("t-0.jpg", b"not looked into".to_vec()).unwrap();
+    bundle.add("t-1.jpg", b"either".to_vec()).unwrap();
+    for name in ["happier", "baseline"] {
+        bundle.add(format!("{name}/weights.bpk"), vec![7; 9]).unwrap();
+        bundle.add(format!("{name}/gallery.f32"), embedding_bytes(GALLERY.as_flattened())).unwrap();
+        bundle.add(format!("{name}/queries.f32"), embedding_bytes(&QUERY)).unwrap();
+    }
+    bundle
+}
+
+fn files() -> Files {
+    writer().finish(&contents()).unwrap()
+}
+
+fn manifest_bytes() -> Vec<u8> {
+    files().pop().unwrap().1
+}
+
+fn bytes_of<'a>(files: &'a Files, path: &str) -> &'a [u8] {
+    &files.iter().find(|(name, _)| name == path).unwrap().1
+}
+
+/// Reads a whole bundle, as the browser does.
+fn read(files: &Files) -> akin_core::Result<Manifest> {
+    let manifest = Manifest::parse(bytes_of(files, MANIFEST))?;
+    for (path, bytes) in files.iter().filter(|(path, _)| path != MANIFEST) {
+        manifest.verify(path, bytes)?;
+    }
+    manifest.labels(bytes_of(files, &manifest.labels))?;
+    for (encoder, entry) in manifest.encoders.iter().enumerate() {
+        manifest.gallery_embeddings(encoder, bytes_of(files, &entry.gallery_embeddings))?;
+    }
+    Ok(manifest)
+}
+
+/// A manifest with something changed, and the digest of it put right.
+fn altered(change: impl FnOnce(&mut Value)) -> Vec<u8> {
+    let mut value: Value = serde_json::from_slice(&manifest_bytes()).unwrap();
+    change(&mut value);
+    // The right digest stands in the error that the wrong one gives.
+    let text = serde_json::to_vec(&value).unwrap();
+    let digest = match Manifest::parse(&text) {
+        Err(error) => error.message().rsplit(' ').next().unwrap().to_owned(),
+        Ok(_) => return text,
+    };
+    value["digest"] = digest.into();
+    serde_json::to_vec(&value).unwrap()
+}
+
+#[track_caller]
+fn assert_refused(bytes: &[u8], words: &str) -> Error {
+    let error = Manifest::parse(bytes).expect_err(words);
+    assert_eq!(error.kind(), Kind::Bundle);
+    assert!(error.message().contains(MANIFEST), "{error}");
+    assert!(error.message().contains(words), "{error}");
+    assert!(!error.hint().is_empty());
+    error
+}
+
+#[test]
+fn what_is_written_is_what_is_read() {
+    let files = files();
+    assert_eq!(files.last().unwrap().0, MANIFEST, "last, so that half a bundle has none");
+    let manifest = read(&files).unwrap();
+    assert_eq!(manifest.contents(), &contents());
+    assert_eq!(manifest.files().len(), 9);
+    assert_eq!(manifest.item_count(), 4);
+    assert_eq!(manifest.labels(bytes_of(&files, "labels.bin")).unwrap(), taxonomy().1);
+    let gallery = manifest.gallery_embeddings(1, bytes_of(&files, "baseline/gallery.f32")).unwrap();
+    assert_eq!(gallery.row(1), GALLERY[1]);
+    let queries = manifest.query_embeddings(0, bytes_of(&files, "happier/queries.f32")).unwrap();
+    assert_eq!(queries.values(), QUERY);
+}
+
+#[test]
+fn the_layout_of_the_manifest_does_not_matter() {
+    let value: Value = serde_json::from_slice(&manifest_bytes()).unwrap();
+    let tight = Manifest::parse(&serde_json::to_vec(&value).unwrap()).unwrap();
+    assert_eq!(tight, Manifest::parse(&manifest_bytes()).unwrap());
+}
+
+#[test]
+fn short_floats_stay_short() {
+    let text = String::from_utf8(manifest_bytes()).unwrap();
+    assert!(text.contains("0.485") && !text.contains("0.4850"), "{text}");
+}
+
+#[test]
+fn any_changed_byte_of_any_file_is_found() {
+    let whole = files();
+    let parsed: Value = serde_json::from_slice(bytes_of(&whole, MANIFEST)).unwrap();
+    for file in 0..whole.len() {
+        for position in 0..whole[file].1.len() {
+            for change in [0x01, 0x02, 0x10, 0x20, 0x80] {
+                let mut damaged = whole.clone();
+                damaged[file].1[position] ^= change;
+                let (path, bytes) = &damaged[file];
+                // A space that became another kind of space, or a number written in another way.
+                let same = path == MANIFEST
+                    && serde_json::from_slice::<Value>(bytes).is_ok_and(|value| value == parsed);
+                match read(&damaged) {
+                    Ok(_) => assert!(same, "{path}, byte {position} ^ {change:#x}"),
+                    Err(error) => {
+                        assert!(!same && error.kind() == Kind::Bundle, "{error}");
+                        assert!(error.message().contains(path.as_str()), "{path}: {error}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_file_cut_short_or_made_longer_is_refused_by_name() {
+    let files = files();
+    let manifest = read(&files).unwrap();
+    for (path, bytes) in &files[..files.len() - 1] {
+        for length in 0..bytes.len() {
+            let error = manifest.verify(path, &bytes[..length]).unwrap_err();
+            assert!(error.message().contains(path) && error.message().contains("cut short"), "{error}");
+        }
+        assert!(
+            manifest.verify(path, &[&bytes[..], b"x"].concat()).unwrap_err().message().contains("too long")
+        );
+    }
+    let text = manifest_bytes();
+    for length in 0..text.len() {
+        assert_refused(&text[..length], "damaged or cut short");
+    }
+}
+
+#[test]
+fn a_newer_version_says_to_update() {
+    let error = assert_refused(&altered(|m| m["version"] = 2.into()), "newer");
+    assert!(error.hint().contains("update akin"), "{error}");
+}
+
+#[test]
+fn other_formats_and_versions_are_refused() {
+    assert_refused(b"{}", "not of the format");
+    assert_refused(b"[1, 2]", "not of the format");
+    assert_refused(b"\"akin-bundle\"", "not of the format");
+    assert_refused(&altered(|m| m["format"] = "other".into()), "not of the format");
+    for version in [json!(0), json!("1"), json!(1.5), Value::Null] {
+        assert_refused(&altered(|m| m["version"] = version), "no known version");
+    }
+}
+
+#[test]
+fn a_manifest_that_was_edited_without_its_digest_is_refused() {
+    let text = String::from_utf8(manifest_bytes()).unwrap().replace("CC0-1.0", "CC0-2.0");
+    assert_refused(text.as_bytes(), "has been changed");
+    assert_refused(&altered(|m| drop(m.as_object_mut().unwrap().remove("title"))), "missing field `title`");
+}
+
+#[test]
+fn later_additions_are_ignored_except_where_they_would_change_results() {
+    assert!(Manifest::parse(&altered(|m| m["maps"] = json!(["a"]))).is_ok());
+    assert!(Manifest::parse(&altered(|m| m["encoders"][0]["map"] = 1.into())).is_ok());
+    assert_refused(&altered(|m| m["encoders"][0]["preprocessing"]["gamma"] = 2.into()), "gamma");
+    assert_refused(&altered(|m| m["evaluation_config"]["depth"] = 2.into()), "depth");
+}
+
+#[test]
+fn paths_that_could_leave_the_bundle_are_refused() {
+    for path in [
+        "../labels.bin",
+        "/labels.bin",
+        "a/../../b",
+        "a/./b",
+        "a//b",
+        "a/",
+        "",
+        ".",
+        "..",
+        "a\\b",
+        "C:b",
+        "%2e%2e/b",
+        "b?c",
+        "b#c",
+        "https://example.org/b",
+        ".git",
+        "a b",
+        "ä.bin",
+        "nul\0",
+        "bundle.json",
+        "Bundle.JSON",
+    ] {
+        assert_refused(&altered(|m| m["files"][0]["path"] = path.into()), "not safe");
+        let error = BundleWriter::new().add(path, vec![]).unwrap_err();
+        assert!(error.message().contains("not safe"), "{error}");
+    }
+}
+
+#[test]
+fn a_path_twice_is_refused_even_in_another_case() {
+    for path in ["t-1.jpg", "T-1.JPG"] {
+        assert_refused(&altered(|m| m["files"][1]["path"] = path.into()), "listed twice");
+    }
+    assert!(writer().add("Labels.bin", vec![]).unwrap_err().message().contains("already has"));
+}
+
+#[test]
+fn a_file_that_is_not_listed_is_named() {
+    for (at, path) in [
+        ("/labels", "no-labels.bin"),
+        ("/thumbnails/sheets/1", "no-sheet.jpg"),
+        ("/encoders/0/weights", "no-weights.bpk"),
+        ("/encoders/1/gallery_embeddings", "no-gallery.f32"),
+        ("/encoders/1/query_embeddings", "no-queries.f32"),
+    ] {
+        assert_refused(&altered(|m| *m.pointer_mut(at).unwrap() = path.into()), path);
+    }
+    let manifest = Manifest::parse(&manifest_bytes()).unwrap();
+    assert!(manifest.verify("other.bin", b"").unwrap_err().message().contains("other.bin"));
+    assert!(manifest.gallery_embeddings(2, b"").unwrap_err().message().contains("no encoder 2"));
+}
+
+#[test]
+fn counts_and_lengths_that_do_not_fit_each_other_are_refused() {
+    let huge = json!(u64::MAX);
+    for (at, value, words) in [
+        ("/gallery/count", json!(4), "labels.bin is listed with 32 bytes"),
+        ("/gallery/count", json!(0), "gallery is empty"),
+        ("/gallery/count", huge.clone(), "more items than can be counted"),
+        ("/gallery/count", json!(-1), "invalid value"),
+        ("/queries/count", json!(0), "labels.bin"),
+        ("/thumbnails/rows", json!(1), "need 4 sheets"),
+        ("/thumbnails/columns", json!(0), "tiles"),
+        ("/thumbnails/tile", json!(0), "tiles"),
+        ("/thumbnails/sheets", json!(["t-0.jpg"]), "need 2 sheets"),
+        ("/encoders", json!([]), "no encoder"),
+        ("/encoders/1/name", json!("happier"), "no name of its own"),
+        ("/encoders/0/dimension", json!(0), "0 dimensions"),
+        ("/encoders/0/dimension", json!(100_000), "100000 dimensions"),
+        ("/encoders/0/dimension", json!(3), "self-test"),
+        ("/encoders/0/self_test", json!([0.1]), "self-test"),
+        ("/encoders/0/self_test", json!([0.1, 1e300]), "self-test"),
+        ("/encoders/0/self_test", json!([0.1, null]), "cannot be understood"),
+        ("/encoders/0/query_embeddings", Value::Null, "no embeddings of the stored queries"),
+        ("/encoders/0/query_embeddings", json!("happier/gallery.f32"), "24 bytes"),
+        ("/encoders/0/preprocessing/crop", json!(0), "crops to 0"),
+        ("/encoders/0/report/levels", json!([]), "report"),
+        ("/evaluation_config/block", json!(0), "evaluation_config"),
+        ("/taxonomy/parents/1", json!([0, 0, 9]), "parent 9"),
+        ("/files/0/sha256", json!("00"), "64 hexadecimal digits"),
+        ("/files/0/bytes", json!(31), "31 bytes"),
+    ] {
+        assert_refused(&altered(|m| *m.pointer_mut(at).expect(at) = value), words);
+    }
+}
+
+#[test]
+fn without_stored_queries_there_are_no_query_embeddings() {
+    let mut alone = contents();
+    alone.queries.count = 0;
+    alone.thumbnails.rows = 2;
+    let (taxonomy, labels) = taxonomy();
+    let labels = labels.select(&[0, 1, 2]);
+    let bundle = |contents: &Contents| {
+        let mut bundle = BundleWriter::new();
+        bundle.add("labels.bin", label_bytes(&labels)).unwrap();
+        for (path, bytes) in writer().finish(&self::contents()).unwrap() {
+            if path != "labels.bin" && path != MANIFEST {
+                bundle.add(path, bytes).unwrap();
+            }
+        }
+        bundle.finish(contents)
+    };
+    assert!(bundle(&alone).unwrap_err().message().contains("for no stored queries"));
+    alone.encoders.iter_mut().for_each(|encoder| encoder.query_embeddings = None);
+    let files = bundle(&alone).unwrap();
+    let manifest = read(&files).unwrap();
+    assert_eq!(manifest.taxonomy, taxonomy);
+    assert!(manifest.query_embeddings(0, b"").unwrap_err().hint().contains("gallery"));
+}
+
+#[test]
+fn numbers_that_are_not_finite_and_unknown_classes_are_refused_by_file() {
+    let replaced = |path: &str, bytes: Vec<u8>| {
+        let mut bundle = BundleWriter::new();
+        for (name, old) in files() {
+            if name != MANIFEST {
+                bundle.add(name.clone(), if name == path { bytes.clone() } else { old }).unwrap();
+            }
+        }
+        bundle.finish(&contents()).unwrap_err()
+    };
+    for number in [f32::NAN, f32::INFINITY] {
+        let error = replaced("baseline/gallery.f32", embedding_bytes(&[1.0, 0.0, number, 0.0, 1.0, 0.0]));
+        assert_eq!(error.kind(), Kind::Bundle);
+        assert!(
+            error.message().contains("baseline/gallery.f32") && error.message().contains("row 1"),
+            "{error}"
+        );
+    }
+    // Variety 9 does not exist; kaiser (2) is no apple (0).
+    for ids in [[0, 0, 0, 1, 1, 9, 0, 0], [0, 0, 0, 1, 0, 2, 0, 0]] {
+        let error = replaced("labels.bin", label_bytes(&Labels::new(2, ids.to_vec()).unwrap()));
+        assert!(error.message().contains("labels.bin: item 2 has variety"), "{error}");
+    }
+}
+
+proptest! {
+    /// The digest covers numbers as they are read, so each must survive being written and read.
+    #[test]
+    fn any_finite_numbers_survive(
+        self_test in [any::<f32>(), any::<f32>()],
+        scale in any::<f32>(),
+        dropout in any::<f64>(),
+        description in any::<String>(),
+    ) {
+        prop_assume!(self_test.iter().all(|number| number.is_finite()));
+        prop_assume!(scale.is_finite() && scale != 0.0 && dropout.is_finite());
+        let mut contents = contents();
+        let encoder = &mut contents.encoders[0];
+        encoder.self_test = self_test.to_vec();
+        encoder.architecture = json!({ "dropout": dropout });
+        encoder.description = description;
+        let mut settings = encoder.preprocessing.settings().clone();
+        settings.scale = scale;
+        encoder.preprocessing = settings.try_into().unwrap();
+        let manifest = read(&writer().finish(&contents).unwrap()).unwrap();
+        prop_assert_eq!(manifest.contents(), &contents);
+    }
+}
