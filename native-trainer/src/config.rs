@@ -758,10 +758,12 @@ fn expand(text: &str, key: &str) -> Result<String> {
         let Some((name, after)) = after.split_once('}') else {
             return Err(problem(format!("`{key}` has `${{` without `}}`: {text}"), "write ${NAME}"));
         };
-        let value = env::var(name).advise(
-            || format!("`{key}` is {text}, and the environment variable {name} cannot be used"),
-            &format!("set it, for example `export {name}=/path/to/data`, or pass `--set {key}=…`"),
-        )?;
+        let value = env::var(name).ok().filter(|value| !value.is_empty()).ok_or_else(|| {
+            problem(
+                format!("`{key}` is {text}, but the environment variable {name} is not set"),
+                format!("set it, for example `export {name}=/path/to/data`, or pass `--set {key}=…`"),
+            )
+        })?;
         expanded = expanded + before + &value;
         rest = after;
     }
