@@ -3,6 +3,8 @@
 //! `AKIN_GOLDEN=DIR cargo test -p akin-core --test golden` runs the same checks on another folder of the same
 //! shape; a relative DIR counts from the workspace root.
 
+#[path = "golden/losses.rs"]
+mod losses;
 #[path = "golden/metrics.rs"]
 mod metrics;
 #[path = "golden/support.rs"]
@@ -11,7 +13,13 @@ mod support;
 use support::Checks;
 
 /// Every file that is covered, and what checks one of its cases.
-const CHECKS: Checks = &[("metrics_happier.json", metrics::happier)];
+const CHECKS: Checks = &[
+    ("happier_cluster_loss.json", losses::norm_softmax),
+    ("happier_hap_surrogate.json", losses::hap_surrogate),
+    ("happier_total.json", losses::happier),
+    ("metrics_happier.json", metrics::happier),
+    ("norm_softmax.json", losses::norm_softmax),
+];
 
 #[test]
 fn the_references_are_met() {

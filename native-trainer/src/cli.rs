@@ -163,7 +163,6 @@ pub struct EvalArgs {
     /// Where tensors are computed, instead of the run's run.device.
     #[arg(long, value_enum, conflicts_with = "queries")]
     pub device: Option<DeviceName>,
-
     /// Embeddings of the queries: a two-dimensional .npy file of float16, float32 or float64.
     #[arg(
         long,
@@ -248,8 +247,11 @@ impl MetricArgs {
 }
 
 /// Reads one of the names that serde knows a unit variant by.
-fn one_of<T: DeserializeOwned + Clone + Send + Sync + 'static>(names: &'static [&str]) -> impl TypedValueParser<Value = T> {
-    PossibleValuesParser::new(names).try_map(|name| T::deserialize(IntoDeserializer::<serde::de::value::Error>::into_deserializer(name)))
+fn one_of<T: DeserializeOwned + Clone + Send + Sync + 'static>(
+    names: &'static [&str],
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(names)
+        .try_map(|name| T::deserialize(IntoDeserializer::<serde::de::value::Error>::into_deserializer(name)))
 }
 
 /// `plain`, `plain:2`, `weighted_ap:0.2,0.3,0.5`.
@@ -266,7 +268,10 @@ fn relevance(text: &str) -> Result<Relevance, String> {
         ("plain", []) => Ok(Relevance::Plain { alpha: 1.0 }),
         ("plain", &[alpha]) => Ok(Relevance::Plain { alpha }),
         ("weighted_ap", [_, ..]) => Ok(Relevance::WeightedAp { weights: numbers }),
-        _ => Err("write hierarchical_ap, hierarchical_ap:ALPHA, plain, plain:ALPHA or weighted_ap:W1,…,WL".into()),
+        _ => {
+            Err("write hierarchical_ap, hierarchical_ap:ALPHA, plain, plain:ALPHA or weighted_ap:W1,…,WL"
+                .into())
+        }
     }
 }
 

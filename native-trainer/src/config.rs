@@ -364,7 +364,9 @@ impl RunConfig {
 impl ScheduleConfig {
     /// How many steps the backbone is frozen for.
     pub fn total_warmup_steps(&self, steps_per_epoch: usize) -> u64 {
-        self.warmup_steps.or(self.warmup_epochs.map(|epochs| epochs.saturating_mul(steps_per_epoch as u64))).unwrap_or(0)
+        self.warmup_steps
+            .or(self.warmup_epochs.map(|epochs| epochs.saturating_mul(steps_per_epoch as u64)))
+            .unwrap_or(0)
     }
 
     /// The factor of all learning rates at a step, 0 … `steps`.
@@ -404,7 +406,8 @@ impl Config {
 
     /// The config as TOML, from which it reads back.
     pub fn to_toml(&self) -> String {
-        toml::to_string_pretty(self).expect("a checked config has only names and finite numbers, which TOML can say")
+        toml::to_string_pretty(self)
+            .expect("a checked config has only names and finite numbers, which TOML can say")
     }
 
     fn validate(&self) -> Result<()> {
@@ -417,7 +420,9 @@ impl Config {
         let SamplerConfig { classes_per_batch, images_per_class } = self.sampler;
         ensure(classes_per_batch > 0 && images_per_class > 0, || {
             (
-                format!("[sampler] asks for batches of {classes_per_batch} classes × {images_per_class} images"),
+                format!(
+                    "[sampler] asks for batches of {classes_per_batch} classes × {images_per_class} images"
+                ),
                 "both must be at least 1; 16 and 4 are usual",
             )
         })
@@ -450,12 +455,18 @@ impl DataConfig {
 
     fn validate(&self) -> Result<()> {
         ensure(!self.levels.is_empty(), || {
-            ("data.levels is empty".into(), "name the levels, coarse to fine, for example [\"order\", \"species\"]")
+            (
+                "data.levels is empty".into(),
+                "name the levels, coarse to fine, for example [\"order\", \"species\"]",
+            )
         })?;
         let mut seen = HashSet::new();
         for level in &self.levels {
             ensure(!level.trim().is_empty() && seen.insert(level), || {
-                (format!("data.levels names {level:?} twice, or not at all"), "give every level a name of its own")
+                (
+                    format!("data.levels names {level:?} twice, or not at all"),
+                    "give every level a name of its own",
+                )
             })?;
         }
         let mut seen = HashSet::new();
@@ -474,7 +485,10 @@ impl DataConfig {
             )
         })?;
         ensure(self.kind == DataKind::Csv || self.images.is_none(), || {
-            ("data.images is only for CSV data".into(), "remove it; in a folder tree `path` says where the images are")
+            (
+                "data.images is only for CSV data".into(),
+                "remove it; in a folder tree `path` says where the images are",
+            )
         })
     }
 }
@@ -482,7 +496,8 @@ impl DataConfig {
 impl RunConfig {
     fn validate(&self) -> Result<()> {
         ensure(self.steps.is_some() != self.epochs.is_some(), || {
-            let both = if self.steps.is_some() { "gives both run.steps and run.epochs" } else { "gives neither" };
+            let both =
+                if self.steps.is_some() { "gives both run.steps and run.epochs" } else { "gives neither" };
             (
                 format!("the config {both}, so how long to train is unclear"),
                 "set exactly one of run.steps and run.epochs",
@@ -492,10 +507,16 @@ impl RunConfig {
             ("the run would train for no step at all".into(), "set run.steps or run.epochs to 1 or more")
         })?;
         ensure(self.checkpoint_every_epochs > 0, || {
-            ("run.checkpoint_every_epochs is 0".into(), "set it to 1 or more; there is always a checkpoint at the end")
+            (
+                "run.checkpoint_every_epochs is 0".into(),
+                "set it to 1 or more; there is always a checkpoint at the end",
+            )
         })?;
         ensure(i64::try_from(self.seed).is_ok(), || {
-            (format!("run.seed is {}", self.seed), "choose a seed below 2^63, the largest whole number of TOML")
+            (
+                format!("run.seed is {}", self.seed),
+                "choose a seed below 2^63, the largest whole number of TOML",
+            )
         })
     }
 }
@@ -532,7 +553,11 @@ impl OptimizerConfig {
         ];
         for (name, value, least) in numbers {
             ensure(value.is_finite() && value >= least, || {
-                let hint = if least > 0.0 { "give a finite number above 0" } else { "give a finite number of at least 0" };
+                let hint = if least > 0.0 {
+                    "give a finite number above 0"
+                } else {
+                    "give a finite number of at least 0"
+                };
                 (format!("optimizer.{name} is {value}"), hint)
             })?;
         }
@@ -543,7 +568,8 @@ impl OptimizerConfig {
         }
         ensure(self.kind == OptimizerKind::Sgd || (self.momentum == 0.0 && !self.nesterov), || {
             (
-                "optimizer.momentum and optimizer.nesterov belong to sgd, and the optimizer is another".into(),
+                "optimizer.momentum and optimizer.nesterov belong to sgd, and the optimizer is another"
+                    .into(),
                 "remove them, or set optimizer.kind = \"sgd\"; Adam's momentum is beta_1",
             )
         })?;
@@ -592,8 +618,10 @@ struct Source {
 impl Source {
     fn read(file: &Path, sets: &[String]) -> Result<Self> {
         let shown = file.display();
-        let text = fs::read_to_string(file)
-            .advise(|| format!("the config {shown} cannot be read"), "check the path; recipes/ has configs to start from")?;
+        let text = fs::read_to_string(file).advise(
+            || format!("the config {shown} cannot be read"),
+            "check the path; recipes/ has configs to start from",
+        )?;
         let mut table: Table = toml::from_str(&text).map_err(|error| {
             let hint = "correct that line; tables are written [data], texts in double quotes";
             problem(format!("{shown} is not valid TOML\n{error}"), hint)
@@ -602,7 +630,8 @@ impl Source {
         let mut given = HashSet::new();
         for set in sets {
             let (key, value) = parse_set(set)?;
-            for [one, other] in ALTERNATIVES.into_iter().chain(ALTERNATIVES.map(|[one, other]| [other, one])) {
+            for [one, other] in ALTERNATIVES.into_iter().chain(ALTERNATIVES.map(|[one, other]| [other, one]))
+            {
                 if key == one {
                     take(&mut table, other);
                 }
@@ -611,8 +640,8 @@ impl Source {
             given.insert(key);
         }
 
-        let beside = path::absolute(file.parent().unwrap_or(Path::new("")))
-            .or_else(|_| current_directory())?;
+        let beside =
+            path::absolute(file.parent().unwrap_or(Path::new(""))).or_else(|_| current_directory())?;
         for key in PATHS {
             let Some(Value::String(text)) = find(&mut table, key) else { continue };
             let here = if given.contains(key) { current_directory()? } else { beside.clone() };
@@ -640,14 +669,16 @@ impl Source {
 /// What a serde error says, in the words of a config.
 fn explain(error: &toml::de::Error) -> (String, String) {
     let shown = error.to_string();
-    let place = shown.lines().find_map(|line| line.strip_prefix("in `")?.strip_suffix('`')).unwrap_or_default();
+    let place =
+        shown.lines().find_map(|line| line.strip_prefix("in `")?.strip_suffix('`')).unwrap_or_default();
     let message = error.message();
     let mut quoted = message.split('`').skip(1).step_by(2);
     let word = quoted.next().unwrap_or_default();
     let known: Vec<&str> = quoted.collect();
     let suggestion = did_you_mean(word, known.iter().copied());
     if message.starts_with("unknown field") {
-        let (what, list) = if place.is_empty() { ("section", "the sections are") } else { ("key", "the keys are") };
+        let (what, list) =
+            if place.is_empty() { ("section", "the sections are") } else { ("key", "the keys are") };
         let at = if place.is_empty() { String::new() } else { format!(" in [{place}]") };
         (format!("unknown {what} `{word}`{at}"), format!("{suggestion}{list} {}", known.join(", ")))
     } else if message.starts_with("unknown variant") {
@@ -662,7 +693,8 @@ fn explain(error: &toml::de::Error) -> (String, String) {
     } else {
         let plain = message.replace("expected u64", "expected a whole number of at least 0");
         let plain = plain.replace("expected usize", "expected a whole number of at least 0");
-        let plain = plain.replace("expected f64", "expected a number").replace("floating point `", "number `");
+        let plain =
+            plain.replace("expected f64", "expected a number").replace("floating point `", "number `");
         (format!("`{place}` has a wrong value: {plain}"), format!("correct the value of `{place}`"))
     }
 }
@@ -670,7 +702,10 @@ fn explain(error: &toml::de::Error) -> (String, String) {
 /// `a.b=value` → the key and the value; what is not TOML is a string.
 fn parse_set(set: &str) -> Result<(String, Value)> {
     let Some((key, text)) = set.split_once('=') else {
-        return Err(problem(format!("`--set {set}` has no `=`"), "write `--set SECTION.KEY=VALUE`, for example run.seed=1"));
+        return Err(problem(
+            format!("`--set {set}` has no `=`"),
+            "write `--set SECTION.KEY=VALUE`, for example run.seed=1",
+        ));
     };
     let (key, text) = (key.trim(), text.trim());
     if !key.contains('.') || key.split('.').any(|part| part.trim().is_empty()) {
@@ -680,7 +715,8 @@ fn parse_set(set: &str) -> Result<(String, Value)> {
         ));
     }
     let parsed = toml::from_str::<Table>(&format!("value = {text}")).ok().filter(|table| table.len() == 1);
-    let value = parsed.and_then(|mut table| table.remove("value")).unwrap_or_else(|| Value::String(text.to_owned()));
+    let value =
+        parsed.and_then(|mut table| table.remove("value")).unwrap_or_else(|| Value::String(text.to_owned()));
     Ok((key.to_owned(), value))
 }
 
@@ -688,12 +724,14 @@ fn put(table: &mut Table, key: &str, value: Value) -> Result<()> {
     let (path, last) = key.rsplit_once('.').expect("`parse_set` has checked for it");
     let mut here = table;
     for part in path.split('.') {
-        here = here.entry(part).or_insert_with(|| Value::Table(Table::new())).as_table_mut().ok_or_else(|| {
-            problem(
-                format!("`--set {key}=…` reaches into `{part}`, which is not a table"),
-                format!("set `{part}` itself"),
-            )
-        })?;
+        here = here.entry(part).or_insert_with(|| Value::Table(Table::new())).as_table_mut().ok_or_else(
+            || {
+                problem(
+                    format!("`--set {key}=…` reaches into `{part}`, which is not a table"),
+                    format!("set `{part}` itself"),
+                )
+            },
+        )?;
     }
     here.insert(last.to_owned(), value);
     Ok(())
@@ -720,10 +758,12 @@ fn expand(text: &str, key: &str) -> Result<String> {
         let Some((name, after)) = after.split_once('}') else {
             return Err(problem(format!("`{key}` has `${{` without `}}`: {text}"), "write ${NAME}"));
         };
-        let value = env::var(name).advise(
-            || format!("`{key}` is {text}, and the environment variable {name} cannot be used"),
-            &format!("set it, for example `export {name}=/path/to/data`, or pass `--set {key}=…`"),
-        )?;
+        let value = env::var(name).ok().filter(|value| !value.is_empty()).ok_or_else(|| {
+            problem(
+                format!("`{key}` is {text}, but the environment variable {name} is not set"),
+                format!("set it, for example `export {name}=/path/to/data`, or pass `--set {key}=…`"),
+            )
+        })?;
         expanded = expanded + before + &value;
         rest = after;
     }
@@ -731,12 +771,16 @@ fn expand(text: &str, key: &str) -> Result<String> {
 }
 
 fn current_directory() -> Result<PathBuf> {
-    env::current_dir().advise(|| "the current directory is not there any more".into(), "change to one that is")
+    env::current_dir()
+        .advise(|| "the current directory is not there any more".into(), "change to one that is")
 }
 
 fn utf8(path: &Path) -> Result<String> {
     path.to_str().map(str::to_owned).ok_or_else(|| {
-        problem(format!("the path {} is not UTF-8", path.display()), "use a path that is: a config is UTF-8 text")
+        problem(
+            format!("the path {} is not UTF-8", path.display()),
+            "use a path that is: a config is UTF-8 text",
+        )
     })
 }
 
@@ -803,7 +847,8 @@ kind = "norm_softmax"
 
     #[test]
     fn set_reaches_every_key_and_bare_words_are_strings() {
-        let sets = ["run.seed=7", "optimizer.kind=sgd", "optimizer.momentum=0.9", "augment.crop_scale=[0.2, 1]"];
+        let sets =
+            ["run.seed=7", "optimizer.kind=sgd", "optimizer.momentum=0.9", "augment.crop_scale=[0.2, 1]"];
         let config = load(GOOD, &sets).unwrap();
         assert_eq!(config.run.seed, 7);
         assert_eq!(config.optimizer.kind, OptimizerKind::Sgd);

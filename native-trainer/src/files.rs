@@ -56,8 +56,10 @@ pub fn create_directory(path: &Path, what: &str, mark: &str, overwrite: bool) ->
         Ok(mut entries) => entries.next().is_some(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => false,
         Err(error) => {
-            return Err(error)
-                .advise(|| format!("{} cannot be used for the {what}", path.display()), "choose another `--out`");
+            return Err(error).advise(
+                || format!("{} cannot be used for the {what}", path.display()),
+                "choose another `--out`",
+            );
         }
     };
     if occupied {
@@ -117,9 +119,8 @@ mod tests {
         create_directory(&run, "run", "config.toml", false).unwrap();
         create_directory(&run, "run", "config.toml", false).unwrap();
         fs::write(run.join("holiday.jpg"), "").unwrap();
-        let message = |overwrite| {
-            create_directory(&run, "run", "config.toml", overwrite).unwrap_err().to_string()
-        };
+        let message =
+            |overwrite| create_directory(&run, "run", "config.toml", overwrite).unwrap_err().to_string();
         assert!(message(false).contains("never overwritten"));
         assert!(message(true).contains("not a run"));
         fs::write(run.join("config.toml"), "").unwrap();

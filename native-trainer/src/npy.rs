@@ -61,7 +61,10 @@ fn parse(bytes: &[u8]) -> Result<Matrix> {
     let expected = rows.checked_mul(columns).and_then(|count| count.checked_mul(width));
     if expected != Some(data.len()) {
         return Err(problem(
-            format!("the header promises {rows}×{columns} numbers of {width} bytes, but {} bytes follow", data.len()),
+            format!(
+                "the header promises {rows}×{columns} numbers of {width} bytes, but {} bytes follow",
+                data.len()
+            ),
             "the file is cut short or damaged; save it again",
         ));
     }

@@ -54,8 +54,10 @@ pub fn build(force: bool) -> Result<PathBuf> {
     provide_packages(&www)?;
 
     let path = env::var_os("PATH").unwrap_or_default();
-    let path = env::join_paths([tools.join("bin")].into_iter().chain(env::split_paths(&path)))
-        .advise(|| format!("{} cannot be put on the PATH", tools.display()), "set AKIN_CACHE to a path without `:`")?;
+    let path = env::join_paths([tools.join("bin")].into_iter().chain(env::split_paths(&path))).advise(
+        || format!("{} cannot be put on the PATH", tools.display()),
+        "set AKIN_CACHE to a path without `:`",
+    )?;
     let mut trunk = Command::new(tools.join("bin/trunk"));
     trunk.args(["build", "--release"]).current_dir(&www).env("PATH", path);
     // Flags for native code would break the wasm build, and this trunk stumbles over NO_COLOR=1.
@@ -140,14 +142,16 @@ fn provide_tools() -> Result<PathBuf> {
 
 /// `trunk 0.21.14` → `0.21.14`.
 fn version_of(program: &Path) -> Option<String> {
-    let output = Command::new(program).arg("--version").env_remove("NO_COLOR").stderr(Stdio::null()).output().ok()?;
+    let output =
+        Command::new(program).arg("--version").env_remove("NO_COLOR").stderr(Stdio::null()).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
     Some(text.split_whitespace().nth(1)?.to_owned())
 }
 
 /// The page's packages, as its lock file names them.
 fn provide_packages(www: &Path) -> Result<()> {
-    let hint = "install Node 18 or newer, which brings npm: https://nodejs.org, or your system's package `npm`";
+    let hint =
+        "install Node 18 or newer, which brings npm: https://nodejs.org, or your system's package `npm`";
     for program in ["node", NPM] {
         let answer = Command::new(program).arg("--version").output();
         let answer = answer.advise(|| format!("{program} cannot be started, and the page needs it"), hint)?;
@@ -173,19 +177,24 @@ const NPM: &str = if cfg!(windows) { "npm.cmd" } else { "npm" };
 
 /// Where tools are kept: $AKIN_CACHE, or `akin` in the user's cache folder. Made if it is not there.
 fn cache() -> Result<PathBuf> {
-    let given = |name: &str| env::var_os(name).filter(|value: &OsString| !value.is_empty()).map(PathBuf::from);
+    let given =
+        |name: &str| env::var_os(name).filter(|value: &OsString| !value.is_empty()).map(PathBuf::from);
     let home = || given("HOME").or_else(|| given("USERPROFILE"));
     let cache = given("AKIN_CACHE")
         .or_else(|| Some(given("XDG_CACHE_HOME")?.join("akin")))
         .or_else(|| Some(home()?.join(".cache/akin")))
         .ok_or_else(|| problem("there is no folder to keep tools in", "set AKIN_CACHE to one"))?;
     let made = fs::create_dir_all(&cache).and_then(|()| std::path::absolute(&cache));
-    made.advise(|| format!("{} cannot be used to keep tools in", cache.display()), "set AKIN_CACHE to another folder")
+    made.advise(
+        || format!("{} cannot be used to keep tools in", cache.display()),
+        "set AKIN_CACHE to another folder",
+    )
 }
 
 /// Runs a program whose talk, on stdout too, belongs on stderr.
 fn run(command: &mut Command, hint: &str) -> Result<()> {
-    let name = Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let name =
+        Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy().into_owned();
     let status = command
         .stdout(io::stderr())
         .status()

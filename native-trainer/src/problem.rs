@@ -64,7 +64,8 @@ pub fn parts(error: &anyhow::Error) -> (String, Option<String>) {
 /// Prints an error on stderr, cargo's way.
 pub fn report(error: &anyhow::Error) {
     let (message, hint) = parts(error);
-    let coloured = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let coloured =
+        io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let (red, blue, plain) = if coloured { ("\x1b[1;31m", "\x1b[1;34m", "\x1b[0m") } else { ("", "", "") };
     let mut text = format!("{red}error{plain}: {}\n", message.trim_end());
     if let Some(hint) = hint {
@@ -108,10 +109,14 @@ mod tests {
 
     #[test]
     fn an_error_is_told_with_its_causes_and_its_advice() {
-        let error = Err::<(), _>(problem("the column is missing", "add it")).context("reading a.csv").unwrap_err();
+        let error =
+            Err::<(), _>(problem("the column is missing", "add it")).context("reading a.csv").unwrap_err();
         assert_eq!(parts(&error), ("reading a.csv: the column is missing".into(), Some("add it".into())));
         let error = "x".parse::<u8>().advise(|| "bad count".into(), "write a number").unwrap_err();
-        assert_eq!(parts(&error), ("bad count: invalid digit found in string".into(), Some("write a number".into())));
+        assert_eq!(
+            parts(&error),
+            ("bad count: invalid digit found in string".into(), Some("write a number".into()))
+        );
         let error = akin_core::Error::new(akin_core::Kind::Config, "alpha is -1", "choose 1");
         assert_eq!(parts(&error.into()), ("alpha is -1".into(), Some("choose 1".into())));
     }

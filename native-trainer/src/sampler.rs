@@ -139,7 +139,10 @@ mod tests {
         let mut seen = BTreeMap::<u32, usize>::new();
         for epoch in 0..300 {
             for step in 0..sampler.steps_per_epoch() {
-                sampler.batch(epoch, step).chunks(2).for_each(|pair| *seen.entry(labels[pair[0]]).or_default() += 1);
+                sampler
+                    .batch(epoch, step)
+                    .chunks(2)
+                    .for_each(|pair| *seen.entry(labels[pair[0]]).or_default() += 1);
             }
         }
         let visits = 300 * sampler.steps_per_epoch() * 3 / 10;
@@ -165,7 +168,10 @@ mod tests {
     fn too_few_classes_are_refused_with_the_number_that_would_do() {
         let error = Sampler::new(&[0, 0, 1, 1], 16, 4, 0).unwrap_err();
         let (message, hint) = crate::problem::parts(&error);
-        assert!(message.contains("takes 16 classes, but the training images have 2 finest classes"), "{message}");
+        assert!(
+            message.contains("takes 16 classes, but the training images have 2 finest classes"),
+            "{message}"
+        );
         assert!(hint.unwrap().contains("at most 2"));
         assert!(Sampler::new(&[0], 0, 4, 0).is_err());
     }

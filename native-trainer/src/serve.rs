@@ -120,7 +120,10 @@ mod tests {
         std::thread::spawn(move || serve(listener, &page, &bundle));
 
         let (head, body) = get(port, "/");
-        assert!(head.contains("200 ok") && head.contains("text/html") && head.contains("cache-control: no-cache"), "{head}");
+        assert!(
+            head.contains("200 ok") && head.contains("text/html") && head.contains("cache-control: no-cache"),
+            "{head}"
+        );
         assert_eq!(body, "the page");
         assert!(get(port, "/akin-web_bg.wasm").0.contains("content-type: application/wasm"));
         assert!(get(port, "/akin-web.js").0.contains("content-type: text/javascript"));

@@ -44,7 +44,10 @@ mod tests {
 
     #[test]
     fn columns_line_up() {
-        let rows = [vec!["order".into(), "12,000".into(), percent(Some(0.5))], vec!["kind".into(), count(7), percent(None)]];
+        let rows = [
+            vec!["order".into(), "12,000".into(), percent(Some(0.5))],
+            vec!["kind".into(), count(7), percent(None)],
+        ];
         let expected = "level  queries     AP\norder   12,000  50.00\nkind         7      –";
         assert_eq!(table(&["level", "queries", "AP"], &rows), expected);
     }

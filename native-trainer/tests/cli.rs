@@ -36,7 +36,9 @@ fn path(folder: &TempDir, name: &str) -> String {
 
 fn png(grey: u8) -> Vec<u8> {
     let mut bytes = std::io::Cursor::new(Vec::new());
-    image::GrayImage::from_pixel(1, 1, image::Luma([grey])).write_to(&mut bytes, image::ImageFormat::Png).unwrap();
+    image::GrayImage::from_pixel(1, 1, image::Luma([grey]))
+        .write_to(&mut bytes, image::ImageFormat::Png)
+        .unwrap();
     bytes.into_inner()
 }
 
@@ -71,7 +73,8 @@ fn data_check_counts_what_is_there() {
     assert!(answer.stdout.contains("train       2     1        1"), "{}", answer.stdout);
 
     fs::write(folder.path().join("images/test/Apple/Fuji/3.png"), &png(5)[..30]).unwrap();
-    fs::write(folder.path().join("images/test/Apple/Fuji/4.heic"), b"\0\0\0\x18ftypheic\0\0\0\0mif1heic").unwrap();
+    fs::write(folder.path().join("images/test/Apple/Fuji/4.heic"), b"\0\0\0\x18ftypheic\0\0\0\0mif1heic")
+        .unwrap();
     fs::write(folder.path().join("images/test/Apple/Fuji/5.png"), png(1)).unwrap();
     let answer = akin(["data", "check", &path(&folder, "data.toml")]);
     assert_eq!(answer.code, Some(1));
@@ -87,7 +90,8 @@ fn data_check_counts_what_is_there() {
 
 #[test]
 fn a_mistyped_key_is_named_with_its_place() {
-    let folder = in_folder(&[("c.toml", b"[data]\nkind = 'csv'\npath = 'x.csv'\nlevles = ['a']\nlevels = ['b']\n")]);
+    let folder =
+        in_folder(&[("c.toml", b"[data]\nkind = 'csv'\npath = 'x.csv'\nlevles = ['a']\nlevels = ['b']\n")]);
     let answer = akin(["data", "check", &path(&folder, "c.toml")]);
     assert!(answer.stderr.contains("c.toml, line 4: unknown key `levles` in [data]"), "{}", answer.stderr);
     assert!(answer.stderr.contains("hint: did you mean `levels`?"), "{}", answer.stderr);
@@ -100,4 +104,109 @@ fn serving_something_that_is_no_bundle_is_refused_before_anything_is_built() {
     assert_eq!(answer.code, Some(1));
     assert!(answer.stderr.contains("is not a bundle"), "{}", answer.stderr);
     assert!(Path::new(folder.path()).read_dir().unwrap().next().is_none());
+}
+
+/// A .npy file of this type and shape.
+fn npy(descr: &str, shape: &str, data: &[u8]) -> Vec<u8> {
+    let dict = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n");
+    [b"\x93NUMPY\x01\x00", &(dict.len() as u16).to_le_bytes()[..], dict.as_bytes(), data].concat()
+}
+
+fn floats(rows: &[[f32; 2]]) -> Vec<u8> {
+    let data: Vec<u8> = rows.iter().flatten().flat_map(|value| value.to_le_bytes()).collect();
+    npy("<f4", &format!("({}, 2)", rows.len()), &data)
+}
+
+const LABELS: &[u8] = b"variety,kind\nGala,Apple\nGala,Apple\nFuji,Apple\nConference,Pear\nConference,Pear\n";
+
+/// `akin eval` on five embeddings, with changes to files and arguments.
+fn eval(files: &[(&str, &[u8])], arguments: &[&str]) -> Answer {
+    let embeddings = floats(&[[1.0, 0.0], [0.9, 0.1], [0.8, 0.4], [0.0, 1.0], [0.1, 0.9]]);
+    let folder = in_folder(&[("q.npy", &embeddings), ("q.csv", LABELS)]);
+    for (name, bytes) in files {
+        fs::write(folder.path().join(name), bytes).unwrap();
+    }
+    let arguments: Vec<String> =
+        arguments.iter().map(|text| text.replace("DIR", folder.path().to_str().unwrap())).collect();
+    let (queries, labels) = (path(&folder, "q.npy"), path(&folder, "q.csv"));
+    let fixed = ["eval", "--queries", &queries, "--query-labels", &labels, "--levels", "kind,variety"];
+    let mut answer = akin(fixed.iter().map(|text| (*text).to_owned()).chain(arguments));
+    if let Ok(rows) = fs::read_to_string(folder.path().join("rows.csv")) {
+        answer.stdout += &rows;
+    }
+    answer
+}
+
+#[test]
+fn embeddings_made_elsewhere_are_measured() {
+    let answer = eval(&[], &[]);
+    assert_eq!(answer.code, Some(0), "{}", answer.stderr);
+    let lines: Vec<&str> = answer.stdout.lines().collect();
+    assert_eq!(lines[0], "level    queries     R@1      AP   mAP@R");
+    assert_eq!(lines[1], "kind           5  100.00  100.00  100.00");
+    assert_eq!(lines[2], "variety        4  100.00  100.00  100.00");
+    assert!(lines.last().unwrap().starts_with("5 queries, each ranking 4 items by cosine; ties stable"));
+
+    let json = eval(&[], &["--json", "--ties", "strict", "--count-query", "--relevance", "plain:2"]).stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["overall"]["h_ap"], 1.0);
+    assert_eq!(json["config"]["relevance"]["kind"], "plain");
+    assert_eq!(json["config"]["count_query"], true);
+
+    let answer = eval(&[], &["--json", "--per-query", "DIR/rows.csv"]);
+    assert!(answer.stdout.contains("query,h_ap,ndcg,asi,kind_ap,kind_map_at_r,kind_recall_at_1,variety_ap"));
+    assert!(answer.stdout.contains("\n2,1,1,1,1,1,1,,,\n"), "no positive, no score: {}", answer.stdout);
+}
+
+#[test]
+fn a_gallery_shares_the_taxonomy_of_its_queries() {
+    let gallery = floats(&[[0.0, 1.0], [1.0, 0.0]]);
+    // The gallery names its classes in another order.
+    let files: [(&str, &[u8]); 2] =
+        [("g.npy", &gallery), ("g.csv", b"kind,variety\nPear,Conference\nApple,Gala\n")];
+    let arguments = ["--gallery", "DIR/g.npy", "--gallery-labels", "DIR/g.csv", "--json"];
+    let json: serde_json::Value = serde_json::from_str(&eval(&files, &arguments).stdout).unwrap();
+    assert_eq!((&json["ranked"], &json["levels"][1]["recall"]["1"]), (&2.into(), &1.0.into()));
+}
+
+#[test]
+fn bad_embeddings_are_refused_with_the_reason() {
+    let with = |name: &str, bytes: &[u8]| {
+        let answer = eval(&[(name, bytes)], &[]);
+        assert_eq!((answer.code, answer.stdout.as_str()), (Some(1), ""));
+        assert!(answer.stderr.contains("\n  hint: "), "{}", answer.stderr);
+        answer.stderr
+    };
+    let mut rows = [[1.0, 0.0]; 5];
+    rows[3] = [0.0, f32::NAN];
+    assert!(with("q.npy", &floats(&rows)).contains("row 3 has NaN"));
+    rows[3] = [0.0, 0.0];
+    assert!(with("q.npy", &floats(&rows)).contains("row 3 is all zero"));
+    assert!(with("q.npy", &npy("<i4", "(5, 2)", &[0; 40])).contains("type \"<i4\""));
+    assert!(with("q.npy", &npy("<f4", "(10,)", &[0; 40])).contains("shape (10,)"));
+    assert!(with("q.npy", &npy("<f4", "(5, 2)", &[0; 39])).contains("but 39 bytes follow"));
+    assert!(with("q.npy", &floats(&rows[..4])).contains("has 4 rows of embeddings, but"));
+    assert!(with("q.csv", b"variety,knid\nGala,Apple\n").contains("no column `kind`"));
+    assert!(with("q.csv", &LABELS.replacen(b"Fuji,Apple", b"Gala,Pear")).contains("Gala"));
+    assert!(with("q.csv", &LABELS.replacen(b"Fuji,", b",")).contains("line 4: the label `variety` is empty"));
+}
+
+#[test]
+fn a_query_set_without_positives_is_refused() {
+    let labels = b"variety,kind\na,1\nb,2\nc,3\nd,4\ne,5\n";
+    let answer = eval(&[("q.csv", labels)], &[]);
+    assert_eq!(answer.code, Some(1));
+    assert!(answer.stderr.contains("none of the 5 queries"), "{}", answer.stderr);
+}
+
+/// `replacen` for bytes that are text.
+trait Replace {
+    fn replacen(&self, from: &[u8], to: &[u8]) -> Vec<u8>;
+}
+
+impl Replace for [u8] {
+    fn replacen(&self, from: &[u8], to: &[u8]) -> Vec<u8> {
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        text(self).replacen(&text(from), &text(to), 1).into_bytes()
+    }
 }

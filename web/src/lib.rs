@@ -1,1 +1,1 @@
-//! placeholder
+//! The engine of the page.

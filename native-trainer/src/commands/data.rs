@@ -4,24 +4,21 @@ use std::io::{Write, stdout};
 
 use anyhow::Result;
 
-use crate::cli::{DataCheckArgs, Progress};
+use crate::cli::DataCheckArgs;
 use crate::config::DataConfig;
 use crate::data::Dataset;
 use crate::data::check::{Findings, inspect};
 use crate::problem::problem;
+use crate::progress::Progress;
 use crate::table::{count, counted, table};
 
 /// Counts a data set and lists what is wrong with it.
 pub fn check(args: DataCheckArgs) -> Result<()> {
     let (data, seed) = DataConfig::load(&args.config, &args.sets.set)?;
     let dataset = Dataset::read(&data, seed)?;
-    let bar = match args.progress {
-        // indicatif hides the bar by itself where stderr is not a terminal.
-        Progress::Auto => indicatif::ProgressBar::new(dataset.items.len() as u64),
-        Progress::Plain | Progress::None => indicatif::ProgressBar::hidden(),
-    };
-    let findings = inspect(&dataset, || bar.inc(1));
-    bar.finish_and_clear();
+    let bar = Progress::from(args.progress).bar("Reading", dataset.items.len() as u64);
+    let findings = inspect(&dataset, || bar.advance(1));
+    drop(bar);
     let text = if args.json { serde_json::to_string_pretty(&findings)? } else { describe(&findings) };
     writeln!(stdout(), "{text}")?;
     match findings.unreadable.len() {
@@ -50,7 +47,12 @@ fn describe(findings: &Findings) -> String {
         .taxonomy
         .iter()
         .map(|level| {
-            vec![level.name.clone(), count(level.classes), count(level.shared), count(level.queries_with_positives)]
+            vec![
+                level.name.clone(),
+                count(level.classes),
+                count(level.shared),
+                count(level.queries_with_positives),
+            ]
         })
         .collect();
     let header = ["level", "classes", "trained and evaluated", "queries with positives"];

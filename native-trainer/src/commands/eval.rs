@@ -1,7 +1,7 @@
 //! `akin eval`: the report of a run, or of embeddings made elsewhere.
 
 use std::io::{Write, stdout};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use akin_core::cosine::Embeddings;
 use akin_core::evaluate::{EvaluationConfig, Labelled, Report, evaluate};
@@ -10,26 +10,27 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use crate::cli::EvalArgs;
+use crate::config::Config;
 use crate::data::Dataset;
 use crate::data::table::Table;
-use crate::device;
 use crate::embedding::evaluate_dataset;
 use crate::files::write_atomic;
 use crate::loader::Pictures;
-use crate::npy;
 use crate::problem::problem;
 use crate::progress::Progress;
 use crate::run::Run;
 use crate::table::{count, percent, table};
+use crate::{device, npy};
 
 /// Evaluates, and prints as asked for.
 pub fn run(args: EvalArgs) -> Result<()> {
-    let mut report = match &args.queries {
-        Some(queries) => evaluate_files(queries, &args)?,
-        None => evaluate_run(&args)?,
+    let (mut report, names) = match (&args.run, &args.queries) {
+        (Some(run), _) => evaluate_run(run, &args)?,
+        (None, Some(queries)) => (evaluate_files(queries, &args)?, None),
+        (None, None) => return Err(problem("there is nothing to evaluate", "give a RUN, or `--queries`")),
     };
     if let Some(file) = &args.per_query {
-        write_per_query(file, &report)?;
+        write_per_query(file, &report, names.as_deref())?;
     }
     report.per_query.clear();
     let text = if args.json { serde_json::to_string_pretty(&report)? } else { describe(&report) };
@@ -37,18 +38,20 @@ pub fn run(args: EvalArgs) -> Result<()> {
     Ok(())
 }
 
-/// The report of a run over the evaluation splits of its data.
-fn evaluate_run(args: &EvalArgs) -> Result<Report> {
-    let directory = args.run.as_deref().expect("clap requires a run where there are no embeddings");
-    let run = Run::open(directory)?;
-    let device = device::open(args.device.unwrap_or(run.config.run.device))?;
+/// The report of a run's encoder over its evaluation splits, and the paths of the queries.
+fn evaluate_run(directory: &Path, args: &EvalArgs) -> Result<(Report, Option<Vec<String>>)> {
+    let mut run = Run::open(directory)?;
+    args.metrics.apply(&mut run.config.eval);
+    let Config { data, eval, run: settings, .. } = &run.config;
+    let device = device::open(args.device.unwrap_or(settings.device))?;
     let encoder = if args.untrained { run.untrained(&device)? } else { run.encoder(&device)? };
-    let dataset = Dataset::load(&run.config.data, run.config.run.seed)?;
+    let dataset = Dataset::load(data, settings.seed)?;
     let pictures = Pictures::new(&dataset.items);
-    let mut config = run.config.eval.clone();
-    args.metrics.apply(&mut config);
     let progress = Progress::from(args.progress);
-    Ok(evaluate_dataset(&encoder, &dataset, &pictures, &config, &device, progress)?.report)
+    let evaluation = evaluate_dataset(&encoder, &dataset, &pictures, eval, &device, progress)?;
+    let path = |&item: &usize| dataset.items[item].path.display().to_string();
+    let paths = evaluation.queries.items.iter().map(path).collect();
+    Ok((evaluation.report, Some(paths)))
 }
 
 /// Embeddings from a .npy file with their label rows from a CSV file.
@@ -58,7 +61,7 @@ struct Set {
 }
 
 fn evaluate_files(queries: &Path, args: &EvalArgs) -> Result<Report> {
-    let labels_of = |file: &Option<std::path::PathBuf>| file.clone().expect("clap requires labels beside embeddings");
+    let labels_of = |file: &Option<PathBuf>| file.clone().expect("clap requires labels beside embeddings");
     let queries = Set::read(queries, &labels_of(&args.query_labels), &args.levels)?;
     let gallery = match &args.gallery {
         Some(gallery) => Some(Set::read(gallery, &labels_of(&args.gallery_labels), &args.levels)?),
@@ -111,8 +114,8 @@ impl Set {
                 "give each embedding one line of labels, in the same order, below one header line",
             ));
         }
-        let embeddings =
-            Embeddings::new(matrix.columns, matrix.values).with_context(|| embeddings.display().to_string())?;
+        let embeddings = Embeddings::new(matrix.columns, matrix.values)
+            .with_context(|| embeddings.display().to_string())?;
         Ok(Self { embeddings, rows })
     }
 }
@@ -127,7 +130,9 @@ pub fn describe(report: &Report) -> String {
         .iter()
         .map(|level| {
             let mut row = vec![level.name.clone(), count(level.queries)];
-            row.extend(report.config.recall_at.iter().map(|k| percent(level.recall.get(k).copied().flatten())));
+            row.extend(
+                report.config.recall_at.iter().map(|k| percent(level.recall.get(k).copied().flatten())),
+            );
             row.extend([percent(level.ap), percent(level.map_at_r)]);
             row
         })
@@ -188,8 +193,11 @@ pub fn compare(reports: &[(&str, &Report)]) -> String {
 }
 
 /// Writes every query's own scores, in full precision; an empty cell where a query has no positive.
-pub fn write_per_query(file: &Path, report: &Report) -> Result<()> {
-    let mut columns = ["query", "h_ap", "ndcg", "asi"].map(str::to_owned).to_vec();
+/// `names`, one per query, become the second column.
+fn write_per_query(file: &Path, report: &Report, names: Option<&[String]>) -> Result<()> {
+    let mut columns = vec!["query".to_owned()];
+    columns.extend(names.map(|_| "path".to_owned()));
+    columns.extend(["h_ap", "ndcg", "asi"].map(str::to_owned));
     for level in &report.levels {
         columns.extend([format!("{}_ap", level.name), format!("{}_map_at_r", level.name)]);
         columns.extend(report.config.recall_at.iter().map(|k| format!("{}_recall_at_{k}", level.name)));
@@ -199,10 +207,14 @@ pub fn write_per_query(file: &Path, report: &Report) -> Result<()> {
         let mut table = csv::Writer::from_writer(out);
         table.write_record(&columns)?;
         for row in &report.per_query {
-            let mut cells = vec![row.query.to_string(), cell(row.h_ap), cell(row.ndcg), cell(row.asi)];
+            let mut cells = vec![row.query.to_string()];
+            cells.extend(names.map(|names| names[row.query].clone()));
+            cells.extend([row.h_ap, row.ndcg, row.asi].map(cell));
             for level in &row.levels {
                 cells.extend([cell(level.ap), cell(level.map_at_r)]);
-                cells.extend(report.config.recall_at.iter().map(|k| cell(level.recall.get(k).copied().flatten())));
+                cells.extend(
+                    report.config.recall_at.iter().map(|k| cell(level.recall.get(k).copied().flatten())),
+                );
             }
             table.write_record(&cells)?;
         }

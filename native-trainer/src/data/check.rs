@@ -77,7 +77,8 @@ pub struct Duplicate {
 pub fn inspect(dataset: &Dataset, done: impl Fn() + Sync) -> Findings {
     let splits = dataset.splits.named();
     let depth = dataset.taxonomy.depth();
-    let classes = |items: &[usize], level| dataset.classes(items, level).into_iter().collect::<BTreeSet<u32>>();
+    let classes =
+        |items: &[usize], level| dataset.classes(items, level).into_iter().collect::<BTreeSet<u32>>();
     let evaluated: Vec<usize> = [&dataset.splits.query[..], &dataset.splits.gallery].concat();
     let taxonomy = (1..=depth)
         .map(|level| LevelFindings {
@@ -106,9 +107,8 @@ pub fn inspect(dataset: &Dataset, done: impl Fn() + Sync) -> Findings {
 /// Reads every file: what is unreadable, and what is in two splits.
 fn read_all(dataset: &Dataset, done: impl Fn() + Sync) -> (Vec<Unreadable>, Vec<Vec<Duplicate>>) {
     let read = |item: &super::Item| {
-        let result = fs::read(&item.path)
-            .map_err(|error| error.to_string())
-            .and_then(|bytes| match decode(&bytes) {
+        let result =
+            fs::read(&item.path).map_err(|error| error.to_string()).and_then(|bytes| match decode(&bytes) {
                 Ok(_) => Ok(<[u8; 32]>::from(Sha256::digest(&bytes))),
                 Err(error) => Err(error.message().to_owned()),
             });
@@ -128,8 +128,10 @@ fn read_all(dataset: &Dataset, done: impl Fn() + Sync) -> (Vec<Unreadable>, Vec<
             }
         }
     }
-    let mut duplicates: Vec<Vec<Duplicate>> =
-        by_content.into_values().filter(|group| group.iter().any(|file| file.split != group[0].split)).collect();
+    let mut duplicates: Vec<Vec<Duplicate>> = by_content
+        .into_values()
+        .filter(|group| group.iter().any(|file| file.split != group[0].split))
+        .collect();
     duplicates.sort_by(|a, b| a[0].path.cmp(&b[0].path));
     (unreadable, duplicates)
 }
@@ -150,10 +152,14 @@ fn remarks(dataset: &Dataset) -> Vec<String> {
     for class in dataset.classes(&dataset.splits.train, depth) {
         *sizes.entry(class).or_default() += 1;
     }
-    let alone = named(dataset, depth, sizes.into_iter().filter(|&(_, size)| size == 1).map(|(class, _)| class));
+    let alone =
+        named(dataset, depth, sizes.into_iter().filter(|&(_, size)| size == 1).map(|(class, _)| class));
     if !alone.is_empty() {
         let count = counted(alone.len(), &format!("{finest} has"), &format!("classes of {finest} have"));
-        remarks.push(format!("{count} a single training image, which has no positive at that level: {}", a_few(&alone)));
+        remarks.push(format!(
+            "{count} a single training image, which has no positive at that level: {}",
+            a_few(&alone)
+        ));
     }
 
     for level in 1..depth {
@@ -163,7 +169,8 @@ fn remarks(dataset: &Dataset) -> Vec<String> {
                 children[parent as usize] += 1;
             }
         }
-        let single = named(dataset, level, (0..children.len()).filter(|&c| children[c] == 1).map(|c| c as u32));
+        let single =
+            named(dataset, level, (0..children.len()).filter(|&c| children[c] == 1).map(|c| c as u32));
         let (name, below) = (&names[level - 1], &names[level]);
         if single.len() == children.len() {
             remarks.push(format!("every {name} has a single {below}: the two levels say the same"));
@@ -207,7 +214,9 @@ mod tests {
     /// A PNG of one pixel.
     fn png(grey: u8) -> Vec<u8> {
         let mut bytes = std::io::Cursor::new(Vec::new());
-        image::GrayImage::from_pixel(1, 1, image::Luma([grey])).write_to(&mut bytes, image::ImageFormat::Png).unwrap();
+        image::GrayImage::from_pixel(1, 1, image::Luma([grey]))
+            .write_to(&mut bytes, image::ImageFormat::Png)
+            .unwrap();
         bytes.into_inner()
     }
 
@@ -235,10 +244,14 @@ missing.png,Apple,Gala,gallery
         });
 
         assert_eq!(seen.into_inner(), 7);
-        let counts: Vec<_> = findings.splits.iter().map(|split| (split.name, split.images, &split.classes[..])).collect();
+        let counts: Vec<_> =
+            findings.splits.iter().map(|split| (split.name, split.images, &split.classes[..])).collect();
         assert_eq!(counts, [("train", 3, &[2, 2][..]), ("query", 1, &[1, 1]), ("gallery", 3, &[2, 3])]);
-        let levels: Vec<_> =
-            findings.taxonomy.iter().map(|level| (level.classes, level.shared, level.queries_with_positives)).collect();
+        let levels: Vec<_> = findings
+            .taxonomy
+            .iter()
+            .map(|level| (level.classes, level.shared, level.queries_with_positives))
+            .collect();
         assert_eq!(levels, [(2, 2, 1), (3, 2, 1)]);
 
         let files: Vec<_> = findings.unreadable.iter().map(|file| file.path.file_name().unwrap()).collect();

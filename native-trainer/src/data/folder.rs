@@ -15,7 +15,8 @@ use akin_core::taxonomy::fill_from_parent;
 
 pub(super) fn read(data: &DataConfig) -> Result<Vec<Row>> {
     let root = &data.path;
-    root.read_dir().advise(|| format!("the data folder {} cannot be read", root.display()), "check data.path")?;
+    root.read_dir()
+        .advise(|| format!("the data folder {} cannot be read", root.display()), "check data.path")?;
     let mut rows = Vec::new();
     if data.test_fraction.is_some() {
         walk(root, None, data, &mut rows)?;
@@ -44,10 +45,13 @@ fn walk(folder: &Path, split: Option<Split>, data: &DataConfig, rows: &mut Vec<R
         entry.depth() == 0 || !entry.file_name().to_string_lossy().starts_with('.')
     };
     // Sorted, so that the order of items does not depend on the file system.
-    let entries = WalkDir::new(folder).follow_links(true).sort_by_file_name().into_iter().filter_entry(visible);
+    let entries =
+        WalkDir::new(folder).follow_links(true).sort_by_file_name().into_iter().filter_entry(visible);
     for entry in entries {
-        let entry =
-            entry.advise(|| format!("the data folder {} cannot be read", folder.display()), "check its permissions")?;
+        let entry = entry.advise(
+            || format!("the data folder {} cannot be read", folder.display()),
+            "check its permissions",
+        )?;
         if entry.file_type().is_file() && looks_like_an_image(entry.path()) {
             let labels = labels(folder, entry.path(), data)?;
             rows.push(Row { path: entry.into_path(), labels, split });
@@ -63,7 +67,9 @@ fn labels(folder: &Path, image: &Path, data: &DataConfig) -> Result<Vec<String>>
         .iter()
         .map(|name| name.to_str().map(str::to_owned))
         .collect::<Option<Vec<String>>>()
-        .ok_or_else(|| problem(format!("a folder of {} is not named in UTF-8", image.display()), "rename the folder"))?;
+        .ok_or_else(|| {
+            problem(format!("a folder of {} is not named in UTF-8", image.display()), "rename the folder")
+        })?;
     let depth = data.levels.len();
     if data.ragged == Ragged::Fill && !labels.is_empty() {
         fill_from_parent(&mut labels, depth);
@@ -115,7 +121,10 @@ mod tests {
     fn an_image_at_the_wrong_depth_is_refused_or_filled() {
         let images = tree(&["train/Apple/1.jpg", "test/Pear/Conference/1.jpg", "test/Pear/Conference/2.jpg"]);
         let (message, hint) = refusal(Dataset::read(&folder(&images, ""), 0));
-        assert!(message.contains("1.jpg lies 1 folder deep, but data.levels names 2 (kind, variety)"), "{message}");
+        assert!(
+            message.contains("1.jpg lies 1 folder deep, but data.levels names 2 (kind, variety)"),
+            "{message}"
+        );
         assert!(hint.contains("data.ragged"));
         let dataset = Dataset::read(&folder(&images, "ragged = 'fill'"), 0).unwrap();
         let apple = dataset.items[0].labels[1];
@@ -124,7 +133,9 @@ mod tests {
         let deep = tree(&["train/a/b/c/1.jpg"]);
         assert!(refusal(Dataset::read(&folder(&deep, "ragged = 'fill'"), 0)).0.contains("3 folders deep"));
         let shallow = tree(&["train/1.jpg"]);
-        assert!(refusal(Dataset::read(&folder(&shallow, "ragged = 'fill'"), 0)).1.contains("folder of its class"));
+        assert!(
+            refusal(Dataset::read(&folder(&shallow, "ragged = 'fill'"), 0)).1.contains("folder of its class")
+        );
     }
 
     #[test]

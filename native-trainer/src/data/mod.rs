@@ -119,7 +119,10 @@ impl Dataset {
         }
         if dataset.queries_with_positives(1) == 0 {
             return Err(problem(
-                format!("no query of {} shares a label with any gallery image, at any level", data.path.display()),
+                format!(
+                    "no query of {} shares a label with any gallery image, at any level",
+                    data.path.display()
+                ),
                 "check the labels: evaluation needs gallery images that are related to the queries",
             ));
         }
@@ -127,7 +130,9 @@ impl Dataset {
         if !missing.is_empty() {
             let named: Vec<_> = missing.iter().map(|item| item.path.display()).collect();
             let hint = match data.kind {
-                DataKind::Csv => "check the paths; they count from `data.images`, by default the folder of the CSV file",
+                DataKind::Csv => {
+                    "check the paths; they count from `data.images`, by default the folder of the CSV file"
+                }
                 DataKind::Folder => "check for links that lead nowhere",
             };
             let count = counted(missing.len(), "image is", "images are");
@@ -210,7 +215,8 @@ fn hold_out(taxonomy: &Taxonomy, items: &[Item], share: f64, seed: u64) -> Vec<S
     for (position, &class) in classes.iter().enumerate() {
         held_out[class as usize] = taken(position + 1) > taken(position);
     }
-    let split = |item: &Item| if held_out[item.labels[level - 1] as usize] { Split::Test } else { Split::Train };
+    let split =
+        |item: &Item| if held_out[item.labels[level - 1] as usize] { Split::Test } else { Split::Train };
     items.iter().map(split).collect()
 }
 
@@ -235,20 +241,28 @@ fn assemble(split: &[Split], data: &DataConfig) -> Result<Splits> {
         (false, true) => Ok(Splits { train, query: test, gallery: Vec::new() }),
         (true, false) if query.is_empty() => Err(problem(
             format!("there is a split `{gallery_name}` but no `{query_name}`"),
-            format!("add one, or call the evaluation split `{test_name}`: it is then query and gallery at once"),
+            format!(
+                "add one, or call the evaluation split `{test_name}`: it is then query and gallery at once"
+            ),
         )),
         (true, false) if gallery.is_empty() => Err(problem(
             format!("there is a split `{query_name}` but no `{gallery_name}`"),
-            format!("add one, or call the evaluation split `{test_name}`: it is then query and gallery at once"),
+            format!(
+                "add one, or call the evaluation split `{test_name}`: it is then query and gallery at once"
+            ),
         )),
         (true, false) => Ok(Splits { train, query, gallery }),
         (true, true) => Err(problem(
             format!("{} has no evaluation split", data.path.display()),
-            format!("add `{test_name}`, or `{query_name}` and `{gallery_name}`, or set data.test_fraction = 0.5"),
+            format!(
+                "add `{test_name}`, or `{query_name}` and `{gallery_name}`, or set data.test_fraction = 0.5"
+            ),
         )),
         (false, false) => Err(problem(
             format!("the data have `{test_name}` and also `{query_name}` or `{gallery_name}`"),
-            format!("use `{test_name}` alone (query and gallery at once), or `{query_name}` and `{gallery_name}`"),
+            format!(
+                "use `{test_name}` alone (query and gallery at once), or `{query_name}` and `{gallery_name}`"
+            ),
         )),
     }
 }
@@ -311,8 +325,10 @@ pub(crate) mod fixtures {
 
     pub(crate) fn csv(text: &str, more: &str) -> (TempDir, DataConfig) {
         let directory = files(&[("labels.csv", text.as_bytes())]);
-        let data =
-            data(&directory, &format!("kind = 'csv'\npath = 'labels.csv'\nlevels = ['kind', 'variety']\n{more}"));
+        let data = data(
+            &directory,
+            &format!("kind = 'csv'\npath = 'labels.csv'\nlevels = ['kind', 'variety']\n{more}"),
+        );
         (directory, data)
     }
 
@@ -343,9 +359,11 @@ e.jpg,Fuji,Apple,gallery
         assert!(refusal(Dataset::load(&data, 0)).0.contains("`gallery` but no `query`"));
         let (_directory, data) = csv(&GOOD.replace("gallery", "train").replace("query", "train"), "");
         assert!(refusal(Dataset::load(&data, 0)).0.contains("no evaluation split"));
-        let (_directory, data) = csv(&GOOD.replace("c.jpg,Conference,Pear,query", "c.jpg,Conference,Pear,test"), "");
+        let (_directory, data) =
+            csv(&GOOD.replace("c.jpg,Conference,Pear,query", "c.jpg,Conference,Pear,test"), "");
         assert!(refusal(Dataset::load(&data, 0)).0.contains("`test` and also `query` or `gallery`"));
-        let (_directory, data) = csv(&GOOD.replace("train", "test").replace("query", "test").replace("gallery", "test"), "");
+        let (_directory, data) =
+            csv(&GOOD.replace("train", "test").replace("query", "test").replace("gallery", "test"), "");
         assert!(refusal(Dataset::load(&data, 0)).0.contains("split `train`"));
     }
 
@@ -370,7 +388,10 @@ e.jpg,Fuji,Apple,gallery
         let text = GOOD.replace("e.jpg,Fuji,Apple", "e.jpg,Gala,Pear");
         let (_directory, data) = csv(&text, "");
         let (message, hint) = refusal(Dataset::read(&data, 0));
-        assert!(message.contains("Gala") && message.contains("Apple") && message.contains("Pear"), "{message}");
+        assert!(
+            message.contains("Gala") && message.contains("Apple") && message.contains("Pear"),
+            "{message}"
+        );
         assert!(!hint.is_empty());
         let (_directory, data) = csv(&text, "qualify = true");
         assert_eq!(Dataset::read(&data, 0).unwrap().taxonomy.class_count(2), 3);
@@ -404,7 +425,9 @@ e.jpg,Fuji,Apple,gallery
         let dataset = Dataset::read(&data, 1).unwrap();
         let Splits { train, query, .. } = &dataset.splits;
         assert_eq!((train.len(), query.len()), (12, 12));
-        let of = |items: &[usize]| dataset.classes(items, 2).into_iter().collect::<std::collections::BTreeSet<_>>();
+        let of = |items: &[usize]| {
+            dataset.classes(items, 2).into_iter().collect::<std::collections::BTreeSet<_>>()
+        };
         assert!(of(train).is_disjoint(&of(query)));
         for kind in 0..3 {
             assert_eq!(dataset.classes(query, 1).iter().filter(|&&class| class == kind).count(), 4);

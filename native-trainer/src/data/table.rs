@@ -34,13 +34,19 @@ pub(super) fn read(data: &DataConfig) -> Result<Vec<Row>> {
                 let suggestion = did_you_mean(name, known);
                 problem(
                     format!("{}: `{name}` is not a split", at()),
-                    format!("{suggestion}write {}, or leave the cell empty to leave the image out", known.join(", ")),
+                    format!(
+                        "{suggestion}write {}, or leave the cell empty to leave the image out",
+                        known.join(", ")
+                    ),
                 )
             })?),
         };
         let path = record[path_column].trim();
         if path.is_empty() {
-            return Err(problem(format!("{}: the path is empty", at()), "write the path of the image, or remove the line"));
+            return Err(problem(
+                format!("{}: the path is empty", at()),
+                "write the path of the image, or remove the line",
+            ));
         }
         let mut labels: Vec<String> = levels.iter().map(|&column| record[column].trim().to_owned()).collect();
         if data.ragged == Ragged::Fill {
@@ -91,7 +97,11 @@ impl Table {
             let suggestion = did_you_mean(name, &self.header);
             let columns: Vec<&str> = self.header.iter().collect();
             problem(
-                format!("{} has no column `{name}`; its columns are {}", self.file.display(), columns.join(", ")),
+                format!(
+                    "{} has no column `{name}`; its columns are {}",
+                    self.file.display(),
+                    columns.join(", ")
+                ),
                 format!("{suggestion}add the column, or {otherwise}"),
             )
         })
@@ -154,7 +164,10 @@ d.jpg,Fuji,Apple,
     #[test]
     fn a_missing_column_is_named_with_those_that_are_there() {
         let (message, hint) = refused(&GOOD.replace("variety", "vareity"), "");
-        assert!(message.contains("has no column `variety`; its columns are path, vareity, kind, split"), "{message}");
+        assert!(
+            message.contains("has no column `variety`; its columns are path, vareity, kind, split"),
+            "{message}"
+        );
         assert!(hint.starts_with("did you mean `vareity`?"), "{hint}");
         assert!(refused(&GOOD.replace("split", "set"), "").1.contains("data.test_fraction"));
         assert!(refused(GOOD, "path_column = 'file'").0.contains("no column `file`"));
