@@ -173,8 +173,9 @@ impl Training<'_> {
                 let before = state.step;
                 let (loss, rates) = self.step(&mut state, batch)?;
                 let last = state.step == self.steps;
-                if state.step % LOG_EVERY == 0 || last {
-                    let value: f64 = f64::from(loss.try_into_data()?.try_to_vec::<f32>().map_err(not_f32)?[0]);
+                if state.step.is_multiple_of(LOG_EVERY) || last {
+                    let value: f64 =
+                        f64::from(loss.try_into_data()?.try_to_vec::<f32>().map_err(not_f32)?[0]);
                     if !value.is_finite() {
                         return Err(problem(
                             format!("the loss is {value} at step {}", state.step),
@@ -188,18 +189,19 @@ impl Training<'_> {
                         "seconds": seconds,
                     }))?;
                     let pace = seconds / (state.step - first) as f64;
-                    let mark = last || state.step % (self.steps / 20).next_multiple_of(LOG_EVERY).max(LOG_EVERY) == 0;
+                    let every = (self.steps / 20).next_multiple_of(LOG_EVERY).max(LOG_EVERY);
+                    let mark = last || state.step.is_multiple_of(every);
                     bar.note(
                         &format!("step {}/{}  loss {value:.4}  {:.2} s a step", state.step, self.steps, pace),
                         mark,
                     );
                 }
                 bar.advance(1);
-                let epoch_ended = state.step % per_epoch == 0;
+                let epoch_ended = state.step.is_multiple_of(per_epoch);
                 let stop = INTERRUPTIONS.load(Ordering::SeqCst) > 0;
                 let epoch = state.step / per_epoch;
                 let run = &self.run.config.run;
-                if last || stop || (epoch_ended && epoch % run.checkpoint_every_epochs == 0) {
+                if last || stop || (epoch_ended && epoch.is_multiple_of(run.checkpoint_every_epochs)) {
                     self.save(&state)?;
                 }
                 if stop && !last {
@@ -208,7 +210,7 @@ impl Training<'_> {
                 if epoch_ended
                     && !last
                     && run.evaluate_every_epochs > 0
-                    && epoch % run.evaluate_every_epochs == 0
+                    && epoch.is_multiple_of(run.evaluate_every_epochs)
                 {
                     let report = self.evaluate(&state.encoder)?;
                     note(json!({ "event": "evaluation", "step": state.step, "report": report }))?;
@@ -241,7 +243,8 @@ impl Training<'_> {
         )?;
         self.progress.say("Trained", &format!("{} steps in {seconds:.0} s", self.steps - first));
         if !unreadable.is_empty() {
-            self.progress.say("Skipped", &format!("{} images that cannot be read; see run.json", unreadable.len()));
+            self.progress
+                .say("Skipped", &format!("{} images that cannot be read; see run.json", unreadable.len()));
         }
         Ok(Outcome::Done(Box::new(report)))
     }

@@ -58,10 +58,7 @@ impl NormSoftmaxConfig {
         let shape = [setting.fine_classes(), setting.dimension];
         let bound = 1.0 / (setting.dimension as f32).sqrt();
         let values = uniform(&mut stream(setting.seed, "proxies", &[]), shape[0] * shape[1], -bound, bound);
-        Ok(self.with_proxies(Tensor::from_data(
-            burn::tensor::TensorData::new(values, shape),
-            setting.device,
-        )))
+        Ok(self.with_proxies(Tensor::from_data(burn::tensor::TensorData::new(values, shape), setting.device)))
     }
 
     /// The loss with these proxies, [C, d].
