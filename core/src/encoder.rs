@@ -66,12 +66,7 @@ impl EncoderConfig {
             Some(head) => Some(head.init(self.backbone.features(), &mut rng, device)?),
             None => None,
         };
-        Ok(Encoder {
-            backbone,
-            head,
-            preprocessing: self.preprocessing.clone(),
-            dimension: self.dimension(),
-        })
+        Ok(Encoder { backbone, head, preprocessing: self.preprocessing.clone(), dimension: self.dimension() })
     }
 
     /// An encoder with stored weights, as [`Encoder::to_bytes`] wrote them.
@@ -145,7 +140,11 @@ impl Encoder {
     /// Weights that cannot be read back from the device.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let bytes = self.clone().into_record().into_bytes().map_err(|error| {
-            Error::new(Kind::Weights, format!("the weights cannot be written: {error}"), "report this as a bug")
+            Error::new(
+                Kind::Weights,
+                format!("the weights cannot be written: {error}"),
+                "report this as a bug",
+            )
         })?;
         Ok(bytes.to_vec())
     }
@@ -157,7 +156,11 @@ impl Encoder {
     /// Weights that cannot be read back from the device.
     pub fn to_half_bytes(&self) -> Result<Vec<u8>> {
         let unwritable = |error: &dyn std::fmt::Display| {
-            Error::new(Kind::Weights, format!("the weights cannot be written: {error}"), "report this as a bug")
+            Error::new(
+                Kind::Weights,
+                format!("the weights cannot be written: {error}"),
+                "report this as a bug",
+            )
         };
         let mut store = BurnpackStore::from_bytes(None).with_to_adapter(HalfPrecisionAdapter::new());
         self.save_into(&mut store).map_err(|error| unwritable(&error))?;

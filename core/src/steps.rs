@@ -100,8 +100,7 @@ impl LowerStep {
         let line = t.clone() * self.slope + self.start;
         let above = t.clone().greater_scalar(0.0);
         let full = line.clone().greater_scalar(1.0);
-        let derivative =
-            t.full_like(self.leak).mask_fill(above.clone(), self.slope).mask_fill(full, 0.0);
+        let derivative = t.full_like(self.leak).mask_fill(above.clone(), self.slope).mask_fill(full, 0.0);
         Smooth { value: (t * self.leak).mask_where(above, line.clamp_max(1.0)), derivative }
     }
 }

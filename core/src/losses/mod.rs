@@ -133,7 +133,9 @@ impl LossConfig {
     /// The loss in a few words, for people.
     pub fn describe(&self) -> String {
         match self {
-            Self::NormSoftmax(config) => format!("NormSoftmax on the finest level (T = {})", config.temperature),
+            Self::NormSoftmax(config) => {
+                format!("NormSoftmax on the finest level (T = {})", config.temperature)
+            }
             Self::HapSurrogate(_) => "the H-AP surrogate on all levels".into(),
             Self::Happier { lambda, .. } => format!("HAPPIER on all levels (λ = {lambda})"),
             Self::Sum { terms } => {

@@ -58,10 +58,7 @@ impl NormSoftmaxConfig {
         let shape = [setting.fine_classes(), setting.dimension];
         let bound = 1.0 / (setting.dimension as f32).sqrt();
         let values = uniform(&mut stream(setting.seed, "proxies", &[]), shape[0] * shape[1], -bound, bound);
-        Ok(self.with_proxies(Tensor::from_data(
-            burn::tensor::TensorData::new(values, shape),
-            setting.device,
-        )))
+        Ok(self.with_proxies(Tensor::from_data(burn::tensor::TensorData::new(values, shape), setting.device)))
     }
 
     /// The loss with these proxies, [C, d].
@@ -87,7 +84,8 @@ impl NormSoftmax {
             one_hot[i * classes + class as usize] = 1.0;
         }
         let one_hot = matrix(one_hot, [size, classes], &embeddings);
-        let logits = embeddings.matmul(proxies.transpose()) / self.config.temperature;
-        -(log_softmax(logits, 1) * one_hot).sum() / size as f64
+        // Multiplied, not divided: Burn rounds the gradient of a scalar division to f32.
+        let logits = embeddings.matmul(proxies.transpose()) * (1.0 / self.config.temperature);
+        (log_softmax(logits, 1) * one_hot).sum() * (-1.0 / size as f64)
     }
 }
