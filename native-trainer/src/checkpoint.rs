@@ -70,11 +70,7 @@ impl Checkpoint {
         let loss = loss
             .try_load_record(record)
             .map_err(|error| anyhow!("the checkpoint's loss does not fit this run: {error}"))?;
-        Ok((
-            encoder.with_weights(weights)?,
-            loss,
-            optimizers.with_bytes([of_backbone, of_head, of_proxies])?,
-        ))
+        Ok((encoder.with_weights(weights)?, loss, optimizers.with_bytes([of_backbone, of_head, of_proxies])?))
     }
 
     /// Writes the checkpoint; the previous one stays until this one is whole and on disk.
@@ -103,7 +99,9 @@ impl Checkpoint {
             format!("the checkpoint {file} cannot be read; a run leaves its first one after its first epoch")
         })?;
         Self::parse(&bytes).with_context(|| {
-            format!("the checkpoint {file} is damaged; start the run anew with `akin train CONFIG --overwrite`")
+            format!(
+                "the checkpoint {file} is damaged; start the run anew with `akin train CONFIG --overwrite`"
+            )
         })
     }
 

@@ -15,9 +15,9 @@ pub fn open(name: DeviceName) -> Result<Device> {
     let devices: [(DeviceName, Option<Device>); 4] =
         [DeviceName::Cuda, DeviceName::Vulkan, DeviceName::Wgpu, DeviceName::Cpu]
             .map(|name| (name, built_in(name)));
-    let found = devices.into_iter().find(|(candidate, device)| {
-        device.is_some() && (name == *candidate || name == DeviceName::Auto)
-    });
+    let found = devices
+        .into_iter()
+        .find(|(candidate, device)| device.is_some() && (name == *candidate || name == DeviceName::Auto));
     match found {
         Some((_, Some(device))) => Ok(device),
         _ => {

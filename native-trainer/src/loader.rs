@@ -121,8 +121,14 @@ impl Views {
                 let mut rng = stream(self.seed, "augmentation", &place);
                 let side = self.preprocessing.side();
                 let picture = pictures.get(item)?;
-                let view =
-                    augment::view(&picture, &self.augment, side, self.preprocessing.settings().filter, &mut rng).ok()?;
+                let view = augment::view(
+                    &picture,
+                    &self.augment,
+                    side,
+                    self.preprocessing.settings().filter,
+                    &mut rng,
+                )
+                .ok()?;
                 Some((view, item))
             })
             .unzip();

@@ -1,9 +1,9 @@
 //! The optimisers of a run: one for the backbone, one for the head, one for what the loss learns,
 //! each with its own learning rate.
 
-use anyhow::{Context, Result, anyhow};
 use akin_core::encoder::Encoder;
 use akin_core::losses::Loss;
+use anyhow::{Context, Result, anyhow};
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::optim::decay::WeightDecayConfig;
 use burn::optim::momentum::MomentumConfig;

@@ -39,9 +39,11 @@ impl Progress {
     pub fn bar(self, verb: &'static str, length: u64) -> Bar {
         let bar = match self {
             Self::Bars => ProgressBar::new(length).with_style(
-                ProgressStyle::with_template("{prefix:>12.green.bold} [{bar:30}] {pos}/{len}  {msg}  {eta} left")
-                    .expect("the template is a constant that was tried")
-                    .progress_chars("=> "),
+                ProgressStyle::with_template(
+                    "{prefix:>12.green.bold} [{bar:30}] {pos}/{len}  {msg}  {eta} left",
+                )
+                .expect("the template is a constant that was tried")
+                .progress_chars("=> "),
             ),
             Self::Lines | Self::Silent => ProgressBar::hidden(),
         };

@@ -174,7 +174,8 @@ impl Training<'_> {
                 let (loss, rates) = self.step(&mut state, batch)?;
                 let last = state.step == self.steps;
                 if state.step % LOG_EVERY == 0 || last {
-                    let value: f64 = f64::from(loss.try_into_data()?.try_to_vec::<f32>().map_err(not_f32)?[0]);
+                    let value: f64 =
+                        f64::from(loss.try_into_data()?.try_to_vec::<f32>().map_err(not_f32)?[0]);
                     if !value.is_finite() {
                         return Err(problem(
                             format!("the loss is {value} at step {}", state.step),
@@ -188,7 +189,8 @@ impl Training<'_> {
                         "seconds": seconds,
                     }))?;
                     let pace = seconds / (state.step - first) as f64;
-                    let mark = last || state.step % (self.steps / 20).next_multiple_of(LOG_EVERY).max(LOG_EVERY) == 0;
+                    let mark = last
+                        || state.step % (self.steps / 20).next_multiple_of(LOG_EVERY).max(LOG_EVERY) == 0;
                     bar.note(
                         &format!("step {}/{}  loss {value:.4}  {:.2} s a step", state.step, self.steps, pace),
                         mark,
@@ -241,7 +243,8 @@ impl Training<'_> {
         )?;
         self.progress.say("Trained", &format!("{} steps in {seconds:.0} s", self.steps - first));
         if !unreadable.is_empty() {
-            self.progress.say("Skipped", &format!("{} images that cannot be read; see run.json", unreadable.len()));
+            self.progress
+                .say("Skipped", &format!("{} images that cannot be read; see run.json", unreadable.len()));
         }
         Ok(Outcome::Done(Box::new(report)))
     }

@@ -77,8 +77,9 @@ export function makeBundle(folder) {
   put("labels.bin", buffer(labels));
   put("thumbnails-0.png", png(sheet, COLUMNS * TILE, rows * TILE));
   const report = (h_ap, ap) => ({
-    h_ap, ndcg: 0.62 + h_ap / 3, asi: h_ap - 0.11,
-    levels: LEVELS.map((name, index) => ({ name, queries: items.length, recall_at_1: ap[index] + 0.2, ap: ap[index], map_at_r: ap[index] - 0.08 })),
+    queries: items.length, ranked: items.length - 1,
+    overall: { queries: items.length, h_ap, ndcg: 0.62 + h_ap / 3, asi: h_ap - 0.11 },
+    levels: LEVELS.map((name, index) => ({ name, queries: items.length, ap: ap[index], map_at_r: ap[index] - 0.08, recall: { 1: ap[index] + 0.2 } })),
   });
   const encoder = (name, description, weights, spread, results) => {
     const at = name.toLowerCase();

@@ -35,12 +35,22 @@ export interface EncoderEntry {
   report: Report | null;
 }
 
-/** An encoder's evaluation over the whole bundle. The engine does not look into it: any part may be missing. */
+/**
+ * An encoder's means over all queries, each `null` where no query has a positive. The engine does not
+ * look into it: any part may be missing.
+ */
 export interface Report {
-  h_ap?: number | null;
-  ndcg?: number | null;
-  asi?: number | null;
-  levels?: { name: string; recall_at_1?: number | null; ap?: number | null; map_at_r?: number | null }[];
+  overall?: { queries: number; h_ap: number | null; ndcg: number | null; asi: number | null };
+  levels?: LevelReport[];
+}
+
+export interface LevelReport {
+  name: string;
+  queries: number;
+  ap: number | null;
+  map_at_r: number | null;
+  /** R@k by k. */
+  recall: Record<string, number | null>;
 }
 
 /** The scores of one ranking. A score is null where the query has no positives. */

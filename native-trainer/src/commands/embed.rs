@@ -19,10 +19,8 @@ pub fn run(args: EmbedArgs) -> Result<()> {
     let run = Run::open(&args.run)?;
     let device = device::open(args.device.unwrap_or(run.config.run.device))?;
     let encoder = run.encoder(&device)?;
-    let items: Vec<Item> = files(&args.images)?
-        .into_iter()
-        .map(|path| Item { path, labels: Vec::new() })
-        .collect();
+    let items: Vec<Item> =
+        files(&args.images)?.into_iter().map(|path| Item { path, labels: Vec::new() }).collect();
     let pictures = Pictures::new(&items);
     let all: Vec<usize> = (0..items.len()).collect();
     let embedded = embed(&encoder, &pictures, &all, &device, Progress::from(args.progress))?;
@@ -41,8 +39,8 @@ fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     for path in paths {
         if path.is_dir() {
             for entry in WalkDir::new(path).sort_by_file_name() {
-                let entry = entry
-                    .advise(|| format!("{} cannot be read", path.display()), "check its permissions")?;
+                let entry =
+                    entry.advise(|| format!("{} cannot be read", path.display()), "check its permissions")?;
                 if entry.file_type().is_file() && is_image(entry.path()) {
                     files.push(entry.into_path());
                 }

@@ -168,8 +168,7 @@ pub fn export(export: &Export) -> Result<()> {
 fn sheet(pictures: &Pictures, items: &[usize]) -> Result<Vec<u8>> {
     let rows = (items.len() as u32).div_ceil(GRID);
     let mut sheet = image::RgbImage::new(GRID * TILE, rows * TILE);
-    let tiles: Vec<Option<Pixels>> =
-        items.par_iter().map(|&item| tile(&*pictures.get(item)?).ok()).collect();
+    let tiles: Vec<Option<Pixels>> = items.par_iter().map(|&item| tile(&*pictures.get(item)?).ok()).collect();
     for (place, tile) in (0..).zip(tiles) {
         let tile = tile.and_then(|tile| image::RgbImage::from_raw(TILE, TILE, tile.into_data()));
         if let Some(tile) = tile {
@@ -223,7 +222,11 @@ fn model_card(export: &Export, dataset: &Dataset) -> String {
         .into_iter()
         .map(|(name, items)| {
             let classes = dataset.classes(items, levels.len()).len();
-            format!("- {name}: {} images of {classes} classes of level *{}*", items.len(), levels[levels.len() - 1])
+            format!(
+                "- {name}: {} images of {classes} classes of level *{}*",
+                items.len(),
+                levels[levels.len() - 1]
+            )
         })
         .collect();
     let models: Vec<String> = export

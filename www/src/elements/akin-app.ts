@@ -142,7 +142,8 @@ export class AkinApp extends LightElement {
   /** The encoder of the address, or else the one with the best H-AP. */
   private firstView(): View {
     const encoders = this.encoders();
-    const best = encoders.reduce((best, { report }, index) => ((report?.h_ap ?? 0) > (encoders[best]?.report?.h_ap ?? 0) ? index : best), 0);
+    const hAp = (index: number) => encoders[index]?.report?.overall?.h_ap ?? 0;
+    const best = encoders.reduce((best, _, index) => (hAp(index) > hAp(best) ? index : best), 0);
     const encoder = this.encoderNamed(this.address.encoder) ?? best;
     const compare = this.encoderNamed(this.address.compare);
     return { encoder, compare: compare === encoder ? null : compare };

@@ -8,12 +8,12 @@ export function modelTable(encoders: readonly EncoderEntry[], levels: readonly s
   const finest = levels.map((name, index) => ({ name, index })).reverse();
   const of = (report: Report, index: number) => report.levels?.[index];
   const rows: { name: string; value: (report: Report) => number | null | undefined }[] = [
-    { name: "H-AP", value: (report) => report.h_ap },
+    { name: "H-AP", value: (report) => report.overall?.h_ap },
     ...finest.map(({ name, index }) => ({ name: `AP ${name}`, value: (report: Report) => of(report, index)?.ap })),
-    ...finest.map(({ name, index }) => ({ name: `R@1 ${name}`, value: (report: Report) => of(report, index)?.recall_at_1 })),
+    ...finest.map(({ name, index }) => ({ name: `R@1 ${name}`, value: (report: Report) => of(report, index)?.recall["1"] })),
     ...finest.map(({ name, index }) => ({ name: `mAP@R ${name}`, value: (report: Report) => of(report, index)?.map_at_r })),
-    { name: "NDCG", value: (report) => report.ndcg },
-    { name: "ASI", value: (report) => report.asi },
+    { name: "NDCG", value: (report) => report.overall?.ndcg },
+    { name: "ASI", value: (report) => report.overall?.asi },
   ];
   const present = rows.filter(({ value }) => encoders.some(({ report }) => typeof value(report ?? {}) === "number"));
   if (present.length === 0) return nothing;

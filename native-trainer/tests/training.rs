@@ -1,0 +1,245 @@
+//! Trainings that are stopped, continued, or hindered, through the binary.
+#![cfg(unix)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A folder with a small data set and the config of a training that takes a few seconds.
+struct Workplace {
+    folder: TempDir,
+}
+
+/// What `akin` answered.
+struct Answer {
+    code: Option<i32>,
+    stderr: String,
+}
+
+impl Answer {
+    fn ended_with(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{}", self.stderr);
+        self
+    }
+
+    fn says(self, part: &str) -> Self {
+        assert!(self.stderr.contains(part), "no {part:?} in {}", self.stderr);
+        self
+    }
+}
+
+const STEPS: u64 = 60;
+
+const CONFIG: &str = r#"
+[run]
+steps = 60
+device = "cpu"
+
+[data]
+kind = "csv"
+path = "data/labels.csv"
+levels = ["order", "family", "species"]
+
+[model]
+backbone = { kind = "small_resnet", width = 4 }
+head = { dimension = 8 }
+preprocessing = { resize = 32, crop = 32, filter = "bilinear", channels = "rgb", scale = 0.004, mean = [0.5, 0.5, 0.5], deviation = [0.5, 0.5, 0.5] }
+
+[loss]
+kind = "happier"
+
+[sampler]
+classes_per_batch = 4
+images_per_class = 4
+
+[optimizer]
+clip_norm = 1.0
+
+[schedule]
+warmup_steps = 2
+"#;
+
+impl Workplace {
+    fn new() -> Self {
+        let workplace = Self { folder: tempfile::tempdir().unwrap() };
+        fs::write(workplace.path("tiny.toml"), CONFIG).unwrap();
+        let draw = ["biomorphs", "data", "--branching", "2,2,3", "--images-per-class", "4", "--side", "32"];
+        workplace.akin(&draw).ended_with(0);
+        workplace
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_akin"));
+        command.args(arguments).current_dir(&self.folder).stdout(Stdio::null()).stderr(Stdio::piped());
+        command
+    }
+
+    fn akin(&self, arguments: &[&str]) -> Answer {
+        answer(&mut self.command(arguments))
+    }
+
+    fn train(&self, run: &str) -> Answer {
+        self.akin(&["train", "tiny.toml", "--out", run])
+    }
+
+    /// Trains until there is a checkpoint, then presses Ctrl-C.
+    fn interrupt(&self, run: &str) -> Answer {
+        let training = self.command(&["train", "tiny.toml", "--out", run]).spawn().unwrap();
+        let checkpoint = self.path(run).join("checkpoint.akin");
+        let patience = Instant::now() + Duration::from_secs(60);
+        while !checkpoint.exists() && Instant::now() < patience {
+            sleep(Duration::from_millis(5));
+        }
+        let pressed = Command::new("kill").args(["-INT", &training.id().to_string()]).status().unwrap();
+        assert!(pressed.success(), "the training is still under way");
+        let output = training.wait_with_output().unwrap();
+        Answer { code: output.status.code(), stderr: String::from_utf8(output.stderr).unwrap() }
+    }
+
+    fn read(&self, name: &str) -> Vec<u8> {
+        fs::read(self.path(name)).unwrap()
+    }
+
+    /// The numbers of a trained encoder. Before them its file has a header, whose length stands at byte 6;
+    /// it names the tensors by ids that are drawn anew in every training.
+    fn weights(&self, run: &str) -> Vec<u8> {
+        let mut bytes = self.read(&format!("{run}/encoder.bpk"));
+        let header = u32::from_le_bytes(bytes[6..10].try_into().unwrap()) as usize;
+        bytes.split_off(10 + header)
+    }
+
+    fn json(&self, name: &str) -> Value {
+        serde_json::from_slice(&self.read(name)).unwrap()
+    }
+
+    /// The steps after which the log of a run has an entry of this kind.
+    fn logged(&self, run: &str, event: &str) -> Vec<u64> {
+        let log = String::from_utf8(self.read(&format!("{run}/log.jsonl"))).unwrap();
+        let entries = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        entries.filter(|entry| entry["event"] == event).map(|entry| entry["step"].as_u64().unwrap()).collect()
+    }
+}
+
+fn answer(command: &mut Command) -> Answer {
+    let output = command.output().unwrap();
+    Answer { code: output.status.code(), stderr: String::from_utf8(output.stderr).unwrap() }
+}
+
+/// Files that a write has left aside.
+fn left_over(run: &Path) -> Vec<String> {
+    let names = fs::read_dir(run).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| name.ends_with(".part")).collect()
+}
+
+#[test]
+fn a_training_stopped_by_ctrl_c_and_resumed_gives_the_very_same_encoder() {
+    let at = Workplace::new();
+    at.train("straight").ended_with(0);
+
+    at.interrupt("stopped").ended_with(130).says("continue with `akin resume ");
+    let [step] = at.logged("stopped", "stopped")[..] else { panic!("one stop is logged") };
+    assert!((1..STEPS).contains(&step), "stopped after step {step} of {STEPS}");
+    assert!(!at.path("stopped/encoder.bpk").exists(), "the training has not ended");
+    at.akin(&["eval", "stopped"]).ended_with(1).says("akin resume");
+
+    at.akin(&["resume", "stopped"]).ended_with(0).says(&format!("after step {step} of {STEPS}"));
+    assert!(at.weights("stopped") == at.weights("straight"), "other weights after a stop");
+    assert_eq!(at.json("stopped/report.json"), at.json("straight/report.json"));
+
+    at.akin(&["resume", "stopped"]).ended_with(1).says("there is nothing to resume");
+}
+
+#[test]
+fn a_run_measured_later_scores_what_it_scored_when_its_training_ended() {
+    let at = Workplace::new();
+    at.train("run").ended_with(0);
+    let output = at.command(&["eval", "run", "--json"]).stdout(Stdio::piped()).output().unwrap();
+    let later: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let then = at.json("run/report.json");
+    assert_eq!((&later["overall"], &later["levels"]), (&then["overall"], &then["levels"]));
+}
+
+#[test]
+fn a_checkpoint_that_cannot_be_written_leaves_the_previous_one() {
+    let at = Workplace::new();
+    at.train("straight").ended_with(0);
+    at.interrupt("full").ended_with(130);
+    let before = at.read("full/checkpoint.akin");
+
+    // No file may grow beyond half a checkpoint. bash counts in blocks of 1,024 bytes.
+    let blocks = before.len() / 2048;
+    let resume = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" resume full");
+    let mut limited = Command::new("bash");
+    limited.args(["-c", &resume, env!("CARGO_BIN_EXE_akin")]).current_dir(&at.folder);
+    answer(&mut limited).ended_with(1).says("checkpoint.akin").says("what was there before is unharmed");
+    assert!(at.read("full/checkpoint.akin") == before, "the previous checkpoint was touched");
+    assert_eq!(left_over(&at.path("full")), [""; 0]);
+
+    at.akin(&["resume", "full"]).ended_with(0);
+    assert!(at.weights("full") == at.weights("straight"), "other weights after a full disk");
+}
+
+#[test]
+fn a_damaged_checkpoint_is_refused() {
+    let at = Workplace::new();
+    at.interrupt("run").ended_with(130);
+    let mut bytes = at.read("run/checkpoint.akin");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(at.path("run/checkpoint.akin"), &bytes).unwrap();
+    at.akin(&["resume", "run"]).ended_with(1).says("checkpoint.akin is damaged");
+    fs::write(at.path("run/checkpoint.akin"), &bytes[..middle]).unwrap();
+    at.akin(&["resume", "run"]).ended_with(1).says("checkpoint.akin is damaged");
+}
+
+#[test]
+fn a_run_is_never_overwritten_unasked() {
+    let at = Workplace::new();
+    let short = |more: &[&str]| {
+        let arguments = ["train", "tiny.toml", "--set", "run.steps=1", "--out", "run"];
+        at.akin(&[&arguments, more].concat())
+    };
+    short(&[]).ended_with(0);
+    let before = at.read("run/run.json");
+    short(&["--seed", "1"]).ended_with(1).says("--overwrite");
+    assert_eq!(at.read("run/run.json"), before);
+    short(&["--seed", "1", "--overwrite"]).ended_with(0);
+    assert_ne!(at.read("run/run.json"), before);
+
+    fs::create_dir(at.path("holiday")).unwrap();
+    fs::write(at.path("holiday/beach.jpg"), "").unwrap();
+    at.akin(&["train", "tiny.toml", "--out", "holiday", "--overwrite"]).ended_with(1).says("is not a run");
+    assert!(at.path("holiday/beach.jpg").exists());
+}
+
+#[test]
+fn images_that_cannot_be_read_are_skipped_counted_and_named() {
+    let at = Workplace::new();
+    let table = String::from_utf8(at.read("data/labels.csv")).unwrap();
+    let training: Vec<&str> = table
+        .lines()
+        .filter(|line| line.ends_with(",train"))
+        .map(|line| line.split_once(',').unwrap().0)
+        .collect();
+    let (cut, text) = (format!("data/{}", training[0]), format!("data/{}", training[5]));
+    let bytes = at.read(&cut);
+    fs::write(at.path(&cut), &bytes[..bytes.len() / 2]).unwrap();
+    fs::write(at.path(&text), "no picture").unwrap();
+
+    at.train("run").ended_with(0).says("Skipped 2 images").says(&cut).says(&text);
+    let skipped = at.json("run/run.json")["skipped_images"].clone();
+    let paths: Vec<&String> = skipped.as_object().unwrap().keys().collect();
+    assert_eq!(paths.len(), 2, "{skipped}");
+    for path in [&cut, &text] {
+        assert!(paths.iter().any(|skipped| skipped.ends_with(path.as_str())), "{path} in {skipped}");
+    }
+}

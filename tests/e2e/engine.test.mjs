@@ -1,0 +1,106 @@
+// The engine in the browser gives what the command line gives, on both of its back ends.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { basename } from "node:path";
+import { describe, test } from "node:test";
+import { PICTURES } from "./fixture.mjs";
+import { answered, bundle, fixture, openSite, upload } from "./site.mjs";
+
+const encoders = bundle.encoders.map(({ name }) => name);
+const levels = bundle.taxonomy.levels;
+/** Stored items that ask: the first, the last, and some between. */
+const ITEMS = [0, 17, 40, bundle.gallery.count - 1];
+
+/** The rows of a two-dimensional .npy file of float32. */
+function readNpy(file) {
+  const bytes = readFileSync(file);
+  const start = 10 + bytes.readUInt16LE(8);
+  const header = bytes.toString("latin1", 10, start);
+  assert.match(header, /'descr': '<f4'.*'fortran_order': False/);
+  const [rows, columns] = header.match(/\((\d+), *(\d+)\)/).slice(1).map(Number);
+  return Array.from({ length: rows }, (_, row) =>
+    Array.from({ length: columns }, (_, column) => bytes.readFloatLE(start + 4 * (row * columns + column))),
+  );
+}
+
+/** A CSV without quotes, as objects. */
+function readCsv(file) {
+  const [header, ...rows] = readFileSync(file, "utf8").trim().split("\n").map((line) => line.split(","));
+  return rows.map((row) => Object.fromEntries(row.map((cell, column) => [header[column], cell])));
+}
+
+function cosine(a, b) {
+  const dot = (x, y) => x.reduce((sum, value, index) => sum + value * y[index], 0);
+  return dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b));
+}
+
+for (const backend of ["webgpu", "cpu"]) {
+  describe(`on ${backend}`, async () => {
+    const { visit } = await openSite(backend);
+
+    test("the bundle opens, and the badge says what it runs on", () =>
+      visit({}, async (page) => {
+        assert.equal(await page.getAttribute("[data-testid=status]", "data-state"), "ready");
+        assert.equal(await page.getAttribute("[data-testid=backend]", "data-backend"), backend);
+        await page.click("[data-testid=backend] summary");
+        const reason = await page.textContent("[data-testid=backend-reason]");
+        assert.match(reason, backend === "webgpu" ? /passed its checks/ : /no graphics adapter/);
+      }));
+
+    test("an uploaded picture gets results, votes and times", () =>
+      visit({}, async (page) => {
+        await upload(page, "own.jpg", readFileSync(PICTURES[0]));
+        await answered(page, "image:own.jpg");
+        assert.ok((await page.$$("[data-testid=results] li")).length > 0);
+        assert.equal((await page.$$("[data-testid=votes] tr[data-vote]")).length, levels.length);
+        for (const step of ["decode", "embed", "search"]) {
+          assert.ok(Number(await page.getAttribute(`[data-timing=${step}]`, "data-value")) >= 0, step);
+        }
+        // Named by the reader, it is scored.
+        await page.click(".labels summary");
+        for (const level of levels.keys()) await page.selectOption(`select[data-level="${level + 1}"]`, { index: 1 });
+        const hAp = await page.waitForSelector("[data-metric=h_ap]");
+        assert.ok(Number(await hAp.getAttribute("data-value")) > 0);
+      }));
+
+    test("a picture's embedding is that of `akin embed`", () =>
+      visit({}, async (page) => {
+        for (const encoder of encoders) {
+          const native = readNpy(fixture(`${encoder}.npy`));
+          for (const [index, picture] of PICTURES.entries()) {
+            const bytes = [...readFileSync(picture)];
+            const here = await page.evaluate(([encoder, bytes]) => globalThis.akin.embed(encoder, new Uint8Array(bytes)), [encoder, bytes]);
+            assert.equal(here.length, native[index].length);
+            const likeness = cosine(here, native[index]);
+            assert.ok(likeness >= 0.999, `${encoder}, ${basename(picture)}: cosine ${likeness}`);
+          }
+        }
+      }));
+
+    test("a stored query's scores are its row of `akin eval --per-query`", () =>
+      visit({}, async (page) => {
+        const [first, second] = encoders;
+        const rows = new Map(encoders.map((encoder) => [encoder, readCsv(fixture(`${encoder}.csv`))]));
+        for (const item of ITEMS) {
+          const query = new URLSearchParams({ encoder: first, compare: second, q: item });
+          await page.goto(new URL(`?${query}`, page.url()).href);
+          await answered(page, `item:${item}`, 2);
+          for (const encoder of encoders) {
+            const row = rows.get(encoder)[item];
+            assert.equal(Number(row.query), item);
+            const expected = { h_ap: row.h_ap, ndcg: row.ndcg, asi: row.asi };
+            levels.forEach((level, index) => {
+              expected[`ap-${index + 1}`] = row[`${level}_ap`];
+              expected[`recall_at_1-${index + 1}`] = row[`${level}_recall_at_1`];
+            });
+            for (const [metric, value] of Object.entries(expected)) {
+              const shown = await page.getAttribute(`[data-metric=${metric}][data-encoder="${encoder}"]`, "data-value");
+              const which = `${metric} of item ${item} by ${encoder}: ${shown} on the page, ${value} by akin eval`;
+              assert.equal(shown === "", value === "", which);
+              assert.ok(Math.abs(Number(shown) - Number(value)) <= 1e-4, which);
+            }
+          }
+        }
+      }));
+  });
+}

@@ -1,0 +1,39 @@
+// Makes what the page is tested with, by the very binary that users run: two short trainings, their
+// bundle, and what the command line says of it. `node fixture.mjs AKIN FOLDER`
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+
+/** Pictures that both sides embed: photographs of every kind that decoders differ in, and a creature. */
+export const PICTURES = ["rgb.jpg", "progressive.jpg", "cmyk-adobe.jpg", "turned.jpg", "lossy.webp", "detail.png"].map((name) =>
+  join(root, "core/tests/images", name),
+);
+
+/** The encoders of the bundle, by name, with the recipe that they are trained by. */
+export const RECIPES = { HAPPIER: "biomorphs-happier", NormSoftmax: "biomorphs-norm-softmax" };
+
+function make(akin, folder) {
+  const run = (...args) => execFileSync(akin, args, { cwd: folder, stdio: ["ignore", "ignore", "inherit"] });
+  run("biomorphs", "data", "--branching", "3,3,4", "--images-per-class", "8", "--side", "64");
+  for (const [name, recipe] of Object.entries(RECIPES)) {
+    const out = join("runs", name);
+    run(
+      "train", join(root, "native-trainer/recipes", `${recipe}.toml`), "--out", out, "--device", "cpu",
+      ...["data.path=data/labels.csv", "run.steps=6", `run.name=${name}`, "sampler.classes_per_batch=8"].flatMap((set) => ["--set", set]),
+    );
+    run("embed", out, ...PICTURES, "--out", `${name}.npy`);
+    run("eval", out, "--per-query", `${name}.csv`);
+  }
+  run("export", ...Object.keys(RECIPES).map((name) => join("runs", name)), "--out", "bundle", "--title", "Creatures", "--licence", "CC0-1.0");
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const [akin, folder] = process.argv.slice(2);
+  if (!akin || !folder) throw new Error("usage: node fixture.mjs AKIN FOLDER");
+  if (existsSync(join(folder, "bundle/bundle.json"))) process.exit(0);
+  mkdirSync(folder, { recursive: true });
+  make(akin, folder);
+}

@@ -1,0 +1,76 @@
+// What becomes of pictures of every kind, and of what is none.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { crc32, deflateSync } from "node:zlib";
+import { answered, noticed, openSite, upload } from "./site.mjs";
+
+const { visit } = await openSite("cpu");
+const image = (name) => readFileSync(new URL(`../../core/tests/images/${name}`, import.meta.url));
+
+/** A PNG of one colour. Colour types: 0 grey, 2 RGB, 6 RGB with alpha. */
+function png(width, height, depth, type) {
+  const channels = { 0: 1, 2: 3, 6: 4 }[type];
+  const row = Buffer.alloc(1 + (width * channels * depth) / 8, 0x5a);
+  row[0] = 0;
+  const chunk = (name, data) => {
+    const body = Buffer.concat([Buffer.from(name), data]);
+    const [length, check] = [Buffer.alloc(4), Buffer.alloc(4)];
+    length.writeUInt32BE(data.length);
+    check.writeUInt32BE(crc32(body));
+    return Buffer.concat([length, body, check]);
+  };
+  const header = Buffer.alloc(13);
+  header.writeUInt32BE(width, 0);
+  header.writeUInt32BE(height, 4);
+  header.set([depth, type, 0, 0, 0], 8);
+  const data = deflateSync(Buffer.concat(Array(height).fill(row)), { level: 1 });
+  return Buffer.concat([Buffer.from("\x89PNG\r\n\x1a\n", "latin1"), chunk("IHDR", header), chunk("IDAT", data), chunk("IEND", Buffer.alloc(0))]);
+}
+
+const PICTURES = {
+  "a CMYK JPEG": image("cmyk-adobe.jpg"),
+  "a CMYK JPEG without Adobe's mark": image("cmyk-plain.jpg"),
+  "a JPEG that lies on its side": image("turned.jpg"),
+  "a WebP": image("lossy.webp"),
+  "a PNG of 16 bits": png(40, 30, 16, 2),
+  "a PNG with alpha": png(40, 30, 8, 6),
+  "a PNG of one pixel": png(1, 1, 8, 2),
+  "a PNG of 12,000 × 9,000 pixels": png(12_000, 9_000, 8, 0),
+};
+
+const jpeg = image("rgb.jpg");
+const NONE = {
+  "a truncated JPEG": [jpeg.subarray(0, jpeg.length / 2), /cut short|truncated|ends|incomplete|damaged/i],
+  "a truncated PNG": [png(40, 30, 8, 2).subarray(0, 60), /cut short|truncated|ends|incomplete|damaged/i],
+  "a HEIC": [Buffer.from("\0\0\0\x18ftypheic\0\0\0\0mif1heic", "latin1"), /HEIC/],
+  "a text": [Buffer.from("Dear akin,\n"), /JPEG, PNG/],
+  "an empty file": [Buffer.alloc(0), /empty/i],
+};
+
+test("every kind of picture is answered", async (t) => {
+  for (const [what, bytes] of Object.entries(PICTURES)) {
+    await t.test(what, () =>
+      visit({}, async (page) => {
+        await upload(page, "picture", bytes);
+        await page.waitForSelector(`[data-query="image:picture"][aria-busy=false], [data-testid=notice]`);
+        assert.equal(await page.$eval("[data-testid=notice]", (notice) => notice.textContent).catch(() => null), null);
+        await answered(page, "image:picture");
+      }));
+  }
+});
+
+test("what is no picture is refused by name, and the next picture is answered", () =>
+  visit({}, async (page) => {
+    for (const [what, [bytes, says]] of Object.entries(NONE)) {
+      await upload(page, what, bytes);
+      await page.waitForFunction((what) => document.querySelector("[data-testid=notice]")?.textContent.includes(what), what);
+      const { code, text } = await noticed(page);
+      assert.equal(code, "image", what);
+      assert.match(text, says);
+      assert.equal((await page.$$("[data-testid=results] li")).length, 0, `${what} has results`);
+    }
+    await upload(page, "holiday.jpg", jpeg);
+    await answered(page, "image:holiday.jpg");
+    assert.equal(await page.$("[data-testid=notice]"), null);
+  }));
