@@ -140,13 +140,7 @@ impl Encoder {
     /// Weights that cannot be read back from the device.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         // A record leaves out what the last step has told the normalisation; `valid` does not.
-        let bytes = self.valid().into_record().into_bytes().map_err(|error| {
-            Error::new(
-                Kind::Weights,
-                format!("the weights cannot be written: {error}"),
-                "report this as a bug",
-            )
-        })?;
+        let bytes = self.valid().into_record().into_bytes().map_err(|error| unwritable(&error))?;
         Ok(bytes.to_vec())
     }
 
@@ -156,13 +150,6 @@ impl Encoder {
     ///
     /// Weights that cannot be read back from the device.
     pub fn to_half_bytes(&self) -> Result<Vec<u8>> {
-        let unwritable = |error: &dyn std::fmt::Display| {
-            Error::new(
-                Kind::Weights,
-                format!("the weights cannot be written: {error}"),
-                "report this as a bug",
-            )
-        };
         let mut store = BurnpackStore::from_bytes(None).with_to_adapter(HalfPrecisionAdapter::new());
         self.valid().save_into(&mut store).map_err(|error| unwritable(&error))?;
         Ok(store.get_bytes().map_err(|error| unwritable(&error))?.to_vec())
@@ -208,6 +195,10 @@ impl Encoder {
             .map_err(|error| refused(&error))?;
         self.try_load_record(record.cast_to_module_dtype()).map_err(|error| refused(&error))
     }
+}
+
+fn unwritable(error: &dyn std::fmt::Display) -> Error {
+    Error::new(Kind::Weights, format!("the weights cannot be written: {error}"), "report this as a bug")
 }
 
 fn failed(error: &dyn std::fmt::Display) -> Error {

@@ -105,25 +105,36 @@ impl HapSurrogate {
     /// left out of the mean; when there are none at all the loss is 0.
     pub fn forward(&self, batch: &Batch) -> Tensor<1> {
         let (items, item_labels) = batch.ranked();
-        let items = if self.config.stop_gradient { items.detach() } else { items };
-        let scores = batch.embeddings.clone().matmul(items.transpose());
-        let [queries, size] = scores.dims();
-        let depth = item_labels.levels();
+        let shared: Vec<usize> = (0..batch.labels.len())
+            .flat_map(|query| (0..item_labels.len()).map(move |item| (query, item)))
+            .map(|(query, item)| shared_level(batch.labels.row(query), item_labels.row(item)))
+            .collect();
+        self.forward_shared(batch.embeddings.clone(), items, item_labels.levels(), &shared)
+    }
 
-        let mut levels = Vec::with_capacity(queries * size);
+    /// As [`Self::forward`], from the shared levels (0 … `depth`) of queries and items, [Q, N] row
+    /// after row, instead of labels.
+    pub fn forward_shared(
+        &self,
+        queries: Tensor<2>,
+        items: Tensor<2>,
+        depth: usize,
+        shared: &[usize],
+    ) -> Tensor<1> {
+        let items = if self.config.stop_gradient { items.detach() } else { items };
+        let scores = queries.matmul(items.transpose());
+        let [queries, size] = scores.dims();
+
         let mut relevances = Vec::with_capacity(queries * size);
         let mut counted = 0;
-        for query in 0..queries {
-            let of_query: Vec<usize> =
-                (0..size).map(|j| shared_level(batch.labels.row(query), item_labels.row(j))).collect();
+        for of_query in shared.chunks(size) {
             let mut counts = vec![0; depth + 1];
             of_query.iter().for_each(|&level| counts[level] += 1);
             let table = self.config.relevance.table(&counts);
-            counted += u32::from(of_query.iter().any(|&level| table[level] > 0.0));
-            levels.extend(of_query.iter().map(|&level| level as f64));
             relevances.extend(of_query.iter().map(|&level| table[level]));
+            counted += u32::from(of_query.iter().any(|&level| table[level] > 0.0));
         }
-        let levels = matrix(levels, [queries, size], &scores);
+        let levels = matrix(shared.iter().map(|&level| level as f64).collect(), [queries, size], &scores);
         let relevances = matrix(relevances, [queries, size], &scores);
 
         let plain = scores.clone().without_autodiff();

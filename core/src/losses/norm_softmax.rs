@@ -84,7 +84,8 @@ impl NormSoftmax {
             one_hot[i * classes + class as usize] = 1.0;
         }
         let one_hot = matrix(one_hot, [size, classes], &embeddings);
-        let logits = embeddings.matmul(proxies.transpose()) / self.config.temperature;
-        -(log_softmax(logits, 1) * one_hot).sum() / size as f64
+        // Multiplied, not divided: Burn rounds the gradient of a scalar division to f32.
+        let logits = embeddings.matmul(proxies.transpose()) * (1.0 / self.config.temperature);
+        (log_softmax(logits, 1) * one_hot).sum() * (-1.0 / size as f64)
     }
 }

@@ -26,14 +26,19 @@ pub(crate) fn hap_surrogate(case: &Case, verdict: &mut Verdict) {
         labels = Labels::new(1, labels.column(labels.levels() - column as usize)).unwrap();
     }
     let embeddings = tensor(case, "inputs/embeddings").require_grad();
-    let reference = case.find("inputs/ref_embeddings").map(|_| {
-        (tensor(case, "inputs/ref_embeddings").require_grad(), self::labels(case, "inputs/ref_labels"))
-    });
-    let value = config.init(&setting(&labels, &device())).unwrap().forward(&Batch {
-        embeddings: embeddings.clone(),
-        labels: &labels,
-        reference: reference.as_ref().map(|(embeddings, labels)| (embeddings.clone(), labels)),
-    });
+    let reference =
+        case.find("inputs/ref_embeddings").map(|_| tensor(case, "inputs/ref_embeddings").require_grad());
+    let loss = config.init(&setting(&labels, &device())).unwrap();
+    let value = match &reference {
+        None => loss.forward(&Batch { embeddings: embeddings.clone(), labels: &labels, reference: None }),
+        // Queries and items are labelled apart there, which is no tree: the reference counts equal
+        // columns, and its count is taken as the shared level.
+        Some(reference) => {
+            let shared: Vec<usize> =
+                case.rows("outputs/level_matrix").concat().into_iter().map(|level| level as usize).collect();
+            loss.forward_shared(embeddings.clone(), reference.clone(), labels.levels(), &shared)
+        }
+    };
     let gradients = value.backward();
     verdict.compare("loss", &case.numbers("outputs/loss"), &scalar(&value), RELEVANCE);
     let mut gradient = |name: &str, tensor: &Tensor<2>| {
@@ -41,8 +46,8 @@ pub(crate) fn hap_surrogate(case: &Case, verdict: &mut Verdict) {
         verdict.compare(name, &expected, &numbers(tensor.grad(&gradients).unwrap()), RELEVANCE);
     };
     gradient("grad_embeddings", &embeddings);
-    if let Some((embeddings, _)) = &reference {
-        gradient("grad_ref_embeddings", embeddings);
+    if let Some(reference) = &reference {
+        gradient("grad_ref_embeddings", reference);
     }
 }
 

@@ -1,0 +1,118 @@
+//! One ranking: results, and either its scores or what the neighbours vote for.
+
+use akin_core::bundle::Manifest;
+use akin_core::evaluate::QueryScores;
+use akin_core::ranking::Ranking;
+use akin_core::search::{Gallery, top_k};
+use akin_core::taxonomy::{Labels, shared_level};
+use serde::Serialize;
+
+/// What the page shows of a ranking.
+#[derive(Serialize)]
+pub(crate) struct Ranked {
+    pub(crate) search_ms: f64,
+    results: Vec<Item>,
+    metrics: Option<Metrics>,
+    votes: Option<Vec<Vote>>,
+}
+
+#[derive(Serialize)]
+struct Item {
+    item: usize,
+    score: f32,
+    shared_level: Option<usize>,
+}
+
+/// Of the whole ranking, not only of the results shown.
+#[derive(Serialize)]
+struct Metrics {
+    h_ap: Option<f64>,
+    ndcg: Option<f64>,
+    asi: Option<f64>,
+    levels: Vec<LevelMetrics>,
+}
+
+#[derive(Serialize)]
+struct LevelMetrics {
+    ap: Option<f64>,
+    recall_at_1: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct Vote {
+    level: usize,
+    class: u32,
+    share: f64,
+}
+
+/// A query: its embedding, and its labels if they are known.
+pub(crate) struct Query<'a> {
+    pub(crate) embedding: &'a [f32],
+    pub(crate) labels: Option<&'a [u32]>,
+    /// Its own place in the gallery, which it does not rank.
+    pub(crate) itself: Option<usize>,
+}
+
+impl Ranked {
+    /// Ranks the gallery; `labels` are those of all items, the gallery's first.
+    pub(crate) fn new(
+        manifest: &Manifest,
+        gallery: &Gallery,
+        labels: &Labels,
+        query: &Query,
+        k: usize,
+    ) -> akin_core::Result<Self> {
+        let scores = gallery.scores(query.embedding)?;
+        let hits = top_k(&scores, k, query.itself);
+        let kin = |item: usize| query.labels.map(|own| shared_level(own, labels.row(item)));
+        let votes = match query.labels {
+            Some(_) => None,
+            None => Some(votes(labels, hits.iter().map(|hit| (hit.item, hit.score)))),
+        };
+        let metrics = query.labels.map(|own| {
+            let config = &manifest.evaluation_config;
+            let items = (0..scores.len())
+                .filter(|&item| Some(item) != query.itself)
+                .map(|item| (scores[item], shared_level(own, labels.row(item))));
+            let ranking =
+                Ranking::from_scores(labels.levels(), config.ties, items).count_query(config.count_query);
+            let scores = QueryScores::of(0, &ranking, config);
+            let levels = (scores.levels.iter().zip(1..))
+                .map(|(level, number)| LevelMetrics {
+                    ap: level.ap,
+                    recall_at_1: akin_core::metrics::recall(&ranking, number, 1),
+                })
+                .collect();
+            Metrics { h_ap: scores.h_ap, ndcg: scores.ndcg, asi: scores.asi, levels }
+        });
+        let results = hits
+            .into_iter()
+            .map(|hit| Item { item: hit.item, score: hit.score, shared_level: kin(hit.item) })
+            .collect();
+        Ok(Self { search_ms: 0.0, results, metrics, votes })
+    }
+}
+
+/// At each level the class with the most votes of the neighbours. The nearest one counts fully, one
+/// as far as the last hardly; a tie goes to the nearer neighbour's class.
+fn votes(labels: &Labels, neighbours: impl Iterator<Item = (usize, f32)>) -> Vec<Vote> {
+    let neighbours: Vec<(usize, f32)> = neighbours.collect();
+    let last = neighbours.last().map_or(0.0, |&(_, score)| score);
+    let span = neighbours.first().map_or(0.0, |&(_, score)| score - last).max(f32::EPSILON);
+    let weight = |score: f32| 0.01 + f64::from((score - last) / span);
+    let total: f64 = neighbours.iter().map(|&(_, score)| weight(score)).sum();
+    (1..=labels.levels())
+        .filter_map(|level| {
+            let mut classes: Vec<(u32, f64)> = Vec::new();
+            for &(item, score) in &neighbours {
+                let class = labels.row(item)[level - 1];
+                match classes.iter_mut().find(|(other, _)| *other == class) {
+                    Some((_, sum)) => *sum += weight(score),
+                    None => classes.push((class, weight(score))),
+                }
+            }
+            let best = classes.into_iter().reduce(|best, other| if other.1 > best.1 { other } else { best });
+            best.map(|(class, sum)| Vote { level, class, share: sum / total })
+        })
+        .collect()
+}
