@@ -134,7 +134,7 @@ fn in_f64(loss: Loss) -> Loss {
     struct ToF64;
     impl ModuleMapper for ToF64 {
         fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
-            param.map(|tensor| tensor.detach().cast(DType::F64).require_grad())
+            param.map(|tensor| tensor.cast(DType::F64).detach().require_grad())
         }
     }
     loss.map(&mut ToF64)
