@@ -8,6 +8,7 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { after } from "node:test";
+import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
 
 const wanted = (name) => {
@@ -29,8 +30,9 @@ const PATIENCE = 180_000;
 
 /** Starts `akin serve` and resolves to its address and a way to stop it. */
 function serve() {
-  const page = process.env.AKIN_PAGE ? ["--page", process.env.AKIN_PAGE] : [];
-  const server = spawn(akin, ["serve", fixture("bundle"), "--port", "0", ...page], { stdio: ["ignore", "pipe", "pipe"] });
+  // Named, so that it is tested as it is and not built here.
+  const page = process.env.AKIN_PAGE ?? fileURLToPath(new URL("../../www/dist", import.meta.url));
+  const server = spawn(akin, ["serve", fixture("bundle"), "--port", "0", "--page", page], { stdio: ["ignore", "pipe", "pipe"] });
   let said = "";
   server.stderr.on("data", (text) => (said += text));
   return new Promise((resolve, reject) => {
@@ -42,7 +44,8 @@ function serve() {
 
 /**
  * A site for one test file. `visit` opens a page of its own, hands it to `look`, and then holds it to
- * what every page must do: ask its own origin only, throw nothing, and fit its width.
+ * what every page must do: ask its own origin only, throw nothing, and fit its width. `look` gets the
+ * addresses that were asked for, too.
  */
 export async function openSite(backend) {
   const { address, stop } = await serve();
@@ -57,9 +60,10 @@ export async function openSite(backend) {
 
   async function visit({ query = "", width = 1280, scheme = "light", before, wait = true }, look) {
     const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme: scheme });
-    const faults = [];
+    const [faults, asked] = [[], []];
     context.on("request", (request) => {
       const url = request.url();
+      asked.push(url);
       if (!url.startsWith(address) && !/^(blob|data):/.test(url)) faults.push(`a request to another origin: ${url}`);
     });
     context.on("weberror", (error) => faults.push(`thrown: ${error.error().message}`));
@@ -70,7 +74,7 @@ export async function openSite(backend) {
       await before?.(context);
       await page.goto(address + query);
       if (wait) await settled(page);
-      await look(page);
+      await look(page, asked);
       const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
       if (overflow > 0) faults.push(`the page is ${overflow} px wider than its ${width}`);
     } finally {

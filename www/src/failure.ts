@@ -23,8 +23,9 @@ export function toFailure(error: unknown): Failure {
   return failure("unexpected", message, "reload the page; if it happens again, please report it");
 }
 
-/** The text as a sentence: a capital first, a full stop last. */
+/** The text as a sentence: a capital first, unless it begins with a file's name, and a full stop last. */
 export function sentence(text: string): string {
   if (text === "") return "";
-  return text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".");
+  const capital = /^\p{Letter}+(?=\s|$)/u.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text;
+  return capital + (/[.!?]$/.test(text) ? "" : ".");
 }
