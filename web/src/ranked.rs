@@ -93,26 +93,33 @@ impl Ranked {
     }
 }
 
-/// At each level the class with the most votes of the neighbours. The nearest one counts fully, one
-/// as far as the last hardly; a tie goes to the nearer neighbour's class.
+/// At each level, coarse → fine, the class with the most votes of the neighbours among the children
+/// of the class chosen above, so that the answer is a path of the taxonomy. The nearest one counts
+/// fully, one as far as the last hardly; a tie goes to the nearer neighbour's class. A share is of
+/// all neighbours.
 fn votes(labels: &Labels, neighbours: impl Iterator<Item = (usize, f32)>) -> Vec<Vote> {
-    let neighbours: Vec<(usize, f32)> = neighbours.collect();
+    let mut neighbours: Vec<(usize, f32)> = neighbours.collect();
     let last = neighbours.last().map_or(0.0, |&(_, score)| score);
     let span = neighbours.first().map_or(0.0, |&(_, score)| score - last).max(f32::EPSILON);
     let weight = |score: f32| 0.01 + f64::from((score - last) / span);
     let total: f64 = neighbours.iter().map(|&(_, score)| weight(score)).sum();
-    (1..=labels.levels())
-        .filter_map(|level| {
-            let mut classes: Vec<(u32, f64)> = Vec::new();
-            for &(item, score) in &neighbours {
-                let class = labels.row(item)[level - 1];
-                match classes.iter_mut().find(|(other, _)| *other == class) {
-                    Some((_, sum)) => *sum += weight(score),
-                    None => classes.push((class, weight(score))),
-                }
+    let mut votes = Vec::new();
+    for level in 1..=labels.levels() {
+        let class_of = |item: usize| labels.row(item)[level - 1];
+        let mut classes: Vec<(u32, f64)> = Vec::new();
+        for &(item, score) in &neighbours {
+            match classes.iter_mut().find(|(class, _)| *class == class_of(item)) {
+                Some((_, sum)) => *sum += weight(score),
+                None => classes.push((class_of(item), weight(score))),
             }
-            let best = classes.into_iter().reduce(|best, other| if other.1 > best.1 { other } else { best });
-            best.map(|(class, sum)| Vote { level, class, share: sum / total })
-        })
-        .collect()
+        }
+        let Some((class, sum)) =
+            classes.into_iter().reduce(|best, other| if other.1 > best.1 { other } else { best })
+        else {
+            break;
+        };
+        votes.push(Vote { level, class, share: sum / total });
+        neighbours.retain(|&(item, _)| class_of(item) == class);
+    }
+    votes
 }

@@ -36,7 +36,8 @@ pub fn run(args: DemoArgs) -> Result<()> {
         write_atomic(&args.out.join(format!("{name}.toml")), |file| file.write_all(recipe.as_bytes()))?;
     }
 
-    let creatures = BiomorphConfig { seed: args.seed, ..BiomorphConfig::default() };
+    // Twice as large as the network looks at, so that the page has something to show.
+    let creatures = BiomorphConfig { seed: args.seed, side: 128, ..BiomorphConfig::default() };
     let bar = progress.bar("Drawing", creatures.images() as u64);
     let summary = biomorphs::write(&creatures, &args.out.join("data"), |_| bar.advance(1))?;
     drop(bar);
