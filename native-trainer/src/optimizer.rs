@@ -176,3 +176,112 @@ impl ModuleVisitor for Scale<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use akin_core::encoder::EncoderConfig;
+    use akin_core::image::Preprocessing;
+    use akin_core::losses::{LossConfig, NormSoftmaxConfig, Setting};
+    use akin_core::models::{BackboneConfig, HeadConfig};
+    use burn::tensor::{Device, TensorData};
+
+    use super::*;
+
+    /// One weight under Adam with coupled decay, as torch documents it.
+    fn adam_by_hand(config: &OptimizerConfig, decay: f64, rate: f64, gradients: &[f64]) -> f64 {
+        let (mut weight, mut mean, mut square) = (1.0, 0.0, 0.0);
+        for (step, gradient) in (1..).zip(gradients) {
+            let gradient = gradient + decay * weight;
+            mean = config.beta_1 * mean + (1.0 - config.beta_1) * gradient;
+            square = config.beta_2 * square + (1.0 - config.beta_2) * gradient * gradient;
+            let (mean, square) =
+                (mean / (1.0 - config.beta_1.powi(step)), square / (1.0 - config.beta_2.powi(step)));
+            weight -= rate * mean / (square.sqrt() + config.epsilon);
+        }
+        weight
+    }
+
+    #[test]
+    fn adam_takes_the_steps_that_torch_takes() {
+        #[derive(Module, Debug)]
+        struct Weight {
+            weight: Param<Tensor<1>>,
+        }
+        let device = Device::flex().autodiff();
+        let config = OptimizerConfig::default();
+        let gradients = [0.5, -0.2, 0.1, 1e-3];
+        let mut adam = optimizer(&config, 0.1);
+        let mut module = Weight { weight: Param::from_data([1.0_f32], &device) };
+        for gradient in gradients {
+            let loss = (module.weight.val() * gradient).sum();
+            let gradients = GradientsParams::from_grads(loss.backward(), &module);
+            module = adam.step(0.01, module, gradients);
+        }
+        let got = module.weight.val().into_data().try_to_vec::<f32>().unwrap()[0];
+        let expected = adam_by_hand(&config, 0.1, 0.01, &gradients);
+        assert!((f64::from(got) - expected).abs() < 1e-6, "{got} is not {expected}");
+    }
+
+    /// A step of plain descent at rate 1 on a small network: how far all weights together moved.
+    fn distance(clip_norm: Option<f64>, rates: Rates) -> f64 {
+        let device = Device::flex().autodiff();
+        let config = EncoderConfig {
+            backbone: BackboneConfig::SmallResnet { width: 2 },
+            head: Some(HeadConfig { dimension: 4, layer_norm: true }),
+            preprocessing: Preprocessing::plain(16).unwrap(),
+        };
+        let encoder = config.init(0, &device).unwrap();
+        let setting = Setting { classes: &[2], dimension: 4, seed: 0, device: &device };
+        let loss = LossConfig::NormSoftmax(NormSoftmaxConfig::default()).init(&setting).unwrap();
+        let images = Tensor::from_data(
+            TensorData::new((0..2 * 3 * 256).map(|i| (i as f32).sin()).collect(), [2, 3, 16, 16]),
+            &device,
+        );
+        let labels = akin_core::taxonomy::Labels::new(1, vec![0, 1]).unwrap();
+        let embeddings = encoder.forward(images);
+        let value = loss.forward(&akin_core::losses::Batch { embeddings, labels: &labels, reference: None });
+        let gradients = value.backward();
+        let descent = OptimizerConfig {
+            kind: OptimizerKind::Sgd,
+            weight_decay: 0.0,
+            clip_norm,
+            ..OptimizerConfig::default()
+        };
+        let before = (weights(&encoder), weights(&loss));
+        let (encoder, loss) = Optimizers::new(&descent).step(encoder, loss, gradients, rates);
+        let after = (weights(&encoder), weights(&loss));
+        let square =
+            |a: &[f32], b: &[f32]| -> f64 { a.iter().zip(b).map(|(x, y)| f64::from(x - y).powi(2)).sum() };
+        (square(&before.0, &after.0) + square(&before.1, &after.1)).sqrt()
+    }
+
+    fn weights(module: &impl Module) -> Vec<f32> {
+        struct Collect(Vec<f32>);
+        impl ModuleVisitor for Collect {
+            fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+                if param.val().is_require_grad() {
+                    self.0.extend(param.val().into_data().try_to_vec::<f32>().unwrap());
+                }
+            }
+        }
+        let mut collect = Collect(Vec::new());
+        module.visit(&mut collect);
+        collect.0
+    }
+
+    const ALL: Rates = Rates { backbone: Some(1.0), head: 1.0, proxies: 1.0 };
+
+    #[test]
+    fn the_norm_that_is_clipped_is_that_of_all_weights_together() {
+        let free = distance(None, ALL);
+        assert!(free > 0.1, "the gradient is long enough to be clipped: {free}");
+        assert!((distance(Some(0.05), ALL) - 0.05).abs() < 1e-3);
+        assert!((distance(Some(10.0 * free), ALL) - free).abs() < 1e-3 * free);
+    }
+
+    #[test]
+    fn a_frozen_backbone_does_not_move() {
+        let frozen = Rates { backbone: None, head: 0.0, proxies: 0.0 };
+        assert_eq!(distance(None, frozen), 0.0);
+    }
+}

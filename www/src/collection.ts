@@ -48,10 +48,28 @@ export class Collection {
     return item >= this.manifest.gallery.count;
   }
 
-  /** Items to ask with: the stored queries, or else the gallery itself. */
+  /**
+   * Items to ask with: the stored queries, or else the gallery itself. One of every finest class comes first, then a
+   * second of each, so that the first page shows how varied they are.
+   */
   samples(): number[] {
+    this.ordered ??= this.order();
+    return this.ordered;
+  }
+
+  private ordered: number[] | null = null;
+
+  private order(): number[] {
     const { gallery, queries } = this.manifest;
     const [first, count] = queries.count > 0 ? [gallery.count, queries.count] : [0, gallery.count];
-    return Array.from({ length: count }, (_, index) => first + index);
+    const seen = new Map<number, number>();
+    const items = Array.from({ length: count }, (_, index) => {
+      const item = first + index;
+      const finest = this.labels(item).at(-1) ?? 0;
+      const round = seen.get(finest) ?? 0;
+      seen.set(finest, round + 1);
+      return { item, round };
+    });
+    return items.sort((a, b) => a.round - b.round || a.item - b.item).map(({ item }) => item);
   }
 }
