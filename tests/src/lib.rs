@@ -1,2 +1,7 @@
-//! What holds between the rooms: losses against metrics (`tests/bounds.rs`), and, through
-//! `tests/run`, everything from the command line to the browser (`e2e/`).
+//! What holds between the rooms of akin, and the command that tests everything.
+//!
+//! - `run`: formatting, clippy, the metrics alone, the native tests of every package, the page and its
+//!   size, and the page in a browser;
+//! - `tests/`: losses against metrics, and what is said in two rooms;
+//! - `e2e/`: the page, served by `akin serve` and looked at in headless Chromium, held to the command line;
+//! - `golden/`: values and gradients of the reference implementations, which the tests of core read.
