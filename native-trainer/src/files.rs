@@ -48,17 +48,36 @@ fn sync_directory(directory: &Path) -> io::Result<()> {
 
 /// Makes a directory for results: new, or empty, or emptied when `overwrite` is set.
 ///
+/// # Errors
+///
+/// As [`check_directory`], or a directory that cannot be emptied or made.
+pub fn create_directory(path: &Path, what: &str, mark: &str, overwrite: bool) -> Result<()> {
+    if check_directory(path, what, mark, overwrite)? {
+        fs::remove_dir_all(path).with_context(|| format!("emptying {}", path.display()))?;
+    }
+    fs::create_dir_all(path)
+        .advise(|| format!("{} cannot be made", path.display()), "check the path and its permissions")
+}
+
+/// Whether a directory would have to be emptied for results, which [`create_directory`] then does:
+/// to be asked before work that takes long.
+///
 /// `what` names it in messages, for example "run". Only a directory in which `mark` stands (a file
 /// that every such directory has) is ever emptied, so that a slip of the keyboard cannot cost a home
 /// directory.
-pub fn create_directory(path: &Path, what: &str, mark: &str, overwrite: bool) -> Result<()> {
+///
+/// # Errors
+///
+/// A directory that is not empty, unless it has the mark and `overwrite` is set; one that cannot be
+/// read.
+pub fn check_directory(path: &Path, what: &str, mark: &str, overwrite: bool) -> Result<bool> {
     let occupied = match fs::read_dir(path) {
         Ok(mut entries) => entries.next().is_some(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => false,
         Err(error) => {
             return Err(error).advise(
                 || format!("{} cannot be used for the {what}", path.display()),
-                "choose another `--out`",
+                "choose another place",
             );
         }
     };
@@ -66,19 +85,17 @@ pub fn create_directory(path: &Path, what: &str, mark: &str, overwrite: bool) ->
         if !overwrite {
             return Err(problem(
                 format!("{} is not empty, and a {what} is never overwritten silently", path.display()),
-                "choose another `--out`, or pass `--overwrite` to replace it",
+                "choose another place, or pass `--overwrite` to replace it",
             ));
         }
         if !path.join(mark).is_file() {
             return Err(problem(
                 format!("{} holds something that is not a {what} (it has no {mark})", path.display()),
-                "choose another `--out`, or remove the directory yourself",
+                "choose another place, or remove the directory yourself",
             ));
         }
-        fs::remove_dir_all(path).with_context(|| format!("emptying {}", path.display()))?;
     }
-    fs::create_dir_all(path)
-        .advise(|| format!("{} cannot be made", path.display()), "check the path and its permissions")
+    Ok(occupied)
 }
 
 #[cfg(test)]

@@ -82,17 +82,31 @@ struct State {
     optimizers: Optimizers,
 }
 
-/// Trains as the run's config says, from the start or from its checkpoint.
+/// Where a training begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beginning {
+    /// With first weights, in a new run directory.
+    New {
+        /// Whether to replace a run that is there.
+        overwrite: bool,
+    },
+    /// With the run's checkpoint.
+    Checkpoint,
+}
+
+/// Trains as the run's config says. A run directory is made, or replaced, only when everything is
+/// ready for the first step.
 ///
 /// # Errors
 ///
-/// A config that does not fit the data, a loss that is not finite, a disk that is full.
+/// A config that does not fit the data, a checkpoint that does not fit the config, a loss that is
+/// not finite, a disk that is full.
 pub fn train(
     run: &Run,
     dataset: &Dataset,
     pictures: &Pictures,
     device: &Device,
-    resume: bool,
+    beginning: Beginning,
     progress: Progress,
 ) -> Result<Outcome> {
     let config = &run.config;
@@ -114,12 +128,15 @@ pub fn train(
         device: device.clone().autodiff(),
         progress,
     };
-    let state = training.start(resume)?;
+    let state = training.start(beginning)?;
+    if let Beginning::New { overwrite } = beginning {
+        run.create(overwrite)?;
+    }
     training.go(state)
 }
 
 impl Training<'_> {
-    fn start(&self, resume: bool) -> Result<State> {
+    fn start(&self, beginning: Beginning) -> Result<State> {
         let config = &self.run.config;
         let seed = config.run.seed;
         let mut encoder = encoder_config(config).init(seed, &self.device)?;
@@ -133,7 +150,7 @@ impl Training<'_> {
             Setting { classes: &classes, dimension: encoder.dimension(), seed, device: &self.device };
         let loss = config.loss.init(&setting)?;
         let optimizers = Optimizers::new(&config.optimizer);
-        if !resume {
+        if beginning != Beginning::Checkpoint {
             return Ok(State { step: 0, encoder, loss, optimizers });
         }
         let checkpoint = Checkpoint::load(&self.run.file("checkpoint.akin"))?;

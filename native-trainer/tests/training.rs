@@ -222,6 +222,39 @@ fn a_run_is_never_overwritten_unasked() {
 }
 
 #[test]
+fn a_training_that_cannot_begin_leaves_no_run_and_spares_the_one_that_is_there() {
+    let at = Workplace::new();
+    let refused = |set: &str, run: &str, more: &[&str], why: &str| {
+        let arguments = ["train", "tiny.toml", "--set", set, "--out", run];
+        at.akin(&[&arguments, more].concat()).ended_with(1).says(why);
+    };
+    let faults = [
+        ("sampler.classes_per_batch=100", "takes 100 classes, but the training images have"),
+        ("loss.lambda=2", "lambda of the HAPPIER loss is 2"),
+        ("model.weights=nowhere.safetensors", "nowhere.safetensors cannot be read"),
+    ];
+    for (set, why) in faults {
+        refused(set, "new", &[], why);
+        assert!(!at.path("new").exists(), "{set}");
+    }
+    at.akin(&["train", "tiny.toml", "--set", "run.steps=1", "--out", "old"]).ended_with(0);
+    for (set, why) in faults {
+        refused(set, "old", &["--overwrite"], why);
+        assert!(at.path("old/encoder.bpk").exists(), "{set}");
+    }
+}
+
+#[test]
+fn a_bundle_is_replaced_only_when_the_new_one_is_ready() {
+    let at = Workplace::new();
+    at.akin(&["train", "tiny.toml", "--set", "run.steps=1", "--out", "run"]).ended_with(0);
+    at.akin(&["export", "run", "--out", "bundle"]).ended_with(0);
+    fs::remove_file(at.path("run/encoder.bpk")).unwrap();
+    at.akin(&["export", "run", "--out", "bundle", "--overwrite"]).ended_with(1).says("encoder.bpk");
+    assert!(at.path("bundle/bundle.json").exists());
+}
+
+#[test]
 fn images_that_cannot_be_read_are_skipped_counted_and_named() {
     let at = Workplace::new();
     let table = String::from_utf8(at.read("data/labels.csv")).unwrap();
