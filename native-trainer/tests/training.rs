@@ -152,6 +152,7 @@ fn a_training_stopped_by_ctrl_c_and_resumed_gives_the_very_same_encoder() {
     at.akin(&["eval", "stopped"]).ended_with(1).says("akin resume");
 
     at.akin(&["resume", "stopped"]).ended_with(0).says(&format!("after step {step} of {STEPS}"));
+    assert_eq!(at.logged("stopped", "resumed"), [step]);
     assert!(at.weights("stopped") == at.weights("straight"), "other weights after a stop");
     assert_eq!(at.json("stopped/report.json"), at.json("straight/report.json"));
 
@@ -199,6 +200,27 @@ fn a_damaged_checkpoint_is_refused() {
     at.akin(&["resume", "run"]).ended_with(1).says("checkpoint.akin is damaged");
     fs::write(at.path("run/checkpoint.akin"), &bytes[..middle]).unwrap();
     at.akin(&["resume", "run"]).ended_with(1).says("checkpoint.akin is damaged");
+}
+
+#[test]
+fn a_loss_that_is_not_finite_stops_the_training_before_it_reaches_a_checkpoint() {
+    let at = Workplace::new();
+    // An epoch has two steps: its checkpoint comes before the tenth step, the first that is logged anyway.
+    let wild = ["train", "tiny.toml", "--set", "optimizer.lr_backbone=1e30", "--set", "schedule.warmup_steps=0"];
+    at.akin(&[&wild[..], &["--out", "run"]].concat()).ended_with(1).says("the loss is ").says("learning rates");
+    assert!(!at.path("run/checkpoint.akin").exists());
+    at.akin(&["resume", "run"]).ended_with(1).says("hint: if the run was stopped before its first one");
+}
+
+#[test]
+fn a_checkpoint_of_another_config_is_refused() {
+    let at = Workplace::new();
+    at.interrupt("run").ended_with(130);
+    let config = String::from_utf8(at.read("run/config.toml")).unwrap();
+    for (from, to) in [("width = 4", "width = 8"), ("dimension = 8", "dimension = 16")] {
+        fs::write(at.path("run/config.toml"), config.replace(from, to)).unwrap();
+        at.akin(&["resume", "run"]).ended_with(1).says(" fit ").says("config");
+    }
 }
 
 #[test]
