@@ -13,6 +13,12 @@ use crate::problem::{Advise, problem};
 /// The new version is written aside in the same directory, brought to the disk, and renamed. When
 /// `write` fails, or the disk is full, the previous version stays and nothing is left behind.
 pub fn write_atomic(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+    if !directory_of(path).is_dir() {
+        return Err(problem(
+            format!("{} was not written: its folder is not there", path.display()),
+            "make the folder, or check the path",
+        ));
+    }
     replace(path, write).advise(
         || format!("{} was not written", path.display()),
         "free some space or check the permissions; what was there before is unharmed",
@@ -20,10 +26,7 @@ pub fn write_atomic(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Resul
 }
 
 fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    let directory = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
+    let directory = directory_of(path);
     let mut aside = tempfile::Builder::new();
     aside.prefix(".akin-").suffix(".part");
     #[cfg(unix)]
@@ -39,6 +42,13 @@ fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) ->
     aside.as_file().sync_all()?;
     aside.persist(path).map_err(|error| error.error)?;
     sync_directory(directory)
+}
+
+fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
 }
 
 /// Brings a rename to the disk, where directories can be synced at all.
@@ -117,6 +127,8 @@ mod tests {
         assert!(hint.unwrap().contains("unharmed"));
         assert_eq!(fs::read(&path).unwrap(), b"first");
         assert_eq!(fs::read_dir(&directory).unwrap().count(), 1, "nothing is left behind");
+        let error = write_atomic(&directory.path().join("nowhere/file"), |_| Ok(())).unwrap_err();
+        assert!(error.to_string().ends_with("its folder is not there"), "{error}");
     }
 
     #[test]

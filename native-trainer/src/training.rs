@@ -256,7 +256,7 @@ impl Training<'_> {
         self.run.write_json(
             "run.json",
             &json!({
-                "akin": env!("CARGO_PKG_VERSION"), "device": format!("{:?}", self.device),
+                "akin": env!("CARGO_PKG_VERSION"), "device": format!("{:?}", self.device.clone().without_autodiff()),
                 "steps": self.steps, "training_seconds": seconds,
                 "skipped_images": unreadable,
             }),
