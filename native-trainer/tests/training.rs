@@ -160,6 +160,27 @@ fn a_training_stopped_by_ctrl_c_and_resumed_gives_the_very_same_encoder() {
 }
 
 #[test]
+fn a_second_ctrl_c_aborts_at_once() {
+    let at = Workplace::new();
+    // Steps of many seconds: a batch of 2,000 images, each of which ranks all others.
+    let slow = ["train", "tiny.toml", "--out", "run", "--set", "sampler.images_per_class=500"];
+    let training = at.command(&slow).spawn().unwrap();
+    let patience = Instant::now() + Duration::from_secs(60);
+    while !at.path("run/log.jsonl").exists() && Instant::now() < patience {
+        sleep(Duration::from_millis(5));
+    }
+    for _ in 0..2 {
+        assert!(Command::new("kill").args(["-INT", &training.id().to_string()]).status().unwrap().success());
+        sleep(Duration::from_millis(300));
+    }
+    let output = training.wait_with_output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    let answer = Answer { code: output.status.code(), stderr }.ended_with(130).says("press Ctrl-C again");
+    assert!(!answer.stderr.contains("Stopped after step"), "{}", answer.stderr);
+    assert!(!at.path("run/checkpoint.akin").exists(), "it did not wait for the step to end");
+}
+
+#[test]
 fn a_run_measured_later_scores_what_it_scored_when_its_training_ended() {
     let at = Workplace::new();
     at.train("run").ended_with(0);
@@ -206,8 +227,12 @@ fn a_damaged_checkpoint_is_refused() {
 fn a_loss_that_is_not_finite_stops_the_training_before_it_reaches_a_checkpoint() {
     let at = Workplace::new();
     // An epoch has two steps: its checkpoint comes before the tenth step, the first that is logged anyway.
-    let wild = ["train", "tiny.toml", "--set", "optimizer.lr_backbone=1e30", "--set", "schedule.warmup_steps=0"];
-    at.akin(&[&wild[..], &["--out", "run"]].concat()).ended_with(1).says("the loss is ").says("learning rates");
+    let wild =
+        ["train", "tiny.toml", "--set", "optimizer.lr_backbone=1e30", "--set", "schedule.warmup_steps=0"];
+    at.akin(&[&wild[..], &["--out", "run"]].concat())
+        .ended_with(1)
+        .says("the loss is ")
+        .says("learning rates");
     assert!(!at.path("run/checkpoint.akin").exists());
     at.akin(&["resume", "run"]).ended_with(1).says("hint: if the run was stopped before its first one");
 }
