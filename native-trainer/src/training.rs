@@ -281,6 +281,12 @@ impl Training<'_> {
         };
         state.step += 1;
         if batch.items.is_empty() {
+            if state.step == 1 {
+                return Err(problem(
+                    "none of the images of the first batch can be read",
+                    "`akin data check CONFIG` lists every file that cannot be read, with the reason",
+                ));
+            }
             return Ok((Tensor::zeros([1], &self.device), rates));
         }
         let rows: Vec<usize> = batch.items.iter().map(|item| self.row_of(*item)).collect();

@@ -322,4 +322,9 @@ fn images_that_cannot_be_read_are_skipped_counted_and_named() {
     for path in [&cut, &text] {
         assert!(paths.iter().any(|skipped| skipped.ends_with(path.as_str())), "{path} in {skipped}");
     }
+
+    for image in training {
+        fs::write(at.path(&format!("data/{image}")), "no picture").unwrap();
+    }
+    at.train("nothing").ended_with(1).says("none of the images of the first batch can be read");
 }
