@@ -1,6 +1,6 @@
 //! Files that are either whole or not there.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -11,7 +11,8 @@ use crate::problem::{Advise, problem};
 /// Writes a file so that at every moment `path` holds either its previous version or the new one.
 ///
 /// The new version is written aside in the same directory, brought to the disk, and renamed. When
-/// `write` fails, or the disk is full, the previous version stays and nothing is left behind.
+/// `write` fails, or the disk is full, the previous version stays and nothing is left behind. What is
+/// there and is no file, as a pipe or `/dev/stdout`, is written to instead of replaced.
 pub fn write_atomic(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
     if !directory_of(path).is_dir() {
         return Err(problem(
@@ -26,6 +27,11 @@ pub fn write_atomic(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Resul
 }
 
 fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    if fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+        let mut buffered = BufWriter::new(OpenOptions::new().write(true).open(path)?);
+        write(&mut buffered)?;
+        return buffered.flush();
+    }
     let directory = directory_of(path);
     let mut aside = tempfile::Builder::new();
     aside.prefix(".akin-").suffix(".part");
@@ -139,6 +145,23 @@ mod tests {
             write_atomic(&path, |file| file.write_all(text.as_bytes())).unwrap();
         }
         assert_eq!(fs::read(&path).unwrap(), b"new");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_device_is_written_to_and_not_replaced() {
+        use std::os::unix::fs::symlink;
+        let directory = tempfile::tempdir().unwrap();
+        // Through a link, so that at worst the link is lost.
+        let null = directory.path().join("null");
+        symlink("/dev/null", &null).unwrap();
+        write_atomic(&null, |file| file.write_all(b"gone")).unwrap();
+        assert!(fs::symlink_metadata(&null).unwrap().is_symlink());
+        let full = directory.path().join("full");
+        symlink("/dev/full", &full).unwrap();
+        if full.exists() {
+            assert!(write_atomic(&full, |file| file.write_all(b"gone")).is_err());
+        }
     }
 
     #[test]
