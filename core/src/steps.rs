@@ -13,6 +13,8 @@
 use burn::tensor::{Tensor, activation::sigmoid};
 use serde::{Deserialize, Serialize};
 
+use crate::{Error, Kind, Result};
+
 /// The value of a smooth step and its derivative, of the shape of its argument.
 pub struct Smooth<const D: usize> {
     /// h(t).
@@ -55,6 +57,29 @@ impl Default for UpperStep {
 }
 
 impl UpperStep {
+    /// # Errors
+    ///
+    /// A temperature that is not positive, a threshold below 0, another number that is not finite.
+    pub fn validate(&self) -> Result<()> {
+        let Self { temperature, slope, threshold, offset, start } = *self;
+        if !(temperature > 0.0 && temperature.is_finite()) {
+            return Err(Error::new(
+                Kind::Config,
+                format!("the temperature of the upper step is {temperature}"),
+                "give a positive number; the papers use 0.01",
+            ));
+        }
+        if !threshold.is_none_or(|threshold| threshold >= 0.0 && threshold.is_finite()) {
+            return Err(Error::new(
+                Kind::Config,
+                format!("the threshold of the upper step is {}", threshold.unwrap_or_default()),
+                "give a number of at least 0; the papers use 0.05",
+            ));
+        }
+        let numbers = [("slope", slope.unwrap_or(0.0)), ("offset", offset.unwrap_or(0.0)), ("start", start)];
+        finite("upper step", &numbers)
+    }
+
     /// h(t) and h′(t).
     pub fn apply<const D: usize>(&self, t: Tensor<D>) -> Smooth<D> {
         let sigma = sigmoid(t.clone() / self.temperature);
@@ -95,6 +120,13 @@ impl Default for LowerStep {
 }
 
 impl LowerStep {
+    /// # Errors
+    ///
+    /// A number that is not finite.
+    pub fn validate(&self) -> Result<()> {
+        finite("lower step", &[("slope", self.slope), ("start", self.start), ("leak", self.leak)])
+    }
+
     /// h(t) and h′(t).
     pub fn apply<const D: usize>(&self, t: Tensor<D>) -> Smooth<D> {
         let line = t.clone() * self.slope + self.start;
@@ -102,6 +134,17 @@ impl LowerStep {
         let full = line.clone().greater_scalar(1.0);
         let derivative = t.full_like(self.leak).mask_fill(above.clone(), self.slope).mask_fill(full, 0.0);
         Smooth { value: (t * self.leak).mask_where(above, line.clamp_max(1.0)), derivative }
+    }
+}
+
+fn finite(step: &str, numbers: &[(&str, f64)]) -> Result<()> {
+    match numbers.iter().find(|(_, number)| !number.is_finite()) {
+        None => Ok(()),
+        Some((name, number)) => Err(Error::new(
+            Kind::Config,
+            format!("the {name} of the {step} is {number}"),
+            "give a finite number, or leave it out for the paper's",
+        )),
     }
 }
 

@@ -157,6 +157,8 @@ proptest! {
         for ((low, stable), high) in low.into_iter().zip(stable).zip(high) {
             if let (Some(low), Some(stable), Some(high)) = (low, stable, high) {
                 prop_assert!(0.0 <= low && low <= stable + 1e-12 && stable <= high + 1e-12 && high <= 1.0);
+                // −0 would look odd in a table.
+                prop_assert!(low.is_sign_positive());
             } else {
                 prop_assert_eq!((low, stable, high), (None, None, None));
             }

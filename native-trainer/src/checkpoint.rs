@@ -18,6 +18,7 @@ use sha2::{Digest, Sha256};
 
 use crate::files::write_atomic;
 use crate::optimizer::Optimizers;
+use crate::problem::{Advise, problem};
 
 const FORMAT: &str = "akin-checkpoint";
 const VERSION: u32 = 1;
@@ -65,12 +66,19 @@ impl Checkpoint {
         optimizers: Optimizers,
     ) -> Result<(Encoder, Loss, Optimizers)> {
         let [weights, proxies, of_backbone, of_head, of_proxies] = self.parts;
+        let unfit = |part: &str, error: &dyn std::fmt::Display| {
+            problem(
+                format!("the checkpoint's {part} does not fit this run: {error}"),
+                "resume with the config.toml and the data that the run began with",
+            )
+        };
         let record = ModuleRecord::from_bytes(Bytes::from_bytes_vec(proxies))
-            .map_err(|error| anyhow!("the checkpoint's loss cannot be read: {error}"))?;
-        let loss = loss
-            .try_load_record(record)
-            .map_err(|error| anyhow!("the checkpoint's loss does not fit this run: {error}"))?;
-        Ok((encoder.with_weights(weights)?, loss, optimizers.with_bytes([of_backbone, of_head, of_proxies])?))
+            .map_err(|error| unfit("loss", &error))?;
+        let loss = loss.try_load_record(record).map_err(|error| unfit("loss", &error))?;
+        let optimizers = optimizers
+            .with_bytes([of_backbone, of_head, of_proxies])
+            .map_err(|error| unfit("optimiser", &error))?;
+        Ok((encoder.with_weights(weights)?, loss, optimizers))
     }
 
     /// Writes the checkpoint; the previous one stays until this one is whole and on disk.
@@ -95,14 +103,13 @@ impl Checkpoint {
     /// Reads a checkpoint and checks every part.
     pub fn load(path: &Path) -> Result<Self> {
         let file = path.display();
-        let bytes = std::fs::read(path).with_context(|| {
-            format!("the checkpoint {file} cannot be read; a run leaves its first one after its first epoch")
-        })?;
-        Self::parse(&bytes).with_context(|| {
-            format!(
-                "the checkpoint {file} is damaged; start the run anew with `akin train CONFIG --overwrite`"
-            )
-        })
+        let anew = "start the run anew with `akin train CONFIG --overwrite`";
+        let bytes = std::fs::read(path).advise(
+            || format!("the checkpoint {file} cannot be read"),
+            &format!("if the run was stopped before its first one, {anew}"),
+        )?;
+        Self::parse(&bytes)
+            .map_err(|error| problem(format!("the checkpoint {file} is damaged: {error:#}"), anew))
     }
 
     fn parse(bytes: &[u8]) -> Result<Self> {

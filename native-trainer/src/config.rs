@@ -620,7 +620,7 @@ impl Source {
         let shown = file.display();
         let text = fs::read_to_string(file).advise(
             || format!("the config {shown} cannot be read"),
-            "check the path; recipes/ has configs to start from",
+            "check the path; native-trainer/recipes has configs to start from",
         )?;
         let mut table: Table = toml::from_str(&text).map_err(|error| {
             let hint = "correct that line; tables are written [data], texts in double quotes";

@@ -20,6 +20,14 @@ pub fn open(name: DeviceName) -> Result<Device> {
         .find(|(candidate, device)| device.is_some() && (name == *candidate || name == DeviceName::Auto));
     match found {
         Some((_, Some(device))) => Ok(device),
+        _ if name == DeviceName::Auto => Err(problem(
+            "no back end that this akin was built with works here",
+            "build it with `cargo build --release`, which brings the one for the processor",
+        )),
+        _ if name == DeviceName::Cuda && cfg!(feature = "cuda") => Err(problem(
+            "there is no Nvidia driver here, which `--device cuda` needs",
+            "install the driver, or use another `--device`",
+        )),
         _ => {
             let name = format!("{name:?}").to_lowercase();
             Err(problem(

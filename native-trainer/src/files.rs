@@ -1,6 +1,6 @@
 //! Files that are either whole or not there.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -11,8 +11,15 @@ use crate::problem::{Advise, problem};
 /// Writes a file so that at every moment `path` holds either its previous version or the new one.
 ///
 /// The new version is written aside in the same directory, brought to the disk, and renamed. When
-/// `write` fails, or the disk is full, the previous version stays and nothing is left behind.
+/// `write` fails, or the disk is full, the previous version stays and nothing is left behind. What is
+/// there and is no file, as a pipe or `/dev/stdout`, is written to instead of replaced.
 pub fn write_atomic(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+    if !directory_of(path).is_dir() {
+        return Err(problem(
+            format!("{} was not written: its folder is not there", path.display()),
+            "make the folder, or check the path",
+        ));
+    }
     replace(path, write).advise(
         || format!("{} was not written", path.display()),
         "free some space or check the permissions; what was there before is unharmed",
@@ -20,10 +27,12 @@ pub fn write_atomic(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Resul
 }
 
 fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    let directory = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
+    if fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+        let mut buffered = BufWriter::new(OpenOptions::new().write(true).open(path)?);
+        write(&mut buffered)?;
+        return buffered.flush();
+    }
+    let directory = directory_of(path);
     let mut aside = tempfile::Builder::new();
     aside.prefix(".akin-").suffix(".part");
     #[cfg(unix)]
@@ -41,6 +50,13 @@ fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) ->
     sync_directory(directory)
 }
 
+fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
 /// Brings a rename to the disk, where directories can be synced at all.
 fn sync_directory(directory: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(directory)?.sync_all() } else { Ok(()) }
@@ -48,17 +64,36 @@ fn sync_directory(directory: &Path) -> io::Result<()> {
 
 /// Makes a directory for results: new, or empty, or emptied when `overwrite` is set.
 ///
+/// # Errors
+///
+/// As [`check_directory`], or a directory that cannot be emptied or made.
+pub fn create_directory(path: &Path, what: &str, mark: &str, overwrite: bool) -> Result<()> {
+    if check_directory(path, what, mark, overwrite)? {
+        fs::remove_dir_all(path).with_context(|| format!("emptying {}", path.display()))?;
+    }
+    fs::create_dir_all(path)
+        .advise(|| format!("{} cannot be made", path.display()), "check the path and its permissions")
+}
+
+/// Whether a directory would have to be emptied for results, which [`create_directory`] then does:
+/// to be asked before work that takes long.
+///
 /// `what` names it in messages, for example "run". Only a directory in which `mark` stands (a file
 /// that every such directory has) is ever emptied, so that a slip of the keyboard cannot cost a home
 /// directory.
-pub fn create_directory(path: &Path, what: &str, mark: &str, overwrite: bool) -> Result<()> {
+///
+/// # Errors
+///
+/// A directory that is not empty, unless it has the mark and `overwrite` is set; one that cannot be
+/// read.
+pub fn check_directory(path: &Path, what: &str, mark: &str, overwrite: bool) -> Result<bool> {
     let occupied = match fs::read_dir(path) {
         Ok(mut entries) => entries.next().is_some(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => false,
         Err(error) => {
             return Err(error).advise(
                 || format!("{} cannot be used for the {what}", path.display()),
-                "choose another `--out`",
+                "choose another place",
             );
         }
     };
@@ -66,19 +101,17 @@ pub fn create_directory(path: &Path, what: &str, mark: &str, overwrite: bool) ->
         if !overwrite {
             return Err(problem(
                 format!("{} is not empty, and a {what} is never overwritten silently", path.display()),
-                "choose another `--out`, or pass `--overwrite` to replace it",
+                "choose another place, or pass `--overwrite` to replace it",
             ));
         }
         if !path.join(mark).is_file() {
             return Err(problem(
                 format!("{} holds something that is not a {what} (it has no {mark})", path.display()),
-                "choose another `--out`, or remove the directory yourself",
+                "choose another place, or remove the directory yourself",
             ));
         }
-        fs::remove_dir_all(path).with_context(|| format!("emptying {}", path.display()))?;
     }
-    fs::create_dir_all(path)
-        .advise(|| format!("{} cannot be made", path.display()), "check the path and its permissions")
+    Ok(occupied)
 }
 
 #[cfg(test)]
@@ -100,6 +133,8 @@ mod tests {
         assert!(hint.unwrap().contains("unharmed"));
         assert_eq!(fs::read(&path).unwrap(), b"first");
         assert_eq!(fs::read_dir(&directory).unwrap().count(), 1, "nothing is left behind");
+        let error = write_atomic(&directory.path().join("nowhere/file"), |_| Ok(())).unwrap_err();
+        assert!(error.to_string().ends_with("its folder is not there"), "{error}");
     }
 
     #[test]
@@ -110,6 +145,23 @@ mod tests {
             write_atomic(&path, |file| file.write_all(text.as_bytes())).unwrap();
         }
         assert_eq!(fs::read(&path).unwrap(), b"new");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_device_is_written_to_and_not_replaced() {
+        use std::os::unix::fs::symlink;
+        let directory = tempfile::tempdir().unwrap();
+        // Through a link, so that at worst the link is lost.
+        let null = directory.path().join("null");
+        symlink("/dev/null", &null).unwrap();
+        write_atomic(&null, |file| file.write_all(b"gone")).unwrap();
+        assert!(fs::symlink_metadata(&null).unwrap().is_symlink());
+        let full = directory.path().join("full");
+        symlink("/dev/full", &full).unwrap();
+        if full.exists() {
+            assert!(write_atomic(&full, |file| file.write_all(b"gone")).is_err());
+        }
     }
 
     #[test]

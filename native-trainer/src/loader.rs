@@ -52,10 +52,9 @@ impl Pictures {
             Ok(pixels) => {
                 let pixels = Arc::new(pixels);
                 let bytes = 3 * u64::from(pixels.width()) * u64::from(pixels.height());
-                if self.kept_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes <= CACHE_BYTES {
-                    // Another thread may have been first; both decoded the same file.
-                    let _ = self.kept[item].set(pixels.clone());
-                } else {
+                let fits = self.kept_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes <= CACHE_BYTES;
+                // Another thread may have been first; both decoded the same file.
+                if !fits || self.kept[item].set(pixels.clone()).is_err() {
                     self.kept_bytes.fetch_sub(bytes, Ordering::Relaxed);
                 }
                 Some(pixels)

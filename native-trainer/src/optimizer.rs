@@ -3,7 +3,7 @@
 
 use akin_core::encoder::Encoder;
 use akin_core::losses::Loss;
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow};
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::optim::decay::WeightDecayConfig;
 use burn::optim::momentum::MomentumConfig;
@@ -90,10 +90,7 @@ impl Optimizers {
     /// These optimisers with the state of a checkpoint.
     pub fn with_bytes(self, [backbone, head, proxies]: [Vec<u8>; 3]) -> Result<Self> {
         let load = |optimizer: ModuleOptimizer, bytes: Vec<u8>| {
-            optimizer
-                .from_bytes(Bytes::from_bytes_vec(bytes))
-                .map_err(|error| anyhow!("{error}"))
-                .context("the checkpoint's optimiser does not fit this run")
+            optimizer.from_bytes(Bytes::from_bytes_vec(bytes)).map_err(|error| anyhow!("{error}"))
         };
         Ok(Self {
             backbone: load(self.backbone, backbone)?,

@@ -18,7 +18,7 @@ use burn::tensor::Device;
 use serde::Serialize;
 
 use crate::config::Config;
-use crate::files::write_atomic;
+use crate::files::{create_directory, write_atomic};
 use crate::problem::{Advise, problem};
 
 /// The file that marks a directory as a run.
@@ -47,6 +47,16 @@ impl Run {
             ));
         }
         Ok(Self { directory: directory.to_owned(), config: Config::load(&config, &[])? })
+    }
+
+    /// Makes the directory, with the resolved config in it.
+    ///
+    /// # Errors
+    ///
+    /// A directory that is not empty, unless it is a run and `overwrite` is set.
+    pub fn create(&self, overwrite: bool) -> Result<()> {
+        create_directory(&self.directory, "run", MARK, overwrite)?;
+        write_atomic(&self.file(MARK), |file| file.write_all(self.config.to_toml().as_bytes()))
     }
 
     /// The path of one of its files.

@@ -27,6 +27,7 @@ use crate::problem::{Advise, problem};
 use crate::progress::Progress;
 use crate::run::{Run, encoder_config, load_backbone};
 use crate::sampler::Sampler;
+use crate::table::counted;
 
 /// Steps between two lines of the log.
 const LOG_EVERY: u64 = 10;
@@ -82,17 +83,31 @@ struct State {
     optimizers: Optimizers,
 }
 
-/// Trains as the run's config says, from the start or from its checkpoint.
+/// Where a training begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beginning {
+    /// With first weights, in a new run directory.
+    New {
+        /// Whether to replace a run that is there.
+        overwrite: bool,
+    },
+    /// With the run's checkpoint.
+    Checkpoint,
+}
+
+/// Trains as the run's config says. A run directory is made, or replaced, only when everything is
+/// ready for the first step.
 ///
 /// # Errors
 ///
-/// A config that does not fit the data, a loss that is not finite, a disk that is full.
+/// A config that does not fit the data, a checkpoint that does not fit the config, a loss that is
+/// not finite, a disk that is full.
 pub fn train(
     run: &Run,
     dataset: &Dataset,
     pictures: &Pictures,
     device: &Device,
-    resume: bool,
+    beginning: Beginning,
     progress: Progress,
 ) -> Result<Outcome> {
     let config = &run.config;
@@ -114,12 +129,15 @@ pub fn train(
         device: device.clone().autodiff(),
         progress,
     };
-    let state = training.start(resume)?;
+    let state = training.start(beginning)?;
+    if let Beginning::New { overwrite } = beginning {
+        run.create(overwrite)?;
+    }
     training.go(state)
 }
 
 impl Training<'_> {
-    fn start(&self, resume: bool) -> Result<State> {
+    fn start(&self, beginning: Beginning) -> Result<State> {
         let config = &self.run.config;
         let seed = config.run.seed;
         let mut encoder = encoder_config(config).init(seed, &self.device)?;
@@ -133,7 +151,7 @@ impl Training<'_> {
             Setting { classes: &classes, dimension: encoder.dimension(), seed, device: &self.device };
         let loss = config.loss.init(&setting)?;
         let optimizers = Optimizers::new(&config.optimizer);
-        if !resume {
+        if beginning != Beginning::Checkpoint {
             return Ok(State { step: 0, encoder, loss, optimizers });
         }
         let checkpoint = Checkpoint::load(&self.run.file("checkpoint.akin"))?;
@@ -159,7 +177,11 @@ impl Training<'_> {
         };
         let bar = self.progress.bar("Training", self.steps);
         bar.start_at(state.step);
+        let settings = &self.run.config.run;
         let first = state.step;
+        if first > 0 {
+            note(json!({ "event": "resumed", "step": first }))?;
+        }
         let started = Instant::now();
         let stopped = std::thread::scope(|scope| -> Result<bool> {
             let positions = (first..self.steps).map(|step| {
@@ -173,13 +195,19 @@ impl Training<'_> {
                 let before = state.step;
                 let (loss, rates) = self.step(&mut state, batch)?;
                 let last = state.step == self.steps;
-                if state.step.is_multiple_of(LOG_EVERY) || last {
+                let stop = INTERRUPTIONS.load(Ordering::SeqCst) > 0;
+                let epoch_ended = state.step.is_multiple_of(per_epoch);
+                let epoch = state.step / per_epoch;
+                let due = |every: u64| epoch_ended && every > 0 && epoch.is_multiple_of(every);
+                let save = last || stop || due(settings.checkpoint_every_epochs);
+                // Also before a checkpoint, so that none is of a training that has failed.
+                if state.step.is_multiple_of(LOG_EVERY) || save {
                     let value: f64 =
                         f64::from(loss.try_into_data()?.try_to_vec::<f32>().map_err(not_f32)?[0]);
                     if !value.is_finite() {
                         return Err(problem(
                             format!("the loss is {value} at step {}", state.step),
-                            "lower the learning rates, or set optimizer.clip_norm; the last checkpoint is sound",
+                            "lower the learning rates, or set optimizer.clip_norm, and check the numbers in [loss]",
                         ));
                     }
                     let seconds = started.elapsed().as_secs_f64();
@@ -197,21 +225,13 @@ impl Training<'_> {
                     );
                 }
                 bar.advance(1);
-                let epoch_ended = state.step.is_multiple_of(per_epoch);
-                let stop = INTERRUPTIONS.load(Ordering::SeqCst) > 0;
-                let epoch = state.step / per_epoch;
-                let run = &self.run.config.run;
-                if last || stop || (epoch_ended && epoch.is_multiple_of(run.checkpoint_every_epochs)) {
+                if save {
                     self.save(&state)?;
                 }
                 if stop && !last {
                     return Ok(true);
                 }
-                if epoch_ended
-                    && !last
-                    && run.evaluate_every_epochs > 0
-                    && epoch.is_multiple_of(run.evaluate_every_epochs)
-                {
+                if due(settings.evaluate_every_epochs) && !last {
                     let report = self.evaluate(&state.encoder)?;
                     note(json!({ "event": "evaluation", "step": state.step, "report": report }))?;
                 }
@@ -236,15 +256,16 @@ impl Training<'_> {
         self.run.write_json(
             "run.json",
             &json!({
-                "akin": env!("CARGO_PKG_VERSION"), "device": format!("{:?}", self.device),
+                "akin": env!("CARGO_PKG_VERSION"), "device": format!("{:?}", self.device.clone().without_autodiff()),
                 "steps": self.steps, "training_seconds": seconds,
                 "skipped_images": unreadable,
             }),
         )?;
-        self.progress.say("Trained", &format!("{} steps in {seconds:.0} s", self.steps - first));
+        let steps = counted((self.steps - first) as usize, "step", "steps");
+        self.progress.say("Trained", &format!("{steps} in {seconds:.0} s"));
         if !unreadable.is_empty() {
-            self.progress
-                .say("Skipped", &format!("{} images that cannot be read; see run.json", unreadable.len()));
+            let images = counted(unreadable.len(), "image", "images");
+            self.progress.say("Skipped", &format!("{images} that cannot be read; see run.json"));
         }
         Ok(Outcome::Done(Box::new(report)))
     }
@@ -260,6 +281,12 @@ impl Training<'_> {
         };
         state.step += 1;
         if batch.items.is_empty() {
+            if state.step == 1 {
+                return Err(problem(
+                    "none of the images of the first batch can be read",
+                    "`akin data check CONFIG` lists every file that cannot be read, with the reason",
+                ));
+            }
             return Ok((Tensor::zeros([1], &self.device), rates));
         }
         let rows: Vec<usize> = batch.items.iter().map(|item| self.row_of(*item)).collect();

@@ -88,6 +88,105 @@ fn data_check_counts_what_is_there() {
     assert_eq!(json["unreadable"].as_array().unwrap().len(), 2);
 }
 
+/// Images of every kind that is read: they are neither refused nor counted as damaged.
+#[test]
+fn unusual_images_are_images() {
+    let encode = |image: image::DynamicImage| {
+        let mut bytes = std::io::Cursor::new(Vec::new());
+        image.write_to(&mut bytes, image::ImageFormat::Png).unwrap();
+        bytes.into_inner()
+    };
+    let cmyk = include_bytes!("../../core/tests/images/cmyk-adobe.jpg");
+    let folder = in_folder(&[
+        ("data.toml", b"[data]\nkind = 'folder'\npath = 'images'\nlevels = ['kind', 'variety']\n"),
+        ("images/train/Apple/Gala/cmyk.jpg", cmyk),
+        ("images/train/Apple/Gala/pixel.png", &png(1)),
+        ("images/test/Apple/Fuji/deep.png", &encode(image::DynamicImage::new_rgb16(5, 4))),
+        ("images/test/Apple/Fuji/alpha.png", &encode(image::DynamicImage::new_rgba8(5, 4))),
+    ]);
+    let answer = akin(["data", "check", &path(&folder, "data.toml")]);
+    assert_eq!(answer.code, Some(0), "{}", answer.stderr);
+    assert!(!answer.stdout.contains("cannot be read"), "{}", answer.stdout);
+}
+
+/// A config with all that a training needs; the data are in `labels.csv`.
+const CONFIG: &[u8] = b"
+run = { steps = 1, device = 'cpu' }
+data = { kind = 'csv', path = 'labels.csv', levels = ['kind', 'variety'] }
+loss = { kind = 'norm_softmax' }
+sampler = { classes_per_batch = 1, images_per_class = 1 }
+[model]
+backbone = { kind = 'small_resnet', width = 4 }
+preprocessing = { resize = 16, crop = 16, filter = 'bilinear', channels = 'rgb', scale = 0.004, mean = [0.5, 0.5, 0.5], deviation = [0.5, 0.5, 0.5] }
+";
+
+#[test]
+fn bad_data_sets_are_refused_before_a_run_is_made() {
+    const GOOD: &str =
+        "path,kind,variety,split\na.png,Apple,Gala,train\nb.png,Apple,Fuji,test\nb.png,Apple,Fuji,test\n";
+    let image = png(1);
+    let refused = |from: &str, to: &str| {
+        let labels = GOOD.replacen(from, to, 1);
+        let folder = in_folder(&[
+            ("config.toml", CONFIG),
+            ("labels.csv", labels.as_bytes()),
+            ("a.png", &image),
+            ("b.png", &image),
+        ]);
+        let answer = akin(["train", &path(&folder, "config.toml"), "--out", &path(&folder, "run")]);
+        assert_eq!((answer.code, answer.stdout.as_str()), (Some(1), ""), "{}", answer.stderr);
+        assert!(answer.stderr.contains("\n  hint: "), "{}", answer.stderr);
+        assert!(answer.stderr.contains("labels.csv") || answer.stderr.contains("png"), "{}", answer.stderr);
+        assert!(!folder.path().join("run").exists());
+        answer.stderr
+    };
+    assert!(refused("variety", "vareity").contains("no column `variety`"));
+    assert!(refused("a.png", "nowhere.png").contains("1 image is not there"));
+    assert!(refused("Apple,Fuji", "Pear,Gala").contains("a class has two parents"));
+    assert!(refused("b.png,Apple,Fuji,test", "b.png,Pear,Conference,test").contains("shares a label"));
+    assert!(refused("Gala", "").contains("line 2: the label `variety` is empty"));
+    assert!(refused(",train", ",test").contains("the split `train`"));
+}
+
+#[test]
+fn numbers_of_a_loss_that_make_no_sense_are_refused_before_a_run_is_made() {
+    let image = png(1);
+    let labels =
+        b"path,kind,variety,split\na.png,Apple,Gala,train\nb.png,Apple,Fuji,test\nb.png,Apple,Fuji,test\n";
+    let folder =
+        in_folder(&[("config.toml", CONFIG), ("labels.csv", labels), ("a.png", &image), ("b.png", &image)]);
+    for (loss, why) in [
+        ("{kind='norm_softmax',temperature=0}", "the temperature of norm_softmax is 0"),
+        ("{kind='norm_sofmax'}", "did you mean `norm_softmax`?"),
+        ("{kind='happier',lambda=2}", "lambda of the HAPPIER loss is 2"),
+        ("{kind='hap_surrogate',relevance={kind='plain',alpha=-1}}", "alpha is -1"),
+        ("{kind='hap_surrogate',relevance={kind='weighted_ap',weights=[1]}}", "1 relevance weight"),
+        ("{kind='hap_surrogate',upper_step={temperature=0}}", "temperature of the upper step is 0"),
+        ("{kind='hap_surrogate',upper_step={threshold=-1}}", "threshold of the upper step is -1"),
+        ("{kind='hap_surrogate',upper_step={slope=nan}}", "slope of the upper step is NaN"),
+        ("{kind='hap_surrogate',lower_step={leak=inf}}", "leak of the lower step is inf"),
+        ("{kind='sum',terms=[]}", "sum to 0"),
+    ] {
+        let config = String::from_utf8(CONFIG.to_vec()).unwrap().replace("{ kind = 'norm_softmax' }", loss);
+        fs::write(folder.path().join("config.toml"), config).unwrap();
+        let answer = akin(["train", &path(&folder, "config.toml"), "--out", &path(&folder, "run")]);
+        assert_eq!(answer.code, Some(1), "{loss}: {}", answer.stderr);
+        assert!(answer.stderr.contains(why) && answer.stderr.contains("hint: "), "{loss}: {}", answer.stderr);
+        assert!(!folder.path().join("run").exists(), "{loss}");
+    }
+}
+
+#[test]
+fn a_port_in_use_is_named() {
+    let folder = in_folder(&[]);
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let answer = akin(["demo", "--port", &port, "--out", &path(&folder, "demo")]);
+    assert_eq!(answer.code, Some(1));
+    assert!(answer.stderr.contains(&format!("port {port} is in use")), "{}", answer.stderr);
+    assert!(!folder.path().join("demo").exists(), "the port is tried before anything is drawn");
+}
+
 #[test]
 fn a_mistyped_key_is_named_with_its_place() {
     let folder =

@@ -152,10 +152,32 @@ fn a_training_stopped_by_ctrl_c_and_resumed_gives_the_very_same_encoder() {
     at.akin(&["eval", "stopped"]).ended_with(1).says("akin resume");
 
     at.akin(&["resume", "stopped"]).ended_with(0).says(&format!("after step {step} of {STEPS}"));
+    assert_eq!(at.logged("stopped", "resumed"), [step]);
     assert!(at.weights("stopped") == at.weights("straight"), "other weights after a stop");
     assert_eq!(at.json("stopped/report.json"), at.json("straight/report.json"));
 
     at.akin(&["resume", "stopped"]).ended_with(1).says("there is nothing to resume");
+}
+
+#[test]
+fn a_second_ctrl_c_aborts_at_once() {
+    let at = Workplace::new();
+    // Steps of many seconds: a batch of 2,000 images, each of which ranks all others.
+    let slow = ["train", "tiny.toml", "--out", "run", "--set", "sampler.images_per_class=500"];
+    let training = at.command(&slow).spawn().unwrap();
+    let patience = Instant::now() + Duration::from_secs(60);
+    while !at.path("run/log.jsonl").exists() && Instant::now() < patience {
+        sleep(Duration::from_millis(5));
+    }
+    for _ in 0..2 {
+        assert!(Command::new("kill").args(["-INT", &training.id().to_string()]).status().unwrap().success());
+        sleep(Duration::from_millis(300));
+    }
+    let output = training.wait_with_output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    let answer = Answer { code: output.status.code(), stderr }.ended_with(130).says("press Ctrl-C again");
+    assert!(!answer.stderr.contains("Stopped after step"), "{}", answer.stderr);
+    assert!(!at.path("run/checkpoint.akin").exists(), "it did not wait for the step to end");
 }
 
 #[test]
@@ -202,6 +224,31 @@ fn a_damaged_checkpoint_is_refused() {
 }
 
 #[test]
+fn a_loss_that_is_not_finite_stops_the_training_before_it_reaches_a_checkpoint() {
+    let at = Workplace::new();
+    // An epoch has two steps: its checkpoint comes before the tenth step, the first that is logged anyway.
+    let wild =
+        ["train", "tiny.toml", "--set", "optimizer.lr_backbone=1e30", "--set", "schedule.warmup_steps=0"];
+    at.akin(&[&wild[..], &["--out", "run"]].concat())
+        .ended_with(1)
+        .says("the loss is ")
+        .says("learning rates");
+    assert!(!at.path("run/checkpoint.akin").exists());
+    at.akin(&["resume", "run"]).ended_with(1).says("hint: if the run was stopped before its first one");
+}
+
+#[test]
+fn a_checkpoint_of_another_config_is_refused() {
+    let at = Workplace::new();
+    at.interrupt("run").ended_with(130);
+    let config = String::from_utf8(at.read("run/config.toml")).unwrap();
+    for (from, to) in [("width = 4", "width = 8"), ("dimension = 8", "dimension = 16")] {
+        fs::write(at.path("run/config.toml"), config.replace(from, to)).unwrap();
+        at.akin(&["resume", "run"]).ended_with(1).says(" fit ").says("config");
+    }
+}
+
+#[test]
 fn a_run_is_never_overwritten_unasked() {
     let at = Workplace::new();
     let short = |more: &[&str]| {
@@ -219,6 +266,39 @@ fn a_run_is_never_overwritten_unasked() {
     fs::write(at.path("holiday/beach.jpg"), "").unwrap();
     at.akin(&["train", "tiny.toml", "--out", "holiday", "--overwrite"]).ended_with(1).says("is not a run");
     assert!(at.path("holiday/beach.jpg").exists());
+}
+
+#[test]
+fn a_training_that_cannot_begin_leaves_no_run_and_spares_the_one_that_is_there() {
+    let at = Workplace::new();
+    let refused = |set: &str, run: &str, more: &[&str], why: &str| {
+        let arguments = ["train", "tiny.toml", "--set", set, "--out", run];
+        at.akin(&[&arguments, more].concat()).ended_with(1).says(why);
+    };
+    let faults = [
+        ("sampler.classes_per_batch=100", "takes 100 classes, but the training images have"),
+        ("loss.lambda=2", "lambda of the HAPPIER loss is 2"),
+        ("model.weights=nowhere.safetensors", "nowhere.safetensors cannot be read"),
+    ];
+    for (set, why) in faults {
+        refused(set, "new", &[], why);
+        assert!(!at.path("new").exists(), "{set}");
+    }
+    at.akin(&["train", "tiny.toml", "--set", "run.steps=1", "--out", "old"]).ended_with(0);
+    for (set, why) in faults {
+        refused(set, "old", &["--overwrite"], why);
+        assert!(at.path("old/encoder.bpk").exists(), "{set}");
+    }
+}
+
+#[test]
+fn a_bundle_is_replaced_only_when_the_new_one_is_ready() {
+    let at = Workplace::new();
+    at.akin(&["train", "tiny.toml", "--set", "run.steps=1", "--out", "run"]).ended_with(0);
+    at.akin(&["export", "run", "--out", "bundle"]).ended_with(0);
+    fs::remove_file(at.path("run/encoder.bpk")).unwrap();
+    at.akin(&["export", "run", "--out", "bundle", "--overwrite"]).ended_with(1).says("encoder.bpk");
+    assert!(at.path("bundle/bundle.json").exists());
 }
 
 #[test]
@@ -242,4 +322,9 @@ fn images_that_cannot_be_read_are_skipped_counted_and_named() {
     for path in [&cut, &text] {
         assert!(paths.iter().any(|skipped| skipped.ends_with(path.as_str())), "{path} in {skipped}");
     }
+
+    for image in training {
+        fs::write(at.path(&format!("data/{image}")), "no picture").unwrap();
+    }
+    at.train("nothing").ended_with(1).says("none of the images of the first batch can be read");
 }

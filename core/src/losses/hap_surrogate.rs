@@ -24,10 +24,10 @@ use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::{Batch, Setting, matrix, with_gradient};
+use crate::Result;
 use crate::relevance::Relevance;
 use crate::steps::{LowerStep, UpperStep, heaviside};
 use crate::taxonomy::shared_level;
-use crate::{Error, Kind, Result};
 
 /// Elements of the largest three-way tensor, [block, B, B].
 const BLOCK_ELEMENTS: usize = 1 << 22;
@@ -74,18 +74,12 @@ impl HapSurrogateConfig {
 
     /// # Errors
     ///
-    /// A temperature that is not positive, a relevance out of its range or with weights for another
-    /// number of levels.
+    /// A temperature that is not positive, a threshold below 0, another number of a step that is not
+    /// finite, a relevance out of its range or with weights for another number of levels.
     pub fn init(&self, setting: &Setting) -> Result<HapSurrogate> {
         self.relevance.validate(setting.classes.len())?;
-        let temperature = self.upper_step.temperature;
-        if !(temperature > 0.0 && temperature.is_finite()) {
-            return Err(Error::new(
-                Kind::Config,
-                format!("the temperature of the H-AP surrogate is {temperature}"),
-                "give a positive number; the paper uses 0.01",
-            ));
-        }
+        self.upper_step.validate()?;
+        self.lower_step.validate()?;
         Ok(HapSurrogate { config: self.clone() })
     }
 }

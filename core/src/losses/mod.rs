@@ -173,7 +173,8 @@ impl LossConfig {
             }
             Self::Sum { terms } => {
                 let weights: Vec<f64> = terms.iter().map(|term| term.weight).collect();
-                let sum: f64 = weights.iter().sum();
+                // Not `sum`, whose empty one is −0.
+                let sum = weights.iter().fold(0.0, |sum, weight| sum + weight);
                 if weights.is_empty() || !sum.is_finite() || sum == 0.0 {
                     return Err(Error::new(
                         Kind::Config,

@@ -12,6 +12,7 @@ pub fn map_at_r(ranking: &Ranking, level: usize) -> Option<f64> {
     let r = ranking.positives_at(level);
     let positives = ranking.positives().iter().filter(|positive| positive.level >= level);
     let early = positives.take_while(|positive| positive.rank <= r);
-    let sum: f64 = (1..).zip(early).map(|(found, k)| f64::from(found) / k.rank as f64).sum();
+    // Not `sum`, whose empty one is −0.
+    let sum = (1..).zip(early).fold(0.0, |sum, (found, k)| sum + f64::from(found) / k.rank as f64);
     (r > 0).then(|| sum / r as f64)
 }

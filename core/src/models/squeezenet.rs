@@ -7,7 +7,7 @@
 
 use burn::module::Module;
 use burn::nn::conv::Conv2d;
-use burn::store::{FloatCastAdapter, ModuleSnapshot, SafetensorsStore};
+use burn::store::{ApplyError, FloatCastAdapter, ModuleSnapshot, SafetensorsStore};
 use burn::tensor::module::max_pool2d;
 use burn::tensor::ops::MaxPoolOptions;
 use burn::tensor::{DType, Device, Tensor, activation::relu};
@@ -89,18 +89,6 @@ impl Squeezenet {
         let result = self.load_from(&mut store).map_err(|error| {
             Error::new(Kind::Weights, format!("the weights cannot be read: {error}"), advice)
         })?;
-        let torchvision = |path: &str| -> String {
-            if let Some(rest) = path.strip_prefix("stem.") {
-                return format!("features.0.{rest}");
-            }
-            match path.strip_prefix("fires.").and_then(|rest| rest.split_once('.')) {
-                Some((i, rest)) => match i.parse::<usize>().ok().and_then(|i| FIRES.get(i)) {
-                    Some((number, _)) => format!("features.{number}.{rest}"),
-                    None => path.to_string(),
-                },
-                None => path.to_string(),
-            }
-        };
         let missing: Vec<_> = result.missing.iter().map(|(path, _)| torchvision(path)).collect();
         let surplus: Vec<_> = result
             .unused
@@ -108,7 +96,7 @@ impl Squeezenet {
             .filter(|path| !path.starts_with("classifier."))
             .map(|path| torchvision(path))
             .collect();
-        let wrong: Vec<_> = result.errors.iter().map(ToString::to_string).collect();
+        let wrong: Vec<_> = result.errors.iter().map(misfit).collect();
         let faults: Vec<String> = [("missing", missing), ("surplus", surplus), ("not fitting", wrong)]
             .into_iter()
             .filter(|(_, names)| !names.is_empty())
@@ -122,6 +110,33 @@ impl Squeezenet {
                 format!("the weights do not fit SqueezeNet 1.1 ({})", faults.join("; ")),
                 advice,
             ))
+        }
+    }
+}
+
+/// The name in a file of torchvision of a weight of this network.
+fn torchvision(path: &str) -> String {
+    if let Some(rest) = path.strip_prefix("stem.") {
+        return format!("features.0.{rest}");
+    }
+    let fire = path.strip_prefix("fires.").and_then(|rest| rest.split_once('.'));
+    match fire.and_then(|(i, rest)| Some((FIRES.get(i.parse::<usize>().ok()?)?, rest))) {
+        Some(((number, _), rest)) => format!("features.{number}.{rest}"),
+        None => path.to_owned(),
+    }
+}
+
+/// A tensor of a file that does not fit, and why.
+fn misfit(error: &ApplyError) -> String {
+    match error {
+        ApplyError::ShapeMismatch { path, expected, found } => {
+            format!("{} is {:?} instead of {:?}", torchvision(path), found.as_slice(), expected.as_slice())
+        }
+        ApplyError::DTypeMismatch { path, expected, found } => {
+            format!("{} is {found:?} instead of {expected:?}", torchvision(path))
+        }
+        ApplyError::AdapterError { path, message } | ApplyError::LoadError { path, message } => {
+            format!("{}: {message}", torchvision(path))
         }
     }
 }

@@ -25,7 +25,8 @@ pub fn check(args: DataCheckArgs) -> Result<()> {
         0 => Ok(()),
         unreadable => Err(problem(
             format!("{} cannot be read", counted(unreadable, "image", "images")),
-            "replace or remove what is listed above; training would skip it",
+            "replace or remove what is listed above: training skips damaged images, and refuses to begin where one \
+             is not there",
         )),
     }
 }

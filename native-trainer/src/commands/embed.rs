@@ -12,6 +12,7 @@ use crate::loader::Pictures;
 use crate::problem::{Advise, problem};
 use crate::progress::Progress;
 use crate::run::Run;
+use crate::table::counted;
 use crate::{device, npy};
 
 /// Embeds and writes.
@@ -23,14 +24,18 @@ pub fn run(args: EmbedArgs) -> Result<()> {
         files(&args.images)?.into_iter().map(|path| Item { path, labels: Vec::new() }).collect();
     let pictures = Pictures::new(&items);
     let all: Vec<usize> = (0..items.len()).collect();
-    let embedded = embed(&encoder, &pictures, &all, &device, Progress::from(args.progress))?;
+    let progress = Progress::from(args.progress);
+    let embedded = embed(&encoder, &pictures, &all, &device, progress);
     if let Some((path, reason)) = pictures.unreadable().into_iter().next() {
         return Err(problem(
             format!("{} cannot be read: {reason}", path.display()),
             "leave it out: every row of the file stands for one image, so none is skipped here",
         ));
     }
-    npy::write(&args.out, embedded.embeddings.values(), encoder.dimension())
+    npy::write(&args.out, embedded?.embeddings.values(), encoder.dimension())?;
+    progress
+        .say("Embedded", &format!("{} into {}", counted(items.len(), "image", "images"), args.out.display()));
+    Ok(())
 }
 
 /// The files named, and those in the folders named, sorted inside each folder.

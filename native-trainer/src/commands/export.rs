@@ -15,7 +15,7 @@ use crate::cli::ExportArgs;
 use crate::data::Dataset;
 use crate::device;
 use crate::embedding::evaluate_dataset;
-use crate::files::{create_directory, write_atomic};
+use crate::files::{check_directory, create_directory, write_atomic};
 use crate::loader::Pictures;
 use crate::problem::{Advise, problem};
 use crate::progress::Progress;
@@ -66,23 +66,27 @@ pub fn run(args: ExportArgs) -> Result<()> {
     Ok(())
 }
 
-/// Embeds the gallery with every run, and writes the bundle; `bundle.json` comes last.
+/// Embeds the gallery with every run, and writes the bundle; `bundle.json` comes last. A bundle that
+/// is there is replaced only when the new one is ready.
 pub fn export(export: &Export) -> Result<()> {
     let Export { runs, out, progress, .. } = export;
     let first = &runs[0].config;
     for run in &runs[1..] {
-        if run.config.data != first.data || run.config.eval != first.eval {
+        // The seed draws the split of data that have none.
+        let other_split = first.data.test_fraction.is_some() && run.config.run.seed != first.run.seed;
+        if run.config.data != first.data || run.config.eval != first.eval || other_split {
             return Err(problem(
                 format!(
-                    "{} and {} have other data or another [eval], and one bundle has one gallery",
+                    "{} and {} have other data, another split or another [eval], and one bundle has one gallery",
                     runs[0].directory.display(),
                     run.directory.display()
                 ),
-                "export them apart, or train them on the same [data] with the same [eval]",
+                "export them apart, or train them on the same [data] with the same [eval] (and, with \
+                 data.test_fraction, the same seed)",
             ));
         }
     }
-    create_directory(out, "bundle", MANIFEST, export.overwrite)?;
+    check_directory(out, "bundle", MANIFEST, export.overwrite)?;
     let dataset = Dataset::load(&first.data, first.run.seed)?;
     let pictures = Pictures::new(&dataset.items);
 
@@ -151,8 +155,10 @@ pub fn export(export: &Export) -> Result<()> {
         evaluation_config: first.eval.clone(),
         encoders,
     };
+    let files = bundle.finish(&contents)?;
+    create_directory(out, "bundle", MANIFEST, export.overwrite)?;
     let mut size = 0;
-    for (path, bytes) in bundle.finish(&contents)? {
+    for (path, bytes) in files {
         let path = out.join(path);
         let folder = path.parent().unwrap_or(out);
         std::fs::create_dir_all(folder)

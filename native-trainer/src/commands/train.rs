@@ -9,12 +9,12 @@ use crate::commands::eval::describe;
 use crate::config::Config;
 use crate::data::Dataset;
 use crate::device;
-use crate::files::{create_directory, write_atomic};
+use crate::files::check_directory;
 use crate::loader::Pictures;
 use crate::problem::problem;
 use crate::progress::Progress;
 use crate::run::{MARK, Run};
-use crate::training::{Outcome, listen_to_ctrl_c, train};
+use crate::training::{Beginning, Outcome, listen_to_ctrl_c, train};
 
 /// Trains and prints the report.
 pub fn run(args: TrainArgs) -> Result<()> {
@@ -29,16 +29,15 @@ pub fn run(args: TrainArgs) -> Result<()> {
     finish(begin(config, args.overwrite, progress)?)
 }
 
-/// Makes the run directory and trains in it.
+/// Trains in a new run directory.
 pub fn begin(config: Config, overwrite: bool, progress: Progress) -> Result<(Run, Outcome)> {
     let device = device::open(config.run.device)?;
-    let dataset = Dataset::load(&config.data, config.run.seed)?;
     let directory = config.run.out.clone();
-    create_directory(&directory, "run", MARK, overwrite)?;
-    write_atomic(&directory.join(MARK), |file| file.write_all(config.to_toml().as_bytes()))?;
+    check_directory(&directory, "run", MARK, overwrite)?;
+    let dataset = Dataset::load(&config.data, config.run.seed)?;
     let run = Run { directory, config };
     let pictures = Pictures::new(&dataset.items);
-    let outcome = train(&run, &dataset, &pictures, &device, false, progress)?;
+    let outcome = train(&run, &dataset, &pictures, &device, Beginning::New { overwrite }, progress)?;
     Ok((run, outcome))
 }
 
@@ -70,6 +69,6 @@ pub fn continue_run(run: Run, progress: Progress) -> Result<(Run, Outcome)> {
     let device = device::open(run.config.run.device)?;
     let dataset = Dataset::load(&run.config.data, run.config.run.seed)?;
     let pictures = Pictures::new(&dataset.items);
-    let outcome = train(&run, &dataset, &pictures, &device, true, progress)?;
+    let outcome = train(&run, &dataset, &pictures, &device, Beginning::Checkpoint, progress)?;
     Ok((run, outcome))
 }

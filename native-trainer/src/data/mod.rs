@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use akin_core::taxonomy::{ClassIdentity, Labels, Taxonomy};
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use crate::config::{DataConfig, DataKind};
 use crate::problem::{a_few, problem};
@@ -160,7 +160,8 @@ impl Dataset {
             ));
         }
         let (paths, labels, split): (Vec<_>, Vec<_>, Vec<_>) = columns(rows);
-        let (taxonomy, labels) = Taxonomy::from_rows(&data.levels, &labels, identity)?;
+        let (taxonomy, labels) = Taxonomy::from_rows(&data.levels, &labels, identity)
+            .with_context(|| data.path.display().to_string())?;
         let items: Vec<Item> = paths
             .into_iter()
             .enumerate()

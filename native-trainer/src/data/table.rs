@@ -94,6 +94,15 @@ impl Table {
     /// There is none of that name; `otherwise` is what the user can do if the table is right.
     pub fn column(&self, name: &str, otherwise: &str) -> Result<usize> {
         self.header.iter().position(|column| column == name).ok_or_else(|| {
+            let separator = [';', '\t']
+                .into_iter()
+                .find(|&other| self.header.len() == 1 && self.header[0].contains(other));
+            if let Some(separator) = separator {
+                return problem(
+                    format!("{} separates its columns by {separator:?}", self.file.display()),
+                    "save it with commas between the columns",
+                );
+            }
             let suggestion = did_you_mean(name, &self.header);
             let columns: Vec<&str> = self.header.iter().collect();
             problem(
@@ -171,6 +180,8 @@ d.jpg,Fuji,Apple,
         assert!(hint.starts_with("did you mean `vareity`?"), "{hint}");
         assert!(refused(&GOOD.replace("split", "set"), "").1.contains("data.test_fraction"));
         assert!(refused(GOOD, "path_column = 'file'").0.contains("no column `file`"));
+        let (message, hint) = refused(&GOOD.replace(',', ";"), "");
+        assert!(message.contains("separates its columns by ';'") && hint.contains("commas"), "{message}");
     }
 
     #[test]

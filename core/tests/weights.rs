@@ -1,0 +1,127 @@
+//! Weights from outside: read by torchvision's names, and refused with every key that is wrong.
+
+use akin_core::models::squeezenet::Squeezenet;
+use akin_core::random::stream;
+use akin_core::{Error, Kind};
+use burn::module::Module;
+use burn::tensor::Device;
+
+/// A tensor of a safetensors file: its name, type and shape. All of its bytes are zero.
+type Entry = (String, &'static str, Vec<usize>);
+
+/// The names and shapes of torchvision's squeezenet1_1, classifier and all.
+fn torchvision() -> Vec<Entry> {
+    let fires: [(usize, [usize; 3]); 8] = [
+        (3, [64, 16, 64]),
+        (4, [128, 16, 64]),
+        (6, [128, 32, 128]),
+        (7, [256, 32, 128]),
+        (9, [256, 48, 192]),
+        (10, [384, 48, 192]),
+        (11, [384, 64, 256]),
+        (12, [512, 64, 256]),
+    ];
+    let mut layers =
+        vec![("features.0".to_owned(), [64, 3, 3, 3]), ("classifier.1".to_owned(), [1000, 512, 1, 1])];
+    for (number, [input, squeezed, expanded]) in fires {
+        layers.push((format!("features.{number}.squeeze"), [squeezed, input, 1, 1]));
+        layers.push((format!("features.{number}.expand1x1"), [expanded, squeezed, 1, 1]));
+        layers.push((format!("features.{number}.expand3x3"), [expanded, squeezed, 3, 3]));
+    }
+    layers
+        .into_iter()
+        .flat_map(|(layer, shape)| {
+            let bias = (format!("{layer}.bias"), "F32", vec![shape[0]]);
+            [(format!("{layer}.weight"), "F32", shape.to_vec()), bias]
+        })
+        .collect()
+}
+
+/// The bytes of a safetensors file: the length of its header, the header in JSON, the numbers.
+fn safetensors(entries: &[Entry]) -> Vec<u8> {
+    let mut header = serde_json::Map::new();
+    let mut end = 0;
+    for (name, dtype, shape) in entries {
+        let start = end;
+        end += shape.iter().product::<usize>() * if *dtype == "F16" { 2 } else { 4 };
+        header.insert(
+            name.clone(),
+            serde_json::json!({ "dtype": dtype, "shape": shape, "data_offsets": [start, end] }),
+        );
+    }
+    let header = serde_json::to_vec(&header).unwrap();
+    [&(header.len() as u64).to_le_bytes()[..], &header, &vec![0; end]].concat()
+}
+
+fn network() -> Squeezenet {
+    Squeezenet::new(&mut stream(0, "initialisation", &[]), &Device::flex())
+}
+
+fn refusal(bytes: Vec<u8>) -> Error {
+    let error = network().load_safetensors(bytes).unwrap_err();
+    assert_eq!(error.kind(), Kind::Weights);
+    assert!(error.hint().contains("squeezenet1_1"), "{error}");
+    error
+}
+
+#[test]
+fn the_names_and_shapes_of_torchvision_are_read_whatever_the_float_type() {
+    for dtype in ["F32", "F16"] {
+        let entries: Vec<Entry> =
+            torchvision().into_iter().map(|(name, _, shape)| (name, dtype, shape)).collect();
+        network().load_safetensors(safetensors(&entries)).unwrap();
+    }
+    assert_eq!(network().num_params(), 722_496);
+}
+
+#[test]
+fn without_the_classifier_nothing_is_missing() {
+    let entries: Vec<Entry> =
+        torchvision().into_iter().filter(|(name, ..)| !name.starts_with("classifier.")).collect();
+    network().load_safetensors(safetensors(&entries)).unwrap();
+}
+
+#[test]
+fn every_missing_and_every_surplus_key_is_listed_by_its_name_in_the_file() {
+    let missing = ["features.0.weight", "features.3.squeeze.bias", "features.12.expand3x3.weight"];
+    let surplus = ["fc.weight", "features.3.extra.weight", "features.13.weight"];
+    let mut entries = torchvision();
+    entries.retain(|(name, ..)| !missing.contains(&name.as_str()));
+    entries.extend(surplus.map(|name| (name.to_owned(), "F32", vec![2])));
+    let message = refusal(safetensors(&entries)).message().to_owned();
+    let (before, after) = message.split_once("surplus: ").expect("both lists are there");
+    assert!(missing.iter().all(|name| before.contains(name)), "{message}");
+    assert!(surplus.iter().all(|name| after.contains(name)), "{message}");
+    assert_eq!(message.matches("features.").count(), 3 + 2, "no other key is blamed: {message}");
+
+    // A prefix, as some tools write it: all keys are wrong, and all are listed.
+    let prefixed: Vec<Entry> =
+        torchvision().into_iter().map(|(name, dtype, shape)| (format!("net.{name}"), dtype, shape)).collect();
+    let message = refusal(safetensors(&prefixed)).message().to_owned();
+    assert_eq!(message.matches("net.features.").count(), 50, "{message}");
+    assert_eq!(message.matches("features.").count(), 100, "{message}");
+}
+
+#[test]
+fn weights_of_another_shape_or_type_are_listed_with_both() {
+    let mut entries = torchvision();
+    for (name, dtype, shape) in &mut entries {
+        match name.as_str() {
+            "features.0.weight" => *shape = vec![96, 3, 7, 7],
+            "features.4.squeeze.bias" => *dtype = "I32",
+            _ => {}
+        }
+    }
+    let message = refusal(safetensors(&entries)).message().to_owned();
+    assert!(message.contains("features.0.weight is [96, 3, 7, 7] instead of [64, 3, 3, 3]"), "{message}");
+    assert!(message.contains("features.4.squeeze.bias is I32"), "{message}");
+    assert!(!message.contains("stem") && !message.contains("fires"), "{message}");
+}
+
+#[test]
+fn a_file_that_is_cut_short_or_not_safetensors_is_refused() {
+    let whole = safetensors(&torchvision());
+    for bytes in [vec![], b"no weights".to_vec(), whole[..100].to_vec(), whole[..whole.len() - 1].to_vec()] {
+        assert!(refusal(bytes).message().contains("cannot be read"));
+    }
+}
