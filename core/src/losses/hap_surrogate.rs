@@ -108,6 +108,10 @@ impl HapSurrogate {
 
     /// As [`Self::forward`], from the shared levels (0 … `depth`) of queries and items, [Q, N] row
     /// after row, instead of labels.
+    ///
+    /// # Panics
+    ///
+    /// Without any query or any item.
     pub fn forward_shared(
         &self,
         queries: Tensor<2>,

@@ -71,13 +71,6 @@ impl Setting<'_> {
     }
 }
 
-/// The space that a loss measures embeddings in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Geometry {
-    /// Unit vectors compared by their cosine.
-    Cosine,
-}
-
 /// A loss by name with its settings: the `[loss]` table of a config.
 ///
 /// ```
@@ -125,11 +118,6 @@ fn default_lambda() -> f64 {
 }
 
 impl LossConfig {
-    /// The space that the loss needs.
-    pub fn geometry(&self) -> Geometry {
-        Geometry::Cosine
-    }
-
     /// The loss in a few words, for people.
     pub fn describe(&self) -> String {
         match self {
