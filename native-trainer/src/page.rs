@@ -135,7 +135,7 @@ fn provide_tools() -> Result<PathBuf> {
         }
         // A tool is no part of a project: its flags and its target folder are its own.
         install.env_remove("RUSTFLAGS").env_remove("CARGO_TARGET_DIR").current_dir(cache()?);
-        run(&mut install, "see what it said above; it needs a C compiler and the crates.io registry")?;
+        run(&mut install, "see what it said above; it needs a C compiler and the registry of Rust crates")?;
     }
     Ok(tools)
 }
