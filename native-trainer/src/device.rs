@@ -12,14 +12,11 @@ use crate::problem::problem;
 ///
 /// A back end that this `akin` was built without, or no back end at all.
 pub fn open(name: DeviceName) -> Result<Device> {
-    let devices: [(DeviceName, Option<Device>); 4] =
-        [DeviceName::Cuda, DeviceName::Vulkan, DeviceName::Wgpu, DeviceName::Cpu]
-            .map(|name| (name, built_in(name)));
-    let found = devices
+    let mut candidates = [DeviceName::Cuda, DeviceName::Vulkan, DeviceName::Wgpu, DeviceName::Cpu]
         .into_iter()
-        .find(|(candidate, device)| device.is_some() && (name == *candidate || name == DeviceName::Auto));
-    match found {
-        Some((_, Some(device))) => Ok(device),
+        .filter(|&candidate| name == candidate || name == DeviceName::Auto);
+    match candidates.find_map(built_in) {
+        Some(device) => Ok(device),
         _ if name == DeviceName::Auto => Err(problem(
             "no back end that this akin was built with works here",
             "build it with `cargo build --release`, which brings the one for the processor",

@@ -31,14 +31,9 @@ pub fn run(args: TrainArgs) -> Result<()> {
 
 /// Trains in a new run directory.
 pub fn begin(config: Config, overwrite: bool, progress: Progress) -> Result<(Run, Outcome)> {
-    let device = device::open(config.run.device)?;
     let directory = config.run.out.clone();
     check_directory(&directory, "run", MARK, overwrite)?;
-    let dataset = Dataset::load(&config.data, config.run.seed)?;
-    let run = Run { directory, config };
-    let pictures = Pictures::new(&dataset.items);
-    let outcome = train(&run, &dataset, &pictures, &device, Beginning::New { overwrite }, progress)?;
-    Ok((run, outcome))
+    go(Run { directory, config }, Beginning::New { overwrite }, progress)
 }
 
 /// Tells how a training ended; after Ctrl-C the process exits with 130, as shells do.
@@ -66,9 +61,14 @@ pub fn continue_run(run: Run, progress: Progress) -> Result<(Run, Outcome)> {
             "measure it with `akin eval RUN`, or train anew with more steps",
         ));
     }
+    go(run, Beginning::Checkpoint, progress)
+}
+
+/// Trains on the data and the device that the run names.
+fn go(run: Run, beginning: Beginning, progress: Progress) -> Result<(Run, Outcome)> {
     let device = device::open(run.config.run.device)?;
     let dataset = Dataset::load(&run.config.data, run.config.run.seed)?;
     let pictures = Pictures::new(&dataset.items);
-    let outcome = train(&run, &dataset, &pictures, &device, Beginning::Checkpoint, progress)?;
+    let outcome = train(&run, &dataset, &pictures, &device, beginning, progress)?;
     Ok((run, outcome))
 }
