@@ -7,6 +7,7 @@
 use std::io::Write;
 use std::path::Path;
 
+use akin_core::bundle::sha256;
 use akin_core::encoder::Encoder;
 use akin_core::losses::Loss;
 use anyhow::{Context, Result, anyhow, bail};
@@ -14,7 +15,6 @@ use burn::module::Module;
 use burn::store::ModuleRecord;
 use burn::tensor::Bytes;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use crate::files::write_atomic;
 use crate::optimizer::Optimizers;
@@ -133,10 +133,6 @@ impl Checkpoint {
         let parts = parts.try_into().map_err(|_| anyhow!("it has {} parts", header.parts.len()))?;
         Ok(Self { step: header.step, parts })
     }
-}
-
-fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
