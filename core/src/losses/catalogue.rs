@@ -158,8 +158,8 @@ impl Serialize for LossConfig {
 
 impl<'de> Deserialize<'de> for LossConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        let table = Map::<String, Value>::deserialize(deserializer)?;
-        let Some(kind) = table.get("kind").and_then(Value::as_str) else {
+        let table::Setting(mut whole) = Deserialize::deserialize(deserializer)?;
+        let Some(kind) = whole.get("kind").and_then(Value::as_str) else {
             return Err(D::Error::missing_field("kind"));
         };
         let Some(entry) = CATALOGUE.iter().find(|entry| entry.name == kind) else {
@@ -170,11 +170,9 @@ impl<'de> Deserialize<'de> for LossConfig {
                 known.join(", ")
             )));
         };
-        let mut whole = Value::Object(table);
         if let Some(preset) = entry.preset {
             let mut preset: Value = serde_json::from_str(preset).map_err(D::Error::custom)?;
-            let own = whole.as_object_mut().expect("it was made of a table");
-            own.remove("kind");
+            whole.as_object_mut().expect("what has a key is a table").remove("kind");
             change(&mut preset, whole);
             whole = preset;
         }

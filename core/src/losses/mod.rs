@@ -31,6 +31,7 @@ pub mod levels;
 pub mod norm_softmax;
 mod presets;
 pub mod sum;
+mod table;
 
 use burn::module::Param;
 use burn::tensor::{Device, Tensor, TensorData};
