@@ -84,8 +84,12 @@ macro_rules! losses {
 
 losses! {
     NormSoftmax: NormSoftmaxConfig => NormSoftmax,
+    ProxyAnchor: ProxyAnchorConfig => ProxyAnchor,
+    ProxyNca: ProxyNcaConfig => ProxyNca,
+    SoftTriple: SoftTripleConfig => SoftTriple,
     HapSurrogate: HapSurrogateConfig => HapSurrogate,
     Happier: HappierConfig => WeightedSum,
+    Csl: CslConfig => Csl,
     Levels: LevelsConfig => Levels,
     Sum: SumConfig => WeightedSum,
 }
