@@ -18,6 +18,8 @@ const VARIANTS: &[&str] = &[
     r#"{ "kind": "hap_surrogate", "upper_step": { "temperature": 0.1 } }"#,
     r#"{ "kind": "csl", "average_levels": true }"#,
     r#"{ "kind": "happier", "lambda": 0.3, "surrogate": { "upper_step": { "temperature": 0.1 } } }"#,
+    r#"{ "kind": "hierarchical_proxy", "loss": { "kind": "proxy_nca" },
+         "coarse": { "kind": "clusters", "count": 1 } }"#,
     r#"{ "kind": "proxy_nca", "scale": 32.0, "denominator": "all" }"#,
     r#"{ "kind": "soft_triple", "centres": 1 }"#,
     r#"{ "kind": "soft_triple", "tau": 0.0, "normalise_embeddings": true }"#,

@@ -90,6 +90,7 @@ losses! {
     HapSurrogate: HapSurrogateConfig => HapSurrogate,
     Happier: HappierConfig => WeightedSum,
     Csl: CslConfig => Csl,
+    HierarchicalProxy: HierarchicalProxyConfig => HierarchicalProxy,
     Levels: LevelsConfig => Levels,
     Sum: SumConfig => WeightedSum,
 }

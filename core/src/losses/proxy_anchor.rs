@@ -11,8 +11,8 @@
 //! change places: each item draws its one proxy and is pushed by the others, both terms averaged over the items; the
 //! code of HIER does so, under the name of Proxy-NCA (preset `proxy_anchor_per_item`).
 //!
-//! Embeddings are [B, d], proxies [C, d]. A class without items has no first term and, where the batch has nothing else,
-//! a class of all items no second one: an empty sum gives log 1 = 0. Ties have no special place: the loss is smooth.
+//! Embeddings are [B, d], proxies [C, d]. A class without items has no first term, the class of all items no second
+//! one: an empty sum gives log 1 = 0. Ties have no special place: the loss is smooth.
 
 use burn::module::{Module, Param};
 use burn::tensor::Tensor;
