@@ -196,6 +196,15 @@ pub fn normalise(rows: burn::tensor::Tensor<2>) -> burn::tensor::Tensor<2> {
     rows / (squared_length + 1e-24).sqrt()
 }
 
+/// The Euclidean distance of each row to each of the others, [Q, M]. At distance 0 the gradient is 0.
+#[cfg(feature = "tensor")]
+pub fn distances(rows: burn::tensor::Tensor<2>, others: burn::tensor::Tensor<2>) -> burn::tensor::Tensor<2> {
+    let squares = rows.clone().square().sum_dim(1) + others.clone().square().sum_dim(1).transpose();
+    let squared = squares - rows.matmul(others.transpose()) * 2.0;
+    let zero = squared.clone().lower_equal_scalar(0.0);
+    squared.mask_fill(zero.clone(), 1.0).sqrt().mask_fill(zero, 0.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

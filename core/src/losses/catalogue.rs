@@ -84,6 +84,10 @@ macro_rules! losses {
 
 losses! {
     NormSoftmax: NormSoftmaxConfig => NormSoftmax,
+    Contrastive: ContrastiveConfig => Contrastive,
+    TripletMargin: TripletMarginConfig => TripletMargin,
+    Margin: MarginConfig => Margin,
+    MultiSimilarity: MultiSimilarityConfig => MultiSimilarity,
     HapSurrogate: HapSurrogateConfig => HapSurrogate,
     Happier: HappierConfig => WeightedSum,
     Levels: LevelsConfig => Levels,
