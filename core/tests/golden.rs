@@ -7,6 +7,8 @@
 mod losses;
 #[path = "golden/metrics.rs"]
 mod metrics;
+#[path = "golden/pairs.rs"]
+mod pairs;
 #[path = "golden/support.rs"]
 mod support;
 
@@ -14,11 +16,14 @@ use support::Checks;
 
 /// Every file that is covered, and what checks one of its cases.
 const CHECKS: Checks = &[
+    ("contrastive.json", pairs::contrastive),
     ("happier_cluster_loss.json", losses::norm_softmax),
     ("happier_hap_surrogate.json", losses::hap_surrogate),
     ("happier_total.json", losses::happier),
     ("metrics_happier.json", metrics::happier),
+    ("multi_similarity.json", pairs::multi_similarity),
     ("norm_softmax.json", losses::norm_softmax),
+    ("triplet.json", pairs::triplet),
 ];
 
 #[test]

@@ -9,8 +9,8 @@
 //! hold only what the paper's [miner](crate::miners::MultiSimilarityMiner) keeps; a pair that another miner chooses
 //! several times counts once.
 //!
-//! The paper's base is 1. The published code has 0.5, with β = 40, and leaves out queries of which one side is empty;
-//! pytorch-metric-learning and Proxy-Anchor have 0.5 with β = 50; HIER has that without a miner.
+//! The paper's λ is 1. The published code has λ = 0.5 and β = 40; pytorch-metric-learning and Proxy-Anchor have λ = 0.5
+//! and β = 50, and HIER has that without a miner.
 //!
 //! # Gradient
 //!
