@@ -10,8 +10,8 @@
 //! positive and a negative pair for each triplet, a pair counting as often as it was drawn. With the miner `all` each
 //! pair counts once.
 //!
-//! With `learn_beta` there is one boundary for each fine class, β_(y_i), that starts at β and is learned; the paper's
-//! boundary for each image and its regulariser, which it weighs 0, are left out.
+//! With `learn_beta` there is one boundary for each fine class, β_(y_i), that starts at β and is learned. The paper also
+//! has one for each image, and a regulariser; they are left out.
 //!
 //! # Gradient
 //!

@@ -63,7 +63,10 @@ pub(super) const PRESETS: &[Entry] = &[
         sources: &["schroff2015", "ramzi2022"],
         complete: true,
         preset: Some(
-            r#"{ "kind": "levels", "loss": { "kind": "triplet_margin", "miner": { "kind": "triplet_margin_miner", "type_of_triplets": "semihard" } } }"#,
+            r#"{ "kind": "levels", "loss": {
+                "kind": "triplet_margin",
+                "miner": { "kind": "triplet_margin_miner", "type_of_triplets": "semihard" }
+            } }"#,
         ),
     },
     Entry {
@@ -87,7 +90,10 @@ pub(super) const PRESETS: &[Entry] = &[
         sources: &["schroff2015"],
         complete: true,
         preset: Some(
-            r#"{ "kind": "triplet_margin", "miner": { "kind": "triplet_margin_miner", "type_of_triplets": "semihard" } }"#,
+            r#"{
+                "kind": "triplet_margin",
+                "miner": { "kind": "triplet_margin_miner", "type_of_triplets": "semihard" }
+            }"#,
         ),
     },
 ];

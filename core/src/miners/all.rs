@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{Candidates, Entry, Mine, Mined};
 use crate::Result;
 
-/// See the module's page in this file; it has no settings.
+/// The miner; it has no settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct All {}
