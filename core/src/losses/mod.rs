@@ -26,10 +26,14 @@
 
 pub mod catalogue;
 pub mod csl;
+pub mod contrastive;
 pub mod hap_surrogate;
 pub mod happier;
 pub mod hierarchical_proxy;
 pub mod levels;
+pub mod margin;
+mod mined;
+pub mod multi_similarity;
 pub mod norm_softmax;
 mod presets;
 pub mod proxy_anchor;
@@ -37,6 +41,7 @@ pub mod proxy_nca;
 pub mod soft_triple;
 pub mod sum;
 mod table;
+pub mod triplet_margin;
 
 use burn::module::Param;
 use burn::tensor::{Device, Tensor, TensorData};
@@ -45,20 +50,25 @@ use serde::Serialize;
 
 use crate::geometry::{Geometry, Space};
 use crate::random::{normal, stream, uniform};
+use crate::settings::{above_zero, finite, not_negative};
 use crate::taxonomy::Labels;
 use crate::{Error, Kind, Result};
 
 pub use catalogue::{CATALOGUE, Loss, LossConfig};
 pub use csl::{Csl, CslConfig};
+pub use contrastive::{Contrastive, ContrastiveConfig};
 pub use hap_surrogate::{HapSurrogate, HapSurrogateConfig};
 pub use happier::HappierConfig;
 pub use hierarchical_proxy::{HierarchicalProxy, HierarchicalProxyConfig};
 pub use levels::{Levels, LevelsConfig};
+pub use margin::{Margin, MarginConfig};
+pub use multi_similarity::{MultiSimilarity, MultiSimilarityConfig};
 pub use norm_softmax::{NormSoftmax, NormSoftmaxConfig};
 pub use proxy_anchor::{ProxyAnchor, ProxyAnchorConfig};
 pub use proxy_nca::{ProxyNca, ProxyNcaConfig};
 pub use soft_triple::{SoftTriple, SoftTripleConfig};
 pub use sum::{SumConfig, Term, WeightedSum};
+pub use triplet_margin::{TripletMargin, TripletMarginConfig};
 
 /// What a loss is given: embeddings with their labels, and, for rectangular cases, another set to rank.
 #[derive(Clone)]
