@@ -7,10 +7,10 @@
 mod losses;
 #[path = "golden/metrics.rs"]
 mod metrics;
-#[path = "golden/proxies.rs"]
-mod proxies;
 #[path = "golden/pairs.rs"]
 mod pairs;
+#[path = "golden/proxies.rs"]
+mod proxies;
 #[path = "golden/support.rs"]
 mod support;
 

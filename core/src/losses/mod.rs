@@ -25,8 +25,8 @@
 //! the tests, so that a loss cannot exist half.
 
 pub mod catalogue;
-pub mod csl;
 pub mod contrastive;
+pub mod csl;
 pub mod hap_surrogate;
 pub mod happier;
 pub mod hierarchical_proxy;
@@ -55,8 +55,8 @@ use crate::taxonomy::Labels;
 use crate::{Error, Kind, Result};
 
 pub use catalogue::{CATALOGUE, Loss, LossConfig};
-pub use csl::{Csl, CslConfig};
 pub use contrastive::{Contrastive, ContrastiveConfig};
+pub use csl::{Csl, CslConfig};
 pub use hap_surrogate::{HapSurrogate, HapSurrogateConfig};
 pub use happier::HappierConfig;
 pub use hierarchical_proxy::{HierarchicalProxy, HierarchicalProxyConfig};
@@ -348,30 +348,6 @@ fn only(exponents: Tensor<2>, counted: Tensor<2>) -> Tensor<2> {
 fn with_gradient(inputs: Tensor<2>, value: Tensor<1>, gradient: Tensor<2>) -> Tensor<1> {
     let linear = (inputs * gradient).sum();
     value + linear.clone() - linear.detach()
-}
-
-/// Checks that a setting is a finite number above 0.
-fn above_zero(loss: &str, setting: &str, value: f64, usual: f64) -> Result<()> {
-    if value > 0.0 && value.is_finite() {
-        return Ok(());
-    }
-    Err(Error::new(
-        Kind::Config,
-        format!("the {setting} of {loss} is {value}"),
-        format!("give a finite number above 0; {usual} is usual"),
-    ))
-}
-
-/// Checks that a setting is a finite number of at least 0.
-fn not_negative(loss: &str, setting: &str, value: f64, usual: f64) -> Result<()> {
-    if value >= 0.0 && value.is_finite() {
-        return Ok(());
-    }
-    Err(Error::new(
-        Kind::Config,
-        format!("the {setting} of {loss} is {value}"),
-        format!("give a finite number of at least 0; {usual} is usual"),
-    ))
 }
 
 #[cfg(test)]

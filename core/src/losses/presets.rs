@@ -84,6 +84,17 @@ pub(super) const PRESETS: &[Entry] = &[
         ),
     },
     Entry {
+        name: "multi_similarity_published",
+        title: "Multi-Similarity (code)",
+        family: Family::Pairs,
+        summary: "Multi-Similarity as its published code runs: λ = 0.5 and β = 40",
+        optimises: "ap",
+        spaces: &[Space::Cosine],
+        sources: &["wang2019"],
+        complete: true,
+        preset: Some(r#"{ "kind": "multi_similarity", "beta": 40.0, "base": 0.5 }"#),
+    },
+    Entry {
         name: "normalized_softmax",
         title: "NormalizedSoftmax",
         family: Family::Proxies,
@@ -117,15 +128,6 @@ pub(super) const PRESETS: &[Entry] = &[
         preset: Some(
             r#"{ "kind": "proxy_nca", "scale": 9.0, "denominator": "all", "proxy_deviation": 0.125 }"#,
         ),
-        name: "multi_similarity_published",
-        title: "Multi-Similarity (code)",
-        family: Family::Pairs,
-        summary: "Multi-Similarity as its published code runs: λ = 0.5 and β = 40",
-        optimises: "ap",
-        spaces: &[Space::Cosine],
-        sources: &["wang2019"],
-        complete: true,
-        preset: Some(r#"{ "kind": "multi_similarity", "beta": 40.0, "base": 0.5 }"#),
     },
     Entry {
         name: "sum_norm_softmax",
@@ -159,6 +161,8 @@ pub(super) const PRESETS: &[Entry] = &[
         sources: &["teh2020", "ramzi2022"],
         complete: true,
         preset: Some(r#"{ "kind": "levels", "loss": { "kind": "proxy_nca_plus_plus" } }"#),
+    },
+    Entry {
         name: "sum_triplet",
         title: "ΣTL",
         family: Family::Hierarchical,
