@@ -88,6 +88,10 @@ losses! {
     Happier: HappierConfig => WeightedSum,
     Levels: LevelsConfig => Levels,
     Sum: SumConfig => WeightedSum,
+    Hpdh: HpdhConfig => Hpdh,
+    Csq: CsqConfig => Csq,
+    Dpsh: DpshConfig => Dpsh,
+    Dtsh: DtshConfig => Dtsh,
 }
 
 /// Every loss and every preset, by family.

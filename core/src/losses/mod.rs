@@ -25,8 +25,12 @@
 //! the tests, so that a loss cannot exist half.
 
 pub mod catalogue;
+pub mod csq;
+pub mod dpsh;
+pub mod dtsh;
 pub mod hap_surrogate;
 pub mod happier;
+pub mod hpdh;
 pub mod levels;
 pub mod norm_softmax;
 mod presets;
@@ -43,8 +47,12 @@ use crate::taxonomy::Labels;
 use crate::{Error, Kind, Result};
 
 pub use catalogue::{CATALOGUE, Loss, LossConfig};
+pub use csq::{Csq, CsqConfig};
+pub use dpsh::{Dpsh, DpshConfig};
+pub use dtsh::{Dtsh, DtshConfig};
 pub use hap_surrogate::{HapSurrogate, HapSurrogateConfig};
 pub use happier::HappierConfig;
+pub use hpdh::{Hpdh, HpdhConfig};
 pub use levels::{Levels, LevelsConfig};
 pub use norm_softmax::{NormSoftmax, NormSoftmaxConfig};
 pub use sum::{SumConfig, Term, WeightedSum};
@@ -198,6 +206,11 @@ impl<'a> Setting<'a> {
         self.proxies(values, count)
     }
 
+    /// Vectors [count, d] that a loss keeps without learning them: the checkpoint sees them, the optimiser does not.
+    pub fn kept(&self, values: Vec<f32>, count: usize) -> Param<Tensor<2>> {
+        self.proxies(values, count).set_require_grad(false)
+    }
+
     /// The stream of a name for this part of the loss.
     pub fn stream(&self, name: &str) -> ChaCha8Rng {
         stream(self.seed, name, &self.part)
@@ -310,6 +323,29 @@ fn one_hot(labels: &Labels, classes: usize, like: &Tensor<2>) -> Tensor<2> {
 fn with_gradient(inputs: Tensor<2>, value: Tensor<1>, gradient: Tensor<2>) -> Tensor<1> {
     let linear = (inputs * gradient).sum();
     value + linear.clone() - linear.detach()
+}
+
+/// Σ (sign r − r)² over all numbers r: how far they are from the bits that they stand for. The signs are constants
+/// for the gradient; that of an exact 0 is 0, so that it is pulled neither way.
+fn quantisation(numbers: &Tensor<2>) -> Tensor<1> {
+    (numbers.clone().detach().sign() - numbers.clone()).square().sum()
+}
+
+/// 1/count, and 0 for none.
+fn share(count: Tensor<1>) -> Tensor<1> {
+    count.clone().clamp_max(1.0) / count.clamp_min(1.0)
+}
+
+/// Checks that codes have two bits or more.
+fn two_bits(loss: &str, setting: &Setting) -> Result<()> {
+    if setting.dimension >= 2 {
+        return Ok(());
+    }
+    Err(Error::new(
+        Kind::Config,
+        format!("{loss} is to learn codes of {} bit", setting.dimension),
+        "give the head a dimension of at least 2; 16 to 64 are usual",
+    ))
 }
 
 /// Checks that a setting is a finite number above 0.
