@@ -48,8 +48,8 @@ use crate::{Error, Kind, Result};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct HpdhConfig {
-    /// σ_1 … σ_L, coarse → fine, each above 0. Default: 1 at the finest level and 1 more for each level above, as
-    /// published for two levels; for four, 4, 2, 1.5 and 1 were.
+    /// σ_1 … σ_L, coarse → fine, each above 0. Default: 1 at the finest level and 1 more for each level above, with
+    /// which the published code runs on two levels; on four it has 4, 2, 1.5 and 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deviations: Option<Vec<f64>>,
     /// Whether the exponents are −‖r − μ‖² / 2σ in place of −‖r − μ‖ / 2σ². Default false.
@@ -277,11 +277,15 @@ mod tests {
     #[test]
     fn a_class_that_the_epoch_did_not_see_keeps_its_centre() {
         let mut loss = init(HpdhConfig::default(), 2).unwrap();
+        let ids = |loss: &Hpdh| loss.centres.iter().map(|centres| centres.id).collect::<Vec<_>>();
+        let before = ids(&loss);
         let rows = |centres: &Param<Tensor<2>>| centres.val().into_data().try_into_vec::<f32>().unwrap();
         let [coarse, fine] = [0, 1].map(|level: usize| rows(&loss.centres[level]));
         let embeddings = Tensor::from_floats([[1.0, 2.0], [3.0, 4.0]], &Device::flex());
         loss.after_epoch(embeddings, &Labels::new(2, vec![0, 1, 0, 1]).unwrap());
         assert_eq!(rows(&loss.centres[0]), [2.0, 3.0, coarse[2], coarse[3]]);
+        assert_eq!(ids(&loss), before);
+        assert!(loss.centres.iter().all(|centres| !centres.is_require_grad()));
         assert_eq!(rows(&loss.centres[1]), [fine[0], fine[1], 2.0, 3.0, fine[4], fine[5]]);
     }
 
