@@ -30,6 +30,7 @@ pub mod happier;
 pub mod levels;
 pub mod norm_softmax;
 mod presets;
+mod ranks;
 pub mod sum;
 
 use burn::module::Param;
