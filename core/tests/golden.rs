@@ -7,6 +7,8 @@
 mod losses;
 #[path = "golden/metrics.rs"]
 mod metrics;
+#[path = "golden/ranking.rs"]
+mod ranking;
 #[path = "golden/support.rs"]
 mod support;
 
@@ -14,11 +16,19 @@ use support::Checks;
 
 /// Every file that is covered, and what checks one of its cases.
 const CHECKS: Checks = &[
+    ("blackbox_ap.json", ranking::blackbox_ap),
+    ("calibration.json", ranking::calibration),
+    ("fast_ap.json", ranking::fast_ap),
     ("happier_cluster_loss.json", losses::norm_softmax),
     ("happier_hap_surrogate.json", losses::hap_surrogate),
     ("happier_total.json", losses::happier),
     ("metrics_happier.json", metrics::happier),
     ("norm_softmax.json", losses::norm_softmax),
+    ("roadmap_total.json", ranking::roadmap),
+    ("smooth_ap.json", ranking::smooth_ap),
+    ("softbin_ap.json", ranking::softbin_ap),
+    ("sup_ap.json", ranking::sup_ap),
+    ("xbm_pair_loss.json", ranking::pair),
 ];
 
 #[test]

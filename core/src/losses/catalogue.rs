@@ -85,8 +85,17 @@ macro_rules! losses {
 losses! {
     NormSoftmax: NormSoftmaxConfig => NormSoftmax,
     HapSurrogate: HapSurrogateConfig => HapSurrogate,
+    SmoothAp: SmoothApConfig => SmoothAp,
+    SupAp: SupApConfig => SupAp,
+    FastAp: FastApConfig => FastAp,
+    SoftbinAp: SoftbinApConfig => SoftbinAp,
+    BlackboxAp: BlackboxApConfig => BlackboxAp,
+    Calibration: CalibrationConfig => Calibration,
+    Roadmap: RoadmapConfig => WeightedSum,
+    Pair: PairConfig => Pair,
     Happier: HappierConfig => WeightedSum,
     Levels: LevelsConfig => Levels,
+    CrossBatchMemory: CrossBatchMemoryConfig => CrossBatchMemory,
     Sum: SumConfig => WeightedSum,
 }
 

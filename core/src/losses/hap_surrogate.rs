@@ -156,17 +156,12 @@ impl HapSurrogate {
     }
 
     /// The H-rank and the rank of every item; levels and relevances are [Q, N].
-    fn count(
-        &self,
-        t: Tensor<3>,
-        rows: &Range<usize>,
-        levels: &Tensor<2>,
-        relevances: &Tensor<2>,
-    ) -> Counts {
+    fn count(&self, t: Tensor<3>, rows: &Range<usize>, levels: &Tensor<2>, relevances: &Tensor<2>) -> Counts {
         let below = along_j(levels, rows).lower(along_k(levels, rows));
         let above = along_j(levels, rows).greater(along_k(levels, rows));
         let shape = t.dims();
-        let shared = along_k(relevances, rows).expand(shape).min_pair(along_j(relevances, rows).expand(shape));
+        let shared =
+            along_k(relevances, rows).expand(shape).min_pair(along_j(relevances, rows).expand(shape));
         // At j = k the step is H(0) = 1: it supplies the 1 of the rank and the rel_k of the H-rank.
         let hard = heaviside(t.clone());
 

@@ -24,14 +24,24 @@
 //! From the catalogue follow its name in a config (`kind = "…"`), its line in `akin list losses`, and its turn in
 //! the tests, so that a loss cannot exist half.
 
+pub mod blackbox_ap;
+pub mod calibration;
 pub mod catalogue;
+pub mod cross_batch_memory;
+pub mod fast_ap;
 pub mod hap_surrogate;
 pub mod happier;
+mod histogram;
 pub mod levels;
 pub mod norm_softmax;
+pub mod pair;
 mod presets;
 mod ranks;
+pub mod roadmap;
+pub mod smooth_ap;
+pub mod softbin_ap;
 pub mod sum;
+pub mod sup_ap;
 
 use burn::module::Param;
 use burn::tensor::{Device, Tensor, TensorData};
@@ -43,12 +53,21 @@ use crate::random::{normal, stream, uniform};
 use crate::taxonomy::Labels;
 use crate::{Error, Kind, Result};
 
+pub use blackbox_ap::{BlackboxAp, BlackboxApConfig};
+pub use calibration::{Calibration, CalibrationConfig, PairMean};
 pub use catalogue::{CATALOGUE, Loss, LossConfig};
+pub use cross_batch_memory::{CrossBatchMemory, CrossBatchMemoryConfig};
+pub use fast_ap::{FastAp, FastApConfig};
 pub use hap_surrogate::{HapSurrogate, HapSurrogateConfig};
 pub use happier::HappierConfig;
 pub use levels::{Levels, LevelsConfig};
 pub use norm_softmax::{NormSoftmax, NormSoftmaxConfig};
+pub use pair::{Pair, PairConfig};
+pub use roadmap::RoadmapConfig;
+pub use smooth_ap::{SmoothAp, SmoothApConfig};
+pub use softbin_ap::{BinTies, SoftbinAp, SoftbinApConfig};
 pub use sum::{SumConfig, Term, WeightedSum};
+pub use sup_ap::{SupAp, SupApConfig};
 
 /// What a loss is given: embeddings with their labels, and, for rectangular cases, another set to rank.
 #[derive(Clone)]
@@ -306,6 +325,14 @@ fn one_hot(labels: &Labels, classes: usize, like: &Tensor<2>) -> Tensor<2> {
     matrix(values, [labels.len(), classes], like)
 }
 
+/// The weights of a mean over queries of a mean over their pairs, both [Q, N] with `pairs` of 0 and 1. A query
+/// without a pair is left out; the weights sum to 1, or to 0 where there is no pair at all.
+fn mean_of_means(pairs: Tensor<2>) -> Tensor<2> {
+    let counts = pairs.clone().sum_dim(1);
+    let queries = counts.clone().clamp_max(1.0).sum_dim(0).clamp_min(1.0);
+    pairs / (counts.clamp_min(1.0) * queries)
+}
+
 /// A scalar `value` whose gradient with respect to `inputs` is `gradient`, whatever computed the two. It is value +
 /// (Σ gradient · inputs − the same, detached): the bracket is exactly 0 and linear in the inputs.
 fn with_gradient(inputs: Tensor<2>, value: Tensor<1>, gradient: Tensor<2>) -> Tensor<1> {
@@ -334,5 +361,17 @@ fn not_negative(loss: &str, setting: &str, value: f64, usual: f64) -> Result<()>
         Kind::Config,
         format!("the {setting} of {loss} is {value}"),
         format!("give a finite number of at least 0; {usual} is usual"),
+    ))
+}
+
+/// Checks that a number of things is at least this.
+fn at_least(loss: &str, setting: &str, value: usize, least: usize, usual: usize) -> Result<()> {
+    if value >= least {
+        return Ok(());
+    }
+    Err(Error::new(
+        Kind::Config,
+        format!("the {setting} of {loss} is {value}"),
+        format!("give at least {least}; {usual} is usual"),
     ))
 }
