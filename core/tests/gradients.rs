@@ -14,9 +14,11 @@ const BY_RULE: &[&str] = &["blackbox_ap", "blackbox_ap_published"];
 
 /// Settings that the defaults of the catalogue leave out.
 const VARIANTS: &[&str] = &[
+    r#"{ "kind": "fast_ap", "bins": 4, "normalise_embeddings": true }"#,
     r#"{ "kind": "hap_surrogate", "smooth_rank": false }"#,
     r#"{ "kind": "hap_surrogate", "upper_step": { "temperature": 0.1 } }"#,
     r#"{ "kind": "happier", "lambda": 0.3, "surrogate": { "upper_step": { "temperature": 0.1 } } }"#,
+    r#"{ "kind": "softbin_ap", "ties": "middle" }"#,
     r#"{ "kind": "sum", "terms": [
         { "weight": 0.5, "loss": { "kind": "norm_softmax" } },
         { "weight": 2.0, "loss": { "kind": "levels", "loss": { "kind": "norm_softmax" } } }

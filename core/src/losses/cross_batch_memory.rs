@@ -125,7 +125,7 @@ impl CrossBatchMemory {
         let batch = items.embeddings.clone().without_autodiff();
         let embeddings = match kept {
             0 => batch,
-            _ => Tensor::cat(vec![batch, self.embeddings.val().without_autodiff().slice([0..kept])], 0),
+            _ => Tensor::cat(vec![batch, self.embeddings.val().without_autodiff().slice(0..kept)], 0),
         };
         (embeddings, Labels::new(levels, ids).expect("whole rows are remembered"))
     }
@@ -158,14 +158,14 @@ impl Objective for CrossBatchMemory {
             let [size, _] = memory.dims();
             let newest = embeddings.cast(memory.dtype());
             let newest = if memory.is_autodiff() { newest.autodiff() } else { newest };
-            Tensor::cat(vec![newest, memory], 0).slice([0..size]).detach()
+            Tensor::cat(vec![newest, memory], 0).slice(0..size).detach()
         });
         self.labels = self.labels.clone().map(|memory| {
             let [size, levels] = memory.dims();
             let ids = labels.ids().iter().map(|&id| i64::from(id)).collect();
             let newest = TensorData::new(ids, [labels.len(), levels]);
             let newest = Tensor::from_data(newest, (&memory.device(), memory.dtype()));
-            Tensor::cat(vec![newest, memory], 0).slice([0..size])
+            Tensor::cat(vec![newest, memory], 0).slice(0..size)
         });
     }
 

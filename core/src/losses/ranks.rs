@@ -63,10 +63,10 @@ pub(super) fn weighted_quotients(
 
 /// Rows of a matrix [Q, N] over the items j, [rows, 1, N].
 pub(super) fn along_j(matrix: &Tensor<2>, rows: &Range<usize>) -> Tensor<3> {
-    matrix.clone().slice([rows.clone()]).unsqueeze_dim(1)
+    matrix.clone().slice(rows.clone()).unsqueeze_dim(1)
 }
 
 /// Rows of a matrix [Q, N] over the items k, [rows, N, 1].
 pub(super) fn along_k(matrix: &Tensor<2>, rows: &Range<usize>) -> Tensor<3> {
-    matrix.clone().slice([rows.clone()]).unsqueeze_dim(2)
+    matrix.clone().slice(rows.clone()).unsqueeze_dim(2)
 }

@@ -84,7 +84,7 @@ fn compare_defined<S: LossSettings>(case: &Case, verdict: &mut Verdict, config: 
         verdict.compare(name, &case.numbers(&format!("outputs/{name}")), &gradient, EXACT);
     }
     for (i, expected) in losses.into_iter().enumerate() {
-        let (row, of_row) = (inputs.embeddings.clone().slice([i..i + 1]), inputs.labels.select(&[i]));
+        let (row, of_row) = (inputs.embeddings.clone().slice(i..i + 1), inputs.labels.select(&[i]));
         let items = Reference { own: inputs.reference.is_none().then_some(i), ..inputs.batch().ranked() };
         let one = loss.forward(&Batch::new(row, &of_row).with_reference(items));
         let expected = if expected.is_nan() { 0.0 } else { expected };
@@ -182,7 +182,7 @@ pub(crate) fn blackbox_ap(case: &Case, verdict: &mut Verdict) {
     let classes = inputs.labels.column(inputs.labels.levels());
     let shortened = (0..classes.len()).map(|i| {
         let items = Reference { own: Some(i), ..inputs.batch().ranked() };
-        let (row, of_row) = (inputs.embeddings.clone().slice([i..i + 1]), inputs.labels.select(&[i]));
+        let (row, of_row) = (inputs.embeddings.clone().slice(i..i + 1), inputs.labels.select(&[i]));
         let batch = Batch::new(row, &of_row).with_reference(items);
         let ap = 1.0 - scalar(&loss.forward_with_noise(&batch, &noise[i]))[0];
         let positives = classes.iter().filter(|&&class| class == classes[i]).count() as f64;
