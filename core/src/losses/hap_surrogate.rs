@@ -15,13 +15,11 @@
 //!
 //! Autodiff would keep several B×B×B tensors; the gradient is the closed form of [`ranks`](super::ranks), in O(B²).
 
-use std::ops::Range;
-
 use burn::module::Module;
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-use super::ranks::{Counts, along_j, along_k, weighted_quotients};
+use super::ranks::{Block, Counts, weighted_quotients};
 use super::{Batch, Entry, Family, LossSettings, Objective, Setting, matrix};
 use crate::Result;
 use crate::geometry::Space;
@@ -149,19 +147,19 @@ impl HapSurrogate {
         let constant = |values: Vec<f64>| matrix(values, [queries, size], &scores);
         let levels = constant(shared.iter().map(|&level| level as f64).collect());
         let relevances = constant(relevances);
-        let weights = constant(weights) / f64::from(counted.max(1));
+        weights.iter_mut().for_each(|weight| *weight /= f64::from(counted.max(1)));
 
-        let h_ap = weighted_quotients(scores, &weights, |t, rows| self.count(t, rows, &levels, &relevances));
+        let h_ap = weighted_quotients(scores, weights, |t, block| self.count(t, block, &levels, &relevances));
         -h_ap + f64::from(counted.min(1))
     }
 
     /// The H-rank and the rank of every item; levels and relevances are [Q, N].
-    fn count(&self, t: Tensor<3>, rows: &Range<usize>, levels: &Tensor<2>, relevances: &Tensor<2>) -> Counts {
-        let below = along_j(levels, rows).lower(along_k(levels, rows));
-        let above = along_j(levels, rows).greater(along_k(levels, rows));
+    fn count(&self, t: Tensor<3>, block: &Block, levels: &Tensor<2>, relevances: &Tensor<2>) -> Counts {
+        let below = block.along_j(levels).lower(block.along_k(levels));
+        let above = block.along_j(levels).greater(block.along_k(levels));
         let shape = t.dims();
         let shared =
-            along_k(relevances, rows).expand(shape).min_pair(along_j(relevances, rows).expand(shape));
+            block.along_k(relevances).expand(shape).min_pair(block.along_j(relevances).expand(shape));
         // At j = k the step is H(0) = 1: it supplies the 1 of the rank and the rel_k of the H-rank.
         let hard = heaviside(t.clone());
 

@@ -14,8 +14,8 @@ use burn::module::Module;
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-use super::ranks::{Counts, along_j, weighted_quotients};
-use super::{Batch, Entry, Family, LossSettings, Objective, Setting, above_zero, mean_of_means};
+use super::ranks::{Counts, weighted_quotients, weights_of_positives};
+use super::{Batch, Entry, Family, LossSettings, Objective, Setting, above_zero};
 use crate::Result;
 use crate::geometry::Space;
 use crate::steps::{Smooth, UpperStep};
@@ -66,11 +66,12 @@ impl Objective for SmoothAp {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
         let [_, negatives] = batch.pairs();
         let positives = -negatives + 1.0;
-        let weights = mean_of_means(positives.clone());
+        let weights = weights_of_positives(batch);
+        let whole: f64 = weights.iter().sum();
         let scores = batch.embeddings.clone().matmul(batch.ranked().embeddings.transpose());
-        let ap = weighted_quotients(scores, &weights, |t, rows| {
+        let ap = weighted_quotients(scores, weights, |t, block| {
             let Smooth { value, derivative } = self.step.apply(t);
-            let positive = along_j(&positives, rows);
+            let positive = block.along_j(&positives);
             // At j = k the step gives σ(0) = ½ where the equation has 1.
             Counts {
                 above: (value.clone() * positive.clone()).sum_dim(2) + 0.5,
@@ -79,6 +80,6 @@ impl Objective for SmoothAp {
                 rank_slope: derivative,
             }
         });
-        weights.sum() - ap
+        -ap + whole
     }
 }

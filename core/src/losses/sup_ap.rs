@@ -17,8 +17,8 @@ use burn::module::Module;
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-use super::ranks::{Counts, along_j, weighted_quotients};
-use super::{Batch, Entry, Family, LossSettings, Objective, Setting, mean_of_means};
+use super::ranks::{Counts, weighted_quotients, weights_of_positives};
+use super::{Batch, Entry, Family, LossSettings, Objective, Setting};
 use crate::Result;
 use crate::geometry::Space;
 use crate::steps::{UpperStep, heaviside};
@@ -62,12 +62,13 @@ impl Objective for SupAp {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
         let [_, negatives] = batch.pairs();
         let positives = -negatives.clone() + 1.0;
-        let weights = mean_of_means(positives.clone());
+        let weights = weights_of_positives(batch);
+        let whole: f64 = weights.iter().sum();
         let scores = batch.embeddings.clone().matmul(batch.ranked().embeddings.transpose());
-        let ap = weighted_quotients(scores, &weights, |t, rows| {
-            let above = (heaviside(t.clone()) * along_j(&positives, rows)).sum_dim(2);
+        let ap = weighted_quotients(scores, weights, |t, block| {
+            let above = (heaviside(t.clone()) * block.along_j(&positives)).sum_dim(2);
             let step = self.config.step.apply(t);
-            let negative = along_j(&negatives, rows);
+            let negative = block.along_j(&negatives);
             Counts {
                 above: above.clone(),
                 above_slope: None,
@@ -75,6 +76,6 @@ impl Objective for SupAp {
                 rank_slope: step.derivative * negative,
             }
         });
-        weights.sum() - ap
+        -ap + whole
     }
 }
