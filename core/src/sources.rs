@@ -55,6 +55,11 @@ sources! {
         author = "Hadsell, Raia and Chopra, Sumit and LeCun, Yann",
         booktitle = "CVPR", year = "2006",
     }
+    "he2018": "inproceedings" {
+        title = "Hashing as Tie-Aware Learning to Rank",
+        author = "He, Kun and Cakir, Fatih and Bargal, Sarah Adel and Sclaroff, Stan",
+        booktitle = "CVPR", year = "2018",
+    }
     "kim2020": "inproceedings" {
         title = "Proxy Anchor Loss for Deep Metric Learning",
         author = "Kim, Sungyeon and Kim, Dongwon and Cho, Minsu and Kwak, Suha",

@@ -1,5 +1,5 @@
 //! Blackbox-AP: the true AP, with a gradient from a second ranking (Rolínek et al., *Optimizing Rank-Based Metrics
-//! with Blackbox Differentiation*, CVPR 2020, eq. 4–6 and 10).
+//! with Blackbox Differentiation*, CVPR 2020).
 //!
 //! With r_k = rank of item k / N, by decreasing score, and p_k = its rank among the positives / N,
 //!

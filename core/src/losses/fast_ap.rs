@@ -1,8 +1,8 @@
 //! FastAP: average precision of a ranking in bins of distance (Cakir et al., *Deep Metric Learning to Rank*, CVPR
-//! 2019, eq. 6–9).
+//! 2019).
 //!
 //! Squared distances d² = 2 − 2 s of unit vectors lie in 0 … 4, which `bins` intervals divide: their ends are the
-//! centres of the bins of a soft [`histogram`](super::histogram), h⁺ and h, over which
+//! centres of the bins of a soft histogram, h⁺ and h, over which
 //!
 //! ```text
 //! L = mean over queries i of 1 − (1/|P_i|) Σ_b h⁺_b H⁺_b / H_b

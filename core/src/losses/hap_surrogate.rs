@@ -13,7 +13,7 @@
 //! gradient, as in the published recipes (`smooth_rank = false`), or puts [`LowerStep`] for the
 //! items that should be above k (l_j > l_k), as the paper describes (`smooth_rank = true`).
 //!
-//! Autodiff would keep several B×B×B tensors; the gradient is the closed form of [`ranks`](super::ranks), in O(B²).
+//! Autodiff would keep several B×B×B tensors; the gradient is computed in closed form, in O(B²).
 
 use burn::module::Module;
 use burn::tensor::Tensor;

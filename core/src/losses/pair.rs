@@ -1,5 +1,5 @@
 //! The contrastive loss of pairs that cross-batch memory is published with (Wang et al., *Cross-Batch Memory for
-//! Embedding Learning*, CVPR 2020, section 3.3; `PairLoss` of ROADMAP's code).
+//! Embedding Learning*, CVPR 2020; `PairLoss` of ROADMAP's code).
 //!
 //! ```text
 //! L = (1/B) Σ_i ( Σ_{j∈P_i} (1 − s_ij) + Σ_{j∈N_i, s_ij > λ} s_ij )

@@ -1,5 +1,5 @@
 //! Smooth-AP: average precision with a sigmoid for the step (Brown et al., *Smooth-AP: Smoothing the Path Towards
-//! Large-Scale Image Retrieval*, ECCV 2020, eq. 7).
+//! Large-Scale Image Retrieval*, ECCV 2020).
 //!
 //! ```text
 //! L = mean over queries i of 1 − (1/|P_i|) Σ_{k∈P_i} a_k / r_k

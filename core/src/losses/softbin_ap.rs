@@ -1,7 +1,7 @@
 //! SoftBin-AP, AP_Q: average precision of a ranking in bins of similarity (Revaud et al., *Learning with Average
-//! Precision: Training Image Retrieval with a Listwise Loss*, ICCV 2019, eq. 6–11).
+//! Precision: Training Image Retrieval with a Listwise Loss*, ICCV 2019).
 //!
-//! M bins are centred at equal steps from similarity 1 down to `lowest`; a soft [`histogram`](super::histogram)
+//! M bins are centred at equal steps from similarity 1 down to `lowest`; a soft histogram
 //! counts positives h⁺ and items h in them, and
 //!
 //! ```text
@@ -44,7 +44,7 @@ pub enum BinTies {
     End,
     /// (C⁺₋ + C⁺ + 1) / (C₋ + C + 1), which is about half way.
     Middle,
-    /// The mean over all orders of the bin, TAP of He et al. (*Hashing as Tie-Aware Learning to Rank*, CVPR 2018),
+    /// The mean over all orders of the bin, TAP of He et al. (CVPR 2018),
     /// with the published code's ρ = (c⁺ − 1) / (c − 1): (c ρ + (C⁺₋ + 1 − ρ (C₋ + 1)) ln((C + 1) / (C₋ + 1))) / c.
     /// Its gradient is huge where a bin holds about one item.
     Mean,
@@ -64,7 +64,7 @@ impl LossSettings for SoftbinApConfig {
         summary: "1 − AP of a ranking in bins of similarity",
         optimises: "ap",
         spaces: &[Space::Cosine],
-        sources: &["revaud2019"],
+        sources: &["revaud2019", "he2018"],
         complete: true,
         preset: None,
     };
