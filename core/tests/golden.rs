@@ -13,6 +13,8 @@ mod metrics;
 mod pairs;
 #[path = "golden/proxies.rs"]
 mod proxies;
+#[path = "golden/ranking.rs"]
+mod ranking;
 #[path = "golden/support.rs"]
 mod support;
 
@@ -22,6 +24,9 @@ use support::Checks;
 const CHECKS: Checks = &[
     ("csl.json", proxies::csl),
     ("contrastive.json", pairs::contrastive),
+    ("blackbox_ap.json", ranking::blackbox_ap),
+    ("calibration.json", ranking::calibration),
+    ("fast_ap.json", ranking::fast_ap),
     ("happier_cluster_loss.json", losses::norm_softmax),
     ("happier_hap_surrogate.json", losses::hap_surrogate),
     ("happier_total.json", losses::happier),
@@ -34,6 +39,11 @@ const CHECKS: Checks = &[
     ("proxy_nca.json", proxies::proxy_nca),
     ("soft_triple.json", proxies::soft_triple),
     ("triplet.json", pairs::triplet),
+    ("roadmap_total.json", ranking::roadmap),
+    ("smooth_ap.json", ranking::smooth_ap),
+    ("softbin_ap.json", ranking::softbin_ap),
+    ("sup_ap.json", ranking::sup_ap),
+    ("xbm_pair_loss.json", ranking::pair),
 ];
 
 #[test]

@@ -21,7 +21,7 @@ use burn::module::Module;
 use burn::tensor::{Tensor, activation::log_sigmoid, activation::sigmoid};
 use serde::{Deserialize, Serialize};
 
-use super::hap_surrogate::BLOCK_ELEMENTS;
+use super::ranks::BLOCK_ELEMENTS;
 use super::{
     Batch, Entry, Family, LossSettings, Objective, Setting, not_negative, quantisation, share, two_bits,
     with_gradient,

@@ -24,26 +24,37 @@
 //! From the catalogue follow its name in a config (`kind = "…"`), its line in `akin list losses`, and its turn in
 //! the tests, so that a loss cannot exist half.
 
+pub mod blackbox_ap;
+pub mod calibration;
 pub mod catalogue;
 pub mod contrastive;
+pub mod cross_batch_memory;
 pub mod csl;
 pub mod csq;
 pub mod dpsh;
 pub mod dtsh;
+pub mod fast_ap;
 pub mod hap_surrogate;
 pub mod happier;
 pub mod hierarchical_proxy;
+mod histogram;
 pub mod hpdh;
 pub mod levels;
 pub mod margin;
 mod mined;
 pub mod multi_similarity;
 pub mod norm_softmax;
+pub mod pair;
 mod presets;
 pub mod proxy_anchor;
 pub mod proxy_nca;
+mod ranks;
+pub mod roadmap;
+pub mod smooth_ap;
 pub mod soft_triple;
+pub mod softbin_ap;
 pub mod sum;
+pub mod sup_ap;
 mod table;
 pub mod triplet_margin;
 
@@ -54,16 +65,20 @@ use serde::Serialize;
 
 use crate::geometry::{Geometry, Space};
 use crate::random::{normal, stream, uniform};
-use crate::settings::{above_zero, finite, not_negative};
+use crate::settings::{above_zero, at_least, finite, not_negative};
 use crate::taxonomy::Labels;
 use crate::{Error, Kind, Result};
 
+pub use blackbox_ap::{BlackboxAp, BlackboxApConfig};
+pub use calibration::{Calibration, CalibrationConfig, PairMean};
 pub use catalogue::{CATALOGUE, Loss, LossConfig};
 pub use contrastive::{Contrastive, ContrastiveConfig};
+pub use cross_batch_memory::{CrossBatchMemory, CrossBatchMemoryConfig};
 pub use csl::{Csl, CslConfig};
 pub use csq::{Csq, CsqConfig};
 pub use dpsh::{Dpsh, DpshConfig};
 pub use dtsh::{Dtsh, DtshConfig};
+pub use fast_ap::{FastAp, FastApConfig};
 pub use hap_surrogate::{HapSurrogate, HapSurrogateConfig};
 pub use happier::HappierConfig;
 pub use hierarchical_proxy::{HierarchicalProxy, HierarchicalProxyConfig};
@@ -72,10 +87,15 @@ pub use levels::{Levels, LevelsConfig};
 pub use margin::{Margin, MarginConfig};
 pub use multi_similarity::{MultiSimilarity, MultiSimilarityConfig};
 pub use norm_softmax::{NormSoftmax, NormSoftmaxConfig};
+pub use pair::{Pair, PairConfig};
 pub use proxy_anchor::{ProxyAnchor, ProxyAnchorConfig};
 pub use proxy_nca::{ProxyNca, ProxyNcaConfig};
+pub use roadmap::RoadmapConfig;
+pub use smooth_ap::{SmoothAp, SmoothApConfig};
 pub use soft_triple::{SoftTriple, SoftTripleConfig};
+pub use softbin_ap::{BinTies, SoftbinAp, SoftbinApConfig};
 pub use sum::{SumConfig, Term, WeightedSum};
+pub use sup_ap::{SupAp, SupApConfig};
 pub use triplet_margin::{TripletMargin, TripletMarginConfig};
 
 /// What a loss is given: embeddings with their labels, and, for rectangular cases, another set to rank.
@@ -356,6 +376,14 @@ fn only(exponents: Tensor<2>, counted: Tensor<2>) -> Tensor<2> {
     exponents.mask_fill(counted.equal_scalar(0.0), -1e30)
 }
 
+/// The weights of a mean over queries of a mean over their pairs, both [Q, N] with `pairs` of 0 and 1. A query
+/// without a pair is left out; the weights sum to 1, or to 0 where there is no pair at all.
+fn mean_of_means(pairs: Tensor<2>) -> Tensor<2> {
+    let counts = pairs.clone().sum_dim(1);
+    let queries = counts.clone().clamp_max(1.0).sum_dim(0).clamp_min(1.0);
+    pairs / (counts.clamp_min(1.0) * queries)
+}
+
 /// A scalar `value` whose gradient with respect to `inputs` is `gradient`, whatever computed the two. It is value +
 /// (Σ gradient · inputs − the same, detached): the bracket is exactly 0 and linear in the inputs.
 fn with_gradient(inputs: Tensor<2>, value: Tensor<1>, gradient: Tensor<2>) -> Tensor<1> {
@@ -389,6 +417,7 @@ fn two_bits(loss: &str, setting: &Setting) -> Result<()> {
 #[cfg(test)]
 mod testing {
     use super::*;
+
     /// Why settings are refused for four fine classes in two coarse ones.
     pub(super) fn refusal<S: LossSettings>(settings: &S) -> Error {
         let classes = Labels::new(2, vec![0, 0, 0, 1, 1, 2, 1, 3]).unwrap();
