@@ -5,20 +5,25 @@
 
 mod augment;
 mod biomorphs;
+mod catalogue;
 mod checkpoint;
 mod cli;
 mod commands;
+mod compare;
 mod config;
 mod data;
 mod device;
 mod embedding;
+mod features;
 mod files;
 mod loader;
+mod machine;
 mod npy;
 mod optimizer;
 mod page;
 mod problem;
 mod progress;
+mod recipes;
 mod run;
 mod sampler;
 mod serve;
