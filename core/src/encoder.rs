@@ -6,6 +6,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
 use crate::cosine::normalise;
+use crate::geometry::Geometry;
 use crate::image::{Pixels, Preprocessing};
 use crate::models::{Backbone, BackboneConfig, Head, HeadConfig};
 use crate::random::stream;
@@ -41,6 +42,11 @@ impl EncoderConfig {
     /// d, the dimension of an embedding.
     pub fn dimension(&self) -> usize {
         self.head.as_ref().map_or(self.backbone.features(), |head| head.dimension)
+    }
+
+    /// The space of an embedding.
+    pub fn geometry(&self) -> Geometry {
+        self.head.as_ref().map_or(Geometry::Cosine, |head| head.geometry.clone())
     }
 
     /// An encoder with random weights, from the stream `initialisation` of the seed.
@@ -95,7 +101,7 @@ impl Encoder {
         &self.preprocessing
     }
 
-    /// Normalised images [B, 3, S, S] → unit vectors [B, d].
+    /// Normalised images [B, 3, S, S] → embeddings [B, d].
     pub fn forward(&self, images: Tensor<4>) -> Tensor<2> {
         self.embed_features(self.backbone.forward(images))
     }

@@ -45,6 +45,7 @@
 //! - [`cosine`], [`search`]: similarities, and the exact ranked list of one query;
 //! - [`ranking`], [`metrics`]: one query's ranked list, and what it is worth;
 //! - [`mod@evaluate`]: whole sets of queries, in blocks, to a report;
+//! - [`geometry`]: the spaces that embeddings can live in; [`sources`]: BibTeX of all that is built on;
 //! - [`random`]: one seed, split into named streams;
 //! - `losses`, `models`, `encoder` (feature `tensor`, on Burn): what training minimises, and what it trains;
 //! - `image`, `bundle` (feature `image`): from the bytes of a photo to the numbers that a model reads; the files that
@@ -57,11 +58,15 @@ mod error;
 
 pub mod cosine;
 pub mod evaluate;
+pub mod geometry;
 pub mod metrics;
+#[cfg(feature = "tensor")]
+pub mod poincare;
 pub mod random;
 pub mod ranking;
 pub mod relevance;
 pub mod search;
+pub mod sources;
 #[cfg(feature = "tensor")]
 pub mod steps;
 pub mod taxonomy;

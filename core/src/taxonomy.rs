@@ -254,6 +254,20 @@ impl Labels {
         self.ids[level - 1..].iter().step_by(self.levels).copied().collect()
     }
 
+    /// The labels of levels 1 … `level`, as if the taxonomy ended there.
+    pub fn up_to(&self, level: usize) -> Self {
+        let ids = (0..self.len()).flat_map(|i| &self.row(i)[..level]).copied().collect();
+        Self { levels: level, ids }
+    }
+
+    /// The label path of each class of the finest level that is there, by its id.
+    pub fn classes(&self) -> Self {
+        let mut rows: Vec<&[u32]> = self.ids.chunks_exact(self.levels).collect();
+        rows.sort_unstable_by_key(|row| row[self.levels - 1]);
+        rows.dedup_by_key(|row| row[self.levels - 1]);
+        Self { levels: self.levels, ids: rows.concat() }
+    }
+
     /// The labels of some items, in the order asked for.
     pub fn select(&self, items: &[usize]) -> Self {
         let ids = items.iter().flat_map(|&i| self.row(i)).copied().collect();

@@ -1,70 +1,114 @@
-//! The gradient of every loss against central differences, in f64, on random and degenerate batches.
+//! The gradient of every loss of the catalogue against central differences, in f64, on random and degenerate batches.
 
-use akin_core::losses::{Batch, Loss, LossConfig, Setting};
+use akin_core::geometry::{Geometry, Space};
+use akin_core::losses::{Batch, CATALOGUE, Entry, Loss, LossConfig, Objective, Reference, Setting};
 use akin_core::random::{normal, stream};
 use akin_core::taxonomy::Labels;
+use burn::module::{Module, ModuleMapper, Param};
 use burn::tensor::{DType, Device, Tensor, TensorData};
 
-const DIMENSION: usize = 5;
-const CLASSES: [usize; 2] = [2, 4];
+const DIMENSION: usize = 8;
 
-/// Two levels: the coarse class is half of the fine one.
-fn labels(fine: &[u32]) -> Labels {
-    Labels::new(2, fine.iter().flat_map(|&class| [class / 2, class]).collect()).unwrap()
+/// Losses whose gradient is by design not that of their value; each has a test of its rule beside it.
+const BY_RULE: &[&str] = &[];
+
+/// Settings that the defaults of the catalogue leave out.
+const VARIANTS: &[&str] = &[
+    r#"{ "kind": "hap_surrogate", "smooth_rank": false }"#,
+    r#"{ "kind": "hap_surrogate", "upper_step": { "temperature": 0.1 } }"#,
+    r#"{ "kind": "happier", "lambda": 0.3, "surrogate": { "upper_step": { "temperature": 0.1 } } }"#,
+    r#"{ "kind": "sum", "terms": [
+        { "weight": 0.5, "loss": { "kind": "norm_softmax" } },
+        { "weight": 2.0, "loss": { "kind": "levels", "loss": { "kind": "norm_softmax" } } }
+    ] }"#,
+];
+
+/// Every entry that needs no further settings, and the variants above, in each of their spaces.
+fn cases() -> impl Iterator<Item = (String, LossConfig, Space)> {
+    let entry =
+        |entry: &'static Entry| (entry.name.to_owned(), LossConfig::named(entry.name).unwrap(), entry.spaces);
+    let variant = |json: &&str| {
+        let config: LossConfig = serde_json::from_str(json).unwrap();
+        let spaces = if config.name() == "sum" { &[Space::Cosine][..] } else { config.entry().spaces };
+        ((*json).to_owned(), config, spaces)
+    };
+    let all: Vec<_> = CATALOGUE
+        .iter()
+        .filter(|entry| entry.complete)
+        .map(entry)
+        .chain(VARIANTS.iter().map(variant))
+        .collect();
+    all.into_iter().flat_map(|(name, config, spaces)| {
+        spaces.iter().map(move |&space| (name.clone(), config.clone(), space))
+    })
 }
 
-fn loss(config: &str, device: &Device) -> Loss {
-    let config: LossConfig = serde_json::from_str(config).unwrap();
-    config.init(&Setting { classes: &CLASSES, dimension: DIMENSION, seed: 1, device }).unwrap()
+/// A taxonomy of so many levels over the fine classes 0 … 3: each level above halves them.
+fn labels(levels: usize, fine: &[u32]) -> Labels {
+    let row = |&class: &u32| (0..levels).rev().map(move |above| class >> above.min(2));
+    Labels::new(levels, fine.iter().flat_map(row).collect()).unwrap()
 }
 
-fn tensor(values: &[f64], device: &Device) -> Tensor<2> {
+fn geometry(space: Space) -> Geometry {
+    match space {
+        Space::Cosine => Geometry::Cosine,
+        Space::Poincare => Geometry::poincare(),
+        Space::Binary => Geometry::Binary,
+    }
+}
+
+fn loss(config: &LossConfig, levels: usize, space: Space, device: &Device) -> Loss {
+    let classes = labels(levels, &[0, 1, 2, 3]);
+    config.init(&Setting::new(&classes, DIMENSION, &geometry(space), 1, device)).unwrap()
+}
+
+/// Rows of the space: of unit length, inside the ball, or of about that size.
+fn rows(space: Space, seed: u64, count: usize) -> Vec<f64> {
+    let values = normal(&mut stream(seed, "test", &[]), count * DIMENSION, 1.0);
+    let row = |(number, row): (usize, &[f32])| {
+        let length = row.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt();
+        let wanted = match space {
+            Space::Cosine => 1.0,
+            Space::Poincare => 0.8 + 0.1 * (number % 9) as f64,
+            Space::Binary => length,
+        };
+        row.iter().map(move |&x| f64::from(x) * wanted / length).collect::<Vec<_>>()
+    };
+    values.chunks(DIMENSION).enumerate().flat_map(row).collect()
+}
+
+fn tensor(values: &[f64], dtype: DType, device: &Device) -> Tensor<2> {
     let shape = [values.len() / DIMENSION, DIMENSION];
-    Tensor::from_data(TensorData::new(values.to_vec(), shape), (device, DType::F64))
+    Tensor::from_data(TensorData::new(values.to_vec(), shape), (device, dtype))
 }
 
 fn value(loss: &Loss, labels: &Labels, values: &[f64], device: &Device) -> f64 {
-    let batch = Batch { embeddings: tensor(values, device), labels, reference: None };
+    let batch = Batch::new(tensor(values, DType::F64, device), labels);
     loss.forward(&batch).into_data().try_to_vec::<f64>().unwrap()[0]
 }
 
-fn gradient(loss: &Loss, labels: &Labels, values: &[f64], device: &Device) -> Vec<f64> {
-    let embeddings = tensor(values, device).require_grad();
-    let batch = Batch { embeddings: embeddings.clone(), labels, reference: None };
-    let gradients = loss.forward(&batch).backward();
-    embeddings.grad(&gradients).unwrap().into_data().try_to_vec().unwrap()
+/// Value and gradient, in this precision.
+fn backward(loss: &Loss, labels: &Labels, values: &[f64], dtype: DType, device: &Device) -> (f64, Vec<f64>) {
+    let embeddings = tensor(values, dtype, device).require_grad();
+    let value = loss.forward(&Batch::new(embeddings.clone(), labels));
+    let gradients = value.backward();
+    let gradient = embeddings.grad(&gradients).unwrap_or_else(|| embeddings.zeros_like().without_autodiff());
+    let read = |data: TensorData| data.convert::<f64>().try_to_vec::<f64>().unwrap();
+    (read(value.into_data())[0], read(gradient.into_data()))
 }
-
-fn unit_rows(seed: u64, rows: usize) -> Vec<f64> {
-    let mut rng = stream(seed, "test", &[]);
-    let values: Vec<f64> = normal(&mut rng, rows * DIMENSION, 1.0).into_iter().map(f64::from).collect();
-    values
-        .chunks(DIMENSION)
-        .flat_map(|row| {
-            let length = row.iter().map(|x| x * x).sum::<f64>().sqrt();
-            row.iter().map(move |x| x / length)
-        })
-        .collect()
-}
-
-/// Every loss that the config can name; steps wide enough for differences of 1e-6.
-const LOSSES: [&str; 4] = [
-    r#"{ "kind": "norm_softmax" }"#,
-    r#"{ "kind": "hap_surrogate", "upper_step": { "temperature": 0.1 } }"#,
-    r#"{ "kind": "hap_surrogate", "smooth_rank": false, "upper_step": { "temperature": 0.1 } }"#,
-    r#"{ "kind": "happier", "lambda": 0.3, "surrogate": { "upper_step": { "temperature": 0.1 } } }"#,
-];
 
 #[test]
 fn gradients_agree_with_central_differences() {
-    // Proxies are f32 weights elsewhere; here everything is f64, or the differences drown.
     let device = Device::flex().autodiff();
-    let labels = labels(&[0, 0, 1, 1, 2, 2, 3, 3, 3]);
-    for config in LOSSES {
-        let loss = in_f64(loss(config, &device));
+    for (name, config, space) in cases() {
+        if BY_RULE.contains(&name.as_str()) {
+            continue;
+        }
+        let labels = labels(2, &[0, 0, 1, 1, 2, 2, 3, 3, 3]);
+        let loss = in_f64(loss(&config, 2, space, &device));
         for seed in 0..3 {
-            let values = unit_rows(seed, labels.len());
-            let got = gradient(&loss, &labels, &values, &device);
+            let values = rows(space, seed, labels.len());
+            let (_, got) = backward(&loss, &labels, &values, DType::F64, &device);
             for i in 0..values.len() {
                 let at = |shift: f64| {
                     let mut moved = values.clone();
@@ -73,7 +117,8 @@ fn gradients_agree_with_central_differences() {
                 };
                 let expected = (at(1e-6) - at(-1e-6)) / 2e-6;
                 let error = (got[i] - expected).abs();
-                assert!(error < 1e-5 * (1.0 + expected.abs()), "{config}, {i}: {} is not {expected}", got[i]);
+                let place = format!("{name}, {space:?}, seed {seed}, number {i}");
+                assert!(error < 1e-5 * (1.0 + expected.abs()), "{place}: {} is not {expected}", got[i]);
             }
         }
     }
@@ -82,23 +127,29 @@ fn gradients_agree_with_central_differences() {
 #[test]
 fn degenerate_batches_have_a_finite_loss_and_gradient() {
     let device = Device::flex().autodiff();
-    let random = unit_rows(7, 4);
-    let batches: [(&str, Vec<u32>, Vec<f64>); 6] = [
-        ("every class alone", vec![0, 1, 2, 3], random.clone()),
-        ("one class", vec![2; 4], random.clone()),
-        ("one item", vec![1], unit_rows(8, 1)),
-        ("duplicates", vec![0, 0, 1, 1], unit_rows(9, 1).repeat(4)),
-        ("zeros", vec![0, 0, 1, 3], vec![0.0; 4 * DIMENSION]),
-        ("no kin at all", vec![0, 2], unit_rows(10, 2)),
-    ];
-    for config in LOSSES {
-        let loss = in_f64(loss(config, &device));
-        for (name, fine, values) in &batches {
-            let labels = labels(fine);
-            let value = value(&loss, &labels, values, &device);
-            assert!(value.is_finite(), "{config}, {name}: {value}");
-            let gradient = gradient(&loss, &labels, values, &device);
-            assert!(gradient.iter().all(|x| x.is_finite()), "{config}, {name}: {gradient:?}");
+    for (name, config, space) in cases() {
+        let batches: [(&str, Vec<u32>, Vec<f64>); 8] = [
+            ("every class alone", vec![0, 1, 2, 3], rows(space, 7, 4)),
+            ("one class", vec![2; 4], rows(space, 7, 4)),
+            ("one class alone among others", vec![0, 0, 0, 3], rows(space, 7, 4)),
+            ("one item", vec![1], rows(space, 8, 1)),
+            ("duplicates", vec![0, 0, 1, 1], rows(space, 9, 1).repeat(4)),
+            ("ties", vec![0, 0, 1, 1, 2, 3], rows(space, 9, 2).repeat(3)),
+            ("zeros", vec![0, 0, 1, 3], vec![0.0; 4 * DIMENSION]),
+            ("no kin at all", vec![0, 2], rows(space, 10, 2)),
+        ];
+        for levels in [1, 2, 3] {
+            let single = loss(&config, levels, space, &device);
+            let double = in_f64(single.clone());
+            for (batch, fine, values) in &batches {
+                let labels = labels(levels, fine);
+                for (loss, dtype) in [(&single, DType::F32), (&double, DType::F64)] {
+                    let place = format!("{name}, {space:?}, {levels} levels, {dtype:?}, {batch}");
+                    let (value, gradient) = backward(loss, &labels, values, dtype, &device);
+                    assert!(value.is_finite(), "{place}: {value}");
+                    assert!(gradient.iter().all(|x| x.is_finite()), "{place}: {gradient:?}");
+                }
+            }
         }
     }
 }
@@ -107,34 +158,31 @@ fn degenerate_batches_have_a_finite_loss_and_gradient() {
 fn large_batches_are_computed_in_blocks_with_the_same_result() {
     // 300 × 300 × 300 elements are several blocks; the mean over halves of the queries is the whole.
     let device = Device::flex().autodiff();
-    let fine: Vec<u32> = (0..300).map(|i| i % 4).collect();
-    let labels = labels(&fine);
-    let loss = loss(r#"{ "kind": "hap_surrogate" }"#, &device);
-    let values = unit_rows(3, 300);
+    let labels = labels(2, &(0..300).map(|i| i % 4).collect::<Vec<_>>());
+    let loss = loss(&LossConfig::named("hap_surrogate").unwrap(), 2, Space::Cosine, &device);
+    let values = rows(Space::Cosine, 3, 300);
     let whole = value(&loss, &labels, &values, &device);
-    let items = tensor(&values, &device);
+    let items = tensor(&values, DType::F64, &device);
     let halves: f64 = [0..150, 150..300]
         .into_iter()
         .map(|rows: std::ops::Range<usize>| {
             let of_half = labels.select(&rows.clone().collect::<Vec<_>>());
-            let batch = Batch {
-                embeddings: items.clone().slice([rows, 0..DIMENSION]),
-                labels: &of_half,
-                reference: Some((items.clone(), &labels)),
-            };
+            let reference = Reference { embeddings: items.clone(), labels: &labels, own: Some(rows.start) };
+            let batch =
+                Batch::new(items.clone().slice([rows, 0..DIMENSION]), &of_half).with_reference(reference);
             loss.forward(&batch).into_data().try_to_vec::<f64>().unwrap()[0] / 2.0
         })
         .sum();
     assert!((whole - halves).abs() < 1e-12, "{whole} is not {halves}");
 }
 
-/// The same loss with proxies in f64.
+/// The same loss with all that it learns and keeps in f64.
 fn in_f64(loss: Loss) -> Loss {
-    use burn::module::{Module, ModuleMapper, Param};
     struct ToF64;
     impl ModuleMapper for ToF64 {
         fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
-            param.map(|tensor| tensor.cast(DType::F64).detach().require_grad())
+            let learned = param.is_require_grad();
+            param.map(|tensor| tensor.cast(DType::F64).detach().set_require_grad(learned))
         }
     }
     loss.map(&mut ToF64)

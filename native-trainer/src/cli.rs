@@ -202,6 +202,9 @@ pub struct ListArgs {
     /// recipes: print the recipe of this name.
     #[arg(long, value_name = "NAME", conflicts_with = "json")]
     pub show: Option<String>,
+    /// sources: print their BibTeX entries.
+    #[arg(long, conflicts_with = "json")]
+    pub bibtex: bool,
 }
 
 /// What can be listed.

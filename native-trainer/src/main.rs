@@ -5,7 +5,6 @@
 
 mod augment;
 mod biomorphs;
-mod catalogue;
 mod checkpoint;
 mod cli;
 mod commands;

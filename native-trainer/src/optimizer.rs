@@ -177,9 +177,11 @@ impl ModuleVisitor for Scale<'_> {
 #[cfg(test)]
 mod tests {
     use akin_core::encoder::EncoderConfig;
+    use akin_core::geometry::Geometry;
     use akin_core::image::Preprocessing;
-    use akin_core::losses::{LossConfig, NormSoftmaxConfig, Setting};
+    use akin_core::losses::{Batch, LossConfig, NormSoftmaxConfig, Objective, Setting};
     use akin_core::models::{BackboneConfig, HeadConfig};
+    use akin_core::taxonomy::Labels;
     use burn::tensor::{Device, TensorData};
 
     use super::*;
@@ -224,19 +226,19 @@ mod tests {
         let device = Device::flex().autodiff();
         let config = EncoderConfig {
             backbone: BackboneConfig::SmallResnet { width: 2 },
-            head: Some(HeadConfig { dimension: 4, layer_norm: true }),
+            head: Some(HeadConfig { dimension: 4, layer_norm: true, geometry: Geometry::Cosine }),
             preprocessing: Preprocessing::plain(16).unwrap(),
         };
         let encoder = config.init(0, &device).unwrap();
-        let setting = Setting { classes: &[2], dimension: 4, seed: 0, device: &device };
+        let classes = Labels::new(1, vec![0, 1]).unwrap();
+        let setting = Setting::new(&classes, 4, &Geometry::Cosine, 0, &device);
         let loss = LossConfig::NormSoftmax(NormSoftmaxConfig::default()).init(&setting).unwrap();
         let images = Tensor::from_data(
             TensorData::new((0..2 * 3 * 256).map(|i| (i as f32).sin()).collect(), [2, 3, 16, 16]),
             &device,
         );
-        let labels = akin_core::taxonomy::Labels::new(1, vec![0, 1]).unwrap();
         let embeddings = encoder.forward(images);
-        let value = loss.forward(&akin_core::losses::Batch { embeddings, labels: &labels, reference: None });
+        let value = loss.forward(&Batch::new(embeddings, &classes));
         let gradients = value.backward();
         let descent = OptimizerConfig {
             kind: OptimizerKind::Sgd,

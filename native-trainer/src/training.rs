@@ -11,15 +11,15 @@ use std::time::Instant;
 
 use akin_core::encoder::Encoder;
 use akin_core::evaluate::Report;
-use akin_core::losses::{Batch, Loss, Setting};
+use akin_core::losses::{Batch, Draws, Loss, Objective, Setting};
 use akin_core::taxonomy::Labels;
 use anyhow::{Context, Result};
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{Device, Tensor, TensorData};
 use serde_json::{Value, json};
 
 use crate::checkpoint::Checkpoint;
 use crate::data::Dataset;
-use crate::embedding::{embed, embed_features, evaluate_splits};
+use crate::embedding::{Embedded, embed, embed_features, evaluate_splits};
 use crate::features::Features;
 use crate::files::write_atomic;
 use crate::loader::{Pictures, Position, TrainingBatch, Views};
@@ -174,15 +174,13 @@ impl<'a> Training<'a> {
     fn start(&self, beginning: Beginning) -> Result<State> {
         let config = &self.run.config;
         let seed = config.run.seed;
-        let mut encoder = encoder_config(config).init(seed, &self.device)?;
+        let encoder_config = encoder_config(config);
+        let mut encoder = encoder_config.init(seed, &self.device)?;
         if let Some(path) = &config.model.weights {
             load_backbone(&mut encoder, path)?;
         }
-        let classes: Vec<usize> = (1..=self.labels.levels())
-            .map(|level| self.labels.column(level).into_iter().max().map_or(0, |class| class as usize + 1))
-            .collect();
-        let setting =
-            Setting { classes: &classes, dimension: encoder.dimension(), seed, device: &self.device };
+        let (classes, geometry) = (self.labels.classes(), encoder_config.geometry());
+        let setting = Setting::new(&classes, encoder.dimension(), &geometry, seed, &self.device);
         let loss = config.loss.init(&setting)?;
         let optimizers = Optimizers::new(&config.optimizer);
         if beginning != Beginning::Checkpoint {
@@ -240,6 +238,9 @@ impl<'a> Training<'a> {
                 let epoch = state.step / per_epoch;
                 let due = |every: u64| epoch_ended && every > 0 && epoch.is_multiple_of(every);
                 let save = last || stop || due(settings.checkpoint_every_epochs);
+                if epoch_ended && !last && state.loss.needs_epoch() {
+                    self.show_epoch(&mut state)?;
+                }
                 // Also before a checkpoint, so that none is of a training that has failed.
                 if state.step.is_multiple_of(LOG_EVERY) || save {
                     let value: f64 =
@@ -340,12 +341,26 @@ impl<'a> Training<'a> {
             None if learns => state.encoder.forward(images()),
             None => state.encoder.forward_frozen(images()),
         };
-        let loss = state.loss.forward(&Batch { embeddings, labels: &labels, reference: None });
+        let draws = Draws { seed: config.run.seed, step: state.step - 1 };
+        state.loss.before_step(draws);
+        let loss = state.loss.forward(&Batch::new(embeddings.clone(), &labels).with_draws(draws));
         let gradients = loss.backward();
         let (encoder, learned) =
             state.optimizers.step(state.encoder.clone(), state.loss.clone(), gradients, rates);
         (state.encoder, state.loss) = (encoder, learned);
+        state.loss.after_step(embeddings.without_autodiff(), &labels);
         Ok((loss.without_autodiff(), rates))
+    }
+
+    /// Shows the loss the embeddings of the whole training split.
+    fn show_epoch(&self, state: &mut State) -> Result<()> {
+        let embedded = self.embed(&state.encoder, &self.dataset.splits.train)?;
+        let rows: Vec<usize> = embedded.items.iter().map(|&item| self.row_of(item)).collect();
+        let shape = [rows.len(), embedded.embeddings.dimension()];
+        let values = TensorData::new(embedded.embeddings.values().to_vec(), shape);
+        let device = self.device.clone().without_autodiff();
+        state.loss.after_epoch(Tensor::from_data(values, &device), &self.labels.select(&rows));
+        Ok(())
     }
 
     /// The place of an item in the training split, which is sorted.
@@ -359,14 +374,17 @@ impl<'a> Training<'a> {
     }
 
     fn evaluate(&self, encoder: &Encoder) -> Result<Report> {
-        let config = &self.run.config.eval;
-        let mut report = evaluate_splits(self.dataset, config, |items| match &self.features {
-            Some(features) => embed_features(encoder, features, items, &self.device),
-            None => embed(encoder, self.pictures, items, &self.device, self.progress),
-        })?
-        .report;
+        let embed = |items: &[usize]| self.embed(encoder, items);
+        let mut report = evaluate_splits(self.dataset, &self.run.config.eval, embed)?.report;
         report.per_query.clear();
         Ok(report)
+    }
+
+    fn embed(&self, encoder: &Encoder, items: &[usize]) -> Result<Embedded> {
+        match &self.features {
+            Some(features) => embed_features(encoder, features, items, &self.device),
+            None => embed(encoder, self.pictures, items, &self.device, self.progress),
+        }
     }
 
     fn log(&self) -> Result<File> {

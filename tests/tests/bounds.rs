@@ -1,7 +1,8 @@
 //! The H-AP surrogate is an upper bound of 1 − H-AP (HAPPIER, section 3.2), where nothing is tied
 //! and the query belongs to its own list.
 
-use akin_core::losses::{Batch, HapSurrogateConfig, Setting};
+use akin_core::geometry::Geometry;
+use akin_core::losses::{Batch, HapSurrogateConfig, LossSettings, Objective, Setting};
 use akin_core::metrics::hierarchical_ap;
 use akin_core::ranking::{Ranking, TiePolicy};
 use akin_core::relevance::Relevance;
@@ -36,12 +37,9 @@ proptest! {
         let rows = Tensor::from_data(TensorData::new(values.clone(), [size, DIMENSION]), (&device, DType::F64));
         let config =
             HapSurrogateConfig { relevance: relevance.clone(), smooth_rank: false, ..Default::default() };
-        let setting = Setting { classes: &[2, 4, 8], dimension: DIMENSION, seed: 0, device: &device };
-        let surrogate = config.init(&setting).unwrap().forward(&Batch {
-            embeddings: rows,
-            labels: &labels,
-            reference: None,
-        });
+        let classes = labels.classes();
+        let setting = Setting::new(&classes, DIMENSION, &Geometry::Cosine, 0, &device);
+        let surrogate = config.init(&setting).unwrap().forward(&Batch::new(rows, &labels));
         let surrogate = surrogate.into_data().try_to_vec::<f64>().unwrap()[0];
 
         let row = |i: usize| &values[i * DIMENSION..(i + 1) * DIMENSION];

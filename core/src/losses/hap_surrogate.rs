@@ -23,8 +23,9 @@ use burn::module::Module;
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-use super::{Batch, Setting, matrix, with_gradient};
+use super::{Batch, Entry, Family, LossSettings, Objective, Setting, matrix, with_gradient};
 use crate::Result;
+use crate::geometry::Space;
 use crate::relevance::Relevance;
 use crate::steps::{LowerStep, UpperStep, heaviside};
 use crate::taxonomy::shared_level;
@@ -71,13 +72,24 @@ impl HapSurrogateConfig {
             ..Self::default()
         }
     }
+}
 
-    /// # Errors
-    ///
-    /// A temperature that is not positive, a threshold below 0, another number of a step that is not
-    /// finite, a relevance out of its range or with weights for another number of levels.
-    pub fn init(&self, setting: &Setting) -> Result<HapSurrogate> {
-        self.relevance.validate(setting.classes.len())?;
+impl LossSettings for HapSurrogateConfig {
+    const ENTRY: Entry = Entry {
+        name: "hap_surrogate",
+        title: "H-AP surrogate",
+        family: Family::AveragePrecision,
+        summary: "a smooth upper bound of 1 − H-AP over all levels",
+        optimises: "h_ap",
+        spaces: &[Space::Cosine],
+        sources: &["ramzi2022"],
+        complete: true,
+        preset: None,
+    };
+    type Loss = HapSurrogate;
+
+    fn init(&self, setting: &Setting) -> Result<HapSurrogate> {
+        self.relevance.validate(setting.levels())?;
         self.upper_step.validate()?;
         self.lower_step.validate()?;
         Ok(HapSurrogate { config: self.clone() })
@@ -91,22 +103,24 @@ pub struct HapSurrogate {
     config: HapSurrogateConfig,
 }
 
-impl HapSurrogate {
+impl Objective for HapSurrogate {
     /// The mean over queries of 1 − H-AP, smoothed; shape [1].
     ///
     /// Without a reference set a query is in its own list and counts as its own positive, as in
     /// the paper, so every query has a positive. With one, queries without a positive in it are
     /// left out of the mean; when there are none at all the loss is 0.
-    pub fn forward(&self, batch: &Batch) -> Tensor<1> {
-        let (items, item_labels) = batch.ranked();
+    fn forward(&self, batch: &Batch) -> Tensor<1> {
+        let items = batch.ranked();
         let shared: Vec<usize> = (0..batch.labels.len())
-            .flat_map(|query| (0..item_labels.len()).map(move |item| (query, item)))
-            .map(|(query, item)| shared_level(batch.labels.row(query), item_labels.row(item)))
+            .flat_map(|query| (0..items.labels.len()).map(move |item| (query, item)))
+            .map(|(query, item)| shared_level(batch.labels.row(query), items.labels.row(item)))
             .collect();
-        self.forward_shared(batch.embeddings.clone(), items, item_labels.levels(), &shared)
+        self.forward_shared(batch.embeddings.clone(), items.embeddings, items.labels.levels(), &shared)
     }
+}
 
-    /// As [`Self::forward`], from the shared levels (0 … `depth`) of queries and items, [Q, N] row
+impl HapSurrogate {
+    /// As [`Objective::forward`], from the shared levels (0 … `depth`) of queries and items, [Q, N] row
     /// after row, instead of labels.
     ///
     /// # Panics

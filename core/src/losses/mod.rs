@@ -1,217 +1,294 @@
-//! What training minimises: one loss a file, and the one enum that names them all.
+//! What training minimises: one loss a file, and one [`catalogue`] that names them all.
 //!
-//! A loss takes a [`Batch`], embeddings [B, d] with their labels, and returns a tensor of shape
-//! [1]. Inside a batch a query belongs to its own list, as in the papers. What a loss learns, its
-//! proxies, makes it a Burn module, so that the optimiser and the checkpoint see them.
+//! A loss takes a [`Batch`], embeddings [B, d] with their labels, and returns a tensor of shape [1]. Inside a batch
+//! a query belongs to its own list, as in the papers. What a loss learns, its proxies, makes it a Burn module, so
+//! that the optimiser and the checkpoint see them; what it keeps without learning it (centres, a memory) is a
+//! parameter without gradient, which only the checkpoint sees.
 //!
-//! | loss | file | source |
-//! |---|---|---|
-//! | H-AP surrogate | [`hap_surrogate`] | HAPPIER (Ramzi et al., ECCV 2022), eq. 2–6, 43 |
-//! | NormSoftmax, which is also HAPPIER's clustering loss | [`norm_softmax`] | Zhai & Wu, BMVC 2019; HAPPIER eq. 7 |
-//! | HAPPIER = (1 − λ) surrogate + λ clustering | [`LossConfig::Happier`] | HAPPIER eq. 8 |
-//! | any weighted sum | [`LossConfig::Sum`] | |
+//! # Notation
+//!
+//! B is the batch size, d the dimension of an embedding, L the number of levels, C the number of fine classes; x_i
+//! are embeddings, y_i fine labels, s_ij = x_i·x_j scores, l_ij shared levels; P_i and N_i are the items of the same
+//! and of another fine class than i, without i itself unless a file says so; σ is the sigmoid and H the step.
 //!
 //! # Adding a loss
 //!
-//! Write its file: a page that gives the equation, its source, shapes, defaults and what the
-//! gradient does at ties and without positives; a serde config with `deny_unknown_fields`; `init`,
-//! which checks it; `forward`. Add a variant to [`LossConfig`] and [`Loss`]. Add its golden file to
-//! the golden test and compare its gradient with central differences in `core/tests/gradients.rs`.
+//! 1. Write its file: a page that gives the equation, its source, shapes, defaults and what the gradient does at
+//!    ties and without positives; a config, a serde struct with `deny_unknown_fields` and `default`, that implements
+//!    [`LossSettings`]: its [`Entry`] and `init`, which checks every number; a Burn module that implements
+//!    [`Objective`].
+//! 2. Add its line to the [`catalogue`], and a key to [`crate::sources`] if its paper is new.
+//! 3. Add its golden file, or an oracle, to the tests. The tests of `core/tests/gradients.rs` read the catalogue and
+//!    compare every gradient with central differences on random and degenerate batches by themselves.
+//!
+//! From the catalogue follow its name in a config (`kind = "…"`), its line in `akin list losses`, and its turn in
+//! the tests, so that a loss cannot exist half.
 
+pub mod catalogue;
 pub mod hap_surrogate;
+pub mod happier;
+pub mod levels;
 pub mod norm_softmax;
+mod presets;
+pub mod sum;
+mod table;
 
-use burn::module::Module;
+use burn::module::Param;
 use burn::tensor::{Device, Tensor, TensorData};
-use serde::{Deserialize, Serialize};
+use rand_chacha::ChaCha8Rng;
+use serde::Serialize;
 
+use crate::geometry::{Geometry, Space};
+use crate::random::{normal, stream, uniform};
 use crate::taxonomy::Labels;
 use crate::{Error, Kind, Result};
 
+pub use catalogue::{CATALOGUE, Loss, LossConfig};
 pub use hap_surrogate::{HapSurrogate, HapSurrogateConfig};
+pub use happier::HappierConfig;
+pub use levels::{Levels, LevelsConfig};
 pub use norm_softmax::{NormSoftmax, NormSoftmaxConfig};
+pub use sum::{SumConfig, Term, WeightedSum};
 
-/// What a loss is given: embeddings with their labels, and, for rectangular cases, another set to
-/// rank.
+/// What a loss is given: embeddings with their labels, and, for rectangular cases, another set to rank.
+#[derive(Clone)]
 pub struct Batch<'a> {
     /// [B, d], as the head gives them.
     pub embeddings: Tensor<2>,
     /// The labels of the rows.
     pub labels: &'a Labels,
-    /// What the rows are ranked against; none: the batch itself.
-    pub reference: Option<(Tensor<2>, &'a Labels)>,
+    /// What the rows are compared with; none: the batch itself.
+    pub reference: Option<Reference<'a>>,
+    /// Where random draws come from.
+    pub draws: Draws,
 }
 
-impl Batch<'_> {
-    /// The items that queries of this batch rank.
-    pub fn ranked(&self) -> (Tensor<2>, &Labels) {
-        match &self.reference {
-            Some((embeddings, labels)) => (embeddings.clone(), labels),
-            None => (self.embeddings.clone(), self.labels),
+/// A set that the rows of a batch are compared with.
+#[derive(Clone)]
+pub struct Reference<'a> {
+    /// [M, d].
+    pub embeddings: Tensor<2>,
+    /// The labels of the rows.
+    pub labels: &'a Labels,
+    /// The row at which the batch itself begins, if it is part of the set: item `own + i` is query i.
+    pub own: Option<usize>,
+}
+
+/// The random draws of one step: streams of the run's seed, so that a resumed run, or a test, draws the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Draws {
+    /// The run's seed.
+    pub seed: u64,
+    /// The step in the run, from 0.
+    pub step: u64,
+}
+
+impl Draws {
+    /// The stream of a name at this step.
+    pub fn stream(&self, name: &str) -> ChaCha8Rng {
+        stream(self.seed, name, &[self.step])
+    }
+}
+
+impl<'a> Batch<'a> {
+    /// A batch that is compared with itself, at the first step of seed 0.
+    pub fn new(embeddings: Tensor<2>, labels: &'a Labels) -> Self {
+        Self { embeddings, labels, reference: None, draws: Draws::default() }
+    }
+
+    /// The same batch with these draws.
+    pub fn with_draws(self, draws: Draws) -> Self {
+        Self { draws, ..self }
+    }
+
+    /// The same batch, compared with this set.
+    pub fn with_reference(self, reference: Reference<'a>) -> Self {
+        Self { reference: Some(reference), ..self }
+    }
+
+    /// The items that queries of this batch are compared with.
+    pub fn ranked(&self) -> Reference<'a> {
+        self.reference.clone().unwrap_or_else(|| Reference {
+            embeddings: self.embeddings.clone(),
+            labels: self.labels,
+            own: Some(0),
+        })
+    }
+
+    /// Which items are of the fine class of which query, the query itself left out: two 0/1 matrices [B, M], the
+    /// positives and the negatives.
+    pub fn pairs(&self) -> [Tensor<2>; 2] {
+        let items = self.ranked();
+        let (rows, columns) = (self.labels.len(), items.labels.len());
+        let (mut positive, mut negative) = (vec![0.0; rows * columns], vec![0.0; rows * columns]);
+        let finest = |labels: &Labels| labels.column(labels.levels());
+        let of_items = finest(items.labels);
+        for (i, class) in finest(self.labels).into_iter().enumerate() {
+            for (j, other) in of_items.iter().enumerate() {
+                let of_pair = if class == *other { &mut positive } else { &mut negative };
+                of_pair[i * columns + j] = f64::from(u8::from(items.own.is_none_or(|own| own + i != j)));
+            }
         }
+        [positive, negative].map(|values| matrix(values, [rows, columns], &self.embeddings))
     }
 }
 
 /// What a loss has to know before training: the classes, the embedding, the seed.
+#[derive(Clone)]
 pub struct Setting<'a> {
-    /// Classes of the training set at each level, coarse → fine; their labels count from 0.
-    pub classes: &'a [usize],
+    /// The label path of each fine class of the training set, [C, L], row c of class c; at every level labels
+    /// count from 0 without a gap.
+    pub classes: &'a Labels,
     /// d, the dimension of an embedding.
     pub dimension: usize,
+    /// The space of the embeddings.
+    pub geometry: &'a Geometry,
     /// The run's seed; proxies come from its stream `proxies`.
     pub seed: u64,
+    /// The place of a loss among the parts of a larger one, so that each draws proxies of its own; empty for the
+    /// whole.
+    pub part: Vec<u64>,
     /// Where proxies live.
     pub device: &'a Device,
 }
 
-impl Setting<'_> {
-    /// Classes of the finest level.
+impl<'a> Setting<'a> {
+    /// The setting of a whole loss.
+    pub fn new(
+        classes: &'a Labels,
+        dimension: usize,
+        geometry: &'a Geometry,
+        seed: u64,
+        device: &'a Device,
+    ) -> Self {
+        Self { classes, dimension, geometry, seed, part: Vec::new(), device }
+    }
+
+    /// L, the number of levels.
+    pub fn levels(&self) -> usize {
+        self.classes.levels()
+    }
+
+    /// How many classes a level has, 1 … L.
+    pub fn class_count(&self, level: usize) -> usize {
+        self.classes.column(level).into_iter().max().map_or(0, |class| class as usize + 1)
+    }
+
+    /// C, the number of fine classes.
     pub fn fine_classes(&self) -> usize {
-        self.classes.last().copied().unwrap_or(0)
+        self.class_count(self.levels())
+    }
+
+    /// The setting of a part of a larger loss.
+    pub fn part(&self, number: usize) -> Self {
+        let mut part = self.clone();
+        part.part.push(number as u64);
+        part
+    }
+
+    /// Proxies [count, d] from U(−bound, bound).
+    pub fn uniform_proxies(&self, count: usize, bound: f64) -> Param<Tensor<2>> {
+        let bound = bound as f32;
+        let values = uniform(&mut self.stream("proxies"), count * self.dimension, -bound, bound);
+        self.proxies(values, count)
+    }
+
+    /// Proxies [count, d] from N(0, deviation²).
+    pub fn normal_proxies(&self, count: usize, deviation: f64) -> Param<Tensor<2>> {
+        let values = normal(&mut self.stream("proxies"), count * self.dimension, deviation as f32);
+        self.proxies(values, count)
+    }
+
+    /// The stream of a name for this part of the loss.
+    pub fn stream(&self, name: &str) -> ChaCha8Rng {
+        stream(self.seed, name, &self.part)
+    }
+
+    fn proxies(&self, values: Vec<f32>, count: usize) -> Param<Tensor<2>> {
+        let data = TensorData::new(values, [count, self.dimension]);
+        Param::from_tensor(Tensor::from_data(data, self.device))
     }
 }
 
-/// A loss by name with its settings: the `[loss]` table of a config.
-///
-/// ```
-/// let loss: akin_core::losses::LossConfig =
-///     serde_json::from_str(r#"{ "kind": "happier", "lambda": 0.1 }"#).unwrap();
-/// ```
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum LossConfig {
-    /// NormSoftmax over the fine classes.
-    NormSoftmax(NormSoftmaxConfig),
-    /// The H-AP surrogate alone.
-    HapSurrogate(HapSurrogateConfig),
-    /// HAPPIER eq. 8: (1 − λ) · surrogate + λ · clustering.
-    Happier {
-        /// λ in 0 … 1. Default 0.1.
-        #[serde(default = "default_lambda")]
-        lambda: f64,
-        /// The surrogate.
-        #[serde(default)]
-        surrogate: HapSurrogateConfig,
-        /// The clustering loss.
-        #[serde(default)]
-        clustering: NormSoftmaxConfig,
-    },
-    /// Σ weight · loss.
-    Sum {
-        /// The terms, at least one.
-        terms: Vec<Term>,
-    },
-}
-
-/// One term of a weighted sum.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Term {
-    /// Its weight.
-    pub weight: f64,
-    /// Its loss.
-    pub loss: LossConfig,
-}
-
-fn default_lambda() -> f64 {
-    0.1
-}
-
-impl LossConfig {
-    /// The loss in a few words, for people.
-    pub fn describe(&self) -> String {
-        match self {
-            Self::NormSoftmax(config) => {
-                format!("NormSoftmax on the finest level (T = {})", config.temperature)
-            }
-            Self::HapSurrogate(_) => "the H-AP surrogate on all levels".into(),
-            Self::Happier { lambda, .. } => format!("HAPPIER on all levels (λ = {lambda})"),
-            Self::Sum { terms } => {
-                let terms: Vec<String> =
-                    terms.iter().map(|term| format!("{} × {}", term.weight, term.loss.describe())).collect();
-                terms.join(" + ")
-            }
-        }
-    }
+/// The settings of one loss: its table in a config.
+pub trait LossSettings {
+    /// What the catalogue says about it.
+    const ENTRY: Entry;
+    /// The loss itself.
+    type Loss: Objective;
 
     /// Checks the settings and draws the proxies.
     ///
     /// # Errors
     ///
-    /// A setting out of its range; weights that are not finite or sum to zero.
-    pub fn init(&self, setting: &Setting) -> Result<Loss> {
-        Ok(match self {
-            Self::NormSoftmax(config) => Loss::NormSoftmax(config.init(setting)?),
-            Self::HapSurrogate(config) => Loss::HapSurrogate(config.init(setting)?),
-            Self::Happier { lambda, surrogate, clustering } => {
-                if !(0.0..=1.0).contains(lambda) {
-                    return Err(Error::new(
-                        Kind::Config,
-                        format!("lambda of the HAPPIER loss is {lambda}"),
-                        "give a number from 0 (only the surrogate) to 1 (only the clustering loss)",
-                    ));
-                }
-                Loss::Sum(WeightedSum {
-                    weights: vec![1.0 - lambda, *lambda],
-                    terms: vec![
-                        Loss::HapSurrogate(surrogate.init(setting)?),
-                        Loss::NormSoftmax(clustering.init(setting)?),
-                    ],
-                })
-            }
-            Self::Sum { terms } => {
-                let weights: Vec<f64> = terms.iter().map(|term| term.weight).collect();
-                // Not `sum`, whose empty one is −0.
-                let sum = weights.iter().fold(0.0, |sum, weight| sum + weight);
-                if weights.is_empty() || !sum.is_finite() || sum == 0.0 {
-                    return Err(Error::new(
-                        Kind::Config,
-                        format!("the weights of the loss terms are {weights:?}, which sum to {sum}"),
-                        "give at least one term, and finite weights that do not sum to zero",
-                    ));
-                }
-                let terms = terms.iter().map(|term| term.loss.init(setting)).collect::<Result<_>>()?;
-                Loss::Sum(WeightedSum { weights, terms })
-            }
-        })
-    }
+    /// A setting out of its range, or one that does not fit the classes or the embedding.
+    fn init(&self, setting: &Setting) -> Result<Self::Loss>;
 }
 
 /// A loss ready to train with.
-#[derive(Module, Debug)]
-#[allow(clippy::large_enum_variant)]
-pub enum Loss {
-    /// See [`norm_softmax`].
-    NormSoftmax(NormSoftmax),
-    /// See [`hap_surrogate`].
-    HapSurrogate(HapSurrogate),
-    /// A weighted sum.
-    Sum(WeightedSum),
-}
-
-/// Σ weight · loss.
-#[derive(Module, Debug)]
-pub struct WeightedSum {
-    #[module(skip)]
-    weights: Vec<f64>,
-    terms: Vec<Loss>,
-}
-
-impl Loss {
+pub trait Objective {
     /// The loss of a batch, shape [1].
-    pub fn forward(&self, batch: &Batch) -> Tensor<1> {
-        match self {
-            Self::NormSoftmax(loss) => loss.forward(batch),
-            Self::HapSurrogate(loss) => loss.forward(batch),
-            Self::Sum(sum) => sum
-                .terms
-                .iter()
-                .zip(&sum.weights)
-                .map(|(term, &weight)| term.forward(batch) * weight)
-                .reduce(|sum, term| sum + term)
-                .expect("`LossConfig::init` refuses an empty sum"),
-        }
+    fn forward(&self, batch: &Batch) -> Tensor<1>;
+
+    /// Called before each step.
+    fn before_step(&mut self, _draws: Draws) {}
+
+    /// Called after each step with the batch's embeddings, without gradient.
+    fn after_step(&mut self, _embeddings: Tensor<2>, _labels: &Labels) {}
+
+    /// Whether [`Self::after_epoch`] wants the whole training set.
+    fn needs_epoch(&self) -> bool {
+        false
     }
+
+    /// Called after each epoch with the embeddings of the whole training set, without gradient, if
+    /// [`Self::needs_epoch`].
+    fn after_epoch(&mut self, _embeddings: Tensor<2>, _labels: &Labels) {}
+}
+
+/// What the catalogue says about a loss.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Entry {
+    /// Its name in a config: `kind = "…"`.
+    pub name: &'static str,
+    /// Its name in a table.
+    pub title: &'static str,
+    /// Where it belongs.
+    pub family: Family,
+    /// What it does, in one sentence.
+    pub summary: &'static str,
+    /// The metric that it is meant to raise, by the metric's name.
+    pub optimises: &'static str,
+    /// The spaces in which it compares embeddings.
+    pub spaces: &'static [Space],
+    /// Keys of [`crate::sources`].
+    pub sources: &'static [&'static str],
+    /// Whether it can be trained with all settings left at their defaults.
+    pub complete: bool,
+    /// For a preset, the settings that it stands for, as JSON.
+    pub preset: Option<&'static str>,
+}
+
+/// The families of losses, in the order of the lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Family {
+    /// Smooth stand-ins for average precision.
+    AveragePrecision,
+    /// Scores that mean the same in every batch.
+    Decomposability,
+    /// Pairs and triplets of items.
+    Pairs,
+    /// Items against learned vectors that stand for classes.
+    Proxies,
+    /// Several levels of the taxonomy at once.
+    Hierarchical,
+    /// Distances of the Poincaré ball.
+    Hyperbolic,
+    /// Codes of bits.
+    Hashing,
+    /// Made of other losses.
+    Combinations,
 }
 
 /// Plain numbers as a constant matrix, on the device and of the type of `like`.
@@ -220,10 +297,42 @@ fn matrix(values: Vec<f64>, shape: [usize; 2], like: &Tensor<2>) -> Tensor<2> {
     Tensor::from_data(TensorData::new(values, shape), (&device, like.dtype()))
 }
 
-/// A scalar `value` whose gradient with respect to `inputs` is `gradient`, whatever computed the
-/// two. It is value + (Σ gradient · inputs − the same, detached): the bracket is exactly 0 and
-/// linear in the inputs.
+/// The finest classes of a batch as a 0/1 matrix [B, classes], of the type of `like`.
+fn one_hot(labels: &Labels, classes: usize, like: &Tensor<2>) -> Tensor<2> {
+    let mut values = vec![0.0; labels.len() * classes];
+    for (i, class) in labels.column(labels.levels()).into_iter().enumerate() {
+        values[i * classes + class as usize] = 1.0;
+    }
+    matrix(values, [labels.len(), classes], like)
+}
+
+/// A scalar `value` whose gradient with respect to `inputs` is `gradient`, whatever computed the two. It is value +
+/// (Σ gradient · inputs − the same, detached): the bracket is exactly 0 and linear in the inputs.
 fn with_gradient(inputs: Tensor<2>, value: Tensor<1>, gradient: Tensor<2>) -> Tensor<1> {
     let linear = (inputs * gradient).sum();
     value + linear.clone() - linear.detach()
+}
+
+/// Checks that a setting is a finite number above 0.
+fn above_zero(loss: &str, setting: &str, value: f64, usual: f64) -> Result<()> {
+    if value > 0.0 && value.is_finite() {
+        return Ok(());
+    }
+    Err(Error::new(
+        Kind::Config,
+        format!("the {setting} of {loss} is {value}"),
+        format!("give a finite number above 0; {usual} is usual"),
+    ))
+}
+
+/// Checks that a setting is a finite number of at least 0.
+fn not_negative(loss: &str, setting: &str, value: f64, usual: f64) -> Result<()> {
+    if value >= 0.0 && value.is_finite() {
+        return Ok(());
+    }
+    Err(Error::new(
+        Kind::Config,
+        format!("the {setting} of {loss} is {value}"),
+        format!("give a finite number of at least 0; {usual} is usual"),
+    ))
 }

@@ -9,10 +9,10 @@ use burn::module::{Module, Param};
 use burn::tensor::{Tensor, activation::log_softmax};
 use serde::{Deserialize, Serialize};
 
-use super::{Batch, Setting, matrix};
+use super::{Batch, Entry, Family, LossSettings, Objective, Setting, above_zero, one_hot};
+use crate::Result;
 use crate::cosine::normalise;
-use crate::random::{stream, uniform};
-use crate::{Error, Kind, Result};
+use crate::geometry::Space;
 
 /// Settings of [`NormSoftmax`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -41,36 +41,39 @@ pub struct NormSoftmax {
     config: NormSoftmaxConfig,
 }
 
-impl NormSoftmaxConfig {
-    /// Proxies drawn from U(−1/√d, 1/√d), from the stream `proxies` of the seed.
-    ///
-    /// # Errors
-    ///
-    /// A temperature that is not positive.
-    pub fn init(&self, setting: &Setting) -> Result<NormSoftmax> {
-        if !(self.temperature > 0.0 && self.temperature.is_finite()) {
-            return Err(Error::new(
-                Kind::Config,
-                format!("the temperature of norm_softmax is {}", self.temperature),
-                "give a positive number; the papers use 0.05",
-            ));
-        }
-        let shape = [setting.fine_classes(), setting.dimension];
-        let bound = 1.0 / (setting.dimension as f32).sqrt();
-        let values = uniform(&mut stream(setting.seed, "proxies", &[]), shape[0] * shape[1], -bound, bound);
-        Ok(self.with_proxies(Tensor::from_data(burn::tensor::TensorData::new(values, shape), setting.device)))
-    }
+impl LossSettings for NormSoftmaxConfig {
+    const ENTRY: Entry = Entry {
+        name: "norm_softmax",
+        title: "NormSoftmax",
+        family: Family::Proxies,
+        summary: "cross-entropy over the cosines to one proxy per fine class",
+        optimises: "ap",
+        spaces: &[Space::Cosine],
+        sources: &["zhai2019"],
+        complete: true,
+        preset: None,
+    };
+    type Loss = NormSoftmax;
 
+    /// Proxies come from U(−1/√d, 1/√d).
+    fn init(&self, setting: &Setting) -> Result<NormSoftmax> {
+        above_zero("norm_softmax", "temperature", self.temperature, 0.05)?;
+        let bound = 1.0 / (setting.dimension as f64).sqrt();
+        let proxies = setting.uniform_proxies(setting.fine_classes(), bound);
+        Ok(NormSoftmax { proxies, config: self.clone() })
+    }
+}
+
+impl NormSoftmaxConfig {
     /// The loss with these proxies, [C, d].
     pub fn with_proxies(&self, proxies: Tensor<2>) -> NormSoftmax {
         NormSoftmax { proxies: Param::from_tensor(proxies), config: self.clone() }
     }
 }
 
-impl NormSoftmax {
-    /// The loss of a batch, shape [1]. Its labels must be below C. Every item has a class, so no
-    /// batch is without a loss.
-    pub fn forward(&self, batch: &Batch) -> Tensor<1> {
+impl Objective for NormSoftmax {
+    /// Labels must be below C. Every item has a class, so no batch is without a loss.
+    fn forward(&self, batch: &Batch) -> Tensor<1> {
         let proxies = normalise(self.proxies.val());
         let [classes, _] = proxies.dims();
         let embeddings = if self.config.normalise_embeddings {
@@ -78,14 +81,9 @@ impl NormSoftmax {
         } else {
             batch.embeddings.clone()
         };
-        let size = batch.labels.len();
-        let mut one_hot = vec![0.0; size * classes];
-        for (i, class) in batch.labels.column(batch.labels.levels()).into_iter().enumerate() {
-            one_hot[i * classes + class as usize] = 1.0;
-        }
-        let one_hot = matrix(one_hot, [size, classes], &embeddings);
         // Multiplied, not divided: Burn rounds the gradient of a scalar division to f32.
         let logits = embeddings.matmul(proxies.transpose()) * (1.0 / self.config.temperature);
-        (log_softmax(logits, 1) * one_hot).sum() * (-1.0 / size as f64)
+        let of_class = one_hot(batch.labels, classes, &logits);
+        (log_softmax(logits, 1) * of_class).sum() * (-1.0 / batch.labels.len() as f64)
     }
 }

@@ -1,7 +1,8 @@
-//! The head: features → an embedding of unit length.
+//! The head: features → an embedding in the space that the model lives in.
 //!
-//! x ↦ normalise(W · LayerNorm(x) + b), LayerNorm without scale and shift, as HAPPIER's heads have
-//! it.
+//! x ↦ g(W · LayerNorm(x) + b), LayerNorm without scale and shift, as HAPPIER's heads have it. g brings the features
+//! to unit length ([`Geometry::Cosine`]), maps them into the ball ([`Geometry::Poincare`]), or leaves them as they
+//! are, the signs being the code ([`Geometry::Binary`]).
 
 use burn::module::Module;
 use burn::nn::Linear;
@@ -11,6 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use super::linear;
 use crate::cosine::normalise;
+use crate::geometry::Geometry;
+use crate::poincare;
 use crate::{Error, Kind, Result};
 
 /// Settings of a [`Head`].
@@ -22,6 +25,9 @@ pub struct HeadConfig {
     /// Whether features are standardised first. Default true.
     #[serde(default = "default_layer_norm")]
     pub layer_norm: bool,
+    /// The space of the embedding. Default: unit vectors.
+    #[serde(default)]
+    pub geometry: Geometry,
 }
 
 fn default_layer_norm() -> bool {
@@ -33,6 +39,8 @@ fn default_layer_norm() -> bool {
 pub struct Head {
     linear: Linear,
     layer_norm: bool,
+    #[module(skip)]
+    geometry: Geometry,
 }
 
 impl HeadConfig {
@@ -40,7 +48,7 @@ impl HeadConfig {
     ///
     /// # Errors
     ///
-    /// A dimension out of its range.
+    /// A dimension out of its range, or a geometry with settings out of theirs.
     pub fn init(&self, features: usize, rng: &mut ChaCha8Rng, device: &Device) -> Result<Head> {
         if !(1..=4096).contains(&self.dimension) {
             return Err(Error::new(
@@ -49,15 +57,27 @@ impl HeadConfig {
                 "give a number from 1 to 4096; 128 is a good start",
             ));
         }
-        Ok(Head { linear: linear(features, self.dimension, rng, device), layer_norm: self.layer_norm })
+        self.geometry.validate()?;
+        Ok(Head {
+            linear: linear(features, self.dimension, rng, device),
+            layer_norm: self.layer_norm,
+            geometry: self.geometry.clone(),
+        })
     }
 }
 
 impl Head {
-    /// Features [B, F] → unit vectors [B, d].
+    /// Features [B, F] → embeddings [B, d].
     pub fn forward(&self, features: Tensor<2>) -> Tensor<2> {
         let features = if self.layer_norm { standardise(features) } else { features };
-        normalise(self.linear.forward(features))
+        let features = self.linear.forward(features);
+        match self.geometry {
+            Geometry::Cosine => normalise(features),
+            Geometry::Poincare { curvature, clip_radius, .. } => {
+                poincare::exponential_map(features, curvature, clip_radius)
+            }
+            Geometry::Binary => features,
+        }
     }
 }
 

@@ -1,21 +1,15 @@
 //! The golden files of losses: value, gradient and what else they record, in f64 on the CPU.
 
-use akin_core::losses::{Batch, HapSurrogateConfig, NormSoftmaxConfig, Setting};
+use akin_core::losses::{Batch, HapSurrogateConfig, NormSoftmaxConfig, Objective};
 use akin_core::relevance::Relevance;
 use akin_core::steps::{LowerStep, UpperStep};
 use akin_core::taxonomy::Labels;
-use burn::tensor::{DType, Device, Tensor, TensorData};
+use burn::tensor::Tensor;
 
-use crate::support::{Case, Verdict};
+use crate::support::{Case, EXACT, Verdict, init, labels, scalar, tensor, values};
 
-/// What the published code computes in f64, to rounding.
-const EXACT: f64 = 1e-9;
-/// Where its relevances are rounded to f32.
+/// Where the reference's relevances are rounded to f32.
 const RELEVANCE: f64 = 1e-6;
-
-fn device() -> Device {
-    Device::flex().autodiff()
-}
 
 /// `happier_hap_surrogate.json`.
 pub(crate) fn hap_surrogate(case: &Case, verdict: &mut Verdict) {
@@ -28,9 +22,9 @@ pub(crate) fn hap_surrogate(case: &Case, verdict: &mut Verdict) {
     let embeddings = tensor(case, "inputs/embeddings").require_grad();
     let reference =
         case.find("inputs/ref_embeddings").map(|_| tensor(case, "inputs/ref_embeddings").require_grad());
-    let loss = config.init(&setting(&labels, &device())).unwrap();
+    let loss = init(&config, &labels);
     let value = match &reference {
-        None => loss.forward(&Batch { embeddings: embeddings.clone(), labels: &labels, reference: None }),
+        None => loss.forward(&Batch::new(embeddings.clone(), &labels)),
         // Queries and items are labelled apart there, which is no tree: the reference counts equal
         // columns, and its count is taken as the shared level.
         Some(reference) => {
@@ -43,7 +37,7 @@ pub(crate) fn hap_surrogate(case: &Case, verdict: &mut Verdict) {
     verdict.compare("loss", &case.numbers("outputs/loss"), &scalar(&value), RELEVANCE);
     let mut gradient = |name: &str, tensor: &Tensor<2>| {
         let expected = case.numbers(&format!("outputs/{name}"));
-        verdict.compare(name, &expected, &numbers(tensor.grad(&gradients).unwrap()), RELEVANCE);
+        verdict.compare(name, &expected, &values(tensor.grad(&gradients).unwrap()), RELEVANCE);
     };
     gradient("grad_embeddings", &embeddings);
     if let Some(reference) = &reference {
@@ -60,12 +54,12 @@ pub(crate) fn norm_softmax(case: &Case, verdict: &mut Verdict) {
     let embeddings = tensor(case, "inputs/embeddings").require_grad();
     let loss = config.with_proxies(tensor(case, "inputs/proxies"));
     let labels = labels(case, "inputs/labels");
-    let value = loss.forward(&Batch { embeddings: embeddings.clone(), labels: &labels, reference: None });
+    let value = loss.forward(&Batch::new(embeddings.clone(), &labels));
     let gradients = value.backward();
     verdict.compare("loss", &case.numbers("outputs/loss"), &scalar(&value), EXACT);
     for (name, tensor) in [("grad_embeddings", embeddings), ("grad_proxies", loss.proxies.val())] {
         let expected = case.numbers(&format!("outputs/{name}"));
-        verdict.compare(name, &expected, &numbers(tensor.grad(&gradients).unwrap()), EXACT);
+        verdict.compare(name, &expected, &values(tensor.grad(&gradients).unwrap()), EXACT);
     }
 }
 
@@ -75,10 +69,10 @@ pub(crate) fn happier(case: &Case, verdict: &mut Verdict) {
     let temperature = case.get("params/temperature").as_f64().unwrap();
     let embeddings = tensor(case, "inputs/embeddings").require_grad();
     let labels = labels(case, "inputs/labels");
-    let surrogate = surrogate_config(case).init(&setting(&labels, &device())).unwrap();
+    let surrogate = init(&surrogate_config(case), &labels);
     let clustering = NormSoftmaxConfig { temperature, ..NormSoftmaxConfig::default() }
         .with_proxies(tensor(case, "inputs/proxies"));
-    let batch = Batch { embeddings: embeddings.clone(), labels: &labels, reference: None };
+    let batch = Batch::new(embeddings.clone(), &labels);
     let (hap, cluster) = (surrogate.forward(&batch), clustering.forward(&batch));
     let value = hap.clone() * (1.0 - lambda) + cluster.clone() * lambda;
     let gradients = value.backward();
@@ -87,7 +81,7 @@ pub(crate) fn happier(case: &Case, verdict: &mut Verdict) {
     }
     for (name, tensor) in [("grad_embeddings", embeddings), ("grad_proxies", clustering.proxies.val())] {
         let expected = case.numbers(&format!("outputs/{name}"));
-        verdict.compare(name, &expected, &numbers(tensor.grad(&gradients).unwrap()), RELEVANCE);
+        verdict.compare(name, &expected, &values(tensor.grad(&gradients).unwrap()), RELEVANCE);
     }
 }
 
@@ -114,35 +108,4 @@ fn surrogate_config(case: &Case) -> HapSurrogateConfig {
         smooth_rank: case.get("params/config/with_hrank").as_bool().unwrap(),
         stop_gradient: case.find("params/stop_grad").is_some_and(|stop| stop == true),
     }
-}
-
-fn setting<'a>(labels: &Labels, device: &'a Device) -> Setting<'a> {
-    // The surrogate only asks how many levels there are.
-    const CLASSES: [usize; 8] = [0; 8];
-    Setting { classes: &CLASSES[..labels.levels()], dimension: 0, seed: 0, device }
-}
-
-/// Labels of the golden files have the finest level first.
-fn labels(case: &Case, path: &str) -> Labels {
-    let rows: Vec<Vec<f64>> = if case.get(path)[0].is_array() {
-        case.rows(path)
-    } else {
-        case.numbers(path).into_iter().map(|id| vec![id]).collect()
-    };
-    let ids = rows.iter().flat_map(|row| row.iter().rev().map(|&id| id as u32)).collect();
-    Labels::new(rows[0].len(), ids).unwrap()
-}
-
-fn tensor(case: &Case, path: &str) -> Tensor<2> {
-    let rows = case.rows(path);
-    let shape = [rows.len(), rows[0].len()];
-    Tensor::from_data(TensorData::new(rows.concat(), shape), (&device(), DType::F64))
-}
-
-fn scalar(value: &Tensor<1>) -> Vec<f64> {
-    value.to_data().try_to_vec().unwrap()
-}
-
-fn numbers(value: Tensor<2>) -> Vec<f64> {
-    value.into_data().try_to_vec().unwrap()
 }

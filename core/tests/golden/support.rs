@@ -1,10 +1,19 @@
-//! Reading the golden files, comparing, and reporting file by file.
+//! Reading the golden files, comparing, and reporting file by file; tensors of their inputs, in f64 on the CPU.
 
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use akin_core::geometry::Geometry;
+use akin_core::losses::{LossSettings, Setting};
+use akin_core::taxonomy::Labels;
+use burn::tensor::{DType, Device, Tensor, TensorData};
 use serde_json::Value;
+
+/// What the references compute in f64, to rounding.
+pub(crate) const EXACT: f64 = 1e-9;
+/// What they compute in f32.
+pub(crate) const SINGLE: f64 = 1e-5;
 
 /// What runs one case of a file and compares its outputs.
 pub(crate) type Check = fn(&Case, &mut Verdict);
@@ -133,4 +142,43 @@ fn read(path: &Path) -> Vec<Case> {
         value: value.clone(),
     };
     cases.iter().map(case).collect()
+}
+
+/// The loss for these labels, for embeddings compared by cosine.
+pub(crate) fn init<S: LossSettings>(config: &S, labels: &Labels) -> S::Loss {
+    let classes = labels.classes();
+    config.init(&Setting::new(&classes, 16, &Geometry::Cosine, 0, &device())).unwrap()
+}
+
+/// The CPU, with gradients.
+pub(crate) fn device() -> Device {
+    Device::flex().autodiff()
+}
+
+/// Labels of the golden files have the finest level first.
+pub(crate) fn labels(case: &Case, path: &str) -> Labels {
+    let rows: Vec<Vec<f64>> = if case.get(path)[0].is_array() {
+        case.rows(path)
+    } else {
+        case.numbers(path).into_iter().map(|id| vec![id]).collect()
+    };
+    let ids = rows.iter().flat_map(|row| row.iter().rev().map(|&id| id as u32)).collect();
+    Labels::new(rows[0].len(), ids).unwrap()
+}
+
+/// A matrix of f64.
+pub(crate) fn tensor(case: &Case, path: &str) -> Tensor<2> {
+    let rows = case.rows(path);
+    let shape = [rows.len(), rows[0].len()];
+    Tensor::from_data(TensorData::new(rows.concat(), shape), (&device(), DType::F64))
+}
+
+/// The one number of a loss.
+pub(crate) fn scalar(value: &Tensor<1>) -> Vec<f64> {
+    value.to_data().try_to_vec().unwrap()
+}
+
+/// The numbers of a matrix, row after row.
+pub(crate) fn values(value: Tensor<2>) -> Vec<f64> {
+    value.into_data().try_to_vec().unwrap()
 }

@@ -2,61 +2,98 @@
 
 use std::io::{Write, stdout};
 
+use akin_core::losses::CATALOGUE;
+use akin_core::sources::SOURCES;
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use crate::catalogue;
 use crate::cli::{ListArgs, ListKind};
 use crate::problem::{did_you_mean, problem};
 use crate::recipes::RECIPES;
 use crate::table::text_table;
 
+/// A list: its columns and their cells.
+struct List {
+    header: Vec<&'static str>,
+    rows: Vec<Vec<String>>,
+}
+
 /// Prints a list, or one recipe.
 pub fn run(args: ListArgs) -> Result<()> {
-    if let Some(name) = &args.show {
-        let Some(recipe) = RECIPES.iter().find(|recipe| recipe.name == name) else {
-            let near = did_you_mean(name, RECIPES.iter().map(|recipe| recipe.name));
-            return Err(problem(
-                format!("there is no recipe `{name}`"),
-                format!("{near}`akin list recipes` names them all"),
-            ));
-        };
-        write!(stdout(), "{}", recipe.text)?;
-        return Ok(());
-    }
-    let (header, rows) = match args.what {
-        ListKind::Losses => losses(),
-        ListKind::Metrics => (vec!["metric"], Vec::new()),
-        ListKind::Recipes => recipes(),
-        ListKind::Sources => (vec!["source"], Vec::new()),
+    let text = match (&args.show, args.what) {
+        (Some(name), _) => show(name)?.to_owned(),
+        (None, ListKind::Sources) if args.bibtex => {
+            let entries: Vec<&str> = SOURCES.iter().map(|source| source.bibtex).collect();
+            entries.join("\n\n") + "\n"
+        }
+        (None, what) => {
+            let list = match what {
+                ListKind::Losses => losses(),
+                ListKind::Metrics => metrics(),
+                ListKind::Recipes => recipes(),
+                ListKind::Sources => sources(),
+            };
+            let text = if args.json { list.json()? } else { text_table(&list.header, &list.rows) };
+            text + "\n"
+        }
     };
-    let text = if args.json {
-        let object = |row: &Vec<String>| -> Value {
-            header.iter().zip(row).map(|(key, value)| ((*key).to_owned(), json!(value))).collect()
-        };
-        serde_json::to_string_pretty(&rows.iter().map(object).collect::<Vec<_>>())?
-    } else {
-        text_table(&header, &rows)
-    };
-    writeln!(stdout(), "{text}")?;
+    write!(stdout(), "{text}")?;
     Ok(())
 }
 
-type Rows = (Vec<&'static str>, Vec<Vec<String>>);
-
-fn losses() -> Rows {
-    let rows = catalogue::names()
-        .iter()
-        .filter_map(|name| catalogue::find(name))
-        .map(|known| vec![known.name, known.title, known.family, known.optimises])
-        .collect();
-    (vec!["loss", "title", "family", "optimises"], rows)
+impl List {
+    /// An object for each row.
+    fn json(&self) -> Result<String> {
+        let object = |row: &Vec<String>| -> Value {
+            self.header.iter().zip(row).map(|(key, value)| ((*key).to_owned(), json!(value))).collect()
+        };
+        Ok(serde_json::to_string_pretty(&self.rows.iter().map(object).collect::<Vec<_>>())?)
+    }
 }
 
-fn recipes() -> Rows {
-    let rows = RECIPES.iter().map(|recipe| {
+fn losses() -> List {
+    let row = |entry: &akin_core::losses::Entry| {
+        vec![
+            entry.name.to_owned(),
+            entry.title.to_owned(),
+            entry.optimises.to_owned(),
+            entry.spaces.iter().map(|space| space.name()).collect::<Vec<_>>().join(", "),
+            entry.sources.join(", "),
+            entry.summary.to_owned(),
+        ]
+    };
+    List {
+        header: vec!["loss", "title", "optimises", "embeddings", "sources", "summary"],
+        rows: CATALOGUE.iter().map(row).collect(),
+    }
+}
+
+fn metrics() -> List {
+    List { header: vec!["metric"], rows: Vec::new() }
+}
+
+fn recipes() -> List {
+    let row = |recipe: &crate::recipes::Recipe| {
         let command = if recipe.compares() { "compare" } else { "train" };
-        vec![recipe.name.to_owned(), command.to_owned(), recipe.title().to_owned()]
-    });
-    (vec!["recipe", "for", "title"], rows.collect())
+        vec![recipe.name.to_owned(), format!("akin {command}"), recipe.title().to_owned()]
+    };
+    List { header: vec!["recipe", "for", "title"], rows: RECIPES.iter().map(row).collect() }
+}
+
+fn sources() -> List {
+    let row = |source: &akin_core::sources::Source| vec![source.key.to_owned(), title(source.bibtex)];
+    List { header: vec!["source", "title"], rows: SOURCES.iter().map(row).collect() }
+}
+
+/// The title in a BibTeX entry, without the braces that protect its letters.
+fn title(bibtex: &str) -> String {
+    let line = bibtex.lines().find_map(|line| line.trim().strip_prefix("title = {")).unwrap_or_default();
+    line.trim_end_matches(',').trim_end_matches('}').replace(['{', '}'], "")
+}
+
+fn show(name: &str) -> Result<&'static str> {
+    RECIPES.iter().find(|recipe| recipe.name == name).map(|recipe| recipe.text).ok_or_else(|| {
+        let near = did_you_mean(name, RECIPES.iter().map(|recipe| recipe.name));
+        problem(format!("there is no recipe `{name}`"), format!("{near}`akin list recipes` names them all"))
+    })
 }

@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use akin_core::losses::{CATALOGUE, Entry, Family};
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use super::cell::Cell;
-use crate::catalogue;
 use crate::config::{Config, DeviceName, Source, lay_over, put};
 use crate::problem::{did_you_mean, problem};
+use crate::run::encoder_config;
 
 /// `[compare]`: what `akin compare` does if it is not told otherwise.
 #[derive(Clone, Debug, Deserialize)]
@@ -52,7 +53,7 @@ impl Default for CompareConfig {
 pub struct RowConfig {
     /// What tables call it. Default: the title of the loss.
     pub label: Option<String>,
-    /// Which losses it stands with. Default: the family of the loss.
+    /// Which losses it stands with. Default: `hierarchical` or `fine-grained`, by the loss.
     pub family: Option<String>,
     /// The metric that it is tuned and judged by. Default: the one that the loss optimises.
     pub optimises: Option<String>,
@@ -122,9 +123,13 @@ impl Plan {
         let mut rows = Vec::new();
         for name in losses {
             if name == "all" {
-                let fitting = catalogue::all(&base);
-                for known in fitting.iter().filter(|known| !losses.contains(&known.name)) {
-                    rows.push(row(&known.name, &compare)?);
+                let space = encoder_config(&base).geometry().space();
+                let fits = |entry: &&Entry| {
+                    let named = losses.iter().any(|name| name == entry.name);
+                    entry.complete && entry.spaces.contains(&space) && !named
+                };
+                for entry in CATALOGUE.iter().filter(fits) {
+                    rows.push(row(entry.name, &compare)?);
                 }
             } else {
                 rows.push(row(name, &compare)?);
@@ -228,9 +233,9 @@ fn row(name: &str, compare: &CompareConfig) -> Result<Row> {
     // A row may go by another name than its loss.
     let kind = loss.entry("kind").or_insert_with(|| Value::String(name.to_owned()));
     let kind = kind.as_str().unwrap_or_default();
-    let Some(known) = catalogue::find(kind) else {
-        let losses = catalogue::names();
-        let names = losses.iter().map(String::as_str).chain(compare.loss.keys().map(String::as_str));
+    let Some(entry) = CATALOGUE.iter().find(|entry| entry.name == kind) else {
+        let rows = compare.loss.keys().map(String::as_str);
+        let names = CATALOGUE.iter().map(|entry| entry.name).chain(rows);
         return Err(problem(
             format!("there is no loss `{kind}`"),
             format!("{}`akin list losses` names them all", did_you_mean(kind, names)),
@@ -238,11 +243,24 @@ fn row(name: &str, compare: &CompareConfig) -> Result<Row> {
     };
     Ok(Row {
         name: name.to_owned(),
-        label: given.label.unwrap_or(known.title),
-        family: given.family.unwrap_or(known.family),
-        optimises: given.optimises.unwrap_or(known.optimises),
+        label: given.label.unwrap_or(entry.title.into()),
+        family: given.family.unwrap_or(family(entry.family).into()),
+        optimises: given.optimises.unwrap_or(entry.optimises.into()),
         config,
     })
+}
+
+/// The losses that a loss stands with in a table.
+fn family(family: Family) -> &'static str {
+    match family {
+        Family::AveragePrecision | Family::Decomposability | Family::Pairs | Family::Proxies => {
+            "fine-grained"
+        }
+        Family::Hierarchical => "hierarchical",
+        Family::Hyperbolic => "hyperbolic",
+        Family::Hashing => "hashing",
+        Family::Combinations => "combinations",
+    }
 }
 
 /// Every combination of the values, each as a table to lay over a config.

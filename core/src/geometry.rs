@@ -1,0 +1,101 @@
+//! The space that embeddings live in: what a head gives, what a loss compares, what a ranking goes by.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Kind, Result};
+
+/// A space with its settings: `geometry = { kind = "poincare", curvature = 0.1 }` of a head.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Geometry {
+    /// Unit vectors, compared by their cosine.
+    #[default]
+    Cosine,
+    /// Points of the Poincaré ball of radius 1/√c, compared by hyperbolic distance.
+    Poincare {
+        /// c > 0; the curvature of the space is −c. Default 0.1, as in HIER.
+        #[serde(default = "default_curvature")]
+        curvature: f64,
+        /// r: longer features are shortened to this before they are mapped into the ball, so that none ends up
+        /// at its rim, where gradients vanish. Default 2.3; it must be above 0.
+        #[serde(default = "default_clip_radius")]
+        clip_radius: f64,
+        /// Whether gradients are scaled by the inverse of the ball's metric, (1 − c‖y‖²)²/4. Default true.
+        #[serde(default = "default_riemannian")]
+        riemannian: bool,
+    },
+    /// Numbers whose signs are the bits of a code, compared by Hamming distance.
+    Binary,
+}
+
+/// A space without its settings: what a loss asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Space {
+    /// See [`Geometry::Cosine`].
+    Cosine,
+    /// See [`Geometry::Poincare`].
+    Poincare,
+    /// See [`Geometry::Binary`].
+    Binary,
+}
+
+fn default_curvature() -> f64 {
+    0.1
+}
+
+fn default_clip_radius() -> f64 {
+    2.3
+}
+
+fn default_riemannian() -> bool {
+    true
+}
+
+impl Geometry {
+    /// The Poincaré ball as HIER sets it: c = 0.1, r = 2.3, Riemannian gradients.
+    pub fn poincare() -> Self {
+        Self::Poincare {
+            curvature: default_curvature(),
+            clip_radius: default_clip_radius(),
+            riemannian: default_riemannian(),
+        }
+    }
+
+    /// Which space it is.
+    pub fn space(&self) -> Space {
+        match self {
+            Self::Cosine => Space::Cosine,
+            Self::Poincare { .. } => Space::Poincare,
+            Self::Binary => Space::Binary,
+        }
+    }
+
+    /// # Errors
+    ///
+    /// A curvature or radius that is not a finite number above 0.
+    pub fn validate(&self) -> Result<()> {
+        let Self::Poincare { curvature, clip_radius, .. } = self else { return Ok(()) };
+        for (name, value, usual) in [("curvature", curvature, 0.1), ("clip_radius", clip_radius, 2.3)] {
+            if !(*value > 0.0 && value.is_finite()) {
+                return Err(Error::new(
+                    Kind::Config,
+                    format!("the {name} of the Poincaré ball is {value}"),
+                    format!("give a finite number above 0; the papers use {usual}"),
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Space {
+    /// Its name in a config.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cosine => "cosine",
+            Self::Poincare => "poincare",
+            Self::Binary => "binary",
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! Every loss, once: from these lines follow the config's `kind`, the list that people read, and the tests.
+
+use std::sync::LazyLock;
+
+use burn::module::Module;
+use burn::tensor::Tensor;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use super::presets::PRESETS;
+use super::*;
+
+/// Each line is a loss: the variant, its settings, and what they make. The variant in snake case is its name.
+macro_rules! losses {
+    ($($variant:ident: $settings:ty => $loss:ty,)+) => {
+        /// A loss by name with its settings: the `[loss]` table of a config.
+        ///
+        /// `kind` is the name of any entry of the [`CATALOGUE`]. That of a preset stands for its settings, and the
+        /// other keys of the table change them.
+        ///
+        /// ```
+        /// use akin_core::losses::LossConfig;
+        ///
+        /// let happier: LossConfig = serde_json::from_str(r#"{ "kind": "happier", "lambda": 0.2 }"#).unwrap();
+        /// assert_eq!(happier.name(), "happier");
+        /// let sum = LossConfig::named("sum_norm_softmax")?;
+        /// assert_eq!(sum.name(), "levels");
+        /// # Ok::<(), akin_core::Error>(())
+        /// ```
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "kind", rename_all = "snake_case", remote = "Self")]
+        pub enum LossConfig {
+            $(#[doc = concat!("See [`", stringify!($settings), "`].")] $variant($settings),)+
+        }
+
+        /// A loss ready to train with.
+        #[derive(Module, Debug)]
+        #[allow(clippy::large_enum_variant)]
+        pub enum Loss {
+            $(#[doc = concat!("See [`", stringify!($loss), "`].")] $variant($loss),)+
+        }
+
+        impl LossConfig {
+            /// What the catalogue says about the loss.
+            pub fn entry(&self) -> &'static Entry {
+                match self {
+                    $(Self::$variant(_) => const { &<$settings as LossSettings>::ENTRY },)+
+                }
+            }
+
+            fn make(&self, setting: &Setting) -> Result<Loss> {
+                Ok(match self {
+                    $(Self::$variant(settings) => Loss::$variant(settings.init(setting)?),)+
+                })
+            }
+        }
+
+        impl Objective for Loss {
+            fn forward(&self, batch: &Batch) -> Tensor<1> {
+                match self { $(Self::$variant(loss) => loss.forward(batch),)+ }
+            }
+
+            fn before_step(&mut self, draws: Draws) {
+                match self { $(Self::$variant(loss) => loss.before_step(draws),)+ }
+            }
+
+            fn after_step(&mut self, embeddings: Tensor<2>, labels: &Labels) {
+                match self { $(Self::$variant(loss) => loss.after_step(embeddings, labels),)+ }
+            }
+
+            fn needs_epoch(&self) -> bool {
+                match self { $(Self::$variant(loss) => loss.needs_epoch(),)+ }
+            }
+
+            fn after_epoch(&mut self, embeddings: Tensor<2>, labels: &Labels) {
+                match self { $(Self::$variant(loss) => loss.after_epoch(embeddings, labels),)+ }
+            }
+        }
+
+        const LOSSES: &[Entry] = &[$(<$settings as LossSettings>::ENTRY),+];
+    };
+}
+
+losses! {
+    NormSoftmax: NormSoftmaxConfig => NormSoftmax,
+    HapSurrogate: HapSurrogateConfig => HapSurrogate,
+    Happier: HappierConfig => WeightedSum,
+    Levels: LevelsConfig => Levels,
+    Sum: SumConfig => WeightedSum,
+}
+
+/// Every loss and every preset, by family.
+pub static CATALOGUE: LazyLock<Vec<Entry>> = LazyLock::new(|| {
+    let mut entries: Vec<Entry> = LOSSES.iter().chain(PRESETS).cloned().collect();
+    entries.sort_by_key(|entry| entry.family);
+    entries
+});
+
+impl LossConfig {
+    /// The loss or preset of a name, with its defaults.
+    ///
+    /// # Errors
+    ///
+    /// A name that the catalogue does not have, and one whose settings have no default.
+    pub fn named(name: &str) -> Result<Self> {
+        let table = Map::from_iter([("kind".to_owned(), Value::from(name))]);
+        serde_json::from_value(Value::Object(table)).map_err(|error| {
+            Error::new(
+                Kind::Config,
+                format!("there is no loss to be had by the name {name:?} alone: {error}"),
+                "choose one of the catalogue, or write its settings into a config",
+            )
+        })
+    }
+
+    /// Its name in a config; of a preset, that of the loss it is made of.
+    pub fn name(&self) -> &'static str {
+        self.entry().name
+    }
+
+    /// The loss in a few words, for people.
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Sum(sum) => {
+                let term = |term: &Term| format!("{} × {}", term.weight, term.loss.describe());
+                sum.terms.iter().map(term).collect::<Vec<_>>().join(" + ")
+            }
+            Self::Levels(levels) => format!("{} on every level", levels.loss.describe()),
+            _ => format!("{}: {}", self.entry().title, self.entry().summary),
+        }
+    }
+
+    /// Checks the settings and draws the proxies.
+    ///
+    /// # Errors
+    ///
+    /// A setting out of its range, one that does not fit the classes, embeddings of another space.
+    pub fn init(&self, setting: &Setting) -> Result<Loss> {
+        let (entry, space) = (self.entry(), setting.geometry.space());
+        if !entry.spaces.contains(&space) {
+            let known: Vec<&str> = entry.spaces.iter().map(|space| space.name()).collect();
+            return Err(Error::new(
+                Kind::Config,
+                format!("the loss {} does not compare {} embeddings", entry.name, space.name()),
+                format!("give the model a head of geometry {}, or choose another loss", known.join(" or ")),
+            ));
+        }
+        self.make(setting)
+    }
+}
+
+impl Serialize for LossConfig {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        Self::serialize(self, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for LossConfig {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        let table::Setting(mut whole) = Deserialize::deserialize(deserializer)?;
+        let Some(kind) = whole.get("kind").and_then(Value::as_str) else {
+            return Err(D::Error::missing_field("kind"));
+        };
+        let Some(entry) = CATALOGUE.iter().find(|entry| entry.name == kind) else {
+            // In serde's words, which the readers of configs know how to explain.
+            let known: Vec<String> = CATALOGUE.iter().map(|entry| format!("`{}`", entry.name)).collect();
+            return Err(D::Error::custom(format!(
+                "unknown variant `{kind}`, expected one of {}",
+                known.join(", ")
+            )));
+        };
+        if let Some(preset) = entry.preset {
+            let mut preset: Value = serde_json::from_str(preset).map_err(D::Error::custom)?;
+            whole.as_object_mut().expect("what has a key is a table").remove("kind");
+            change(&mut preset, whole);
+            whole = preset;
+        }
+        Self::deserialize(whole).map_err(|error| D::Error::custom(error.to_string()))
+    }
+}
+
+/// Puts the keys of `with` over those of `settings`, table by table; a table of another `kind` replaces the whole.
+fn change(settings: &mut Value, with: Value) {
+    match (settings, with) {
+        (Value::Object(settings), Value::Object(with))
+            if with.get("kind").is_none_or(|kind| settings.get("kind") == Some(kind)) =>
+        {
+            for (key, value) in with {
+                match settings.get_mut(&key) {
+                    Some(old) => change(old, value),
+                    None => {
+                        settings.insert(key, value);
+                    }
+                }
+            }
+        }
+        (settings, with) => *settings = with,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::relevance::Relevance;
+    use crate::sources::source;
+
+    #[test]
+    fn names_are_unique_and_every_source_is_known() {
+        let names: BTreeSet<&str> = CATALOGUE.iter().map(|entry| entry.name).collect();
+        assert_eq!(names.len(), CATALOGUE.len());
+        for entry in CATALOGUE.iter() {
+            assert!(!entry.spaces.is_empty(), "{} compares nothing", entry.name);
+            assert!(!entry.sources.is_empty() || entry.family == Family::Combinations, "{}", entry.name);
+            for key in entry.sources {
+                assert!(source(key).is_some(), "{}: no source {key}", entry.name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_complete_entry_can_be_had_by_its_name_and_survives_json() {
+        for entry in CATALOGUE.iter().filter(|entry| entry.complete) {
+            let config = LossConfig::named(entry.name).unwrap();
+            assert!(entry.preset.is_some() || config.name() == entry.name);
+            let json = serde_json::to_string(&config).unwrap();
+            assert_eq!(serde_json::from_str::<LossConfig>(&json).unwrap(), config, "{json}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_or_setting_is_refused_with_the_known_ones() {
+        let fault = |json: &str| serde_json::from_str::<LossConfig>(json).unwrap_err().to_string();
+        let unknown = fault(r#"{ "kind": "hapier" }"#);
+        assert!(unknown.starts_with("unknown variant `hapier`, expected one of "), "{unknown}");
+        assert!(unknown.contains("`happier`"), "{unknown}");
+        let key = fault(r#"{ "kind": "norm_softmax", "temprature": 1.0 }"#);
+        assert!(key.contains("unknown field `temprature`") && key.contains("`temperature`"), "{key}");
+        let key = fault(r#"{ "kind": "happier_f", "surrogat": {} }"#);
+        assert!(key.contains("unknown field `surrogat`"), "{key}");
+        assert!(fault("{}").contains("missing field `kind`"));
+    }
+
+    #[test]
+    fn a_preset_stands_for_its_settings_and_can_be_changed() {
+        let read = |json: &str| serde_json::from_str::<LossConfig>(json).unwrap();
+        let LossConfig::Happier(fine) = read(r#"{ "kind": "happier_f", "lambda": 0.5 }"#) else {
+            panic!("HAPPIER_F is HAPPIER with another exponent");
+        };
+        assert_eq!(fine.lambda, 0.5);
+        assert_eq!(fine.surrogate.relevance, Relevance::HierarchicalAp { alpha: 5.0 });
+        let plain = r#"{ "kind": "happier_f", "surrogate": { "relevance": { "kind": "plain" } } }"#;
+        let LossConfig::Happier(plain) = read(plain) else { panic!("it is still HAPPIER") };
+        assert_eq!(plain.surrogate.relevance, Relevance::Plain { alpha: 1.0 });
+    }
+}

@@ -1,0 +1,118 @@
+//! Any loss on every level: L = Σ_l w_l · L(labels of levels 1 … l), l = 1 … L.
+//!
+//! For the loss of level l the taxonomy ends there: level l is its finest. With a loss of fine labels these are the
+//! Σ baselines of HAPPIER's tables (ΣTL, ΣNSM, …), one copy with proxies of its own for each level.
+
+use burn::module::Module;
+use burn::tensor::Tensor;
+use serde::{Deserialize, Serialize};
+
+use super::{Batch, Draws, Entry, Family, Loss, LossConfig, LossSettings, Objective, Reference, Setting};
+use crate::geometry::Space;
+use crate::taxonomy::Labels;
+use crate::{Error, Kind, Result};
+
+/// Settings of [`Levels`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LevelsConfig {
+    /// The loss that each level has a copy of.
+    pub loss: Box<LossConfig>,
+    /// w_1 … w_L, coarse → fine, each ≥ 0, not all 0. Default: 1 each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weights: Option<Vec<f64>>,
+}
+
+impl Default for LevelsConfig {
+    fn default() -> Self {
+        Self { loss: Box::new(LossConfig::NormSoftmax(Default::default())), weights: None }
+    }
+}
+
+impl LossSettings for LevelsConfig {
+    const ENTRY: Entry = Entry {
+        name: "levels",
+        title: "Σ over levels",
+        family: Family::Combinations,
+        summary: "a copy of any loss for every level of the taxonomy",
+        optimises: "h_ap",
+        spaces: &[Space::Cosine, Space::Poincare, Space::Binary],
+        sources: &["ramzi2022"],
+        complete: false,
+        preset: None,
+    };
+    type Loss = Levels;
+
+    fn init(&self, setting: &Setting) -> Result<Levels> {
+        let depth = setting.levels();
+        let weights = self.weights.clone().unwrap_or_else(|| vec![1.0; depth]);
+        if weights.len() != depth {
+            return Err(Error::new(
+                Kind::Config,
+                format!("{} weights were given for a loss over {depth} levels", weights.len()),
+                "give one weight per level, coarse to fine; there is no level beyond the finest",
+            ));
+        }
+        let sum = weights.iter().fold(0.0, |sum, weight| sum + weight);
+        if weights.iter().any(|&weight| weight < 0.0) || !(sum > 0.0 && sum.is_finite()) {
+            return Err(Error::new(
+                Kind::Config,
+                format!("the weights of the levels are {weights:?}"),
+                "give finite numbers of at least 0, not all 0",
+            ));
+        }
+        let level = |level: usize| {
+            let classes = setting.classes.up_to(level).classes();
+            self.loss.init(&Setting { classes: &classes, ..setting.part(level) })
+        };
+        Ok(Levels { levels: (1..=depth).map(level).collect::<Result<_>>()?, weights })
+    }
+}
+
+/// See the [module](self).
+#[derive(Module, Debug)]
+pub struct Levels {
+    levels: Vec<Loss>,
+    #[module(skip)]
+    weights: Vec<f64>,
+}
+
+impl Levels {
+    fn each(&mut self, labels: &Labels, mut act: impl FnMut(&mut Loss, &Labels)) {
+        for (loss, level) in self.levels.iter_mut().zip(1..) {
+            act(loss, &labels.up_to(level));
+        }
+    }
+}
+
+impl Objective for Levels {
+    fn forward(&self, batch: &Batch) -> Tensor<1> {
+        let level = |level: usize| {
+            let labels = batch.labels.up_to(level);
+            let of_reference = batch.reference.as_ref().map(|reference| reference.labels.up_to(level));
+            let mut cut = Batch { labels: &labels, reference: None, ..batch.clone() };
+            if let (Some(reference), Some(labels)) = (&batch.reference, &of_reference) {
+                let Reference { embeddings, own, .. } = reference.clone();
+                cut.reference = Some(Reference { embeddings, labels, own });
+            }
+            self.levels[level - 1].forward(&cut) * self.weights[level - 1]
+        };
+        (1..=self.levels.len()).map(level).reduce(|sum, level| sum + level).expect("a taxonomy has a level")
+    }
+
+    fn before_step(&mut self, draws: Draws) {
+        self.levels.iter_mut().for_each(|level| level.before_step(draws));
+    }
+
+    fn after_step(&mut self, embeddings: Tensor<2>, labels: &Labels) {
+        self.each(labels, |loss, labels| loss.after_step(embeddings.clone(), labels));
+    }
+
+    fn needs_epoch(&self) -> bool {
+        self.levels.iter().any(Objective::needs_epoch)
+    }
+
+    fn after_epoch(&mut self, embeddings: Tensor<2>, labels: &Labels) {
+        self.each(labels, |loss, labels| loss.after_epoch(embeddings.clone(), labels));
+    }
+}
