@@ -65,9 +65,8 @@ impl Features {
             Some(path) => Some((path, key(config, dataset)?)),
         };
         if let Some((path, key)) = &key
-            && let Some((items, dimension, values)) = read(path, key, progress)?
+            && let Some(features) = read(path, key, dataset.items.len(), progress)?
         {
-            let features = Self::new(dataset.items.len(), &items, dimension, values);
             // Those that could not be read are asked for again, so that they are told of.
             used(dataset).into_iter().filter(|&item| !features.has(item)).for_each(|item| {
                 pictures.get(item);
@@ -141,8 +140,8 @@ fn key(config: &Config, dataset: &Dataset) -> Result<String> {
     Ok(sha256(said.as_bytes()))
 }
 
-/// The items, the dimension and the values of a cache with this key, if there is one.
-fn read(path: &Path, key: &str, progress: Progress) -> Result<Option<(Vec<usize>, usize, Vec<f32>)>> {
+/// A cache with this key, if there is one, of `count` items.
+fn read(path: &Path, key: &str, count: usize, progress: Progress) -> Result<Option<Features>> {
     if !path.exists() {
         return Ok(None);
     }
@@ -167,7 +166,7 @@ fn read(path: &Path, key: &str, progress: Progress) -> Result<Option<(Vec<usize>
         return Ok(None);
     }
     let values = body.as_chunks().0.iter().map(|&four| f32::from_le_bytes(four)).collect();
-    Ok(Some((header.items, header.dimension, values)))
+    Ok(Some(Features::new(count, &header.items, header.dimension, values)))
 }
 
 fn write(path: &Path, key: String, items: &[usize], dimension: usize, values: &[f32]) -> Result<()> {

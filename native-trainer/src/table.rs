@@ -1,19 +1,22 @@
 //! Tables on the terminal, and how numbers look in them.
 
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
 /// A table of numbers without boxes: the first column to the left, all others to the right.
 pub fn table(header: &[&str], rows: &[Vec<String>]) -> String {
-    aligned(header, rows, CellAlignment::Right)
+    aligned(Table::new(), header, rows, CellAlignment::Right)
 }
 
-/// A table of texts without boxes: all columns to the left.
-pub fn text_table(header: &[&str], rows: &[Vec<String>]) -> String {
-    aligned(header, rows, CellAlignment::Left)
-}
-
-fn aligned(header: &[&str], rows: &[Vec<String>], others: CellAlignment) -> String {
+/// A table of texts without boxes: all columns to the left. With a width, texts are broken to fit it.
+pub fn text_table(header: &[&str], rows: &[Vec<String>], width: Option<u16>) -> String {
     let mut table = Table::new();
+    if let Some(width) = width {
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+    }
+    aligned(table, header, rows, CellAlignment::Left)
+}
+
+fn aligned(mut table: Table, header: &[&str], rows: &[Vec<String>], others: CellAlignment) -> String {
     table.load_style(presets::NOTHING).set_header(header).add_rows(rows);
     for (number, column) in table.column_iter_mut().enumerate() {
         // Two blanks between columns, none before the first.

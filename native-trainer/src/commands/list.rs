@@ -1,6 +1,6 @@
 //! `akin list`: what there is by name.
 
-use std::io::{Write, stdout};
+use std::io::{IsTerminal, Write, stdout};
 
 use akin_core::losses::CATALOGUE;
 use akin_core::sources::SOURCES;
@@ -11,6 +11,9 @@ use crate::cli::{ListArgs, ListKind};
 use crate::problem::{did_you_mean, problem};
 use crate::recipes::RECIPES;
 use crate::table::text_table;
+
+/// How wide a list is on a terminal.
+const WIDTH: u16 = 100;
 
 /// A list: its columns and their cells.
 struct List {
@@ -33,8 +36,13 @@ pub fn run(args: ListArgs) -> Result<()> {
                 ListKind::Recipes => recipes(),
                 ListKind::Sources => sources(),
             };
-            let text = if args.json { list.json()? } else { text_table(&list.header, &list.rows) };
-            text + "\n"
+            if args.json {
+                list.json()? + "\n"
+            } else {
+                // Where a program reads, every row stays on its line.
+                let width = stdout().is_terminal().then_some(WIDTH);
+                text_table(&list.header, &list.rows, width) + "\n"
+            }
         }
     };
     write!(stdout(), "{text}")?;
@@ -55,15 +63,14 @@ fn losses() -> List {
     let row = |entry: &akin_core::losses::Entry| {
         vec![
             entry.name.to_owned(),
-            entry.title.to_owned(),
             entry.optimises.to_owned(),
             entry.spaces.iter().map(|space| space.name()).collect::<Vec<_>>().join(", "),
             entry.sources.join(", "),
-            entry.summary.to_owned(),
+            format!("{}: {}", entry.title, entry.summary),
         ]
     };
     List {
-        header: vec!["loss", "title", "optimises", "embeddings", "sources", "summary"],
+        header: vec!["loss", "optimises", "embeddings", "sources", "what it is"],
         rows: CATALOGUE.iter().map(row).collect(),
     }
 }

@@ -10,6 +10,7 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 use toml::Table;
 
+use super::plan::values;
 use crate::config::Config;
 use crate::files::write_atomic;
 use crate::problem::{Advise, a_few, problem};
@@ -143,9 +144,7 @@ pub fn differences(one: &Config, other: &Config) -> Vec<String> {
     let flat = |config: &Config| {
         let mut config = config.clone();
         config.run.out = Default::default();
-        let mut keys = Vec::new();
-        flatten(&Table::try_from(&config).unwrap_or_default(), "", &mut keys);
-        keys
+        values(&Table::try_from(&config).unwrap_or_default())
     };
     let (one, other) = (flat(one), flat(other));
     let mut keys: Vec<String> = Vec::new();
@@ -156,14 +155,4 @@ pub fn differences(one: &Config, other: &Config) -> Vec<String> {
     keys.sort();
     keys.dedup();
     keys
-}
-
-fn flatten(table: &Table, path: &str, keys: &mut Vec<(String, String)>) {
-    for (key, value) in table {
-        let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-        match value {
-            toml::Value::Table(table) => flatten(table, &path, keys),
-            value => keys.push((path, value.to_string())),
-        }
-    }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use akin_core::bundle::sha256;
 use akin_core::losses::{CATALOGUE, Entry, Family};
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
@@ -28,6 +29,9 @@ pub struct CompareConfig {
     /// A grid of settings that every row tries, for example `{ "optimizer.lr_head" = [1e-4, 1e-3] }`.
     /// Default: none.
     pub tune: BTreeMap<String, Vec<Value>>,
+    /// Settings that every row is repeated with, a group of the table for each combination, for example
+    /// `{ "model.head.dimension" = [32, 64] }`. Default: none.
+    pub vary: BTreeMap<String, Vec<Value>>,
     /// tune: the share of the training classes that settings are chosen on. Default 0.25.
     pub validation_fraction: f64,
     /// Rows that are more than a loss with its defaults, by name.
@@ -41,6 +45,7 @@ impl Default for CompareConfig {
             seeds: vec![0, 1, 2],
             columns: ["recall@1", "ap", "h_ap", "asi", "ndcg"].map(str::to_owned).to_vec(),
             tune: BTreeMap::new(),
+            vary: BTreeMap::new(),
             validation_fraction: 0.25,
             loss: BTreeMap::new(),
         }
@@ -53,8 +58,8 @@ impl Default for CompareConfig {
 pub struct RowConfig {
     /// What tables call it. Default: the title of the loss.
     pub label: Option<String>,
-    /// Which losses it stands with. Default: `hierarchical` or `fine-grained`, by the loss.
-    pub family: Option<String>,
+    /// Which rows it stands with. Default: `hierarchical` or `fine-grained`, by the loss.
+    pub group: Option<String>,
     /// The metric that it is tuned and judged by. Default: the one that the loss optimises.
     pub optimises: Option<String>,
     /// Sections of the config that differ: loss, model, optimizer, schedule or eval.
@@ -68,8 +73,10 @@ pub struct Row {
     pub name: String,
     /// What tables call it.
     pub label: String,
-    /// Which losses it stands with.
-    pub family: String,
+    /// Which rows it stands with.
+    pub group: String,
+    /// Whether only the rows of its group are its rivals, as the others vary in more than the loss.
+    pub apart: bool,
     /// The metric that it is tuned and judged by.
     pub optimises: String,
     /// What is laid over the recipe.
@@ -141,6 +148,8 @@ impl Plan {
                 "name losses with `--losses`, or in [compare]; `akin list losses` has them all",
             ));
         }
+        let rows =
+            if compare.vary.is_empty() { rows } else { varied(&rows, &combinations("vary", &compare.vary)?) };
         let seeds = if asked.seeds.is_empty() { compare.seeds } else { asked.seeds };
         let names: Vec<String> = rows.iter().map(|row| row.name.clone()).collect();
         once(&names, "loss")?;
@@ -155,7 +164,7 @@ impl Plan {
             rows,
             seeds,
             columns: compare.columns,
-            grid: grid(&compare.tune)?,
+            grid: combinations("tune", &compare.tune)?,
             tuned: compare.tune.into_keys().collect(),
             validation_fraction: compare.validation_fraction,
             out: std::path::absolute(out)?,
@@ -164,9 +173,20 @@ impl Plan {
         })
     }
 
-    /// The recipe's own config with a seed, for what comes before any loss.
-    pub fn untrained(&self, seed: u64) -> Result<Cell> {
-        self.cell("untrained", &format!("seed-{seed}"), seed, &Table::new(), |_| {})
+    /// The recipe's own config, as far as all rows share it.
+    pub fn shared(&self) -> Result<Config> {
+        Ok(self.cell("untrained", "", self.seeds[0], &Table::new(), |_| {})?.config)
+    }
+
+    /// What a row begins with, before any loss. Rows with the same model share it.
+    pub fn untrained(&self, row: &Row, seed: u64) -> Result<Cell> {
+        let mut over = row.config.clone();
+        over.retain(|section, _| section == "model" || section == "eval");
+        let name = match over.is_empty() {
+            true => "untrained".to_owned(),
+            false => format!("untrained-{}", &sha256(over.to_string().as_bytes())[..8]),
+        };
+        self.cell(&name, &format!("seed-{seed}"), seed, &over, |_| {})
     }
 
     /// A cell of the table: a row with a seed, and the settings that were chosen for it.
@@ -244,14 +264,55 @@ fn row(name: &str, compare: &CompareConfig) -> Result<Row> {
     Ok(Row {
         name: name.to_owned(),
         label: given.label.unwrap_or(entry.title.into()),
-        family: given.family.unwrap_or(family(entry.family).into()),
+        group: given.group.unwrap_or(group(entry.family).into()),
+        apart: false,
         optimises: given.optimises.unwrap_or(entry.optimises.into()),
         config,
     })
 }
 
-/// The losses that a loss stands with in a table.
-fn family(family: Family) -> &'static str {
+/// The rows once with every combination of settings.
+fn varied(rows: &[Row], combinations: &[Table]) -> Vec<Row> {
+    let with = |settings: &Table| {
+        let said = describe(settings);
+        let name: Vec<String> = values(settings).into_iter().map(|(_, value)| value).collect();
+        let said = said.replace("model.", "");
+        rows.iter()
+            .map(|row| {
+                let mut config = row.config.clone();
+                lay_over(&mut config, settings);
+                let name = format!("{}-{}", row.name, name.join("-"));
+                Row { name, group: said.clone(), apart: true, config, ..row.clone() }
+            })
+            .collect::<Vec<_>>()
+    };
+    combinations.iter().flat_map(with).collect()
+}
+
+/// Settings on one line: `optimizer.lr_head = 0.001, …`.
+pub fn describe(settings: &Table) -> String {
+    let said: Vec<String> =
+        values(settings).into_iter().map(|(key, value)| format!("{key} = {value}")).collect();
+    said.join(", ")
+}
+
+/// The keys and values of nested tables.
+pub fn values(settings: &Table) -> Vec<(String, String)> {
+    fn collect(table: &Table, path: &str, values: &mut Vec<(String, String)>) {
+        for (key, value) in table {
+            match value {
+                Value::Table(table) => collect(table, &format!("{path}{key}."), values),
+                value => values.push((format!("{path}{key}"), value.to_string())),
+            }
+        }
+    }
+    let mut all = Vec::new();
+    collect(settings, "", &mut all);
+    all
+}
+
+/// The rows that a loss stands with in a table.
+fn group(family: Family) -> &'static str {
     match family {
         Family::AveragePrecision | Family::Decomposability | Family::Pairs | Family::Proxies => {
             "fine-grained"
@@ -263,16 +324,16 @@ fn family(family: Family) -> &'static str {
     }
 }
 
-/// Every combination of the values, each as a table to lay over a config.
-fn grid(tune: &BTreeMap<String, Vec<Value>>) -> Result<Vec<Table>> {
-    if tune.is_empty() {
+/// Every combination of the values, each as a table to lay over a config; none of no key.
+fn combinations(section: &str, choices: &BTreeMap<String, Vec<Value>>) -> Result<Vec<Table>> {
+    if choices.is_empty() {
         return Ok(Vec::new());
     }
     let mut grid = vec![Table::new()];
-    for (key, values) in tune {
+    for (key, values) in choices {
         if values.is_empty() || !key.contains('.') {
             return Err(problem(
-                format!("`{key}` of compare.tune has no values, or is no key of the config"),
+                format!("`{key}` of compare.{section} has no values, or is no key of the config"),
                 "write SECTION.KEY = [VALUE, …], the key in quotes",
             ));
         }
@@ -306,7 +367,7 @@ mod tests {
     fn a_grid_has_every_combination() {
         let values = |numbers: &[i64]| numbers.iter().map(|&number| Value::Integer(number)).collect();
         let tune = BTreeMap::from([("a.x".to_owned(), values(&[1, 2])), ("b.y".into(), values(&[3, 4, 5]))]);
-        let grid = grid(&tune).unwrap();
+        let grid = combinations("tune", &tune).unwrap();
         assert_eq!(grid.len(), 6);
         assert_eq!(
             grid[4],

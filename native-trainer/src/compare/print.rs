@@ -1,9 +1,10 @@
 //! A comparison on the terminal, in Markdown, LaTeX, CSV and JSON.
 //!
-//! All but CSV and JSON have two tables: the scores, grouped by family, the best of a column in bold
+//! All but CSV and JSON have two tables: the scores, grouped by group, the best of a column in bold
 //! and the second underlined; and what each loss optimises, with its cost. Scores are in percent;
 //! CSV and JSON have them in full precision, as shares.
 
+use super::plan::describe;
 use super::report::Column;
 use super::table::{Comparison, Line, Place, Statistic};
 
@@ -51,8 +52,8 @@ struct Entry {
 
 /// A row of a table.
 enum Part {
-    /// The name of a family.
-    Family(String),
+    /// The name of a group.
+    Group(String),
     /// A row; the first entry is its label.
     Row(Vec<Entry>),
 }
@@ -91,12 +92,13 @@ fn scores(comparison: &Comparison) -> Grid {
         }));
         Part::Row(row)
     };
-    let mut parts = vec![row("untrained", &comparison.untrained, None)];
-    let mut family = None;
+    let mut parts: Vec<Part> =
+        comparison.untrained.iter().map(|start| row(&start.label, &start.scores, None)).collect();
+    let mut group = None;
     for (line, places) in comparison.lines.iter().zip(comparison.places()) {
-        if family != Some(&line.family) {
-            family = Some(&line.family);
-            parts.push(Part::Family(line.family.clone()));
+        if group != Some(&line.group) {
+            group = Some(&line.group);
+            parts.push(Part::Group(line.group.clone()));
         }
         parts.push(row(&line.label, &line.scores, Some(&places)));
     }
@@ -145,22 +147,11 @@ fn notes(comparison: &Comparison) -> Vec<String> {
     ];
     for line in &comparison.lines {
         if !line.chosen.is_empty() {
-            notes.push(format!("Chosen for {}: {}", line.label, said(&line.chosen)));
+            notes.push(format!("Chosen for {}: {}", line.label, describe(&line.chosen)));
         }
         notes.extend(line.failed.iter().map(|reason| format!("Failed: {}, {reason}", line.label)));
     }
     notes
-}
-
-/// A table of settings on one line: `optimizer.lr_head = 0.001`.
-fn said(settings: &toml::Table) -> String {
-    let mut keys = Vec::new();
-    for (section, values) in settings {
-        for (key, value) in values.as_table().into_iter().flatten() {
-            keys.push(format!("{section}.{key} = {value}"));
-        }
-    }
-    keys.join(", ")
 }
 
 fn plain(text: impl Into<String>) -> Entry {
@@ -183,7 +174,7 @@ impl Style for Text {
         let rows = || {
             grid.parts.iter().filter_map(|part| match part {
                 Part::Row(row) => Some(row),
-                Part::Family(_) => None,
+                Part::Group(_) => None,
             })
         };
         let long = |text: &String| text.chars().count();
@@ -213,7 +204,7 @@ impl Style for Text {
         }
         for part in &grid.parts {
             text += &match part {
-                Part::Family(name) => format!("{name}\n"),
+                Part::Group(name) => format!("{name}\n"),
                 Part::Row(row) => line(row),
             };
         }
@@ -246,7 +237,7 @@ impl Style for Markdown {
         text += &format!("|---|{}\n", "--:|".repeat(grid.header.len() - 1));
         for part in &grid.parts {
             text += &match part {
-                Part::Family(name) => cells(
+                Part::Group(name) => cells(
                     [vec![format!("*{}*", markdown(name))], vec![String::new(); grid.header.len() - 1]]
                         .concat(),
                 ),
@@ -292,7 +283,7 @@ impl Style for Latex {
         text += "\\midrule\n";
         for part in &grid.parts {
             text += &match part {
-                Part::Family(name) => format!(
+                Part::Group(name) => format!(
                     "\\midrule\n\\multicolumn{{{}}}{{l}}{{\\emph{{{}}}}} \\\\\n",
                     grid.header.len(),
                     latex(name)
@@ -340,7 +331,7 @@ fn csv(comparison: &Comparison) -> String {
     for note in notes(comparison) {
         text += &format!("# {note}\n");
     }
-    let mut header: Vec<String> = ["loss", "label", "family", "seeds"].map(str::to_owned).to_vec();
+    let mut header: Vec<String> = ["loss", "label", "group", "seeds"].map(str::to_owned).to_vec();
     for column in &comparison.columns {
         let name = match &column.level {
             Some(level) => format!("{} {level}", column.metric),
@@ -366,13 +357,14 @@ fn csv(comparison: &Comparison) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
     let mut write = |row: Vec<String>| writer.write_record(row).expect("a vector takes all");
     write(header);
-    let mut untrained = vec!["untrained".to_owned(); 2];
-    untrained.extend([String::new(), count(&comparison.untrained)]);
-    untrained.extend(scores(&comparison.untrained));
-    untrained.extend(vec![String::new(); 5]);
-    write(untrained);
+    for start in &comparison.untrained {
+        let mut row = vec!["untrained".to_owned(), start.label.clone(), String::new(), count(&start.scores)];
+        row.extend(scores(&start.scores));
+        row.extend(vec![String::new(); 5]);
+        write(row);
+    }
     for line in &comparison.lines {
-        let mut row = vec![line.name.clone(), line.label.clone(), line.family.clone(), count(&line.scores)];
+        let mut row = vec![line.name.clone(), line.label.clone(), line.group.clone(), count(&line.scores)];
         row.extend(scores(&line.scores));
         row.extend([
             line.optimises.clone(),
@@ -391,13 +383,15 @@ fn csv(comparison: &Comparison) -> String {
 mod tests {
     use super::*;
     use crate::compare::report::columns;
+    use crate::compare::table::Untrained;
 
     fn comparison() -> Comparison {
         let statistic = |values: &[f64]| Statistic::of(values.to_vec());
-        let line = |name: &str, label: &str, family: &str, score: f64| Line {
+        let line = |name: &str, label: &str, group: &str, score: f64| Line {
             name: name.into(),
             label: label.into(),
-            family: family.into(),
+            group: group.into(),
+            apart: false,
             scores: vec![statistic(&[score, score + 0.02]), None],
             optimises: "h_ap".into(),
             optimised: statistic(&[score]),
@@ -416,7 +410,7 @@ mod tests {
             budget: "10 steps".into(),
             seeds: vec![0, 1],
             columns: columns(&["h_ap".into(), "ndcg".into()], &["a".into(), "b".into()]),
-            untrained: vec![statistic(&[0.3]), None],
+            untrained: vec![Untrained { label: "untrained".into(), scores: vec![statistic(&[0.3]), None] }],
             lines: vec![
                 line("one", "One & 100 %", "fine_grained", 0.5),
                 line("two", "Two|2", "hierarchical", 0.2),
@@ -473,7 +467,7 @@ Command: akin compare tiny
         let text = print(&comparison(), Format::Csv, false);
         let rows: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
         assert_eq!(rows.len(), 5);
-        assert!(rows[0].starts_with("loss,label,family,seeds,h_ap mean,h_ap deviation,ndcg mean"), "{text}");
+        assert!(rows[0].starts_with("loss,label,group,seeds,h_ap mean,h_ap deviation,ndcg mean"), "{text}");
         assert!(rows[1].starts_with("untrained,untrained,,1,0.3,,,"), "{text}");
         assert!(rows[2].starts_with("one,One & 100 %,fine_grained,2,0.51,"), "{text}");
     }

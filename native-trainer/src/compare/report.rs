@@ -3,6 +3,8 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use super::table::Statistic;
+
 /// A metric in a table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Column {
@@ -75,4 +77,14 @@ pub fn score(report: &Value, metric: &str, level: Option<&str>) -> Option<f64> {
         Some(k) => at["recall"][k].as_f64().or(at[metric].as_f64()),
         None => at[metric].as_f64(),
     }
+}
+
+/// A score over reports.
+pub fn over(reports: &[Value], metric: &str, level: Option<&str>) -> Option<Statistic> {
+    Statistic::of(reports.iter().filter_map(|report| score(report, metric, level)).collect())
+}
+
+/// A score over reports for each column.
+pub fn scores(reports: &[Value], columns: &[Column]) -> Vec<Option<Statistic>> {
+    columns.iter().map(|column| over(reports, &column.metric, column.level.as_deref())).collect()
 }

@@ -34,8 +34,10 @@ pub struct Line {
     pub name: String,
     /// What tables call it.
     pub label: String,
-    /// Which losses it stands with.
-    pub family: String,
+    /// Which rows it stands with.
+    pub group: String,
+    /// Whether only the rows of its group are its rivals.
+    pub apart: bool,
     /// A score for each column.
     pub scores: Vec<Option<Statistic>>,
     /// The metric that it is judged by.
@@ -68,6 +70,15 @@ impl Line {
     }
 }
 
+/// An encoder before its training.
+#[derive(Clone, Debug, Serialize)]
+pub struct Untrained {
+    /// What tables call it.
+    pub label: String,
+    /// A score for each column.
+    pub scores: Vec<Option<Statistic>>,
+}
+
 /// Everything that is published.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
@@ -85,9 +96,9 @@ pub struct Comparison {
     pub seeds: Vec<u64>,
     /// The columns.
     pub columns: Vec<Column>,
-    /// What every training began with: a score for each column.
-    pub untrained: Vec<Option<Statistic>>,
-    /// The losses, those of a family together.
+    /// What the trainings began with.
+    pub untrained: Vec<Untrained>,
+    /// The losses, those of a group together.
     pub lines: Vec<Line>,
 }
 
@@ -103,46 +114,41 @@ pub enum Place {
 }
 
 impl Comparison {
-    /// Brings the losses of a family together; families come in the order of their first.
+    /// Brings the losses of a group together; groups come in the order of their first.
     pub fn group(&mut self) {
-        let mut families: Vec<String> = Vec::new();
+        let mut groups: Vec<String> = Vec::new();
         for line in &self.lines {
-            if !families.contains(&line.family) {
-                families.push(line.family.clone());
+            if !groups.contains(&line.group) {
+                groups.push(line.group.clone());
             }
         }
-        self.lines.sort_by_key(|line| families.iter().position(|family| *family == line.family));
+        self.lines.sort_by_key(|line| groups.iter().position(|group| *group == line.group));
     }
 
     /// The place of every score, a row for each line. Scores that look the same share a place.
     pub fn places(&self) -> Vec<Vec<Place>> {
-        let by_column: Vec<Vec<Place>> = self
-            .columns
-            .iter()
-            .enumerate()
-            .map(|(place, column)| {
-                let scores = self.lines.iter().map(|line| {
-                    let shown = (line.scores[place].as_ref()?.mean * 1000.0).round() as i64;
-                    Some(if column.greater_is_better { shown } else { -shown })
-                });
-                places(&scores.collect::<Vec<_>>())
-            })
-            .collect();
-        (0..self.lines.len()).map(|line| by_column.iter().map(|column| column[line]).collect()).collect()
+        let shown = |line: &Line, column: usize| {
+            let shown = (line.scores[column].as_ref()?.mean * 1000.0).round() as i64;
+            Some(if self.columns[column].greater_is_better { shown } else { -shown })
+        };
+        let place = |line: &Line, column: usize| {
+            let rivals = self.lines.iter().filter(|other| !line.apart || other.group == line.group);
+            place(shown(line, column), rivals.filter_map(|rival| shown(rival, column)).collect())
+        };
+        let row = |line| (0..self.columns.len()).map(|column| place(line, column)).collect();
+        self.lines.iter().map(row).collect()
     }
 }
 
-/// The greatest is best.
-fn places(scores: &[Option<i64>]) -> Vec<Place> {
-    let mut ranked: Vec<i64> = scores.iter().flatten().copied().collect();
-    ranked.sort_unstable_by(|a, b| b.cmp(a));
-    ranked.dedup();
-    let place = |score: &Option<i64>| match score.and_then(|score| ranked.iter().position(|&r| r == score)) {
+/// The place of a score among all, itself with them; the greatest is best.
+fn place(score: Option<i64>, mut all: Vec<i64>) -> Place {
+    all.sort_unstable_by(|a, b| b.cmp(a));
+    all.dedup();
+    match all.iter().position(|&other| Some(other) == score) {
         Some(0) => Place::Best,
         Some(1) => Place::Second,
         _ => Place::Other,
-    };
-    scores.iter().map(place).collect()
+    }
 }
 
 #[cfg(test)]
@@ -162,6 +168,7 @@ mod tests {
     fn equal_scores_share_a_place() {
         use Place::{Best, Other, Second};
         let scores = [Some(3), Some(5), None, Some(5), Some(4), Some(3)];
-        assert_eq!(places(&scores), [Other, Best, Other, Best, Second, Other]);
+        let places = scores.map(|score| place(score, scores.into_iter().flatten().collect()));
+        assert_eq!(places, [Other, Best, Other, Best, Second, Other]);
     }
 }
