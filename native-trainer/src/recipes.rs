@@ -46,3 +46,30 @@ impl Recipe {
         self.text.lines().any(|line| line.trim_end() == "[compare]")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::plan::{Asked, Plan};
+    use crate::config::Source;
+
+    #[test]
+    fn every_recipe_is_a_config_and_compares_losses_that_there_are() {
+        for recipe in RECIPES {
+            let mut sets = vec!["data.path=labels.csv".to_owned()];
+            if recipe.text.contains("weights = \"") {
+                sets.push("model.weights=weights.safetensors".into());
+            }
+            let source = Source::read(Path::new(recipe.name), &sets).unwrap();
+            source.config(&toml::Table::new()).unwrap();
+            if recipe.compares() {
+                let asked = Asked { losses: Vec::new(), seeds: Vec::new(), out: None, device: None };
+                let plan = Plan::new(source, asked).unwrap();
+                for row in &plan.rows {
+                    let cell = plan.trained(row, &toml::Table::new(), 0).unwrap();
+                    assert!(cell.directory().ends_with(format!("{}/seed-0", row.name)));
+                }
+            }
+        }
+    }
+}
