@@ -16,7 +16,13 @@ const BY_RULE: &[&str] = &[];
 const VARIANTS: &[&str] = &[
     r#"{ "kind": "hap_surrogate", "smooth_rank": false }"#,
     r#"{ "kind": "hap_surrogate", "upper_step": { "temperature": 0.1 } }"#,
+    r#"{ "kind": "csl", "average_levels": true }"#,
     r#"{ "kind": "happier", "lambda": 0.3, "surrogate": { "upper_step": { "temperature": 0.1 } } }"#,
+    r#"{ "kind": "hierarchical_proxy", "loss": { "kind": "proxy_nca" },
+         "coarse": { "kind": "clusters", "count": 1 } }"#,
+    r#"{ "kind": "proxy_nca", "scale": 32.0, "denominator": "all" }"#,
+    r#"{ "kind": "soft_triple", "centres": 1 }"#,
+    r#"{ "kind": "soft_triple", "tau": 0.0, "normalise_embeddings": true }"#,
     r#"{ "kind": "sum", "terms": [
         { "weight": 0.5, "loss": { "kind": "norm_softmax" } },
         { "weight": 2.0, "loss": { "kind": "levels", "loss": { "kind": "norm_softmax" } } }

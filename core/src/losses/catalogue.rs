@@ -84,8 +84,13 @@ macro_rules! losses {
 
 losses! {
     NormSoftmax: NormSoftmaxConfig => NormSoftmax,
+    ProxyAnchor: ProxyAnchorConfig => ProxyAnchor,
+    ProxyNca: ProxyNcaConfig => ProxyNca,
+    SoftTriple: SoftTripleConfig => SoftTriple,
     HapSurrogate: HapSurrogateConfig => HapSurrogate,
     Happier: HappierConfig => WeightedSum,
+    Csl: CslConfig => Csl,
+    HierarchicalProxy: HierarchicalProxyConfig => HierarchicalProxy,
     Levels: LevelsConfig => Levels,
     Sum: SumConfig => WeightedSum,
 }
