@@ -139,19 +139,20 @@ impl Cell {
     }
 }
 
-/// The keys in which two configs differ, wherever their runs are.
+/// The keys in which two configs differ, of those that a result depends on.
 pub fn differences(one: &Config, other: &Config) -> Vec<String> {
     let flat = |config: &Config| {
         let mut config = config.clone();
-        config.run.out = Default::default();
+        config.run.name.clear();
+        config.run.out.clear();
+        config.model.feature_cache = None;
         values(&Table::try_from(&config).unwrap_or_default())
     };
     let (one, other) = (flat(one), flat(other));
-    let mut keys: Vec<String> = Vec::new();
-    for (here, there) in [(&one, &other), (&other, &one)] {
-        let missing = here.iter().filter(|entry| !there.contains(entry)).map(|(key, _)| key.clone());
-        keys.extend(missing);
-    }
+    let only = |here: &[(String, String)], there: &[(String, String)]| -> Vec<String> {
+        here.iter().filter(|entry| !there.contains(entry)).map(|(key, _)| key.clone()).collect()
+    };
+    let mut keys = [only(&one, &other), only(&other, &one)].concat();
     keys.sort();
     keys.dedup();
     keys
