@@ -14,6 +14,10 @@ const BY_RULE: &[&str] = &[];
 
 /// Settings that the defaults of the catalogue leave out.
 const VARIANTS: &[&str] = &[
+    r#"{ "kind": "contrastive", "squared": true, "negative_margin": 1.5 }"#,
+    r#"{ "kind": "contrastive", "measure": "cosine", "positive_margin": 0.9, "negative_margin": 0.1 }"#,
+    r#"{ "kind": "contrastive", "miner": { "kind": "batch_hard_miner" } }"#,
+    r#"{ "kind": "contrastive", "miner": { "kind": "distance_weighted_miner" } }"#,
     r#"{ "kind": "hap_surrogate", "smooth_rank": false }"#,
     r#"{ "kind": "hap_surrogate", "upper_step": { "temperature": 0.1 } }"#,
     r#"{ "kind": "csl", "average_levels": true }"#,
@@ -23,10 +27,17 @@ const VARIANTS: &[&str] = &[
     r#"{ "kind": "proxy_nca", "scale": 32.0, "denominator": "all" }"#,
     r#"{ "kind": "soft_triple", "centres": 1 }"#,
     r#"{ "kind": "soft_triple", "tau": 0.0, "normalise_embeddings": true }"#,
+    r#"{ "kind": "margin", "learn_beta": true, "miner": { "kind": "all" } }"#,
+    r#"{ "kind": "margin", "miner": { "kind": "multi_similarity_miner" } }"#,
+    r#"{ "kind": "multi_similarity", "miner": { "kind": "all" } }"#,
+    r#"{ "kind": "multi_similarity", "miner": { "kind": "triplet_margin_miner", "type_of_triplets": "hard" } }"#,
     r#"{ "kind": "sum", "terms": [
         { "weight": 0.5, "loss": { "kind": "norm_softmax" } },
         { "weight": 2.0, "loss": { "kind": "levels", "loss": { "kind": "norm_softmax" } } }
     ] }"#,
+    r#"{ "kind": "triplet_margin", "smooth": true, "miner": { "kind": "batch_easy_hard_miner" } }"#,
+    r#"{ "kind": "triplet_margin", "swap": true }"#,
+    r#"{ "kind": "triplet_margin", "swap": true, "miner": { "kind": "multi_similarity_miner" } }"#,
 ];
 
 /// Every entry that needs no further settings, and the variants above, in each of their spaces.

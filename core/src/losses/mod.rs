@@ -25,11 +25,15 @@
 //! the tests, so that a loss cannot exist half.
 
 pub mod catalogue;
+pub mod contrastive;
 pub mod csl;
 pub mod hap_surrogate;
 pub mod happier;
 pub mod hierarchical_proxy;
 pub mod levels;
+pub mod margin;
+mod mined;
+pub mod multi_similarity;
 pub mod norm_softmax;
 mod presets;
 pub mod proxy_anchor;
@@ -37,6 +41,7 @@ pub mod proxy_nca;
 pub mod soft_triple;
 pub mod sum;
 mod table;
+pub mod triplet_margin;
 
 use burn::module::Param;
 use burn::tensor::{Device, Tensor, TensorData};
@@ -45,20 +50,25 @@ use serde::Serialize;
 
 use crate::geometry::{Geometry, Space};
 use crate::random::{normal, stream, uniform};
+use crate::settings::{above_zero, finite, not_negative};
 use crate::taxonomy::Labels;
 use crate::{Error, Kind, Result};
 
 pub use catalogue::{CATALOGUE, Loss, LossConfig};
+pub use contrastive::{Contrastive, ContrastiveConfig};
 pub use csl::{Csl, CslConfig};
 pub use hap_surrogate::{HapSurrogate, HapSurrogateConfig};
 pub use happier::HappierConfig;
 pub use hierarchical_proxy::{HierarchicalProxy, HierarchicalProxyConfig};
 pub use levels::{Levels, LevelsConfig};
+pub use margin::{Margin, MarginConfig};
+pub use multi_similarity::{MultiSimilarity, MultiSimilarityConfig};
 pub use norm_softmax::{NormSoftmax, NormSoftmaxConfig};
 pub use proxy_anchor::{ProxyAnchor, ProxyAnchorConfig};
 pub use proxy_nca::{ProxyNca, ProxyNcaConfig};
 pub use soft_triple::{SoftTriple, SoftTripleConfig};
 pub use sum::{SumConfig, Term, WeightedSum};
+pub use triplet_margin::{TripletMargin, TripletMarginConfig};
 
 /// What a loss is given: embeddings with their labels, and, for rectangular cases, another set to rank.
 #[derive(Clone)]
@@ -338,30 +348,6 @@ fn only(exponents: Tensor<2>, counted: Tensor<2>) -> Tensor<2> {
 fn with_gradient(inputs: Tensor<2>, value: Tensor<1>, gradient: Tensor<2>) -> Tensor<1> {
     let linear = (inputs * gradient).sum();
     value + linear.clone() - linear.detach()
-}
-
-/// Checks that a setting is a finite number above 0.
-fn above_zero(loss: &str, setting: &str, value: f64, usual: f64) -> Result<()> {
-    if value > 0.0 && value.is_finite() {
-        return Ok(());
-    }
-    Err(Error::new(
-        Kind::Config,
-        format!("the {setting} of {loss} is {value}"),
-        format!("give a finite number above 0; {usual} is usual"),
-    ))
-}
-
-/// Checks that a setting is a finite number of at least 0.
-fn not_negative(loss: &str, setting: &str, value: f64, usual: f64) -> Result<()> {
-    if value >= 0.0 && value.is_finite() {
-        return Ok(());
-    }
-    Err(Error::new(
-        Kind::Config,
-        format!("the {setting} of {loss} is {value}"),
-        format!("give a finite number of at least 0; {usual} is usual"),
-    ))
 }
 
 #[cfg(test)]

@@ -84,6 +84,17 @@ pub(super) const PRESETS: &[Entry] = &[
         ),
     },
     Entry {
+        name: "multi_similarity_published",
+        title: "Multi-Similarity (code)",
+        family: Family::Pairs,
+        summary: "Multi-Similarity as its published code runs: λ = 0.5 and β = 40",
+        optimises: "ap",
+        spaces: &[Space::Cosine],
+        sources: &["wang2019"],
+        complete: true,
+        preset: Some(r#"{ "kind": "multi_similarity", "beta": 40.0, "base": 0.5 }"#),
+    },
+    Entry {
         name: "normalized_softmax",
         title: "NormalizedSoftmax",
         family: Family::Proxies,
@@ -150,5 +161,48 @@ pub(super) const PRESETS: &[Entry] = &[
         sources: &["teh2020", "ramzi2022"],
         complete: true,
         preset: Some(r#"{ "kind": "levels", "loss": { "kind": "proxy_nca_plus_plus" } }"#),
+    },
+    Entry {
+        name: "sum_triplet",
+        title: "ΣTL",
+        family: Family::Hierarchical,
+        summary: "the triplet loss with semi-hard negatives on every level",
+        optimises: "h_ap",
+        spaces: &[Space::Cosine],
+        sources: &["schroff2015", "ramzi2022"],
+        complete: true,
+        preset: Some(
+            r#"{ "kind": "levels", "loss": {
+                "kind": "triplet_margin",
+                "miner": { "kind": "triplet_margin_miner", "type_of_triplets": "semihard" }
+            } }"#,
+        ),
+    },
+    Entry {
+        name: "triplet_distance_weighted",
+        title: "Triplet, distance-weighted",
+        family: Family::Pairs,
+        summary: "the triplet loss with negatives drawn so that all distances come up alike",
+        optimises: "ap",
+        spaces: &[Space::Cosine],
+        sources: &["wu2017"],
+        complete: true,
+        preset: Some(r#"{ "kind": "triplet_margin", "miner": { "kind": "distance_weighted_miner" } }"#),
+    },
+    Entry {
+        name: "triplet_semihard",
+        title: "Triplet, semi-hard",
+        family: Family::Pairs,
+        summary: "the triplet loss with negatives farther than the positive, but not by the margin",
+        optimises: "ap",
+        spaces: &[Space::Cosine],
+        sources: &["schroff2015"],
+        complete: true,
+        preset: Some(
+            r#"{
+                "kind": "triplet_margin",
+                "miner": { "kind": "triplet_margin_miner", "type_of_triplets": "semihard" }
+            }"#,
+        ),
     },
 ];
