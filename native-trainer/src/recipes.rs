@@ -27,6 +27,7 @@ pub const RECIPES: &[Recipe] = &recipes![
     "grocery-head",
     "grocery-norm-softmax",
     "omniglot",
+    "omniglot-hash",
 ];
 
 /// The recipe that a path names, where there is no file of that name.

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use super::cell::Cell;
+use super::report::over_all_levels;
 use crate::config::{Config, DeviceName, Source, lay_over, put};
 use crate::problem::{did_you_mean, problem};
 use crate::run::encoder_config;
@@ -264,7 +265,7 @@ fn row(name: &str, compare: &CompareConfig) -> Result<Row> {
     Ok(Row {
         name: name.to_owned(),
         label: given.label.unwrap_or(entry.title.into()),
-        group: given.group.unwrap_or(group(entry.family).into()),
+        group: given.group.unwrap_or(group(entry).into()),
         apart: false,
         optimises: given.optimises.unwrap_or(entry.optimises.into()),
         config,
@@ -312,15 +313,14 @@ pub fn values(settings: &Table) -> Vec<(String, String)> {
 }
 
 /// The rows that a loss stands with in a table.
-fn group(family: Family) -> &'static str {
-    match family {
-        Family::AveragePrecision | Family::Decomposability | Family::Pairs | Family::Proxies => {
-            "fine-grained"
-        }
-        Family::Hierarchical => "hierarchical",
-        Family::Hyperbolic => "hyperbolic",
+fn group(entry: &Entry) -> &'static str {
+    match entry.family {
         Family::Hashing => "hashing",
+        Family::Hyperbolic => "hyperbolic",
         Family::Combinations => "combinations",
+        Family::Hierarchical => "hierarchical",
+        _ if over_all_levels(entry.optimises) => "hierarchical",
+        _ => "fine-grained",
     }
 }
 

@@ -52,6 +52,11 @@ fn scope(metric: &str) -> Scope {
     }
 }
 
+/// Whether a metric is of the whole taxonomy, and not of one level.
+pub fn over_all_levels(metric: &str) -> bool {
+    matches!(scope(metric), Scope::All)
+}
+
 /// What tables call a metric.
 pub fn title(metric: &str) -> String {
     match metric {
@@ -70,7 +75,7 @@ pub fn score(report: &Value, metric: &str, level: Option<&str>) -> Option<f64> {
     let levels = report["levels"].as_array()?;
     let at = match level {
         Some(name) => levels.iter().find(|level| level["name"] == name)?,
-        None if matches!(scope(metric), Scope::All) => &report["overall"],
+        None if over_all_levels(metric) => &report["overall"],
         None => levels.last()?,
     };
     match metric.strip_prefix("recall@") {
