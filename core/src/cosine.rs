@@ -1,4 +1,5 @@
-//! Embeddings in flat space, and how alike two of them are: cosine, Euclidean distance or dot product.
+//! Embeddings in flat space, and how alike two of them are: cosine, Euclidean distance, dot product, or the Hamming
+//! distance of their signs.
 //!
 //! Every score is summed in one fixed order: element i of a pair goes to lane i mod 8, and the eight lanes are then
 //! added as a tree, each step rounded. A score does not depend on the block it is computed in, on the number of
@@ -8,6 +9,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use crate::hamming::Codes;
 use crate::{Error, Kind, Result};
 
 /// N embeddings of d finite numbers: [N, d], row-major.
@@ -76,25 +78,35 @@ pub enum Similarity {
     Euclidean,
     /// x·y.
     Dot,
+    /// Minus the number of bits in which the codes of x and y, the signs of their numbers, differ; see
+    /// [`hamming`](crate::hamming).
+    Hamming,
 }
 
 const LANES: usize = 8;
 type Lanes = [f32; LANES];
 
 /// Embeddings made ready for one similarity: of unit length if it is cosine, and filled up to whole lanes with
-/// zeros, which add nothing to a score.
+/// zeros, which add nothing to a score; for Hamming distance, codes in place of lanes.
 #[derive(Clone, Debug)]
 pub(crate) struct Points {
     similarity: Similarity,
+    count: usize,
     width: usize,
     lanes: Vec<Lanes>,
+    codes: Codes,
 }
 
 impl Points {
     /// `set` names the embeddings in an error: "query" or "gallery".
     pub(crate) fn new(similarity: Similarity, embeddings: &Embeddings, set: &str) -> Result<Self> {
+        let count = embeddings.len();
+        if similarity == Similarity::Hamming {
+            let codes = Codes::from_signs(embeddings.dimension(), embeddings.values());
+            return Ok(Self { similarity, count, width: 0, lanes: Vec::new(), codes });
+        }
         let width = embeddings.dimension().div_ceil(LANES);
-        let mut lanes = Vec::with_capacity(embeddings.len() * width);
+        let mut lanes = Vec::with_capacity(count * width);
         for (number, row) in embeddings.values().chunks_exact(embeddings.dimension()).enumerate() {
             // f64: the square of a finite f32 does not overflow.
             let square: f64 = row.iter().map(|&x| f64::from(x).powi(2)).sum();
@@ -125,11 +137,11 @@ impl Points {
                 lane
             }));
         }
-        Ok(Self { similarity, width, lanes })
+        Ok(Self { similarity, count, width, lanes, codes: Codes::default() })
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.lanes.len() / self.width
+        self.count
     }
 
     fn row(&self, i: usize) -> &[Lanes] {
@@ -141,6 +153,7 @@ impl Points {
         match self.similarity {
             Similarity::Cosine | Similarity::Dot => self.fold(queries, range, |x, y| x * y),
             Similarity::Euclidean => self.fold(queries, range, |x, y| -((x - y) * (x - y))),
+            Similarity::Hamming => self.codes.scores(&queries.codes, range),
         }
     }
 
@@ -225,12 +238,16 @@ mod tests {
             Similarity::Cosine => sum(|a, b| a * b) / (length(a) * length(b)),
             Similarity::Euclidean => -sum(|a, b| (a - b).powi(2)),
             Similarity::Dot => sum(|a, b| a * b),
+            Similarity::Hamming => sum(|a, b| -f64::from(u8::from((a > 0.0) != (b > 0.0)))),
         }
     }
 
+    const ALL: [Similarity; 4] =
+        [Similarity::Cosine, Similarity::Euclidean, Similarity::Dot, Similarity::Hamming];
+
     #[test]
     fn scores_follow_their_definition_in_every_dimension() {
-        for similarity in [Similarity::Cosine, Similarity::Euclidean, Similarity::Dot] {
+        for similarity in ALL {
             for dimension in [1, 3, 8, 21] {
                 let items = embeddings(5, dimension);
                 let points = Points::new(similarity, &items, "gallery").unwrap();
@@ -248,7 +265,7 @@ mod tests {
 
     #[test]
     fn a_score_does_not_depend_on_its_block() {
-        for similarity in [Similarity::Cosine, Similarity::Euclidean, Similarity::Dot] {
+        for similarity in ALL {
             let points = Points::new(similarity, &embeddings(39, 21), "gallery").unwrap();
             let all = points.scores(&points, 0..39);
             for block in [1, 2, 7] {
@@ -271,6 +288,7 @@ mod tests {
         let error = Points::new(Similarity::Cosine, &zero, "query").unwrap_err();
         assert!(error.message().contains("query embedding in row 1 is all zero"), "{error}");
         assert!(Points::new(Similarity::Dot, &zero, "query").is_ok());
+        assert!(Points::new(Similarity::Hamming, &zero, "query").is_ok());
     }
 
     #[test]

@@ -3,6 +3,8 @@
 //! `AKIN_GOLDEN=DIR cargo test -p akin-core --test golden` runs the same checks on another folder of the same
 //! shape; a relative DIR counts from the workspace root.
 
+#[path = "golden/hashing.rs"]
+mod hashing;
 #[path = "golden/losses.rs"]
 mod losses;
 #[path = "golden/metrics.rs"]
@@ -23,6 +25,8 @@ const CHECKS: Checks = &[
     ("happier_cluster_loss.json", losses::norm_softmax),
     ("happier_hap_surrogate.json", losses::hap_surrogate),
     ("happier_total.json", losses::happier),
+    ("hpdh_centers.json", hashing::hpdh_centres),
+    ("hpdh_loss.json", hashing::hpdh),
     ("metrics_happier.json", metrics::happier),
     ("multi_similarity.json", pairs::multi_similarity),
     ("norm_softmax.json", losses::norm_softmax),

@@ -97,6 +97,10 @@ losses! {
     HierarchicalProxy: HierarchicalProxyConfig => HierarchicalProxy,
     Levels: LevelsConfig => Levels,
     Sum: SumConfig => WeightedSum,
+    Hpdh: HpdhConfig => Hpdh,
+    Csq: CsqConfig => Csq,
+    Dpsh: DpshConfig => Dpsh,
+    Dtsh: DtshConfig => Dtsh,
 }
 
 /// Every loss and every preset, by family.

@@ -31,7 +31,7 @@ use crate::steps::{LowerStep, UpperStep, heaviside};
 use crate::taxonomy::shared_level;
 
 /// Elements of the largest three-way tensor, [block, B, B].
-const BLOCK_ELEMENTS: usize = 1 << 22;
+pub(super) const BLOCK_ELEMENTS: usize = 1 << 22;
 
 /// Settings of [`HapSurrogate`]. The defaults are the paper's text; [`Self::published`] is what
 /// its code runs with.

@@ -27,9 +27,13 @@
 pub mod catalogue;
 pub mod contrastive;
 pub mod csl;
+pub mod csq;
+pub mod dpsh;
+pub mod dtsh;
 pub mod hap_surrogate;
 pub mod happier;
 pub mod hierarchical_proxy;
+pub mod hpdh;
 pub mod levels;
 pub mod margin;
 mod mined;
@@ -57,9 +61,13 @@ use crate::{Error, Kind, Result};
 pub use catalogue::{CATALOGUE, Loss, LossConfig};
 pub use contrastive::{Contrastive, ContrastiveConfig};
 pub use csl::{Csl, CslConfig};
+pub use csq::{Csq, CsqConfig};
+pub use dpsh::{Dpsh, DpshConfig};
+pub use dtsh::{Dtsh, DtshConfig};
 pub use hap_surrogate::{HapSurrogate, HapSurrogateConfig};
 pub use happier::HappierConfig;
 pub use hierarchical_proxy::{HierarchicalProxy, HierarchicalProxyConfig};
+pub use hpdh::{Hpdh, HpdhConfig};
 pub use levels::{Levels, LevelsConfig};
 pub use margin::{Margin, MarginConfig};
 pub use multi_similarity::{MultiSimilarity, MultiSimilarityConfig};
@@ -219,6 +227,11 @@ impl<'a> Setting<'a> {
         self.proxies(values, count)
     }
 
+    /// Vectors [count, d] that a loss keeps without learning them: the checkpoint sees them, the optimiser does not.
+    pub fn kept(&self, values: Vec<f32>, count: usize) -> Param<Tensor<2>> {
+        self.proxies(values, count).set_require_grad(false)
+    }
+
     /// The stream of a name for this part of the loss.
     pub fn stream(&self, name: &str) -> ChaCha8Rng {
         stream(self.seed, name, &self.part)
@@ -350,10 +363,32 @@ fn with_gradient(inputs: Tensor<2>, value: Tensor<1>, gradient: Tensor<2>) -> Te
     value + linear.clone() - linear.detach()
 }
 
+/// Σ (sign r − r)² over all numbers r: how far they are from the bits that they stand for. The signs are constants
+/// for the gradient; that of an exact 0 is 0, so that it is pulled neither way.
+fn quantisation(numbers: &Tensor<2>) -> Tensor<1> {
+    (numbers.clone().detach().sign() - numbers.clone()).square().sum()
+}
+
+/// 1/count, and 0 for none.
+fn share(count: Tensor<1>) -> Tensor<1> {
+    count.clone().clamp_max(1.0) / count.clamp_min(1.0)
+}
+
+/// Checks that codes have two bits or more.
+fn two_bits(loss: &str, setting: &Setting) -> Result<()> {
+    if setting.dimension >= 2 {
+        return Ok(());
+    }
+    Err(Error::new(
+        Kind::Config,
+        format!("{loss} is to learn codes of {} bit", setting.dimension),
+        "give the head a dimension of at least 2; 16 to 64 are usual",
+    ))
+}
+
 #[cfg(test)]
 mod testing {
     use super::*;
-
     /// Why settings are refused for four fine classes in two coarse ones.
     pub(super) fn refusal<S: LossSettings>(settings: &S) -> Error {
         let classes = Labels::new(2, vec![0, 0, 0, 1, 1, 2, 1, 3]).unwrap();

@@ -6,6 +6,17 @@ use crate::geometry::Space;
 /// Every preset; its settings are those of a config's `[loss]` table.
 pub(super) const PRESETS: &[Entry] = &[
     Entry {
+        name: "dcwh",
+        title: "DCWH",
+        family: Family::Hashing,
+        summary: "HPDH on the fine level alone: class-wise Gaussians in the space of codes",
+        optimises: "ap",
+        spaces: &[Space::Binary],
+        sources: &["zhe2020"],
+        complete: true,
+        preset: Some(r#"{ "kind": "hpdh", "fine_only": true, "squared": true }"#),
+    },
+    Entry {
         name: "happier_f",
         title: "HAPPIER_F",
         family: Family::Hierarchical,
@@ -30,6 +41,17 @@ pub(super) const PRESETS: &[Entry] = &[
         preset: Some(
             r#"{ "kind": "happier", "surrogate": { "upper_step": { "offset": 1.44 }, "smooth_rank": false } }"#,
         ),
+    },
+    Entry {
+        name: "hpdh_published",
+        title: "HPDH (code)",
+        family: Family::Hashing,
+        summary: "HPDH as its code computes it: squared distances over σ, and 1e-8 in place of a safe logarithm",
+        optimises: "ndcg",
+        spaces: &[Space::Binary],
+        sources: &["zhang2019"],
+        complete: true,
+        preset: Some(r#"{ "kind": "hpdh", "squared": true, "floor": 1e-8 }"#),
     },
     Entry {
         name: "hpl_proxy_anchor",
