@@ -34,7 +34,9 @@ enum Command {
     Train(TrainArgs),
     Resume(ResumeArgs),
     Compare(CompareArgs),
-    List(ListArgs),
+    /// Say what there is by name: losses, metrics, recipes, sources.
+    #[command(subcommand)]
+    List(ListCommand),
     Eval(EvalArgs),
     Embed(EmbedArgs),
     /// Look at a data set before training on it.
@@ -54,7 +56,7 @@ impl Cli {
             Command::Train(args) => commands::train::run(args),
             Command::Resume(args) => commands::resume::run(args),
             Command::Compare(args) => commands::compare::run(args),
-            Command::List(args) => commands::list::run(args),
+            Command::List(what) => commands::list::run(what),
             Command::Eval(args) => commands::eval::run(args),
             Command::Embed(args) => commands::embed::run(args),
             Command::Data(DataCommand::Check(args)) => commands::data::check(args),
@@ -190,34 +192,41 @@ pub struct CompareArgs {
     pub progress: Progress,
 }
 
-/// List losses, metrics, recipes, and the papers that they come from.
+#[derive(Debug, Subcommand)]
+pub enum ListCommand {
+    /// What training can minimise: the `kind` of [loss].
+    Losses(ListArgs),
+    /// What evaluation can report.
+    Metrics(ListArgs),
+    /// Configs that are built in.
+    Recipes(ListRecipesArgs),
+    /// The papers that losses and metrics come from.
+    Sources(ListSourcesArgs),
+}
+
 #[derive(Debug, Args)]
 pub struct ListArgs {
-    /// What to list.
-    #[arg(value_enum)]
-    pub what: ListKind,
     /// Print the list as JSON.
     #[arg(long)]
     pub json: bool,
-    /// recipes: print the recipe of this name.
-    #[arg(long, value_name = "NAME", conflicts_with = "json")]
-    pub show: Option<String>,
-    /// sources: print their BibTeX entries.
-    #[arg(long, conflicts_with = "json")]
-    pub bibtex: bool,
 }
 
-/// What can be listed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ListKind {
-    /// What training can minimise.
-    Losses,
-    /// What evaluation can report.
-    Metrics,
-    /// Configs that are built in.
-    Recipes,
-    /// Papers, with their BibTeX entries.
-    Sources,
+#[derive(Debug, Args)]
+pub struct ListRecipesArgs {
+    /// Print this recipe, to make your own of it.
+    #[arg(long, value_name = "NAME", conflicts_with = "json")]
+    pub show: Option<String>,
+    #[command(flatten)]
+    pub list: ListArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct ListSourcesArgs {
+    /// Print a BibTeX entry for each.
+    #[arg(long, conflicts_with = "json")]
+    pub bibtex: bool,
+    #[command(flatten)]
+    pub list: ListArgs,
 }
 
 /// Measure a run, or embeddings made elsewhere.

@@ -7,8 +7,8 @@ pub fn table(header: &[&str], rows: &[Vec<String>]) -> String {
     aligned(Table::new(), header, rows, CellAlignment::Right)
 }
 
-/// A table of texts without boxes: all columns to the left. With a width, texts are broken to fit it.
-pub fn text_table(header: &[&str], rows: &[Vec<String>], width: Option<u16>) -> String {
+/// A table of words, without boxes: all columns to the left. With a width, words are broken to fit it.
+pub fn listing(header: &[&str], rows: &[Vec<String>], width: Option<u16>) -> String {
     let mut table = Table::new();
     if let Some(width) = width {
         table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);

@@ -7,10 +7,10 @@ use akin_core::sources::SOURCES;
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use crate::cli::{ListArgs, ListKind};
+use crate::cli::{ListArgs, ListCommand, ListRecipesArgs};
 use crate::problem::{did_you_mean, problem};
 use crate::recipes::RECIPES;
-use crate::table::text_table;
+use crate::table::listing;
 
 /// How wide a list is on a terminal.
 const WIDTH: u16 = 100;
@@ -21,41 +21,36 @@ struct List {
     rows: Vec<Vec<String>>,
 }
 
-/// Prints a list, or one recipe.
-pub fn run(args: ListArgs) -> Result<()> {
-    let text = match (&args.show, args.what) {
-        (Some(name), _) => show(name)?.to_owned(),
-        (None, ListKind::Sources) if args.bibtex => {
+/// Prints a list, one recipe, or BibTeX.
+pub fn run(what: ListCommand) -> Result<()> {
+    let text = match what {
+        ListCommand::Losses(args) => losses().print(&args)?,
+        ListCommand::Metrics(args) => metrics().print(&args)?,
+        ListCommand::Recipes(ListRecipesArgs { show: Some(name), .. }) => show(&name)?.to_owned(),
+        ListCommand::Recipes(args) => recipes().print(&args.list)?,
+        ListCommand::Sources(args) if args.bibtex => {
             let entries: Vec<&str> = SOURCES.iter().map(|source| source.bibtex).collect();
             entries.join("\n\n") + "\n"
         }
-        (None, what) => {
-            let list = match what {
-                ListKind::Losses => losses(),
-                ListKind::Metrics => metrics(),
-                ListKind::Recipes => recipes(),
-                ListKind::Sources => sources(),
-            };
-            if args.json {
-                list.json()? + "\n"
-            } else {
-                // Where a program reads, every row stays on its line.
-                let width = stdout().is_terminal().then_some(WIDTH);
-                text_table(&list.header, &list.rows, width) + "\n"
-            }
-        }
+        ListCommand::Sources(args) => sources().print(&args.list)?,
     };
     write!(stdout(), "{text}")?;
     Ok(())
 }
 
 impl List {
-    /// An object for each row.
-    fn json(&self) -> Result<String> {
-        let object = |row: &Vec<String>| -> Value {
-            self.header.iter().zip(row).map(|(key, value)| ((*key).to_owned(), json!(value))).collect()
-        };
-        Ok(serde_json::to_string_pretty(&self.rows.iter().map(object).collect::<Vec<_>>())?)
+    /// The list as a table, or an object for each row.
+    fn print(&self, args: &ListArgs) -> Result<String> {
+        if args.json {
+            let object = |row: &Vec<String>| -> Value {
+                self.header.iter().zip(row).map(|(key, value)| ((*key).to_owned(), json!(value))).collect()
+            };
+            let objects: Vec<Value> = self.rows.iter().map(object).collect();
+            return Ok(serde_json::to_string_pretty(&objects)? + "\n");
+        }
+        // Where a program reads, every row stays on its line.
+        let width = stdout().is_terminal().then_some(WIDTH);
+        Ok(listing(&self.header, &self.rows, width) + "\n")
     }
 }
 
@@ -70,7 +65,7 @@ fn losses() -> List {
         ]
     };
     List {
-        header: vec!["loss", "optimises", "embeddings", "sources", "what it is"],
+        header: vec!["loss", "optimises", "embeddings", "sources", "summary"],
         rows: CATALOGUE.iter().map(row).collect(),
     }
 }
