@@ -45,6 +45,7 @@
 //! - [`cosine`], [`search`]: similarities, and the exact ranked list of one query;
 //! - [`ranking`], [`metrics`]: one query's ranked list, and what it is worth;
 //! - [`mod@evaluate`]: whole sets of queries, in blocks, to a report;
+//! - [`statistics`]: how far a mean can be trusted, and whether two runs differ;
 //! - [`random`]: one seed, split into named streams;
 //! - `losses`, `models`, `encoder` (feature `tensor`, on Burn): what training minimises, and what it trains;
 //! - `image`, `bundle` (feature `image`): from the bytes of a photo to the numbers that a model reads; the files that
@@ -62,6 +63,7 @@ pub mod random;
 pub mod ranking;
 pub mod relevance;
 pub mod search;
+pub mod statistics;
 #[cfg(feature = "tensor")]
 pub mod steps;
 pub mod taxonomy;

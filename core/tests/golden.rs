@@ -18,6 +18,11 @@ const CHECKS: Checks = &[
     ("happier_hap_surrogate.json", losses::hap_surrogate),
     ("happier_total.json", losses::happier),
     ("metrics_happier.json", metrics::happier),
+    ("metrics_hashing.json", metrics::hashing),
+    ("metrics_hierarchical_precision.json", metrics::hierarchical_precisions),
+    ("metrics_pml.json", metrics::accuracy_calculator),
+    ("metrics_recall_hyperbolic.json", metrics::recall_hyperbolic),
+    ("metrics_recall_proxy_anchor.json", metrics::recall_proxy_anchor),
     ("norm_softmax.json", losses::norm_softmax),
 ];
 
