@@ -85,6 +85,10 @@ pub fn compare(first: &Report, second: &Report, permutations: Permutations) -> R
             p: paired_permutation_test(&differences, permutations),
         })
     };
-    let of_level = |level: usize| first.at(level).scores.iter().filter_map(move |(metric, _)| one(level, metric));
-    Ok((0..=first.levels.len()).flat_map(of_level).collect())
+    let mut comparisons = Vec::new();
+    for level in 0..=first.levels.len() {
+        let metrics = first.config.metrics.iter().filter(|metric| metric.entry().per_level == (level > 0));
+        comparisons.extend(metrics.filter_map(|&metric| one(level, metric)));
+    }
+    Ok(comparisons)
 }

@@ -26,7 +26,7 @@ pub use report::{LevelReport, Means, QueryScores, Report, Scores};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct EvaluationConfig {
-    /// What is reported, in this order. Default: `h_ap`, `ndcg`, `asi`, and per level `ap`, `map_at_r`, `recall@1`.
+    /// What is reported; tables have this order. Default: `h_ap`, `ndcg`, `asi`, and per level `ap`, `map_at_r`, `recall@1`.
     pub metrics: Vec<Metric>,
     /// The relevance of H-AP. Default: HAPPIER's eq. 4 with α = 1.
     pub relevance: Relevance,
@@ -442,12 +442,12 @@ mod tests {
     }
 
     #[test]
-    fn metrics_are_reported_in_the_order_they_are_asked_for() {
+    fn what_is_asked_for_is_reported() {
         let metrics = ["mrr", "precision@2", "h_recall@3", "asi"].map(|name| name.parse().unwrap()).to_vec();
         let report = report(false, &EvaluationConfig { metrics, ..EvaluationConfig::default() });
         let names = |means: &Means| means.scores.iter().map(|(metric, _)| metric.to_string()).collect::<Vec<_>>();
         assert_eq!(names(&report.overall), ["h_recall@3", "asi"]);
-        assert_eq!(names(report.at(1)), ["mrr", "precision@2"]);
+        assert_eq!(names(report.at(1)), ["precision@2", "mrr"]);
         assert_eq!((report.overall.queries, report.at(2).queries), (5, 4));
         assert_eq!(report.overall.get(Metric::HAp), None);
     }

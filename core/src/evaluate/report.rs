@@ -11,7 +11,7 @@ use crate::metrics::Metric;
 use crate::ranking::Ranking;
 use crate::statistics::{bootstrap_interval, mean};
 
-/// A value per metric, in the order in which the metrics were asked for; in JSON an object of that order.
+/// A value per metric, in the order of the catalogue; in JSON an object.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scores(Vec<(Metric, Option<f64>)>);
 
@@ -29,7 +29,9 @@ impl Scores {
 
 impl FromIterator<(Metric, Option<f64>)> for Scores {
     fn from_iter<I: IntoIterator<Item = (Metric, Option<f64>)>>(scores: I) -> Self {
-        Self(scores.into_iter().collect())
+        let mut scores: Vec<_> = scores.into_iter().collect();
+        scores.sort_by_key(|&(metric, _)| metric);
+        Self(scores)
     }
 }
 
@@ -55,7 +57,7 @@ impl<'de> Deserialize<'de> for Scores {
                 while let Some(entry) = entries.next_entry()? {
                     scores.push(entry);
                 }
-                Ok(Scores(scores))
+                Ok(scores.into_iter().collect())
             }
         }
 
@@ -146,19 +148,19 @@ impl Means {
     /// The means over rows at a level, 1 … L, or over all levels for level 0.
     fn of(rows: &[QueryScores], level: usize, config: &EvaluationConfig) -> Self {
         let queries = rows.iter().filter(|row| row.closest >= level.max(1)).count();
-        let mut means =
-            Self { queries, fewer: BTreeMap::new(), scores: Scores::default(), interval: BTreeMap::new() };
-        for &metric in config.metrics.iter().filter(|metric| metric.entry().per_level == (level > 0)) {
+        let (mut fewer, mut interval) = (BTreeMap::new(), BTreeMap::new());
+        let mean_of = |&metric: &Metric| {
             let values: Vec<f64> = rows.iter().filter_map(|row| row.at(level).get(metric)).collect();
-            means.scores.0.push((metric, mean(&values)));
             if values.len() < queries {
-                means.fewer.insert(metric, values.len());
+                fewer.insert(metric, values.len());
             }
-            if let Some(interval) = config.bootstrap.and_then(|settings| bootstrap_interval(&values, settings)) {
-                means.interval.insert(metric, interval);
+            if let Some(bounds) = config.bootstrap.and_then(|bootstrap| bootstrap_interval(&values, bootstrap)) {
+                interval.insert(metric, bounds);
             }
-        }
-        means
+            (metric, mean(&values))
+        };
+        let scores = config.metrics.iter().filter(|metric| metric.entry().per_level == (level > 0)).map(mean_of);
+        Self { queries, scores: scores.collect(), fewer, interval }
     }
 }
 
