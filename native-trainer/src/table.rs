@@ -2,14 +2,23 @@
 
 use comfy_table::{CellAlignment, Table, presets};
 
-/// A table without boxes: the first column to the left, all others to the right.
+/// A table of numbers, without boxes: the first column to the left, all others to the right.
 pub fn table(header: &[&str], rows: &[Vec<String>]) -> String {
+    aligned(header, rows, CellAlignment::Right)
+}
+
+/// A table of words: all columns to the left.
+pub fn listing(header: &[&str], rows: &[Vec<String>]) -> String {
+    aligned(header, rows, CellAlignment::Left)
+}
+
+fn aligned(header: &[&str], rows: &[Vec<String>], others: CellAlignment) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(header).add_rows(rows);
     for (number, column) in table.column_iter_mut().enumerate() {
         // Two blanks between columns, none before the first.
         column.set_padding((0, 2));
-        column.set_cell_alignment(if number == 0 { CellAlignment::Left } else { CellAlignment::Right });
+        column.set_cell_alignment(if number == 0 { CellAlignment::Left } else { others });
     }
     let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
     lines.join("\n")

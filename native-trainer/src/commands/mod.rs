@@ -6,6 +6,7 @@ pub mod demo;
 pub mod embed;
 pub mod eval;
 pub mod export;
+pub mod list;
 pub mod page;
 pub mod resume;
 pub mod serve;
