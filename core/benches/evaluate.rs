@@ -79,7 +79,11 @@ fn by_the_formulas(scores: &[f32], shared: &[usize], config: &EvaluationConfig) 
     let counts: Vec<usize> =
         (0..=depth).map(|level| shared.iter().filter(|&&l| l == level).count()).collect();
     let rel = config.relevance.table(&counts);
-    let mut values = vec![oracle::h_ap(&falling, &ranked, &rel), oracle::ndcg(&ranked, oracle::exponential, usize::MAX), oracle::asi(&ranked)];
+    let mut values = vec![
+        oracle::h_ap(&falling, &ranked, &rel),
+        oracle::ndcg(&ranked, oracle::exponential, usize::MAX),
+        oracle::asi(&ranked),
+    ];
     for level in 1..=depth {
         values.push(oracle::ap(&falling, &ranked, level));
         values.push(oracle::map_at_r(&ranked, level));

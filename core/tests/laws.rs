@@ -13,9 +13,7 @@ use akin_core::metrics::{
 };
 use akin_core::ranking::{Ranking, TiePolicy};
 use akin_core::relevance::Relevance;
-use akin_core::statistics::{
-    Bootstrap, Permutations, bootstrap_interval, mean, paired_permutation_test,
-};
+use akin_core::statistics::{Bootstrap, Permutations, bootstrap_interval, mean, paired_permutation_test};
 use akin_core::taxonomy::Labels;
 use proptest::prelude::*;
 
@@ -43,14 +41,17 @@ fn relevances() -> impl Strategy<Value = Relevance> {
 
 /// Every metric of the catalogue, each that takes a cut-off also with k = 1, 4 and 100.
 fn every_metric() -> Vec<Metric> {
-    let spellings = |name: &str| [name.to_owned(), format!("{name}@1"), format!("{name}@4"), format!("{name}@100")];
+    let spellings =
+        |name: &str| [name.to_owned(), format!("{name}@1"), format!("{name}@4"), format!("{name}@100")];
     CATALOGUE.iter().flat_map(|entry| spellings(entry.name)).filter_map(|name| name.parse().ok()).collect()
 }
 
 /// Every value of every metric: over all levels, or at each level.
 fn every_value(ranking: &Ranking, relevance: &Relevance) -> Vec<(Metric, usize, Option<f64>)> {
     let levels = |metric: Metric| if metric.entry().per_level { 1..=ranking.depth() } else { 0..=0 };
-    let values = |metric: Metric| levels(metric).map(move |level| (metric, level, metric.of(ranking, relevance, level)));
+    let values = |metric: Metric| {
+        levels(metric).map(move |level| (metric, level, metric.of(ranking, relevance, level)))
+    };
     every_metric().into_iter().flat_map(values).collect()
 }
 

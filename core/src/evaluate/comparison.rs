@@ -27,7 +27,7 @@ pub struct Comparison {
 }
 
 /// Compares two reports query by query, in the order of the first one's metrics: over all levels, then level by level.
-/// A metric that no query has a value of in both is left out.
+/// A metric that no query has a value of in both is left out. Each p is of one metric, not corrected for their number.
 ///
 /// Reports know their queries by their places only: that they are the same items is for the caller to see to.
 ///

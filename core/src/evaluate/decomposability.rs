@@ -59,7 +59,9 @@ pub fn decomposability_gap(
     if batch < 2 || batch > count {
         return Err(Error::new(
             Kind::Config,
-            format!("the decomposability gap is asked for in batches of {batch}, and the set has {count} items"),
+            format!(
+                "the decomposability gap is asked for in batches of {batch}, and the set has {count} items"
+            ),
             "choose a batch of at least 2 items and at most all",
         ));
     }
@@ -85,8 +87,13 @@ pub fn decomposability_gap(
 /// The mean AP at each level of a set that ranks itself.
 fn mean_ap(set: Labelled<'_>, config: &EvaluationConfig) -> Result<Vec<Option<f64>>> {
     let points = Points::new(config.similarity, set.embeddings, "query")?;
-    let search =
-        Search { queries: &points, query_labels: set.labels, gallery: &points, labels: set.labels, places: Places::Same };
+    let search = Search {
+        queries: &points,
+        query_labels: set.labels,
+        gallery: &points,
+        labels: set.labels,
+        places: Places::Same,
+    };
     let depth = set.labels.levels();
     let rows = search.rank(config, |_, ranking| {
         (1..=depth).map(|level| average_precision(ranking, level)).collect::<Vec<_>>()

@@ -27,7 +27,10 @@ pub fn dyml(reports: &[Report]) -> Result<Scores> {
         );
     }
     if reports.iter().any(|report| report.config.metrics != first.config.metrics) {
-        return refuse("the reports of the label sets have different metrics", "evaluate all with the same metrics");
+        return refuse(
+            "the reports of the label sets have different metrics",
+            "evaluate all with the same metrics",
+        );
     }
     let average = |&metric| {
         let level = usize::from(crate::metrics::Metric::entry(metric).per_level);

@@ -84,7 +84,10 @@ impl EvaluationConfig {
             return refuse("`block` is 0".into(), "choose a number of at least 1");
         }
         if self.bootstrap.is_some_and(|bootstrap| bootstrap.resamples == 0) {
-            return refuse("a bootstrap of 0 resamples has no interval".into(), "choose at least 1; 1000 is usual");
+            return refuse(
+                "a bootstrap of 0 resamples has no interval".into(),
+                "choose at least 1; 1000 is usual",
+            );
         }
         if self.metrics.is_empty() {
             return refuse("`metrics` is empty".into(), "name what to measure, such as h_ap and recall@1");
@@ -445,7 +448,8 @@ mod tests {
     fn what_is_asked_for_is_reported() {
         let metrics = ["mrr", "precision@2", "h_recall@3", "asi"].map(|name| name.parse().unwrap()).to_vec();
         let report = report(false, &EvaluationConfig { metrics, ..EvaluationConfig::default() });
-        let names = |means: &Means| means.scores.iter().map(|(metric, _)| metric.to_string()).collect::<Vec<_>>();
+        let names =
+            |means: &Means| means.scores.iter().map(|(metric, _)| metric.to_string()).collect::<Vec<_>>();
         assert_eq!(names(&report.overall), ["h_recall@3", "asi"]);
         assert_eq!(names(report.at(1)), ["precision@2", "mrr"]);
         assert_eq!((report.overall.queries, report.at(2).queries), (5, 4));
@@ -542,7 +546,8 @@ mod tests {
         }
         assert_eq!(gap(2).unwrap(), of_two);
         assert!(gap(1).is_err() && gap(6).is_err());
-        let asked = EvaluationConfig { decomposability_gap: Some(Decomposability { batch: 2, seed: 3 }), ..config };
+        let asked =
+            EvaluationConfig { decomposability_gap: Some(Decomposability { batch: 2, seed: 3 }), ..config };
         assert_eq!(report(false, &asked).decomposability_gap, Some(of_two));
         assert!(evaluate(&levels(), set, Some(set), &asked).is_err());
     }

@@ -154,12 +154,15 @@ impl Means {
             if values.len() < queries {
                 fewer.insert(metric, values.len());
             }
-            if let Some(bounds) = config.bootstrap.and_then(|bootstrap| bootstrap_interval(&values, bootstrap)) {
+            if let Some(bounds) =
+                config.bootstrap.and_then(|bootstrap| bootstrap_interval(&values, bootstrap))
+            {
                 interval.insert(metric, bounds);
             }
             (metric, mean(&values))
         };
-        let scores = config.metrics.iter().filter(|metric| metric.entry().per_level == (level > 0)).map(mean_of);
+        let scores =
+            config.metrics.iter().filter(|metric| metric.entry().per_level == (level > 0)).map(mean_of);
         Self { queries, scores: scores.collect(), fewer, interval }
     }
 }

@@ -313,7 +313,10 @@ impl Metric {
     /// What the registry says of it.
     pub fn entry(self) -> &'static Entry {
         let (name, _) = self.name_and_cutoff();
-        CATALOGUE.iter().find(|entry| entry.name == name).expect("a test looks for every name in the catalogue")
+        CATALOGUE
+            .iter()
+            .find(|entry| entry.name == name)
+            .expect("a test looks for every name in the catalogue")
     }
 
     /// How tables head it: `R@10`.

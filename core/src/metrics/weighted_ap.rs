@@ -14,8 +14,9 @@ use crate::ranking::Ranking;
 /// counted. Ties: as in [`average_precision`].
 pub fn weighted_ap(ranking: &Ranking, weights: &[f64]) -> Option<f64> {
     let levels = (1..=ranking.depth()).zip(weights);
-    let with_positives = levels.filter_map(|(level, weight)| Some((weight, average_precision(ranking, level)?)));
-    let (sum, total) = with_positives
-        .fold((0.0, 0.0), |(sum, total), (weight, ap)| (sum + weight * ap, total + weight));
+    let with_positives =
+        levels.filter_map(|(level, weight)| Some((weight, average_precision(ranking, level)?)));
+    let (sum, total) =
+        with_positives.fold((0.0, 0.0), |(sum, total), (weight, ap)| (sum + weight * ap, total + weight));
     (total > 0.0).then(|| (sum / total).min(1.0)) // min: only rounding exceeds 1.
 }

@@ -46,7 +46,8 @@ pub(crate) fn happier(case: &Case, verdict: &mut Verdict) {
     };
     let rank = |depth: usize, lists: &[Vec<usize>]| -> Vec<Ranking> {
         // Relevances count the query where the query is one of the gallery.
-        let ranked = lists.iter().map(|levels| Ranking::from_levels(depth, levels).count_query(leave_one_out));
+        let ranked =
+            lists.iter().map(|levels| Ranking::from_levels(depth, levels).count_query(leave_one_out));
         ranked.collect()
     };
     // The number of equal columns is the shared level wherever the labels are one tree. Where queries and gallery
@@ -84,19 +85,25 @@ pub(crate) fn happier(case: &Case, verdict: &mut Verdict) {
                 "NDCG" => compare(ROUNDED, &|query| ndcg(&rankings[query], Gain::Exponential, None)),
                 "ASI" => compare(EXACT, &|query| asi(&rankings[query])),
                 "H-AP" => compare(ROUNDED, &|query| departures::happier_h_ap(list(query), &tables[query])),
-                "ASI_at_R_False" => compare(EXACT, &|query| departures::asi_with_strangers(depth, list(query))),
+                "ASI_at_R_False" => {
+                    compare(EXACT, &|query| departures::asi_with_strangers(depth, list(query)))
+                }
                 "DCG_on_relevance" => {
-                    compare(ROUNDED, &|query| Some(departures::dcg_on_relevance(list(query), &tables[query])));
+                    compare(ROUNDED, &|query| {
+                        Some(departures::dcg_on_relevance(list(query), &tables[query]))
+                    });
                 }
                 _ if name.starts_with("NDCG@") => {
                     let k = number(&name[5..]);
-                    let first = |query: usize| Ranking::from_levels(depth, &list(query)[..k.min(list(query).len())]);
+                    let first =
+                        |query: usize| Ranking::from_levels(depth, &list(query)[..k.min(list(query).len())]);
                     compare(ROUNDED, &|query| ndcg(&first(query), Gain::Exponential, None));
                 }
                 _ if name.starts_with("AP#") => {
                     let level = number(&name[3..]);
                     let without_nearer = |query: usize| {
-                        let others: Vec<usize> = list(query).iter().copied().filter(|&l| l <= level).collect();
+                        let others: Vec<usize> =
+                            list(query).iter().copied().filter(|&l| l <= level).collect();
                         Ranking::from_levels(depth, &others)
                     };
                     compare(ROUNDED, &|query| average_precision(&without_nearer(query), level));
@@ -109,14 +116,20 @@ pub(crate) fn happier(case: &Case, verdict: &mut Verdict) {
                 let of_column = column(level);
                 let (rankings, level) = if leave_one_out { (&rankings, level) } else { (&of_column, 1) };
                 match metric.split_once('@') {
-                    None if metric == "AP" => compare(EXACT, &|query| average_precision(&rankings[query], level)),
+                    None if metric == "AP" => {
+                        compare(EXACT, &|query| average_precision(&rankings[query], level))
+                    }
                     None if metric == "ASI_binary" => compare(EXACT, &|query| asi(&of_column[query])),
                     Some(("mAP", "R")) => compare(EXACT, &|query| map_at_r(&rankings[query], level)),
                     Some(("R", k)) => {
-                        compare(EXACT, &|query| Some(recall(&rankings[query], level, number(k)).unwrap_or(0.0)));
+                        compare(EXACT, &|query| {
+                            Some(recall(&rankings[query], level, number(k)).unwrap_or(0.0))
+                        });
                     }
                     Some(("P", k)) => {
-                        compare(EXACT, &|query| Some(precision(&rankings[query], level, number(k)).unwrap_or(0.0)));
+                        compare(EXACT, &|query| {
+                            Some(precision(&rankings[query], level, number(k)).unwrap_or(0.0))
+                        });
                     }
                     _ => panic!("{name} is not compared"),
                 }
@@ -166,7 +179,8 @@ fn evaluated_whole(case: &Case, verdict: &mut Verdict, queries: &[Vec<f64>], rel
 /// Where the reference differs from us: a query without positives counts as 0 in its means, or, in mAP, makes it NaN.
 pub(crate) fn hashing(case: &Case, verdict: &mut Verdict) {
     let [queries, database] = ["query", "database"].map(|set| case.rows(&format!("inputs/{set}_codes")));
-    let [query_labels, database_labels] = ["query", "database"].map(|set| labels(case, &format!("inputs/{set}_labels")));
+    let [query_labels, database_labels] =
+        ["query", "database"].map(|set| labels(case, &format!("inputs/{set}_labels")));
     let depth = query_labels[0].len();
     let hamming = |a: &[f64], b: &[f64]| a.iter().zip(b).filter(|(a, b)| a != b).count() as f64;
     let distances: Vec<f64> = queries.iter().flat_map(|a| database.iter().map(|b| hamming(a, b))).collect();
@@ -218,7 +232,9 @@ pub(crate) fn hierarchical_precisions(case: &Case, verdict: &mut Verdict) {
         };
         let score = |ranking: &Ranking| match metric.split_once('@') {
             Some(("P", k)) => hierarchical_precision(ranking, similarity, k.parse().expect("a number")),
-            Some(("AHP", k)) => average_hierarchical_precision(ranking, similarity, k.parse().expect("a number")),
+            Some(("AHP", k)) => {
+                average_hierarchical_precision(ranking, similarity, k.parse().expect("a number"))
+            }
             None if metric == "AHP" => average_hierarchical_precision(ranking, similarity, ranking.len()),
             _ => average_precision(ranking, ranking.depth()),
         };
@@ -310,7 +326,12 @@ pub(crate) fn recall_proxy_anchor(case: &Case, verdict: &mut Verdict) {
     verdict.compare("same set", &case.numbers("outputs/R@1,2,4,8,16,32 (same set)"), &same, EXACT);
     let apart =
         recalls(&rank(TiePolicy::Optimistic, queries, Some(gallery), &cosine), &[1, 10, 20, 30, 40, 50]);
-    verdict.compare("apart", &numbers(&case.get("outputs")["R@1,10,20,30,40,50 (query/gallery)"]), &apart, EXACT);
+    verdict.compare(
+        "apart",
+        &numbers(&case.get("outputs")["R@1,10,20,30,40,50 (query/gallery)"]),
+        &apart,
+        EXACT,
+    );
 }
 
 /// What the references compute otherwise than the formula says, and what therefore is no metric of ours: each is

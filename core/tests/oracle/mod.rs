@@ -61,7 +61,8 @@ pub(crate) fn recall(ranked: &[usize], level: usize, k: usize) -> Option<f64> {
 /// AP@k of shared levels in ranked order.
 pub(crate) fn ap_at(ranked: &[usize], level: usize, k: usize) -> Option<f64> {
     let r = ranked.iter().filter(|&&l| l >= level).count();
-    let precision_at = |i: usize| ranked[..=i].iter().filter(|&&l| l >= level).count() as f64 / (i + 1) as f64;
+    let precision_at =
+        |i: usize| ranked[..=i].iter().filter(|&&l| l >= level).count() as f64 / (i + 1) as f64;
     let hits = (0..ranked.len().min(k)).filter(|&i| ranked[i] >= level);
     (r > 0).then(|| hits.map(precision_at).sum::<f64>() / r as f64)
 }

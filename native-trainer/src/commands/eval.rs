@@ -44,7 +44,10 @@ pub fn run(args: EvalArgs) -> Result<()> {
             let mut other = evaluate_run(against, Some(&report.config), false, &args)?;
             if (&queries, &gallery) != (&other.queries, &other.gallery) {
                 return Err(problem(
-                    format!("{} has other queries, or another gallery, than the run it is to be compared with", against.display()),
+                    format!(
+                        "{} has other queries, or another gallery, than the run it is to be compared with",
+                        against.display()
+                    ),
                     "compare runs of the same [data] and, with `test_fraction`, the same seed",
                 ));
             }
@@ -55,7 +58,8 @@ pub fn run(args: EvalArgs) -> Result<()> {
                 let all = json!({ "report": report, "against": other.report, "comparison": comparisons });
                 serde_json::to_string_pretty(&all)?
             } else {
-                format!("{}\n\n{}", describe_comparison(&comparisons), measured(&report))
+                let table = describe_comparison(&comparisons, [&report, &other.report]);
+                format!("{table}\n\n{}", measured(&report))
             }
         }
     };
@@ -70,23 +74,26 @@ struct Evaluated {
     gallery: Vec<String>,
 }
 
-/// The report of a run's encoder over its evaluation splits, measured as `config` says, else as the run's own.
+/// The report of a run's encoder over its evaluation splits, measured as the run says, or by another config; what
+/// items are ranked by is the run's own in any case.
 fn evaluate_run(
     directory: &Path,
-    config: Option<&EvaluationConfig>,
+    measured_as: Option<&EvaluationConfig>,
     untrained: bool,
     args: &EvalArgs,
 ) -> Result<Evaluated> {
     let mut run = Run::open(directory)?;
     args.metrics.apply(&mut run.config.eval);
+    if let Some(config) = measured_as {
+        run.config.eval = EvaluationConfig { similarity: run.config.eval.similarity, ..config.clone() };
+    }
     let Config { data, eval, run: settings, .. } = &run.config;
     let device = device::open(args.device.unwrap_or(settings.device))?;
     let encoder = if untrained { run.untrained(&device)? } else { run.encoder(&device)? };
     let dataset = Dataset::load(data, settings.seed)?;
     let pictures = Pictures::new(&dataset.items);
     let progress = Progress::from(args.progress);
-    let evaluation =
-        evaluate_dataset(&encoder, &dataset, &pictures, config.unwrap_or(eval), &device, progress)?;
+    let evaluation = evaluate_dataset(&encoder, &dataset, &pictures, eval, &device, progress)?;
     let paths = |items: &[usize]| -> Vec<String> {
         items.iter().map(|&item| dataset.items[item].path.display().to_string()).collect()
     };
@@ -174,7 +181,10 @@ pub fn describe(report: &Report) -> String {
         let header: Vec<String> = [first.to_owned(), "queries".into()].into_iter().chain(labels).collect();
         let header: Vec<&str> = header.iter().map(String::as_str).collect();
         let rows = rows.iter().map(|&(name, means)| {
-            let cells = metrics.iter().map(|&metric| mean_of(means, metric));
+            let cells = metrics.iter().map(|&metric| match means.get(metric) {
+                Some(mean) => with_interval(metric, mean, means),
+                None => "–".into(),
+            });
             [name.to_owned(), count(means.queries)].into_iter().chain(cells).collect()
         });
         table(&header, &rows.collect::<Vec<_>>())
@@ -190,7 +200,9 @@ pub fn describe(report: &Report) -> String {
     }
     if let Some(gap) = &report.decomposability_gap {
         let rows: Vec<Vec<String>> = (report.levels.iter().zip(&gap.levels))
-            .map(|(level, &gap)| vec![level.name.clone(), gap.map_or("–".into(), |gap| difference(Unit::Share, gap))])
+            .map(|(level, &gap)| {
+                vec![level.name.clone(), gap.map_or("–".into(), |gap| difference(Unit::Share, gap))]
+            })
             .collect();
         parts.push(format!(
             "{}\n\n{} batches of {} items",
@@ -204,12 +216,11 @@ pub fn describe(report: &Report) -> String {
 }
 
 /// A mean with its interval, if it has one: `87.20 [85.10, 89.05]`.
-fn mean_of(means: &Means, metric: Metric) -> String {
-    let unit = metric.entry().unit;
-    let mean = means.get(metric).map_or("–".into(), |mean| number(unit, mean));
+fn with_interval(metric: Metric, mean: f64, means: &Means) -> String {
+    let number = |value: f64| number(metric.entry().unit, value);
     match means.interval.get(&metric) {
-        Some(&[low, high]) => format!("{mean} [{}, {}]", number(unit, low), number(unit, high)),
-        None => mean,
+        Some(&[low, high]) => format!("{} [{}, {}]", number(mean), number(low), number(high)),
+        None => number(mean),
     }
 }
 
@@ -226,23 +237,23 @@ fn difference(unit: Unit, value: f64) -> String {
     format!("{sign}{}", number(unit, value.abs()))
 }
 
-/// Two runs, metric by metric.
-fn describe_comparison(comparisons: &[Comparison]) -> String {
-    let rows: Vec<Vec<String>> = comparisons
-        .iter()
-        .map(|row| {
-            let unit = row.metric.entry().unit;
-            let level = row.level.as_deref().map(|level| format!(" {level}")).unwrap_or_default();
-            vec![
-                format!("{}{level}", row.metric.label()),
-                count(row.queries),
-                number(unit, row.first),
-                number(unit, row.second),
-                difference(unit, row.difference),
-                format!("{:.4}", row.p),
-            ]
-        })
-        .collect();
+/// Two runs, metric by metric, with the intervals of their reports.
+fn describe_comparison(comparisons: &[Comparison], reports: [&Report; 2]) -> String {
+    let row = |comparison: &Comparison| {
+        let Comparison { metric, ref level, queries, first, second, .. } = *comparison;
+        let place = reports[0].levels.iter().position(|known| Some(&known.name) == level.as_ref());
+        let [first, second] = [(first, reports[0]), (second, reports[1])]
+            .map(|(mean, report)| with_interval(metric, mean, report.at(place.map_or(0, |place| place + 1))));
+        vec![
+            format!("{} {}", metric.label(), level.as_deref().unwrap_or_default()),
+            count(queries),
+            first,
+            second,
+            difference(metric.entry().unit, comparison.difference),
+            format!("{:.4}", comparison.p),
+        ]
+    };
+    let rows: Vec<Vec<String>> = comparisons.iter().map(row).collect();
     table(&["", "queries", "run", "against", "difference", "p"], &rows)
 }
 
@@ -251,7 +262,8 @@ fn measured(report: &Report) -> String {
     let config = &report.config;
     let name = |value: serde_json::Result<Value>| match value {
         Ok(Value::String(name)) => name,
-        _ => String::new(),
+        Ok(value) => value.to_string(),
+        Err(_) => String::new(),
     };
     let itself = if config.count_query { "counted" } else { "not counted" };
     let intervals = config.bootstrap.map_or_else(String::new, |bootstrap| {
@@ -263,7 +275,7 @@ fn measured(report: &Report) -> String {
         count(report.ranked),
         name(serde_json::to_value(config.similarity)),
         name(serde_json::to_value(config.ties)),
-        serde_json::to_string(&config.relevance).unwrap_or_default(),
+        name(serde_json::to_value(&config.relevance)),
     )
 }
 
