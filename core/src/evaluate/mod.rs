@@ -227,7 +227,7 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// What `score` says of each query's ranking, in the order of the queries.
-    fn rank<T: Send + Clone>(
+    fn rank<T: Send>(
         &self,
         config: &EvaluationConfig,
         score: impl Fn(usize, &Ranking) -> T + Sync + Send,
@@ -250,7 +250,7 @@ impl Search<'_> {
                 .map(|(query, scores)| score_query(query, scores))
                 .collect()
         };
-        in_order(count.div_ceil(block), score_block).concat()
+        in_order(count.div_ceil(block), score_block).into_iter().flatten().collect()
     }
 
     fn report(&self, levels: &[String], config: &EvaluationConfig) -> Result<Report> {

@@ -27,6 +27,10 @@ use crate::{device, npy};
 
 /// Evaluates, and prints as asked for.
 pub fn run(args: EvalArgs) -> Result<()> {
+    if let Some(against) = &args.against {
+        // A run that is not there is better missed now than after the first one is measured.
+        Run::open(against)?;
+    }
     let Evaluated { mut report, queries, gallery } = match (&args.run, &args.queries) {
         (Some(run), _) => evaluate_run(run, None, args.untrained, &args)?,
         (None, Some(queries)) => evaluate_files(queries, &args)?,
@@ -275,7 +279,7 @@ fn measured(report: &Report) -> String {
         count(report.ranked),
         name(serde_json::to_value(config.similarity)),
         name(serde_json::to_value(config.ties)),
-        name(serde_json::to_value(&config.relevance)),
+        serde_json::to_string(&config.relevance).unwrap_or_default(),
     )
 }
 
