@@ -33,7 +33,8 @@ fn main() -> akin_core::Result<()> {
     });
     let labels = Labels::new(levels.len(), ids.collect())?;
 
-    let config = EvaluationConfig { recall_at: vec![1, 10], ..EvaluationConfig::default() };
+    let mut config = EvaluationConfig::default();
+    config.metrics.push("recall@10".parse()?);
     let start = Instant::now();
     let report = evaluate(&levels, Labelled { embeddings: &embeddings, labels: &labels }, None, &config)?;
     let seconds = start.elapsed().as_secs_f64();
@@ -67,11 +68,7 @@ fn main() -> akin_core::Result<()> {
 }
 
 fn flatten(row: &QueryScores) -> Vec<Option<f64>> {
-    let levels = row
-        .levels
-        .iter()
-        .flat_map(|level| [level.ap, level.map_at_r].into_iter().chain(level.recall.values().copied()));
-    [row.h_ap, row.ndcg, row.asi].into_iter().chain(levels).collect()
+    (0..=row.levels.len()).flat_map(|level| row.at(level).iter().map(|(_, value)| value)).collect()
 }
 
 fn by_the_formulas(scores: &[f32], shared: &[usize], config: &EvaluationConfig) -> Vec<Option<f64>> {
@@ -82,11 +79,15 @@ fn by_the_formulas(scores: &[f32], shared: &[usize], config: &EvaluationConfig) 
     let counts: Vec<usize> =
         (0..=depth).map(|level| shared.iter().filter(|&&l| l == level).count()).collect();
     let rel = config.relevance.table(&counts);
-    let mut values = vec![oracle::h_ap(&falling, &ranked, &rel), oracle::ndcg(&ranked), oracle::asi(&ranked)];
+    let mut values = vec![
+        oracle::h_ap(&falling, &ranked, &rel),
+        oracle::ndcg(&ranked, oracle::exponential, usize::MAX),
+        oracle::asi(&ranked),
+    ];
     for level in 1..=depth {
         values.push(oracle::ap(&falling, &ranked, level));
         values.push(oracle::map_at_r(&ranked, level));
-        values.extend(config.recall_at.iter().map(|&k| oracle::recall(&ranked, level, k)));
+        values.extend([1, 10].map(|k| oracle::recall(&ranked, level, k)));
     }
     values
 }

@@ -46,6 +46,7 @@
 //! - [`ranking`], [`metrics`]: one query's ranked list, and what it is worth;
 //! - [`mod@evaluate`]: whole sets of queries, in blocks, to a report;
 //! - [`geometry`]: the spaces that embeddings can live in; [`sources`]: BibTeX of all that is built on;
+//! - [`statistics`]: how far a mean can be trusted, and whether two runs differ;
 //! - [`random`]: one seed, split into named streams;
 //! - [`miners`]: which pairs and triplets a loss looks at;
 //! - `losses`, `models`, `encoder` (feature `tensor`, on Burn): what training minimises, and what it trains;
@@ -71,6 +72,7 @@ pub mod relevance;
 pub mod search;
 mod settings;
 pub mod sources;
+pub mod statistics;
 #[cfg(feature = "tensor")]
 pub mod steps;
 pub mod taxonomy;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// How items with exactly equal scores are ranked.
 ///
 /// H-AP under [`Pessimistic`](Self::Pessimistic) and [`Optimistic`](Self::Optimistic) bounds every other way to
-/// break the ties, and so does each other metric.
+/// break the ties, and so does each other metric but [H-P@k](crate::metrics::h_precision).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TiePolicy {
@@ -113,6 +113,12 @@ impl Ranking {
     /// L, the number of levels.
     pub fn depth(&self) -> usize {
         self.counts.len() - 1
+    }
+
+    /// N, the number of ranked items.
+    #[expect(clippy::len_without_is_empty, reason = "whether a list holds positives is what matters")]
+    pub fn len(&self) -> usize {
+        self.counts.iter().sum()
     }
 
     /// How equal scores were ranked.

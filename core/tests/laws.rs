@@ -3,11 +3,18 @@
 #[path = "oracle/mod.rs"]
 mod oracle;
 
+use akin_core::cosine::Embeddings;
+use akin_core::evaluate::{Decomposability, EvaluationConfig, Labelled, decomposability_gap};
 use akin_core::metrics::{
-    asi, average_precision, hierarchical_ap, map_at_r, ndcg, precision_recall_curve, recall,
+    CATALOGUE, ClassSimilarity, Gain, Metric, Unit, asi, average_hierarchical_precision, average_precision,
+    average_precision_at, h_precision, h_recall, hierarchical_ap, hierarchical_precision, mahp, map_at_r,
+    mistake_severity, ndcg, precision, precision_recall_curve, r_precision, recall, reciprocal_rank,
+    weighted_ap,
 };
 use akin_core::ranking::{Ranking, TiePolicy};
 use akin_core::relevance::Relevance;
+use akin_core::statistics::{Bootstrap, Permutations, bootstrap_interval, mean, paired_permutation_test};
+use akin_core::taxonomy::Labels;
 use proptest::prelude::*;
 
 /// L and the shared levels of a gallery, in ranked order or not.
@@ -31,6 +38,25 @@ fn relevances() -> impl Strategy<Value = Relevance> {
         prop::collection::vec(0.01..1.0, 4).prop_map(|weights| Relevance::WeightedAp { weights }),
     ]
 }
+
+/// Every metric of the catalogue, each that takes a cut-off also with k = 1, 4 and 100.
+fn every_metric() -> Vec<Metric> {
+    let spellings =
+        |name: &str| [name.to_owned(), format!("{name}@1"), format!("{name}@4"), format!("{name}@100")];
+    CATALOGUE.iter().flat_map(|entry| spellings(entry.name)).filter_map(|name| name.parse().ok()).collect()
+}
+
+/// Every value of every metric: over all levels, or at each level.
+fn every_value(ranking: &Ranking, relevance: &Relevance) -> Vec<(Metric, usize, Option<f64>)> {
+    let levels = |metric: Metric| if metric.entry().per_level { 1..=ranking.depth() } else { 0..=0 };
+    let values = |metric: Metric| {
+        levels(metric).map(move |level| (metric, level, metric.of(ranking, relevance, level)))
+    };
+    every_metric().into_iter().flat_map(values).collect()
+}
+
+/// A relevance that rises with the level, whatever the class sizes.
+const RISING: Relevance = Relevance::Plain { alpha: 1.0 };
 
 fn close(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-12
@@ -75,6 +101,7 @@ proptest! {
         // The weights of levels without positives are left out, and the others rescaled.
         let with_positives = (1..=depth).zip(&weights).filter_map(|(l, w)| Some((w, average_precision(&ranking, l)?)));
         let (total, sum) = with_positives.fold((0.0, 0.0), |(total, sum), (w, ap)| (total + w, sum + w * ap));
+        prop_assert!(all_close(weighted_ap(&ranking, &weights), (total > 0.0).then(|| sum / total)));
         let h_ap = hierarchical_ap(&ranking, &Relevance::WeightedAp { weights });
         prop_assert!(all_close(h_ap, (total > 0.0).then(|| sum / total)));
     }
@@ -127,14 +154,146 @@ proptest! {
         let falling: Vec<f32> = (0..ranked.len()).map(|rank| -(rank as f32)).collect();
         let rel = relevance.table(ranking.counts());
         prop_assert!(all_close(hierarchical_ap(&ranking, &relevance), oracle::h_ap(&falling, &ranked, &rel)));
-        prop_assert!(all_close(ndcg(&ranking), oracle::ndcg(&ranked)));
         prop_assert!(all_close(asi(&ranking), oracle::asi(&ranked)));
+        for k in [1, 4, usize::MAX] {
+            let exponential = oracle::ndcg(&ranked, oracle::exponential, k);
+            prop_assert!(all_close(ndcg(&ranking, Gain::Exponential, Some(k)), exponential));
+            let linear = oracle::ndcg(&ranked, |level| level as f64, k);
+            prop_assert!(all_close(ndcg(&ranking, Gain::Linear, Some(k)), linear));
+        }
         for level in 1..=depth {
             prop_assert!(all_close(average_precision(&ranking, level), oracle::ap(&falling, &ranked, level)));
             prop_assert!(all_close(map_at_r(&ranking, level), oracle::map_at_r(&ranked, level)));
+            prop_assert_eq!(reciprocal_rank(&ranking, level), oracle::reciprocal_rank(&ranked, level));
+            let r = ranking.positives_at(level);
+            prop_assert_eq!(r_precision(&ranking, level), oracle::precision(&ranked, level, r));
             for k in [1, 4, 100] {
                 prop_assert_eq!(recall(&ranking, level, k), oracle::recall(&ranked, level, k));
+                prop_assert_eq!(precision(&ranking, level, k), oracle::precision(&ranked, level, k));
+                let ap = oracle::ap_at(&ranked, level, k);
+                prop_assert!(all_close(average_precision_at(&ranking, level, k), ap));
             }
+            prop_assert!(all_close(
+                average_precision_at(&ranking, level, usize::MAX),
+                average_precision(&ranking, level)
+            ));
+        }
+    }
+
+    #[test]
+    fn hierarchical_precision_and_its_averages_follow_their_formulas((depth, levels) in lists(), k in 1..70usize) {
+        let ranking = Ranking::from_levels(depth, &levels);
+        prop_assume!(!ranking.positives().is_empty());
+        let (l, n) = (depth as f64, k.min(levels.len()));
+        let lca_height = move |level: usize| level as f64 / l;
+        let wu_palmer = move |level: usize| (level as f64 + 1.0) / (l + 1.0);
+        let similarities: [(_, &dyn Fn(usize) -> f64); 2] =
+            [(ClassSimilarity::LcaHeight, &lca_height), (ClassSimilarity::WuPalmer, &wu_palmer)];
+        for (similarity, formula) in similarities {
+            let hp: Vec<f64> = (1..=n).map(|k| oracle::hierarchical_precision(&levels, formula, k)).collect();
+            prop_assert!(close(hierarchical_precision(&ranking, similarity, k).unwrap(), hp[n - 1]));
+            // Trapezia between the ranks, each 1/n wide.
+            let area: f64 = hp.windows(2).map(|pair| (pair[0] + pair[1]) / 2.0 / n as f64).sum();
+            prop_assert!(close(average_hierarchical_precision(&ranking, similarity, k).unwrap(), area));
+            if similarity == ClassSimilarity::LcaHeight {
+                prop_assert!(close(mahp(&ranking, k).unwrap(), mean(&hp).unwrap()));
+            }
+        }
+    }
+
+    #[test]
+    fn h_precision_and_h_recall_are_the_curve((depth, levels) in lists(), relevance in relevances()) {
+        let ranking = Ranking::from_levels(depth, &levels);
+        let rel = relevance.table(ranking.counts());
+        let curve = precision_recall_curve(&ranking, &relevance);
+        for point in &curve {
+            let (recall, precision) = oracle::h_recall_and_precision(&levels, &rel, point.rank);
+            prop_assert!(close(point.recall, recall) && close(point.precision, precision));
+            prop_assert!(all_close(h_recall(&ranking, &relevance, point.rank), Some(recall)));
+            prop_assert!(all_close(h_precision(&ranking, &relevance, point.rank), Some(precision)));
+        }
+        let recalls: Vec<f64> = (1..=levels.len() + 3).filter_map(|k| h_recall(&ranking, &relevance, k)).collect();
+        prop_assert_eq!(curve.is_empty(), recalls.is_empty());
+        prop_assert!(recalls.windows(2).all(|pair| pair[0] <= pair[1]));
+        prop_assert!(recalls.last().is_none_or(|&last| last == 1.0));
+        for k in 1..=levels.len() + 3 {
+            let relevant = levels.iter().take(k).filter(|&&level| rel[level] > 0.0).count();
+            if levels.get(k - 1).is_none_or(|&level| rel[level] == 0.0) && !curve.is_empty() {
+                let share = relevant as f64 / k as f64;
+                prop_assert!(all_close(h_precision(&ranking, &relevance, k), Some(share)));
+            }
+        }
+    }
+
+    #[test]
+    fn a_mistake_is_as_severe_as_its_ancestor_is_high((depth, levels) in lists()) {
+        let ranking = Ranking::from_levels(depth, &levels);
+        let first_wrong = levels.iter().find(|&&level| level < depth);
+        let severity = first_wrong.map_or(0, |level| depth - level) as f64;
+        prop_assert_eq!(mistake_severity(&ranking), (!ranking.positives().is_empty()).then_some(severity));
+    }
+
+    #[test]
+    fn every_metric_keeps_to_its_range_and_has_a_value_where_there_are_positives(
+        (depth, scores, levels) in tied_lists(),
+        query_counts: bool,
+    ) {
+        let ranking = from_scores(depth, TiePolicy::Stable, &scores, &levels).count_query(query_counts);
+        for (metric, level, value) in every_value(&ranking, &RISING) {
+            prop_assert_eq!(value.is_some(), ranking.positives_at(level.max(1)) > 0, "{}", metric);
+            let most = match metric.entry().unit {
+                Unit::Share => 1.0,
+                Unit::Levels => depth as f64,
+            };
+            let value = value.unwrap_or(0.0);
+            // −0 would look odd in a table.
+            prop_assert!((0.0..=most).contains(&value) && value.is_sign_positive(), "{}: {}", metric, value);
+        }
+    }
+
+    #[test]
+    fn nothing_is_better_than_the_order_by_level((depth, mut levels) in lists()) {
+        levels.sort_by(|a, b| b.cmp(a));
+        let ranking = Ranking::from_levels(depth, &levels);
+        for (metric, level, value) in every_value(&ranking, &RISING) {
+            let n = levels.len() as f64;
+            let best = match metric {
+                Metric::MistakeSeverity | Metric::HPrecision(_) | Metric::HRecall(_) => continue,
+                Metric::Ahp(k) | Metric::WuPalmerAhp(k) => 1.0 - 1.0 / n.min(k.get() as f64),
+                Metric::Precision(k) => 1f64.min(ranking.positives_at(level) as f64 / k.get() as f64),
+                Metric::Ap(Some(k)) => 1f64.min(k.get() as f64 / ranking.positives_at(level) as f64),
+                _ => 1.0,
+            };
+            prop_assert!(value.is_none_or(|value| close(value, best)), "{}: {:?}", metric, value);
+        }
+    }
+
+    #[test]
+    fn a_nearer_item_moved_up_makes_nothing_worse((depth, mut levels) in lists(), at in any::<prop::sample::Index>()) {
+        prop_assume!(levels.len() > 1);
+        let at = at.index(levels.len() - 1);
+        if levels[at] > levels[at + 1] {
+            levels.swap(at, at + 1);
+        }
+        let before = every_value(&Ranking::from_levels(depth, &levels), &RISING);
+        levels.swap(at, at + 1);
+        let after = every_value(&Ranking::from_levels(depth, &levels), &RISING);
+        for ((metric, _, before), (_, _, after)) in before.into_iter().zip(after) {
+            // The one metric that measures an item by its own standard.
+            if matches!(metric, Metric::HPrecision(_)) {
+                continue;
+            }
+            let gain = after.unwrap_or(0.0) - before.unwrap_or(0.0);
+            let gain = if metric.entry().greater_is_better { gain } else { -gain };
+            prop_assert!(gain >= -1e-12, "{} by {}", metric, gain);
+        }
+    }
+
+    #[test]
+    fn a_cut_off_past_the_end_cuts_nothing((depth, levels) in lists()) {
+        let ranking = Ranking::from_levels(depth, &levels);
+        for gain in [Gain::Exponential, Gain::Linear] {
+            prop_assert_eq!(ndcg(&ranking, gain, Some(levels.len())), ndcg(&ranking, gain, None));
         }
     }
 
@@ -143,22 +302,15 @@ proptest! {
         (depth, scores, levels) in tied_lists(),
         relevance in relevances(),
     ) {
-        let metrics = |ties| {
-            let ranking = from_scores(depth, ties, &scores, &levels);
-            let mut values = vec![hierarchical_ap(&ranking, &relevance), ndcg(&ranking), asi(&ranking)];
-            for level in 1..=depth {
-                values.push(average_precision(&ranking, level));
-                values.push(map_at_r(&ranking, level));
-                values.push(recall(&ranking, level, 3));
+        let values = |ties| every_value(&from_scores(depth, ties, &scores, &levels), &relevance);
+        let [low, stable, high] = [TiePolicy::Pessimistic, TiePolicy::Stable, TiePolicy::Optimistic].map(values);
+        for (((metric, _, low), (_, _, stable)), (_, _, high)) in low.into_iter().zip(stable).zip(high) {
+            if matches!(metric, Metric::HPrecision(_)) {
+                continue;
             }
-            values
-        };
-        let [low, stable, high] = [TiePolicy::Pessimistic, TiePolicy::Stable, TiePolicy::Optimistic].map(metrics);
-        for ((low, stable), high) in low.into_iter().zip(stable).zip(high) {
             if let (Some(low), Some(stable), Some(high)) = (low, stable, high) {
-                prop_assert!(0.0 <= low && low <= stable + 1e-12 && stable <= high + 1e-12 && high <= 1.0);
-                // −0 would look odd in a table.
-                prop_assert!(low.is_sign_positive());
+                let (low, high) = if metric.entry().greater_is_better { (low, high) } else { (high, low) };
+                prop_assert!(low <= stable + 1e-12 && stable <= high + 1e-12, "{}", metric);
             } else {
                 prop_assert_eq!((low, stable, high), (None, None, None));
             }
@@ -177,5 +329,54 @@ proptest! {
         items.rotate_left(turn);
         let after = Ranking::from_scores(depth, TiePolicy::Stable, items);
         prop_assert_eq!(hierarchical_ap(&before, &relevance), hierarchical_ap(&after, &relevance));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_bootstrap_interval_holds_the_mean(values in prop::collection::vec(0.0..1.0, 1..50), seed: u64) {
+        let [low, high] = bootstrap_interval(&values, Bootstrap { resamples: 300, seed }).unwrap();
+        let mean = mean(&values).unwrap();
+        prop_assert!(low <= mean + 1e-12 && mean <= high + 1e-12, "{} {} {}", low, mean, high);
+        let least = values.iter().copied().fold(f64::MAX, f64::min);
+        prop_assert!(low >= least - 1e-12);
+    }
+
+    #[test]
+    fn a_permutation_test_does_not_depend_on_which_run_comes_first(
+        differences in prop::collection::vec(-1.0..1.0, 0..40),
+        seed: u64,
+    ) {
+        let permutations = Permutations { draws: 200, seed };
+        let p = paired_permutation_test(&differences, permutations);
+        prop_assert!(0.0 < p && p <= 1.0);
+        let turned: Vec<f64> = differences.iter().map(|difference| -difference).collect();
+        prop_assert_eq!(paired_permutation_test(&turned, permutations), p);
+        let same = vec![0.0; differences.len()];
+        prop_assert_eq!(paired_permutation_test(&same, permutations), 1.0);
+    }
+
+    #[test]
+    fn calibrated_scores_have_no_decomposability_gap(
+        classes in prop::collection::vec((0..2u32, 0..3u32), 4..30),
+        batch in any::<prop::sample::Index>(),
+        seed: u64,
+    ) {
+        // Cosine 1 to the same fine class, 1/2 to a relative, 0 to a stranger: one threshold a level.
+        let point = |&(coarse, fine): &(u32, u32)| {
+            let mut point = [0.0; 8];
+            point[coarse as usize] = 1.0;
+            point[2 + (3 * coarse + fine) as usize] = 1.0;
+            point
+        };
+        let embeddings = Embeddings::new(8, classes.iter().flat_map(point).collect()).unwrap();
+        let ids = classes.iter().flat_map(|&(coarse, fine)| [coarse, 3 * coarse + fine]).collect();
+        let labels = Labels::new(2, ids).unwrap();
+        let set = Labelled { embeddings: &embeddings, labels: &labels };
+        let settings = Decomposability { batch: 2 + batch.index(classes.len() - 1), seed };
+        let gap = decomposability_gap(set, &EvaluationConfig::default(), settings).unwrap();
+        prop_assert!(gap.levels.iter().flatten().all(|gap| close(*gap, 0.0)), "{:?}", gap);
     }
 }

@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use akin_core::cosine::Similarity;
-use akin_core::evaluate::EvaluationConfig;
+use akin_core::evaluate::{Decomposability, EvaluationConfig};
+use akin_core::metrics::Metric;
 use akin_core::ranking::TiePolicy;
 use akin_core::relevance::Relevance;
+use akin_core::statistics::Bootstrap;
 use anyhow::Result;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -196,6 +198,8 @@ pub struct CompareArgs {
 pub enum ListCommand {
     /// What training can minimise: the `kind` of [loss].
     Losses(ListArgs),
+    /// What picks pairs and triplets for a loss: its `miner`.
+    Miners(ListArgs),
     /// What evaluation can report.
     Metrics(ListArgs),
     /// Configs that are built in.
@@ -231,9 +235,9 @@ pub struct ListSourcesArgs {
 
 /// Measure a run, or embeddings made elsewhere.
 ///
-/// Prints a table per level (R@1, AP, mAP@R) and over all levels (H-AP, NDCG, ASI), in percent. Without a
-/// gallery the queries rank each other, each leaving itself out. A query that has nothing to find at a
-/// level is left out of that level's mean.
+/// Prints the metrics of each level and those over all levels, shares in percent; `akin list metrics`
+/// names them. Without a gallery the queries rank each other, each leaving itself out. A query that has
+/// nothing to find at a level is left out of that level's mean.
 #[derive(Debug, Args)]
 pub struct EvalArgs {
     /// A run directory that `akin train` left.
@@ -283,6 +287,11 @@ pub struct EvalArgs {
     #[arg(long, requires = "queries", help_heading = "Embeddings made elsewhere")]
     pub qualify: bool,
 
+    /// Compare with this run over the same queries, metric by metric: both means, their difference,
+    /// and p of a paired permutation test, the chance of a difference as large if the two were equal.
+    #[arg(long, value_name = "RUN", conflicts_with = "queries")]
+    pub against: Option<PathBuf>,
+
     #[command(flatten)]
     pub metrics: MetricArgs,
 
@@ -301,6 +310,16 @@ pub struct EvalArgs {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Metrics")]
 pub struct MetricArgs {
+    /// What to report, as `akin list metrics` names it [default: h_ap,ndcg,asi,ap,map_at_r,recall@1].
+    #[arg(long, value_name = "METRIC,…", value_delimiter = ',')]
+    pub metrics: Vec<Metric>,
+    /// Print 95 % intervals: percentiles of the means of this many bootstrap resamples of the queries;
+    /// 1000 is usual.
+    #[arg(long, value_name = "RESAMPLES")]
+    pub bootstrap: Option<usize>,
+    /// Print how much better AP looks in random batches of this many items than over the whole set.
+    #[arg(long, value_name = "BATCH")]
+    pub decomposability_gap: Option<usize>,
     /// What ranks the gallery [default: cosine].
     #[arg(long, value_parser = one_of::<Similarity>(&["cosine", "euclidean", "dot"]))]
     pub similarity: Option<Similarity>,
@@ -320,6 +339,16 @@ pub struct MetricArgs {
 impl MetricArgs {
     /// Puts what was given over a config.
     pub fn apply(&self, config: &mut EvaluationConfig) {
+        if !self.metrics.is_empty() {
+            config.metrics.clone_from(&self.metrics);
+        }
+        if let Some(resamples) = self.bootstrap {
+            config.bootstrap = Some(Bootstrap { resamples, ..config.bootstrap.unwrap_or_default() });
+        }
+        if let Some(batch) = self.decomposability_gap {
+            let seed = config.decomposability_gap.map_or(0, |settings| settings.seed);
+            config.decomposability_gap = Some(Decomposability { batch, seed });
+        }
         config.similarity = self.similarity.unwrap_or(config.similarity);
         config.ties = self.ties.unwrap_or(config.ties);
         config.count_query |= self.count_query;

@@ -1038,6 +1038,8 @@ kind = "norm_softmax"
             ("optimizer.momentum=0.9", "belong to sgd"),
             ("schedule.final_factor=2", "final_factor is 2"),
             ("eval.block=0", "`block`"),
+            ("eval.metrics=[]", "`metrics` is empty"),
+            ("eval.metrics=[\"recal@1\"]", "no metric `recal@1`"),
             ("eval.relevance={ kind = \"weighted_ap\", weights = [1] }", "1 relevance weights"),
         ] {
             let (message, hint) = with(set);

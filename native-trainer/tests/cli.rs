@@ -247,7 +247,7 @@ fn embeddings_made_elsewhere_are_measured() {
     let answer = eval(&[], &[]);
     assert_eq!(answer.code, Some(0), "{}", answer.stderr);
     let lines: Vec<&str> = answer.stdout.lines().collect();
-    assert_eq!(lines[0], "level    queries     R@1      AP   mAP@R");
+    assert_eq!(lines[0], "level    queries      AP   mAP@R     R@1");
     assert_eq!(lines[1], "kind           5  100.00  100.00  100.00");
     assert_eq!(lines[2], "variety        4  100.00  100.00  100.00");
     assert!(lines.last().unwrap().starts_with("5 queries, each ranking 4 items by cosine; ties stable"));
@@ -259,8 +259,40 @@ fn embeddings_made_elsewhere_are_measured() {
     assert_eq!(json["config"]["count_query"], true);
 
     let answer = eval(&[], &["--json", "--per-query", "DIR/rows.csv"]);
-    assert!(answer.stdout.contains("query,h_ap,ndcg,asi,kind_ap,kind_map_at_r,kind_recall_at_1,variety_ap"));
+    assert!(answer.stdout.contains("query,h_ap,ndcg,asi,kind_ap,kind_map_at_r,kind_recall@1,variety_ap"));
     assert!(answer.stdout.contains("\n2,1,1,1,1,1,1,,,\n"), "no positive, no score: {}", answer.stdout);
+}
+
+#[test]
+fn what_is_measured_can_be_chosen() {
+    let answer = eval(&[], &["--metrics", "mrr,ndcg@3,mistake_severity,recall@2", "--bootstrap", "50"]);
+    assert_eq!(answer.code, Some(0), "{}", answer.stderr);
+    let lines: Vec<&str> = answer.stdout.lines().collect();
+    assert_eq!(lines[0], "level    queries                      MRR                      R@2");
+    assert_eq!(lines[1], "kind           5  100.00 [100.00, 100.00]  100.00 [100.00, 100.00]");
+    assert!(lines[4].ends_with("NDCG@3           severity"), "{}", lines[4]);
+    assert!(answer.stdout.contains("50 resamples"), "{}", answer.stdout);
+
+    let json = eval(&[], &["--json", "--bootstrap", "50", "--decomposability-gap", "2"]).stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["overall"]["interval"]["h_ap"], serde_json::json!([1.0, 1.0]));
+    assert_eq!(json["decomposability_gap"]["batches"], 2);
+
+    let answer = eval(&[], &["--metrics", "recal@1"]);
+    assert_eq!((answer.code, answer.stdout.as_str()), (Some(2), ""));
+    assert!(answer.stderr.contains("no metric `recal@1`; the nearest are recall@k"), "{}", answer.stderr);
+    assert_eq!(eval(&[], &["--metrics", "ap,ap"]).code, Some(1));
+}
+
+#[test]
+fn metrics_are_listed_with_their_sources() {
+    let answer = akin(["list", "metrics"]);
+    assert_eq!(answer.code, Some(0), "{}", answer.stderr);
+    for part in ["ndcg[@k]", "recall@k", "0 … L", "ramzi2022"] {
+        assert!(answer.stdout.contains(part), "{part} in {}", answer.stdout);
+    }
+    let json: serde_json::Value = serde_json::from_str(&akin(["list", "metrics", "--json"]).stdout).unwrap();
+    assert_eq!(json[0]["metric"], "h_ap");
 }
 
 #[test]
@@ -271,7 +303,7 @@ fn a_gallery_shares_the_taxonomy_of_its_queries() {
         [("g.npy", &gallery), ("g.csv", b"kind,variety\nPear,Conference\nApple,Gala\n")];
     let arguments = ["--gallery", "DIR/g.npy", "--gallery-labels", "DIR/g.csv", "--json"];
     let json: serde_json::Value = serde_json::from_str(&eval(&files, &arguments).stdout).unwrap();
-    assert_eq!((&json["ranked"], &json["levels"][1]["recall"]["1"]), (&2.into(), &1.0.into()));
+    assert_eq!((&json["ranked"], &json["levels"][1]["recall@1"]), (&2.into(), &1.0.into()));
 }
 
 #[test]

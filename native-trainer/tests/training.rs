@@ -191,6 +191,30 @@ fn a_run_measured_later_scores_what_it_scored_when_its_training_ended() {
 }
 
 #[test]
+fn two_runs_are_compared_over_the_same_queries() {
+    let at = Workplace::new();
+    at.train("run").ended_with(0);
+    let compare = |arguments: &[&str]| -> Vec<Value> {
+        let arguments = [&["eval", "run", "--against", "run", "--json"], arguments].concat();
+        let output = at.command(&arguments).stdout(Stdio::piped()).output().unwrap();
+        let all: Value = serde_json::from_slice(&output.stdout).unwrap();
+        all["comparison"].as_array().unwrap().clone()
+    };
+    let same = compare(&["--metrics", "h_ap,recall@1"]);
+    assert_eq!(same.len(), 1 + 3);
+    assert!(same.iter().all(|row| row["difference"] == 0.0 && row["p"] == 1.0), "{same:?}");
+    let untrained = compare(&["--metrics", "h_ap", "--untrained"]);
+    assert_ne!(untrained[0]["difference"], 0.0);
+    assert_eq!(untrained[0]["second"], same[0]["second"]);
+
+    at.akin(&["biomorphs", "others", "--branching", "2,2,3", "--images-per-class", "3", "--side", "32"])
+        .ended_with(0);
+    let others = ["train", "tiny.toml", "--set", "data.path=others/labels.csv", "--out", "other"];
+    at.akin(&others).ended_with(0);
+    at.akin(&["eval", "run", "--against", "other"]).ended_with(1).says("other has other queries");
+}
+
+#[test]
 fn a_checkpoint_that_cannot_be_written_leaves_the_previous_one() {
     let at = Workplace::new();
     at.train("straight").ended_with(0);

@@ -96,7 +96,7 @@ for (const backend of ["webgpu", "cpu"]) {
             const expected = { h_ap: row.h_ap, ndcg: row.ndcg, asi: row.asi };
             levels.forEach((level, index) => {
               expected[`ap-${index + 1}`] = row[`${level}_ap`];
-              expected[`recall_at_1-${index + 1}`] = row[`${level}_recall_at_1`];
+              expected[`recall_at_1-${index + 1}`] = row[`${level}_recall@1`];
             });
             for (const [metric, value] of Object.entries(expected)) {
               const shown = await page.getAttribute(`[data-metric=${metric}][data-encoder="${encoder}"]`, "data-value");

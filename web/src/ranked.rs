@@ -1,7 +1,7 @@
 //! One ranking: results, and either its scores or what the neighbours vote for.
 
 use akin_core::bundle::Manifest;
-use akin_core::evaluate::QueryScores;
+use akin_core::metrics::{Gain, asi, average_precision, hierarchical_ap, ndcg, recall};
 use akin_core::ranking::Ranking;
 use akin_core::search::{Gallery, top_k};
 use akin_core::taxonomy::{Labels, shared_level};
@@ -76,14 +76,16 @@ impl Ranked {
                 .map(|item| (scores[item], shared_level(own, labels.row(item))));
             let ranking =
                 Ranking::from_scores(labels.levels(), config.ties, items).count_query(config.count_query);
-            let scores = QueryScores::of(0, &ranking, config);
-            let levels = (scores.levels.iter().zip(1..))
-                .map(|(level, number)| LevelMetrics {
-                    ap: level.ap,
-                    recall_at_1: akin_core::metrics::recall(&ranking, number, 1),
-                })
-                .collect();
-            Metrics { h_ap: scores.h_ap, ndcg: scores.ndcg, asi: scores.asi, levels }
+            let at_level = |level| LevelMetrics {
+                ap: average_precision(&ranking, level),
+                recall_at_1: recall(&ranking, level, 1),
+            };
+            Metrics {
+                h_ap: hierarchical_ap(&ranking, &config.relevance),
+                ndcg: ndcg(&ranking, Gain::Exponential, None),
+                asi: asi(&ranking),
+                levels: (1..=labels.levels()).map(at_level).collect(),
+            }
         });
         let results = hits
             .into_iter()

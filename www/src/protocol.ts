@@ -40,18 +40,16 @@ export interface EncoderEntry {
  * look into it: any part may be missing.
  */
 export interface Report {
-  overall?: { queries: number; h_ap: number | null; ndcg: number | null; asi: number | null };
+  overall?: Means<"h_ap" | "ndcg" | "asi">;
   levels?: LevelReport[];
 }
 
-export interface LevelReport {
+export interface LevelReport extends Means<"ap" | "map_at_r" | "recall@1"> {
   name: string;
-  queries: number;
-  ap: number | null;
-  map_at_r: number | null;
-  /** R@k by k. */
-  recall: Record<string, number | null>;
 }
+
+/** Those of the metrics that were asked for; there may be others beside them. */
+export type Means<Metric extends string> = { queries: number } & { [metric in Metric]?: number | null };
 
 /** The scores of one ranking. A score is null where the query has no positives. */
 export interface Metrics {

@@ -73,7 +73,7 @@ impl LossSettings for ContrastiveConfig {
         summary: "positives nearer than one margin, negatives farther than another",
         optimises: "ap",
         spaces: &[Space::Cosine],
-        sources: &["hadsell2006", "musgrave2020"],
+        sources: &["hadsell2006", "musgrave2020library"],
         complete: true,
         preset: None,
     };

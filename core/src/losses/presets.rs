@@ -145,7 +145,7 @@ pub(super) const PRESETS: &[Entry] = &[
         summary: "NormSoftmax as in pytorch-metric-learning, which brings embeddings to unit length",
         optimises: "ap",
         spaces: &[Space::Cosine],
-        sources: &["zhai2019", "musgrave2020"],
+        sources: &["zhai2019", "musgrave2020library"],
         complete: true,
         preset: Some(r#"{ "kind": "norm_softmax", "normalise_embeddings": true }"#),
     },

@@ -58,7 +58,7 @@ impl LossSettings for TripletMarginConfig {
         summary: "a positive nearer than a negative by a margin",
         optimises: "ap",
         spaces: &[Space::Cosine],
-        sources: &["schroff2015", "hermans2017", "balntas2016", "musgrave2020"],
+        sources: &["schroff2015", "hermans2017", "balntas2016", "musgrave2020library"],
         complete: true,
         preset: None,
     };

@@ -75,6 +75,40 @@ pub fn precision_recall_curve(ranking: &Ranking, relevance: &Relevance) -> Vec<C
     curve
 }
 
+/// H-R@k, the share of all relevance that the first k items hold (HAPPIER, eq. 9–11): the recall of the
+/// [`precision_recall_curve`] at any rank.
+///
+/// In \[0, 1\], rising with k, and 1 for the whole list; `None` when no ranked item has a relevance. Ties: as for the
+/// curve.
+pub fn h_recall(ranking: &Ranking, relevance: &Relevance, k: usize) -> Option<f64> {
+    let rel = relevance.table(&ranking.class_sizes());
+    let sum = |levels: &mut dyn Iterator<Item = usize>| levels.fold(0.0, |sum, level| sum + rel[level]);
+    let all = ranking.by_worth(&rel);
+    let total = sum(&mut all.iter().map(|positive| positive.level));
+    let found = sum(&mut all.iter().take_while(|positive| positive.rank <= k).map(|positive| positive.level));
+    (total > 0.0).then(|| found / total)
+}
+
+/// H-P@k, the relevance of the first k items as far as the k-th can tell it, against a list of its equals (HAPPIER,
+/// eq. 9–11): the precision of the [`precision_recall_curve`], at any rank.
+///
+/// Where the k-th item has no relevance, or the list is shorter, the formula is 0/0; the value is then its limit as
+/// the relevance goes to 0, which is the share of relevant items among the first k.
+///
+/// In \[0, 1\]; `None` when no ranked item has a relevance. Ties: as for the curve. A better order can lower it, since
+/// an item that is worth less is content with less.
+pub fn h_precision(ranking: &Ranking, relevance: &Relevance, k: usize) -> Option<f64> {
+    let rel = relevance.table(&ranking.class_sizes());
+    let all = ranking.by_worth(&rel);
+    if !all.iter().any(|positive| rel[positive.level] > 0.0) {
+        return None;
+    }
+    let first: Vec<_> = all.iter().take_while(|positive| positive.rank <= k).collect();
+    let last = first.last().filter(|positive| positive.rank == k).map_or(0.0, |positive| rel[positive.level]);
+    let share = |rel: f64| if last > 0.0 { rel.min(last) / last } else { f64::from(u8::from(rel > 0.0)) };
+    Some(first.iter().fold(0.0, |sum, positive| sum + share(rel[positive.level])) / k as f64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,20 +1,38 @@
 use crate::ranking::Ranking;
 
-/// NDCG, the normalised discounted cumulative gain over the whole list:
-///
-/// ```text
-/// DCG = Σ_k (2^l(k) − 1) / log2(1 + rank(k)),    NDCG = DCG / DCG of the ideal list
-/// ```
-///
-/// where l(k) is the shared level and the ideal list goes by decreasing level. In (0, 1]; `None` without
-/// positives. Ties: in the order of the ranking's policy.
-pub fn ndcg(ranking: &Ranking) -> Option<f64> {
-    let discounted = |level: usize, rank: usize| gain(level) / (1.0 + rank as f64).log2();
-    let dcg: f64 = ranking.positives().iter().map(|k| discounted(k.level, k.rank)).sum();
-    let ideal: f64 = ranking.ideal_levels().zip(1..).map(|(level, rank)| discounted(level, rank)).sum();
-    (ideal > 0.0).then(|| (dcg / ideal).min(1.0)) // min: only rounding exceeds 1.
+/// What an item of shared level l adds to [`ndcg`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gain {
+    /// 2^l − 1, the usual one.
+    Exponential,
+    /// l.
+    Linear,
 }
 
-fn gain(level: usize) -> f64 {
-    (level as f64).exp2() - 1.0
+impl Gain {
+    fn of(self, level: usize) -> f64 {
+        match self {
+            Self::Exponential => (level as f64).exp2() - 1.0,
+            Self::Linear => level as f64,
+        }
+    }
+}
+
+/// NDCG, the normalised discounted cumulative gain of the first k items, or of the whole list:
+///
+/// ```text
+/// DCG = Σ_{i: rank(i) ≤ k} gain(l(i)) / log2(1 + rank(i)),    NDCG = DCG / DCG of the first k of the ideal list
+/// ```
+///
+/// where l(i) is the shared level and the ideal list holds all items by decreasing level. In \[0, 1\]; `None`
+/// without positives. Ties: in the order of the ranking's policy.
+pub fn ndcg(ranking: &Ranking, gain: Gain, k: Option<usize>) -> Option<f64> {
+    let k = k.unwrap_or(usize::MAX);
+    let discounted = |level: usize, rank: usize| gain.of(level) / (1.0 + rank as f64).log2();
+    let found = ranking.positives().iter().take_while(|positive| positive.rank <= k);
+    // Not `sum`, whose empty one is −0.
+    let dcg = found.fold(0.0, |sum, positive| sum + discounted(positive.level, positive.rank));
+    let ideal: f64 =
+        ranking.ideal_levels().zip(1..).take(k).map(|(level, rank)| discounted(level, rank)).sum();
+    (ideal > 0.0).then(|| (dcg / ideal).min(1.0)) // min: only rounding exceeds 1.
 }

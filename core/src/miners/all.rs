@@ -12,8 +12,12 @@ use crate::Result;
 pub struct All {}
 
 impl Mine for All {
-    const ENTRY: Entry =
-        Entry { name: "all", title: "All", summary: "every pair, every triplet", sources: &["musgrave2020"] };
+    const ENTRY: Entry = Entry {
+        name: "all",
+        title: "All",
+        summary: "every pair, every triplet",
+        sources: &["musgrave2020library"],
+    };
 
     fn validate(&self) -> Result<()> {
         Ok(())

@@ -55,7 +55,7 @@ impl Mine for BatchEasyHardMiner {
         name: "batch_easy_hard_miner",
         title: "Batch easy-hard",
         summary: "for each query an easy, semi-hard or hard positive with such a negative",
-        sources: &["xuan2020", "musgrave2020"],
+        sources: &["xuan2020", "musgrave2020library"],
     };
 
     fn validate(&self) -> Result<()> {

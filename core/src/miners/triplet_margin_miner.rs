@@ -52,7 +52,7 @@ impl Mine for TripletMarginMiner {
         name: "triplet_margin_miner",
         title: "Triplet margin",
         summary: "triplets that violate a margin: all, only the hard, or only the semi-hard",
-        sources: &["schroff2015", "musgrave2020"],
+        sources: &["schroff2015", "musgrave2020library"],
     };
 
     fn validate(&self) -> Result<()> {

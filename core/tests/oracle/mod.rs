@@ -26,13 +26,18 @@ pub(crate) fn ap(scores: &[f32], levels: &[usize], level: usize) -> Option<f64> 
     }))
 }
 
-/// NDCG of shared levels in ranked order.
-pub(crate) fn ndcg(ranked: &[usize]) -> Option<f64> {
+/// NDCG of shared levels in ranked order, of the first k of them, with a gain per level.
+pub(crate) fn ndcg(ranked: &[usize], gain: fn(usize) -> f64, k: usize) -> Option<f64> {
     let dcg = |levels: &[usize]| -> f64 {
-        (0..levels.len()).map(|i| (2f64.powi(levels[i] as i32) - 1.0) / (i as f64 + 2.0).log2()).sum()
+        (0..levels.len().min(k)).map(|i| gain(levels[i]) / (i as f64 + 2.0).log2()).sum()
     };
     let ideal = dcg(&finest_first(ranked));
     (ideal > 0.0).then(|| dcg(ranked) / ideal)
+}
+
+/// 2^l − 1.
+pub(crate) fn exponential(level: usize) -> f64 {
+    2f64.powi(level as i32) - 1.0
 }
 
 /// ASI of shared levels in ranked order.
@@ -53,13 +58,47 @@ pub(crate) fn recall(ranked: &[usize], level: usize, k: usize) -> Option<f64> {
     ranked.iter().any(|&l| l >= level).then_some(if hit { 1.0 } else { 0.0 })
 }
 
+/// AP@k of shared levels in ranked order.
+pub(crate) fn ap_at(ranked: &[usize], level: usize, k: usize) -> Option<f64> {
+    let r = ranked.iter().filter(|&&l| l >= level).count();
+    let precision_at =
+        |i: usize| ranked[..=i].iter().filter(|&&l| l >= level).count() as f64 / (i + 1) as f64;
+    let hits = (0..ranked.len().min(k)).filter(|&i| ranked[i] >= level);
+    (r > 0).then(|| hits.map(precision_at).sum::<f64>() / r as f64)
+}
+
 /// mAP@R of shared levels in ranked order.
 pub(crate) fn map_at_r(ranked: &[usize], level: usize) -> Option<f64> {
-    let r = ranked.iter().filter(|&&l| l >= level).count();
-    mean((0..r).map(|i| {
-        let found = ranked[..=i].iter().filter(|&&l| l >= level).count();
-        if ranked[i] >= level { found as f64 / (i + 1) as f64 } else { 0.0 }
-    }))
+    ap_at(ranked, level, ranked.iter().filter(|&&l| l >= level).count())
+}
+
+/// P@k of shared levels in ranked order.
+#[allow(dead_code, reason = "not every test that shares this file asks for it")]
+pub(crate) fn precision(ranked: &[usize], level: usize, k: usize) -> Option<f64> {
+    let hits = ranked.iter().take(k).filter(|&&l| l >= level).count();
+    ranked.iter().any(|&l| l >= level).then(|| hits as f64 / k as f64)
+}
+
+/// 1 / the rank of the first positive.
+#[allow(dead_code, reason = "not every test that shares this file asks for it")]
+pub(crate) fn reciprocal_rank(ranked: &[usize], level: usize) -> Option<f64> {
+    ranked.iter().position(|&l| l >= level).map(|i| 1.0 / (i as f64 + 1.0))
+}
+
+/// HP@k of shared levels in ranked order, with a similarity per level.
+#[allow(dead_code, reason = "not every test that shares this file asks for it")]
+pub(crate) fn hierarchical_precision(ranked: &[usize], similarity: &dyn Fn(usize) -> f64, k: usize) -> f64 {
+    let sum = |levels: &[usize]| levels.iter().take(k).map(|&l| similarity(l)).sum::<f64>();
+    sum(ranked) / sum(&finest_first(ranked))
+}
+
+/// H-R@k and H-P@k (HAPPIER, eq. 9–11) of shared levels in ranked order, for a k-th item with a relevance.
+#[allow(dead_code, reason = "not every test that shares this file asks for it")]
+pub(crate) fn h_recall_and_precision(ranked: &[usize], rel: &[f64], k: usize) -> (f64, f64) {
+    let rels: Vec<f64> = ranked.iter().map(|&l| rel[l]).collect();
+    let last = rels[k - 1];
+    let shared: f64 = rels[..k].iter().map(|rel| rel.min(last)).sum();
+    (rels[..k].iter().sum::<f64>() / rels.iter().sum::<f64>(), shared / (k as f64 * last))
 }
 
 /// The shared levels by decreasing score, ties in gallery order.

@@ -1,13 +1,16 @@
 //! `akin eval`: the report of a run, or of embeddings made elsewhere.
 
 use std::io::{Write, stdout};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use akin_core::cosine::Embeddings;
-use akin_core::evaluate::{EvaluationConfig, Labelled, Report, evaluate};
+use akin_core::evaluate::{self, Comparison, EvaluationConfig, Labelled, Means, Report, evaluate};
+use akin_core::metrics::{Metric, Unit};
+use akin_core::statistics::Permutations;
 use akin_core::taxonomy::{ClassIdentity, Taxonomy};
 use anyhow::{Context, Result};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::cli::EvalArgs;
 use crate::config::Config;
@@ -24,34 +27,85 @@ use crate::{device, npy};
 
 /// Evaluates, and prints as asked for.
 pub fn run(args: EvalArgs) -> Result<()> {
-    let (mut report, names) = match (&args.run, &args.queries) {
-        (Some(run), _) => evaluate_run(run, &args)?,
-        (None, Some(queries)) => (evaluate_files(queries, &args)?, None),
+    if let Some(against) = &args.against {
+        // A run that is not there is better missed now than after the first one is measured.
+        Run::open(against)?;
+    }
+    let Evaluated { mut report, queries, gallery } = match (&args.run, &args.queries) {
+        (Some(run), _) => evaluate_run(run, None, args.untrained, &args)?,
+        (None, Some(queries)) => evaluate_files(queries, &args)?,
         (None, None) => return Err(problem("there is nothing to evaluate", "give a RUN, or `--queries`")),
     };
     if let Some(file) = &args.per_query {
-        write_per_query(file, &report, names.as_deref())?;
+        write_per_query(file, &report, &queries)?;
     }
-    report.per_query.clear();
-    let text = if args.json { serde_json::to_string_pretty(&report)? } else { describe(&report) };
+    let text = match &args.against {
+        None => {
+            report.per_query.clear();
+            if args.json { serde_json::to_string_pretty(&report)? } else { describe(&report) }
+        }
+        Some(against) => {
+            let mut other = evaluate_run(against, Some(&report.config), false, &args)?;
+            if (&queries, &gallery) != (&other.queries, &other.gallery) {
+                return Err(problem(
+                    format!(
+                        "{} has other queries, or another gallery, than the run it is to be compared with",
+                        against.display()
+                    ),
+                    "compare runs of the same [data] and, with `test_fraction`, the same seed",
+                ));
+            }
+            let comparisons = evaluate::compare(&report, &other.report, Permutations::default())?;
+            report.per_query.clear();
+            other.report.per_query.clear();
+            if args.json {
+                let all = json!({ "report": report, "against": other.report, "comparison": comparisons });
+                serde_json::to_string_pretty(&all)?
+            } else {
+                let table = describe_comparison(&comparisons, [&report, &other.report]);
+                format!("{table}\n\n{}", measured(&report))
+            }
+        }
+    };
     writeln!(stdout(), "{text}")?;
     Ok(())
 }
 
-/// The report of a run's encoder over its evaluation splits, and the paths of the queries.
-fn evaluate_run(directory: &Path, args: &EvalArgs) -> Result<(Report, Option<Vec<String>>)> {
+/// A report, with the paths of the pictures that it is over; none for embeddings made elsewhere.
+struct Evaluated {
+    report: Report,
+    queries: Vec<String>,
+    gallery: Vec<String>,
+}
+
+/// The report of a run's encoder over its evaluation splits, measured as the run says, or by another config; what
+/// items are ranked by is the run's own in any case.
+fn evaluate_run(
+    directory: &Path,
+    measured_as: Option<&EvaluationConfig>,
+    untrained: bool,
+    args: &EvalArgs,
+) -> Result<Evaluated> {
     let mut run = Run::open(directory)?;
     args.metrics.apply(&mut run.config.eval);
+    if let Some(config) = measured_as {
+        run.config.eval = EvaluationConfig { similarity: run.config.eval.similarity, ..config.clone() };
+    }
     let Config { data, eval, run: settings, .. } = &run.config;
     let device = device::open(args.device.unwrap_or(settings.device))?;
-    let encoder = if args.untrained { run.untrained(&device)? } else { run.encoder(&device)? };
+    let encoder = if untrained { run.untrained(&device)? } else { run.encoder(&device)? };
     let dataset = Dataset::load(data, settings.seed)?;
     let pictures = Pictures::new(&dataset.items);
     let progress = Progress::from(args.progress);
     let evaluation = evaluate_dataset(&encoder, &dataset, &pictures, eval, &device, progress)?;
-    let path = |&item: &usize| dataset.items[item].path.display().to_string();
-    let paths = evaluation.queries.items.iter().map(path).collect();
-    Ok((evaluation.report, Some(paths)))
+    let paths = |items: &[usize]| -> Vec<String> {
+        items.iter().map(|&item| dataset.items[item].path.display().to_string()).collect()
+    };
+    Ok(Evaluated {
+        report: evaluation.report,
+        queries: paths(&evaluation.queries.items),
+        gallery: evaluation.gallery.map(|gallery| paths(&gallery.items)).unwrap_or_default(),
+    })
 }
 
 /// Embeddings from a .npy file with their label rows from a CSV file.
@@ -60,7 +114,7 @@ struct Set {
     rows: Vec<Vec<String>>,
 }
 
-fn evaluate_files(queries: &Path, args: &EvalArgs) -> Result<Report> {
+fn evaluate_files(queries: &Path, args: &EvalArgs) -> Result<Evaluated> {
     let labels_of = |file: &Option<PathBuf>| file.clone().expect("clap requires labels beside embeddings");
     let queries = Set::read(queries, &labels_of(&args.query_labels), &args.levels)?;
     let gallery = match &args.gallery {
@@ -83,7 +137,8 @@ fn evaluate_files(queries: &Path, args: &EvalArgs) -> Result<Report> {
     args.metrics.apply(&mut config);
     let labelled = |embeddings, labels| Labelled { embeddings, labels };
     let gallery = gallery.as_ref().map(|gallery| labelled(&gallery.embeddings, &gallery_labels));
-    Ok(evaluate(&args.levels, labelled(&queries.embeddings, &query_labels), gallery, &config)?)
+    let report = evaluate(&args.levels, labelled(&queries.embeddings, &query_labels), gallery, &config)?;
+    Ok(Evaluated { report, queries: vec![], gallery: vec![] })
 }
 
 impl Set {
@@ -122,34 +177,88 @@ impl Set {
 
 /// A report as tables for the terminal: per level, then over all levels, then how it was measured.
 pub fn describe(report: &Report) -> String {
-    let mut header = vec!["level".to_owned(), "queries".into()];
-    header.extend(report.config.recall_at.iter().map(|k| format!("R@{k}")));
-    header.extend(["AP".into(), "mAP@R".into()]);
-    let rows: Vec<Vec<String>> = report
-        .levels
-        .iter()
-        .map(|level| {
-            let mut row = vec![level.name.clone(), count(level.queries)];
-            row.extend(
-                report.config.recall_at.iter().map(|k| percent(level.recall.get(k).copied().flatten())),
-            );
-            row.extend([percent(level.ap), percent(level.map_at_r)]);
-            row
-        })
-        .collect();
-    let header: Vec<&str> = header.iter().map(String::as_str).collect();
-    let levels = table(&header, &rows);
+    let metrics = |per_level: bool| -> Vec<Metric> {
+        report.config.metrics.iter().copied().filter(|metric| metric.entry().per_level == per_level).collect()
+    };
+    let part = |first: &str, metrics: &[Metric], rows: &[(&str, &Means)]| {
+        let labels = metrics.iter().map(|metric| metric.label());
+        let header: Vec<String> = [first.to_owned(), "queries".into()].into_iter().chain(labels).collect();
+        let header: Vec<&str> = header.iter().map(String::as_str).collect();
+        let rows = rows.iter().map(|&(name, means)| {
+            let cells = metrics.iter().map(|&metric| match means.get(metric) {
+                Some(mean) => with_interval(metric, mean, means),
+                None => "–".into(),
+            });
+            [name.to_owned(), count(means.queries)].into_iter().chain(cells).collect()
+        });
+        table(&header, &rows.collect::<Vec<_>>())
+    };
+    let mut parts = Vec::new();
+    let (of_levels, overall) = (metrics(true), metrics(false));
+    if !of_levels.is_empty() {
+        let rows: Vec<_> = report.levels.iter().map(|level| (level.name.as_str(), &level.means)).collect();
+        parts.push(part("level", &of_levels, &rows));
+    }
+    if !overall.is_empty() {
+        parts.push(part("", &overall, &[("all levels", &report.overall)]));
+    }
+    if let Some(gap) = &report.decomposability_gap {
+        let rows: Vec<Vec<String>> = (report.levels.iter().zip(&gap.levels))
+            .map(|(level, &gap)| {
+                vec![level.name.clone(), gap.map_or("–".into(), |gap| difference(Unit::Share, gap))]
+            })
+            .collect();
+        parts.push(format!(
+            "{}\n\n{} batches of {} items",
+            table(&["level", "decomposability gap"], &rows),
+            count(gap.batches),
+            count(gap.batch)
+        ));
+    }
+    parts.push(measured(report));
+    parts.join("\n\n")
+}
 
-    let overall = &report.overall;
-    let row = vec![
-        "all levels".to_owned(),
-        count(overall.queries),
-        percent(overall.h_ap),
-        percent(overall.ndcg),
-        percent(overall.asi),
-    ];
-    let overall = table(&["", "queries", "H-AP", "NDCG", "ASI"], &[row]);
-    format!("{levels}\n\n{overall}\n\n{}", measured(report))
+/// A mean with its interval, if it has one: `87.20 [85.10, 89.05]`.
+fn with_interval(metric: Metric, mean: f64, means: &Means) -> String {
+    let number = |value: f64| number(metric.entry().unit, value);
+    match means.interval.get(&metric) {
+        Some(&[low, high]) => format!("{} [{}, {}]", number(mean), number(low), number(high)),
+        None => number(mean),
+    }
+}
+
+/// A share in percent, or a number of levels.
+fn number(unit: Unit, value: f64) -> String {
+    match unit {
+        Unit::Share => percent(Some(value)),
+        Unit::Levels => format!("{value:.2}"),
+    }
+}
+
+fn difference(unit: Unit, value: f64) -> String {
+    let sign = if value < 0.0 { "−" } else { "+" };
+    format!("{sign}{}", number(unit, value.abs()))
+}
+
+/// Two runs, metric by metric, with the intervals of their reports.
+fn describe_comparison(comparisons: &[Comparison], reports: [&Report; 2]) -> String {
+    let row = |comparison: &Comparison| {
+        let Comparison { metric, ref level, queries, first, second, .. } = *comparison;
+        let place = reports[0].levels.iter().position(|known| Some(&known.name) == level.as_ref());
+        let [first, second] = [(first, reports[0]), (second, reports[1])]
+            .map(|(mean, report)| with_interval(metric, mean, report.at(place.map_or(0, |place| place + 1))));
+        vec![
+            format!("{} {}", metric.label(), level.as_deref().unwrap_or_default()),
+            count(queries),
+            first,
+            second,
+            difference(metric.entry().unit, comparison.difference),
+            format!("{:.4}", comparison.p),
+        ]
+    };
+    let rows: Vec<Vec<String>> = comparisons.iter().map(row).collect();
+    table(&["", "queries", "run", "against", "difference", "p"], &rows)
 }
 
 /// How a report was measured, in a sentence.
@@ -157,11 +266,15 @@ fn measured(report: &Report) -> String {
     let config = &report.config;
     let name = |value: serde_json::Result<Value>| match value {
         Ok(Value::String(name)) => name,
-        _ => String::new(),
+        Ok(value) => value.to_string(),
+        Err(_) => String::new(),
     };
     let itself = if config.count_query { "counted" } else { "not counted" };
+    let intervals = config.bootstrap.map_or_else(String::new, |bootstrap| {
+        format!("; in brackets 95 % bootstrap intervals of {} resamples", count(bootstrap.resamples))
+    });
     format!(
-        "{} queries, each ranking {} items by {}; ties {}; relevance {}; the query itself {itself}",
+        "{} queries, each ranking {} items by {}; ties {}; relevance {}; the query itself {itself}{intervals}",
         count(report.queries),
         count(report.ranked),
         name(serde_json::to_value(config.similarity)),
@@ -174,48 +287,49 @@ fn measured(report: &Report) -> String {
 /// level, finest first.
 pub fn compare(reports: &[(&str, &Report)]) -> String {
     let Some((_, first)) = reports.first() else { return String::new() };
-    let finest = first.levels.last().map_or("", |level| &level.name);
-    let mut header = vec![String::new(), "H-AP".into(), "NDCG".into(), "ASI".into(), format!("R@1 {finest}")];
-    header.extend(first.levels.iter().rev().map(|level| format!("AP {}", level.name)));
-    let rows: Vec<Vec<String>> = reports
-        .iter()
-        .map(|(name, report)| {
-            let overall = &report.overall;
-            let finest = report.levels.last().and_then(|level| level.recall.get(&1).copied().flatten());
-            let mut row = vec![(*name).to_owned()];
-            row.extend([overall.h_ap, overall.ndcg, overall.asi, finest].map(percent));
-            row.extend(report.levels.iter().rev().map(|level| percent(level.ap)));
-            row
-        })
-        .collect();
+    let depth = first.levels.len();
+    let overall = [Metric::HAp, Metric::Ndcg(None), Metric::Asi].map(|metric| (0, metric));
+    let columns = overall
+        .into_iter()
+        .chain([(depth, Metric::Recall(NonZeroUsize::MIN))])
+        .chain((1..=depth).rev().map(|level| (level, Metric::Ap(None))));
+    let columns: Vec<(usize, Metric)> = columns.collect();
+    let heading = |&(level, metric): &(usize, Metric)| match level {
+        0 => metric.label(),
+        _ => format!("{} {}", metric.label(), first.levels[level - 1].name),
+    };
+    let header: Vec<String> = [String::new()].into_iter().chain(columns.iter().map(heading)).collect();
     let header: Vec<&str> = header.iter().map(String::as_str).collect();
-    table(&header, &rows)
+    let rows = reports.iter().map(|(name, report)| {
+        let cells = columns.iter().map(|&(level, metric)| percent(report.at(level).get(metric)));
+        [(*name).to_owned()].into_iter().chain(cells).collect()
+    });
+    table(&header, &rows.collect::<Vec<_>>())
 }
 
 /// Writes every query's own scores, in full precision; an empty cell where a query has no positive.
-/// `names`, one per query, become the second column.
-fn write_per_query(file: &Path, report: &Report, names: Option<&[String]>) -> Result<()> {
+/// `names`, one per query unless there are none, become the second column.
+fn write_per_query(file: &Path, report: &Report, names: &[String]) -> Result<()> {
+    let metrics: Vec<(usize, Metric)> = (0..=report.levels.len())
+        .flat_map(|level| {
+            let of_level = report.config.metrics.iter().filter(move |m| m.entry().per_level == (level > 0));
+            of_level.map(move |&metric| (level, metric))
+        })
+        .collect();
     let mut columns = vec!["query".to_owned()];
-    columns.extend(names.map(|_| "path".to_owned()));
-    columns.extend(["h_ap", "ndcg", "asi"].map(str::to_owned));
-    for level in &report.levels {
-        columns.extend([format!("{}_ap", level.name), format!("{}_map_at_r", level.name)]);
-        columns.extend(report.config.recall_at.iter().map(|k| format!("{}_recall_at_{k}", level.name)));
-    }
+    columns.extend((!names.is_empty()).then(|| "path".to_owned()));
+    columns.extend(metrics.iter().map(|&(level, metric)| match level {
+        0 => metric.to_string(),
+        _ => format!("{}_{metric}", report.levels[level - 1].name),
+    }));
     write_atomic(file, |out| {
         let cell = |score: Option<f64>| score.map(|score| score.to_string()).unwrap_or_default();
         let mut table = csv::Writer::from_writer(out);
         table.write_record(&columns)?;
         for row in &report.per_query {
             let mut cells = vec![row.query.to_string()];
-            cells.extend(names.map(|names| names[row.query].clone()));
-            cells.extend([row.h_ap, row.ndcg, row.asi].map(cell));
-            for level in &row.levels {
-                cells.extend([cell(level.ap), cell(level.map_at_r)]);
-                cells.extend(
-                    report.config.recall_at.iter().map(|k| cell(level.recall.get(k).copied().flatten())),
-                );
-            }
+            cells.extend(names.get(row.query).cloned());
+            cells.extend(metrics.iter().map(|&(level, metric)| cell(row.at(level).get(metric))));
             table.write_record(&cells)?;
         }
         table.flush()

@@ -2,8 +2,8 @@
 
 use std::io::{IsTerminal, Write, stdout};
 
-use akin_core::losses::CATALOGUE;
 use akin_core::sources::SOURCES;
+use akin_core::{losses, metrics, miners};
 use anyhow::Result;
 use serde_json::{Value, json};
 
@@ -25,6 +25,7 @@ struct List {
 pub fn run(what: ListCommand) -> Result<()> {
     let text = match what {
         ListCommand::Losses(args) => losses().print(&args)?,
+        ListCommand::Miners(args) => miners().print(&args)?,
         ListCommand::Metrics(args) => metrics().print(&args)?,
         ListCommand::Recipes(ListRecipesArgs { show: Some(name), .. }) => show(&name)?.to_owned(),
         ListCommand::Recipes(args) => recipes().print(&args.list)?,
@@ -55,7 +56,7 @@ impl List {
 }
 
 fn losses() -> List {
-    let row = |entry: &akin_core::losses::Entry| {
+    let row = |entry: &losses::Entry| {
         vec![
             entry.name.to_owned(),
             entry.optimises.to_owned(),
@@ -66,12 +67,33 @@ fn losses() -> List {
     };
     List {
         header: vec!["loss", "optimises", "embeddings", "sources", "summary"],
-        rows: CATALOGUE.iter().map(row).collect(),
+        rows: losses::CATALOGUE.iter().map(row).collect(),
     }
 }
 
+fn miners() -> List {
+    let row = |entry: &miners::Entry| {
+        vec![entry.name.to_owned(), entry.sources.join(", "), format!("{}: {}", entry.title, entry.summary)]
+    };
+    List { header: vec!["miner", "sources", "summary"], rows: miners::CATALOGUE.iter().map(row).collect() }
+}
+
 fn metrics() -> List {
-    List { header: vec!["metric"], rows: Vec::new() }
+    let row = |entry: &metrics::Entry| {
+        vec![
+            entry.spelling(),
+            if entry.per_level { "each level" } else { "all levels" }.to_owned(),
+            entry.unit.to_string(),
+            if entry.greater_is_better { "more" } else { "less" }.to_owned(),
+            entry.source.to_owned(),
+            format!("{}: {}", entry.symbol, entry.title),
+            entry.formula.to_owned(),
+        ]
+    };
+    List {
+        header: vec!["metric", "over", "range", "better", "source", "summary", "formula"],
+        rows: metrics::CATALOGUE.iter().map(row).collect(),
+    }
 }
 
 fn recipes() -> List {
@@ -83,14 +105,8 @@ fn recipes() -> List {
 }
 
 fn sources() -> List {
-    let row = |source: &akin_core::sources::Source| vec![source.key.to_owned(), title(source.bibtex)];
+    let row = |source: &akin_core::sources::Source| vec![source.key.to_owned(), source.title()];
     List { header: vec!["source", "title"], rows: SOURCES.iter().map(row).collect() }
-}
-
-/// The title in a BibTeX entry, without the braces that protect its letters.
-fn title(bibtex: &str) -> String {
-    let line = bibtex.lines().find_map(|line| line.trim().strip_prefix("title = {")).unwrap_or_default();
-    line.trim_end_matches(',').trim_end_matches('}').replace(['{', '}'], "")
 }
 
 fn show(name: &str) -> Result<&'static str> {

@@ -10,7 +10,7 @@ export function modelTable(encoders: readonly EncoderEntry[], levels: readonly s
   const rows: { name: string; value: (report: Report) => number | null | undefined }[] = [
     { name: "H-AP", value: (report) => report.overall?.h_ap },
     ...finest.map(({ name, index }) => ({ name: `AP ${name}`, value: (report: Report) => of(report, index)?.ap })),
-    ...finest.map(({ name, index }) => ({ name: `R@1 ${name}`, value: (report: Report) => of(report, index)?.recall["1"] })),
+    ...finest.map(({ name, index }) => ({ name: `R@1 ${name}`, value: (report: Report) => of(report, index)?.["recall@1"] })),
     ...finest.map(({ name, index }) => ({ name: `mAP@R ${name}`, value: (report: Report) => of(report, index)?.map_at_r })),
     { name: "NDCG", value: (report) => report.overall?.ndcg },
     { name: "ASI", value: (report) => report.overall?.asi },

@@ -1,0 +1,554 @@
+//! Whole sets: every query ranks the gallery, and the scores are averaged.
+
+mod comparison;
+mod decomposability;
+mod dyml;
+mod report;
+
+use std::num::NonZeroUsize;
+
+use serde::{Deserialize, Serialize};
+
+use crate::cosine::{Embeddings, Points, Similarity};
+use crate::metrics::Metric;
+use crate::ranking::{Ranking, TiePolicy};
+use crate::relevance::Relevance;
+use crate::statistics::Bootstrap;
+use crate::taxonomy::{Labels, shared_level};
+use crate::{Error, Kind, Result};
+
+pub use comparison::{Comparison, compare};
+pub use decomposability::{Decomposability, DecomposabilityGap, decomposability_gap};
+pub use dyml::dyml;
+pub use report::{LevelReport, Means, QueryScores, Report, Scores};
+
+/// What is measured, and how.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct EvaluationConfig {
+    /// What is reported; tables have this order. Default: `h_ap`, `ndcg`, `asi`, and per level `ap`, `map_at_r`, `recall@1`.
+    pub metrics: Vec<Metric>,
+    /// The relevance of H-AP. Default: HAPPIER's eq. 4 with α = 1.
+    pub relevance: Relevance,
+    /// How equal scores are ranked. Default: in gallery order.
+    pub ties: TiePolicy,
+    /// Whether |Ω(L)| counts the query itself, as published numbers do. Default: no.
+    pub count_query: bool,
+    /// What items are ranked by. Default: cosine.
+    pub similarity: Similarity,
+    /// Intervals of the means. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bootstrap: Option<Bootstrap>,
+    /// How much better AP looks in batches, for a set that ranks itself. Default: not measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decomposability_gap: Option<Decomposability>,
+    /// How many queries are scored at once: memory is O(block · N) per thread. No result depends on it.
+    /// Default: 64.
+    pub block: usize,
+}
+
+impl Default for EvaluationConfig {
+    fn default() -> Self {
+        let metrics = [
+            Metric::HAp,
+            Metric::Ndcg(None),
+            Metric::Asi,
+            Metric::Ap(None),
+            Metric::MapAtR,
+            Metric::Recall(NonZeroUsize::MIN),
+        ];
+        Self {
+            metrics: metrics.to_vec(),
+            relevance: Relevance::default(),
+            ties: TiePolicy::default(),
+            count_query: false,
+            similarity: Similarity::default(),
+            bootstrap: None,
+            decomposability_gap: None,
+            block: 64,
+        }
+    }
+}
+
+impl EvaluationConfig {
+    /// Checks the settings for a taxonomy of `depth` levels.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind::Config`] for a relevance that does not fit (see [`Relevance::validate`]), no metric or one twice, a
+    /// block of 0, or a bootstrap without resamples.
+    pub fn validate(&self, depth: usize) -> Result<()> {
+        self.relevance.validate(depth)?;
+        let refuse = |what: String, hint: &str| Err(Error::new(Kind::Config, what, hint));
+        if self.block == 0 {
+            return refuse("`block` is 0".into(), "choose a number of at least 1");
+        }
+        if self.bootstrap.is_some_and(|bootstrap| bootstrap.resamples == 0) {
+            return refuse(
+                "a bootstrap of 0 resamples has no interval".into(),
+                "choose at least 1; 1000 is usual",
+            );
+        }
+        if self.metrics.is_empty() {
+            return refuse("`metrics` is empty".into(), "name what to measure, such as h_ap and recall@1");
+        }
+        let twice = (1..).zip(&self.metrics).find(|&(next, metric)| self.metrics[next..].contains(metric));
+        if let Some((_, metric)) = twice {
+            return refuse(format!("`metrics` names {metric} twice"), "name it once");
+        }
+        Ok(())
+    }
+}
+
+/// Embeddings with their labels: queries or gallery.
+#[derive(Clone, Copy, Debug)]
+pub struct Labelled<'a> {
+    /// [N, d].
+    pub embeddings: &'a Embeddings,
+    /// [N, L].
+    pub labels: &'a Labels,
+}
+
+/// Ranks the gallery for every query and reports every metric. Without a gallery each query ranks the other
+/// queries, never itself.
+///
+/// `levels` names the levels, coarse → fine. Takes O(Q · N · d) time and O(block · N) memory per thread; with the
+/// feature `parallel` blocks of queries run on all threads, with the very same result.
+///
+/// # Errors
+///
+/// [`Kind::Config`] for settings out of range, or a decomposability gap of a set with a separate gallery;
+/// [`Kind::Taxonomy`] when labels, levels and embeddings do not fit each other, there is nothing to rank, or no query
+/// has a positive at any level; [`Kind::Embeddings`] for embeddings of different dimensions, or, naming its row, one
+/// that the similarity is not defined for.
+pub fn evaluate(
+    levels: &[String],
+    queries: Labelled<'_>,
+    gallery: Option<Labelled<'_>>,
+    config: &EvaluationConfig,
+) -> Result<Report> {
+    check_shapes(levels.len(), "query", queries)?;
+    config.validate(levels.len())?;
+    let points = Points::new(config.similarity, queries.embeddings, "query")?;
+    let Some(gallery) = gallery else {
+        let search = Search {
+            queries: &points,
+            query_labels: queries.labels,
+            gallery: &points,
+            labels: queries.labels,
+            places: Places::Same,
+        };
+        let mut report = search.report(levels, config)?;
+        if let Some(settings) = config.decomposability_gap {
+            report.decomposability_gap = Some(decomposability_gap(queries, config, settings)?);
+        }
+        return Ok(report);
+    };
+    check_shapes(levels.len(), "gallery", gallery)?;
+    check_dimensions(queries.embeddings.dimension(), gallery.embeddings.dimension())?;
+    if config.decomposability_gap.is_some() {
+        return Err(Error::new(
+            Kind::Config,
+            "the decomposability gap is that of one set, and there is a gallery apart from the queries",
+            "leave out the gallery, or the gap",
+        ));
+    }
+    let gallery_points = Points::new(config.similarity, gallery.embeddings, "gallery")?;
+    Search {
+        queries: &points,
+        query_labels: queries.labels,
+        gallery: &gallery_points,
+        labels: gallery.labels,
+        places: Places::Apart,
+    }
+    .report(levels, config)
+}
+
+/// The same for queries that stand among the items they rank: each of `queries`, a row of `set`, ranks all other rows.
+///
+/// # Errors
+///
+/// As [`evaluate`]; [`Kind::Config`], too, for a query that is no row.
+pub fn evaluate_among(
+    levels: &[String],
+    set: Labelled<'_>,
+    queries: &[usize],
+    config: &EvaluationConfig,
+) -> Result<Report> {
+    check_shapes(levels.len(), "gallery", set)?;
+    config.validate(levels.len())?;
+    if let Some(query) = queries.iter().find(|&&query| query >= set.embeddings.len()) {
+        return Err(Error::new(
+            Kind::Config,
+            format!("query {query} is not among the {} items", set.embeddings.len()),
+            "give the rows of the queries, counted from 0",
+        ));
+    }
+    let rows = queries.iter().flat_map(|&query| set.embeddings.row(query)).copied().collect();
+    let embeddings = Embeddings::new(set.embeddings.dimension(), rows)?;
+    Search {
+        queries: &Points::new(config.similarity, &embeddings, "query")?,
+        query_labels: &set.labels.select(queries),
+        gallery: &Points::new(config.similarity, set.embeddings, "gallery")?,
+        labels: set.labels,
+        places: Places::Among(queries),
+    }
+    .report(levels, config)
+}
+
+/// Where the queries stand in the gallery; none ranks itself.
+enum Places<'a> {
+    /// Nowhere: the sets are two.
+    Apart,
+    /// They are the gallery.
+    Same,
+    /// In these rows.
+    Among(&'a [usize]),
+}
+
+impl Places<'_> {
+    fn of(&self, query: usize) -> Option<usize> {
+        match self {
+            Self::Apart => None,
+            Self::Same => Some(query),
+            Self::Among(rows) => Some(rows[query]),
+        }
+    }
+}
+
+/// Queries and what they rank.
+struct Search<'a> {
+    queries: &'a Points,
+    query_labels: &'a Labels,
+    gallery: &'a Points,
+    labels: &'a Labels,
+    places: Places<'a>,
+}
+
+impl Search<'_> {
+    /// What `score` says of each query's ranking, in the order of the queries.
+    fn rank<T: Send>(
+        &self,
+        config: &EvaluationConfig,
+        score: impl Fn(usize, &Ranking) -> T + Sync + Send,
+    ) -> Vec<T> {
+        let score_query = |query: usize, scores: &[f32]| {
+            let itself = self.places.of(query);
+            let row = self.query_labels.row(query);
+            let others = scores.iter().enumerate().filter(|&(item, _)| Some(item) != itself);
+            let scored = others.map(|(item, &score)| (score, shared_level(row, self.labels.row(item))));
+            let ranking = Ranking::from_scores(self.labels.levels(), config.ties, scored);
+            score(query, &ranking.count_query(config.count_query))
+        };
+        let (count, items) = (self.queries.len(), self.gallery.len());
+        let block = config.block.min(count.max(1));
+        let score_block = |number: usize| -> Vec<T> {
+            let range = number * block..count.min((number + 1) * block);
+            let scores = self.gallery.scores(self.queries, range.clone());
+            range
+                .zip(scores.chunks_exact(items.max(1)))
+                .map(|(query, scores)| score_query(query, scores))
+                .collect()
+        };
+        in_order(count.div_ceil(block), score_block).into_iter().flatten().collect()
+    }
+
+    fn report(&self, levels: &[String], config: &EvaluationConfig) -> Result<Report> {
+        let (count, items) = (self.queries.len(), self.gallery.len());
+        let rows = self.rank(config, |query, ranking| QueryScores::of(query, ranking, config));
+        let itself = usize::from(!matches!(self.places, Places::Apart) && items > 0);
+        let report = Report::new(levels, config, items - itself, rows);
+        if report.overall.queries == 0 {
+            return Err(Error::new(
+                Kind::Taxonomy,
+                format!("none of the {count} queries shares a class with any of the items that it ranks"),
+                "check that queries and gallery are of the same taxonomy, and that classes have two items or more",
+            ));
+        }
+        Ok(report)
+    }
+}
+
+/// `work` of 0 … `count` − 1, in this order, whatever order they run in.
+fn in_order<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
+    #[cfg(feature = "parallel")]
+    {
+        use rayon::prelude::*;
+        (0..count).into_par_iter().map(work).collect()
+    }
+    #[cfg(not(feature = "parallel"))]
+    {
+        (0..count).map(work).collect()
+    }
+}
+
+fn check_shapes(depth: usize, set: &str, Labelled { embeddings, labels }: Labelled<'_>) -> Result<()> {
+    if labels.len() == embeddings.len() && labels.levels() == depth {
+        return Ok(());
+    }
+    Err(Error::new(
+        Kind::Taxonomy,
+        format!(
+            "{} {set} embeddings, {} label rows of {} levels and {depth} level names do not fit",
+            embeddings.len(),
+            labels.len(),
+            labels.levels()
+        ),
+        "give each embedding one label row, in the same order, with one label per level",
+    ))
+}
+
+fn check_dimensions(queries: usize, gallery: usize) -> Result<()> {
+    if queries == gallery {
+        return Ok(());
+    }
+    Err(Error::new(
+        Kind::Embeddings,
+        format!("query embeddings have {queries} numbers, gallery embeddings {gallery}"),
+        "embed both with the same encoder",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::statistics::Permutations;
+
+    fn levels() -> Vec<String> {
+        ["kind", "variety"].map(String::from).to_vec()
+    }
+
+    /// Five items on a circle: two of one variety, a cousin, and a stranger with its twin.
+    fn circle() -> (Embeddings, Labels) {
+        let angles = [0.0f32, 0.1, 0.5, 0.22, 0.27];
+        let embeddings = angles.iter().flat_map(|angle| [angle.cos(), angle.sin()]).collect();
+        let labels = vec![0, 0, 0, 0, 0, 1, 1, 2, 1, 2];
+        (Embeddings::new(2, embeddings).unwrap(), Labels::new(2, labels).unwrap())
+    }
+
+    const AP: Metric = Metric::Ap(None);
+    const R_AT_1: Metric = Metric::Recall(NonZeroUsize::MIN);
+
+    fn report(gallery: bool, config: &EvaluationConfig) -> Report {
+        let (embeddings, labels) = circle();
+        let set = Labelled { embeddings: &embeddings, labels: &labels };
+        evaluate(&levels(), set, gallery.then_some(set), config).unwrap()
+    }
+
+    #[test]
+    fn a_query_never_ranks_itself() {
+        let report = report(false, &EvaluationConfig::default());
+        assert_eq!((report.queries, report.ranked), (5, 4));
+        // Query 0 finds its variety, two strangers, and its cousin.
+        let first = &report.per_query[0];
+        assert_eq!(first.levels[1].get(AP), Some(1.0));
+        assert_eq!(first.levels[0].get(AP), Some((1.0 + 2.0 / 4.0) / 2.0));
+    }
+
+    #[test]
+    fn with_a_gallery_all_of_it_is_ranked() {
+        let report = report(true, &EvaluationConfig::default());
+        assert_eq!((report.queries, report.ranked), (5, 5));
+        assert_eq!(report.at(2).get(R_AT_1), Some(1.0));
+    }
+
+    #[test]
+    fn a_query_without_positives_at_a_level_is_left_out_there_and_counted() {
+        let report = report(false, &EvaluationConfig::default());
+        assert_eq!(report.per_query[2].at(2).get(AP), None);
+        assert_eq!(report.at(2).queries, 4);
+        assert_eq!(report.at(1).queries, 5);
+        assert_eq!(report.overall.queries, 5);
+        assert_eq!(report.at(2).get(AP), Some((1.0 + 1.0 + 1.0 + 1.0) / 4.0));
+    }
+
+    #[test]
+    fn no_result_depends_on_the_block() {
+        let whole = report(false, &EvaluationConfig::default());
+        for block in [1, 2, 3] {
+            let blocks = report(false, &EvaluationConfig { block, ..EvaluationConfig::default() });
+            assert_eq!(blocks.per_query, whole.per_query);
+            assert_eq!(blocks.overall, whole.overall);
+        }
+    }
+
+    #[test]
+    fn rows_of_shards_merge_into_the_report_of_the_whole() {
+        let whole = report(false, &EvaluationConfig::default());
+        let (first, second) = whole.per_query.split_at(2);
+        let merged = Report::new(&levels(), &whole.config, whole.ranked, [first, second].concat());
+        assert_eq!(merged, whole);
+    }
+
+    #[test]
+    fn sets_without_positives_or_of_unlike_shape_are_refused() {
+        let config = EvaluationConfig::default();
+        let (embeddings, labels) = circle();
+        let all = Labelled { embeddings: &embeddings, labels: &labels };
+        let two = Embeddings::new(2, vec![1.0, 0.0, 0.0, 1.0]).unwrap();
+        let strangers = Labels::new(2, vec![7, 7, 8, 8]).unwrap();
+        let others = Labelled { embeddings: &two, labels: &strangers };
+        let fault = |levels: &[String], queries, gallery| {
+            evaluate(levels, queries, gallery, &config).unwrap_err().message().to_owned()
+        };
+        assert!(fault(&levels(), all, Some(others)).contains("none of the 5 queries"));
+        assert!(fault(&levels(), others, None).contains("none of the 2 queries"));
+        assert!(
+            fault(&levels(), Labelled { embeddings: &two, labels: &labels }, None).contains("do not fit")
+        );
+        assert!(fault(&levels()[..1], all, None).contains("1 level names"));
+
+        let wide = Embeddings::new(4, vec![1.0; 8]).unwrap();
+        assert!(fault(&levels(), all, Some(Labelled { embeddings: &wide, ..others })).contains("4"));
+        let none = (Embeddings::new(2, vec![]).unwrap(), Labels::new(2, vec![]).unwrap());
+        let none = Labelled { embeddings: &none.0, labels: &none.1 };
+        assert!(fault(&levels(), none, None).contains("none of the 0 queries"));
+        assert!(fault(&levels(), all, Some(none)).contains("none of the 5 queries"));
+    }
+
+    #[test]
+    fn settings_out_of_range_or_unknown_are_refused() {
+        for config in [
+            EvaluationConfig { block: 0, ..EvaluationConfig::default() },
+            EvaluationConfig { metrics: vec![], ..EvaluationConfig::default() },
+            EvaluationConfig { metrics: vec![AP, Metric::HAp, AP], ..EvaluationConfig::default() },
+            EvaluationConfig {
+                bootstrap: Some(Bootstrap { resamples: 0, seed: 0 }),
+                ..EvaluationConfig::default()
+            },
+            EvaluationConfig { relevance: Relevance::Plain { alpha: -1.0 }, ..EvaluationConfig::default() },
+        ] {
+            assert_eq!(config.validate(2).unwrap_err().kind(), Kind::Config);
+        }
+        assert_eq!(serde_json::from_str::<EvaluationConfig>("{}").unwrap(), EvaluationConfig::default());
+        assert!(serde_json::from_str::<EvaluationConfig>(r#"{"tie": "strict"}"#).is_err());
+    }
+
+    #[test]
+    fn a_report_survives_json() {
+        let config = EvaluationConfig {
+            bootstrap: Some(Bootstrap::default()),
+            decomposability_gap: Some(Decomposability { batch: 2, seed: 0 }),
+            ..EvaluationConfig::default()
+        };
+        let report = report(false, &config);
+        let json = serde_json::to_value(&report).unwrap();
+        assert_eq!(json["overall"]["h_ap"], report.overall.get(Metric::HAp).unwrap());
+        assert_eq!(json["levels"][1]["recall@1"], 1.0);
+        assert_eq!(json["levels"][1]["interval"]["recall@1"], serde_json::json!([1.0, 1.0]));
+        assert_eq!(json["per_query"][2]["levels"][1]["ap"], serde_json::Value::Null);
+        let text = serde_json::to_string(&report).unwrap();
+        assert!(text.contains(r#""overall":{"queries":5,"h_ap":"#), "{text}");
+        let read: Report = serde_json::from_str(&text).unwrap();
+        assert_eq!(serde_json::to_string(&read).unwrap(), text);
+        assert_eq!((read.levels.len(), &read.config), (2, &config));
+    }
+
+    #[test]
+    fn what_is_asked_for_is_reported() {
+        let metrics = ["mrr", "precision@2", "h_recall@3", "asi"].map(|name| name.parse().unwrap()).to_vec();
+        let report = report(false, &EvaluationConfig { metrics, ..EvaluationConfig::default() });
+        let names =
+            |means: &Means| means.scores.iter().map(|(metric, _)| metric.to_string()).collect::<Vec<_>>();
+        assert_eq!(names(&report.overall), ["h_recall@3", "asi"]);
+        assert_eq!(names(report.at(1)), ["precision@2", "mrr"]);
+        assert_eq!((report.overall.queries, report.at(2).queries), (5, 4));
+        assert_eq!(report.overall.get(Metric::HAp), None);
+    }
+
+    #[test]
+    fn a_mean_over_fewer_queries_says_so() {
+        let relevance = Relevance::WeightedAp { weights: vec![0.0, 1.0] };
+        let report = report(false, &EvaluationConfig { relevance, ..EvaluationConfig::default() });
+        assert_eq!((report.overall.queries, report.overall.fewer[&Metric::HAp]), (5, 4));
+        assert_eq!(report.overall.fewer.len(), 1);
+    }
+
+    #[test]
+    fn queries_among_the_gallery_leave_themselves_out() {
+        let (embeddings, labels) = circle();
+        let set = Labelled { embeddings: &embeddings, labels: &labels };
+        let config = EvaluationConfig::default();
+        let whole = report(false, &config);
+        let some = evaluate_among(&levels(), set, &[4, 1], &config).unwrap();
+        assert_eq!((some.queries, some.ranked), (2, 4));
+        assert_eq!(some.per_query[0].levels, whole.per_query[4].levels);
+        assert_eq!(some.per_query[1].levels, whole.per_query[1].levels);
+        assert!(evaluate_among(&levels(), set, &[5], &config).is_err());
+    }
+
+    #[test]
+    fn dyml_averages_over_label_sets() {
+        let (embeddings, labels) = circle();
+        let config = EvaluationConfig::default();
+        let whole = report(false, &config);
+        let sets: Vec<Report> = (1..=2)
+            .map(|level| {
+                let column = Labels::new(1, labels.column(level)).unwrap();
+                let set = Labelled { embeddings: &embeddings, labels: &column };
+                evaluate(&levels()[level - 1..level], set, None, &config).unwrap()
+            })
+            .collect();
+        let row = dyml(&sets).unwrap();
+        for metric in [AP, R_AT_1, Metric::MapAtR] {
+            let mean = (whole.at(1).get(metric).unwrap() + whole.at(2).get(metric).unwrap()) / 2.0;
+            assert_eq!(row.get(metric), Some(mean));
+        }
+        // With one level, H-AP is AP, and ASI binary.
+        assert_eq!(row.get(Metric::HAp), row.get(AP));
+        let asi = |set: &Report| set.overall.get(Metric::Asi).unwrap();
+        assert_eq!(row.get(Metric::Asi), Some((asi(&sets[0]) + asi(&sets[1])) / 2.0));
+        assert!(dyml(&[]).is_err() && dyml(&[whole]).is_err());
+    }
+
+    #[test]
+    fn runs_are_compared_query_by_query() {
+        let config = EvaluationConfig::default();
+        let first = report(false, &config);
+        let same = compare(&first, &first, Permutations::default()).unwrap();
+        assert_eq!(same.len(), 3 + 2 * 3);
+        assert!(same.iter().all(|row| row.difference == 0.0 && row.p == 1.0));
+        assert_eq!((same[3].level.as_deref(), same[3].metric, same[3].queries), (Some("kind"), AP, 5));
+
+        let (embeddings, labels) = circle();
+        let turned = Embeddings::new(2, embeddings.values().iter().rev().copied().collect()).unwrap();
+        let set = Labelled { embeddings: &turned, labels: &labels };
+        let second = evaluate(&levels(), set, None, &config).unwrap();
+        let there = compare(&first, &second, Permutations::default()).unwrap();
+        let back = compare(&second, &first, Permutations::default()).unwrap();
+        for (there, back) in there.iter().zip(&back) {
+            assert_eq!((there.p, there.difference), (back.p, -back.difference));
+            assert!(there.p > 0.0 && there.p <= 1.0);
+        }
+
+        let fewer = evaluate_among(&levels(), set, &[0, 1], &config).unwrap();
+        let fault = compare(&first, &fewer, Permutations::default()).unwrap_err();
+        assert!(fault.message().contains("cannot be paired"), "{fault}");
+        let plain = EvaluationConfig { relevance: Relevance::Plain { alpha: 1.0 }, ..config };
+        assert!(compare(&first, &report(false, &plain), Permutations::default()).is_err());
+    }
+
+    #[test]
+    fn the_decomposability_gap_is_that_of_batches() {
+        let (embeddings, labels) = circle();
+        let set = Labelled { embeddings: &embeddings, labels: &labels };
+        let config = EvaluationConfig::default();
+        let gap = |batch| decomposability_gap(set, &config, Decomposability { batch, seed: 3 });
+        // One batch of everything is the whole set.
+        assert_eq!(gap(5).unwrap().levels, [Some(0.0), Some(0.0)]);
+        // In a batch of two there is nothing in the way.
+        let whole = report(false, &config);
+        let of_two = gap(2).unwrap();
+        assert_eq!(of_two.batches, 2);
+        for (level, gap) in (1..).zip(&of_two.levels) {
+            let expected = 1.0 - whole.at(level).get(AP).unwrap();
+            assert!(gap.is_none_or(|gap| (gap - expected).abs() < 1e-12), "{of_two:?}");
+        }
+        assert_eq!(gap(2).unwrap(), of_two);
+        assert!(gap(1).is_err() && gap(6).is_err());
+        let asked =
+            EvaluationConfig { decomposability_gap: Some(Decomposability { batch: 2, seed: 3 }), ..config };
+        assert_eq!(report(false, &asked).decomposability_gap, Some(of_two));
+        assert!(evaluate(&levels(), set, Some(set), &asked).is_err());
+    }
+}

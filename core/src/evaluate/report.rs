@@ -1,0 +1,203 @@
+//! What evaluation answers: scores of each query, and their means.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::{DecomposabilityGap, EvaluationConfig};
+use crate::metrics::Metric;
+use crate::ranking::Ranking;
+use crate::statistics::{bootstrap_interval, mean};
+
+/// A value per metric, in the order of the catalogue; in JSON an object.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Scores(Vec<(Metric, Option<f64>)>);
+
+impl Scores {
+    /// The value of a metric; `None`, too, where it was not asked for.
+    pub fn get(&self, metric: Metric) -> Option<f64> {
+        self.0.iter().find(|(known, _)| *known == metric)?.1
+    }
+
+    /// The metrics with their values.
+    pub fn iter(&self) -> impl Iterator<Item = (Metric, Option<f64>)> + '_ {
+        self.0.iter().copied()
+    }
+}
+
+impl FromIterator<(Metric, Option<f64>)> for Scores {
+    fn from_iter<I: IntoIterator<Item = (Metric, Option<f64>)>>(scores: I) -> Self {
+        let mut scores: Vec<_> = scores.into_iter().collect();
+        scores.sort_by_key(|&(metric, _)| metric);
+        Self(scores)
+    }
+}
+
+impl Serialize for Scores {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.iter())
+    }
+}
+
+impl<'de> Deserialize<'de> for Scores {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Entries;
+
+        impl<'de> Visitor<'de> for Entries {
+            type Value = Scores;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("metrics with their values")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Scores, A::Error> {
+                let mut scores = Vec::new();
+                while let Some(entry) = entries.next_entry()? {
+                    scores.push(entry);
+                }
+                Ok(scores.into_iter().collect())
+            }
+        }
+
+        deserializer.deserialize_map(Entries)
+    }
+}
+
+/// The scores of one ranking. `None` where the query has no positive.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct QueryScores {
+    /// The query's place in its set, from 0.
+    pub query: usize,
+    /// The finest level at which it has a positive; 0 if it has none.
+    pub closest: usize,
+    /// The metrics over all levels.
+    #[serde(flatten)]
+    pub overall: Scores,
+    /// The metrics per level, at levels 1 … L.
+    pub levels: Vec<Scores>,
+}
+
+impl QueryScores {
+    /// Every metric of the config for one ranking.
+    pub fn of(query: usize, ranking: &Ranking, config: &EvaluationConfig) -> Self {
+        let scores = |level: usize| -> Scores {
+            let metrics = config.metrics.iter().filter(|metric| metric.entry().per_level == (level > 0));
+            metrics.map(|&metric| (metric, metric.of(ranking, &config.relevance, level))).collect()
+        };
+        Self {
+            query,
+            closest: ranking.ideal_levels().next().unwrap_or(0),
+            overall: scores(0),
+            levels: (1..=ranking.depth()).map(scores).collect(),
+        }
+    }
+
+    /// The scores at a level, 1 … L, or over all levels for level 0.
+    pub fn at(&self, level: usize) -> &Scores {
+        if level == 0 { &self.overall } else { &self.levels[level - 1] }
+    }
+}
+
+/// Means over queries. A query without positives at a level is left out of that level's means, and each mean says
+/// how many queries it is over; `None` when it is over none.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// How it was measured.
+    pub config: EvaluationConfig,
+    /// The number of queries.
+    pub queries: usize,
+    /// The number of items that each query ranks.
+    pub ranked: usize,
+    /// Over all levels.
+    pub overall: Means,
+    /// At levels 1 … L.
+    pub levels: Vec<LevelReport>,
+    /// How much better the AP of batches looks than that of the whole set, where it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decomposability_gap: Option<DecomposabilityGap>,
+    /// The rows that the means are over, in the order of the queries.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub per_query: Vec<QueryScores>,
+}
+
+/// The mean of each metric over queries.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Means {
+    /// The queries with a positive, at this level or, over all levels, at any.
+    pub queries: usize,
+    /// The number of queries of each mean that is over fewer, such as H-AP where weights leave all positives of some
+    /// query without relevance.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub fewer: BTreeMap<Metric, usize>,
+    /// The means.
+    #[serde(flatten)]
+    pub scores: Scores,
+    /// The 95 % bootstrap intervals, low and high, of the means, where they were asked for.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub interval: BTreeMap<Metric, [f64; 2]>,
+}
+
+impl Means {
+    /// The mean of a metric; `None`, too, where it was not asked for.
+    pub fn get(&self, metric: Metric) -> Option<f64> {
+        self.scores.get(metric)
+    }
+
+    /// The means over rows at a level, 1 … L, or over all levels for level 0.
+    fn of(rows: &[QueryScores], level: usize, config: &EvaluationConfig) -> Self {
+        let queries = rows.iter().filter(|row| row.closest >= level.max(1)).count();
+        let (mut fewer, mut interval) = (BTreeMap::new(), BTreeMap::new());
+        let mean_of = |&metric: &Metric| {
+            let values: Vec<f64> = rows.iter().filter_map(|row| row.at(level).get(metric)).collect();
+            if values.len() < queries {
+                fewer.insert(metric, values.len());
+            }
+            if let Some(bounds) =
+                config.bootstrap.and_then(|bootstrap| bootstrap_interval(&values, bootstrap))
+            {
+                interval.insert(metric, bounds);
+            }
+            (metric, mean(&values))
+        };
+        let scores =
+            config.metrics.iter().filter(|metric| metric.entry().per_level == (level > 0)).map(mean_of);
+        Self { queries, scores: scores.collect(), fewer, interval }
+    }
+}
+
+/// The means at one level.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LevelReport {
+    /// The level's name.
+    pub name: String,
+    /// Of the metrics per level.
+    #[serde(flatten)]
+    pub means: Means,
+}
+
+impl Report {
+    /// The report over rows of scores. Rows of several shards of one query set, laid end to end, give the report
+    /// of the whole set.
+    pub fn new(levels: &[String], config: &EvaluationConfig, ranked: usize, rows: Vec<QueryScores>) -> Self {
+        let level_report = |(level, name): (usize, &String)| LevelReport {
+            name: name.clone(),
+            means: Means::of(&rows, level, config),
+        };
+        Self {
+            config: config.clone(),
+            queries: rows.len(),
+            ranked,
+            overall: Means::of(&rows, 0, config),
+            levels: (1..).zip(levels).map(level_report).collect(),
+            decomposability_gap: None,
+            per_query: rows,
+        }
+    }
+
+    /// The means at a level, 1 … L, or over all levels for level 0.
+    pub fn at(&self, level: usize) -> &Means {
+        if level == 0 { &self.overall } else { &self.levels[level - 1].means }
+    }
+}

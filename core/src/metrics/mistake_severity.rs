@@ -1,0 +1,22 @@
+use crate::ranking::Ranking;
+
+/// The severity of the first mistake (Bertinetto et al., 2020): the height, in levels, of the lowest common ancestor
+/// of the query and the first item that is not of the query's finest class.
+///
+/// ```text
+/// severity = L − l(first wrong item)
+/// ```
+///
+/// Of 0 … L, and the smaller the better: 1 is a sibling, L a stranger, and 0 says that nothing in the list is wrong.
+/// `None` without positives. Ties: in the order of the ranking's policy.
+pub fn mistake_severity(ranking: &Ranking) -> Option<f64> {
+    let depth = ranking.depth();
+    let positives = ranking.positives();
+    let right = (1..).zip(positives).take_while(|&(rank, k)| k.rank == rank && k.level == depth).count();
+    let level = match positives.get(right) {
+        Some(next) if next.rank == right + 1 => next.level,
+        None if right == ranking.len() => depth,
+        _ => 0,
+    };
+    (!positives.is_empty()).then(|| (depth - level) as f64)
+}

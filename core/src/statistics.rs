@@ -1,0 +1,179 @@
+//! How far a mean over queries can be trusted, and whether two runs differ: the percentile bootstrap and the paired
+//! permutation test. Both are deterministic: their draws come from a [named stream](crate::random::stream).
+
+use rand::RngExt;
+use rand_chacha::rand_core::Rng;
+use serde::{Deserialize, Serialize};
+
+use crate::random::stream;
+
+/// The arithmetic mean; `None` of nothing.
+pub fn mean(values: &[f64]) -> Option<f64> {
+    // Not `sum`, whose empty one is −0.
+    let sum = values.iter().fold(0.0, |sum, value| sum + value);
+    (!values.is_empty()).then(|| sum / values.len() as f64)
+}
+
+/// The sample standard deviation, √(Σ (x − mean)² / (n − 1)); `None` of fewer than two values.
+pub fn deviation(values: &[f64]) -> Option<f64> {
+    let mean = mean(values)?;
+    let squares = values.iter().fold(0.0, |sum, value| sum + (value - mean).powi(2));
+    (values.len() > 1).then(|| (squares / (values.len() - 1) as f64).sqrt())
+}
+
+/// How a bootstrap interval is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Bootstrap {
+    /// How many times the values are drawn anew. Default: 1000.
+    pub resamples: usize,
+    /// What the draws follow from. Default: 0.
+    pub seed: u64,
+}
+
+impl Default for Bootstrap {
+    fn default() -> Self {
+        Self { resamples: 1000, seed: 0 }
+    }
+}
+
+/// The 95 % percentile bootstrap interval \[low, high\] of the mean of n values (Efron & Tibshirani, *An Introduction
+/// to the Bootstrap*, 1993, chapter 13).
+///
+/// n of the values are drawn with replacement, `resamples` times; the interval is from the 2.5 % to the 97.5 %
+/// quantile of the means, interpolated between neighbours. `None` without values or resamples. O(n · resamples).
+pub fn bootstrap_interval(values: &[f64], bootstrap: Bootstrap) -> Option<[f64; 2]> {
+    if values.is_empty() || bootstrap.resamples == 0 {
+        return None;
+    }
+    let mut random = stream(bootstrap.seed, "bootstrap", &[]);
+    let mut resample = || {
+        let sum = (0..values.len()).fold(0.0, |sum, _| sum + values[random.random_range(0..values.len())]);
+        sum / values.len() as f64
+    };
+    let mut means: Vec<f64> = (0..bootstrap.resamples).map(|_| resample()).collect();
+    means.sort_by(f64::total_cmp);
+    Some([quantile(&means, 0.025), quantile(&means, 0.975)])
+}
+
+fn quantile(sorted: &[f64], share: f64) -> f64 {
+    let place = share * (sorted.len() - 1) as f64;
+    let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
+    below + (above - below) * place.fract()
+}
+
+/// The most differences whose signs are all enumerated: 2^16 patterns.
+const ENUMERABLE: usize = 16;
+
+/// How a permutation test is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Permutations {
+    /// How many patterns of signs are drawn where there are too many to try all. Default: 10,000.
+    pub draws: usize,
+    /// What the draws follow from. Default: 0.
+    pub seed: u64,
+}
+
+impl Default for Permutations {
+    fn default() -> Self {
+        Self { draws: 10_000, seed: 0 }
+    }
+}
+
+/// The two-sided p-value of the paired permutation test (Fisher, *The Design of Experiments*, 1935; Pitman, 1937).
+///
+/// The hypothesis is that, for each pair, it was a coin toss which of the two got which value, so that the sign of
+/// each of the `differences` could as well be the other one. p is the share of sign patterns whose sum is as far from
+/// 0 as that of the data, or farther: exact, over all 2^n patterns, for n ≤ 16 differences that are not 0 (the others
+/// have no sign); else (b + 1) / (m + 1), where b of m drawn patterns are as far (Phipson & Smyth, 2010).
+///
+/// In (0, 1], and 1 where no pair differs. O(n · draws).
+pub fn paired_permutation_test(differences: &[f64], permutations: Permutations) -> f64 {
+    let differences: Vec<f64> = differences.iter().copied().filter(|&difference| difference != 0.0).collect();
+    let observed: f64 = differences.iter().sum::<f64>().abs();
+    // Patterns that are equal but for rounding count as equal.
+    let rounding = 1e-12 * differences.iter().map(|difference| difference.abs()).sum::<f64>();
+    let as_far = |signs: &mut dyn FnMut() -> u64| {
+        let sum: f64 = differences.chunks(64).map(|chunk| with_signs(chunk, signs())).sum();
+        sum.abs() >= observed - rounding
+    };
+    if differences.len() <= ENUMERABLE {
+        let patterns = 1u64 << differences.len();
+        let far = (0..patterns).filter(|&pattern| as_far(&mut || pattern)).count();
+        return far as f64 / patterns as f64;
+    }
+    let mut random = stream(permutations.seed, "permutation test", &[]);
+    let far = (0..permutations.draws).filter(|_| as_far(&mut || random.next_u64())).count();
+    (far + 1) as f64 / (permutations.draws + 1) as f64
+}
+
+/// The sum of at most 64 numbers, number i with its sign turned where bit i of `signs` is set.
+fn with_signs(numbers: &[f64], signs: u64) -> f64 {
+    let turned = |(i, number): (usize, &f64)| f64::from_bits(number.to_bits() ^ ((signs >> i & 1) << 63));
+    numbers.iter().enumerate().map(turned).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mean_and_deviation_follow_their_formulas() {
+        assert_eq!((mean(&[]), deviation(&[]), deviation(&[3.0])), (None, None, None));
+        assert_eq!((mean(&[1.0, 2.0, 6.0]), deviation(&[1.0, 2.0, 6.0])), (Some(3.0), Some(7f64.sqrt())));
+    }
+
+    #[test]
+    fn a_bootstrap_interval_is_that_of_the_normal_law_for_many_values() {
+        let mut random = stream(1, "test", &[]);
+        let values: Vec<f64> = (0..2000).map(|_| random.random::<f64>()).collect();
+        let [low, high] = bootstrap_interval(&values, Bootstrap::default()).unwrap();
+        let expected = 1.96 * deviation(&values).unwrap() / (values.len() as f64).sqrt();
+        let centre = mean(&values).unwrap();
+        assert!((centre - low - expected).abs() < 0.15 * expected, "{low} {high} {expected}");
+        assert!((high - centre - expected).abs() < 0.15 * expected, "{low} {high} {expected}");
+        assert_eq!(bootstrap_interval(&values, Bootstrap::default()), Some([low, high]));
+        let other = Bootstrap { seed: 1, ..Bootstrap::default() };
+        assert_ne!(bootstrap_interval(&values, other), Some([low, high]));
+    }
+
+    #[test]
+    fn a_bootstrap_of_one_value_or_none_is_that() {
+        assert_eq!(bootstrap_interval(&[0.5; 7], Bootstrap::default()), Some([0.5, 0.5]));
+        assert_eq!(bootstrap_interval(&[], Bootstrap::default()), None);
+    }
+
+    #[test]
+    fn few_pairs_are_permuted_in_every_way() {
+        let test = |differences: &[f64]| paired_permutation_test(differences, Permutations::default());
+        // Only all signs alike, or all turned, are as far.
+        assert_eq!(test(&[1.0, 2.0, 3.0]), 2.0 / 8.0);
+        // ±1 ±2 ±3 is 4 or farther for +1+3, that is −2 or more of the others: 1+2+3 and −1+2+3, and their mirrors.
+        assert_eq!(test(&[-1.0, 2.0, 3.0]), 4.0 / 8.0);
+        assert_eq!(test(&[0.1, 0.2, -0.3]), 1.0);
+        assert_eq!((test(&[]), test(&[0.0; 40])), (1.0, 1.0));
+        assert_eq!(test(&[1.0, 0.0, 2.0, 3.0]), test(&[1.0, 2.0, 3.0]));
+    }
+
+    #[test]
+    fn drawn_patterns_agree_with_all_patterns() {
+        // Seventeen differences are drawn; sixteen of them, with the smallest left out, are enumerated.
+        let mut random = stream(2, "test", &[]);
+        let mut differences: Vec<f64> = (0..16).map(|_| random.random::<f64>() - 0.35).collect();
+        let exact = paired_permutation_test(&differences, Permutations::default());
+        differences.push(1e-9);
+        let drawn = paired_permutation_test(&differences, Permutations::default());
+        assert!((exact - drawn).abs() < 0.02, "{exact} {drawn}");
+    }
+
+    #[test]
+    fn a_clear_difference_has_a_small_p() {
+        let p = |shift: f64| {
+            let mut random = stream(3, "test", &[]);
+            let differences: Vec<f64> = (0..100).map(|_| random.random::<f64>() - 0.5 + shift).collect();
+            paired_permutation_test(&differences, Permutations::default())
+        };
+        assert_eq!(p(0.3), 1.0 / 10_001.0);
+        assert!(p(0.0) > 0.05, "{}", p(0.0));
+    }
+}
