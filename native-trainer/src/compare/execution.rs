@@ -9,7 +9,7 @@ use toml::Table;
 
 use super::cell::{Cell, Ended, State};
 use super::plan::{Plan, Row};
-use super::report::{columns, over, score, scores, title};
+use super::report::{better, columns, over, score, scores, shown};
 use super::start::Starts;
 use super::table::{Comparison, Line, Statistic};
 use crate::config::Config;
@@ -83,7 +83,7 @@ impl Execution<'_> {
     fn go(&self, command: String) -> Result<Comparison> {
         let plan = self.plan;
         let columns = columns(&plan.columns, &plan.shared()?.data.levels);
-        let starts = Starts::measure(plan, self.overwrite, self.progress)?;
+        let starts = Starts::measure(plan, self.progress)?;
         self.pace.expect(plan.rows.len() * (plan.grid.len() + plan.seeds.len()));
         // All settings are chosen before the first seed, so that a changed grid is noticed early.
         let chosen = plan.rows.iter().map(|row| self.tune(row)).collect::<Result<Vec<_>>>()?;
@@ -108,9 +108,9 @@ impl Execution<'_> {
                 group: row.group.clone(),
                 apart: row.apart,
                 scores: scores(&reports, &columns),
-                optimises: row.optimises.clone(),
-                optimised: over(&reports, &row.optimises, None),
-                untrained: over(starts.of_row(row), &row.optimises, None),
+                optimises: row.optimises,
+                optimised: over(&reports, row.optimises, None),
+                untrained: over(starts.of_row(row), row.optimises, None),
                 seconds_per_step: cost("seconds_per_step"),
                 peak_memory_bytes: cost("peak_memory_bytes"),
                 chosen,
@@ -143,8 +143,8 @@ impl Execution<'_> {
             if self.train(&cell, row, &named)?.is_some() {
                 continue;
             }
-            let Some(score) = score(&cell.read("report.json")?, &row.optimises, None) else { continue };
-            if best.is_none_or(|(most, _)| score > most) {
+            let Some(score) = score(&cell.read("report.json")?, row.optimises, None) else { continue };
+            if best.is_none_or(|(most, _)| better(row.optimises, score, most)) {
                 best = Some((score, settings));
             }
         }
@@ -180,9 +180,10 @@ impl Execution<'_> {
             }
             _ => {
                 let report = cell.read("report.json")?;
-                let score = score(&report, &row.optimises, None).map_or("–".into(), percent);
+                let score = score(&report, row.optimises, None)
+                    .map_or("–".into(), |score| format!("{:.2}", shown(row.optimises, score)));
                 let took = began.elapsed().as_secs_f64();
-                let what = format!("{named}: {} {score} in {took:.0} s; {left}", title(&row.optimises));
+                let what = format!("{named}: {} {score} in {took:.0} s; {left}", row.optimises.label());
                 self.progress.say("Trained", &what);
                 Ok(None)
             }
@@ -235,8 +236,4 @@ impl Pace {
         let minutes = (time / trained as u32 * left as u32).as_secs().div_ceil(60);
         format!("{left} left, about {minutes} min")
     }
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.2}", 100.0 * share)
 }

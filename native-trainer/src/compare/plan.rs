@@ -1,16 +1,18 @@
 //! What is to be compared: the rows, the seeds, the grid, and the config of every cell.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use akin_core::bundle::sha256;
 use akin_core::losses::{CATALOGUE, Entry, Family};
+use akin_core::metrics::Metric;
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use super::cell::Cell;
-use super::report::over_all_levels;
+use super::table::GROUPS;
 use crate::config::{Config, DeviceName, Source, lay_over, put};
 use crate::problem::{did_you_mean, problem};
 use crate::run::encoder_config;
@@ -26,7 +28,7 @@ pub struct CompareConfig {
     pub seeds: Vec<u64>,
     /// The metrics that have columns. AP has one for every level; R@k stands for the finest.
     /// Default: R@1, AP, H-AP, ASI, NDCG.
-    pub columns: Vec<String>,
+    pub columns: Vec<Metric>,
     /// A grid of settings that every row tries, for example `{ "optimizer.lr_head" = [1e-4, 1e-3] }`.
     /// Default: none.
     pub tune: BTreeMap<String, Vec<Value>>,
@@ -44,7 +46,13 @@ impl Default for CompareConfig {
         Self {
             losses: Vec::new(),
             seeds: vec![0, 1, 2],
-            columns: ["recall@1", "ap", "h_ap", "asi", "ndcg"].map(str::to_owned).to_vec(),
+            columns: vec![
+                Metric::Recall(NonZeroUsize::MIN),
+                Metric::Ap(None),
+                Metric::HAp,
+                Metric::Asi,
+                Metric::Ndcg(None),
+            ],
             tune: BTreeMap::new(),
             vary: BTreeMap::new(),
             validation_fraction: 0.25,
@@ -62,7 +70,7 @@ pub struct RowConfig {
     /// Which rows it stands with. Default: `hierarchical` or `fine-grained`, by the loss.
     pub group: Option<String>,
     /// The metric that it is tuned and judged by. Default: the one that the loss optimises.
-    pub optimises: Option<String>,
+    pub optimises: Option<Metric>,
     /// Sections of the config that differ: loss, model, optimizer, schedule or eval.
     pub config: Table,
 }
@@ -79,7 +87,7 @@ pub struct Row {
     /// Whether only the rows of its group are its rivals, as the others vary in more than the loss.
     pub apart: bool,
     /// The metric that it is tuned and judged by.
-    pub optimises: String,
+    pub optimises: Metric,
     /// What is laid over the recipe.
     pub config: Table,
 }
@@ -93,7 +101,7 @@ pub struct Plan {
     /// The seeds in their order.
     pub seeds: Vec<u64>,
     /// The metrics that have columns.
-    pub columns: Vec<String>,
+    pub columns: Vec<Metric>,
     /// The settings to choose from, each a table to lay over the config; empty without `tune`.
     pub grid: Vec<Table>,
     /// The keys of the grid.
@@ -187,7 +195,9 @@ impl Plan {
             true => "untrained".to_owned(),
             false => format!("untrained-{}", &sha256(over.to_string().as_bytes())[..8]),
         };
-        self.cell(&name, &format!("seed-{seed}"), seed, &over, |_| {})
+        // Rows that share it may be judged by different metrics.
+        let judges = self.rows.iter().map(|row| row.optimises);
+        self.cell(&name, &format!("seed-{seed}"), seed, &over, |config| measure(config, judges))
     }
 
     /// A cell of the table: a row with a seed, and the settings that were chosen for it.
@@ -196,6 +206,7 @@ impl Plan {
         lay_over(&mut over, settings);
         self.cell(&row.name, &format!("seed-{seed}"), seed, &over, |config| {
             config.run.name = row.label.clone();
+            measure(config, [row.optimises]);
         })
     }
 
@@ -207,6 +218,7 @@ impl Plan {
         self.cell(&row.name, &format!("tune-{place}"), seed, &over, |config| {
             config.run.name = format!("{} (tuning)", row.label);
             config.data.validation_fraction = Some(self.validation_fraction);
+            measure(config, [row.optimises]);
         })
     }
 
@@ -222,6 +234,7 @@ impl Plan {
         config.run.out = self.out.join(row).join(run);
         config.run.seed = seed;
         config.run.device = self.device.unwrap_or(config.run.device);
+        measure(&mut config, self.columns.iter().copied());
         change(&mut config);
         let model = &mut config.model;
         // Features of fixed weights are the same for all cells.
@@ -229,6 +242,15 @@ impl Plan {
             model.feature_cache = Some(self.out.join("features.akin"));
         }
         Ok(Cell { config })
+    }
+}
+
+/// Lets a run report metrics that it would not report by itself.
+fn measure(config: &mut Config, metrics: impl IntoIterator<Item = Metric>) {
+    for metric in metrics {
+        if !config.eval.metrics.contains(&metric) {
+            config.eval.metrics.push(metric);
+        }
     }
 }
 
@@ -262,12 +284,16 @@ fn row(name: &str, compare: &CompareConfig) -> Result<Row> {
             format!("{}`akin list losses` names them all", did_you_mean(kind, names)),
         ));
     };
+    let optimises = match given.optimises {
+        Some(metric) => metric,
+        None => entry.optimises.parse()?,
+    };
     Ok(Row {
         name: name.to_owned(),
         label: given.label.unwrap_or(entry.title.into()),
-        group: given.group.unwrap_or(group(entry).into()),
+        group: given.group.unwrap_or(group(entry, optimises).into()),
         apart: false,
-        optimises: given.optimises.unwrap_or(entry.optimises.into()),
+        optimises,
         config,
     })
 }
@@ -313,14 +339,14 @@ pub fn values(settings: &Table) -> Vec<(String, String)> {
 }
 
 /// The rows that a loss stands with in a table.
-fn group(entry: &Entry) -> &'static str {
+fn group(entry: &Entry, optimises: Metric) -> &'static str {
+    let [fine_grained, hierarchical, hyperbolic, hashing] = GROUPS;
     match entry.family {
-        Family::Hashing => "hashing",
-        Family::Hyperbolic => "hyperbolic",
-        Family::Combinations => "combinations",
-        Family::Hierarchical => "hierarchical",
-        _ if over_all_levels(entry.optimises) => "hierarchical",
-        _ => "fine-grained",
+        Family::Hashing => hashing,
+        Family::Hyperbolic => hyperbolic,
+        Family::Hierarchical => hierarchical,
+        _ if optimises.entry().per_level => fine_grained,
+        _ => hierarchical,
     }
 }
 

@@ -4,8 +4,10 @@
 //! and the second underlined; and what each loss optimises, with its cost. Scores are in percent;
 //! CSV and JSON have them in full precision, as shares.
 
+use akin_core::metrics::Metric;
+
 use super::plan::describe;
-use super::report::Column;
+use super::report::{Column, shown};
 use super::table::{Comparison, Line, Place, Statistic};
 
 /// How a comparison is written.
@@ -74,20 +76,20 @@ trait Style {
 
 fn tables(comparison: &Comparison, style: &dyn Style) -> String {
     let mut text = style.grid(&scores(comparison)) + "\n" + &style.grid(&costs(comparison)) + "\n";
-    for note in notes(comparison) {
+    for note in [legend(comparison)].into_iter().chain(notes(comparison)) {
         text += &style.note(&note);
     }
     text
 }
 
 fn scores(comparison: &Comparison) -> Grid {
-    let title = |column: &Column| [column.title.clone(), column.level.clone().unwrap_or_default()];
+    let title = |column: &Column| [column.metric.label(), column.level.clone().unwrap_or_default()];
     let mut header = vec![[String::new(), String::new()]];
     header.extend(comparison.columns.iter().map(title));
     let row = |label: &str, scores: &[Option<Statistic>], places: Option<&Vec<Place>>| {
         let mut row = vec![plain(label)];
         row.extend(scores.iter().enumerate().map(|(column, score)| Entry {
-            text: percent(score.as_ref(), 1),
+            text: number(comparison.columns[column].metric, score.as_ref(), 1),
             place: places.map_or(Place::Other, |places| places[column]),
         }));
         Part::Row(row)
@@ -119,9 +121,9 @@ fn costs(comparison: &Comparison) -> Grid {
         };
         Part::Row(vec![
             plain(&line.label),
-            plain(line.metric()),
-            plain(percent(line.untrained.as_ref(), 2)),
-            plain(percent(line.optimised.as_ref(), 2)),
+            plain(line.optimises.label()),
+            plain(number(line.optimises, line.untrained.as_ref(), 2)),
+            plain(number(line.optimises, line.optimised.as_ref(), 2)),
             plain(better),
             scaled(&line.seconds_per_step, 1e3, 1),
             scaled(&line.peak_memory_bytes, 1e-6, 0),
@@ -134,13 +136,17 @@ fn costs(comparison: &Comparison) -> Grid {
     }
 }
 
+/// How the table is to be read.
+fn legend(comparison: &Comparison) -> String {
+    let mean = if comparison.seeds.len() > 1 { ", mean ± sample deviation over seeds" } else { "" };
+    format!("Scores: in percent{mean}; the best in bold, the second underlined")
+}
+
 /// How the table came about.
 fn notes(comparison: &Comparison) -> Vec<String> {
     let seeds: Vec<String> = comparison.seeds.iter().map(u64::to_string).collect();
-    let mean = if seeds.len() > 1 { ", mean ± sample deviation over seeds" } else { "" };
     let mut notes = vec![
         format!("Command: {}", comparison.command),
-        format!("Scores: in percent{mean}; the best in bold, the second underlined"),
         format!("Seeds: {}", seeds.join(", ")),
         format!("Budget of each row: {}", comparison.budget),
         format!("Date and machine: {}, {}", comparison.date, comparison.machine),
@@ -158,10 +164,10 @@ fn plain(text: impl Into<String>) -> Entry {
     Entry { text: text.into(), place: Place::Other }
 }
 
-fn percent(score: Option<&Statistic>, digits: usize) -> String {
-    let Some(Statistic { mean, deviation, .. }) = score else { return "–".into() };
-    let deviation = deviation.map(|deviation| format!(" ±{:.digits$}", 100.0 * deviation));
-    format!("{:.digits$}{}", 100.0 * mean, deviation.unwrap_or_default())
+fn number(metric: Metric, score: Option<&Statistic>, digits: usize) -> String {
+    let Some(&Statistic { mean, deviation, .. }) = score else { return "–".into() };
+    let deviation = deviation.map(|deviation| format!("±{:.digits$}", shown(metric, deviation)));
+    format!("{:.digits$}{}", shown(metric, mean), deviation.unwrap_or_default())
 }
 
 struct Text {
@@ -257,8 +263,8 @@ impl Style for Markdown {
 
     fn note(&self, text: &str) -> String {
         match text.split_once(": ") {
-            Some((what, text)) => format!("- {what}: `{text}`\n"),
-            None => format!("- {text}\n"),
+            Some(("Command", command)) => format!("- Command: `{command}`\n"),
+            _ => format!("- {}\n", markdown(text)),
         }
     }
 }
@@ -335,7 +341,7 @@ fn csv(comparison: &Comparison) -> String {
     for column in &comparison.columns {
         let name = match &column.level {
             Some(level) => format!("{} {level}", column.metric),
-            None => column.metric.clone(),
+            None => column.metric.to_string(),
         };
         header.extend([format!("{name} mean"), format!("{name} deviation")]);
     }
@@ -367,7 +373,7 @@ fn csv(comparison: &Comparison) -> String {
         let mut row = vec![line.name.clone(), line.label.clone(), line.group.clone(), count(&line.scores)];
         row.extend(scores(&line.scores));
         row.extend([
-            line.optimises.clone(),
+            line.optimises.to_string(),
             mean(&line.optimised),
             mean(&line.untrained),
             mean(&line.seconds_per_step),
@@ -393,7 +399,7 @@ mod tests {
             group: group.into(),
             apart: false,
             scores: vec![statistic(&[score, score + 0.02]), None],
-            optimises: "h_ap".into(),
+            optimises: Metric::HAp,
             optimised: statistic(&[score]),
             untrained: statistic(&[0.3]),
             seconds_per_step: statistic(&[0.0125]),
@@ -409,7 +415,7 @@ mod tests {
             machine: "2 cores".into(),
             budget: "10 steps".into(),
             seeds: vec![0, 1],
-            columns: columns(&["h_ap".into(), "ndcg".into()], &["a".into(), "b".into()]),
+            columns: columns(&[Metric::HAp, Metric::Ndcg(None)], &["a".into(), "b".into()]),
             untrained: vec![Untrained { label: "untrained".into(), scores: vec![statistic(&[0.3]), None] }],
             lines: vec![
                 line("one", "One & 100 %", "fine_grained", 0.5),
@@ -424,41 +430,42 @@ mod tests {
     #[test]
     fn text_lines_up_and_marks_the_best_on_a_terminal() {
         let text = print(&comparison(), Format::Text, false);
-        let expected = "                  H-AP  NDCG
-untrained         30.0     –
-fine_grained
-One & 100 %  51.0 ±1.4     –
-Three        41.0 ±1.4     –
+        let expected = "                 H-AP  NDCG
+untrained        30.0     –
 hierarchical
-Two|2        21.0 ±1.4     –
+Two|2        21.0±1.4     –
+fine_grained
+One & 100 %  51.0±1.4     –
+Three        41.0±1.4     –
 
              optimises  untrained  trained  better  ms a step   MB
+Two|2             H-AP      30.00    20.00      no       12.5  200
 One & 100 %       H-AP      30.00    50.00     yes       12.5  200
 Three             H-AP      30.00    40.00     yes       12.5  200
-Two|2             H-AP      30.00    20.00      no       12.5  200
 
+Scores: in percent, mean ± sample deviation over seeds; the best in bold, the second underlined
 Command: akin compare tiny
 ";
         assert!(text.starts_with(expected), "{text}");
         let styled = print(&comparison(), Format::Text, true);
-        assert!(styled.contains("\x1b[1m51.0 ±1.4\x1b[0m") && styled.contains("\x1b[4m41.0 ±1.4\x1b[0m"));
+        assert!(styled.contains("\x1b[1m51.0±1.4\x1b[0m") && styled.contains("\x1b[4m41.0±1.4\x1b[0m"));
     }
 
     #[test]
     fn markdown_marks_and_escapes() {
         let text = print(&comparison(), Format::Markdown, false);
-        assert!(text.contains("| One & 100 % | **51.0 ±1.4** | – |"), "{text}");
-        assert!(text.contains("| Three | <ins>41.0 ±1.4</ins> | – |"), "{text}");
-        assert!(text.contains("| Two\\|2 | 21.0 ±1.4 | – |"), "{text}");
+        assert!(text.contains("| One & 100 % | **51.0±1.4** | – |"), "{text}");
+        assert!(text.contains("| Three | <ins>41.0±1.4</ins> | – |"), "{text}");
+        assert!(text.contains("| Two\\|2 | 21.0±1.4 | – |"), "{text}");
         assert!(text.contains("- Command: `akin compare tiny`"), "{text}");
     }
 
     #[test]
     fn latex_marks_and_escapes() {
         let text = print(&comparison(), Format::Latex, false);
-        assert!(text.contains("One \\& 100 \\% & \\textbf{51.0 $\\pm$1.4} & -- \\\\"), "{text}");
+        assert!(text.contains("One \\& 100 \\% & \\textbf{51.0$\\pm$1.4} & -- \\\\"), "{text}");
         assert!(text.contains("\\multicolumn{3}{l}{\\emph{fine\\_grained}} \\\\"), "{text}");
-        assert!(text.contains("\\underline{41.0 $\\pm$1.4}"), "{text}");
+        assert!(text.contains("\\underline{41.0$\\pm$1.4}"), "{text}");
         assert_eq!(latex("a\\b^~"), "a\\textbackslash{}b\\textasciicircum{}\\textasciitilde{}");
     }
 
@@ -469,6 +476,6 @@ Command: akin compare tiny
         assert_eq!(rows.len(), 5);
         assert!(rows[0].starts_with("loss,label,group,seeds,h_ap mean,h_ap deviation,ndcg mean"), "{text}");
         assert!(rows[1].starts_with("untrained,untrained,,1,0.3,,,"), "{text}");
-        assert!(rows[2].starts_with("one,One & 100 %,fine_grained,2,0.51,"), "{text}");
+        assert!(rows[3].starts_with("one,One & 100 %,fine_grained,2,0.51,"), "{text}");
     }
 }

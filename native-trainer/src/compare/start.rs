@@ -16,7 +16,7 @@ use crate::embedding::{embed, embed_features, evaluate_splits};
 use crate::features::Features;
 use crate::loader::Pictures;
 use crate::progress::Progress;
-use crate::run::{Run, encoder_config};
+use crate::run::{MARK, Run, encoder_config};
 
 /// All of a comparison; rows with the same model share one.
 pub struct Starts(Vec<Start>);
@@ -33,8 +33,8 @@ impl Starts {
     ///
     /// # Errors
     ///
-    /// Data or weights that cannot be read; a start of another config that may not be replaced.
-    pub fn measure(plan: &Plan, overwrite: bool, progress: Progress) -> Result<Self> {
+    /// Data or weights that cannot be read.
+    pub fn measure(plan: &Plan, progress: Progress) -> Result<Self> {
         let mut starts: Vec<(PathBuf, Start)> = Vec::new();
         for row in &plan.rows {
             let Cell { config } = plan.untrained(row, plan.seeds[0])?;
@@ -46,8 +46,7 @@ impl Starts {
             let encoder = encoder_config(&config);
             let label = format!("untrained, {} {}", encoder.geometry().space().name(), encoder.dimension());
             let cells = cells(plan, row)?;
-            let reports =
-                cells.iter().map(|cell| measure(cell, overwrite, progress)).collect::<Result<Vec<_>>>()?;
+            let reports = cells.iter().map(|cell| measure(cell, progress)).collect::<Result<Vec<_>>>()?;
             starts.push((directory, Start { label, rows: vec![row.name.clone()], reports }));
         }
         let mut starts: Vec<Start> = starts.into_iter().map(|(_, start)| start).collect();
@@ -85,7 +84,7 @@ fn cells(plan: &Plan, row: &Row) -> Result<Vec<Cell>> {
 }
 
 /// The report of an encoder before its training.
-fn measure(cell: &Cell, overwrite: bool, progress: Progress) -> Result<Value> {
+fn measure(cell: &Cell, progress: Progress) -> Result<Value> {
     // Only these have a say in it.
     let depends = ["data.", "model.", "eval.", "run.seed"];
     let same = Run::open(cell.directory()).is_ok_and(|run| {
@@ -101,8 +100,8 @@ fn measure(cell: &Cell, overwrite: bool, progress: Progress) -> Result<Value> {
     let dataset = Dataset::load(&run.config.data, run.config.run.seed)?;
     let pictures = Pictures::new(&dataset.items);
     let encoder = run.untrained(&device)?;
-    // An untrained encoder is no run that anyone would miss.
-    run.create(same || overwrite || !run.directory.exists())?;
+    // Nothing was trained here that anyone would miss.
+    run.create(run.file(MARK).is_file())?;
     let features = match run.config.model.freeze_backbone {
         true => Some(Features::load(&run.config, &encoder, &dataset, &pictures, &device, progress)?),
         false => None,

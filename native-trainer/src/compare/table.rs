@@ -1,9 +1,10 @@
 //! Means and deviations over seeds, and which of them are best.
 
+use akin_core::metrics::Metric;
 use serde::Serialize;
 use toml::Table;
 
-use super::report::{Column, title};
+use super::report::{Column, better, shown};
 
 /// Numbers of several seeds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -41,7 +42,7 @@ pub struct Line {
     /// A score for each column.
     pub scores: Vec<Option<Statistic>>,
     /// The metric that it is judged by.
-    pub optimises: String,
+    pub optimises: Metric,
     /// That metric.
     pub optimised: Option<Statistic>,
     /// The same of the untrained encoder.
@@ -61,12 +62,7 @@ pub struct Line {
 impl Line {
     /// Whether it is better by its metric than the untrained encoder; none where either has no score.
     pub fn beats(&self) -> Option<bool> {
-        Some(self.optimised.as_ref()?.mean > self.untrained.as_ref()?.mean)
-    }
-
-    /// What the metric that it is judged by is called.
-    pub fn metric(&self) -> String {
-        title(&self.optimises)
+        Some(better(self.optimises, self.optimised.as_ref()?.mean, self.untrained.as_ref()?.mean))
     }
 }
 
@@ -102,6 +98,9 @@ pub struct Comparison {
     pub lines: Vec<Line>,
 }
 
+/// The groups that losses have by themselves, in their order.
+pub const GROUPS: [&str; 4] = ["fine-grained", "hierarchical", "hyperbolic", "hashing"];
+
 /// How a number stands in its column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
@@ -114,9 +113,10 @@ pub enum Place {
 }
 
 impl Comparison {
-    /// Brings the losses of a group together; groups come in the order of their first.
+    /// Brings the losses of a group together. Groups that a recipe names come in the order of their
+    /// first, after those of [`GROUPS`].
     pub fn group(&mut self) {
-        let mut groups: Vec<String> = Vec::new();
+        let mut groups = GROUPS.map(str::to_owned).to_vec();
         for line in &self.lines {
             if !groups.contains(&line.group) {
                 groups.push(line.group.clone());
@@ -127,13 +127,14 @@ impl Comparison {
 
     /// The place of every score, a row for each line. Scores that look the same share a place.
     pub fn places(&self) -> Vec<Vec<Place>> {
-        let shown = |line: &Line, column: usize| {
-            let shown = (line.scores[column].as_ref()?.mean * 1000.0).round() as i64;
-            Some(if self.columns[column].greater_is_better { shown } else { -shown })
+        let rounded = |line: &Line, column: usize| {
+            let metric = self.columns[column].metric;
+            let rounded = (10.0 * shown(metric, line.scores[column].as_ref()?.mean)).round() as i64;
+            Some(if metric.entry().greater_is_better { rounded } else { -rounded })
         };
         let place = |line: &Line, column: usize| {
             let rivals = self.lines.iter().filter(|other| !line.apart || other.group == line.group);
-            place(shown(line, column), rivals.filter_map(|rival| shown(rival, column)).collect())
+            place(rounded(line, column), rivals.filter_map(|rival| rounded(rival, column)).collect())
         };
         let row = |line| (0..self.columns.len()).map(|column| place(line, column)).collect();
         self.lines.iter().map(row).collect()
