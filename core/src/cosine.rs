@@ -1,4 +1,5 @@
-//! Embeddings in flat space, and how alike two of them are: cosine, Euclidean distance or dot product.
+//! Embeddings, and how alike two of them are: cosine, Euclidean distance or dot product in flat space, or the distance
+//! of the Poincaré ball.
 //!
 //! Every score is summed in one fixed order: element i of a pair goes to lane i mod 8, and the eight lanes are then
 //! added as a tree, each step rounded. A score does not depend on the block it is computed in, on the number of
@@ -8,7 +9,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Kind, Result};
+use crate::{Error, Kind, Result, poincare};
 
 /// N embeddings of d finite numbers: [N, d], row-major.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,7 +67,9 @@ impl Embeddings {
 }
 
 /// The score that items are ranked by; a larger one is nearer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+///
+/// In a config a name, `"cosine"`, or, with a setting, a table: `{ poincare = { curvature = 0.1 } }`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Similarity {
     /// x·y / (‖x‖ ‖y‖), in \[−1, 1\] up to rounding. An all-zero embedding has none and is refused.
@@ -76,6 +79,11 @@ pub enum Similarity {
     Euclidean,
     /// x·y.
     Dot,
+    /// −d(x, y), the [distance](poincare::distance) of the Poincaré ball. An embedding outside the ball is refused.
+    Poincare {
+        /// c, that of the head.
+        curvature: f64,
+    },
 }
 
 const LANES: usize = 8;
@@ -88,6 +96,8 @@ pub(crate) struct Points {
     similarity: Similarity,
     width: usize,
     lanes: Vec<Lanes>,
+    /// Of each point of the Poincaré ball, [`poincare::room`]; empty in flat space.
+    rooms: Vec<f64>,
 }
 
 impl Points {
@@ -95,6 +105,10 @@ impl Points {
     pub(crate) fn new(similarity: Similarity, embeddings: &Embeddings, set: &str) -> Result<Self> {
         let width = embeddings.dimension().div_ceil(LANES);
         let mut lanes = Vec::with_capacity(embeddings.len() * width);
+        let mut rooms = Vec::new();
+        if let Similarity::Poincare { curvature } = similarity {
+            poincare::check_curvature(curvature)?;
+        }
         for (number, row) in embeddings.values().chunks_exact(embeddings.dimension()).enumerate() {
             // f64: the square of a finite f32 does not overflow.
             let square: f64 = row.iter().map(|&x| f64::from(x).powi(2)).sum();
@@ -117,6 +131,11 @@ impl Points {
                     "scale the embeddings down, or choose the similarity cosine",
                 ));
             }
+            if let Similarity::Poincare { curvature } = similarity {
+                rooms.push(poincare::room(square, curvature).ok_or_else(|| {
+                    poincare::outside(&format!("the {set} embedding in row {number}"), square, curvature)
+                })?);
+            }
             lanes.extend(row.chunks(LANES).map(|chunk| {
                 let mut lane = [0.0; LANES];
                 for (slot, &x) in lane.iter_mut().zip(chunk) {
@@ -125,7 +144,7 @@ impl Points {
                 lane
             }));
         }
-        Ok(Self { similarity, width, lanes })
+        Ok(Self { similarity, width, lanes, rooms })
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -141,6 +160,16 @@ impl Points {
         match self.similarity {
             Similarity::Cosine | Similarity::Dot => self.fold(queries, range, |x, y| x * y),
             Similarity::Euclidean => self.fold(queries, range, |x, y| -((x - y) * (x - y))),
+            Similarity::Poincare { curvature } => {
+                let mut scores = self.fold(queries, range.clone(), |x, y| (x - y) * (x - y));
+                for (query, scores) in range.zip(scores.chunks_exact_mut(self.len().max(1))) {
+                    for (score, room) in scores.iter_mut().zip(&self.rooms) {
+                        let rooms = queries.rooms[query] * room;
+                        *score = -poincare::distance_of(f64::from(*score), rooms, curvature) as f32;
+                    }
+                }
+                scores
+            }
         }
     }
 
@@ -214,12 +243,23 @@ mod tests {
             Similarity::Cosine => sum(|a, b| a * b) / (length(a) * length(b)),
             Similarity::Euclidean => -sum(|a, b| (a - b).powi(2)),
             Similarity::Dot => sum(|a, b| a * b),
+            Similarity::Poincare { curvature } => {
+                let point = |a: &[f32]| a.iter().map(|&a| f64::from(a)).collect::<Vec<_>>();
+                -poincare::distance(&point(a), &point(b), curvature).unwrap()
+            }
         }
     }
 
+    const SIMILARITIES: [Similarity; 4] = [
+        Similarity::Cosine,
+        Similarity::Euclidean,
+        Similarity::Dot,
+        Similarity::Poincare { curvature: 0.01 },
+    ];
+
     #[test]
     fn scores_follow_their_definition_in_every_dimension() {
-        for similarity in [Similarity::Cosine, Similarity::Euclidean, Similarity::Dot] {
+        for similarity in SIMILARITIES {
             for dimension in [1, 3, 8, 21] {
                 let items = embeddings(5, dimension);
                 let points = Points::new(similarity, &items, "gallery").unwrap();
@@ -237,7 +277,7 @@ mod tests {
 
     #[test]
     fn a_score_does_not_depend_on_its_block() {
-        for similarity in [Similarity::Cosine, Similarity::Euclidean, Similarity::Dot] {
+        for similarity in SIMILARITIES {
             let points = Points::new(similarity, &embeddings(39, 21), "gallery").unwrap();
             let all = points.scores(&points, 0..39);
             for block in [1, 2, 7] {
@@ -260,6 +300,20 @@ mod tests {
         let error = Points::new(Similarity::Cosine, &zero, "query").unwrap_err();
         assert!(error.message().contains("query embedding in row 1 is all zero"), "{error}");
         assert!(Points::new(Similarity::Dot, &zero, "query").is_ok());
+
+        let error = Points::new(Similarity::Poincare { curvature: 1.0 }, &zero, "gallery").unwrap_err();
+        assert!(error.message().contains("gallery embedding in row 0 lies outside"), "{error}");
+        assert!(Points::new(Similarity::Poincare { curvature: 0.5 }, &zero, "gallery").is_ok());
+        assert!(Points::new(Similarity::Poincare { curvature: -1.0 }, &zero, "gallery").is_err());
+    }
+
+    #[test]
+    fn a_similarity_is_written_as_a_name_or_a_table() {
+        let read = |json: &str| serde_json::from_str::<Similarity>(json);
+        assert_eq!(read(r#""dot""#).unwrap(), Similarity::Dot);
+        let poincare = Similarity::Poincare { curvature: 0.1 };
+        assert_eq!(read(r#"{ "poincare": { "curvature": 0.1 } }"#).unwrap(), poincare);
+        assert_eq!(read(&serde_json::to_string(&poincare).unwrap()).unwrap(), poincare);
     }
 
     #[test]

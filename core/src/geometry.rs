@@ -89,6 +89,37 @@ impl Geometry {
     }
 }
 
+#[cfg(feature = "tensor")]
+mod tensors {
+    use burn::tensor::Tensor;
+
+    use super::Geometry;
+    use crate::cosine::normalise;
+    use crate::poincare::Ball;
+
+    impl Geometry {
+        /// Features [B, d] → embeddings in the space: brought to unit length, mapped into the ball, or, where the
+        /// signs are the code, left as they are.
+        pub fn embed(&self, features: Tensor<2>) -> Tensor<2> {
+            match *self {
+                Self::Cosine => normalise(features),
+                Self::Poincare { curvature, clip_radius, riemannian } => {
+                    Ball { curvature }.embed(features, clip_radius, riemannian)
+                }
+                Self::Binary => features,
+            }
+        }
+
+        /// How alike the rows of x, [B, d], and y, [M, d], are: minus the distance in the ball, x·y elsewhere; [B, M].
+        pub fn scores(&self, x: Tensor<2>, y: Tensor<2>) -> Tensor<2> {
+            match *self {
+                Self::Poincare { curvature, .. } => -Ball { curvature }.distances(x, y),
+                Self::Cosine | Self::Binary => x.matmul(y.transpose()),
+            }
+        }
+    }
+}
+
 impl Space {
     /// Its name in a config.
     pub fn name(self) -> &'static str {

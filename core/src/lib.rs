@@ -42,7 +42,7 @@
 //! # What is here
 //!
 //! - [`taxonomy`], [`relevance`]: what is related to what, and how much;
-//! - [`cosine`], [`search`]: similarities, and the exact ranked list of one query;
+//! - [`cosine`], [`poincare`], [`search`]: similarities, and the exact ranked list of one query;
 //! - [`ranking`], [`metrics`]: one query's ranked list, and what it is worth;
 //! - [`mod@evaluate`]: whole sets of queries, in blocks, to a report;
 //! - [`geometry`]: the spaces that embeddings can live in; [`sources`]: BibTeX of all that is built on;
@@ -60,7 +60,6 @@ pub mod cosine;
 pub mod evaluate;
 pub mod geometry;
 pub mod metrics;
-#[cfg(feature = "tensor")]
 pub mod poincare;
 pub mod random;
 pub mod ranking;

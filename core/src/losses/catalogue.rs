@@ -86,6 +86,9 @@ losses! {
     NormSoftmax: NormSoftmaxConfig => NormSoftmax,
     HapSurrogate: HapSurrogateConfig => HapSurrogate,
     Happier: HappierConfig => WeightedSum,
+    Hier: HierConfig => Hier,
+    HyperbolicCrossEntropy: HyperbolicCrossEntropyConfig => HyperbolicCrossEntropy,
+    HyperbolicMultiSimilarity: HyperbolicMultiSimilarityConfig => HyperbolicMultiSimilarity,
     Levels: LevelsConfig => Levels,
     Sum: SumConfig => WeightedSum,
 }

@@ -32,6 +32,19 @@ pub(super) const PRESETS: &[Entry] = &[
         ),
     },
     Entry {
+        name: "hier_published",
+        title: "HIER (code)",
+        family: Family::Hyperbolic,
+        summary: "HIER as its public code runs: neighbours by label first, any stranger, ancestors that may be equal",
+        optimises: "ap",
+        spaces: &[Space::Poincare, Space::Cosine],
+        sources: &["kim2023"],
+        complete: true,
+        preset: Some(
+            r#"{ "kind": "hier", "labels": true, "anchor_as_stranger": true, "equal_ancestors": true }"#,
+        ),
+    },
+    Entry {
         name: "sum_norm_softmax",
         title: "ΣNSM",
         family: Family::Hierarchical,
