@@ -3,6 +3,8 @@
 //! `AKIN_GOLDEN=DIR cargo test -p akin-core --test golden` runs the same checks on another folder of the same
 //! shape; a relative DIR counts from the workspace root.
 
+#[path = "golden/hyperbolic.rs"]
+mod hyperbolic;
 #[path = "golden/losses.rs"]
 mod losses;
 #[path = "golden/metrics.rs"]
@@ -14,9 +16,14 @@ use support::Checks;
 
 /// Every file that is covered, and what checks one of its cases.
 const CHECKS: Checks = &[
+    ("delta_hyperbolicity.json", hyperbolic::hyperbolicity),
     ("happier_cluster_loss.json", losses::norm_softmax),
     ("happier_hap_surrogate.json", losses::hap_surrogate),
     ("happier_total.json", losses::happier),
+    ("hier_loss.json", hyperbolic::hier),
+    ("hier_msloss_hyperbolic.json", hyperbolic::multi_similarity),
+    ("hyp_pairwise_ce.json", hyperbolic::cross_entropy),
+    ("hyperbolic_ops.json", hyperbolic::operations),
     ("metrics_happier.json", metrics::happier),
     ("norm_softmax.json", losses::norm_softmax),
 ];

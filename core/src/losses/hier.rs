@@ -270,10 +270,10 @@ impl Hier {
 
         // d(·, ρ_ij) − d(·, ρ_ijk) is the product with this.
         let step = low - high;
-        let apart = step.clone().abs().sum_dim(1).greater_scalar(0.0);
+        let equal = step.clone().abs().sum_dim(1).equal_scalar(0.0);
         let hinge = |distances: &Tensor<2>, sign: f64| {
             let hinge = (distances.clone() * step.clone()).sum_dim(1) * sign + self.config.margin;
-            let value = hinge.clamp_min(0.0) * ones(&apart, &step);
+            let value = hinge.clamp_min(0.0).mask_fill(equal.clone(), 0.0);
             let slope = ones(&value.clone().greater_scalar(0.0), &value) * sign;
             (value, slope)
         };
@@ -343,7 +343,7 @@ fn gumbel(rng: &mut ChaCha8Rng, rows: usize, like: &Tensor<2>) -> Tensor<2> {
 
 /// 1 where the mask is set, else 0, of the type of `like`.
 fn ones(mask: &Tensor<2, Bool>, like: &Tensor<2>) -> Tensor<2> {
-    like.zeros_like().expand(mask.dims()).mask_fill(mask.clone(), 1.0)
+    like.zeros_like().mask_fill(mask.clone(), 1.0)
 }
 
 /// The numbers of a matrix, row after row.
