@@ -158,22 +158,21 @@ pub struct Triplets {
 
 impl Objective for Hier {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
-        let mut rng = batch.draws.stream("hier triplets");
-        let proxies = self.geometry.embed(self.proxies.val());
+        let (points, proxies) = (batch.embeddings.clone(), self.geometry.embed(self.proxies.val()));
+        let within_batch = self.distances(points.clone().detach(), points.clone().detach());
+        let within_proxies = self.distances(proxies.clone(), proxies.clone());
         let classes = self.config.labels.then(|| batch.labels.column(batch.labels.levels()));
-        let between =
-            numbers(self.distances(batch.embeddings.clone().detach(), batch.embeddings.clone().detach()));
-        let of_batch =
-            self.draw(&mutual_neighbours(&between, self.config.neighbours, classes.as_deref()), &mut rng);
-        let between = self.distances(proxies.clone(), proxies.clone());
-        let of_proxies =
-            self.draw(&mutual_neighbours(&numbers(between.clone()), self.config.neighbours, None), &mut rng);
+        let mut rng = batch.draws.stream("hier triplets");
+        let of_batch = self.draw(&within_batch, classes.as_deref(), &mut rng);
+        let of_proxies = self.draw(&within_proxies, None, &mut rng);
 
         let mut rng = batch.draws.stream("hier ancestors");
-        let to_proxies = self.distances(batch.embeddings.clone(), proxies);
-        self.term(to_proxies, &of_batch, |rows, like| [(); 2].map(|()| gumbel(&mut rng, rows.len(), like)))
-            + self
-                .term(between, &of_proxies, |rows, like| [(); 2].map(|()| gumbel(&mut rng, rows.len(), like)))
+        let mut noise = |rows: Range<usize>, like: &Tensor<2>| {
+            let count = rows.len();
+            [gumbel(&mut rng, count, like), gumbel(&mut rng, count, like)]
+        };
+        let term = self.term(self.distances(points, proxies), &of_batch, &mut noise);
+        term + self.term(within_proxies, &of_proxies, noise)
     }
 }
 
@@ -204,8 +203,11 @@ impl Hier {
         if self.geometry.space() == Space::Poincare { -scores } else { scores * -2.0 + 2.0 }
     }
 
-    /// The triplets of all anchors.
-    fn draw(&self, mutual: &[Vec<usize>], rng: &mut ChaCha8Rng) -> Triplets {
+    /// The triplets of all anchors, from the distances of all items to each other.
+    fn draw(&self, distances: &Tensor<2>, classes: Option<&[u32]>, rng: &mut ChaCha8Rng) -> Triplets {
+        let distances: Vec<f64> =
+            distances.to_data().convert::<f64>().try_to_vec().expect("it was converted to f64");
+        let mutual = mutual_neighbours(&distances, self.config.neighbours, classes);
         let mut triplets = Triplets::default();
         for (anchor, kin) in mutual.iter().enumerate() {
             let far = |k: &usize| !kin.contains(k) && (*k != anchor || self.config.anchor_as_stranger);
@@ -346,18 +348,13 @@ fn ones(mask: &Tensor<2, Bool>, like: &Tensor<2>) -> Tensor<2> {
     like.zeros_like().mask_fill(mask.clone(), 1.0)
 }
 
-/// The numbers of a matrix, row after row.
-fn numbers(matrix: Tensor<2>) -> Vec<f64> {
-    matrix.into_data().convert::<f64>().try_to_vec().expect("it was converted to f64")
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::{Loss, LossConfig};
     use super::*;
     use crate::random::stream;
     use crate::taxonomy::Labels;
-    use burn::tensor::Device;
+    use burn::tensor::{DType, Device};
 
     fn init(json: &str) -> Result<Loss> {
         let config: LossConfig = serde_json::from_str(json).unwrap();
@@ -393,11 +390,15 @@ mod tests {
 
     #[test]
     fn triplets_are_kin_and_strangers_of_their_anchor() {
+        let device = Device::flex();
         let mutual = mutual_neighbours(&line(), 3, None);
+        let distances = Tensor::from_data(TensorData::new(line(), [6, 6]), (&device, DType::F64));
         for anchor_as_stranger in [false, true] {
-            let config = HierConfig { anchor_as_stranger, triplets: 30, ..HierConfig::default() };
-            let hier = config.with_proxies(Tensor::zeros([2, 4], &Device::flex()), Geometry::Cosine);
-            let Triplets { anchors, kin, strangers } = hier.draw(&mutual, &mut stream(0, "test", &[]));
+            let config =
+                HierConfig { anchor_as_stranger, neighbours: 3, triplets: 30, ..HierConfig::default() };
+            let hier = config.with_proxies(Tensor::zeros([2, 4], &device), Geometry::Cosine);
+            let Triplets { anchors, kin, strangers } =
+                hier.draw(&distances, None, &mut stream(0, "test", &[]));
             assert_eq!(anchors.len(), 6 * 30);
             for ((i, j), k) in anchors.iter().zip(&kin).zip(&strangers) {
                 assert!(mutual[*i].contains(j) && !mutual[*i].contains(k));

@@ -75,44 +75,42 @@ impl Objective for HyperbolicCrossEntropy {
         let items = batch.ranked();
         let own = |i: usize| items.own.map(|own| own + i);
         let (of_queries, of_items) = (views(batch.labels), views(items.labels));
-        let classes = |labels: &Labels| labels.column(labels.levels());
-        let (queries, candidates) = (classes(batch.labels), classes(items.labels));
-
-        // How many classes a pair of views has, then the weight of each pair of items.
-        let pairs: Vec<(usize, usize)> = (0..queries.len())
-            .flat_map(|i| (0..candidates.len()).map(move |j| (i, j)))
-            .filter(|&(i, j)| queries[i] == candidates[j] && own(i) != Some(j))
-            .collect();
-        let mut counts = BTreeMap::new();
-        for &(i, j) in &pairs {
-            *counts.entry((of_queries[i], of_items[j])).or_insert(0.0) += 1.0;
-        }
-        let count = of_items.iter().max().map_or(0, |last| last + 1);
-        let mut of_pairs = vec![0.0; queries.len() * candidates.len()];
-        let mut of_views = vec![0.0; queries.len() * count];
-        for &(i, j) in &pairs {
-            let weight = 1.0 / counts[&(of_queries[i], of_items[j])];
-            of_pairs[i * candidates.len() + j] = weight;
-            of_views[i * count + of_items[j]] = weight;
-        }
-
         let logits =
             |to: Tensor<2>| self.geometry.scores(batch.embeddings.clone(), to) * (1.0 / self.temperature);
-        let plain = logits(items.embeddings);
-        let of_pairs = matrix(of_pairs, [queries.len(), candidates.len()], &plain);
-        let of_views = matrix(of_views, [queries.len(), count], &plain);
-        let chosen = (plain.clone() * of_pairs).sum();
+        let all = logits(items.embeddings);
 
-        let among = only(plain.clone(), |i, j| own(i) != Some(j));
-        let of_view = |view: usize| log_sum_exp(columns(&among, &of_items, view));
+        // Of each query: the views of the items, and the rest of its own.
+        let others = only(all.clone(), |i, j| own(i) != Some(j));
+        let count = of_items.iter().max().map_or(0, |last| last + 1);
+        let of_view = |view: usize| log_sum_exp(columns(&others, &of_items, view));
         let theirs = Tensor::cat((0..count).map(of_view).collect(), 1);
-        let within = if batch.reference.is_none() { plain } else { logits(batch.embeddings.clone()) };
+        let within = if batch.reference.is_none() { all.clone() } else { logits(batch.embeddings.clone()) };
         let rest = only(within, |i, k| i != k && of_queries[i] == of_queries[k]);
         let ours = log_sum_exp(rest).expand(theirs.dims());
-
         let larger = theirs.clone().max_pair(ours.clone()).detach();
         let candidates = ((theirs - larger.clone()).exp() + (ours - larger.clone()).exp()).log() + larger;
-        (candidates * of_views).sum() - chosen
+
+        // Each pair of items weighs 1 / the classes that its pair of views has.
+        let classes = |labels: &Labels| labels.column(labels.levels());
+        let (of_query, of_item) = (classes(batch.labels), classes(items.labels));
+        let pairs: Vec<(usize, usize)> = (0..of_query.len())
+            .flat_map(|i| (0..of_item.len()).map(move |j| (i, j)))
+            .filter(|&(i, j)| of_query[i] == of_item[j] && own(i) != Some(j))
+            .collect();
+        let mut shared = BTreeMap::new();
+        for &(i, j) in &pairs {
+            *shared.entry((of_queries[i], of_items[j])).or_insert(0.0) += 1.0;
+        }
+        let mut weights = [all.dims(), candidates.dims()].map(|[rows, columns]| vec![0.0; rows * columns]);
+        for &(i, j) in &pairs {
+            let weight = 1.0 / shared[&(of_queries[i], of_items[j])];
+            weights[0][i * of_item.len() + j] = weight;
+            weights[1][i * count + of_items[j]] = weight;
+        }
+        let [of_pairs, of_views] = weights;
+        let of_pairs = matrix(of_pairs, all.dims(), &all);
+        let of_views = matrix(of_views, candidates.dims(), &all);
+        (candidates * of_views).sum() - (all * of_pairs).sum()
     }
 }
 

@@ -157,6 +157,8 @@ fn measured(report: &Report) -> String {
     let config = &report.config;
     let name = |value: serde_json::Result<Value>| match value {
         Ok(Value::String(name)) => name,
+        // A name with settings.
+        Ok(Value::Object(table)) => table.keys().next().cloned().unwrap_or_default(),
         _ => String::new(),
     };
     let itself = if config.count_query { "counted" } else { "not counted" };
