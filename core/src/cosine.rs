@@ -225,6 +225,17 @@ pub fn normalise(rows: burn::tensor::Tensor<2>) -> burn::tensor::Tensor<2> {
     rows / (squared_length + 1e-24).sqrt()
 }
 
+/// The Euclidean distance of each row to each of the others, [Q, M]. Rows that coincide, up to the rounding of their
+/// squares, have distance 0 with gradient 0.
+#[cfg(feature = "tensor")]
+pub fn distances(rows: burn::tensor::Tensor<2>, others: burn::tensor::Tensor<2>) -> burn::tensor::Tensor<2> {
+    let squares = rows.clone().square().sum_dim(1) + others.clone().square().sum_dim(1).transpose();
+    let squared = squares.clone() - rows.matmul(others.transpose()) * 2.0;
+    let rounding = 4.0 * squares.dtype().finfo().expect("embeddings are floating-point numbers").epsilon;
+    let zero = squared.clone().lower_equal(squares * rounding);
+    squared.mask_fill(zero.clone(), 1.0).sqrt().mask_fill(zero, 0.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

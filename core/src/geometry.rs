@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Kind, Result};
+use crate::Result;
+use crate::settings::above_zero;
 
 /// A space with its settings: `geometry = { kind = "poincare", curvature = 0.1 }` of a head.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -76,16 +77,8 @@ impl Geometry {
     /// A curvature or radius that is not a finite number above 0.
     pub fn validate(&self) -> Result<()> {
         let Self::Poincare { curvature, clip_radius, .. } = self else { return Ok(()) };
-        for (name, value, usual) in [("curvature", curvature, 0.1), ("clip_radius", clip_radius, 2.3)] {
-            if !(*value > 0.0 && value.is_finite()) {
-                return Err(Error::new(
-                    Kind::Config,
-                    format!("the {name} of the Poincaré ball is {value}"),
-                    format!("give a finite number above 0; the papers use {usual}"),
-                ));
-            }
-        }
-        Ok(())
+        above_zero("the Poincaré ball", "curvature", *curvature, 0.1)?;
+        above_zero("the Poincaré ball", "clip_radius", *clip_radius, 2.3)
     }
 }
 

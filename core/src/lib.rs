@@ -47,6 +47,7 @@
 //! - [`mod@evaluate`]: whole sets of queries, in blocks, to a report;
 //! - [`geometry`]: the spaces that embeddings can live in; [`sources`]: BibTeX of all that is built on;
 //! - [`random`]: one seed, split into named streams;
+//! - [`miners`]: which pairs and triplets a loss looks at;
 //! - `losses`, `models`, `encoder` (feature `tensor`, on Burn): what training minimises, and what it trains;
 //! - `image`, `bundle` (feature `image`): from the bytes of a photo to the numbers that a model reads; the files that
 //!   the browser loads.
@@ -60,11 +61,13 @@ pub mod cosine;
 pub mod evaluate;
 pub mod geometry;
 pub mod metrics;
+pub mod miners;
 pub mod poincare;
 pub mod random;
 pub mod ranking;
 pub mod relevance;
 pub mod search;
+mod settings;
 pub mod sources;
 #[cfg(feature = "tensor")]
 pub mod steps;

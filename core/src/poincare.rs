@@ -21,6 +21,7 @@ mod hyperbolicity;
 pub use ball::{Ball, clip};
 pub use hyperbolicity::Hyperbolicity;
 
+use crate::settings::above_zero;
 use crate::{Error, Kind, Result};
 
 /// d(x, y) in the ball of curvature −`curvature`.
@@ -76,14 +77,7 @@ pub(crate) fn outside(point: &str, squared_length: f64, curvature: f64) -> Error
 }
 
 pub(crate) fn check_curvature(curvature: f64) -> Result<()> {
-    if curvature > 0.0 && curvature.is_finite() {
-        return Ok(());
-    }
-    Err(Error::new(
-        Kind::Config,
-        format!("the curvature of the Poincaré ball is {curvature}"),
-        "give a finite number above 0; the papers use 0.1",
-    ))
+    above_zero("the Poincaré ball", "curvature", curvature, 0.1)
 }
 
 #[cfg(test)]

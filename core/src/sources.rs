@@ -25,6 +25,11 @@ macro_rules! sources {
 }
 
 sources! {
+    "balntas2016": "inproceedings" {
+        title = "Learning Local Feature Descriptors with Triplets and Shallow Convolutional Neural Networks",
+        author = "Balntas, Vassileios and Riba, Edgar and Ponsa, Daniel and Mikolajczyk, Krystian",
+        booktitle = "BMVC", year = "2016",
+    }
     "barz2019": "inproceedings" {
         title = "Hierarchy-based Image Embeddings for Semantic Image Retrieval",
         author = "Barz, Bj{\\\"o}rn and Denzler, Joachim",
@@ -54,6 +59,11 @@ sources! {
         title = "Dimensionality Reduction by Learning an Invariant Mapping",
         author = "Hadsell, Raia and Chopra, Sumit and LeCun, Yann",
         booktitle = "CVPR", year = "2006",
+    }
+    "hermans2017": "misc" {
+        title = "In Defense of the Triplet Loss for Person Re-Identification",
+        author = "Hermans, Alexander and Beyer, Lucas and Leibe, Bastian",
+        howpublished = "arXiv:1703.07737", year = "2017",
     }
     "kim2020": "inproceedings" {
         title = "Proxy Anchor Loss for Deep Metric Learning",
@@ -139,6 +149,11 @@ sources! {
         title = "Sampling Matters in Deep Embedding Learning",
         author = "Wu, Chao-Yuan and Manmatha, R. and Smola, Alexander J. and Kr{\\\"a}henb{\\\"u}hl, Philipp",
         booktitle = "ICCV", year = "2017",
+    }
+    "xuan2020": "inproceedings" {
+        title = "Improved Embeddings with Easy Positive Triplet Mining",
+        author = "Xuan, Hong and Stylianou, Abby and Pless, Robert",
+        booktitle = "WACV", year = "2020",
     }
     "yang2022": "inproceedings" {
         title = "Hierarchical Proxy-based Loss for Deep Metric Learning",

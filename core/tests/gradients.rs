@@ -10,17 +10,34 @@ use burn::tensor::{DType, Device, Tensor, TensorData};
 const DIMENSION: usize = 8;
 
 /// Losses whose gradient is by design not that of their value; each has a test of its rule beside it.
-const BY_RULE: &[&str] = &["hier", "hier_published"];
+const BY_RULE: &[&str] = &["hier", "hier_multi_similarity", "hier_proxy_anchor", "hier_published"];
 
 /// Settings that the defaults of the catalogue leave out.
 const VARIANTS: &[&str] = &[
+    r#"{ "kind": "contrastive", "squared": true, "negative_margin": 1.5 }"#,
+    r#"{ "kind": "contrastive", "measure": "cosine", "positive_margin": 0.9, "negative_margin": 0.1 }"#,
+    r#"{ "kind": "contrastive", "miner": { "kind": "batch_hard_miner" } }"#,
+    r#"{ "kind": "contrastive", "miner": { "kind": "distance_weighted_miner" } }"#,
     r#"{ "kind": "hap_surrogate", "smooth_rank": false }"#,
     r#"{ "kind": "hap_surrogate", "upper_step": { "temperature": 0.1 } }"#,
+    r#"{ "kind": "csl", "average_levels": true }"#,
     r#"{ "kind": "happier", "lambda": 0.3, "surrogate": { "upper_step": { "temperature": 0.1 } } }"#,
+    r#"{ "kind": "hierarchical_proxy", "loss": { "kind": "proxy_nca" },
+         "coarse": { "kind": "clusters", "count": 1 } }"#,
+    r#"{ "kind": "proxy_nca", "scale": 32.0, "denominator": "all" }"#,
+    r#"{ "kind": "soft_triple", "centres": 1 }"#,
+    r#"{ "kind": "soft_triple", "tau": 0.0, "normalise_embeddings": true }"#,
+    r#"{ "kind": "margin", "learn_beta": true, "miner": { "kind": "all" } }"#,
+    r#"{ "kind": "margin", "miner": { "kind": "multi_similarity_miner" } }"#,
+    r#"{ "kind": "multi_similarity", "miner": { "kind": "all" } }"#,
+    r#"{ "kind": "multi_similarity", "miner": { "kind": "triplet_margin_miner", "type_of_triplets": "hard" } }"#,
     r#"{ "kind": "sum", "terms": [
         { "weight": 0.5, "loss": { "kind": "norm_softmax" } },
         { "weight": 2.0, "loss": { "kind": "levels", "loss": { "kind": "norm_softmax" } } }
     ] }"#,
+    r#"{ "kind": "triplet_margin", "smooth": true, "miner": { "kind": "batch_easy_hard_miner" } }"#,
+    r#"{ "kind": "triplet_margin", "swap": true }"#,
+    r#"{ "kind": "triplet_margin", "swap": true, "miner": { "kind": "multi_similarity_miner" } }"#,
 ];
 
 /// Every entry that needs no further settings, and the variants above, in each of their spaces.

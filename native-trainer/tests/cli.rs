@@ -163,8 +163,14 @@ fn numbers_of_a_loss_that_make_no_sense_are_refused_before_a_run_is_made() {
         ("{kind='hap_surrogate',relevance={kind='weighted_ap',weights=[1]}}", "1 relevance weight"),
         ("{kind='hap_surrogate',upper_step={temperature=0}}", "temperature of the upper step is 0"),
         ("{kind='hap_surrogate',upper_step={threshold=-1}}", "threshold of the upper step is -1"),
-        ("{kind='hap_surrogate',upper_step={slope=nan}}", "slope of the upper step is NaN"),
-        ("{kind='hap_surrogate',lower_step={leak=inf}}", "leak of the lower step is inf"),
+        (
+            "{kind='hap_surrogate',upper_step={slope=nan}}",
+            "`loss.upper_step.slope` has a wrong value: the number NaN is not finite",
+        ),
+        (
+            "{kind='hap_surrogate',lower_step={leak=inf}}",
+            "`loss.lower_step.leak` has a wrong value: the number inf is not finite",
+        ),
         ("{kind='sum',terms=[]}", "sum to 0"),
     ] {
         let config = String::from_utf8(CONFIG.to_vec()).unwrap().replace("{ kind = 'norm_softmax' }", loss);

@@ -84,11 +84,20 @@ macro_rules! losses {
 
 losses! {
     NormSoftmax: NormSoftmaxConfig => NormSoftmax,
+    ProxyAnchor: ProxyAnchorConfig => ProxyAnchor,
+    ProxyNca: ProxyNcaConfig => ProxyNca,
+    SoftTriple: SoftTripleConfig => SoftTriple,
+    Contrastive: ContrastiveConfig => Contrastive,
+    TripletMargin: TripletMarginConfig => TripletMargin,
+    Margin: MarginConfig => Margin,
+    MultiSimilarity: MultiSimilarityConfig => MultiSimilarity,
     HapSurrogate: HapSurrogateConfig => HapSurrogate,
     Happier: HappierConfig => WeightedSum,
     Hier: HierConfig => Hier,
     HyperbolicCrossEntropy: HyperbolicCrossEntropyConfig => HyperbolicCrossEntropy,
     HyperbolicMultiSimilarity: HyperbolicMultiSimilarityConfig => HyperbolicMultiSimilarity,
+    Csl: CslConfig => Csl,
+    HierarchicalProxy: HierarchicalProxyConfig => HierarchicalProxy,
     Levels: LevelsConfig => Levels,
     Sum: SumConfig => WeightedSum,
 }
@@ -161,8 +170,8 @@ impl Serialize for LossConfig {
 
 impl<'de> Deserialize<'de> for LossConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        let table = Map::<String, Value>::deserialize(deserializer)?;
-        let Some(kind) = table.get("kind").and_then(Value::as_str) else {
+        let table::Setting(mut whole) = Deserialize::deserialize(deserializer)?;
+        let Some(kind) = whole.get("kind").and_then(Value::as_str) else {
             return Err(D::Error::missing_field("kind"));
         };
         let Some(entry) = CATALOGUE.iter().find(|entry| entry.name == kind) else {
@@ -173,11 +182,9 @@ impl<'de> Deserialize<'de> for LossConfig {
                 known.join(", ")
             )));
         };
-        let mut whole = Value::Object(table);
         if let Some(preset) = entry.preset {
             let mut preset: Value = serde_json::from_str(preset).map_err(D::Error::custom)?;
-            let own = whole.as_object_mut().expect("it was made of a table");
-            own.remove("kind");
+            whole.as_object_mut().expect("what has a key is a table").remove("kind");
             change(&mut preset, whole);
             whole = preset;
         }

@@ -22,13 +22,10 @@ use burn::module::Module;
 use burn::tensor::{Int, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
-use super::{Batch, Entry, Family, LossSettings, Objective, Setting, above_zero, matrix};
+use super::{Batch, Entry, Family, LossSettings, Objective, Setting, above_zero, log_sum_exp, matrix, only};
 use crate::Result;
 use crate::geometry::{Geometry, Space};
 use crate::taxonomy::Labels;
-
-/// The logit of what is no candidate.
-const NEVER: f64 = -1e9;
 
 /// Settings of [`HyperbolicCrossEntropy`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -80,13 +77,13 @@ impl Objective for HyperbolicCrossEntropy {
         let all = logits(items.embeddings);
 
         // Of each query: the views of the items, and the rest of its own.
-        let others = only(all.clone(), |i, j| own(i) != Some(j));
+        let others = only(all.clone(), wanted(|i, j| own(i) != Some(j), &all));
         let count = of_items.iter().max().map_or(0, |last| last + 1);
         let of_view = |view: usize| log_sum_exp(columns(&others, &of_items, view));
         let theirs = Tensor::cat((0..count).map(of_view).collect(), 1);
         let within = if batch.reference.is_none() { all.clone() } else { logits(batch.embeddings.clone()) };
-        let rest = only(within, |i, k| i != k && of_queries[i] == of_queries[k]);
-        let ours = log_sum_exp(rest).expand(theirs.dims());
+        let rest = wanted(|i, k| i != k && of_queries[i] == of_queries[k], &within);
+        let ours = log_sum_exp(only(within, rest)).expand(theirs.dims());
         let larger = theirs.clone().max_pair(ours.clone()).detach();
         let candidates = ((theirs - larger.clone()).exp() + (ours - larger.clone()).exp()).log() + larger;
 
@@ -133,16 +130,9 @@ fn columns(logits: &Tensor<2>, views: &[usize], view: usize) -> Tensor<2> {
     logits.clone().select(1, items)
 }
 
-/// The logits of the candidates, with all others put out of reach.
-fn only(logits: Tensor<2>, candidate: impl Fn(usize, usize) -> bool) -> Tensor<2> {
+/// 1 for each pair of rows and columns that is wanted, else 0.
+fn wanted(want: impl Fn(usize, usize) -> bool, logits: &Tensor<2>) -> Tensor<2> {
     let [rows, columns] = logits.dims();
-    let other = |place: usize| f64::from(u8::from(!candidate(place / columns, place % columns)));
-    let others = matrix((0..rows * columns).map(other).collect(), [rows, columns], &logits);
-    logits.mask_fill(others.greater_scalar(0.0), NEVER)
-}
-
-/// log Σ_j e^z_ij, row by row: [B, 1].
-fn log_sum_exp(logits: Tensor<2>) -> Tensor<2> {
-    let largest = logits.clone().detach().max_dim(1);
-    (logits - largest.clone()).exp().sum_dim(1).log() + largest
+    let value = |place: usize| f64::from(u8::from(want(place / columns, place % columns)));
+    matrix((0..rows * columns).map(value).collect(), [rows, columns], logits)
 }

@@ -15,7 +15,7 @@ use burn::module::Module;
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-use super::{Batch, Entry, Family, LossSettings, Objective, Setting, above_zero};
+use super::{Batch, Entry, Family, LossSettings, Objective, Setting, above_zero, log_one_plus_sum_exp};
 use crate::Result;
 use crate::geometry::{Geometry, Space};
 
@@ -74,18 +74,10 @@ impl Objective for HyperbolicMultiSimilarity {
         let base = (scores.clone() * pairs.clone()).sum() / pairs.sum().clamp_min(1.0);
         let scores = scores - base.unsqueeze();
         let Self { config: HyperbolicMultiSimilarityConfig { alpha, beta }, .. } = *self;
-        let pull = log_one_plus_sum(scores.clone() * -alpha, positive) * (1.0 / alpha);
-        let push = log_one_plus_sum(scores * beta, negative) * (1.0 / beta);
+        let pull = log_one_plus_sum_exp(scores.clone() * -alpha, positive) * (1.0 / alpha);
+        let push = log_one_plus_sum_exp(scores * beta, negative) * (1.0 / beta);
         (pull + push).sum() * (1.0 / queries as f64)
     }
-}
-
-/// log(1 + Σ_j e^z_ij) over the entries where the mask is 1, row by row, without overflow: [B, 1].
-fn log_one_plus_sum(exponents: Tensor<2>, mask: Tensor<2>) -> Tensor<2> {
-    let exponents = exponents.mask_fill(mask.equal_scalar(0.0), -1e30);
-    let largest = exponents.clone().detach().max_dim(1).clamp_min(0.0);
-    let sum = (exponents - largest.clone()).exp().sum_dim(1) + (-largest.clone()).exp();
-    sum.log() + largest
 }
 
 #[cfg(test)]

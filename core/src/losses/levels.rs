@@ -45,28 +45,34 @@ impl LossSettings for LevelsConfig {
 
     fn init(&self, setting: &Setting) -> Result<Levels> {
         let depth = setting.levels();
-        let weights = self.weights.clone().unwrap_or_else(|| vec![1.0; depth]);
-        if weights.len() != depth {
-            return Err(Error::new(
-                Kind::Config,
-                format!("{} weights were given for a loss over {depth} levels", weights.len()),
-                "give one weight per level, coarse to fine; there is no level beyond the finest",
-            ));
-        }
-        let sum = weights.iter().fold(0.0, |sum, weight| sum + weight);
-        if weights.iter().any(|&weight| weight < 0.0) || !(sum > 0.0 && sum.is_finite()) {
-            return Err(Error::new(
-                Kind::Config,
-                format!("the weights of the levels are {weights:?}"),
-                "give finite numbers of at least 0, not all 0",
-            ));
-        }
+        let weights = level_weights(self.weights.as_deref(), depth)?;
         let level = |level: usize| {
             let classes = setting.classes.up_to(level).classes();
             self.loss.init(&Setting { classes: &classes, ..setting.part(level) })
         };
         Ok(Levels { levels: (1..=depth).map(level).collect::<Result<_>>()?, weights })
     }
+}
+
+/// One weight a level, coarse → fine, 1 each where none are given.
+pub(super) fn level_weights(given: Option<&[f64]>, depth: usize) -> Result<Vec<f64>> {
+    let weights = given.map_or_else(|| vec![1.0; depth], <[f64]>::to_vec);
+    if weights.len() != depth {
+        return Err(Error::new(
+            Kind::Config,
+            format!("{} weights were given for a loss over {depth} levels", weights.len()),
+            "give one weight per level, coarse to fine; there is no level beyond the finest",
+        ));
+    }
+    let sum = weights.iter().fold(0.0, |sum, weight| sum + weight);
+    if weights.iter().any(|&weight| weight < 0.0) || !(sum > 0.0 && sum.is_finite()) {
+        return Err(Error::new(
+            Kind::Config,
+            format!("the weights of the levels are {weights:?}"),
+            "give finite numbers of at least 0, not all 0",
+        ));
+    }
+    Ok(weights)
 }
 
 /// See the [module](self).

@@ -25,15 +25,26 @@
 //! the tests, so that a loss cannot exist half.
 
 pub mod catalogue;
+pub mod contrastive;
+pub mod csl;
 pub mod hap_surrogate;
 pub mod happier;
 pub mod hier;
+pub mod hierarchical_proxy;
 pub mod hyperbolic_cross_entropy;
 pub mod hyperbolic_multi_similarity;
 pub mod levels;
+pub mod margin;
+mod mined;
+pub mod multi_similarity;
 pub mod norm_softmax;
 mod presets;
+pub mod proxy_anchor;
+pub mod proxy_nca;
+pub mod soft_triple;
 pub mod sum;
+mod table;
+pub mod triplet_margin;
 
 use burn::module::Param;
 use burn::tensor::{Device, Tensor, TensorData};
@@ -42,18 +53,28 @@ use serde::Serialize;
 
 use crate::geometry::{Geometry, Space};
 use crate::random::{normal, stream, uniform};
+use crate::settings::{above_zero, finite, not_negative};
 use crate::taxonomy::Labels;
 use crate::{Error, Kind, Result};
 
 pub use catalogue::{CATALOGUE, Loss, LossConfig};
+pub use contrastive::{Contrastive, ContrastiveConfig};
+pub use csl::{Csl, CslConfig};
 pub use hap_surrogate::{HapSurrogate, HapSurrogateConfig};
 pub use happier::HappierConfig;
 pub use hier::{Hier, HierConfig};
+pub use hierarchical_proxy::{HierarchicalProxy, HierarchicalProxyConfig};
 pub use hyperbolic_cross_entropy::{HyperbolicCrossEntropy, HyperbolicCrossEntropyConfig};
 pub use hyperbolic_multi_similarity::{HyperbolicMultiSimilarity, HyperbolicMultiSimilarityConfig};
 pub use levels::{Levels, LevelsConfig};
+pub use margin::{Margin, MarginConfig};
+pub use multi_similarity::{MultiSimilarity, MultiSimilarityConfig};
 pub use norm_softmax::{NormSoftmax, NormSoftmaxConfig};
+pub use proxy_anchor::{ProxyAnchor, ProxyAnchorConfig};
+pub use proxy_nca::{ProxyNca, ProxyNcaConfig};
+pub use soft_triple::{SoftTriple, SoftTripleConfig};
 pub use sum::{SumConfig, Term, WeightedSum};
+pub use triplet_margin::{TripletMargin, TripletMarginConfig};
 
 /// What a loss is given: embeddings with their labels, and, for rectangular cases, another set to rank.
 #[derive(Clone)]
@@ -311,6 +332,23 @@ fn one_hot(labels: &Labels, classes: usize, like: &Tensor<2>) -> Tensor<2> {
     matrix(values, [labels.len(), classes], like)
 }
 
+/// log Σ_j e^{z_j} of each row, [B, 1], for exponents [B, n] of any size.
+fn log_sum_exp(exponents: Tensor<2>) -> Tensor<2> {
+    let largest = exponents.clone().max_dim(1).detach();
+    (exponents - largest.clone()).exp().sum_dim(1).log() + largest
+}
+
+/// log(1 + Σ_j e^{z_j}) of each row, [B, 1], over the entries that the 0/1 matrix `counted` has; 0 for a row without.
+fn log_one_plus_sum_exp(exponents: Tensor<2>, counted: Tensor<2>) -> Tensor<2> {
+    let one = exponents.zeros_like().sum_dim(1);
+    log_sum_exp(Tensor::cat(vec![one, only(exponents, counted)], 1))
+}
+
+/// Exponents in which the entries that the 0/1 matrix `counted` lacks add nothing to a sum of powers.
+fn only(exponents: Tensor<2>, counted: Tensor<2>) -> Tensor<2> {
+    exponents.mask_fill(counted.equal_scalar(0.0), -1e30)
+}
+
 /// A scalar `value` whose gradient with respect to `inputs` is `gradient`, whatever computed the two. It is value +
 /// (Σ gradient · inputs − the same, detached): the bracket is exactly 0 and linear in the inputs.
 fn with_gradient(inputs: Tensor<2>, value: Tensor<1>, gradient: Tensor<2>) -> Tensor<1> {
@@ -318,26 +356,17 @@ fn with_gradient(inputs: Tensor<2>, value: Tensor<1>, gradient: Tensor<2>) -> Te
     value + linear.clone() - linear.detach()
 }
 
-/// Checks that a setting is a finite number above 0.
-fn above_zero(loss: &str, setting: &str, value: f64, usual: f64) -> Result<()> {
-    if value > 0.0 && value.is_finite() {
-        return Ok(());
-    }
-    Err(Error::new(
-        Kind::Config,
-        format!("the {setting} of {loss} is {value}"),
-        format!("give a finite number above 0; {usual} is usual"),
-    ))
-}
+#[cfg(test)]
+mod testing {
+    use super::*;
 
-/// Checks that a setting is a finite number of at least 0.
-fn not_negative(loss: &str, setting: &str, value: f64, usual: f64) -> Result<()> {
-    if value >= 0.0 && value.is_finite() {
-        return Ok(());
+    /// Why settings are refused for four fine classes in two coarse ones.
+    pub(super) fn refusal<S: LossSettings>(settings: &S) -> Error {
+        let classes = Labels::new(2, vec![0, 0, 0, 1, 1, 2, 1, 3]).unwrap();
+        let device = Device::flex();
+        settings
+            .init(&Setting::new(&classes, 8, &Geometry::Cosine, 0, &device))
+            .err()
+            .expect("these settings should be refused")
     }
-    Err(Error::new(
-        Kind::Config,
-        format!("the {setting} of {loss} is {value}"),
-        format!("give a finite number of at least 0; {usual} is usual"),
-    ))
 }

@@ -1,0 +1,164 @@
+//! Contrastive loss: positives nearer than one margin, negatives farther than another.
+//!
+//! ```text
+//! L = mean⁺ [d_ij − m⁺]₊ + mean⁻ [m⁻ − d_ij]₊      j ∈ P_i and j ∈ N_i
+//! ```
+//!
+//! d is the Euclidean distance of embeddings of unit length, m⁺ and m⁻ the margins; each mean is over the pairs whose
+//! term is above 0, and 0 where there are none. With `measure = "cosine"` the terms are [m⁺ − s_ij]₊ and [s_ij − m⁻]₊.
+//!
+//! With `squared` each term is half its square, as in Hadsell et al., *Dimensionality Reduction by Learning an
+//! Invariant Mapping*, CVPR 2006, eq. 4, which sums over pairs. The plain form, averaged over active pairs, is that of
+//! pytorch-metric-learning and of the tables of Proxy-Anchor, there with m⁻ = 0.5.
+//!
+//! # Gradient
+//!
+//! It is 0 at the margin itself and between items that coincide, and jumps where a pair becomes active and joins the
+//! mean. A miner's choice has none.
+
+use burn::module::Module;
+use burn::tensor::{Tensor, activation::relu};
+use serde::{Deserialize, Serialize};
+
+use super::mined::active;
+use super::{Batch, Entry, Family, LossSettings, Objective, Setting, finite, not_negative};
+use crate::cosine::{distances, normalise};
+use crate::geometry::Space;
+use crate::miners::Miner;
+use crate::{Error, Kind, Result};
+
+/// Settings of [`Contrastive`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ContrastiveConfig {
+    /// m⁺. Default 0; for the cosine 1 is usual.
+    pub positive_margin: f64,
+    /// m⁻. Default 1; for the cosine 0 to 0.5 is usual.
+    pub negative_margin: f64,
+    /// What the margins are compared with. Default Euclidean distance.
+    pub measure: Measure,
+    /// Whether each term is half its square. Default false.
+    pub squared: bool,
+    /// Which pairs. Default all.
+    pub miner: Miner,
+}
+
+/// What a margin is compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Measure {
+    /// The distance of unit vectors, 0 … 2.
+    Euclidean,
+    /// Their cosine, −1 … 1.
+    Cosine,
+}
+
+impl Default for ContrastiveConfig {
+    fn default() -> Self {
+        Self {
+            positive_margin: 0.0,
+            negative_margin: 1.0,
+            measure: Measure::Euclidean,
+            squared: false,
+            miner: Miner::default(),
+        }
+    }
+}
+
+impl LossSettings for ContrastiveConfig {
+    const ENTRY: Entry = Entry {
+        name: "contrastive",
+        title: "Contrastive",
+        family: Family::Pairs,
+        summary: "positives nearer than one margin, negatives farther than another",
+        optimises: "ap",
+        spaces: &[Space::Cosine],
+        sources: &["hadsell2006", "musgrave2020"],
+        complete: true,
+        preset: None,
+    };
+    type Loss = Contrastive;
+
+    fn init(&self, _setting: &Setting) -> Result<Contrastive> {
+        self.miner.validate()?;
+        match self.measure {
+            Measure::Euclidean => {
+                not_negative("contrastive", "positive_margin", self.positive_margin, 0.0)?;
+                not_negative("contrastive", "negative_margin", self.negative_margin, 1.0)?;
+            }
+            Measure::Cosine => {
+                finite("contrastive", "positive_margin", self.positive_margin, 1.0)?;
+                finite("contrastive", "negative_margin", self.negative_margin, 0.5)?;
+                if self.positive_margin < self.negative_margin {
+                    return Err(Error::new(
+                        Kind::Config,
+                        format!(
+                            "the margins of contrastive ask of positives a cosine of {}, and let negatives have {}",
+                            self.positive_margin, self.negative_margin
+                        ),
+                        "give positive_margin at least negative_margin; 1 and 0.5 are usual for the cosine",
+                    ));
+                }
+            }
+        }
+        Ok(Contrastive { config: self.clone() })
+    }
+}
+
+/// See the [module](self); it learns nothing itself.
+#[derive(Module, Debug)]
+pub struct Contrastive {
+    #[module(skip)]
+    config: ContrastiveConfig,
+}
+
+impl Objective for Contrastive {
+    fn forward(&self, batch: &Batch) -> Tensor<1> {
+        let ContrastiveConfig { positive_margin, negative_margin, .. } = self.config;
+        let queries = normalise(batch.embeddings.clone());
+        let items = normalise(batch.ranked().embeddings);
+        let [too_far, too_near] = match self.config.measure {
+            Measure::Euclidean => {
+                let distances = distances(queries, items);
+                [distances.clone() - positive_margin, -distances + negative_margin]
+            }
+            Measure::Cosine => {
+                let cosines = queries.matmul(items.transpose());
+                [-cosines.clone() + positive_margin, cosines - negative_margin]
+            }
+        };
+        let [positives, negatives] = batch.mined_pairs(&self.config.miner);
+        self.mean(too_far, positives) + self.mean(too_near, negatives)
+    }
+}
+
+impl Contrastive {
+    /// The mean over the active ones of pairs that count so often.
+    fn mean(&self, excess: Tensor<2>, counts: Tensor<2>) -> Tensor<1> {
+        let excess = relu(excess);
+        let number = (active(&excess) * counts.clone()).sum().clamp_min(1.0);
+        let terms = if self.config.squared { excess.square() * 0.5 } else { excess };
+        (terms * counts).sum() / number
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::Geometry;
+    use crate::taxonomy::Labels;
+    use burn::tensor::Device;
+
+    #[test]
+    fn margins_that_ask_for_nothing_are_refused() {
+        let (classes, device) = (Labels::new(1, vec![0, 1]).unwrap(), Device::flex());
+        let setting = Setting::new(&classes, 4, &Geometry::Cosine, 0, &device);
+        let fault = |config: ContrastiveConfig| config.init(&setting).unwrap_err().to_string();
+        let default = ContrastiveConfig::default;
+        let text = fault(ContrastiveConfig { positive_margin: f64::NAN, ..default() });
+        assert!(text.contains("positive_margin of contrastive is NaN"), "{text}");
+        fault(ContrastiveConfig { negative_margin: -0.5, ..default() });
+        let text = fault(ContrastiveConfig { measure: Measure::Cosine, ..default() });
+        assert!(text.contains("positive_margin at least negative_margin"), "{text}");
+    }
+}

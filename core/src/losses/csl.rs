@@ -1,0 +1,156 @@
+//! Cross-scale learning: an item is nearer to the proxy of its fine class than to any proxy outside its class, level
+//! by level, by a margin that grows with the level's coarseness.
+//!
+//! There is one proxy a fine class, of unit length ŵ_p; y = y_i is the item's. For level l, N_il are the proxies whose
+//! label at level l is not the item's (Sun et al., CVPR 2021, in the form of HAPPIER's code):
+//!
+//! ```text
+//! L_l = (1/B) Σ_i log(1 + Σ_{p ∈ N_il} e^{s(x_i·ŵ_p − x_i·ŵ_y + m_l)})
+//! L   = Σ_l L_l
+//! ```
+//!
+//! There is no code of the paper's authors; the sum stands in for the paper's search of the hardest negative. The
+//! coarser a level, the fewer proxies are outside, and the larger its margin can be.
+//!
+//! Embeddings are [B, d] and taken as they are, proxies [C, d]. A level at which all proxies are of the item's class,
+//! as at a level of one class, gives 0. Ties have no special place: the loss is smooth.
+
+use burn::module::{Module, Param};
+use burn::tensor::Tensor;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Batch, Entry, Family, LossSettings, Objective, Setting, above_zero, log_one_plus_sum_exp, matrix, one_hot,
+};
+use crate::cosine::normalise;
+use crate::geometry::Space;
+use crate::taxonomy::Labels;
+use crate::{Error, Kind, Result};
+
+/// Settings of [`Csl`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CslConfig {
+    /// s > 0. Default 32.
+    pub scale: f64,
+    /// m_1 … m_L, coarse → fine, each ≥ 0. Default, as HAPPIER trains on its data sets: evenly from 0.45 down to 0.25
+    /// at two and three levels, from 0.75 down to 0.15 at more; a single level has 0.25.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub margins: Option<Vec<f64>>,
+    /// Whether to take the mean over levels instead of the sum. Default false.
+    pub average_levels: bool,
+}
+
+impl Default for CslConfig {
+    fn default() -> Self {
+        Self { scale: 32.0, margins: None, average_levels: false }
+    }
+}
+
+/// The margins of a taxonomy of so many levels, coarse → fine.
+fn default_margins(levels: usize) -> Vec<f64> {
+    let (coarsest, finest) = if levels > 3 { (0.75, 0.15) } else { (0.45, 0.25) };
+    let step = (coarsest - finest) / (levels - 1).max(1) as f64;
+    (0..levels).rev().map(|above_finest| finest + step * above_finest as f64).collect()
+}
+
+/// One proxy for each fine class, with its label path.
+#[derive(Module, Debug)]
+pub struct Csl {
+    /// [C, d], of any length.
+    pub proxies: Param<Tensor<2>>,
+    /// [C, L].
+    #[module(skip)]
+    classes: Labels,
+    #[module(skip)]
+    margins: Vec<f64>,
+    #[module(skip)]
+    config: CslConfig,
+}
+
+impl LossSettings for CslConfig {
+    const ENTRY: Entry = Entry {
+        name: "csl",
+        title: "CSL",
+        family: Family::Hierarchical,
+        summary: "nearer to the own fine proxy than to any of another class, with a margin for each level",
+        optimises: "h_ap",
+        spaces: &[Space::Cosine],
+        sources: &["sun2021", "ramzi2022"],
+        complete: true,
+        preset: None,
+    };
+    type Loss = Csl;
+
+    /// Proxies come from U(−1/√d, 1/√d).
+    fn init(&self, setting: &Setting) -> Result<Csl> {
+        above_zero("csl", "scale", self.scale, 32.0)?;
+        let levels = setting.levels();
+        let margins = self.margins.clone().unwrap_or_else(|| default_margins(levels));
+        let in_range = |margin: &f64| *margin >= 0.0 && margin.is_finite();
+        if margins.len() != levels || !margins.iter().all(in_range) {
+            return Err(Error::new(
+                Kind::Config,
+                format!("the margins of csl are {margins:?} for {levels} levels"),
+                "give one finite number of at least 0 per level, coarse to fine",
+            ));
+        }
+        let bound = 1.0 / (setting.dimension as f64).sqrt();
+        let proxies = setting.uniform_proxies(setting.fine_classes(), bound);
+        Ok(Csl { proxies, classes: setting.classes.clone(), margins, config: self.clone() })
+    }
+}
+
+impl Csl {
+    /// L_1 … L_L, coarse → fine.
+    pub fn levels(&self, embeddings: Tensor<2>, labels: &Labels) -> Vec<Tensor<1>> {
+        let (items, scale) = (labels.len(), self.config.scale);
+        let scores = embeddings.matmul(normalise(self.proxies.val()).transpose());
+        let shape = scores.dims();
+        let own = one_hot(labels, shape[1], &scores);
+        let lead = scores.clone() - (scores * own).sum_dim(1);
+        let level = |(&margin, level): (&f64, usize)| {
+            let (of_items, of_proxies) = (labels.column(level), self.classes.column(level));
+            let outside = of_items
+                .iter()
+                .flat_map(|class| of_proxies.iter().map(move |other| f64::from(u8::from(class != other))));
+            let outside = matrix(outside.collect(), shape, &lead);
+            log_one_plus_sum_exp((lead.clone() + margin) * scale, outside).sum() * (1.0 / items as f64)
+        };
+        self.margins.iter().zip(1..).map(level).collect()
+    }
+}
+
+impl Objective for Csl {
+    fn forward(&self, batch: &Batch) -> Tensor<1> {
+        let levels = self.levels(batch.embeddings.clone(), batch.labels);
+        let share = if self.config.average_levels { 1.0 / levels.len() as f64 } else { 1.0 };
+        levels.into_iter().reduce(|sum, level| sum + level).expect("a taxonomy has a level") * share
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::refusal;
+    use super::*;
+
+    #[test]
+    fn margins_default_to_those_that_the_paper_of_happier_trains_with() {
+        let rounded =
+            |levels| default_margins(levels).iter().map(|m| (m * 100.0).round()).collect::<Vec<_>>();
+        assert_eq!(rounded(1), [25.0]);
+        assert_eq!(rounded(2), [45.0, 25.0]);
+        assert_eq!(rounded(3), [45.0, 35.0, 25.0]);
+        assert_eq!(rounded(7), [75.0, 65.0, 55.0, 45.0, 35.0, 25.0, 15.0]);
+    }
+
+    #[test]
+    fn settings_out_of_range_are_refused() {
+        let error = refusal(&CslConfig { margins: Some(vec![0.3]), ..Default::default() });
+        assert_eq!(error.message(), "the margins of csl are [0.3] for 2 levels");
+        let error = refusal(&CslConfig { margins: Some(vec![0.3, f64::NAN]), ..Default::default() });
+        assert!(error.message().contains("NaN"), "{error}");
+        let error = refusal(&CslConfig { scale: 0.0, ..Default::default() });
+        assert_eq!(error.message(), "the scale of csl is 0");
+    }
+}

@@ -1,0 +1,53 @@
+//! What a miner chooses from a batch, in the form that losses need.
+
+use burn::tensor::Tensor;
+
+use super::{Batch, matrix};
+use crate::cosine::normalise;
+use crate::miners::{Candidates, Mined, Miner};
+
+impl Batch<'_> {
+    /// What a miner can choose from: the cosines of embeddings and items, read from the device, without gradient.
+    pub fn candidates(&self) -> Candidates {
+        let items = self.ranked();
+        let [_, dimension] = self.embeddings.dims();
+        let queries = normalise(self.embeddings.clone().without_autodiff());
+        let cosines = queries.matmul(normalise(items.embeddings.without_autodiff()).transpose());
+        let [of_queries, of_items] = [self.labels, items.labels].map(|labels| labels.column(labels.levels()));
+        Candidates::new(&of_queries, &of_items, items.own, numbers(cosines), dimension)
+    }
+
+    /// What this miner chooses, with draws from the stream `miner`.
+    pub fn mine(&self, miner: &Miner) -> Mined {
+        miner.mine(&self.candidates(), &mut self.draws.stream("miner"))
+    }
+
+    /// How often this miner chooses each pair: two matrices [B, M], of the positives and of the negatives.
+    pub fn mined_pairs(&self, miner: &Miner) -> [Tensor<2>; 2] {
+        match miner {
+            Miner::All(_) => self.pairs(),
+            miner => self.count_pairs(&self.mine(miner)),
+        }
+    }
+
+    /// How often each pair was chosen: two matrices [B, M], of the positives and of the negatives.
+    pub fn count_pairs(&self, mined: &Mined) -> [Tensor<2>; 2] {
+        let shape = [self.labels.len(), self.ranked().labels.len()];
+        [mined.positives(), mined.negatives()].map(|pairs| {
+            let mut counts = vec![0.0; shape[0] * shape[1]];
+            pairs.for_each(|(query, item)| counts[query * shape[1] + item] += 1.0);
+            matrix(counts, shape, &self.embeddings)
+        })
+    }
+}
+
+/// The numbers of a matrix, row after row, read from the device.
+pub(super) fn numbers(values: Tensor<2>) -> Vec<f64> {
+    values.into_data().convert::<f64>().try_to_vec().expect("they were just converted")
+}
+
+/// Which numbers are above 0, as 0/1, without gradient.
+pub(super) fn active(values: &Tensor<2>) -> Tensor<2> {
+    let values = values.clone().without_autodiff();
+    values.zeros_like().mask_fill(values.greater_scalar(0.0), 1.0)
+}

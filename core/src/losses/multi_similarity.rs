@@ -1,0 +1,137 @@
+//! Multi-Similarity loss: pairs weighed by how hard they are, alone and beside the others of their query (Wang et al.,
+//! *Multi-Similarity Loss with General Pair Weighting for Deep Metric Learning*, CVPR 2019, eq. 15).
+//!
+//! ```text
+//! L = (1/B) Σ_i [ (1/α) log(1 + Σ_{j ∈ P_i} e^(−α(s_ij − λ))) + (1/β) log(1 + Σ_{j ∈ N_i} e^(β(s_ij − λ))) ]
+//! ```
+//!
+//! s are cosines, α and β the weights of positives and negatives, λ the base that both are counted from. P_i and N_i
+//! hold only what the paper's [miner](crate::miners::MultiSimilarityMiner) keeps; a pair that another miner chooses
+//! several times counts once.
+//!
+//! The paper's λ is 1. The published code has λ = 0.5 and β = 40; pytorch-metric-learning and Proxy-Anchor have λ = 0.5
+//! and β = 50, and HIER has that without a miner.
+//!
+//! # Gradient
+//!
+//! It is smooth but for the miner's choice, which has none. A query without pairs adds 0 and is counted in the mean.
+
+use burn::module::Module;
+use burn::tensor::Tensor;
+use serde::{Deserialize, Serialize};
+
+use super::mined::active;
+use super::{Batch, Entry, Family, LossSettings, Objective, Setting, above_zero, finite};
+use crate::Result;
+use crate::cosine::normalise;
+use crate::geometry::Space;
+use crate::miners::{Miner, MultiSimilarityMiner};
+
+/// Settings of [`MultiSimilarity`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct MultiSimilarityConfig {
+    /// α > 0. Default 2.
+    pub alpha: f64,
+    /// β > 0. Default 50.
+    pub beta: f64,
+    /// λ. Default 1.
+    pub base: f64,
+    /// Which pairs. Default the paper's miner, with ε = 0.1.
+    pub miner: Miner,
+}
+
+impl Default for MultiSimilarityConfig {
+    fn default() -> Self {
+        Self {
+            alpha: 2.0,
+            beta: 50.0,
+            base: 1.0,
+            miner: Miner::MultiSimilarityMiner(MultiSimilarityMiner::default()),
+        }
+    }
+}
+
+impl LossSettings for MultiSimilarityConfig {
+    const ENTRY: Entry = Entry {
+        name: "multi_similarity",
+        title: "Multi-Similarity",
+        family: Family::Pairs,
+        summary: "mined pairs, weighed by how hard they are beside the others of their query",
+        optimises: "ap",
+        spaces: &[Space::Cosine],
+        sources: &["wang2019"],
+        complete: true,
+        preset: None,
+    };
+    type Loss = MultiSimilarity;
+
+    fn init(&self, _setting: &Setting) -> Result<MultiSimilarity> {
+        above_zero("multi_similarity", "alpha", self.alpha, 2.0)?;
+        above_zero("multi_similarity", "beta", self.beta, 50.0)?;
+        finite("multi_similarity", "base", self.base, 1.0)?;
+        self.miner.validate()?;
+        Ok(MultiSimilarity { config: self.clone() })
+    }
+}
+
+/// See the [module](self); it learns nothing itself.
+#[derive(Module, Debug)]
+pub struct MultiSimilarity {
+    #[module(skip)]
+    config: MultiSimilarityConfig,
+}
+
+impl Objective for MultiSimilarity {
+    fn forward(&self, batch: &Batch) -> Tensor<1> {
+        let MultiSimilarityConfig { alpha, beta, base, .. } = self.config;
+        let items = normalise(batch.ranked().embeddings);
+        let beyond = normalise(batch.embeddings.clone()).matmul(items.transpose()) - base;
+        let [positives, negatives] = batch.mined_pairs(&self.config.miner).map(|counts| active(&counts));
+        let of_positives = log_one_plus_sum(beyond.clone() * -alpha, positives) * (1.0 / alpha);
+        let of_negatives = log_one_plus_sum(beyond * beta, negatives) * (1.0 / beta);
+        (of_positives + of_negatives).sum() * (1.0 / batch.labels.len() as f64)
+    }
+}
+
+/// log(1 + Σ_j e^x_ij) over the j that are kept, of each row, [B, 1], without overflow.
+fn log_one_plus_sum(exponents: Tensor<2>, kept: Tensor<2>) -> Tensor<2> {
+    // Where nothing is kept an exponent is 0, which is also that of the 1.
+    let exponents = exponents * kept.clone();
+    let largest = exponents.clone().without_autodiff().max_dim(1).clamp_min(0.0);
+    let sum = ((exponents - largest.clone()).exp() * kept).sum_dim(1) + (-largest.clone()).exp();
+    sum.log() + largest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::Geometry;
+    use crate::taxonomy::Labels;
+    use burn::tensor::Device;
+
+    #[test]
+    fn weights_of_nothing_are_refused() {
+        let (classes, device) = (Labels::new(1, vec![0, 1]).unwrap(), Device::flex());
+        let setting = Setting::new(&classes, 4, &Geometry::Cosine, 0, &device);
+        let fault = |config: MultiSimilarityConfig| config.init(&setting).unwrap_err().to_string();
+        let text = fault(MultiSimilarityConfig { alpha: 0.0, ..Default::default() });
+        assert!(text.contains("the alpha of multi_similarity is 0"), "{text}");
+        fault(MultiSimilarityConfig { base: f64::NAN, ..Default::default() });
+        let miner = Miner::MultiSimilarityMiner(MultiSimilarityMiner { epsilon: -0.1 });
+        fault(MultiSimilarityConfig { miner, ..Default::default() });
+    }
+
+    #[test]
+    fn steep_weights_do_not_overflow() {
+        let (labels, device) = (Labels::new(1, vec![0, 0, 1]).unwrap(), Device::flex().autodiff());
+        let classes = labels.classes();
+        let setting = Setting::new(&classes, 2, &Geometry::Cosine, 0, &device);
+        let config = MultiSimilarityConfig { beta: 1e4, base: -1.0, ..Default::default() };
+        let rows = Tensor::<2>::from_data([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]], &device).require_grad();
+        let value = config.init(&setting).unwrap().forward(&Batch::new(rows.clone(), &labels));
+        let gradient = rows.grad(&value.backward()).unwrap().into_data().try_to_vec::<f32>().unwrap();
+        assert!(gradient.iter().all(|x| x.is_finite()), "{gradient:?}");
+        assert!(value.into_data().try_to_vec::<f32>().unwrap()[0].is_finite());
+    }
+}

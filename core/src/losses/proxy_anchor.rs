@@ -1,0 +1,131 @@
+//! Proxy-Anchor: each proxy draws the items of its class, the hardest most, and pushes all others away.
+//!
+//! With s_ip the cosine of item i and proxy p (Kim et al., CVPR 2020, eq. 4),
+//!
+//! ```text
+//! L = (1/|P⁺|) Σ_{p ∈ P⁺} log(1 + Σ_{i: y_i = p} e^{−α(s_ip − δ)})
+//!   + (1/|P|)  Σ_{p ∈ P}  log(1 + Σ_{i: y_i ≠ p} e^{ α(s_ip + δ)})
+//! ```
+//!
+//! P are all proxies, one a fine class, P⁺ those with an item in the batch. With `anchors = "items"` the two sides
+//! change places: each item draws its one proxy and is pushed by the others, both terms averaged over the items; the
+//! code of HIER does so, under the name of Proxy-NCA (preset `proxy_anchor_per_item`).
+//!
+//! Embeddings are [B, d], proxies [C, d]. A class without items has no first term, the class of all items no second
+//! one: an empty sum gives log 1 = 0. Ties have no special place: the loss is smooth.
+
+use burn::module::{Module, Param};
+use burn::tensor::Tensor;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Batch, Entry, Family, LossSettings, Objective, Setting, above_zero, log_one_plus_sum_exp, not_negative,
+    one_hot,
+};
+use crate::Result;
+use crate::cosine::normalise;
+use crate::geometry::Space;
+
+/// Settings of [`ProxyAnchor`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ProxyAnchorConfig {
+    /// α > 0. Default 32.
+    pub alpha: f64,
+    /// δ ≥ 0. Default 0.1.
+    pub margin: f64,
+    /// Which side the sums are taken for. Default: the proxies.
+    pub anchors: Anchors,
+}
+
+/// What the positives and negatives are counted for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Anchors {
+    /// The items of each proxy.
+    #[default]
+    Proxies,
+    /// The proxies of each item.
+    Items,
+}
+
+impl Default for ProxyAnchorConfig {
+    fn default() -> Self {
+        Self { alpha: 32.0, margin: 0.1, anchors: Anchors::Proxies }
+    }
+}
+
+/// One proxy for each fine class.
+#[derive(Module, Debug)]
+pub struct ProxyAnchor {
+    /// [C, d], of any length.
+    pub proxies: Param<Tensor<2>>,
+    #[module(skip)]
+    config: ProxyAnchorConfig,
+}
+
+impl LossSettings for ProxyAnchorConfig {
+    const ENTRY: Entry = Entry {
+        name: "proxy_anchor",
+        title: "Proxy-Anchor",
+        family: Family::Proxies,
+        summary: "proxies that draw the hard items of their class and push away those of the others",
+        optimises: "ap",
+        spaces: &[Space::Cosine],
+        sources: &["kim2020"],
+        complete: true,
+        preset: None,
+    };
+    type Loss = ProxyAnchor;
+
+    fn init(&self, setting: &Setting) -> Result<ProxyAnchor> {
+        let proxies = self.proxies(setting, setting.fine_classes())?;
+        Ok(ProxyAnchor { proxies, config: self.clone() })
+    }
+}
+
+impl ProxyAnchorConfig {
+    /// Checks the settings and draws so many proxies from N(0, 2/count), as the published code does.
+    pub(super) fn proxies(&self, setting: &Setting, count: usize) -> Result<Param<Tensor<2>>> {
+        above_zero("proxy_anchor", "alpha", self.alpha, 32.0)?;
+        not_negative("proxy_anchor", "margin", self.margin, 0.1)?;
+        Ok(setting.normal_proxies(count, (2.0 / count as f64).sqrt()))
+    }
+
+    /// The loss of embeddings [B, d] against proxies [C, d]; `own` is 1 at the proxy of each item, [B, C].
+    pub(super) fn value(&self, embeddings: Tensor<2>, proxies: Tensor<2>, own: Tensor<2>) -> Tensor<1> {
+        let scores = normalise(embeddings).matmul(normalise(proxies).transpose());
+        // One anchor a row.
+        let (scores, own) = match self.anchors {
+            Anchors::Proxies => (scores.transpose(), own.transpose()),
+            Anchors::Items => (scores, own),
+        };
+        let anchors = scores.dims()[0];
+        let with_positives = own.clone().max_dim(1).sum();
+        let drawn = log_one_plus_sum_exp((scores.clone() - self.margin) * -self.alpha, own.clone());
+        let pushed = log_one_plus_sum_exp((scores + self.margin) * self.alpha, -own + 1.0);
+        drawn.sum() / with_positives + pushed.sum() * (1.0 / anchors as f64)
+    }
+}
+
+impl Objective for ProxyAnchor {
+    fn forward(&self, batch: &Batch) -> Tensor<1> {
+        let proxies = self.proxies.val();
+        let own = one_hot(batch.labels, proxies.dims()[0], &batch.embeddings);
+        self.config.value(batch.embeddings.clone(), proxies, own)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::refusal;
+    use super::*;
+
+    #[test]
+    fn settings_out_of_range_are_refused() {
+        let error = refusal(&ProxyAnchorConfig { alpha: 0.0, ..Default::default() });
+        assert_eq!(error.message(), "the alpha of proxy_anchor is 0");
+        let error = refusal(&ProxyAnchorConfig { margin: -0.1, ..Default::default() });
+        assert_eq!(error.message(), "the margin of proxy_anchor is -0.1");
+    }
+}

@@ -1,0 +1,137 @@
+//! Proxy-NCA: draw an item to the proxy of its class, away from all others, as neighbourhood components analysis does.
+//!
+//! With x̂ and p̂ of unit length and d_iz = ‖x̂_i − p̂_z‖² (Movshovitz-Attias et al., ICCV 2017),
+//!
+//! ```text
+//! L = −(1/B) Σ_i log( e^{−s·d_iy} / Σ_{z ∈ Z_i} e^{−s·d_iz} )          y = y_i
+//! ```
+//!
+//! where Z_i are all proxies but that of the item's class. ProxyNCA++ (Teh et al., ECCV 2020) has it in the
+//! sum too, which makes the quotient a probability, and a temperature T = 1/s of 1/9: its code stretches both vectors
+//! by 3, so their squared distance by 9. As d = 2 − 2 x̂·p̂, the constant cancels and the exponents are 2s x̂·p̂.
+//!
+//! | published as | settings |
+//! |---|---|
+//! | Proxy-NCA | the defaults |
+//! | ProxyNCA++ | `proxy_nca_plus_plus`: scale 9, denominator `all`, proxies from N(0, 1/8²) |
+//! | pytorch-metric-learning | scale 1, denominator `all` |
+//! | Proxy-Anchor's comparison | scale 32, denominator `all` |
+//!
+//! What the code of HIER calls Proxy-NCA is [`proxy_anchor`](super::proxy_anchor) with items as anchors.
+//!
+//! Embeddings are [B, d], proxies [C, d]. Every item has a proxy, so no batch is without a loss; where there is but one
+//! class, there is nothing to tell it from, and the loss is 0. Ties have no special place: the loss is smooth.
+
+use burn::module::{Module, Param};
+use burn::tensor::Tensor;
+use serde::{Deserialize, Serialize};
+
+use super::{Batch, Entry, Family, LossSettings, Objective, Setting, above_zero, log_sum_exp, one_hot, only};
+use crate::Result;
+use crate::cosine::normalise;
+use crate::geometry::Space;
+
+/// Settings of [`ProxyNca`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ProxyNcaConfig {
+    /// s > 0, on the squared distance. Default 1.
+    pub scale: f64,
+    /// Z_i. Default: the proxies of the other classes.
+    pub denominator: Denominator,
+    /// Proxies begin as draws from N(0, this²). Only their direction counts in the loss, but a longer one turns more
+    /// slowly under the same learning rate. Default 1.
+    pub proxy_deviation: f64,
+}
+
+/// The proxies that the positive one is compared with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Denominator {
+    /// Those of the other classes, as in Proxy-NCA.
+    #[default]
+    Others,
+    /// All, the positive one too, as in ProxyNCA++.
+    All,
+}
+
+impl Default for ProxyNcaConfig {
+    fn default() -> Self {
+        Self { scale: 1.0, denominator: Denominator::Others, proxy_deviation: 1.0 }
+    }
+}
+
+/// One proxy for each fine class.
+#[derive(Module, Debug)]
+pub struct ProxyNca {
+    /// [C, d], of any length.
+    pub proxies: Param<Tensor<2>>,
+    #[module(skip)]
+    config: ProxyNcaConfig,
+}
+
+impl LossSettings for ProxyNcaConfig {
+    const ENTRY: Entry = Entry {
+        name: "proxy_nca",
+        title: "Proxy-NCA",
+        family: Family::Proxies,
+        summary: "nearer to the proxy of the own class than to those of the others",
+        optimises: "ap",
+        spaces: &[Space::Cosine],
+        sources: &["movshovitz2017"],
+        complete: true,
+        preset: None,
+    };
+    type Loss = ProxyNca;
+
+    fn init(&self, setting: &Setting) -> Result<ProxyNca> {
+        let proxies = self.proxies(setting, setting.fine_classes())?;
+        Ok(ProxyNca { proxies, config: self.clone() })
+    }
+}
+
+impl ProxyNcaConfig {
+    /// Checks the settings and draws so many proxies.
+    pub(super) fn proxies(&self, setting: &Setting, count: usize) -> Result<Param<Tensor<2>>> {
+        above_zero("proxy_nca", "scale", self.scale, 1.0)?;
+        above_zero("proxy_nca", "proxy_deviation", self.proxy_deviation, 1.0)?;
+        Ok(setting.normal_proxies(count, self.proxy_deviation))
+    }
+
+    /// The loss of embeddings [B, d] against proxies [C, d]; `own` is 1 at the proxy of each item, [B, C].
+    pub(super) fn value(&self, embeddings: Tensor<2>, proxies: Tensor<2>, own: Tensor<2>) -> Tensor<1> {
+        let [items, classes] = own.dims();
+        let exponents = normalise(embeddings).matmul(normalise(proxies).transpose()) * (2.0 * self.scale);
+        if classes == 1 {
+            return exponents.sum() * 0.0;
+        }
+        let positive = (exponents.clone() * own.clone()).sum_dim(1);
+        let compared = match self.denominator {
+            Denominator::All => exponents,
+            Denominator::Others => only(exponents, -own + 1.0),
+        };
+        (log_sum_exp(compared) - positive).sum() * (1.0 / items as f64)
+    }
+}
+
+impl Objective for ProxyNca {
+    fn forward(&self, batch: &Batch) -> Tensor<1> {
+        let proxies = self.proxies.val();
+        let own = one_hot(batch.labels, proxies.dims()[0], &batch.embeddings);
+        self.config.value(batch.embeddings.clone(), proxies, own)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::refusal;
+    use super::*;
+
+    #[test]
+    fn a_scale_of_zero_is_refused() {
+        let error = refusal(&ProxyNcaConfig { scale: 0.0, ..Default::default() });
+        assert_eq!(error.message(), "the scale of proxy_nca is 0");
+        let error = refusal(&ProxyNcaConfig { proxy_deviation: f64::NAN, ..Default::default() });
+        assert_eq!(error.message(), "the proxy_deviation of proxy_nca is NaN");
+    }
+}

@@ -1,0 +1,158 @@
+//! Triplet loss: a positive nearer than a negative by a margin.
+//!
+//! ```text
+//! L = mean [d_ip − d_in + m]₊      p ∈ P_i, n ∈ N_i
+//! ```
+//!
+//! d is the Euclidean distance of embeddings of unit length, m the margin, and the mean is over the triplets whose term
+//! is above 0 (Schroff et al., *FaceNet*, CVPR 2015, eq. 3, there with squared distances and a sum;
+//! pytorch-metric-learning has it as here). With `smooth` a term is log(1 + exp(d_ip − d_in + m)), which is always
+//! above 0 (Hermans et al., *In Defense of the Triplet Loss*, 2017). With `swap` the positive takes the query's place
+//! where it is the nearer of the two to the negative: d_in becomes min(d_in, d_pn) (Balntas et al., BMVC 2016).
+//!
+//! A miner chooses the triplets; without one they are all, up to B³ of them. No triplet is kept: they are gone through
+//! once on the host, which leaves the value and its derivative by each distance, so that memory is O(B²) and what the
+//! miner holds.
+//!
+//! # Gradient
+//!
+//! It is 0 at a term of exactly 0 and between items that coincide, and jumps where a triplet becomes active and joins
+//! the mean. A miner's choice has none. Without any triplet the loss is 0.
+
+use burn::module::Module;
+use burn::tensor::{Tensor, TensorData};
+use serde::{Deserialize, Serialize};
+
+use super::mined::numbers;
+use super::{Batch, Entry, Family, LossSettings, Objective, Setting, matrix, not_negative, with_gradient};
+use crate::Result;
+use crate::cosine::{distances, normalise};
+use crate::geometry::Space;
+use crate::miners::{Mined, Miner, Triplet};
+
+/// Settings of [`TripletMargin`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TripletMarginConfig {
+    /// m ≥ 0. Default 0.2; a miner has a margin of its own.
+    pub margin: f64,
+    /// Whether the positive may take the query's place. Default false.
+    pub swap: bool,
+    /// Whether terms are softplus instead of a hinge. Default false.
+    pub smooth: bool,
+    /// Which triplets. Default all.
+    pub miner: Miner,
+}
+
+impl Default for TripletMarginConfig {
+    fn default() -> Self {
+        Self { margin: 0.2, swap: false, smooth: false, miner: Miner::default() }
+    }
+}
+
+impl LossSettings for TripletMarginConfig {
+    const ENTRY: Entry = Entry {
+        name: "triplet_margin",
+        title: "Triplet",
+        family: Family::Pairs,
+        summary: "a positive nearer than a negative by a margin",
+        optimises: "ap",
+        spaces: &[Space::Cosine],
+        sources: &["schroff2015", "hermans2017", "balntas2016", "musgrave2020"],
+        complete: true,
+        preset: None,
+    };
+    type Loss = TripletMargin;
+
+    fn init(&self, _setting: &Setting) -> Result<TripletMargin> {
+        not_negative("triplet_margin", "margin", self.margin, 0.2)?;
+        self.miner.validate()?;
+        Ok(TripletMargin { config: self.clone() })
+    }
+}
+
+/// See the [module](self); it learns nothing itself.
+#[derive(Module, Debug)]
+pub struct TripletMargin {
+    #[module(skip)]
+    config: TripletMarginConfig,
+}
+
+impl Objective for TripletMargin {
+    fn forward(&self, batch: &Batch) -> Tensor<1> {
+        self.forward_mined(batch, &batch.mine(&self.config.miner))
+    }
+}
+
+impl TripletMargin {
+    /// The loss on these triplets.
+    pub fn forward_mined(&self, batch: &Batch, mined: &Mined) -> Tensor<1> {
+        let queries = normalise(batch.embeddings.clone());
+        let items = normalise(batch.ranked().embeddings);
+        let first_item = batch.labels.len();
+        // With swap the items are rows too, below the queries.
+        let rows = if self.config.swap { Tensor::cat(vec![queries, items.clone()], 0) } else { queries };
+        let distances = distances(rows, items);
+        let shape @ [_, columns] = distances.dims();
+        let of = numbers(distances.clone().without_autodiff());
+
+        let mut slopes = vec![0.0; of.len()];
+        let (mut sum, mut count) = (0.0, 0.0);
+        for Triplet { query, positive, negative } in mined.triplets() {
+            let near = query * columns + positive;
+            let mut far = query * columns + negative;
+            let of_positive = (first_item + positive) * columns + negative;
+            if self.config.swap && of[of_positive] < of[far] {
+                far = of_positive;
+            }
+            let (term, slope) = self.term(of[near] - of[far] + self.config.margin);
+            if term != 0.0 {
+                sum += term;
+                count += 1.0;
+                slopes[near] += slope;
+                slopes[far] -= slope;
+            }
+        }
+        let share = 1.0 / f64::max(count, 1.0);
+        slopes.iter_mut().for_each(|slope| *slope *= share);
+
+        let device = distances.device().without_autodiff();
+        let value = Tensor::from_data(TensorData::from([sum * share]), (&device, distances.dtype()));
+        let slopes = matrix(slopes, shape, &distances);
+        with_gradient(distances, value, slopes)
+    }
+
+    /// The term of a triplet that violates the margin by so much, and its derivative.
+    fn term(&self, violation: f64) -> (f64, f64) {
+        if self.config.smooth {
+            let term = violation.max(0.0) + (-violation.abs()).exp().ln_1p();
+            (term, 1.0 / (1.0 + (-violation).exp()))
+        } else if violation <= 0.0 {
+            (0.0, 0.0)
+        } else {
+            (violation, 1.0)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::Geometry;
+    use crate::miners::TripletMarginMiner;
+    use crate::taxonomy::Labels;
+    use burn::tensor::Device;
+
+    #[test]
+    fn bad_margins_are_refused_in_the_loss_and_in_its_miner() {
+        let (classes, device) = (Labels::new(1, vec![0, 1]).unwrap(), Device::flex());
+        let setting = Setting::new(&classes, 4, &Geometry::Cosine, 0, &device);
+        let fault = |config: TripletMarginConfig| config.init(&setting).unwrap_err().to_string();
+        let text = fault(TripletMarginConfig { margin: f64::NAN, ..Default::default() });
+        assert!(text.contains("the margin of triplet_margin is NaN"), "{text}");
+        let miner =
+            Miner::TripletMarginMiner(TripletMarginMiner { margin: f64::INFINITY, ..Default::default() });
+        let text = fault(TripletMarginConfig { miner, ..Default::default() });
+        assert!(text.contains("the margin of triplet_margin_miner is inf"), "{text}");
+    }
+}

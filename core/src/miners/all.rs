@@ -1,0 +1,25 @@
+//! Every pair, and with it every triplet.
+
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use super::{Candidates, Entry, Mine, Mined};
+use crate::Result;
+
+/// The miner; it has no settings.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct All {}
+
+impl Mine for All {
+    const ENTRY: Entry =
+        Entry { name: "all", title: "All", summary: "every pair, every triplet", sources: &["musgrave2020"] };
+
+    fn validate(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn mine(&self, candidates: &Candidates, _draws: &mut ChaCha8Rng) -> Mined {
+        Mined::Pairs(candidates.partners.clone())
+    }
+}

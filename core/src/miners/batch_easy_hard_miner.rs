@@ -1,0 +1,162 @@
+//! One positive and one negative for each query, each by a strategy of its own.
+//!
+//! | strategy | positives | negatives |
+//! |---|---|---|
+//! | hard | the farthest | the nearest |
+//! | semihard | the farthest that is nearer than the chosen negative | the nearest that is farther than the chosen positive |
+//! | easy | the nearest | the farthest |
+//! | all | every one | every one |
+//!
+//! The defaults, the nearest positive with a semi-hard negative, are those of Xuan et al., *Improved Embeddings with
+//! Easy Positive Triplet Mining*, WACV 2020. Semi-hard looks at the other side, so that only one side can have it, and
+//! not beside all. Of equally distant items the first is chosen. A query of which one side is left empty is left out,
+//! unless the other side is all, whose pairs stay.
+
+use std::cmp::Ordering;
+
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use super::{Candidates, Entry, Mine, Mined, Partners};
+use crate::{Error, Kind, Result};
+
+/// Settings of the miner, which is the miner itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct BatchEasyHardMiner {
+    /// Which positives. Default easy.
+    pub positives: Strategy,
+    /// Which negatives. Default semihard.
+    pub negatives: Strategy,
+}
+
+/// Which item of a side is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Strategy {
+    /// The one that is most wrong.
+    Hard,
+    /// The one that is most wrong among those on the right side of the other choice.
+    Semihard,
+    /// The one that is least wrong.
+    Easy,
+    /// All of them.
+    All,
+}
+
+impl Default for BatchEasyHardMiner {
+    fn default() -> Self {
+        Self { positives: Strategy::Easy, negatives: Strategy::Semihard }
+    }
+}
+
+impl Mine for BatchEasyHardMiner {
+    const ENTRY: Entry = Entry {
+        name: "batch_easy_hard_miner",
+        title: "Batch easy-hard",
+        summary: "for each query an easy, semi-hard or hard positive with such a negative",
+        sources: &["xuan2020", "musgrave2020"],
+    };
+
+    fn validate(&self) -> Result<()> {
+        match (self.positives, self.negatives) {
+            (Strategy::Semihard, Strategy::Semihard | Strategy::All)
+            | (Strategy::All, Strategy::Semihard) => Err(Error::new(
+                Kind::Config,
+                "batch_easy_hard_miner has semihard beside semihard or all, so that it has no choice to look at",
+                "set one of positives and negatives to easy or hard",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn mine(&self, candidates: &Candidates, _draws: &mut ChaCha8Rng) -> Mined {
+        let of_query = |(query, all): (usize, &Partners)| {
+            let distance = |item: usize| candidates.distance(query, item);
+            let bound = |chosen: &[usize]| chosen.first().map(|&item| distance(item));
+            let positives = |nearer_than: Option<f64>| match self.positives {
+                Strategy::Hard => farthest(&all.positives, distance),
+                Strategy::Easy => nearest(&all.positives, distance),
+                Strategy::All => all.positives.clone(),
+                Strategy::Semihard => {
+                    let right = |&item: &usize| nearer_than.is_some_and(|bound| distance(item) < bound);
+                    farthest(all.positives.iter().filter(|item| right(item)), distance)
+                }
+            };
+            let negatives = |farther_than: Option<f64>| match self.negatives {
+                Strategy::Hard => nearest(&all.negatives, distance),
+                Strategy::Easy => farthest(&all.negatives, distance),
+                Strategy::All => all.negatives.clone(),
+                Strategy::Semihard => {
+                    let right = |&item: &usize| farther_than.is_some_and(|bound| distance(item) > bound);
+                    nearest(all.negatives.iter().filter(|item| right(item)), distance)
+                }
+            };
+            let chosen = if self.positives == Strategy::Semihard {
+                let negatives = negatives(None);
+                Partners { positives: positives(bound(&negatives)), negatives }
+            } else {
+                let positives = positives(None);
+                Partners { negatives: negatives(bound(&positives)), positives }
+            };
+            let one_each = self.positives != Strategy::All && self.negatives != Strategy::All;
+            if one_each && (chosen.positives.is_empty() || chosen.negatives.is_empty()) {
+                return Partners::default();
+            }
+            chosen
+        };
+        Mined::Pairs(candidates.partners().map(of_query).collect())
+    }
+}
+
+/// The nearest of these items, if there is one.
+fn nearest<'a>(items: impl IntoIterator<Item = &'a usize>, distance: impl Fn(usize) -> f64) -> Vec<usize> {
+    first(items, |a, b| distance(a).total_cmp(&distance(b)))
+}
+
+/// The farthest of these items, if there is one.
+fn farthest<'a>(items: impl IntoIterator<Item = &'a usize>, distance: impl Fn(usize) -> f64) -> Vec<usize> {
+    first(items, |a, b| distance(b).total_cmp(&distance(a)))
+}
+
+fn first<'a>(
+    items: impl IntoIterator<Item = &'a usize>,
+    order: impl Fn(usize, usize) -> Ordering,
+) -> Vec<usize> {
+    items.into_iter().copied().min_by(|&a, &b| order(a, b)).into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{circle, triplets};
+    use super::*;
+
+    #[test]
+    fn each_side_is_chosen_by_its_strategy() {
+        // Distances from item 0 rise with the angle: positives at 10° and 40°, negatives at 5°, 20° and 90°.
+        let candidates = circle(&[(0.0, 0), (10.0, 0), (-40.0, 0), (5.0, 1), (20.0, 1), (-90.0, 1)]);
+        let of_zero = |positives, negatives| -> Vec<[usize; 2]> {
+            let miner = BatchEasyHardMiner { positives, negatives };
+            miner.validate().unwrap();
+            let chosen = triplets(&miner, &candidates);
+            chosen.iter().filter(|triplet| triplet[0] == 0).map(|triplet| [triplet[1], triplet[2]]).collect()
+        };
+        use Strategy::{All, Easy, Hard, Semihard};
+        assert_eq!(of_zero(Hard, Hard), [[2, 3]]);
+        assert_eq!(of_zero(Easy, Easy), [[1, 5]]);
+        assert_eq!(of_zero(Easy, Semihard), [[1, 4]]);
+        assert_eq!(of_zero(Hard, Semihard), [[2, 5]]);
+        assert_eq!(of_zero(Semihard, Easy), [[2, 5]]);
+        assert!(of_zero(Semihard, Hard).is_empty());
+        assert_eq!(of_zero(All, Hard), [[1, 3], [2, 3]]);
+        assert_eq!(of_zero(Easy, All), [[1, 3], [1, 4], [1, 5]]);
+    }
+
+    #[test]
+    fn semihard_needs_a_choice_to_look_at() {
+        use Strategy::{All, Semihard};
+        for (positives, negatives) in [(Semihard, Semihard), (Semihard, All), (All, Semihard)] {
+            assert!(BatchEasyHardMiner { positives, negatives }.validate().is_err());
+        }
+    }
+}

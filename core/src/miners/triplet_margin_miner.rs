@@ -1,0 +1,106 @@
+//! Triplets by how far they are from the margin m of a triplet loss.
+//!
+//! With the gap g = d(q, n) − d(q, p), where d is the distance of a query to an item:
+//!
+//! - all: g ≤ m, every triplet that violates the margin;
+//! - hard: g ≤ 0 as well, the negative is nearer than the positive;
+//! - semihard: 0 < g ≤ m, the negative is farther, but not by the margin (Schroff et al., *FaceNet*, CVPR 2015,
+//!   eq. 4, there with squared distances);
+//! - easy: g > m, the triplets that violate nothing.
+//!
+//! Time O(Q·P·N) over the positives and negatives of a query, memory that of the chosen triplets.
+
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use super::{Candidates, Entry, Mine, Mined};
+use crate::Result;
+use crate::settings::not_negative;
+
+/// Settings of the miner, which is the miner itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TripletMarginMiner {
+    /// Which triplets. Default all.
+    pub type_of_triplets: TypeOfTriplets,
+    /// m ≥ 0. Default 0.2.
+    pub margin: f64,
+}
+
+/// Which triplets a [`TripletMarginMiner`] chooses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TypeOfTriplets {
+    /// g ≤ m.
+    All,
+    /// g ≤ 0.
+    Hard,
+    /// 0 < g ≤ m.
+    Semihard,
+    /// g > m.
+    Easy,
+}
+
+impl Default for TripletMarginMiner {
+    fn default() -> Self {
+        Self { type_of_triplets: TypeOfTriplets::All, margin: 0.2 }
+    }
+}
+
+impl Mine for TripletMarginMiner {
+    const ENTRY: Entry = Entry {
+        name: "triplet_margin_miner",
+        title: "Triplet margin",
+        summary: "triplets that violate a margin: all, only the hard, or only the semi-hard",
+        sources: &["schroff2015", "musgrave2020"],
+    };
+
+    fn validate(&self) -> Result<()> {
+        not_negative("triplet_margin_miner", "margin", self.margin, 0.2)
+    }
+
+    fn mine(&self, candidates: &Candidates, _draws: &mut ChaCha8Rng) -> Mined {
+        let mut chosen = Vec::new();
+        for (query, partners) in candidates.partners() {
+            chosen.extend(partners.triplets(query).filter(|triplet| {
+                let gap = candidates.distance(query, triplet.negative)
+                    - candidates.distance(query, triplet.positive);
+                match self.type_of_triplets {
+                    TypeOfTriplets::All => gap <= self.margin,
+                    TypeOfTriplets::Hard => gap <= 0.0,
+                    TypeOfTriplets::Semihard => gap > 0.0 && gap <= self.margin,
+                    TypeOfTriplets::Easy => gap > self.margin,
+                }
+            }));
+        }
+        Mined::Triplets(chosen)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{circle, triplets};
+    use super::*;
+
+    #[test]
+    fn types_are_told_apart_by_the_gap() {
+        // From item 0 the positive is at 0.35; the negatives at 0.17 (hard), 0.52 (semi-hard), 1.73 (easy).
+        let candidates = circle(&[(0.0, 0), (20.0, 0), (-10.0, 1), (-30.0, 2), (-120.0, 3)]);
+        let of_zero = |type_of_triplets| -> Vec<usize> {
+            let miner = TripletMarginMiner { type_of_triplets, margin: 0.2 };
+            let chosen = triplets(&miner, &candidates);
+            chosen.iter().filter(|triplet| triplet[0] == 0).map(|triplet| triplet[2]).collect()
+        };
+        assert_eq!(of_zero(TypeOfTriplets::All), [2, 3]);
+        assert_eq!(of_zero(TypeOfTriplets::Hard), [2]);
+        assert_eq!(of_zero(TypeOfTriplets::Semihard), [3]);
+        assert_eq!(of_zero(TypeOfTriplets::Easy), [4]);
+    }
+
+    #[test]
+    fn a_margin_that_is_no_number_is_refused() {
+        for margin in [f64::NAN, f64::INFINITY, -0.1] {
+            assert!(TripletMarginMiner { margin, ..Default::default() }.validate().is_err());
+        }
+    }
+}
