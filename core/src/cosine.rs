@@ -1,5 +1,5 @@
-//! Embeddings, and how alike two of them are: cosine, Euclidean distance or dot product in flat space, or the distance
-//! of the Poincaré ball.
+//! Embeddings, and how alike two of them are: cosine, Euclidean distance or dot product in flat space, the distance of
+//! the Poincaré ball, or the Hamming distance of their signs.
 //!
 //! Every score is summed in one fixed order: element i of a pair goes to lane i mod 8, and the eight lanes are then
 //! added as a tree, each step rounded. A score does not depend on the block it is computed in, on the number of
@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use crate::hamming::Codes;
 use crate::{Error, Kind, Result, poincare};
 
 /// N embeddings of d finite numbers: [N, d], row-major.
@@ -84,27 +85,37 @@ pub enum Similarity {
         /// c, that of the head.
         curvature: f64,
     },
+    /// Minus the number of bits in which the codes of x and y, the signs of their numbers, differ; see
+    /// [`hamming`](crate::hamming).
+    Hamming,
 }
 
 const LANES: usize = 8;
 type Lanes = [f32; LANES];
 
 /// Embeddings made ready for one similarity: of unit length if it is cosine, and filled up to whole lanes with
-/// zeros, which add nothing to a score.
+/// zeros, which add nothing to a score; for Hamming distance, codes in place of lanes.
 #[derive(Clone, Debug)]
 pub(crate) struct Points {
     similarity: Similarity,
+    count: usize,
     width: usize,
     lanes: Vec<Lanes>,
-    /// Of each point of the Poincaré ball, [`poincare::room`]; empty in flat space.
+    /// Of each point of the Poincaré ball, [`poincare::room`]; empty elsewhere.
     rooms: Vec<f64>,
+    codes: Codes,
 }
 
 impl Points {
     /// `set` names the embeddings in an error: "query" or "gallery".
     pub(crate) fn new(similarity: Similarity, embeddings: &Embeddings, set: &str) -> Result<Self> {
+        let count = embeddings.len();
+        if similarity == Similarity::Hamming {
+            let codes = Codes::from_signs(embeddings.dimension(), embeddings.values());
+            return Ok(Self { similarity, count, width: 0, lanes: Vec::new(), rooms: Vec::new(), codes });
+        }
         let width = embeddings.dimension().div_ceil(LANES);
-        let mut lanes = Vec::with_capacity(embeddings.len() * width);
+        let mut lanes = Vec::with_capacity(count * width);
         let mut rooms = Vec::new();
         if let Similarity::Poincare { curvature } = similarity {
             poincare::check_curvature(curvature)?;
@@ -144,11 +155,11 @@ impl Points {
                 lane
             }));
         }
-        Ok(Self { similarity, width, lanes, rooms })
+        Ok(Self { similarity, count, width, lanes, rooms, codes: Codes::default() })
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.lanes.len() / self.width
+        self.count
     }
 
     fn row(&self, i: usize) -> &[Lanes] {
@@ -170,6 +181,7 @@ impl Points {
                 }
                 scores
             }
+            Similarity::Hamming => self.codes.scores(&queries.codes, range),
         }
     }
 
@@ -258,19 +270,21 @@ mod tests {
                 let point = |a: &[f32]| a.iter().map(|&a| f64::from(a)).collect::<Vec<_>>();
                 -poincare::distance(&point(a), &point(b), curvature).unwrap()
             }
+            Similarity::Hamming => sum(|a, b| -f64::from(u8::from((a > 0.0) != (b > 0.0)))),
         }
     }
 
-    const SIMILARITIES: [Similarity; 4] = [
+    const ALL: [Similarity; 5] = [
         Similarity::Cosine,
         Similarity::Euclidean,
         Similarity::Dot,
         Similarity::Poincare { curvature: 0.01 },
+        Similarity::Hamming,
     ];
 
     #[test]
     fn scores_follow_their_definition_in_every_dimension() {
-        for similarity in SIMILARITIES {
+        for similarity in ALL {
             for dimension in [1, 3, 8, 21] {
                 let items = embeddings(5, dimension);
                 let points = Points::new(similarity, &items, "gallery").unwrap();
@@ -288,7 +302,7 @@ mod tests {
 
     #[test]
     fn a_score_does_not_depend_on_its_block() {
-        for similarity in SIMILARITIES {
+        for similarity in ALL {
             let points = Points::new(similarity, &embeddings(39, 21), "gallery").unwrap();
             let all = points.scores(&points, 0..39);
             for block in [1, 2, 7] {
@@ -311,6 +325,7 @@ mod tests {
         let error = Points::new(Similarity::Cosine, &zero, "query").unwrap_err();
         assert!(error.message().contains("query embedding in row 1 is all zero"), "{error}");
         assert!(Points::new(Similarity::Dot, &zero, "query").is_ok());
+        assert!(Points::new(Similarity::Hamming, &zero, "query").is_ok());
 
         let error = Points::new(Similarity::Poincare { curvature: 1.0 }, &zero, "gallery").unwrap_err();
         assert!(error.message().contains("gallery embedding in row 0 lies outside"), "{error}");

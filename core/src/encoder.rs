@@ -103,7 +103,11 @@ impl Encoder {
 
     /// Normalised images [B, 3, S, S] → embeddings [B, d].
     pub fn forward(&self, images: Tensor<4>) -> Tensor<2> {
-        let features = self.backbone.forward(images);
+        self.embed_features(self.backbone.forward(images))
+    }
+
+    /// Features of the backbone [B, F] → unit vectors [B, d].
+    pub fn embed_features(&self, features: Tensor<2>) -> Tensor<2> {
         match &self.head {
             Some(head) => head.forward(features),
             None => normalise(features),
@@ -113,11 +117,7 @@ impl Encoder {
     /// As [`Self::forward`], with the backbone as it is: it passes no gradient and its
     /// normalisation keeps its statistics.
     pub fn forward_frozen(&self, images: Tensor<4>) -> Tensor<2> {
-        let features = self.backbone.valid().forward(images.without_autodiff()).autodiff();
-        match &self.head {
-            Some(head) => head.forward(features),
-            None => normalise(features),
-        }
+        self.embed_features(self.backbone.valid().forward(images.without_autodiff()).autodiff())
     }
 
     /// Whole pictures → normalised images [B, 3, S, S] on `device`.

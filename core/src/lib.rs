@@ -43,6 +43,7 @@
 //!
 //! - [`taxonomy`], [`relevance`]: what is related to what, and how much;
 //! - [`cosine`], [`poincare`], [`search`]: similarities, and the exact ranked list of one query;
+//! - [`cosine`], [`hamming`], [`search`]: similarities, and the exact ranked list of one query;
 //! - [`ranking`], [`metrics`]: one query's ranked list, and what it is worth;
 //! - [`mod@evaluate`]: whole sets of queries, in blocks, to a report;
 //! - [`geometry`]: the spaces that embeddings can live in; [`sources`]: BibTeX of all that is built on;
@@ -60,6 +61,7 @@ mod error;
 pub mod cosine;
 pub mod evaluate;
 pub mod geometry;
+pub mod hamming;
 pub mod metrics;
 pub mod miners;
 pub mod poincare;

@@ -24,3 +24,16 @@ fn check(in_range: bool, owner: &str, setting: &str, value: f64, wanted: String)
     }
     Err(Error::new(Kind::Config, format!("the {setting} of {owner} is {value}"), format!("give {wanted}")))
 }
+
+/// Checks that a number of things is at least this.
+#[cfg(feature = "tensor")]
+pub(crate) fn at_least(loss: &str, setting: &str, value: usize, least: usize, usual: usize) -> Result<()> {
+    if value >= least {
+        return Ok(());
+    }
+    Err(Error::new(
+        Kind::Config,
+        format!("the {setting} of {loss} is {value}"),
+        format!("give at least {least}; {usual} is usual"),
+    ))
+}

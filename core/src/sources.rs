@@ -60,6 +60,11 @@ sources! {
         author = "Hadsell, Raia and Chopra, Sumit and LeCun, Yann",
         booktitle = "CVPR", year = "2006",
     }
+    "he2018": "inproceedings" {
+        title = "Hashing as Tie-Aware Learning to Rank",
+        author = "He, Kun and Cakir, Fatih and Bargal, Sarah Adel and Sclaroff, Stan",
+        booktitle = "CVPR", year = "2018",
+    }
     "hermans2017": "misc" {
         title = "In Defense of the Triplet Loss for Person Re-Identification",
         author = "Hermans, Alexander and Beyer, Lucas and Leibe, Bastian",

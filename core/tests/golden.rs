@@ -3,6 +3,8 @@
 //! `AKIN_GOLDEN=DIR cargo test -p akin-core --test golden` runs the same checks on another folder of the same
 //! shape; a relative DIR counts from the workspace root.
 
+#[path = "golden/hashing.rs"]
+mod hashing;
 #[path = "golden/hyperbolic.rs"]
 mod hyperbolic;
 #[path = "golden/losses.rs"]
@@ -13,6 +15,8 @@ mod metrics;
 mod pairs;
 #[path = "golden/proxies.rs"]
 mod proxies;
+#[path = "golden/ranking.rs"]
+mod ranking;
 #[path = "golden/support.rs"]
 mod support;
 
@@ -23,6 +27,9 @@ const CHECKS: Checks = &[
     ("delta_hyperbolicity.json", hyperbolic::hyperbolicity),
     ("csl.json", proxies::csl),
     ("contrastive.json", pairs::contrastive),
+    ("blackbox_ap.json", ranking::blackbox_ap),
+    ("calibration.json", ranking::calibration),
+    ("fast_ap.json", ranking::fast_ap),
     ("happier_cluster_loss.json", losses::norm_softmax),
     ("happier_hap_surrogate.json", losses::hap_surrogate),
     ("happier_total.json", losses::happier),
@@ -30,6 +37,8 @@ const CHECKS: Checks = &[
     ("hier_msloss_hyperbolic.json", hyperbolic::multi_similarity),
     ("hyp_pairwise_ce.json", hyperbolic::cross_entropy),
     ("hyperbolic_ops.json", hyperbolic::operations),
+    ("hpdh_centers.json", hashing::hpdh_centres),
+    ("hpdh_loss.json", hashing::hpdh),
     ("metrics_happier.json", metrics::happier),
     ("multi_similarity.json", pairs::multi_similarity),
     ("norm_softmax.json", losses::norm_softmax),
@@ -37,6 +46,11 @@ const CHECKS: Checks = &[
     ("proxy_nca.json", proxies::proxy_nca),
     ("soft_triple.json", proxies::soft_triple),
     ("triplet.json", pairs::triplet),
+    ("roadmap_total.json", ranking::roadmap),
+    ("smooth_ap.json", ranking::smooth_ap),
+    ("softbin_ap.json", ranking::softbin_ap),
+    ("sup_ap.json", ranking::sup_ap),
+    ("xbm_pair_loss.json", ranking::pair),
 ];
 
 #[test]

@@ -10,7 +10,14 @@ use burn::tensor::{DType, Device, Tensor, TensorData};
 const DIMENSION: usize = 8;
 
 /// Losses whose gradient is by design not that of their value; each has a test of its rule beside it.
-const BY_RULE: &[&str] = &["hier", "hier_multi_similarity", "hier_proxy_anchor", "hier_published"];
+const BY_RULE: &[&str] = &[
+    "blackbox_ap",
+    "blackbox_ap_published",
+    "hier",
+    "hier_multi_similarity",
+    "hier_proxy_anchor",
+    "hier_published",
+];
 
 /// Settings that the defaults of the catalogue leave out.
 const VARIANTS: &[&str] = &[
@@ -18,6 +25,7 @@ const VARIANTS: &[&str] = &[
     r#"{ "kind": "contrastive", "measure": "cosine", "positive_margin": 0.9, "negative_margin": 0.1 }"#,
     r#"{ "kind": "contrastive", "miner": { "kind": "batch_hard_miner" } }"#,
     r#"{ "kind": "contrastive", "miner": { "kind": "distance_weighted_miner" } }"#,
+    r#"{ "kind": "fast_ap", "bins": 4, "normalise_embeddings": true }"#,
     r#"{ "kind": "hap_surrogate", "smooth_rank": false }"#,
     r#"{ "kind": "hap_surrogate", "upper_step": { "temperature": 0.1 } }"#,
     r#"{ "kind": "csl", "average_levels": true }"#,
@@ -31,6 +39,7 @@ const VARIANTS: &[&str] = &[
     r#"{ "kind": "margin", "miner": { "kind": "multi_similarity_miner" } }"#,
     r#"{ "kind": "multi_similarity", "miner": { "kind": "all" } }"#,
     r#"{ "kind": "multi_similarity", "miner": { "kind": "triplet_margin_miner", "type_of_triplets": "hard" } }"#,
+    r#"{ "kind": "softbin_ap", "ties": "middle" }"#,
     r#"{ "kind": "sum", "terms": [
         { "weight": 0.5, "loss": { "kind": "norm_softmax" } },
         { "weight": 2.0, "loss": { "kind": "levels", "loss": { "kind": "norm_softmax" } } }

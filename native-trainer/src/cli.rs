@@ -12,6 +12,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::de::{DeserializeOwned, IntoDeserializer};
 
 use crate::commands;
+use crate::compare::print::Format;
 use crate::config::DeviceName;
 
 /// Train, evaluate and show image retrieval that knows a taxonomy.
@@ -32,6 +33,10 @@ enum Command {
     Demo(DemoArgs),
     Train(TrainArgs),
     Resume(ResumeArgs),
+    Compare(CompareArgs),
+    /// Say what there is by name: losses, metrics, recipes, sources.
+    #[command(subcommand)]
+    List(ListCommand),
     Eval(EvalArgs),
     Embed(EmbedArgs),
     /// Look at a data set before training on it.
@@ -50,6 +55,8 @@ impl Cli {
             Command::Demo(args) => commands::demo::run(args),
             Command::Train(args) => commands::train::run(args),
             Command::Resume(args) => commands::resume::run(args),
+            Command::Compare(args) => commands::compare::run(args),
+            Command::List(what) => commands::list::run(what),
             Command::Eval(args) => commands::eval::run(args),
             Command::Embed(args) => commands::embed::run(args),
             Command::Data(DataCommand::Check(args)) => commands::data::check(args),
@@ -108,7 +115,7 @@ pub struct DemoArgs {
 /// report. The first Ctrl-C finishes the step, saves a checkpoint and stops; a second one aborts.
 #[derive(Debug, Args)]
 pub struct TrainArgs {
-    /// A TOML file; native-trainer/recipes has some to start from.
+    /// A TOML file, or the name of a recipe: `akin list recipes`.
     #[arg(value_name = "CONFIG")]
     pub config: PathBuf,
     #[command(flatten)]
@@ -144,6 +151,82 @@ pub struct ResumeArgs {
     /// How progress is told.
     #[arg(long, value_enum, default_value_t)]
     pub progress: Progress,
+}
+
+/// Train many losses on the same data and set them side by side.
+///
+/// Every loss has the same data, encoder, budget and start. Each training is a process of its own; what
+/// is done is kept, so that the same command continues after Ctrl-C. Prints mean ± deviation over the
+/// seeds, and leaves the table in Markdown, LaTeX, CSV and JSON.
+#[derive(Debug, Args)]
+pub struct CompareArgs {
+    /// A TOML file with a section [compare], or the name of a recipe.
+    #[arg(value_name = "CONFIG")]
+    pub config: PathBuf,
+    /// The rows, instead of those of the config; `all` stands for every loss that fits the head.
+    #[arg(long, value_name = "LOSS,…", value_delimiter = ',')]
+    pub losses: Vec<String>,
+    /// The seeds, instead of those of the config.
+    #[arg(long, value_name = "SEED,…", value_delimiter = ',',
+          value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    pub seeds: Vec<u64>,
+    #[command(flatten)]
+    pub sets: SetArgs,
+    /// Where runs and tables go [default: compare/NAME].
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Train anew what is there with another config.
+    #[arg(long)]
+    pub overwrite: bool,
+    /// End with 1 unless every loss beats the untrained encoder by the metric that it optimises.
+    #[arg(long)]
+    pub check: bool,
+    /// How the table is printed.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+    /// Where tensors are computed, instead of run.device.
+    #[arg(long, value_enum)]
+    pub device: Option<DeviceName>,
+    /// How progress is told.
+    #[arg(long, value_enum, default_value_t)]
+    pub progress: Progress,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ListCommand {
+    /// What training can minimise: the `kind` of [loss].
+    Losses(ListArgs),
+    /// What evaluation can report.
+    Metrics(ListArgs),
+    /// Configs that are built in.
+    Recipes(ListRecipesArgs),
+    /// The papers that losses and metrics come from.
+    Sources(ListSourcesArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// Print the list as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct ListRecipesArgs {
+    /// Print this recipe, to make your own of it.
+    #[arg(long, value_name = "NAME", conflicts_with = "json")]
+    pub show: Option<String>,
+    #[command(flatten)]
+    pub list: ListArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct ListSourcesArgs {
+    /// Print a BibTeX entry for each.
+    #[arg(long, conflicts_with = "json")]
+    pub bibtex: bool,
+    #[command(flatten)]
+    pub list: ListArgs,
 }
 
 /// Measure a run, or embeddings made elsewhere.

@@ -20,8 +20,9 @@
 //!
 //! Every key has its meaning and default beside it below. An unknown key is refused with the nearest
 //! known one. Paths may name environment variables as `${NAME}`; a relative path counts from the
-//! config file, one given by `--set` from the current directory. The resolved config, with every
-//! default and absolute paths, is saved in the run and reads back as the same config.
+//! config file, one given by `--set` or in a built-in recipe from the current directory. The resolved
+//! config, with every default and absolute paths, is saved in the run and reads back as the same config.
+//! A section `[compare]` belongs to [`crate::compare`] and is no part of a run.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -38,6 +39,7 @@ use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use crate::problem::{Advise, did_you_mean, problem};
+use crate::recipes;
 
 /// A whole config. See the [module](self).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -47,9 +49,9 @@ pub struct Config {
     pub run: RunConfig,
     /// Which images, and how they are labelled.
     pub data: DataConfig,
-    /// What happens to a training image.
-    #[serde(default)]
-    pub augment: AugmentConfig,
+    /// What happens to a training image. With `model.freeze_backbone` nothing does, and the section
+    /// is refused.
+    pub augment: Option<AugmentConfig>,
     /// Image → embedding.
     pub model: ModelConfig,
     /// What training minimises.
@@ -159,6 +161,10 @@ pub struct DataConfig {
     /// For data without splits: hold out this share of the finest classes, spread evenly over their
     /// parents and drawn from the seed, as the `test` split. Default: none.
     pub test_fraction: Option<f64>,
+    /// For choosing settings without a look at the evaluation splits: hold out this share of the
+    /// finest classes of the training split, drawn in the same way, and evaluate on them instead.
+    /// Default: none.
+    pub validation_fraction: Option<f64>,
 }
 
 /// What kind of data set it is.
@@ -206,6 +212,13 @@ impl Default for AugmentConfig {
 pub struct ModelConfig {
     /// A safetensors file with weights for the backbone. Default: random weights.
     pub weights: Option<PathBuf>,
+    /// Whether the backbone keeps its first weights. Its features are then computed once, without
+    /// augmentation, and only the head is trained on them. Default false.
+    #[serde(default)]
+    pub freeze_backbone: bool,
+    /// freeze_backbone: a file that keeps the features for later runs. It is computed anew where
+    /// weights, preprocessing or images have changed. Default: none, so that each run computes them.
+    pub feature_cache: Option<PathBuf>,
     /// Image → features, for example `{ kind = "small_resnet", width = 16 }`.
     pub backbone: BackboneConfig,
     /// Features → embedding, for example `{ dimension = 128, layer_norm = true }`. Without it the
@@ -390,18 +403,7 @@ impl Config {
     /// A file that is not there or not TOML, an unknown or missing key, a value of the wrong type or
     /// out of its range, an unset environment variable.
     pub fn load(file: &Path, sets: &[String]) -> Result<Self> {
-        let source = Source::read(file, sets)?;
-        let mut table = source.table.clone();
-        table.entry("run").or_insert_with(|| Value::Table(Table::new()));
-        let mut config: Self = source.parse(table)?;
-        if config.run.name.is_empty() {
-            config.run.name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        }
-        if config.run.out.as_os_str().is_empty() {
-            config.run.out = current_directory()?.join("runs").join(&config.run.name);
-        }
-        config.validate()?;
-        Ok(config)
+        Source::read(file, sets)?.config(&Table::new())
     }
 
     /// The config as TOML, from which it reads back.
@@ -413,7 +415,18 @@ impl Config {
     fn validate(&self) -> Result<()> {
         self.run.validate()?;
         self.data.validate()?;
-        self.augment.validate()?;
+        self.model.validate()?;
+        if let Some(augment) = &self.augment {
+            ensure(!self.model.freeze_backbone, || {
+                (
+                    "model.freeze_backbone is set beside [augment], but features are computed once, from \
+                     images as they are"
+                        .into(),
+                    "remove [augment], or train the backbone too",
+                )
+            })?;
+            augment.validate()?;
+        }
         self.optimizer.validate()?;
         self.schedule.validate()?;
         self.eval.validate(self.data.levels.len())?;
@@ -478,16 +491,38 @@ impl DataConfig {
                 )
             })?;
         }
-        ensure(self.test_fraction.is_none_or(|share| share > 0.0 && share < 1.0), || {
-            (
-                format!("data.test_fraction is {}", self.test_fraction.unwrap_or_default()),
-                "give a share of the finest classes between 0 and 1, for example 0.5",
-            )
-        })?;
+        let shares =
+            [("test_fraction", self.test_fraction), ("validation_fraction", self.validation_fraction)];
+        for (name, share) in shares {
+            ensure(share.is_none_or(|share| share > 0.0 && share < 1.0), || {
+                (
+                    format!("data.{name} is {}", share.unwrap_or_default()),
+                    "give a share of the finest classes between 0 and 1, for example 0.5",
+                )
+            })?;
+        }
         ensure(self.kind == DataKind::Csv || self.images.is_none(), || {
             (
                 "data.images is only for CSV data".into(),
                 "remove it; in a folder tree `path` says where the images are",
+            )
+        })
+    }
+}
+
+impl ModelConfig {
+    fn validate(&self) -> Result<()> {
+        ensure(self.freeze_backbone || self.feature_cache.is_none(), || {
+            (
+                "model.feature_cache is set, but the features of a backbone that learns change with every step"
+                    .into(),
+                "remove it, or set model.freeze_backbone = true",
+            )
+        })?;
+        ensure(!self.freeze_backbone || self.head.is_some(), || {
+            (
+                "model.freeze_backbone is set without a head, so there is nothing to train".into(),
+                "add model.head, for example { dimension = 128 }",
             )
         })
     }
@@ -606,22 +641,34 @@ const ALTERNATIVES: [[&str; 2]; 2] =
     [["run.steps", "run.epochs"], ["schedule.warmup_steps", "schedule.warmup_epochs"]];
 
 /// Keys that hold paths.
-const PATHS: [&str; 4] = ["run.out", "data.path", "data.images", "model.weights"];
+const PATHS: [&str; 5] = ["run.out", "data.path", "data.images", "model.weights", "model.feature_cache"];
 
-/// A config file with `--set` values over it and its paths resolved.
-struct Source {
+/// A config file with `--set` values over it, read but not yet a [`Config`].
+pub struct Source {
+    /// The file, or the name of a built-in recipe.
     file: PathBuf,
     text: String,
+    /// Its paths are absolute.
     table: Table,
+    compare: Table,
 }
 
 impl Source {
-    fn read(file: &Path, sets: &[String]) -> Result<Self> {
+    /// Reads a file, or the built-in recipe of that name where there is no such file.
+    ///
+    /// # Errors
+    ///
+    /// A file that is not there or not TOML; a `--set` that is no assignment; an unset environment
+    /// variable.
+    pub fn read(file: &Path, sets: &[String]) -> Result<Self> {
         let shown = file.display();
-        let text = fs::read_to_string(file).advise(
-            || format!("the config {shown} cannot be read"),
-            "check the path; native-trainer/recipes has configs to start from",
-        )?;
+        let text = match recipes::built_in(file) {
+            Some(recipe) => recipe.text.to_owned(),
+            None => fs::read_to_string(file).advise(
+                || format!("the config {shown} cannot be read"),
+                "check the path; `akin list recipes` names configs that are built in",
+            )?,
+        };
         let mut table: Table = toml::from_str(&text).map_err(|error| {
             let hint = "correct that line; tables are written [data], texts in double quotes";
             problem(format!("{shown} is not valid TOML\n{error}"), hint)
@@ -639,15 +686,64 @@ impl Source {
             put(&mut table, &key, value)?;
             given.insert(key);
         }
+        let compare = match table.remove("compare") {
+            None => Table::new(),
+            Some(Value::Table(compare)) => compare,
+            Some(_) => {
+                return Err(problem(format!("{shown}: `compare` is not a section"), "write [compare]"));
+            }
+        };
+        let mut source = Self { file: file.to_owned(), text, table: Table::new(), compare };
+        source.resolve(&mut table, |key| given.contains(key))?;
+        source.table = table;
+        Ok(source)
+    }
 
+    /// What the file is called, without its ending.
+    pub fn name(&self) -> String {
+        self.file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    /// The config of a run, with the values of `over` laid over those of the file.
+    ///
+    /// # Errors
+    ///
+    /// As [`Config::load`].
+    pub fn config(&self, over: &Table) -> Result<Config> {
+        let mut table = self.table.clone();
+        table.entry("run").or_insert_with(|| Value::Table(Table::new()));
+        lay_over(&mut table, over);
+        self.resolve(&mut table, |_| false)?;
+        let mut config: Config = self.parse(table)?;
+        if config.run.name.is_empty() {
+            config.run.name = self.name();
+        }
+        if config.run.out.as_os_str().is_empty() {
+            config.run.out = current_directory()?.join("runs").join(&config.run.name);
+        }
+        config.validate()?;
+        Ok(config)
+    }
+
+    /// The section `[compare]`.
+    ///
+    /// # Errors
+    ///
+    /// An unknown key or a value of the wrong type.
+    pub fn compare<T: DeserializeOwned>(&self) -> Result<T> {
+        self.parse(self.compare.clone())
+    }
+
+    /// Makes the paths of a config absolute.
+    fn resolve(&self, table: &mut Table, from_here: impl Fn(&str) -> bool) -> Result<()> {
         let beside =
-            path::absolute(file.parent().unwrap_or(Path::new(""))).or_else(|_| current_directory())?;
+            path::absolute(self.file.parent().unwrap_or(Path::new(""))).or_else(|_| current_directory())?;
         for key in PATHS {
-            let Some(Value::String(text)) = find(&mut table, key) else { continue };
-            let here = if given.contains(key) { current_directory()? } else { beside.clone() };
+            let Some(Value::String(text)) = find(table, key) else { continue };
+            let here = if from_here(key) { current_directory()? } else { beside.clone() };
             *text = utf8(&here.join(expand(text, key)?))?;
         }
-        Ok(Self { file: file.to_owned(), text, table })
+        Ok(())
     }
 
     fn parse<T: DeserializeOwned>(&self, table: Table) -> Result<T> {
@@ -720,7 +816,27 @@ fn parse_set(set: &str) -> Result<(String, Value)> {
     Ok((key.to_owned(), value))
 }
 
-fn put(table: &mut Table, key: &str, value: Value) -> Result<()> {
+/// Lays the values of one table over those of another. A table with a `kind` replaces the one below
+/// it, as its keys belong to that kind.
+pub fn lay_over(below: &mut Table, over: &Table) {
+    for (key, value) in over {
+        match (below.get_mut(key), value) {
+            (Some(Value::Table(below)), Value::Table(over)) if !over.contains_key("kind") => {
+                lay_over(below, over);
+            }
+            _ => {
+                below.insert(key.clone(), value.clone());
+            }
+        }
+    }
+}
+
+/// Puts a value at a dotted key, in tables that are made where they are missing.
+///
+/// # Errors
+///
+/// A part of the key that is there and not a table.
+pub fn put(table: &mut Table, key: &str, value: Value) -> Result<()> {
     let (path, last) = key.rsplit_once('.').expect("`parse_set` has checked for it");
     let mut here = table;
     for part in path.split('.') {
@@ -852,7 +968,7 @@ kind = "norm_softmax"
         let config = load(GOOD, &sets).unwrap();
         assert_eq!(config.run.seed, 7);
         assert_eq!(config.optimizer.kind, OptimizerKind::Sgd);
-        assert_eq!(config.augment.crop_scale, [0.2, 1.0]);
+        assert_eq!(config.augment.unwrap().crop_scale, [0.2, 1.0]);
     }
 
     #[test]

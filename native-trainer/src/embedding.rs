@@ -6,13 +6,14 @@ use akin_core::evaluate::{EvaluationConfig, Labelled, Report, evaluate};
 use akin_core::image::Pixels;
 use anyhow::{Context, Result, anyhow};
 use burn::module::Module;
-use burn::tensor::Device;
+use burn::tensor::{Device, Tensor};
 use rayon::prelude::*;
 
 use crate::data::Dataset;
+use crate::features::Features;
 use crate::loader::Pictures;
 use crate::problem::problem;
-use crate::progress::Progress;
+use crate::progress::{Bar, Progress};
 
 /// Pictures in one forward pass.
 const BATCH: usize = 64;
@@ -25,6 +26,20 @@ pub struct Embedded {
     pub embeddings: Embeddings,
 }
 
+impl Embedded {
+    fn new(items: Vec<usize>, dimension: usize, values: Vec<f32>) -> Result<Self> {
+        if items.is_empty() {
+            return Err(problem(
+                "none of the pictures could be read",
+                "`akin data check CONFIG` lists each with the reason",
+            ));
+        }
+        let embeddings = Embeddings::new(dimension, values)
+            .context("the encoder gave numbers that are not finite; train with smaller learning rates")?;
+        Ok(Self { items, embeddings })
+    }
+}
+
 /// Embeds the pictures of `items`, in their order.
 pub fn embed(
     encoder: &Encoder,
@@ -33,32 +48,58 @@ pub fn embed(
     device: &Device,
     progress: Progress,
 ) -> Result<Embedded> {
+    let bar = progress.bar("Embedding", items.len() as u64);
+    let encoder = encoder.valid();
+    let forward = |images| encoder.forward(images);
+    let (read, values) = rows(&encoder, pictures, items, device, &bar, forward)?;
+    Embedded::new(read, encoder.dimension(), values)
+}
+
+/// As [`embed`], from features that are there already.
+pub fn embed_features(
+    encoder: &Encoder,
+    features: &Features,
+    items: &[usize],
+    device: &Device,
+) -> Result<Embedded> {
     let encoder = encoder.valid();
     let device = device.clone().without_autodiff();
-    let bar = progress.bar("Embedding", items.len() as u64);
-    let mut read = Vec::with_capacity(items.len());
-    let mut values = Vec::with_capacity(items.len() * encoder.dimension());
+    let read: Vec<usize> = items.iter().copied().filter(|&item| features.has(item)).collect();
+    let mut values = Vec::with_capacity(read.len() * encoder.dimension());
+    for batch in read.chunks(BATCH) {
+        values.extend(numbers(encoder.embed_features(features.batch(batch, &device)))?);
+    }
+    Embedded::new(read, encoder.dimension(), values)
+}
+
+/// What `forward` makes of the pictures of `items`, row after row, and the items that could be read.
+/// `encoder` is one that does not train.
+pub fn rows(
+    encoder: &Encoder,
+    pictures: &Pictures,
+    items: &[usize],
+    device: &Device,
+    bar: &Bar,
+    forward: impl Fn(Tensor<4>) -> Tensor<2>,
+) -> Result<(Vec<usize>, Vec<f32>)> {
+    let device = device.clone().without_autodiff();
+    let (mut read, mut values) = (Vec::with_capacity(items.len()), Vec::new());
     for batch in items.chunks(BATCH) {
         let (kept, views): (Vec<usize>, Vec<Pixels>) = batch
             .par_iter()
             .filter_map(|&item| Some((item, encoder.preprocessing().view(&*pictures.get(item)?).ok()?)))
             .unzip();
         if !views.is_empty() {
-            let rows = encoder.forward(encoder.batch(&views, &device)).into_data();
-            values.extend(rows.try_to_vec::<f32>().map_err(|error| anyhow!("{error:?}"))?);
+            values.extend(numbers(forward(encoder.batch(&views, &device)))?);
         }
         read.extend(kept);
         bar.advance(batch.len() as u64);
     }
-    if read.is_empty() {
-        return Err(problem(
-            "none of the pictures could be read",
-            "`akin data check CONFIG` lists each with the reason",
-        ));
-    }
-    let embeddings = Embeddings::new(encoder.dimension(), values)
-        .context("the encoder gave numbers that are not finite; train with smaller learning rates")?;
-    Ok(Embedded { items: read, embeddings })
+    Ok((read, values))
+}
+
+fn numbers(rows: Tensor<2>) -> Result<Vec<f32>> {
+    rows.into_data().try_to_vec::<f32>().map_err(|error| anyhow!("{error:?}"))
 }
 
 /// The embeddings of the evaluation splits of a data set, and the report over them.
@@ -80,12 +121,17 @@ pub fn evaluate_dataset(
     device: &Device,
     progress: Progress,
 ) -> Result<Evaluation> {
-    let queries = embed(encoder, pictures, &dataset.splits.query, device, progress)?;
-    let gallery = if dataset.splits.leave_one_out() {
-        None
-    } else {
-        Some(embed(encoder, pictures, &dataset.splits.gallery, device, progress)?)
-    };
+    evaluate_splits(dataset, config, |items| embed(encoder, pictures, items, device, progress))
+}
+
+/// Scores the evaluation splits of a data set, which `embed` embeds.
+pub fn evaluate_splits(
+    dataset: &Dataset,
+    config: &EvaluationConfig,
+    embed: impl Fn(&[usize]) -> Result<Embedded>,
+) -> Result<Evaluation> {
+    let queries = embed(&dataset.splits.query)?;
+    let gallery = if dataset.splits.leave_one_out() { None } else { Some(embed(&dataset.splits.gallery)?) };
     let query_labels = dataset.labels(&queries.items);
     let gallery_labels = gallery.as_ref().map(|gallery| dataset.labels(&gallery.items));
     let report = evaluate(

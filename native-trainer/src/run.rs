@@ -12,6 +12,7 @@
 use std::path::{Path, PathBuf};
 
 use akin_core::encoder::{Encoder, EncoderConfig};
+use akin_core::geometry::Space;
 use akin_core::models::Backbone;
 use anyhow::{Context, Result};
 use burn::tensor::Device;
@@ -78,13 +79,17 @@ impl Run {
         Ok(encoder_config(&self.config).load(weights, device)?)
     }
 
-    /// What the run started from: its backbone, without a head.
+    /// What the run started from: its backbone, without a head; with one of random weights where the
+    /// embeddings are not compared by their cosine, as features can only be.
     ///
     /// # Errors
     ///
     /// Weights that are not there or do not fit.
     pub fn untrained(&self, device: &Device) -> Result<Encoder> {
-        let config = EncoderConfig { head: None, ..encoder_config(&self.config) };
+        let mut config = encoder_config(&self.config);
+        if config.geometry().space() == Space::Cosine {
+            config.head = None;
+        }
         let mut encoder = config.init(self.config.run.seed, device)?;
         if let Some(weights) = &self.config.model.weights {
             load_backbone(&mut encoder, weights)?;

@@ -1,15 +1,27 @@
 //! Tables on the terminal, and how numbers look in them.
 
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
-/// A table without boxes: the first column to the left, all others to the right.
+/// A table of numbers without boxes: the first column to the left, all others to the right.
 pub fn table(header: &[&str], rows: &[Vec<String>]) -> String {
+    aligned(Table::new(), header, rows, CellAlignment::Right)
+}
+
+/// A table of words, without boxes: all columns to the left. With a width, words are broken to fit it.
+pub fn listing(header: &[&str], rows: &[Vec<String>], width: Option<u16>) -> String {
     let mut table = Table::new();
+    if let Some(width) = width {
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+    }
+    aligned(table, header, rows, CellAlignment::Left)
+}
+
+fn aligned(mut table: Table, header: &[&str], rows: &[Vec<String>], others: CellAlignment) -> String {
     table.load_style(presets::NOTHING).set_header(header).add_rows(rows);
     for (number, column) in table.column_iter_mut().enumerate() {
         // Two blanks between columns, none before the first.
         column.set_padding((0, 2));
-        column.set_cell_alignment(if number == 0 { CellAlignment::Left } else { CellAlignment::Right });
+        column.set_cell_alignment(if number == 0 { CellAlignment::Left } else { others });
     }
     let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
     lines.join("\n")

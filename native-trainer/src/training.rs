@@ -19,9 +19,11 @@ use serde_json::{Value, json};
 
 use crate::checkpoint::Checkpoint;
 use crate::data::Dataset;
-use crate::embedding::{embed, evaluate_dataset};
+use crate::embedding::{Embedded, embed, embed_features, evaluate_splits};
+use crate::features::Features;
 use crate::files::write_atomic;
 use crate::loader::{Pictures, Position, TrainingBatch, Views};
+use crate::machine;
 use crate::optimizer::{Optimizers, Rates};
 use crate::problem::{Advise, problem};
 use crate::progress::Progress;
@@ -61,11 +63,18 @@ pub fn listen_to_ctrl_c() -> Result<()> {
     .context("Ctrl-C cannot be listened to")
 }
 
+/// Whether Ctrl-C was pressed since the program began.
+pub fn interrupted() -> bool {
+    INTERRUPTIONS.load(Ordering::SeqCst) > 0
+}
+
 /// All of a training but its state.
 struct Training<'a> {
     run: &'a Run,
     dataset: &'a Dataset,
     pictures: &'a Pictures,
+    /// Of a frozen backbone: what is trained on instead of pictures.
+    features: Option<Features>,
     sampler: Sampler,
     /// Class ids of the training split alone, dense at every level, a row for each of its items.
     labels: Labels,
@@ -110,33 +119,58 @@ pub fn train(
     beginning: Beginning,
     progress: Progress,
 ) -> Result<Outcome> {
-    let config = &run.config;
-    let labels = dense(&dataset.labels(&dataset.splits.train));
-    let sampler = Sampler::new(
-        &labels.column(labels.levels()),
-        config.sampler.classes_per_batch,
-        config.sampler.images_per_class,
-        config.run.seed,
-    )?;
-    let training = Training {
-        steps: config.run.total_steps(sampler.steps_per_epoch()),
-        warmup: config.schedule.total_warmup_steps(sampler.steps_per_epoch()),
-        run,
-        dataset,
-        pictures,
-        sampler,
-        labels,
-        device: device.clone().autodiff(),
-        progress,
-    };
+    let mut training = Training::new(run, dataset, pictures, device, progress)?;
     let state = training.start(beginning)?;
+    if run.config.model.freeze_backbone {
+        let features = Features::load(&run.config, &state.encoder, dataset, pictures, device, progress)?;
+        training.features = Some(features);
+    }
     if let Beginning::New { overwrite } = beginning {
         run.create(overwrite)?;
     }
     training.go(state)
 }
 
-impl Training<'_> {
+/// Whether a training could begin: makes everything up to its first step and drops it.
+///
+/// # Errors
+///
+/// As [`train`] before its first step.
+pub fn check(run: &Run, dataset: &Dataset, pictures: &Pictures, device: &Device) -> Result<()> {
+    let training = Training::new(run, dataset, pictures, device, Progress::Silent)?;
+    training.start(Beginning::New { overwrite: false }).map(drop)
+}
+
+impl<'a> Training<'a> {
+    fn new(
+        run: &'a Run,
+        dataset: &'a Dataset,
+        pictures: &'a Pictures,
+        device: &Device,
+        progress: Progress,
+    ) -> Result<Self> {
+        let config = &run.config;
+        let labels = dense(&dataset.labels(&dataset.splits.train));
+        let sampler = Sampler::new(
+            &labels.column(labels.levels()),
+            config.sampler.classes_per_batch,
+            config.sampler.images_per_class,
+            config.run.seed,
+        )?;
+        Ok(Self {
+            steps: config.run.total_steps(sampler.steps_per_epoch()),
+            warmup: config.schedule.total_warmup_steps(sampler.steps_per_epoch()),
+            run,
+            dataset,
+            pictures,
+            features: None,
+            sampler,
+            labels,
+            device: device.clone().autodiff(),
+            progress,
+        })
+    }
+
     fn start(&self, beginning: Beginning) -> Result<State> {
         let config = &self.run.config;
         let seed = config.run.seed;
@@ -169,7 +203,7 @@ impl Training<'_> {
             )
         };
         let views = Views {
-            augment: self.run.config.augment.clone(),
+            augment: self.run.config.augment.clone().unwrap_or_default(),
             preprocessing: state.encoder.preprocessing().clone(),
             seed: self.run.config.run.seed,
         };
@@ -187,13 +221,19 @@ impl Training<'_> {
                 let rows = self.sampler.batch(position.epoch, position.step);
                 (position, rows.into_iter().map(|row| self.dataset.splits.train[row]).collect())
             });
-            let batches = views.ahead(self.pictures, positions, scope);
+            let mut batches: Box<dyn Iterator<Item = TrainingBatch>> = match &self.features {
+                None => Box::new(views.ahead(self.pictures, positions, scope).into_iter()),
+                Some(features) => Box::new(positions.map(|(_, mut items): (_, Vec<usize>)| {
+                    items.retain(|&item| features.has(item));
+                    TrainingBatch { views: Vec::new(), items }
+                })),
+            };
             while state.step < self.steps {
-                let batch = batches.recv().context("the thread that reads images has ended")?;
+                let batch = batches.next().context("the thread that reads images has ended")?;
                 let before = state.step;
                 let (loss, rates) = self.step(&mut state, batch)?;
                 let last = state.step == self.steps;
-                let stop = INTERRUPTIONS.load(Ordering::SeqCst) > 0;
+                let stop = interrupted();
                 let epoch_ended = state.step.is_multiple_of(per_epoch);
                 let epoch = state.step / per_epoch;
                 let due = |every: u64| epoch_ended && every > 0 && epoch.is_multiple_of(every);
@@ -259,6 +299,8 @@ impl Training<'_> {
             &json!({
                 "akin": env!("CARGO_PKG_VERSION"), "device": format!("{:?}", self.device.clone().without_autodiff()),
                 "steps": self.steps, "training_seconds": seconds,
+                "seconds_per_step": seconds / (self.steps - first).max(1) as f64,
+                "peak_memory_bytes": machine::peak_memory(),
                 "skipped_images": unreadable,
             }),
         )?;
@@ -275,8 +317,9 @@ impl Training<'_> {
     fn step(&self, state: &mut State, batch: TrainingBatch) -> Result<(Tensor<1>, Rates)> {
         let config = &self.run.config;
         let factor = config.schedule.factor(state.step, self.steps);
+        let learns = self.features.is_none() && state.step >= self.warmup;
         let rates = Rates {
-            backbone: (state.step >= self.warmup).then_some(config.optimizer.lr_backbone * factor),
+            backbone: learns.then_some(config.optimizer.lr_backbone * factor),
             head: config.optimizer.lr_head * factor,
             proxies: config.optimizer.lr_proxies * factor,
         };
@@ -292,10 +335,11 @@ impl Training<'_> {
         }
         let rows: Vec<usize> = batch.items.iter().map(|item| self.row_of(*item)).collect();
         let labels = self.labels.select(&rows);
-        let images = state.encoder.batch(&batch.views, &self.device);
-        let embeddings = match rates.backbone {
-            Some(_) => state.encoder.forward(images),
-            None => state.encoder.forward_frozen(images),
+        let images = || state.encoder.batch(&batch.views, &self.device);
+        let embeddings = match &self.features {
+            Some(features) => state.encoder.embed_features(features.batch(&batch.items, &self.device)),
+            None if learns => state.encoder.forward(images()),
+            None => state.encoder.forward_frozen(images()),
         };
         let draws = Draws { seed: config.run.seed, step: state.step - 1 };
         state.loss.before_step(draws);
@@ -310,8 +354,7 @@ impl Training<'_> {
 
     /// Shows the loss the embeddings of the whole training split.
     fn show_epoch(&self, state: &mut State) -> Result<()> {
-        let items = &self.dataset.splits.train;
-        let embedded = embed(&state.encoder, self.pictures, items, &self.device, self.progress)?;
+        let embedded = self.embed(&state.encoder, &self.dataset.splits.train)?;
         let rows: Vec<usize> = embedded.items.iter().map(|&item| self.row_of(item)).collect();
         let shape = [rows.len(), embedded.embeddings.dimension()];
         let values = TensorData::new(embedded.embeddings.values().to_vec(), shape);
@@ -331,11 +374,17 @@ impl Training<'_> {
     }
 
     fn evaluate(&self, encoder: &Encoder) -> Result<Report> {
-        let (pictures, config) = (self.pictures, &self.run.config.eval);
-        let mut report =
-            evaluate_dataset(encoder, self.dataset, pictures, config, &self.device, self.progress)?.report;
+        let embed = |items: &[usize]| self.embed(encoder, items);
+        let mut report = evaluate_splits(self.dataset, &self.run.config.eval, embed)?.report;
         report.per_query.clear();
         Ok(report)
+    }
+
+    fn embed(&self, encoder: &Encoder, items: &[usize]) -> Result<Embedded> {
+        match &self.features {
+            Some(features) => embed_features(encoder, features, items, &self.device),
+            None => embed(encoder, self.pictures, items, &self.device, self.progress),
+        }
     }
 
     fn log(&self) -> Result<File> {

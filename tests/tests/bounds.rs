@@ -1,60 +1,155 @@
-//! The H-AP surrogate is an upper bound of 1 − H-AP (HAPPIER, section 3.2), where nothing is tied
-//! and the query belongs to its own list.
+//! Bounds that the papers prove: of the smooth stand-ins, where nothing is tied and the query belongs to its own list,
+//! and of the gap between AP over batches and AP over the whole.
 
 use akin_core::geometry::Geometry;
-use akin_core::losses::{Batch, HapSurrogateConfig, LossSettings, Objective, Setting};
-use akin_core::metrics::hierarchical_ap;
+use akin_core::losses::{
+    Batch, CalibrationConfig, HapSurrogateConfig, LossSettings, Objective, Setting, SupApConfig,
+};
+use akin_core::metrics::{average_precision, hierarchical_ap};
 use akin_core::ranking::{Ranking, TiePolicy};
 use akin_core::relevance::Relevance;
 use akin_core::taxonomy::{Labels, shared_level};
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use proptest::prelude::*;
 
-const DIMENSION: usize = 3;
-
 /// Rows of unit length with labels of three levels: the class, its half, and its quarter.
 fn batch() -> impl Strategy<Value = (Vec<f64>, Labels)> {
     let row = (prop::array::uniform3(-1.0..1.0_f64), 0..8_u32);
     prop::collection::vec(row, 2..20).prop_map(|rows| {
-        let values = rows.iter().flat_map(|(row, _)| {
-            let length = row.iter().map(|x| x * x).sum::<f64>().sqrt().max(1e-3);
-            row.map(|x| x / length)
-        });
-        let ids = rows.iter().flat_map(|&(_, class)| [class / 4, class / 2, class]).collect();
-        (values.collect(), Labels::new(3, ids).unwrap())
+        let values = rows.iter().flat_map(|(row, _)| unit(row)).collect();
+        (values, labels(&rows.iter().map(|&(_, class)| class).collect::<Vec<_>>()))
     })
 }
 
+/// Rows of unit length around one axis for each of four classes.
+fn clusters() -> impl Strategy<Value = (Vec<f64>, Labels)> {
+    let row = (prop::array::uniform4(-0.12..0.12_f64), 0..4_u32);
+    prop::collection::vec(row, 2..20).prop_map(|rows| {
+        let around_axis = |&(mut row, class): &([f64; 4], u32)| {
+            row[class as usize] += 1.0;
+            unit(&row)
+        };
+        let values = rows.iter().flat_map(around_axis).collect();
+        (values, labels(&rows.iter().map(|&(_, class)| class).collect::<Vec<_>>()))
+    })
+}
+
+fn unit(row: &[f64]) -> Vec<f64> {
+    let length = row.iter().map(|x| x * x).sum::<f64>().sqrt().max(1e-3);
+    row.iter().map(|x| x / length).collect()
+}
+
+fn labels(fine: &[u32]) -> Labels {
+    Labels::new(3, fine.iter().flat_map(|class| [class / 4, class / 2, *class]).collect()).unwrap()
+}
+
+fn loss(config: &impl LossSettings, values: &[f64], labels: &Labels) -> f64 {
+    let (device, dimension) = (Device::flex(), values.len() / labels.len());
+    let data = TensorData::new(values.to_vec(), [labels.len(), dimension]);
+    let rows = Tensor::from_data(data, (&device, DType::F64));
+    let classes = labels.classes();
+    let setting = Setting::new(&classes, dimension, &Geometry::Cosine, 0, &device);
+    let value = config.init(&setting).unwrap().forward(&Batch::new(rows, labels));
+    value.into_data().try_to_vec::<f64>().unwrap()[0]
+}
+
+/// The rankings of the batch by each of its items, itself included; none where scores are tied.
+fn rankings(values: &[f64], labels: &Labels) -> Option<Vec<Ranking>> {
+    let rows: Vec<&[f64]> = values.chunks(values.len() / labels.len()).collect();
+    let score = |a: usize, b: usize| rows[a].iter().zip(rows[b]).map(|(x, y)| x * y).sum::<f64>() as f32;
+    let ranking = |query: usize| {
+        let scores: Vec<f32> = (0..labels.len()).map(|item| score(query, item)).collect();
+        let mut sorted = scores.clone();
+        sorted.sort_by(f32::total_cmp);
+        let apart = sorted.windows(2).all(|pair| pair[1] - pair[0] > 1e-6);
+        let items = scores.into_iter().enumerate();
+        let items = items.map(|(item, score)| (score, shared_level(labels.row(query), labels.row(item))));
+        apart.then(|| Ranking::from_scores(3, TiePolicy::Stable, items))
+    };
+    (0..labels.len()).map(ranking).collect()
+}
+
+/// The mean AP of the finest level over the queries that have a positive; the query is not in its own list.
+fn mean_ap(values: &[f64], labels: &Labels) -> Option<f64> {
+    let rows: Vec<&[f64]> = values.chunks(values.len() / labels.len()).collect();
+    let score = |a: usize, b: usize| rows[a].iter().zip(rows[b]).map(|(x, y)| x * y).sum::<f64>();
+    let items = 0..labels.len();
+    let mut scores = Vec::new();
+    for query in items.clone() {
+        let same = |item: &usize| labels.row(*item) == labels.row(query);
+        let others = || items.clone().filter(move |&item| item != query);
+        let precisions: Vec<f64> = others()
+            .filter(same)
+            .map(|positive| {
+                let above = || others().filter(|&item| score(query, item) >= score(query, positive));
+                above().filter(same).count() as f64 / above().count() as f64
+            })
+            .collect();
+        if !precisions.is_empty() {
+            scores.push(precisions.iter().sum::<f64>() / precisions.len() as f64);
+        }
+    }
+    (!scores.is_empty()).then(|| scores.iter().sum::<f64>() / scores.len() as f64)
+}
+
+/// The decomposability gap (ROADMAP eq. 6): the mean of AP over batches of this size, less AP over the whole.
+fn gap(values: &[f64], labels: &Labels, size: usize) -> Option<f64> {
+    let items: Vec<usize> = (0..labels.len()).collect();
+    let dimension = values.len() / labels.len();
+    let of_batch = |(items, values): (&[usize], &[f64])| mean_ap(values, &labels.select(items));
+    let batches: Vec<f64> =
+        items.chunks(size).zip(values.chunks(size * dimension)).filter_map(of_batch).collect();
+    let whole = mean_ap(values, labels)?;
+    (!batches.is_empty()).then(|| batches.iter().sum::<f64>() / batches.len() as f64 - whole)
+}
+
 proptest! {
+    /// HAPPIER, section 3.2.
     #[test]
     fn the_surrogate_is_never_below_one_minus_h_ap(
         (values, labels) in batch(),
         alpha in 0.5..5.0_f64,
     ) {
-        let size = labels.len();
         let relevance = Relevance::HierarchicalAp { alpha };
-        let device = Device::flex();
-        let rows = Tensor::from_data(TensorData::new(values.clone(), [size, DIMENSION]), (&device, DType::F64));
         let config =
             HapSurrogateConfig { relevance: relevance.clone(), smooth_rank: false, ..Default::default() };
-        let classes = labels.classes();
-        let setting = Setting::new(&classes, DIMENSION, &Geometry::Cosine, 0, &device);
-        let surrogate = config.init(&setting).unwrap().forward(&Batch::new(rows, &labels));
-        let surrogate = surrogate.into_data().try_to_vec::<f64>().unwrap()[0];
-
-        let row = |i: usize| &values[i * DIMENSION..(i + 1) * DIMENSION];
-        let score = |a: usize, b: usize| row(a).iter().zip(row(b)).map(|(x, y)| x * y).sum::<f64>() as f32;
-        let mut h_ap = 0.0;
-        for query in 0..size {
-            let scores: Vec<f32> = (0..size).map(|item| score(query, item)).collect();
-            let mut sorted = scores.clone();
-            sorted.sort_by(f32::total_cmp);
-            prop_assume!(sorted.windows(2).all(|pair| pair[1] - pair[0] > 1e-6));
-            let items = (0..size)
-                .map(|item| (scores[item], shared_level(labels.row(query), labels.row(item))));
-            let ranking = Ranking::from_scores(3, TiePolicy::Stable, items);
-            h_ap += hierarchical_ap(&ranking, &relevance).expect("a query is its own positive") / size as f64;
-        }
+        let surrogate = loss(&config, &values, &labels);
+        let rankings = rankings(&values, &labels);
+        prop_assume!(rankings.is_some());
+        let h_ap = |ranking| hierarchical_ap(&ranking, &relevance).expect("a query is its own positive");
+        let h_ap = rankings.into_iter().flatten().map(h_ap).sum::<f64>() / labels.len() as f64;
         prop_assert!(surrogate >= 1.0 - h_ap - 1e-9, "{surrogate} < 1 − {h_ap}");
     }
+
+    /// ROADMAP, section 3.1.
+    #[test]
+    fn sup_ap_is_never_below_one_minus_ap((values, labels) in batch()) {
+        let sup_ap = loss(&SupApConfig::default(), &values, &labels);
+        let rankings = rankings(&values, &labels);
+        prop_assume!(rankings.is_some());
+        let ap = |ranking| average_precision(&ranking, 3).expect("a query is its own positive");
+        let ap = rankings.into_iter().flatten().map(ap).sum::<f64>() / labels.len() as f64;
+        prop_assert!(sup_ap >= 1.0 - ap - 1e-9, "{sup_ap} < 1 − {ap}");
+    }
+
+    /// ROADMAP, section 3.2.
+    #[test]
+    fn where_calibration_is_zero_ap_over_batches_is_ap_over_the_whole(
+        (values, labels) in clusters(),
+        size in 2..8_usize,
+    ) {
+        prop_assume!(loss(&CalibrationConfig::default(), &values, &labels) == 0.0);
+        prop_assert!(gap(&values, &labels, size).is_none_or(|gap| gap == 0.0));
+    }
+}
+
+#[test]
+fn batches_that_are_perfect_each_at_another_scale_have_a_gap() {
+    // In the first batch a class spans 50°, in the second two classes lie 10° apart.
+    let at = |degrees: f64| [degrees.to_radians().cos(), degrees.to_radians().sin()];
+    let values: Vec<f64> =
+        [0.0, 50.0, 160.0, 210.0, 20.0, 21.0, 30.0, 31.0].into_iter().flat_map(at).collect();
+    let labels = labels(&[0, 0, 1, 1, 0, 0, 1, 1]);
+    assert!(gap(&values, &labels, 4).unwrap() > 0.1);
+    assert!(loss(&CalibrationConfig::default(), &values, &labels) > 0.0);
 }

@@ -92,6 +92,14 @@ losses! {
     Margin: MarginConfig => Margin,
     MultiSimilarity: MultiSimilarityConfig => MultiSimilarity,
     HapSurrogate: HapSurrogateConfig => HapSurrogate,
+    SmoothAp: SmoothApConfig => SmoothAp,
+    SupAp: SupApConfig => SupAp,
+    FastAp: FastApConfig => FastAp,
+    SoftbinAp: SoftbinApConfig => SoftbinAp,
+    BlackboxAp: BlackboxApConfig => BlackboxAp,
+    Calibration: CalibrationConfig => Calibration,
+    Roadmap: RoadmapConfig => WeightedSum,
+    Pair: PairConfig => Pair,
     Happier: HappierConfig => WeightedSum,
     Hier: HierConfig => Hier,
     HyperbolicCrossEntropy: HyperbolicCrossEntropyConfig => HyperbolicCrossEntropy,
@@ -99,7 +107,12 @@ losses! {
     Csl: CslConfig => Csl,
     HierarchicalProxy: HierarchicalProxyConfig => HierarchicalProxy,
     Levels: LevelsConfig => Levels,
+    CrossBatchMemory: CrossBatchMemoryConfig => CrossBatchMemory,
     Sum: SumConfig => WeightedSum,
+    Hpdh: HpdhConfig => Hpdh,
+    Csq: CsqConfig => Csq,
+    Dpsh: DpshConfig => Dpsh,
+    Dtsh: DtshConfig => Dtsh,
 }
 
 /// Every loss and every preset, by family.

@@ -13,25 +13,19 @@
 //! gradient, as in the published recipes (`smooth_rank = false`), or puts [`LowerStep`] for the
 //! items that should be above k (l_j > l_k), as the paper describes (`smooth_rank = true`).
 //!
-//! # Gradient
-//!
-//! Autodiff through three-way comparisons would keep several B×B×B tensors. The derivative with
-//! respect to the scores has a closed form, so this file computes it beside the value, a block of
-//! queries at a time, and hands both to [`with_gradient`]: memory is O(B²).
+//! Autodiff would keep several B×B×B tensors; the gradient is computed in closed form, in O(B²).
 
 use burn::module::Module;
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-use super::{Batch, Entry, Family, LossSettings, Objective, Setting, matrix, with_gradient};
+use super::ranks::{Block, Counts, weighted_quotients};
+use super::{Batch, Entry, Family, LossSettings, Objective, Setting, matrix};
 use crate::Result;
 use crate::geometry::Space;
 use crate::relevance::Relevance;
 use crate::steps::{LowerStep, UpperStep, heaviside};
 use crate::taxonomy::shared_level;
-
-/// Elements of the largest three-way tensor, [block, B, B].
-const BLOCK_ELEMENTS: usize = 1 << 22;
 
 /// Settings of [`HapSurrogate`]. The defaults are the paper's text; [`Self::published`] is what
 /// its code runs with.
@@ -138,83 +132,51 @@ impl HapSurrogate {
         let [queries, size] = scores.dims();
 
         let mut relevances = Vec::with_capacity(queries * size);
-        let mut counted = 0;
+        let mut weights = Vec::with_capacity(queries * size);
+        let mut counted = 0_u32;
         for of_query in shared.chunks(size) {
             let mut counts = vec![0; depth + 1];
             of_query.iter().for_each(|&level| counts[level] += 1);
             let table = self.config.relevance.table(&counts);
+            let total: f64 = of_query.iter().map(|&level| table[level]).sum();
+            let weight = if total > 0.0 { 1.0 / total } else { 0.0 };
             relevances.extend(of_query.iter().map(|&level| table[level]));
-            counted += u32::from(of_query.iter().any(|&level| table[level] > 0.0));
+            weights.extend(of_query.iter().map(|&level| if level > 0 { weight } else { 0.0 }));
+            counted += u32::from(total > 0.0);
         }
-        let levels = matrix(shared.iter().map(|&level| level as f64).collect(), [queries, size], &scores);
-        let relevances = matrix(relevances, [queries, size], &scores);
+        let constant = |values: Vec<f64>| matrix(values, [queries, size], &scores);
+        let levels = constant(shared.iter().map(|&level| level as f64).collect());
+        let relevances = constant(relevances);
+        weights.iter_mut().for_each(|weight| *weight /= f64::from(counted.max(1)));
 
-        let plain = scores.clone().without_autodiff();
-        let block = (BLOCK_ELEMENTS / (size * size)).max(1);
-        let (mut losses, mut gradients) = (Vec::new(), Vec::new());
-        for start in (0..queries).step_by(block) {
-            let rows = start..(start + block).min(queries);
-            let cut = |tensor: &Tensor<2>| tensor.clone().slice([rows.clone(), 0..size]);
-            let (loss, gradient) = self.rows(cut(&plain), cut(&levels), cut(&relevances));
-            losses.push(loss);
-            gradients.push(gradient);
-        }
-        let counted = f64::from(counted.max(1));
-        let loss = Tensor::cat(losses, 0).sum() / counted;
-        let gradient = Tensor::cat(gradients, 0) / counted;
-        with_gradient(scores, loss, gradient)
+        let h_ap = weighted_quotients(scores, weights, |t, block| self.count(t, block, &levels, &relevances));
+        -h_ap + f64::from(counted.min(1))
     }
 
-    /// 1 − smoothed H-AP of each query, [Q, 1], and its gradient with respect to the scores,
-    /// [Q, N]; both 0 for a query without positives. All arguments are [Q, N]; the three-way
-    /// tensors below are [Q, k, j].
-    fn rows(&self, scores: Tensor<2>, levels: Tensor<2>, relevances: Tensor<2>) -> (Tensor<2>, Tensor<2>) {
-        let along_j = |tensor: &Tensor<2>| tensor.clone().unsqueeze_dim::<3>(1);
-        let along_k = |tensor: &Tensor<2>| tensor.clone().unsqueeze_dim::<3>(2);
-
-        let t = along_j(&scores) - along_k(&scores);
-        let below = along_j(&levels).lower(along_k(&levels));
-        let above = along_j(&levels).greater(along_k(&levels));
-        let shared = {
-            let [queries, size] = relevances.dims();
-            let other = along_j(&relevances).expand([queries, size, size]);
-            along_k(&relevances).expand([queries, size, size]).min_pair(other)
-        };
+    /// The H-rank and the rank of every item; levels and relevances are [Q, N].
+    fn count(&self, t: Tensor<3>, block: &Block, levels: &Tensor<2>, relevances: &Tensor<2>) -> Counts {
+        let below = block.along_j(levels).lower(block.along_k(levels));
+        let above = block.along_j(levels).greater(block.along_k(levels));
+        let shape = t.dims();
+        let shared =
+            block.along_k(relevances).expand(shape).min_pair(block.along_j(relevances).expand(shape));
         // At j = k the step is H(0) = 1: it supplies the 1 of the rank and the rel_k of the H-rank.
         let hard = heaviside(t.clone());
 
         let upper = self.config.upper_step.apply(t.clone());
         let rank = hard.clone().mask_where(below.clone(), upper.value).sum_dim(2);
         let rank_slope = upper.derivative.mask_fill(below.bool_not(), 0.0);
-
-        let (step, step_slope) = if self.config.smooth_rank {
-            let lower = self.config.lower_step.apply(t);
-            (
-                hard.mask_where(above.clone(), lower.value),
-                Some(lower.derivative.mask_fill(above.bool_not(), 0.0)),
-            )
-        } else {
-            (hard, None)
-        };
-        let h_rank = (step * shared.clone()).sum_dim(2);
-
-        let total = relevances.clone().sum_dim(1);
-        let none = total.clone().lower_equal_scalar(0.0);
-        let total = total.mask_fill(none.clone(), 1.0);
-        let positive = levels.zeros_like().mask_fill(levels.greater_scalar(0.0), 1.0);
-        let weight = along_k(&(positive / total));
-
-        let quotient = h_rank / rank.clone();
-        let h_ap = (quotient.clone() * weight.clone()).sum_dim(1).squeeze_dim::<2>(2);
-        let loss = (-h_ap + 1.0).mask_fill(none, 0.0);
-
-        // d loss / d t_kj, then t = s_j − s_k.
-        let mut slope = quotient * rank_slope;
-        if let Some(step_slope) = step_slope {
-            slope = slope - step_slope * shared;
+        if !self.config.smooth_rank {
+            return Counts { above: (hard * shared).sum_dim(2), above_slope: None, rank, rank_slope };
         }
-        let slope = slope * (weight / rank);
-        let gradient = slope.clone().sum_dim(1).squeeze_dim::<2>(1) - slope.sum_dim(2).squeeze_dim::<2>(2);
-        (loss, gradient)
+        let lower = self.config.lower_step.apply(t);
+        let step = hard.mask_where(above.clone(), lower.value);
+        let step_slope = lower.derivative.mask_fill(above.bool_not(), 0.0);
+        Counts {
+            above: (step * shared.clone()).sum_dim(2),
+            above_slope: Some(step_slope * shared),
+            rank,
+            rank_slope,
+        }
     }
 }

@@ -43,11 +43,11 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Batch, Entry, Family, LossSettings, Objective, Setting, above_zero, not_negative, with_gradient,
+    Batch, Entry, Family, LossSettings, Objective, Setting, above_zero, at_least, not_negative, with_gradient,
 };
+use crate::Result;
 use crate::geometry::{Geometry, Space};
 use crate::random::uniform;
-use crate::{Error, Kind, Result};
 
 /// Elements of the largest matrix, [block, P].
 const BLOCK_ELEMENTS: usize = 1 << 21;
@@ -107,14 +107,10 @@ impl LossSettings for HierConfig {
 
     /// Proxies come from N(0, (0.9 r)²/d), r the clip radius of the ball.
     fn init(&self, setting: &Setting) -> Result<Hier> {
-        let at_least = |setting: &str, value: usize, least: usize| {
-            let message = format!("the {setting} of hier is {value}");
-            let fault = || Error::new(Kind::Config, message, format!("give a number of at least {least}"));
-            if value >= least { Ok(()) } else { Err(fault()) }
-        };
-        at_least("number of proxies", self.proxies, 2)?;
-        at_least("number of neighbours", self.neighbours, 2)?;
-        at_least("number of triplets", self.triplets, 1)?;
+        let least = |setting, value, least, usual| at_least(Self::ENTRY.name, setting, value, least, usual);
+        least("proxies", self.proxies, 2, 512)?;
+        least("neighbours", self.neighbours, 2, 20)?;
+        least("triplets", self.triplets, 1, 50)?;
         above_zero(Self::ENTRY.name, "temperature", self.temperature, 0.1)?;
         not_negative(Self::ENTRY.name, "margin", self.margin, 0.1)?;
         let radius = match setting.geometry {
@@ -352,6 +348,7 @@ fn ones(mask: &Tensor<2, Bool>, like: &Tensor<2>) -> Tensor<2> {
 mod tests {
     use super::super::{Loss, LossConfig};
     use super::*;
+    use crate::Kind;
     use crate::random::stream;
     use crate::taxonomy::Labels;
     use burn::tensor::{DType, Device};

@@ -24,13 +24,22 @@
 //! From the catalogue follow its name in a config (`kind = "…"`), its line in `akin list losses`, and its turn in
 //! the tests, so that a loss cannot exist half.
 
+pub mod blackbox_ap;
+pub mod calibration;
 pub mod catalogue;
 pub mod contrastive;
+pub mod cross_batch_memory;
 pub mod csl;
+pub mod csq;
+pub mod dpsh;
+pub mod dtsh;
+pub mod fast_ap;
 pub mod hap_surrogate;
 pub mod happier;
 pub mod hier;
 pub mod hierarchical_proxy;
+mod histogram;
+pub mod hpdh;
 pub mod hyperbolic_cross_entropy;
 pub mod hyperbolic_multi_similarity;
 pub mod levels;
@@ -38,11 +47,17 @@ pub mod margin;
 mod mined;
 pub mod multi_similarity;
 pub mod norm_softmax;
+pub mod pair;
 mod presets;
 pub mod proxy_anchor;
 pub mod proxy_nca;
+mod ranks;
+pub mod roadmap;
+pub mod smooth_ap;
 pub mod soft_triple;
+pub mod softbin_ap;
 pub mod sum;
+pub mod sup_ap;
 mod table;
 pub mod triplet_margin;
 
@@ -53,27 +68,40 @@ use serde::Serialize;
 
 use crate::geometry::{Geometry, Space};
 use crate::random::{normal, stream, uniform};
-use crate::settings::{above_zero, finite, not_negative};
+use crate::settings::{above_zero, at_least, finite, not_negative};
 use crate::taxonomy::Labels;
 use crate::{Error, Kind, Result};
 
+pub use blackbox_ap::{BlackboxAp, BlackboxApConfig};
+pub use calibration::{Calibration, CalibrationConfig, PairMean};
 pub use catalogue::{CATALOGUE, Loss, LossConfig};
 pub use contrastive::{Contrastive, ContrastiveConfig};
+pub use cross_batch_memory::{CrossBatchMemory, CrossBatchMemoryConfig};
 pub use csl::{Csl, CslConfig};
+pub use csq::{Csq, CsqConfig};
+pub use dpsh::{Dpsh, DpshConfig};
+pub use dtsh::{Dtsh, DtshConfig};
+pub use fast_ap::{FastAp, FastApConfig};
 pub use hap_surrogate::{HapSurrogate, HapSurrogateConfig};
 pub use happier::HappierConfig;
 pub use hier::{Hier, HierConfig};
 pub use hierarchical_proxy::{HierarchicalProxy, HierarchicalProxyConfig};
+pub use hpdh::{Hpdh, HpdhConfig};
 pub use hyperbolic_cross_entropy::{HyperbolicCrossEntropy, HyperbolicCrossEntropyConfig};
 pub use hyperbolic_multi_similarity::{HyperbolicMultiSimilarity, HyperbolicMultiSimilarityConfig};
 pub use levels::{Levels, LevelsConfig};
 pub use margin::{Margin, MarginConfig};
 pub use multi_similarity::{MultiSimilarity, MultiSimilarityConfig};
 pub use norm_softmax::{NormSoftmax, NormSoftmaxConfig};
+pub use pair::{Pair, PairConfig};
 pub use proxy_anchor::{ProxyAnchor, ProxyAnchorConfig};
 pub use proxy_nca::{ProxyNca, ProxyNcaConfig};
+pub use roadmap::RoadmapConfig;
+pub use smooth_ap::{SmoothAp, SmoothApConfig};
 pub use soft_triple::{SoftTriple, SoftTripleConfig};
+pub use softbin_ap::{BinTies, SoftbinAp, SoftbinApConfig};
 pub use sum::{SumConfig, Term, WeightedSum};
+pub use sup_ap::{SupAp, SupApConfig};
 pub use triplet_margin::{TripletMargin, TripletMarginConfig};
 
 /// What a loss is given: embeddings with their labels, and, for rectangular cases, another set to rank.
@@ -225,6 +253,11 @@ impl<'a> Setting<'a> {
         self.proxies(values, count)
     }
 
+    /// Vectors [count, d] that a loss keeps without learning them: the checkpoint sees them, the optimiser does not.
+    pub fn kept(&self, values: Vec<f32>, count: usize) -> Param<Tensor<2>> {
+        self.proxies(values, count).set_require_grad(false)
+    }
+
     /// The stream of a name for this part of the loss.
     pub fn stream(&self, name: &str) -> ChaCha8Rng {
         stream(self.seed, name, &self.part)
@@ -349,11 +382,42 @@ fn only(exponents: Tensor<2>, counted: Tensor<2>) -> Tensor<2> {
     exponents.mask_fill(counted.equal_scalar(0.0), -1e30)
 }
 
+/// The weights of a mean over queries of a mean over their pairs, both [Q, N] with `pairs` of 0 and 1. A query
+/// without a pair is left out; the weights sum to 1, or to 0 where there is no pair at all.
+fn mean_of_means(pairs: Tensor<2>) -> Tensor<2> {
+    let counts = pairs.clone().sum_dim(1);
+    let queries = counts.clone().clamp_max(1.0).sum_dim(0).clamp_min(1.0);
+    pairs / (counts.clamp_min(1.0) * queries)
+}
+
 /// A scalar `value` whose gradient with respect to `inputs` is `gradient`, whatever computed the two. It is value +
 /// (Σ gradient · inputs − the same, detached): the bracket is exactly 0 and linear in the inputs.
 fn with_gradient(inputs: Tensor<2>, value: Tensor<1>, gradient: Tensor<2>) -> Tensor<1> {
     let linear = (inputs * gradient).sum();
     value + linear.clone() - linear.detach()
+}
+
+/// Σ (sign r − r)² over all numbers r: how far they are from the bits that they stand for. The signs are constants
+/// for the gradient; that of an exact 0 is 0, so that it is pulled neither way.
+fn quantisation(numbers: &Tensor<2>) -> Tensor<1> {
+    (numbers.clone().detach().sign() - numbers.clone()).square().sum()
+}
+
+/// 1/count, and 0 for none.
+fn share(count: Tensor<1>) -> Tensor<1> {
+    count.clone().clamp_max(1.0) / count.clamp_min(1.0)
+}
+
+/// Checks that codes have two bits or more.
+fn two_bits(loss: &str, setting: &Setting) -> Result<()> {
+    if setting.dimension >= 2 {
+        return Ok(());
+    }
+    Err(Error::new(
+        Kind::Config,
+        format!("{loss} is to learn codes of {} bit", setting.dimension),
+        "give the head a dimension of at least 2; 16 to 64 are usual",
+    ))
 }
 
 #[cfg(test)]

@@ -6,6 +6,39 @@ use crate::geometry::Space;
 /// Every preset; its settings are those of a config's `[loss]` table.
 pub(super) const PRESETS: &[Entry] = &[
     Entry {
+        name: "blackbox_ap_published",
+        title: "Blackbox-AP (code)",
+        family: Family::AveragePrecision,
+        summary: "Blackbox-AP with the random margin of its published code",
+        optimises: "ap",
+        spaces: &[Space::Cosine],
+        sources: &["rolinek2020"],
+        complete: true,
+        preset: Some(r#"{ "kind": "blackbox_ap", "random_margin": true }"#),
+    },
+    Entry {
+        name: "cross_batch_memory_published",
+        title: "XBM (code)",
+        family: Family::Combinations,
+        summary: "XBM as in its published code, which adds the loss of the batch itself",
+        optimises: "ap",
+        spaces: &[Space::Cosine],
+        sources: &["wang2020"],
+        complete: true,
+        preset: Some(r#"{ "kind": "cross_batch_memory", "start": 2000, "batch_weight": 1.0 }"#),
+    },
+    Entry {
+        name: "dcwh",
+        title: "DCWH",
+        family: Family::Hashing,
+        summary: "HPDH on the fine level alone: class-wise Gaussians in the space of codes",
+        optimises: "ap",
+        spaces: &[Space::Binary],
+        sources: &["zhe2020"],
+        complete: true,
+        preset: Some(r#"{ "kind": "hpdh", "fine_only": true, "squared": true }"#),
+    },
+    Entry {
         name: "happier_f",
         title: "HAPPIER_F",
         family: Family::Hierarchical,
@@ -75,6 +108,17 @@ pub(super) const PRESETS: &[Entry] = &[
         preset: Some(
             r#"{ "kind": "hier", "labels": true, "anchor_as_stranger": true, "equal_ancestors": true }"#,
         ),
+    },
+    Entry {
+        name: "hpdh_published",
+        title: "HPDH (code)",
+        family: Family::Hashing,
+        summary: "HPDH as its code computes it: squared distances over σ, and 1e-8 in place of a safe logarithm",
+        optimises: "ndcg",
+        spaces: &[Space::Binary],
+        sources: &["zhang2019"],
+        complete: true,
+        preset: Some(r#"{ "kind": "hpdh", "squared": true, "floor": 1e-8 }"#),
     },
     Entry {
         name: "hpl_proxy_anchor",
@@ -175,6 +219,33 @@ pub(super) const PRESETS: &[Entry] = &[
         ),
     },
     Entry {
+        name: "roadmap_published",
+        title: "ROADMAP (code)",
+        family: Family::Decomposability,
+        summary: "ROADMAP as in its published code: the sum of both losses, offset 1.44, means over active pairs",
+        optimises: "ap",
+        spaces: &[Space::Cosine],
+        sources: &["ramzi2021"],
+        complete: true,
+        preset: Some(
+            r#"{ "kind": "sum", "terms": [
+                { "weight": 1.0, "loss": { "kind": "sup_ap", "step": { "offset": 1.44 } } },
+                { "weight": 1.0, "loss": { "kind": "calibration", "mean": "active", "normalise_embeddings": true } }
+            ] }"#,
+        ),
+    },
+    Entry {
+        name: "softbin_ap_published",
+        title: "SoftBin-AP (code)",
+        family: Family::AveragePrecision,
+        summary: "SoftBin-AP as in its published code: 25 bins over scores from 0 to 1",
+        optimises: "ap",
+        spaces: &[Space::Cosine],
+        sources: &["revaud2019"],
+        complete: true,
+        preset: Some(r#"{ "kind": "softbin_ap", "bins": 25, "lowest": 0.0 }"#),
+    },
+    Entry {
         name: "sum_norm_softmax",
         title: "ΣNSM",
         family: Family::Hierarchical,
@@ -222,6 +293,17 @@ pub(super) const PRESETS: &[Entry] = &[
                 "miner": { "kind": "triplet_margin_miner", "type_of_triplets": "semihard" }
             } }"#,
         ),
+    },
+    Entry {
+        name: "sup_ap_published",
+        title: "SupAP (code)",
+        family: Family::AveragePrecision,
+        summary: "SupAP with the offset 1.44 of its published code",
+        optimises: "ap",
+        spaces: &[Space::Cosine],
+        sources: &["ramzi2021"],
+        complete: true,
+        preset: Some(r#"{ "kind": "sup_ap", "step": { "offset": 1.44 } }"#),
     },
     Entry {
         name: "triplet_distance_weighted",

@@ -28,6 +28,11 @@ pub(crate) struct Case {
 }
 
 impl Case {
+    /// What the file calls it.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// What stands at a path such as `outputs/mean_stable/NDCG` (keys hold no slash).
     pub(crate) fn get(&self, path: &str) -> &Value {
         self.find(path).unwrap_or_else(|| panic!("case {:?} has no {path}", self.name))

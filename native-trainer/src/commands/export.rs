@@ -73,7 +73,8 @@ pub fn export(export: &Export) -> Result<()> {
     let first = &runs[0].config;
     for run in &runs[1..] {
         // The seed draws the split of data that have none.
-        let other_split = first.data.test_fraction.is_some() && run.config.run.seed != first.run.seed;
+        let drawn = first.data.test_fraction.or(first.data.validation_fraction).is_some();
+        let other_split = drawn && run.config.run.seed != first.run.seed;
         if run.config.data != first.data || run.config.eval != first.eval || other_split {
             return Err(problem(
                 format!(
@@ -82,7 +83,7 @@ pub fn export(export: &Export) -> Result<()> {
                     run.directory.display()
                 ),
                 "export them apart, or train them on the same [data] with the same [eval] (and, with \
-                 data.test_fraction, the same seed)",
+                 a split drawn at random, the same seed)",
             ));
         }
     }

@@ -1,11 +1,13 @@
 //! One file per command: from its arguments to its output.
 
 pub mod biomorphs;
+pub mod compare;
 pub mod data;
 pub mod demo;
 pub mod embed;
 pub mod eval;
 pub mod export;
+pub mod list;
 pub mod page;
 pub mod resume;
 pub mod serve;

@@ -167,11 +167,21 @@ impl Dataset {
             .enumerate()
             .map(|(number, path)| Item { path, labels: labels.row(number).to_vec() })
             .collect();
-        let split = match data.test_fraction {
-            Some(share) => hold_out(&taxonomy, &items, share, seed),
+        let split: Vec<Split> = match data.test_fraction {
+            Some(share) => {
+                let all: Vec<usize> = (0..items.len()).collect();
+                let held_out = hold_out(&taxonomy, &items, &all, share, seed);
+                held_out.into_iter().map(|out| if out { Split::Test } else { Split::Train }).collect()
+            }
             None => split.into_iter().flatten().collect(),
         };
-        Ok(Self { taxonomy, items, splits: assemble(&split, data)? })
+        let mut splits = assemble(&split, data)?;
+        if let Some(share) = data.validation_fraction {
+            let held_out = hold_out(&taxonomy, &items, &splits.train, share, seed);
+            let (query, train) = splits.train.iter().copied().partition(|&item| held_out[item]);
+            splits = Splits { train, query, gallery: Vec::new() };
+        }
+        Ok(Self { taxonomy, items, splits })
     }
 
     /// The label rows of some items.
@@ -203,22 +213,23 @@ impl Dataset {
     }
 }
 
-/// `test_fraction`: takes every n-th finest class of a sequence in which the children of a class
-/// stand together, shuffled, so that each parent gives about its share.
-fn hold_out(taxonomy: &Taxonomy, items: &[Item], share: f64, seed: u64) -> Vec<Split> {
+/// Which items belong to the share of finest classes that is held out. Of the classes of the items
+/// `among`, shuffled so that the children of a class still stand together, every n-th is taken, so
+/// that each parent gives about its share.
+fn hold_out(taxonomy: &Taxonomy, items: &[Item], among: &[usize], share: f64, seed: u64) -> Vec<bool> {
     use rand::seq::SliceRandom;
     let level = taxonomy.depth();
-    let mut classes: Vec<u32> = (0..taxonomy.class_count(level) as u32).collect();
+    let mut classes: Vec<u32> = among.iter().map(|&item| items[item].labels[level - 1]).collect();
+    classes.sort_unstable();
+    classes.dedup();
     classes.shuffle(&mut akin_core::random::stream(seed, "splits", &[]));
     classes.sort_by_key(|&class| ancestors(taxonomy, class));
     let taken = |position: usize| (position as f64 * share).floor();
-    let mut held_out = vec![false; classes.len()];
+    let mut held_out = vec![false; taxonomy.class_count(level)];
     for (position, &class) in classes.iter().enumerate() {
         held_out[class as usize] = taken(position + 1) > taken(position);
     }
-    let split =
-        |item: &Item| if held_out[item.labels[level - 1] as usize] { Split::Test } else { Split::Train };
-    items.iter().map(split).collect()
+    items.iter().map(|item| held_out[item.labels[level - 1] as usize]).collect()
 }
 
 /// The classes above a finest one, coarse → fine.
@@ -435,5 +446,24 @@ e.jpg,Fuji,Apple,gallery
         }
         assert_eq!(Dataset::read(&data, 1).unwrap().splits, dataset.splits);
         assert!((2..9).any(|seed| Dataset::read(&data, seed).unwrap().splits != dataset.splits));
+    }
+
+    #[test]
+    fn validation_classes_come_out_of_the_training_split_alone() {
+        let mut text = String::from("path,variety,kind,split\n");
+        for variety in 0..8 {
+            for image in 0..2 {
+                let split = if variety < 4 { "train" } else { "test" };
+                text += &format!("{variety}-{image}.jpg,{variety},{},{split}\n", variety % 2);
+            }
+        }
+        let (_directory, data) = csv(&text, "");
+        let whole = Dataset::read(&data, 1).unwrap().splits;
+        let (_directory, data) = csv(&text, "validation_fraction = 0.5");
+        let Splits { train, query, gallery } = Dataset::read(&data, 1).unwrap().splits;
+        assert_eq!((train.len(), query.len(), gallery.len()), (4, 4, 0));
+        let mut both = [train, query].concat();
+        both.sort_unstable();
+        assert_eq!(both, whole.train);
     }
 }

@@ -1,0 +1,102 @@
+//! Codes of bits, and how many bits two of them differ in: the Hamming distance.
+//!
+//! The code of an embedding is the signs of its numbers: bit k is 1 where number k is above 0, and 0 elsewhere. So
+//! an exact 0, which has no sign, counts as negative, and so does −0. Bits lie 64 to a word, bit k in word ⌊k/64⌋ at
+//! place k mod 64; what is left of the last word is 0 in every code and adds nothing to a distance.
+//!
+//! With b ∈ {−1, 1}ᴷ for the signs, a·b = K − 2 · distance(a, b): the order by Hamming distance is that of the dot
+//! product, of the cosine and of the Euclidean distance of the signs.
+
+use std::ops::Range;
+
+/// N codes of K bits.
+///
+/// ```
+/// use akin_core::hamming::Codes;
+///
+/// let codes = Codes::from_signs(3, &[0.5, -2.0, 1.0, 0.1, 3.0, -0.2]);
+/// assert_eq!(codes.len(), 2);
+/// assert_eq!(codes.code(0), [0b101]);
+/// assert_eq!(codes.distance(0, 1), 2);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Codes {
+    bits: usize,
+    words: Vec<u64>,
+}
+
+const WORD: usize = u64::BITS as usize;
+
+impl Codes {
+    /// The codes of embeddings [N, `bits`] given row after row.
+    ///
+    /// # Panics
+    ///
+    /// When `bits` is 0.
+    pub fn from_signs(bits: usize, values: &[f32]) -> Self {
+        let word = |chunk: &[f32]| {
+            (0..).zip(chunk).fold(0, |word, (place, &value)| word | (u64::from(value > 0.0) << place))
+        };
+        Self { bits, words: values.chunks_exact(bits).flat_map(|row| row.chunks(WORD).map(word)).collect() }
+    }
+
+    /// N, the number of codes.
+    #[expect(clippy::len_without_is_empty, reason = "codes are a column of a data set, not a container")]
+    pub fn len(&self) -> usize {
+        self.words.len() / self.width()
+    }
+
+    /// K, the bits of a code.
+    pub fn bits(&self) -> usize {
+        self.bits
+    }
+
+    /// The words of code `i`.
+    pub fn code(&self, i: usize) -> &[u64] {
+        &self.words[i * self.width()..][..self.width()]
+    }
+
+    /// In how many bits the codes `i` and `j` differ.
+    pub fn distance(&self, i: usize, j: usize) -> u32 {
+        distance(self.code(i), self.code(j))
+    }
+
+    /// Minus the distances of some queries to all of these codes, [queries, N], row after row.
+    pub(crate) fn scores(&self, queries: &Codes, range: Range<usize>) -> Vec<f32> {
+        let score = |query: &[u64], item: &[u64]| -(distance(query, item) as f32);
+        let of_query = |query| self.words.chunks_exact(self.width()).map(move |item| score(query, item));
+        range.flat_map(|query| of_query(queries.code(query))).collect()
+    }
+
+    /// The words of a code; 1 if there is no code at all.
+    fn width(&self) -> usize {
+        self.bits.div_ceil(WORD).max(1)
+    }
+}
+
+/// In how many bits two codes of equal length differ.
+pub fn distance(a: &[u64], b: &[u64]) -> u32 {
+    a.iter().zip(b).map(|(a, b)| (a ^ b).count_ones()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_above_zero_is_a_bit_of_0() {
+        let codes = Codes::from_signs(4, &[0.0, -0.0, f32::MIN_POSITIVE, -1.0]);
+        assert_eq!(codes.code(0), [0b0100]);
+    }
+
+    #[test]
+    fn long_codes_take_several_words() {
+        let mut values = vec![-1.0; 2 * 130];
+        values[129] = 1.0;
+        let codes = Codes::from_signs(130, &values);
+        assert_eq!((codes.len(), codes.bits()), (2, 130));
+        assert_eq!(codes.code(0), [0, 0, 0b10]);
+        assert_eq!((codes.distance(0, 1), codes.distance(1, 1)), (1, 0));
+        assert_eq!(codes.scores(&codes, 0..2), [0.0, -1.0, -1.0, 0.0]);
+    }
+}

@@ -1,0 +1,146 @@
+//! Blackbox-AP: the true AP, with a gradient from a second ranking (Rolínek et al., *Optimizing Rank-Based Metrics
+//! with Blackbox Differentiation*, CVPR 2020).
+//!
+//! With r_k = rank of item k / N, by decreasing score, and p_k = its rank among the positives / N,
+//!
+//! ```text
+//! L = mean over queries i of 1 − (1/|P_i|) Σ_{k∈P_i} p_k / r_k
+//! ∂L/∂s := (r(s + λ g) − r(s)) / λ,        g = ∂L/∂r: g_k ∝ p_k / r_k² for positives, else 0
+//! ```
+//!
+//! The value is piecewise constant, so its own gradient is 0; the rule above is that of a piecewise linear
+//! interpolation, coarser with a larger λ. p is a constant for it. Before the ranking, the scores of positives are
+//! lowered by α/2 and those of negatives raised by it, so that the order has to hold by a margin; the published code
+//! multiplies each shift with |z|, z ~ N(0, 1).
+//!
+//! A query is in its own list, and in P_i, as in the published code: every query of a batch has a positive. Against
+//! a reference set, a query without one is left out of the mean; when there is none at all the loss is 0. Ties are
+//! broken by the order of the items. Ranks are sorted on the CPU.
+
+use burn::module::Module;
+use burn::tensor::Tensor;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Batch, Entry, Family, LossSettings, Objective, Setting, above_zero, matrix, not_negative, with_gradient,
+};
+use crate::Result;
+use crate::geometry::Space;
+use crate::random::normal;
+
+/// Settings of [`BlackboxAp`]. The preset `blackbox_ap_published` has the random margin of the published code.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct BlackboxApConfig {
+    /// λ > 0, how far scores are moved for the second ranking. Default 4.
+    pub lambda: f64,
+    /// α ≥ 0. Default 0.02.
+    pub margin: f64,
+    /// Whether each pair's margin is multiplied with a draw of |N(0, 1)|. Default false.
+    pub random_margin: bool,
+}
+
+impl Default for BlackboxApConfig {
+    fn default() -> Self {
+        Self { lambda: 4.0, margin: 0.02, random_margin: false }
+    }
+}
+
+impl LossSettings for BlackboxApConfig {
+    const ENTRY: Entry = Entry {
+        name: "blackbox_ap",
+        title: "Blackbox-AP",
+        family: Family::AveragePrecision,
+        summary: "the true 1 − AP, with a gradient from a second ranking",
+        optimises: "ap",
+        spaces: &[Space::Cosine],
+        sources: &["rolinek2020"],
+        complete: true,
+        preset: None,
+    };
+    type Loss = BlackboxAp;
+
+    fn init(&self, _: &Setting) -> Result<BlackboxAp> {
+        above_zero("blackbox_ap", "lambda", self.lambda, 4.0)?;
+        not_negative("blackbox_ap", "margin", self.margin, 0.02)?;
+        Ok(BlackboxAp { config: self.clone() })
+    }
+}
+
+/// The loss; it learns nothing itself.
+#[derive(Module, Debug)]
+pub struct BlackboxAp {
+    #[module(skip)]
+    config: BlackboxApConfig,
+}
+
+impl Objective for BlackboxAp {
+    fn forward(&self, batch: &Batch) -> Tensor<1> {
+        let pairs = batch.labels.len() * batch.ranked().labels.len();
+        let noise = if self.config.random_margin {
+            let draws = normal(&mut batch.draws.stream("blackbox_ap"), pairs, 1.0);
+            draws.into_iter().map(f64::from).collect()
+        } else {
+            vec![1.0; pairs]
+        };
+        self.forward_with_noise(batch, &noise)
+    }
+}
+
+impl BlackboxAp {
+    /// As [`Objective::forward`], where |z| of these z, [B, N] row after row, multiplies the margin of each pair.
+    pub fn forward_with_noise(&self, batch: &Batch, noise: &[f64]) -> Tensor<1> {
+        let scores = batch.embeddings.clone().matmul(batch.ranked().embeddings.transpose());
+        let [_, negatives] = batch.pairs();
+        let [_, size] = scores.dims();
+        let margin =
+            matrix(noise.iter().map(|z| self.config.margin * z.abs()).collect(), scores.dims(), &scores);
+        let shifted = scores.clone().without_autodiff() + margin * (negatives.clone() - 0.5);
+
+        let positives: Vec<bool> = read(negatives).into_iter().map(|negative| negative == 0.0).collect();
+        let counted = positives.chunks(size).filter(|of_query| of_query.contains(&true)).count().max(1);
+        let (mut loss, mut gradient) = (0.0, Vec::with_capacity(positives.len()));
+        for (scores, positives) in read(shifted).chunks(size).zip(positives.chunks(size)) {
+            loss += self.query(scores, positives, counted as f64, &mut gradient);
+        }
+        let gradient = matrix(gradient, scores.dims(), &scores);
+        let value = matrix(vec![loss], [1, 1], &scores).reshape([1]);
+        with_gradient(scores, value, gradient)
+    }
+
+    /// One query's part of the mean over so many, and its gradient by the rule, added at the end of `gradient`.
+    fn query(&self, scores: &[f64], positives: &[bool], queries: f64, gradient: &mut Vec<f64>) -> f64 {
+        let count = positives.iter().filter(|&&positive| positive).count();
+        let weight = if count > 0 { 1.0 / (count as f64 * queries) } else { 0.0 };
+        let ranks = ranks(scores);
+        let size = scores.len() as f64;
+        let mut in_order: Vec<usize> = (0..scores.len()).filter(|&k| positives[k]).collect();
+        in_order.sort_by(|&a, &b| ranks[a].total_cmp(&ranks[b]));
+
+        let mut loss = 0.0;
+        let mut moved = scores.to_vec();
+        for (&k, within) in in_order.iter().zip(1_u32..) {
+            let within = f64::from(within) / size;
+            loss += weight * (1.0 - within / ranks[k]);
+            moved[k] += self.config.lambda * weight * within / (ranks[k] * ranks[k]);
+        }
+        let moved = self::ranks(&moved);
+        gradient.extend(ranks.iter().zip(moved).map(|(before, after)| (after - before) / self.config.lambda));
+        loss
+    }
+}
+
+/// The rank of each item by decreasing score, 1 … N, over N.
+fn ranks(scores: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..scores.len()).collect();
+    order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]));
+    let mut ranks = vec![0.0; scores.len()];
+    for (place, item) in order.into_iter().enumerate() {
+        ranks[item] = (place + 1) as f64 / scores.len() as f64;
+    }
+    ranks
+}
+
+fn read(values: Tensor<2>) -> Vec<f64> {
+    values.into_data().convert::<f64>().try_to_vec().expect("it was converted to f64")
+}

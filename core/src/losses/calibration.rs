@@ -1,0 +1,108 @@
+//! Calibration: scores that mean the same in every batch, so that AP over batches is AP over the whole (Ramzi et al.,
+//! *Robust and Decomposable Average Precision for Image Retrieval*, NeurIPS 2021, eq. 7).
+//!
+//! ```text
+//! L = mean over queries i of (1/|P_i|) Σ_{j∈P_i} [α − s_ij]₊ + (1/|N_i|) Σ_{j∈N_i} [s_ij − β]₊
+//! ```
+//!
+//! With L = 0 every positive of any batch scores above every negative of any other. Each of the two sums is averaged
+//! over the queries that have such pairs; one without any is 0. At s = α or β, and where all pairs are at rest, the
+//! gradient is 0. The published code instead averages over all pairs at once, of those that are not at rest:
+//! [`PairMean::Active`].
+
+use burn::module::Module;
+use burn::tensor::{Tensor, activation::relu};
+use serde::{Deserialize, Serialize};
+
+use super::{Batch, Entry, Family, LossSettings, Objective, Setting, mean_of_means};
+use crate::cosine::normalise;
+use crate::geometry::Space;
+use crate::{Error, Kind, Result};
+
+/// Settings of [`Calibration`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CalibrationConfig {
+    /// α: positives score at least this. Default 0.9.
+    pub positive: f64,
+    /// β ≤ α: negatives score at most this. Default 0.6.
+    pub negative: f64,
+    /// What a mean is taken over. Default: the pairs of each query.
+    pub mean: PairMean,
+    /// Whether to bring embeddings to unit length first, as the published code does; the heads of akin already do.
+    /// Default false.
+    pub normalise_embeddings: bool,
+}
+
+/// What the mean over pairs is taken over, for positives and negatives apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PairMean {
+    /// The pairs of each query, then the queries, as in the paper.
+    #[default]
+    Queries,
+    /// All pairs of the batch that have a loss above 0, as in the published code.
+    Active,
+}
+
+impl Default for CalibrationConfig {
+    fn default() -> Self {
+        Self { positive: 0.9, negative: 0.6, mean: PairMean::Queries, normalise_embeddings: false }
+    }
+}
+
+impl LossSettings for CalibrationConfig {
+    const ENTRY: Entry = Entry {
+        name: "calibration",
+        title: "Calibration",
+        family: Family::Decomposability,
+        summary: "positives above one score and negatives below another, in every batch the same",
+        optimises: "ap",
+        spaces: &[Space::Cosine],
+        sources: &["ramzi2021"],
+        complete: true,
+        preset: None,
+    };
+    type Loss = Calibration;
+
+    fn init(&self, _: &Setting) -> Result<Calibration> {
+        let Self { positive, negative, .. } = *self;
+        if !(positive.is_finite() && negative.is_finite() && negative <= positive) {
+            return Err(Error::new(
+                Kind::Config,
+                format!("calibration puts positives above {positive} and negatives below {negative}"),
+                "give two scores, that of negatives not above that of positives; the paper has 0.9 and 0.6",
+            ));
+        }
+        Ok(Calibration { config: self.clone() })
+    }
+}
+
+/// The loss; it learns nothing itself.
+#[derive(Module, Debug)]
+pub struct Calibration {
+    #[module(skip)]
+    config: CalibrationConfig,
+}
+
+impl Objective for Calibration {
+    fn forward(&self, batch: &Batch) -> Tensor<1> {
+        let unit = |rows: Tensor<2>| if self.config.normalise_embeddings { normalise(rows) } else { rows };
+        let scores = unit(batch.embeddings.clone()).matmul(unit(batch.ranked().embeddings).transpose());
+        let [positives, negatives] = batch.pairs();
+        let mean = |excess: Tensor<2>, pairs: Tensor<2>| {
+            let excess = relu(excess);
+            let weights = match self.config.mean {
+                PairMean::Queries => mean_of_means(pairs),
+                PairMean::Active => {
+                    let active = pairs.mask_fill(excess.clone().lower_equal_scalar(0.0), 0.0);
+                    let count = active.clone().sum().clamp_min(1.0);
+                    active / count.unsqueeze()
+                }
+            };
+            (excess * weights).sum()
+        };
+        mean(-scores.clone() + self.config.positive, positives)
+            + mean(scores - self.config.negative, negatives)
+    }
+}

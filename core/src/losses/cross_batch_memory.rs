@@ -1,0 +1,267 @@
+//! Cross-batch memory, XBM: compare a batch with the embeddings of the last ones (Wang et al., *Cross-Batch Memory for
+//! Embedding Learning*, CVPR 2020, algorithm 1).
+//!
+//! L = L(batch against batch and memory) + w · L(batch against itself)
+//!
+//! for any loss of pairs or rankings. The memory holds the last `size` embeddings, and passes no gradient, nor does
+//! the copy of the batch beside it: only queries are moved. In the paper w = 0; the published code, and ROADMAP's,
+//! adds the loss of the batch itself, w = 1 (preset `cross_batch_memory_published`). For the first `start` steps,
+//! while embeddings still drift fast, the batch is compared with itself alone and the memory only filled.
+//!
+//! # Shapes
+//!
+//! The memory is [size, d], the newest first, with its labels [size, L], −1 where nothing is kept yet. Both are
+//! parameters without gradient, so that a checkpoint has them and no optimiser moves them.
+
+use burn::module::{Module, Param, ParamId};
+use burn::tensor::{Int, Tensor, TensorData};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Batch, Draws, Entry, Family, Loss, LossConfig, LossSettings, Objective, PairConfig, Reference, Setting,
+    at_least, not_negative,
+};
+use crate::geometry::Space;
+use crate::taxonomy::Labels;
+use crate::{Error, Kind, Result};
+
+/// Settings of [`CrossBatchMemory`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CrossBatchMemoryConfig {
+    /// The loss that compares, of pairs, triplets or rankings, or a combination of such. Default: `pair`.
+    pub loss: Box<LossConfig>,
+    /// How many embeddings are remembered, beside the batch. Default 8192.
+    pub size: usize,
+    /// From which step on the memory is compared with. Default 1000.
+    pub start: u64,
+    /// w ≥ 0. Default 0.
+    pub batch_weight: f64,
+}
+
+impl Default for CrossBatchMemoryConfig {
+    fn default() -> Self {
+        let loss = Box::new(LossConfig::Pair(PairConfig::default()));
+        Self { loss, size: 8192, start: 1000, batch_weight: 0.0 }
+    }
+}
+
+impl LossSettings for CrossBatchMemoryConfig {
+    const ENTRY: Entry = Entry {
+        name: "cross_batch_memory",
+        title: "XBM",
+        family: Family::Combinations,
+        summary: "any loss of pairs or rankings, against the embeddings of the last batches too",
+        optimises: "ap",
+        spaces: &[Space::Cosine],
+        sources: &["wang2020"],
+        complete: true,
+        preset: None,
+    };
+    type Loss = CrossBatchMemory;
+
+    fn init(&self, setting: &Setting) -> Result<CrossBatchMemory> {
+        at_least("cross_batch_memory", "size", self.size, 1, 8192)?;
+        not_negative("cross_batch_memory", "batch_weight", self.batch_weight, 0.0)?;
+        if let Some(name) = without_memory(&self.loss) {
+            return Err(Error::new(
+                Kind::Config,
+                format!("the loss {name} compares a batch with nothing that could be remembered"),
+                "give cross_batch_memory a loss of pairs, triplets or rankings, and sum the others beside it",
+            ));
+        }
+        let labels = TensorData::new(vec![-1; self.size * setting.levels()], [self.size, setting.levels()]);
+        let embeddings = Tensor::zeros([self.size, setting.dimension], setting.device);
+        Ok(CrossBatchMemory {
+            loss: vec![self.loss.init(setting)?],
+            embeddings: Param::from_tensor(embeddings).set_require_grad(false),
+            labels: Param::initialized(ParamId::new(), Tensor::from_data(labels, setting.device)),
+            start: self.start,
+            batch_weight: self.batch_weight,
+        })
+    }
+}
+
+/// The name of a loss, or of a part of it, that takes no notice of a reference set.
+fn without_memory(loss: &LossConfig) -> Option<&'static str> {
+    match loss {
+        LossConfig::Sum(sum) => sum.terms.iter().find_map(|term| without_memory(&term.loss)),
+        LossConfig::Levels(levels) => without_memory(&levels.loss),
+        other => {
+            let entry = other.entry();
+            let compares =
+                matches!(entry.family, Family::AveragePrecision | Family::Decomposability | Family::Pairs);
+            (!compares).then_some(entry.name)
+        }
+    }
+}
+
+/// A loss with its memory.
+#[derive(Module, Debug)]
+pub struct CrossBatchMemory {
+    /// One loss; a module cannot hold a box.
+    loss: Vec<Loss>,
+    /// [size, d], the newest first.
+    embeddings: Param<Tensor<2>>,
+    /// [size, L], −1 where nothing is kept yet.
+    labels: Param<Tensor<2, Int>>,
+    #[module(skip)]
+    start: u64,
+    #[module(skip)]
+    batch_weight: f64,
+}
+
+impl CrossBatchMemory {
+    /// The embeddings and labels that are remembered, the newest first, with those of the batch before them.
+    fn with_memory(&self, items: &Reference) -> (Tensor<2>, Labels) {
+        let remembered = self.labels.val().into_data().convert::<i64>();
+        let remembered = remembered.try_to_vec::<i64>().expect("it was converted to i64");
+        // What is not kept yet, at the end, is −1, which is no u32.
+        let remembered = remembered.into_iter().map_while(|id| u32::try_from(id).ok());
+        let levels = items.labels.levels();
+        let ids: Vec<u32> = items.labels.ids().iter().copied().chain(remembered).collect();
+        let kept = ids.len() / levels - items.labels.len();
+
+        let batch = items.embeddings.clone().without_autodiff();
+        let embeddings = match kept {
+            0 => batch,
+            _ => Tensor::cat(vec![batch, self.embeddings.val().without_autodiff().slice(0..kept)], 0),
+        };
+        (embeddings, Labels::new(levels, ids).expect("whole rows are remembered"))
+    }
+}
+
+impl Objective for CrossBatchMemory {
+    /// The batch must have the levels that the loss was made for.
+    fn forward(&self, batch: &Batch) -> Tensor<1> {
+        let [loss] = self.loss.as_slice() else { unreachable!("it was made with one loss") };
+        if batch.draws.step < self.start {
+            return loss.forward(batch);
+        }
+        let items = batch.ranked();
+        let (embeddings, labels) = self.with_memory(&items);
+        let reference = Reference { embeddings, labels: &labels, own: items.own };
+        let remembered = loss.forward(&batch.clone().with_reference(reference));
+        if self.batch_weight == 0.0 {
+            return remembered;
+        }
+        remembered + loss.forward(batch) * self.batch_weight
+    }
+
+    fn before_step(&mut self, draws: Draws) {
+        self.loss.iter_mut().for_each(|loss| loss.before_step(draws));
+    }
+
+    fn after_step(&mut self, embeddings: Tensor<2>, labels: &Labels) {
+        self.loss.iter_mut().for_each(|loss| loss.after_step(embeddings.clone(), labels));
+        self.embeddings = self.embeddings.clone().map(|memory| {
+            let [size, _] = memory.dims();
+            let newest = embeddings.cast(memory.dtype());
+            let newest = if memory.is_autodiff() { newest.autodiff() } else { newest };
+            Tensor::cat(vec![newest, memory], 0).slice(0..size).detach()
+        });
+        self.labels = self.labels.clone().map(|memory| {
+            let [size, levels] = memory.dims();
+            let ids = labels.ids().iter().map(|&id| i64::from(id)).collect();
+            let newest = TensorData::new(ids, [labels.len(), levels]);
+            let newest = Tensor::from_data(newest, (&memory.device(), memory.dtype()));
+            Tensor::cat(vec![newest, memory], 0).slice(0..size)
+        });
+    }
+
+    fn needs_epoch(&self) -> bool {
+        self.loss.iter().any(Objective::needs_epoch)
+    }
+
+    fn after_epoch(&mut self, embeddings: Tensor<2>, labels: &Labels) {
+        self.loss.iter_mut().for_each(|loss| loss.after_epoch(embeddings.clone(), labels));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::store::ModuleRecord;
+    use burn::tensor::Device;
+
+    use super::*;
+    use crate::geometry::Geometry;
+
+    fn labels(fine: &[u32]) -> Labels {
+        Labels::new(2, fine.iter().flat_map(|&class| [class / 2, class]).collect()).unwrap()
+    }
+
+    fn memory(config: &CrossBatchMemoryConfig, device: &Device) -> CrossBatchMemory {
+        let classes = labels(&[0, 1, 2, 3]);
+        config.init(&Setting::new(&classes, 2, &Geometry::Cosine, 0, device)).unwrap()
+    }
+
+    fn value(loss: &CrossBatchMemory, batch: &Batch) -> f32 {
+        loss.forward(batch).into_data().try_to_vec().unwrap()[0]
+    }
+
+    #[test]
+    fn the_last_embeddings_are_remembered_the_newest_first() {
+        let device = Device::flex().autodiff();
+        let config = CrossBatchMemoryConfig { size: 3, start: 0, ..Default::default() };
+        let mut loss = memory(&config, &device);
+        let plain = device.clone().without_autodiff();
+        for (rows, classes) in [([[1.0, 0.0], [0.0, 1.0]], [0, 1]), ([[0.6, 0.8], [0.8, 0.6]], [2, 3])] {
+            loss.after_step(Tensor::from_data(rows, &plain), &labels(&classes));
+        }
+        let remembered: Vec<f32> = loss.embeddings.val().into_data().try_to_vec().unwrap();
+        assert_eq!(remembered, [0.6, 0.8, 0.8, 0.6, 1.0, 0.0]);
+        assert_eq!(
+            loss.labels.val().into_data().convert::<i64>().try_to_vec::<i64>().unwrap(),
+            [1, 2, 1, 3, 0, 0]
+        );
+
+        // Of the class of the query only the oldest is, at score 0; the pair that scores 0.8 is above the margin.
+        let (query, of_query) = (Tensor::from_data([[0.0, 1.0]], &device), labels(&[0]));
+        let expected = (1.0 - 0.0) + 0.8 + 0.6;
+        assert!((value(&loss, &Batch::new(query.clone(), &of_query)) - expected).abs() < 1e-6);
+
+        // A checkpoint brings the memory back.
+        let bytes = loss.clone().into_record().into_bytes().unwrap();
+        let resumed =
+            memory(&config, &device).try_load_record(ModuleRecord::from_bytes(bytes).unwrap()).unwrap();
+        assert!((value(&resumed, &Batch::new(query, &of_query)) - expected).abs() < 1e-6);
+    }
+
+    #[test]
+    fn the_memory_waits_for_its_start_and_the_batch_can_be_added() {
+        let device = Device::flex().autodiff();
+        let of_batch = labels(&[0, 0]);
+        let rows = Tensor::from_data([[1.0, 0.0], [0.0, 1.0]], &device);
+        let batch = Batch::new(rows, &of_batch);
+        let late = Batch { draws: Draws { seed: 0, step: 5 }, ..batch.clone() };
+        let mut loss =
+            memory(&CrossBatchMemoryConfig { start: 5, batch_weight: 0.5, ..Default::default() }, &device);
+        loss.after_step(Tensor::from_data([[1.0, 0.0]], &device.clone().without_autodiff()), &labels(&[0]));
+        assert_eq!(value(&loss, &batch), 1.0);
+        assert_eq!(value(&loss, &late), 1.5 + 0.5);
+    }
+
+    #[test]
+    fn a_loss_that_compares_no_items_is_refused() {
+        let classes = labels(&[0, 1, 2, 3]);
+        let device = Device::flex();
+        let setting = Setting::new(&classes, 2, &Geometry::Cosine, 0, &device);
+        let fault = |json: &str| {
+            let config: LossConfig = serde_json::from_str(json).unwrap();
+            config.init(&setting).unwrap_err().message().to_owned()
+        };
+        let inner = |loss: &str| format!(r#"{{ "kind": "cross_batch_memory", "loss": {loss} }}"#);
+        assert!(fault(&inner(r#"{ "kind": "norm_softmax" }"#)).contains("the loss norm_softmax compares"));
+        assert!(
+            fault(&inner(r#"{ "kind": "levels", "loss": { "kind": "norm_softmax" } }"#))
+                .contains("norm_softmax")
+        );
+        assert!(
+            fault(&inner(&inner(r#"{ "kind": "pair" }"#))).contains("the loss cross_batch_memory compares")
+        );
+        assert!(
+            fault(r#"{ "kind": "cross_batch_memory", "size": 0 }"#)
+                .contains("size of cross_batch_memory is 0")
+        );
+    }
+}

@@ -1,0 +1,101 @@
+//! DPSH: the likelihood of which pairs are of one class, given the dot products of their codes-to-be.
+//!
+//! With Θ_ij = ½ r_i·r_j and s_ij = 1 where i and j are of one class, else 0, a pair is taken to have been drawn with
+//! p(s_ij = 1) = σ(Θ_ij) (Li et al., *Feature Learning based Deep Supervised Hashing with Pairwise Labels*, IJCAI
+//! 2016). Over the pairs S of a query and another item, with b_i = sign r_i,
+//!
+//! ```text
+//! L = (1/|S|) ( −Σ_{ij ∈ S} [ s_ij Θ_ij − log(1 + exp Θ_ij) ] + η Σ_i ‖b_i − r_i‖² )
+//! ```
+//!
+//! This is the paper's sum, divided by the number of pairs, as in the authors' code, so that one learning rate suits
+//! every batch size; the second sum is over the queries. A batch without a pair has loss 0.
+//!
+//! # Gradient
+//!
+//! b is a constant; at an exact 0 it is 0 and pulls neither way. Items of a reference set are moved as queries are.
+
+use burn::module::Module;
+use burn::tensor::{Tensor, activation::log_sigmoid};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Batch, Entry, Family, LossSettings, Objective, Setting, not_negative, quantisation, share, two_bits,
+};
+use crate::Result;
+use crate::geometry::Space;
+
+/// Settings of [`Dpsh`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DpshConfig {
+    /// η ≥ 0. Default 10, with which the authors' code runs.
+    pub quantisation_weight: f64,
+}
+
+impl Default for DpshConfig {
+    fn default() -> Self {
+        Self { quantisation_weight: 10.0 }
+    }
+}
+
+impl LossSettings for DpshConfig {
+    const ENTRY: Entry = Entry {
+        name: "dpsh",
+        title: "DPSH",
+        family: Family::Hashing,
+        summary: "the likelihood of which pairs are of one class, by the dot products of codes",
+        optimises: "ap",
+        spaces: &[Space::Binary],
+        sources: &["li2016"],
+        complete: true,
+        preset: None,
+    };
+    type Loss = Dpsh;
+
+    fn init(&self, setting: &Setting) -> Result<Dpsh> {
+        two_bits("dpsh", setting)?;
+        not_negative("dpsh", "quantisation_weight", self.quantisation_weight, 10.0)?;
+        Ok(Dpsh { config: self.clone() })
+    }
+}
+
+/// The likelihood; it learns nothing itself.
+#[derive(Module, Debug)]
+pub struct Dpsh {
+    #[module(skip)]
+    config: DpshConfig,
+}
+
+impl Objective for Dpsh {
+    fn forward(&self, batch: &Batch) -> Tensor<1> {
+        let numbers = &batch.embeddings;
+        let [alike, unlike] = batch.pairs();
+        let count = alike.clone().sum() + unlike.clone().sum();
+        let theta = numbers.clone().matmul(batch.ranked().embeddings.transpose()) * 0.5;
+        // −s Θ + log(1 + e^Θ) is −log σ(Θ) for s = 1 and −log σ(−Θ) for s = 0.
+        let unlikely = -(log_sigmoid(theta.clone()) * alike + log_sigmoid(-theta) * unlike).sum();
+        let sum = unlikely + quantisation(numbers) * self.config.quantisation_weight;
+        sum * share(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::Device;
+
+    use super::*;
+    use crate::geometry::Geometry;
+    use crate::taxonomy::Labels;
+
+    #[test]
+    fn settings_out_of_range_are_refused() {
+        let (classes, device) = (Labels::new(1, vec![0, 1]).unwrap(), Device::flex());
+        let init = |quantisation_weight, bits| {
+            let setting = Setting::new(&classes, bits, &Geometry::Binary, 0, &device);
+            DpshConfig { quantisation_weight }.init(&setting)
+        };
+        assert!(init(0.0, 2).is_ok());
+        assert!(init(-1.0, 2).is_err() && init(f64::INFINITY, 2).is_err() && init(10.0, 1).is_err());
+    }
+}

@@ -1,0 +1,76 @@
+//! The contrastive loss of pairs that cross-batch memory is published with (Wang et al., *Cross-Batch Memory for
+//! Embedding Learning*, CVPR 2020; `PairLoss` of ROADMAP's code).
+//!
+//! ```text
+//! L = (1/B) Σ_i ( Σ_{j∈P_i} (1 − s_ij) + Σ_{j∈N_i, s_ij > λ} s_ij )
+//! ```
+//!
+//! A sum over pairs, not a mean: it grows with the number of items that a query is compared with. A negative that
+//! falls to λ leaves the sum at once, so that the value jumps there, not the gradient. Without pairs the loss is 0.
+//! The published code leaves out positives whose score is 1 up to 10⁻⁵, to be rid of the query itself; here the
+//! query is left out by its place, and an exact copy of it stays.
+
+use burn::module::Module;
+use burn::tensor::Tensor;
+use serde::{Deserialize, Serialize};
+
+use super::{Batch, Entry, Family, LossSettings, Objective, Setting};
+use crate::geometry::Space;
+use crate::{Error, Kind, Result};
+
+/// Settings of [`Pair`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PairConfig {
+    /// λ: negatives that score no more than this are left alone. Default 0.5.
+    pub margin: f64,
+}
+
+impl Default for PairConfig {
+    fn default() -> Self {
+        Self { margin: 0.5 }
+    }
+}
+
+impl LossSettings for PairConfig {
+    const ENTRY: Entry = Entry {
+        name: "pair",
+        title: "Pair (XBM)",
+        family: Family::Pairs,
+        summary: "the sum over positive pairs and over negative pairs that score above a margin",
+        optimises: "ap",
+        spaces: &[Space::Cosine],
+        sources: &["wang2020"],
+        complete: true,
+        preset: None,
+    };
+    type Loss = Pair;
+
+    fn init(&self, _: &Setting) -> Result<Pair> {
+        if !self.margin.is_finite() {
+            return Err(Error::new(
+                Kind::Config,
+                format!("the margin of pair is {}", self.margin),
+                "give a similarity; 0.5 is usual",
+            ));
+        }
+        Ok(Pair { config: self.clone() })
+    }
+}
+
+/// The loss; it learns nothing itself.
+#[derive(Module, Debug)]
+pub struct Pair {
+    #[module(skip)]
+    config: PairConfig,
+}
+
+impl Objective for Pair {
+    fn forward(&self, batch: &Batch) -> Tensor<1> {
+        let scores = batch.embeddings.clone().matmul(batch.ranked().embeddings.transpose());
+        let [positives, negatives] = batch.pairs();
+        let near = negatives.mask_fill(scores.clone().lower_equal_scalar(self.config.margin), 0.0);
+        let sum = ((-scores.clone() + 1.0) * positives + scores * near).sum();
+        sum * (1.0 / batch.labels.len() as f64)
+    }
+}

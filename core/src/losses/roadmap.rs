@@ -1,0 +1,57 @@
+//! ROADMAP: AP that is bounded and decomposable.
+//!
+//! L = (1 − λ) · L_SupAP + λ · L_calibration (Ramzi et al., *Robust and Decomposable Average Precision for Image
+//! Retrieval*, NeurIPS 2021, eq. 8), with [`sup_ap`](super::sup_ap) and [`calibration`](super::calibration).
+
+use serde::{Deserialize, Serialize};
+
+use super::{CalibrationConfig, Entry, Family, Loss, LossSettings, Setting, SupApConfig, WeightedSum};
+use crate::geometry::Space;
+use crate::{Error, Kind, Result};
+
+/// Settings of ROADMAP. The preset `roadmap_published` has those of the published code, which adds both losses.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RoadmapConfig {
+    /// λ in 0 … 1. Default 0.5.
+    pub lambda: f64,
+    /// The bound of 1 − AP.
+    pub sup_ap: SupApConfig,
+    /// What makes it decomposable.
+    pub calibration: CalibrationConfig,
+}
+
+impl Default for RoadmapConfig {
+    fn default() -> Self {
+        Self { lambda: 0.5, sup_ap: Default::default(), calibration: Default::default() }
+    }
+}
+
+impl LossSettings for RoadmapConfig {
+    const ENTRY: Entry = Entry {
+        name: "roadmap",
+        title: "ROADMAP",
+        family: Family::Decomposability,
+        summary: "SupAP with calibrated scores",
+        optimises: "ap",
+        spaces: &[Space::Cosine],
+        sources: &["ramzi2021"],
+        complete: true,
+        preset: None,
+    };
+    type Loss = WeightedSum;
+
+    fn init(&self, setting: &Setting) -> Result<WeightedSum> {
+        let lambda = self.lambda;
+        if !(0.0..=1.0).contains(&lambda) {
+            return Err(Error::new(
+                Kind::Config,
+                format!("lambda of the ROADMAP loss is {lambda}"),
+                "give a number from 0 (only SupAP) to 1 (only the calibration)",
+            ));
+        }
+        let sup_ap = Loss::SupAp(self.sup_ap.init(setting)?);
+        let calibration = Loss::Calibration(self.calibration.init(setting)?);
+        Ok(WeightedSum::new(vec![(1.0 - lambda, sup_ap), (lambda, calibration)]))
+    }
+}

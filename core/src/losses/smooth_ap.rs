@@ -1,0 +1,85 @@
+//! Smooth-AP: average precision with a sigmoid for the step (Brown et al., *Smooth-AP: Smoothing the Path Towards
+//! Large-Scale Image Retrieval*, ECCV 2020).
+//!
+//! ```text
+//! L = mean over queries i of 1 − (1/|P_i|) Σ_{k∈P_i} a_k / r_k
+//! a_k = 1 + Σ_{j∈P_i, j≠k} σ((s_ij − s_ik)/τ)        r_k = 1 + Σ_{j≠k} σ((s_ij − s_ik)/τ)
+//! ```
+//!
+//! A query is in its own list, and in P_i, as in the published code: every query of a batch has a positive. Against
+//! a reference set, a query without one is left out of the mean; when there is none at all the loss is 0. Exact ties
+//! count one half. The gradient is that of the equation.
+
+use burn::module::Module;
+use burn::tensor::Tensor;
+use serde::{Deserialize, Serialize};
+
+use super::ranks::{Counts, weighted_quotients, weights_of_positives};
+use super::{Batch, Entry, Family, LossSettings, Objective, Setting, above_zero};
+use crate::Result;
+use crate::geometry::Space;
+use crate::steps::{Smooth, UpperStep};
+
+/// Settings of [`SmoothAp`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SmoothApConfig {
+    /// τ > 0. Default 0.01.
+    pub temperature: f64,
+}
+
+impl Default for SmoothApConfig {
+    fn default() -> Self {
+        Self { temperature: 0.01 }
+    }
+}
+
+impl LossSettings for SmoothApConfig {
+    const ENTRY: Entry = Entry {
+        name: "smooth_ap",
+        title: "Smooth-AP",
+        family: Family::AveragePrecision,
+        summary: "1 − AP with a sigmoid for the step",
+        optimises: "ap",
+        spaces: &[Space::Cosine],
+        sources: &["brown2020"],
+        complete: true,
+        preset: None,
+    };
+    type Loss = SmoothAp;
+
+    fn init(&self, _: &Setting) -> Result<SmoothAp> {
+        above_zero("smooth_ap", "temperature", self.temperature, 0.01)?;
+        Ok(SmoothAp { step: UpperStep { temperature: self.temperature, slope: None, ..Default::default() } })
+    }
+}
+
+/// The loss; it learns nothing itself.
+#[derive(Module, Debug)]
+pub struct SmoothAp {
+    /// Without its line, the sigmoid alone.
+    #[module(skip)]
+    step: UpperStep,
+}
+
+impl Objective for SmoothAp {
+    fn forward(&self, batch: &Batch) -> Tensor<1> {
+        let [_, negatives] = batch.pairs();
+        let positives = -negatives + 1.0;
+        let weights = weights_of_positives(batch);
+        let whole: f64 = weights.iter().sum();
+        let scores = batch.embeddings.clone().matmul(batch.ranked().embeddings.transpose());
+        let ap = weighted_quotients(scores, weights, |t, block| {
+            let Smooth { value, derivative } = self.step.apply(t);
+            let positive = block.along_j(&positives);
+            // At j = k the step gives σ(0) = ½ where the equation has 1.
+            Counts {
+                above: (value.clone() * positive.clone()).sum_dim(2) + 0.5,
+                above_slope: Some(derivative.clone() * positive),
+                rank: value.sum_dim(2) + 0.5,
+                rank_slope: derivative,
+            }
+        });
+        -ap + whole
+    }
+}

@@ -1,0 +1,131 @@
+//! SoftBin-AP, AP_Q: average precision of a ranking in bins of similarity (Revaud et al., *Learning with Average
+//! Precision: Training Image Retrieval with a Listwise Loss*, ICCV 2019).
+//!
+//! M bins are centred at equal steps from similarity 1 down to `lowest`; a soft histogram
+//! counts positives h⁺ and items h in them, and
+//!
+//! ```text
+//! L = mean over queries i of 1 − (1/|P_i|) Σ_b h⁺_b H⁺_b / H_b
+//! ```
+//!
+//! Items beyond the first or the last centre stand in that bin. A query is in its own list, and in P_i, as in the
+//! published code, always in the first bin, and without gradient: its similarity to itself is no choice. So every
+//! query of a batch has a positive; against a reference set, one without is left out of the mean, and when there is
+//! none at all the loss is 0. The gradient is that of the equation.
+
+use burn::module::Module;
+use burn::tensor::Tensor;
+use serde::{Deserialize, Serialize};
+
+use super::histogram::{cumulative, histograms, precision};
+use super::{Batch, Entry, Family, LossSettings, Objective, Setting, at_least, mean_of_means};
+use crate::geometry::Space;
+use crate::{Error, Kind, Result};
+
+/// Settings of [`SoftbinAp`]. The preset `softbin_ap_published` has those of the published code.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SoftbinApConfig {
+    /// M ≥ 2. Default 20.
+    pub bins: usize,
+    /// The centre of the last bin, in −1 … 1. Default −1.
+    pub lowest: f64,
+    /// What stands for the precision at the items of one bin. Default: that down to the end of the bin.
+    pub ties: BinTies,
+}
+
+/// The precision at the items of one bin, which are tied: with c items and c⁺ positives in the bin, C and C⁺ down to
+/// its end, C₋ and C⁺₋ down to its beginning.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BinTies {
+    /// C⁺ / C.
+    #[default]
+    End,
+    /// (C⁺₋ + C⁺ + 1) / (C₋ + C + 1), which is about half way.
+    Middle,
+    /// The mean over all orders of the bin, TAP of He et al. (CVPR 2018),
+    /// with the published code's ρ = (c⁺ − 1) / (c − 1): (c ρ + (C⁺₋ + 1 − ρ (C₋ + 1)) ln((C + 1) / (C₋ + 1))) / c.
+    /// Its gradient is huge where a bin holds about one item.
+    Mean,
+}
+
+impl Default for SoftbinApConfig {
+    fn default() -> Self {
+        Self { bins: 20, lowest: -1.0, ties: BinTies::End }
+    }
+}
+
+impl LossSettings for SoftbinApConfig {
+    const ENTRY: Entry = Entry {
+        name: "softbin_ap",
+        title: "SoftBin-AP",
+        family: Family::AveragePrecision,
+        summary: "1 − AP of a ranking in bins of similarity",
+        optimises: "ap",
+        spaces: &[Space::Cosine],
+        sources: &["revaud2019", "he2018"],
+        complete: true,
+        preset: None,
+    };
+    type Loss = SoftbinAp;
+
+    fn init(&self, _: &Setting) -> Result<SoftbinAp> {
+        at_least("softbin_ap", "number of bins", self.bins, 2, 20)?;
+        if !(-1.0..1.0).contains(&self.lowest) {
+            return Err(Error::new(
+                Kind::Config,
+                format!("the lowest bin of softbin_ap is at {}", self.lowest),
+                "give a similarity of at least −1 and below 1; −1 and 0 are usual",
+            ));
+        }
+        Ok(SoftbinAp { config: self.clone() })
+    }
+}
+
+/// The loss; it learns nothing itself.
+#[derive(Module, Debug)]
+pub struct SoftbinAp {
+    #[module(skip)]
+    config: SoftbinApConfig,
+}
+
+impl Objective for SoftbinAp {
+    fn forward(&self, batch: &Batch) -> Tensor<1> {
+        let SoftbinApConfig { bins, lowest, .. } = self.config;
+        let [of_class, negatives] = batch.pairs();
+        let positives = -negatives.clone() + 1.0;
+        let own = (positives.clone() - of_class).bool();
+        let weights = mean_of_means(positives.clone());
+
+        let scores = batch.embeddings.clone().matmul(batch.ranked().embeddings.transpose());
+        let last = (bins - 1) as f64;
+        let positions = ((-scores + 1.0) * (last / (1.0 - lowest))).clamp(0.0, last).mask_fill(own, 0.0);
+        let all = weights.ones_like();
+        let [weight, positive, all] = histograms(&positions, [&weights, &positives, &all], bins);
+        weights.sum() - (weight * self.precision(positive, all)).sum()
+    }
+}
+
+impl SoftbinAp {
+    /// The precision at the items of each bin, from the positives and all items in it; all are [Q, bins].
+    fn precision(&self, positives: Tensor<2>, all: Tensor<2>) -> Tensor<2> {
+        if self.config.ties == BinTies::End {
+            return precision(positives, all);
+        }
+        let down_to = |bins: Tensor<2>| {
+            let end = cumulative(bins.clone());
+            (end.clone() - bins, end)
+        };
+        let (positives_before, positives_after) = down_to(positives.clone());
+        let (before, after) = down_to(all.clone());
+        if self.config.ties == BinTies::Middle {
+            return (positives_before + positives_after + 1.0) / (before + after + 1.0);
+        }
+        let rest = |count: &Tensor<2>| (count.clone() - 1.0).clamp_min(0.0);
+        let ratio = rest(&positives) / (rest(&all) + 1e-8);
+        let ends = ((after + 1.0) / (before.clone() + 1.0)).log();
+        let sum = all.clone() * ratio.clone() + (positives_before + 1.0 - ratio * (before + 1.0)) * ends;
+        sum / (all + 1e-8)
+    }
+}

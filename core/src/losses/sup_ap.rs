@@ -1,0 +1,81 @@
+//! SupAP: a smooth upper bound of 1 − AP (Ramzi et al., *Robust and Decomposable Average Precision for Image
+//! Retrieval*, NeurIPS 2021, eq. 4–5).
+//!
+//! ```text
+//! L = mean over queries i of 1 − (1/|P_i|) Σ_{k∈P_i} r⁺_k / (r⁺_k + r⁻_k)
+//! r⁺_k = Σ_{j∈P_i} H(s_ij − s_ik), H(0) = 1        r⁻_k = Σ_{j∈N_i} H⁻(s_ij − s_ik)
+//! ```
+//!
+//! with the [`UpperStep`] H⁻. The step among positives is the true one and passes no gradient: only negatives that
+//! stand too high, and the positives they stand above, are moved. The gradient is that of the equation almost
+//! everywhere; a negative in an exact tie with a positive counts one half, and only there is the bound lost.
+//!
+//! A query is in its own list, and in P_i, as in the published code: every query of a batch has a positive. Against
+//! a reference set, a query without one is left out of the mean; when there is none at all the loss is 0.
+
+use burn::module::Module;
+use burn::tensor::Tensor;
+use serde::{Deserialize, Serialize};
+
+use super::ranks::{Counts, weighted_quotients, weights_of_positives};
+use super::{Batch, Entry, Family, LossSettings, Objective, Setting};
+use crate::Result;
+use crate::geometry::Space;
+use crate::steps::{UpperStep, heaviside};
+
+/// Settings of [`SupAp`]. The preset `sup_ap_published` has the offset 1.44 of the published code.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SupApConfig {
+    /// H⁻, for negatives. By default it is continuous.
+    pub step: UpperStep,
+}
+
+impl LossSettings for SupApConfig {
+    const ENTRY: Entry = Entry {
+        name: "sup_ap",
+        title: "SupAP",
+        family: Family::AveragePrecision,
+        summary: "a smooth upper bound of 1 − AP",
+        optimises: "ap",
+        spaces: &[Space::Cosine],
+        sources: &["ramzi2021"],
+        complete: true,
+        preset: None,
+    };
+    type Loss = SupAp;
+
+    fn init(&self, _: &Setting) -> Result<SupAp> {
+        self.step.validate()?;
+        Ok(SupAp { config: self.clone() })
+    }
+}
+
+/// The loss; it learns nothing itself.
+#[derive(Module, Debug)]
+pub struct SupAp {
+    #[module(skip)]
+    config: SupApConfig,
+}
+
+impl Objective for SupAp {
+    fn forward(&self, batch: &Batch) -> Tensor<1> {
+        let [_, negatives] = batch.pairs();
+        let positives = -negatives.clone() + 1.0;
+        let weights = weights_of_positives(batch);
+        let whole: f64 = weights.iter().sum();
+        let scores = batch.embeddings.clone().matmul(batch.ranked().embeddings.transpose());
+        let ap = weighted_quotients(scores, weights, |t, block| {
+            let above = (heaviside(t.clone()) * block.along_j(&positives)).sum_dim(2);
+            let step = self.config.step.apply(t);
+            let negative = block.along_j(&negatives);
+            Counts {
+                above: above.clone(),
+                above_slope: None,
+                rank: above + (step.value * negative.clone()).sum_dim(2),
+                rank_slope: step.derivative * negative,
+            }
+        });
+        -ap + whole
+    }
+}

@@ -1,0 +1,56 @@
+//! The golden files of losses that learn codes.
+
+use akin_core::losses::{Batch, HpdhConfig, Objective};
+use burn::module::Param;
+use burn::tensor::{DType, Tensor, TensorData};
+use serde_json::Value;
+
+use crate::support::{Case, EXACT, SINGLE, Verdict, device, init, labels, numbers, scalar, tensor, values};
+
+/// `hpdh_loss.json`; the finest level comes first there.
+pub(crate) fn hpdh(case: &Case, verdict: &mut Verdict) {
+    let number = |name: &str| case.get(&format!("params/{name}")).as_f64().unwrap();
+    let labels = labels(case, "inputs/labels");
+    let precisions = case.numbers("params/inv_var");
+    let config = HpdhConfig {
+        deviations: Some(precisions.iter().rev().map(|precision| 1.0 / precision).collect()),
+        squared: true,
+        floor: 1e-8,
+        range_weight: number("weight_cubic"),
+        range: number("cube"),
+        quantisation_weight: number("weight_vertex"),
+        ..HpdhConfig::default()
+    };
+    let mut loss = init(&config, &labels);
+    let centres = case.get("inputs/centers").as_array().unwrap();
+    loss.centres = centres.iter().rev().map(kept).collect();
+
+    let features = tensor(case, "inputs/features").require_grad();
+    let batch = Batch::new(features.clone(), &labels);
+    let levels: Vec<f64> = loss.level_losses(&batch).iter().rev().flat_map(scalar).collect();
+    let value = loss.forward(&batch);
+    let gradients = value.backward();
+    verdict.compare("loss_per_level", &case.numbers("outputs/loss_per_level"), &levels, EXACT);
+    verdict.compare("loss", &case.numbers("outputs/loss"), &scalar(&value), EXACT);
+    let gradient = values(features.grad(&gradients).unwrap());
+    verdict.compare("grad_features", &case.numbers("outputs/grad_features"), &gradient, EXACT);
+}
+
+/// `hpdh_centers.json`; the finest level comes first there.
+pub(crate) fn hpdh_centres(case: &Case, verdict: &mut Verdict) {
+    let labels = labels(case, "inputs/labels");
+    let mut loss = init(&HpdhConfig::default(), &labels);
+    loss.after_epoch(tensor(case, "inputs/features"), &labels);
+    let expected = case.get("outputs/centers").as_array().unwrap();
+    for (expected, centres) in expected.iter().rev().zip(&loss.centres) {
+        let centres = values(centres.val().cast(DType::F64));
+        verdict.compare("centers", &numbers(expected), &centres, SINGLE);
+    }
+}
+
+/// Centres in f64, which are not learned.
+fn kept(rows: &Value) -> Param<Tensor<2>> {
+    let shape = [rows.as_array().unwrap().len(), rows[0].as_array().unwrap().len()];
+    let data = TensorData::new(numbers(rows), shape);
+    Param::from_tensor(Tensor::from_data(data, (&device(), DType::F64))).set_require_grad(false)
+}

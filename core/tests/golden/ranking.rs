@@ -1,0 +1,237 @@
+//! The golden files of the stand-ins for average precision and of what makes it decomposable.
+
+use akin_core::losses::{
+    Batch, BinTies, BlackboxApConfig, CalibrationConfig, FastApConfig, LossConfig, LossSettings, Objective,
+    PairConfig, PairMean, Reference, SmoothApConfig, SoftbinApConfig, SumConfig, SupApConfig, Term,
+};
+use akin_core::steps::UpperStep;
+use akin_core::taxonomy::Labels;
+use burn::tensor::Tensor;
+
+use crate::support::{Case, EXACT, SINGLE, Verdict, init, labels, scalar, tensor, values};
+
+/// Where the reference rounds 1/|P| to f32, as it does for SupAP within ROADMAP: a third is then off by 3 · 10⁻⁸.
+const ROUNDED: f64 = 1e-6;
+
+/// A case as most of these files have it: a batch, and sometimes a set to rank.
+struct Inputs {
+    embeddings: Tensor<2>,
+    labels: Labels,
+    reference: Option<(Tensor<2>, Labels)>,
+}
+
+impl Inputs {
+    fn of(case: &Case) -> Self {
+        let reference = case.find("inputs/ref_embeddings").map(|_| {
+            (tensor(case, "inputs/ref_embeddings").require_grad(), labels(case, "inputs/ref_labels"))
+        });
+        let embeddings = tensor(case, "inputs/embeddings").require_grad();
+        Self { embeddings, labels: labels(case, "inputs/labels"), reference }
+    }
+
+    fn batch(&self) -> Batch<'_> {
+        let batch = Batch::new(self.embeddings.clone(), &self.labels);
+        match &self.reference {
+            None => batch,
+            Some((embeddings, labels)) => {
+                batch.with_reference(Reference { embeddings: embeddings.clone(), labels, own: None })
+            }
+        }
+    }
+
+    /// The loss, and its gradients by the names of the files, times `scale`.
+    fn run(&self, loss: &impl Objective, scale: f64) -> (Vec<f64>, Vec<(&'static str, Vec<f64>)>) {
+        let value = loss.forward(&self.batch());
+        let gradients = value.backward();
+        let mut named = vec![("grad_embeddings", &self.embeddings)];
+        named.extend(self.reference.as_ref().map(|(embeddings, _)| ("grad_ref_embeddings", embeddings)));
+        let gradient = |(name, tensor): (&'static str, &Tensor<2>)| {
+            let gradient = values(tensor.grad(&gradients).unwrap());
+            (name, gradient.into_iter().map(|x| x * scale).collect())
+        };
+        (scalar(&value), named.into_iter().map(gradient).collect())
+    }
+}
+
+/// Compares the loss of a case and all gradients that it records.
+fn compare<S: LossSettings>(case: &Case, verdict: &mut Verdict, config: &S) {
+    let inputs = Inputs::of(case);
+    let (value, gradients) = inputs.run(&init(config, &inputs.labels), 1.0);
+    verdict.compare("loss", &case.numbers("outputs/loss"), &value, EXACT);
+    for (name, gradient) in gradients {
+        verdict.compare(name, &case.numbers(&format!("outputs/{name}")), &gradient, EXACT);
+    }
+}
+
+/// As [`compare`]; but where a query has no positive, which makes the reference's mean NaN, the expected loss is the
+/// mean over the others, and its gradients, which are those of a sum divided by all queries, are scaled alike.
+fn compare_defined<S: LossSettings>(case: &Case, verdict: &mut Verdict, config: &S) {
+    let losses = match case.find("outputs/one_minus_ap_per_query") {
+        Some(_) => case.numbers("outputs/one_minus_ap_per_query"),
+        None => case.numbers("outputs/ap_per_query_roadmap_impl").into_iter().map(|ap| 1.0 - ap).collect(),
+    };
+    let defined: Vec<f64> = losses.iter().copied().filter(|loss| !loss.is_nan()).collect();
+    let inputs = Inputs::of(case);
+    let loss = init(config, &inputs.labels);
+    let (value, gradients) = inputs.run(&loss, defined.len() as f64 / losses.len() as f64);
+
+    let mean = defined.iter().sum::<f64>() / defined.len() as f64;
+    verdict.compare("mean over the defined queries", &[mean], &value, EXACT);
+    if defined.len() == losses.len() {
+        verdict.compare("loss", &case.numbers("outputs/loss"), &value, EXACT);
+    }
+    for (name, gradient) in gradients {
+        verdict.compare(name, &case.numbers(&format!("outputs/{name}")), &gradient, EXACT);
+    }
+    for (i, expected) in losses.into_iter().enumerate() {
+        let (row, of_row) = (inputs.embeddings.clone().slice(i..i + 1), inputs.labels.select(&[i]));
+        let items = Reference { own: inputs.reference.is_none().then_some(i), ..inputs.batch().ranked() };
+        let one = loss.forward(&Batch::new(row, &of_row).with_reference(items));
+        let expected = if expected.is_nan() { 0.0 } else { expected };
+        // A mean of 1 ± rounding is 1: the loss of a perfect query is 0 to rounding, not relative to itself.
+        verdict.compare("1 − loss of a query", &[1.0 - expected], &[1.0 - scalar(&one)[0]], EXACT);
+    }
+}
+
+/// `smooth_ap.json`.
+pub(crate) fn smooth_ap(case: &Case, verdict: &mut Verdict) {
+    compare_defined(case, verdict, &SmoothApConfig { temperature: number(case, "tau") });
+}
+
+/// `sup_ap.json`.
+pub(crate) fn sup_ap(case: &Case, verdict: &mut Verdict) {
+    compare_defined(case, verdict, &sup_ap_config(case));
+}
+
+fn sup_ap_config(case: &Case) -> SupApConfig {
+    let optional = |name: &str| case.find(&format!("params/{name}")).and_then(|value| value.as_f64());
+    SupApConfig {
+        step: UpperStep {
+            temperature: number(case, "tau"),
+            slope: optional("rho"),
+            threshold: optional("delta"),
+            offset: optional("offset"),
+            start: optional("start").unwrap_or(0.5),
+        },
+    }
+}
+
+/// `fast_ap.json`. Of the gradient that the published code writes by hand, the part across each embedding is half the
+/// number of counted queries times the true one; the part along it is none of a function of unit vectors.
+pub(crate) fn fast_ap(case: &Case, verdict: &mut Verdict) {
+    let bins = number(case, "num_bins") as usize;
+    let config = FastApConfig { bins, normalise_embeddings: true };
+    if case.get("params/impl").as_str().unwrap().starts_with("PML") {
+        return compare(case, verdict, &config);
+    }
+    let inputs = Inputs::of(case);
+    let classes = inputs.labels.column(inputs.labels.levels());
+    let counted = classes.iter().filter(|&class| classes.iter().filter(|other| other == &class).count() > 1);
+    let (value, gradients) = inputs.run(&init(&config, &inputs.labels), counted.count() as f64 / 2.0);
+    verdict.compare("loss", &case.numbers("outputs/loss"), &value, SINGLE);
+    let expected = across(&case.rows("outputs/grad_embeddings"), &case.rows("inputs/embeddings"));
+    verdict.compare("the tangent of grad_embeddings", &expected, &gradients[0].1, SINGLE);
+}
+
+/// The part of each row of a gradient that is orthogonal to the embedding.
+fn across(gradient: &[Vec<f64>], embeddings: &[Vec<f64>]) -> Vec<f64> {
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    let row = |(g, x): (&Vec<f64>, &Vec<f64>)| {
+        let along = dot(g, x) / dot(x, x);
+        g.iter().zip(x).map(|(g, x)| g - along * x).collect::<Vec<_>>()
+    };
+    gradient.iter().zip(embeddings).flat_map(row).collect()
+}
+
+/// `softbin_ap.json`. A query's score with itself lies at the end of the range, where rounding decides in the
+/// reference whether it has a gradient; here it has none, so gradients agree across each embedding.
+pub(crate) fn softbin_ap(case: &Case, verdict: &mut Verdict) {
+    let ties = match case.name() {
+        "naver_TAP" => BinTies::Mean,
+        "naver_TAP_simplified" => BinTies::Middle,
+        _ => BinTies::End,
+    };
+    let config = SoftbinApConfig { bins: number(case, "nq") as usize, lowest: number(case, "min"), ties };
+    let inputs = Inputs::of(case);
+    let (value, gradients) = inputs.run(&init(&config, &inputs.labels), 1.0);
+    verdict.compare("loss", &case.numbers("outputs/loss"), &value, EXACT);
+    if ties == BinTies::Mean {
+        // It divides by c − 1, which is 0 up to rounding in the bin of the query alone: no gradient to agree on.
+        return;
+    }
+    let rows = case.rows("inputs/embeddings");
+    let got: Vec<Vec<f64>> = gradients[0].1.chunks(rows[0].len()).map(<[f64]>::to_vec).collect();
+    let expected = across(&case.rows("outputs/grad_embeddings"), &rows);
+    verdict.compare("the tangent of grad_embeddings", &expected, &across(&got, &rows), EXACT);
+}
+
+/// `blackbox_ap.json`. The reference divides by |P| + 10⁻⁵, ours by |P|.
+pub(crate) fn blackbox_ap(case: &Case, verdict: &mut Verdict) {
+    let config = BlackboxApConfig {
+        lambda: number(case, "lambda_val"),
+        margin: number(case, "margin"),
+        random_margin: true,
+    };
+    let inputs = Inputs::of(case);
+    let loss = init(&config, &inputs.labels);
+    let noise = case.rows("inputs/noise");
+    let gradients = loss.forward_with_noise(&inputs.batch(), &noise.concat()).backward();
+    let gradient = values(inputs.embeddings.grad(&gradients).unwrap());
+    verdict.compare("grad_embeddings", &case.numbers("outputs/grad_embeddings"), &gradient, SINGLE);
+
+    let classes = inputs.labels.column(inputs.labels.levels());
+    let shortened = (0..classes.len()).map(|i| {
+        let items = Reference { own: Some(i), ..inputs.batch().ranked() };
+        let (row, of_row) = (inputs.embeddings.clone().slice(i..i + 1), inputs.labels.select(&[i]));
+        let batch = Batch::new(row, &of_row).with_reference(items);
+        let ap = 1.0 - scalar(&loss.forward_with_noise(&batch, &noise[i]))[0];
+        let positives = classes.iter().filter(|&&class| class == classes[i]).count() as f64;
+        ap * positives / (positives + 1e-5)
+    });
+    let value = 1.0 - shortened.sum::<f64>() / classes.len() as f64;
+    verdict.compare("loss", &case.numbers("outputs/loss"), &[value], 1e-6);
+}
+
+/// `calibration.json`.
+pub(crate) fn calibration(case: &Case, verdict: &mut Verdict) {
+    compare(case, verdict, &calibration_config(case));
+}
+
+fn calibration_config(case: &Case) -> CalibrationConfig {
+    CalibrationConfig {
+        positive: number(case, "pos_margin"),
+        negative: number(case, "neg_margin"),
+        mean: PairMean::Active,
+        normalise_embeddings: true,
+    }
+}
+
+/// `roadmap_total.json`.
+pub(crate) fn roadmap(case: &Case, verdict: &mut Verdict) {
+    let (sup_ap, calibration) = (sup_ap_config(case), calibration_config(case));
+    let inputs = Inputs::of(case);
+    let parts = [
+        ("supap", init(&sup_ap, &inputs.labels).forward(&inputs.batch()), ROUNDED),
+        ("calibration", init(&calibration, &inputs.labels).forward(&inputs.batch()), EXACT),
+    ];
+    for (name, value, tolerance) in parts {
+        verdict.compare(name, &case.numbers(&format!("outputs/{name}")), &scalar(&value), tolerance);
+    }
+    let term = |weight: &str, loss| Term { weight: number(case, weight), loss };
+    let terms = vec![
+        term("weight_supap", LossConfig::SupAp(sup_ap)),
+        term("weight_calibration", LossConfig::Calibration(calibration)),
+    ];
+    let (value, gradients) = inputs.run(&init(&SumConfig { terms }, &inputs.labels), 1.0);
+    verdict.compare("loss", &case.numbers("outputs/loss"), &value, ROUNDED);
+    verdict.compare("grad_embeddings", &case.numbers("outputs/grad_embeddings"), &gradients[0].1, ROUNDED);
+}
+
+/// `xbm_pair_loss.json`.
+pub(crate) fn pair(case: &Case, verdict: &mut Verdict) {
+    compare(case, verdict, &PairConfig { margin: number(case, "margin") });
+}
+
+fn number(case: &Case, name: &str) -> f64 {
+    case.get(&format!("params/{name}")).as_f64().unwrap()
+}

@@ -1,0 +1,101 @@
+//! `akin list`: what there is by name.
+
+use std::io::{IsTerminal, Write, stdout};
+
+use akin_core::losses::CATALOGUE;
+use akin_core::sources::SOURCES;
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use crate::cli::{ListArgs, ListCommand, ListRecipesArgs};
+use crate::problem::{did_you_mean, problem};
+use crate::recipes::RECIPES;
+use crate::table::listing;
+
+/// How wide a list is on a terminal.
+const WIDTH: u16 = 100;
+
+/// A list: its columns and their cells.
+struct List {
+    header: Vec<&'static str>,
+    rows: Vec<Vec<String>>,
+}
+
+/// Prints a list, one recipe, or BibTeX.
+pub fn run(what: ListCommand) -> Result<()> {
+    let text = match what {
+        ListCommand::Losses(args) => losses().print(&args)?,
+        ListCommand::Metrics(args) => metrics().print(&args)?,
+        ListCommand::Recipes(ListRecipesArgs { show: Some(name), .. }) => show(&name)?.to_owned(),
+        ListCommand::Recipes(args) => recipes().print(&args.list)?,
+        ListCommand::Sources(args) if args.bibtex => {
+            let entries: Vec<&str> = SOURCES.iter().map(|source| source.bibtex).collect();
+            entries.join("\n\n") + "\n"
+        }
+        ListCommand::Sources(args) => sources().print(&args.list)?,
+    };
+    write!(stdout(), "{text}")?;
+    Ok(())
+}
+
+impl List {
+    /// The list as a table, or an object for each row.
+    fn print(&self, args: &ListArgs) -> Result<String> {
+        if args.json {
+            let object = |row: &Vec<String>| -> Value {
+                self.header.iter().zip(row).map(|(key, value)| ((*key).to_owned(), json!(value))).collect()
+            };
+            let objects: Vec<Value> = self.rows.iter().map(object).collect();
+            return Ok(serde_json::to_string_pretty(&objects)? + "\n");
+        }
+        // Where a program reads, every row stays on its line.
+        let width = stdout().is_terminal().then_some(WIDTH);
+        Ok(listing(&self.header, &self.rows, width) + "\n")
+    }
+}
+
+fn losses() -> List {
+    let row = |entry: &akin_core::losses::Entry| {
+        vec![
+            entry.name.to_owned(),
+            entry.optimises.to_owned(),
+            entry.spaces.iter().map(|space| space.name()).collect::<Vec<_>>().join(", "),
+            entry.sources.join(", "),
+            format!("{}: {}", entry.title, entry.summary),
+        ]
+    };
+    List {
+        header: vec!["loss", "optimises", "embeddings", "sources", "summary"],
+        rows: CATALOGUE.iter().map(row).collect(),
+    }
+}
+
+fn metrics() -> List {
+    List { header: vec!["metric"], rows: Vec::new() }
+}
+
+fn recipes() -> List {
+    let row = |recipe: &crate::recipes::Recipe| {
+        let command = if recipe.compares() { "compare" } else { "train" };
+        vec![recipe.name.to_owned(), format!("akin {command}"), recipe.title().to_owned()]
+    };
+    List { header: vec!["recipe", "for", "title"], rows: RECIPES.iter().map(row).collect() }
+}
+
+fn sources() -> List {
+    let row = |source: &akin_core::sources::Source| vec![source.key.to_owned(), title(source.bibtex)];
+    List { header: vec!["source", "title"], rows: SOURCES.iter().map(row).collect() }
+}
+
+/// The title in a BibTeX entry, without the braces that protect its letters.
+fn title(bibtex: &str) -> String {
+    let line = bibtex.lines().find_map(|line| line.trim().strip_prefix("title = {")).unwrap_or_default();
+    line.trim_end_matches(',').trim_end_matches('}').replace(['{', '}'], "")
+}
+
+fn show(name: &str) -> Result<&'static str> {
+    RECIPES.iter().find(|recipe| recipe.name == name).map(|recipe| recipe.text).ok_or_else(|| {
+        let near = did_you_mean(name, RECIPES.iter().map(|recipe| recipe.name));
+        problem(format!("there is no recipe `{name}`"), format!("{near}`akin list recipes` names them all"))
+    })
+}

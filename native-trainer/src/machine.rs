@@ -1,0 +1,71 @@
+//! The machine that a run was made on, and when.
+
+use std::fs;
+use std::thread::available_parallelism;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The most memory that this process has held so far, in bytes. Only Linux tells.
+pub fn peak_memory() -> Option<u64> {
+    kilobytes("/proc/self/status", "VmHWM:")
+}
+
+/// Processor, memory and system in a few words.
+pub fn describe() -> String {
+    let cores = available_parallelism().map_or(1, |cores| cores.get());
+    let memory = kilobytes("/proc/meminfo", "MemTotal:")
+        .map(|bytes| format!(", {:.0} GB of memory", bytes as f64 / 1e9))
+        .unwrap_or_default();
+    let cores = if cores == 1 { "1 core".into() } else { format!("{cores} cores") };
+    format!("{cores}{memory}, {} on {}", std::env::consts::OS, std::env::consts::ARCH)
+}
+
+/// The day in UTC: `2026-11-21`.
+pub fn today() -> String {
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    date(seconds / 86_400)
+}
+
+/// The date of a day since 1970-01-01.
+fn date(mut day: u64) -> String {
+    let leap = |year: u64| year.is_multiple_of(4) && !year.is_multiple_of(100) || year.is_multiple_of(400);
+    let mut year = 1970;
+    while day >= 365 + u64::from(leap(year)) {
+        day -= 365 + u64::from(leap(year));
+        year += 1;
+    }
+    let mut month = 0;
+    let months = [31, 28 + u64::from(leap(year)), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    while day >= months[month] {
+        day -= months[month];
+        month += 1;
+    }
+    format!("{year}-{:02}-{:02}", month + 1, day + 1)
+}
+
+/// A line `name  1234 kB` of one of the kernel's files, in bytes.
+fn kilobytes(file: &str, name: &str) -> Option<u64> {
+    let text = fs::read_to_string(file).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(1024 * kilobytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_have_dates() {
+        assert_eq!(
+            [0, 59, 11_016, 20_778].map(date),
+            ["1970-01-01", "1970-03-01", "2000-02-29", "2026-11-21"]
+        );
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn linux_tells_the_peak_memory() {
+        let block = vec![1_u8; 64 << 20];
+        assert!(peak_memory().unwrap() > block.iter().map(|&byte| u64::from(byte)).sum());
+    }
+}

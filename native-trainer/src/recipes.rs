@@ -1,0 +1,76 @@
+//! The recipes that are built into the program: configs to start from, and those of the published
+//! tables. `akin list recipes` names them, and wherever a config is asked for, a name will do.
+
+use std::path::Path;
+
+/// A config by name.
+pub struct Recipe {
+    /// What `akin train NAME` and `akin compare NAME` take.
+    pub name: &'static str,
+    /// The file.
+    pub text: &'static str,
+}
+
+macro_rules! recipes {
+    ($($name:literal),* $(,)?) => {
+        [$(Recipe { name: $name, text: include_str!(concat!("../recipes/", $name, ".toml")) }),*]
+    };
+}
+
+/// All recipes.
+pub const RECIPES: &[Recipe] = &recipes![
+    "biomorphs",
+    "biomorphs-happier",
+    "biomorphs-norm-softmax",
+    "grocery",
+    "grocery-happier",
+    "grocery-head",
+    "grocery-norm-softmax",
+    "omniglot",
+    "omniglot-hash",
+];
+
+/// The recipe that a path names, where there is no file of that name.
+pub fn built_in(path: &Path) -> Option<&'static Recipe> {
+    let name = path.to_str()?;
+    RECIPES.iter().find(|recipe| recipe.name == name && !path.is_file())
+}
+
+impl Recipe {
+    /// What it is for: the first line of its comment, without its full stop.
+    pub fn title(&self) -> &'static str {
+        self.text.lines().next().unwrap_or_default().trim_matches(['#', ' ', '.'])
+    }
+
+    /// Whether it is made for `akin compare`.
+    pub fn compares(&self) -> bool {
+        self.text.lines().any(|line| line.trim_end() == "[compare]")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::plan::{Asked, Plan};
+    use crate::config::Source;
+
+    #[test]
+    fn every_recipe_is_a_config_and_compares_losses_that_there_are() {
+        for recipe in RECIPES {
+            let mut sets = vec!["data.path=labels.csv".to_owned()];
+            if recipe.text.contains("weights = \"") {
+                sets.push("model.weights=weights.safetensors".into());
+            }
+            let source = Source::read(Path::new(recipe.name), &sets).unwrap();
+            source.config(&toml::Table::new()).unwrap();
+            if recipe.compares() {
+                let asked = Asked { losses: Vec::new(), seeds: Vec::new(), out: None, device: None };
+                let plan = Plan::new(source, asked).unwrap();
+                for row in &plan.rows {
+                    let cell = plan.trained(row, &toml::Table::new(), 0).unwrap();
+                    assert!(cell.directory().ends_with(format!("{}/seed-0", row.name)));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! Comparisons and frozen backbones, through the binary.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A folder with a small data set and a recipe whose trainings take a moment.
+struct Workplace {
+    folder: TempDir,
+}
+
+/// What `akin` answered.
+struct Answer {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+impl Answer {
+    fn ended_with(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{}\n{}", self.stdout, self.stderr);
+        self
+    }
+
+    fn says(self, part: &str) -> Self {
+        assert!(self.stderr.contains(part), "no {part:?} in {}", self.stderr);
+        self
+    }
+
+    /// How many trainings it began.
+    fn trainings(&self) -> usize {
+        self.stderr.matches("    Training ").count()
+    }
+}
+
+const RECIPE: &str = r#"
+[run]
+steps = 2
+device = "cpu"
+
+[data]
+kind = "csv"
+path = "data/labels.csv"
+levels = ["order", "family", "species"]
+
+[model]
+backbone = { kind = "small_resnet", width = 2 }
+head = { dimension = 8 }
+preprocessing = { resize = 16, crop = 16, filter = "bilinear", channels = "rgb", scale = 0.004, mean = [0.5, 0.5, 0.5], deviation = [0.5, 0.5, 0.5] }
+
+[loss]
+kind = "happier"
+
+[sampler]
+classes_per_batch = 3
+images_per_class = 2
+
+[compare]
+losses = ["norm_softmax", "happier"]
+seeds = [0, 1]
+"#;
+
+impl Workplace {
+    fn new() -> Self {
+        Self::with("")
+    }
+
+    /// With these lines after those of the recipe.
+    fn with(more: &str) -> Self {
+        let workplace = Self { folder: tempfile::tempdir().unwrap() };
+        workplace.write("tiny.toml", &format!("{RECIPE}{more}"));
+        let draw = ["biomorphs", "data", "--branching", "2,2,3", "--images-per-class", "4", "--side", "16"];
+        workplace.akin(&draw).ended_with(0);
+        workplace
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).unwrap();
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    fn json(&self, name: &str) -> Value {
+        serde_json::from_str(&self.read(name)).unwrap()
+    }
+
+    fn akin(&self, arguments: &[&str]) -> Answer {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_akin"));
+        let Output { status, stdout, stderr } =
+            command.args(arguments).current_dir(&self.folder).output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        Answer { code: status.code(), stdout: text(stdout), stderr: text(stderr) }
+    }
+
+    fn compare(&self, more: &[&str]) -> Answer {
+        self.akin(&[&["compare", "tiny.toml", "--out", "out"], more].concat())
+    }
+}
+
+#[test]
+fn a_comparison_trains_each_cell_once_and_writes_its_table_in_every_format() {
+    let at = Workplace::new();
+    let answer = at.compare(&[]).ended_with(0);
+    assert_eq!(answer.trainings(), 4);
+    for row in ["untrained", "fine-grained", "NormSoftmax", "hierarchical", "HAPPIER"] {
+        assert!(answer.stdout.lines().any(|line| line.starts_with(row)), "{row} in {}", answer.stdout);
+    }
+    let table = at.json("out/table.json");
+    let names: Vec<&Value> = table["lines"].as_array().unwrap().iter().map(|line| &line["name"]).collect();
+    assert_eq!(names, ["norm_softmax", "happier"]);
+    assert_eq!(table["columns"].as_array().unwrap().len(), 7, "R@1, AP at three levels, H-AP, ASI, NDCG");
+    for line in table["lines"].as_array().unwrap() {
+        assert_eq!(line["scores"][0]["values"].as_array().unwrap().len(), 2);
+        assert!(line["seconds_per_step"]["mean"].as_f64().unwrap() > 0.0);
+    }
+    let of_run = at.json("out/happier/seed-1/report.json")["overall"]["h_ap"].clone();
+    assert_eq!(table["lines"][1]["scores"][4]["values"][1], of_run);
+    assert!(at.read("out/table.md").contains("- Command: `akin compare tiny.toml --out out`"));
+    assert!(at.read("out/table.tex").contains("\\multicolumn{8}{l}{\\emph{hierarchical}}"));
+    assert_eq!(at.read("out/table.csv").lines().filter(|line| !line.starts_with('#')).count(), 4);
+
+    let again = at.compare(&["--format", "json"]).ended_with(0);
+    assert_eq!(again.trainings(), 0);
+    let again: Value = serde_json::from_str(&again.stdout).unwrap();
+    assert_eq!(again["lines"], table["lines"]);
+
+    fs::remove_dir_all(at.path("out/happier/seed-1")).unwrap();
+    assert_eq!(at.compare(&[]).ended_with(0).says("happier, seed 1").trainings(), 1);
+    assert_eq!(
+        at.json("out/table.json")["lines"][1]["scores"][4]["values"][1],
+        of_run,
+        "the very same result"
+    );
+}
+
+#[test]
+fn a_cell_of_another_config_is_named_and_replaced_only_when_asked_for() {
+    let at = Workplace::new();
+    let one = ["--losses", "norm_softmax", "--seeds", "0"];
+    at.compare(&one).ended_with(0);
+    let changed = [&one[..], &["--set", "optimizer.lr_head=0.1"]].concat();
+    at.compare(&changed).ended_with(1).says("differs in optimizer.lr_head").says("--overwrite");
+    let replaced = at.compare(&[&changed[..], &["--overwrite"]].concat()).ended_with(0);
+    assert_eq!(replaced.trainings(), 1);
+}
+
+#[test]
+fn every_row_chooses_from_the_same_grid_without_a_look_at_the_evaluation_splits() {
+    let at = Workplace::with("tune = { \"optimizer.lr_head\" = [1e-3, 1e-2] }\nvalidation_fraction = 0.5\n");
+    let answer = at.compare(&["--set", "sampler.classes_per_batch=2", "--seeds", "0"]).ended_with(0);
+    assert_eq!(answer.trainings(), 2 * (2 + 1));
+    let table = at.json("out/table.json");
+    for line in table["lines"].as_array().unwrap() {
+        let name = line["name"].as_str().unwrap();
+        let metric = line["optimises"].as_str().unwrap();
+        let score = |place: usize| {
+            let report = at.json(&format!("out/{name}/tune-{place}/report.json"));
+            let finest = &report["levels"][2];
+            if metric == "ap" { finest["ap"].as_f64() } else { report["overall"][metric].as_f64() }
+        };
+        let best = if score(1) > score(0) { 1e-2 } else { 1e-3 };
+        assert_eq!(line["chosen"]["optimizer"]["lr_head"], best, "{name}");
+        let tuning = at.read(&format!("out/{name}/tune-0/config.toml"));
+        assert!(tuning.contains("validation_fraction = 0.5") && tuning.contains("seed = 1"), "{tuning}");
+    }
+    assert!(table["budget"].as_str().unwrap().contains("2 settings of optimizer.lr_head"), "{table}");
+}
+
+#[test]
+fn a_training_that_fails_ends_nothing_else() {
+    let at = Workplace::with(
+        "
+[compare.loss.wild]
+label = \"Wild\"
+config.loss.kind = \"norm_softmax\"
+config.optimizer = { lr_backbone = 1e30, lr_head = 1e30 }
+",
+    );
+    let answer = at.compare(&["--losses", "wild,happier", "--seeds", "0"]).ended_with(1);
+    let answer = answer.says("1 training failed: wild, seed 0: ");
+    assert!(answer.stdout.lines().any(|line| line.starts_with("HAPPIER")), "{}", answer.stdout);
+    assert!(answer.stdout.lines().any(|line| line.starts_with("Failed: Wild")), "{}", answer.stdout);
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused_before_any_training() {
+    let at = Workplace::with(
+        "
+[compare.loss.zero]
+config.loss = { kind = \"sum\", terms = [{ weight = 0, loss = { kind = \"happier\" } }] }
+[compare.loss.cold]
+config.loss = { kind = \"norm_softmax\", temperature = 0 }
+[compare.loss.negative]
+config.loss = { kind = \"hap_surrogate\", relevance = { kind = \"hierarchical_ap\", alpha = -1 } }
+[compare.loss.level]
+config.loss = { kind = \"levels\", loss = { kind = \"norm_softmax\" }, levels = [7] }
+[compare.loss.other_data]
+config.loss.kind = \"happier\"
+config.data.path = \"other.csv\"
+",
+    );
+    for (losses, why) in [
+        ("hapier", "did you mean `happier`?"),
+        ("happier,happier", "the loss `happier` is named twice"),
+        ("zero", "sum to 0"),
+        ("cold", "temperature"),
+        ("negative", "-1"),
+        ("level", "level"),
+        ("other_data", "changes [data]"),
+    ] {
+        let answer = at.compare(&["--losses", losses]).ended_with(1).says(why).says("hint: ");
+        assert_eq!(answer.trainings(), 0, "{losses}");
+        assert!(!at.path("out").exists(), "{losses}");
+    }
+    at.compare(&["--seeds", "1,1"]).ended_with(1).says("the seed `1` is named twice");
+}
+
+#[test]
+fn a_head_on_a_frozen_backbone_is_trained_on_features_that_are_computed_once() {
+    let at = Workplace::new();
+    let frozen = [
+        "--set",
+        "model.freeze_backbone=true",
+        "--set",
+        "model.feature_cache=features",
+        "--set",
+        "loss.kind=norm_softmax",
+    ];
+    let train = |run: &str, more: &[&str]| {
+        at.akin(&[&["train", "tiny.toml", "--out", run], &frozen[..], more].concat())
+    };
+    train("one", &[]).ended_with(0).says("Computed the features of 48 images");
+    let again = train("two", &[]).ended_with(0);
+    assert!(!again.stderr.contains("Computed"), "{}", again.stderr);
+    assert_eq!(at.json("one/report.json"), at.json("two/report.json"));
+
+    // Evaluation from the pictures finds the backbone as it was.
+    let later = at.akin(&["eval", "one", "--json"]).ended_with(0).stdout;
+    let later: Value = serde_json::from_str(&later).unwrap();
+    let (now, then) = (&later["overall"]["h_ap"], &at.json("one/report.json")["overall"]["h_ap"]);
+    assert!((now.as_f64().unwrap() - then.as_f64().unwrap()).abs() < 1e-6, "{now} {then}");
+
+    let other = train("three", &["--seed", "1"]).ended_with(0);
+    other.says("Outdated features").says("Computed the features");
+    at.write("features", "no features");
+    train("four", &[]).ended_with(1).says("is no cache of features");
+    train("five", &["--set", "augment.flip=false"]).ended_with(1).says("beside [augment]");
+}
+
+#[test]
+fn lists_name_what_there_is() {
+    let at = Workplace::new();
+    assert!(at.akin(&["list", "losses"]).ended_with(0).stdout.contains("\nhappier "));
+    let recipes: Value =
+        serde_json::from_str(&at.akin(&["list", "recipes", "--json"]).ended_with(0).stdout).unwrap();
+    for recipe in recipes.as_array().unwrap() {
+        let name = recipe["recipe"].as_str().unwrap();
+        let shown = at.akin(&["list", "recipes", "--show", name]).ended_with(0).stdout;
+        assert!(shown.contains("[data]"), "{name}");
+    }
+    assert!(
+        at.akin(&["list", "sources", "--bibtex"]).ended_with(0).stdout.contains("@inproceedings{ramzi2022,")
+    );
+    // A recipe that is built in is found by its name, and its data from the current directory.
+    at.akin(&["data", "check", "biomorphs"]).ended_with(0);
+}
