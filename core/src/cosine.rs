@@ -1,5 +1,5 @@
-//! Embeddings in flat space, and how alike two of them are: cosine, Euclidean distance, dot product, or the Hamming
-//! distance of their signs.
+//! Embeddings, and how alike two of them are: cosine, Euclidean distance or dot product in flat space, the distance of
+//! the Poincaré ball, or the Hamming distance of their signs.
 //!
 //! Every score is summed in one fixed order: element i of a pair goes to lane i mod 8, and the eight lanes are then
 //! added as a tree, each step rounded. A score does not depend on the block it is computed in, on the number of
@@ -10,7 +10,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use crate::hamming::Codes;
-use crate::{Error, Kind, Result};
+use crate::{Error, Kind, Result, poincare};
 
 /// N embeddings of d finite numbers: [N, d], row-major.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,7 +68,9 @@ impl Embeddings {
 }
 
 /// The score that items are ranked by; a larger one is nearer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+///
+/// In a config a name, `"cosine"`, or, with a setting, a table: `{ poincare = { curvature = 0.1 } }`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Similarity {
     /// x·y / (‖x‖ ‖y‖), in \[−1, 1\] up to rounding. An all-zero embedding has none and is refused.
@@ -78,6 +80,11 @@ pub enum Similarity {
     Euclidean,
     /// x·y.
     Dot,
+    /// −d(x, y), the [distance](poincare::distance) of the Poincaré ball. An embedding outside the ball is refused.
+    Poincare {
+        /// c, that of the head.
+        curvature: f64,
+    },
     /// Minus the number of bits in which the codes of x and y, the signs of their numbers, differ; see
     /// [`hamming`](crate::hamming).
     Hamming,
@@ -94,6 +101,8 @@ pub(crate) struct Points {
     count: usize,
     width: usize,
     lanes: Vec<Lanes>,
+    /// Of each point of the Poincaré ball, [`poincare::room`]; empty elsewhere.
+    rooms: Vec<f64>,
     codes: Codes,
 }
 
@@ -103,10 +112,14 @@ impl Points {
         let count = embeddings.len();
         if similarity == Similarity::Hamming {
             let codes = Codes::from_signs(embeddings.dimension(), embeddings.values());
-            return Ok(Self { similarity, count, width: 0, lanes: Vec::new(), codes });
+            return Ok(Self { similarity, count, width: 0, lanes: Vec::new(), rooms: Vec::new(), codes });
         }
         let width = embeddings.dimension().div_ceil(LANES);
         let mut lanes = Vec::with_capacity(count * width);
+        let mut rooms = Vec::new();
+        if let Similarity::Poincare { curvature } = similarity {
+            poincare::check_curvature(curvature)?;
+        }
         for (number, row) in embeddings.values().chunks_exact(embeddings.dimension()).enumerate() {
             // f64: the square of a finite f32 does not overflow.
             let square: f64 = row.iter().map(|&x| f64::from(x).powi(2)).sum();
@@ -129,6 +142,11 @@ impl Points {
                     "scale the embeddings down, or choose the similarity cosine",
                 ));
             }
+            if let Similarity::Poincare { curvature } = similarity {
+                rooms.push(poincare::room(square, curvature).ok_or_else(|| {
+                    poincare::outside(&format!("the {set} embedding in row {number}"), square, curvature)
+                })?);
+            }
             lanes.extend(row.chunks(LANES).map(|chunk| {
                 let mut lane = [0.0; LANES];
                 for (slot, &x) in lane.iter_mut().zip(chunk) {
@@ -137,7 +155,7 @@ impl Points {
                 lane
             }));
         }
-        Ok(Self { similarity, count, width, lanes, codes: Codes::default() })
+        Ok(Self { similarity, count, width, lanes, rooms, codes: Codes::default() })
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -153,6 +171,16 @@ impl Points {
         match self.similarity {
             Similarity::Cosine | Similarity::Dot => self.fold(queries, range, |x, y| x * y),
             Similarity::Euclidean => self.fold(queries, range, |x, y| -((x - y) * (x - y))),
+            Similarity::Poincare { curvature } => {
+                let mut scores = self.fold(queries, range.clone(), |x, y| (x - y) * (x - y));
+                for (query, scores) in range.zip(scores.chunks_exact_mut(self.len().max(1))) {
+                    for (score, room) in scores.iter_mut().zip(&self.rooms) {
+                        let rooms = queries.rooms[query] * room;
+                        *score = -poincare::distance_of(f64::from(*score), rooms, curvature) as f32;
+                    }
+                }
+                scores
+            }
             Similarity::Hamming => self.codes.scores(&queries.codes, range),
         }
     }
@@ -238,12 +266,21 @@ mod tests {
             Similarity::Cosine => sum(|a, b| a * b) / (length(a) * length(b)),
             Similarity::Euclidean => -sum(|a, b| (a - b).powi(2)),
             Similarity::Dot => sum(|a, b| a * b),
+            Similarity::Poincare { curvature } => {
+                let point = |a: &[f32]| a.iter().map(|&a| f64::from(a)).collect::<Vec<_>>();
+                -poincare::distance(&point(a), &point(b), curvature).unwrap()
+            }
             Similarity::Hamming => sum(|a, b| -f64::from(u8::from((a > 0.0) != (b > 0.0)))),
         }
     }
 
-    const ALL: [Similarity; 4] =
-        [Similarity::Cosine, Similarity::Euclidean, Similarity::Dot, Similarity::Hamming];
+    const ALL: [Similarity; 5] = [
+        Similarity::Cosine,
+        Similarity::Euclidean,
+        Similarity::Dot,
+        Similarity::Poincare { curvature: 0.01 },
+        Similarity::Hamming,
+    ];
 
     #[test]
     fn scores_follow_their_definition_in_every_dimension() {
@@ -289,6 +326,20 @@ mod tests {
         assert!(error.message().contains("query embedding in row 1 is all zero"), "{error}");
         assert!(Points::new(Similarity::Dot, &zero, "query").is_ok());
         assert!(Points::new(Similarity::Hamming, &zero, "query").is_ok());
+
+        let error = Points::new(Similarity::Poincare { curvature: 1.0 }, &zero, "gallery").unwrap_err();
+        assert!(error.message().contains("gallery embedding in row 0 lies outside"), "{error}");
+        assert!(Points::new(Similarity::Poincare { curvature: 0.5 }, &zero, "gallery").is_ok());
+        assert!(Points::new(Similarity::Poincare { curvature: -1.0 }, &zero, "gallery").is_err());
+    }
+
+    #[test]
+    fn a_similarity_is_written_as_a_name_or_a_table() {
+        let read = |json: &str| serde_json::from_str::<Similarity>(json);
+        assert_eq!(read(r#""dot""#).unwrap(), Similarity::Dot);
+        let poincare = Similarity::Poincare { curvature: 0.1 };
+        assert_eq!(read(r#"{ "poincare": { "curvature": 0.1 } }"#).unwrap(), poincare);
+        assert_eq!(read(&serde_json::to_string(&poincare).unwrap()).unwrap(), poincare);
     }
 
     #[test]

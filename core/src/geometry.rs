@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Kind, Result};
+use crate::Result;
+use crate::settings::above_zero;
 
 /// A space with its settings: `geometry = { kind = "poincare", curvature = 0.1 }` of a head.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -76,16 +77,39 @@ impl Geometry {
     /// A curvature or radius that is not a finite number above 0.
     pub fn validate(&self) -> Result<()> {
         let Self::Poincare { curvature, clip_radius, .. } = self else { return Ok(()) };
-        for (name, value, usual) in [("curvature", curvature, 0.1), ("clip_radius", clip_radius, 2.3)] {
-            if !(*value > 0.0 && value.is_finite()) {
-                return Err(Error::new(
-                    Kind::Config,
-                    format!("the {name} of the Poincaré ball is {value}"),
-                    format!("give a finite number above 0; the papers use {usual}"),
-                ));
+        above_zero("the Poincaré ball", "curvature", *curvature, 0.1)?;
+        above_zero("the Poincaré ball", "clip_radius", *clip_radius, 2.3)
+    }
+}
+
+#[cfg(feature = "tensor")]
+mod tensors {
+    use burn::tensor::Tensor;
+
+    use super::Geometry;
+    use crate::cosine::normalise;
+    use crate::poincare::Ball;
+
+    impl Geometry {
+        /// Features [B, d] → embeddings in the space: brought to unit length, mapped into the ball, or, where the
+        /// signs are the code, left as they are.
+        pub fn embed(&self, features: Tensor<2>) -> Tensor<2> {
+            match *self {
+                Self::Cosine => normalise(features),
+                Self::Poincare { curvature, clip_radius, riemannian } => {
+                    Ball { curvature }.embed(features, clip_radius, riemannian)
+                }
+                Self::Binary => features,
             }
         }
-        Ok(())
+
+        /// How alike the rows of x, [B, d], and y, [M, d], are: minus the distance in the ball, x·y elsewhere; [B, M].
+        pub fn scores(&self, x: Tensor<2>, y: Tensor<2>) -> Tensor<2> {
+            match *self {
+                Self::Poincare { curvature, .. } => -Ball { curvature }.distances(x, y),
+                Self::Cosine | Self::Binary => x.matmul(y.transpose()),
+            }
+        }
     }
 }
 

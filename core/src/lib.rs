@@ -42,6 +42,7 @@
 //! # What is here
 //!
 //! - [`taxonomy`], [`relevance`]: what is related to what, and how much;
+//! - [`cosine`], [`poincare`], [`search`]: similarities, and the exact ranked list of one query;
 //! - [`cosine`], [`hamming`], [`search`]: similarities, and the exact ranked list of one query;
 //! - [`ranking`], [`metrics`]: one query's ranked list, and what it is worth;
 //! - [`mod@evaluate`]: whole sets of queries, in blocks, to a report;
@@ -64,7 +65,6 @@ pub mod geometry;
 pub mod hamming;
 pub mod metrics;
 pub mod miners;
-#[cfg(feature = "tensor")]
 pub mod poincare;
 pub mod random;
 pub mod ranking;

@@ -26,6 +26,7 @@ fn check(in_range: bool, owner: &str, setting: &str, value: f64, wanted: String)
 }
 
 /// Checks that a number of things is at least this.
+#[cfg(feature = "tensor")]
 pub(crate) fn at_least(loss: &str, setting: &str, value: usize, least: usize, usual: usize) -> Result<()> {
     if value >= least {
         return Ok(());

@@ -5,6 +5,8 @@
 
 #[path = "golden/hashing.rs"]
 mod hashing;
+#[path = "golden/hyperbolic.rs"]
+mod hyperbolic;
 #[path = "golden/losses.rs"]
 mod losses;
 #[path = "golden/metrics.rs"]
@@ -22,6 +24,7 @@ use support::Checks;
 
 /// Every file that is covered, and what checks one of its cases.
 const CHECKS: Checks = &[
+    ("delta_hyperbolicity.json", hyperbolic::hyperbolicity),
     ("csl.json", proxies::csl),
     ("contrastive.json", pairs::contrastive),
     ("blackbox_ap.json", ranking::blackbox_ap),
@@ -30,6 +33,10 @@ const CHECKS: Checks = &[
     ("happier_cluster_loss.json", losses::norm_softmax),
     ("happier_hap_surrogate.json", losses::hap_surrogate),
     ("happier_total.json", losses::happier),
+    ("hier_loss.json", hyperbolic::hier),
+    ("hier_msloss_hyperbolic.json", hyperbolic::multi_similarity),
+    ("hyp_pairwise_ce.json", hyperbolic::cross_entropy),
+    ("hyperbolic_ops.json", hyperbolic::operations),
     ("hpdh_centers.json", hashing::hpdh_centres),
     ("hpdh_loss.json", hashing::hpdh),
     ("metrics_happier.json", metrics::happier),

@@ -65,6 +65,51 @@ pub(super) const PRESETS: &[Entry] = &[
         ),
     },
     Entry {
+        name: "hier_multi_similarity",
+        title: "Multi-Similarity + HIER",
+        family: Family::Hyperbolic,
+        summary: "Multi-Similarity of directions, regularised by a latent hierarchy",
+        optimises: "ap",
+        spaces: &[Space::Poincare, Space::Cosine],
+        sources: &["kim2023", "wang2019"],
+        complete: true,
+        preset: Some(
+            r#"{ "kind": "sum", "terms": [
+                { "weight": 1.0, "loss": { "kind": "multi_similarity" } },
+                { "weight": 1.0, "loss": { "kind": "hier" } }
+            ] }"#,
+        ),
+    },
+    Entry {
+        name: "hier_proxy_anchor",
+        title: "Proxy-Anchor + HIER",
+        family: Family::Hyperbolic,
+        summary: "Proxy-Anchor of directions, regularised by a latent hierarchy",
+        optimises: "ap",
+        spaces: &[Space::Poincare, Space::Cosine],
+        sources: &["kim2020", "kim2023"],
+        complete: true,
+        preset: Some(
+            r#"{ "kind": "sum", "terms": [
+                { "weight": 1.0, "loss": { "kind": "proxy_anchor" } },
+                { "weight": 1.0, "loss": { "kind": "hier" } }
+            ] }"#,
+        ),
+    },
+    Entry {
+        name: "hier_published",
+        title: "HIER (code)",
+        family: Family::Hyperbolic,
+        summary: "HIER as its public code runs: neighbours by label first, any stranger, ancestors that may be equal",
+        optimises: "ap",
+        spaces: &[Space::Poincare, Space::Cosine],
+        sources: &["kim2023"],
+        complete: true,
+        preset: Some(
+            r#"{ "kind": "hier", "labels": true, "anchor_as_stranger": true, "equal_ancestors": true }"#,
+        ),
+    },
+    Entry {
         name: "hpdh_published",
         title: "HPDH (code)",
         family: Family::Hashing,

@@ -11,9 +11,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::linear;
-use crate::cosine::normalise;
 use crate::geometry::Geometry;
-use crate::poincare;
 use crate::{Error, Kind, Result};
 
 /// Settings of a [`Head`].
@@ -71,13 +69,7 @@ impl Head {
     pub fn forward(&self, features: Tensor<2>) -> Tensor<2> {
         let features = if self.layer_norm { standardise(features) } else { features };
         let features = self.linear.forward(features);
-        match self.geometry {
-            Geometry::Cosine => normalise(features),
-            Geometry::Poincare { curvature, clip_radius, .. } => {
-                poincare::exponential_map(features, curvature, clip_radius)
-            }
-            Geometry::Binary => features,
-        }
+        self.geometry.embed(features)
     }
 }
 

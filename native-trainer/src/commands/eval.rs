@@ -266,6 +266,10 @@ fn measured(report: &Report) -> String {
     let config = &report.config;
     let name = |value: serde_json::Result<Value>| match value {
         Ok(Value::String(name)) => name,
+        // A name with settings, such as the curvature of the ball.
+        Ok(Value::Object(table)) if table.len() == 1 && !table.contains_key("kind") => {
+            table.keys().cloned().collect()
+        }
         Ok(value) => value.to_string(),
         Err(_) => String::new(),
     };

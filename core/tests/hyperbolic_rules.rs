@@ -1,0 +1,332 @@
+//! Laws of the Poincaré ball on tensors, and what HIER's gradient, which is not that of its value, promises instead.
+
+use akin_core::geometry::Geometry;
+use akin_core::losses::hier::Triplets;
+use akin_core::losses::{
+    Batch, Draws, HierConfig, HyperbolicCrossEntropyConfig, LossSettings, Objective, Reference, Setting,
+};
+use akin_core::poincare::{Ball, distance};
+use akin_core::random::{normal, stream, uniform};
+use akin_core::taxonomy::Labels;
+use burn::tensor::{DType, Device, Tensor, TensorData};
+
+const DIMENSION: usize = 4;
+
+fn device() -> Device {
+    Device::flex().autodiff()
+}
+
+fn matrix(values: Vec<f64>, columns: usize) -> Tensor<2> {
+    let shape = [values.len() / columns, columns];
+    Tensor::from_data(TensorData::new(values, shape), (&device(), DType::F64))
+}
+
+fn rows(seed: u64, count: usize, deviation: f32) -> Vec<f64> {
+    normal(&mut stream(seed, "test", &[]), count * DIMENSION, deviation).into_iter().map(f64::from).collect()
+}
+
+fn values(tensor: Tensor<2>) -> Vec<f64> {
+    tensor.into_data().try_to_vec().unwrap()
+}
+
+fn number(tensor: Tensor<1>) -> f64 {
+    tensor.into_data().try_to_vec::<f64>().unwrap()[0]
+}
+
+fn close(a: &[f64], b: &[f64], tolerance: f64) {
+    assert_eq!(a.len(), b.len());
+    for (a, b) in a.iter().zip(b) {
+        assert!((a - b).abs() <= tolerance * (1.0 + b.abs()), "{a} is not {b}");
+    }
+}
+
+#[test]
+fn tensors_and_slices_measure_the_same_distance() {
+    for curvature in [0.05, 0.1, 1.0] {
+        let ball = Ball { curvature };
+        let points = |seed, count| ball.embed(matrix(rows(seed, count, 0.6), DIMENSION), 1.5, false);
+        let (x, y) = (points(0, 7), points(1, 9));
+        let all = values(ball.distances(x.clone(), y.clone()));
+        let (of_x, of_y) = (values(x.clone()), values(y.clone()));
+        let exact: Vec<f64> = of_x
+            .chunks(DIMENSION)
+            .flat_map(|x| of_y.chunks(DIMENSION).map(move |y| distance(x, y, curvature).unwrap()))
+            .collect();
+        // The guard in the denominator: 1e-5 / (1 − c‖x‖‖y‖)² at most.
+        close(&all, &exact, 2e-3 * curvature);
+        let beside = values(ball.distance(x, y.slice([0..7, 0..DIMENSION])));
+        close(&beside, &(0..7).map(|i| all[i * 9 + i]).collect::<Vec<_>>(), 1e-12);
+    }
+}
+
+#[test]
+fn the_maps_keep_lengths_and_take_each_other_back() {
+    let ball = Ball { curvature: 0.3 };
+    let vectors = matrix(rows(2, 8, 0.7), DIMENSION);
+    let points = ball.exponential_map(vectors.clone());
+    close(&values(ball.logarithmic_map(points.clone())), &values(vectors.clone()), 1e-9);
+    let lengths = vectors.clone().square().sum_dim(1).sqrt();
+    let from_origin = ball.distance(points.zeros_like(), points.clone());
+    close(&values(from_origin), &values(lengths * 2.0), 2e-5);
+
+    // Elsewhere a vector is as long as the metric there says; short steps, since the guard of ⊕ counts near the rim.
+    let vectors = vectors * 0.2;
+    let there = ball.exponential_map_at(points.clone(), vectors.clone());
+    close(&values(ball.logarithmic_map_at(points.clone(), there.clone())), &values(vectors.clone()), 1e-3);
+    let lengths = vectors.square().sum_dim(1).sqrt() * ball.conformal_factor(points.clone());
+    close(&values(ball.distance(points, there)), &values(lengths), 1e-3);
+}
+
+#[test]
+fn a_projected_point_is_inside_and_one_inside_stays() {
+    for curvature in [0.01, 0.1, 1.0, 7.0] {
+        let ball = Ball { curvature };
+        let far = ball.project(matrix(rows(3, 20, 100.0), DIMENSION));
+        let lengths = values(far.clone().square().sum_dim(1).sqrt());
+        assert!(lengths.iter().all(|length| length * curvature.sqrt() < 0.9991), "{lengths:?}");
+        let near = far.clone() * 0.5;
+        assert_eq!(values(ball.project(near.clone())), values(near));
+        // As far as features can lead.
+        let embedded = ball.embed(matrix(rows(3, 20, 1e6), DIMENSION), 1e3, true);
+        assert!(distance(&values(embedded)[..DIMENSION], &[0.0; DIMENSION], curvature).is_ok());
+    }
+}
+
+#[test]
+fn a_flat_ball_is_euclidean_twice_over() {
+    let (x, y) = (matrix(rows(4, 5, 1.0), DIMENSION), matrix(rows(5, 6, 1.0), DIMENSION));
+    let [across, down] = [x.clone().unsqueeze_dim::<3>(1), y.clone().unsqueeze_dim::<3>(0)];
+    let euclidean = (across - down).square().sum_dim(2).squeeze_dim::<2>(2).sqrt();
+    close(&values(Ball { curvature: 1e-8 }.distances(x, y)), &values(euclidean * 2.0), 2e-5);
+}
+
+#[test]
+fn distances_keep_their_digits_and_gradients_from_nothing_to_the_rim() {
+    let device = device();
+    let ball = Ball { curvature: 1.0 };
+    for dtype in [DType::F32, DType::F64] {
+        let near = if dtype == DType::F32 { 1e-6 } else { 1e-12 };
+        // Pairs: the same point, two that are very close, two at opposite sides of the rim, the origin twice.
+        let x = vec![0.3, 0.4, 0.3, 0.4, 0.0, 0.999, 0.0, 0.0];
+        let y = vec![0.3, 0.4, 0.3 + near, 0.4, 0.0, -0.999, 0.0, 0.0];
+        let [x, y] = [x, y].map(|values: Vec<f64>| {
+            Tensor::<2>::from_data(TensorData::new(values, [4, 2]), (&device, dtype)).require_grad()
+        });
+        let distances = ball.distances(x.clone(), y.clone());
+        let found: Vec<f64> = distances.clone().into_data().convert::<f64>().try_to_vec().unwrap();
+        assert_eq!([found[0], found[15]], [0.0, 0.0]);
+        let exact = distance(&[0.3, 0.4], &[0.3 + near, 0.4], 1.0).unwrap();
+        assert!((found[5] - exact).abs() < 0.02 * exact, "{} is not {exact}", found[5]);
+        let gradients = distances.sum().backward();
+        for side in [x, y] {
+            let gradient: Vec<f64> =
+                side.grad(&gradients).unwrap().into_data().convert::<f64>().try_to_vec().unwrap();
+            assert!(gradient.iter().all(|x| x.is_finite()), "{gradient:?}");
+        }
+    }
+}
+
+#[test]
+fn a_riemannian_gradient_is_scaled_by_the_inverse_of_the_metric_and_no_value_changes() {
+    let gradient = |riemannian| {
+        let features = matrix(rows(6, 5, 1.0), DIMENSION).require_grad();
+        let ball = Ball { curvature: 0.1 };
+        // The map itself, so that the point is the input.
+        let points = if riemannian { ball.riemannian(features.clone()) } else { features.clone() };
+        assert_eq!(values(points.clone()), values(features.clone()));
+        let gradients = (points * matrix(rows(7, 5, 1.0), DIMENSION)).sum().backward();
+        (values(ball.conformal_factor(features.clone())), values(features.grad(&gradients).unwrap()))
+    };
+    let (factors, plain) = gradient(false);
+    let (_, riemannian) = gradient(true);
+    let scaled: Vec<f64> = (0..plain.len()).map(|i| plain[i] / factors[i / DIMENSION].powi(2)).collect();
+    close(&riemannian, &scaled, 1e-12);
+}
+
+/// The loss of HIER with the choice h + p − detach(p), written out from its page: `fixed` gives h − detach(p), taken at
+/// the point where the gradient is wanted.
+fn surrogate(
+    config: &HierConfig,
+    distances: &[Vec<f64>],
+    triplets: &Triplets,
+    draws: &[Vec<Vec<f64>>; 2],
+    at: &[Vec<f64>],
+) -> f64 {
+    let count = triplets.anchors.len();
+    let softmax = |logits: &[f64]| {
+        let largest = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let exponentials: Vec<f64> = logits.iter().map(|logit| (logit - largest).exp()).collect();
+        let sum: f64 = exponentials.iter().sum();
+        exponentials.into_iter().map(|x| x / sum).collect::<Vec<f64>>()
+    };
+    let best = |logits: &[f64]| (0..logits.len()).max_by(|&a, &b| logits[a].total_cmp(&logits[b])).unwrap();
+    let logits = |from: &[Vec<f64>], items: &[usize], noise: &[f64]| -> Vec<f64> {
+        let far =
+            |proxy: usize| items.iter().map(|&item| from[item][proxy]).fold(f64::NEG_INFINITY, f64::max);
+        (0..noise.len()).map(|proxy| -far(proxy) / config.temperature + noise[proxy]).collect()
+    };
+    let mut total = 0.0;
+    for (t, (of_low, of_high)) in draws[0].iter().zip(&draws[1]).enumerate() {
+        let [i, j, k] = [triplets.anchors[t], triplets.kin[t], triplets.strangers[t]];
+        let low = best(&logits(at, &[i, j], of_low));
+        let bar = |mut logits: Vec<f64>| {
+            if !config.equal_ancestors {
+                logits[low] = f64::NEG_INFINITY;
+            }
+            logits
+        };
+        let high = best(&bar(logits(at, &[i, j, k], of_high)));
+        if low == high {
+            continue;
+        }
+        let choice = |chosen: usize, now: Vec<f64>, then: Vec<f64>| -> Vec<f64> {
+            let (now, then) = (softmax(&now), softmax(&then));
+            (0..now.len())
+                .map(|proxy| f64::from(u8::from(proxy == chosen)) + now[proxy] - then[proxy])
+                .collect()
+        };
+        let to_low = choice(low, logits(distances, &[i, j], of_low), logits(at, &[i, j], of_low));
+        let to_high =
+            choice(high, bar(logits(distances, &[i, j, k], of_high)), bar(logits(at, &[i, j, k], of_high)));
+        let to = |item: usize, choice: &[f64]| -> f64 {
+            distances[item].iter().zip(choice).map(|(distance, chosen)| distance * chosen).sum()
+        };
+        let rise = |item: usize| to(item, &to_low) - to(item, &to_high);
+        total += (rise(i) + config.margin).max(0.0)
+            + (rise(j) + config.margin).max(0.0)
+            + (config.margin - rise(k)).max(0.0);
+    }
+    total / count as f64
+}
+
+/// Triplets of six rows and Gumbel draws for eight proxies.
+fn drawn(seed: u64) -> (Triplets, [Vec<Vec<f64>>; 2]) {
+    let mut rng = stream(seed, "draws", &[]);
+    let items = |values: Vec<f32>| values.into_iter().map(|x| x as usize).collect::<Vec<_>>();
+    let triplets = Triplets {
+        anchors: (0..12).map(|t| t % 6).collect(),
+        kin: (0..12).map(|t| (t + 1) % 6).collect(),
+        strangers: items(uniform(&mut rng, 12, 0.0, 6.0)),
+    };
+    let draws = [(); 2].map(|()| {
+        let row = |_| uniform(&mut rng, 8, 0.01, 0.99).iter().map(|&u| -(-f64::from(u).ln()).ln()).collect();
+        (0..12).map(row).collect()
+    });
+    (triplets, draws)
+}
+
+#[test]
+fn the_gradient_of_hier_is_that_of_the_choice_plus_the_softmax_minus_itself() {
+    for (seed, equal_ancestors, geometry) in [
+        (0, false, Geometry::poincare()),
+        (1, true, Geometry::poincare()),
+        (2, false, Geometry::Cosine),
+        (3, true, Geometry::Cosine),
+    ] {
+        let config = HierConfig { margin: 0.3, temperature: 0.5, equal_ancestors, ..HierConfig::default() };
+        let hier = config.with_proxies(matrix(rows(seed + 10, 8, 0.7), DIMENSION), geometry.clone());
+        let points = values(geometry.embed(matrix(rows(seed + 20, 6, 0.7), DIMENSION)));
+        let (triplets, draws) = drawn(seed);
+        let distances = |points: &[f64]| -> Vec<Vec<f64>> {
+            let proxies = geometry.embed(hier.proxies.val());
+            let flat = values(hier.distances(matrix(points.to_vec(), DIMENSION), proxies));
+            flat.chunks(8).map(<[f64]>::to_vec).collect()
+        };
+        let at = distances(&points);
+        let embeddings = matrix(points.clone(), DIMENSION).require_grad();
+        let noise = draws.clone().map(|draws| matrix(draws.concat(), 8));
+        let none = Triplets::default();
+        let [value, of_proxies] =
+            hier.forward_drawn(embeddings.clone(), [&triplets, &none], [noise.clone(), noise]);
+        let expected = surrogate(&config, &at, &triplets, &draws, &at);
+        assert!((number(value.clone()) - expected).abs() < 1e-12);
+        assert_eq!(number(of_proxies), 0.0);
+        assert!(expected > 0.0);
+
+        let got = values(embeddings.grad(&value.backward()).unwrap());
+        for place in 0..points.len() {
+            let shifted = |by: f64| {
+                let mut moved = points.clone();
+                moved[place] += by;
+                surrogate(&config, &distances(&moved), &triplets, &draws, &at)
+            };
+            let slope = (shifted(1e-6) - shifted(-1e-6)) / 2e-6;
+            assert!((got[place] - slope).abs() < 1e-6 * (1.0 + slope.abs()), "{} is not {slope}", got[place]);
+        }
+    }
+}
+
+#[test]
+fn hier_draws_the_same_at_the_same_step_and_moves_embeddings_and_proxies() {
+    let labels = Labels::new(1, (0..12).map(|i| i / 3).collect()).unwrap();
+    let (classes, geometry, device) = (labels.classes(), Geometry::poincare(), device());
+    let config = HierConfig { proxies: 10, neighbours: 6, ..HierConfig::default() };
+    let hier = config.init(&Setting::new(&classes, DIMENSION, &geometry, 1, &device)).unwrap();
+    let features = normal(&mut stream(8, "test", &[]), 12 * DIMENSION, 1.0);
+    let features = Tensor::<2>::from_data(TensorData::new(features, [12, DIMENSION]), &device);
+    let loss = |step| {
+        let embeddings = geometry.embed(features.clone()).detach().require_grad();
+        let batch = Batch::new(embeddings.clone(), &labels).with_draws(Draws { seed: 5, step });
+        let value = hier.forward(&batch);
+        let gradients = value.backward();
+        let moved = |rows: Tensor<2>| {
+            let gradient = rows.grad(&gradients).unwrap();
+            gradient.abs().sum().into_data().try_to_vec::<f32>().unwrap()[0]
+        };
+        let value = value.into_data().try_to_vec::<f32>().unwrap()[0];
+        (value, moved(embeddings), moved(hier.proxies.val()))
+    };
+    assert_eq!(loss(3), loss(3));
+    assert_ne!(loss(3).0, loss(4).0);
+    let (value, embeddings, proxies) = loss(3);
+    assert!(value > 0.0 && embeddings > 0.0 && proxies > 0.0);
+}
+
+/// The pairwise cross-entropy written out from its page, with the batch as its own reference.
+fn cross_entropy(scores: &[f64], fine: &[u32], temperature: f64) -> f64 {
+    let count = fine.len();
+    let view = |i: usize| fine[..i].iter().filter(|&&class| class == fine[i]).count();
+    let last = (0..count).map(view).max().unwrap();
+    let likeness = |i: usize, k: usize| (scores[i * count + k] / temperature).exp();
+    let mut total = 0.0;
+    for a in 0..=last {
+        for b in (0..=last).filter(|&b| b != a) {
+            let of_a = (0..count).filter(|&i| view(i) == a);
+            let losses: Vec<f64> = of_a
+                .filter_map(|i| (0..count).find(|&j| view(j) == b && fine[j] == fine[i]).map(|j| (i, j)))
+                .map(|(i, j)| {
+                    let others = (0..count).filter(|&k| k != i && (view(k) == a || view(k) == b));
+                    let sum: f64 = others.map(|k| likeness(i, k)).sum();
+                    -(likeness(i, j) / sum).ln()
+                })
+                .collect();
+            if !losses.is_empty() {
+                total += losses.iter().sum::<f64>() / losses.len() as f64;
+            }
+        }
+    }
+    total
+}
+
+#[test]
+fn the_pairwise_cross_entropy_takes_any_batch() {
+    for fine in [vec![0, 1, 0, 2, 1, 0, 3], vec![0, 1, 2], vec![1, 1, 1, 1], vec![0, 0, 1, 1, 2, 2]] {
+        let labels = Labels::new(1, fine.clone()).unwrap();
+        let classes = Labels::new(1, vec![0, 1, 2, 3]).unwrap();
+        for (geometry, temperature) in [(Geometry::poincare(), 0.2), (Geometry::Cosine, 0.1)] {
+            let device = device();
+            let setting = Setting::new(&classes, DIMENSION, &geometry, 0, &device);
+            let loss = HyperbolicCrossEntropyConfig::default().init(&setting).unwrap();
+            let points = geometry.embed(matrix(rows(9, fine.len(), 0.5), DIMENSION));
+            let scores = values(geometry.scores(points.clone(), points.clone()));
+            let got = number(loss.forward(&Batch::new(points.clone(), &labels)));
+            let expected = cross_entropy(&scores, &fine, temperature);
+            assert!((got - expected).abs() < 1e-9 * (1.0 + expected), "{fine:?}: {got} is not {expected}");
+
+            // The same batch handed over as its own reference is the same loss.
+            let reference = Reference { embeddings: points.clone(), labels: &labels, own: Some(0) };
+            let again = number(loss.forward(&Batch::new(points, &labels).with_reference(reference)));
+            assert!((got - again).abs() < 1e-9, "{got} is not {again}");
+        }
+    }
+}
