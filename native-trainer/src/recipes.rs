@@ -25,6 +25,7 @@ pub const RECIPES: &[Recipe] = &recipes![
     "grocery",
     "grocery-happier",
     "grocery-head",
+    "grocery-hyperbolic",
     "grocery-norm-softmax",
     "omniglot",
     "omniglot-hash",
