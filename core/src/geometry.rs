@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
+use crate::cosine::Similarity;
 use crate::settings::above_zero;
 
 /// A space with its settings: `geometry = { kind = "poincare", curvature = 0.1 }` of a head.
@@ -60,6 +61,15 @@ impl Geometry {
             curvature: default_curvature(),
             clip_radius: default_clip_radius(),
             riemannian: default_riemannian(),
+        }
+    }
+
+    /// What ranks embeddings of the space: a larger one is nearer.
+    pub fn similarity(&self) -> Similarity {
+        match *self {
+            Self::Cosine => Similarity::Cosine,
+            Self::Poincare { curvature, .. } => Similarity::Poincare { curvature },
+            Self::Binary => Similarity::Hamming,
         }
     }
 

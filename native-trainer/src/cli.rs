@@ -320,8 +320,9 @@ pub struct MetricArgs {
     /// Print how much better AP looks in random batches of this many items than over the whole set.
     #[arg(long, value_name = "BATCH")]
     pub decomposability_gap: Option<usize>,
-    /// What ranks the gallery [default: cosine].
-    #[arg(long, value_parser = one_of::<Similarity>(&["cosine", "euclidean", "dot"]))]
+    /// What ranks the gallery: cosine, euclidean, dot, hamming, or `poincare:CURVATURE`
+    /// [default: the run's own, or cosine].
+    #[arg(long, value_name = "NAME", value_parser = similarity)]
     pub similarity: Option<Similarity>,
     /// Equal scores: in gallery order, not counted against each other, best case, worst case
     /// [default: stable].
@@ -334,6 +335,23 @@ pub struct MetricArgs {
     /// (`plain:2`), or `weighted_ap:W1,…,WL` [default: hierarchical_ap].
     #[arg(long, value_name = "KIND[:NUMBERS]", value_parser = relevance)]
     pub relevance: Option<Relevance>,
+}
+
+fn similarity(text: &str) -> Result<Similarity, String> {
+    let curvature = text.strip_prefix("poincare:").and_then(|number| number.parse::<f64>().ok());
+    match (text, curvature) {
+        ("cosine", _) => Ok(Similarity::Cosine),
+        ("euclidean", _) => Ok(Similarity::Euclidean),
+        ("dot", _) => Ok(Similarity::Dot),
+        ("hamming", _) => Ok(Similarity::Hamming),
+        (_, Some(curvature)) if curvature > 0.0 && curvature.is_finite() => {
+            Ok(Similarity::Poincare { curvature })
+        }
+        _ => {
+            Err("write cosine, euclidean, dot, hamming or poincare:CURVATURE, for example poincare:0.1"
+                .into())
+        }
+    }
 }
 
 impl MetricArgs {

@@ -65,7 +65,7 @@ pub struct Config {
     /// How learning rates change.
     #[serde(default)]
     pub schedule: ScheduleConfig,
-    /// What evaluation reports.
+    /// What evaluation reports. What it ranks by is, unless said, what the head's embeddings are compared by.
     #[serde(default)]
     pub eval: EvaluationConfig,
 }
@@ -714,7 +714,11 @@ impl Source {
         table.entry("run").or_insert_with(|| Value::Table(Table::new()));
         lay_over(&mut table, over);
         self.resolve(&mut table, |_| false)?;
+        let ranked_as_said = find(&mut table, "eval.similarity").is_some();
         let mut config: Config = self.parse(table)?;
+        if !ranked_as_said && let Some(head) = &config.model.head {
+            config.eval.similarity = head.geometry.similarity();
+        }
         if config.run.name.is_empty() {
             config.run.name = self.name();
         }
@@ -902,6 +906,8 @@ fn utf8(path: &Path) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use akin_core::cosine::Similarity;
+
     use super::*;
     use crate::problem::parts;
 
@@ -969,6 +975,17 @@ kind = "norm_softmax"
         assert_eq!(config.run.seed, 7);
         assert_eq!(config.optimizer.kind, OptimizerKind::Sgd);
         assert_eq!(config.augment.unwrap().crop_scale, [0.2, 1.0]);
+    }
+
+    #[test]
+    fn embeddings_are_ranked_as_their_space_compares_them_unless_said_otherwise() {
+        let similarity = |sets: &[&str]| load(GOOD, sets).unwrap().eval.similarity;
+        assert_eq!(similarity(&[]), Similarity::Cosine);
+        let binary = "model.head.geometry={kind='binary'}";
+        assert_eq!(similarity(&[binary]), Similarity::Hamming);
+        assert_eq!(similarity(&[binary, "eval.similarity='dot'"]), Similarity::Dot);
+        let ball = Similarity::Poincare { curvature: 0.3 };
+        assert_eq!(similarity(&["model.head.geometry={kind='poincare',curvature=0.3}"]), ball);
     }
 
     #[test]
