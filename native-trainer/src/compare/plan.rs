@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use akin_core::bundle::sha256;
-use akin_core::losses::{CATALOGUE, Entry, Family};
+use akin_core::losses::{CATALOGUE, Entry, Family, LossConfig};
 use akin_core::metrics::Metric;
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
@@ -144,8 +144,14 @@ impl Plan {
                     let named = losses.iter().any(|name| name == entry.name);
                     entry.complete && entry.spaces.contains(&space) && !named
                 };
+                let mut known = Vec::new();
                 for entry in CATALOGUE.iter().filter(fits) {
-                    rows.push(row(entry.name, &compare)?);
+                    let config = LossConfig::named(entry.name)?;
+                    // Two names may stand for the same settings.
+                    if !known.contains(&config) {
+                        known.push(config);
+                        rows.push(row(entry.name, &compare)?);
+                    }
                 }
             } else {
                 rows.push(row(name, &compare)?);
