@@ -67,7 +67,7 @@ pub struct Pair {
 
 impl Objective for Pair {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
-        let scores = batch.embeddings.clone().matmul(batch.ranked().embeddings.transpose());
+        let scores = batch.scores();
         let [positives, negatives] = batch.pairs();
         let near = negatives.mask_fill(scores.clone().lower_equal_scalar(self.config.margin), 0.0);
         let sum = ((-scores.clone() + 1.0) * positives + scores * near).sum();
