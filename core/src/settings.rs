@@ -49,3 +49,21 @@ pub(crate) fn within(
         format!("give a number from {} to {}; {usual} is usual", range.start(), range.end()),
     ))
 }
+
+#[cfg(all(test, feature = "tensor"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_would_break_the_arithmetic_are_refused() {
+        for value in [0.0, -1.0, 1e-50, 1e50, f64::NAN, f64::INFINITY] {
+            let error = above_zero("a loss", "temperature", value, 0.1).unwrap_err();
+            assert!(error.message().starts_with("the temperature of a loss is "), "{error}");
+        }
+        assert!(above_zero("a loss", "temperature", 1e-30, 0.1).is_ok());
+        assert!(not_negative("a loss", "margin", 0.0, 0.1).is_ok());
+        assert!(not_negative("a loss", "margin", 1e50, 0.1).is_err());
+        let error = within("a loss", "size", usize::MAX, 1..=100, 10).unwrap_err();
+        assert_eq!(error.hint(), "give a number from 1 to 100; 10 is usual");
+    }
+}

@@ -339,27 +339,20 @@ fn gumbel(rng: &mut ChaCha8Rng, rows: usize, like: &Tensor<2>) -> Tensor<2> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Loss, LossConfig};
+    use super::super::testing::in_the_ball;
     use super::*;
     use crate::Kind;
     use crate::random::stream;
-    use crate::taxonomy::Labels;
     use burn::tensor::{DType, Device};
-
-    fn init(json: &str) -> Result<Loss> {
-        let config: LossConfig = serde_json::from_str(json).unwrap();
-        let classes = Labels::new(1, vec![0, 1]).unwrap();
-        config.init(&Setting::new(&classes, 4, &Geometry::poincare(), 0, &Device::flex()))
-    }
 
     #[test]
     fn settings_out_of_range_are_refused() {
-        assert!(init(r#"{ "kind": "hier", "margin": 0.0 }"#).is_ok());
+        assert!(in_the_ball(r#"{ "kind": "hier", "margin": 0.0 }"#).is_ok());
         for setting in ["\"proxies\": 1", "\"neighbours\": 1", "\"triplets\": 0", "\"temperature\": 0.0"] {
-            let error = init(&format!(r#"{{ "kind": "hier", {setting} }}"#)).unwrap_err();
+            let error = in_the_ball(&format!(r#"{{ "kind": "hier", {setting} }}"#)).unwrap_err();
             assert_eq!(error.kind(), Kind::Config, "{setting}");
         }
-        let error = init(r#"{ "kind": "hier", "margin": -0.1 }"#).unwrap_err();
+        let error = in_the_ball(r#"{ "kind": "hier", "margin": -0.1 }"#).unwrap_err();
         assert!(error.message().contains("the margin of hier is -0.1"), "{error}");
     }
 

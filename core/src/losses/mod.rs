@@ -11,6 +11,25 @@
 //! are embeddings, y_i fine labels, s_ij = x_i·x_j scores, l_ij shared levels; P_i and N_i are the items of the same
 //! and of another fine class than i, without i itself unless a file says so; σ is the sigmoid and H the step.
 //!
+//! # What a loss is made of
+//!
+//! | for | there is |
+//! |---|---|
+//! | scores, pairs of one class | [`Batch::scores`], [`Batch::pairs`]; [`Batch::mined_pairs`] and [`Batch::mine`] by a [miner](crate::miners) |
+//! | another set to compare with | [`Batch::ranked`], which every loss of pairs, triplets and rankings goes by |
+//! | proxies; vectors that are kept | [`Setting::uniform_proxies`], [`Setting::normal_proxies`]; [`Setting::kept`] |
+//! | random draws | [`Draws::stream`] of a step, [`Setting::stream`] at the start |
+//! | constants, sums of powers, means, closed-form gradients | `algebra.rs` |
+//! | ranks of scores; rankings in bins | `ranks.rs`, which keeps memory at O(B²); `histogram.rs` |
+//! | distances | [`crate::cosine::distances`], [`Geometry::scores`] |
+//! | numbers of a config | `settings.rs`, one check for each kind of range |
+//! | several losses in one | [`WeightedSum`], [`Levels`], [`CrossBatchMemory`], which any config can put around it |
+//! | the settings of a paper's code | a preset in `presets.rs` |
+//!
+//! Losses are safe in f32 and f64: whatever the batch, loss and gradient are finite, and 0 where there is nothing to
+//! compare. What Burn does with precision: dividing a tensor by a number rounds the gradient to f32, so multiply by
+//! its reciprocal; a root has no slope at 0, so mask it there.
+//!
 //! # Adding a loss
 //!
 //! 1. Write its file: a page that gives the equation, its source, shapes, defaults and what the gradient does at
@@ -328,7 +347,8 @@ pub struct Entry {
     pub summary: &'static str,
     /// The metric that it is meant to raise, by the metric's name.
     pub optimises: &'static str,
-    /// The spaces in which it compares embeddings.
+    /// The spaces in which it compares embeddings; those of a combination follow from its parts, see
+    /// [`LossConfig::compares`].
     pub spaces: &'static [Space],
     /// Keys of [`crate::sources`].
     pub sources: &'static [&'static str],
@@ -375,6 +395,13 @@ fn two_bits(loss: &str, setting: &Setting) -> Result<()> {
 #[cfg(test)]
 mod testing {
     use super::*;
+
+    /// A loss of two classes in four dimensions of the ball, by its config.
+    pub(super) fn in_the_ball(json: &str) -> Result<Loss> {
+        let config: LossConfig = serde_json::from_str(json).unwrap();
+        let classes = Labels::new(1, vec![0, 1]).unwrap();
+        config.init(&Setting::new(&classes, 4, &Geometry::poincare(), 0, &Device::flex()))
+    }
 
     /// Why settings are refused for four fine classes in two coarse ones.
     pub(super) fn refusal<S: LossSettings>(settings: &S) -> Error {
