@@ -42,6 +42,17 @@ pub enum Space {
     Binary,
 }
 
+impl Space {
+    /// Its name in a config.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cosine => "cosine",
+            Self::Poincare => "poincare",
+            Self::Binary => "binary",
+        }
+    }
+}
+
 fn default_curvature() -> f64 {
     0.1
 }
@@ -119,17 +130,6 @@ mod tensors {
                 Self::Poincare { curvature, .. } => -Ball { curvature }.distances(x, y),
                 Self::Cosine | Self::Binary => x.matmul(y.transpose()),
             }
-        }
-    }
-}
-
-impl Space {
-    /// Its name in a config.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Cosine => "cosine",
-            Self::Poincare => "poincare",
-            Self::Binary => "binary",
         }
     }
 }

@@ -42,17 +42,16 @@
 //! # What is here
 //!
 //! - [`taxonomy`], [`relevance`]: what is related to what, and how much;
-//! - [`cosine`], [`poincare`], [`search`]: similarities, and the exact ranked list of one query;
-//! - [`cosine`], [`hamming`], [`search`]: similarities, and the exact ranked list of one query;
+//! - [`cosine`], [`poincare`], [`hamming`], [`search`]: similarities, and the exact ranked list of one query;
 //! - [`ranking`], [`metrics`]: one query's ranked list, and what it is worth;
 //! - [`mod@evaluate`]: whole sets of queries, in blocks, to a report;
 //! - [`geometry`]: the spaces that embeddings can live in; [`sources`]: BibTeX of all that is built on;
 //! - [`statistics`]: how far a mean can be trusted, and whether two runs differ;
 //! - [`random`]: one seed, split into named streams;
 //! - [`miners`]: which pairs and triplets a loss looks at;
-//! - `losses`, `models`, `encoder` (feature `tensor`, on Burn): what training minimises, and what it trains;
+//! - `steps`, `losses`, `models` (feature `tensor`, on Burn): what training minimises, and what it trains;
 //! - `image`, `bundle` (feature `image`): from the bytes of a photo to the numbers that a model reads; the files that
-//!   the browser loads.
+//!   the browser loads. With both features `encoder`: image bytes to embedding.
 //!
 //! Without features only plain Rust remains: `default-features = false` is all that someone needs who wants H-AP.
 //! `parallel` evaluates on all threads; no result depends on it. The crate touches no file, clock or network.

@@ -2,9 +2,15 @@
 
 use crate::{Error, Kind, Result};
 
-/// Checks that a setting is a finite number above 0.
+/// Checks that a setting is a finite number above 0, and that neither it nor 1 over it is beyond what an f32 holds.
 pub(crate) fn above_zero(owner: &str, setting: &str, value: f64, usual: f64) -> Result<()> {
-    check(value > 0.0, owner, setting, value, format!("a finite number above 0; {usual} is usual"))
+    check(
+        value >= f64::from(f32::MIN_POSITIVE),
+        owner,
+        setting,
+        value,
+        format!("a finite number above 0; {usual} is usual"),
+    )
 }
 
 /// Checks that a setting is a finite number of at least 0.
@@ -19,21 +25,45 @@ pub(crate) fn finite(owner: &str, setting: &str, value: f64, usual: f64) -> Resu
 }
 
 fn check(in_range: bool, owner: &str, setting: &str, value: f64, wanted: String) -> Result<()> {
-    if in_range && value.is_finite() {
+    if in_range && value.abs() <= f64::from(f32::MAX) {
         return Ok(());
     }
     Err(Error::new(Kind::Config, format!("the {setting} of {owner} is {value}"), format!("give {wanted}")))
 }
 
-/// Checks that a number of things is at least this.
+/// Checks that a number of things is within a range; one beyond it would not fit into memory.
 #[cfg(feature = "tensor")]
-pub(crate) fn at_least(loss: &str, setting: &str, value: usize, least: usize, usual: usize) -> Result<()> {
-    if value >= least {
+pub(crate) fn within(
+    owner: &str,
+    setting: &str,
+    value: usize,
+    range: std::ops::RangeInclusive<usize>,
+    usual: usize,
+) -> Result<()> {
+    if range.contains(&value) {
         return Ok(());
     }
     Err(Error::new(
         Kind::Config,
-        format!("the {setting} of {loss} is {value}"),
-        format!("give at least {least}; {usual} is usual"),
+        format!("the {setting} of {owner} is {value}"),
+        format!("give a number from {} to {}; {usual} is usual", range.start(), range.end()),
     ))
+}
+
+#[cfg(all(test, feature = "tensor"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_would_break_the_arithmetic_are_refused() {
+        for value in [0.0, -1.0, 1e-50, 1e50, f64::NAN, f64::INFINITY] {
+            let error = above_zero("a loss", "temperature", value, 0.1).unwrap_err();
+            assert!(error.message().starts_with("the temperature of a loss is "), "{error}");
+        }
+        assert!(above_zero("a loss", "temperature", 1e-30, 0.1).is_ok());
+        assert!(not_negative("a loss", "margin", 0.0, 0.1).is_ok());
+        assert!(not_negative("a loss", "margin", 1e50, 0.1).is_err());
+        let error = within("a loss", "size", usize::MAX, 1..=100, 10).unwrap_err();
+        assert_eq!(error.hint(), "give a number from 1 to 100; 10 is usual");
+    }
 }

@@ -13,7 +13,8 @@
 use burn::tensor::{Tensor, activation::sigmoid};
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Kind, Result};
+use crate::Result;
+use crate::settings::{above_zero, finite, not_negative};
 
 /// The value of a smooth step and its derivative, of the shape of its argument.
 pub struct Smooth<const D: usize> {
@@ -62,22 +63,11 @@ impl UpperStep {
     /// A temperature that is not positive, a threshold below 0, another number that is not finite.
     pub fn validate(&self) -> Result<()> {
         let Self { temperature, slope, threshold, offset, start } = *self;
-        if !(temperature > 0.0 && temperature.is_finite()) {
-            return Err(Error::new(
-                Kind::Config,
-                format!("the temperature of the upper step is {temperature}"),
-                "give a positive number; the papers use 0.01",
-            ));
-        }
-        if !threshold.is_none_or(|threshold| threshold >= 0.0 && threshold.is_finite()) {
-            return Err(Error::new(
-                Kind::Config,
-                format!("the threshold of the upper step is {}", threshold.unwrap_or_default()),
-                "give a number of at least 0; the papers use 0.05",
-            ));
-        }
-        let numbers = [("slope", slope.unwrap_or(0.0)), ("offset", offset.unwrap_or(0.0)), ("start", start)];
-        finite("upper step", &numbers)
+        above_zero("the upper step", "temperature", temperature, 0.01)?;
+        not_negative("the upper step", "threshold", threshold.unwrap_or_default(), 0.05)?;
+        finite("the upper step", "slope", slope.unwrap_or_default(), 100.0)?;
+        finite("the upper step", "offset", offset.unwrap_or_default(), 1.44)?;
+        finite("the upper step", "start", start, 0.5)
     }
 
     /// h(t) and h′(t).
@@ -124,7 +114,9 @@ impl LowerStep {
     ///
     /// A number that is not finite.
     pub fn validate(&self) -> Result<()> {
-        finite("lower step", &[("slope", self.slope), ("start", self.start), ("leak", self.leak)])
+        finite("the lower step", "slope", self.slope, 25.0)?;
+        finite("the lower step", "start", self.start, 0.5)?;
+        finite("the lower step", "leak", self.leak, 10.0)
     }
 
     /// h(t) and h′(t).
@@ -134,17 +126,6 @@ impl LowerStep {
         let full = line.clone().greater_scalar(1.0);
         let derivative = t.full_like(self.leak).mask_fill(above.clone(), self.slope).mask_fill(full, 0.0);
         Smooth { value: (t * self.leak).mask_where(above, line.clamp_max(1.0)), derivative }
-    }
-}
-
-fn finite(step: &str, numbers: &[(&str, f64)]) -> Result<()> {
-    match numbers.iter().find(|(_, number)| !number.is_finite()) {
-        None => Ok(()),
-        Some((name, number)) => Err(Error::new(
-            Kind::Config,
-            format!("the {name} of the {step} is {number}"),
-            "give a finite number, or leave it out for the paper's",
-        )),
     }
 }
 

@@ -22,7 +22,8 @@ use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Batch, Entry, Family, LossSettings, Objective, Setting, above_zero, matrix, not_negative, with_gradient,
+    Batch, Entry, Family, LossSettings, Objective, Setting, above_zero, matrix, not_negative, numbers,
+    with_gradient,
 };
 use crate::Result;
 use crate::geometry::Space;
@@ -90,17 +91,17 @@ impl Objective for BlackboxAp {
 impl BlackboxAp {
     /// As [`Objective::forward`], where |z| of these z, [B, N] row after row, multiplies the margin of each pair.
     pub fn forward_with_noise(&self, batch: &Batch, noise: &[f64]) -> Tensor<1> {
-        let scores = batch.embeddings.clone().matmul(batch.ranked().embeddings.transpose());
+        let scores = batch.scores();
         let [_, negatives] = batch.pairs();
         let [_, size] = scores.dims();
         let margin =
             matrix(noise.iter().map(|z| self.config.margin * z.abs()).collect(), scores.dims(), &scores);
         let shifted = scores.clone().without_autodiff() + margin * (negatives.clone() - 0.5);
 
-        let positives: Vec<bool> = read(negatives).into_iter().map(|negative| negative == 0.0).collect();
+        let positives: Vec<bool> = numbers(negatives).into_iter().map(|negative| negative == 0.0).collect();
         let counted = positives.chunks(size).filter(|of_query| of_query.contains(&true)).count().max(1);
         let (mut loss, mut gradient) = (0.0, Vec::with_capacity(positives.len()));
-        for (scores, positives) in read(shifted).chunks(size).zip(positives.chunks(size)) {
+        for (scores, positives) in numbers(shifted).chunks(size).zip(positives.chunks(size)) {
             loss += self.query(scores, positives, counted as f64, &mut gradient);
         }
         let gradient = matrix(gradient, scores.dims(), &scores);
@@ -139,8 +140,4 @@ fn ranks(scores: &[f64]) -> Vec<f64> {
         ranks[item] = (place + 1) as f64 / scores.len() as f64;
     }
     ranks
-}
-
-fn read(values: Tensor<2>) -> Vec<f64> {
-    values.into_data().convert::<f64>().try_to_vec().expect("it was converted to f64")
 }

@@ -14,8 +14,7 @@ use burn::module::Module;
 use burn::tensor::{Tensor, activation::relu};
 use serde::{Deserialize, Serialize};
 
-use super::{Batch, Entry, Family, LossSettings, Objective, Setting, mean_of_means};
-use crate::cosine::normalise;
+use super::{Batch, Entry, Family, LossSettings, Objective, Setting, active, mean_of_means, normalise_if};
 use crate::geometry::Space;
 use crate::{Error, Kind, Result};
 
@@ -87,7 +86,7 @@ pub struct Calibration {
 
 impl Objective for Calibration {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
-        let unit = |rows: Tensor<2>| if self.config.normalise_embeddings { normalise(rows) } else { rows };
+        let unit = |rows| normalise_if(self.config.normalise_embeddings, rows);
         let scores = unit(batch.embeddings.clone()).matmul(unit(batch.ranked().embeddings).transpose());
         let [positives, negatives] = batch.pairs();
         let mean = |excess: Tensor<2>, pairs: Tensor<2>| {
@@ -95,7 +94,7 @@ impl Objective for Calibration {
             let weights = match self.config.mean {
                 PairMean::Queries => mean_of_means(pairs),
                 PairMean::Active => {
-                    let active = pairs.mask_fill(excess.clone().lower_equal_scalar(0.0), 0.0);
+                    let active = active(&excess) * pairs;
                     let count = active.clone().sum().clamp_min(1.0);
                     active / count.unsqueeze()
                 }

@@ -156,6 +156,19 @@ impl LossConfig {
         }
     }
 
+    /// Whether it compares embeddings of a space. A combination does what its parts do; in the Poincaré ball the terms
+    /// of a sum may compare directions.
+    pub fn compares(&self, space: Space) -> bool {
+        match self {
+            Self::CrossBatchMemory(memory) => memory.loss.compares(space),
+            Self::Levels(levels) => levels.loss.compares(space),
+            Self::Sum(sum) => sum.terms.iter().all(|term| {
+                term.loss.compares(space) || (space == Space::Poincare && term.loss.compares(Space::Cosine))
+            }),
+            other => other.entry().spaces.contains(&space),
+        }
+    }
+
     /// Checks the settings and draws the proxies.
     ///
     /// # Errors
@@ -163,7 +176,8 @@ impl LossConfig {
     /// A setting out of its range, one that does not fit the classes, embeddings of another space.
     pub fn init(&self, setting: &Setting) -> Result<Loss> {
         let (entry, space) = (self.entry(), setting.geometry.space());
-        if !entry.spaces.contains(&space) {
+        // The parts of a combination say for themselves what they do not compare.
+        if entry.family != Family::Combinations && !self.compares(space) {
             let known: Vec<&str> = entry.spaces.iter().map(|space| space.name()).collect();
             return Err(Error::new(
                 Kind::Config,

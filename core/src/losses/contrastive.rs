@@ -20,8 +20,7 @@ use burn::module::Module;
 use burn::tensor::{Tensor, activation::relu};
 use serde::{Deserialize, Serialize};
 
-use super::mined::active;
-use super::{Batch, Entry, Family, LossSettings, Objective, Setting, finite, not_negative};
+use super::{Batch, Entry, Family, LossSettings, Objective, Setting, active, finite, not_negative};
 use crate::cosine::{distances, normalise};
 use crate::geometry::Space;
 use crate::miners::Miner;

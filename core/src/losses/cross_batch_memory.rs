@@ -3,7 +3,7 @@
 //!
 //! L = L(batch against batch and memory) + w · L(batch against itself)
 //!
-//! for any loss of pairs or rankings. The memory holds the last `size` embeddings, and passes no gradient, nor does
+//! for any loss of pairs or rankings, in the space of that loss. The memory holds the last `size` embeddings, and passes no gradient, nor does
 //! the copy of the batch beside it: only queries are moved. In the paper w = 0; the published code, and ROADMAP's,
 //! adds the loss of the batch itself, w = 1 (preset `cross_batch_memory_published`). For the first `start` steps,
 //! while embeddings still drift fast, the batch is compared with itself alone and the memory only filled.
@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Batch, Draws, Entry, Family, Loss, LossConfig, LossSettings, Objective, PairConfig, Reference, Setting,
-    at_least, not_negative,
+    kept, not_negative, replaced, within,
 };
 use crate::geometry::Space;
 use crate::taxonomy::Labels;
@@ -31,7 +31,7 @@ use crate::{Error, Kind, Result};
 pub struct CrossBatchMemoryConfig {
     /// The loss that compares, of pairs, triplets or rankings, or a combination of such. Default: `pair`.
     pub loss: Box<LossConfig>,
-    /// How many embeddings are remembered, beside the batch. Default 8192.
+    /// How many embeddings are remembered, beside the batch, 1 … 2²⁴. Default 8192.
     pub size: usize,
     /// From which step on the memory is compared with. Default 1000.
     pub start: u64,
@@ -61,7 +61,7 @@ impl LossSettings for CrossBatchMemoryConfig {
     type Loss = CrossBatchMemory;
 
     fn init(&self, setting: &Setting) -> Result<CrossBatchMemory> {
-        at_least("cross_batch_memory", "size", self.size, 1, 8192)?;
+        within("cross_batch_memory", "size", self.size, 1..=1 << 24, 8192)?;
         not_negative("cross_batch_memory", "batch_weight", self.batch_weight, 0.0)?;
         if let Some(name) = without_memory(&self.loss) {
             return Err(Error::new(
@@ -74,7 +74,7 @@ impl LossSettings for CrossBatchMemoryConfig {
         let embeddings = Tensor::zeros([self.size, setting.dimension], setting.device);
         Ok(CrossBatchMemory {
             loss: vec![self.loss.init(setting)?],
-            embeddings: Param::from_tensor(embeddings).set_require_grad(false),
+            embeddings: kept(embeddings),
             labels: Param::initialized(ParamId::new(), Tensor::from_data(labels, setting.device)),
             start: self.start,
             batch_weight: self.batch_weight,
@@ -87,6 +87,10 @@ fn without_memory(loss: &LossConfig) -> Option<&'static str> {
     match loss {
         LossConfig::Sum(sum) => sum.terms.iter().find_map(|term| without_memory(&term.loss)),
         LossConfig::Levels(levels) => without_memory(&levels.loss),
+        LossConfig::HyperbolicCrossEntropy(_)
+        | LossConfig::HyperbolicMultiSimilarity(_)
+        | LossConfig::Dpsh(_)
+        | LossConfig::Dtsh(_) => None,
         other => {
             let entry = other.entry();
             let compares =
@@ -154,12 +158,10 @@ impl Objective for CrossBatchMemory {
 
     fn after_step(&mut self, embeddings: Tensor<2>, labels: &Labels) {
         self.loss.iter_mut().for_each(|loss| loss.after_step(embeddings.clone(), labels));
-        self.embeddings = self.embeddings.clone().map(|memory| {
-            let [size, _] = memory.dims();
-            let newest = embeddings.cast(memory.dtype());
-            let newest = if memory.is_autodiff() { newest.autodiff() } else { newest };
-            Tensor::cat(vec![newest, memory], 0).slice(0..size).detach()
-        });
+        let memory = self.embeddings.val().without_autodiff();
+        let [size, _] = memory.dims();
+        let newest = embeddings.without_autodiff().cast(memory.dtype());
+        self.embeddings = replaced(&self.embeddings, Tensor::cat(vec![newest, memory], 0).slice(0..size));
         self.labels = self.labels.clone().map(|memory| {
             let [size, levels] = memory.dims();
             let ids = labels.ids().iter().map(|&id| i64::from(id)).collect();
@@ -239,6 +241,32 @@ mod tests {
         loss.after_step(Tensor::from_data([[1.0, 0.0]], &device.clone().without_autodiff()), &labels(&[0]));
         assert_eq!(value(&loss, &batch), 1.0);
         assert_eq!(value(&loss, &late), 1.5 + 0.5);
+    }
+
+    #[test]
+    fn any_loss_that_compares_items_can_be_remembered_in_its_space() {
+        let (classes, device) = (labels(&[0, 1, 2, 3]), Device::flex());
+        let init = |inner: &str, geometry: &Geometry| {
+            let json =
+                format!(r#"{{ "kind": "cross_batch_memory", "loss": {{ "kind": "{inner}" }}, "start": 0 }}"#);
+            let config: LossConfig = serde_json::from_str(&json).unwrap();
+            config.init(&Setting::new(&classes, 2, geometry, 0, &device))
+        };
+        let (of_batch, rows) = (labels(&[0, 0]), Tensor::from_data([[0.5, 0.0], [0.0, 0.5]], &device));
+        for (inner, geometry) in [
+            ("hyperbolic_cross_entropy", Geometry::poincare()),
+            ("hyperbolic_multi_similarity", Geometry::poincare()),
+            ("dpsh", Geometry::Binary),
+            ("dtsh", Geometry::Binary),
+        ] {
+            let mut loss = init(inner, &geometry).unwrap();
+            let batch = Batch::new(rows.clone(), &of_batch);
+            let before = loss.forward(&batch).into_scalar::<f32>();
+            loss.after_step(Tensor::from_data([[0.5, 0.1], [0.3, 0.1]], &device), &labels(&[0, 3]));
+            assert_ne!(loss.forward(&batch).into_scalar::<f32>(), before, "{inner}");
+        }
+        let error = init("pair", &Geometry::poincare()).unwrap_err();
+        assert!(error.message().contains("the loss pair does not compare poincare embeddings"), "{error}");
     }
 
     #[test]

@@ -131,14 +131,15 @@ fn bernoulli(count: usize, bits: usize, draws: &mut ChaCha8Rng) -> Vec<f32> {
 
 /// How many bits apart so many random codes can easily be; at least 1.
 fn separation(count: usize, bits: usize) -> u32 {
-    // The share of all codes that are nearer than `apart` to one of twice as many.
-    let mut sphere = 2.0 * count as f64 * 0.5f64.powi(bits as i32);
-    let mut near = sphere;
+    // The share of all codes that are nearer than `apart` to one of twice as many. The sphere is a logarithm to base
+    // 2, as that share is too small for an f64 where codes are long.
+    let mut sphere = (2.0 * count as f64).log2() - bits as f64;
+    let mut near = sphere.exp2();
     let mut apart = 0;
     while near <= 1.0 && apart < bits {
         apart += 1;
-        sphere *= (bits + 1 - apart) as f64 / apart as f64;
-        near += sphere;
+        sphere += ((bits + 1 - apart) as f64 / apart as f64).log2();
+        near += sphere.exp2();
     }
     apart.max(1) as u32
 }
@@ -176,7 +177,7 @@ mod tests {
     #[test]
     fn random_codes_keep_their_distance() {
         assert_eq!(separation(100, 65), 22);
-        for (count, bits) in [(100, 48), (100, 65), (300, 64), (8, 3), (7, 3), (500, 130)] {
+        for (count, bits) in [(100, 48), (100, 65), (300, 64), (8, 3), (7, 3), (500, 130), (3, 3000)] {
             let centres = bernoulli(count, bits, &mut stream(1, "centres", &[]));
             assert_eq!(centres.len(), count * bits);
             assert!(nearest(&centres, bits) >= separation(count, bits), "{count} codes of {bits} bits");

@@ -72,7 +72,7 @@ impl Objective for Dpsh {
         let numbers = &batch.embeddings;
         let [alike, unlike] = batch.pairs();
         let count = alike.clone().sum() + unlike.clone().sum();
-        let theta = numbers.clone().matmul(batch.ranked().embeddings.transpose()) * 0.5;
+        let theta = batch.scores() * 0.5;
         // −s Θ + log(1 + e^Θ) is −log σ(Θ) for s = 1 and −log σ(−Θ) for s = 0.
         let unlikely = -(log_sigmoid(theta.clone()) * alike + log_sigmoid(-theta) * unlike).sum();
         let sum = unlikely + quantisation(numbers) * self.config.quantisation_weight;

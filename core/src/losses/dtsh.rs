@@ -84,7 +84,7 @@ impl Objective for Dtsh {
         let numbers = &batch.embeddings;
         let [positives, negatives] = batch.pairs();
         let share = share((positives.clone().sum_dim(1) * negatives.clone().sum_dim(1)).sum());
-        let theta = numbers.clone().matmul(batch.ranked().embeddings.transpose()) * 0.5;
+        let theta = batch.scores() * 0.5;
 
         let [queries, size] = theta.dims();
         let plain = theta.clone().without_autodiff();

@@ -17,16 +17,15 @@ use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::histogram::{histograms, precision};
-use super::{Batch, Entry, Family, LossSettings, Objective, Setting, at_least, mean_of_means};
+use super::{Batch, Entry, Family, LossSettings, Objective, Setting, mean_of_means, normalise_if, within};
 use crate::Result;
-use crate::cosine::normalise;
 use crate::geometry::Space;
 
 /// Settings of [`FastAp`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FastApConfig {
-    /// Into how many intervals distances are divided, at least 1. Default 10.
+    /// Into how many intervals distances are divided, 1 … 1000. Default 10.
     pub bins: usize,
     /// Whether to bring embeddings to unit length first, as pytorch-metric-learning does; the heads of akin already
     /// do. Default false.
@@ -54,7 +53,7 @@ impl LossSettings for FastApConfig {
     type Loss = FastAp;
 
     fn init(&self, _: &Setting) -> Result<FastAp> {
-        at_least("fast_ap", "number of bins", self.bins, 1, 10)?;
+        within("fast_ap", "number of bins", self.bins, 1..=1000, 10)?;
         Ok(FastAp { config: self.clone() })
     }
 }
@@ -68,7 +67,7 @@ pub struct FastAp {
 
 impl Objective for FastAp {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
-        let unit = |rows: Tensor<2>| if self.config.normalise_embeddings { normalise(rows) } else { rows };
+        let unit = |rows| normalise_if(self.config.normalise_embeddings, rows);
         let scores = unit(batch.embeddings.clone()).matmul(unit(batch.ranked().embeddings).transpose());
         let positions = (-scores + 1.0) * (self.config.bins as f64 / 2.0);
 

@@ -1,6 +1,7 @@
-//! The H-AP surrogate of HAPPIER: a smooth upper bound of 1 − H-AP.
+//! The H-AP surrogate of HAPPIER: a smooth upper bound of 1 − H-AP (Ramzi et al., *Hierarchical Average Precision
+//! Training for Pertinent Image Retrieval*, ECCV 2022).
 //!
-//! For a query with scores s and shared levels l over the items of the batch (HAPPIER eq. 2–3),
+//! For a query with scores s and shared levels l over the items of the batch (eq. 2–3),
 //!
 //! ```text
 //! H-AP = (1 / Σ_k rel_k) Σ_k H-rank(k) / rank(k)          k: items with l_k > 0
@@ -27,8 +28,8 @@ use crate::relevance::Relevance;
 use crate::steps::{LowerStep, UpperStep, heaviside};
 use crate::taxonomy::shared_level;
 
-/// Settings of [`HapSurrogate`]. The defaults are the paper's text; [`Self::published`] is what
-/// its code runs with.
+/// Settings of [`HapSurrogate`]. The defaults are the paper's text; the published code runs with the offset 1.44 and
+/// without `smooth_rank`, as in the preset `happier_published`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct HapSurrogateConfig {
@@ -53,17 +54,6 @@ impl Default for HapSurrogateConfig {
             lower_step: LowerStep::default(),
             smooth_rank: true,
             stop_gradient: false,
-        }
-    }
-}
-
-impl HapSurrogateConfig {
-    /// The settings of the authors' recipes: offset 1.44 and the constant numerator.
-    pub fn published() -> Self {
-        Self {
-            upper_step: UpperStep { offset: Some(1.44), ..UpperStep::default() },
-            smooth_rank: false,
-            ..Self::default()
         }
     }
 }
@@ -98,7 +88,7 @@ pub struct HapSurrogate {
 }
 
 impl Objective for HapSurrogate {
-    /// The mean over queries of 1 − H-AP, smoothed; shape [1].
+    /// The mean over queries of 1 − H-AP, smoothed; shape `[1]`.
     ///
     /// Without a reference set a query is in its own list and counts as its own positive, as in
     /// the paper, so every query has a positive. With one, queries without a positive in it are

@@ -1,19 +1,20 @@
 //! HAPPIER: the H-AP surrogate, kept from pulling fine classes apart too little by a clustering loss.
 //!
-//! L = (1 − λ) · L_H-AP + λ · L_clust (HAPPIER eq. 8), with [`hap_surrogate`](super::hap_surrogate) and, over the
-//! fine classes, [`norm_softmax`](super::norm_softmax).
+//! L = (1 − λ) · L_H-AP + λ · L_clust (Ramzi et al., *Hierarchical Average Precision Training for Pertinent Image
+//! Retrieval*, ECCV 2022, eq. 8), with [`hap_surrogate`](super::hap_surrogate) and, over the fine classes,
+//! [`norm_softmax`](super::norm_softmax).
 
 use serde::{Deserialize, Serialize};
 
 use super::{Entry, Family, HapSurrogateConfig, Loss, LossSettings, NormSoftmaxConfig, Setting, WeightedSum};
+use crate::Result;
 use crate::geometry::Space;
-use crate::{Error, Kind, Result};
 
-/// Settings of HAPPIER.
+/// Settings of HAPPIER. The preset `happier_f` has a larger α, `happier_published` the surrogate of the published code.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct HappierConfig {
-    /// λ in 0 … 1. Default 0.1.
+    /// λ in 0 … 1, the weight of the clustering. Default 0.1.
     pub lambda: f64,
     /// The surrogate.
     pub surrogate: HapSurrogateConfig,
@@ -42,16 +43,8 @@ impl LossSettings for HappierConfig {
     type Loss = WeightedSum;
 
     fn init(&self, setting: &Setting) -> Result<WeightedSum> {
-        let lambda = self.lambda;
-        if !(0.0..=1.0).contains(&lambda) {
-            return Err(Error::new(
-                Kind::Config,
-                format!("lambda of the HAPPIER loss is {lambda}"),
-                "give a number from 0 (only the surrogate) to 1 (only the clustering loss)",
-            ));
-        }
         let surrogate = Loss::HapSurrogate(self.surrogate.init(setting)?);
         let clustering = Loss::NormSoftmax(self.clustering.init(setting)?);
-        Ok(WeightedSum::new(vec![(1.0 - lambda, surrogate), (lambda, clustering)]))
+        WeightedSum::blend(Self::ENTRY.title, self.lambda, [surrogate, clustering])
     }
 }

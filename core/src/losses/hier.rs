@@ -43,7 +43,8 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Batch, Entry, Family, LossSettings, Objective, Setting, above_zero, at_least, not_negative, with_gradient,
+    Batch, Entry, Family, LossSettings, Objective, Setting, above_zero, active, not_negative, numbers, ones,
+    with_gradient, within,
 };
 use crate::Result;
 use crate::geometry::{Geometry, Space};
@@ -58,11 +59,11 @@ const SPREAD: f64 = 0.9;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct HierConfig {
-    /// P, the number of proxies, at least 2. Default 512.
+    /// P, the number of proxies, 2 … 2¹⁴. Default 512.
     pub proxies: usize,
-    /// K, the neighbours of an item, itself included; at least 2. Default 20.
+    /// K, the neighbours of an item, itself included, 2 … 2¹⁴. Default 20.
     pub neighbours: usize,
-    /// The triplets of each anchor. Default 50.
+    /// The triplets of each anchor, 1 … 2¹⁴. Default 50.
     pub triplets: usize,
     /// τ > 0. Default 0.1.
     pub temperature: f64,
@@ -107,10 +108,9 @@ impl LossSettings for HierConfig {
 
     /// Proxies come from N(0, (0.9 r)²/d), r the clip radius of the ball.
     fn init(&self, setting: &Setting) -> Result<Hier> {
-        let least = |setting, value, least, usual| at_least(Self::ENTRY.name, setting, value, least, usual);
-        least("proxies", self.proxies, 2, 512)?;
-        least("neighbours", self.neighbours, 2, 20)?;
-        least("triplets", self.triplets, 1, 50)?;
+        within(Self::ENTRY.name, "proxies", self.proxies, 2..=1 << 14, 512)?;
+        within(Self::ENTRY.name, "neighbours", self.neighbours, 2..=1 << 14, 20)?;
+        within(Self::ENTRY.name, "triplets", self.triplets, 1..=1 << 14, 50)?;
         above_zero(Self::ENTRY.name, "temperature", self.temperature, 0.1)?;
         not_negative(Self::ENTRY.name, "margin", self.margin, 0.1)?;
         let radius = match setting.geometry {
@@ -141,7 +141,7 @@ pub struct Hier {
     geometry: Geometry,
 }
 
-/// Triplets of rows: number t is anchors[t], kin[t], strangers[t].
+/// Triplets of rows: number t is `anchors[t]`, `kin[t]`, `strangers[t]`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Triplets {
     /// i.
@@ -201,9 +201,7 @@ impl Hier {
 
     /// The triplets of all anchors, from the distances of all items to each other.
     fn draw(&self, distances: &Tensor<2>, classes: Option<&[u32]>, rng: &mut ChaCha8Rng) -> Triplets {
-        let distances: Vec<f64> =
-            distances.to_data().convert::<f64>().try_to_vec().expect("it was converted to f64");
-        let mutual = mutual_neighbours(&distances, self.config.neighbours, classes);
+        let mutual = mutual_neighbours(&numbers(distances.clone()), self.config.neighbours, classes);
         let mut triplets = Triplets::default();
         for (anchor, kin) in mutual.iter().enumerate() {
             let far = |k: &usize| !kin.contains(k) && (*k != anchor || self.config.anchor_as_stranger);
@@ -272,7 +270,7 @@ impl Hier {
         let hinge = |distances: &Tensor<2>, sign: f64| {
             let hinge = (distances.clone() * step.clone()).sum_dim(1) * sign + self.config.margin;
             let value = hinge.clamp_min(0.0).mask_fill(equal.clone(), 0.0);
-            let slope = ones(&value.clone().greater_scalar(0.0), &value) * sign;
+            let slope = active(&value) * sign;
             (value, slope)
         };
         let [(of_i, slope_i), (of_j, slope_j), (of_k, slope_k)] =
@@ -311,7 +309,7 @@ impl Hier {
         let [rows, proxies] = logits.dims();
         let numbers = Tensor::<1, Int>::arange(0..proxies as i64, &logits.device()).unsqueeze::<2>();
         let chosen = logits.clone().argmax(1).expand([rows, proxies]).equal(numbers.expand([rows, proxies]));
-        (ones(&chosen, &logits), softmax(logits, 1))
+        (ones(chosen, &logits), softmax(logits, 1))
     }
 }
 
@@ -339,34 +337,22 @@ fn gumbel(rng: &mut ChaCha8Rng, rows: usize, like: &Tensor<2>) -> Tensor<2> {
     -(-uniform.log()).log()
 }
 
-/// 1 where the mask is set, else 0, of the type of `like`.
-fn ones(mask: &Tensor<2, Bool>, like: &Tensor<2>) -> Tensor<2> {
-    like.zeros_like().mask_fill(mask.clone(), 1.0)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::{Loss, LossConfig};
+    use super::super::testing::in_the_ball;
     use super::*;
     use crate::Kind;
     use crate::random::stream;
-    use crate::taxonomy::Labels;
     use burn::tensor::{DType, Device};
-
-    fn init(json: &str) -> Result<Loss> {
-        let config: LossConfig = serde_json::from_str(json).unwrap();
-        let classes = Labels::new(1, vec![0, 1]).unwrap();
-        config.init(&Setting::new(&classes, 4, &Geometry::poincare(), 0, &Device::flex()))
-    }
 
     #[test]
     fn settings_out_of_range_are_refused() {
-        assert!(init(r#"{ "kind": "hier", "margin": 0.0 }"#).is_ok());
+        assert!(in_the_ball(r#"{ "kind": "hier", "margin": 0.0 }"#).is_ok());
         for setting in ["\"proxies\": 1", "\"neighbours\": 1", "\"triplets\": 0", "\"temperature\": 0.0"] {
-            let error = init(&format!(r#"{{ "kind": "hier", {setting} }}"#)).unwrap_err();
+            let error = in_the_ball(&format!(r#"{{ "kind": "hier", {setting} }}"#)).unwrap_err();
             assert_eq!(error.kind(), Kind::Config, "{setting}");
         }
-        let error = init(r#"{ "kind": "hier", "margin": -0.1 }"#).unwrap_err();
+        let error = in_the_ball(r#"{ "kind": "hier", "margin": -0.1 }"#).unwrap_err();
         assert!(error.message().contains("the margin of hier is -0.1"), "{error}");
     }
 

@@ -46,8 +46,8 @@ use serde::{Deserialize, Serialize};
 
 use super::levels::level_weights;
 use super::{
-    Batch, Draws, Entry, Family, LossSettings, Objective, ProxyAnchorConfig, ProxyNcaConfig, Setting, matrix,
-    one_hot,
+    Batch, Draws, Entry, Family, LossSettings, Objective, ProxyAnchorConfig, ProxyNcaConfig, Setting, kept,
+    membership, numbers, one_hot, replaced,
 };
 use crate::cosine::normalise;
 use crate::geometry::Space;
@@ -224,7 +224,7 @@ impl Objective for HierarchicalProxy {
 impl Groups {
     /// Groups of given members around fine proxies of unit length.
     fn new(directions: &Tensor<2>, of_classes: &[u32], count: usize) -> Self {
-        let members = members(of_classes, count, directions);
+        let members = membership(of_classes, count, directions);
         let proxies = means(directions, &members);
         Self { members: kept(members), proxies: kept(proxies) }
     }
@@ -247,7 +247,7 @@ impl Groups {
                 break;
             }
             let count = self.proxies.dims()[0];
-            let members = members(&of_classes, count, directions);
+            let members = membership(&of_classes, count, directions);
             self.members = replaced(&self.members, members);
             self.average(directions);
             last = Some(of_classes);
@@ -264,7 +264,7 @@ impl Groups {
 fn nearest(directions: &Tensor<2>, groups: &Tensor<2>) -> Vec<u32> {
     let count = groups.dims()[0];
     let (fits, nearest) = directions.clone().matmul(groups.clone().transpose()).max_dim_with_indices(1);
-    let fits: Vec<f64> = fits.into_data().iter().collect();
+    let fits = numbers(fits);
     let mut of_classes: Vec<u32> = nearest.into_data().iter().collect();
     let mut sizes = vec![0; count];
     of_classes.iter().for_each(|&group| sizes[group as usize] += 1);
@@ -283,28 +283,9 @@ fn nearest(directions: &Tensor<2>, groups: &Tensor<2>) -> Vec<u32> {
     of_classes
 }
 
-/// [C, K]: 1 at the group of each class.
-fn members(of_classes: &[u32], count: usize, like: &Tensor<2>) -> Tensor<2> {
-    let mut values = vec![0.0; of_classes.len() * count];
-    for (class, &group) in of_classes.iter().enumerate() {
-        values[class * count + group as usize] = 1.0;
-    }
-    matrix(values, [of_classes.len(), count], like)
-}
-
 /// The mean direction of each group, [K, d].
 fn means(directions: &Tensor<2>, members: &Tensor<2>) -> Tensor<2> {
     normalise(members.clone().transpose().matmul(directions.clone()))
-}
-
-/// A parameter that only checkpoints see.
-fn kept(value: Tensor<2>) -> Param<Tensor<2>> {
-    Param::from_tensor(value.detach()).set_require_grad(false)
-}
-
-/// The same parameter with another value.
-fn replaced(param: &Param<Tensor<2>>, value: Tensor<2>) -> Param<Tensor<2>> {
-    param.clone().map(|_| value.detach().set_require_grad(false))
 }
 
 #[cfg(test)]

@@ -32,13 +32,14 @@
 //! apart.
 
 use burn::module::{Module, Param};
-use burn::tensor::{Tensor, TensorData, activation::log_softmax, activation::relu};
+use burn::tensor::{Tensor, activation::log_softmax, activation::relu};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Batch, Entry, Family, LossSettings, Objective, Setting, above_zero, not_negative, one_hot, quantisation,
-    two_bits,
+    Batch, Entry, Family, LossSettings, Objective, Setting, above_zero, matrix, not_negative, numbers,
+    one_hot, quantisation, replaced, two_bits,
 };
+use crate::cosine::distances;
 use crate::geometry::Space;
 use crate::random::normal;
 use crate::taxonomy::Labels;
@@ -161,8 +162,7 @@ impl Objective for Hpdh {
 
     fn after_epoch(&mut self, embeddings: Tensor<2>, labels: &Labels) {
         let [_, bits] = embeddings.dims();
-        let numbers = embeddings.into_data().convert::<f64>().try_into_vec::<f64>();
-        let numbers = numbers.expect("the data was converted to f64");
+        let numbers = numbers(embeddings);
         let depth = self.classes.levels();
         let fine = labels.column(depth);
         let mut means = class_means(self.classes_of(depth), fine.iter().copied().zip(numbers.chunks(bits)));
@@ -185,13 +185,12 @@ impl Hpdh {
     pub fn level_losses(&self, batch: &Batch) -> Vec<Tensor<1>> {
         let numbers = &batch.embeddings;
         let of_level = |(level, centres): (usize, &Param<Tensor<2>>)| {
-            let distances = squared_distances(numbers.clone(), centres.val());
+            let distances = distances(numbers.clone(), centres.val());
             let deviation = self.deviations[level - 1];
             let exponents = if self.config.squared {
-                distances * (-0.5 / deviation)
+                distances.square() * (-0.5 / deviation)
             } else {
-                // The tiny number keeps the gradient finite where an item lies on a centre.
-                (distances + 1e-12).sqrt() * (-0.5 / deviation.powi(2))
+                distances * (-0.5 / deviation.powi(2))
             };
             let of_class = one_hot(&batch.labels.up_to(level), centres.dims()[0], numbers);
             let logarithms = if self.config.floor == 0.0 {
@@ -213,17 +212,15 @@ impl Hpdh {
     /// Puts the means that there are in the place of the centres of a level.
     fn move_centres(&mut self, level: usize, means: &[Option<Vec<f64>>]) {
         let centres = &mut self.centres[level - self.coarsest];
-        *centres = centres.clone().map(|old| {
-            let (device, dtype, [count, bits]) = (old.device(), old.dtype(), old.dims());
-            let numbers = old.into_data().convert::<f64>().try_into_vec::<f64>();
-            let mut numbers = numbers.expect("the data was converted to f64");
-            for (centre, mean) in numbers.chunks_mut(bits).zip(means) {
-                if let Some(mean) = mean {
-                    centre.copy_from_slice(mean);
-                }
+        let old = centres.val();
+        let shape @ [_, bits] = old.dims();
+        let mut moved = numbers(old.clone());
+        for (centre, mean) in moved.chunks_mut(bits).zip(means) {
+            if let Some(mean) = mean {
+                centre.copy_from_slice(mean);
             }
-            Tensor::from_data(TensorData::new(numbers, [count, bits]), (&device, dtype))
-        });
+        }
+        *centres = replaced(centres, matrix(moved, shape, &old));
     }
 }
 
@@ -237,13 +234,6 @@ fn class_means<'a>(classes: usize, members: impl Iterator<Item = (u32, &'a [f64]
     }
     let mean = |(sum, count): (Vec<f64>, f64)| sum.into_iter().map(|sum| sum / count).collect();
     sums.into_iter().map(|sum| sum.map(mean)).collect()
-}
-
-/// ‖x_i − c_j‖², [B, C], for x [B, d] and c [C, d], as ‖x‖² + ‖c‖² − 2 x·c.
-fn squared_distances(x: Tensor<2>, c: Tensor<2>) -> Tensor<2> {
-    let squares = |rows: &Tensor<2>| rows.clone().square().sum_dim(1);
-    let both = squares(&x) + squares(&c).transpose();
-    (both - x.matmul(c.transpose()) * 2.0).clamp_min(0.0)
 }
 
 #[cfg(test)]

@@ -82,24 +82,13 @@ impl Objective for HyperbolicMultiSimilarity {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Loss, LossConfig};
-    use crate::Result;
-    use crate::geometry::Geometry;
-    use crate::losses::Setting;
-    use crate::taxonomy::Labels;
-    use burn::tensor::Device;
-
-    fn init(json: &str) -> Result<Loss> {
-        let config: LossConfig = serde_json::from_str(json).unwrap();
-        let classes = Labels::new(1, vec![0, 1]).unwrap();
-        config.init(&Setting::new(&classes, 4, &Geometry::poincare(), 0, &Device::flex()))
-    }
+    use super::super::testing::in_the_ball;
 
     #[test]
     fn exponents_that_are_not_above_zero_are_refused() {
-        assert!(init(r#"{ "kind": "hyperbolic_multi_similarity" }"#).is_ok());
-        let error = init(r#"{ "kind": "hyperbolic_multi_similarity", "beta": 0.0 }"#).unwrap_err();
+        assert!(in_the_ball(r#"{ "kind": "hyperbolic_multi_similarity" }"#).is_ok());
+        let error = in_the_ball(r#"{ "kind": "hyperbolic_multi_similarity", "beta": 0.0 }"#).unwrap_err();
         assert!(error.message().contains("the beta of hyperbolic_multi_similarity is 0"), "{error}");
-        assert!(init(r#"{ "kind": "hyperbolic_multi_similarity", "alpha": -1.0 }"#).is_err());
+        assert!(in_the_ball(r#"{ "kind": "hyperbolic_multi_similarity", "alpha": -1.0 }"#).is_err());
     }
 }

@@ -23,12 +23,6 @@ pub struct LevelsConfig {
     pub weights: Option<Vec<f64>>,
 }
 
-impl Default for LevelsConfig {
-    fn default() -> Self {
-        Self { loss: Box::new(LossConfig::NormSoftmax(Default::default())), weights: None }
-    }
-}
-
 impl LossSettings for LevelsConfig {
     const ENTRY: Entry = Entry {
         name: "levels",

@@ -22,9 +22,8 @@ use burn::module::{Module, Param};
 use burn::tensor::{Tensor, activation::relu};
 use serde::{Deserialize, Serialize};
 
-use super::mined::active;
 use super::{
-    Batch, Entry, Family, LossSettings, Objective, Setting, above_zero, matrix, not_negative, one_hot,
+    Batch, Entry, Family, LossSettings, Objective, Setting, above_zero, active, matrix, not_negative, one_hot,
 };
 use crate::Result;
 use crate::cosine::{distances, normalise};

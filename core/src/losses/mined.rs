@@ -2,7 +2,7 @@
 
 use burn::tensor::Tensor;
 
-use super::{Batch, matrix};
+use super::{Batch, matrix, numbers};
 use crate::cosine::normalise;
 use crate::miners::{Candidates, Mined, Miner};
 
@@ -39,15 +39,4 @@ impl Batch<'_> {
             matrix(counts, shape, &self.embeddings)
         })
     }
-}
-
-/// The numbers of a matrix, row after row, read from the device.
-pub(super) fn numbers(values: Tensor<2>) -> Vec<f64> {
-    values.into_data().convert::<f64>().try_to_vec().expect("they were just converted")
-}
-
-/// Which numbers are above 0, as 0/1, without gradient.
-pub(super) fn active(values: &Tensor<2>) -> Tensor<2> {
-    let values = values.clone().without_autodiff();
-    values.zeros_like().mask_fill(values.greater_scalar(0.0), 1.0)
 }

@@ -1,6 +1,6 @@
 //! What training minimises: one loss a file, and one [`catalogue`] that names them all.
 //!
-//! A loss takes a [`Batch`], embeddings [B, d] with their labels, and returns a tensor of shape [1]. Inside a batch
+//! A loss takes a [`Batch`], embeddings [B, d] with their labels, and returns a tensor of shape `[1]`. Inside a batch
 //! a query belongs to its own list, as in the papers. What a loss learns, its proxies, makes it a Burn module, so
 //! that the optimiser and the checkpoint see them; what it keeps without learning it (centres, a memory) is a
 //! parameter without gradient, which only the checkpoint sees.
@@ -10,6 +10,25 @@
 //! B is the batch size, d the dimension of an embedding, L the number of levels, C the number of fine classes; x_i
 //! are embeddings, y_i fine labels, s_ij = x_i·x_j scores, l_ij shared levels; P_i and N_i are the items of the same
 //! and of another fine class than i, without i itself unless a file says so; σ is the sigmoid and H the step.
+//!
+//! # What a loss is made of
+//!
+//! | for | there is |
+//! |---|---|
+//! | scores, pairs of one class | [`Batch::scores`], [`Batch::pairs`]; [`Batch::mined_pairs`] and [`Batch::mine`] by a [miner](crate::miners) |
+//! | another set to compare with | [`Batch::ranked`], which every loss of pairs, triplets and rankings goes by |
+//! | proxies; vectors that are kept | [`Setting::uniform_proxies`], [`Setting::normal_proxies`]; [`Setting::kept`] |
+//! | random draws | [`Draws::stream`] of a step, [`Setting::stream`] at the start |
+//! | constants, sums of powers, means, closed-form gradients | `algebra.rs` |
+//! | ranks of scores; rankings in bins | `ranks.rs`, which keeps memory at O(B²); `histogram.rs` |
+//! | distances | [`crate::cosine::distances`], [`Geometry::scores`] |
+//! | numbers of a config | `settings.rs`, one check for each kind of range |
+//! | several losses in one | [`WeightedSum`], [`Levels`], [`CrossBatchMemory`], which any config can put around it |
+//! | the settings of a paper's code | a preset in `presets.rs` |
+//!
+//! Losses are safe in f32 and f64: whatever the batch, loss and gradient are finite, and 0 where there is nothing to
+//! compare. What Burn does with precision: dividing a tensor by a number rounds the gradient to f32, so multiply by
+//! its reciprocal; a root has no slope at 0, so mask it there.
 //!
 //! # Adding a loss
 //!
@@ -24,6 +43,7 @@
 //! From the catalogue follow its name in a config (`kind = "…"`), its line in `akin list losses`, and its turn in
 //! the tests, so that a loss cannot exist half.
 
+mod algebra;
 pub mod blackbox_ap;
 pub mod calibration;
 pub mod catalogue;
@@ -68,9 +88,14 @@ use serde::Serialize;
 
 use crate::geometry::{Geometry, Space};
 use crate::random::{normal, stream, uniform};
-use crate::settings::{above_zero, at_least, finite, not_negative};
+use crate::settings::{above_zero, finite, not_negative, within};
 use crate::taxonomy::Labels;
 use crate::{Error, Kind, Result};
+
+use algebra::{
+    active, kept, log_one_plus_sum_exp, log_sum_exp, matrix, mean_of_means, membership, normalise_if,
+    numbers, one_hot, ones, only, quantisation, replaced, share, with_gradient,
+};
 
 pub use blackbox_ap::{BlackboxAp, BlackboxApConfig};
 pub use calibration::{Calibration, CalibrationConfig, PairMean};
@@ -169,6 +194,11 @@ impl<'a> Batch<'a> {
         })
     }
 
+    /// s_ij = x_i·x_j of each query with each item, [B, M].
+    pub fn scores(&self) -> Tensor<2> {
+        self.embeddings.clone().matmul(self.ranked().embeddings.transpose())
+    }
+
     /// Which items are of the fine class of which query, the query itself left out: two 0/1 matrices [B, M], the
     /// positives and the negatives.
     pub fn pairs(&self) -> [Tensor<2>; 2] {
@@ -244,18 +274,18 @@ impl<'a> Setting<'a> {
     pub fn uniform_proxies(&self, count: usize, bound: f64) -> Param<Tensor<2>> {
         let bound = bound as f32;
         let values = uniform(&mut self.stream("proxies"), count * self.dimension, -bound, bound);
-        self.proxies(values, count)
+        Param::from_tensor(self.vectors(values, count))
     }
 
     /// Proxies [count, d] from N(0, deviation²).
     pub fn normal_proxies(&self, count: usize, deviation: f64) -> Param<Tensor<2>> {
         let values = normal(&mut self.stream("proxies"), count * self.dimension, deviation as f32);
-        self.proxies(values, count)
+        Param::from_tensor(self.vectors(values, count))
     }
 
     /// Vectors [count, d] that a loss keeps without learning them: the checkpoint sees them, the optimiser does not.
     pub fn kept(&self, values: Vec<f32>, count: usize) -> Param<Tensor<2>> {
-        self.proxies(values, count).set_require_grad(false)
+        kept(self.vectors(values, count))
     }
 
     /// The stream of a name for this part of the loss.
@@ -263,9 +293,8 @@ impl<'a> Setting<'a> {
         stream(self.seed, name, &self.part)
     }
 
-    fn proxies(&self, values: Vec<f32>, count: usize) -> Param<Tensor<2>> {
-        let data = TensorData::new(values, [count, self.dimension]);
-        Param::from_tensor(Tensor::from_data(data, self.device))
+    fn vectors(&self, values: Vec<f32>, count: usize) -> Tensor<2> {
+        Tensor::from_data(TensorData::new(values, [count, self.dimension]), self.device)
     }
 }
 
@@ -286,7 +315,7 @@ pub trait LossSettings {
 
 /// A loss ready to train with.
 pub trait Objective {
-    /// The loss of a batch, shape [1].
+    /// The loss of a batch, shape `[1]`.
     fn forward(&self, batch: &Batch) -> Tensor<1>;
 
     /// Called before each step.
@@ -318,7 +347,8 @@ pub struct Entry {
     pub summary: &'static str,
     /// The metric that it is meant to raise, by the metric's name.
     pub optimises: &'static str,
-    /// The spaces in which it compares embeddings.
+    /// The spaces in which it compares embeddings; those of a combination follow from its parts, see
+    /// [`LossConfig::compares`].
     pub spaces: &'static [Space],
     /// Keys of [`crate::sources`].
     pub sources: &'static [&'static str],
@@ -350,64 +380,6 @@ pub enum Family {
     Combinations,
 }
 
-/// Plain numbers as a constant matrix, on the device and of the type of `like`.
-fn matrix(values: Vec<f64>, shape: [usize; 2], like: &Tensor<2>) -> Tensor<2> {
-    let device = like.device().without_autodiff();
-    Tensor::from_data(TensorData::new(values, shape), (&device, like.dtype()))
-}
-
-/// The finest classes of a batch as a 0/1 matrix [B, classes], of the type of `like`.
-fn one_hot(labels: &Labels, classes: usize, like: &Tensor<2>) -> Tensor<2> {
-    let mut values = vec![0.0; labels.len() * classes];
-    for (i, class) in labels.column(labels.levels()).into_iter().enumerate() {
-        values[i * classes + class as usize] = 1.0;
-    }
-    matrix(values, [labels.len(), classes], like)
-}
-
-/// log Σ_j e^{z_j} of each row, [B, 1], for exponents [B, n] of any size.
-fn log_sum_exp(exponents: Tensor<2>) -> Tensor<2> {
-    let largest = exponents.clone().max_dim(1).detach();
-    (exponents - largest.clone()).exp().sum_dim(1).log() + largest
-}
-
-/// log(1 + Σ_j e^{z_j}) of each row, [B, 1], over the entries that the 0/1 matrix `counted` has; 0 for a row without.
-fn log_one_plus_sum_exp(exponents: Tensor<2>, counted: Tensor<2>) -> Tensor<2> {
-    let one = exponents.zeros_like().sum_dim(1);
-    log_sum_exp(Tensor::cat(vec![one, only(exponents, counted)], 1))
-}
-
-/// Exponents in which the entries that the 0/1 matrix `counted` lacks add nothing to a sum of powers.
-fn only(exponents: Tensor<2>, counted: Tensor<2>) -> Tensor<2> {
-    exponents.mask_fill(counted.equal_scalar(0.0), -1e30)
-}
-
-/// The weights of a mean over queries of a mean over their pairs, both [Q, N] with `pairs` of 0 and 1. A query
-/// without a pair is left out; the weights sum to 1, or to 0 where there is no pair at all.
-fn mean_of_means(pairs: Tensor<2>) -> Tensor<2> {
-    let counts = pairs.clone().sum_dim(1);
-    let queries = counts.clone().clamp_max(1.0).sum_dim(0).clamp_min(1.0);
-    pairs / (counts.clamp_min(1.0) * queries)
-}
-
-/// A scalar `value` whose gradient with respect to `inputs` is `gradient`, whatever computed the two. It is value +
-/// (Σ gradient · inputs − the same, detached): the bracket is exactly 0 and linear in the inputs.
-fn with_gradient(inputs: Tensor<2>, value: Tensor<1>, gradient: Tensor<2>) -> Tensor<1> {
-    let linear = (inputs * gradient).sum();
-    value + linear.clone() - linear.detach()
-}
-
-/// Σ (sign r − r)² over all numbers r: how far they are from the bits that they stand for. The signs are constants
-/// for the gradient; that of an exact 0 is 0, so that it is pulled neither way.
-fn quantisation(numbers: &Tensor<2>) -> Tensor<1> {
-    (numbers.clone().detach().sign() - numbers.clone()).square().sum()
-}
-
-/// 1/count, and 0 for none.
-fn share(count: Tensor<1>) -> Tensor<1> {
-    count.clone().clamp_max(1.0) / count.clamp_min(1.0)
-}
-
 /// Checks that codes have two bits or more.
 fn two_bits(loss: &str, setting: &Setting) -> Result<()> {
     if setting.dimension >= 2 {
@@ -423,6 +395,13 @@ fn two_bits(loss: &str, setting: &Setting) -> Result<()> {
 #[cfg(test)]
 mod testing {
     use super::*;
+
+    /// A loss of two classes in four dimensions of the ball, by its config.
+    pub(super) fn in_the_ball(json: &str) -> Result<Loss> {
+        let config: LossConfig = serde_json::from_str(json).unwrap();
+        let classes = Labels::new(1, vec![0, 1]).unwrap();
+        config.init(&Setting::new(&classes, 4, &Geometry::poincare(), 0, &Device::flex()))
+    }
 
     /// Why settings are refused for four fine classes in two coarse ones.
     pub(super) fn refusal<S: LossSettings>(settings: &S) -> Error {

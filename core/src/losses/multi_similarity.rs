@@ -20,8 +20,9 @@ use burn::module::Module;
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-use super::mined::active;
-use super::{Batch, Entry, Family, LossSettings, Objective, Setting, above_zero, finite};
+use super::{
+    Batch, Entry, Family, LossSettings, Objective, Setting, above_zero, active, finite, log_one_plus_sum_exp,
+};
 use crate::Result;
 use crate::cosine::normalise;
 use crate::geometry::Space;
@@ -88,19 +89,10 @@ impl Objective for MultiSimilarity {
         let items = normalise(batch.ranked().embeddings);
         let beyond = normalise(batch.embeddings.clone()).matmul(items.transpose()) - base;
         let [positives, negatives] = batch.mined_pairs(&self.config.miner).map(|counts| active(&counts));
-        let of_positives = log_one_plus_sum(beyond.clone() * -alpha, positives) * (1.0 / alpha);
-        let of_negatives = log_one_plus_sum(beyond * beta, negatives) * (1.0 / beta);
+        let of_positives = log_one_plus_sum_exp(beyond.clone() * -alpha, positives) * (1.0 / alpha);
+        let of_negatives = log_one_plus_sum_exp(beyond * beta, negatives) * (1.0 / beta);
         (of_positives + of_negatives).sum() * (1.0 / batch.labels.len() as f64)
     }
-}
-
-/// log(1 + Σ_j e^x_ij) over the j that are kept, of each row, [B, 1], without overflow.
-fn log_one_plus_sum(exponents: Tensor<2>, kept: Tensor<2>) -> Tensor<2> {
-    // Where nothing is kept an exponent is 0, which is also that of the 1.
-    let exponents = exponents * kept.clone();
-    let largest = exponents.clone().without_autodiff().max_dim(1).clamp_min(0.0);
-    let sum = ((exponents - largest.clone()).exp() * kept).sum_dim(1) + (-largest.clone()).exp();
-    sum.log() + largest
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use burn::module::{Module, Param};
 use burn::tensor::{Tensor, activation::log_softmax};
 use serde::{Deserialize, Serialize};
 
-use super::{Batch, Entry, Family, LossSettings, Objective, Setting, above_zero, one_hot};
+use super::{Batch, Entry, Family, LossSettings, Objective, Setting, above_zero, normalise_if, one_hot};
 use crate::Result;
 use crate::cosine::normalise;
 use crate::geometry::Space;
@@ -76,11 +76,7 @@ impl Objective for NormSoftmax {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
         let proxies = normalise(self.proxies.val());
         let [classes, _] = proxies.dims();
-        let embeddings = if self.config.normalise_embeddings {
-            normalise(batch.embeddings.clone())
-        } else {
-            batch.embeddings.clone()
-        };
+        let embeddings = normalise_if(self.config.normalise_embeddings, batch.embeddings.clone());
         // Multiplied, not divided: Burn rounds the gradient of a scalar division to f32.
         let logits = embeddings.matmul(proxies.transpose()) * (1.0 / self.config.temperature);
         let of_class = one_hot(batch.labels, classes, &logits);

@@ -14,9 +14,9 @@ use burn::module::Module;
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-use super::{Batch, Entry, Family, LossSettings, Objective, Setting};
+use super::{Batch, Entry, Family, LossSettings, Objective, Setting, finite};
+use crate::Result;
 use crate::geometry::Space;
-use crate::{Error, Kind, Result};
 
 /// Settings of [`Pair`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -47,13 +47,7 @@ impl LossSettings for PairConfig {
     type Loss = Pair;
 
     fn init(&self, _: &Setting) -> Result<Pair> {
-        if !self.margin.is_finite() {
-            return Err(Error::new(
-                Kind::Config,
-                format!("the margin of pair is {}", self.margin),
-                "give a similarity; 0.5 is usual",
-            ));
-        }
+        finite("pair", "margin", self.margin, 0.5)?;
         Ok(Pair { config: self.clone() })
     }
 }
@@ -67,7 +61,7 @@ pub struct Pair {
 
 impl Objective for Pair {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
-        let scores = batch.embeddings.clone().matmul(batch.ranked().embeddings.transpose());
+        let scores = batch.scores();
         let [positives, negatives] = batch.pairs();
         let near = negatives.mask_fill(scores.clone().lower_equal_scalar(self.config.margin), 0.0);
         let sum = ((-scores.clone() + 1.0) * positives + scores * near).sum();

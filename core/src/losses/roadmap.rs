@@ -6,14 +6,14 @@
 use serde::{Deserialize, Serialize};
 
 use super::{CalibrationConfig, Entry, Family, Loss, LossSettings, Setting, SupApConfig, WeightedSum};
+use crate::Result;
 use crate::geometry::Space;
-use crate::{Error, Kind, Result};
 
 /// Settings of ROADMAP. The preset `roadmap_published` has those of the published code, which adds both losses.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RoadmapConfig {
-    /// λ in 0 … 1. Default 0.5.
+    /// λ in 0 … 1, the weight of the calibration. Default 0.5.
     pub lambda: f64,
     /// The bound of 1 − AP.
     pub sup_ap: SupApConfig,
@@ -42,16 +42,8 @@ impl LossSettings for RoadmapConfig {
     type Loss = WeightedSum;
 
     fn init(&self, setting: &Setting) -> Result<WeightedSum> {
-        let lambda = self.lambda;
-        if !(0.0..=1.0).contains(&lambda) {
-            return Err(Error::new(
-                Kind::Config,
-                format!("lambda of the ROADMAP loss is {lambda}"),
-                "give a number from 0 (only SupAP) to 1 (only the calibration)",
-            ));
-        }
         let sup_ap = Loss::SupAp(self.sup_ap.init(setting)?);
         let calibration = Loss::Calibration(self.calibration.init(setting)?);
-        Ok(WeightedSum::new(vec![(1.0 - lambda, sup_ap), (lambda, calibration)]))
+        WeightedSum::blend(Self::ENTRY.title, self.lambda, [sup_ap, calibration])
     }
 }

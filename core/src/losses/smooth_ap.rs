@@ -68,7 +68,7 @@ impl Objective for SmoothAp {
         let positives = -negatives + 1.0;
         let weights = weights_of_positives(batch);
         let whole: f64 = weights.iter().sum();
-        let scores = batch.embeddings.clone().matmul(batch.ranked().embeddings.transpose());
+        let scores = batch.scores();
         let ap = weighted_quotients(scores, weights, |t, block| {
             let Smooth { value, derivative } = self.step.apply(t);
             let positive = block.along_j(&positives);

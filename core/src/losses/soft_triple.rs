@@ -22,17 +22,18 @@ use burn::tensor::activation::{log_softmax, softmax};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Batch, Entry, Family, LossSettings, Objective, Setting, above_zero, matrix, not_negative, one_hot,
+    Batch, Entry, Family, LossSettings, Objective, Setting, above_zero, matrix, normalise_if, not_negative,
+    one_hot, within,
 };
+use crate::Result;
 use crate::cosine::normalise;
 use crate::geometry::Space;
-use crate::{Error, Kind, Result};
 
 /// Settings of [`SoftTriple`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SoftTripleConfig {
-    /// K ≥ 1, centres a class. Default 10.
+    /// K, 1 … 1000, centres a class. Default 10.
     pub centres: usize,
     /// λ > 0. Default 20.
     pub lambda: f64,
@@ -77,13 +78,7 @@ impl LossSettings for SoftTripleConfig {
 
     /// Centres come from U(−1/√(C·K), 1/√(C·K)), as in the published code.
     fn init(&self, setting: &Setting) -> Result<SoftTriple> {
-        if self.centres == 0 {
-            return Err(Error::new(
-                Kind::Config,
-                "soft_triple is to have 0 centres a class",
-                "give at least one; 10 is usual",
-            ));
-        }
+        within("soft_triple", "number of centres", self.centres, 1..=1000, 10)?;
         above_zero("soft_triple", "lambda", self.lambda, 20.0)?;
         above_zero("soft_triple", "gamma", self.gamma, 0.1)?;
         not_negative("soft_triple", "tau", self.tau, 0.2)?;
@@ -99,11 +94,7 @@ impl Objective for SoftTriple {
         let SoftTripleConfig { centres, lambda, gamma, margin, .. } = self.config;
         let proxies = normalise(self.proxies.val());
         let classes = proxies.dims()[0] / centres;
-        let embeddings = if self.config.normalise_embeddings {
-            normalise(batch.embeddings.clone())
-        } else {
-            batch.embeddings.clone()
-        };
+        let embeddings = normalise_if(self.config.normalise_embeddings, batch.embeddings.clone());
         let scores =
             embeddings.matmul(proxies.clone().transpose()).reshape([batch.labels.len(), classes, centres]);
         let shares = softmax(scores.clone() * (1.0 / gamma), 2);
@@ -137,7 +128,7 @@ mod tests {
     #[test]
     fn settings_out_of_range_are_refused() {
         let error = refusal(&SoftTripleConfig { centres: 0, ..Default::default() });
-        assert_eq!(error.message(), "soft_triple is to have 0 centres a class");
+        assert_eq!(error.message(), "the number of centres of soft_triple is 0");
         let error = refusal(&SoftTripleConfig { gamma: 0.0, ..Default::default() });
         assert_eq!(error.message(), "the gamma of soft_triple is 0");
     }

@@ -18,7 +18,7 @@ use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::histogram::{cumulative, histograms, precision};
-use super::{Batch, Entry, Family, LossSettings, Objective, Setting, at_least, mean_of_means};
+use super::{Batch, Entry, Family, LossSettings, Objective, Setting, mean_of_means, within};
 use crate::geometry::Space;
 use crate::{Error, Kind, Result};
 
@@ -26,7 +26,7 @@ use crate::{Error, Kind, Result};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SoftbinApConfig {
-    /// M ≥ 2. Default 20.
+    /// M, 2 … 1000. Default 20.
     pub bins: usize,
     /// The centre of the last bin, in −1 … 1. Default −1.
     pub lowest: f64,
@@ -71,7 +71,7 @@ impl LossSettings for SoftbinApConfig {
     type Loss = SoftbinAp;
 
     fn init(&self, _: &Setting) -> Result<SoftbinAp> {
-        at_least("softbin_ap", "number of bins", self.bins, 2, 20)?;
+        within("softbin_ap", "number of bins", self.bins, 2..=1000, 20)?;
         if !(-1.0..1.0).contains(&self.lowest) {
             return Err(Error::new(
                 Kind::Config,
@@ -98,7 +98,7 @@ impl Objective for SoftbinAp {
         let own = (positives.clone() - of_class).bool();
         let weights = mean_of_means(positives.clone());
 
-        let scores = batch.embeddings.clone().matmul(batch.ranked().embeddings.transpose());
+        let scores = batch.scores();
         let last = (bins - 1) as f64;
         let positions = ((-scores + 1.0) * (last / (1.0 - lowest))).clamp(0.0, last).mask_fill(own, 0.0);
         let all = weights.ones_like();

@@ -7,7 +7,7 @@ use burn::module::Module;
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-use super::{Batch, Draws, Entry, Family, Loss, LossConfig, LossSettings, Objective, Setting};
+use super::{Batch, Draws, Entry, Family, Loss, LossConfig, LossSettings, Objective, Setting, normalise_if};
 use crate::cosine::normalise;
 use crate::geometry::{Geometry, Space};
 use crate::taxonomy::Labels;
@@ -59,9 +59,8 @@ impl LossSettings for SumConfig {
         let mut directions = Vec::new();
         let mut terms = Vec::new();
         for (number, term) in self.terms.iter().enumerate() {
-            let spaces = term.loss.entry().spaces;
             let of_direction =
-                setting.geometry.space() == Space::Poincare && !spaces.contains(&Space::Poincare);
+                setting.geometry.space() == Space::Poincare && !term.loss.compares(Space::Poincare);
             let part = setting.part(number);
             let part = if of_direction { Setting { geometry: &Geometry::Cosine, ..part } } else { part };
             terms.push(term.loss.init(&part)?);
@@ -87,6 +86,29 @@ impl WeightedSum {
     pub fn new(terms: Vec<(f64, Loss)>) -> Self {
         let (weights, terms): (Vec<f64>, Vec<Loss>) = terms.into_iter().unzip();
         Self { directions: vec![false; weights.len()], weights, terms }
+    }
+
+    /// (1 − λ) · first + λ · second, as the loss of this title has it.
+    ///
+    /// # Errors
+    ///
+    /// λ is not in 0 … 1.
+    pub(super) fn blend(title: &str, lambda: f64, [first, second]: [Loss; 2]) -> Result<Self> {
+        if !(0.0..=1.0).contains(&lambda) {
+            return Err(Error::new(
+                Kind::Config,
+                format!("lambda of the {title} loss is {lambda}"),
+                "give a number from 0 (only its first part) to 1 (only its second)",
+            ));
+        }
+        Ok(Self::new(vec![(1.0 - lambda, first), (lambda, second)]))
+    }
+
+    /// Each term with these embeddings, or their directions if it is given those.
+    fn with_what_they_see(&mut self, embeddings: Tensor<2>) -> impl Iterator<Item = (&mut Loss, Tensor<2>)> {
+        let seen =
+            self.directions.iter().map(move |&of_direction| normalise_if(of_direction, embeddings.clone()));
+        self.terms.iter_mut().zip(seen)
     }
 }
 
@@ -114,7 +136,9 @@ impl Objective for WeightedSum {
     }
 
     fn after_step(&mut self, embeddings: Tensor<2>, labels: &Labels) {
-        self.terms.iter_mut().for_each(|term| term.after_step(embeddings.clone(), labels));
+        for (term, seen) in self.with_what_they_see(embeddings) {
+            term.after_step(seen, labels);
+        }
     }
 
     fn needs_epoch(&self) -> bool {
@@ -122,6 +146,52 @@ impl Objective for WeightedSum {
     }
 
     fn after_epoch(&mut self, embeddings: Tensor<2>, labels: &Labels) {
-        self.terms.iter_mut().for_each(|term| term.after_epoch(embeddings.clone(), labels));
+        for (term, seen) in self.with_what_they_see(embeddings) {
+            term.after_epoch(seen, labels);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::Device;
+
+    use super::*;
+
+    /// A loss of one class of two, in the ball.
+    fn in_the_ball(json: &str, device: &Device) -> Result<Loss> {
+        let config: LossConfig = serde_json::from_str(json).unwrap();
+        let classes = Labels::new(2, vec![0, 0, 0, 1]).unwrap();
+        config.init(&Setting::new(&classes, 2, &Geometry::poincare(), 0, device))
+    }
+
+    #[test]
+    fn what_a_term_is_shown_after_a_step_is_what_it_compares() {
+        let device = Device::flex();
+        let json = r#"{ "kind": "sum", "terms": [
+            { "weight": 1.0, "loss": { "kind": "cross_batch_memory", "start": 0 } }
+        ] }"#;
+        let mut loss = in_the_ball(json, &device).unwrap();
+        let labels = Labels::new(2, vec![0, 0]).unwrap();
+        loss.after_step(Tensor::from_data([[0.0, 0.5]], &device), &labels);
+        // The remembered point and the query have one direction, so that the pair 1 − s is at rest.
+        let batch = Batch::new(Tensor::from_data([[0.0, 0.1]], &device), &labels);
+        assert!(loss.forward(&batch).into_scalar::<f32>().abs() < 1e-6);
+    }
+
+    #[test]
+    fn directions_are_compared_in_the_ball_level_by_level_too() {
+        let terms = |inner: &str| {
+            format!(
+                r#"{{ "kind": "sum", "terms": [
+                    {{ "weight": 1.0, "loss": {{ "kind": "hier", "proxies": 4 }} }},
+                    {{ "weight": 1.0, "loss": {inner} }}
+                ] }}"#
+            )
+        };
+        let device = Device::flex();
+        assert!(in_the_ball(&terms(r#"{ "kind": "sum_proxy_anchor" }"#), &device).is_ok());
+        let error = in_the_ball(&terms(r#"{ "kind": "dpsh" }"#), &device).unwrap_err();
+        assert!(error.message().contains("the loss dpsh does not compare"), "{error}");
     }
 }

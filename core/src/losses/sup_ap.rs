@@ -64,7 +64,7 @@ impl Objective for SupAp {
         let positives = -negatives.clone() + 1.0;
         let weights = weights_of_positives(batch);
         let whole: f64 = weights.iter().sum();
-        let scores = batch.embeddings.clone().matmul(batch.ranked().embeddings.transpose());
+        let scores = batch.scores();
         let ap = weighted_quotients(scores, weights, |t, block| {
             let above = (heaviside(t.clone()) * block.along_j(&positives)).sum_dim(2);
             let step = self.config.step.apply(t);

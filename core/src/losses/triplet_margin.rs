@@ -23,8 +23,9 @@ use burn::module::Module;
 use burn::tensor::{Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
-use super::mined::numbers;
-use super::{Batch, Entry, Family, LossSettings, Objective, Setting, matrix, not_negative, with_gradient};
+use super::{
+    Batch, Entry, Family, LossSettings, Objective, Setting, matrix, not_negative, numbers, with_gradient,
+};
 use crate::Result;
 use crate::cosine::{distances, normalise};
 use crate::geometry::Space;

@@ -19,8 +19,8 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::{Candidates, Entry, Mine, Mined, Triplet};
-use crate::Result;
 use crate::settings::above_zero;
+use crate::{Error, Kind, Result};
 
 /// Settings of the miner, which is the miner itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -81,7 +81,19 @@ impl Mine for DistanceWeightedMiner {
 
     fn validate(&self) -> Result<()> {
         above_zero("distance_weighted_miner", "cutoff", self.cutoff, 0.5)?;
-        above_zero("distance_weighted_miner", "nonzero_loss_cutoff", self.nonzero_loss_cutoff, 1.4)
+        above_zero("distance_weighted_miner", "nonzero_loss_cutoff", self.nonzero_loss_cutoff, 1.4)?;
+        if self.cutoff < self.nonzero_loss_cutoff {
+            return Ok(());
+        }
+        Err(Error::new(
+            Kind::Config,
+            format!(
+                "the cutoff of distance_weighted_miner, {}, is not below its nonzero_loss_cutoff, {}, so that no \
+                 negative could be drawn",
+                self.cutoff, self.nonzero_loss_cutoff
+            ),
+            "give a smaller cutoff; 0.5 and 1.4 are usual",
+        ))
     }
 
     fn mine(&self, candidates: &Candidates, draws: &mut ChaCha8Rng) -> Mined {
@@ -151,6 +163,13 @@ mod tests {
         let miner = DistanceWeightedMiner::default();
         assert!(miner.sampling_weights(&candidates).iter().all(|&weight| weight == 0.0));
         assert!(triplets(&miner, &candidates).is_empty());
+    }
+
+    #[test]
+    fn cutoffs_that_leave_nothing_to_draw_are_refused() {
+        for (cutoff, nonzero_loss_cutoff) in [(1.4, 1.4), (0.0, 1.4), (f64::NAN, 1.4), (0.5, f64::INFINITY)] {
+            assert!(DistanceWeightedMiner { cutoff, nonzero_loss_cutoff }.validate().is_err());
+        }
     }
 
     #[test]
