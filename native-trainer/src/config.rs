@@ -751,8 +751,8 @@ impl Source {
     }
 
     fn parse<T: DeserializeOwned>(&self, table: Table) -> Result<T> {
-        table.try_into().map_err(|error: toml::de::Error| {
-            let (message, hint) = explain(&error);
+        table.clone().try_into().map_err(|error: toml::de::Error| {
+            let (message, hint) = explain(error.message(), &place_of_fault::<T>(&table, &error));
             let place = self.line_of::<T>(&error).map(|line| format!(", line {line}")).unwrap_or_default();
             problem(format!("{}{place}: {message}", self.file.display()), hint)
         })
@@ -766,17 +766,84 @@ impl Source {
     }
 }
 
+/// The dotted key at fault. Inside a table with a `kind`, serde names no more than the table; there the key is found
+/// as the one without which the config has another fault, or none.
+fn place_of_fault<T: DeserializeOwned>(table: &Table, error: &toml::de::Error) -> String {
+    let said = error.to_string();
+    let named =
+        said.lines().find_map(|line| line.strip_prefix("in `")?.strip_suffix('`')).unwrap_or_default();
+    if error.message().starts_with("missing field") {
+        return named.into();
+    }
+    let whole = Value::Table(table.clone());
+    let changes = |place: &[String]| {
+        let rest = without(whole.clone(), place).try_into::<T>();
+        rest.err().is_none_or(|other| other.message() != error.message())
+    };
+    let mut place = Vec::new();
+    let mut here = &whole;
+    'deeper: loop {
+        for (key, value) in parts_of(here) {
+            place.push(key);
+            if changes(&place) {
+                here = value;
+                continue 'deeper;
+            }
+            place.pop();
+        }
+        break;
+    }
+    place.retain(|key| key.parse::<usize>().is_err());
+    let found = place.join(".");
+    if found.len() > named.len() { found } else { named.into() }
+}
+
+/// The keys, or places, of a value with what they hold; `kind`, without which nothing is as it was, comes last.
+fn parts_of(value: &Value) -> Vec<(String, &Value)> {
+    match value {
+        Value::Table(table) => {
+            let mut parts: Vec<_> = table.iter().map(|(key, value)| (key.clone(), value)).collect();
+            parts.sort_by_key(|(key, _)| key == "kind");
+            parts
+        }
+        Value::Array(items) => items.iter().enumerate().map(|(i, item)| (i.to_string(), item)).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// A value without what is at a place in it.
+fn without(mut value: Value, place: &[String]) -> Value {
+    let [key, rest @ ..] = place else { return value };
+    match &mut value {
+        Value::Table(table) => {
+            if let (Some(part), [_, ..]) = (table.remove(key), rest) {
+                table.insert(key.clone(), without(part, rest));
+            }
+        }
+        Value::Array(items) => {
+            let number = key.parse().expect("`parts_of` numbers items");
+            let item = items.remove(number);
+            if !rest.is_empty() {
+                items.insert(number, without(item, rest));
+            }
+        }
+        _ => {}
+    }
+    value
+}
+
 /// What a serde error says, in the words of a config.
-fn explain(error: &toml::de::Error) -> (String, String) {
-    let shown = error.to_string();
-    let place =
-        shown.lines().find_map(|line| line.strip_prefix("in `")?.strip_suffix('`')).unwrap_or_default();
-    let message = error.message();
+fn explain(message: &str, place: &str) -> (String, String) {
     let mut quoted = message.split('`').skip(1).step_by(2);
     let word = quoted.next().unwrap_or_default();
     let known: Vec<&str> = quoted.collect();
     let suggestion = did_you_mean(word, known.iter().copied());
     if message.starts_with("unknown field") {
+        let place = match place.rsplit_once('.') {
+            Some((table, key)) if key == word => table,
+            None if place == word => "",
+            _ => place,
+        };
         let (what, list) =
             if place.is_empty() { ("section", "the sections are") } else { ("key", "the keys are") };
         let at = if place.is_empty() { String::new() } else { format!(" in [{place}]") };
@@ -791,15 +858,24 @@ fn explain(error: &toml::de::Error) -> (String, String) {
         };
         (format!("the {what} `{word}` is missing{at}"), "add it, in the file or with `--set`".into())
     } else {
-        let plain = message.replace("expected u64", "expected a whole number of at least 0");
-        let plain = plain.replace("expected usize", "expected a whole number of at least 0");
-        let plain =
-            plain.replace("expected f64", "expected a number").replace("floating point `", "number `");
+        let words = [
+            ("expected u64", "expected a whole number of at least 0"),
+            ("expected usize", "expected a whole number of at least 0"),
+            ("expected f64", "expected a number"),
+            ("floating point `", "number `"),
+            ("expected a sequence", "expected a list"),
+            ("invalid type: map", "invalid type: table"),
+        ];
+        let plain = words.iter().fold(message.to_owned(), |plain, (from, to)| plain.replace(from, to));
+        let plain = match plain.split_once("expected internally tagged enum") {
+            Some((before, _)) => format!("{before}expected a table with a `kind`"),
+            None => plain,
+        };
         (format!("`{place}` has a wrong value: {plain}"), format!("correct the value of `{place}`"))
     }
 }
 
-/// `a.b=value` → the key and the value; what is not TOML is a string.
+/// `a.b=value`, or `a={ b = value }` → the key and the value; what is not TOML is a string.
 fn parse_set(set: &str) -> Result<(String, Value)> {
     let Some((key, text)) = set.split_once('=') else {
         return Err(problem(
@@ -808,15 +884,16 @@ fn parse_set(set: &str) -> Result<(String, Value)> {
         ));
     };
     let (key, text) = (key.trim(), text.trim());
-    if !key.contains('.') || key.split('.').any(|part| part.trim().is_empty()) {
-        return Err(problem(
-            format!("`--set {set}` does not name a section and a key"),
-            "write `--set SECTION.KEY=VALUE`, for example run.seed=1",
-        ));
-    }
     let parsed = toml::from_str::<Table>(&format!("value = {text}")).ok().filter(|table| table.len() == 1);
     let value =
         parsed.and_then(|mut table| table.remove("value")).unwrap_or_else(|| Value::String(text.to_owned()));
+    let section = !key.contains('.');
+    if section && !value.is_table() || key.split('.').any(|part| part.trim().is_empty()) {
+        return Err(problem(
+            format!("`--set {set}` does not name a section and a key"),
+            "write `--set SECTION.KEY=VALUE`, for example run.seed=1, or a whole section as a table",
+        ));
+    }
     Ok((key.to_owned(), value))
 }
 
@@ -841,9 +918,9 @@ pub fn lay_over(below: &mut Table, over: &Table) {
 ///
 /// A part of the key that is there and not a table.
 pub fn put(table: &mut Table, key: &str, value: Value) -> Result<()> {
-    let (path, last) = key.rsplit_once('.').expect("`parse_set` has checked for it");
+    let (path, last) = key.rsplit_once('.').map_or((None, key), |(path, last)| (Some(path), last));
     let mut here = table;
-    for part in path.split('.') {
+    for part in path.into_iter().flat_map(|path| path.split('.')) {
         here = here.entry(part).or_insert_with(|| Value::Table(Table::new())).as_table_mut().ok_or_else(
             || {
                 problem(
@@ -975,6 +1052,7 @@ kind = "norm_softmax"
         assert_eq!(config.run.seed, 7);
         assert_eq!(config.optimizer.kind, OptimizerKind::Sgd);
         assert_eq!(config.augment.unwrap().crop_scale, [0.2, 1.0]);
+        assert_eq!(load(GOOD, &["loss={kind='fast_ap'}"]).unwrap().loss.name(), "fast_ap");
     }
 
     #[test]
@@ -1037,6 +1115,28 @@ kind = "norm_softmax"
     }
 
     #[test]
+    fn a_fault_inside_a_table_with_a_kind_is_named_with_its_key() {
+        let happier = "loss={kind='happier_f',surrogate={upper_step={temperature='hot'}}}";
+        let terms = "terms=[{weight=1,loss={kind='fast_ap'}},{weight='one',loss={kind='fast_ap'}}]";
+        let term = &format!("loss={{kind='sum',{terms}}}");
+        for (set, part) in [
+            ("loss.temperature=hot", "`loss.temperature` has a wrong value: invalid type: string \"hot\""),
+            (happier, "`loss.surrogate.upper_step.temperature` has a wrong value"),
+            (term, "`loss.terms.weight` has a wrong value: invalid type: string \"one\""),
+            (
+                "loss={kind='contrastive',miner='all'}",
+                "`loss.miner` has a wrong value: invalid type: string \"all\", expected a table with a `kind`",
+            ),
+            ("loss={kind='contrastive',miner={kind='al'}}", "unknown value `al` in `loss.miner.kind`"),
+            ("loss={kind='levels',loss={kind='fast_app'}}", "unknown value `fast_app` in `loss.loss.kind`"),
+            ("loss={kind='levels',loss={kind='fast_ap',bin=3}}", "unknown key `bin` in [loss.loss]"),
+        ] {
+            let (message, _) = with(set);
+            assert!(message.contains(part), "{set}: {message}");
+        }
+    }
+
+    #[test]
     fn values_out_of_their_range_are_refused() {
         for (set, part) in [
             ("run.epochs=0", "no step at all"),
@@ -1071,6 +1171,7 @@ kind = "norm_softmax"
     fn a_set_that_is_no_assignment_is_refused() {
         assert!(with("run.seed").0.contains("has no `=`"));
         assert!(with("seed=1").0.contains("does not name a section"));
+        assert!(with("loss=happier").0.contains("does not name a section"));
         assert!(with("run.epochs.deep=1").0.contains("`epochs`, which is not a table"));
     }
 

@@ -150,6 +150,8 @@ impl<'a> Training<'a> {
         progress: Progress,
     ) -> Result<Self> {
         let config = &run.config;
+        let splits = &dataset.splits;
+        config.eval.validate_sets(splits.query.len(), !splits.leave_one_out())?;
         let labels = dense(&dataset.labels(&dataset.splits.train));
         let sampler = Sampler::new(
             &labels.column(labels.levels()),

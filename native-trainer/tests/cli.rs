@@ -149,19 +149,36 @@ fn bad_data_sets_are_refused_before_a_run_is_made() {
 }
 
 #[test]
-fn numbers_of_a_loss_that_make_no_sense_are_refused_before_a_run_is_made() {
+fn settings_that_make_no_sense_are_refused_before_a_run_is_made() {
     let image = png(1);
     let labels =
         b"path,kind,variety,split\na.png,Apple,Gala,train\nb.png,Apple,Fuji,test\nb.png,Apple,Fuji,test\n";
     let folder =
         in_folder(&[("config.toml", CONFIG), ("labels.csv", labels), ("a.png", &image), ("b.png", &image)]);
+    let refused = |sets: &[&str], why: &str| {
+        let (config, run) = (path(&folder, "config.toml"), path(&folder, "run"));
+        let sets = sets.iter().flat_map(|set| ["--set", set]);
+        let answer = akin(["train", &config, "--out", &run].into_iter().chain(sets));
+        assert_eq!(answer.code, Some(1), "{why}: {}", answer.stderr);
+        assert!(
+            answer.stderr.contains(why) && answer.stderr.contains("\n  hint: "),
+            "{why}: {}",
+            answer.stderr
+        );
+        assert!(!folder.path().join("run").exists(), "{why}");
+    };
     for (loss, why) in [
-        ("{kind='norm_softmax',temperature=0}", "the temperature of norm_softmax is 0"),
         ("{kind='norm_sofmax'}", "did you mean `norm_softmax`?"),
+        ("{kind='levels',loss={kind='norm_sofmax'}}", "unknown value `norm_sofmax` in `loss.loss.kind`"),
+        ("{kind='norm_softmax',temprature=1}", "unknown key `temprature` in [loss]"),
+        ("{kind='norm_softmax',temperature='hot'}", "`loss.temperature` has a wrong value"),
+        ("{kind='norm_softmax',temperature=0}", "the temperature of norm_softmax is 0"),
+        ("{kind='smooth_ap',temperature=0}", "the temperature of smooth_ap is 0"),
+        ("{kind='roadmap',sup_ap={step={temperature=0}}}", "temperature of the upper step is 0"),
+        ("{kind='hap_surrogate',upper_step={temperature=0}}", "temperature of the upper step is 0"),
         ("{kind='happier',lambda=2}", "lambda of the HAPPIER loss is 2"),
         ("{kind='hap_surrogate',relevance={kind='plain',alpha=-1}}", "alpha is -1"),
         ("{kind='hap_surrogate',relevance={kind='weighted_ap',weights=[1]}}", "1 relevance weight"),
-        ("{kind='hap_surrogate',upper_step={temperature=0}}", "temperature of the upper step is 0"),
         ("{kind='hap_surrogate',upper_step={threshold=-1}}", "threshold of the upper step is -1"),
         (
             "{kind='hap_surrogate',upper_step={slope=nan}}",
@@ -172,13 +189,45 @@ fn numbers_of_a_loss_that_make_no_sense_are_refused_before_a_run_is_made() {
             "`loss.lower_step.leak` has a wrong value: the number inf is not finite",
         ),
         ("{kind='sum',terms=[]}", "sum to 0"),
+        (
+            "{kind='sum',terms=[{weight=1,loss={kind='fast_ap'}},{weight=-1,loss={kind='smooth_ap'}}]}",
+            "[1.0, -1.0], which sum to 0",
+        ),
+        (
+            "{kind='levels',loss={kind='fast_ap'},weights=[1,1,1]}",
+            "3 weights were given for a loss over 2 levels",
+        ),
+        ("{kind='levels',loss={kind='fast_ap'},weights=[0,0]}", "weights of the levels are [0.0, 0.0]"),
+        ("{kind='csl',margins=[0.1,0.1,0.1]}", "for 2 levels"),
+        ("{kind='hierarchical_proxy',coarse={kind='clusters',count=5}}", "5 clusters of 1 fine class"),
+        ("{kind='contrastive',miner={kind='batch_hrad_miner'}}", "did you mean `batch_hard_miner`?"),
+        ("{kind='cross_batch_memory',loss={kind='norm_softmax'}}", "nothing that could be remembered"),
+        ("{kind='hpdh'}", "the loss hpdh does not compare cosine embeddings"),
     ] {
-        let config = String::from_utf8(CONFIG.to_vec()).unwrap().replace("{ kind = 'norm_softmax' }", loss);
-        fs::write(folder.path().join("config.toml"), config).unwrap();
-        let answer = akin(["train", &path(&folder, "config.toml"), "--out", &path(&folder, "run")]);
-        assert_eq!(answer.code, Some(1), "{loss}: {}", answer.stderr);
-        assert!(answer.stderr.contains(why) && answer.stderr.contains("hint: "), "{loss}: {}", answer.stderr);
-        assert!(!folder.path().join("run").exists(), "{loss}");
+        refused(&[&format!("loss={loss}")], why);
+    }
+    for (loss, bits, why) in [
+        ("roadmap", 8, "the loss roadmap does not compare binary embeddings"),
+        ("hpdh", 1, "codes of 1 bit"),
+        ("csq", 1, "codes of 1 bit"),
+    ] {
+        let head = format!("model.head={{dimension={bits},geometry={{kind='binary'}}}}");
+        refused(&[&head, &format!("loss={{kind='{loss}'}}")], why);
+    }
+    let ball = "model.head={dimension=8,geometry={kind='poincare'}}";
+    refused(&[ball, "loss={kind='roadmap'}"], "the loss roadmap does not compare poincare embeddings");
+    for (set, why) in [
+        ("eval.metrics=['recal@1']", "no metric `recal@1`; the nearest are recall@k"),
+        (
+            "eval.relevance={kind='weighted_ap',weights=[1,1,1]}",
+            "3 relevance weights were given for 2 levels",
+        ),
+        ("eval.similarity={poincare={curvature=0}}", "the curvature of the Poincaré ball is 0"),
+        ("eval.bootstrap={resamples=0}", "a bootstrap of 0 resamples"),
+        ("eval.decomposability_gap={batch=1}", "in batches of 1, and the set has 2 items"),
+        ("eval.decomposability_gap={batch=3}", "in batches of 3, and the set has 2 items"),
+    ] {
+        refused(&[set], why);
     }
 }
 

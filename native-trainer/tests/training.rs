@@ -87,6 +87,12 @@ impl Workplace {
         answer(&mut self.command(arguments))
     }
 
+    /// The config with another loss, and a head for it.
+    fn with_loss(&self, loss: &str, head: &str) {
+        let config = CONFIG.replace("kind = \"happier\"", loss).replace("{ dimension = 8 }", head);
+        fs::write(self.path("tiny.toml"), config).unwrap();
+    }
+
     fn train(&self, run: &str) -> Answer {
         self.akin(&["train", "tiny.toml", "--out", run])
     }
@@ -157,6 +163,27 @@ fn a_training_stopped_by_ctrl_c_and_resumed_gives_the_very_same_encoder() {
     assert_eq!(at.json("stopped/report.json"), at.json("straight/report.json"));
 
     at.akin(&["resume", "stopped"]).ended_with(1).says("there is nothing to resume");
+}
+
+/// The centres of HPDH, the clusters of HPL and a memory of embeddings follow from the steps so far.
+#[test]
+fn what_a_loss_keeps_without_learning_it_survives_a_stop() {
+    let at = Workplace::new();
+    let memory = "kind = 'cross_batch_memory'\nloss = { kind = 'contrastive' }\nsize = 100\nstart = 1";
+    let clusters = "kind = 'hpl_proxy_nca'\nevery = 7\ncoarse = { kind = 'clusters', count = 3 }";
+    for (name, loss, geometry) in [
+        ("centres", "kind = 'hpdh'", "binary"),
+        ("clusters", clusters, "cosine"),
+        ("memory", memory, "cosine"),
+    ] {
+        at.with_loss(loss, &format!("{{ dimension = 8, geometry = {{ kind = '{geometry}' }} }}"));
+        let [straight, stopped] = ["straight", "stopped"].map(|run| format!("{name}-{run}"));
+        at.train(&straight).ended_with(0);
+        at.interrupt(&stopped).ended_with(130);
+        at.akin(&["resume", &stopped]).ended_with(0);
+        assert!(at.weights(&stopped) == at.weights(&straight), "{name}: other weights after a stop");
+        assert_eq!(at.json(&format!("{stopped}/report.json")), at.json(&format!("{straight}/report.json")));
+    }
 }
 
 #[test]

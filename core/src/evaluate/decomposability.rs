@@ -56,15 +56,7 @@ pub fn decomposability_gap(
 ) -> Result<DecomposabilityGap> {
     let Decomposability { batch, seed } = settings;
     let (count, depth) = (set.labels.len(), set.labels.levels());
-    if batch < 2 || batch > count {
-        return Err(Error::new(
-            Kind::Config,
-            format!(
-                "the decomposability gap is asked for in batches of {batch}, and the set has {count} items"
-            ),
-            "choose a batch of at least 2 items and at most all",
-        ));
-    }
+    check_batch(batch, count)?;
     let mut order: Vec<usize> = (0..count).collect();
     order.shuffle(&mut stream(seed, "decomposability gap", &[]));
 
@@ -82,6 +74,18 @@ pub fn decomposability_gap(
     }
     let levels = whole.into_iter().zip(per_level).map(|(whole, batches)| Some(mean(&batches)? - whole?));
     Ok(DecomposabilityGap { batch, batches, levels: levels.collect() })
+}
+
+/// Checks that a set of `count` items has a batch of this size.
+pub(super) fn check_batch(batch: usize, count: usize) -> Result<()> {
+    if (2..=count).contains(&batch) {
+        return Ok(());
+    }
+    Err(Error::new(
+        Kind::Config,
+        format!("the decomposability gap is asked for in batches of {batch}, and the set has {count} items"),
+        "choose a batch of at least 2 items and at most all",
+    ))
 }
 
 /// The mean AP at each level of a set that ranks itself.

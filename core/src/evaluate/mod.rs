@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cosine::{Embeddings, Points, Similarity};
 use crate::metrics::Metric;
+use crate::poincare::check_curvature;
 use crate::ranking::{Ranking, TiePolicy};
 use crate::relevance::Relevance;
 use crate::statistics::Bootstrap;
@@ -76,9 +77,12 @@ impl EvaluationConfig {
     /// # Errors
     ///
     /// [`Kind::Config`] for a relevance that does not fit (see [`Relevance::validate`]), no metric or one twice, a
-    /// block of 0, or a bootstrap without resamples.
+    /// block of 0, a bootstrap without resamples, or a curvature that is not a finite number above 0.
     pub fn validate(&self, depth: usize) -> Result<()> {
         self.relevance.validate(depth)?;
+        if let Similarity::Poincare { curvature } = self.similarity {
+            check_curvature(curvature)?;
+        }
         let refuse = |what: String, hint: &str| Err(Error::new(Kind::Config, what, hint));
         if self.block == 0 {
             return refuse("`block` is 0".into(), "choose a number of at least 1");
@@ -97,6 +101,25 @@ impl EvaluationConfig {
             return refuse(format!("`metrics` names {metric} twice"), "name it once");
         }
         Ok(())
+    }
+
+    /// Checks that the sets which are to be scored can be measured as asked for: `count` queries, which rank each
+    /// other or, with `apart`, a gallery of its own.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind::Config`] for a decomposability gap in batches of fewer than 2 items, or more than there are, or of
+    /// queries apart from their gallery.
+    pub fn validate_sets(&self, count: usize, apart: bool) -> Result<()> {
+        let Some(Decomposability { batch, .. }) = self.decomposability_gap else { return Ok(()) };
+        if apart {
+            return Err(Error::new(
+                Kind::Config,
+                "the decomposability gap is that of one set, and there is a gallery apart from the queries",
+                "leave out the gallery, or the gap",
+            ));
+        }
+        decomposability::check_batch(batch, count)
     }
 }
 
@@ -129,6 +152,7 @@ pub fn evaluate(
 ) -> Result<Report> {
     check_shapes(levels.len(), "query", queries)?;
     config.validate(levels.len())?;
+    config.validate_sets(queries.labels.len(), gallery.is_some())?;
     let points = Points::new(config.similarity, queries.embeddings, "query")?;
     let Some(gallery) = gallery else {
         let search = Search {
@@ -146,13 +170,6 @@ pub fn evaluate(
     };
     check_shapes(levels.len(), "gallery", gallery)?;
     check_dimensions(queries.embeddings.dimension(), gallery.embeddings.dimension())?;
-    if config.decomposability_gap.is_some() {
-        return Err(Error::new(
-            Kind::Config,
-            "the decomposability gap is that of one set, and there is a gallery apart from the queries",
-            "leave out the gallery, or the gap",
-        ));
-    }
     let gallery_points = Points::new(config.similarity, gallery.embeddings, "gallery")?;
     Search {
         queries: &points,
@@ -417,6 +434,10 @@ mod tests {
                 ..EvaluationConfig::default()
             },
             EvaluationConfig { relevance: Relevance::Plain { alpha: -1.0 }, ..EvaluationConfig::default() },
+            EvaluationConfig {
+                similarity: Similarity::Poincare { curvature: f64::NAN },
+                ..EvaluationConfig::default()
+            },
         ] {
             assert_eq!(config.validate(2).unwrap_err().kind(), Kind::Config);
         }

@@ -10,6 +10,7 @@ use akin_core::metrics::{Metric, Unit};
 use akin_core::statistics::Permutations;
 use akin_core::taxonomy::{ClassIdentity, Taxonomy};
 use anyhow::{Context, Result};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::cli::EvalArgs;
@@ -63,7 +64,12 @@ pub fn run(args: EvalArgs) -> Result<()> {
                 serde_json::to_string_pretty(&all)?
             } else {
                 let table = describe_comparison(&comparisons, [&report, &other.report]);
-                format!("{table}\n\n{}", measured(&report))
+                let similarity = other.report.config.similarity;
+                let apart = match similarity == report.config.similarity {
+                    true => String::new(),
+                    false => format!("; the other run ranks by {}", name(similarity)),
+                };
+                format!("{table}\n\n{}{apart}", measured(&report))
             }
         }
     };
@@ -92,9 +98,11 @@ fn evaluate_run(
         run.config.eval = EvaluationConfig { similarity: run.config.eval.similarity, ..config.clone() };
     }
     let Config { data, eval, run: settings, .. } = &run.config;
+    eval.validate(data.levels.len())?;
     let device = device::open(args.device.unwrap_or(settings.device))?;
     let encoder = if untrained { run.untrained(&device)? } else { run.encoder(&device)? };
     let dataset = Dataset::load(data, settings.seed)?;
+    eval.validate_sets(dataset.splits.query.len(), !dataset.splits.leave_one_out())?;
     let pictures = Pictures::new(&dataset.items);
     let progress = Progress::from(args.progress);
     let evaluation = evaluate_dataset(&encoder, &dataset, &pictures, eval, &device, progress)?;
@@ -261,18 +269,18 @@ fn describe_comparison(comparisons: &[Comparison], reports: [&Report; 2]) -> Str
     table(&["", "queries", "run", "against", "difference", "p"], &rows)
 }
 
+/// A setting as a config names it, without the numbers that it may have, such as the curvature of the ball.
+fn name(setting: impl Serialize) -> String {
+    match serde_json::to_value(setting) {
+        Ok(Value::String(name)) => name,
+        Ok(Value::Object(table)) => table.keys().cloned().collect(),
+        other => unreachable!("neither a name nor a name with settings: {other:?}"),
+    }
+}
+
 /// How a report was measured, in a sentence.
 fn measured(report: &Report) -> String {
     let config = &report.config;
-    let name = |value: serde_json::Result<Value>| match value {
-        Ok(Value::String(name)) => name,
-        // A name with settings, such as the curvature of the ball.
-        Ok(Value::Object(table)) if table.len() == 1 && !table.contains_key("kind") => {
-            table.keys().cloned().collect()
-        }
-        Ok(value) => value.to_string(),
-        Err(_) => String::new(),
-    };
     let itself = if config.count_query { "counted" } else { "not counted" };
     let intervals = config.bootstrap.map_or_else(String::new, |bootstrap| {
         format!("; in brackets 95 % bootstrap intervals of {} resamples", count(bootstrap.resamples))
@@ -281,8 +289,8 @@ fn measured(report: &Report) -> String {
         "{} queries, each ranking {} items by {}; ties {}; relevance {}; the query itself {itself}{intervals}",
         count(report.queries),
         count(report.ranked),
-        name(serde_json::to_value(config.similarity)),
-        name(serde_json::to_value(config.ties)),
+        name(config.similarity),
+        name(config.ties),
         serde_json::to_string(&config.relevance).unwrap_or_default(),
     )
 }

@@ -75,6 +75,16 @@ pub fn export(export: &Export) -> Result<()> {
         // The seed draws the split of data that have none.
         let drawn = first.data.test_fraction.or(first.data.validation_fraction).is_some();
         let other_split = drawn && run.config.run.seed != first.run.seed;
+        if run.config.eval.similarity != first.eval.similarity {
+            return Err(problem(
+                format!(
+                    "{} and {} rank by different similarities, and a bundle has one for all its encoders",
+                    runs[0].directory.display(),
+                    run.directory.display()
+                ),
+                "export runs with heads of different geometries apart",
+            ));
+        }
         if run.config.data != first.data || run.config.eval != first.eval || other_split {
             return Err(problem(
                 format!(

@@ -279,6 +279,7 @@ fn row(name: &str, compare: &CompareConfig) -> Result<Row> {
             "write config.loss = { kind = \"NAME\" }",
         ));
     };
+    let named_alone = loss.keys().all(|key| key == "kind");
     // A row may go by another name than its loss.
     let kind = loss.entry("kind").or_insert_with(|| Value::String(name.to_owned()));
     let kind = kind.as_str().unwrap_or_default();
@@ -290,6 +291,12 @@ fn row(name: &str, compare: &CompareConfig) -> Result<Row> {
             format!("{}`akin list losses` names them all", did_you_mean(kind, names)),
         ));
     };
+    if named_alone && !entry.complete {
+        return Err(problem(
+            format!("the loss `{kind}` is made of others, which its name alone does not say"),
+            format!("name it in [compare.loss.NAME], with config.loss = {{ kind = \"{kind}\", … }}"),
+        ));
+    }
     let optimises = match given.optimises {
         Some(metric) => metric,
         None => entry.optimises.parse()?,

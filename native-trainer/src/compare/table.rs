@@ -1,6 +1,7 @@
 //! Means and deviations over seeds, and which of them are best.
 
 use akin_core::metrics::Metric;
+use akin_core::statistics::{deviation, mean};
 use serde::Serialize;
 use toml::Table;
 
@@ -20,11 +21,7 @@ pub struct Statistic {
 impl Statistic {
     /// None of nothing.
     pub fn of(values: Vec<f64>) -> Option<Self> {
-        let count = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / count;
-        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        let deviation = (values.len() > 1).then(|| (squares / (count - 1.0)).sqrt());
-        (!values.is_empty()).then_some(Self { mean, deviation, values })
+        Some(Self { mean: mean(&values)?, deviation: deviation(&values), values })
     }
 }
 
