@@ -13,6 +13,10 @@ use crate::support::{Case, EXACT, SINGLE, Verdict, init, labels, scalar, tensor,
 /// Where the reference rounds 1/|P| to f32, as it does for SupAP within ROADMAP: a third is then off by 3 · 10⁻⁸.
 const ROUNDED: f64 = 1e-6;
 
+/// Where the reference sums its gradient over pairs and bins in f32: over many seeds that is off by up to 1.2 · 10⁻⁵
+/// of the largest entry from the same sum in f64.
+const SUMMED_SINGLE: f64 = 5e-5;
+
 /// A case as most of these files have it: a batch, and sometimes a set to rank.
 struct Inputs {
     embeddings: Tensor<2>,
@@ -128,9 +132,11 @@ pub(crate) fn fast_ap(case: &Case, verdict: &mut Verdict) {
     let classes = inputs.labels.column(inputs.labels.levels());
     let counted = classes.iter().filter(|&class| classes.iter().filter(|other| other == &class).count() > 1);
     let (value, gradients) = inputs.run(&init(&config, &inputs.labels), counted.count() as f64 / 2.0);
-    verdict.compare("loss", &case.numbers("outputs/loss"), &value, SINGLE);
+    // The mean AP is what has the precision of f32; the loss of a nearly perfect batch has less of its own.
+    let ap = |loss: f64| 1.0 - loss;
+    verdict.compare("1 − loss", &[ap(case.numbers("outputs/loss")[0])], &[ap(value[0])], SINGLE);
     let expected = across(&case.rows("outputs/grad_embeddings"), &case.rows("inputs/embeddings"));
-    verdict.compare("the tangent of grad_embeddings", &expected, &gradients[0].1, SINGLE);
+    verdict.compare("the tangent of grad_embeddings", &expected, &gradients[0].1, SUMMED_SINGLE);
 }
 
 /// The part of each row of a gradient that is orthogonal to the embedding.

@@ -14,6 +14,9 @@ use serde_json::Value;
 pub(crate) const EXACT: f64 = 1e-9;
 /// What they compute in f32.
 pub(crate) const SINGLE: f64 = 1e-5;
+/// Losses and gradients are sums and differences of some hundred numbers about 1: so much is their rounding, also where
+/// what is expected is nearly or exactly 0.
+const ROUNDING: f64 = 1e-14;
 
 /// What runs one case of a file and compares its outputs.
 pub(crate) type Check = fn(&Case, &mut Verdict);
@@ -79,8 +82,8 @@ impl Verdict {
             return self.disagreements.push(lengths);
         }
         let largest = expected.iter().filter(|x| x.is_finite()).fold(0f64, |largest, x| largest.max(x.abs()));
-        let agree =
-            |a: f64, b: f64| a == b || a.is_nan() && b.is_nan() || (a - b).abs() <= tolerance * largest;
+        let room = (tolerance * largest).max(ROUNDING);
+        let agree = |a: f64, b: f64| a == b || a.is_nan() && b.is_nan() || (a - b).abs() <= room;
         let mut wrong = (0..got.len()).filter(|&i| !agree(expected[i], got[i]));
         if let Some(first) = wrong.next() {
             let more = wrong.count();
