@@ -210,6 +210,7 @@ fn settings_that_make_no_sense_are_refused_before_a_run_is_made() {
         ("roadmap", 8, "the loss roadmap does not compare binary embeddings"),
         ("hpdh", 1, "codes of 1 bit"),
         ("csq", 1, "codes of 1 bit"),
+        ("hpdh", 64, "codes of 64 bits, and the backbone gives 32 features"),
     ] {
         let head = format!("model.head={{dimension={bits},geometry={{kind='binary'}}}}");
         refused(&[&head, &format!("loss={{kind='{loss}'}}")], why);

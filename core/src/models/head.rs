@@ -46,7 +46,7 @@ impl HeadConfig {
     ///
     /// # Errors
     ///
-    /// A dimension out of its range, or a geometry with settings out of theirs.
+    /// A dimension out of its range, a geometry with settings out of theirs, or more bits than features.
     pub fn init(&self, features: usize, rng: &mut ChaCha8Rng, device: &Device) -> Result<Head> {
         if !(1..=4096).contains(&self.dimension) {
             return Err(Error::new(
@@ -56,6 +56,16 @@ impl HeadConfig {
             ));
         }
         self.geometry.validate()?;
+        if self.geometry == Geometry::Binary && self.dimension > features {
+            return Err(Error::new(
+                Kind::Config,
+                format!(
+                    "the head is to give codes of {} bits, and the backbone gives {features} features",
+                    self.dimension
+                ),
+                "give the head at most as many bits as there are features, or take a wider backbone",
+            ));
+        }
         Ok(Head {
             linear: linear(features, self.dimension, rng, device),
             layer_norm: self.layer_norm,
