@@ -9,6 +9,9 @@ use burn::tensor::Tensor;
 
 use crate::support::{Case, EXACT, Verdict, init, labels, scalar, tensor, values};
 
+/// PyTorch's softplus is its argument itself above 20, so that value and slope are off by e⁻²⁰ = 2.1 · 10⁻⁹ there.
+const SOFTPLUS: f64 = 3e-9;
+
 /// `proxy_anchor.json`.
 pub(crate) fn proxy_anchor(case: &Case, verdict: &mut Verdict) {
     let config = ProxyAnchorConfig {
@@ -43,7 +46,7 @@ pub(crate) fn proxy_nca(case: &Case, verdict: &mut Verdict) {
     };
     let mut loss = init(&config, &labels(case, "inputs/labels"));
     loss.proxies = proxies(case);
-    compare(&loss, &loss.proxies, case, verdict);
+    compare(&loss, &loss.proxies, case, verdict, EXACT);
 }
 
 /// `soft_triple.json`.
@@ -59,7 +62,7 @@ pub(crate) fn soft_triple(case: &Case, verdict: &mut Verdict) {
     };
     let mut loss = init(&config, &labels(case, "inputs/labels"));
     loss.proxies = proxies(case);
-    compare(&loss, &loss.proxies, case, verdict);
+    compare(&loss, &loss.proxies, case, verdict, EXACT);
 }
 
 /// `csl.json`.
@@ -72,29 +75,35 @@ pub(crate) fn csl(case: &Case, verdict: &mut Verdict) {
     };
     let mut loss = init(&config, &labels(case, "inputs/proxy_labels"));
     loss.proxies = proxies(case);
-    compare(&loss, &loss.proxies, case, verdict);
+    compare(&loss, &loss.proxies, case, verdict, SOFTPLUS);
     let embeddings = tensor(case, "inputs/embeddings");
     let levels = loss.levels(embeddings, &labels(case, "inputs/labels"));
     let got: Vec<f64> = levels.iter().rev().flat_map(scalar).collect();
-    verdict.compare("loss_per_level", &case.numbers("outputs/loss_per_level"), &got, EXACT);
+    verdict.compare("loss_per_level", &case.numbers("outputs/loss_per_level"), &got, SOFTPLUS);
 }
 
 fn anchored(config: &ProxyAnchorConfig, case: &Case, verdict: &mut Verdict) {
     let mut loss = init(config, &labels(case, "inputs/labels"));
     loss.proxies = proxies(case);
-    compare(&loss, &loss.proxies, case, verdict);
+    compare(&loss, &loss.proxies, case, verdict, EXACT);
 }
 
 /// Value and both gradients.
-fn compare(loss: &impl Objective, proxies: &Param<Tensor<2>>, case: &Case, verdict: &mut Verdict) {
+fn compare(
+    loss: &impl Objective,
+    proxies: &Param<Tensor<2>>,
+    case: &Case,
+    verdict: &mut Verdict,
+    tolerance: f64,
+) {
     let embeddings = tensor(case, "inputs/embeddings").require_grad();
     let labels: Labels = labels(case, "inputs/labels");
     let value = loss.forward(&Batch::new(embeddings.clone(), &labels));
     let gradients = value.backward();
-    verdict.compare("loss", &case.numbers("outputs/loss"), &scalar(&value), EXACT);
+    verdict.compare("loss", &case.numbers("outputs/loss"), &scalar(&value), tolerance);
     for (name, tensor) in [("grad_embeddings", embeddings), ("grad_proxies", proxies.val())] {
         let expected = case.numbers(&format!("outputs/{name}"));
-        verdict.compare(name, &expected, &values(tensor.grad(&gradients).unwrap()), EXACT);
+        verdict.compare(name, &expected, &values(tensor.grad(&gradients).unwrap()), tolerance);
     }
 }
 
