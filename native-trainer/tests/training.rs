@@ -353,6 +353,30 @@ fn a_bundle_is_replaced_only_when_the_new_one_is_ready() {
 }
 
 #[test]
+fn a_bundle_holds_encoders_of_every_geometry_each_ranked_by_its_own() {
+    let at = Workplace::new();
+    let runs = [
+        ("flat", "kind = \"happier\"", "{ dimension = 8 }"),
+        (
+            "ball",
+            "kind = \"hyperbolic_cross_entropy\"",
+            "{ dimension = 8, geometry = { kind = \"poincare\", curvature = 0.5 } }",
+        ),
+        ("code", "kind = \"hpdh\"", "{ dimension = 16, geometry = { kind = \"binary\" } }"),
+    ];
+    for (run, loss, head) in runs {
+        at.with_loss(loss, head);
+        at.akin(&["train", "tiny.toml", "--set", "run.steps=1", "--out", run]).ended_with(0);
+    }
+    at.akin(&["export", "flat", "ball", "code", "--out", "bundle"]).ended_with(0);
+    let bundle: Value = serde_json::from_slice(&at.read("bundle/bundle.json")).unwrap();
+    let similarity = |encoder: usize| bundle["encoders"][encoder]["report"]["config"]["similarity"].clone();
+    assert_eq!(similarity(0), "cosine");
+    assert_eq!(similarity(1)["poincare"]["curvature"], 0.5);
+    assert_eq!(similarity(2), "hamming");
+}
+
+#[test]
 fn images_that_cannot_be_read_are_skipped_counted_and_named() {
     let at = Workplace::new();
     let table = String::from_utf8(at.read("data/labels.csv")).unwrap();

@@ -117,7 +117,7 @@ impl Engine {
         let embeddings = manifest.gallery_embeddings(index, &gallery).map_err(thrown)?;
         let queries =
             queries.map(|bytes| manifest.query_embeddings(index, &bytes)).transpose().map_err(thrown)?;
-        let ready = Gallery::new(&embeddings, manifest.evaluation_config.similarity).map_err(thrown)?;
+        let ready = Gallery::new(&embeddings, entry.report.config.similarity).map_err(thrown)?;
         let encoder = config.load(weights, &device).map_err(thrown)?;
 
         let started = Instant::now();

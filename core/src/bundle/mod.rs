@@ -72,7 +72,8 @@ pub struct Contents {
     pub labels: String,
     /// The small pictures of all items.
     pub thumbnails: Thumbnails,
-    /// How the reports were computed, and how the page computes its metrics.
+    /// How the reports were computed, and how the page computes its metrics; what an encoder's embeddings are ranked
+    /// by stands in its own report.
     pub evaluation_config: EvaluationConfig,
     /// The encoders over this gallery, at least one, each with its own name.
     pub encoders: Vec<EncoderEntry>,

@@ -289,6 +289,11 @@ impl Manifest {
                 "the report of encoder {name:?} is not of the levels of the taxonomy"
             )));
         }
+        entry
+            .report
+            .config
+            .validate(self.taxonomy.depth())
+            .map_err(|error| wrong(format!("the report of encoder {name:?}: {}", error.message())))?;
         self.file(&entry.weights)?;
         self.check_length(&entry.gallery_embeddings, &[self.gallery.count, *dimension, 4])?;
         match &entry.query_embeddings {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use akin_core::bundle::{
     BundleWriter, Contents, EncoderEntry, Items, MANIFEST, Thumbnails, embedding_bytes, label_bytes,
 };
+use akin_core::evaluate::EvaluationConfig;
 use akin_core::image::{Filter, Pixels, self_test_pattern};
 use anyhow::Result;
 use image::codecs::jpeg::JpegEncoder;
@@ -66,7 +67,8 @@ pub fn run(args: ExportArgs) -> Result<()> {
     Ok(())
 }
 
-/// Embeds the gallery with every run, and writes the bundle; `bundle.json` comes last. A bundle that
+/// Embeds the gallery with every run, and writes the bundle; `bundle.json` comes last. Runs may rank by different
+/// similarities, as heads of different geometries do. A bundle that
 /// is there is replaced only when the new one is ready.
 pub fn export(export: &Export) -> Result<()> {
     let Export { runs, out, progress, .. } = export;
@@ -75,17 +77,9 @@ pub fn export(export: &Export) -> Result<()> {
         // The seed draws the split of data that have none.
         let drawn = first.data.test_fraction.or(first.data.validation_fraction).is_some();
         let other_split = drawn && run.config.run.seed != first.run.seed;
-        if run.config.eval.similarity != first.eval.similarity {
-            return Err(problem(
-                format!(
-                    "{} and {} rank by different similarities, and a bundle has one for all its encoders",
-                    runs[0].directory.display(),
-                    run.directory.display()
-                ),
-                "export runs with heads of different geometries apart",
-            ));
-        }
-        if run.config.data != first.data || run.config.eval != first.eval || other_split {
+        let similarity = run.config.eval.similarity;
+        let other_eval = run.config.eval != EvaluationConfig { similarity, ..first.eval.clone() };
+        if run.config.data != first.data || other_eval || other_split {
             return Err(problem(
                 format!(
                     "{} and {} have other data, another split or another [eval], and one bundle has one gallery",
@@ -109,7 +103,7 @@ pub fn export(export: &Export) -> Result<()> {
         let device = device::open(run.config.run.device)?;
         let encoder = run.encoder(&device)?;
         let mut evaluation =
-            evaluate_dataset(&encoder, &dataset, &pictures, &first.eval, &device, *progress)?;
+            evaluate_dataset(&encoder, &dataset, &pictures, &run.config.eval, &device, *progress)?;
         evaluation.report.per_query.clear();
         let (gallery, queries) = match evaluation.gallery {
             Some(gallery) => (gallery, Some(evaluation.queries)),
