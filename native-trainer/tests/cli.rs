@@ -335,7 +335,7 @@ fn what_is_measured_can_be_chosen() {
 }
 
 #[test]
-fn metrics_are_listed_with_their_sources() {
+fn metrics_and_losses_are_listed_with_their_sources() {
     let answer = akin(["list", "metrics"]);
     assert_eq!(answer.code, Some(0), "{}", answer.stderr);
     for part in ["ndcg[@k]", "recall@k", "0 … L", "ramzi2022"] {
@@ -343,6 +343,9 @@ fn metrics_are_listed_with_their_sources() {
     }
     let json: serde_json::Value = serde_json::from_str(&akin(["list", "metrics", "--json"]).stdout).unwrap();
     assert_eq!(json[0]["metric"], "h_ap");
+    let losses: serde_json::Value = serde_json::from_str(&akin(["list", "losses", "--json"]).stdout).unwrap();
+    let happier = losses.as_array().unwrap().iter().find(|entry| entry["name"] == "happier").unwrap();
+    assert_eq!((&happier["family"], &happier["sources"][0]), (&"hierarchical".into(), &"ramzi2022".into()));
 }
 
 #[test]

@@ -24,6 +24,7 @@ struct List {
 /// Prints a list, one recipe, or BibTeX.
 pub fn run(what: ListCommand) -> Result<()> {
     let text = match what {
+        ListCommand::Losses(args) if args.json => serde_json::to_string_pretty(&*losses::CATALOGUE)? + "\n",
         ListCommand::Losses(args) => losses().print(&args)?,
         ListCommand::Miners(args) => miners().print(&args)?,
         ListCommand::Metrics(args) => metrics().print(&args)?,
