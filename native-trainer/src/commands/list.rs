@@ -62,21 +62,26 @@ fn losses() -> List {
             entry.name.to_owned(),
             entry.optimises.to_owned(),
             entry.spaces.iter().map(|space| space.name()).collect::<Vec<_>>().join(", "),
-            entry.sources.join(", "),
-            format!("{}: {}", entry.title, entry.summary),
+            format!("{}: {}{}", entry.title, entry.summary, cited(entry.sources)),
         ]
     };
     List {
-        header: vec!["loss", "optimises", "embeddings", "sources", "summary"],
+        header: vec!["loss", "optimises", "embeddings", "summary"],
         rows: losses::CATALOGUE.iter().map(row).collect(),
     }
 }
 
+/// Sources in brackets, where there are any.
+fn cited(sources: &[&str]) -> String {
+    if sources.is_empty() { String::new() } else { format!(" [{}]", sources.join(", ")) }
+}
+
 fn miners() -> List {
     let row = |entry: &miners::Entry| {
-        vec![entry.name.to_owned(), entry.sources.join(", "), format!("{}: {}", entry.title, entry.summary)]
+        let summary = format!("{}: {}{}", entry.title, entry.summary, cited(entry.sources));
+        vec![entry.name.to_owned(), summary]
     };
-    List { header: vec!["miner", "sources", "summary"], rows: miners::CATALOGUE.iter().map(row).collect() }
+    List { header: vec!["miner", "summary"], rows: miners::CATALOGUE.iter().map(row).collect() }
 }
 
 fn metrics() -> List {
