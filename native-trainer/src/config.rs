@@ -443,6 +443,11 @@ impl Config {
 }
 
 impl DataConfig {
+    /// Whether a split is drawn from the seed, so that runs of other seeds have other ones.
+    pub fn draws_split(&self) -> bool {
+        self.test_fraction.is_some() || self.validation_fraction.is_some()
+    }
+
     /// Reads only what the data need, `[data]` and `run.seed`, from a config that may not be finished.
     ///
     /// # Errors

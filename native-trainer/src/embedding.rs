@@ -55,8 +55,22 @@ pub fn embed(
     Embedded::new(read, encoder.dimension(), values)
 }
 
-/// As [`embed`], from features that are there already.
-pub fn embed_features(
+/// Embeds `items` from their features, where those are there already, or else from their pictures.
+pub fn embed_items(
+    encoder: &Encoder,
+    pictures: &Pictures,
+    features: Option<&Features>,
+    items: &[usize],
+    device: &Device,
+    progress: Progress,
+) -> Result<Embedded> {
+    match features {
+        Some(features) => embed_features(encoder, features, items, device),
+        None => embed(encoder, pictures, items, device, progress),
+    }
+}
+
+fn embed_features(
     encoder: &Encoder,
     features: &Features,
     items: &[usize],

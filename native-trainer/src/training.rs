@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use crate::checkpoint::Checkpoint;
 use crate::data::Dataset;
-use crate::embedding::{Embedded, embed, embed_features, evaluate_splits};
+use crate::embedding::{Embedded, embed_items, evaluate_splits};
 use crate::features::Features;
 use crate::files::write_atomic;
 use crate::loader::{Pictures, Position, TrainingBatch, Views};
@@ -383,10 +383,7 @@ impl<'a> Training<'a> {
     }
 
     fn embed(&self, encoder: &Encoder, items: &[usize]) -> Result<Embedded> {
-        match &self.features {
-            Some(features) => embed_features(encoder, features, items, &self.device),
-            None => embed(encoder, self.pictures, items, &self.device, self.progress),
-        }
+        embed_items(encoder, self.pictures, self.features.as_ref(), items, &self.device, self.progress)
     }
 
     fn log(&self) -> Result<File> {

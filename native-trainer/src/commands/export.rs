@@ -75,8 +75,7 @@ pub fn export(export: &Export) -> Result<()> {
     let first = &runs[0].config;
     for run in &runs[1..] {
         // The seed draws the split of data that have none.
-        let drawn = first.data.test_fraction.or(first.data.validation_fraction).is_some();
-        let other_split = drawn && run.config.run.seed != first.run.seed;
+        let other_split = first.data.draws_split() && run.config.run.seed != first.run.seed;
         let similarity = run.config.eval.similarity;
         let other_eval = run.config.eval != EvaluationConfig { similarity, ..first.eval.clone() };
         if run.config.data != first.data || other_eval || other_split {

@@ -12,7 +12,7 @@ use super::report::{Column, scores};
 use super::table::Untrained;
 use crate::data::Dataset;
 use crate::device;
-use crate::embedding::{embed, embed_features, evaluate_splits};
+use crate::embedding::{embed_items, evaluate_splits};
 use crate::features::Features;
 use crate::loader::Pictures;
 use crate::progress::Progress;
@@ -75,9 +75,8 @@ impl Starts {
 fn cells(plan: &Plan, row: &Row) -> Result<Vec<Cell>> {
     let mut cells = plan.seeds.iter().map(|&seed| plan.untrained(row, seed)).collect::<Result<Vec<_>>>()?;
     let config = &cells[0].config;
-    let drawn = config.data.test_fraction.or(config.data.validation_fraction).is_some();
     let headless = encoder_config(config).geometry().space() == Space::Cosine;
-    if !drawn && headless && config.model.weights.is_some() {
+    if !config.data.draws_split() && headless && config.model.weights.is_some() {
         cells.truncate(1);
     }
     Ok(cells)
@@ -106,11 +105,9 @@ fn measure(cell: &Cell, progress: Progress) -> Result<Value> {
         true => Some(Features::load(&run.config, &encoder, &dataset, &pictures, &device, progress)?),
         false => None,
     };
-    let mut report = evaluate_splits(&dataset, &run.config.eval, |items| match &features {
-        Some(features) => embed_features(&encoder, features, items, &device),
-        None => embed(&encoder, &pictures, items, &device, progress),
-    })?
-    .report;
+    let embed =
+        |items: &[usize]| embed_items(&encoder, &pictures, features.as_ref(), items, &device, progress);
+    let mut report = evaluate_splits(&dataset, &run.config.eval, embed)?.report;
     report.per_query.clear();
     run.write_json("report.json", &report)?;
     cell.read("report.json")
