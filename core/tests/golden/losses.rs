@@ -23,16 +23,22 @@ pub(crate) fn hap_surrogate(case: &Case, verdict: &mut Verdict) {
     let reference =
         case.find("inputs/ref_embeddings").map(|_| tensor(case, "inputs/ref_embeddings").require_grad());
     let loss = init(&config, &labels);
+    // The rectangular case labels queries and items apart, which is no tree: the reference counts equal columns, and
+    // its count is taken as the shared level of every case.
+    let shared = case.rows("outputs/level_matrix");
+    let of = |queries: Tensor<2>, shared: &[Vec<f64>]| {
+        let items = reference.as_ref().unwrap_or(&embeddings).clone();
+        let shared: Vec<usize> = shared.concat().into_iter().map(|level| level as usize).collect();
+        loss.forward_shared(queries, items, labels.levels(), &shared)
+    };
     let value = match &reference {
         None => loss.forward(&Batch::new(embeddings.clone(), &labels)),
-        // Queries and items are labelled apart there, which is no tree: the reference counts equal
-        // columns, and its count is taken as the shared level.
-        Some(reference) => {
-            let shared: Vec<usize> =
-                case.rows("outputs/level_matrix").concat().into_iter().map(|level| level as usize).collect();
-            loss.forward_shared(embeddings.clone(), reference.clone(), labels.levels(), &shared)
-        }
+        Some(_) => of(embeddings.clone(), &shared),
     };
+    for (i, expected) in case.numbers("outputs/one_minus_hap_per_query").into_iter().enumerate() {
+        let h_ap = 1.0 - scalar(&of(embeddings.clone().slice(i..i + 1), &shared[i..i + 1]))[0];
+        verdict.compare("1 − loss of a query", &[1.0 - expected], &[h_ap], RELEVANCE);
+    }
     let gradients = value.backward();
     verdict.compare("loss", &case.numbers("outputs/loss"), &scalar(&value), RELEVANCE);
     let mut gradient = |name: &str, tensor: &Tensor<2>| {
