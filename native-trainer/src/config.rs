@@ -24,9 +24,7 @@
 //! config, with every default and absolute paths, is saved in the run and reads back as the same config.
 //! A section `[compare]` belongs to [`crate::compare`] and is no part of a run.
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::{env, fs, path};
 
 use akin_core::evaluate::EvaluationConfig;
 use akin_core::image::Preprocessing;
@@ -34,12 +32,14 @@ use akin_core::losses::LossConfig;
 use akin_core::models::{BackboneConfig, HeadConfig};
 use anyhow::Result;
 use clap::ValueEnum;
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use toml::{Table, Value};
+use toml::Table;
 
-use crate::problem::{Advise, did_you_mean, problem};
-use crate::recipes;
+mod fault;
+mod range;
+mod source;
+
+pub use source::{Source, lay_over, put};
 
 /// A whole config. See the [module](self).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -411,35 +411,6 @@ impl Config {
         toml::to_string_pretty(self)
             .expect("a checked config has only names and finite numbers, which TOML can say")
     }
-
-    fn validate(&self) -> Result<()> {
-        self.run.validate()?;
-        self.data.validate()?;
-        self.model.validate()?;
-        if let Some(augment) = &self.augment {
-            ensure(!self.model.freeze_backbone, || {
-                (
-                    "model.freeze_backbone is set beside [augment], but features are computed once, from \
-                     images as they are"
-                        .into(),
-                    "remove [augment], or train the backbone too",
-                )
-            })?;
-            augment.validate()?;
-        }
-        self.optimizer.validate()?;
-        self.schedule.validate()?;
-        self.eval.validate(self.data.levels.len())?;
-        let SamplerConfig { classes_per_batch, images_per_class } = self.sampler;
-        ensure(classes_per_batch > 0 && images_per_class > 0, || {
-            (
-                format!(
-                    "[sampler] asks for batches of {classes_per_batch} classes × {images_per_class} images"
-                ),
-                "both must be at least 1; 16 and 4 are usual",
-            )
-        })
-    }
 }
 
 impl DataConfig {
@@ -466,528 +437,16 @@ impl DataConfig {
             seed: u64,
         }
         let source = Source::read(file, sets)?;
-        let part: Part = source.parse(source.table.clone())?;
+        let part: Part = source.part()?;
         part.data.validate()?;
         Ok((part.data, part.run.seed))
     }
-
-    fn validate(&self) -> Result<()> {
-        ensure(!self.levels.is_empty(), || {
-            (
-                "data.levels is empty".into(),
-                "name the levels, coarse to fine, for example [\"order\", \"species\"]",
-            )
-        })?;
-        let mut seen = HashSet::new();
-        for level in &self.levels {
-            ensure(!level.trim().is_empty() && seen.insert(level), || {
-                (
-                    format!("data.levels names {level:?} twice, or not at all"),
-                    "give every level a name of its own",
-                )
-            })?;
-        }
-        let mut seen = HashSet::new();
-        for name in [&self.train, &self.test, &self.query, &self.gallery] {
-            ensure(!name.is_empty() && seen.insert(name), || {
-                (
-                    format!("two splits in [data] are called {name:?}, or one has no name"),
-                    "give train, test, query and gallery names of their own",
-                )
-            })?;
-        }
-        let shares =
-            [("test_fraction", self.test_fraction), ("validation_fraction", self.validation_fraction)];
-        for (name, share) in shares {
-            ensure(share.is_none_or(|share| share > 0.0 && share < 1.0), || {
-                (
-                    format!("data.{name} is {}", share.unwrap_or_default()),
-                    "give a share of the finest classes between 0 and 1, for example 0.5",
-                )
-            })?;
-        }
-        ensure(self.kind == DataKind::Csv || self.images.is_none(), || {
-            (
-                "data.images is only for CSV data".into(),
-                "remove it; in a folder tree `path` says where the images are",
-            )
-        })
-    }
-}
-
-impl ModelConfig {
-    fn validate(&self) -> Result<()> {
-        ensure(self.freeze_backbone || self.feature_cache.is_none(), || {
-            (
-                "model.feature_cache is set, but the features of a backbone that learns change with every step"
-                    .into(),
-                "remove it, or set model.freeze_backbone = true",
-            )
-        })?;
-        ensure(!self.freeze_backbone || self.head.is_some(), || {
-            (
-                "model.freeze_backbone is set without a head, so there is nothing to train".into(),
-                "add model.head, for example { dimension = 128 }",
-            )
-        })
-    }
-}
-
-impl RunConfig {
-    fn validate(&self) -> Result<()> {
-        ensure(self.steps.is_some() != self.epochs.is_some(), || {
-            let both =
-                if self.steps.is_some() { "gives both run.steps and run.epochs" } else { "gives neither" };
-            (
-                format!("the config {both}, so how long to train is unclear"),
-                "set exactly one of run.steps and run.epochs",
-            )
-        })?;
-        ensure(self.steps != Some(0) && self.epochs != Some(0), || {
-            ("the run would train for no step at all".into(), "set run.steps or run.epochs to 1 or more")
-        })?;
-        ensure(self.checkpoint_every_epochs > 0, || {
-            (
-                "run.checkpoint_every_epochs is 0".into(),
-                "set it to 1 or more; there is always a checkpoint at the end",
-            )
-        })?;
-        ensure(i64::try_from(self.seed).is_ok(), || {
-            (
-                format!("run.seed is {}", self.seed),
-                "choose a seed below 2^63, the largest whole number of TOML",
-            )
-        })
-    }
-}
-
-impl AugmentConfig {
-    fn validate(&self) -> Result<()> {
-        let [from, to] = self.crop_scale;
-        ensure(0.0 < from && from <= to && to <= 1.0, || {
-            (
-                format!("augment.crop_scale is [{from}, {to}]"),
-                "give two shares of the area, 0 < from ≤ to ≤ 1, for example [0.4, 1.0]",
-            )
-        })?;
-        let [from, to] = self.crop_ratio;
-        ensure(0.0 < from && from <= to && to.is_finite(), || {
-            (
-                format!("augment.crop_ratio is [{from}, {to}]"),
-                "give two ratios of width to height, 0 < from ≤ to, for example [0.75, 1.3333]",
-            )
-        })
-    }
-}
-
-impl OptimizerConfig {
-    fn validate(&self) -> Result<()> {
-        let numbers = [
-            ("lr_backbone", self.lr_backbone, 0.0),
-            ("lr_head", self.lr_head, 0.0),
-            ("lr_proxies", self.lr_proxies, 0.0),
-            ("weight_decay", self.weight_decay, 0.0),
-            ("weight_decay_proxies", self.weight_decay_proxies, 0.0),
-            ("epsilon", self.epsilon, f64::MIN_POSITIVE),
-            ("clip_norm", self.clip_norm.unwrap_or(1.0), f64::MIN_POSITIVE),
-        ];
-        for (name, value, least) in numbers {
-            ensure(value.is_finite() && value >= least, || {
-                let hint = if least > 0.0 {
-                    "give a finite number above 0"
-                } else {
-                    "give a finite number of at least 0"
-                };
-                (format!("optimizer.{name} is {value}"), hint)
-            })?;
-        }
-        for (name, value) in [("beta_1", self.beta_1), ("beta_2", self.beta_2), ("momentum", self.momentum)] {
-            ensure((0.0..1.0).contains(&value), || {
-                (format!("optimizer.{name} is {value}"), "give a number of at least 0 and below 1")
-            })?;
-        }
-        ensure(self.kind == OptimizerKind::Sgd || (self.momentum == 0.0 && !self.nesterov), || {
-            (
-                "optimizer.momentum and optimizer.nesterov belong to sgd, and the optimizer is another"
-                    .into(),
-                "remove them, or set optimizer.kind = \"sgd\"; Adam's momentum is beta_1",
-            )
-        })?;
-        ensure(!self.nesterov || self.momentum > 0.0, || {
-            ("optimizer.nesterov needs a momentum".into(), "set optimizer.momentum, for example 0.9")
-        })
-    }
-}
-
-impl ScheduleConfig {
-    fn validate(&self) -> Result<()> {
-        ensure((0.0..=1.0).contains(&self.final_factor), || {
-            (format!("schedule.final_factor is {}", self.final_factor), "give a number from 0 to 1")
-        })?;
-        ensure(self.warmup_steps.is_none() || self.warmup_epochs.is_none(), || {
-            (
-                "the config gives both schedule.warmup_steps and schedule.warmup_epochs".into(),
-                "set at most one of them",
-            )
-        })
-    }
-}
-
-fn ensure(holds: bool, otherwise: impl FnOnce() -> (String, &'static str)) -> Result<()> {
-    if holds {
-        return Ok(());
-    }
-    let (message, hint) = otherwise();
-    Err(problem(message, hint))
-}
-
-/// Keys of which one replaces the other when it comes from `--set`.
-const ALTERNATIVES: [[&str; 2]; 2] =
-    [["run.steps", "run.epochs"], ["schedule.warmup_steps", "schedule.warmup_epochs"]];
-
-/// Keys that hold paths.
-const PATHS: [&str; 5] = ["run.out", "data.path", "data.images", "model.weights", "model.feature_cache"];
-
-/// A config file with `--set` values over it, read but not yet a [`Config`].
-pub struct Source {
-    /// The file, or the name of a built-in recipe.
-    file: PathBuf,
-    text: String,
-    /// Its paths are absolute.
-    table: Table,
-    compare: Table,
-}
-
-impl Source {
-    /// Reads a file, or the built-in recipe of that name where there is no such file.
-    ///
-    /// # Errors
-    ///
-    /// A file that is not there or not TOML; a `--set` that is no assignment; an unset environment
-    /// variable.
-    pub fn read(file: &Path, sets: &[String]) -> Result<Self> {
-        let shown = file.display();
-        let text = match recipes::built_in(file) {
-            Some(recipe) => recipe.text.to_owned(),
-            None => fs::read_to_string(file).advise(
-                || format!("the config {shown} cannot be read"),
-                "check the path; `akin list recipes` names configs that are built in",
-            )?,
-        };
-        let mut table: Table = toml::from_str(&text).map_err(|error| {
-            let hint = "correct that line; tables are written [data], texts in double quotes";
-            problem(format!("{shown} is not valid TOML\n{error}"), hint)
-        })?;
-
-        let mut given = HashSet::new();
-        for set in sets {
-            let (key, value) = parse_set(set)?;
-            for [one, other] in ALTERNATIVES.into_iter().chain(ALTERNATIVES.map(|[one, other]| [other, one]))
-            {
-                if key == one {
-                    take(&mut table, other);
-                }
-            }
-            put(&mut table, &key, value)?;
-            given.insert(key);
-        }
-        let compare = match table.remove("compare") {
-            None => Table::new(),
-            Some(Value::Table(compare)) => compare,
-            Some(_) => {
-                return Err(problem(format!("{shown}: `compare` is not a section"), "write [compare]"));
-            }
-        };
-        let mut source = Self { file: file.to_owned(), text, table: Table::new(), compare };
-        source.resolve(&mut table, |key| given.contains(key))?;
-        source.table = table;
-        Ok(source)
-    }
-
-    /// What the file is called, without its ending.
-    pub fn name(&self) -> String {
-        self.file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
-    }
-
-    /// The config of a run, with the values of `over` laid over those of the file.
-    ///
-    /// # Errors
-    ///
-    /// As [`Config::load`].
-    pub fn config(&self, over: &Table) -> Result<Config> {
-        let mut table = self.table.clone();
-        table.entry("run").or_insert_with(|| Value::Table(Table::new()));
-        lay_over(&mut table, over);
-        self.resolve(&mut table, |_| false)?;
-        let ranked_as_said = find(&mut table, "eval.similarity").is_some();
-        let mut config: Config = self.parse(table)?;
-        if !ranked_as_said && let Some(head) = &config.model.head {
-            config.eval.similarity = head.geometry.similarity();
-        }
-        if config.run.name.is_empty() {
-            config.run.name = self.name();
-        }
-        if config.run.out.as_os_str().is_empty() {
-            config.run.out = current_directory()?.join("runs").join(&config.run.name);
-        }
-        config.validate()?;
-        Ok(config)
-    }
-
-    /// The section `[compare]`.
-    ///
-    /// # Errors
-    ///
-    /// An unknown key or a value of the wrong type.
-    pub fn compare<T: DeserializeOwned>(&self) -> Result<T> {
-        self.parse(self.compare.clone())
-    }
-
-    /// Makes the paths of a config absolute.
-    fn resolve(&self, table: &mut Table, from_here: impl Fn(&str) -> bool) -> Result<()> {
-        let beside =
-            path::absolute(self.file.parent().unwrap_or(Path::new(""))).or_else(|_| current_directory())?;
-        for key in PATHS {
-            let Some(Value::String(text)) = find(table, key) else { continue };
-            let here = if from_here(key) { current_directory()? } else { beside.clone() };
-            *text = utf8(&here.join(expand(text, key)?))?;
-        }
-        Ok(())
-    }
-
-    fn parse<T: DeserializeOwned>(&self, table: Table) -> Result<T> {
-        table.clone().try_into().map_err(|error: toml::de::Error| {
-            let (message, hint) = explain(error.message(), &place_of_fault::<T>(&table, &error));
-            let place = self.line_of::<T>(&error).map(|line| format!(", line {line}")).unwrap_or_default();
-            problem(format!("{}{place}: {message}", self.file.display()), hint)
-        })
-    }
-
-    /// Where the file, as it stands without `--set`, has the same fault.
-    fn line_of<T: DeserializeOwned>(&self, error: &toml::de::Error) -> Option<usize> {
-        let in_file = toml::from_str::<T>(&self.text).err()?;
-        let start = in_file.span().filter(|_| in_file.message() == error.message())?.start;
-        Some(self.text.get(..start)?.matches('\n').count() + 1)
-    }
-}
-
-/// The dotted key at fault. Inside a table with a `kind`, serde names no more than the table; there the key is found
-/// as the one without which the config has another fault, or none.
-fn place_of_fault<T: DeserializeOwned>(table: &Table, error: &toml::de::Error) -> String {
-    let said = error.to_string();
-    let named =
-        said.lines().find_map(|line| line.strip_prefix("in `")?.strip_suffix('`')).unwrap_or_default();
-    if error.message().starts_with("missing field") {
-        return named.into();
-    }
-    let whole = Value::Table(table.clone());
-    let changes = |place: &[String]| {
-        let rest = without(whole.clone(), place).try_into::<T>();
-        rest.err().is_none_or(|other| other.message() != error.message())
-    };
-    let mut place = Vec::new();
-    let mut here = &whole;
-    'deeper: loop {
-        for (key, value) in parts_of(here) {
-            place.push(key);
-            if changes(&place) {
-                here = value;
-                continue 'deeper;
-            }
-            place.pop();
-        }
-        break;
-    }
-    place.retain(|key| key.parse::<usize>().is_err());
-    let found = place.join(".");
-    if found.len() > named.len() { found } else { named.into() }
-}
-
-/// The keys, or places, of a value with what they hold; `kind`, without which nothing is as it was, comes last.
-fn parts_of(value: &Value) -> Vec<(String, &Value)> {
-    match value {
-        Value::Table(table) => {
-            let mut parts: Vec<_> = table.iter().map(|(key, value)| (key.clone(), value)).collect();
-            parts.sort_by_key(|(key, _)| key == "kind");
-            parts
-        }
-        Value::Array(items) => items.iter().enumerate().map(|(i, item)| (i.to_string(), item)).collect(),
-        _ => Vec::new(),
-    }
-}
-
-/// A value without what is at a place in it.
-fn without(mut value: Value, place: &[String]) -> Value {
-    let [key, rest @ ..] = place else { return value };
-    match &mut value {
-        Value::Table(table) => {
-            if let (Some(part), [_, ..]) = (table.remove(key), rest) {
-                table.insert(key.clone(), without(part, rest));
-            }
-        }
-        Value::Array(items) => {
-            let number = key.parse().expect("`parts_of` numbers items");
-            let item = items.remove(number);
-            if !rest.is_empty() {
-                items.insert(number, without(item, rest));
-            }
-        }
-        _ => {}
-    }
-    value
-}
-
-/// What a serde error says, in the words of a config.
-fn explain(message: &str, place: &str) -> (String, String) {
-    let mut quoted = message.split('`').skip(1).step_by(2);
-    let word = quoted.next().unwrap_or_default();
-    let known: Vec<&str> = quoted.collect();
-    let suggestion = did_you_mean(word, known.iter().copied());
-    if message.starts_with("unknown field") {
-        let place = match place.rsplit_once('.') {
-            Some((table, key)) if key == word => table,
-            None if place == word => "",
-            _ => place,
-        };
-        let (what, list) =
-            if place.is_empty() { ("section", "the sections are") } else { ("key", "the keys are") };
-        let at = if place.is_empty() { String::new() } else { format!(" in [{place}]") };
-        (format!("unknown {what} `{word}`{at}"), format!("{suggestion}{list} {}", known.join(", ")))
-    } else if message.starts_with("unknown variant") {
-        let at = if place.is_empty() { String::new() } else { format!(" in `{place}`") };
-        (format!("unknown value `{word}`{at}"), format!("{suggestion}it can be {}", known.join(", ")))
-    } else if message.starts_with("missing field") {
-        let (what, at) = match place {
-            "" => ("section", String::new()),
-            place => ("key", format!(" in [{place}]")),
-        };
-        (format!("the {what} `{word}` is missing{at}"), "add it, in the file or with `--set`".into())
-    } else {
-        let words = [
-            ("expected u64", "expected a whole number of at least 0"),
-            ("expected usize", "expected a whole number of at least 0"),
-            ("expected f64", "expected a number"),
-            ("floating point `", "number `"),
-            ("expected a sequence", "expected a list"),
-            ("invalid type: map", "invalid type: table"),
-        ];
-        let plain = words.iter().fold(message.to_owned(), |plain, (from, to)| plain.replace(from, to));
-        let plain = match plain.split_once("expected internally tagged enum") {
-            Some((before, _)) => format!("{before}expected a table with a `kind`"),
-            None => plain,
-        };
-        (format!("`{place}` has a wrong value: {plain}"), format!("correct the value of `{place}`"))
-    }
-}
-
-/// `a.b=value`, or `a={ b = value }` → the key and the value; what is not TOML is a string.
-fn parse_set(set: &str) -> Result<(String, Value)> {
-    let Some((key, text)) = set.split_once('=') else {
-        return Err(problem(
-            format!("`--set {set}` has no `=`"),
-            "write `--set SECTION.KEY=VALUE`, for example run.seed=1",
-        ));
-    };
-    let (key, text) = (key.trim(), text.trim());
-    let parsed = toml::from_str::<Table>(&format!("value = {text}")).ok().filter(|table| table.len() == 1);
-    let value =
-        parsed.and_then(|mut table| table.remove("value")).unwrap_or_else(|| Value::String(text.to_owned()));
-    let section = !key.contains('.');
-    if section && !value.is_table() || key.split('.').any(|part| part.trim().is_empty()) {
-        return Err(problem(
-            format!("`--set {set}` does not name a section and a key"),
-            "write `--set SECTION.KEY=VALUE`, for example run.seed=1, or a whole section as a table",
-        ));
-    }
-    Ok((key.to_owned(), value))
-}
-
-/// Lays the values of one table over those of another. A table with a `kind` replaces the one below
-/// it, as its keys belong to that kind.
-pub fn lay_over(below: &mut Table, over: &Table) {
-    for (key, value) in over {
-        match (below.get_mut(key), value) {
-            (Some(Value::Table(below)), Value::Table(over)) if !over.contains_key("kind") => {
-                lay_over(below, over);
-            }
-            _ => {
-                below.insert(key.clone(), value.clone());
-            }
-        }
-    }
-}
-
-/// Puts a value at a dotted key, in tables that are made where they are missing.
-///
-/// # Errors
-///
-/// A part of the key that is there and not a table.
-pub fn put(table: &mut Table, key: &str, value: Value) -> Result<()> {
-    let (path, last) = key.rsplit_once('.').map_or((None, key), |(path, last)| (Some(path), last));
-    let mut here = table;
-    for part in path.into_iter().flat_map(|path| path.split('.')) {
-        here = here.entry(part).or_insert_with(|| Value::Table(Table::new())).as_table_mut().ok_or_else(
-            || {
-                problem(
-                    format!("`--set {key}=…` reaches into `{part}`, which is not a table"),
-                    format!("set `{part}` itself"),
-                )
-            },
-        )?;
-    }
-    here.insert(last.to_owned(), value);
-    Ok(())
-}
-
-fn find<'a>(table: &'a mut Table, key: &str) -> Option<&'a mut Value> {
-    let (section, key) = key.split_once('.')?;
-    table.get_mut(section)?.as_table_mut()?.get_mut(key)
-}
-
-fn take(table: &mut Table, key: &str) {
-    if let Some((section, key)) = key.split_once('.')
-        && let Some(Value::Table(section)) = table.get_mut(section)
-    {
-        section.remove(key);
-    }
-}
-
-/// Replaces every `${NAME}` by the environment variable of that name.
-fn expand(text: &str, key: &str) -> Result<String> {
-    let mut expanded = String::new();
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once("${") {
-        let Some((name, after)) = after.split_once('}') else {
-            return Err(problem(format!("`{key}` has `${{` without `}}`: {text}"), "write ${NAME}"));
-        };
-        let value = env::var(name).ok().filter(|value| !value.is_empty()).ok_or_else(|| {
-            problem(
-                format!("`{key}` is {text}, but the environment variable {name} is not set"),
-                format!("set it, for example `export {name}=/path/to/data`, or pass `--set {key}=…`"),
-            )
-        })?;
-        expanded = expanded + before + &value;
-        rest = after;
-    }
-    Ok(expanded + rest)
-}
-
-fn current_directory() -> Result<PathBuf> {
-    env::current_dir()
-        .advise(|| "the current directory is not there any more".into(), "change to one that is")
-}
-
-fn utf8(path: &Path) -> Result<String> {
-    path.to_str().map(str::to_owned).ok_or_else(|| {
-        problem(
-            format!("the path {} is not UTF-8", path.display()),
-            "use a path that is: a config is UTF-8 text",
-        )
-    })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::{env, fs};
+
     use akin_core::cosine::Similarity;
 
     use super::*;
@@ -1058,6 +517,18 @@ kind = "norm_softmax"
         assert_eq!(config.optimizer.kind, OptimizerKind::Sgd);
         assert_eq!(config.augment.unwrap().crop_scale, [0.2, 1.0]);
         assert_eq!(load(GOOD, &["loss={kind='fast_ap'}"]).unwrap().loss.name(), "fast_ap");
+    }
+
+    #[test]
+    fn another_kind_begins_without_the_keys_of_the_one_before() {
+        let cold = GOOD.replace("kind = \"norm_softmax\"", "kind = \"norm_softmax\"\ntemperature = 0.01");
+        let loss = |sets: &[&str]| load(&cold, sets).unwrap().loss;
+        assert_eq!(loss(&["loss.kind=fast_ap"]), LossConfig::named("fast_ap").unwrap());
+        assert_eq!(loss(&["loss.bins=4", "loss.kind=fast_ap"]), loss(&["loss={kind='fast_ap',bins=4}"]));
+        assert_eq!(loss(&["loss.kind=norm_softmax"]), loss(&[]));
+        // An optimiser has the same keys whatever its kind.
+        let optimizer = load(&cold, &["optimizer.lr_head=0.5", "optimizer.kind=adamw"]).unwrap().optimizer;
+        assert_eq!((optimizer.kind, optimizer.lr_head), (OptimizerKind::AdamW, 0.5));
     }
 
     #[test]
