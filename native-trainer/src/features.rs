@@ -1,11 +1,13 @@
 //! The features of a frozen backbone: computed once, kept in a file if asked for.
 //!
 //! The file is a line of JSON, then the features as little-endian f32, row after row. Its line has a
-//! key, which follows from all that the features depend on, so that they are never those of other
-//! weights, images or preprocessing.
+//! key, which follows from weights and preprocessing, and the path and size of every picture, so that
+//! features are never those of others. A file that has more pictures than are asked for serves as well:
+//! a training on some of the classes does not drive out what another has computed on all.
 
+use std::collections::HashMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use akin_core::bundle::sha256;
 use akin_core::encoder::Encoder;
@@ -13,6 +15,7 @@ use anyhow::Result;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::config::Config;
 use crate::data::Dataset;
@@ -24,7 +27,7 @@ use crate::progress::Progress;
 use crate::table::counted;
 
 const FORMAT: &str = "akin-features";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// Features of the items of a data set.
 pub struct Features {
@@ -38,12 +41,21 @@ pub struct Features {
 struct Header {
     format: String,
     version: u32,
-    /// What the features depend on, see [`key`].
+    /// What all features depend on, see [`key`].
     key: String,
     dimension: usize,
-    /// The items, a row each.
-    items: Vec<usize>,
+    /// Every picture that was asked for.
+    pictures: Vec<Entry>,
     sha256: String,
+}
+
+/// A picture of the file.
+#[derive(Serialize, Deserialize)]
+struct Entry {
+    path: PathBuf,
+    bytes: u64,
+    /// Which row has its features; none if it could not be read.
+    row: Option<usize>,
 }
 
 impl Features {
@@ -60,39 +72,36 @@ impl Features {
         device: &Device,
         progress: Progress,
     ) -> Result<Self> {
-        let key = match &config.model.feature_cache {
+        let items = used(dataset);
+        let cache = match &config.model.feature_cache {
             None => None,
-            Some(path) => Some((path, key(config, dataset)?)),
+            Some(path) => Some((path, key(config)?)),
         };
-        if let Some((path, key)) = &key
-            && let Some(features) = read(path, key, dataset.items.len(), progress)?
+        if let Some((path, key)) = &cache
+            && let Some(features) = read(path, key, dataset, &items, progress)?
         {
             // Those that could not be read are asked for again, so that they are told of.
-            used(dataset).into_iter().filter(|&item| !features.has(item)).for_each(|item| {
+            items.into_iter().filter(|&item| !features.has(item)).for_each(|item| {
                 pictures.get(item);
             });
             return Ok(features);
         }
-        let items = used(dataset);
         let bar = progress.bar("Features", items.len() as u64);
         let encoder = encoder.valid();
         let forward = |images| encoder.backbone.forward(images);
-        let (items, values) = rows(&encoder, pictures, &items, device, &bar, forward)?;
+        let (readable, values) = rows(&encoder, pictures, &items, device, &bar, forward)?;
         drop(bar);
-        let dimension = config.model.backbone.features();
-        if let Some((path, key)) = key {
-            write(path, key, &items, dimension, &values)?;
-        }
-        progress.say("Computed", &format!("the features of {}", counted(items.len(), "image", "images")));
-        Ok(Self::new(dataset.items.len(), &items, dimension, values))
-    }
-
-    fn new(count: usize, items: &[usize], dimension: usize, values: Vec<f32>) -> Self {
-        let mut places = vec![None; count];
-        for (row, &item) in items.iter().enumerate() {
+        let mut places = vec![None; dataset.items.len()];
+        for (row, &item) in readable.iter().enumerate() {
             places[item] = Some(row);
         }
-        Self { dimension, places, values }
+        let features = Self { dimension: config.model.backbone.features(), places, values };
+        if let Some((path, key)) = cache {
+            write(path, key, &features, dataset, &items)?;
+        }
+        let computed = counted(readable.len(), "image", "images");
+        progress.say("Computed", &format!("the features of {computed}"));
+        Ok(features)
     }
 
     /// Whether the picture of an item could be read.
@@ -119,9 +128,9 @@ fn used(dataset: &Dataset) -> Vec<usize> {
     items
 }
 
-/// A digest of all that features depend on: the backbone with its weights (the file, or the seed of
-/// random ones), the preprocessing, and the images by path and size.
-fn key(config: &Config, dataset: &Dataset) -> Result<String> {
+/// A digest of what the features of every picture depend on: the backbone with its weights (the file, or
+/// the seed of random ones) and the preprocessing.
+fn key(config: &Config) -> Result<String> {
     let weights = match &config.model.weights {
         Some(path) => {
             let bytes = fs::read(path)
@@ -130,18 +139,23 @@ fn key(config: &Config, dataset: &Dataset) -> Result<String> {
         }
         None => format!("seed {}", config.run.seed),
     };
-    let mut said =
-        serde_json::to_string(&(&config.model.backbone, &config.model.preprocessing, weights, VERSION))?;
-    for item in used(dataset) {
-        let path = &dataset.items[item].path;
-        let bytes = fs::metadata(path).map_or(0, |file| file.len());
-        said += &format!("\n{item} {bytes} {}", path.display());
-    }
+    let said = serde_json::to_string(&(&config.model.backbone, &config.model.preprocessing, weights))?;
     Ok(sha256(said.as_bytes()))
 }
 
-/// A cache with this key, if there is one, of `count` items.
-fn read(path: &Path, key: &str, count: usize, progress: Progress) -> Result<Option<Features>> {
+/// The size of a picture's file.
+fn size(path: &Path) -> u64 {
+    fs::metadata(path).map_or(0, |file| file.len())
+}
+
+/// The features of these items from a cache with this key, if there is one and it has them all.
+fn read(
+    path: &Path,
+    key: &str,
+    dataset: &Dataset,
+    items: &[usize],
+    progress: Progress,
+) -> Result<Option<Features>> {
     if !path.exists() {
         return Ok(None);
     }
@@ -149,34 +163,55 @@ fn read(path: &Path, key: &str, count: usize, progress: Progress) -> Result<Opti
     let bytes = fs::read(path)
         .advise(|| format!("the features {shown} cannot be read"), "check model.feature_cache")?;
     let end = bytes.iter().position(|&byte| byte == b'\n').unwrap_or(0);
-    let header = serde_json::from_slice::<Header>(&bytes[..end]).ok();
-    let Some(header) = header.filter(|header| header.format == FORMAT) else {
+    let first: Option<Value> = serde_json::from_slice(&bytes[..end]).ok();
+    let Some(first) = first.filter(|first| first["format"] == FORMAT) else {
         return Err(problem(
             format!("{shown} is no cache of features"),
             "give model.feature_cache a path of its own",
         ));
     };
+    let anew = |what: &str| progress.say(what, &format!("features in {shown}: they are computed anew"));
+    let header =
+        Header::deserialize(first).ok().filter(|header| (header.version, &*header.key) == (VERSION, key));
+    let Some(header) = header else {
+        anew("Outdated");
+        return Ok(None);
+    };
     let body = &bytes[end + 1..];
-    if header.key != key {
-        progress.say("Outdated", &format!("features in {shown}: they are computed anew"));
+    if header.sha256 != sha256(body) || !body.len().is_multiple_of(4 * header.dimension.max(1)) {
+        anew("Damaged");
         return Ok(None);
     }
-    if header.sha256 != sha256(body) || body.len() != 4 * header.items.len() * header.dimension {
-        progress.say("Damaged", &format!("features in {shown}: they are computed anew"));
-        return Ok(None);
+    let rows = body.len() / (4 * header.dimension.max(1));
+    let known: HashMap<(&Path, u64), Option<usize>> =
+        header.pictures.iter().map(|entry| ((&*entry.path, entry.bytes), entry.row)).collect();
+    let mut places = vec![None; dataset.items.len()];
+    for &item in items {
+        let path = &dataset.items[item].path;
+        match known.get(&(path.as_path(), size(path))) {
+            Some(&row) if row.is_none_or(|row| row < rows) => places[item] = row,
+            _ => {
+                anew("Outdated");
+                return Ok(None);
+            }
+        }
     }
     let values = body.as_chunks().0.iter().map(|&four| f32::from_le_bytes(four)).collect();
-    Ok(Some(Features::new(count, &header.items, header.dimension, values)))
+    Ok(Some(Features { dimension: header.dimension, places, values }))
 }
 
-fn write(path: &Path, key: String, items: &[usize], dimension: usize, values: &[f32]) -> Result<()> {
-    let body: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+fn write(path: &Path, key: String, features: &Features, dataset: &Dataset, items: &[usize]) -> Result<()> {
+    let body: Vec<u8> = features.values.iter().flat_map(|value| value.to_le_bytes()).collect();
+    let entry = |&item: &usize| {
+        let path = dataset.items[item].path.clone();
+        Entry { bytes: size(&path), path, row: features.places[item] }
+    };
     let header = Header {
         format: FORMAT.into(),
         version: VERSION,
         key,
-        dimension,
-        items: items.to_vec(),
+        dimension: features.dimension,
+        pictures: items.iter().map(entry).collect(),
         sha256: sha256(&body),
     };
     write_atomic(path, |file| {

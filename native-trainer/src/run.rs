@@ -86,11 +86,7 @@ impl Run {
     ///
     /// Weights that are not there or do not fit.
     pub fn untrained(&self, device: &Device) -> Result<Encoder> {
-        let mut config = encoder_config(&self.config);
-        if config.geometry().space() == Space::Cosine {
-            config.head = None;
-        }
-        let mut encoder = config.init(self.config.run.seed, device)?;
+        let mut encoder = untrained_config(&self.config).init(self.config.run.seed, device)?;
         if let Some(weights) = &self.config.model.weights {
             load_backbone(&mut encoder, weights)?;
         }
@@ -108,6 +104,15 @@ impl Run {
             file.write_all(b"\n")
         })
     }
+}
+
+/// What [`Run::untrained`] consists of.
+pub fn untrained_config(config: &Config) -> EncoderConfig {
+    let mut config = encoder_config(config);
+    if config.geometry().space() == Space::Cosine {
+        config.head = None;
+    }
+    config
 }
 
 /// What the model section of a config describes.

@@ -289,6 +289,8 @@ impl<'a> Training<'a> {
         let weights = state.encoder.to_bytes()?;
         write_atomic(&self.run.file("encoder.bpk"), |file| file.write_all(&weights))?;
         let seconds = started.elapsed().as_secs_f64();
+        // Evaluation may need more than training, whatever the loss.
+        let peak_memory = machine::peak_memory();
         let report = self.evaluate(&state.encoder)?;
         let unreadable = self.pictures.unreadable();
         note(json!({
@@ -302,7 +304,7 @@ impl<'a> Training<'a> {
                 "akin": env!("CARGO_PKG_VERSION"), "device": format!("{:?}", self.device.clone().without_autodiff()),
                 "steps": self.steps, "training_seconds": seconds,
                 "seconds_per_step": seconds / (self.steps - first).max(1) as f64,
-                "peak_memory_bytes": machine::peak_memory(),
+                "peak_memory_bytes": peak_memory,
                 "skipped_images": unreadable,
             }),
         )?;

@@ -202,7 +202,7 @@ config.loss = { kind = \"norm_softmax\", temperature = 0 }
 [compare.loss.negative]
 config.loss = { kind = \"hap_surrogate\", relevance = { kind = \"hierarchical_ap\", alpha = -1 } }
 [compare.loss.level]
-config.loss = { kind = \"levels\", loss = { kind = \"norm_softmax\" }, levels = [7] }
+config.loss = { kind = \"levels\", loss = { kind = \"norm_softmax\" }, weights = [1, 1, 1, 1] }
 [compare.loss.other_data]
 config.loss.kind = \"happier\"
 config.data.path = \"other.csv\"
@@ -213,8 +213,8 @@ config.data.path = \"other.csv\"
         ("happier,happier", "the loss `happier` is named twice"),
         ("zero", "sum to 0"),
         ("cold", "temperature"),
-        ("negative", "-1"),
-        ("level", "level"),
+        ("negative", "alpha is -1"),
+        ("level", "4 weights were given for a loss over"),
         ("other_data", "changes [data]"),
     ] {
         let answer = at.compare(&["--losses", losses]).ended_with(1).says(why).says("hint: ");

@@ -22,7 +22,8 @@ use crate::run::encoder_config;
 #[serde(deny_unknown_fields, default)]
 pub struct CompareConfig {
     /// The rows, in order: losses of `akin list losses`, or names of `[compare.loss]`. `all` stands for
-    /// every loss that fits the head. Default: the recipe's own loss.
+    /// every loss that is not named beside it; one that does not compare as the head of the recipe does has a
+    /// head of its own kind. Default: the recipe's own loss.
     pub losses: Vec<String>,
     /// Default 0, 1, 2.
     pub seeds: Vec<u64>,
@@ -140,17 +141,16 @@ impl Plan {
         for name in losses {
             if name == "all" {
                 let space = encoder_config(&base).geometry().space();
-                let fits = |entry: &&Entry| {
-                    let named = losses.iter().any(|name| name == entry.name);
-                    entry.complete && entry.spaces.contains(&space) && !named
-                };
+                let unnamed =
+                    |entry: &&Entry| entry.complete && !losses.iter().any(|name| name == entry.name);
                 let mut known = Vec::new();
-                for entry in CATALOGUE.iter().filter(fits) {
+                for entry in CATALOGUE.iter().filter(unnamed) {
                     let config = LossConfig::named(entry.name)?;
                     // Two names may stand for the same settings.
                     if !known.contains(&config) {
                         known.push(config);
-                        rows.push(row(entry.name, &compare)?);
+                        let row = row(entry.name, &compare)?;
+                        rows.push(if entry.spaces.contains(&space) { row } else { moved(row, entry)? });
                     }
                 }
             } else {
@@ -297,6 +297,8 @@ fn row(name: &str, compare: &CompareConfig) -> Result<Row> {
             format!("name it in [compare.loss.NAME], with config.loss = {{ kind = \"{kind}\", … }}"),
         ));
     }
+    // A preset whose settings are written out is still that preset.
+    let entry = CATALOGUE.iter().find(|entry| entry.name == name).unwrap_or(entry);
     let optimises = match given.optimises {
         Some(metric) => metric,
         None => entry.optimises.parse()?,
@@ -309,6 +311,17 @@ fn row(name: &str, compare: &CompareConfig) -> Result<Row> {
         optimises,
         config,
     })
+}
+
+/// The row with a head of the first geometry of its loss, unless it has said which.
+fn moved(mut row: Row, entry: &Entry) -> Result<Row> {
+    let kind = Value::String(entry.spaces[0].name().into());
+    let mut config = Table::new();
+    put(&mut config, "model.head.geometry", Value::Table(Table::from_iter([("kind".to_owned(), kind)])))?;
+    lay_over(&mut config, &row.config);
+    row.config = config;
+    row.apart = true;
+    Ok(row)
 }
 
 /// The rows once with every combination of settings.

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use akin_core::geometry::Space;
 use anyhow::Result;
 use serde_json::Value;
 
@@ -16,7 +15,7 @@ use crate::embedding::{embed_items, evaluate_splits};
 use crate::features::Features;
 use crate::loader::Pictures;
 use crate::progress::Progress;
-use crate::run::{MARK, Run, encoder_config};
+use crate::run::{MARK, Run, untrained_config};
 
 /// All of a comparison; rows with the same model share one.
 pub struct Starts(Vec<Start>);
@@ -43,7 +42,7 @@ impl Starts {
                 start.rows.push(row.name.clone());
                 continue;
             }
-            let encoder = encoder_config(&config);
+            let encoder = untrained_config(&config);
             let label = format!("untrained, {} {}", encoder.geometry().space().name(), encoder.dimension());
             let cells = cells(plan, row)?;
             let reports = cells.iter().map(|cell| measure(cell, progress)).collect::<Result<Vec<_>>>()?;
@@ -75,7 +74,7 @@ impl Starts {
 fn cells(plan: &Plan, row: &Row) -> Result<Vec<Cell>> {
     let mut cells = plan.seeds.iter().map(|&seed| plan.untrained(row, seed)).collect::<Result<Vec<_>>>()?;
     let config = &cells[0].config;
-    let headless = encoder_config(config).geometry().space() == Space::Cosine;
+    let headless = untrained_config(config).head.is_none();
     if !config.data.draws_split() && headless && config.model.weights.is_some() {
         cells.truncate(1);
     }

@@ -46,7 +46,7 @@ pub struct Line {
     pub untrained: Option<Statistic>,
     /// Time per step.
     pub seconds_per_step: Option<Statistic>,
-    /// Memory of the process at its peak.
+    /// Memory of the process at its peak, before it is evaluated.
     pub peak_memory_bytes: Option<Statistic>,
     /// The settings that were chosen from the grid.
     pub chosen: Table,
@@ -130,7 +130,8 @@ impl Comparison {
             Some(if metric.entry().greater_is_better { rounded } else { -rounded })
         };
         let place = |line: &Line, column: usize| {
-            let rivals = self.lines.iter().filter(|other| !line.apart || other.group == line.group);
+            let rivals =
+                self.lines.iter().filter(|other| other.group == line.group || !(line.apart || other.apart));
             place(rounded(line, column), rivals.filter_map(|rival| rounded(rival, column)).collect())
         };
         let row = |line| (0..self.columns.len()).map(|column| place(line, column)).collect();
