@@ -1,41 +1,13 @@
 //! Comparisons and frozen backbones, through the binary.
 
+mod workplace;
+
 use std::fs;
-use std::path::PathBuf;
-use std::process::{Command, Output};
 
 use serde_json::Value;
-use tempfile::TempDir;
+use workplace::{Answer, Workplace};
 
-/// A folder with a small data set and a recipe whose trainings take a moment.
-struct Workplace {
-    folder: TempDir,
-}
-
-/// What `akin` answered.
-struct Answer {
-    code: Option<i32>,
-    stdout: String,
-    stderr: String,
-}
-
-impl Answer {
-    fn ended_with(self, code: i32) -> Self {
-        assert_eq!(self.code, Some(code), "{}\n{}", self.stdout, self.stderr);
-        self
-    }
-
-    fn says(self, part: &str) -> Self {
-        assert!(self.stderr.contains(part), "no {part:?} in {}", self.stderr);
-        self
-    }
-
-    /// How many trainings it began.
-    fn trainings(&self) -> usize {
-        self.stderr.matches("    Training ").count()
-    }
-}
-
+/// Its trainings take a moment.
 const RECIPE: &str = r#"
 [run]
 steps = 2
@@ -70,35 +42,7 @@ impl Workplace {
 
     /// With these lines after those of the recipe.
     fn with(more: &str) -> Self {
-        let workplace = Self { folder: tempfile::tempdir().unwrap() };
-        workplace.write("tiny.toml", &format!("{RECIPE}{more}"));
-        let draw = ["biomorphs", "data", "--branching", "2,2,3", "--images-per-class", "4", "--side", "16"];
-        workplace.akin(&draw).ended_with(0);
-        workplace
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        fs::write(self.path(name), text).unwrap();
-    }
-
-    fn read(&self, name: &str) -> String {
-        fs::read_to_string(self.path(name)).unwrap()
-    }
-
-    fn json(&self, name: &str) -> Value {
-        serde_json::from_str(&self.read(name)).unwrap()
-    }
-
-    fn akin(&self, arguments: &[&str]) -> Answer {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_akin"));
-        let Output { status, stdout, stderr } =
-            command.args(arguments).current_dir(&self.folder).output().unwrap();
-        let text = |bytes| String::from_utf8(bytes).unwrap();
-        Answer { code: status.code(), stdout: text(stdout), stderr: text(stderr) }
+        Self::drawn(&format!("{RECIPE}{more}"), "16")
     }
 
     fn compare(&self, more: &[&str]) -> Answer {

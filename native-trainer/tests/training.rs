@@ -1,40 +1,20 @@
 //! Trainings that are stopped, continued, or hindered, through the binary.
 #![cfg(unix)]
 
+mod workplace;
+
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use tempfile::TempDir;
-
-/// A folder with a small data set and the config of a training that takes a few seconds.
-struct Workplace {
-    folder: TempDir,
-}
-
-/// What `akin` answered.
-struct Answer {
-    code: Option<i32>,
-    stderr: String,
-}
-
-impl Answer {
-    fn ended_with(self, code: i32) -> Self {
-        assert_eq!(self.code, Some(code), "{}", self.stderr);
-        self
-    }
-
-    fn says(self, part: &str) -> Self {
-        assert!(self.stderr.contains(part), "no {part:?} in {}", self.stderr);
-        self
-    }
-}
+use workplace::{Answer, Workplace};
 
 const STEPS: u64 = 60;
 
+/// Its training takes a few seconds.
 const CONFIG: &str = r#"
 [run]
 steps = 60
@@ -66,40 +46,26 @@ warmup_steps = 2
 
 impl Workplace {
     fn new() -> Self {
-        let workplace = Self { folder: tempfile::tempdir().unwrap() };
-        fs::write(workplace.path("tiny.toml"), CONFIG).unwrap();
-        let draw = ["biomorphs", "data", "--branching", "2,2,3", "--images-per-class", "4", "--side", "32"];
-        workplace.akin(&draw).ended_with(0);
-        workplace
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_akin"));
-        command.args(arguments).current_dir(&self.folder).stdout(Stdio::null()).stderr(Stdio::piped());
-        command
-    }
-
-    fn akin(&self, arguments: &[&str]) -> Answer {
-        answer(&mut self.command(arguments))
+        Self::drawn(CONFIG, "32")
     }
 
     /// The config with another loss, and a head for it.
     fn with_loss(&self, loss: &str, head: &str) {
         let config = CONFIG.replace("kind = \"happier\"", loss).replace("{ dimension = 8 }", head);
-        fs::write(self.path("tiny.toml"), config).unwrap();
+        self.write("tiny.toml", config);
     }
 
     fn train(&self, run: &str) -> Answer {
         self.akin(&["train", "tiny.toml", "--out", run])
     }
 
+    fn begin(&self, arguments: &[&str]) -> Child {
+        self.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
     /// Trains until there is a checkpoint, then presses Ctrl-C.
     fn interrupt(&self, run: &str) -> Answer {
-        let training = self.command(&["train", "tiny.toml", "--out", run]).spawn().unwrap();
+        let training = self.begin(&["train", "tiny.toml", "--out", run]);
         let checkpoint = self.path(run).join("checkpoint.akin");
         let patience = Instant::now() + Duration::from_secs(60);
         while !checkpoint.exists() && Instant::now() < patience {
@@ -107,37 +73,23 @@ impl Workplace {
         }
         let pressed = Command::new("kill").args(["-INT", &training.id().to_string()]).status().unwrap();
         assert!(pressed.success(), "the training is still under way");
-        let output = training.wait_with_output().unwrap();
-        Answer { code: output.status.code(), stderr: String::from_utf8(output.stderr).unwrap() }
-    }
-
-    fn read(&self, name: &str) -> Vec<u8> {
-        fs::read(self.path(name)).unwrap()
+        Answer::of(training.wait_with_output().unwrap())
     }
 
     /// The numbers of a trained encoder. Before them its file has a header, whose length stands at byte 6;
     /// it names the tensors by ids that are drawn anew in every training.
     fn weights(&self, run: &str) -> Vec<u8> {
-        let mut bytes = self.read(&format!("{run}/encoder.bpk"));
+        let mut bytes = self.bytes(&format!("{run}/encoder.bpk"));
         let header = u32::from_le_bytes(bytes[6..10].try_into().unwrap()) as usize;
         bytes.split_off(10 + header)
     }
 
-    fn json(&self, name: &str) -> Value {
-        serde_json::from_slice(&self.read(name)).unwrap()
-    }
-
     /// The steps after which the log of a run has an entry of this kind.
     fn logged(&self, run: &str, event: &str) -> Vec<u64> {
-        let log = String::from_utf8(self.read(&format!("{run}/log.jsonl"))).unwrap();
+        let log = self.read(&format!("{run}/log.jsonl"));
         let entries = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
         entries.filter(|entry| entry["event"] == event).map(|entry| entry["step"].as_u64().unwrap()).collect()
     }
-}
-
-fn answer(command: &mut Command) -> Answer {
-    let output = command.output().unwrap();
-    Answer { code: output.status.code(), stderr: String::from_utf8(output.stderr).unwrap() }
 }
 
 /// Files that a write has left aside.
@@ -191,7 +143,7 @@ fn a_second_ctrl_c_aborts_at_once() {
     let at = Workplace::new();
     // Steps of many seconds: a batch of 2,000 images, each of which ranks all others.
     let slow = ["train", "tiny.toml", "--out", "run", "--set", "sampler.images_per_class=500"];
-    let training = at.command(&slow).spawn().unwrap();
+    let training = at.begin(&slow);
     let patience = Instant::now() + Duration::from_secs(60);
     while !at.path("run/log.jsonl").exists() && Instant::now() < patience {
         sleep(Duration::from_millis(5));
@@ -200,9 +152,7 @@ fn a_second_ctrl_c_aborts_at_once() {
         assert!(Command::new("kill").args(["-INT", &training.id().to_string()]).status().unwrap().success());
         sleep(Duration::from_millis(300));
     }
-    let output = training.wait_with_output().unwrap();
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    let answer = Answer { code: output.status.code(), stderr }.ended_with(130).says("press Ctrl-C again");
+    let answer = Answer::of(training.wait_with_output().unwrap()).ended_with(130).says("press Ctrl-C again");
     assert!(!answer.stderr.contains("Stopped after step"), "{}", answer.stderr);
     assert!(!at.path("run/checkpoint.akin").exists(), "it did not wait for the step to end");
 }
@@ -246,15 +196,18 @@ fn a_checkpoint_that_cannot_be_written_leaves_the_previous_one() {
     let at = Workplace::new();
     at.train("straight").ended_with(0);
     at.interrupt("full").ended_with(130);
-    let before = at.read("full/checkpoint.akin");
+    let before = at.bytes("full/checkpoint.akin");
 
     // No file may grow beyond half a checkpoint. bash counts in blocks of 1,024 bytes.
     let blocks = before.len() / 2048;
     let resume = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" resume full");
     let mut limited = Command::new("bash");
-    limited.args(["-c", &resume, env!("CARGO_BIN_EXE_akin")]).current_dir(&at.folder);
-    answer(&mut limited).ended_with(1).says("checkpoint.akin").says("what was there before is unharmed");
-    assert!(at.read("full/checkpoint.akin") == before, "the previous checkpoint was touched");
+    limited.args(["-c", &resume, env!("CARGO_BIN_EXE_akin")]).current_dir(at.folder());
+    Answer::of(limited.output().unwrap())
+        .ended_with(1)
+        .says("checkpoint.akin")
+        .says("what was there before is unharmed");
+    assert!(at.bytes("full/checkpoint.akin") == before, "the previous checkpoint was touched");
     assert_eq!(left_over(&at.path("full")), [""; 0]);
 
     at.akin(&["resume", "full"]).ended_with(0);
@@ -265,12 +218,12 @@ fn a_checkpoint_that_cannot_be_written_leaves_the_previous_one() {
 fn a_damaged_checkpoint_is_refused() {
     let at = Workplace::new();
     at.interrupt("run").ended_with(130);
-    let mut bytes = at.read("run/checkpoint.akin");
+    let mut bytes = at.bytes("run/checkpoint.akin");
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
-    fs::write(at.path("run/checkpoint.akin"), &bytes).unwrap();
+    at.write("run/checkpoint.akin", &bytes);
     at.akin(&["resume", "run"]).ended_with(1).says("checkpoint.akin is damaged");
-    fs::write(at.path("run/checkpoint.akin"), &bytes[..middle]).unwrap();
+    at.write("run/checkpoint.akin", &bytes[..middle]);
     at.akin(&["resume", "run"]).ended_with(1).says("checkpoint.akin is damaged");
 }
 
@@ -292,9 +245,9 @@ fn a_loss_that_is_not_finite_stops_the_training_before_it_reaches_a_checkpoint()
 fn a_checkpoint_of_another_config_is_refused() {
     let at = Workplace::new();
     at.interrupt("run").ended_with(130);
-    let config = String::from_utf8(at.read("run/config.toml")).unwrap();
+    let config = at.read("run/config.toml");
     for (from, to) in [("width = 4", "width = 8"), ("dimension = 8", "dimension = 16")] {
-        fs::write(at.path("run/config.toml"), config.replace(from, to)).unwrap();
+        at.write("run/config.toml", config.replace(from, to));
         at.akin(&["resume", "run"]).ended_with(1).says(" fit ").says("config");
     }
 }
@@ -314,7 +267,7 @@ fn a_run_is_never_overwritten_unasked() {
     assert_ne!(at.read("run/run.json"), before);
 
     fs::create_dir(at.path("holiday")).unwrap();
-    fs::write(at.path("holiday/beach.jpg"), "").unwrap();
+    at.write("holiday/beach.jpg", "");
     at.akin(&["train", "tiny.toml", "--out", "holiday", "--overwrite"]).ended_with(1).says("is not a run");
     assert!(at.path("holiday/beach.jpg").exists());
 }
@@ -369,7 +322,7 @@ fn a_bundle_holds_encoders_of_every_geometry_each_ranked_by_its_own() {
         at.akin(&["train", "tiny.toml", "--set", "run.steps=1", "--out", run]).ended_with(0);
     }
     at.akin(&["export", "flat", "ball", "code", "--out", "bundle"]).ended_with(0);
-    let bundle: Value = serde_json::from_slice(&at.read("bundle/bundle.json")).unwrap();
+    let bundle = at.json("bundle/bundle.json");
     let similarity = |encoder: usize| bundle["encoders"][encoder]["report"]["config"]["similarity"].clone();
     assert_eq!(similarity(0), "cosine");
     assert_eq!(similarity(1)["poincare"]["curvature"], 0.5);
@@ -379,16 +332,16 @@ fn a_bundle_holds_encoders_of_every_geometry_each_ranked_by_its_own() {
 #[test]
 fn images_that_cannot_be_read_are_skipped_counted_and_named() {
     let at = Workplace::new();
-    let table = String::from_utf8(at.read("data/labels.csv")).unwrap();
+    let table = at.read("data/labels.csv");
     let training: Vec<&str> = table
         .lines()
         .filter(|line| line.ends_with(",train"))
         .map(|line| line.split_once(',').unwrap().0)
         .collect();
     let (cut, text) = (format!("data/{}", training[0]), format!("data/{}", training[5]));
-    let bytes = at.read(&cut);
-    fs::write(at.path(&cut), &bytes[..bytes.len() / 2]).unwrap();
-    fs::write(at.path(&text), "no picture").unwrap();
+    let bytes = at.bytes(&cut);
+    at.write(&cut, &bytes[..bytes.len() / 2]);
+    at.write(&text, "no picture");
 
     at.train("run").ended_with(0).says("Skipped 2 images").says(&cut).says(&text);
     let skipped = at.json("run/run.json")["skipped_images"].clone();
@@ -399,7 +352,7 @@ fn images_that_cannot_be_read_are_skipped_counted_and_named() {
     }
 
     for image in training {
-        fs::write(at.path(&format!("data/{image}")), "no picture").unwrap();
+        at.write(&format!("data/{image}"), "no picture");
     }
     at.train("nothing").ended_with(1).says("none of the images of the first batch can be read");
 }
