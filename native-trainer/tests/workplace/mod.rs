@@ -1,0 +1,88 @@
+//! A folder with a small data set and a config, in which `akin` is called, and what it answers.
+#![allow(dead_code, reason = "no test uses all of it")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A folder with drawn creatures in `data` and a config `tiny.toml`.
+pub(crate) struct Workplace {
+    folder: TempDir,
+}
+
+/// What `akin` answered.
+pub(crate) struct Answer {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Workplace {
+    /// With pictures of so many pixels a side.
+    pub(crate) fn drawn(config: &str, side: &str) -> Self {
+        let workplace = Self { folder: tempfile::tempdir().unwrap() };
+        workplace.write("tiny.toml", config);
+        let draw = ["biomorphs", "data", "--branching", "2,2,3", "--images-per-class", "4", "--side", side];
+        workplace.akin(&draw).ended_with(0);
+        workplace
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) {
+        fs::write(self.path(name), text).unwrap();
+    }
+
+    pub(crate) fn bytes(&self, name: &str) -> Vec<u8> {
+        fs::read(self.path(name)).unwrap()
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    pub(crate) fn json(&self, name: &str) -> Value {
+        serde_json::from_str(&self.read(name)).unwrap()
+    }
+
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_akin"));
+        command.args(arguments).current_dir(&self.folder);
+        command
+    }
+
+    pub(crate) fn akin(&self, arguments: &[&str]) -> Answer {
+        Answer::of(self.command(arguments).output().unwrap())
+    }
+}
+
+impl Answer {
+    pub(crate) fn of(Output { status, stdout, stderr }: Output) -> Self {
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        Self { code: status.code(), stdout: text(stdout), stderr: text(stderr) }
+    }
+
+    pub(crate) fn ended_with(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{}\n{}", self.stdout, self.stderr);
+        self
+    }
+
+    pub(crate) fn says(self, part: &str) -> Self {
+        assert!(self.stderr.contains(part), "no {part:?} in {}", self.stderr);
+        self
+    }
+
+    /// How many trainings of a comparison it began.
+    pub(crate) fn trainings(&self) -> usize {
+        self.stderr.matches("    Training ").count()
+    }
+}
