@@ -187,6 +187,13 @@ fn a_head_on_a_frozen_backbone_is_trained_on_features_that_are_computed_once() {
     assert!(!again.stderr.contains("Computed"), "{}", again.stderr);
     assert_eq!(at.json("one/report.json"), at.json("two/report.json"));
 
+    // Some of the classes have their features there too, and do not drive out the others.
+    let fewer = ["--set", "data.validation_fraction=0.5", "--set", "sampler.classes_per_batch=2"];
+    for (run, more) in [("some", &fewer[..]), ("all", &[])] {
+        let answer = train(run, more).ended_with(0);
+        assert!(!answer.stderr.contains("Computed"), "{run}: {}", answer.stderr);
+    }
+
     // Evaluation from the pictures finds the backbone as it was.
     let later = at.akin(&["eval", "one", "--json"]).ended_with(0).stdout;
     let later: Value = serde_json::from_str(&later).unwrap();

@@ -14,6 +14,11 @@
 //! gradient, as in the published recipes (`smooth_rank = false`), or puts [`LowerStep`] for the
 //! items that should be above k (l_j > l_k), as the paper describes (`smooth_rank = true`).
 //!
+//! The two differ in more than smoothness. [`LowerStep`] falls without end below 0, by `leak` for each unit of score,
+//! so that the H-rank of an item that stands above many finer ones is negative, and so is its quotient: the larger its
+//! rank the smaller the loss, and strangers are drawn up past it. The value stays an upper bound of 1 − H-AP. A constant
+//! H-rank has no such region, a `leak` of 1 hardly one.
+//!
 //! Autodiff would keep several B×B×B tensors; the gradient is computed in closed form, in O(B²).
 
 use burn::module::Module;
@@ -40,7 +45,8 @@ pub struct HapSurrogateConfig {
     pub upper_step: UpperStep,
     /// H⁺, for items above; used where `smooth_rank` is set.
     pub lower_step: LowerStep,
-    /// Whether the H-rank in the numerator passes a gradient. Default true.
+    /// Whether the H-rank in the numerator is smooth and passes a gradient, which where it is negative points the
+    /// wrong way for the rank, see the [module](self). Default true.
     pub smooth_rank: bool,
     /// Whether the gradient stops at the ranked side, so that only queries move. Default false.
     pub stop_gradient: bool,

@@ -416,6 +416,27 @@ mod tests {
     use super::*;
 
     #[test]
+    fn all_stands_for_every_loss_each_under_a_head_that_it_fits() {
+        let source = Source::read(Path::new("biomorphs"), &[]).unwrap();
+        let all = vec!["all".to_owned()];
+        let asked = Asked { losses: all, seeds: Vec::new(), out: None, device: None };
+        let plan = Plan::new(source, asked).unwrap();
+        let row = |name: &str| plan.rows.iter().find(|row| row.name == name);
+        for entry in CATALOGUE.iter().filter(|entry| entry.complete && entry.preset.is_none()) {
+            assert!(row(entry.name).is_some(), "{} has no row", entry.name);
+        }
+        for row in &plan.rows {
+            let config = plan.trained(row, &Table::new(), 0).unwrap().config;
+            let space = encoder_config(&config).geometry().space();
+            assert!(config.loss.compares(space), "{} under a head of {}", row.name, space.name());
+        }
+        let (cosine, codes) = (row("happier").unwrap(), row("hpdh").unwrap());
+        assert!(!cosine.apart && codes.apart && codes.group == "hashing");
+        // Its settings are written out in the recipe, but what it is does not change with them.
+        assert_eq!(row("hier_proxy_anchor").unwrap().label, "Proxy-Anchor + HIER");
+    }
+
+    #[test]
     fn a_grid_has_every_combination() {
         let values = |numbers: &[i64]| numbers.iter().map(|&number| Value::Integer(number)).collect();
         let tune = BTreeMap::from([("a.x".to_owned(), values(&[1, 2])), ("b.y".into(), values(&[3, 4, 5]))]);
