@@ -16,8 +16,8 @@
 //!
 //! The two differ in more than smoothness. [`LowerStep`] falls without end below 0, by `leak` for each unit of score,
 //! so that the H-rank of an item that stands above many finer ones is negative, and so is its quotient: the larger its
-//! rank the smaller the loss, and strangers are drawn up past it. The value stays an upper bound of 1 − H-AP. A constant
-//! H-rank has no such region, a `leak` of 1 hardly one.
+//! rank the smaller the loss, and strangers are drawn up past it. The value stays an upper bound of 1 − H-AP. With a smaller
+//! `leak` there are fewer of them, and of a constant H-rank none.
 //!
 //! Autodiff would keep several B×B×B tensors; the gradient is computed in closed form, in O(B²).
 
