@@ -43,17 +43,34 @@ impl Default for Bootstrap {
 /// n of the values are drawn with replacement, `resamples` times; the interval is from the 2.5 % to the 97.5 %
 /// quantile of the means, interpolated between neighbours. `None` without values or resamples. O(n · resamples).
 pub fn bootstrap_interval(values: &[f64], bootstrap: Bootstrap) -> Option<[f64; 2]> {
-    if values.is_empty() || bootstrap.resamples == 0 {
-        return None;
-    }
+    bootstrap_interval_of(&[values.len()], bootstrap, |drawn| {
+        let sum = drawn[0].iter().fold(0.0, |sum, &place| sum + values[place]);
+        (!values.is_empty()).then(|| sum / values.len() as f64)
+    })
+}
+
+/// The same interval of any statistic, of one sample or of several that are independent of each other.
+///
+/// `sizes` says how many members each sample has. As many are drawn from each with replacement, and `statistic` is
+/// given their places, a list for each sample. A draw of which it knows no value is left out; `None` where it knows
+/// none of any.
+pub fn bootstrap_interval_of(
+    sizes: &[usize],
+    bootstrap: Bootstrap,
+    statistic: impl Fn(&[Vec<usize>]) -> Option<f64>,
+) -> Option<[f64; 2]> {
     let mut random = stream(bootstrap.seed, "bootstrap", &[]);
+    let mut drawn = vec![Vec::new(); sizes.len()];
     let mut resample = || {
-        let sum = (0..values.len()).fold(0.0, |sum, _| sum + values[random.random_range(0..values.len())]);
-        sum / values.len() as f64
+        for (places, &size) in drawn.iter_mut().zip(sizes) {
+            places.clear();
+            places.extend((0..size).map(|_| random.random_range(0..size)));
+        }
+        statistic(&drawn)
     };
-    let mut means: Vec<f64> = (0..bootstrap.resamples).map(|_| resample()).collect();
-    means.sort_by(f64::total_cmp);
-    Some([quantile(&means, 0.025), quantile(&means, 0.975)])
+    let mut values: Vec<f64> = (0..bootstrap.resamples).filter_map(|_| resample()).collect();
+    values.sort_by(f64::total_cmp);
+    (!values.is_empty()).then(|| [quantile(&values, 0.025), quantile(&values, 0.975)])
 }
 
 fn quantile(sorted: &[f64], share: f64) -> f64 {

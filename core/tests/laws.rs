@@ -4,7 +4,10 @@
 mod oracle;
 
 use akin_core::cosine::Embeddings;
-use akin_core::evaluate::{Decomposability, EvaluationConfig, Labelled, decomposability_gap};
+use akin_core::evaluate::{
+    DYML_METRICS, Decomposability, EvaluationConfig, LabelSets, Labelled, Report, decomposability_gap, dyml,
+    evaluate,
+};
 use akin_core::metrics::{
     CATALOGUE, ClassSimilarity, Gain, Metric, Unit, asi, average_hierarchical_precision, average_precision,
     average_precision_at, h_precision, h_recall, hierarchical_ap, hierarchical_precision, mahp, map_at_r,
@@ -53,6 +56,31 @@ fn every_value(ranking: &Ranking, relevance: &Relevance) -> Vec<(Metric, usize, 
         levels(metric).map(move |level| (metric, level, metric.of(ranking, relevance, level)))
     };
     every_metric().into_iter().flat_map(values).collect()
+}
+
+/// A set of items on the plane, with a label in each of three columns that form no tree.
+fn sets() -> impl Strategy<Value = (Embeddings, Labels)> {
+    let item = (0.0..6.0f32, prop::array::uniform3(0..3u32));
+    prop::collection::vec(item, 8..40).prop_map(|items| {
+        let points = items.iter().flat_map(|(angle, _)| [angle.cos(), angle.sin()]).collect();
+        let ids = items.iter().flat_map(|(_, ids)| *ids).collect();
+        (Embeddings::new(2, points).unwrap(), Labels::new(3, ids).unwrap())
+    })
+}
+
+/// A set's reports with each of its label columns, with intervals.
+fn reports_of_columns((embeddings, labels): &(Embeddings, Labels), seed: u64) -> Vec<Report> {
+    let config = EvaluationConfig {
+        metrics: DYML_METRICS.to_vec(),
+        bootstrap: Some(Bootstrap { resamples: 100, seed }),
+        ..EvaluationConfig::default()
+    };
+    let of_column = |column| {
+        let labels = Labels::new(1, labels.column(column)).unwrap();
+        let set = Labelled { embeddings, labels: &labels };
+        evaluate(&["column".into()], set, None, &config).unwrap()
+    };
+    (1..=labels.levels()).map(of_column).collect()
 }
 
 /// A relevance that rises with the level, whatever the class sizes.
@@ -378,5 +406,70 @@ proptest! {
         let settings = Decomposability { batch: 2 + batch.index(classes.len() - 1), seed };
         let gap = decomposability_gap(set, &EvaluationConfig::default(), settings).unwrap();
         prop_assert!(gap.levels.iter().flatten().all(|gap| close(*gap, 0.0)), "{:?}", gap);
+    }
+
+    #[test]
+    fn dyml_of_one_label_set_is_its_report(set in sets(), seed: u64) {
+        let reports = reports_of_columns(&set, seed);
+        for label_sets in [LabelSets::Apart, LabelSets::Columns] {
+            let row = dyml(&reports[..1], label_sets).unwrap();
+            for metric in DYML_METRICS {
+                let means = reports[0].at(usize::from(metric.entry().per_level));
+                prop_assert_eq!(row.get(metric), means.get(metric));
+                prop_assert_eq!(row.interval.get(&metric), means.interval.get(&metric));
+            }
+        }
+    }
+
+    #[test]
+    fn dyml_is_the_mean_of_its_label_sets_and_lies_in_its_interval(set in sets(), seed: u64) {
+        let reports = reports_of_columns(&set, seed);
+        for label_sets in [LabelSets::Apart, LabelSets::Columns] {
+            let row = dyml(&reports, label_sets).unwrap();
+            for metric in DYML_METRICS {
+                let level = usize::from(metric.entry().per_level);
+                let sum: f64 = reports.iter().map(|report| report.at(level).get(metric).unwrap()).sum();
+                let average = row.get(metric).unwrap();
+                prop_assert!(close(average, sum / 3.0));
+                let [low, high] = row.interval[&metric];
+                prop_assert!(low <= average + 1e-12 && average <= high + 1e-12);
+            }
+        }
+    }
+
+    #[test]
+    fn equal_columns_average_to_the_interval_of_one(set in sets(), seed: u64) {
+        let report = reports_of_columns(&set, seed).remove(0);
+        let columns = [report.clone(), report.clone(), report.clone()];
+        // Columns draw each query with all of its scores, so that nothing evens out; sets apart do.
+        let [together, apart] = [LabelSets::Columns, LabelSets::Apart].map(|sets| dyml(&columns, sets).unwrap());
+        for metric in DYML_METRICS {
+            let of_one = report.at(usize::from(metric.entry().per_level)).interval[&metric];
+            let [there, here] = [together.interval[&metric], of_one];
+            prop_assert!(close(there[0], here[0]) && close(there[1], here[1]));
+            let [low, high] = apart.interval[&metric];
+            prop_assert!(high - low <= of_one[1] - of_one[0] + 1e-12);
+        }
+    }
+
+    #[test]
+    fn a_decomposability_gap_lies_in_its_interval(set in sets(), batch in 2..5usize, seed: u64) {
+        let (embeddings, labels) = (&set.0, &set.1);
+        let labelled = Labelled { embeddings, labels };
+        let config = EvaluationConfig {
+            bootstrap: Some(Bootstrap { resamples: 300, seed }),
+            ..EvaluationConfig::default()
+        };
+        let gap = decomposability_gap(labelled, &config, Decomposability { batch, seed }).unwrap();
+        for (gap, interval) in gap.levels.iter().zip(&gap.interval) {
+            prop_assert_eq!(gap.is_some(), interval.is_some());
+            if let Some((gap, [low, high])) = gap.zip(*interval) {
+                prop_assert!(low <= gap + 1e-12 && gap <= high + 1e-12, "{} {} {}", low, gap, high);
+            }
+        }
+        // A batch of everything is the whole, however it is drawn.
+        let settings = Decomposability { batch: labels.len(), seed };
+        let all = decomposability_gap(labelled, &config, settings).unwrap();
+        prop_assert!(all.interval.iter().flatten().flatten().all(|&bound| close(bound, 0.0)));
     }
 }

@@ -7,7 +7,7 @@ use super::{EvaluationConfig, Labelled, Places, Search};
 use crate::cosine::{Embeddings, Points};
 use crate::metrics::average_precision;
 use crate::random::stream;
-use crate::statistics::mean;
+use crate::statistics::{bootstrap_interval_of, mean};
 use crate::{Error, Kind, Result};
 
 /// How the [decomposability gap](decomposability_gap) is measured.
@@ -30,6 +30,9 @@ pub struct DecomposabilityGap {
     pub batches: usize,
     /// DG_AP at levels 1 … L; `None` where no batch holds two items of one class.
     pub levels: Vec<Option<f64>>,
+    /// Their 95 % bootstrap intervals, low and high, where they were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interval: Vec<Option<[f64; 2]>>,
 }
 
 /// The decomposability gap of AP (ROADMAP, eq. 6):
@@ -44,6 +47,11 @@ pub struct DecomposabilityGap {
 ///
 /// In (−1, 1), and mostly above 0: a small batch holds few of the items that stand in the way. It is 0 when one
 /// threshold parts the scores of all positive pairs from those of all negative ones.
+///
+/// With [`EvaluationConfig::bootstrap`] each gap has an interval: whole batches are drawn anew, with what is left over
+/// as one more, and with a batch go both its AP_b and the AP that its items have over the whole set. The scores inside
+/// a batch depend on each other, so that single queries cannot be drawn; and the two APs of an item go together, so
+/// that the two terms are not drawn apart. From fewer than about ten batches it comes out too narrow.
 ///
 /// # Errors
 ///
@@ -60,20 +68,50 @@ pub fn decomposability_gap(
     let mut order: Vec<usize> = (0..count).collect();
     order.shuffle(&mut stream(seed, "decomposability gap", &[]));
 
-    let whole = mean_ap(set, config)?;
-    let batches = count / batch;
+    let whole = average_precisions(set, config)?;
     let mut per_level = vec![Vec::new(); depth];
-    for items in order.chunks_exact(batch) {
-        let values = items.iter().flat_map(|&item| set.embeddings.row(item)).copied().collect();
-        let embeddings = Embeddings::new(set.embeddings.dimension(), values)?;
-        let labels = set.labels.select(items);
-        let aps = mean_ap(Labelled { embeddings: &embeddings, labels: &labels }, config)?;
-        for (values, ap) in per_level.iter_mut().zip(aps) {
-            values.extend(ap);
+    for items in order.chunks(batch) {
+        // What is left over is no batch, but among the items of the whole.
+        let inside = if items.len() == batch {
+            let values = items.iter().flat_map(|&item| set.embeddings.row(item)).copied().collect();
+            let embeddings = Embeddings::new(set.embeddings.dimension(), values)?;
+            let labels = set.labels.select(items);
+            average_precisions(Labelled { embeddings: &embeddings, labels: &labels }, config)?
+        } else {
+            Vec::new()
+        };
+        for (level, batches) in per_level.iter_mut().enumerate() {
+            let ap = mean(&inside.iter().filter_map(|query| query[level]).collect::<Vec<_>>());
+            let of_whole: Vec<f64> = items.iter().filter_map(|&item| whole[item][level]).collect();
+            batches.push(Batch { ap, count: of_whole.len(), sum: of_whole.iter().sum() });
         }
     }
-    let levels = whole.into_iter().zip(per_level).map(|(whole, batches)| Some(mean(&batches)? - whole?));
-    Ok(DecomposabilityGap { batch, batches, levels: levels.collect() })
+    let interval = config.bootstrap.map(|bootstrap| {
+        let interval = |batches: &Vec<Batch>| {
+            let statistic = |drawn: &[Vec<usize>]| gap(drawn[0].iter().map(|&place| batches[place]));
+            bootstrap_interval_of(&[batches.len()], bootstrap, statistic)
+        };
+        per_level.iter().map(interval).collect()
+    });
+    let levels = per_level.iter().map(|batches| gap(batches.iter().copied())).collect();
+    Ok(DecomposabilityGap { batch, batches: count / batch, levels, interval: interval.unwrap_or_default() })
+}
+
+/// One batch at one level.
+#[derive(Clone, Copy)]
+struct Batch {
+    /// AP_b, if any of its items has a positive in it.
+    ap: Option<f64>,
+    /// How many of its items have a positive in the whole set.
+    count: usize,
+    /// The sum of their APs over the whole set.
+    sum: f64,
+}
+
+fn gap(batches: impl Iterator<Item = Batch> + Clone) -> Option<f64> {
+    let inside = mean(&batches.clone().filter_map(|batch| batch.ap).collect::<Vec<_>>())?;
+    let (count, sum) = batches.fold((0, 0.0), |(n, sum), batch| (n + batch.count, sum + batch.sum));
+    (count > 0).then(|| inside - sum / count as f64)
 }
 
 /// Checks that a set of `count` items has a batch of this size.
@@ -88,8 +126,8 @@ pub(super) fn check_batch(batch: usize, count: usize) -> Result<()> {
     ))
 }
 
-/// The mean AP at each level of a set that ranks itself.
-fn mean_ap(set: Labelled<'_>, config: &EvaluationConfig) -> Result<Vec<Option<f64>>> {
+/// The AP of each item at each level, in a set that ranks itself: [N, L].
+fn average_precisions(set: Labelled<'_>, config: &EvaluationConfig) -> Result<Vec<Vec<Option<f64>>>> {
     let points = Points::new(config.similarity, set.embeddings, "query")?;
     let search = Search {
         queries: &points,
@@ -99,9 +137,5 @@ fn mean_ap(set: Labelled<'_>, config: &EvaluationConfig) -> Result<Vec<Option<f6
         places: Places::Same,
     };
     let depth = set.labels.levels();
-    let rows = search.rank(config, |_, ranking| {
-        (1..=depth).map(|level| average_precision(ranking, level)).collect::<Vec<_>>()
-    });
-    let at = |level: usize| mean(&rows.iter().filter_map(|row| row[level]).collect::<Vec<_>>());
-    Ok((0..depth).map(at).collect())
+    Ok(search.rank(config, |_, ranking| (1..=depth).map(|level| average_precision(ranking, level)).collect()))
 }

@@ -20,7 +20,7 @@ use crate::{Error, Kind, Result};
 
 pub use comparison::{Comparison, compare};
 pub use decomposability::{Decomposability, DecomposabilityGap, decomposability_gap};
-pub use dyml::dyml;
+pub use dyml::{DYML_METRICS, DymlRow, LabelSets, dyml};
 pub use report::{LevelReport, Means, QueryScores, Report, Scores};
 
 /// What is measured, and how.
@@ -181,34 +181,37 @@ pub fn evaluate(
     .report(levels, config)
 }
 
-/// The same for queries that stand among the items they rank: each of `queries`, a row of `set`, ranks all other rows.
+/// The same for queries that stand among the gallery: query i is the item in row `places[i]` of it, and ranks all others.
 ///
 /// # Errors
 ///
-/// As [`evaluate`]; [`Kind::Config`], too, for a query that is no row.
+/// As [`evaluate`]; [`Kind::Config`], too, without one place for each query, or for a place that is no row.
 pub fn evaluate_among(
     levels: &[String],
-    set: Labelled<'_>,
-    queries: &[usize],
+    queries: Labelled<'_>,
+    gallery: Labelled<'_>,
+    places: &[usize],
     config: &EvaluationConfig,
 ) -> Result<Report> {
-    check_shapes(levels.len(), "gallery", set)?;
+    check_shapes(levels.len(), "query", queries)?;
+    check_shapes(levels.len(), "gallery", gallery)?;
+    check_dimensions(queries.embeddings.dimension(), gallery.embeddings.dimension())?;
     config.validate(levels.len())?;
-    if let Some(query) = queries.iter().find(|&&query| query >= set.embeddings.len()) {
+    config.validate_sets(queries.labels.len(), true)?;
+    let (count, items) = (queries.labels.len(), gallery.labels.len());
+    if places.len() != count || places.iter().any(|&place| place >= items) {
         return Err(Error::new(
             Kind::Config,
-            format!("query {query} is not among the {} items", set.embeddings.len()),
-            "give the rows of the queries, counted from 0",
+            format!("{} places among {items} items do not fit {count} queries", places.len()),
+            "give each query its row in the gallery, counted from 0",
         ));
     }
-    let rows = queries.iter().flat_map(|&query| set.embeddings.row(query)).copied().collect();
-    let embeddings = Embeddings::new(set.embeddings.dimension(), rows)?;
     Search {
-        queries: &Points::new(config.similarity, &embeddings, "query")?,
-        query_labels: &set.labels.select(queries),
-        gallery: &Points::new(config.similarity, set.embeddings, "gallery")?,
-        labels: set.labels,
-        places: Places::Among(queries),
+        queries: &Points::new(config.similarity, queries.embeddings, "query")?,
+        query_labels: queries.labels,
+        gallery: &Points::new(config.similarity, gallery.embeddings, "gallery")?,
+        labels: gallery.labels,
+        places: Places::Among(places),
     }
     .report(levels, config)
 }
@@ -491,26 +494,36 @@ mod tests {
         let set = Labelled { embeddings: &embeddings, labels: &labels };
         let config = EvaluationConfig::default();
         let whole = report(false, &config);
-        let some = evaluate_among(&levels(), set, &[4, 1], &config).unwrap();
+        let (rows, row_labels) = (embeddings.values(), labels.select(&[4, 1]));
+        let queries = Embeddings::new(2, [&rows[8..10], &rows[2..4]].concat()).unwrap();
+        let queries = Labelled { embeddings: &queries, labels: &row_labels };
+        let some = evaluate_among(&levels(), queries, set, &[4, 1], &config).unwrap();
         assert_eq!((some.queries, some.ranked), (2, 4));
         assert_eq!(some.per_query[0].levels, whole.per_query[4].levels);
         assert_eq!(some.per_query[1].levels, whole.per_query[1].levels);
-        assert!(evaluate_among(&levels(), set, &[5], &config).is_err());
+        for places in [&[4, 5][..], &[4], &[]] {
+            assert!(evaluate_among(&levels(), queries, set, places, &config).is_err());
+        }
+    }
+
+    /// The circle's reports with each column of its labels.
+    fn columns(config: &EvaluationConfig) -> Vec<Report> {
+        let (embeddings, labels) = circle();
+        let of_level = |level: usize| {
+            let column = Labels::new(1, labels.column(level)).unwrap();
+            let set = Labelled { embeddings: &embeddings, labels: &column };
+            evaluate(&levels()[level - 1..level], set, None, config).unwrap()
+        };
+        vec![of_level(1), of_level(2)]
     }
 
     #[test]
     fn dyml_averages_over_label_sets() {
-        let (embeddings, labels) = circle();
         let config = EvaluationConfig::default();
         let whole = report(false, &config);
-        let sets: Vec<Report> = (1..=2)
-            .map(|level| {
-                let column = Labels::new(1, labels.column(level)).unwrap();
-                let set = Labelled { embeddings: &embeddings, labels: &column };
-                evaluate(&levels()[level - 1..level], set, None, &config).unwrap()
-            })
-            .collect();
-        let row = dyml(&sets).unwrap();
+        let sets = columns(&config);
+        let row = dyml(&sets, LabelSets::Columns).unwrap();
+        assert_eq!(dyml(&sets, LabelSets::Apart).unwrap(), row);
         for metric in [AP, R_AT_1, Metric::MapAtR] {
             let mean = (whole.at(1).get(metric).unwrap() + whole.at(2).get(metric).unwrap()) / 2.0;
             assert_eq!(row.get(metric), Some(mean));
@@ -519,7 +532,25 @@ mod tests {
         assert_eq!(row.get(Metric::HAp), row.get(AP));
         let asi = |set: &Report| set.overall.get(Metric::Asi).unwrap();
         assert_eq!(row.get(Metric::Asi), Some((asi(&sets[0]) + asi(&sets[1])) / 2.0));
-        assert!(dyml(&[]).is_err() && dyml(&[whole]).is_err());
+        assert!(row.interval.is_empty());
+    }
+
+    #[test]
+    fn label_sets_that_do_not_fit_each_other_have_no_average() {
+        let config = EvaluationConfig::default();
+        let drawn = EvaluationConfig { bootstrap: Some(Bootstrap::default()), ..config.clone() };
+        let fault = |reports: &[Report], sets| dyml(reports, sets).unwrap_err().message().to_owned();
+        assert!(fault(&[], LabelSets::Apart).contains("no label set"));
+        assert!(fault(&[report(false, &config)], LabelSets::Apart).contains("one level each"));
+        let mixed = [columns(&config), columns(&drawn)].concat();
+        assert!(fault(&mixed, LabelSets::Apart).contains("different metrics or bootstraps"));
+        let mut shorter = columns(&config);
+        shorter[1].queries = 4;
+        assert!(fault(&shorter, LabelSets::Columns).contains("different queries"));
+        assert!(dyml(&shorter, LabelSets::Apart).is_ok());
+        let mut bare = columns(&drawn);
+        bare[1].per_query.clear();
+        assert!(fault(&bare, LabelSets::Columns).contains("without the scores of its queries"));
     }
 
     #[test]
@@ -542,7 +573,9 @@ mod tests {
             assert!(there.p > 0.0 && there.p <= 1.0);
         }
 
-        let fewer = evaluate_among(&levels(), set, &[0, 1], &config).unwrap();
+        let two = Embeddings::new(2, turned.values()[..4].to_vec()).unwrap();
+        let two = Labelled { embeddings: &two, labels: &labels.select(&[0, 1]) };
+        let fewer = evaluate_among(&levels(), two, set, &[0, 1], &config).unwrap();
         let fault = compare(&first, &fewer, Permutations::default()).unwrap_err();
         assert!(fault.message().contains("cannot be paired"), "{fault}");
         let plain = EvaluationConfig { relevance: Relevance::Plain { alpha: 1.0 }, ..config };
@@ -569,7 +602,11 @@ mod tests {
         assert!(gap(1).is_err() && gap(6).is_err());
         let asked =
             EvaluationConfig { decomposability_gap: Some(Decomposability { batch: 2, seed: 3 }), ..config };
-        assert_eq!(report(false, &asked).decomposability_gap, Some(of_two));
+        assert_eq!(report(false, &asked).decomposability_gap, Some(of_two.clone()));
+
+        let drawn = EvaluationConfig { bootstrap: Some(Bootstrap::default()), ..asked.clone() };
+        let with_interval = report(false, &drawn).decomposability_gap.unwrap();
+        assert_eq!((with_interval.levels, with_interval.interval.len()), (of_two.levels, 2));
         assert!(evaluate(&levels(), set, Some(set), &asked).is_err());
     }
 }
