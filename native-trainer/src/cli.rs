@@ -258,10 +258,10 @@ pub struct EvalArgs {
         requires = "levels",
         help_heading = "Embeddings made elsewhere"
     )]
-    pub queries: Option<PathBuf>,
+    pub queries: Vec<PathBuf>,
     /// Their labels: a CSV file with a column per level, and a row per embedding in the same order.
     #[arg(long, value_name = "FILE.csv", requires = "queries", help_heading = "Embeddings made elsewhere")]
-    pub query_labels: Option<PathBuf>,
+    pub query_labels: Vec<PathBuf>,
     /// Embeddings to rank, if not the queries themselves.
     #[arg(
         long,
@@ -270,10 +270,14 @@ pub struct EvalArgs {
         requires = "gallery_labels",
         help_heading = "Embeddings made elsewhere"
     )]
-    pub gallery: Option<PathBuf>,
+    pub gallery: Vec<PathBuf>,
     /// Their labels.
     #[arg(long, value_name = "FILE.csv", requires = "gallery", help_heading = "Embeddings made elsewhere")]
-    pub gallery_labels: Option<PathBuf>,
+    pub gallery_labels: Vec<PathBuf>,
+    /// The queries are in the gallery, too: a column of both CSV files by which to find each there, such
+    /// as the path of its picture, so that it is left out of its own ranking.
+    #[arg(long, value_name = "COLUMN", requires = "gallery", help_heading = "Embeddings made elsewhere")]
+    pub path_column: Option<String>,
     /// The columns of the levels, coarse to fine.
     #[arg(
         long,
@@ -286,6 +290,15 @@ pub struct EvalArgs {
     /// A class is its whole label path, so that equal names under two parents are two classes.
     #[arg(long, requires = "queries", help_heading = "Embeddings made elsewhere")]
     pub qualify: bool,
+
+    /// Measure by DyML's protocol: every label column by itself, then the average.
+    ///
+    /// Of one set, each column of `--levels`, or each level of the run, is a label set (DyML-Product).
+    /// Of several sets with a label column each (DyML-Vehicle, -Animal), give `--queries`,
+    /// `--query-labels`, `--gallery` and `--gallery-labels` once per set, in the same order, with
+    /// `--path-column`, and in `--levels` the column of each set, or one for all.
+    #[arg(long, conflicts_with_all = ["against", "per_query", "qualify", "relevance", "decomposability_gap"])]
+    pub dyml: bool,
 
     /// Compare with this run over the same queries, metric by metric: both means, their difference,
     /// and p of a paired permutation test, the chance of a difference as large if the two were equal.
@@ -310,11 +323,12 @@ pub struct EvalArgs {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Metrics")]
 pub struct MetricArgs {
-    /// What to report, as `akin list metrics` names it [default: h_ap,ndcg,asi,ap,map_at_r,recall@1].
+    /// What to report, as `akin list metrics` names it [default: h_ap,ndcg,asi,ap,map_at_r,recall@1;
+    /// with --dyml: asi,ap,recall@1,recall@10,recall@20].
     #[arg(long, value_name = "METRIC,…", value_delimiter = ',')]
     pub metrics: Vec<Metric>,
-    /// Print 95 % intervals: percentiles of the means of this many bootstrap resamples of the queries;
-    /// 1000 is usual.
+    /// Print 95 % intervals: percentiles of the means of this many bootstrap resamples of the queries (of
+    /// the batches, for the decomposability gap); 1000 is usual.
     #[arg(long, value_name = "RESAMPLES")]
     pub bootstrap: Option<usize>,
     /// Print how much better AP looks in random batches of this many items than over the whole set.

@@ -138,14 +138,23 @@ pub fn evaluate_dataset(
     evaluate_splits(dataset, config, |items| embed(encoder, pictures, items, device, progress))
 }
 
+/// The queries of a data set, and the gallery where it is another set, which `embed` embeds.
+pub fn embed_splits(
+    dataset: &Dataset,
+    embed: impl Fn(&[usize]) -> Result<Embedded>,
+) -> Result<(Embedded, Option<Embedded>)> {
+    let queries = embed(&dataset.splits.query)?;
+    let gallery = if dataset.splits.leave_one_out() { None } else { Some(embed(&dataset.splits.gallery)?) };
+    Ok((queries, gallery))
+}
+
 /// Scores the evaluation splits of a data set, which `embed` embeds.
 pub fn evaluate_splits(
     dataset: &Dataset,
     config: &EvaluationConfig,
     embed: impl Fn(&[usize]) -> Result<Embedded>,
 ) -> Result<Evaluation> {
-    let queries = embed(&dataset.splits.query)?;
-    let gallery = if dataset.splits.leave_one_out() { None } else { Some(embed(&dataset.splits.gallery)?) };
+    let (queries, gallery) = embed_splits(dataset, embed)?;
     let query_labels = dataset.labels(&queries.items);
     let gallery_labels = gallery.as_ref().map(|gallery| dataset.labels(&gallery.items));
     let report = evaluate(

@@ -327,6 +327,9 @@ fn what_is_measured_can_be_chosen() {
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["overall"]["interval"]["h_ap"], serde_json::json!([1.0, 1.0]));
     assert_eq!(json["decomposability_gap"]["batches"], 2);
+    assert_eq!(json["decomposability_gap"]["interval"][0], serde_json::json!([0.0, 0.0]));
+    let answer = eval(&[], &["--bootstrap", "50", "--decomposability-gap", "5"]);
+    assert!(answer.stdout.contains("\nvariety  +0.00 [+0.00, +0.00]\n"), "{}", answer.stdout);
 
     let answer = eval(&[], &["--metrics", "recal@1"]);
     assert_eq!((answer.code, answer.stdout.as_str()), (Some(2), ""));
@@ -357,6 +360,131 @@ fn a_gallery_shares_the_taxonomy_of_its_queries() {
     let arguments = ["--gallery", "DIR/g.npy", "--gallery-labels", "DIR/g.csv", "--json"];
     let json: serde_json::Value = serde_json::from_str(&eval(&files, &arguments).stdout).unwrap();
     assert_eq!((&json["ranked"], &json["levels"][1]["recall@1"]), (&2.into(), &1.0.into()));
+}
+
+#[test]
+fn a_query_that_stands_in_the_gallery_is_found_there_by_its_path_and_left_out() {
+    let gallery = floats(&[[0.0, 1.0], [1.0, 0.0], [0.9, 0.1]]);
+    let labels = b"file,variety,kind\nc,Conference,Pear\na,Gala,Apple\nb,Gala,Apple\n";
+    let queries = floats(&[[0.9, 0.1], [1.0, 0.0]]);
+    let query_labels = b"kind,variety,file\nApple,Gala,b\nApple,Gala,a\n";
+    let files: [(&str, &[u8]); 4] =
+        [("g.npy", &gallery), ("g.csv", labels), ("q.npy", &queries), ("q.csv", query_labels)];
+    let arguments = ["--gallery", "DIR/g.npy", "--gallery-labels", "DIR/g.csv", "--path-column", "file"];
+    let answer = eval(&files, &[&arguments[..], &["--per-query", "DIR/rows.csv"]].concat());
+    assert_eq!(answer.code, Some(0), "{}", answer.stderr);
+    assert!(answer.stdout.contains("2 queries, each ranking 2 items by cosine"), "{}", answer.stdout);
+    assert!(answer.stdout.contains("\n0,b,1,"), "{}", answer.stdout);
+
+    let refused = |name: &str, bytes: &[u8], part: &str| {
+        let files = [&files[..], &[(name, bytes)]].concat();
+        let answer = eval(&files, &arguments);
+        assert_eq!((answer.code, answer.stdout.as_str()), (Some(1), ""));
+        assert!(answer.stderr.contains(part) && answer.stderr.contains("\n  hint: "), "{}", answer.stderr);
+    };
+    refused("q.csv", &query_labels.replacen(b"Gala,a", b"Gala,z"), "the query `z` is not in the gallery");
+    refused("g.csv", &labels.replacen(b"c,Con", b"a,Con"), "has `a` twice");
+    refused("g.csv", &labels.replacen(b"file", b"name"), "no column `file`");
+}
+
+/// The rows of a table, each by its cells.
+fn cells(table: &str) -> Vec<Vec<&str>> {
+    table.lines().map(|line| line.split_whitespace().collect()).collect()
+}
+
+#[test]
+fn dyml_measures_every_column_of_one_set_by_itself() {
+    // The columns form no tree: there are apples and pears of either colour.
+    let labels = b"kind,variety\nApple,red\nApple,green\nApple,red\nPear,green\nPear,red\n";
+    let files: [(&str, &[u8]); 1] = [("q.csv", labels)];
+    assert!(eval(&files, &[]).stderr.contains("has two parents"));
+    let answer = eval(&files, &["--dyml", "--metrics", "recall@1,ap"]);
+    assert_eq!(answer.code, Some(0), "{}", answer.stderr);
+    let rows = cells(&answer.stdout);
+    assert_eq!(rows[0], ["label", "set", "queries", "items", "R@1", "AP"]);
+    assert_eq!(rows[1], ["kind", "5", "4", "100.00", "100.00"]);
+    assert_eq!(rows[2][..4], ["variety", "5", "4", "0.00"]);
+    assert_eq!(rows[3][..2], ["average", "50.00"]);
+    assert!(answer.stdout.ends_with("ranked by cosine; ties stable; the query itself not counted\n"));
+
+    let json = eval(&files, &["--dyml", "--json", "--bootstrap", "50"]).stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let [kind, variety] = [0, 1].map(|set| json["sets"][set]["levels"][0]["ap"].as_f64().unwrap());
+    assert_eq!(json["average"]["ap"], (kind + variety) / 2.0);
+    assert_eq!(json["sets"][0]["overall"]["asi"], 1.0);
+    assert_eq!(json["average"]["recall@20"], 1.0);
+    let interval = &json["average"]["interval"]["ap"];
+    assert!(interval[0].as_f64() <= json["average"]["ap"].as_f64(), "{interval}");
+    assert!(json["average"]["ap"].as_f64() <= interval[1].as_f64(), "{interval}");
+}
+
+/// `akin eval --dyml` on two label sets, whose queries stand in their galleries, with other arguments.
+fn dyml_of_two_sets(levels: &str, arguments: &[&str]) -> Answer {
+    let gallery = floats(&[[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.1, 0.9]]);
+    let queries = floats(&[[1.0, 0.0], [0.1, 0.9]]);
+    let folder = in_folder(&[
+        ("g.npy", &gallery),
+        ("q.npy", &queries),
+        // As DyML's own files, with a blank before the name of the column.
+        ("fine-g.csv", b"file, fine, labels\na,1,1\nb,1,1\nc,2,2\nd,2,2\n"),
+        ("fine-q.csv", b"file, fine, labels\na,1,1\nd,2,2\n"),
+        ("coarse-g.csv", b"file, coarse, labels\na,1,1\nb,2,2\nc,1,1\nd,1,1\n"),
+        ("coarse-q.csv", b"file, coarse, labels\na,1,1\nd,1,1\n"),
+    ]);
+    let mut all: Vec<String> = ["eval", "--dyml", "--levels", levels].map(String::from).to_vec();
+    for set in ["fine", "coarse"] {
+        let files = [("queries", "q.npy".into()), ("query-labels", format!("{set}-q.csv"))];
+        let gallery = [("gallery", "g.npy".into()), ("gallery-labels", format!("{set}-g.csv"))];
+        for (option, file) in files.into_iter().chain(gallery) {
+            all.extend([format!("--{option}"), path(&folder, &file)]);
+        }
+    }
+    all.extend(arguments.iter().map(|&text| text.to_owned()));
+    akin(all)
+}
+
+#[test]
+fn dyml_averages_over_sets_of_their_own() {
+    let answer = dyml_of_two_sets("fine,coarse", &["--path-column", "file", "--metrics", "ap,recall@1"]);
+    assert_eq!(answer.code, Some(0), "{}", answer.stderr);
+    let rows = cells(&answer.stdout);
+    assert_eq!(rows[1], ["fine", "2", "3", "100.00", "100.00"]);
+    // The first query finds a stranger, then both of its class; the second one of its class, a stranger, the other.
+    let coarse = (7.0 / 12.0 + 5.0 / 6.0) / 2.0;
+    assert_eq!(rows[2], ["coarse", "2", "3", &format!("{:.2}", 100.0 * coarse), "50.00"]);
+    assert_eq!(rows[3], ["average", &format!("{:.2}", 50.0 * (1.0 + coarse)), "75.00"]);
+
+    let answer = dyml_of_two_sets("labels", &["--path-column", "file", "--bootstrap", "50"]);
+    assert!(answer.stdout.lines().nth(1).unwrap().contains("q.npy "), "{}", answer.stdout);
+    assert!(answer.stdout.contains("intervals of 50 resamples"), "{}", answer.stdout);
+    // A query that is not left out finds itself.
+    let answer = dyml_of_two_sets("labels", &["--metrics", "recall@1"]);
+    assert_eq!(cells(&answer.stdout)[3], ["average", "100.00"]);
+    assert!(answer.stdout.contains("no query is left out of a gallery"), "{}", answer.stdout);
+}
+
+#[test]
+fn label_sets_that_are_incomplete_are_refused_with_the_reason() {
+    let refused = |levels: &str, arguments: &[&str], code: i32, part: &str| {
+        let answer = dyml_of_two_sets(levels, arguments);
+        assert_eq!((answer.code, answer.stdout.as_str()), (Some(code), ""));
+        assert!(answer.stderr.contains(part), "{part}: {}", answer.stderr);
+    };
+    refused("a,b,c", &[], 1, "`--queries` is given 2 times, and `--levels` names 3 columns");
+    refused("coarse", &[], 1, "fine-q.csv has no column `coarse`");
+    refused("labels", &["--query-labels", "x"], 1, "`--query-labels` is given 3 times, and `--queries` 2");
+    refused("labels", &["--gallery", "x"], 1, "`--gallery` is given 3 times");
+    refused("labels", &["--gallery-labels", "x"], 1, "`--gallery-labels` is given 3 times");
+    refused("labels", &["--path-column", "labels"], 1, "has `1` twice");
+    for option in [["--decomposability-gap", "2"], ["--relevance", "plain"], ["--per-query", "x"]] {
+        refused("labels", &option, 2, "cannot be used with");
+    }
+    assert!(eval(&[], &["--dyml", "--levels", "kind"]).stderr.contains("`--levels` names kind twice"));
+
+    let both = eval(&[], &["--queries", "x"]);
+    assert_eq!(both.code, Some(1));
+    assert!(both.stderr.contains("`--queries` is given 2 times"), "{}", both.stderr);
+    assert!(both.stderr.contains("add `--dyml`"), "{}", both.stderr);
 }
 
 #[test]

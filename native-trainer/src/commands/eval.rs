@@ -1,41 +1,49 @@
 //! `akin eval`: the report of a run, or of embeddings made elsewhere.
 
+mod dyml;
+mod files;
+
+use std::collections::BTreeMap;
 use std::io::{Write, stdout};
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use akin_core::cosine::Embeddings;
-use akin_core::evaluate::{self, Comparison, EvaluationConfig, Labelled, Means, Report, evaluate};
+use akin_core::encoder::Encoder;
+use akin_core::evaluate::{self, Comparison, EvaluationConfig, Means, Report};
 use akin_core::metrics::{Metric, Unit};
 use akin_core::statistics::Permutations;
-use akin_core::taxonomy::{ClassIdentity, Taxonomy};
-use anyhow::{Context, Result};
+use akin_core::taxonomy::ClassIdentity;
+use anyhow::Result;
+use burn::tensor::Device;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::cli::EvalArgs;
 use crate::config::Config;
 use crate::data::Dataset;
-use crate::data::table::Table;
+use crate::device;
 use crate::embedding::evaluate_dataset;
 use crate::files::write_atomic;
 use crate::loader::Pictures;
 use crate::problem::problem;
 use crate::progress::Progress;
 use crate::run::Run;
-use crate::table::{count, percent, table};
-use crate::{device, npy};
+use crate::table::{count, counted, percent, table};
+
+use files::Files;
 
 /// Evaluates, and prints as asked for.
 pub fn run(args: EvalArgs) -> Result<()> {
+    if args.dyml {
+        return dyml::run(&args);
+    }
     if let Some(against) = &args.against {
         // A run that is not there is better missed now than after the first one is measured.
         Run::open(against)?;
     }
-    let Evaluated { mut report, queries, gallery } = match (&args.run, &args.queries) {
-        (Some(run), _) => evaluate_run(run, None, args.untrained, &args)?,
-        (None, Some(queries)) => evaluate_files(queries, &args)?,
-        (None, None) => return Err(problem("there is nothing to evaluate", "give a RUN, or `--queries`")),
+    let Evaluated { mut report, queries, gallery } = match &args.run {
+        Some(run) => evaluate_run(run, None, args.untrained, &args)?,
+        None => evaluate_files(&args)?,
     };
     if let Some(file) = &args.per_query {
         write_per_query(file, &report, &queries)?;
@@ -97,11 +105,9 @@ fn evaluate_run(
     if let Some(config) = measured_as {
         run.config.eval = EvaluationConfig { similarity: run.config.eval.similarity, ..config.clone() };
     }
-    let Config { data, eval, run: settings, .. } = &run.config;
-    eval.validate(data.levels.len())?;
-    let device = device::open(args.device.unwrap_or(settings.device))?;
-    let encoder = if untrained { run.untrained(&device)? } else { run.encoder(&device)? };
-    let dataset = Dataset::load(data, settings.seed)?;
+    let eval = &run.config.eval;
+    eval.validate(run.config.data.levels.len())?;
+    let Opened { device, encoder, dataset } = Opened::new(&run, untrained, args)?;
     eval.validate_sets(dataset.splits.query.len(), !dataset.splits.leave_one_out())?;
     let pictures = Pictures::new(&dataset.items);
     let progress = Progress::from(args.progress);
@@ -116,71 +122,36 @@ fn evaluate_run(
     })
 }
 
-/// Embeddings from a .npy file with their label rows from a CSV file.
-struct Set {
-    embeddings: Embeddings,
-    rows: Vec<Vec<String>>,
+/// What a run is measured with.
+struct Opened {
+    device: Device,
+    encoder: Encoder,
+    dataset: Dataset,
 }
 
-fn evaluate_files(queries: &Path, args: &EvalArgs) -> Result<Evaluated> {
-    let labels_of = |file: &Option<PathBuf>| file.clone().expect("clap requires labels beside embeddings");
-    let queries = Set::read(queries, &labels_of(&args.query_labels), &args.levels)?;
-    let gallery = match &args.gallery {
-        Some(gallery) => Some(Set::read(gallery, &labels_of(&args.gallery_labels), &args.levels)?),
-        None => None,
-    };
+impl Opened {
+    fn new(run: &Run, untrained: bool, args: &EvalArgs) -> Result<Self> {
+        let Config { data, run: settings, .. } = &run.config;
+        let device = device::open(args.device.unwrap_or(settings.device))?;
+        let encoder = if untrained { run.untrained(&device)? } else { run.encoder(&device)? };
+        let dataset = Dataset::load(data, settings.seed)?;
+        Ok(Self { device, encoder, dataset })
+    }
+}
 
-    // One taxonomy for both, so that ids are comparable.
-    let gallery_rows = gallery.iter().flat_map(|gallery| &gallery.rows);
-    let rows: Vec<Vec<&str>> =
-        queries.rows.iter().chain(gallery_rows).map(|row| row.iter().map(String::as_str).collect()).collect();
+fn evaluate_files(args: &EvalArgs) -> Result<Evaluated> {
+    if args.queries.len() > 1 {
+        return Err(problem(
+            format!("`--queries` is given {} times, and a taxonomy is of one set", args.queries.len()),
+            "measure one set at a time; if each has a label column of its own, add `--dyml` for their average",
+        ));
+    }
+    let files = Files::read(args, 0, &args.levels)?;
     let identity = if args.qualify { ClassIdentity::Path } else { ClassIdentity::Name };
-    let (_, labels) = Taxonomy::from_rows(&args.levels, &rows, identity)?;
-    let (query_items, gallery_items): (Vec<usize>, Vec<usize>) =
-        (0..rows.len()).partition(|&item| item < queries.rows.len());
-    let query_labels = labels.select(&query_items);
-    let gallery_labels = labels.select(&gallery_items);
-
     let mut config = EvaluationConfig::default();
     args.metrics.apply(&mut config);
-    let labelled = |embeddings, labels| Labelled { embeddings, labels };
-    let gallery = gallery.as_ref().map(|gallery| labelled(&gallery.embeddings, &gallery_labels));
-    let report = evaluate(&args.levels, labelled(&queries.embeddings, &query_labels), gallery, &config)?;
-    Ok(Evaluated { report, queries: vec![], gallery: vec![] })
-}
-
-impl Set {
-    fn read(embeddings: &Path, labels: &Path, levels: &[String]) -> Result<Self> {
-        let matrix = npy::read(embeddings)?;
-        let mut table = Table::open(labels)?;
-        let columns = table.columns(levels, "correct `--levels`")?;
-        let mut rows = Vec::with_capacity(matrix.rows);
-        while let Some((line, record)) = table.next_row()? {
-            let row: Vec<String> = columns.iter().map(|&column| record[column].trim().to_owned()).collect();
-            if let Some(level) = row.iter().position(String::is_empty) {
-                return Err(problem(
-                    format!("{}, line {line}: the label `{}` is empty", labels.display(), levels[level]),
-                    "write the label, or leave the item out of both files",
-                ));
-            }
-            rows.push(row);
-        }
-        if rows.len() != matrix.rows {
-            return Err(problem(
-                format!(
-                    "{} has {} rows of embeddings, but {} has {} rows of labels",
-                    embeddings.display(),
-                    count(matrix.rows),
-                    labels.display(),
-                    count(rows.len())
-                ),
-                "give each embedding one line of labels, in the same order, below one header line",
-            ));
-        }
-        let embeddings = Embeddings::new(matrix.columns, matrix.values)
-            .with_context(|| embeddings.display().to_string())?;
-        Ok(Self { embeddings, rows })
-    }
+    let report = files.evaluate(&args.levels, 0, identity, &config)?;
+    Ok(Evaluated { report, queries: files.into_paths(), gallery: vec![] })
 }
 
 /// A report as tables for the terminal: per level, then over all levels, then how it was measured.
@@ -193,10 +164,8 @@ pub fn describe(report: &Report) -> String {
         let header: Vec<String> = [first.to_owned(), "queries".into()].into_iter().chain(labels).collect();
         let header: Vec<&str> = header.iter().map(String::as_str).collect();
         let rows = rows.iter().map(|&(name, means)| {
-            let cells = metrics.iter().map(|&metric| match means.get(metric) {
-                Some(mean) => with_interval(metric, mean, means),
-                None => "–".into(),
-            });
+            let cells =
+                metrics.iter().map(|&metric| with_interval(metric, means.get(metric), &means.interval));
             [name.to_owned(), count(means.queries)].into_iter().chain(cells).collect()
         });
         table(&header, &rows.collect::<Vec<_>>())
@@ -211,15 +180,18 @@ pub fn describe(report: &Report) -> String {
         parts.push(part("", &overall, &[("all levels", &report.overall)]));
     }
     if let Some(gap) = &report.decomposability_gap {
-        let rows: Vec<Vec<String>> = (report.levels.iter().zip(&gap.levels))
-            .map(|(level, &gap)| {
-                vec![level.name.clone(), gap.map_or("–".into(), |gap| difference(Unit::Share, gap))]
-            })
-            .collect();
+        let number = |gap: f64| difference(Unit::Share, gap);
+        let cell = |place: usize| match (gap.levels[place], gap.interval.get(place).copied().flatten()) {
+            (Some(gap), Some([low, high])) => format!("{} [{}, {}]", number(gap), number(low), number(high)),
+            (Some(gap), None) => number(gap),
+            (None, _) => "–".into(),
+        };
+        let names = report.levels.iter().map(|level| level.name.clone()).enumerate();
+        let rows: Vec<Vec<String>> = names.map(|(place, name)| vec![name, cell(place)]).collect();
         parts.push(format!(
-            "{}\n\n{} batches of {} items",
+            "{}\n\n{} of {} items",
             table(&["level", "decomposability gap"], &rows),
-            count(gap.batches),
+            counted(gap.batches, "batch", "batches"),
             count(gap.batch)
         ));
     }
@@ -227,12 +199,13 @@ pub fn describe(report: &Report) -> String {
     parts.join("\n\n")
 }
 
-/// A mean with its interval, if it has one: `87.20 [85.10, 89.05]`.
-fn with_interval(metric: Metric, mean: f64, means: &Means) -> String {
+/// A mean with its interval, if it has one: `87.20 [85.10, 89.05]`; a dash where there is none.
+fn with_interval(metric: Metric, mean: Option<f64>, intervals: &BTreeMap<Metric, [f64; 2]>) -> String {
     let number = |value: f64| number(metric.entry().unit, value);
-    match means.interval.get(&metric) {
-        Some(&[low, high]) => format!("{} [{}, {}]", number(mean), number(low), number(high)),
-        None => number(mean),
+    match (mean, intervals.get(&metric)) {
+        (Some(mean), Some(&[low, high])) => format!("{} [{}, {}]", number(mean), number(low), number(high)),
+        (Some(mean), None) => number(mean),
+        (None, _) => "–".into(),
     }
 }
 
@@ -254,8 +227,10 @@ fn describe_comparison(comparisons: &[Comparison], reports: [&Report; 2]) -> Str
     let row = |comparison: &Comparison| {
         let Comparison { metric, ref level, queries, first, second, .. } = *comparison;
         let place = reports[0].levels.iter().position(|known| Some(&known.name) == level.as_ref());
-        let [first, second] = [(first, reports[0]), (second, reports[1])]
-            .map(|(mean, report)| with_interval(metric, mean, report.at(place.map_or(0, |place| place + 1))));
+        let [first, second] = [(first, reports[0]), (second, reports[1])].map(|(mean, report)| {
+            let means = report.at(place.map_or(0, |place| place + 1));
+            with_interval(metric, Some(mean), &means.interval)
+        });
         vec![
             format!("{} {}", metric.label(), level.as_deref().unwrap_or_default()),
             count(queries),
@@ -280,19 +255,23 @@ fn name(setting: impl Serialize) -> String {
 
 /// How a report was measured, in a sentence.
 fn measured(report: &Report) -> String {
-    let config = &report.config;
+    format!(
+        "{} queries, each ranking {} items {}; relevance {}",
+        count(report.queries),
+        count(report.ranked),
+        conditions(&report.config),
+        serde_json::to_string(&report.config.relevance).unwrap_or_default(),
+    )
+}
+
+/// What items were ranked by, and what that did with ties and the query itself.
+fn conditions(config: &EvaluationConfig) -> String {
     let itself = if config.count_query { "counted" } else { "not counted" };
     let intervals = config.bootstrap.map_or_else(String::new, |bootstrap| {
         format!("; in brackets 95 % bootstrap intervals of {} resamples", count(bootstrap.resamples))
     });
-    format!(
-        "{} queries, each ranking {} items by {}; ties {}; relevance {}; the query itself {itself}{intervals}",
-        count(report.queries),
-        count(report.ranked),
-        name(config.similarity),
-        name(config.ties),
-        serde_json::to_string(&config.relevance).unwrap_or_default(),
-    )
+    let (similarity, ties) = (name(config.similarity), name(config.ties));
+    format!("by {similarity}; ties {ties}; the query itself {itself}{intervals}")
 }
 
 /// Reports side by side, a row each: H-AP, NDCG and ASI, then R@1 of the finest level and AP of every
