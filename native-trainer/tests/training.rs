@@ -165,6 +165,17 @@ fn a_run_measured_later_scores_what_it_scored_when_its_training_ended() {
     let later: Value = serde_json::from_slice(&output.stdout).unwrap();
     let then = at.json("run/report.json");
     assert_eq!((&later["overall"], &later["levels"]), (&then["overall"], &then["levels"]));
+
+    // By DyML's protocol every level is a label set.
+    let output =
+        at.command(&["eval", "run", "--dyml", "--json", "--metrics", "ap"]).stdout(Stdio::piped()).output();
+    let dyml: Value = serde_json::from_slice(&output.unwrap().stdout).unwrap();
+    let of = |levels: &Value| levels.as_array().unwrap().clone();
+    let [sets, levels] = [of(&dyml["sets"]), of(&then["levels"])];
+    let aps: Vec<f64> = sets.iter().map(|set| set["levels"][0]["ap"].as_f64().unwrap()).collect();
+    assert_eq!(aps, levels.iter().map(|level| level["ap"].as_f64().unwrap()).collect::<Vec<_>>());
+    let average = aps.iter().sum::<f64>() / aps.len() as f64;
+    assert!((dyml["average"]["ap"].as_f64().unwrap() - average).abs() < 1e-12);
 }
 
 #[test]

@@ -31,9 +31,10 @@
 //! All are in f64 and `None`, never NaN, for a query without positives. They lie in \[0, 1\], and more is better; only
 //! [`mistake_severity`] counts levels, 0 … L, and less is better. A mean over queries leaves out those without a value.
 //!
-//! A function of whole sets, not of one ranking, is the [decomposability gap](crate::evaluate::DecomposabilityGap) of
-//! ROADMAP. [`Similarity`](crate::cosine::Similarity) says what the rankings are by, so that, for one, mAP@all of
-//! hash codes is the mean of [`average_precision`] over rankings by Hamming distance.
+//! Functions of whole sets, not of one ranking, are the [decomposability gap](crate::evaluate::DecomposabilityGap) of
+//! ROADMAP and the average over label sets of [DyML](fn@crate::evaluate::dyml).
+//! [`Similarity`](crate::cosine::Similarity) says what the rankings are by, so that, for one, mAP@all of hash codes is
+//! the mean of [`average_precision`] over rankings by Hamming distance.
 //!
 //! # To add a metric
 //!

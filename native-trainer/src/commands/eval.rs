@@ -85,7 +85,7 @@ pub fn run(args: EvalArgs) -> Result<()> {
     Ok(())
 }
 
-/// A report, with the paths of the pictures that it is over; none for embeddings made elsewhere.
+/// A report, with the paths of the pictures that it is over; embeddings made elsewhere may have none.
 struct Evaluated {
     report: Report,
     queries: Vec<String>,

@@ -86,8 +86,8 @@ fn columns_of_files(args: &EvalArgs) -> Result<Vec<Report>> {
     columns.iter().enumerate().map(report).collect()
 }
 
-/// The reports of several sets of embeddings with a label column each. They bear the names of their columns, or, where
-/// those are alike, of the files of their queries.
+/// The reports of several sets of embeddings with a label column each. They bear the names of their columns,
+/// or, where those are alike, of the files of their queries.
 fn sets_of_files(args: &EvalArgs) -> Result<Vec<Report>> {
     let config = settings(EvaluationConfig::default(), args)?;
     let sets = args.queries.len();
