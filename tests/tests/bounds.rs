@@ -1,6 +1,8 @@
 //! Bounds that the papers prove: of the smooth stand-ins, where nothing is tied and the query belongs to its own list,
 //! and of the gap between AP over batches and AP over the whole.
 
+use akin_core::cosine::Embeddings;
+use akin_core::evaluate::{Decomposability, EvaluationConfig, Labelled, decomposability_gap};
 use akin_core::geometry::Geometry;
 use akin_core::losses::{
     Batch, CalibrationConfig, HapSurrogateConfig, LossSettings, Objective, Setting, SupApConfig,
@@ -69,38 +71,24 @@ fn rankings(values: &[f64], labels: &Labels) -> Option<Vec<Ranking>> {
     (0..labels.len()).map(ranking).collect()
 }
 
-/// The mean AP of the finest level over the queries that have a positive; the query is not in its own list.
-fn mean_ap(values: &[f64], labels: &Labels) -> Option<f64> {
-    let rows: Vec<&[f64]> = values.chunks(values.len() / labels.len()).collect();
-    let score = |a: usize, b: usize| rows[a].iter().zip(rows[b]).map(|(x, y)| x * y).sum::<f64>();
-    let items = 0..labels.len();
-    let mut scores = Vec::new();
-    for query in items.clone() {
-        let same = |item: &usize| labels.row(*item) == labels.row(query);
-        let others = || items.clone().filter(move |&item| item != query);
-        let precisions: Vec<f64> = others()
-            .filter(same)
-            .map(|positive| {
-                let above = || others().filter(|&item| score(query, item) >= score(query, positive));
-                above().filter(same).count() as f64 / above().count() as f64
-            })
-            .collect();
-        if !precisions.is_empty() {
-            scores.push(precisions.iter().sum::<f64>() / precisions.len() as f64);
-        }
-    }
-    (!scores.is_empty()).then(|| scores.iter().sum::<f64>() / scores.len() as f64)
+fn relevance() -> impl Strategy<Value = Relevance> {
+    let alpha = || 0.0..5.0_f64;
+    let weights = prop::collection::vec(0.01..1.0_f64, 3);
+    prop_oneof![
+        alpha().prop_map(|alpha| Relevance::HierarchicalAp { alpha }),
+        alpha().prop_map(|alpha| Relevance::Plain { alpha }),
+        weights.prop_map(|weights| Relevance::WeightedAp { weights }),
+    ]
 }
 
-/// The decomposability gap (ROADMAP eq. 6): the mean of AP over batches of this size, less AP over the whole.
-fn gap(values: &[f64], labels: &Labels, size: usize) -> Option<f64> {
-    let items: Vec<usize> = (0..labels.len()).collect();
-    let dimension = values.len() / labels.len();
-    let of_batch = |(items, values): (&[usize], &[f64])| mean_ap(values, &labels.select(items));
-    let batches: Vec<f64> =
-        items.chunks(size).zip(values.chunks(size * dimension)).filter_map(of_batch).collect();
-    let whole = mean_ap(values, labels)?;
-    (!batches.is_empty()).then(|| batches.iter().sum::<f64>() / batches.len() as f64 - whole)
+/// The decomposability gap of the finest level, over random batches of this size.
+fn gap(values: &[f64], labels: &Labels, batch: usize, seed: u64) -> Option<f64> {
+    let values_of_rows = values.iter().map(|&x| x as f32).collect();
+    let embeddings = Embeddings::new(values.len() / labels.len(), values_of_rows).unwrap();
+    let set = Labelled { embeddings: &embeddings, labels };
+    let settings = Decomposability { batch, seed };
+    let gap = decomposability_gap(set, &EvaluationConfig::default(), settings).unwrap();
+    gap.levels[labels.levels() - 1]
 }
 
 proptest! {
@@ -108,11 +96,10 @@ proptest! {
     #[test]
     fn the_surrogate_is_never_below_one_minus_h_ap(
         (values, labels) in batch(),
-        alpha in 0.5..5.0_f64,
+        relevance in relevance(),
+        smooth_rank: bool,
     ) {
-        let relevance = Relevance::HierarchicalAp { alpha };
-        let config =
-            HapSurrogateConfig { relevance: relevance.clone(), smooth_rank: false, ..Default::default() };
+        let config = HapSurrogateConfig { relevance: relevance.clone(), smooth_rank, ..Default::default() };
         let surrogate = loss(&config, &values, &labels);
         let rankings = rankings(&values, &labels);
         prop_assume!(rankings.is_some());
@@ -136,20 +123,24 @@ proptest! {
     #[test]
     fn where_calibration_is_zero_ap_over_batches_is_ap_over_the_whole(
         (values, labels) in clusters(),
-        size in 2..8_usize,
+        batch in any::<prop::sample::Index>(),
+        seed: u64,
     ) {
         prop_assume!(loss(&CalibrationConfig::default(), &values, &labels) == 0.0);
-        prop_assert!(gap(&values, &labels, size).is_none_or(|gap| gap == 0.0));
+        let batch = 2 + batch.index(labels.len() - 1);
+        prop_assert!(gap(&values, &labels, batch, seed).is_none_or(|gap| gap == 0.0));
     }
 }
 
 #[test]
-fn batches_that_are_perfect_each_at_another_scale_have_a_gap() {
-    // In the first batch a class spans 50°, in the second two classes lie 10° apart.
+fn pairs_that_are_right_each_at_another_scale_have_a_gap() {
+    // Some of a class span 50°, where two others lie 10° from another class.
     let at = |degrees: f64| [degrees.to_radians().cos(), degrees.to_radians().sin()];
     let values: Vec<f64> =
         [0.0, 50.0, 160.0, 210.0, 20.0, 21.0, 30.0, 31.0].into_iter().flat_map(at).collect();
     let labels = labels(&[0, 0, 1, 1, 0, 0, 1, 1]);
-    assert!(gap(&values, &labels, 4).unwrap() > 0.1);
+    let gaps: Vec<f64> = (0..20).filter_map(|seed| gap(&values, &labels, 4, seed)).collect();
+    let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+    assert!(mean > 0.1, "{mean}");
     assert!(loss(&CalibrationConfig::default(), &values, &labels) > 0.0);
 }
