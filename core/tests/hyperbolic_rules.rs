@@ -127,6 +127,22 @@ fn distances_keep_their_digits_and_gradients_from_nothing_to_the_rim() {
 }
 
 #[test]
+fn distances_of_all_rows_are_as_precise_as_those_of_rows_side_by_side() {
+    let (device, ball) = (device(), Ball { curvature: 1.0 });
+    let single = |values: Vec<f64>| {
+        Tensor::<2>::from_data(TensorData::new(values, [6, DIMENSION]), (&device, DType::F32))
+    };
+    let (points, steps) = (rows(1, 6, 0.2), rows(2, 6, 1e-6));
+    let near = points.iter().zip(steps).map(|(x, step)| x + step).collect();
+    let [x, y] = [points, near].map(|values| single(values).require_grad());
+    let numbers = |distances: Tensor<2>| distances.into_data().try_into_vec::<f32>().unwrap();
+    let (all, beside) = (numbers(ball.distances(x.clone(), y.clone())), numbers(ball.distance(x, y)));
+    for (i, expected) in beside.into_iter().enumerate() {
+        assert!((all[7 * i] - expected).abs() < 1e-5 * expected, "{} is not {expected}", all[7 * i]);
+    }
+}
+
+#[test]
 fn a_riemannian_gradient_is_scaled_by_the_inverse_of_the_metric_and_no_value_changes() {
     let gradient = |riemannian| {
         let features = matrix(rows(6, 5, 1.0), DIMENSION).require_grad();

@@ -90,7 +90,7 @@ pub(super) fn mean_of_means(pairs: Tensor<2>) -> Tensor<2> {
 /// (Σ gradient · inputs − the same, detached): the bracket is exactly 0 and linear in the inputs.
 pub(super) fn with_gradient(inputs: Tensor<2>, value: Tensor<1>, gradient: Tensor<2>) -> Tensor<1> {
     let linear = (inputs * gradient).sum();
-    value + linear.clone() - linear.detach()
+    value + (linear.clone() - linear.detach())
 }
 
 /// Σ (sign r − r)² over all numbers r: how far they are from the bits that they stand for. The signs are constants
@@ -102,4 +102,22 @@ pub(super) fn quantisation(numbers: &Tensor<2>) -> Tensor<1> {
 /// 1/count, and 0 for none.
 pub(super) fn share(count: Tensor<1>) -> Tensor<1> {
     count.clone().clamp_max(1.0) / count.clamp_min(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::Device;
+
+    use super::*;
+
+    #[test]
+    fn a_gradient_that_is_given_does_not_round_the_value() {
+        let device = Device::flex().autodiff();
+        let inputs = Tensor::from_floats([[1e8, 3.0]], &device).require_grad();
+        let gradient = Tensor::from_floats([[1.0, 2.0]], &Device::flex());
+        let value = with_gradient(inputs.clone(), Tensor::from_floats([0.3], &Device::flex()), gradient);
+        let got = inputs.grad(&value.backward()).unwrap().into_data().try_into_vec::<f32>().unwrap();
+        assert_eq!(got, [1.0, 2.0]);
+        assert_eq!(value.into_scalar::<f32>(), 0.3);
+    }
 }

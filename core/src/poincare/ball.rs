@@ -176,5 +176,5 @@ fn squared_distances(x: &Tensor<2>, y: &Tensor<2>) -> Tensor<2> {
         (some - y.clone()).square().sum_dim(2).squeeze_dim::<2>(2)
     });
     let value = Tensor::cat(value.collect(), 0);
-    value + linear.clone() - linear.detach()
+    value + (linear.clone() - linear.detach())
 }
