@@ -6,15 +6,15 @@
 //! - [`UpperStep`], H⁻ of ROADMAP (eq. 4) and HAPPIER: for items that must not be above k. It is
 //!   never below H, so the rank that it gives is an upper bound;
 //! - [`LowerStep`], H⁺ of HAPPIER (eq. 43): for items that should be above k and raise its H-rank.
-//!   It is never above H for its default γ, so the H-rank that it gives is a lower bound.
+//!   It is never above H, so the H-rank that it gives is a lower bound.
 //!
 //! Both return [`Smooth`]: value and derivative, elementwise, of any shape.
 
 use burn::tensor::{Tensor, activation::sigmoid};
 use serde::{Deserialize, Serialize};
 
-use crate::Result;
-use crate::settings::{above_zero, finite, not_negative};
+use crate::settings::{above_zero, not_negative};
+use crate::{Error, Kind, Result};
 
 /// The value of a smooth step and its derivative, of the shape of its argument.
 pub struct Smooth<const D: usize> {
@@ -35,19 +35,20 @@ pub struct Smooth<const D: usize> {
 /// With `offset: None` it is continuous at δ, as in the paper: offset = σ(δ/τ) + start. The
 /// published code uses 1.44, which leaves a small jump. With `threshold: None` the line starts at
 /// 0; with `slope: None` there is no line, only the sigmoid of Smooth-AP.
-/// At t = 0 exactly the value is ½, so exact ties are not bounded from above.
+/// It is an upper bound for `start` from ½ and `offset` from 1 on. At t = 0 exactly the value is ½, so exact ties are
+/// not bounded from above.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct UpperStep {
     /// τ > 0, the width of the sigmoid. Default 0.01.
     pub temperature: f64,
-    /// ρ, the slope beyond the threshold. Default 100.
+    /// ρ ≥ 0, the slope beyond the threshold. Default 100.
     pub slope: Option<f64>,
     /// δ ≥ 0, where the line takes over. Default 0.05.
     pub threshold: Option<f64>,
-    /// The value at δ; none makes the step continuous. Default none.
+    /// The value at δ, at least 0; none makes the step continuous. Default none.
     pub offset: Option<f64>,
-    /// What is added to the sigmoid above 0. Default 0.5, which makes it at least 1 there.
+    /// What is added to the sigmoid above 0, at least 0. Default 0.5, which makes it at least 1 there.
     pub start: f64,
 }
 
@@ -60,14 +61,14 @@ impl Default for UpperStep {
 impl UpperStep {
     /// # Errors
     ///
-    /// A temperature that is not positive, a threshold below 0, another number that is not finite.
+    /// A temperature that is not positive; another number that is below 0, with which a rank could be, or not finite.
     pub fn validate(&self) -> Result<()> {
         let Self { temperature, slope, threshold, offset, start } = *self;
         above_zero("the upper step", "temperature", temperature, 0.01)?;
         not_negative("the upper step", "threshold", threshold.unwrap_or_default(), 0.05)?;
-        finite("the upper step", "slope", slope.unwrap_or_default(), 100.0)?;
-        finite("the upper step", "offset", offset.unwrap_or_default(), 1.44)?;
-        finite("the upper step", "start", start, 0.5)
+        not_negative("the upper step", "slope", slope.unwrap_or_default(), 100.0)?;
+        not_negative("the upper step", "offset", offset.unwrap_or_default(), 1.44)?;
+        not_negative("the upper step", "start", start, 0.5)
     }
 
     /// h(t) and h′(t).
@@ -95,11 +96,11 @@ impl UpperStep {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LowerStep {
-    /// β, the slope above 0. Default 25.
+    /// β ≥ 0, the slope above 0. Default 25.
     pub slope: f64,
-    /// γ, the value just above 0. Default 0.5.
+    /// γ, the value just above 0, in 0 … 1. Default 0.5.
     pub start: f64,
-    /// The slope below 0. Default 10.
+    /// The slope below 0, at least 0. Default 10.
     pub leak: f64,
 }
 
@@ -112,11 +113,18 @@ impl Default for LowerStep {
 impl LowerStep {
     /// # Errors
     ///
-    /// A number that is not finite.
+    /// A number that is below 0 or not finite, a start above 1: the step would not stay below H.
     pub fn validate(&self) -> Result<()> {
-        finite("the lower step", "slope", self.slope, 25.0)?;
-        finite("the lower step", "start", self.start, 0.5)?;
-        finite("the lower step", "leak", self.leak, 10.0)
+        not_negative("the lower step", "slope", self.slope, 25.0)?;
+        not_negative("the lower step", "leak", self.leak, 10.0)?;
+        if (0.0..=1.0).contains(&self.start) {
+            return Ok(());
+        }
+        Err(Error::new(
+            Kind::Config,
+            format!("the start of the lower step is {}", self.start),
+            "give a number from 0 to 1; 0.5 is usual",
+        ))
     }
 
     /// h(t) and h′(t).
@@ -132,4 +140,37 @@ impl LowerStep {
 /// H(t) with H(0) = 1: the step itself, which passes no gradient.
 pub fn heaviside<const D: usize>(t: Tensor<D>) -> Tensor<D> {
     t.zeros_like().mask_fill(t.greater_equal_scalar(0.0), 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_that_break_the_bounds_are_refused() {
+        let upper = UpperStep::default();
+        for (setting, step) in [
+            ("temperature", UpperStep { temperature: 0.0, ..upper.clone() }),
+            ("slope", UpperStep { slope: Some(-1.0), ..upper.clone() }),
+            ("threshold", UpperStep { threshold: Some(-0.1), ..upper.clone() }),
+            ("offset", UpperStep { offset: Some(-0.5), ..upper.clone() }),
+            ("start", UpperStep { start: -0.5, ..upper.clone() }),
+        ] {
+            let error = step.validate().unwrap_err();
+            assert!(error.message().starts_with(&format!("the {setting} of the upper step is ")), "{error}");
+        }
+        let lower = LowerStep::default();
+        for (setting, step) in [
+            ("slope", LowerStep { slope: -1.0, ..lower.clone() }),
+            ("start", LowerStep { start: 5.0, ..lower.clone() }),
+            ("start", LowerStep { start: f64::NAN, ..lower.clone() }),
+            ("leak", LowerStep { leak: -10.0, ..lower.clone() }),
+        ] {
+            let error = step.validate().unwrap_err();
+            assert!(error.message().starts_with(&format!("the {setting} of the lower step is ")), "{error}");
+        }
+        assert!(upper.validate().is_ok() && lower.validate().is_ok());
+        // What the published code runs with on iNaturalist.
+        assert!(UpperStep { offset: Some(1.0), start: 0.0, ..upper.clone() }.validate().is_ok());
+    }
 }
