@@ -49,7 +49,10 @@ impl LossSettings for SumConfig {
         let weights: Vec<f64> = self.terms.iter().map(|term| term.weight).collect();
         // Not `sum`, whose empty one is −0.
         let sum = weights.iter().fold(0.0, |sum, weight| sum + weight);
-        if weights.is_empty() || !sum.is_finite() || sum == 0.0 {
+        let size = weights.iter().fold(0.0, |size, weight| size + weight.abs());
+        // What rounding leaves of 0.1 + 0.2 − 0.3 is nothing.
+        let sum = if (sum / size).abs() <= 1e-9 { 0.0 } else { sum };
+        if !sum.is_finite() || sum == 0.0 {
             return Err(Error::new(
                 Kind::Config,
                 format!("the weights of the loss terms are {weights:?}, which sum to {sum}"),
@@ -163,6 +166,22 @@ mod tests {
         let config: LossConfig = serde_json::from_str(json).unwrap();
         let classes = Labels::new(2, vec![0, 0, 0, 1]).unwrap();
         config.init(&Setting::new(&classes, 2, &Geometry::poincare(), 0, device))
+    }
+
+    #[test]
+    fn weights_that_sum_to_zero_but_for_rounding_are_refused() {
+        let sum = |weights: &[f64]| {
+            let term = |&weight: &f64| Term { weight, loss: LossConfig::named("pair").unwrap() };
+            let config = SumConfig { terms: weights.iter().map(term).collect() };
+            let (classes, device) = (Labels::new(1, vec![0, 1]).unwrap(), Device::flex());
+            config.init(&Setting::new(&classes, 2, &Geometry::Cosine, 0, &device))
+        };
+        for weights in [&[0.1, 0.2, -0.3][..], &[0.0], &[], &[f64::NAN], &[f64::MAX, f64::MAX]] {
+            assert_eq!(sum(weights).unwrap_err().kind(), Kind::Config, "{weights:?}");
+        }
+        let message = sum(&[0.1, 0.2, -0.3]).unwrap_err().message().to_owned();
+        assert!(message.ends_with("which sum to 0"), "{message}");
+        assert!(sum(&[1e-6, 1.0, -1.0]).is_ok());
     }
 
     #[test]
