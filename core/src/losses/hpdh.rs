@@ -49,8 +49,8 @@ use crate::{Error, Kind, Result};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct HpdhConfig {
-    /// σ_1 … σ_L, coarse → fine, each above 0. Default: 1 at the finest level and 1 more for each level above, with
-    /// which the published code runs on two levels; on four it has 4, 2, 1.5 and 1.
+    /// σ_1 … σ_L, coarse → fine, each above 0. Default: on two and four levels those that were published, 2, 1 and
+    /// 4, 2, 1.5, 1 (the code rounds 1/1.5 to 0.67); on any other number of levels, which is our reading, L, …, 2, 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deviations: Option<Vec<f64>>,
     /// Whether the exponents are −‖r − μ‖² / 2σ in place of −‖r − μ‖ / 2σ². Default false.
@@ -104,6 +104,7 @@ impl LossSettings for HpdhConfig {
         let depth = setting.levels();
         let deviations = match &self.deviations {
             Some(deviations) => deviations.clone(),
+            None if depth == 4 => vec![4.0, 2.0, 1.5, 1.0],
             None => (1..=depth).rev().map(|deviation| deviation as f64).collect(),
         };
         if deviations.len() != depth {
@@ -262,6 +263,18 @@ mod tests {
             assert_eq!(init(config, 4).unwrap_err().kind(), Kind::Config);
         }
         assert!(init(default, 1).unwrap_err().message().contains("1 bit"));
+    }
+
+    #[test]
+    fn deviations_default_to_the_published_ones() {
+        for (depth, expected) in
+            [(1, &[1.0][..]), (2, &[2.0, 1.0]), (3, &[3.0, 2.0, 1.0]), (4, &[4.0, 2.0, 1.5, 1.0])]
+        {
+            let classes = Labels::new(depth, vec![0; depth]).unwrap();
+            let device = Device::flex();
+            let setting = Setting::new(&classes, 4, &Geometry::Binary, 0, &device);
+            assert_eq!(HpdhConfig::default().init(&setting).unwrap().deviations, expected);
+        }
     }
 
     #[test]
