@@ -38,7 +38,8 @@
 //!    [`Objective`].
 //! 2. Add its line to the [`catalogue`], and a key to [`crate::sources`] if its paper is new.
 //! 3. Add its golden file, or an oracle, to the tests. The tests of `core/tests/gradients.rs` read the catalogue and
-//!    compare every gradient with central differences on random and degenerate batches by themselves.
+//!    compare every gradient, of embeddings and of what is learned, with central differences on random and degenerate
+//!    batches by themselves.
 //!
 //! From the catalogue follow its name in a config (`kind = "…"`), its line in `akin list losses`, and its turn in
 //! the tests, so that a loss cannot exist half.
