@@ -20,7 +20,7 @@ mod ranking;
 #[path = "golden/support.rs"]
 mod support;
 
-use support::Checks;
+use support::{Checks, Exception};
 
 /// Every file that is covered, and what checks one of its cases.
 const CHECKS: Checks = &[
@@ -58,7 +58,21 @@ const CHECKS: Checks = &[
     ("xbm_pair_loss.json", ranking::pair),
 ];
 
+/// What the references record, and what is not so: at most ten. Central differences of our own value show who is right.
+/// In the repository's own files an output that agrees after all is a fault, too.
+const EXCEPTIONS: &[Exception] = &[
+    Exception { file: "fast_ap.json", case: "official0", output: "grad_embeddings", why: BY_HAND },
+    Exception { file: "fast_ap.json", case: "official1", output: "grad_embeddings", why: BY_HAND },
+    Exception { file: "fast_ap.json", case: "official2", output: "grad_embeddings", why: BY_HAND },
+    Exception { file: "softbin_ap.json", case: "naver_TAP", output: "grad_embeddings", why: NOTHING_ELSE },
+];
+const BY_HAND: &str = "the published code writes its gradient by hand, with another factor and a part along each \
+    embedding, as if their length were free";
+const NOTHING_ELSE: &str = "the reference divides by c − 1, which is 0 up to rounding in the bin of the query alone: \
+    its gradient is millions of times too long";
+
 #[test]
 fn the_references_are_met() {
-    support::run(CHECKS);
+    assert!(EXCEPTIONS.len() <= 10);
+    support::run(CHECKS, EXCEPTIONS);
 }

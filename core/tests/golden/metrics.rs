@@ -26,7 +26,7 @@ const SINGLE: f64 = 1e-5;
 /// its index).
 ///
 /// Where the reference differs from us, on purpose, beside its [`departures`]: its relevances have the constant factor
-/// (L/(L−1))^α, which H-AP does not feel; R@k and P@k of a query without positives are 0 there and have no value here;
+/// (L/(H−1))^α, where H is the number of levels that it counts, which H-AP does not feel; R@k and P@k of a query without positives are 0 there and have no value here;
 /// NDCG@10 is of the ten items alone, as if no other had been ranked; AP#l is the AP of a list without the items that
 /// are nearer than l.
 pub(crate) fn happier(case: &Case, verdict: &mut Verdict) {
@@ -58,21 +58,23 @@ pub(crate) fn happier(case: &Case, verdict: &mut Verdict) {
         |level: usize| rank(1, &lists(&|a: &[f64], b: &[f64]| usize::from(a[level - 1] == b[level - 1])));
 
     let relevance = relevance(case);
-    if case.get("params/hierarchy_levels").as_u64() == Some(depth as u64) {
-        let constant = match relevance {
-            Relevance::HierarchicalAp { alpha } => (depth as f64 / (depth as f64 - 1.0)).powf(alpha),
-            _ => 1.0,
-        };
-        let mut expected = case.rows("outputs/relevance_table_per_query");
-        let mut got = Vec::new();
-        for (expected, ranking) in expected.iter_mut().zip(&rankings) {
-            let sizes = ranking.class_sizes();
-            // The sums of the reference's weighted AP run on through levels that no item has; ours are 0 there.
-            expected.iter_mut().zip(&sizes).filter(|(_, size)| **size == 0).for_each(|(rel, _)| *rel = 0.0);
-            got.extend(relevance.table(&sizes).into_iter().map(|rel| rel * constant));
-        }
-        verdict.compare("relevance", &expected.concat(), &got, ROUNDED);
+    // The reference may count more levels than the labels have.
+    let counted = case.get("params/hierarchy_levels").as_f64().expect("a number of levels");
+    let constant = match relevance {
+        Relevance::HierarchicalAp { alpha } => (depth as f64 / (counted - 1.0)).powf(alpha),
+        _ => 1.0,
+    };
+    let mut expected = case.rows("outputs/relevance_table_per_query");
+    let mut got = Vec::new();
+    for (expected, ranking) in expected.iter_mut().zip(&rankings) {
+        let mut sizes = ranking.class_sizes();
+        let table = relevance.table(&sizes).into_iter().map(|rel| rel * constant);
+        got.extend(table.chain(std::iter::repeat(0.0)).take(expected.len()));
+        // The sums of the reference's weighted AP run on through levels that no item has; ours are 0 there.
+        sizes.resize(expected.len(), 0);
+        expected.iter_mut().zip(&sizes).filter(|(_, size)| **size == 0).for_each(|(rel, _)| *rel = 0.0);
     }
+    verdict.compare("relevance", &expected.concat(), &got, ROUNDED);
 
     let tables = case.rows("outputs/relevance_table_per_query");
     for (name, expected) in case.get("outputs/per_query_stable").as_object().expect("one list per metric") {

@@ -8,7 +8,7 @@ use akin_core::steps::UpperStep;
 use akin_core::taxonomy::Labels;
 use burn::tensor::Tensor;
 
-use crate::support::{Case, EXACT, SINGLE, Verdict, init, labels, scalar, tensor, values};
+use crate::support::{Case, EXACT, SINGLE, STEP, Verdict, init, labels, matrix, scalar, tensor, values};
 
 /// Where the reference rounds 1/|P| to f32, as it does for SupAP within ROADMAP: a third is then off by 3 · 10⁻⁸.
 const ROUNDED: f64 = 1e-6;
@@ -120,6 +120,36 @@ fn sup_ap_config(case: &Case) -> SupApConfig {
     }
 }
 
+/// How a loss rises as each row moves along its recorded gradient.
+struct Rise {
+    /// By the record: its length.
+    recorded: Vec<f64>,
+    /// By our gradient.
+    ours: Vec<f64>,
+    /// By central differences of our value.
+    true_one: Vec<f64>,
+}
+
+impl Rise {
+    fn of(case: &Case, inputs: &Inputs, loss: &impl Objective, gradient: &[f64]) -> Self {
+        let places = case.rows("inputs/embeddings");
+        let (mut recorded, mut ours, mut true_one) = (Vec::new(), Vec::new(), Vec::new());
+        for (i, row) in case.rows("outputs/grad_embeddings").into_iter().enumerate() {
+            let length = dot(&row, &row).sqrt();
+            let direction: Vec<f64> = row.iter().map(|x| x / length.max(f64::MIN_POSITIVE)).collect();
+            let at = |shift: f64| {
+                let mut moved = places.clone();
+                moved[i].iter_mut().zip(&direction).for_each(|(x, direction)| *x += shift * direction);
+                scalar(&loss.forward(&Batch::new(matrix(&moved), &inputs.labels)))[0]
+            };
+            recorded.push(length);
+            ours.push(dot(&gradient[i * row.len()..(i + 1) * row.len()], &direction));
+            true_one.push((at(STEP) - at(-STEP)) / (2.0 * STEP));
+        }
+        Self { recorded, ours, true_one }
+    }
+}
+
 /// `fast_ap.json`. Of the gradient that the published code writes by hand, the part across each embedding is half the
 /// number of counted queries times the true one; the part along it is none of a function of unit vectors.
 pub(crate) fn fast_ap(case: &Case, verdict: &mut Verdict) {
@@ -131,7 +161,11 @@ pub(crate) fn fast_ap(case: &Case, verdict: &mut Verdict) {
     let inputs = Inputs::of(case);
     let classes = inputs.labels.column(inputs.labels.levels());
     let counted = classes.iter().filter(|&class| classes.iter().filter(|other| other == &class).count() > 1);
-    let (value, gradients) = inputs.run(&init(&config, &inputs.labels), counted.count() as f64 / 2.0);
+    let loss = init(&config, &inputs.labels);
+    let (_, gradients) = inputs.run(&loss, 1.0);
+    let rise = Rise::of(case, &inputs, &loss, &gradients[0].1);
+    verdict.judge("grad_embeddings", &rise.recorded, &rise.ours, SUMMED_SINGLE, &rise.true_one);
+    let (value, gradients) = inputs.run(&loss, counted.count() as f64 / 2.0);
     // The mean AP is what has the precision of f32; the loss of a nearly perfect batch has less of its own.
     let ap = |loss: f64| 1.0 - loss;
     verdict.compare("1 − loss", &[ap(case.numbers("outputs/loss")[0])], &[ap(value[0])], SINGLE);
@@ -141,7 +175,6 @@ pub(crate) fn fast_ap(case: &Case, verdict: &mut Verdict) {
 
 /// The part of each row of a gradient that is orthogonal to the embedding.
 fn across(gradient: &[Vec<f64>], embeddings: &[Vec<f64>]) -> Vec<f64> {
-    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     let row = |(g, x): (&Vec<f64>, &Vec<f64>)| {
         let along = dot(g, x) / dot(x, x);
         g.iter().zip(x).map(|(g, x)| g - along * x).collect::<Vec<_>>()
@@ -149,8 +182,13 @@ fn across(gradient: &[Vec<f64>], embeddings: &[Vec<f64>]) -> Vec<f64> {
     gradient.iter().zip(embeddings).flat_map(row).collect()
 }
 
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
 /// `softbin_ap.json`. A query's score with itself lies at the end of the range, where rounding decides in the
-/// reference whether it has a gradient; here it has none, so gradients agree across each embedding.
+/// reference whether it has a gradient; here it has none, so gradients agree across each embedding, and central
+/// differences show that ours is right along it.
 pub(crate) fn softbin_ap(case: &Case, verdict: &mut Verdict) {
     let ties = match case.name() {
         "naver_TAP" => BinTies::Mean,
@@ -159,12 +197,14 @@ pub(crate) fn softbin_ap(case: &Case, verdict: &mut Verdict) {
     };
     let config = SoftbinApConfig { bins: number(case, "nq") as usize, lowest: number(case, "min"), ties };
     let inputs = Inputs::of(case);
-    let (value, gradients) = inputs.run(&init(&config, &inputs.labels), 1.0);
+    let loss = init(&config, &inputs.labels);
+    let (value, gradients) = inputs.run(&loss, 1.0);
     verdict.compare("loss", &case.numbers("outputs/loss"), &value, EXACT);
+    let rise = Rise::of(case, &inputs, &loss, &gradients[0].1);
     if ties == BinTies::Mean {
-        // It divides by c − 1, which is 0 up to rounding in the bin of the query alone: no gradient to agree on.
-        return;
+        return verdict.judge("grad_embeddings", &rise.recorded, &rise.ours, EXACT, &rise.true_one);
     }
+    verdict.compare_slopes("grad_embeddings", &rise.true_one, &rise.ours);
     let rows = case.rows("inputs/embeddings");
     let got: Vec<Vec<f64>> = gradients[0].1.chunks(rows[0].len()).map(<[f64]>::to_vec).collect();
     let expected = across(&case.rows("outputs/grad_embeddings"), &rows);
