@@ -181,8 +181,9 @@ fn evaluated_whole(case: &Case, verdict: &mut Verdict, queries: &[Vec<f64>], rel
     }
 }
 
-/// `metrics_hashing.json`, on its deterministic ranking (`stable_order`): by Hamming distance, then index. `mAP_all` and
-/// the precisions are those of the finest column alone, since queries and database were numbered apart.
+/// `metrics_hashing.json`, on its deterministic ranking (`stable_order`): by Hamming distance, then index; and within what
+/// the orders of ties give (`torch181_sort_order`, of a sort that is not stable). `mAP_all` and the precisions are those
+/// of the finest column alone, since queries and database were numbered apart.
 ///
 /// Where the reference differs from us: a query without positives counts as 0 in its means, or, in mAP, makes it NaN.
 pub(crate) fn hashing(case: &Case, verdict: &mut Verdict) {
@@ -193,30 +194,43 @@ pub(crate) fn hashing(case: &Case, verdict: &mut Verdict) {
     let hamming = |a: &[f64], b: &[f64]| a.iter().zip(b).filter(|(a, b)| a != b).count() as f64;
     let distances: Vec<f64> = queries.iter().flat_map(|a| database.iter().map(|b| hamming(a, b))).collect();
     verdict.compare("hamming", &case.numbers("outputs/hamming"), &distances, 0.0);
-    let rank = |query_labels: &[Vec<f64>], database_labels: &[Vec<f64>]| {
-        let queries = Set { points: &queries, labels: query_labels };
-        let database = Set { points: &database, labels: database_labels };
-        rank(TiePolicy::Stable, queries, Some(database), &|a, b| -hamming(a, b))
-    };
     let finest = |rows: &[Vec<f64>]| rows.iter().map(|row| row[depth - 1..].to_vec()).collect::<Vec<_>>();
-    let rankings = rank(&query_labels, &database_labels);
-    let by_class = rank(&finest(&query_labels), &finest(&database_labels));
-
     let r = case.numbers("params/r")[0] as usize;
     let average = |rankings: &[Ranking], score: &dyn Fn(&Ranking) -> Option<f64>, none: f64| {
         mean(rankings.iter().map(|ranking| score(ranking).unwrap_or(none)))
     };
-    let precisions = [1, 5, 10].map(|k| average(&by_class, &|ranking| precision(ranking, 1, k), 0.0));
-    let mahps = [5, 10, r].map(|k| average(&rankings, &|ranking| mahp(ranking, k), 0.0));
-    let mut compare = |name: &str, got: &[f64]| {
-        verdict.compare(name, &case.numbers(&format!("outputs/stable_order/{name}")), got, SINGLE);
+    let scores = |ties: TiePolicy| {
+        let rank = |query_labels: &[Vec<f64>], database_labels: &[Vec<f64>]| {
+            let queries = Set { points: &queries, labels: query_labels };
+            let database = Set { points: &database, labels: database_labels };
+            rank(ties, queries, Some(database), &|a, b| -hamming(a, b))
+        };
+        let rankings = rank(&query_labels, &database_labels);
+        let by_class = rank(&finest(&query_labels), &finest(&database_labels));
+        let precisions = [1, 5, 10].map(|k| average(&by_class, &|ranking| precision(ranking, 1, k), 0.0));
+        let mahps = [5, 10, r].map(|k| average(&rankings, &|ranking| mahp(ranking, k), 0.0));
+        [
+            ("mAP_all", vec![average(&by_class, &|ranking| average_precision(ranking, 1), f64::NAN)]),
+            ("precision_at_10", precisions[2..].to_vec()),
+            ("precision_at_1_5_10", precisions.to_vec()),
+            ("mAHP", mahps[2..].to_vec()),
+            ("mAHP_at_5_10_r", mahps.to_vec()),
+            ("nDCG", vec![average(&rankings, &|ranking| departures::mean_ndcg(ranking, r), 0.0)]),
+        ]
     };
-    compare("mAP_all", &[average(&by_class, &|ranking| average_precision(ranking, 1), f64::NAN)]);
-    compare("precision_at_10", &precisions[2..]);
-    compare("precision_at_1_5_10", &precisions);
-    compare("mAHP", &mahps[2..]);
-    compare("mAHP_at_5_10_r", &mahps);
-    compare("nDCG", &[average(&rankings, &|ranking| departures::mean_ndcg(ranking, r), 0.0)]);
+    for (name, got) in scores(TiePolicy::Stable) {
+        verdict.compare(name, &case.numbers(&format!("outputs/stable_order/{name}")), &got, SINGLE);
+    }
+    // The order that the reference's own sort gave to ties, where it is recorded, is between the worst and the best.
+    let worst_and_best = scores(TiePolicy::Pessimistic).into_iter().zip(scores(TiePolicy::Optimistic));
+    for ((name, worst), (_, best)) in worst_and_best {
+        let Some(sorted) = case.find(&format!("outputs/torch181_sort_order/{name}")) else { continue };
+        let sorted = numbers(sorted);
+        let bounds = worst.into_iter().zip(best);
+        let within: Vec<f64> =
+            sorted.iter().zip(bounds).map(|(x, (worst, best))| x.max(worst).min(best)).collect();
+        verdict.compare(&format!("{name} of some order of ties"), &within, &sorted, SINGLE);
+    }
 }
 
 /// `metrics_hierarchical_precision.json`: `P@k` is HP@k here, and `AHP` is AHP@k for k = the length of the list.
