@@ -52,8 +52,7 @@ pub fn bootstrap_interval(values: &[f64], bootstrap: Bootstrap) -> Option<[f64; 
 /// The same interval of any statistic, of one sample or of several that are independent of each other.
 ///
 /// `sizes` says how many members each sample has. As many are drawn from each with replacement, and `statistic` is
-/// given their places, a list for each sample. A draw of which it knows no value is left out; `None` where it knows
-/// none of any.
+/// given their places, a list for each sample. Draws without a value are left out; `None` where no draw has one.
 pub fn bootstrap_interval_of(
     sizes: &[usize],
     bootstrap: Bootstrap,

@@ -3,8 +3,8 @@
 //! A rank counts the items above one: rank(k) = 1 + Σ_j H(s_j − s_k). The step has no useful
 //! gradient, so ranking losses replace it where a gradient is wanted:
 //!
-//! - [`UpperStep`], H⁻ of ROADMAP (eq. 4) and HAPPIER: for items that must not be above k. It is
-//!   never below H, so the rank that it gives is an upper bound;
+//! - [`UpperStep`], H⁻ of ROADMAP (eq. 4) and HAPPIER: for items that must not be above k. With
+//!   its defaults it is never below H, so the rank that it gives is an upper bound;
 //! - [`LowerStep`], H⁺ of HAPPIER (eq. 43): for items that should be above k and raise its H-rank.
 //!   It is never above H, so the H-rank that it gives is a lower bound.
 //!
@@ -61,7 +61,7 @@ impl Default for UpperStep {
 impl UpperStep {
     /// # Errors
     ///
-    /// A temperature that is not positive; another number that is below 0, with which a rank could be, or not finite.
+    /// A temperature that is not above 0; any other number that is below 0, which could make a rank negative, or not finite.
     pub fn validate(&self) -> Result<()> {
         let Self { temperature, slope, threshold, offset, start } = *self;
         above_zero("the upper step", "temperature", temperature, 0.01)?;
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_that_break_the_bounds_are_refused() {
+    fn settings_out_of_their_range_are_refused() {
         let upper = UpperStep::default();
         for (setting, step) in [
             ("temperature", UpperStep { temperature: 0.0, ..upper.clone() }),

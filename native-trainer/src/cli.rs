@@ -165,7 +165,8 @@ pub struct CompareArgs {
     /// A TOML file with a section [compare], or the name of a recipe.
     #[arg(value_name = "CONFIG")]
     pub config: PathBuf,
-    /// The rows, instead of those of the config; `all` stands for every loss that fits the head.
+    /// The rows, instead of those of the config; `all` stands for every loss. One that does not fit the
+    /// head of the config has a head of its own kind.
     #[arg(long, value_name = "LOSS,…", value_delimiter = ',')]
     pub losses: Vec<String>,
     /// The seeds, instead of those of the config.
@@ -568,6 +569,8 @@ pub struct SetArgs {
     /// Set a value of the config, for example `--set optimizer.lr_head=1e-3`; can be repeated.
     ///
     /// The value is TOML; what is not is taken as text. A relative path counts from the current directory.
+    /// Another `kind` begins with its defaults, without the keys of the one before; those of [data], [optimizer]
+    /// and [schedule] stay.
     #[arg(long = "set", value_name = "SECTION.KEY=VALUE")]
     pub set: Vec<String>,
 }

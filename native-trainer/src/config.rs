@@ -448,6 +448,7 @@ mod tests {
     use std::{env, fs};
 
     use akin_core::cosine::Similarity;
+    use akin_core::geometry::Geometry;
 
     use super::*;
     use crate::problem::parts;
@@ -464,7 +465,6 @@ levels = ["order", "species"]
 [model]
 backbone = { kind = "small_resnet" }
 head = { dimension = 8 }
-
 
 [model.preprocessing]
 resize = 32
@@ -526,6 +526,13 @@ kind = "norm_softmax"
         assert_eq!(loss(&["loss.kind=fast_ap"]), LossConfig::named("fast_ap").unwrap());
         assert_eq!(loss(&["loss.bins=4", "loss.kind=fast_ap"]), loss(&["loss={kind='fast_ap',bins=4}"]));
         assert_eq!(loss(&["loss.kind=norm_softmax"]), loss(&[]));
+        let levels = load(&cold, &["loss.loss.kind=fast_ap", "loss.kind=levels"]).unwrap().loss;
+        assert_eq!(levels, load(&cold, &["loss={kind='levels',loss={kind='fast_ap'}}"]).unwrap().loss);
+        let happier = loss(&["loss.kind=happier", "loss={kind='fast_ap'}"]);
+        assert_eq!(happier, LossConfig::named("happier").unwrap());
+        let head = ["model.head.geometry.kind=binary", "model.head={dimension=4}"];
+        let head = load(&cold, &head).unwrap().model.head.unwrap();
+        assert_eq!((head.dimension, head.geometry), (4, Geometry::Binary));
         // An optimiser has the same keys whatever its kind.
         let optimizer = load(&cold, &["optimizer.lr_head=0.5", "optimizer.kind=adamw"]).unwrap().optimizer;
         assert_eq!((optimizer.kind, optimizer.lr_head), (OptimizerKind::AdamW, 0.5));

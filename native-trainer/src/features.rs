@@ -1,13 +1,14 @@
 //! The features of a frozen backbone: computed once, kept in a file if asked for.
 //!
 //! The file is a line of JSON, then the features as little-endian f32, row after row. Its line has a
-//! key, which follows from weights and preprocessing, and the path and size of every picture, so that
-//! features are never those of others. A file that has more pictures than are asked for serves as well:
-//! a training on some of the classes does not drive out what another has computed on all.
+//! key, which follows from weights and preprocessing, and the path, size and time of every picture, so
+//! that features are never those of others. A file that has more pictures than are asked for serves as
+//! well: a training on some of the classes does not drive out what another has computed on all.
 
 use std::collections::HashMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::time::SystemTime;
 
 use akin_core::bundle::sha256;
 use akin_core::encoder::Encoder;
@@ -43,7 +44,6 @@ struct Header {
     version: u32,
     /// What all features depend on, see [`key`].
     key: String,
-    dimension: usize,
     /// Every picture that was asked for.
     pictures: Vec<Entry>,
     sha256: String,
@@ -52,10 +52,25 @@ struct Header {
 /// A picture of the file.
 #[derive(Serialize, Deserialize)]
 struct Entry {
-    path: PathBuf,
-    bytes: u64,
+    picture: Picture,
     /// Which row has its features; none if it could not be read.
     row: Option<usize>,
+}
+
+/// What a picture is known by.
+#[derive(PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct Picture {
+    path: String,
+    bytes: u64,
+    changed: SystemTime,
+}
+
+impl Picture {
+    /// The picture of a path; none where that is not to be known again.
+    fn of(path: &Path) -> Option<Self> {
+        let file = fs::metadata(path).ok()?;
+        Some(Self { path: path.to_str()?.to_owned(), bytes: file.len(), changed: file.modified().ok()? })
+    }
 }
 
 impl Features {
@@ -77,14 +92,15 @@ impl Features {
             None => None,
             Some(path) => Some((path, key(config)?)),
         };
+        let dimension = config.model.backbone.features();
         if let Some((path, key)) = &cache
-            && let Some(features) = read(path, key, dataset, &items, progress)?
+            && let Some(features) = read(path, key, dimension, dataset, &items, progress)?
         {
-            // Those that could not be read are asked for again, so that they are told of.
-            items.into_iter().filter(|&item| !features.has(item)).for_each(|item| {
-                pictures.get(item);
-            });
-            return Ok(features);
+            // Those that could not be read are asked for again, and told of if they still cannot.
+            let readable = |&item: &usize| !features.has(item) && pictures.get(item).is_some();
+            if items.iter().filter(|item| readable(item)).count() == 0 {
+                return Ok(features);
+            }
         }
         let bar = progress.bar("Features", items.len() as u64);
         let encoder = encoder.valid();
@@ -95,7 +111,7 @@ impl Features {
         for (row, &item) in readable.iter().enumerate() {
             places[item] = Some(row);
         }
-        let features = Self { dimension: config.model.backbone.features(), places, values };
+        let features = Self { dimension, places, values };
         if let Some((path, key)) = cache {
             write(path, key, &features, dataset, &items)?;
         }
@@ -143,15 +159,11 @@ fn key(config: &Config) -> Result<String> {
     Ok(sha256(said.as_bytes()))
 }
 
-/// The size of a picture's file.
-fn size(path: &Path) -> u64 {
-    fs::metadata(path).map_or(0, |file| file.len())
-}
-
 /// The features of these items from a cache with this key, if there is one and it has them all.
 fn read(
     path: &Path,
     key: &str,
+    dimension: usize,
     dataset: &Dataset,
     items: &[usize],
     progress: Progress,
@@ -178,40 +190,38 @@ fn read(
         return Ok(None);
     };
     let body = &bytes[end + 1..];
-    if header.sha256 != sha256(body) || !body.len().is_multiple_of(4 * header.dimension.max(1)) {
+    let rows = body.len() / (4 * dimension);
+    let whole = header.sha256 == sha256(body) && body.len() == 4 * dimension * rows;
+    if !whole || header.pictures.iter().any(|entry| entry.row.is_some_and(|row| row >= rows)) {
         anew("Damaged");
         return Ok(None);
     }
-    let rows = body.len() / (4 * header.dimension.max(1));
-    let known: HashMap<(&Path, u64), Option<usize>> =
-        header.pictures.iter().map(|entry| ((&*entry.path, entry.bytes), entry.row)).collect();
+    let known: HashMap<&Picture, Option<usize>> =
+        header.pictures.iter().map(|entry| (&entry.picture, entry.row)).collect();
     let mut places = vec![None; dataset.items.len()];
     for &item in items {
-        let path = &dataset.items[item].path;
-        match known.get(&(path.as_path(), size(path))) {
-            Some(&row) if row.is_none_or(|row| row < rows) => places[item] = row,
-            _ => {
-                anew("Outdated");
-                return Ok(None);
-            }
-        }
+        let picture = Picture::of(&dataset.items[item].path);
+        let Some(&row) = picture.and_then(|picture| known.get(&picture)) else {
+            anew("Outdated");
+            return Ok(None);
+        };
+        places[item] = row;
     }
     let values = body.as_chunks().0.iter().map(|&four| f32::from_le_bytes(four)).collect();
-    Ok(Some(Features { dimension: header.dimension, places, values }))
+    Ok(Some(Features { dimension, places, values }))
 }
 
 fn write(path: &Path, key: String, features: &Features, dataset: &Dataset, items: &[usize]) -> Result<()> {
     let body: Vec<u8> = features.values.iter().flat_map(|value| value.to_le_bytes()).collect();
     let entry = |&item: &usize| {
-        let path = dataset.items[item].path.clone();
-        Entry { bytes: size(&path), path, row: features.places[item] }
+        let picture = Picture::of(&dataset.items[item].path)?;
+        Some(Entry { picture, row: features.places[item] })
     };
     let header = Header {
         format: FORMAT.into(),
         version: VERSION,
         key,
-        dimension: features.dimension,
-        pictures: items.iter().map(entry).collect(),
+        pictures: items.iter().filter_map(entry).collect(),
         sha256: sha256(&body),
     };
     write_atomic(path, |file| {

@@ -217,6 +217,8 @@ impl<'a> Training<'a> {
             note(json!({ "event": "resumed", "step": first }))?;
         }
         let started = Instant::now();
+        // Before the first evaluation, which may need more than training, whatever the loss.
+        let mut peak_memory = None;
         let stopped = std::thread::scope(|scope| -> Result<bool> {
             let positions = (first..self.steps).map(|step| {
                 let position = Position { epoch: step / per_epoch, step: (step % per_epoch) as usize };
@@ -275,6 +277,7 @@ impl<'a> Training<'a> {
                     return Ok(true);
                 }
                 if due(settings.evaluate_every_epochs) && !last {
+                    peak_memory = peak_memory.or_else(machine::peak_memory);
                     let report = self.evaluate(&state.encoder)?;
                     note(json!({ "event": "evaluation", "step": state.step, "report": report }))?;
                 }
@@ -289,8 +292,7 @@ impl<'a> Training<'a> {
         let weights = state.encoder.to_bytes()?;
         write_atomic(&self.run.file("encoder.bpk"), |file| file.write_all(&weights))?;
         let seconds = started.elapsed().as_secs_f64();
-        // Evaluation may need more than training, whatever the loss.
-        let peak_memory = machine::peak_memory();
+        peak_memory = peak_memory.or_else(machine::peak_memory);
         let report = self.evaluate(&state.encoder)?;
         let unreadable = self.pictures.unreadable();
         note(json!({

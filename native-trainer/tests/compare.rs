@@ -194,6 +194,19 @@ fn a_head_on_a_frozen_backbone_is_trained_on_features_that_are_computed_once() {
         assert!(!answer.stderr.contains("Computed"), "{run}: {}", answer.stderr);
     }
 
+    // A picture that is another, though of the same size, has features of its own.
+    let table = at.read("data/labels.csv");
+    let picture = format!("data/{}", table.lines().nth(1).unwrap().split(',').next().unwrap());
+    let kept = at.bytes(&picture);
+    at.write(&picture, vec![0; kept.len()]);
+    train("spoilt", &[]).ended_with(0).says("Outdated features").says("Skipped");
+    // Once it can be read, it is.
+    at.write(&picture, &kept);
+    train("mended", &[]).ended_with(0).says("Computed the features of 48 images");
+    let whole = at.bytes("features");
+    at.write("features", &whole[..whole.len() - 4]);
+    train("cut", &[]).ended_with(0).says("Damaged features").says("Computed the features");
+
     // Evaluation from the pictures finds the backbone as it was.
     let later = at.akin(&["eval", "one", "--json"]).ended_with(0).stdout;
     let later: Value = serde_json::from_str(&later).unwrap();

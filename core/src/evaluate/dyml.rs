@@ -64,7 +64,7 @@ impl DymlRow {
 ///
 /// # Errors
 ///
-/// [`Kind::Config`] when there is no report, one has more than one level, they have different metrics or bootstraps,
+/// [`Kind::Config`] when there is no report, one has more than one level, they were measured with different settings,
 /// those of columns are over different queries, or a bootstrap lacks the scores of single queries.
 pub fn dyml(reports: &[Report], sets: LabelSets) -> Result<DymlRow> {
     let refuse = |what: &str, hint: &str| Err(Error::new(Kind::Config, what, hint));
@@ -77,10 +77,9 @@ pub fn dyml(reports: &[Report], sets: LabelSets) -> Result<DymlRow> {
             "evaluate every label set by itself, with its own label column",
         );
     }
-    let settings = |report: &Report| (report.config.metrics.clone(), report.config.bootstrap);
-    if reports.iter().any(|report| settings(report) != settings(first)) {
+    if reports.iter().any(|report| report.config != first.config) {
         return refuse(
-            "the reports of the label sets have different metrics or bootstraps",
+            "the label sets were measured with different settings",
             "evaluate all with the same settings",
         );
     }

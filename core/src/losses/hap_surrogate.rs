@@ -14,10 +14,10 @@
 //! gradient, as in the published recipes (`smooth_rank = false`), or puts [`LowerStep`] for the
 //! items that should be above k (l_j > l_k), as the paper describes (`smooth_rank = true`).
 //!
-//! The two differ in more than smoothness. [`LowerStep`] falls without end below 0, by `leak` for each unit of score,
-//! so that the H-rank of an item that stands above many finer ones is negative, and so is its quotient: the larger its
-//! rank the smaller the loss, and strangers are drawn up past it. The value stays an upper bound of 1 − H-AP. With a smaller
-//! `leak` there are fewer of them, and of a constant H-rank none.
+//! The two differ in more than smoothness. Below 0, [`LowerStep`] falls without end, by `leak` per unit of score. An
+//! item above many finer ones then has a negative H-rank, and a negative quotient: the loss falls as its rank grows,
+//! so that strangers are drawn up past it. The value stays an upper bound of 1 − H-AP. A smaller `leak` makes such
+//! items fewer; with a constant H-rank there are none.
 //!
 //! Autodiff would keep several B×B×B tensors; the gradient is computed in closed form, in O(B²).
 
@@ -45,8 +45,8 @@ pub struct HapSurrogateConfig {
     pub upper_step: UpperStep,
     /// H⁺, for items above; used where `smooth_rank` is set.
     pub lower_step: LowerStep,
-    /// Whether the H-rank in the numerator is smooth and passes a gradient, which where it is negative points the
-    /// wrong way for the rank, see the [module](self). Default true.
+    /// Whether the H-rank is smooth and passes a gradient. Where it is negative, the gradient of the rank points the
+    /// wrong way, see the [module](self). Default true.
     pub smooth_rank: bool,
     /// Whether the gradient stops at the ranked side, so that only queries move. Default false.
     pub stop_gradient: bool,

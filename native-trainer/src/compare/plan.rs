@@ -22,7 +22,7 @@ use crate::run::encoder_config;
 #[serde(deny_unknown_fields, default)]
 pub struct CompareConfig {
     /// The rows, in order: losses of `akin list losses`, or names of `[compare.loss]`. `all` stands for
-    /// every loss that is not named beside it; one that does not compare as the head of the recipe does has a
+    /// every loss that is not named beside it. A loss that does not compare as the head of the recipe does has a
     /// head of its own kind. Default: the recipe's own loss.
     pub losses: Vec<String>,
     /// Default 0, 1, 2.
@@ -85,7 +85,7 @@ pub struct Row {
     pub label: String,
     /// Which rows it stands with.
     pub group: String,
-    /// Whether only the rows of its group are its rivals, as the others vary in more than the loss.
+    /// Whether only the rows of its group are its rivals, as the others differ in more than the loss.
     pub apart: bool,
     /// The metric that it is tuned and judged by.
     pub optimises: Metric,
@@ -140,7 +140,6 @@ impl Plan {
         let mut rows = Vec::new();
         for name in losses {
             if name == "all" {
-                let space = encoder_config(&base).geometry().space();
                 let unnamed =
                     |entry: &&Entry| entry.complete && !losses.iter().any(|name| name == entry.name);
                 let mut known = Vec::new();
@@ -149,8 +148,7 @@ impl Plan {
                     // Two names may stand for the same settings.
                     if !known.contains(&config) {
                         known.push(config);
-                        let row = row(entry.name, &compare)?;
-                        rows.push(if entry.spaces.contains(&space) { row } else { moved(row, entry)? });
+                        rows.push(row(entry.name, &compare)?);
                     }
                 }
             } else {
@@ -162,6 +160,9 @@ impl Plan {
                 "there is nothing to compare",
                 "name losses with `--losses`, or in [compare]; `akin list losses` has them all",
             ));
+        }
+        for row in &mut rows {
+            settle(row, &source, &base)?;
         }
         let rows =
             if compare.vary.is_empty() { rows } else { varied(&rows, &combinations("vary", &compare.vary)?) };
@@ -298,7 +299,8 @@ fn row(name: &str, compare: &CompareConfig) -> Result<Row> {
         ));
     }
     // A preset whose settings are written out is still that preset.
-    let entry = CATALOGUE.iter().find(|entry| entry.name == name).unwrap_or(entry);
+    let preset = |known: &&Entry| known.name == name && known.preset.is_some();
+    let entry = CATALOGUE.iter().find(preset).unwrap_or(entry);
     let optimises = match given.optimises {
         Some(metric) => metric,
         None => entry.optimises.parse()?,
@@ -313,15 +315,22 @@ fn row(name: &str, compare: &CompareConfig) -> Result<Row> {
     })
 }
 
-/// The row with a head of the first geometry of its loss, unless it has said which.
-fn moved(mut row: Row, entry: &Entry) -> Result<Row> {
-    let kind = Value::String(entry.spaces[0].name().into());
-    let mut config = Table::new();
-    put(&mut config, "model.head.geometry", Value::Table(Table::from_iter([("kind".to_owned(), kind)])))?;
-    lay_over(&mut config, &row.config);
-    row.config = config;
-    row.apart = true;
-    Ok(row)
+/// Gives a row a head of the kind that its loss compares, if that of the recipe is another and it has said nothing of
+/// it, and sets it apart if its head is not of the recipe's kind.
+fn settle(row: &mut Row, source: &Source, base: &Config) -> Result<()> {
+    let space = |config: &Config| encoder_config(config).geometry().space();
+    let config = source.config(&row.config)?;
+    let loss = &config.loss;
+    let other = loss.entry().spaces.iter().find(|&&space| loss.compares(space));
+    if let Some(other) = other
+        && !loss.compares(space(&config))
+        && config.model.head == base.model.head
+        && base.model.head.is_some()
+    {
+        put(&mut row.config, "model.head.geometry.kind", Value::String(other.name().into()))?;
+    }
+    row.apart = space(&source.config(&row.config)?) != space(base);
+    Ok(())
 }
 
 /// The rows once with every combination of settings.
@@ -418,9 +427,8 @@ mod tests {
     #[test]
     fn all_stands_for_every_loss_each_under_a_head_that_it_fits() {
         let source = Source::read(Path::new("biomorphs"), &[]).unwrap();
-        let all = vec!["all".to_owned()];
-        let asked = Asked { losses: all, seeds: Vec::new(), out: None, device: None };
-        let plan = Plan::new(source, asked).unwrap();
+        let losses = ["all", "hpdh", "hier_ball"].map(str::to_owned).to_vec();
+        let plan = Plan::new(source, Asked { losses, seeds: Vec::new(), out: None, device: None }).unwrap();
         let row = |name: &str| plan.rows.iter().find(|row| row.name == name);
         for entry in CATALOGUE.iter().filter(|entry| entry.complete && entry.preset.is_none()) {
             assert!(row(entry.name).is_some(), "{} has no row", entry.name);
@@ -430,10 +438,19 @@ mod tests {
             let space = encoder_config(&config).geometry().space();
             assert!(config.loss.compares(space), "{} under a head of {}", row.name, space.name());
         }
-        let (cosine, codes) = (row("happier").unwrap(), row("hpdh").unwrap());
-        assert!(!cosine.apart && codes.apart && codes.group == "hashing");
+        let apart = |name: &str| row(name).unwrap().apart;
+        assert!(!apart("happier") && apart("hpdh") && apart("dcwh") && apart("hier_ball") && !apart("hier"));
         // Its settings are written out in the recipe, but what it is does not change with them.
         assert_eq!(row("hier_proxy_anchor").unwrap().label, "Proxy-Anchor + HIER");
+    }
+
+    #[test]
+    fn a_grid_keeps_what_belongs_to_a_kind() {
+        let of = |value: Value| vec![value];
+        let keys = [("h.curvature", Value::Float(0.5)), ("h.kind", Value::String("poincare".into()))];
+        let tune = keys.map(|(key, value)| (key.to_owned(), of(value))).into();
+        let expected = toml::toml! { h = { curvature = 0.5, kind = "poincare" } };
+        assert_eq!(combinations("tune", &tune).unwrap(), [expected]);
     }
 
     #[test]

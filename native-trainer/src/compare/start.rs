@@ -1,7 +1,5 @@
 //! What the rows begin with: encoders before their training, measured.
 
-use std::path::PathBuf;
-
 use anyhow::Result;
 use serde_json::Value;
 
@@ -34,19 +32,19 @@ impl Starts {
     ///
     /// Data or weights that cannot be read.
     pub fn measure(plan: &Plan, progress: Progress) -> Result<Self> {
-        let mut starts: Vec<(PathBuf, Start)> = Vec::new();
+        let mut starts: Vec<(_, Start)> = Vec::new();
         for row in &plan.rows {
             let Cell { config } = plan.untrained(row, plan.seeds[0])?;
-            let directory = config.run.out.clone();
-            if let Some((_, start)) = starts.iter_mut().find(|(other, _)| *other == directory) {
+            let encoder = untrained_config(&config);
+            let depends = (encoder.clone(), config.model.weights, config.eval);
+            if let Some((_, start)) = starts.iter_mut().find(|(other, _)| *other == depends) {
                 start.rows.push(row.name.clone());
                 continue;
             }
-            let encoder = untrained_config(&config);
             let label = format!("untrained, {} {}", encoder.geometry().space().name(), encoder.dimension());
             let cells = cells(plan, row)?;
             let reports = cells.iter().map(|cell| measure(cell, progress)).collect::<Result<Vec<_>>>()?;
-            starts.push((directory, Start { label, rows: vec![row.name.clone()], reports }));
+            starts.push((depends, Start { label, rows: vec![row.name.clone()], reports }));
         }
         let mut starts: Vec<Start> = starts.into_iter().map(|(_, start)| start).collect();
         if let [start] = &mut starts[..] {

@@ -46,7 +46,7 @@ pub struct Line {
     pub untrained: Option<Statistic>,
     /// Time per step.
     pub seconds_per_step: Option<Statistic>,
-    /// Memory of the process at its peak, before it is evaluated.
+    /// Memory of the process at its peak, before it is first evaluated.
     pub peak_memory_bytes: Option<Statistic>,
     /// The settings that were chosen from the grid.
     pub chosen: Table,

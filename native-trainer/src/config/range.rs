@@ -181,7 +181,7 @@ impl OptimizerConfig {
             (
                 "optimizer.momentum and optimizer.nesterov belong to sgd, and the optimizer is another"
                     .into(),
-                "remove them, or set optimizer.kind = \"sgd\"; Adam's momentum is beta_1",
+                "set optimizer.momentum = 0 and nesterov = false, or kind = \"sgd\"; Adam's momentum is beta_1",
             )
         })?;
         ensure(!self.nesterov || self.momentum > 0.0, || {

@@ -17,8 +17,8 @@ use crate::recipes;
 const ALTERNATIVES: [[&str; 2]; 2] =
     [["run.steps", "run.epochs"], ["schedule.warmup_steps", "schedule.warmup_epochs"]];
 
-/// Sections of which all keys mean the same whatever their `kind`. Elsewhere the keys beside a `kind` belong to it, and
-/// another kind begins without them.
+/// Sections that keep their keys under another `kind`, as nearly all of them mean the same there. Elsewhere the keys
+/// beside a `kind` belong to it, and another kind begins without them.
 const COMMON_KEYS: [&str; 3] = ["data", "optimizer", "schedule"];
 
 /// Keys that hold paths.
@@ -57,8 +57,8 @@ impl Source {
 
         let mut given = HashSet::new();
         let mut sets = sets.iter().map(|set| parse_set(set)).collect::<Result<Vec<_>>>()?;
-        // Whatever their order: a kind drops the keys of the one before, not those that are set beside it.
-        sets.sort_by_key(|(key, _)| !key.ends_with(".kind"));
+        // Whatever their order: a table, and another kind, drop what was there before, not what is set inside them.
+        sets.sort_by_key(|(key, _)| (key.matches('.').count(), !key.ends_with(".kind")));
         for (key, value) in sets {
             for [one, other] in ALTERNATIVES.into_iter().chain(ALTERNATIVES.map(|[one, other]| [other, one]))
             {
@@ -117,7 +117,7 @@ impl Source {
     /// # Errors
     ///
     /// As [`Config::load`], for that part.
-    pub fn part<T: DeserializeOwned>(&self) -> Result<T> {
+    pub(super) fn part<T: DeserializeOwned>(&self) -> Result<T> {
         self.parse(self.table.clone())
     }
 
@@ -210,7 +210,7 @@ pub fn put(table: &mut Table, key: &str, value: Value) -> Result<()> {
         here = here.entry(part).or_insert_with(|| Value::Table(Table::new())).as_table_mut().ok_or_else(
             || {
                 problem(
-                    format!("`--set {key}=…` reaches into `{part}`, which is not a table"),
+                    format!("`{key}` reaches into `{part}`, which is not a table"),
                     format!("set `{part}` itself"),
                 )
             },
@@ -218,7 +218,7 @@ pub fn put(table: &mut Table, key: &str, value: Value) -> Result<()> {
     }
     if last == "kind"
         && !path.is_some_and(|path| COMMON_KEYS.contains(&path))
-        && here.get(last) != Some(&value)
+        && here.get(last).is_some_and(|before| *before != value)
     {
         here.clear();
     }

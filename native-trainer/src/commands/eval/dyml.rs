@@ -40,7 +40,7 @@ pub fn run(args: &EvalArgs) -> Result<()> {
     Ok(())
 }
 
-/// A config with what was asked for; over one level no relevance is another, and there is no gap to measure.
+/// The config that was asked for. With one level every relevance scores alike, and no gap is measured.
 fn settings(config: EvaluationConfig, args: &EvalArgs) -> Result<EvaluationConfig> {
     let metrics = DYML_METRICS.to_vec();
     let relevance = Relevance::default();

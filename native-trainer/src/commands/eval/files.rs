@@ -55,9 +55,11 @@ impl Files {
     ) -> Result<Report> {
         // One taxonomy for both, so that ids are comparable.
         let both = [Some(&self.queries), self.gallery.as_ref()].into_iter().flatten();
-        let rows: Vec<&[String]> =
-            both.flat_map(|set| &set.rows).map(|row| &row[first..first + levels.len()]).collect();
-        let rows: Vec<Vec<&str>> = rows.iter().map(|row| row.iter().map(String::as_str).collect()).collect();
+        let columns = first..first + levels.len();
+        let rows: Vec<Vec<&str>> = both
+            .flat_map(|set| &set.rows)
+            .map(|row| row[columns.clone()].iter().map(String::as_str).collect())
+            .collect();
         let (_, labels) = Taxonomy::from_rows(levels, &rows, identity)?;
         let (query_items, gallery_items): (Vec<usize>, Vec<usize>) =
             (0..rows.len()).partition(|&item| item < self.queries.rows.len());
@@ -113,15 +115,22 @@ fn places(queries: &Set, gallery: &Set, labels: &Path) -> Result<Vec<usize>> {
             ));
         }
     }
-    let place_of = |path: &String| {
-        places.get(path).copied().ok_or_else(|| {
+    let place_of = |(path, row): (&String, &Vec<String>)| {
+        let place = places.get(path).copied().ok_or_else(|| {
             problem(
                 format!("the query `{path}` is not in the gallery of {}", labels.display()),
                 "write paths alike in both files, or, if no query is in the gallery, leave out `--path-column`",
             )
-        })
+        })?;
+        if gallery.rows[place] != *row {
+            return Err(problem(
+                format!("the query `{path}` has other labels in {}", labels.display()),
+                "label an item alike in both files, and give the files of one set together",
+            ));
+        }
+        Ok(place)
     };
-    queries.paths.iter().map(place_of).collect()
+    queries.paths.iter().zip(&queries.rows).map(place_of).collect()
 }
 
 impl Set {
