@@ -542,8 +542,11 @@ mod tests {
         let fault = |reports: &[Report], sets| dyml(reports, sets).unwrap_err().message().to_owned();
         assert!(fault(&[], LabelSets::Apart).contains("no label set"));
         assert!(fault(&[report(false, &config)], LabelSets::Apart).contains("one level each"));
-        let mixed = [columns(&config), columns(&drawn)].concat();
-        assert!(fault(&mixed, LabelSets::Apart).contains("different metrics or bootstraps"));
+        let tied = EvaluationConfig { ties: TiePolicy::Strict, ..config.clone() };
+        for other in [&drawn, &tied] {
+            let mixed = [columns(&config), columns(other)].concat();
+            assert!(fault(&mixed, LabelSets::Apart).contains("different settings"));
+        }
         let mut shorter = columns(&config);
         shorter[1].queries = 4;
         assert!(fault(&shorter, LabelSets::Columns).contains("different queries"));
