@@ -1,23 +1,16 @@
 //! The binary as a user meets it: what goes to stdout, what to stderr, which exit code.
 
+mod workplace;
+
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
 use tempfile::TempDir;
-
-/// What `akin` answered.
-struct Answer {
-    code: Option<i32>,
-    stdout: String,
-    stderr: String,
-}
+use workplace::Answer;
 
 fn akin<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = S>) -> Answer {
-    let Output { status, stdout, stderr } =
-        Command::new(env!("CARGO_BIN_EXE_akin")).args(arguments).output().expect("cargo has built it");
-    let text = |bytes| String::from_utf8(bytes).expect("akin writes UTF-8");
-    Answer { code: status.code(), stdout: text(stdout), stderr: text(stderr) }
+    Answer::of(Command::new(env!("CARGO_BIN_EXE_akin")).args(arguments).output().expect("cargo has built it"))
 }
 
 fn in_folder(files: &[(&str, &[u8])]) -> TempDir {
@@ -384,6 +377,7 @@ fn a_query_that_stands_in_the_gallery_is_found_there_by_its_path_and_left_out() 
     };
     refused("q.csv", &query_labels.replacen(b"Gala,a", b"Gala,z"), "the query `z` is not in the gallery");
     refused("g.csv", &labels.replacen(b"c,Con", b"a,Con"), "has `a` twice");
+    refused("q.csv", &query_labels.replacen(b"Gala,b", b"Fuji,b"), "the query `b` has other labels in");
     refused("g.csv", &labels.replacen(b"file", b"name"), "no column `file`");
 }
 
