@@ -99,10 +99,8 @@ pub fn rows(
     let device = device.clone().without_autodiff();
     let (mut read, mut values) = (Vec::with_capacity(items.len()), Vec::new());
     for batch in items.chunks(BATCH) {
-        let (kept, views): (Vec<usize>, Vec<Pixels>) = batch
-            .par_iter()
-            .filter_map(|&item| Some((item, encoder.preprocessing().view(&*pictures.get(item)?).ok()?)))
-            .unzip();
+        let (kept, views): (Vec<usize>, Vec<Pixels>) =
+            batch.par_iter().filter_map(|&item| Some((item, view(encoder, pictures, item)?))).unzip();
         if !views.is_empty() {
             values.extend(numbers(forward(encoder.batch(&views, &device)))?);
         }
@@ -110,6 +108,11 @@ pub fn rows(
         bar.advance(batch.len() as u64);
     }
     Ok((read, values))
+}
+
+/// What the encoder sees of an item; none if its picture cannot be read, or not be brought to size.
+pub fn view(encoder: &Encoder, pictures: &Pictures, item: usize) -> Option<Pixels> {
+    encoder.preprocessing().view(&*pictures.get(item)?).ok()
 }
 
 fn numbers(rows: Tensor<2>) -> Result<Vec<f32>> {

@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use crate::config::Config;
 use crate::data::Dataset;
-use crate::embedding::rows;
+use crate::embedding::{rows, view};
 use crate::files::write_atomic;
 use crate::loader::Pictures;
 use crate::problem::{Advise, problem};
@@ -96,9 +96,9 @@ impl Features {
         if let Some((path, key)) = &cache
             && let Some(features) = read(path, key, dimension, dataset, &items, progress)?
         {
-            // Those that could not be read are asked for again, and told of if they still cannot.
-            let readable = |&item: &usize| !features.has(item) && pictures.get(item).is_some();
-            if items.iter().filter(|item| readable(item)).count() == 0 {
+            // All that could not be read are asked for again, so that those are told of which still cannot.
+            let missing = items.iter().filter(|&&item| !features.has(item));
+            if missing.filter_map(|&item| view(encoder, pictures, item)).count() == 0 {
                 return Ok(features);
             }
         }

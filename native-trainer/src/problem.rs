@@ -91,6 +91,11 @@ pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str
     nearest(word, candidates).map(|near| format!("did you mean `{near}`? ")).unwrap_or_default()
 }
 
+/// The first name that stands in a list for the second time.
+pub fn repeated<T: PartialEq>(names: &[T]) -> Option<&T> {
+    (0..).zip(names).find(|&(place, name)| names[..place].contains(name)).map(|(_, name)| name)
+}
+
 /// The first few of many things, and how many more there are: `a, b, c and 7 more`.
 pub fn a_few<T: fmt::Display>(things: &[T]) -> String {
     const FEW: usize = 5;

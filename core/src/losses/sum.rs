@@ -49,7 +49,7 @@ impl LossSettings for SumConfig {
         let weights: Vec<f64> = self.terms.iter().map(|term| term.weight).collect();
         // Not `sum`, whose empty one is −0.
         let sum = weights.iter().fold(0.0, |sum, weight| sum + weight);
-        let size = weights.iter().fold(0.0, |size, weight| size + weight.abs());
+        let size: f64 = weights.iter().map(|weight| weight.abs()).sum();
         // What rounding leaves of 0.1 + 0.2 − 0.3 is nothing.
         let sum = if (sum / size).abs() <= 1e-9 { 0.0 } else { sum };
         if !sum.is_finite() || sum == 0.0 {

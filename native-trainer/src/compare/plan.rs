@@ -14,7 +14,7 @@ use toml::{Table, Value};
 use super::cell::Cell;
 use super::table::GROUPS;
 use crate::config::{Config, DeviceName, Source, lay_over, put};
-use crate::problem::{did_you_mean, problem};
+use crate::problem::{did_you_mean, problem, repeated};
 use crate::run::encoder_config;
 
 /// `[compare]`: what `akin compare` does if it is not told otherwise.
@@ -318,18 +318,19 @@ fn row(name: &str, compare: &CompareConfig) -> Result<Row> {
 /// Gives a row a head of the kind that its loss compares, if that of the recipe is another and it has said nothing of
 /// it, and sets it apart if its head is not of the recipe's kind.
 fn settle(row: &mut Row, source: &Source, base: &Config) -> Result<()> {
-    let space = |config: &Config| encoder_config(config).geometry().space();
+    let space_of = |config: &Config| encoder_config(config).geometry().space();
     let config = source.config(&row.config)?;
     let loss = &config.loss;
-    let other = loss.entry().spaces.iter().find(|&&space| loss.compares(space));
-    if let Some(other) = other
-        && !loss.compares(space(&config))
+    let mut space = space_of(&config);
+    if !loss.compares(space)
         && config.model.head == base.model.head
         && base.model.head.is_some()
+        && let Some(&other) = loss.entry().spaces.iter().find(|&&space| loss.compares(space))
     {
         put(&mut row.config, "model.head.geometry.kind", Value::String(other.name().into()))?;
+        space = other;
     }
-    row.apart = space(&source.config(&row.config)?) != space(base);
+    row.apart = space != space_of(base);
     Ok(())
 }
 
@@ -413,10 +414,9 @@ fn combinations(section: &str, choices: &BTreeMap<String, Vec<Value>>) -> Result
 
 /// Refuses names that come twice.
 fn once(names: &[String], what: &str) -> Result<()> {
-    let twice = names.iter().enumerate().find(|(place, name)| names[..*place].contains(name));
-    match twice {
+    match repeated(names) {
         None => Ok(()),
-        Some((_, name)) => Err(problem(format!("the {what} `{name}` is named twice"), "name it once")),
+        Some(name) => Err(problem(format!("the {what} `{name}` is named twice"), "name it once")),
     }
 }
 

@@ -17,7 +17,7 @@ use super::{Opened, conditions, with_interval};
 use crate::cli::EvalArgs;
 use crate::embedding::{embed, embed_splits};
 use crate::loader::Pictures;
-use crate::problem::problem;
+use crate::problem::{problem, repeated};
 use crate::progress::Progress;
 use crate::run::Run;
 use crate::table::{count, counted, table};
@@ -76,8 +76,8 @@ fn levels_of_run(directory: &Path, args: &EvalArgs) -> Result<Vec<Report>> {
 fn columns_of_files(args: &EvalArgs) -> Result<Vec<Report>> {
     let config = settings(EvaluationConfig::default(), args)?;
     let columns = &args.levels;
-    if let Some(twice) = (1..).zip(columns).find(|&(next, name)| columns[next..].contains(name)) {
-        return Err(problem(format!("`--levels` names {} twice", twice.1), "name each label column once"));
+    if let Some(twice) = repeated(columns) {
+        return Err(problem(format!("`--levels` names {twice} twice"), "name each label column once"));
     }
     let files = Files::read(args, 0, columns)?;
     let report = |(place, name): (usize, &String)| {
@@ -104,7 +104,7 @@ fn sets_of_files(args: &EvalArgs) -> Result<Vec<Report>> {
             ));
         }
     };
-    let alike = (1..).zip(&columns).any(|(next, column)| columns[next..].contains(column));
+    let alike = repeated(&columns).is_some();
     let report = |(number, &column): (usize, &&String)| {
         let name = if alike { args.queries[number].display().to_string() } else { column.clone() };
         let files = Files::read(args, number, from_ref(column))?;
