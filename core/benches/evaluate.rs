@@ -8,10 +8,11 @@ mod oracle;
 
 use std::time::Instant;
 
-use akin_core::cosine::{Embeddings, Similarity};
+use akin_core::embeddings::Embeddings;
 use akin_core::evaluate::{EvaluationConfig, Labelled, QueryScores, evaluate};
 use akin_core::random::stream;
 use akin_core::search::Gallery;
+use akin_core::similarity::Similarity;
 use akin_core::taxonomy::{Labels, shared_level};
 use rand::RngExt;
 
@@ -78,7 +79,7 @@ fn by_the_formulas(scores: &[f32], shared: &[usize], config: &EvaluationConfig) 
     let falling: Vec<f32> = (0..ranked.len()).map(|rank| -(rank as f32)).collect();
     let counts: Vec<usize> =
         (0..=depth).map(|level| shared.iter().filter(|&&l| l == level).count()).collect();
-    let rel = config.relevance.table(&counts);
+    let rel = config.relevance.by_level(&counts);
     let mut values = vec![
         oracle::h_ap(&falling, &ranked, &rel),
         oracle::ndcg(&ranked, oracle::exponential, usize::MAX),

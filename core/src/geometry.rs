@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
-use crate::cosine::Similarity;
-use crate::settings::above_zero;
+use crate::range::above_zero;
+use crate::similarity::Similarity;
 
 /// A space with its settings: `geometry = { kind = "poincare", curvature = 0.1 }` of a head.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -104,11 +104,13 @@ impl Geometry {
 }
 
 #[cfg(feature = "tensor")]
+pub use tensors::{distances, normalise};
+
+#[cfg(feature = "tensor")]
 mod tensors {
     use burn::tensor::Tensor;
 
     use super::Geometry;
-    use crate::cosine::normalise;
     use crate::poincare::Ball;
 
     impl Geometry {
@@ -131,5 +133,21 @@ mod tensors {
                 Self::Cosine | Self::Binary => x.matmul(y.transpose()),
             }
         }
+    }
+
+    /// Rows of unit length. A zero row stays zero, with a finite gradient.
+    pub fn normalise(rows: Tensor<2>) -> Tensor<2> {
+        let squared_length = rows.clone().square().sum_dim(1);
+        rows / (squared_length + 1e-24).sqrt()
+    }
+
+    /// The Euclidean distance of each row to each of the others, [Q, M]. Rows that coincide, up to the rounding of their
+    /// squares, have distance 0 with gradient 0.
+    pub fn distances(rows: Tensor<2>, others: Tensor<2>) -> Tensor<2> {
+        let squares = rows.clone().square().sum_dim(1) + others.clone().square().sum_dim(1).transpose();
+        let squared = squares.clone() - rows.matmul(others.transpose()) * 2.0;
+        let rounding = 4.0 * squares.dtype().finfo().expect("embeddings are floating-point numbers").epsilon;
+        let zero = squared.clone().lower_equal(squares * rounding);
+        squared.mask_fill(zero.clone(), 1.0).sqrt().mask_fill(zero, 0.0)
     }
 }

@@ -42,7 +42,7 @@
 //! # What is here
 //!
 //! - [`taxonomy`], [`relevance`]: what is related to what, and how much;
-//! - [`cosine`], [`poincare`], [`hamming`], [`search`]: similarities, and the exact ranked list of one query;
+//! - [`similarity`], [`poincare`], [`hamming`], [`search`]: similarities, and the exact ranked list of one query;
 //! - [`ranking`], [`metrics`]: one query's ranked list, and what it is worth;
 //! - [`mod@evaluate`]: whole sets of queries, in blocks, to a report;
 //! - [`geometry`]: the spaces that embeddings can live in; [`sources`]: BibTeX of all that is built on;
@@ -58,7 +58,8 @@
 
 mod error;
 
-pub mod cosine;
+pub mod digest;
+pub mod embeddings;
 pub mod evaluate;
 pub mod geometry;
 pub mod hamming;
@@ -66,10 +67,11 @@ pub mod metrics;
 pub mod miners;
 pub mod poincare;
 pub mod random;
+mod range;
 pub mod ranking;
 pub mod relevance;
 pub mod search;
-mod settings;
+pub mod similarity;
 pub mod sources;
 pub mod statistics;
 #[cfg(feature = "tensor")]

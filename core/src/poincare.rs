@@ -21,7 +21,7 @@ mod hyperbolicity;
 pub use ball::{Ball, clip};
 pub use hyperbolicity::Hyperbolicity;
 
-use crate::settings::above_zero;
+use crate::range::above_zero;
 use crate::{Error, Kind, Result};
 
 /// d(x, y) in the ball of curvature −`curvature`.

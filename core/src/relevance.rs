@@ -76,7 +76,7 @@ impl Relevance {
     /// rel for each shared level 0 … L of one query, from `counts[l]` = |Ω(l)|, l = 0 … L.
     ///
     /// rel\[0\] is 0, and so is that of a level without items. O(L²) at most, L being small.
-    pub fn table(&self, counts: &[usize]) -> Vec<f64> {
+    pub fn by_level(&self, counts: &[usize]) -> Vec<f64> {
         let depth = counts.len() - 1;
         let power = |level: usize, alpha: f64| (level as f64 / depth as f64).powf(alpha);
         let mut table = vec![0.0; counts.len()];
@@ -100,24 +100,24 @@ mod tests {
 
     #[test]
     fn each_level_weighs_alike_however_many_items_it_has() {
-        let table = Relevance::HierarchicalAp { alpha: 1.0 }.table(&[9, 3, 1, 2]);
+        let table = Relevance::HierarchicalAp { alpha: 1.0 }.by_level(&[9, 3, 1, 2]);
         assert_eq!(table, [0.0, 1.0 / 3.0 / 3.0, 2.0 / 3.0, 0.5]);
-        let table = Relevance::Plain { alpha: 2.0 }.table(&[9, 3, 1]);
+        let table = Relevance::Plain { alpha: 2.0 }.by_level(&[9, 3, 1]);
         assert_eq!(table, [0.0, 0.25, 1.0]);
-        let table = Relevance::WeightedAp { weights: vec![0.5, 0.5] }.table(&[9, 3, 1]);
+        let table = Relevance::WeightedAp { weights: vec![0.5, 0.5] }.by_level(&[9, 3, 1]);
         assert_eq!(table, [0.0, 0.125, 0.625]);
     }
 
     #[test]
     fn a_stranger_is_irrelevant_whatever_the_exponent() {
         for relevance in [Relevance::HierarchicalAp { alpha: 0.0 }, Relevance::Plain { alpha: 0.0 }] {
-            assert_eq!(relevance.table(&[4, 1, 1]), [0.0, 1.0, 1.0]);
+            assert_eq!(relevance.by_level(&[4, 1, 1]), [0.0, 1.0, 1.0]);
         }
     }
 
     #[test]
     fn an_empty_level_has_no_relevance() {
-        let table = Relevance::HierarchicalAp { alpha: 1.0 }.table(&[4, 2, 0]);
+        let table = Relevance::HierarchicalAp { alpha: 1.0 }.by_level(&[4, 2, 0]);
         assert_eq!(table, [0.0, 0.25, 0.0]);
     }
 

@@ -1,13 +1,15 @@
 //! Exact search: the ranked list of one query.
 
-use crate::cosine::{Embeddings, Points, Similarity};
+use crate::embeddings::Embeddings;
 use crate::ranking::sort_key;
+use crate::similarity::{Points, Similarity};
 use crate::{Error, Kind, Result};
 
 /// A gallery made ready to be searched.
 ///
 /// ```
-/// use akin_core::cosine::{Embeddings, Similarity};
+/// use akin_core::embeddings::Embeddings;
+/// use akin_core::similarity::Similarity;
 /// use akin_core::search::Gallery;
 ///
 /// let items = Embeddings::new(2, vec![1.0, 0.0, 0.0, 1.0, 0.6, 0.8])?;

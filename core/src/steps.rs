@@ -13,7 +13,7 @@
 use burn::tensor::{Tensor, activation::sigmoid};
 use serde::{Deserialize, Serialize};
 
-use crate::settings::{above_zero, not_negative};
+use crate::range::{above_zero, not_negative};
 use crate::{Error, Kind, Result};
 
 /// The value of a smooth step and its derivative, of the shape of its argument.

@@ -1,7 +1,7 @@
 //! The losses that learn codes against naive transcriptions of their equations, and evaluation by Hamming distance
 //! against a naive ranking.
 
-use akin_core::cosine::{Embeddings, Similarity};
+use akin_core::embeddings::Embeddings;
 use akin_core::evaluate::{EvaluationConfig, Labelled, QueryScores, evaluate};
 use akin_core::geometry::Geometry;
 use akin_core::losses::{
@@ -9,6 +9,7 @@ use akin_core::losses::{
 };
 use akin_core::random::{normal, stream};
 use akin_core::ranking::Ranking;
+use akin_core::similarity::Similarity;
 use akin_core::taxonomy::{Labels, shared_level};
 use burn::tensor::{DType, Device, Tensor, TensorData};
 

@@ -3,7 +3,7 @@
 #[path = "oracle/mod.rs"]
 mod oracle;
 
-use akin_core::cosine::Embeddings;
+use akin_core::embeddings::Embeddings;
 use akin_core::evaluate::{
     DYML_METRICS, Decomposability, EvaluationConfig, LabelSets, Labelled, Report, decomposability_gap, dyml,
     evaluate,
@@ -53,7 +53,7 @@ fn every_metric() -> Vec<Metric> {
 fn every_value(ranking: &Ranking, relevance: &Relevance) -> Vec<(Metric, usize, Option<f64>)> {
     let levels = |metric: Metric| if metric.entry().per_level { 1..=ranking.depth() } else { 0..=0 };
     let values = |metric: Metric| {
-        levels(metric).map(move |level| (metric, level, metric.of(ranking, relevance, level)))
+        levels(metric).map(move |level| (metric, level, metric.value(ranking, relevance, level)))
     };
     every_metric().into_iter().flat_map(values).collect()
 }
@@ -109,7 +109,7 @@ proptest! {
 
     #[test]
     fn h_ap_is_1_exactly_for_decreasing_relevance((depth, mut levels) in lists(), relevance in relevances()) {
-        let rel = relevance.table(Ranking::from_levels(depth, &levels).counts());
+        let rel = relevance.by_level(Ranking::from_levels(depth, &levels).counts());
         let decreasing = levels.windows(2).all(|pair| rel[pair[0]] >= rel[pair[1]]);
         if let Some(h_ap) = hierarchical_ap(&Ranking::from_levels(depth, &levels), &relevance) {
             prop_assert_eq!(close(h_ap, 1.0), decreasing, "{}", h_ap);
@@ -137,7 +137,7 @@ proptest! {
     #[test]
     fn swapping_neighbours_moves_h_ap_by_what_the_law_says((depth, mut levels) in lists(), relevance in relevances()) {
         let h_ap = |levels: &[usize]| hierarchical_ap(&Ranking::from_levels(depth, levels), &relevance);
-        let rel = relevance.table(Ranking::from_levels(depth, &levels).counts());
+        let rel = relevance.by_level(Ranking::from_levels(depth, &levels).counts());
         let total: f64 = levels.iter().map(|&level| rel[level]).sum();
         for r in 1..levels.len() {
             let before = h_ap(&levels);
@@ -165,7 +165,7 @@ proptest! {
     #[test]
     fn strict_ties_follow_the_papers_formula((depth, scores, levels) in tied_lists(), relevance in relevances()) {
         let ranking = from_scores(depth, TiePolicy::Strict, &scores, &levels);
-        let rel = relevance.table(ranking.counts());
+        let rel = relevance.by_level(ranking.counts());
         prop_assert!(all_close(hierarchical_ap(&ranking, &relevance), oracle::h_ap(&scores, &levels, &rel)));
         for level in 1..=depth {
             prop_assert!(all_close(average_precision(&ranking, level), oracle::ap(&scores, &levels, level)));
@@ -180,7 +180,7 @@ proptest! {
         let ranking = from_scores(depth, TiePolicy::Stable, &scores, &levels);
         let ranked = oracle::ranked(&scores, &levels);
         let falling: Vec<f32> = (0..ranked.len()).map(|rank| -(rank as f32)).collect();
-        let rel = relevance.table(ranking.counts());
+        let rel = relevance.by_level(ranking.counts());
         prop_assert!(all_close(hierarchical_ap(&ranking, &relevance), oracle::h_ap(&falling, &ranked, &rel)));
         prop_assert!(all_close(asi(&ranking), oracle::asi(&ranked)));
         for k in [1, 4, usize::MAX] {
@@ -232,7 +232,7 @@ proptest! {
     #[test]
     fn h_precision_and_h_recall_are_the_curve((depth, levels) in lists(), relevance in relevances()) {
         let ranking = Ranking::from_levels(depth, &levels);
-        let rel = relevance.table(ranking.counts());
+        let rel = relevance.by_level(ranking.counts());
         let curve = precision_recall_curve(&ranking, &relevance);
         for point in &curve {
             let (recall, precision) = oracle::h_recall_and_precision(&levels, &rel, point.rank);

@@ -1,8 +1,9 @@
 //! Laws that the Hamming distance obeys, on random codes.
 
-use akin_core::cosine::{Embeddings, Similarity};
+use akin_core::embeddings::Embeddings;
 use akin_core::hamming::Codes;
 use akin_core::search::Gallery;
+use akin_core::similarity::Similarity;
 use proptest::prelude::*;
 
 /// K and numbers [3, K] from a small grid, so that zeros and equal codes occur.

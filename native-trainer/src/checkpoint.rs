@@ -7,7 +7,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use akin_core::bundle::sha256;
+use akin_core::digest::sha256;
 use akin_core::encoder::Encoder;
 use akin_core::losses::Loss;
 use anyhow::{Context, Result, anyhow, bail};

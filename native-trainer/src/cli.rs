@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use akin_core::cosine::Similarity;
 use akin_core::evaluate::{Decomposability, EvaluationConfig};
 use akin_core::metrics::Metric;
 use akin_core::ranking::TiePolicy;
 use akin_core::relevance::Relevance;
+use akin_core::similarity::Similarity;
 use akin_core::statistics::Bootstrap;
 use anyhow::Result;
 use clap::builder::{PossibleValuesParser, TypedValueParser};

@@ -447,8 +447,8 @@ impl DataConfig {
 mod tests {
     use std::{env, fs};
 
-    use akin_core::cosine::Similarity;
     use akin_core::geometry::Geometry;
+    use akin_core::similarity::Similarity;
 
     use super::*;
     use crate::problem::parts;

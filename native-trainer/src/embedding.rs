@@ -1,6 +1,6 @@
 //! Pictures → embeddings with a trained encoder, in batches.
 
-use akin_core::cosine::Embeddings;
+use akin_core::embeddings::Embeddings;
 use akin_core::encoder::Encoder;
 use akin_core::evaluate::{EvaluationConfig, Labelled, Report, evaluate};
 use akin_core::image::Pixels;

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::Path;
 use std::time::SystemTime;
 
-use akin_core::bundle::sha256;
+use akin_core::digest::sha256;
 use akin_core::encoder::Encoder;
 use anyhow::Result;
 use burn::module::Module;

@@ -13,7 +13,6 @@ use std::path::{Path, PathBuf};
 
 use akin_core::encoder::{Encoder, EncoderConfig};
 use akin_core::geometry::Space;
-use akin_core::models::Backbone;
 use anyhow::{Context, Result};
 use burn::tensor::Device;
 use serde::Serialize;
@@ -124,23 +123,15 @@ pub fn encoder_config(config: &Config) -> EncoderConfig {
     }
 }
 
-/// Puts the weights of a safetensors file into the backbone.
+/// Reads the published weights of the backbone, `model.weights`, into the encoder.
 ///
 /// # Errors
 ///
-/// A file that cannot be read or does not fit, or a backbone without a known file layout.
+/// A file that cannot be read or does not fit, or a backbone without published weights.
 pub fn load_backbone(encoder: &mut Encoder, path: &Path) -> Result<()> {
     let bytes = std::fs::read(path).advise(
         || format!("the weights {} cannot be read", path.display()),
         "check model.weights, or remove it to start from random weights",
     )?;
-    match &mut encoder.backbone {
-        Backbone::Squeezenet(network) => {
-            Ok(network.load_safetensors(bytes).with_context(|| path.display().to_string())?)
-        }
-        Backbone::SmallResnet(_) => Err(problem(
-            "model.weights is set, and small_resnet has no published weights",
-            "remove model.weights, or choose the backbone squeezenet",
-        )),
-    }
+    Ok(encoder.backbone.load_pretrained(bytes).with_context(|| path.display().to_string())?)
 }

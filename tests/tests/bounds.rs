@@ -1,7 +1,7 @@
 //! Bounds that the papers prove: of the smooth stand-ins, where nothing is tied and the query belongs to its own list,
 //! and of the gap between AP over batches and AP over the whole.
 
-use akin_core::cosine::Embeddings;
+use akin_core::embeddings::Embeddings;
 use akin_core::evaluate::{Decomposability, EvaluationConfig, Labelled, decomposability_gap};
 use akin_core::geometry::Geometry;
 use akin_core::losses::{

@@ -1,10 +1,11 @@
 //! The engine: a device, a bundle, its encoders.
 
 use akin_core::bundle::Manifest;
-use akin_core::cosine::{Embeddings, Similarity};
+use akin_core::embeddings::Embeddings;
 use akin_core::encoder::{Encoder, EncoderConfig};
 use akin_core::image::{decode, self_test_pattern};
 use akin_core::search::Gallery;
+use akin_core::similarity::Similarity;
 use akin_core::taxonomy::Labels;
 use burn::tensor::Device;
 use serde::Serialize;

@@ -1,17 +1,8 @@
-//! Checksums: of bytes, and of a JSON value in canonical form.
-
-use std::fmt::Write;
+//! The checksum of a JSON value in canonical form.
 
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
-/// The SHA-256 of `bytes`, in lower-case hexadecimal.
-pub fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut hex, byte| {
-        write!(hex, "{byte:02x}").expect("a string takes every write");
-        hex
-    })
-}
+use crate::digest::sha256;
 
 /// The digest of a manifest: everything but its `digest`, as the [module](super) describes.
 pub(super) fn digest(manifest: &Value) -> String {

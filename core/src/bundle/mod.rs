@@ -36,7 +36,6 @@ use crate::evaluate::{EvaluationConfig, Report};
 use crate::image::Preprocessing;
 use crate::taxonomy::Taxonomy;
 
-pub use canonical::sha256;
 pub use read::Manifest;
 pub use write::{BundleWriter, embedding_bytes, label_bytes};
 

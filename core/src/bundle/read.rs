@@ -7,7 +7,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Contents, EncoderEntry, FORMAT, FileEntry, MANIFEST, MAX_DIMENSION, VERSION, canonical};
-use crate::cosine::Embeddings;
+use crate::digest::sha256;
+use crate::embeddings::Embeddings;
 use crate::taxonomy::Labels;
 use crate::{Error, Kind, Result};
 
@@ -125,7 +126,7 @@ impl Manifest {
                 AGAIN,
             ));
         }
-        if canonical::sha256(bytes) != file.sha256 {
+        if sha256(bytes) != file.sha256 {
             return Err(fault(format!("{path} has been changed: its SHA-256 is not {}", file.sha256), AGAIN));
         }
         Ok(())

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::read::{check_path, fault};
 use super::{Contents, FORMAT, FileEntry, MANIFEST, Manifest, VERSION, canonical};
 use crate::Result;
+use crate::digest::sha256;
 use crate::taxonomy::Labels;
 
 /// Collects the files of a bundle and yields them with their manifest.
@@ -62,7 +63,7 @@ impl BundleWriter {
             .map(|(path, bytes)| FileEntry {
                 path: path.clone(),
                 bytes: bytes.len() as u64,
-                sha256: canonical::sha256(bytes),
+                sha256: sha256(bytes),
             })
             .collect();
         let unwritable =

@@ -4,9 +4,10 @@ use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
 use super::{EvaluationConfig, Labelled, Places, Search};
-use crate::cosine::{Embeddings, Points};
+use crate::embeddings::Embeddings;
 use crate::metrics::average_precision;
 use crate::random::stream;
+use crate::similarity::Points;
 use crate::statistics::{bootstrap_interval_of, mean};
 use crate::{Error, Kind, Result};
 

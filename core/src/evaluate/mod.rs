@@ -1,26 +1,27 @@
 //! Whole sets: every query ranks the gallery, and the scores are averaged.
 
-mod comparison;
 mod decomposability;
 mod dyml;
+mod paired_test;
 mod report;
 
 use std::num::NonZeroUsize;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cosine::{Embeddings, Points, Similarity};
+use crate::embeddings::Embeddings;
 use crate::metrics::Metric;
 use crate::poincare::check_curvature;
 use crate::ranking::{Ranking, TiePolicy};
 use crate::relevance::Relevance;
+use crate::similarity::{Points, Similarity};
 use crate::statistics::Bootstrap;
 use crate::taxonomy::{Labels, shared_level};
 use crate::{Error, Kind, Result};
 
-pub use comparison::{Comparison, compare};
 pub use decomposability::{Decomposability, DecomposabilityGap, decomposability_gap};
 pub use dyml::{DYML_METRICS, DymlRow, LabelSets, dyml};
+pub use paired_test::{PairedTest, paired_tests};
 pub use report::{LevelReport, Means, QueryScores, Report, Scores};
 
 /// What is measured, and how.
@@ -560,7 +561,7 @@ mod tests {
     fn runs_are_compared_query_by_query() {
         let config = EvaluationConfig::default();
         let first = report(false, &config);
-        let same = compare(&first, &first, Permutations::default()).unwrap();
+        let same = paired_tests(&first, &first, Permutations::default()).unwrap();
         assert_eq!(same.len(), 3 + 2 * 3);
         assert!(same.iter().all(|row| row.difference == 0.0 && row.p == 1.0));
         assert_eq!((same[3].level.as_deref(), same[3].metric, same[3].queries), (Some("kind"), AP, 5));
@@ -569,8 +570,8 @@ mod tests {
         let turned = Embeddings::new(2, embeddings.values().iter().rev().copied().collect()).unwrap();
         let set = Labelled { embeddings: &turned, labels: &labels };
         let second = evaluate(&levels(), set, None, &config).unwrap();
-        let there = compare(&first, &second, Permutations::default()).unwrap();
-        let back = compare(&second, &first, Permutations::default()).unwrap();
+        let there = paired_tests(&first, &second, Permutations::default()).unwrap();
+        let back = paired_tests(&second, &first, Permutations::default()).unwrap();
         for (there, back) in there.iter().zip(&back) {
             assert_eq!((there.p, there.difference), (back.p, -back.difference));
             assert!(there.p > 0.0 && there.p <= 1.0);
@@ -579,10 +580,10 @@ mod tests {
         let two = Embeddings::new(2, turned.values()[..4].to_vec()).unwrap();
         let two = Labelled { embeddings: &two, labels: &labels.select(&[0, 1]) };
         let fewer = evaluate_among(&levels(), two, set, &[0, 1], &config).unwrap();
-        let fault = compare(&first, &fewer, Permutations::default()).unwrap_err();
+        let fault = paired_tests(&first, &fewer, Permutations::default()).unwrap_err();
         assert!(fault.message().contains("cannot be paired"), "{fault}");
         let plain = EvaluationConfig { relevance: Relevance::Plain { alpha: 1.0 }, ..config };
-        assert!(compare(&first, &report(false, &plain), Permutations::default()).is_err());
+        assert!(paired_tests(&first, &report(false, &plain), Permutations::default()).is_err());
     }
 
     #[test]

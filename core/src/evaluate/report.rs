@@ -84,7 +84,7 @@ impl QueryScores {
     pub fn of(query: usize, ranking: &Ranking, config: &EvaluationConfig) -> Self {
         let scores = |level: usize| -> Scores {
             let metrics = config.metrics.iter().filter(|metric| metric.entry().per_level == (level > 0));
-            metrics.map(|&metric| (metric, metric.of(ranking, &config.relevance, level))).collect()
+            metrics.map(|&metric| (metric, metric.value(ranking, &config.relevance, level))).collect()
         };
         Self {
             query,

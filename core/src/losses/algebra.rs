@@ -4,7 +4,7 @@
 use burn::module::Param;
 use burn::tensor::{Bool, Tensor, TensorData};
 
-use crate::cosine::normalise;
+use crate::geometry::normalise;
 use crate::taxonomy::Labels;
 
 /// Plain numbers as a constant matrix, on the device and of the type of `like`.

@@ -21,8 +21,8 @@ use burn::tensor::{Tensor, activation::relu};
 use serde::{Deserialize, Serialize};
 
 use super::{Batch, Entry, Family, LossSettings, Objective, Setting, active, finite, not_negative};
-use crate::cosine::{distances, normalise};
 use crate::geometry::Space;
+use crate::geometry::{distances, normalise};
 use crate::miners::Miner;
 use crate::{Error, Kind, Result};
 

@@ -22,8 +22,8 @@ use serde::{Deserialize, Serialize};
 use super::{
     Batch, Entry, Family, LossSettings, Objective, Setting, above_zero, log_one_plus_sum_exp, matrix, one_hot,
 };
-use crate::cosine::normalise;
 use crate::geometry::Space;
+use crate::geometry::normalise;
 use crate::taxonomy::Labels;
 use crate::{Error, Kind, Result};
 

@@ -133,7 +133,7 @@ impl HapSurrogate {
         for of_query in shared.chunks(size) {
             let mut counts = vec![0; depth + 1];
             of_query.iter().for_each(|&level| counts[level] += 1);
-            let table = self.config.relevance.table(&counts);
+            let table = self.config.relevance.by_level(&counts);
             let total: f64 = of_query.iter().map(|&level| table[level]).sum();
             let weight = if total > 0.0 { 1.0 / total } else { 0.0 };
             relevances.extend(of_query.iter().map(|&level| table[level]));

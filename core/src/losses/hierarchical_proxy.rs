@@ -49,8 +49,8 @@ use super::{
     Batch, Draws, Entry, Family, LossSettings, Objective, ProxyAnchorConfig, ProxyNcaConfig, Setting, kept,
     membership, numbers, one_hot, replaced,
 };
-use crate::cosine::normalise;
 use crate::geometry::Space;
+use crate::geometry::normalise;
 use crate::{Error, Kind, Result};
 
 /// How often clusters are assigned anew in one update, unless they come to rest before.

@@ -39,8 +39,8 @@ use super::{
     Batch, Entry, Family, LossSettings, Objective, Setting, above_zero, matrix, not_negative, numbers,
     one_hot, quantisation, replaced, two_bits,
 };
-use crate::cosine::distances;
 use crate::geometry::Space;
+use crate::geometry::distances;
 use crate::random::normal;
 use crate::taxonomy::Labels;
 use crate::{Error, Kind, Result};

@@ -26,8 +26,8 @@ use super::{
     Batch, Entry, Family, LossSettings, Objective, Setting, above_zero, active, matrix, not_negative, one_hot,
 };
 use crate::Result;
-use crate::cosine::{distances, normalise};
 use crate::geometry::Space;
+use crate::geometry::{distances, normalise};
 use crate::miners::{DistanceWeightedMiner, Mined, Miner};
 
 /// Settings of [`Margin`].

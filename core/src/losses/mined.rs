@@ -3,7 +3,7 @@
 use burn::tensor::Tensor;
 
 use super::{Batch, matrix, numbers};
-use crate::cosine::normalise;
+use crate::geometry::normalise;
 use crate::miners::{Candidates, Mined, Miner};
 
 impl Batch<'_> {

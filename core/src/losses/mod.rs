@@ -21,7 +21,7 @@
 //! | random draws | [`Draws::stream`] of a step, [`Setting::stream`] at the start |
 //! | constants, sums of powers, means, closed-form gradients | `algebra.rs` |
 //! | ranks of scores; rankings in bins | `ranks.rs`, which keeps memory at O(B²); `histogram.rs` |
-//! | distances | [`crate::cosine::distances`], [`Geometry::scores`] |
+//! | distances | [`crate::geometry::distances`], [`Geometry::scores`] |
 //! | numbers of a config | `settings.rs`, one check for each kind of range |
 //! | several losses in one | [`WeightedSum`], [`Levels`], [`CrossBatchMemory`], which any config can put around it |
 //! | the settings of a paper's code | a preset in `presets.rs` |
@@ -89,7 +89,7 @@ use serde::Serialize;
 
 use crate::geometry::{Geometry, Space};
 use crate::random::{normal, stream, uniform};
-use crate::settings::{above_zero, finite, not_negative, within};
+use crate::range::{above_zero, finite, not_negative, within};
 use crate::taxonomy::Labels;
 use crate::{Error, Kind, Result};
 

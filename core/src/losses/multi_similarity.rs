@@ -24,8 +24,8 @@ use super::{
     Batch, Entry, Family, LossSettings, Objective, Setting, above_zero, active, finite, log_one_plus_sum_exp,
 };
 use crate::Result;
-use crate::cosine::normalise;
 use crate::geometry::Space;
+use crate::geometry::normalise;
 use crate::miners::{Miner, MultiSimilarityMiner};
 
 /// Settings of [`MultiSimilarity`].

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Batch, Entry, Family, LossSettings, Objective, Setting, above_zero, normalise_if, one_hot};
 use crate::Result;
-use crate::cosine::normalise;
 use crate::geometry::Space;
+use crate::geometry::normalise;
 
 /// Settings of [`NormSoftmax`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -23,8 +23,8 @@ use super::{
     one_hot,
 };
 use crate::Result;
-use crate::cosine::normalise;
 use crate::geometry::Space;
+use crate::geometry::normalise;
 
 /// Settings of [`ProxyAnchor`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

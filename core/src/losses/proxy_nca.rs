@@ -28,8 +28,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Batch, Entry, Family, LossSettings, Objective, Setting, above_zero, log_sum_exp, one_hot, only};
 use crate::Result;
-use crate::cosine::normalise;
 use crate::geometry::Space;
+use crate::geometry::normalise;
 
 /// Settings of [`ProxyNca`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -26,8 +26,8 @@ use super::{
     one_hot, within,
 };
 use crate::Result;
-use crate::cosine::normalise;
 use crate::geometry::Space;
+use crate::geometry::normalise;
 
 /// Settings of [`SoftTriple`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

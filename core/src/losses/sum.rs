@@ -8,7 +8,7 @@ use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::{Batch, Draws, Entry, Family, Loss, LossConfig, LossSettings, Objective, Setting, normalise_if};
-use crate::cosine::normalise;
+use crate::geometry::normalise;
 use crate::geometry::{Geometry, Space};
 use crate::taxonomy::Labels;
 use crate::{Error, Kind, Result};

@@ -27,8 +27,8 @@ use super::{
     Batch, Entry, Family, LossSettings, Objective, Setting, matrix, not_negative, numbers, with_gradient,
 };
 use crate::Result;
-use crate::cosine::{distances, normalise};
 use crate::geometry::Space;
+use crate::geometry::{distances, normalise};
 use crate::miners::{Mined, Miner, Triplet};
 
 /// Settings of [`TripletMargin`].

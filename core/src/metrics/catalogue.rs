@@ -17,7 +17,7 @@ use crate::{Error, Kind};
 
 /// A metric, as configs, reports and the command line write it: `h_ap`, `ndcg@10`, `recall@1`.
 ///
-/// It is either over all levels or per level, which its [`Entry`] says. A cut-off k is at least 1.
+/// It is either over all levels or per level, which its [`MetricEntry`] says. A cut-off k is at least 1.
 ///
 /// ```
 /// use akin_core::metrics::Metric;
@@ -92,7 +92,7 @@ impl fmt::Display for Unit {
 
 /// What the registry says of a metric, whatever its k.
 #[derive(Clone, Copy, Debug)]
-pub struct Entry {
+pub struct MetricEntry {
     /// How configs write it, before any `@k`.
     pub name: &'static str,
     /// How tables head it, before any `@k`.
@@ -113,7 +113,7 @@ pub struct Entry {
     metric: fn(Option<NonZeroUsize>) -> Option<Metric>,
 }
 
-impl Entry {
+impl MetricEntry {
     /// The name with the cut-off that it needs or can take: `recall@k`, `ndcg[@k]`.
     pub fn spelling(&self) -> String {
         match ((self.metric)(None), (self.metric)(Some(NonZeroUsize::MIN))) {
@@ -132,9 +132,9 @@ const fn share(
     formula: &'static str,
     source: &'static str,
     metric: fn(Option<NonZeroUsize>) -> Option<Metric>,
-) -> Entry {
+) -> MetricEntry {
     let (unit, greater_is_better, per_level) = (Unit::Share, true, false);
-    Entry { name, symbol, title, formula, unit, greater_is_better, per_level, source, metric }
+    MetricEntry { name, symbol, title, formula, unit, greater_is_better, per_level, source, metric }
 }
 
 /// The same at each level.
@@ -145,12 +145,12 @@ const fn share_per_level(
     formula: &'static str,
     source: &'static str,
     metric: fn(Option<NonZeroUsize>) -> Option<Metric>,
-) -> Entry {
-    Entry { per_level: true, ..share(name, symbol, title, formula, source, metric) }
+) -> MetricEntry {
+    MetricEntry { per_level: true, ..share(name, symbol, title, formula, source, metric) }
 }
 
 /// Every metric there is.
-pub const CATALOGUE: &[Entry] = &[
+pub const CATALOGUE: &[MetricEntry] = &[
     share(
         "h_ap",
         "H-AP",
@@ -247,7 +247,7 @@ pub const CATALOGUE: &[Entry] = &[
         "zhang2019",
         |k| k.map(Metric::Mahp),
     ),
-    Entry {
+    MetricEntry {
         unit: Unit::Levels,
         greater_is_better: false,
         ..share(
@@ -311,7 +311,7 @@ pub const CATALOGUE: &[Entry] = &[
 
 impl Metric {
     /// What the registry says of it.
-    pub fn entry(self) -> &'static Entry {
+    pub fn entry(self) -> &'static MetricEntry {
         let (name, _) = self.name_and_cutoff();
         CATALOGUE
             .iter()
@@ -330,7 +330,7 @@ impl Metric {
 
     /// Its value for one ranking; `None` where the ranking gives it nothing to measure. Only a metric per level looks
     /// at `level`, 1 … L, and only one that weighs levels at `relevance`.
-    pub fn of(self, ranking: &Ranking, relevance: &Relevance, level: usize) -> Option<f64> {
+    pub fn value(self, ranking: &Ranking, relevance: &Relevance, level: usize) -> Option<f64> {
         use ClassSimilarity::{LcaHeight, WuPalmer};
         let whole = |k: Option<NonZeroUsize>| k.map(NonZeroUsize::get);
         match self {
@@ -425,9 +425,9 @@ impl FromStr for Metric {
 
 /// How the three metrics are written whose names are most like this one.
 fn nearest(name: &str) -> Vec<String> {
-    let mut entries: Vec<&Entry> = CATALOGUE.iter().collect();
+    let mut entries: Vec<&MetricEntry> = CATALOGUE.iter().collect();
     entries.sort_by_key(|entry| edits(entry.name, name));
-    entries.into_iter().take(3).map(Entry::spelling).collect()
+    entries.into_iter().take(3).map(MetricEntry::spelling).collect()
 }
 
 /// Levenshtein's distance: how many letters have to be put in, taken out or changed.

@@ -13,7 +13,7 @@ use crate::relevance::Relevance;
 /// Ties: in the order of the ranking's policy, which here goes by relevance; under
 /// [`Strict`](crate::ranking::TiePolicy::Strict) tied items are not above each other. O(P·L) for P positives.
 pub fn hierarchical_ap(ranking: &Ranking, relevance: &Relevance) -> Option<f64> {
-    let rel = relevance.table(&ranking.class_sizes());
+    let rel = relevance.by_level(&ranking.class_sizes());
     let total: f64 = rel.iter().zip(ranking.counts()).map(|(rel, &count)| rel * count as f64).sum();
     if total == 0.0 {
         return None;
@@ -57,7 +57,7 @@ pub struct CurvePoint {
 ///
 /// Ties: in the order of the ranking's policy, which here goes by relevance.
 pub fn precision_recall_curve(ranking: &Ranking, relevance: &Relevance) -> Vec<CurvePoint> {
-    let rel = relevance.table(&ranking.class_sizes());
+    let rel = relevance.by_level(&ranking.class_sizes());
     let total: f64 = rel.iter().zip(ranking.counts()).map(|(rel, &count)| rel * count as f64).sum();
     let mut found = vec![0.0; rel.len()];
     let mut curve = Vec::new();
@@ -81,7 +81,7 @@ pub fn precision_recall_curve(ranking: &Ranking, relevance: &Relevance) -> Vec<C
 /// In \[0, 1\], rising with k, and 1 for the whole list; `None` when no ranked item has a relevance. Ties: as for the
 /// curve.
 pub fn h_recall(ranking: &Ranking, relevance: &Relevance, k: usize) -> Option<f64> {
-    let rel = relevance.table(&ranking.class_sizes());
+    let rel = relevance.by_level(&ranking.class_sizes());
     let sum = |levels: &mut dyn Iterator<Item = usize>| levels.fold(0.0, |sum, level| sum + rel[level]);
     let all = ranking.by_worth(&rel);
     let total = sum(&mut all.iter().map(|positive| positive.level));
@@ -98,7 +98,7 @@ pub fn h_recall(ranking: &Ranking, relevance: &Relevance, k: usize) -> Option<f6
 /// In \[0, 1\]; `None` when no ranked item has a relevance. Ties: as for the curve. A better order can lower it, since
 /// an item that is worth less is content with less.
 pub fn h_precision(ranking: &Ranking, relevance: &Relevance, k: usize) -> Option<f64> {
-    let rel = relevance.table(&ranking.class_sizes());
+    let rel = relevance.by_level(&ranking.class_sizes());
     let all = ranking.by_worth(&rel);
     if !all.iter().any(|positive| rel[positive.level] > 0.0) {
         return None;

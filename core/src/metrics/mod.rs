@@ -33,7 +33,7 @@
 //!
 //! Functions of whole sets, not of one ranking, are the [decomposability gap](crate::evaluate::DecomposabilityGap) of
 //! ROADMAP and the average over label sets of [DyML](fn@crate::evaluate::dyml).
-//! [`Similarity`](crate::cosine::Similarity) says what the rankings are by, so that, for one, mAP@all of hash codes is
+//! [`Similarity`](crate::similarity::Similarity) says what the rankings are by, so that, for one, mAP@all of hash codes is
 //! the mean of [`average_precision`] over rankings by Hamming distance.
 //!
 //! # To add a metric
@@ -57,7 +57,7 @@ mod weighted_ap;
 
 pub use asi::asi;
 pub use average_precision::average_precision;
-pub use catalogue::{CATALOGUE, Entry, Metric, Unit};
+pub use catalogue::{CATALOGUE, Metric, MetricEntry, Unit};
 pub use hierarchical_ap::{CurvePoint, h_precision, h_recall, hierarchical_ap, precision_recall_curve};
 pub use hierarchical_precision::{
     ClassSimilarity, average_hierarchical_precision, hierarchical_precision, mahp,

@@ -3,7 +3,7 @@
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::{Candidates, Entry, Mine, Mined};
+use super::{Candidates, Mine, Mined, MinerEntry};
 use crate::Result;
 
 /// The miner; it has no settings.
@@ -12,7 +12,7 @@ use crate::Result;
 pub struct All {}
 
 impl Mine for All {
-    const ENTRY: Entry = Entry {
+    const ENTRY: MinerEntry = MinerEntry {
         name: "all",
         title: "All",
         summary: "every pair, every triplet",

@@ -17,7 +17,7 @@ use std::cmp::Ordering;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::{Candidates, Entry, Mine, Mined, Partners};
+use super::{Candidates, Mine, Mined, MinerEntry, Partners};
 use crate::{Error, Kind, Result};
 
 /// Settings of the miner, which is the miner itself.
@@ -51,7 +51,7 @@ impl Default for BatchEasyHardMiner {
 }
 
 impl Mine for BatchEasyHardMiner {
-    const ENTRY: Entry = Entry {
+    const ENTRY: MinerEntry = MinerEntry {
         name: "batch_easy_hard_miner",
         title: "Batch easy-hard",
         summary: "for each query an easy, semi-hard or hard positive with such a negative",

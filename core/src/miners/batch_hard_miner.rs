@@ -4,7 +4,7 @@
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::{BatchEasyHardMiner, Candidates, Entry, Mine, Mined, Strategy};
+use super::{BatchEasyHardMiner, Candidates, Mine, Mined, MinerEntry, Strategy};
 use crate::Result;
 
 /// The miner; it has no settings.
@@ -13,7 +13,7 @@ use crate::Result;
 pub struct BatchHardMiner {}
 
 impl Mine for BatchHardMiner {
-    const ENTRY: Entry = Entry {
+    const ENTRY: MinerEntry = MinerEntry {
         name: "batch_hard_miner",
         title: "Batch hard",
         summary: "for each query the farthest positive with the nearest negative",

@@ -18,8 +18,8 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::{Candidates, Entry, Mine, Mined, Triplet};
-use crate::settings::above_zero;
+use super::{Candidates, Mine, Mined, MinerEntry, Triplet};
+use crate::range::above_zero;
 use crate::{Error, Kind, Result};
 
 /// Settings of the miner, which is the miner itself.
@@ -72,7 +72,7 @@ fn log_weight(distance: f64, dimension: usize) -> f64 {
 }
 
 impl Mine for DistanceWeightedMiner {
-    const ENTRY: Entry = Entry {
+    const ENTRY: MinerEntry = MinerEntry {
         name: "distance_weighted_miner",
         title: "Distance-weighted",
         summary: "a negative for each positive pair, drawn so that all distances come up alike",

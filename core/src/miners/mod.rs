@@ -168,7 +168,7 @@ fn of_each<'a>(
 /// One way to choose.
 pub trait Mine {
     /// What the catalogue says about it.
-    const ENTRY: Entry;
+    const ENTRY: MinerEntry;
 
     /// Checks the settings.
     ///
@@ -183,7 +183,7 @@ pub trait Mine {
 
 /// What the catalogue says about a miner.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Entry {
+pub struct MinerEntry {
     /// Its name in a config: `miner = { kind = "…" }`.
     pub name: &'static str,
     /// Its name in a table.
@@ -213,7 +213,7 @@ macro_rules! miners {
 
         impl Miner {
             /// What the catalogue says about the miner.
-            pub fn entry(&self) -> &'static Entry {
+            pub fn entry(&self) -> &'static MinerEntry {
                 match self { $(Self::$miner(_) => const { &$miner::ENTRY },)+ }
             }
 
@@ -233,7 +233,7 @@ macro_rules! miners {
         }
 
         /// Every miner.
-        pub const CATALOGUE: &[Entry] = &[$($miner::ENTRY),+];
+        pub const CATALOGUE: &[MinerEntry] = &[$($miner::ENTRY),+];
     };
 }
 

@@ -13,9 +13,9 @@
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::{Candidates, Entry, Mine, Mined, Partners};
+use super::{Candidates, Mine, Mined, MinerEntry, Partners};
 use crate::Result;
-use crate::settings::not_negative;
+use crate::range::not_negative;
 
 /// Settings of the miner, which is the miner itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,7 +32,7 @@ impl Default for MultiSimilarityMiner {
 }
 
 impl Mine for MultiSimilarityMiner {
-    const ENTRY: Entry = Entry {
+    const ENTRY: MinerEntry = MinerEntry {
         name: "multi_similarity_miner",
         title: "Multi-Similarity",
         summary: "pairs harder than the hardest of the other kind, to within ε",

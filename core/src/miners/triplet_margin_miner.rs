@@ -13,9 +13,9 @@
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::{Candidates, Entry, Mine, Mined};
+use super::{Candidates, Mine, Mined, MinerEntry};
 use crate::Result;
-use crate::settings::not_negative;
+use crate::range::not_negative;
 
 /// Settings of the miner, which is the miner itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -48,7 +48,7 @@ impl Default for TripletMarginMiner {
 }
 
 impl Mine for TripletMarginMiner {
-    const ENTRY: Entry = Entry {
+    const ENTRY: MinerEntry = MinerEntry {
         name: "triplet_margin_miner",
         title: "Triplet margin",
         summary: "triplets that violate a margin: all, only the hard, or only the semi-hard",

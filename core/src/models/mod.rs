@@ -102,6 +102,22 @@ impl Backbone {
         let [batch, features, height, width] = maps.dims();
         maps.reshape([batch, features, height * width]).mean_dim(2).squeeze_dim::<2>(2)
     }
+
+    /// Replaces the weights by published ones, from the bytes of a safetensors file.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind::Config`] for a backbone that has no published weights, [`Kind::Weights`] for a file that does not fit.
+    pub fn load_pretrained(&mut self, bytes: Vec<u8>) -> Result<()> {
+        match self {
+            Self::Squeezenet(network) => network.load_safetensors(bytes),
+            Self::SmallResnet(_) => Err(Error::new(
+                Kind::Config,
+                "weights are given for small_resnet, which has no published weights",
+                "remove the weights to start from random ones, or choose the backbone squeezenet",
+            )),
+        }
+    }
 }
 
 /// A k×k convolution with weights from N(0, 2 / fan-out), as is usual before a ReLU.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use akin_core::cosine::{Embeddings, Similarity};
+use akin_core::embeddings::Embeddings;
 use akin_core::evaluate::{EvaluationConfig, Labelled, evaluate};
 use akin_core::metrics::{
     ClassSimilarity, Gain, Metric, asi, average_hierarchical_precision, average_precision,
@@ -11,6 +11,7 @@ use akin_core::metrics::{
 };
 use akin_core::ranking::{Ranking, TiePolicy};
 use akin_core::relevance::Relevance;
+use akin_core::similarity::Similarity;
 use akin_core::taxonomy::Labels;
 use serde_json::Value;
 
@@ -68,7 +69,7 @@ pub(crate) fn happier(case: &Case, verdict: &mut Verdict) {
     let mut got = Vec::new();
     for (expected, ranking) in expected.iter_mut().zip(&rankings) {
         let mut sizes = ranking.class_sizes();
-        let table = relevance.table(&sizes).into_iter().map(|rel| rel * constant);
+        let table = relevance.by_level(&sizes).into_iter().map(|rel| rel * constant);
         got.extend(table.chain(std::iter::repeat(0.0)).take(expected.len()));
         // The sums of the reference's weighted AP run on through levels that no item has; ours are 0 there.
         sizes.resize(expected.len(), 0);

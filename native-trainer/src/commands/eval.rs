@@ -9,7 +9,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use akin_core::encoder::Encoder;
-use akin_core::evaluate::{self, Comparison, EvaluationConfig, Means, Report};
+use akin_core::evaluate::{self, EvaluationConfig, Means, PairedTest, Report};
 use akin_core::metrics::{Metric, Unit};
 use akin_core::statistics::Permutations;
 use akin_core::taxonomy::ClassIdentity;
@@ -64,14 +64,14 @@ pub fn run(args: EvalArgs) -> Result<()> {
                     "compare runs of the same [data] and, with `test_fraction`, the same seed",
                 ));
             }
-            let comparisons = evaluate::compare(&report, &other.report, Permutations::default())?;
+            let tests = evaluate::paired_tests(&report, &other.report, Permutations::default())?;
             report.per_query.clear();
             other.report.per_query.clear();
             if args.json {
-                let all = json!({ "report": report, "against": other.report, "comparison": comparisons });
+                let all = json!({ "report": report, "against": other.report, "comparison": tests });
                 serde_json::to_string_pretty(&all)?
             } else {
-                let table = describe_comparison(&comparisons, [&report, &other.report]);
+                let table = describe_tests(&tests, [&report, &other.report]);
                 let similarity = other.report.config.similarity;
                 let apart = match similarity == report.config.similarity {
                     true => String::new(),
@@ -223,9 +223,9 @@ fn difference(unit: Unit, value: f64) -> String {
 }
 
 /// Two runs, metric by metric, with the intervals of their reports.
-fn describe_comparison(comparisons: &[Comparison], reports: [&Report; 2]) -> String {
-    let row = |comparison: &Comparison| {
-        let Comparison { metric, ref level, queries, first, second, .. } = *comparison;
+fn describe_tests(tests: &[PairedTest], reports: [&Report; 2]) -> String {
+    let row = |test: &PairedTest| {
+        let PairedTest { metric, ref level, queries, first, second, .. } = *test;
         let place = reports[0].levels.iter().position(|known| Some(&known.name) == level.as_ref());
         let [first, second] = [(first, reports[0]), (second, reports[1])].map(|(mean, report)| {
             let means = report.at(place.map_or(0, |place| place + 1));
@@ -236,11 +236,11 @@ fn describe_comparison(comparisons: &[Comparison], reports: [&Report; 2]) -> Str
             count(queries),
             first,
             second,
-            difference(metric.entry().unit, comparison.difference),
-            format!("{:.4}", comparison.p),
+            difference(metric.entry().unit, test.difference),
+            format!("{:.4}", test.p),
         ]
     };
-    let rows: Vec<Vec<String>> = comparisons.iter().map(row).collect();
+    let rows: Vec<Vec<String>> = tests.iter().map(row).collect();
     table(&["", "queries", "run", "against", "difference", "p"], &rows)
 }
 

@@ -77,7 +77,7 @@ fn cited(sources: &[&str]) -> String {
 }
 
 fn miners() -> List {
-    let row = |entry: &miners::Entry| {
+    let row = |entry: &miners::MinerEntry| {
         let summary = format!("{}: {}{}", entry.title, entry.summary, cited(entry.sources));
         vec![entry.name.to_owned(), summary]
     };
@@ -85,7 +85,7 @@ fn miners() -> List {
 }
 
 fn metrics() -> List {
-    let row = |entry: &metrics::Entry| {
+    let row = |entry: &metrics::MetricEntry| {
         vec![
             entry.spelling(),
             if entry.per_level { "each level" } else { "all levels" }.to_owned(),

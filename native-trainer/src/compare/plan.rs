@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use akin_core::bundle::sha256;
+use akin_core::digest::sha256;
 use akin_core::losses::{CATALOGUE, Entry, Family, LossConfig};
 use akin_core::metrics::Metric;
 use anyhow::Result;

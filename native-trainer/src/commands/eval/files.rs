@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use akin_core::cosine::Embeddings;
+use akin_core::embeddings::Embeddings;
 use akin_core::evaluate::{EvaluationConfig, Labelled, Report, evaluate, evaluate_among};
 use akin_core::taxonomy::{ClassIdentity, Taxonomy};
 use anyhow::{Context, Result};

@@ -1,71 +1,17 @@
-//! Embeddings, and how alike two of them are: cosine, Euclidean distance or dot product in flat space, the distance of
-//! the Poincaré ball, or the Hamming distance of their signs.
+//! How alike two embeddings are: cosine, Euclidean distance or dot product in flat space, the distance of the Poincaré
+//! ball, or the Hamming distance of their signs.
 //!
 //! Every score is summed in one fixed order: element i of a pair goes to lane i mod 8, and the eight lanes are then
-//! added as a tree, each step rounded. A score does not depend on the block it is computed in, on the number of
-//! threads, or on the width of the machine's vectors, and score(a, b) = score(b, a).
+//! added as a tree, rounding at each step. A score therefore does not depend on the block it is computed in, on the
+//! number of threads or on the width of the machine's vectors, and score(a, b) = score(b, a).
 
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use crate::embeddings::Embeddings;
 use crate::hamming::Codes;
 use crate::{Error, Kind, Result, poincare};
-
-/// N embeddings of d finite numbers: [N, d], row-major.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Embeddings {
-    dimension: usize,
-    values: Vec<f32>,
-}
-
-impl Embeddings {
-    /// Embeddings from row-major values.
-    ///
-    /// # Errors
-    ///
-    /// [`Kind::Embeddings`] when d is 0, the values do not fill whole rows, or one is NaN or infinite (naming its
-    /// row and column, counted from 0).
-    pub fn new(dimension: usize, values: Vec<f32>) -> Result<Self> {
-        if dimension == 0 || !values.len().is_multiple_of(dimension) {
-            return Err(Error::new(
-                Kind::Embeddings,
-                format!("{} numbers do not fill rows of {dimension}", values.len()),
-                "give a matrix with one embedding per row",
-            ));
-        }
-        if let Some(place) = values.iter().position(|value| !value.is_finite()) {
-            let (row, column) = (place / dimension, place % dimension);
-            return Err(Error::new(
-                Kind::Embeddings,
-                format!("the embedding in row {row} has {} in column {column}", values[place]),
-                "leave that item out, or look for what made its embedding diverge",
-            ));
-        }
-        Ok(Self { dimension, values })
-    }
-
-    /// N, the number of embeddings.
-    #[expect(clippy::len_without_is_empty, reason = "embeddings are a column of a data set, not a container")]
-    pub fn len(&self) -> usize {
-        self.values.len() / self.dimension
-    }
-
-    /// d, the numbers per embedding.
-    pub fn dimension(&self) -> usize {
-        self.dimension
-    }
-
-    /// The embedding of item `i`.
-    pub fn row(&self, i: usize) -> &[f32] {
-        &self.values[i * self.dimension..][..self.dimension]
-    }
-
-    /// All numbers, [N, d], row-major.
-    pub fn values(&self) -> &[f32] {
-        &self.values
-    }
-}
 
 /// The score that items are ranked by; a larger one is nearer.
 ///
@@ -230,24 +176,6 @@ fn tree_sum(s: Lanes) -> f32 {
     ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))
 }
 
-/// Rows of unit length. A zero row stays zero, with a finite gradient.
-#[cfg(feature = "tensor")]
-pub fn normalise(rows: burn::tensor::Tensor<2>) -> burn::tensor::Tensor<2> {
-    let squared_length = rows.clone().square().sum_dim(1);
-    rows / (squared_length + 1e-24).sqrt()
-}
-
-/// The Euclidean distance of each row to each of the others, [Q, M]. Rows that coincide, up to the rounding of their
-/// squares, have distance 0 with gradient 0.
-#[cfg(feature = "tensor")]
-pub fn distances(rows: burn::tensor::Tensor<2>, others: burn::tensor::Tensor<2>) -> burn::tensor::Tensor<2> {
-    let squares = rows.clone().square().sum_dim(1) + others.clone().square().sum_dim(1).transpose();
-    let squared = squares.clone() - rows.matmul(others.transpose()) * 2.0;
-    let rounding = 4.0 * squares.dtype().finfo().expect("embeddings are floating-point numbers").epsilon;
-    let zero = squared.clone().lower_equal(squares * rounding);
-    squared.mask_fill(zero.clone(), 1.0).sqrt().mask_fill(zero, 0.0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -315,12 +243,6 @@ mod tests {
 
     #[test]
     fn embeddings_that_cannot_be_compared_are_refused_by_row() {
-        let error = Embeddings::new(2, vec![0.0, 1.0, f32::NAN, 0.0]).unwrap_err();
-        assert!(error.message().contains("row 1 has NaN in column 0"), "{error}");
-        assert!(Embeddings::new(2, vec![0.0, f32::INFINITY]).is_err());
-        assert!(Embeddings::new(2, vec![0.0; 3]).is_err());
-        assert!(Embeddings::new(0, vec![]).is_err());
-
         let zero = Embeddings::new(2, vec![1.0, 0.0, 0.0, 0.0]).unwrap();
         let error = Points::new(Similarity::Cosine, &zero, "query").unwrap_err();
         assert!(error.message().contains("query embedding in row 1 is all zero"), "{error}");

@@ -9,7 +9,7 @@ use crate::{Error, Kind, Result};
 
 /// One metric of two reports.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Comparison {
+pub struct PairedTest {
     /// The name of its level; `None` for a metric over all levels.
     pub level: Option<String>,
     /// The metric.
@@ -35,7 +35,7 @@ pub struct Comparison {
 ///
 /// [`Kind::Config`] when the reports are over different queries, numbers of ranked items, or levels, were measured in
 /// different ways, or hold no scores of single queries.
-pub fn compare(first: &Report, second: &Report, permutations: Permutations) -> Result<Vec<Comparison>> {
+pub fn paired_tests(first: &Report, second: &Report, permutations: Permutations) -> Result<Vec<PairedTest>> {
     let refuse = |what: String, hint: &str| Err(Error::new(Kind::Config, what, hint));
     let queries = |report: &Report| report.per_query.iter().map(|row| row.query).collect::<Vec<_>>();
     let names = |report: &Report| report.levels.iter().map(|level| level.name.clone()).collect::<Vec<_>>();
@@ -69,13 +69,13 @@ pub fn compare(first: &Report, second: &Report, permutations: Permutations) -> R
             "evaluate both with the same settings",
         );
     }
-    let one = |level: usize, metric: Metric| -> Option<Comparison> {
+    let one = |level: usize, metric: Metric| -> Option<PairedTest> {
         let rows = first.per_query.iter().zip(&second.per_query);
         let pairs = rows.filter_map(|(a, b)| Some((a.at(level).get(metric)?, b.at(level).get(metric)?)));
         let (a, b): (Vec<f64>, Vec<f64>) = pairs.unzip();
         let differences: Vec<f64> = a.iter().zip(&b).map(|(a, b)| a - b).collect();
         let (first_mean, second_mean) = (mean(&a)?, mean(&b)?);
-        Some(Comparison {
+        Some(PairedTest {
             level: (level > 0).then(|| first.levels[level - 1].name.clone()),
             metric,
             queries: a.len(),
@@ -85,10 +85,10 @@ pub fn compare(first: &Report, second: &Report, permutations: Permutations) -> R
             p: paired_permutation_test(&differences, permutations),
         })
     };
-    let mut comparisons = Vec::new();
+    let mut tests = Vec::new();
     for level in 0..=first.levels.len() {
         let metrics = first.config.metrics.iter().filter(|metric| metric.entry().per_level == (level > 0));
-        comparisons.extend(metrics.filter_map(|&metric| one(level, metric)));
+        tests.extend(metrics.filter_map(|&metric| one(level, metric)));
     }
-    Ok(comparisons)
+    Ok(tests)
 }
