@@ -8,6 +8,7 @@ use crate::similarity::Similarity;
 
 /// A space with its settings: `geometry = { kind = "poincare", curvature = 0.1 }` of a head.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Geometry {
     /// Unit vectors, compared by their cosine.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 /// H-AP under [`Pessimistic`](Self::Pessimistic) and [`Optimistic`](Self::Optimistic) bounds every other way to
 /// break the ties, and so does each other metric but [H-P@k](crate::metrics::h_precision).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TiePolicy {
     /// In gallery order.

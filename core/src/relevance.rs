@@ -9,6 +9,7 @@ use crate::{Error, Kind, Result};
 /// With [`HierarchicalAp`](Self::HierarchicalAp) a rare coarse level can outweigh a finer one, so that the ideal
 /// order, by decreasing relevance, is not always the order by level.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Relevance {
     /// rel = (l/L)^α / |Ω(l)|: HAPPIER, eq. 4. Each level as a whole weighs (l/L)^α, however many items it has.

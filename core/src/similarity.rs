@@ -17,6 +17,7 @@ use crate::{Error, Kind, Result, poincare};
 ///
 /// In a config a name, `"cosine"`, or, with a setting, a table: `{ poincare = { curvature = 0.1 } }`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Similarity {
     /// x·y / (‖x‖ ‖y‖), in \[−1, 1\] up to rounding. An all-zero embedding has none and is refused.

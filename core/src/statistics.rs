@@ -23,6 +23,7 @@ pub fn deviation(values: &[f64]) -> Option<f64> {
 
 /// How a bootstrap interval is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Bootstrap {
     /// How many times the values are drawn anew. Default: 1000.

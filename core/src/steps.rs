@@ -38,6 +38,7 @@ pub struct Smooth<const D: usize> {
 /// It is an upper bound for `start` from ½ and `offset` from 1 on. At t = 0 exactly the value is ½, so exact ties are
 /// not bounded from above.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct UpperStep {
     /// τ > 0, the width of the sigmoid. Default 0.01.
@@ -94,6 +95,7 @@ impl UpperStep {
 /// H⁺(t) of HAPPIER (eq. 43, read with min, as its code does): leak·t for t ≤ 0, min(β·t + γ, 1)
 /// above.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct LowerStep {
     /// β ≥ 0, the slope above 0. Default 25.

@@ -32,6 +32,7 @@ use akin_core::losses::LossConfig;
 use akin_core::models::{BackboneConfig, HeadConfig};
 use anyhow::Result;
 use clap::ValueEnum;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toml::Table;
 
@@ -42,7 +43,7 @@ mod source;
 pub use source::{Source, lay_over, put};
 
 /// A whole config. See the [module](self).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
     /// How long, where, from which seed.
@@ -71,7 +72,7 @@ pub struct Config {
 }
 
 /// `[run]`: how long, where, from which seed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunConfig {
     /// What tables and the page call the run. Default: the name of the config file.
@@ -100,7 +101,7 @@ pub struct RunConfig {
 }
 
 /// Where tensors are computed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum DeviceName {
     /// The first of the others that this `akin` was built with and that works.
@@ -117,7 +118,7 @@ pub enum DeviceName {
 }
 
 /// `[data]`: which images, and how they are labelled.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DataConfig {
     /// `folder`: a folder tree in which each folder level is a level of the taxonomy.
@@ -168,7 +169,7 @@ pub struct DataConfig {
 }
 
 /// What kind of data set it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DataKind {
     /// A folder tree.
@@ -178,7 +179,7 @@ pub enum DataKind {
 }
 
 /// What to do with images that have fewer labels than there are levels.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ragged {
     /// Refuse them.
@@ -189,7 +190,7 @@ pub enum Ragged {
 }
 
 /// `[augment]`: what happens to a training image.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AugmentConfig {
     /// The share of the image's area that a random crop keeps, from … to. Default [0.4, 1].
@@ -207,7 +208,7 @@ impl Default for AugmentConfig {
 }
 
 /// `[model]`: image → embedding.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelConfig {
     /// A safetensors file with weights for the backbone. Default: random weights.
@@ -229,7 +230,7 @@ pub struct ModelConfig {
 }
 
 /// `[sampler]`: what a batch is made of.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SamplerConfig {
     /// P: finest classes in a batch. Default 16.
@@ -245,7 +246,7 @@ impl Default for SamplerConfig {
 }
 
 /// `[optimizer]`: how weights move.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct OptimizerConfig {
     /// `adam` (weight decay added to the gradient, as torch does), `adamw` (decoupled) or `sgd`.
@@ -296,7 +297,7 @@ impl Default for OptimizerConfig {
 }
 
 /// The rule by which weights move.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OptimizerKind {
     /// Kingma & Ba, 2015; weight decay is added to the gradient.
@@ -308,7 +309,7 @@ pub enum OptimizerKind {
 }
 
 /// `[schedule]`: how learning rates change.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ScheduleConfig {
     /// `cosine`: from 1 to `final_factor` times the learning rates along half a cosine.
@@ -330,7 +331,7 @@ impl Default for ScheduleConfig {
 }
 
 /// The curve of the learning rates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ScheduleKind {
     /// Half a cosine.

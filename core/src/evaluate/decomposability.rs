@@ -13,6 +13,7 @@ use crate::{Error, Kind, Result};
 
 /// How the [decomposability gap](decomposability_gap) is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Decomposability {
     /// B, the number of items in a batch; at least 2.

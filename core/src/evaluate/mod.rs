@@ -26,6 +26,7 @@ pub use report::{LevelReport, Means, QueryScores, Report, Scores};
 
 /// What is measured, and how.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct EvaluationConfig {
     /// What is reported; tables have this order. Default: `h_ap`, `ndcg`, `asi`, and per level `ap`, `map_at_r`, `recall@1`.

@@ -12,6 +12,7 @@ use crate::{Error, Kind, Result};
 /// All are convolutions whose support grows with the reduction (they do not alias), as Pillow computes them and
 /// torchvision with `antialias=True`. Results are within one level (of 255) of Pillow's, with Lanczos within two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Filter {
     /// A triangle of radius 1.

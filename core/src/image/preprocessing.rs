@@ -7,6 +7,7 @@ use crate::{Error, Kind, Result};
 
 /// The order of the three colour planes that a backbone reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Channels {
     /// Red, green, blue: torchvision's models.
@@ -18,6 +19,7 @@ pub enum Channels {
 
 /// The settings of a [`Preprocessing`], before they are checked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
     /// The length of the shorter side after resizing, in pixels.
@@ -40,6 +42,7 @@ pub struct Settings {
 ///
 /// A value of this type is always usable: it is checked when made or deserialised.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "Settings", into = "Settings")]
 pub struct Preprocessing(Settings);
 

@@ -31,6 +31,7 @@ use crate::random::normal;
 
 /// Settings of [`BlackboxAp`]. The preset `blackbox_ap_published` has the random margin of the published code.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct BlackboxApConfig {
     /// λ > 0, how far scores are moved for the second ranking. Default 4.

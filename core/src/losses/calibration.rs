@@ -20,6 +20,7 @@ use crate::{Error, Kind, Result};
 
 /// Settings of [`Calibration`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct CalibrationConfig {
     /// α: positives score at least this. Default 0.9.
@@ -35,6 +36,7 @@ pub struct CalibrationConfig {
 
 /// What the mean over pairs is taken over, for positives and negatives apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PairMean {
     /// The pairs of each query, then the queries, as in the paper.

@@ -29,6 +29,7 @@ macro_rules! losses {
         /// # Ok::<(), akin_core::Error>(())
         /// ```
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(tag = "kind", rename_all = "snake_case", remote = "Self")]
         pub enum LossConfig {
             $(#[doc = concat!("See [`", stringify!($settings), "`].")] $variant($settings),)+

@@ -28,6 +28,7 @@ use crate::{Error, Kind, Result};
 
 /// Settings of [`Contrastive`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct ContrastiveConfig {
     /// m⁺. Default 0; for the cosine 1 is usual.
@@ -44,6 +45,7 @@ pub struct ContrastiveConfig {
 
 /// What a margin is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Measure {
     /// The distance of unit vectors, 0 … 2.

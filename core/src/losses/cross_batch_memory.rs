@@ -27,6 +27,7 @@ use crate::{Error, Kind, Result};
 
 /// Settings of [`CrossBatchMemory`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct CrossBatchMemoryConfig {
     /// The loss that compares, of pairs, triplets or rankings, or a combination of such. Default: `pair`.

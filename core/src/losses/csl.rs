@@ -29,6 +29,7 @@ use crate::{Error, Kind, Result};
 
 /// Settings of [`Csl`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct CslConfig {
     /// s > 0. Default 32.

@@ -36,6 +36,7 @@ use crate::{Error, Kind, Result};
 
 /// Settings of [`Csq`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct CsqConfig {
     /// λ ≥ 0. Default 0.05, the weight in the authors' code.

@@ -27,6 +27,7 @@ use crate::geometry::Space;
 
 /// Settings of [`Dpsh`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct DpshConfig {
     /// η ≥ 0. Default 10, with which the authors' code runs.

@@ -31,6 +31,7 @@ use crate::geometry::Space;
 
 /// Settings of [`Dtsh`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct DtshConfig {
     /// α ≥ 0. Default: half the number of bits.

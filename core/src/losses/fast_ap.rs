@@ -23,6 +23,7 @@ use crate::geometry::Space;
 
 /// Settings of [`FastAp`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct FastApConfig {
     /// Into how many intervals distances are divided, 1 … 1000. Default 10.

@@ -36,6 +36,7 @@ use crate::taxonomy::shared_level;
 /// Settings of [`HapSurrogate`]. The defaults are the paper's text; the published code runs with the offset 1.44 and
 /// without `smooth_rank`, as in the preset `happier_published`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct HapSurrogateConfig {
     /// The relevance of an item by its shared level, counted over the batch. Default: HAPPIER

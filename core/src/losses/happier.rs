@@ -12,6 +12,7 @@ use crate::geometry::Space;
 
 /// Settings of HAPPIER. The preset `happier_f` has a larger α, `happier_published` the surrogate of the published code.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct HappierConfig {
     /// λ in 0 … 1, the weight of the clustering. Default 0.1.

@@ -57,6 +57,7 @@ const SPREAD: f64 = 0.9;
 
 /// Settings of [`Hier`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct HierConfig {
     /// P, the number of proxies, 2 … 2¹⁴. Default 512.

@@ -58,6 +58,7 @@ const ROUNDS: usize = 10;
 
 /// Settings of [`HierarchicalProxy`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct HierarchicalProxyConfig {
     /// The loss of each level. Default: Proxy-Anchor.
@@ -73,6 +74,7 @@ pub struct HierarchicalProxyConfig {
 
 /// A loss between embeddings and proxies.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ProxyLoss {
     /// See [`super::proxy_anchor`].
@@ -83,6 +85,7 @@ pub enum ProxyLoss {
 
 /// What the coarser levels are.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Coarse {
     /// One level of clusters of the fine proxies.

@@ -47,6 +47,7 @@ use crate::{Error, Kind, Result};
 
 /// Settings of [`Hpdh`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct HpdhConfig {
     /// σ_1 … σ_L, coarse → fine, each above 0. Default: on two and four levels those that were published, 2, 1 and

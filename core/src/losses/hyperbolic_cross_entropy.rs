@@ -29,6 +29,7 @@ use crate::taxonomy::Labels;
 
 /// Settings of [`HyperbolicCrossEntropy`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct HyperbolicCrossEntropyConfig {
     /// τ > 0. Default 0.2 in the ball and 0.1 on the sphere.

@@ -21,6 +21,7 @@ use crate::geometry::{Geometry, Space};
 
 /// Settings of [`HyperbolicMultiSimilarity`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct HyperbolicMultiSimilarityConfig {
     /// α > 0, how much the farthest positives weigh. Default 1.

@@ -14,6 +14,7 @@ use crate::{Error, Kind, Result};
 
 /// Settings of [`Levels`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LevelsConfig {
     /// The loss that each level has a copy of.

@@ -32,6 +32,7 @@ use crate::miners::{DistanceWeightedMiner, Mined, Miner};
 
 /// Settings of [`Margin`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct MarginConfig {
     /// m ≥ 0. Default 0.2.

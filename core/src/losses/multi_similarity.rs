@@ -30,6 +30,7 @@ use crate::miners::{Miner, MultiSimilarityMiner};
 
 /// Settings of [`MultiSimilarity`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct MultiSimilarityConfig {
     /// α > 0. Default 2.

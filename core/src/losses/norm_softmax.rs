@@ -16,6 +16,7 @@ use crate::geometry::normalise;
 
 /// Settings of [`NormSoftmax`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct NormSoftmaxConfig {
     /// T > 0. Default 0.05.

@@ -20,6 +20,7 @@ use crate::geometry::Space;
 
 /// Settings of [`Pair`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct PairConfig {
     /// λ: negatives that score no more than this are left alone. Default 0.5.

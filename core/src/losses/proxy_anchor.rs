@@ -28,6 +28,7 @@ use crate::geometry::normalise;
 
 /// Settings of [`ProxyAnchor`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct ProxyAnchorConfig {
     /// α > 0. Default 32.
@@ -40,6 +41,7 @@ pub struct ProxyAnchorConfig {
 
 /// What the positives and negatives are counted for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Anchors {
     /// The items of each proxy.

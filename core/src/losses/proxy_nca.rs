@@ -33,6 +33,7 @@ use crate::geometry::normalise;
 
 /// Settings of [`ProxyNca`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct ProxyNcaConfig {
     /// s > 0, on the squared distance. Default 1.
@@ -46,6 +47,7 @@ pub struct ProxyNcaConfig {
 
 /// The proxies that the positive one is compared with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Denominator {
     /// Those of the other classes, as in Proxy-NCA.

@@ -11,6 +11,7 @@ use crate::geometry::Space;
 
 /// Settings of ROADMAP. The preset `roadmap_published` has those of the published code, which adds both losses.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct RoadmapConfig {
     /// λ in 0 … 1, the weight of the calibration. Default 0.5.

@@ -22,6 +22,7 @@ use crate::steps::{Smooth, UpperStep};
 
 /// Settings of [`SmoothAp`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct SmoothApConfig {
     /// τ > 0. Default 0.01.

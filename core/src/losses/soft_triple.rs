@@ -31,6 +31,7 @@ use crate::geometry::normalise;
 
 /// Settings of [`SoftTriple`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct SoftTripleConfig {
     /// K, 1 … 1000, centres a class. Default 10.

@@ -24,6 +24,7 @@ use crate::{Error, Kind, Result};
 
 /// Settings of [`SoftbinAp`]. The preset `softbin_ap_published` has those of the published code.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct SoftbinApConfig {
     /// M, 2 … 1000. Default 20.
@@ -37,6 +38,7 @@ pub struct SoftbinApConfig {
 /// The precision at the items of one bin, which are tied: with c items and c⁺ positives in the bin, C and C⁺ down to
 /// its end, C₋ and C⁺₋ down to its beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum BinTies {
     /// C⁺ / C.

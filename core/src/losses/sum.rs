@@ -15,6 +15,7 @@ use crate::{Error, Kind, Result};
 
 /// Settings of a [`WeightedSum`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SumConfig {
     /// The terms, at least one.
@@ -23,6 +24,7 @@ pub struct SumConfig {
 
 /// One term of a weighted sum.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Term {
     /// Its weight.

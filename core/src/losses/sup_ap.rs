@@ -25,6 +25,7 @@ use crate::steps::{UpperStep, heaviside};
 
 /// Settings of [`SupAp`]. The preset `sup_ap_published` has the offset 1.44 of the published code.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct SupApConfig {
     /// H⁻, for negatives. By default it is continuous.

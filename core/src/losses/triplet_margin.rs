@@ -33,6 +33,7 @@ use crate::miners::{Mined, Miner, Triplet};
 
 /// Settings of [`TripletMargin`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct TripletMarginConfig {
     /// m ≥ 0. Default 0.2; a miner has a margin of its own.

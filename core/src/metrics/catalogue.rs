@@ -458,6 +458,20 @@ impl<'de> Deserialize<'de> for Metric {
     }
 }
 
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Metric {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Metric".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": "string",
+            "description": "The name of a metric with its cut-off, for example `recall@1`."
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -22,6 +22,7 @@ use crate::{Error, Kind, Result};
 
 /// Settings of the miner, which is the miner itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct BatchEasyHardMiner {
     /// Which positives. Default easy.
@@ -32,6 +33,7 @@ pub struct BatchEasyHardMiner {
 
 /// Which item of a side is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Strategy {
     /// The one that is most wrong.

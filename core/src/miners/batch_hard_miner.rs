@@ -9,6 +9,7 @@ use crate::Result;
 
 /// The miner; it has no settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BatchHardMiner {}
 

@@ -24,6 +24,7 @@ use crate::{Error, Kind, Result};
 
 /// Settings of the miner, which is the miner itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct DistanceWeightedMiner {
     /// Shorter distances count as this one. Default 0.5.

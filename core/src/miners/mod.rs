@@ -206,6 +206,7 @@ macro_rules! miners {
         /// assert_eq!(miner.entry().name, "multi_similarity_miner");
         /// ```
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(tag = "kind", rename_all = "snake_case")]
         pub enum Miner {
             $(#[doc = concat!("See [`", stringify!($miner), "`].")] $miner($miner),)+

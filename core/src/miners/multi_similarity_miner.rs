@@ -19,6 +19,7 @@ use crate::range::not_negative;
 
 /// Settings of the miner, which is the miner itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct MultiSimilarityMiner {
     /// ε ≥ 0. Default 0.1.

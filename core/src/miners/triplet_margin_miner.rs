@@ -19,6 +19,7 @@ use crate::range::not_negative;
 
 /// Settings of the miner, which is the miner itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct TripletMarginMiner {
     /// Which triplets. Default all.
@@ -29,6 +30,7 @@ pub struct TripletMarginMiner {
 
 /// Which triplets a [`TripletMarginMiner`] chooses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TypeOfTriplets {
     /// g ≤ m.

@@ -16,6 +16,7 @@ use crate::{Error, Kind, Result};
 
 /// Settings of a [`Head`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct HeadConfig {
     /// d, the dimension of an embedding, 1 … 4096.

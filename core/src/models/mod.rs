@@ -29,6 +29,7 @@ pub use squeezenet::Squeezenet;
 
 /// A backbone by name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum BackboneConfig {
     /// Four residual stages of `width`, 2, 4 and 8 × `width` channels.
