@@ -52,7 +52,7 @@ impl Recipe {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::plan::{Asked, Plan};
+    use crate::compare::plan::{Overrides, Plan};
     use crate::config::Source;
 
     #[test]
@@ -65,11 +65,10 @@ mod tests {
             let source = Source::read(Path::new(recipe.name), &sets).unwrap();
             source.config(&toml::Table::new()).unwrap();
             if recipe.compares() {
-                let asked = Asked { losses: Vec::new(), seeds: Vec::new(), out: None, device: None };
-                let plan = Plan::new(source, asked).unwrap();
+                let plan = Plan::new(source, Overrides::default()).unwrap();
                 for row in &plan.rows {
-                    let cell = plan.trained(row, &toml::Table::new(), 0).unwrap();
-                    assert!(cell.directory().ends_with(format!("{}/seed-0", row.name)));
+                    let run = plan.trained(row, &toml::Table::new(), 0).unwrap();
+                    assert!(run.directory().ends_with(format!("{}/seed-0", row.name)));
                 }
             }
         }

@@ -5,8 +5,8 @@ use std::io::{IsTerminal, Write, stdout};
 use anyhow::Result;
 
 use crate::cli::CompareArgs;
-use crate::compare::execution::compare;
-use crate::compare::plan::{Asked, Plan};
+use crate::compare::execution;
+use crate::compare::plan::{Overrides, Plan};
 use crate::compare::print::{FILES, print};
 use crate::config::Source;
 use crate::files::write_atomic;
@@ -18,11 +18,11 @@ use crate::training::listen_to_ctrl_c;
 /// Trains every cell that is not there yet, and prints the table.
 pub fn run(args: CompareArgs) -> Result<()> {
     let source = Source::read(&args.config, &args.sets.set)?;
-    let asked = Asked { losses: args.losses, seeds: args.seeds, out: args.out, device: args.device };
-    let plan = Plan::new(source, asked)?;
+    let overrides = Overrides { losses: args.losses, seeds: args.seeds, out: args.out, device: args.device };
+    let plan = Plan::new(source, overrides)?;
     let progress = Progress::from(args.progress);
     listen_to_ctrl_c()?;
-    let comparison = compare(&plan, args.overwrite, progress, command())?;
+    let comparison = execution::run(&plan, args.overwrite, progress, command())?;
 
     for (name, format) in FILES {
         let text = print(&comparison, format, false);
@@ -41,7 +41,7 @@ pub fn run(args: CompareArgs) -> Result<()> {
     let worse: Vec<&str> = comparison
         .lines
         .iter()
-        .filter(|line| line.beats() != Some(true))
+        .filter(|line| line.improved() != Some(true))
         .map(|line| line.name.as_str())
         .collect();
     if args.check && !worse.is_empty() {

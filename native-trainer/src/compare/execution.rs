@@ -1,17 +1,16 @@
-//! Does what a plan says: checks every row, measures what they begin with, tunes, trains, and gathers the
-//! results.
+//! Carries out a plan: checks every row, evaluates the untrained encoders, tunes, trains and collects the results.
 
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
+use akin_core::evaluate::Report;
 use anyhow::{Context, Result};
-use serde_json::Value;
 use toml::Table;
 
-use super::cell::{Cell, Ended, State};
 use super::plan::{Plan, Row};
-use super::report::{better, columns, over, score, scores, shown};
-use super::start::Starts;
-use super::table::{Comparison, Line, Statistic};
+use super::planned_run::{Cost, Ended, PlannedRun, State};
+use super::results::{Comparison, Line, Statistic, columns, displayed, is_better, score, scores};
+use super::untrained::UntrainedEncoders;
 use crate::config::Config;
 use crate::data::Dataset;
 use crate::loader::Pictures;
@@ -22,20 +21,19 @@ use crate::table::counted;
 use crate::training::{check, interrupted};
 use crate::{device, machine};
 
-/// Trains every cell that is not there yet, and gathers all of them. After Ctrl-C the process exits with
-/// 130.
+/// Trains every run that is not done, and collects the results of all. After Ctrl-C the process exits with 130.
 ///
 /// # Errors
 ///
-/// A row that could not begin, which is found before any does; a cell of another config, unless
-/// `overwrite` is set. A training that fails is an entry of the table.
-pub fn compare(plan: &Plan, overwrite: bool, progress: Progress, command: String) -> Result<Comparison> {
+/// A row that could not begin, which is found before any training begins; a run with another config, unless
+/// `overwrite` is set. A training that fails does not stop the others: the results name it.
+pub fn run(plan: &Plan, overwrite: bool, progress: Progress, command: String) -> Result<Comparison> {
     let execution = Execution { plan, overwrite, progress, pace: Pace::default() };
     execution.check()?;
-    execution.go(command)
+    execution.train_all(command)
 }
 
-/// A comparison under way.
+/// A comparison in progress.
 struct Execution<'a> {
     plan: &'a Plan,
     overwrite: bool,
@@ -44,64 +42,60 @@ struct Execution<'a> {
 }
 
 impl Execution<'_> {
-    /// Whether every training could begin, before the first does.
+    /// Checks that every training could begin, before the first one does.
     fn check(&self) -> Result<()> {
         let plan = self.plan;
         let shared = plan.shared()?;
-        let data = |config: &Config| Dataset::load(&config.data, config.run.seed);
-        let dataset = data(&shared)?;
+        let load = |config: &Config| Dataset::load(&config.data, config.run.seed);
+        let dataset = load(&shared)?;
         let validation =
-            if plan.grid.is_empty() { None } else { Some(data(&plan.tuning(&plan.rows[0], 0)?.config)?) };
+            if plan.grid.is_empty() { None } else { Some(load(&plan.tuning(&plan.rows[0], 0)?.config)?) };
         let device = device::open(shared.run.device)?;
-        let able = |cell: Cell, dataset: &Dataset| {
+        let check_run = |planned: PlannedRun, dataset: &Dataset| {
             let pictures = Pictures::new(&dataset.items);
-            check(
-                &Run { directory: cell.config.run.out.clone(), config: cell.config },
-                dataset,
-                &pictures,
-                &device,
-            )
+            let run = Run { directory: planned.config.run.out.clone(), config: planned.config };
+            check(&run, dataset, &pictures, &device)
         };
         for row in &plan.rows {
-            let of_row = || format!("the row `{}`", row.name);
+            let context = || format!("the row `{}`", row.name);
             for place in 0..plan.grid.len() {
-                let cell = plan.tuning(row, place).with_context(of_row)?;
-                cell.keep(self.overwrite)?;
-                able(cell, validation.as_ref().unwrap_or(&dataset)).with_context(of_row)?;
+                let planned = plan.tuning(row, place).with_context(context)?;
+                planned.refuse_changed(self.overwrite)?;
+                check_run(planned, validation.as_ref().unwrap_or(&dataset)).with_context(context)?;
             }
-            able(plan.trained(row, &Table::new(), plan.seeds[0])?, &dataset).with_context(of_row)?;
+            check_run(plan.trained(row, &Table::new(), plan.seeds[0])?, &dataset).with_context(context)?;
             if plan.grid.is_empty() {
                 for &seed in &plan.seeds {
-                    plan.trained(row, &Table::new(), seed)?.keep(self.overwrite)?;
+                    plan.trained(row, &Table::new(), seed)?.refuse_changed(self.overwrite)?;
                 }
             }
         }
         Ok(())
     }
 
-    /// Trains what is not there yet.
-    fn go(&self, command: String) -> Result<Comparison> {
+    /// Trains what is not done and collects the results.
+    fn train_all(&self, command: String) -> Result<Comparison> {
         let plan = self.plan;
         let columns = columns(&plan.columns, &plan.shared()?.data.levels);
-        let starts = Starts::measure(plan, self.progress)?;
+        let untrained = UntrainedEncoders::evaluate(plan, self.progress)?;
         self.pace.expect(plan.rows.len() * (plan.grid.len() + plan.seeds.len()));
         // All settings are chosen before the first seed, so that a changed grid is noticed early.
         let chosen = plan.rows.iter().map(|row| self.tune(row)).collect::<Result<Vec<_>>>()?;
         let mut lines = Vec::new();
         for (row, chosen) in plan.rows.iter().zip(chosen) {
-            let (mut reports, mut runs, mut failed) = (Vec::new(), Vec::new(), Vec::new());
+            let (mut reports, mut costs, mut failed) = (Vec::new(), Vec::new(), Vec::new());
             for &seed in &plan.seeds {
-                let cell = plan.trained(row, &chosen, seed)?;
-                match self.train(&cell, row, &format!("seed {seed}"))? {
+                let planned = plan.trained(row, &chosen, seed)?;
+                match self.train(&planned, row, &format!("seed {seed}"))? {
                     None => {
-                        reports.push(cell.read("report.json")?);
-                        runs.push(cell.read("run.json")?);
+                        reports.push(planned.read::<Report>("report.json")?);
+                        costs.push(planned.read::<Cost>("run.json")?);
                     }
                     Some(reason) => failed.push(format!("{}, seed {seed}: {reason}", row.name)),
                 }
             }
-            let cost =
-                |key: &str| Statistic::of(runs.iter().filter_map(|run: &Value| run[key].as_f64()).collect());
+            let seconds = costs.iter().map(|cost| cost.seconds_per_step);
+            let memory = costs.iter().filter_map(|cost| cost.peak_memory_bytes.map(|bytes| bytes as f64));
             lines.push(Line {
                 name: row.name.clone(),
                 label: row.label.clone(),
@@ -109,10 +103,10 @@ impl Execution<'_> {
                 apart: row.apart,
                 scores: scores(&reports, &columns),
                 optimises: row.optimises,
-                optimised: over(&reports, row.optimises, None),
-                untrained: over(starts.of_row(row), row.optimises, None),
-                seconds_per_step: cost("seconds_per_step"),
-                peak_memory_bytes: cost("peak_memory_bytes"),
+                optimised: Statistic::over(&reports, row.optimises, None),
+                untrained: Statistic::over(untrained.reports(row), row.optimises, None),
+                seconds_per_step: Statistic::new(seconds.collect()),
+                peak_memory_bytes: Statistic::new(memory.collect()),
                 chosen,
                 config: row.config.clone(),
                 failed,
@@ -125,66 +119,66 @@ impl Execution<'_> {
             machine: machine::describe(),
             budget: self.budget()?,
             seeds: plan.seeds.clone(),
-            untrained: starts.untrained(&columns),
+            untrained: untrained.table_rows(&columns),
             columns,
             lines,
         };
-        comparison.group();
+        comparison.sort_by_group();
         Ok(comparison)
     }
 
-    /// The settings of the grid that serve a row best by its metric on the validation classes; none
-    /// without a grid.
+    /// The settings of the grid with which a row scores best on the validation classes; none without a grid.
     fn tune(&self, row: &Row) -> Result<Table> {
         let mut best: Option<(f64, &Table)> = None;
         for (place, settings) in self.plan.grid.iter().enumerate() {
-            let cell = self.plan.tuning(row, place)?;
-            let named = format!("setting {} of {}", place + 1, self.plan.grid.len());
-            if self.train(&cell, row, &named)?.is_some() {
+            let planned = self.plan.tuning(row, place)?;
+            let name = format!("setting {} of {}", place + 1, self.plan.grid.len());
+            if self.train(&planned, row, &name)?.is_some() {
                 continue;
             }
-            let Some(score) = score(&cell.read("report.json")?, row.optimises, None) else { continue };
-            if best.is_none_or(|(most, _)| better(row.optimises, score, most)) {
+            let report: Report = planned.read("report.json")?;
+            let Some(score) = score(&report, row.optimises, None) else { continue };
+            if best.is_none_or(|(highest, _)| is_better(row.optimises, score, highest)) {
                 best = Some((score, settings));
             }
         }
         if best.is_none() && !self.plan.grid.is_empty() {
             return Err(problem(
-                format!("no setting of compare.tune has a score with the loss `{}`", row.name),
-                "see why with `akin train` on one of the TOML files in its folder, and change the grid",
+                format!("no setting of compare.tune gave the loss `{}` a score", row.name),
+                "run `akin train` on one of the TOML files in its folder to see why, and change compare.tune",
             ));
         }
         Ok(best.map(|(_, settings)| settings.clone()).unwrap_or_default())
     }
 
-    /// Trains a cell unless it is done; the reason if it failed.
-    fn train(&self, cell: &Cell, row: &Row, named: &str) -> Result<Option<String>> {
-        let named = format!("{}, {named}", row.name);
-        cell.keep(self.overwrite)?;
-        if cell.state() == State::Done {
+    /// Trains a run unless it is done. The answer is the reason if the training failed.
+    fn train(&self, planned: &PlannedRun, row: &Row, name: &str) -> Result<Option<String>> {
+        let name = format!("{}, {name}", row.name);
+        planned.refuse_changed(self.overwrite)?;
+        if planned.state() == State::Done {
             self.pace.skip();
             return Ok(None);
         }
-        self.progress.say("Training", &named);
-        let began = Instant::now();
-        let ended = cell.train()?;
+        self.progress.say("Training", &name);
+        let started = Instant::now();
+        let ended = planned.train()?;
         if matches!(ended, Ended::Stopped) || interrupted() {
-            eprintln!("     Stopped in {named}; the same command continues");
+            eprintln!("     Stopped in {name}; the same command continues");
             std::process::exit(130);
         }
-        let left = self.pace.trained(began.elapsed());
+        let left = self.pace.count(started.elapsed());
         match ended {
             Ended::Failed(reason) => {
-                self.progress.say("Failed", &format!("{named}: {reason}"));
+                self.progress.say("Failed", &format!("{name}: {reason}"));
                 Ok(Some(reason))
             }
             _ => {
-                let report = cell.read("report.json")?;
+                let report: Report = planned.read("report.json")?;
                 let score = score(&report, row.optimises, None)
-                    .map_or("–".into(), |score| format!("{:.2}", shown(row.optimises, score)));
-                let took = began.elapsed().as_secs_f64();
-                let what = format!("{named}: {} {score} in {took:.0} s; {left}", row.optimises.label());
-                self.progress.say("Trained", &what);
+                    .map_or("–".into(), |score| format!("{:.2}", displayed(row.optimises, score)));
+                let seconds = started.elapsed().as_secs_f64();
+                let result = format!("{name}: {} {score} in {seconds:.0} s; {left}", row.optimises.label());
+                self.progress.say("Trained", &result);
                 Ok(None)
             }
         }
@@ -212,28 +206,31 @@ impl Execution<'_> {
     }
 }
 
-/// How many cells are left, and how long they may take.
+/// How many trainings are left, and how long the others took.
 #[derive(Default)]
 struct Pace {
-    state: std::cell::Cell<(usize, usize, Duration)>,
+    left: Cell<usize>,
+    trained: Cell<u32>,
+    time: Cell<Duration>,
 }
 
 impl Pace {
-    fn expect(&self, cells: usize) {
-        self.state.set((cells, 0, Duration::ZERO));
+    fn expect(&self, trainings: usize) {
+        self.left.set(trainings);
     }
 
+    /// Counts a training that is done already.
     fn skip(&self) {
-        let (left, trained, time) = self.state.get();
-        self.state.set((left.saturating_sub(1), trained, time));
+        self.left.set(self.left.get().saturating_sub(1));
     }
 
-    /// Counts a training and says what is left.
-    fn trained(&self, took: Duration) -> String {
-        let (left, trained, time) = self.state.get();
-        let (left, trained, time) = (left.saturating_sub(1), trained + 1, time + took);
-        self.state.set((left, trained, time));
-        let minutes = (time / trained as u32 * left as u32).as_secs().div_ceil(60);
+    /// Counts a training that took this long, and says what is left.
+    fn count(&self, took: Duration) -> String {
+        self.skip();
+        self.trained.set(self.trained.get() + 1);
+        self.time.set(self.time.get() + took);
+        let left = self.left.get();
+        let minutes = (self.time.get() / self.trained.get() * left as u32).as_secs().div_ceil(60);
         format!("{left} left, about {minutes} min")
     }
 }

@@ -1,32 +1,31 @@
-//! A comparison on the terminal, in Markdown, LaTeX, CSV and JSON.
+//! A comparison as text: on the terminal, in Markdown, LaTeX, CSV and JSON.
 //!
-//! All but CSV and JSON have two tables: the scores, grouped by group, the best of a column in bold
-//! and the second underlined; and what each loss optimises, with its cost. Scores are in percent;
-//! CSV and JSON have them in full precision, as shares.
+//! Terminal, Markdown and LaTeX have two tables. The first has the scores in percent, by group, with the best of a
+//! column in bold and the second underlined. The second has the metric that each loss optimises, before and after
+//! training, and the cost. CSV and JSON have the scores as shares, in full precision.
 
 use akin_core::metrics::Metric;
 
-use super::plan::describe;
-use super::report::{Column, shown};
-use super::table::{Comparison, Line, Place, Statistic};
+use super::results::{Column, Comparison, Line, Place, Statistic, displayed};
+use super::settings::describe;
 
-/// How a comparison is written.
+/// The format of a comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
     /// Aligned columns.
     #[default]
     Text,
-    /// For READMEs.
+    /// Markdown, for READMEs.
     Markdown,
-    /// For papers: needs the package booktabs.
+    /// LaTeX, for papers; needs the package booktabs.
     Latex,
     /// A line for each loss.
     Csv,
-    /// With the values of every seed.
+    /// JSON with the values of every seed.
     Json,
 }
 
-/// The files of a comparison.
+/// The files that a comparison writes.
 pub const FILES: [(&str, Format); 4] = [
     ("table.md", Format::Markdown),
     ("table.tex", Format::Latex),
@@ -34,7 +33,7 @@ pub const FILES: [(&str, Format); 4] = [
     ("table.json", Format::Json),
 ];
 
-/// The comparison in a format; `styled` sets marks for a terminal.
+/// The comparison in a format. `styled` marks the best scores with terminal escapes.
 pub fn print(comparison: &Comparison, format: Format, styled: bool) -> String {
     match format {
         Format::Text => tables(comparison, &Text { styled }),
@@ -45,30 +44,30 @@ pub fn print(comparison: &Comparison, format: Format, styled: bool) -> String {
     }
 }
 
-/// A cell of a table.
+/// A cell of a printed table.
 #[derive(Clone)]
-struct Entry {
+struct Cell {
     text: String,
     place: Place,
 }
 
-/// A row of a table.
-enum Part {
+/// A row of a printed table.
+enum PrintedRow {
     /// The name of a group.
     Group(String),
-    /// A row; the first entry is its label.
-    Row(Vec<Entry>),
+    /// The cells of a loss; the first is its label.
+    Cells(Vec<Cell>),
 }
 
-/// A table that is not yet in any format: the first column to the left, all others to the right.
+/// A table before it is formatted. The first column is aligned left, all others right.
 struct Grid {
     caption: &'static str,
-    /// Two lines: the metric, and its level.
+    /// Two lines for each column: the metric and its level.
     header: Vec<[String; 2]>,
-    parts: Vec<Part>,
+    rows: Vec<PrintedRow>,
 }
 
-/// What formats differ in.
+/// What differs between the formats.
 trait Style {
     fn grid(&self, grid: &Grid) -> String;
     fn note(&self, text: &str) -> String;
@@ -88,23 +87,23 @@ fn scores(comparison: &Comparison) -> Grid {
     header.extend(comparison.columns.iter().map(title));
     let row = |label: &str, scores: &[Option<Statistic>], places: Option<&Vec<Place>>| {
         let mut row = vec![plain(label)];
-        row.extend(scores.iter().enumerate().map(|(column, score)| Entry {
+        row.extend(scores.iter().enumerate().map(|(column, score)| Cell {
             text: number(comparison.columns[column].metric, score.as_ref(), 1),
             place: places.map_or(Place::Other, |places| places[column]),
         }));
-        Part::Row(row)
+        PrintedRow::Cells(row)
     };
-    let mut parts: Vec<Part> =
+    let mut rows: Vec<PrintedRow> =
         comparison.untrained.iter().map(|start| row(&start.label, &start.scores, None)).collect();
     let mut group = None;
     for (line, places) in comparison.lines.iter().zip(comparison.places()) {
         if group != Some(&line.group) {
             group = Some(&line.group);
-            parts.push(Part::Group(line.group.clone()));
+            rows.push(PrintedRow::Group(line.group.clone()));
         }
-        parts.push(row(&line.label, &line.scores, Some(&places)));
+        rows.push(row(&line.label, &line.scores, Some(&places)));
     }
-    Grid { caption: "Scores in percent", header, parts }
+    Grid { caption: "Scores in percent", header, rows }
 }
 
 fn costs(comparison: &Comparison) -> Grid {
@@ -114,12 +113,12 @@ fn costs(comparison: &Comparison) -> Grid {
             Some(statistic) => plain(format!("{:.digits$}", scale * statistic.mean)),
             None => plain("–"),
         };
-        let better = match line.beats() {
+        let better = match line.improved() {
             Some(true) => "yes",
             Some(false) => "no",
             None => "–",
         };
-        Part::Row(vec![
+        PrintedRow::Cells(vec![
             plain(&line.label),
             plain(line.optimises.label()),
             plain(number(line.optimises, line.untrained.as_ref(), 2)),
@@ -132,17 +131,17 @@ fn costs(comparison: &Comparison) -> Grid {
     Grid {
         caption: "What each loss optimises, before and after, and its cost",
         header: header.map(|title| [title.to_owned(), String::new()]).to_vec(),
-        parts: comparison.lines.iter().map(row).collect(),
+        rows: comparison.lines.iter().map(row).collect(),
     }
 }
 
-/// How the table is to be read.
+/// How to read the table.
 fn legend(comparison: &Comparison) -> String {
     let mean = if comparison.seeds.len() > 1 { ", mean ± sample deviation over seeds" } else { "" };
     format!("Scores: in percent{mean}; the best in bold, the second underlined")
 }
 
-/// How the table came about.
+/// How the table was made.
 fn notes(comparison: &Comparison) -> Vec<String> {
     let seeds: Vec<String> = comparison.seeds.iter().map(u64::to_string).collect();
     let mut notes = vec![
@@ -160,14 +159,14 @@ fn notes(comparison: &Comparison) -> Vec<String> {
     notes
 }
 
-fn plain(text: impl Into<String>) -> Entry {
-    Entry { text: text.into(), place: Place::Other }
+fn plain(text: impl Into<String>) -> Cell {
+    Cell { text: text.into(), place: Place::Other }
 }
 
 fn number(metric: Metric, score: Option<&Statistic>, digits: usize) -> String {
     let Some(&Statistic { mean, deviation, .. }) = score else { return "–".into() };
-    let deviation = deviation.map(|deviation| format!("±{:.digits$}", shown(metric, deviation)));
-    format!("{:.digits$}{}", shown(metric, mean), deviation.unwrap_or_default())
+    let deviation = deviation.map(|deviation| format!("±{:.digits$}", displayed(metric, deviation)));
+    format!("{:.digits$}{}", displayed(metric, mean), deviation.unwrap_or_default())
 }
 
 struct Text {
@@ -178,40 +177,40 @@ struct Text {
 impl Style for Text {
     fn grid(&self, grid: &Grid) -> String {
         let rows = || {
-            grid.parts.iter().filter_map(|part| match part {
-                Part::Row(row) => Some(row),
-                Part::Group(_) => None,
+            grid.rows.iter().filter_map(|row| match row {
+                PrintedRow::Cells(cells) => Some(cells),
+                PrintedRow::Group(_) => None,
             })
         };
         let long = |text: &String| text.chars().count();
         let widths: Vec<usize> = (0..grid.header.len())
             .map(|column| {
                 let header = grid.header[column].iter().map(long);
-                header.chain(rows().map(|row| long(&row[column].text))).max().unwrap_or(0)
+                header.chain(rows().map(|cells| long(&cells[column].text))).max().unwrap_or(0)
             })
             .collect();
-        let line = |entries: &[Entry]| {
+        let line = |cells: &[Cell]| {
             let mut line = String::new();
-            for (column, entry) in entries.iter().enumerate() {
-                let blanks = " ".repeat(widths[column].saturating_sub(long(&entry.text)));
+            for (column, cell) in cells.iter().enumerate() {
+                let blanks = " ".repeat(widths[column].saturating_sub(long(&cell.text)));
                 line += &match column {
-                    0 => format!("{}{blanks}", entry.text),
-                    _ => format!("  {blanks}{}", self.mark(entry)),
+                    0 => format!("{}{blanks}", cell.text),
+                    _ => format!("  {blanks}{}", self.mark(cell)),
                 };
             }
             line.trim_end().to_owned() + "\n"
         };
         let mut text = String::new();
-        for part in [0, 1] {
-            let titles: Vec<Entry> = grid.header.iter().map(|titles| plain(&titles[part])).collect();
+        for title_line in [0, 1] {
+            let titles: Vec<Cell> = grid.header.iter().map(|titles| plain(&titles[title_line])).collect();
             if titles.iter().any(|title| !title.text.is_empty()) {
                 text += &line(&titles);
             }
         }
-        for part in &grid.parts {
-            text += &match part {
-                Part::Group(name) => format!("{name}\n"),
-                Part::Row(row) => line(row),
+        for row in &grid.rows {
+            text += &match row {
+                PrintedRow::Group(name) => format!("{name}\n"),
+                PrintedRow::Cells(cells) => line(cells),
             };
         }
         text
@@ -223,11 +222,11 @@ impl Style for Text {
 }
 
 impl Text {
-    fn mark(&self, entry: &Entry) -> String {
-        match entry.place {
-            Place::Best if self.styled => format!("\x1b[1m{}\x1b[0m", entry.text),
-            Place::Second if self.styled => format!("\x1b[4m{}\x1b[0m", entry.text),
-            _ => entry.text.clone(),
+    fn mark(&self, cell: &Cell) -> String {
+        match cell.place {
+            Place::Best if self.styled => format!("\x1b[1m{}\x1b[0m", cell.text),
+            Place::Second if self.styled => format!("\x1b[4m{}\x1b[0m", cell.text),
+            _ => cell.text.clone(),
         }
     }
 }
@@ -236,20 +235,20 @@ struct Markdown;
 
 impl Style for Markdown {
     fn grid(&self, grid: &Grid) -> String {
-        let cells = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
         let mut text = format!("{}:\n\n", grid.caption);
-        text +=
-            &cells(grid.header.iter().map(|titles| markdown(titles.join(" ").trim())).collect::<Vec<_>>());
+        text += &line(grid.header.iter().map(|titles| markdown(titles.join(" ").trim())).collect::<Vec<_>>());
         text += &format!("|---|{}\n", "--:|".repeat(grid.header.len() - 1));
-        for part in &grid.parts {
-            text += &match part {
-                Part::Group(name) => cells(
+        for row in &grid.rows {
+            text += &match row {
+                PrintedRow::Group(name) => line(
                     [vec![format!("*{}*", markdown(name))], vec![String::new(); grid.header.len() - 1]]
                         .concat(),
                 ),
-                Part::Row(row) => cells(
-                    row.iter()
-                        .map(|entry| match (markdown(&entry.text), entry.place) {
+                PrintedRow::Cells(cells) => line(
+                    cells
+                        .iter()
+                        .map(|cell| match (markdown(&cell.text), cell.place) {
                             (text, Place::Best) => format!("**{text}**"),
                             (text, Place::Second) => format!("<ins>{text}</ins>"),
                             (text, Place::Other) => text,
@@ -278,25 +277,26 @@ struct Latex;
 
 impl Style for Latex {
     fn grid(&self, grid: &Grid) -> String {
-        let cells = |cells: Vec<String>| format!("{} \\\\\n", cells.join(" & "));
+        let line = |cells: Vec<String>| format!("{} \\\\\n", cells.join(" & "));
         let mut text = format!("% {}\n", grid.caption);
         text += &format!("\\begin{{tabular}}{{l{}}}\n\\toprule\n", "r".repeat(grid.header.len() - 1));
-        for part in [0, 1] {
-            if grid.header.iter().any(|titles| !titles[part].is_empty()) {
-                text += &cells(grid.header.iter().map(|titles| latex(&titles[part])).collect());
+        for title_line in [0, 1] {
+            if grid.header.iter().any(|titles| !titles[title_line].is_empty()) {
+                text += &line(grid.header.iter().map(|titles| latex(&titles[title_line])).collect());
             }
         }
         text += "\\midrule\n";
-        for part in &grid.parts {
-            text += &match part {
-                Part::Group(name) => format!(
+        for row in &grid.rows {
+            text += &match row {
+                PrintedRow::Group(name) => format!(
                     "\\midrule\n\\multicolumn{{{}}}{{l}}{{\\emph{{{}}}}} \\\\\n",
                     grid.header.len(),
                     latex(name)
                 ),
-                Part::Row(row) => cells(
-                    row.iter()
-                        .map(|entry| match (latex(&entry.text), entry.place) {
+                PrintedRow::Cells(cells) => line(
+                    cells
+                        .iter()
+                        .map(|cell| match (latex(&cell.text), cell.place) {
                             (text, Place::Best) => format!("\\textbf{{{text}}}"),
                             (text, Place::Second) => format!("\\underline{{{text}}}"),
                             (text, Place::Other) => text,
@@ -388,11 +388,10 @@ fn csv(comparison: &Comparison) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::report::columns;
-    use crate::compare::table::Untrained;
+    use crate::compare::results::{Untrained, columns};
 
     fn comparison() -> Comparison {
-        let statistic = |values: &[f64]| Statistic::of(values.to_vec());
+        let statistic = |values: &[f64]| Statistic::new(values.to_vec());
         let line = |name: &str, label: &str, group: &str, score: f64| Line {
             name: name.into(),
             label: label.into(),
@@ -423,7 +422,7 @@ mod tests {
                 line("three", "Three", "fine_grained", 0.4),
             ],
         };
-        comparison.group();
+        comparison.sort_by_group();
         comparison
     }
 

@@ -1,5 +1,5 @@
-//! A cell: one training in a process of its own, so that its time and memory are its own and its
-//! failure ends nothing else.
+//! One training of a comparison. Each has a process of its own, so that its time and memory are its own and a
+//! failure does not end the others.
 
 use std::env;
 use std::fs;
@@ -7,51 +7,61 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
-use serde_json::Value;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use toml::Table;
 
-use super::plan::values;
+use super::settings::dotted;
 use crate::config::Config;
 use crate::files::write_atomic;
 use crate::problem::{Advise, a_few, problem};
 use crate::run::{MARK, Run};
 
-/// A training to be done, or done.
-pub struct Cell {
-    /// Its whole config; the run directory is `run.out`.
+/// A run that a comparison asks for.
+pub struct PlannedRun {
+    /// The whole config. Its `run.out` is the run directory.
     pub config: Config,
 }
 
-/// How far a cell is.
+/// How far a run is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
-    /// There is nothing to go on from.
+    /// Nothing can be continued.
     New,
     /// There is a checkpoint.
     Begun,
     /// There is a report.
     Done,
-    /// There is a run with another config, which differs in these keys.
+    /// The run directory has another config, which differs in these keys.
     Changed(Vec<String>),
 }
 
-/// How a process ended.
+/// How a training process ended.
 pub enum Ended {
     /// All steps are done.
     Done,
-    /// Ctrl-C: there is a checkpoint.
+    /// Ctrl-C was pressed; there is a checkpoint.
     Stopped,
-    /// With this error.
+    /// It failed with this message.
     Failed(String),
 }
 
-impl Cell {
+/// What a training cost: a part of `run.json`.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Cost {
+    /// Seconds per step.
+    pub seconds_per_step: f64,
+    /// Peak memory of the process before its first evaluation, where the system tells it.
+    pub peak_memory_bytes: Option<u64>,
+}
+
+impl PlannedRun {
     /// The run directory.
     pub fn directory(&self) -> &Path {
         &self.config.run.out
     }
 
-    /// How far it is.
+    /// How far the run is.
     pub fn state(&self) -> State {
         let directory = self.directory();
         let has = |name: &str| directory.join(name).is_file();
@@ -69,40 +79,40 @@ impl Cell {
         }
     }
 
-    /// Refuses a cell that was trained with another config, unless it may be replaced.
+    /// Refuses a run directory with another config, unless it may be replaced.
     ///
     /// # Errors
     ///
-    /// The config has changed.
-    pub fn keep(&self, overwrite: bool) -> Result<()> {
+    /// The config has changed and `overwrite` is not set.
+    pub fn refuse_changed(&self, overwrite: bool) -> Result<()> {
         match self.state() {
             State::Changed(keys) if !overwrite => Err(problem(
                 format!(
-                    "{} is there with another config, which differs in {}",
+                    "{} was trained with another config, which differs in {}",
                     self.directory().display(),
                     a_few(&keys)
                 ),
-                "pass `--overwrite` to train what has changed anew, or choose another `--out`",
+                "pass `--overwrite` to retrain runs whose config has changed, or choose another `--out`",
             )),
             _ => Ok(()),
         }
     }
 
-    /// Trains what is left of it in another process.
+    /// Trains the run in another process, from its checkpoint if it has one.
     ///
     /// # Errors
     ///
     /// The process cannot be started.
     pub fn train(&self) -> Result<Ended> {
         let directory = self.directory();
-        let mut command = Command::new(env::current_exe().context("this program cannot be found again")?);
+        let mut command = Command::new(env::current_exe().context("the path of `akin` is not known")?);
         if self.state() == State::Begun {
             command.arg("resume").arg(directory);
         } else {
             let file = directory.with_extension("toml");
             let folder = directory.parent().unwrap_or(directory);
             fs::create_dir_all(folder)
-                .advise(|| format!("{} cannot be made", folder.display()), "check `--out`")?;
+                .advise(|| format!("cannot create {}", folder.display()), "check `--out`")?;
             write_atomic(&file, |out| out.write_all(self.config.to_toml().as_bytes()))?;
             command.arg("train").arg(file).arg("--overwrite");
         }
@@ -110,49 +120,48 @@ impl Cell {
             .args(["--progress", "none"])
             .stdin(Stdio::null())
             .output()
-            .advise(|| "a training cannot be started".into(), "check that `akin` is still where it was")?;
+            .advise(|| "cannot start a training".into(), "check that `akin` has not been moved")?;
         Ok(match output.status.code() {
             Some(0) => Ended::Done,
             Some(130) => Ended::Stopped,
             code => {
-                let said = String::from_utf8_lossy(&output.stderr);
-                let error = said.rsplit_once("error: ").map(|(_, error)| error.trim().to_owned());
+                let stderr = String::from_utf8_lossy(&output.stderr);
+                let error = stderr.rsplit_once("error: ").map(|(_, error)| error.trim().to_owned());
                 Ended::Failed(error.unwrap_or_else(|| match code {
-                    Some(code) => format!("it ended with {code}: {}", said.trim()),
-                    None => "it was killed, perhaps for want of memory".into(),
+                    Some(code) => format!("it ended with exit code {code}: {}", stderr.trim()),
+                    None => "it was killed, perhaps because memory ran out".into(),
                 }))
             }
         })
     }
 
-    /// A JSON file that it left.
+    /// Reads a JSON file of the run.
     ///
     /// # Errors
     ///
-    /// A file that is not there or not JSON.
-    pub fn read(&self, name: &str) -> Result<Value> {
+    /// The file cannot be read, or is not what it should be.
+    pub fn read<T: DeserializeOwned>(&self, name: &str) -> Result<T> {
         let path = self.directory().join(name);
-        let bytes = fs::read(&path)
-            .advise(|| format!("{} cannot be read", path.display()), "remove its folder to train it anew")?;
-        serde_json::from_slice(&bytes)
-            .advise(|| format!("{} is damaged", path.display()), "remove its folder to train it anew")
+        let hint = "remove its folder to retrain the run";
+        let bytes = fs::read(&path).advise(|| format!("cannot read {}", path.display()), hint)?;
+        serde_json::from_slice(&bytes).advise(|| format!("{} is damaged", path.display()), hint)
     }
 }
 
-/// The keys in which two configs differ, of those that a result depends on.
+/// The keys in which two configs differ, without those that no result depends on.
 pub fn differences(one: &Config, other: &Config) -> Vec<String> {
-    let flat = |config: &Config| {
+    let entries = |config: &Config| {
         let mut config = config.clone();
         config.run.name.clear();
         config.run.out.clear();
         config.model.feature_cache = None;
-        values(&Table::try_from(&config).unwrap_or_default())
+        dotted(&Table::try_from(&config).unwrap_or_default())
     };
-    let (one, other) = (flat(one), flat(other));
-    let only = |here: &[(String, String)], there: &[(String, String)]| -> Vec<String> {
+    let (one, other) = (entries(one), entries(other));
+    let missing = |here: &[(String, String)], there: &[(String, String)]| -> Vec<String> {
         here.iter().filter(|entry| !there.contains(entry)).map(|(key, _)| key.clone()).collect()
     };
-    let mut keys = [only(&one, &other), only(&other, &one)].concat();
+    let mut keys = [missing(&one, &other), missing(&other, &one)].concat();
     keys.sort();
     keys.dedup();
     keys

@@ -1,0 +1,68 @@
+//! `[compare]`: the section of a recipe that `akin compare` reads.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+
+use akin_core::metrics::Metric;
+use serde::Deserialize;
+use toml::{Table, Value};
+
+/// `[compare]`: what `akin compare` trains and prints.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CompareConfig {
+    /// The rows, in order: losses of `akin list losses`, or names of `[compare.loss]`. `all` stands for every loss
+    /// that the list does not name. A loss that cannot use the recipe's head gets a head that it can use. Default:
+    /// the recipe's own loss.
+    pub losses: Vec<String>,
+    /// The seeds that every row is trained with. Default 0, 1, 2.
+    pub seeds: Vec<u64>,
+    /// The metrics that get columns. AP gets one for every level; R@k is that of the finest level.
+    /// Default: R@1, AP, H-AP, ASI, NDCG.
+    pub columns: Vec<Metric>,
+    /// A grid of settings that every row tries, for example `{ "optimizer.lr_head" = [1e-4, 1e-3] }`.
+    /// Default: none.
+    pub tune: BTreeMap<String, Vec<Value>>,
+    /// Settings that every row is repeated with: each combination of their values is a group of the table. For
+    /// example `{ "model.head.dimension" = [32, 64] }`. Default: none.
+    pub vary: BTreeMap<String, Vec<Value>>,
+    /// tune: the share of the training classes that settings are chosen on. Default 0.25.
+    pub validation_fraction: f64,
+    /// Rows that are more than a loss with its defaults, by name.
+    pub loss: BTreeMap<String, RowConfig>,
+}
+
+impl Default for CompareConfig {
+    fn default() -> Self {
+        Self {
+            losses: Vec::new(),
+            seeds: vec![0, 1, 2],
+            columns: vec![
+                Metric::Recall(NonZeroUsize::MIN),
+                Metric::Ap(None),
+                Metric::HAp,
+                Metric::Asi,
+                Metric::Ndcg(None),
+            ],
+            tune: BTreeMap::new(),
+            vary: BTreeMap::new(),
+            validation_fraction: 0.25,
+            loss: BTreeMap::new(),
+        }
+    }
+}
+
+/// `[compare.loss.NAME]`: a row.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RowConfig {
+    /// The row's name in tables. Default: the title of the loss.
+    pub label: Option<String>,
+    /// The group that the row stands in. Default: `fine-grained`, `hierarchical`, `hyperbolic` or `hashing`, by
+    /// the loss.
+    pub group: Option<String>,
+    /// The metric that the row is tuned and judged by. Default: the one that the loss optimises.
+    pub optimises: Option<Metric>,
+    /// What the row changes in the sections loss, model, optimizer, schedule and eval.
+    pub config: Table,
+}

@@ -1,0 +1,231 @@
+//! The results of a comparison: means and deviations over seeds, and which of them are best.
+
+use akin_core::evaluate::Report;
+use akin_core::metrics::{Metric, Unit};
+use akin_core::statistics::{deviation, mean};
+use serde::Serialize;
+use toml::Table;
+
+/// A metric that has a column in the table.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Column {
+    /// The metric.
+    pub metric: Metric,
+    /// The level that it is measured at; none for a metric over all levels.
+    pub level: Option<String>,
+}
+
+/// The columns of metrics over levels, coarse → fine. A metric per level gets a column for each level, finest
+/// first; R@k only for the finest.
+pub fn columns(metrics: &[Metric], levels: &[String]) -> Vec<Column> {
+    let mut columns = Vec::new();
+    for &metric in metrics {
+        let at: Vec<Option<&String>> = match metric {
+            Metric::Recall(_) => vec![levels.last()],
+            _ if metric.entry().per_level => levels.iter().rev().map(Some).collect(),
+            _ => vec![None],
+        };
+        columns.extend(at.into_iter().map(|level| Column { metric, level: level.cloned() }));
+    }
+    columns
+}
+
+/// A score of a report. Without a level it is the score over all levels or, for a metric per level, that at the
+/// finest.
+pub fn score(report: &Report, metric: Metric, level: Option<&str>) -> Option<f64> {
+    let place = match level {
+        Some(name) => 1 + report.levels.iter().position(|level| level.name == name)?,
+        None if metric.entry().per_level => report.levels.len(),
+        None => 0,
+    };
+    report.at(place).get(metric)
+}
+
+/// Whether a score is better than another.
+pub fn is_better(metric: Metric, score: f64, other: f64) -> bool {
+    if metric.entry().greater_is_better { score > other } else { score < other }
+}
+
+/// A score as tables show it: shares in percent.
+pub fn displayed(metric: Metric, score: f64) -> f64 {
+    match metric.entry().unit {
+        Unit::Share => 100.0 * score,
+        Unit::Levels => score,
+    }
+}
+
+/// A number for each of several seeds, summarised.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Statistic {
+    /// The mean.
+    pub mean: f64,
+    /// The sample deviation; none for a single number.
+    pub deviation: Option<f64>,
+    /// The numbers, in the order of the seeds.
+    pub values: Vec<f64>,
+}
+
+impl Statistic {
+    /// The statistic of some numbers; none without numbers.
+    pub fn new(values: Vec<f64>) -> Option<Self> {
+        Some(Self { mean: mean(&values)?, deviation: deviation(&values), values })
+    }
+
+    /// The statistic of a score over reports.
+    pub fn over(reports: &[Report], metric: Metric, level: Option<&str>) -> Option<Self> {
+        Self::new(reports.iter().filter_map(|report| score(report, metric, level)).collect())
+    }
+}
+
+/// The statistic of each column over reports.
+pub fn scores(reports: &[Report], columns: &[Column]) -> Vec<Option<Statistic>> {
+    let statistic = |column: &Column| Statistic::over(reports, column.metric, column.level.as_deref());
+    columns.iter().map(statistic).collect()
+}
+
+/// A row of results.
+#[derive(Clone, Debug, Serialize)]
+pub struct Line {
+    /// The row's name.
+    pub name: String,
+    /// The row's name in tables.
+    pub label: String,
+    /// The group that the row stands in.
+    pub group: String,
+    /// Whether the row is ranked only within its group, because the others differ in more than the loss.
+    pub apart: bool,
+    /// A score for each column.
+    pub scores: Vec<Option<Statistic>>,
+    /// The metric that the row is judged by.
+    pub optimises: Metric,
+    /// That metric after training.
+    pub optimised: Option<Statistic>,
+    /// That metric before training.
+    pub untrained: Option<Statistic>,
+    /// Seconds per step.
+    pub seconds_per_step: Option<Statistic>,
+    /// Peak memory of the training process, measured before the first evaluation.
+    pub peak_memory_bytes: Option<Statistic>,
+    /// The settings that tuning chose.
+    pub chosen: Table,
+    /// What the row changes in the recipe.
+    pub config: Table,
+    /// The trainings that failed, with the reason.
+    pub failed: Vec<String>,
+}
+
+impl Line {
+    /// Whether training improved the metric that the row is judged by; none where a score is missing.
+    pub fn improved(&self) -> Option<bool> {
+        Some(is_better(self.optimises, self.optimised.as_ref()?.mean, self.untrained.as_ref()?.mean))
+    }
+}
+
+/// The scores of an encoder before training.
+#[derive(Clone, Debug, Serialize)]
+pub struct Untrained {
+    /// Its name in tables.
+    pub label: String,
+    /// A score for each column.
+    pub scores: Vec<Option<Statistic>>,
+}
+
+/// A whole comparison, as it is printed.
+#[derive(Clone, Debug, Serialize)]
+pub struct Comparison {
+    /// The recipe.
+    pub name: String,
+    /// The command that made it.
+    pub command: String,
+    /// The day that it was made on.
+    pub date: String,
+    /// The machine that it was made on.
+    pub machine: String,
+    /// The length of each training and how settings were tuned, in words.
+    pub budget: String,
+    /// The seeds.
+    pub seeds: Vec<u64>,
+    /// The columns.
+    pub columns: Vec<Column>,
+    /// The encoders that the trainings began with.
+    pub untrained: Vec<Untrained>,
+    /// The losses; those of a group stand together.
+    pub lines: Vec<Line>,
+}
+
+/// The groups that rows are put in by their loss, in the order of the table.
+pub const GROUPS: [&str; 4] = ["fine-grained", "hierarchical", "hyperbolic", "hashing"];
+
+/// The place of a score in its column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The best score.
+    Best,
+    /// The second-best score.
+    Second,
+    /// Any other, or no score.
+    Other,
+}
+
+impl Comparison {
+    /// Sorts the lines by group: first [`GROUPS`], then the groups that the recipe names, in the order in which
+    /// they first appear.
+    pub fn sort_by_group(&mut self) {
+        let mut groups = GROUPS.map(str::to_owned).to_vec();
+        for line in &self.lines {
+            if !groups.contains(&line.group) {
+                groups.push(line.group.clone());
+            }
+        }
+        self.lines.sort_by_key(|line| groups.iter().position(|group| *group == line.group));
+    }
+
+    /// The place of every score, a row for each line. Scores that print alike share a place.
+    pub fn places(&self) -> Vec<Vec<Place>> {
+        let rounded = |line: &Line, column: usize| {
+            let metric = self.columns[column].metric;
+            let rounded = (10.0 * displayed(metric, line.scores[column].as_ref()?.mean)).round() as i64;
+            Some(if metric.entry().greater_is_better { rounded } else { -rounded })
+        };
+        let place_in_column = |line: &Line, column: usize| {
+            let rivals =
+                self.lines.iter().filter(|other| other.group == line.group || !(line.apart || other.apart));
+            place(rounded(line, column), rivals.filter_map(|rival| rounded(rival, column)).collect())
+        };
+        let row = |line| (0..self.columns.len()).map(|column| place_in_column(line, column)).collect();
+        self.lines.iter().map(row).collect()
+    }
+}
+
+/// The place of a score among all scores, which include it. The greatest is best.
+fn place(score: Option<i64>, mut scores: Vec<i64>) -> Place {
+    scores.sort_unstable_by(|a, b| b.cmp(a));
+    scores.dedup();
+    match scores.iter().position(|&other| Some(other) == score) {
+        Some(0) => Place::Best,
+        Some(1) => Place::Second,
+        _ => Place::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deviation_is_that_of_a_sample() {
+        let statistic = Statistic::new(vec![1.0, 2.0, 3.0, 4.0]).unwrap();
+        assert_eq!(statistic.mean, 2.5);
+        assert!((statistic.deviation.unwrap() - (5.0_f64 / 3.0).sqrt()).abs() < 1e-12);
+        assert_eq!(Statistic::new(vec![0.5]).unwrap().deviation, None);
+        assert_eq!(Statistic::new(vec![]), None);
+    }
+
+    #[test]
+    fn equal_scores_share_a_place() {
+        use Place::{Best, Other, Second};
+        let scores = [Some(3), Some(5), None, Some(5), Some(4), Some(3)];
+        let places = scores.map(|score| place(score, scores.into_iter().flatten().collect()));
+        assert_eq!(places, [Other, Best, Other, Best, Second, Other]);
+    }
+}
