@@ -191,7 +191,7 @@ fn hpdh_is_the_likelihood_of_the_classes_of_every_level_in_a_cube() {
         }
     }
     let outside: f64 = numbers.iter().flatten().map(|r| (r.abs() - 1.1).max(0.0)).sum();
-    expected += (10.0 * outside + 0.1 * to_corners(&numbers)) / (count * BITS as f64);
+    expected += (10.0 * outside + 0.1 * to_corners(&numbers)) / count;
     let value = number(loss.forward(&Batch::new(tensor(&numbers), &labels)));
     assert_close(value, expected);
 }

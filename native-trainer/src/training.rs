@@ -235,6 +235,9 @@ impl<'a> Training<'a> {
             while state.step < self.steps {
                 let batch = batches.next().context("the thread that reads images has ended")?;
                 let before = state.step;
+                if before.is_multiple_of(per_epoch) && state.loss.needs_training_set(before / per_epoch) {
+                    self.show_training_set(&mut state)?;
+                }
                 let (loss, rates) = self.step(&mut state, batch)?;
                 let last = state.step == self.steps;
                 let stop = interrupted();
@@ -242,9 +245,6 @@ impl<'a> Training<'a> {
                 let epoch = state.step / per_epoch;
                 let due = |every: u64| epoch_ended && every > 0 && epoch.is_multiple_of(every);
                 let save = last || stop || due(settings.checkpoint_every_epochs);
-                if epoch_ended && !last && state.loss.needs_epoch() {
-                    self.show_epoch(&mut state)?;
-                }
                 // Also before a checkpoint, so that none is of a training that has failed.
                 if state.step.is_multiple_of(LOG_EVERY) || save {
                     let value: f64 =
@@ -359,13 +359,13 @@ impl<'a> Training<'a> {
     }
 
     /// Shows the loss the embeddings of the whole training split.
-    fn show_epoch(&self, state: &mut State) -> Result<()> {
+    fn show_training_set(&self, state: &mut State) -> Result<()> {
         let embedded = self.embed(&state.encoder, &self.dataset.splits.train)?;
         let rows: Vec<usize> = embedded.items.iter().map(|&item| self.row_of(item)).collect();
         let shape = [rows.len(), embedded.embeddings.dimension()];
         let values = TensorData::new(embedded.embeddings.values().to_vec(), shape);
         let device = self.device.clone().without_autodiff();
-        state.loss.after_epoch(Tensor::from_data(values, &device), &self.labels.select(&rows));
+        state.loss.before_epoch(Tensor::from_data(values, &device), &self.labels.select(&rows));
         Ok(())
     }
 

@@ -70,12 +70,12 @@ macro_rules! losses {
                 match self { $(Self::$variant(loss) => loss.after_step(embeddings, labels),)+ }
             }
 
-            fn needs_epoch(&self) -> bool {
-                match self { $(Self::$variant(loss) => loss.needs_epoch(),)+ }
+            fn needs_training_set(&self, epoch: u64) -> bool {
+                match self { $(Self::$variant(loss) => loss.needs_training_set(epoch),)+ }
             }
 
-            fn after_epoch(&mut self, embeddings: Tensor<2>, labels: &Labels) {
-                match self { $(Self::$variant(loss) => loss.after_epoch(embeddings, labels),)+ }
+            fn before_epoch(&mut self, embeddings: Tensor<2>, labels: &Labels) {
+                match self { $(Self::$variant(loss) => loss.before_epoch(embeddings, labels),)+ }
             }
         }
 

@@ -172,12 +172,12 @@ impl Objective for CrossBatchMemory {
         });
     }
 
-    fn needs_epoch(&self) -> bool {
-        self.loss.iter().any(Objective::needs_epoch)
+    fn needs_training_set(&self, epoch: u64) -> bool {
+        self.loss.iter().any(|loss| loss.needs_training_set(epoch))
     }
 
-    fn after_epoch(&mut self, embeddings: Tensor<2>, labels: &Labels) {
-        self.loss.iter_mut().for_each(|loss| loss.after_epoch(embeddings.clone(), labels));
+    fn before_epoch(&mut self, embeddings: Tensor<2>, labels: &Labels) {
+        self.loss.iter_mut().for_each(|loss| loss.before_epoch(embeddings.clone(), labels));
     }
 }
 

@@ -1,35 +1,50 @@
 //! HPDH: codes that gather around one centre for each class of every level.
 //!
-//! At each level the numbers r_i of an item are taken as drawn from one density per class, all of one width
-//! (Zhang et al., *Semantic Hierarchy Preserving Deep Hashing for Large-Scale Image Retrieval*, arXiv:1901.11259).
-//! With K bits, μ_c^l the centre of class c of level l and y_i^l the label of item i there,
+//! At every level each class is a Gaussian-like density around its centre, and the loss is the negative log
+//! likelihood of the item's class (Zhang et al., *Semantic Hierarchy Preserving Deep Hashing for Large-Scale Image
+//! Retrieval*, arXiv:1901.11259, eq. 2 and 5). With r_i the K outputs of item i, μ_c^l the centre of class c of level
+//! l and y_i^l the label of item i at level l,
 //!
 //! ```text
-//! L = Σ_l −(1/B) Σ_i log p_l(y_i^l | r_i) + (1/BK) Σ_i Σ_k [ λ_r max(|r_ik| − ρ, 0) + λ_q (sign r_ik − r_ik)² ]
+//! L = (1/B) Σ_i [ −Σ_l log p_l(y_i^l | r_i) + η₁ Σ_k max(|r_ik| − ρ, 0) + η₂ ‖sign r_i − r_i‖² ]
 //! p_l(c | r) = exp(−‖r − μ_c^l‖ / 2σ_l²) / Σ_c' exp(−‖r − μ_c'^l‖ / 2σ_l²)
 //! ```
 //!
-//! The second sum keeps the numbers in a cube a little larger than that of the codes, and draws them to its corners.
-//! The published code has −‖r − μ‖² / 2σ_l in the exponents (`squared`), and log(e / (Σ e + 1e-8) + 1e-8) in place
-//! of the logarithm of a softmax (`floor`): where an item is far from every centre, this loses its gradient.
+//! The term of η₁ keeps the outputs in a cube a little larger than that of the codes; the term of η₂ pulls them to its
+//! corners. The paper sums over all items, so its loss is this one times the number of items.
 //!
 //! # Centres
 //!
-//! They are not learned but recomputed. At the start they come from N(0, 1); after each epoch the centre of a fine
-//! class becomes the mean of its items, and that of a coarser class the mean of the centres of its children, each
-//! counted once however many items it has. A class of which the epoch saw no item keeps its centre, and does not
-//! count in that of its parent.
+//! Centres are recomputed, not learned. At the start of each epoch the centre of a fine class becomes the mean of its
+//! items (eq. 3), and the centre of a coarser class the mean of its children's centres (eq. 4); every child counts
+//! once, however many items it has. A class without an item in the training set keeps its centre and does not count
+//! in its parent's mean. Before the first epoch centres are draws from N(0, 1); Algorithm 1 replaces them before the
+//! first step.
+//!
+//! # Where the public code differs
+//!
+//! The preset `hpdh_published` turns on all four differences:
+//!
+//! | setting | paper | public code |
+//! |---|---|---|
+//! | `squared` | exponents −‖r − μ‖ / 2σ² | −‖r − μ‖² / 2σ |
+//! | `floor` | the logarithm of the quotient e / Σ e | log(e / (Σ e + 1e-8) + 1e-8), which has no gradient for an item far from every centre |
+//! | `mean_over_bits` | both regularisers summed over the K bits | divided by K, so 32 to 64 times weaker |
+//! | `drawn_centres` | class means from the first step on | draws from N(0, 1) for the whole first epoch |
+//!
+//! Eq. 2 writes the term of η₁ without a sum, for one vector r_n. It is summed over bits and items here, as the term
+//! of η₂ is.
 //!
 //! # Gradient
 //!
-//! Centres and signs are constants. At an exact 0 the sign is 0 and pulls neither way; on a centre the distance has
-//! the gradient 0.
+//! Centres and signs are constants. The sign of an exact 0 is 0, which pulls neither way. Where an output lies on a
+//! centre, the gradient of that distance is 0.
 //!
 //! # One level
 //!
-//! On the fine level alone, with squared distances, it is the class-wise loss of DCWH (Zhe et al., TNNLS 2020), the
-//! preset `dcwh`; the two steps of DCWH's training, of which the second adds the term of the corners, are not kept
-//! apart.
+//! On the fine level alone and with squared distances, this is the class-wise loss of DCWH (Zhe et al., TNNLS 2020):
+//! the preset `dcwh`. DCWH trains in two steps and adds the term of η₂ only in the second; here it is there from the
+//! start.
 
 use burn::module::{Module, Param};
 use burn::tensor::{Tensor, activation::log_softmax, activation::relu};
@@ -50,22 +65,27 @@ use crate::{Error, Kind, Result};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct HpdhConfig {
-    /// σ_1 … σ_L, coarse → fine, each above 0. Default: on two and four levels those that were published, 2, 1 and
-    /// 4, 2, 1.5, 1 (the code rounds 1/1.5 to 0.67); on any other number of levels, which is our reading, L, …, 2, 1.
+    /// σ_1 … σ_L, coarse → fine, each above 0. Default: the published values for two levels (2, 1) and four levels
+    /// (4, 2, 1.5, 1; the code rounds 1/1.5 to 0.67), and L, …, 2, 1 for any other number of levels, which no paper
+    /// gives.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deviations: Option<Vec<f64>>,
-    /// Whether the exponents are −‖r − μ‖² / 2σ in place of −‖r − μ‖ / 2σ². Default false.
+    /// Use exponents −‖r − μ‖² / 2σ instead of −‖r − μ‖ / 2σ². Default false.
     pub squared: bool,
-    /// What is added to the sum of the densities and inside the logarithm; 0: the exact logarithm. Default 0.
+    /// Number ≥ 0 added to the sum of the densities and inside the logarithm; 0 takes the exact logarithm. Default 0.
     pub floor: f64,
-    /// Whether only the finest level counts. Default false.
+    /// Use the finest level alone. Default false.
     pub fine_only: bool,
-    /// λ_r ≥ 0. Default 10.
+    /// η₁ ≥ 0. Default 10.
     pub range_weight: f64,
-    /// ρ > 0, the half width of the cube. Default 1.1.
+    /// ρ > 0, half the width of the cube. Default 1.1.
     pub range: f64,
-    /// λ_q ≥ 0. Default 0.1.
+    /// η₂ ≥ 0. Default 0.1.
     pub quantisation_weight: f64,
+    /// Divide both regularisers by the number of bits. Default false.
+    pub mean_over_bits: bool,
+    /// Keep the centres drawn from N(0, 1) for the first epoch, instead of computing them before it. Default false.
+    pub drawn_centres: bool,
 }
 
 impl Default for HpdhConfig {
@@ -78,6 +98,8 @@ impl Default for HpdhConfig {
             range_weight: 10.0,
             range: 1.1,
             quantisation_weight: 0.1,
+            mean_over_bits: false,
+            drawn_centres: false,
         }
     }
 }
@@ -87,7 +109,7 @@ impl LossSettings for HpdhConfig {
         name: "hpdh",
         title: "HPDH",
         family: Family::Hashing,
-        summary: "codes around one centre for each class of every level, the centres recomputed after each epoch",
+        summary: "codes around one centre for each class of every level, the centres recomputed in each epoch",
         optimises: "ndcg",
         spaces: &[Space::Binary],
         sources: &["zhang2019"],
@@ -111,8 +133,8 @@ impl LossSettings for HpdhConfig {
         if deviations.len() != depth {
             return Err(Error::new(
                 Kind::Config,
-                format!("hpdh is given {} deviations for {depth} levels", deviations.len()),
-                "give one for each level, coarse to fine, or leave them out",
+                format!("hpdh has {} deviations and the taxonomy {depth} levels", deviations.len()),
+                "give one deviation per level, coarse to fine, or leave them out",
             ));
         }
         for &deviation in &deviations {
@@ -132,9 +154,9 @@ impl LossSettings for HpdhConfig {
 /// The centres and the loss around them.
 #[derive(Module, Debug)]
 pub struct Hpdh {
-    /// [C_l, K] for each level that counts, coarse → fine; not learned.
+    /// [C_l, K] for each level used, coarse → fine; not learned.
     pub centres: Vec<Param<Tensor<2>>>,
-    /// The first level that counts.
+    /// The coarsest level used.
     #[module(skip)]
     coarsest: usize,
     #[module(skip)]
@@ -149,52 +171,53 @@ pub struct Hpdh {
 impl Objective for Hpdh {
     /// Labels must be below the number of classes of their level.
     fn forward(&self, batch: &Batch) -> Tensor<1> {
-        let numbers = &batch.embeddings;
-        let [rows, bits] = numbers.dims();
-        let outside = relu(numbers.clone().abs() - self.config.range).sum();
-        let pull =
-            outside * self.config.range_weight + quantisation(numbers) * self.config.quantisation_weight;
+        let outputs = &batch.embeddings;
+        let [rows, bits] = outputs.dims();
+        let outside = relu(outputs.clone().abs() - self.config.range).sum();
+        let regularisers =
+            outside * self.config.range_weight + quantisation(outputs) * self.config.quantisation_weight;
+        let count = if self.config.mean_over_bits { rows * bits } else { rows };
         let levels = self.level_losses(batch).into_iter();
-        levels.fold(pull * (1.0 / (rows * bits) as f64), |sum, level| sum + level)
+        levels.fold(regularisers * (1.0 / count as f64), |sum, level| sum + level)
     }
 
-    fn needs_epoch(&self) -> bool {
-        true
+    fn needs_training_set(&self, epoch: u64) -> bool {
+        epoch > 0 || !self.config.drawn_centres
     }
 
-    fn after_epoch(&mut self, embeddings: Tensor<2>, labels: &Labels) {
+    fn before_epoch(&mut self, embeddings: Tensor<2>, labels: &Labels) {
         let [_, bits] = embeddings.dims();
-        let numbers = numbers(embeddings);
+        let outputs = numbers(embeddings);
         let depth = self.classes.levels();
         let fine = labels.column(depth);
-        let mut means = class_means(self.classes_of(depth), fine.iter().copied().zip(numbers.chunks(bits)));
+        let mut means = class_means(self.class_count(depth), fine.iter().copied().zip(outputs.chunks(bits)));
         for level in (self.coarsest..=depth).rev() {
             if level < depth {
-                let families = self.classes.up_to(level + 1).classes();
-                let children = (0..families.len()).filter_map(|row| match *families.row(row) {
+                let paths = self.classes.up_to(level + 1).classes();
+                let children = (0..paths.len()).filter_map(|row| match *paths.row(row) {
                     [.., parent, child] => means[child as usize].as_deref().map(|mean| (parent, mean)),
                     _ => None,
                 });
-                means = class_means(self.classes_of(level), children);
+                means = class_means(self.class_count(level), children);
             }
-            self.move_centres(level, &means);
+            self.replace_centres(level, &means);
         }
     }
 }
 
 impl Hpdh {
-    /// The loss of each level that counts, coarse → fine, without the terms of the cube.
+    /// The loss of each level used, coarse → fine, without the two regularisers.
     pub fn level_losses(&self, batch: &Batch) -> Vec<Tensor<1>> {
-        let numbers = &batch.embeddings;
-        let of_level = |(level, centres): (usize, &Param<Tensor<2>>)| {
-            let distances = distances(numbers.clone(), centres.val());
+        let outputs = &batch.embeddings;
+        let level_loss = |(level, centres): (usize, &Param<Tensor<2>>)| {
+            let distances = distances(outputs.clone(), centres.val());
             let deviation = self.deviations[level - 1];
             let exponents = if self.config.squared {
                 distances.square() * (-0.5 / deviation)
             } else {
                 distances * (-0.5 / deviation.powi(2))
             };
-            let of_class = one_hot(&batch.labels.up_to(level), centres.dims()[0], numbers);
+            let own_class = one_hot(&batch.labels.up_to(level), centres.dims()[0], outputs);
             let logarithms = if self.config.floor == 0.0 {
                 log_softmax(exponents, 1)
             } else {
@@ -202,36 +225,36 @@ impl Hpdh {
                 let sums = densities.clone().sum_dim(1) + self.config.floor;
                 (densities / sums + self.config.floor).log()
             };
-            (logarithms * of_class).sum() * (-1.0 / batch.labels.len() as f64)
+            (logarithms * own_class).sum() * (-1.0 / batch.labels.len() as f64)
         };
-        (self.coarsest..).zip(&self.centres).map(of_level).collect()
+        (self.coarsest..).zip(&self.centres).map(level_loss).collect()
     }
 
-    fn classes_of(&self, level: usize) -> usize {
+    fn class_count(&self, level: usize) -> usize {
         self.centres[level - self.coarsest].dims()[0]
     }
 
-    /// Puts the means that there are in the place of the centres of a level.
-    fn move_centres(&mut self, level: usize, means: &[Option<Vec<f64>>]) {
+    /// Replaces the centres of a level by the means; a class without a mean keeps its centre.
+    fn replace_centres(&mut self, level: usize, means: &[Option<Vec<f64>>]) {
         let centres = &mut self.centres[level - self.coarsest];
         let old = centres.val();
         let shape @ [_, bits] = old.dims();
-        let mut moved = numbers(old.clone());
-        for (centre, mean) in moved.chunks_mut(bits).zip(means) {
+        let mut values = numbers(old.clone());
+        for (centre, mean) in values.chunks_mut(bits).zip(means) {
             if let Some(mean) = mean {
                 centre.copy_from_slice(mean);
             }
         }
-        *centres = replaced(centres, matrix(moved, shape, &old));
+        *centres = replaced(centres, matrix(values, shape, &old));
     }
 }
 
-/// The mean of the members of each class; none where a class has none.
+/// The mean of the members of each class; `None` for a class without members.
 fn class_means<'a>(classes: usize, members: impl Iterator<Item = (u32, &'a [f64])>) -> Vec<Option<Vec<f64>>> {
     let mut sums: Vec<Option<(Vec<f64>, f64)>> = vec![None; classes];
-    for (class, numbers) in members {
-        let (sum, count) = sums[class as usize].get_or_insert_with(|| (vec![0.0; numbers.len()], 0.0));
-        sum.iter_mut().zip(numbers).for_each(|(sum, number)| *sum += number);
+    for (class, member) in members {
+        let (sum, count) = sums[class as usize].get_or_insert_with(|| (vec![0.0; member.len()], 0.0));
+        sum.iter_mut().zip(member).for_each(|(sum, value)| *sum += value);
         *count += 1.0;
     }
     let mean = |(sum, count): (Vec<f64>, f64)| sum.into_iter().map(|sum| sum / count).collect();
@@ -267,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn deviations_default_to_the_published_ones() {
+    fn deviations_default_to_the_published_values() {
         for (depth, expected) in
             [(1, &[1.0][..]), (2, &[2.0, 1.0]), (3, &[3.0, 2.0, 1.0]), (4, &[4.0, 2.0, 1.5, 1.0])]
         {
@@ -279,14 +302,14 @@ mod tests {
     }
 
     #[test]
-    fn a_class_that_the_epoch_did_not_see_keeps_its_centre() {
+    fn a_class_without_items_keeps_its_centre() {
         let mut loss = init(HpdhConfig::default(), 2).unwrap();
         let ids = |loss: &Hpdh| loss.centres.iter().map(|centres| centres.id).collect::<Vec<_>>();
         let before = ids(&loss);
         let rows = |centres: &Param<Tensor<2>>| centres.val().into_data().try_into_vec::<f32>().unwrap();
         let [coarse, fine] = [0, 1].map(|level: usize| rows(&loss.centres[level]));
         let embeddings = Tensor::from_floats([[1.0, 2.0], [3.0, 4.0]], &Device::flex());
-        loss.after_epoch(embeddings, &Labels::new(2, vec![0, 1, 0, 1]).unwrap());
+        loss.before_epoch(embeddings, &Labels::new(2, vec![0, 1, 0, 1]).unwrap());
         assert_eq!(rows(&loss.centres[0]), [2.0, 3.0, coarse[2], coarse[3]]);
         assert_eq!(ids(&loss), before);
         assert!(loss.centres.iter().all(|centres| !centres.is_require_grad()));
@@ -294,18 +317,27 @@ mod tests {
     }
 
     #[test]
-    fn the_floor_loses_the_gradient_of_far_items_and_the_exact_logarithm_does_not() {
+    fn far_items_have_a_gradient_without_the_floor_and_none_with_it() {
         let device = Device::flex().autodiff();
         let classes = Labels::new(1, vec![0, 1]).unwrap();
         let slope = |floor: f64| {
             let config = HpdhConfig { squared: true, floor, ..HpdhConfig::default() };
             let loss = config.init(&Setting::new(&classes, 2, &Geometry::Binary, 0, &device)).unwrap();
-            // One of the two is on the wrong side.
+            // One of the two items is on the wrong side.
             let far = Tensor::from_floats([[30.0, 0.0], [30.0, 0.0]], &device).require_grad();
             let value = loss.level_losses(&Batch::new(far.clone(), &classes)).remove(0);
             far.grad(&value.backward()).unwrap().abs().sum().into_scalar::<f32>()
         };
         assert_eq!(slope(1e-8), 0.0);
         assert!(slope(0.0) > 0.1);
+    }
+
+    #[test]
+    fn the_training_set_is_needed_before_the_first_epoch_unless_its_centres_are_drawn() {
+        let needs = |drawn_centres| {
+            let loss = init(HpdhConfig { drawn_centres, ..HpdhConfig::default() }, 4).unwrap();
+            [0, 1].map(|epoch| loss.needs_training_set(epoch))
+        };
+        assert_eq!((needs(false), needs(true)), ([true, true], [false, true]));
     }
 }

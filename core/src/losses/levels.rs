@@ -109,11 +109,11 @@ impl Objective for Levels {
         self.each(labels, |loss, labels| loss.after_step(embeddings.clone(), labels));
     }
 
-    fn needs_epoch(&self) -> bool {
-        self.levels.iter().any(Objective::needs_epoch)
+    fn needs_training_set(&self, epoch: u64) -> bool {
+        self.levels.iter().any(|loss| loss.needs_training_set(epoch))
     }
 
-    fn after_epoch(&mut self, embeddings: Tensor<2>, labels: &Labels) {
-        self.each(labels, |loss, labels| loss.after_epoch(embeddings.clone(), labels));
+    fn before_epoch(&mut self, embeddings: Tensor<2>, labels: &Labels) {
+        self.each(labels, |loss, labels| loss.before_epoch(embeddings.clone(), labels));
     }
 }

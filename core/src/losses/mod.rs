@@ -325,14 +325,14 @@ pub trait Objective {
     /// Called after each step with the batch's embeddings, without gradient.
     fn after_step(&mut self, _embeddings: Tensor<2>, _labels: &Labels) {}
 
-    /// Whether [`Self::after_epoch`] wants the whole training set.
-    fn needs_epoch(&self) -> bool {
+    /// Whether [`Self::before_epoch`] is called at the start of this epoch, counted from 0.
+    fn needs_training_set(&self, _epoch: u64) -> bool {
         false
     }
 
-    /// Called after each epoch with the embeddings of the whole training set, without gradient, if
-    /// [`Self::needs_epoch`].
-    fn after_epoch(&mut self, _embeddings: Tensor<2>, _labels: &Labels) {}
+    /// Called at the start of an epoch with the embeddings of the whole training set, without gradient, if
+    /// [`Self::needs_training_set`].
+    fn before_epoch(&mut self, _embeddings: Tensor<2>, _labels: &Labels) {}
 }
 
 /// What the catalogue says about a loss.

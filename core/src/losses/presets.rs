@@ -113,12 +113,14 @@ pub(super) const PRESETS: &[Entry] = &[
         name: "hpdh_published",
         title: "HPDH (code)",
         family: Family::Hashing,
-        summary: "HPDH as its code computes it: squared distances over σ, and 1e-8 in place of a safe logarithm",
+        summary: "HPDH as its code computes it: squared distances over σ, weaker regularisers, a floor of 1e-8",
         optimises: "ndcg",
         spaces: &[Space::Binary],
         sources: &["zhang2019"],
         complete: true,
-        preset: Some(r#"{ "kind": "hpdh", "squared": true, "floor": 1e-8 }"#),
+        preset: Some(
+            r#"{ "kind": "hpdh", "squared": true, "floor": 1e-8, "mean_over_bits": true, "drawn_centres": true }"#,
+        ),
     },
     Entry {
         name: "hpl_proxy_anchor",

@@ -146,13 +146,13 @@ impl Objective for WeightedSum {
         }
     }
 
-    fn needs_epoch(&self) -> bool {
-        self.terms.iter().any(Objective::needs_epoch)
+    fn needs_training_set(&self, epoch: u64) -> bool {
+        self.terms.iter().any(|loss| loss.needs_training_set(epoch))
     }
 
-    fn after_epoch(&mut self, embeddings: Tensor<2>, labels: &Labels) {
+    fn before_epoch(&mut self, embeddings: Tensor<2>, labels: &Labels) {
         for (term, seen) in self.with_what_they_see(embeddings) {
-            term.after_epoch(seen, labels);
+            term.before_epoch(seen, labels);
         }
     }
 }

@@ -16,6 +16,7 @@ pub(crate) fn hpdh(case: &Case, verdict: &mut Verdict) {
         deviations: Some(precisions.iter().rev().map(|precision| 1.0 / precision).collect()),
         squared: true,
         floor: 1e-8,
+        mean_over_bits: true,
         range_weight: number("weight_cubic"),
         range: number("cube"),
         quantisation_weight: number("weight_vertex"),
@@ -40,7 +41,7 @@ pub(crate) fn hpdh(case: &Case, verdict: &mut Verdict) {
 pub(crate) fn hpdh_centres(case: &Case, verdict: &mut Verdict) {
     let labels = labels(case, "inputs/labels");
     let mut loss = init(&HpdhConfig::default(), &labels);
-    loss.after_epoch(tensor(case, "inputs/features"), &labels);
+    loss.before_epoch(tensor(case, "inputs/features"), &labels);
     let expected = case.get("outputs/centers").as_array().unwrap();
     for (expected, centres) in expected.iter().rev().zip(&loss.centres) {
         let centres = values(centres.val().cast(DType::F64));
