@@ -2,7 +2,9 @@
 //! that of the embeddings, of what they are compared with, and of all that the loss learns.
 
 use akin_core::geometry::{Geometry, Space};
-use akin_core::losses::{Batch, CATALOGUE, Entry, Loss, LossConfig, Objective, Reference, Setting, Term};
+use akin_core::losses::{
+    Batch, CATALOGUE, Loss, LossConfig, LossContext, LossEntry, Objective, Reference, Term,
+};
 use akin_core::random::{normal, stream};
 use akin_core::taxonomy::Labels;
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param, ParamId};
@@ -63,8 +65,9 @@ const VARIANTS: &[&str] = &[
 
 /// Every entry that needs no further settings, and the variants above, in each of their spaces.
 fn cases() -> impl Iterator<Item = (String, LossConfig, Space)> {
-    let entry =
-        |entry: &'static Entry| (entry.name.to_owned(), LossConfig::named(entry.name).unwrap(), entry.spaces);
+    let entry = |entry: &'static LossEntry| {
+        (entry.name.to_owned(), LossConfig::named(entry.name).unwrap(), entry.spaces)
+    };
     let variant = |json: &&str| {
         let config: LossConfig = serde_json::from_str(json).unwrap();
         let spaces = config.entry().spaces;
@@ -113,8 +116,8 @@ fn for_a_test(config: &LossConfig) -> LossConfig {
 fn loss(config: &LossConfig, levels: usize, space: Space, device: &Device) -> Loss {
     let classes = labels(levels, &[0, 1, 2, 3]);
     let geometry = geometry(space);
-    let setting = Setting::new(&classes, DIMENSION, &geometry, 1, device);
-    let mut loss = for_a_test(config).init(&setting).unwrap();
+    let context = LossContext::new(&classes, DIMENSION, &geometry, 1, device);
+    let mut loss = for_a_test(config).init(&context).unwrap();
     let earlier = tensor(&rows(space, 20, 5), DType::F32, &device.clone().without_autodiff());
     loss.after_step(earlier, &labels(levels, &[3, 1, 0, 2, 1]));
     loss

@@ -5,7 +5,7 @@ use akin_core::embeddings::Embeddings;
 use akin_core::evaluate::{EvaluationConfig, Labelled, QueryScores, evaluate};
 use akin_core::geometry::Geometry;
 use akin_core::losses::{
-    Batch, CsqConfig, DpshConfig, DtshConfig, HpdhConfig, LossSettings, Objective, Reference, Setting,
+    Batch, BuildLoss, CsqConfig, DpshConfig, DtshConfig, HpdhConfig, LossContext, Objective, Reference,
 };
 use akin_core::random::{normal, stream};
 use akin_core::ranking::Ranking;
@@ -36,9 +36,9 @@ fn number(value: Tensor<1>) -> f64 {
     value.into_data().try_to_vec::<f64>().unwrap()[0]
 }
 
-fn init<S: LossSettings>(config: &S, labels: &Labels) -> S::Loss {
+fn init<S: BuildLoss>(config: &S, labels: &Labels) -> S::Loss {
     let (classes, device) = (labels.classes(), Device::flex().autodiff());
-    config.init(&Setting::new(&classes, BITS, &Geometry::Binary, 0, &device)).unwrap()
+    config.init(&LossContext::new(&classes, BITS, &Geometry::Binary, 0, &device)).unwrap()
 }
 
 fn fine(ids: &[u32]) -> Labels {

@@ -3,7 +3,7 @@
 use akin_core::geometry::Geometry;
 use akin_core::losses::hierarchical_proxy::Coarse;
 use akin_core::losses::{
-    Batch, Draws, HierarchicalProxy, HierarchicalProxyConfig, LossConfig, LossSettings, Objective, Setting,
+    Batch, BuildLoss, Draws, HierarchicalProxy, HierarchicalProxyConfig, LossConfig, LossContext, Objective,
 };
 use akin_core::random::{normal, stream};
 use akin_core::taxonomy::Labels;
@@ -33,7 +33,7 @@ fn config(json: &str) -> HierarchicalProxyConfig {
 }
 
 fn init(config: &HierarchicalProxyConfig, seed: u64) -> HierarchicalProxy {
-    config.init(&Setting::new(&classes(), DIMENSION, &Geometry::Cosine, seed, &device())).unwrap()
+    config.init(&LossContext::new(&classes(), DIMENSION, &Geometry::Cosine, seed, &device())).unwrap()
 }
 
 fn rows(tensor: Tensor<2>) -> Rows {
@@ -200,9 +200,9 @@ fn the_groups_of_a_taxonomy_are_its_classes_and_their_means_follow() {
 fn a_taxonomy_of_one_level_has_the_fine_loss_alone() {
     let flat = Labels::new(1, (0..CLASSES).collect()).unwrap();
     let device = device();
-    let setting = Setting::new(&flat, DIMENSION, &Geometry::Cosine, 4, &device);
+    let context = LossContext::new(&flat, DIMENSION, &Geometry::Cosine, 4, &device);
     let value = |name: &str| -> f64 {
-        let loss = LossConfig::named(name).unwrap().init(&setting).unwrap();
+        let loss = LossConfig::named(name).unwrap().init(&context).unwrap();
         let labels = batch_labels();
         let labels = Labels::new(1, labels.column(3)).unwrap();
         loss.forward(&Batch::new(draw(5, 8), &labels)).into_data().iter().next().unwrap()
@@ -282,7 +282,8 @@ fn clusters_default_to_a_tenth_of_the_classes() {
     let device = device();
     for (count, expected) in [(1, 1), (4, 2), (100, 10)] {
         let classes = Labels::new(1, (0..count).collect()).unwrap();
-        let loss = config.init(&Setting::new(&classes, DIMENSION, &Geometry::Cosine, 0, &device)).unwrap();
+        let loss =
+            config.init(&LossContext::new(&classes, DIMENSION, &Geometry::Cosine, 0, &device)).unwrap();
         assert_eq!(loss.groups[0].proxies.dims(), [expected, DIMENSION]);
     }
 }

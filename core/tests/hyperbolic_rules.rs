@@ -3,7 +3,7 @@
 use akin_core::geometry::Geometry;
 use akin_core::losses::hier::Triplets;
 use akin_core::losses::{
-    Batch, Draws, HierConfig, HyperbolicCrossEntropyConfig, LossSettings, Objective, Reference, Setting,
+    Batch, BuildLoss, Draws, HierConfig, HyperbolicCrossEntropyConfig, LossContext, Objective, Reference,
 };
 use akin_core::poincare::{Ball, distance};
 use akin_core::random::{normal, stream, uniform};
@@ -277,7 +277,7 @@ fn hier_draws_the_same_at_the_same_step_and_moves_embeddings_and_proxies() {
     let labels = Labels::new(1, (0..12).map(|i| i / 3).collect()).unwrap();
     let (classes, geometry, device) = (labels.classes(), Geometry::poincare(), device());
     let config = HierConfig { proxies: 10, neighbours: 6, ..HierConfig::default() };
-    let hier = config.init(&Setting::new(&classes, DIMENSION, &geometry, 1, &device)).unwrap();
+    let hier = config.init(&LossContext::new(&classes, DIMENSION, &geometry, 1, &device)).unwrap();
     let features = normal(&mut stream(8, "test", &[]), 12 * DIMENSION, 1.0);
     let features = Tensor::<2>::from_data(TensorData::new(features, [12, DIMENSION]), &device);
     let loss = |step| {
@@ -331,8 +331,8 @@ fn the_pairwise_cross_entropy_takes_any_batch() {
         let classes = Labels::new(1, vec![0, 1, 2, 3]).unwrap();
         for (geometry, temperature) in [(Geometry::poincare(), 0.2), (Geometry::Cosine, 0.1)] {
             let device = device();
-            let setting = Setting::new(&classes, DIMENSION, &geometry, 0, &device);
-            let loss = HyperbolicCrossEntropyConfig::default().init(&setting).unwrap();
+            let context = LossContext::new(&classes, DIMENSION, &geometry, 0, &device);
+            let loss = HyperbolicCrossEntropyConfig::default().init(&context).unwrap();
             let points = geometry.embed(matrix(rows(9, fine.len(), 0.5), DIMENSION));
             let scores = values(geometry.scores(points.clone(), points.clone()));
             let got = number(loss.forward(&Batch::new(points.clone(), &labels)));

@@ -2,7 +2,7 @@
 
 use akin_core::geometry::Geometry;
 use akin_core::losses::{
-    Batch, Draws, Loss, LossConfig, LossSettings, MarginConfig, Objective, Reference, Setting,
+    Batch, BuildLoss, Draws, Loss, LossConfig, LossContext, MarginConfig, Objective, Reference,
     TripletMarginConfig,
 };
 use akin_core::miners::{CATALOGUE, Mined};
@@ -38,11 +38,11 @@ fn losses() -> impl Iterator<Item = (String, Loss)> {
 
 fn loss(config: serde_json::Value) -> Loss {
     let config: LossConfig = serde_json::from_value(config).unwrap();
-    config.init(&setting(&labels(&[0, 1, 2, 3]), &device())).unwrap()
+    config.init(&context(&labels(&[0, 1, 2, 3]), &device())).unwrap()
 }
 
-fn setting<'a>(classes: &'a Labels, device: &'a Device) -> Setting<'a> {
-    Setting::new(classes, DIMENSION, &Geometry::Cosine, 1, device)
+fn context<'a>(classes: &'a Labels, device: &'a Device) -> LossContext<'a> {
+    LossContext::new(classes, DIMENSION, &Geometry::Cosine, 1, device)
 }
 
 fn labels(fine: &[u32]) -> Labels {
@@ -175,11 +175,11 @@ fn items_that_coincide_are_at_distance_zero_without_a_gradient() {
 fn drawn_triplets_are_held_fixed_in_the_gradient() {
     let labels = labels(&[0, 0, 0, 1, 1, 2, 2, 3, 3, 3]);
     let device = device();
-    let setting = setting(&labels, &device);
+    let context = context(&labels, &device);
     let mined = json!({ "kind": "distance_weighted_miner" });
     let triplet = TripletMarginConfig { miner: serde_json::from_value(mined).unwrap(), ..Default::default() };
-    let margin = MarginConfig::default().init(&setting).unwrap();
-    let triplet_loss = triplet.init(&setting).unwrap();
+    let margin = MarginConfig::default().init(&context).unwrap();
+    let triplet_loss = triplet.init(&context).unwrap();
     for step in 0..3 {
         let embeddings = rows(1, labels.len());
         let batch = Batch::new(embeddings.clone(), &labels).with_draws(Draws { seed: 2, step });

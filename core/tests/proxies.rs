@@ -1,20 +1,20 @@
 //! What the losses of proxies do at the edges of their definitions.
 
 use akin_core::geometry::Geometry;
-use akin_core::losses::{Batch, Csl, CslConfig, Loss, LossConfig, LossSettings, Objective, Setting};
+use akin_core::losses::{Batch, BuildLoss, Csl, CslConfig, Loss, LossConfig, LossContext, Objective};
 use akin_core::random::{normal, stream};
 use akin_core::taxonomy::Labels;
 use burn::tensor::{Device, Tensor, TensorData};
 
 const DIMENSION: usize = 6;
 
-fn setting<'a>(classes: &'a Labels, device: &'a Device) -> Setting<'a> {
-    Setting::new(classes, DIMENSION, &Geometry::Cosine, 1, device)
+fn context<'a>(classes: &'a Labels, device: &'a Device) -> LossContext<'a> {
+    LossContext::new(classes, DIMENSION, &Geometry::Cosine, 1, device)
 }
 
 fn loss(json: &str, classes: &Labels) -> Loss {
     let config: LossConfig = serde_json::from_str(json).unwrap();
-    config.init(&setting(classes, &device())).unwrap()
+    config.init(&context(classes, &device())).unwrap()
 }
 
 fn device() -> Device {
@@ -67,7 +67,7 @@ fn exponents_may_be_of_any_size() {
 fn a_level_of_one_class_adds_nothing_to_csl() {
     let classes = Labels::new(2, vec![0, 0, 0, 1, 0, 2]).unwrap();
     let labels = Labels::new(2, vec![0, 0, 0, 1, 0, 2, 0, 2]).unwrap();
-    let loss: Csl = CslConfig::default().init(&setting(&classes, &device())).unwrap();
+    let loss: Csl = CslConfig::default().init(&context(&classes, &device())).unwrap();
     let [coarse, fine] = <[_; 2]>::try_from(loss.levels(items(4), &labels)).unwrap().map(number);
     assert_eq!(coarse, 0.0);
     assert!(fine > 0.0);

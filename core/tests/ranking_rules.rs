@@ -3,8 +3,8 @@
 
 use akin_core::geometry::Geometry;
 use akin_core::losses::{
-    Batch, BlackboxApConfig, CalibrationConfig, CrossBatchMemoryConfig, Draws, Loss, LossConfig,
-    LossSettings, Objective, Reference, Setting,
+    Batch, BlackboxApConfig, BuildLoss, CalibrationConfig, CrossBatchMemoryConfig, Draws, Loss, LossConfig,
+    LossContext, Objective, Reference,
 };
 use akin_core::random::{normal, stream};
 use akin_core::taxonomy::Labels;
@@ -17,12 +17,16 @@ fn labels(fine: &[u32]) -> Labels {
     Labels::new(1, fine.to_vec()).unwrap()
 }
 
-fn init<S: LossSettings>(config: &S) -> S::Loss {
-    config.init(&Setting::new(&labels(&[0, 1, 2, 3]), DIMENSION, &Geometry::Cosine, 0, &device())).unwrap()
+fn init<S: BuildLoss>(config: &S) -> S::Loss {
+    config
+        .init(&LossContext::new(&labels(&[0, 1, 2, 3]), DIMENSION, &Geometry::Cosine, 0, &device()))
+        .unwrap()
 }
 
 fn init_named(config: &LossConfig) -> Loss {
-    config.init(&Setting::new(&labels(&[0, 1, 2, 3]), DIMENSION, &Geometry::Cosine, 0, &device())).unwrap()
+    config
+        .init(&LossContext::new(&labels(&[0, 1, 2, 3]), DIMENSION, &Geometry::Cosine, 0, &device()))
+        .unwrap()
 }
 
 fn named(json: &str) -> LossConfig {
@@ -206,8 +210,8 @@ fn settings_out_of_their_range_are_refused() {
     ] {
         let classes = labels(&[0, 1]);
         let device = device();
-        let setting = Setting::new(&classes, DIMENSION, &Geometry::Cosine, 0, &device);
-        let message = named(json).init(&setting).unwrap_err().message().to_owned();
+        let context = LossContext::new(&classes, DIMENSION, &Geometry::Cosine, 0, &device);
+        let message = named(json).init(&context).unwrap_err().message().to_owned();
         assert!(message.contains(fault), "{json}: {message}");
     }
 }

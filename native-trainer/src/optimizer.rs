@@ -179,7 +179,7 @@ mod tests {
     use akin_core::encoder::EncoderConfig;
     use akin_core::geometry::Geometry;
     use akin_core::image::Preprocessing;
-    use akin_core::losses::{Batch, LossConfig, NormSoftmaxConfig, Objective, Setting};
+    use akin_core::losses::{Batch, LossConfig, LossContext, NormSoftmaxConfig, Objective};
     use akin_core::models::{BackboneConfig, HeadConfig};
     use akin_core::taxonomy::Labels;
     use burn::tensor::{Device, TensorData};
@@ -231,8 +231,8 @@ mod tests {
         };
         let encoder = config.init(0, &device).unwrap();
         let classes = Labels::new(1, vec![0, 1]).unwrap();
-        let setting = Setting::new(&classes, 4, &Geometry::Cosine, 0, &device);
-        let loss = LossConfig::NormSoftmax(NormSoftmaxConfig::default()).init(&setting).unwrap();
+        let context = LossContext::new(&classes, 4, &Geometry::Cosine, 0, &device);
+        let loss = LossConfig::NormSoftmax(NormSoftmaxConfig::default()).init(&context).unwrap();
         let images = Tensor::from_data(
             TensorData::new((0..2 * 3 * 256).map(|i| (i as f32).sin()).collect(), [2, 3, 16, 16]),
             &device,

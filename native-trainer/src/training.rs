@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use akin_core::encoder::Encoder;
 use akin_core::evaluate::Report;
-use akin_core::losses::{Batch, Draws, Loss, Objective, Setting};
+use akin_core::losses::{Batch, Draws, Loss, LossContext, Objective};
 use akin_core::taxonomy::Labels;
 use anyhow::{Context, Result};
 use burn::tensor::{Device, Tensor, TensorData};
@@ -182,8 +182,8 @@ impl<'a> Training<'a> {
             load_backbone(&mut encoder, path)?;
         }
         let (classes, geometry) = (self.labels.classes(), encoder_config.geometry());
-        let setting = Setting::new(&classes, encoder.dimension(), &geometry, seed, &self.device);
-        let loss = config.loss.init(&setting)?;
+        let context = LossContext::new(&classes, encoder.dimension(), &geometry, seed, &self.device);
+        let loss = config.loss.init(&context)?;
         let optimizers = Optimizers::new(&config.optimizer);
         if beginning != Beginning::Checkpoint {
             return Ok(State { step: 0, encoder, loss, optimizers });

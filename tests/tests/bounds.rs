@@ -5,7 +5,7 @@ use akin_core::embeddings::Embeddings;
 use akin_core::evaluate::{Decomposability, EvaluationConfig, Labelled, decomposability_gap};
 use akin_core::geometry::Geometry;
 use akin_core::losses::{
-    Batch, CalibrationConfig, HapSurrogateConfig, LossSettings, Objective, Setting, SupApConfig,
+    Batch, BuildLoss, CalibrationConfig, HapSurrogateConfig, LossContext, Objective, SupApConfig,
 };
 use akin_core::metrics::{average_precision, hierarchical_ap};
 use akin_core::ranking::{Ranking, TiePolicy};
@@ -45,13 +45,13 @@ fn labels(fine: &[u32]) -> Labels {
     Labels::new(3, fine.iter().flat_map(|class| [class / 4, class / 2, *class]).collect()).unwrap()
 }
 
-fn loss(config: &impl LossSettings, values: &[f64], labels: &Labels) -> f64 {
+fn loss(config: &impl BuildLoss, values: &[f64], labels: &Labels) -> f64 {
     let (device, dimension) = (Device::flex(), values.len() / labels.len());
     let data = TensorData::new(values.to_vec(), [labels.len(), dimension]);
     let rows = Tensor::from_data(data, (&device, DType::F64));
     let classes = labels.classes();
-    let setting = Setting::new(&classes, dimension, &Geometry::Cosine, 0, &device);
-    let value = config.init(&setting).unwrap().forward(&Batch::new(rows, labels));
+    let context = LossContext::new(&classes, dimension, &Geometry::Cosine, 0, &device);
+    let value = config.init(&context).unwrap().forward(&Batch::new(rows, labels));
     value.into_data().try_to_vec::<f64>().unwrap()[0]
 }
 

@@ -22,7 +22,7 @@ use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Batch, Entry, Family, LossSettings, Objective, Setting, above_zero, matrix, not_negative, numbers,
+    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, matrix, not_negative, numbers,
     with_gradient,
 };
 use crate::Result;
@@ -48,8 +48,8 @@ impl Default for BlackboxApConfig {
     }
 }
 
-impl LossSettings for BlackboxApConfig {
-    const ENTRY: Entry = Entry {
+impl BuildLoss for BlackboxApConfig {
+    const ENTRY: LossEntry = LossEntry {
         name: "blackbox_ap",
         title: "Blackbox-AP",
         family: Family::AveragePrecision,
@@ -60,9 +60,16 @@ impl LossSettings for BlackboxApConfig {
         complete: true,
         preset: None,
     };
+    const PRESETS: &'static [LossEntry] = &[LossEntry {
+        name: "blackbox_ap_published",
+        title: "Blackbox-AP (code)",
+        summary: "Blackbox-AP with the random margin of its published code",
+        preset: Some(r#"{ "kind": "blackbox_ap", "random_margin": true }"#),
+        ..Self::ENTRY
+    }];
     type Loss = BlackboxAp;
 
-    fn init(&self, _: &Setting) -> Result<BlackboxAp> {
+    fn init(&self, _: &LossContext) -> Result<BlackboxAp> {
         above_zero("blackbox_ap", "lambda", self.lambda, 4.0)?;
         not_negative("blackbox_ap", "margin", self.margin, 0.02)?;
         Ok(BlackboxAp { config: self.clone() })

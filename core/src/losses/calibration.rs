@@ -14,7 +14,9 @@ use burn::module::Module;
 use burn::tensor::{Tensor, activation::relu};
 use serde::{Deserialize, Serialize};
 
-use super::{Batch, Entry, Family, LossSettings, Objective, Setting, active, mean_of_means, normalise_if};
+use super::{
+    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, active, mean_of_means, normalise_if,
+};
 use crate::geometry::Space;
 use crate::{Error, Kind, Result};
 
@@ -52,8 +54,8 @@ impl Default for CalibrationConfig {
     }
 }
 
-impl LossSettings for CalibrationConfig {
-    const ENTRY: Entry = Entry {
+impl BuildLoss for CalibrationConfig {
+    const ENTRY: LossEntry = LossEntry {
         name: "calibration",
         title: "Calibration",
         family: Family::Decomposability,
@@ -66,7 +68,7 @@ impl LossSettings for CalibrationConfig {
     };
     type Loss = Calibration;
 
-    fn init(&self, _: &Setting) -> Result<Calibration> {
+    fn init(&self, _: &LossContext) -> Result<Calibration> {
         let Self { positive, negative, .. } = *self;
         if !(positive.is_finite() && negative.is_finite() && negative <= positive) {
             return Err(Error::new(

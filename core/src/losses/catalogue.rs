@@ -8,7 +8,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::presets::PRESETS;
+use super::config_value::ConfigValue;
 use super::*;
 
 /// Each line is a loss: the variant, its settings, and what they make. The variant in snake case is its name.
@@ -44,15 +44,15 @@ macro_rules! losses {
 
         impl LossConfig {
             /// What the catalogue says about the loss.
-            pub fn entry(&self) -> &'static Entry {
+            pub fn entry(&self) -> &'static LossEntry {
                 match self {
-                    $(Self::$variant(_) => const { &<$settings as LossSettings>::ENTRY },)+
+                    $(Self::$variant(_) => const { &<$settings as BuildLoss>::ENTRY },)+
                 }
             }
 
-            fn make(&self, setting: &Setting) -> Result<Loss> {
+            fn make(&self, context: &LossContext) -> Result<Loss> {
                 Ok(match self {
-                    $(Self::$variant(settings) => Loss::$variant(settings.init(setting)?),)+
+                    $(Self::$variant(settings) => Loss::$variant(settings.init(context)?),)+
                 })
             }
         }
@@ -79,7 +79,9 @@ macro_rules! losses {
             }
         }
 
-        const LOSSES: &[Entry] = &[$(<$settings as LossSettings>::ENTRY),+];
+        /// Each loss with its presets.
+        const LOSSES: &[(LossEntry, &[LossEntry])] =
+            &[$((<$settings as BuildLoss>::ENTRY, <$settings as BuildLoss>::PRESETS)),+];
     };
 }
 
@@ -116,26 +118,38 @@ losses! {
     Dtsh: DtshConfig => Dtsh,
 }
 
-/// Every loss and every preset, by family.
-pub static CATALOGUE: LazyLock<Vec<Entry>> = LazyLock::new(|| {
-    let mut entries: Vec<Entry> = LOSSES.iter().chain(PRESETS).cloned().collect();
+/// Every loss, each followed by its presets, sorted by family.
+pub static CATALOGUE: LazyLock<Vec<LossEntry>> = LazyLock::new(|| {
+    let with_presets = |(loss, presets): &(LossEntry, &[LossEntry])| [&[loss.clone()], *presets].concat();
+    let mut entries: Vec<LossEntry> = LOSSES.iter().flat_map(with_presets).collect();
     entries.sort_by_key(|entry| entry.family);
     entries
 });
+
+/// The name of every entry of the catalogue.
+static NAMES: LazyLock<Vec<&'static str>> =
+    LazyLock::new(|| CATALOGUE.iter().map(|entry| entry.name).collect());
 
 impl LossConfig {
     /// The loss or preset of a name, with its defaults.
     ///
     /// # Errors
     ///
-    /// A name that the catalogue does not have, and one whose settings have no default.
+    /// An unknown name, or a loss with a setting that has no default (its entry is not `complete`).
     pub fn named(name: &str) -> Result<Self> {
+        if !NAMES.contains(&name) {
+            return Err(Error::new(
+                Kind::Config,
+                format!("unknown loss `{name}`"),
+                "use a name from `losses::CATALOGUE`, which `akin list losses` prints",
+            ));
+        }
         let table = Map::from_iter([("kind".to_owned(), Value::from(name))]);
         serde_json::from_value(Value::Object(table)).map_err(|error| {
             Error::new(
                 Kind::Config,
-                format!("there is no loss to be had by the name {name:?} alone: {error}"),
-                "choose one of the catalogue, or write its settings into a config",
+                format!("the loss `{name}` has settings without defaults: {error}"),
+                "give its settings, as in the [loss] table of a config",
             )
         })
     }
@@ -175,8 +189,8 @@ impl LossConfig {
     /// # Errors
     ///
     /// A setting out of its range, one that does not fit the classes, embeddings of another space.
-    pub fn init(&self, setting: &Setting) -> Result<Loss> {
-        let (entry, space) = (self.entry(), setting.geometry.space());
+    pub fn init(&self, context: &LossContext) -> Result<Loss> {
+        let (entry, space) = (self.entry(), context.geometry.space());
         // The parts of a combination say for themselves what they do not compare.
         if entry.family != Family::Combinations && !self.compares(space) {
             let known: Vec<&str> = entry.spaces.iter().map(|space| space.name()).collect();
@@ -186,7 +200,7 @@ impl LossConfig {
                 format!("give the model a head of geometry {}, or choose another loss", known.join(" or ")),
             ));
         }
-        self.make(setting)
+        self.make(context)
     }
 }
 
@@ -198,17 +212,12 @@ impl Serialize for LossConfig {
 
 impl<'de> Deserialize<'de> for LossConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        let table::Setting(mut whole) = Deserialize::deserialize(deserializer)?;
+        let ConfigValue(mut whole) = Deserialize::deserialize(deserializer)?;
         let Some(kind) = whole.get("kind").and_then(Value::as_str) else {
             return Err(D::Error::missing_field("kind"));
         };
         let Some(entry) = CATALOGUE.iter().find(|entry| entry.name == kind) else {
-            // In serde's words, which the readers of configs know how to explain.
-            let known: Vec<String> = CATALOGUE.iter().map(|entry| format!("`{}`", entry.name)).collect();
-            return Err(D::Error::custom(format!(
-                "unknown variant `{kind}`, expected one of {}",
-                known.join(", ")
-            )));
+            return Err(D::Error::unknown_variant(kind, &NAMES));
         };
         if let Some(preset) = entry.preset {
             let mut preset: Value = serde_json::from_str(preset).map_err(D::Error::custom)?;

@@ -20,7 +20,7 @@ use burn::module::Module;
 use burn::tensor::{Tensor, activation::relu};
 use serde::{Deserialize, Serialize};
 
-use super::{Batch, Entry, Family, LossSettings, Objective, Setting, active, finite, not_negative};
+use super::{Batch, BuildLoss, Family, LossContext, LossEntry, Objective, active, finite, not_negative};
 use crate::geometry::Space;
 use crate::geometry::{distances, normalise};
 use crate::miners::Miner;
@@ -66,8 +66,8 @@ impl Default for ContrastiveConfig {
     }
 }
 
-impl LossSettings for ContrastiveConfig {
-    const ENTRY: Entry = Entry {
+impl BuildLoss for ContrastiveConfig {
+    const ENTRY: LossEntry = LossEntry {
         name: "contrastive",
         title: "Contrastive",
         family: Family::Pairs,
@@ -80,7 +80,7 @@ impl LossSettings for ContrastiveConfig {
     };
     type Loss = Contrastive;
 
-    fn init(&self, _setting: &Setting) -> Result<Contrastive> {
+    fn init(&self, _: &LossContext) -> Result<Contrastive> {
         self.miner.validate()?;
         match self.measure {
             Measure::Euclidean => {
@@ -153,8 +153,8 @@ mod tests {
     #[test]
     fn margins_that_ask_for_nothing_are_refused() {
         let (classes, device) = (Labels::new(1, vec![0, 1]).unwrap(), Device::flex());
-        let setting = Setting::new(&classes, 4, &Geometry::Cosine, 0, &device);
-        let fault = |config: ContrastiveConfig| config.init(&setting).unwrap_err().to_string();
+        let context = LossContext::new(&classes, 4, &Geometry::Cosine, 0, &device);
+        let fault = |config: ContrastiveConfig| config.init(&context).unwrap_err().to_string();
         let default = ContrastiveConfig::default;
         let text = fault(ContrastiveConfig { positive_margin: f64::NAN, ..default() });
         assert!(text.contains("positive_margin of contrastive is NaN"), "{text}");

@@ -18,8 +18,8 @@ use burn::tensor::{Int, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Batch, Draws, Entry, Family, Loss, LossConfig, LossSettings, Objective, PairConfig, Reference, Setting,
-    kept, not_negative, replaced, within,
+    Batch, BuildLoss, Draws, Family, Loss, LossConfig, LossContext, LossEntry, Objective, PairConfig,
+    Reference, kept, not_negative, replaced, within,
 };
 use crate::geometry::Space;
 use crate::taxonomy::Labels;
@@ -47,8 +47,8 @@ impl Default for CrossBatchMemoryConfig {
     }
 }
 
-impl LossSettings for CrossBatchMemoryConfig {
-    const ENTRY: Entry = Entry {
+impl BuildLoss for CrossBatchMemoryConfig {
+    const ENTRY: LossEntry = LossEntry {
         name: "cross_batch_memory",
         title: "XBM",
         family: Family::Combinations,
@@ -59,9 +59,16 @@ impl LossSettings for CrossBatchMemoryConfig {
         complete: true,
         preset: None,
     };
+    const PRESETS: &'static [LossEntry] = &[LossEntry {
+        name: "cross_batch_memory_published",
+        title: "XBM (code)",
+        summary: "XBM as in its published code, which adds the loss of the batch itself",
+        preset: Some(r#"{ "kind": "cross_batch_memory", "start": 2000, "batch_weight": 1.0 }"#),
+        ..Self::ENTRY
+    }];
     type Loss = CrossBatchMemory;
 
-    fn init(&self, setting: &Setting) -> Result<CrossBatchMemory> {
+    fn init(&self, context: &LossContext) -> Result<CrossBatchMemory> {
         within("cross_batch_memory", "size", self.size, 1..=1 << 24, 8192)?;
         not_negative("cross_batch_memory", "batch_weight", self.batch_weight, 0.0)?;
         if let Some(name) = without_memory(&self.loss) {
@@ -71,12 +78,12 @@ impl LossSettings for CrossBatchMemoryConfig {
                 "give cross_batch_memory a loss of pairs, triplets or rankings, and sum the others beside it",
             ));
         }
-        let labels = TensorData::new(vec![-1; self.size * setting.levels()], [self.size, setting.levels()]);
-        let embeddings = Tensor::zeros([self.size, setting.dimension], setting.device);
+        let labels = TensorData::new(vec![-1; self.size * context.levels()], [self.size, context.levels()]);
+        let embeddings = Tensor::zeros([self.size, context.dimension], context.device);
         Ok(CrossBatchMemory {
-            loss: vec![self.loss.init(setting)?],
+            loss: vec![self.loss.init(context)?],
             embeddings: kept(embeddings),
-            labels: Param::initialized(ParamId::new(), Tensor::from_data(labels, setting.device)),
+            labels: Param::initialized(ParamId::new(), Tensor::from_data(labels, context.device)),
             start: self.start,
             batch_weight: self.batch_weight,
         })
@@ -195,7 +202,7 @@ mod tests {
 
     fn memory(config: &CrossBatchMemoryConfig, device: &Device) -> CrossBatchMemory {
         let classes = labels(&[0, 1, 2, 3]);
-        config.init(&Setting::new(&classes, 2, &Geometry::Cosine, 0, device)).unwrap()
+        config.init(&LossContext::new(&classes, 2, &Geometry::Cosine, 0, device)).unwrap()
     }
 
     fn value(loss: &CrossBatchMemory, batch: &Batch) -> f32 {
@@ -251,7 +258,7 @@ mod tests {
             let json =
                 format!(r#"{{ "kind": "cross_batch_memory", "loss": {{ "kind": "{inner}" }}, "start": 0 }}"#);
             let config: LossConfig = serde_json::from_str(&json).unwrap();
-            config.init(&Setting::new(&classes, 2, geometry, 0, &device))
+            config.init(&LossContext::new(&classes, 2, geometry, 0, &device))
         };
         let (of_batch, rows) = (labels(&[0, 0]), Tensor::from_data([[0.5, 0.0], [0.0, 0.5]], &device));
         for (inner, geometry) in [
@@ -274,10 +281,10 @@ mod tests {
     fn a_loss_that_compares_no_items_is_refused() {
         let classes = labels(&[0, 1, 2, 3]);
         let device = Device::flex();
-        let setting = Setting::new(&classes, 2, &Geometry::Cosine, 0, &device);
+        let context = LossContext::new(&classes, 2, &Geometry::Cosine, 0, &device);
         let fault = |json: &str| {
             let config: LossConfig = serde_json::from_str(json).unwrap();
-            config.init(&setting).unwrap_err().message().to_owned()
+            config.init(&context).unwrap_err().message().to_owned()
         };
         let inner = |loss: &str| format!(r#"{{ "kind": "cross_batch_memory", "loss": {loss} }}"#);
         assert!(fault(&inner(r#"{ "kind": "norm_softmax" }"#)).contains("the loss norm_softmax compares"));

@@ -20,7 +20,8 @@ use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Batch, Entry, Family, LossSettings, Objective, Setting, above_zero, log_one_plus_sum_exp, matrix, one_hot,
+    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, log_one_plus_sum_exp, matrix,
+    one_hot,
 };
 use crate::geometry::Space;
 use crate::geometry::normalise;
@@ -69,8 +70,8 @@ pub struct Csl {
     config: CslConfig,
 }
 
-impl LossSettings for CslConfig {
-    const ENTRY: Entry = Entry {
+impl BuildLoss for CslConfig {
+    const ENTRY: LossEntry = LossEntry {
         name: "csl",
         title: "CSL",
         family: Family::Hierarchical,
@@ -84,9 +85,9 @@ impl LossSettings for CslConfig {
     type Loss = Csl;
 
     /// Proxies come from U(−1/√d, 1/√d).
-    fn init(&self, setting: &Setting) -> Result<Csl> {
+    fn init(&self, context: &LossContext) -> Result<Csl> {
         above_zero("csl", "scale", self.scale, 32.0)?;
-        let levels = setting.levels();
+        let levels = context.levels();
         let margins = self.margins.clone().unwrap_or_else(|| default_margins(levels));
         let in_range = |margin: &f64| *margin >= 0.0 && margin.is_finite();
         if margins.len() != levels || !margins.iter().all(in_range) {
@@ -96,9 +97,9 @@ impl LossSettings for CslConfig {
                 "give one finite number of at least 0 per level, coarse to fine",
             ));
         }
-        let bound = 1.0 / (setting.dimension as f64).sqrt();
-        let proxies = setting.uniform_proxies(setting.fine_classes(), bound);
-        Ok(Csl { proxies, classes: setting.classes.clone(), margins, config: self.clone() })
+        let bound = 1.0 / (context.dimension as f64).sqrt();
+        let proxies = context.uniform_proxies(context.fine_classes(), bound);
+        Ok(Csl { proxies, classes: context.classes.clone(), margins, config: self.clone() })
     }
 }
 

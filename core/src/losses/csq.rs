@@ -29,7 +29,7 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::{Batch, Entry, Family, LossSettings, Objective, Setting, not_negative, one_hot, two_bits};
+use super::{Batch, BuildLoss, Family, LossContext, LossEntry, Objective, not_negative, one_hot, two_bits};
 use crate::geometry::Space;
 use crate::hamming::distance;
 use crate::{Error, Kind, Result};
@@ -49,8 +49,8 @@ impl Default for CsqConfig {
     }
 }
 
-impl LossSettings for CsqConfig {
-    const ENTRY: Entry = Entry {
+impl BuildLoss for CsqConfig {
+    const ENTRY: LossEntry = LossEntry {
         name: "csq",
         title: "CSQ",
         family: Family::Hashing,
@@ -63,10 +63,10 @@ impl LossSettings for CsqConfig {
     };
     type Loss = Csq;
 
-    fn init(&self, setting: &Setting) -> Result<Csq> {
-        two_bits("csq", setting)?;
+    fn init(&self, context: &LossContext) -> Result<Csq> {
+        two_bits("csq", context)?;
         not_negative("csq", "quantisation_weight", self.quantisation_weight, 0.05)?;
-        let (bits, classes) = (setting.dimension, setting.fine_classes());
+        let (bits, classes) = (context.dimension, context.fine_classes());
         if bits < usize::BITS as usize && classes > 1 << bits {
             return Err(Error::new(
                 Kind::Config,
@@ -77,9 +77,9 @@ impl LossSettings for CsqConfig {
         let centres = if bits.is_power_of_two() && classes <= 2 * bits {
             hadamard(classes, bits)
         } else {
-            bernoulli(classes, bits, &mut setting.stream("centres"))
+            bernoulli(classes, bits, &mut context.stream("centres"))
         };
-        Ok(Csq { centres: setting.kept(centres, classes), config: self.clone() })
+        Ok(Csq { centres: context.kept(centres, classes), config: self.clone() })
     }
 }
 
@@ -158,7 +158,7 @@ mod tests {
     fn init(classes: u32, bits: usize, weight: f64) -> Result<Csq> {
         let classes = Labels::new(1, (0..classes).collect()).unwrap();
         let config = CsqConfig { quantisation_weight: weight };
-        config.init(&Setting::new(&classes, bits, &Geometry::Binary, 0, &Device::flex()))
+        config.init(&LossContext::new(&classes, bits, &Geometry::Binary, 0, &Device::flex()))
     }
 
     fn nearest(centres: &[f32], bits: usize) -> u32 {

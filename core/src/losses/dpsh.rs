@@ -20,7 +20,7 @@ use burn::tensor::{Tensor, activation::log_sigmoid};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Batch, Entry, Family, LossSettings, Objective, Setting, not_negative, quantisation, share, two_bits,
+    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, not_negative, quantisation, share, two_bits,
 };
 use crate::Result;
 use crate::geometry::Space;
@@ -40,8 +40,8 @@ impl Default for DpshConfig {
     }
 }
 
-impl LossSettings for DpshConfig {
-    const ENTRY: Entry = Entry {
+impl BuildLoss for DpshConfig {
+    const ENTRY: LossEntry = LossEntry {
         name: "dpsh",
         title: "DPSH",
         family: Family::Hashing,
@@ -54,8 +54,8 @@ impl LossSettings for DpshConfig {
     };
     type Loss = Dpsh;
 
-    fn init(&self, setting: &Setting) -> Result<Dpsh> {
-        two_bits("dpsh", setting)?;
+    fn init(&self, context: &LossContext) -> Result<Dpsh> {
+        two_bits("dpsh", context)?;
         not_negative("dpsh", "quantisation_weight", self.quantisation_weight, 10.0)?;
         Ok(Dpsh { config: self.clone() })
     }
@@ -93,8 +93,8 @@ mod tests {
     fn settings_out_of_range_are_refused() {
         let (classes, device) = (Labels::new(1, vec![0, 1]).unwrap(), Device::flex());
         let init = |quantisation_weight, bits| {
-            let setting = Setting::new(&classes, bits, &Geometry::Binary, 0, &device);
-            DpshConfig { quantisation_weight }.init(&setting)
+            let context = LossContext::new(&classes, bits, &Geometry::Binary, 0, &device);
+            DpshConfig { quantisation_weight }.init(&context)
         };
         assert!(init(0.0, 2).is_ok());
         assert!(init(-1.0, 2).is_err() && init(f64::INFINITY, 2).is_err() && init(10.0, 1).is_err());

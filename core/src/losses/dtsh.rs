@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ranks::BLOCK_ELEMENTS;
 use super::{
-    Batch, Entry, Family, LossSettings, Objective, Setting, not_negative, quantisation, share, two_bits,
+    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, not_negative, quantisation, share, two_bits,
     with_gradient,
 };
 use crate::Result;
@@ -47,8 +47,8 @@ impl Default for DtshConfig {
     }
 }
 
-impl LossSettings for DtshConfig {
-    const ENTRY: Entry = Entry {
+impl BuildLoss for DtshConfig {
+    const ENTRY: LossEntry = LossEntry {
         name: "dtsh",
         title: "DTSH",
         family: Family::Hashing,
@@ -61,9 +61,9 @@ impl LossSettings for DtshConfig {
     };
     type Loss = Dtsh;
 
-    fn init(&self, setting: &Setting) -> Result<Dtsh> {
-        two_bits("dtsh", setting)?;
-        let half = setting.dimension as f64 / 2.0;
+    fn init(&self, context: &LossContext) -> Result<Dtsh> {
+        two_bits("dtsh", context)?;
+        let half = context.dimension as f64 / 2.0;
         let margin = self.margin.unwrap_or(half);
         not_negative("dtsh", "margin", margin, half)?;
         not_negative("dtsh", "quantisation_weight", self.quantisation_weight, 100.0)?;
@@ -130,8 +130,8 @@ mod tests {
     fn settings_out_of_range_are_refused() {
         let (classes, device) = (Labels::new(1, vec![0, 1]).unwrap(), Device::flex());
         let init = |margin, quantisation_weight, bits| {
-            let setting = Setting::new(&classes, bits, &Geometry::Binary, 0, &device);
-            DtshConfig { margin, quantisation_weight }.init(&setting)
+            let context = LossContext::new(&classes, bits, &Geometry::Binary, 0, &device);
+            DtshConfig { margin, quantisation_weight }.init(&context)
         };
         assert_eq!(init(None, 0.0, 6).unwrap().margin, 3.0);
         assert!(init(Some(f64::NAN), 1.0, 6).is_err() && init(Some(-1.0), 1.0, 6).is_err());

@@ -17,7 +17,9 @@ use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::histogram::{histograms, precision};
-use super::{Batch, Entry, Family, LossSettings, Objective, Setting, mean_of_means, normalise_if, within};
+use super::{
+    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, mean_of_means, normalise_if, within,
+};
 use crate::Result;
 use crate::geometry::Space;
 
@@ -39,8 +41,8 @@ impl Default for FastApConfig {
     }
 }
 
-impl LossSettings for FastApConfig {
-    const ENTRY: Entry = Entry {
+impl BuildLoss for FastApConfig {
+    const ENTRY: LossEntry = LossEntry {
         name: "fast_ap",
         title: "FastAP",
         family: Family::AveragePrecision,
@@ -53,7 +55,7 @@ impl LossSettings for FastApConfig {
     };
     type Loss = FastAp;
 
-    fn init(&self, _: &Setting) -> Result<FastAp> {
+    fn init(&self, _: &LossContext) -> Result<FastAp> {
         within("fast_ap", "number of bins", self.bins, 1..=1000, 10)?;
         Ok(FastAp { config: self.clone() })
     }

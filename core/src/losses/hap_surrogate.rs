@@ -26,7 +26,7 @@ use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::ranks::{Block, Counts, weighted_quotients};
-use super::{Batch, Entry, Family, LossSettings, Objective, Setting, matrix};
+use super::{Batch, BuildLoss, Family, LossContext, LossEntry, Objective, matrix};
 use crate::Result;
 use crate::geometry::Space;
 use crate::relevance::Relevance;
@@ -65,8 +65,8 @@ impl Default for HapSurrogateConfig {
     }
 }
 
-impl LossSettings for HapSurrogateConfig {
-    const ENTRY: Entry = Entry {
+impl BuildLoss for HapSurrogateConfig {
+    const ENTRY: LossEntry = LossEntry {
         name: "hap_surrogate",
         title: "H-AP surrogate",
         family: Family::AveragePrecision,
@@ -79,8 +79,8 @@ impl LossSettings for HapSurrogateConfig {
     };
     type Loss = HapSurrogate;
 
-    fn init(&self, setting: &Setting) -> Result<HapSurrogate> {
-        self.relevance.validate(setting.levels())?;
+    fn init(&self, context: &LossContext) -> Result<HapSurrogate> {
+        self.relevance.validate(context.levels())?;
         self.upper_step.validate()?;
         self.lower_step.validate()?;
         Ok(HapSurrogate { config: self.clone() })

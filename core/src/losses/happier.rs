@@ -6,7 +6,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Entry, Family, HapSurrogateConfig, Loss, LossSettings, NormSoftmaxConfig, Setting, WeightedSum};
+use super::{
+    BuildLoss, Family, HapSurrogateConfig, Loss, LossContext, LossEntry, NormSoftmaxConfig, WeightedSum,
+};
 use crate::Result;
 use crate::geometry::Space;
 
@@ -29,8 +31,8 @@ impl Default for HappierConfig {
     }
 }
 
-impl LossSettings for HappierConfig {
-    const ENTRY: Entry = Entry {
+impl BuildLoss for HappierConfig {
+    const ENTRY: LossEntry = LossEntry {
         name: "happier",
         title: "HAPPIER",
         family: Family::Hierarchical,
@@ -41,11 +43,32 @@ impl LossSettings for HappierConfig {
         complete: true,
         preset: None,
     };
+    const PRESETS: &'static [LossEntry] = &[
+        LossEntry {
+            name: "happier_f",
+            title: "HAPPIER_F",
+            summary: "HAPPIER with α = 5, which weighs the fine level most",
+            optimises: "ap",
+            preset: Some(
+                r#"{ "kind": "happier", "surrogate": { "relevance": { "kind": "hierarchical_ap", "alpha": 5.0 } } }"#,
+            ),
+            ..Self::ENTRY
+        },
+        LossEntry {
+            name: "happier_published",
+            title: "HAPPIER (code)",
+            summary: "HAPPIER as its published recipes run: offset 1.44 and a constant numerator",
+            preset: Some(
+                r#"{ "kind": "happier", "surrogate": { "upper_step": { "offset": 1.44 }, "smooth_rank": false } }"#,
+            ),
+            ..Self::ENTRY
+        },
+    ];
     type Loss = WeightedSum;
 
-    fn init(&self, setting: &Setting) -> Result<WeightedSum> {
-        let surrogate = Loss::HapSurrogate(self.surrogate.init(setting)?);
-        let clustering = Loss::NormSoftmax(self.clustering.init(setting)?);
+    fn init(&self, context: &LossContext) -> Result<WeightedSum> {
+        let surrogate = Loss::HapSurrogate(self.surrogate.init(context)?);
+        let clustering = Loss::NormSoftmax(self.clustering.init(context)?);
         WeightedSum::blend(Self::ENTRY.title, self.lambda, [surrogate, clustering])
     }
 }

@@ -43,8 +43,8 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Batch, Entry, Family, LossSettings, Objective, Setting, above_zero, active, not_negative, numbers, ones,
-    with_gradient, within,
+    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, active, not_negative, numbers,
+    ones, with_gradient, within,
 };
 use crate::Result;
 use crate::geometry::{Geometry, Space};
@@ -93,8 +93,8 @@ impl Default for HierConfig {
     }
 }
 
-impl LossSettings for HierConfig {
-    const ENTRY: Entry = Entry {
+impl BuildLoss for HierConfig {
+    const ENTRY: LossEntry = LossEntry {
         name: "hier",
         title: "HIER",
         family: Family::Hyperbolic,
@@ -105,22 +105,59 @@ impl LossSettings for HierConfig {
         complete: true,
         preset: None,
     };
+    const PRESETS: &'static [LossEntry] = &[
+        LossEntry {
+            name: "hier_multi_similarity",
+            title: "Multi-Similarity + HIER",
+            summary: "Multi-Similarity of directions, regularised by a latent hierarchy",
+            sources: &["kim2023", "wang2019"],
+            preset: Some(
+                r#"{ "kind": "sum", "terms": [
+                    { "weight": 1.0, "loss": { "kind": "multi_similarity" } },
+                    { "weight": 1.0, "loss": { "kind": "hier" } }
+                ] }"#,
+            ),
+            ..Self::ENTRY
+        },
+        LossEntry {
+            name: "hier_proxy_anchor",
+            title: "Proxy-Anchor + HIER",
+            summary: "Proxy-Anchor of directions, regularised by a latent hierarchy",
+            sources: &["kim2020", "kim2023"],
+            preset: Some(
+                r#"{ "kind": "sum", "terms": [
+                    { "weight": 1.0, "loss": { "kind": "proxy_anchor" } },
+                    { "weight": 1.0, "loss": { "kind": "hier" } }
+                ] }"#,
+            ),
+            ..Self::ENTRY
+        },
+        LossEntry {
+            name: "hier_published",
+            title: "HIER (code)",
+            summary: "HIER as its public code runs: neighbours by label first, any stranger, ancestors that may be equal",
+            preset: Some(
+                r#"{ "kind": "hier", "labels": true, "anchor_as_stranger": true, "equal_ancestors": true }"#,
+            ),
+            ..Self::ENTRY
+        },
+    ];
     type Loss = Hier;
 
     /// Proxies come from N(0, (0.9 r)²/d), r the clip radius of the ball.
-    fn init(&self, setting: &Setting) -> Result<Hier> {
+    fn init(&self, context: &LossContext) -> Result<Hier> {
         within(Self::ENTRY.name, "proxies", self.proxies, 2..=1 << 14, 512)?;
         within(Self::ENTRY.name, "neighbours", self.neighbours, 2..=1 << 14, 20)?;
         within(Self::ENTRY.name, "triplets", self.triplets, 1..=1 << 14, 50)?;
         above_zero(Self::ENTRY.name, "temperature", self.temperature, 0.1)?;
         not_negative(Self::ENTRY.name, "margin", self.margin, 0.1)?;
-        let radius = match setting.geometry {
+        let radius = match context.geometry {
             Geometry::Poincare { clip_radius, .. } => *clip_radius,
             _ => 1.0,
         };
-        let deviation = SPREAD * radius / (setting.dimension as f64).sqrt();
-        let proxies = setting.normal_proxies(self.proxies, deviation);
-        Ok(Hier { proxies, config: self.clone(), geometry: setting.geometry.clone() })
+        let deviation = SPREAD * radius / (context.dimension as f64).sqrt();
+        let proxies = context.normal_proxies(self.proxies, deviation);
+        Ok(Hier { proxies, config: self.clone(), geometry: context.geometry.clone() })
     }
 }
 

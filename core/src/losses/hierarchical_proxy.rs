@@ -46,8 +46,8 @@ use serde::{Deserialize, Serialize};
 
 use super::levels::level_weights;
 use super::{
-    Batch, Draws, Entry, Family, LossSettings, Objective, ProxyAnchorConfig, ProxyNcaConfig, Setting, kept,
-    membership, numbers, one_hot, replaced,
+    Batch, BuildLoss, Draws, Family, LossContext, LossEntry, Objective, ProxyAnchorConfig, ProxyNcaConfig,
+    kept, membership, numbers, one_hot, replaced,
 };
 use crate::geometry::Space;
 use crate::geometry::normalise;
@@ -131,8 +131,8 @@ pub struct Groups {
     pub proxies: Param<Tensor<2>>,
 }
 
-impl LossSettings for HierarchicalProxyConfig {
-    const ENTRY: Entry = Entry {
+impl BuildLoss for HierarchicalProxyConfig {
+    const ENTRY: LossEntry = LossEntry {
         name: "hierarchical_proxy",
         title: "HPL",
         family: Family::Hierarchical,
@@ -143,9 +143,49 @@ impl LossSettings for HierarchicalProxyConfig {
         complete: true,
         preset: None,
     };
+    const PRESETS: &'static [LossEntry] = &[
+        LossEntry {
+            name: "hpl_proxy_anchor",
+            title: "HPL-PA",
+            summary: "HPL over Proxy-Anchor: fine proxies, and clusters of them",
+            preset: Some(r#"{ "kind": "hierarchical_proxy", "loss": { "kind": "proxy_anchor" } }"#),
+            ..Self::ENTRY
+        },
+        LossEntry {
+            name: "hpl_proxy_anchor_gt",
+            title: "HPL-PA-GT",
+            summary: "HPL over Proxy-Anchor: fine proxies, and their means over each coarser class",
+            optimises: "h_ap",
+            preset: Some(
+                r#"{ "kind": "hierarchical_proxy", "loss": { "kind": "proxy_anchor" }, "coarse": { "kind": "taxonomy" } }"#,
+            ),
+            ..Self::ENTRY
+        },
+        LossEntry {
+            name: "hpl_proxy_nca",
+            title: "HPL-NCA",
+            summary: "HPL over ProxyNCA++: fine proxies, and clusters of them",
+            preset: Some(
+                r#"{ "kind": "hierarchical_proxy",
+                     "loss": { "kind": "proxy_nca", "scale": 9.0, "denominator": "all", "proxy_deviation": 0.125 } }"#,
+            ),
+            ..Self::ENTRY
+        },
+        LossEntry {
+            name: "hpl_proxy_nca_gt",
+            title: "HPL-NCA-GT",
+            summary: "HPL over ProxyNCA++: fine proxies, and their means over each coarser class",
+            optimises: "h_ap",
+            preset: Some(
+                r#"{ "kind": "hierarchical_proxy", "coarse": { "kind": "taxonomy" },
+                     "loss": { "kind": "proxy_nca", "scale": 9.0, "denominator": "all", "proxy_deviation": 0.125 } }"#,
+            ),
+            ..Self::ENTRY
+        },
+    ];
     type Loss = HierarchicalProxy;
 
-    fn init(&self, setting: &Setting) -> Result<HierarchicalProxy> {
+    fn init(&self, context: &LossContext) -> Result<HierarchicalProxy> {
         if self.every == 0 {
             return Err(Error::new(
                 Kind::Config,
@@ -153,10 +193,10 @@ impl LossSettings for HierarchicalProxyConfig {
                 "give at least 1; 50 is usual",
             ));
         }
-        let classes = setting.fine_classes();
+        let classes = context.fine_classes();
         let proxies = match &self.loss {
-            ProxyLoss::ProxyAnchor(loss) => loss.proxies(setting, classes)?,
-            ProxyLoss::ProxyNca(loss) => loss.proxies(setting, classes)?,
+            ProxyLoss::ProxyAnchor(loss) => loss.proxies(context, classes)?,
+            ProxyLoss::ProxyNca(loss) => loss.proxies(context, classes)?,
         };
         let directions = normalise(proxies.val().detach());
         let groups = match self.coarse {
@@ -169,14 +209,14 @@ impl LossSettings for HierarchicalProxyConfig {
                         format!("give from 1 to {classes}, or leave the number out"),
                     ));
                 }
-                let mut first = sample(&mut setting.stream("clusters"), classes, count).into_vec();
+                let mut first = sample(&mut context.stream("clusters"), classes, count).into_vec();
                 first.sort_unstable();
                 vec![Groups::clustered(&directions, &first)]
             }
-            Coarse::Taxonomy => (1..setting.levels())
+            Coarse::Taxonomy => (1..context.levels())
                 .map(|level| {
-                    let of_classes = setting.classes.column(level);
-                    Groups::new(&directions, &of_classes, setting.class_count(level))
+                    let of_classes = context.classes.column(level);
+                    Groups::new(&directions, &of_classes, context.class_count(level))
                 })
                 .collect(),
         };

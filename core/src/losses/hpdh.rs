@@ -51,7 +51,7 @@ use burn::tensor::{Tensor, activation::log_softmax, activation::relu};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Batch, Entry, Family, LossSettings, Objective, Setting, above_zero, matrix, not_negative, numbers,
+    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, matrix, not_negative, numbers,
     one_hot, quantisation, replaced, two_bits,
 };
 use crate::geometry::Space;
@@ -104,8 +104,8 @@ impl Default for HpdhConfig {
     }
 }
 
-impl LossSettings for HpdhConfig {
-    const ENTRY: Entry = Entry {
+impl BuildLoss for HpdhConfig {
+    const ENTRY: LossEntry = LossEntry {
         name: "hpdh",
         title: "HPDH",
         family: Family::Hashing,
@@ -116,15 +116,35 @@ impl LossSettings for HpdhConfig {
         complete: true,
         preset: None,
     };
+    const PRESETS: &'static [LossEntry] = &[
+        LossEntry {
+            name: "dcwh",
+            title: "DCWH",
+            summary: "HPDH on the fine level alone: class-wise Gaussians in the space of codes",
+            optimises: "ap",
+            sources: &["zhe2020"],
+            preset: Some(r#"{ "kind": "hpdh", "fine_only": true, "squared": true }"#),
+            ..Self::ENTRY
+        },
+        LossEntry {
+            name: "hpdh_published",
+            title: "HPDH (code)",
+            summary: "HPDH as its code computes it: squared distances over σ, weaker regularisers, a floor of 1e-8",
+            preset: Some(
+                r#"{ "kind": "hpdh", "squared": true, "floor": 1e-8, "mean_over_bits": true, "drawn_centres": true }"#,
+            ),
+            ..Self::ENTRY
+        },
+    ];
     type Loss = Hpdh;
 
-    fn init(&self, setting: &Setting) -> Result<Hpdh> {
-        two_bits("hpdh", setting)?;
+    fn init(&self, context: &LossContext) -> Result<Hpdh> {
+        two_bits("hpdh", context)?;
         not_negative("hpdh", "floor", self.floor, 0.0)?;
         not_negative("hpdh", "range_weight", self.range_weight, 10.0)?;
         above_zero("hpdh", "range", self.range, 1.1)?;
         not_negative("hpdh", "quantisation_weight", self.quantisation_weight, 0.1)?;
-        let depth = setting.levels();
+        let depth = context.levels();
         let deviations = match &self.deviations {
             Some(deviations) => deviations.clone(),
             None if depth == 4 => vec![4.0, 2.0, 1.5, 1.0],
@@ -140,14 +160,14 @@ impl LossSettings for HpdhConfig {
         for &deviation in &deviations {
             above_zero("hpdh", "deviation", deviation, 1.0)?;
         }
-        let mut draws = setting.stream("centres");
+        let mut draws = context.stream("centres");
         let coarsest = if self.fine_only { depth } else { 1 };
         let centres = (coarsest..=depth).map(|level| {
-            let count = setting.class_count(level);
-            setting.kept(normal(&mut draws, count * setting.dimension, 1.0), count)
+            let count = context.class_count(level);
+            context.kept(normal(&mut draws, count * context.dimension, 1.0), count)
         });
         let centres = centres.collect();
-        Ok(Hpdh { centres, coarsest, deviations, classes: setting.classes.clone(), config: self.clone() })
+        Ok(Hpdh { centres, coarsest, deviations, classes: context.classes.clone(), config: self.clone() })
     }
 }
 
@@ -270,7 +290,7 @@ mod tests {
 
     fn init(config: HpdhConfig, bits: usize) -> Result<Hpdh> {
         let classes = Labels::new(2, vec![0, 0, 0, 1, 1, 2]).unwrap();
-        config.init(&Setting::new(&classes, bits, &Geometry::Binary, 0, &Device::flex()))
+        config.init(&LossContext::new(&classes, bits, &Geometry::Binary, 0, &Device::flex()))
     }
 
     #[test]
@@ -296,8 +316,8 @@ mod tests {
         {
             let classes = Labels::new(depth, vec![0; depth]).unwrap();
             let device = Device::flex();
-            let setting = Setting::new(&classes, 4, &Geometry::Binary, 0, &device);
-            assert_eq!(HpdhConfig::default().init(&setting).unwrap().deviations, expected);
+            let context = LossContext::new(&classes, 4, &Geometry::Binary, 0, &device);
+            assert_eq!(HpdhConfig::default().init(&context).unwrap().deviations, expected);
         }
     }
 
@@ -322,7 +342,7 @@ mod tests {
         let classes = Labels::new(1, vec![0, 1]).unwrap();
         let slope = |floor: f64| {
             let config = HpdhConfig { squared: true, floor, ..HpdhConfig::default() };
-            let loss = config.init(&Setting::new(&classes, 2, &Geometry::Binary, 0, &device)).unwrap();
+            let loss = config.init(&LossContext::new(&classes, 2, &Geometry::Binary, 0, &device)).unwrap();
             // One of the two items is on the wrong side.
             let far = Tensor::from_floats([[30.0, 0.0], [30.0, 0.0]], &device).require_grad();
             let value = loss.level_losses(&Batch::new(far.clone(), &classes)).remove(0);

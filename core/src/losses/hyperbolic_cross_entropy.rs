@@ -22,7 +22,9 @@ use burn::module::Module;
 use burn::tensor::{Int, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
-use super::{Batch, Entry, Family, LossSettings, Objective, Setting, above_zero, log_sum_exp, matrix, only};
+use super::{
+    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, log_sum_exp, matrix, only,
+};
 use crate::Result;
 use crate::geometry::{Geometry, Space};
 use crate::taxonomy::Labels;
@@ -46,8 +48,8 @@ pub struct HyperbolicCrossEntropy {
     geometry: Geometry,
 }
 
-impl LossSettings for HyperbolicCrossEntropyConfig {
-    const ENTRY: Entry = Entry {
+impl BuildLoss for HyperbolicCrossEntropyConfig {
+    const ENTRY: LossEntry = LossEntry {
         name: "hyperbolic_cross_entropy",
         title: "Hyp",
         family: Family::Hyperbolic,
@@ -60,11 +62,11 @@ impl LossSettings for HyperbolicCrossEntropyConfig {
     };
     type Loss = HyperbolicCrossEntropy;
 
-    fn init(&self, setting: &Setting) -> Result<HyperbolicCrossEntropy> {
-        let usual = if setting.geometry.space() == Space::Poincare { 0.2 } else { 0.1 };
+    fn init(&self, context: &LossContext) -> Result<HyperbolicCrossEntropy> {
+        let usual = if context.geometry.space() == Space::Poincare { 0.2 } else { 0.1 };
         let temperature = self.temperature.unwrap_or(usual);
         above_zero(Self::ENTRY.name, "temperature", temperature, usual)?;
-        Ok(HyperbolicCrossEntropy { temperature, geometry: setting.geometry.clone() })
+        Ok(HyperbolicCrossEntropy { temperature, geometry: context.geometry.clone() })
     }
 }
 

@@ -15,7 +15,7 @@ use burn::module::Module;
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-use super::{Batch, Entry, Family, LossSettings, Objective, Setting, above_zero, log_one_plus_sum_exp};
+use super::{Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, log_one_plus_sum_exp};
 use crate::Result;
 use crate::geometry::{Geometry, Space};
 
@@ -45,8 +45,8 @@ pub struct HyperbolicMultiSimilarity {
     geometry: Geometry,
 }
 
-impl LossSettings for HyperbolicMultiSimilarityConfig {
-    const ENTRY: Entry = Entry {
+impl BuildLoss for HyperbolicMultiSimilarityConfig {
+    const ENTRY: LossEntry = LossEntry {
         name: "hyperbolic_multi_similarity",
         title: "Multi-Similarity (hyperbolic)",
         family: Family::Hyperbolic,
@@ -59,10 +59,10 @@ impl LossSettings for HyperbolicMultiSimilarityConfig {
     };
     type Loss = HyperbolicMultiSimilarity;
 
-    fn init(&self, setting: &Setting) -> Result<HyperbolicMultiSimilarity> {
+    fn init(&self, context: &LossContext) -> Result<HyperbolicMultiSimilarity> {
         above_zero(Self::ENTRY.name, "alpha", self.alpha, 1.0)?;
         above_zero(Self::ENTRY.name, "beta", self.beta, 5.0)?;
-        Ok(HyperbolicMultiSimilarity { config: self.clone(), geometry: setting.geometry.clone() })
+        Ok(HyperbolicMultiSimilarity { config: self.clone(), geometry: context.geometry.clone() })
     }
 }
 

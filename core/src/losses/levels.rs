@@ -7,7 +7,9 @@ use burn::module::Module;
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-use super::{Batch, Draws, Entry, Family, Loss, LossConfig, LossSettings, Objective, Reference, Setting};
+use super::{
+    Batch, BuildLoss, Draws, Family, Loss, LossConfig, LossContext, LossEntry, Objective, Reference,
+};
 use crate::geometry::Space;
 use crate::taxonomy::Labels;
 use crate::{Error, Kind, Result};
@@ -24,8 +26,8 @@ pub struct LevelsConfig {
     pub weights: Option<Vec<f64>>,
 }
 
-impl LossSettings for LevelsConfig {
-    const ENTRY: Entry = Entry {
+impl BuildLoss for LevelsConfig {
+    const ENTRY: LossEntry = LossEntry {
         name: "levels",
         title: "Σ over levels",
         family: Family::Combinations,
@@ -36,14 +38,65 @@ impl LossSettings for LevelsConfig {
         complete: false,
         preset: None,
     };
+    const PRESETS: &'static [LossEntry] = &[
+        LossEntry {
+            name: "sum_norm_softmax",
+            title: "ΣNSM",
+            family: Family::Hierarchical,
+            summary: "NormSoftmax on every level",
+            spaces: &[Space::Cosine],
+            sources: &["zhai2019", "ramzi2022"],
+            complete: true,
+            preset: Some(r#"{ "kind": "levels", "loss": { "kind": "norm_softmax" } }"#),
+            ..Self::ENTRY
+        },
+        LossEntry {
+            name: "sum_proxy_anchor",
+            title: "ΣPA",
+            family: Family::Hierarchical,
+            summary: "Proxy-Anchor on every level",
+            spaces: &[Space::Cosine],
+            sources: &["kim2020", "ramzi2022"],
+            complete: true,
+            preset: Some(r#"{ "kind": "levels", "loss": { "kind": "proxy_anchor" } }"#),
+            ..Self::ENTRY
+        },
+        LossEntry {
+            name: "sum_proxy_nca",
+            title: "ΣNCA",
+            family: Family::Hierarchical,
+            summary: "ProxyNCA++ on every level",
+            spaces: &[Space::Cosine],
+            sources: &["teh2020", "ramzi2022"],
+            complete: true,
+            preset: Some(r#"{ "kind": "levels", "loss": { "kind": "proxy_nca_plus_plus" } }"#),
+            ..Self::ENTRY
+        },
+        LossEntry {
+            name: "sum_triplet",
+            title: "ΣTL",
+            family: Family::Hierarchical,
+            summary: "the triplet loss with semi-hard negatives on every level",
+            spaces: &[Space::Cosine],
+            sources: &["schroff2015", "ramzi2022"],
+            complete: true,
+            preset: Some(
+                r#"{ "kind": "levels", "loss": {
+                    "kind": "triplet_margin",
+                    "miner": { "kind": "triplet_margin_miner", "type_of_triplets": "semihard" }
+                } }"#,
+            ),
+            ..Self::ENTRY
+        },
+    ];
     type Loss = Levels;
 
-    fn init(&self, setting: &Setting) -> Result<Levels> {
-        let depth = setting.levels();
+    fn init(&self, context: &LossContext) -> Result<Levels> {
+        let depth = context.levels();
         let weights = level_weights(self.weights.as_deref(), depth)?;
         let level = |level: usize| {
-            let classes = setting.classes.up_to(level).classes();
-            self.loss.init(&Setting { classes: &classes, ..setting.part(level) })
+            let classes = context.classes.up_to(level).classes();
+            self.loss.init(&LossContext { classes: &classes, ..context.part(level) })
         };
         Ok(Levels { levels: (1..=depth).map(level).collect::<Result<_>>()?, weights })
     }

@@ -23,7 +23,8 @@ use burn::tensor::{Tensor, activation::relu};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Batch, Entry, Family, LossSettings, Objective, Setting, above_zero, active, matrix, not_negative, one_hot,
+    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, active, matrix, not_negative,
+    one_hot,
 };
 use crate::Result;
 use crate::geometry::Space;
@@ -56,8 +57,8 @@ impl Default for MarginConfig {
     }
 }
 
-impl LossSettings for MarginConfig {
-    const ENTRY: Entry = Entry {
+impl BuildLoss for MarginConfig {
+    const ENTRY: LossEntry = LossEntry {
         name: "margin",
         title: "Margin",
         family: Family::Pairs,
@@ -70,11 +71,11 @@ impl LossSettings for MarginConfig {
     };
     type Loss = Margin;
 
-    fn init(&self, setting: &Setting) -> Result<Margin> {
+    fn init(&self, context: &LossContext) -> Result<Margin> {
         not_negative("margin", "margin", self.margin, 0.2)?;
         above_zero("margin", "beta", self.beta, 1.2)?;
         self.miner.validate()?;
-        let boundaries = || Tensor::full([setting.fine_classes(), 1], self.beta, setting.device);
+        let boundaries = || Tensor::full([context.fine_classes(), 1], self.beta, context.device);
         let boundaries = self.learn_beta.then(|| Param::from_tensor(boundaries()));
         Ok(Margin { boundaries, config: self.clone() })
     }
@@ -131,14 +132,14 @@ mod tests {
     fn a_learned_boundary_starts_at_beta_and_moves_toward_the_errors_of_its_class() {
         let (labels, device) = (Labels::new(1, vec![0, 0, 1, 1]).unwrap(), Device::flex().autodiff());
         let classes = labels.classes();
-        let setting = Setting::new(&classes, 2, &Geometry::Cosine, 0, &device);
+        let context = LossContext::new(&classes, 2, &Geometry::Cosine, 0, &device);
         let config = MarginConfig { miner: Miner::default(), ..Default::default() };
-        let learned = MarginConfig { learn_beta: true, ..config.clone() }.init(&setting).unwrap();
+        let learned = MarginConfig { learn_beta: true, ..config.clone() }.init(&context).unwrap();
         // Class 0 is spread over a right angle: its positives are too far. Class 1 lies between.
         let rows = [[1.0, 0.0], [0.0, 1.0], [0.8, 0.6], [0.6, 0.8]];
         let batch = Batch::new(Tensor::from_data(rows, &device), &labels);
         let value = learned.forward(&batch);
-        let fixed = config.init(&setting).unwrap().forward(&batch);
+        let fixed = config.init(&context).unwrap().forward(&batch);
         assert_eq!(value.to_data(), fixed.to_data());
         // Class 0 has 2 positives and 4 negatives beyond the margin, class 1 only 4 negatives.
         let boundaries = learned.boundaries.as_ref().unwrap().val();
@@ -149,8 +150,8 @@ mod tests {
     #[test]
     fn a_boundary_that_is_no_distance_is_refused() {
         let (classes, device) = (Labels::new(1, vec![0, 1]).unwrap(), Device::flex());
-        let setting = Setting::new(&classes, 4, &Geometry::Cosine, 0, &device);
-        assert!(MarginConfig { beta: 0.0, ..Default::default() }.init(&setting).is_err());
-        assert!(MarginConfig { margin: f64::NAN, ..Default::default() }.init(&setting).is_err());
+        let context = LossContext::new(&classes, 4, &Geometry::Cosine, 0, &device);
+        assert!(MarginConfig { beta: 0.0, ..Default::default() }.init(&context).is_err());
+        assert!(MarginConfig { margin: f64::NAN, ..Default::default() }.init(&context).is_err());
     }
 }

@@ -17,14 +17,14 @@
 //! |---|---|
 //! | scores, pairs of one class | [`Batch::scores`], [`Batch::pairs`]; [`Batch::mined_pairs`] and [`Batch::mine`] by a [miner](crate::miners) |
 //! | another set to compare with | [`Batch::ranked`], which every loss of pairs, triplets and rankings goes by |
-//! | proxies; vectors that are kept | [`Setting::uniform_proxies`], [`Setting::normal_proxies`]; [`Setting::kept`] |
-//! | random draws | [`Draws::stream`] of a step, [`Setting::stream`] at the start |
+//! | proxies; vectors that are kept | [`LossContext::uniform_proxies`], [`LossContext::normal_proxies`]; [`LossContext::kept`] |
+//! | random draws | [`Draws::stream`] of a step, [`LossContext::stream`] at the start |
 //! | constants, sums of powers, means, closed-form gradients | `algebra.rs` |
 //! | ranks of scores; rankings in bins | `ranks.rs`, which keeps memory at O(B²); `histogram.rs` |
 //! | distances | [`crate::geometry::distances`], [`Geometry::scores`] |
 //! | numbers of a config | `settings.rs`, one check for each kind of range |
 //! | several losses in one | [`WeightedSum`], [`Levels`], [`CrossBatchMemory`], which any config can put around it |
-//! | the settings of a paper's code | a preset in `presets.rs` |
+//! | the settings of a paper's code | a preset: [`BuildLoss::PRESETS`], beside the loss |
 //!
 //! Losses are safe in f32 and f64: whatever the batch, loss and gradient are finite, and 0 where there is nothing to
 //! compare. What Burn does with precision: dividing a tensor by a number rounds the gradient to f32, so multiply by
@@ -34,7 +34,7 @@
 //!
 //! 1. Write its file: a page that gives the equation, its source, shapes, defaults and what the gradient does at
 //!    ties and without positives; a config, a serde struct with `deny_unknown_fields` and `default`, that implements
-//!    [`LossSettings`]: its [`Entry`] and `init`, which checks every number; a Burn module that implements
+//!    [`BuildLoss`]: its [`LossEntry`] and `init`, which checks every number; a Burn module that implements
 //!    [`Objective`].
 //! 2. Add its line to the [`catalogue`], and a key to [`crate::sources`] if its paper is new.
 //! 3. Add its golden file, or an oracle, to the tests. The tests of `core/tests/gradients.rs` read the catalogue and
@@ -48,6 +48,7 @@ mod algebra;
 pub mod blackbox_ap;
 pub mod calibration;
 pub mod catalogue;
+mod config_value;
 pub mod contrastive;
 pub mod cross_batch_memory;
 pub mod csl;
@@ -69,7 +70,6 @@ mod mined;
 pub mod multi_similarity;
 pub mod norm_softmax;
 pub mod pair;
-mod presets;
 pub mod proxy_anchor;
 pub mod proxy_nca;
 mod ranks;
@@ -79,7 +79,6 @@ pub mod soft_triple;
 pub mod softbin_ap;
 pub mod sum;
 pub mod sup_ap;
-mod table;
 pub mod triplet_margin;
 
 use burn::module::Param;
@@ -220,7 +219,7 @@ impl<'a> Batch<'a> {
 
 /// What a loss has to know before training: the classes, the embedding, the seed.
 #[derive(Clone)]
-pub struct Setting<'a> {
+pub struct LossContext<'a> {
     /// The label path of each fine class of the training set, [C, L], row c of class c; at every level labels
     /// count from 0 without a gap.
     pub classes: &'a Labels,
@@ -237,7 +236,7 @@ pub struct Setting<'a> {
     pub device: &'a Device,
 }
 
-impl<'a> Setting<'a> {
+impl<'a> LossContext<'a> {
     /// The setting of a whole loss.
     pub fn new(
         classes: &'a Labels,
@@ -300,9 +299,11 @@ impl<'a> Setting<'a> {
 }
 
 /// The settings of one loss: its table in a config.
-pub trait LossSettings {
+pub trait BuildLoss {
     /// What the catalogue says about it.
-    const ENTRY: Entry;
+    const ENTRY: LossEntry;
+    /// Named settings of this loss: those of a published code, and variants in the papers' tables.
+    const PRESETS: &'static [LossEntry] = &[];
     /// The loss itself.
     type Loss: Objective;
 
@@ -311,7 +312,7 @@ pub trait LossSettings {
     /// # Errors
     ///
     /// A setting out of its range, or one that does not fit the classes or the embedding.
-    fn init(&self, setting: &Setting) -> Result<Self::Loss>;
+    fn init(&self, context: &LossContext) -> Result<Self::Loss>;
 }
 
 /// A loss ready to train with.
@@ -337,7 +338,7 @@ pub trait Objective {
 
 /// What the catalogue says about a loss.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Entry {
+pub struct LossEntry {
     /// Its name in a config: `kind = "…"`.
     pub name: &'static str,
     /// Its name in a table.
@@ -382,13 +383,13 @@ pub enum Family {
 }
 
 /// Checks that codes have two bits or more.
-fn two_bits(loss: &str, setting: &Setting) -> Result<()> {
-    if setting.dimension >= 2 {
+fn two_bits(loss: &str, context: &LossContext) -> Result<()> {
+    if context.dimension >= 2 {
         return Ok(());
     }
     Err(Error::new(
         Kind::Config,
-        format!("{loss} is to learn codes of {} bit", setting.dimension),
+        format!("{loss} is to learn codes of {} bit", context.dimension),
         "give the head a dimension of at least 2; 16 to 64 are usual",
     ))
 }
@@ -401,15 +402,15 @@ mod testing {
     pub(super) fn in_the_ball(json: &str) -> Result<Loss> {
         let config: LossConfig = serde_json::from_str(json).unwrap();
         let classes = Labels::new(1, vec![0, 1]).unwrap();
-        config.init(&Setting::new(&classes, 4, &Geometry::poincare(), 0, &Device::flex()))
+        config.init(&LossContext::new(&classes, 4, &Geometry::poincare(), 0, &Device::flex()))
     }
 
     /// Why settings are refused for four fine classes in two coarse ones.
-    pub(super) fn refusal<S: LossSettings>(settings: &S) -> Error {
+    pub(super) fn refusal<S: BuildLoss>(settings: &S) -> Error {
         let classes = Labels::new(2, vec![0, 0, 0, 1, 1, 2, 1, 3]).unwrap();
         let device = Device::flex();
         settings
-            .init(&Setting::new(&classes, 8, &Geometry::Cosine, 0, &device))
+            .init(&LossContext::new(&classes, 8, &Geometry::Cosine, 0, &device))
             .err()
             .expect("these settings should be refused")
     }

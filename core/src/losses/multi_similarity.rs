@@ -21,7 +21,8 @@ use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Batch, Entry, Family, LossSettings, Objective, Setting, above_zero, active, finite, log_one_plus_sum_exp,
+    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, active, finite,
+    log_one_plus_sum_exp,
 };
 use crate::Result;
 use crate::geometry::Space;
@@ -54,8 +55,8 @@ impl Default for MultiSimilarityConfig {
     }
 }
 
-impl LossSettings for MultiSimilarityConfig {
-    const ENTRY: Entry = Entry {
+impl BuildLoss for MultiSimilarityConfig {
+    const ENTRY: LossEntry = LossEntry {
         name: "multi_similarity",
         title: "Multi-Similarity",
         family: Family::Pairs,
@@ -66,9 +67,16 @@ impl LossSettings for MultiSimilarityConfig {
         complete: true,
         preset: None,
     };
+    const PRESETS: &'static [LossEntry] = &[LossEntry {
+        name: "multi_similarity_published",
+        title: "Multi-Similarity (code)",
+        summary: "Multi-Similarity as its published code runs: λ = 0.5 and β = 40",
+        preset: Some(r#"{ "kind": "multi_similarity", "beta": 40.0, "base": 0.5 }"#),
+        ..Self::ENTRY
+    }];
     type Loss = MultiSimilarity;
 
-    fn init(&self, _setting: &Setting) -> Result<MultiSimilarity> {
+    fn init(&self, _: &LossContext) -> Result<MultiSimilarity> {
         above_zero("multi_similarity", "alpha", self.alpha, 2.0)?;
         above_zero("multi_similarity", "beta", self.beta, 50.0)?;
         finite("multi_similarity", "base", self.base, 1.0)?;
@@ -106,8 +114,8 @@ mod tests {
     #[test]
     fn weights_of_nothing_are_refused() {
         let (classes, device) = (Labels::new(1, vec![0, 1]).unwrap(), Device::flex());
-        let setting = Setting::new(&classes, 4, &Geometry::Cosine, 0, &device);
-        let fault = |config: MultiSimilarityConfig| config.init(&setting).unwrap_err().to_string();
+        let context = LossContext::new(&classes, 4, &Geometry::Cosine, 0, &device);
+        let fault = |config: MultiSimilarityConfig| config.init(&context).unwrap_err().to_string();
         let text = fault(MultiSimilarityConfig { alpha: 0.0, ..Default::default() });
         assert!(text.contains("the alpha of multi_similarity is 0"), "{text}");
         fault(MultiSimilarityConfig { base: f64::NAN, ..Default::default() });
@@ -119,10 +127,10 @@ mod tests {
     fn steep_weights_do_not_overflow() {
         let (labels, device) = (Labels::new(1, vec![0, 0, 1]).unwrap(), Device::flex().autodiff());
         let classes = labels.classes();
-        let setting = Setting::new(&classes, 2, &Geometry::Cosine, 0, &device);
+        let context = LossContext::new(&classes, 2, &Geometry::Cosine, 0, &device);
         let config = MultiSimilarityConfig { beta: 1e4, base: -1.0, ..Default::default() };
         let rows = Tensor::<2>::from_data([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]], &device).require_grad();
-        let value = config.init(&setting).unwrap().forward(&Batch::new(rows.clone(), &labels));
+        let value = config.init(&context).unwrap().forward(&Batch::new(rows.clone(), &labels));
         let gradient = rows.grad(&value.backward()).unwrap().into_data().try_to_vec::<f32>().unwrap();
         assert!(gradient.iter().all(|x| x.is_finite()), "{gradient:?}");
         assert!(value.into_data().try_to_vec::<f32>().unwrap()[0].is_finite());

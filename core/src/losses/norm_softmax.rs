@@ -9,7 +9,7 @@ use burn::module::{Module, Param};
 use burn::tensor::{Tensor, activation::log_softmax};
 use serde::{Deserialize, Serialize};
 
-use super::{Batch, Entry, Family, LossSettings, Objective, Setting, above_zero, normalise_if, one_hot};
+use super::{Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, normalise_if, one_hot};
 use crate::Result;
 use crate::geometry::Space;
 use crate::geometry::normalise;
@@ -42,8 +42,8 @@ pub struct NormSoftmax {
     config: NormSoftmaxConfig,
 }
 
-impl LossSettings for NormSoftmaxConfig {
-    const ENTRY: Entry = Entry {
+impl BuildLoss for NormSoftmaxConfig {
+    const ENTRY: LossEntry = LossEntry {
         name: "norm_softmax",
         title: "NormSoftmax",
         family: Family::Proxies,
@@ -54,13 +54,21 @@ impl LossSettings for NormSoftmaxConfig {
         complete: true,
         preset: None,
     };
+    const PRESETS: &'static [LossEntry] = &[LossEntry {
+        name: "normalized_softmax",
+        title: "NormalizedSoftmax",
+        summary: "NormSoftmax as in pytorch-metric-learning, which brings embeddings to unit length",
+        sources: &["zhai2019", "musgrave2020library"],
+        preset: Some(r#"{ "kind": "norm_softmax", "normalise_embeddings": true }"#),
+        ..Self::ENTRY
+    }];
     type Loss = NormSoftmax;
 
     /// Proxies come from U(−1/√d, 1/√d).
-    fn init(&self, setting: &Setting) -> Result<NormSoftmax> {
+    fn init(&self, context: &LossContext) -> Result<NormSoftmax> {
         above_zero("norm_softmax", "temperature", self.temperature, 0.05)?;
-        let bound = 1.0 / (setting.dimension as f64).sqrt();
-        let proxies = setting.uniform_proxies(setting.fine_classes(), bound);
+        let bound = 1.0 / (context.dimension as f64).sqrt();
+        let proxies = context.uniform_proxies(context.fine_classes(), bound);
         Ok(NormSoftmax { proxies, config: self.clone() })
     }
 }

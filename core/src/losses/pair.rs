@@ -14,7 +14,7 @@ use burn::module::Module;
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-use super::{Batch, Entry, Family, LossSettings, Objective, Setting, finite};
+use super::{Batch, BuildLoss, Family, LossContext, LossEntry, Objective, finite};
 use crate::Result;
 use crate::geometry::Space;
 
@@ -33,8 +33,8 @@ impl Default for PairConfig {
     }
 }
 
-impl LossSettings for PairConfig {
-    const ENTRY: Entry = Entry {
+impl BuildLoss for PairConfig {
+    const ENTRY: LossEntry = LossEntry {
         name: "pair",
         title: "Pair (XBM)",
         family: Family::Pairs,
@@ -47,7 +47,7 @@ impl LossSettings for PairConfig {
     };
     type Loss = Pair;
 
-    fn init(&self, _: &Setting) -> Result<Pair> {
+    fn init(&self, _: &LossContext) -> Result<Pair> {
         finite("pair", "margin", self.margin, 0.5)?;
         Ok(Pair { config: self.clone() })
     }

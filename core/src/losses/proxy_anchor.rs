@@ -19,8 +19,8 @@ use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Batch, Entry, Family, LossSettings, Objective, Setting, above_zero, log_one_plus_sum_exp, not_negative,
-    one_hot,
+    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, log_one_plus_sum_exp,
+    not_negative, one_hot,
 };
 use crate::Result;
 use crate::geometry::Space;
@@ -66,8 +66,8 @@ pub struct ProxyAnchor {
     config: ProxyAnchorConfig,
 }
 
-impl LossSettings for ProxyAnchorConfig {
-    const ENTRY: Entry = Entry {
+impl BuildLoss for ProxyAnchorConfig {
+    const ENTRY: LossEntry = LossEntry {
         name: "proxy_anchor",
         title: "Proxy-Anchor",
         family: Family::Proxies,
@@ -78,20 +78,28 @@ impl LossSettings for ProxyAnchorConfig {
         complete: true,
         preset: None,
     };
+    const PRESETS: &'static [LossEntry] = &[LossEntry {
+        name: "proxy_anchor_per_item",
+        title: "Proxy-Anchor per item",
+        summary: "Proxy-Anchor summed for each item instead of each proxy, as the code of HIER does",
+        sources: &["kim2020", "kim2023"],
+        preset: Some(r#"{ "kind": "proxy_anchor", "anchors": "items" }"#),
+        ..Self::ENTRY
+    }];
     type Loss = ProxyAnchor;
 
-    fn init(&self, setting: &Setting) -> Result<ProxyAnchor> {
-        let proxies = self.proxies(setting, setting.fine_classes())?;
+    fn init(&self, context: &LossContext) -> Result<ProxyAnchor> {
+        let proxies = self.proxies(context, context.fine_classes())?;
         Ok(ProxyAnchor { proxies, config: self.clone() })
     }
 }
 
 impl ProxyAnchorConfig {
     /// Checks the settings and draws so many proxies from N(0, 2/count), as the published code does.
-    pub(super) fn proxies(&self, setting: &Setting, count: usize) -> Result<Param<Tensor<2>>> {
+    pub(super) fn proxies(&self, context: &LossContext, count: usize) -> Result<Param<Tensor<2>>> {
         above_zero("proxy_anchor", "alpha", self.alpha, 32.0)?;
         not_negative("proxy_anchor", "margin", self.margin, 0.1)?;
-        Ok(setting.normal_proxies(count, (2.0 / count as f64).sqrt()))
+        Ok(context.normal_proxies(count, (2.0 / count as f64).sqrt()))
     }
 
     /// The loss of embeddings [B, d] against proxies [C, d]; `own` is 1 at the proxy of each item, [B, C].

@@ -26,7 +26,9 @@ use burn::module::{Module, Param};
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-use super::{Batch, Entry, Family, LossSettings, Objective, Setting, above_zero, log_sum_exp, one_hot, only};
+use super::{
+    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, log_sum_exp, one_hot, only,
+};
 use crate::Result;
 use crate::geometry::Space;
 use crate::geometry::normalise;
@@ -72,8 +74,8 @@ pub struct ProxyNca {
     config: ProxyNcaConfig,
 }
 
-impl LossSettings for ProxyNcaConfig {
-    const ENTRY: Entry = Entry {
+impl BuildLoss for ProxyNcaConfig {
+    const ENTRY: LossEntry = LossEntry {
         name: "proxy_nca",
         title: "Proxy-NCA",
         family: Family::Proxies,
@@ -84,20 +86,30 @@ impl LossSettings for ProxyNcaConfig {
         complete: true,
         preset: None,
     };
+    const PRESETS: &'static [LossEntry] = &[LossEntry {
+        name: "proxy_nca_plus_plus",
+        title: "ProxyNCA++",
+        summary: "Proxy-NCA as a probability over all proxies, at temperature 1/9",
+        sources: &["teh2020"],
+        preset: Some(
+            r#"{ "kind": "proxy_nca", "scale": 9.0, "denominator": "all", "proxy_deviation": 0.125 }"#,
+        ),
+        ..Self::ENTRY
+    }];
     type Loss = ProxyNca;
 
-    fn init(&self, setting: &Setting) -> Result<ProxyNca> {
-        let proxies = self.proxies(setting, setting.fine_classes())?;
+    fn init(&self, context: &LossContext) -> Result<ProxyNca> {
+        let proxies = self.proxies(context, context.fine_classes())?;
         Ok(ProxyNca { proxies, config: self.clone() })
     }
 }
 
 impl ProxyNcaConfig {
     /// Checks the settings and draws so many proxies.
-    pub(super) fn proxies(&self, setting: &Setting, count: usize) -> Result<Param<Tensor<2>>> {
+    pub(super) fn proxies(&self, context: &LossContext, count: usize) -> Result<Param<Tensor<2>>> {
         above_zero("proxy_nca", "scale", self.scale, 1.0)?;
         above_zero("proxy_nca", "proxy_deviation", self.proxy_deviation, 1.0)?;
-        Ok(setting.normal_proxies(count, self.proxy_deviation))
+        Ok(context.normal_proxies(count, self.proxy_deviation))
     }
 
     /// The loss of embeddings [B, d] against proxies [C, d]; `own` is 1 at the proxy of each item, [B, C].

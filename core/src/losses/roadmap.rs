@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{CalibrationConfig, Entry, Family, Loss, LossSettings, Setting, SupApConfig, WeightedSum};
+use super::{BuildLoss, CalibrationConfig, Family, Loss, LossContext, LossEntry, SupApConfig, WeightedSum};
 use crate::Result;
 use crate::geometry::Space;
 
@@ -28,8 +28,8 @@ impl Default for RoadmapConfig {
     }
 }
 
-impl LossSettings for RoadmapConfig {
-    const ENTRY: Entry = Entry {
+impl BuildLoss for RoadmapConfig {
+    const ENTRY: LossEntry = LossEntry {
         name: "roadmap",
         title: "ROADMAP",
         family: Family::Decomposability,
@@ -40,11 +40,23 @@ impl LossSettings for RoadmapConfig {
         complete: true,
         preset: None,
     };
+    const PRESETS: &'static [LossEntry] = &[LossEntry {
+        name: "roadmap_published",
+        title: "ROADMAP (code)",
+        summary: "ROADMAP as in its published code: the sum of both losses, offset 1.44, means over active pairs",
+        preset: Some(
+            r#"{ "kind": "sum", "terms": [
+                    { "weight": 1.0, "loss": { "kind": "sup_ap", "step": { "offset": 1.44 } } },
+                    { "weight": 1.0, "loss": { "kind": "calibration", "mean": "active", "normalise_embeddings": true } }
+                ] }"#,
+        ),
+        ..Self::ENTRY
+    }];
     type Loss = WeightedSum;
 
-    fn init(&self, setting: &Setting) -> Result<WeightedSum> {
-        let sup_ap = Loss::SupAp(self.sup_ap.init(setting)?);
-        let calibration = Loss::Calibration(self.calibration.init(setting)?);
+    fn init(&self, context: &LossContext) -> Result<WeightedSum> {
+        let sup_ap = Loss::SupAp(self.sup_ap.init(context)?);
+        let calibration = Loss::Calibration(self.calibration.init(context)?);
         WeightedSum::blend(Self::ENTRY.title, self.lambda, [sup_ap, calibration])
     }
 }

@@ -15,7 +15,7 @@ use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::ranks::{Counts, weighted_quotients, weights_of_positives};
-use super::{Batch, Entry, Family, LossSettings, Objective, Setting, above_zero};
+use super::{Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero};
 use crate::Result;
 use crate::geometry::Space;
 use crate::steps::{Smooth, UpperStep};
@@ -35,8 +35,8 @@ impl Default for SmoothApConfig {
     }
 }
 
-impl LossSettings for SmoothApConfig {
-    const ENTRY: Entry = Entry {
+impl BuildLoss for SmoothApConfig {
+    const ENTRY: LossEntry = LossEntry {
         name: "smooth_ap",
         title: "Smooth-AP",
         family: Family::AveragePrecision,
@@ -49,7 +49,7 @@ impl LossSettings for SmoothApConfig {
     };
     type Loss = SmoothAp;
 
-    fn init(&self, _: &Setting) -> Result<SmoothAp> {
+    fn init(&self, _: &LossContext) -> Result<SmoothAp> {
         above_zero("smooth_ap", "temperature", self.temperature, 0.01)?;
         Ok(SmoothAp { step: UpperStep { temperature: self.temperature, slope: None, ..Default::default() } })
     }

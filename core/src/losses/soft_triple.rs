@@ -22,8 +22,8 @@ use burn::tensor::activation::{log_softmax, softmax};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Batch, Entry, Family, LossSettings, Objective, Setting, above_zero, matrix, normalise_if, not_negative,
-    one_hot, within,
+    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, matrix, normalise_if,
+    not_negative, one_hot, within,
 };
 use crate::Result;
 use crate::geometry::Space;
@@ -63,8 +63,8 @@ pub struct SoftTriple {
     config: SoftTripleConfig,
 }
 
-impl LossSettings for SoftTripleConfig {
-    const ENTRY: Entry = Entry {
+impl BuildLoss for SoftTripleConfig {
+    const ENTRY: LossEntry = LossEntry {
         name: "soft_triple",
         title: "SoftTriple",
         family: Family::Proxies,
@@ -78,14 +78,14 @@ impl LossSettings for SoftTripleConfig {
     type Loss = SoftTriple;
 
     /// Centres come from U(−1/√(C·K), 1/√(C·K)), as in the published code.
-    fn init(&self, setting: &Setting) -> Result<SoftTriple> {
+    fn init(&self, context: &LossContext) -> Result<SoftTriple> {
         within("soft_triple", "number of centres", self.centres, 1..=1000, 10)?;
         above_zero("soft_triple", "lambda", self.lambda, 20.0)?;
         above_zero("soft_triple", "gamma", self.gamma, 0.1)?;
         not_negative("soft_triple", "tau", self.tau, 0.2)?;
         not_negative("soft_triple", "margin", self.margin, 0.01)?;
-        let count = setting.fine_classes() * self.centres;
-        let proxies = setting.uniform_proxies(count, 1.0 / (count as f64).sqrt());
+        let count = context.fine_classes() * self.centres;
+        let proxies = context.uniform_proxies(count, 1.0 / (count as f64).sqrt());
         Ok(SoftTriple { proxies, config: self.clone() })
     }
 }

@@ -18,7 +18,7 @@ use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::histogram::{cumulative, histograms, precision};
-use super::{Batch, Entry, Family, LossSettings, Objective, Setting, mean_of_means, within};
+use super::{Batch, BuildLoss, Family, LossContext, LossEntry, Objective, mean_of_means, within};
 use crate::geometry::Space;
 use crate::{Error, Kind, Result};
 
@@ -58,8 +58,8 @@ impl Default for SoftbinApConfig {
     }
 }
 
-impl LossSettings for SoftbinApConfig {
-    const ENTRY: Entry = Entry {
+impl BuildLoss for SoftbinApConfig {
+    const ENTRY: LossEntry = LossEntry {
         name: "softbin_ap",
         title: "SoftBin-AP",
         family: Family::AveragePrecision,
@@ -70,9 +70,17 @@ impl LossSettings for SoftbinApConfig {
         complete: true,
         preset: None,
     };
+    const PRESETS: &'static [LossEntry] = &[LossEntry {
+        name: "softbin_ap_published",
+        title: "SoftBin-AP (code)",
+        summary: "SoftBin-AP as in its published code: 25 bins over scores from 0 to 1",
+        sources: &["revaud2019"],
+        preset: Some(r#"{ "kind": "softbin_ap", "bins": 25, "lowest": 0.0 }"#),
+        ..Self::ENTRY
+    }];
     type Loss = SoftbinAp;
 
-    fn init(&self, _: &Setting) -> Result<SoftbinAp> {
+    fn init(&self, _: &LossContext) -> Result<SoftbinAp> {
         within("softbin_ap", "number of bins", self.bins, 2..=1000, 20)?;
         if !(-1.0..1.0).contains(&self.lowest) {
             return Err(Error::new(

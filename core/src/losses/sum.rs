@@ -7,7 +7,9 @@ use burn::module::Module;
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-use super::{Batch, Draws, Entry, Family, Loss, LossConfig, LossSettings, Objective, Setting, normalise_if};
+use super::{
+    Batch, BuildLoss, Draws, Family, Loss, LossConfig, LossContext, LossEntry, Objective, normalise_if,
+};
 use crate::geometry::normalise;
 use crate::geometry::{Geometry, Space};
 use crate::taxonomy::Labels;
@@ -33,8 +35,8 @@ pub struct Term {
     pub loss: LossConfig,
 }
 
-impl LossSettings for SumConfig {
-    const ENTRY: Entry = Entry {
+impl BuildLoss for SumConfig {
+    const ENTRY: LossEntry = LossEntry {
         name: "sum",
         title: "Weighted sum",
         family: Family::Combinations,
@@ -47,7 +49,7 @@ impl LossSettings for SumConfig {
     };
     type Loss = WeightedSum;
 
-    fn init(&self, setting: &Setting) -> Result<WeightedSum> {
+    fn init(&self, context: &LossContext) -> Result<WeightedSum> {
         let weights: Vec<f64> = self.terms.iter().map(|term| term.weight).collect();
         // Not `sum`, whose empty one is −0.
         let sum = weights.iter().fold(0.0, |sum, weight| sum + weight);
@@ -65,9 +67,9 @@ impl LossSettings for SumConfig {
         let mut terms = Vec::new();
         for (number, term) in self.terms.iter().enumerate() {
             let of_direction =
-                setting.geometry.space() == Space::Poincare && !term.loss.compares(Space::Poincare);
-            let part = setting.part(number);
-            let part = if of_direction { Setting { geometry: &Geometry::Cosine, ..part } } else { part };
+                context.geometry.space() == Space::Poincare && !term.loss.compares(Space::Poincare);
+            let part = context.part(number);
+            let part = if of_direction { LossContext { geometry: &Geometry::Cosine, ..part } } else { part };
             terms.push(term.loss.init(&part)?);
             directions.push(of_direction);
         }
@@ -167,7 +169,7 @@ mod tests {
     fn in_the_ball(json: &str, device: &Device) -> Result<Loss> {
         let config: LossConfig = serde_json::from_str(json).unwrap();
         let classes = Labels::new(2, vec![0, 0, 0, 1]).unwrap();
-        config.init(&Setting::new(&classes, 2, &Geometry::poincare(), 0, device))
+        config.init(&LossContext::new(&classes, 2, &Geometry::poincare(), 0, device))
     }
 
     #[test]
@@ -176,7 +178,7 @@ mod tests {
             let term = |&weight: &f64| Term { weight, loss: LossConfig::named("pair").unwrap() };
             let config = SumConfig { terms: weights.iter().map(term).collect() };
             let (classes, device) = (Labels::new(1, vec![0, 1]).unwrap(), Device::flex());
-            config.init(&Setting::new(&classes, 2, &Geometry::Cosine, 0, &device))
+            config.init(&LossContext::new(&classes, 2, &Geometry::Cosine, 0, &device))
         };
         for weights in [&[0.1, 0.2, -0.3][..], &[0.0], &[], &[f64::NAN], &[f64::MAX, f64::MAX]] {
             assert_eq!(sum(weights).unwrap_err().kind(), Kind::Config, "{weights:?}");

@@ -18,7 +18,7 @@ use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::ranks::{Counts, weighted_quotients, weights_of_positives};
-use super::{Batch, Entry, Family, LossSettings, Objective, Setting};
+use super::{Batch, BuildLoss, Family, LossContext, LossEntry, Objective};
 use crate::Result;
 use crate::geometry::Space;
 use crate::steps::{UpperStep, heaviside};
@@ -32,8 +32,8 @@ pub struct SupApConfig {
     pub step: UpperStep,
 }
 
-impl LossSettings for SupApConfig {
-    const ENTRY: Entry = Entry {
+impl BuildLoss for SupApConfig {
+    const ENTRY: LossEntry = LossEntry {
         name: "sup_ap",
         title: "SupAP",
         family: Family::AveragePrecision,
@@ -44,9 +44,16 @@ impl LossSettings for SupApConfig {
         complete: true,
         preset: None,
     };
+    const PRESETS: &'static [LossEntry] = &[LossEntry {
+        name: "sup_ap_published",
+        title: "SupAP (code)",
+        summary: "SupAP with the offset 1.44 of its published code",
+        preset: Some(r#"{ "kind": "sup_ap", "step": { "offset": 1.44 } }"#),
+        ..Self::ENTRY
+    }];
     type Loss = SupAp;
 
-    fn init(&self, _: &Setting) -> Result<SupAp> {
+    fn init(&self, _: &LossContext) -> Result<SupAp> {
         self.step.validate()?;
         Ok(SupAp { config: self.clone() })
     }

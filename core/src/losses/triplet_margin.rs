@@ -24,7 +24,7 @@ use burn::tensor::{Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Batch, Entry, Family, LossSettings, Objective, Setting, matrix, not_negative, numbers, with_gradient,
+    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, matrix, not_negative, numbers, with_gradient,
 };
 use crate::Result;
 use crate::geometry::Space;
@@ -52,8 +52,8 @@ impl Default for TripletMarginConfig {
     }
 }
 
-impl LossSettings for TripletMarginConfig {
-    const ENTRY: Entry = Entry {
+impl BuildLoss for TripletMarginConfig {
+    const ENTRY: LossEntry = LossEntry {
         name: "triplet_margin",
         title: "Triplet",
         family: Family::Pairs,
@@ -64,9 +64,32 @@ impl LossSettings for TripletMarginConfig {
         complete: true,
         preset: None,
     };
+    const PRESETS: &'static [LossEntry] = &[
+        LossEntry {
+            name: "triplet_distance_weighted",
+            title: "Triplet, distance-weighted",
+            summary: "the triplet loss with negatives drawn so that all distances come up alike",
+            sources: &["wu2017"],
+            preset: Some(r#"{ "kind": "triplet_margin", "miner": { "kind": "distance_weighted_miner" } }"#),
+            ..Self::ENTRY
+        },
+        LossEntry {
+            name: "triplet_semihard",
+            title: "Triplet, semi-hard",
+            summary: "the triplet loss with negatives farther than the positive, but not by the margin",
+            sources: &["schroff2015"],
+            preset: Some(
+                r#"{
+                    "kind": "triplet_margin",
+                    "miner": { "kind": "triplet_margin_miner", "type_of_triplets": "semihard" }
+                }"#,
+            ),
+            ..Self::ENTRY
+        },
+    ];
     type Loss = TripletMargin;
 
-    fn init(&self, _setting: &Setting) -> Result<TripletMargin> {
+    fn init(&self, _: &LossContext) -> Result<TripletMargin> {
         not_negative("triplet_margin", "margin", self.margin, 0.2)?;
         self.miner.validate()?;
         Ok(TripletMargin { config: self.clone() })
@@ -148,8 +171,8 @@ mod tests {
     #[test]
     fn bad_margins_are_refused_in_the_loss_and_in_its_miner() {
         let (classes, device) = (Labels::new(1, vec![0, 1]).unwrap(), Device::flex());
-        let setting = Setting::new(&classes, 4, &Geometry::Cosine, 0, &device);
-        let fault = |config: TripletMarginConfig| config.init(&setting).unwrap_err().to_string();
+        let context = LossContext::new(&classes, 4, &Geometry::Cosine, 0, &device);
+        let fault = |config: TripletMarginConfig| config.init(&context).unwrap_err().to_string();
         let text = fault(TripletMarginConfig { margin: f64::NAN, ..Default::default() });
         assert!(text.contains("the margin of triplet_margin is NaN"), "{text}");
         let miner =

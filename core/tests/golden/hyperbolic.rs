@@ -3,8 +3,8 @@
 use akin_core::geometry::Geometry;
 use akin_core::losses::hier::{Triplets, mutual_neighbours};
 use akin_core::losses::{
-    Batch, HierConfig, HyperbolicCrossEntropyConfig, HyperbolicMultiSimilarityConfig, LossSettings,
-    Objective, Setting,
+    Batch, BuildLoss, HierConfig, HyperbolicCrossEntropyConfig, HyperbolicMultiSimilarityConfig, LossContext,
+    Objective,
 };
 use akin_core::poincare::{Ball, Hyperbolicity};
 use burn::tensor::Tensor;
@@ -197,13 +197,13 @@ pub(crate) fn cross_entropy(case: &Case, verdict: &mut Verdict) {
 }
 
 /// Value and gradient of a loss of features.
-fn loss<S: LossSettings>(config: &S, case: &Case, output: &str, verdict: &mut Verdict) {
+fn loss<S: BuildLoss>(config: &S, case: &Case, output: &str, verdict: &mut Verdict) {
     let geometry = geometry(case);
     let features = tensor(case, "inputs/x_euclidean").require_grad();
     let labels = labels(case, "inputs/labels");
     let classes = labels.classes();
     let points = geometry.embed(features.clone());
-    let loss = config.init(&Setting::new(&classes, 16, &geometry, 0, &device())).unwrap();
+    let loss = config.init(&LossContext::new(&classes, 16, &geometry, 0, &device())).unwrap();
     let value = loss.forward(&Batch::new(points.clone(), &labels));
     let gradients = value.backward();
     verdict.compare("z", &case.numbers("outputs/z"), &values(points), EXACT);

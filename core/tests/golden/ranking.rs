@@ -1,7 +1,7 @@
 //! The golden files of the stand-ins for average precision and of what makes it decomposable.
 
 use akin_core::losses::{
-    Batch, BinTies, BlackboxApConfig, CalibrationConfig, FastApConfig, LossConfig, LossSettings, Objective,
+    Batch, BinTies, BlackboxApConfig, BuildLoss, CalibrationConfig, FastApConfig, LossConfig, Objective,
     PairConfig, PairMean, Reference, SmoothApConfig, SoftbinApConfig, SumConfig, SupApConfig, Term,
 };
 use akin_core::steps::UpperStep;
@@ -58,7 +58,7 @@ impl Inputs {
 }
 
 /// Compares the loss of a case and all gradients that it records.
-fn compare<S: LossSettings>(case: &Case, verdict: &mut Verdict, config: &S) {
+fn compare<S: BuildLoss>(case: &Case, verdict: &mut Verdict, config: &S) {
     let inputs = Inputs::of(case);
     let (value, gradients) = inputs.run(&init(config, &inputs.labels), 1.0);
     verdict.compare("loss", &case.numbers("outputs/loss"), &value, EXACT);
@@ -69,7 +69,7 @@ fn compare<S: LossSettings>(case: &Case, verdict: &mut Verdict, config: &S) {
 
 /// As [`compare`]; but where a query has no positive, which makes the reference's mean NaN, the expected loss is the
 /// mean over the others, and its gradients, which are those of a sum divided by all queries, are scaled alike.
-fn compare_defined<S: LossSettings>(case: &Case, verdict: &mut Verdict, config: &S) {
+fn compare_defined<S: BuildLoss>(case: &Case, verdict: &mut Verdict, config: &S) {
     let losses = match case.find("outputs/one_minus_ap_per_query") {
         Some(_) => case.numbers("outputs/one_minus_ap_per_query"),
         None => case.numbers("outputs/ap_per_query_roadmap_impl").into_iter().map(|ap| 1.0 - ap).collect(),

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use akin_core::geometry::Geometry;
-use akin_core::losses::{LossSettings, Setting};
+use akin_core::losses::{BuildLoss, LossContext};
 use akin_core::taxonomy::Labels;
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use serde_json::Value;
@@ -223,9 +223,9 @@ fn read(path: &Path) -> Vec<Case> {
 }
 
 /// The loss for these labels, for embeddings compared by cosine.
-pub(crate) fn init<S: LossSettings>(config: &S, labels: &Labels) -> S::Loss {
+pub(crate) fn init<S: BuildLoss>(config: &S, labels: &Labels) -> S::Loss {
     let classes = labels.classes();
-    config.init(&Setting::new(&classes, 16, &Geometry::Cosine, 0, &device())).unwrap()
+    config.init(&LossContext::new(&classes, 16, &Geometry::Cosine, 0, &device())).unwrap()
 }
 
 /// The CPU, with gradients.

@@ -57,7 +57,7 @@ impl List {
 }
 
 fn losses() -> List {
-    let row = |entry: &losses::Entry| {
+    let row = |entry: &losses::LossEntry| {
         vec![
             entry.name.to_owned(),
             entry.optimises.to_owned(),

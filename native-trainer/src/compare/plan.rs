@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use akin_core::digest::sha256;
-use akin_core::losses::{CATALOGUE, Entry, Family, LossConfig};
+use akin_core::losses::{CATALOGUE, Family, LossConfig, LossEntry};
 use akin_core::metrics::Metric;
 use anyhow::Result;
 use serde::Serialize;
@@ -83,7 +83,7 @@ impl Plan {
         for name in losses {
             if name == "all" {
                 let unnamed =
-                    |entry: &&Entry| entry.complete && !losses.iter().any(|name| name == entry.name);
+                    |entry: &&LossEntry| entry.complete && !losses.iter().any(|name| name == entry.name);
                 let mut known = Vec::new();
                 for entry in CATALOGUE.iter().filter(unnamed) {
                     let config = LossConfig::named(entry.name)?;
@@ -244,7 +244,7 @@ fn row(name: &str, compare: &CompareConfig) -> Result<Row> {
         ));
     }
     // A preset whose settings are written out is still that preset.
-    let preset = |known: &&Entry| known.name == name && known.preset.is_some();
+    let preset = |known: &&LossEntry| known.name == name && known.preset.is_some();
     let entry = CATALOGUE.iter().find(preset).unwrap_or(entry);
     let optimises = match given.optimises {
         Some(metric) => metric,
@@ -297,7 +297,7 @@ fn repeat_rows(rows: &[Row], combinations: &[Table]) -> Vec<Row> {
 }
 
 /// The group of a row that does not name one.
-fn default_group(entry: &Entry, optimises: Metric) -> &'static str {
+fn default_group(entry: &LossEntry, optimises: Metric) -> &'static str {
     let [fine_grained, hierarchical, hyperbolic, hashing] = GROUPS;
     match entry.family {
         Family::Hashing => hashing,

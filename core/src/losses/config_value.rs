@@ -1,14 +1,15 @@
-//! A config's table, of whatever format, as JSON: so that a preset and the keys that change it can be laid together.
+//! Reads a loss's table from any config format as JSON, so that the keys of a config can be laid over those of a
+//! preset.
 
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-/// A value of a config. JSON has no numbers that are not finite, and settings must not have them: they are refused.
-pub(super) struct Setting(pub(super) Value);
+/// A value of a config. Numbers that are not finite are refused: JSON cannot hold them, and no setting may have them.
+pub(super) struct ConfigValue(pub(super) Value);
 
-impl<'de> Deserialize<'de> for Setting {
+impl<'de> Deserialize<'de> for ConfigValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(AnyValue).map(Self)
     }
@@ -50,7 +51,7 @@ impl<'de> Visitor<'de> for AnyValue {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut values = Vec::new();
-        while let Some(Setting(value)) = items.next_element()? {
+        while let Some(ConfigValue(value)) = items.next_element()? {
             values.push(value);
         }
         Ok(Value::Array(values))
@@ -58,7 +59,7 @@ impl<'de> Visitor<'de> for AnyValue {
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
         let mut table = Map::new();
-        while let Some((key, Setting(value))) = entries.next_entry()? {
+        while let Some((key, ConfigValue(value))) = entries.next_entry()? {
             table.insert(key, value);
         }
         Ok(Value::Object(table))
