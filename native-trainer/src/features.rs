@@ -18,6 +18,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::columns::counted;
 use crate::config::Config;
 use crate::data::Dataset;
 use crate::embedding::{rows, view};
@@ -25,7 +26,6 @@ use crate::files::write_atomic;
 use crate::loader::Pictures;
 use crate::problem::{Advise, problem};
 use crate::progress::Progress;
-use crate::table::counted;
 
 const FORMAT: &str = "akin-features";
 const VERSION: u32 = 2;

@@ -3,10 +3,12 @@
 // A binary exports nothing: `pub` here means "for the other modules".
 #![allow(unreachable_pub)]
 
+mod arguments;
 mod augment;
 mod biomorphs;
 mod checkpoint;
 mod cli;
+mod columns;
 mod commands;
 mod compare;
 mod config;
@@ -26,7 +28,6 @@ mod recipes;
 mod run;
 mod sampler;
 mod serve;
-mod table;
 mod training;
 
 use std::io;
@@ -34,15 +35,22 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+use crate::problem::Interrupted;
+
+/// What shells report for a command that Ctrl-C ended.
+const INTERRUPTED: u8 = 130;
+
 fn main() -> ExitCode {
-    match cli::Cli::parse().run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) if reader_left(&error) => ExitCode::SUCCESS,
-        Err(error) => {
-            problem::report(&error);
-            ExitCode::FAILURE
-        }
+    let Err(error) = cli::Cli::parse().run() else { return ExitCode::SUCCESS };
+    if reader_left(&error) {
+        return ExitCode::SUCCESS;
     }
+    if let Some(stopped) = error.downcast_ref::<Interrupted>() {
+        eprintln!("     Stopped {stopped}");
+        return ExitCode::from(INTERRUPTED);
+    }
+    problem::report(&error);
+    ExitCode::FAILURE
 }
 
 /// Whether stdout was closed by its reader, as `akin … | head` does: nothing is wrong then.

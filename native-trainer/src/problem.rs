@@ -18,6 +18,12 @@ pub fn problem(message: impl Into<String>, hint: impl Into<String>) -> anyhow::E
     Problem { message: message.into(), hint: hint.into(), cause: None }.into()
 }
 
+/// Ctrl-C ended a command, which has saved its work. The text says after what it stopped and how to continue.
+///
+/// It travels as an error, so that only `main` ends the process.
+#[derive(Debug)]
+pub struct Interrupted(pub String);
+
 /// Turns the bare error of a library into a [`Problem`], which it stays the cause of.
 pub trait Advise<T> {
     /// `message` says what could not be done, `hint` what to do about it.
@@ -37,6 +43,14 @@ impl fmt::Display for Problem {
         f.write_str(&self.message)
     }
 }
+
+impl fmt::Display for Interrupted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for Interrupted {}
 
 impl Error for Problem {
     fn source(&self) -> Option<&(dyn Error + 'static)> {

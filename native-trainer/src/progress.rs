@@ -2,29 +2,19 @@
 
 use std::io::{IsTerminal, stderr};
 
+use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::cli;
-
-/// How progress is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How progress is shown on stderr.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Progress {
-    /// A moving bar.
-    Bars,
-    /// A line now and then.
-    Lines,
-    /// Nothing.
-    Silent,
-}
-
-impl From<cli::Progress> for Progress {
-    fn from(asked: cli::Progress) -> Self {
-        match asked {
-            cli::Progress::Auto if stderr().is_terminal() => Self::Bars,
-            cli::Progress::Auto | cli::Progress::Plain => Self::Lines,
-            cli::Progress::None => Self::Silent,
-        }
-    }
+    /// Bars on a terminal, plain lines elsewhere.
+    #[default]
+    Auto,
+    /// A line from time to time.
+    Plain,
+    /// Only warnings and errors.
+    None,
 }
 
 /// One thing that takes a while.
@@ -38,14 +28,14 @@ impl Progress {
     /// Begins something of `length` units, such as `Embedding` 1,000 pictures.
     pub fn bar(self, verb: &'static str, length: u64) -> Bar {
         let bar = match self {
-            Self::Bars => ProgressBar::new(length).with_style(
+            Self::Auto if stderr().is_terminal() => ProgressBar::new(length).with_style(
                 ProgressStyle::with_template(
                     "{prefix:>12.green.bold} [{bar:30}] {pos}/{len}  {msg}  {eta} left",
                 )
                 .expect("the template is a constant that was tried")
                 .progress_chars("=> "),
             ),
-            Self::Lines | Self::Silent => ProgressBar::hidden(),
+            _ => ProgressBar::hidden(),
         };
         bar.set_prefix(verb);
         Bar { progress: self, bar, verb }
@@ -53,7 +43,7 @@ impl Progress {
 
     /// Says something, cargo's way: a verb and what it is done to.
     pub fn say(self, verb: &str, what: &str) {
-        if self != Self::Silent {
+        if self != Self::None {
             eprintln!("{verb:>12} {what}");
         }
     }
@@ -73,10 +63,9 @@ impl Bar {
 
     /// Shows how it stands; as a line of its own only when `mark` is set.
     pub fn note(&self, note: &str, mark: bool) {
-        match self.progress {
-            Progress::Bars => self.bar.set_message(note.to_owned()),
-            Progress::Lines if mark => eprintln!("{:>12} {note}", self.verb),
-            Progress::Lines | Progress::Silent => {}
+        self.bar.set_message(note.to_owned());
+        if mark && self.bar.is_hidden() && self.progress != Progress::None {
+            eprintln!("{:>12} {note}", self.verb);
         }
     }
 }

@@ -14,8 +14,8 @@ use anyhow::Result;
 use rand::RngExt;
 use rand::seq::SliceRandom;
 
+use crate::columns::counted;
 use crate::problem::problem;
-use crate::table::counted;
 
 /// See the [module](self).
 #[derive(Clone, Debug)]

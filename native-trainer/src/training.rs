@@ -18,6 +18,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 use serde_json::{Value, json};
 
 use crate::checkpoint::Checkpoint;
+use crate::columns::counted;
 use crate::data::Dataset;
 use crate::embedding::{Embedded, embed_items, evaluate_splits};
 use crate::features::Features;
@@ -29,7 +30,6 @@ use crate::problem::{Advise, problem};
 use crate::progress::Progress;
 use crate::run::{Run, encoder_config, load_backbone};
 use crate::sampler::Sampler;
-use crate::table::counted;
 
 /// Steps between two lines of the log.
 const LOG_EVERY: u64 = 10;
@@ -137,7 +137,7 @@ pub fn train(
 ///
 /// As [`train`] before its first step.
 pub fn check(run: &Run, dataset: &Dataset, pictures: &Pictures, device: &Device) -> Result<()> {
-    let training = Training::new(run, dataset, pictures, device, Progress::Silent)?;
+    let training = Training::new(run, dataset, pictures, device, Progress::None)?;
     training.start(Beginning::New { overwrite: false }).map(drop)
 }
 

@@ -1,15 +1,44 @@
 //! `akin biomorphs`.
 
 use std::io::{Write, stdout};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::Result;
+use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::biomorphs::{self, BiomorphConfig};
-use crate::cli::BiomorphsArgs;
+use crate::columns::counted;
 use crate::files::create_directory;
-use crate::table::counted;
+
+/// Draw a data set of creatures that descend from one another.
+///
+/// Writes pictures and labels.csv. The finest classes of the test split are never in the training split.
+#[derive(Debug, Args)]
+pub struct BiomorphsArgs {
+    /// Where they go.
+    #[arg(value_name = "DIR")]
+    pub out: PathBuf,
+    /// From this follow all creatures and pictures.
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// Children of each class, level by level, coarse to fine.
+    #[arg(long, value_name = "N,…,N", value_delimiter = ',', default_value = "4,4,6")]
+    pub branching: Vec<usize>,
+    /// Pictures of each finest class.
+    #[arg(long, value_name = "N", default_value_t = 24)]
+    pub images_per_class: usize,
+    /// Width and height of a picture, in pixels.
+    #[arg(long, value_name = "PIXELS", default_value_t = 64)]
+    pub side: u32,
+    /// The part of the finest classes that is kept for the test, from 0 up to 1.
+    #[arg(long, value_name = "SHARE", default_value_t = 1.0 / 3.0)]
+    pub held_out: f64,
+    /// Replace what is there.
+    #[arg(long)]
+    pub overwrite: bool,
+}
 
 impl From<&BiomorphsArgs> for BiomorphConfig {
     fn from(args: &BiomorphsArgs) -> Self {

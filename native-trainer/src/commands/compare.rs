@@ -1,26 +1,68 @@
 //! `akin compare`: many losses on the same data.
 
 use std::io::{IsTerminal, Write, stdout};
+use std::path::PathBuf;
 
 use anyhow::Result;
+use clap::Args;
 
-use crate::cli::CompareArgs;
+use crate::arguments::SetArgs;
+use crate::columns::counted;
 use crate::compare::execution;
 use crate::compare::plan::{Overrides, Plan};
-use crate::compare::print::{FILES, print};
-use crate::config::Source;
+use crate::compare::print::{FILES, Format, print};
+use crate::config::{DeviceName, Source};
 use crate::files::write_atomic;
 use crate::problem::{a_few, problem};
 use crate::progress::Progress;
-use crate::table::counted;
 use crate::training::listen_to_ctrl_c;
+
+/// Train many losses on the same data and set them side by side.
+///
+/// Every loss has the same data, encoder, budget and start. Each training is a process of its own; what
+/// is done is kept, so that the same command continues after Ctrl-C. Prints mean ± deviation over the
+/// seeds, and leaves the table in Markdown, LaTeX, CSV and JSON.
+#[derive(Debug, Args)]
+pub struct CompareArgs {
+    /// A TOML file with a section [compare], or the name of a recipe.
+    #[arg(value_name = "CONFIG")]
+    pub config: PathBuf,
+    /// The rows, instead of those of the config; `all` stands for every loss. One that does not fit the
+    /// head of the config has a head of its own kind.
+    #[arg(long, value_name = "LOSS,…", value_delimiter = ',')]
+    pub losses: Vec<String>,
+    /// The seeds, instead of those of the config.
+    #[arg(long, value_name = "SEED,…", value_delimiter = ',',
+          value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    pub seeds: Vec<u64>,
+    #[command(flatten)]
+    pub sets: SetArgs,
+    /// Where runs and tables go [default: compare/NAME].
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Train anew what is there with another config.
+    #[arg(long)]
+    pub overwrite: bool,
+    /// End with 1 unless every loss beats the untrained encoder by the metric that it optimises.
+    #[arg(long)]
+    pub check: bool,
+    /// How the table is printed.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+    /// Where tensors are computed, instead of run.device.
+    #[arg(long, value_enum)]
+    pub device: Option<DeviceName>,
+    /// How progress is told.
+    #[arg(long, value_enum, default_value_t)]
+    pub progress: Progress,
+}
 
 /// Trains every cell that is not there yet, and prints the table.
 pub fn run(args: CompareArgs) -> Result<()> {
     let source = Source::read(&args.config, &args.sets.set)?;
     let overrides = Overrides { losses: args.losses, seeds: args.seeds, out: args.out, device: args.device };
     let plan = Plan::new(source, overrides)?;
-    let progress = Progress::from(args.progress);
+    let progress = args.progress;
     listen_to_ctrl_c()?;
     let comparison = execution::run(&plan, args.overwrite, progress, command())?;
 

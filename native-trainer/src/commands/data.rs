@@ -1,22 +1,57 @@
 //! `akin data check`.
 
 use std::io::{Write, stdout};
+use std::path::PathBuf;
 
 use anyhow::Result;
+use clap::{Args, Subcommand};
 
-use crate::cli::DataCheckArgs;
+use crate::arguments::SetArgs;
+use crate::columns::{count, counted, table};
 use crate::config::DataConfig;
 use crate::data::Dataset;
 use crate::data::check::{Findings, inspect};
 use crate::problem::problem;
 use crate::progress::Progress;
-use crate::table::{count, counted, table};
+
+#[derive(Debug, Subcommand)]
+/// What can be done with a data set.
+pub enum DataCommand {
+    Check(DataCheckArgs),
+}
+
+/// Count a data set and look for mistakes in it.
+///
+/// Counts images and classes per split and level, looks for oddities of the taxonomy, reads every image,
+/// and lists unreadable files and duplicates across splits. Needs only [data] of the config. Exits with 1
+/// if a file cannot be read.
+#[derive(Debug, Args)]
+pub struct DataCheckArgs {
+    /// A TOML file with a section [data].
+    #[arg(value_name = "CONFIG")]
+    pub config: PathBuf,
+    #[command(flatten)]
+    pub sets: SetArgs,
+    /// Print the findings as JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// How progress is told.
+    #[arg(long, value_enum, default_value_t)]
+    pub progress: Progress,
+}
+
+/// Runs the command that was asked for.
+pub fn run(command: DataCommand) -> Result<()> {
+    match command {
+        DataCommand::Check(args) => check(args),
+    }
+}
 
 /// Counts a data set and lists what is wrong with it.
-pub fn check(args: DataCheckArgs) -> Result<()> {
+fn check(args: DataCheckArgs) -> Result<()> {
     let (data, seed) = DataConfig::load(&args.config, &args.sets.set)?;
     let dataset = Dataset::read(&data, seed)?;
-    let bar = Progress::from(args.progress).bar("Reading", dataset.items.len() as u64);
+    let bar = args.progress.bar("Reading", dataset.items.len() as u64);
     let findings = inspect(&dataset, || bar.advance(1));
     drop(bar);
     let text = if args.json { serde_json::to_string_pretty(&findings)? } else { describe(&findings) };

@@ -1,21 +1,52 @@
 //! `akin demo`: creatures, two trainings, one bundle, the page. Needs nothing from outside.
 
 use std::io::{Write, stdout};
+use std::path::PathBuf;
 
 use akin_core::evaluate::Report;
 use anyhow::Result;
+use clap::Args;
 
+use crate::arguments::ServerArgs;
 use crate::biomorphs::{self, BiomorphConfig};
-use crate::cli::DemoArgs;
 use crate::commands::eval::compare;
 use crate::commands::export::{Export, export};
 use crate::commands::train::begin;
-use crate::config::Config;
+use crate::config::{Config, DeviceName};
 use crate::files::{create_directory, write_atomic};
 use crate::progress::Progress;
 use crate::run::Run;
 use crate::training::{Outcome, listen_to_ctrl_c};
 use crate::{page, serve};
+
+/// Draw creatures, train two models on them, and show both in the browser.
+///
+/// Generates biomorphs, trains the same encoder twice from the same start, with NormSoftmax on the finest
+/// labels and with HAPPIER on the whole taxonomy, prints both rows of the table, puts both into one
+/// bundle, and serves the page. Needs no download and no GPU.
+#[derive(Debug, Args)]
+pub struct DemoArgs {
+    /// Where data, runs and bundle go.
+    #[arg(long, value_name = "DIR", default_value = "akin-demo")]
+    pub out: PathBuf,
+    /// From this follow creatures, first weights and batches.
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    pub seed: u64,
+    /// Stop when the bundle is written, without building and serving the page.
+    #[arg(long)]
+    pub no_serve: bool,
+    /// Replace what an earlier demo left in DIR.
+    #[arg(long)]
+    pub overwrite: bool,
+    /// Where tensors are computed.
+    #[arg(long, value_enum, default_value_t)]
+    pub device: DeviceName,
+    /// How progress is told.
+    #[arg(long, value_enum, default_value_t)]
+    pub progress: Progress,
+    #[command(flatten)]
+    pub server: ServerArgs,
+}
 
 /// The two recipes: the same but for the loss. The first is the baseline.
 const RECIPES: [(&str, &str); 2] = [
@@ -28,7 +59,7 @@ const MARK: &str = "norm-softmax.toml";
 
 /// Generates, trains twice, exports, and serves unless told not to.
 pub fn run(args: DemoArgs) -> Result<()> {
-    let progress = Progress::from(args.progress);
+    let progress = args.progress;
     // A port that is taken is better said now than after the training.
     let listener = if args.no_serve { None } else { Some(serve::listen(args.server.port)?) };
     create_directory(&args.out, "demo", MARK, args.overwrite)?;

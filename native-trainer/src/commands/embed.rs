@@ -3,17 +3,40 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use clap::Args;
 use walkdir::WalkDir;
 
-use crate::cli::EmbedArgs;
+use crate::columns::counted;
+use crate::config::DeviceName;
 use crate::data::Item;
 use crate::embedding::embed;
 use crate::loader::Pictures;
 use crate::problem::{Advise, problem};
 use crate::progress::Progress;
 use crate::run::Run;
-use crate::table::counted;
 use crate::{device, npy};
+
+/// Write the embeddings of images to a .npy file.
+///
+/// Together with a CSV of labels, `akin eval --queries` measures such files.
+#[derive(Debug, Args)]
+pub struct EmbedArgs {
+    /// The run directory whose model embeds them.
+    #[arg(value_name = "RUN")]
+    pub run: PathBuf,
+    /// Image files, or folders of them; rows come in this order, and sorted inside a folder.
+    #[arg(value_name = "IMAGES", required = true)]
+    pub images: Vec<PathBuf>,
+    /// The file to write: float32, a row per image.
+    #[arg(long, value_name = "FILE.npy")]
+    pub out: PathBuf,
+    /// Where tensors are computed, instead of the run's run.device.
+    #[arg(long, value_enum)]
+    pub device: Option<DeviceName>,
+    /// How progress is told.
+    #[arg(long, value_enum, default_value_t)]
+    pub progress: Progress,
+}
 
 /// Embeds and writes.
 pub fn run(args: EmbedArgs) -> Result<()> {
@@ -24,7 +47,7 @@ pub fn run(args: EmbedArgs) -> Result<()> {
         files(&args.images)?.into_iter().map(|path| Item { path, labels: Vec::new() }).collect();
     let pictures = Pictures::new(&items);
     let all: Vec<usize> = (0..items.len()).collect();
-    let progress = Progress::from(args.progress);
+    let progress = args.progress;
     let embedded = embed(&encoder, &pictures, &all, &device, progress);
     if let Some((path, reason)) = pictures.unreadable().into_iter().next() {
         return Err(problem(

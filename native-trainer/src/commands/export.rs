@@ -9,10 +9,11 @@ use akin_core::bundle::{
 use akin_core::evaluate::EvaluationConfig;
 use akin_core::image::{Filter, Pixels, self_test_pattern};
 use anyhow::Result;
+use clap::Args;
 use image::codecs::jpeg::JpegEncoder;
 use rayon::prelude::*;
 
-use crate::cli::ExportArgs;
+use crate::config::DeviceName;
 use crate::data::Dataset;
 use crate::device;
 use crate::embedding::evaluate_dataset;
@@ -21,6 +22,38 @@ use crate::loader::Pictures;
 use crate::problem::{Advise, problem};
 use crate::progress::Progress;
 use crate::run::{Run, encoder_config};
+
+/// Put runs into a bundle for the browser.
+///
+/// A bundle is a folder of static files: encoders, gallery embeddings, taxonomy, thumbnails and results.
+/// Several runs over the same data stand side by side in it.
+#[derive(Debug, Args)]
+pub struct ExportArgs {
+    /// Run directories over the same data; the first is what the page shows first.
+    #[arg(value_name = "RUN", required = true)]
+    pub runs: Vec<PathBuf>,
+    /// The folder to write.
+    #[arg(long, value_name = "BUNDLE")]
+    pub out: PathBuf,
+    /// Replace the bundle that is there.
+    #[arg(long)]
+    pub overwrite: bool,
+    /// What the page calls the gallery. Default: the name of the data folder.
+    #[arg(long)]
+    pub title: Option<String>,
+    /// A sentence about it.
+    #[arg(long, default_value = "")]
+    pub description: String,
+    /// The licence of the images.
+    #[arg(long, default_value = "")]
+    pub licence: String,
+    /// Where tensors are computed, instead of the runs' run.device.
+    #[arg(long, value_enum)]
+    pub device: Option<DeviceName>,
+    /// How progress is told.
+    #[arg(long, value_enum, default_value_t)]
+    pub progress: Progress,
+}
 
 /// The side of a thumbnail.
 const TILE: u32 = 96;
@@ -61,7 +94,7 @@ pub fn run(args: ExportArgs) -> Result<()> {
         title,
         description: args.description,
         licence: args.licence,
-        progress: Progress::from(args.progress),
+        progress: args.progress,
     })?;
     writeln!(stdout(), "{}", args.out.display())?;
     Ok(())

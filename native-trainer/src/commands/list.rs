@@ -5,12 +5,51 @@ use std::io::{IsTerminal, Write, stdout};
 use akin_core::sources::SOURCES;
 use akin_core::{losses, metrics, miners};
 use anyhow::Result;
+use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use crate::cli::{ListArgs, ListCommand, ListRecipesArgs};
+use crate::columns::listing;
 use crate::problem::{did_you_mean, problem};
 use crate::recipes::RECIPES;
-use crate::table::listing;
+
+#[derive(Debug, Subcommand)]
+pub enum ListCommand {
+    /// What training can minimise: the `kind` of [loss].
+    Losses(ListArgs),
+    /// What picks pairs and triplets for a loss: its `miner`.
+    Miners(ListArgs),
+    /// What evaluation can report.
+    Metrics(ListArgs),
+    /// Configs that are built in.
+    Recipes(ListRecipesArgs),
+    /// The papers that losses and metrics come from.
+    Sources(ListSourcesArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// Print the list as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct ListRecipesArgs {
+    /// Print this recipe, to make your own of it.
+    #[arg(long, value_name = "NAME", conflicts_with = "json")]
+    pub show: Option<String>,
+    #[command(flatten)]
+    pub list: ListArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct ListSourcesArgs {
+    /// Print a BibTeX entry for each.
+    #[arg(long, conflicts_with = "json")]
+    pub bibtex: bool,
+    #[command(flatten)]
+    pub list: ListArgs,
+}
 
 /// How wide a list is on a terminal.
 const WIDTH: u16 = 100;

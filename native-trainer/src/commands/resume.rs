@@ -1,17 +1,36 @@
 //! `akin resume`.
 
-use anyhow::Result;
+use std::path::PathBuf;
 
-use crate::cli::ResumeArgs;
+use anyhow::Result;
+use clap::Args;
+
 use crate::commands::train::{continue_run, finish};
+use crate::config::DeviceName;
 use crate::progress::Progress;
 use crate::run::Run;
 use crate::training::listen_to_ctrl_c;
+
+/// Continue a training that was stopped.
+///
+/// Goes on from the last checkpoint with the very same sequence of batches.
+#[derive(Debug, Args)]
+pub struct ResumeArgs {
+    /// The run directory.
+    #[arg(value_name = "RUN")]
+    pub run: PathBuf,
+    /// Where tensors are computed, instead of the run's run.device.
+    #[arg(long, value_enum)]
+    pub device: Option<DeviceName>,
+    /// How progress is told.
+    #[arg(long, value_enum, default_value_t)]
+    pub progress: Progress,
+}
 
 /// Continues and prints the report.
 pub fn run(args: ResumeArgs) -> Result<()> {
     let mut run = Run::open(&args.run)?;
     run.config.run.device = args.device.unwrap_or(run.config.run.device);
     listen_to_ctrl_c()?;
-    finish(continue_run(run, Progress::from(args.progress))?)
+    finish(continue_run(run, args.progress)?)
 }

@@ -1,20 +1,50 @@
 //! `akin train`.
 
 use std::io::{Write, stdout};
+use std::path::PathBuf;
 
 use anyhow::Result;
+use clap::Args;
 
-use crate::cli::TrainArgs;
+use crate::arguments::SetArgs;
 use crate::commands::eval::describe;
-use crate::config::Config;
+use crate::config::{Config, DeviceName};
 use crate::data::Dataset;
 use crate::device;
 use crate::files::check_directory;
 use crate::loader::Pictures;
-use crate::problem::problem;
+use crate::problem::{Interrupted, problem};
 use crate::progress::Progress;
 use crate::run::{MARK, Run};
 use crate::training::{Beginning, Outcome, listen_to_ctrl_c, train};
+
+/// Train a model as a config says.
+///
+/// Leaves a run directory with the resolved config, a checkpoint per epoch, a log in JSON lines and a
+/// report. The first Ctrl-C finishes the step, saves a checkpoint and stops; a second one aborts.
+#[derive(Debug, Args)]
+pub struct TrainArgs {
+    /// A TOML file, or the name of a recipe: `akin list recipes`.
+    #[arg(value_name = "CONFIG")]
+    pub config: PathBuf,
+    #[command(flatten)]
+    pub sets: SetArgs,
+    /// The run directory, instead of run.out.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// The seed, instead of run.seed.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    pub seed: Option<u64>,
+    /// Replace the run that an earlier training left there.
+    #[arg(long)]
+    pub overwrite: bool,
+    /// Where tensors are computed, instead of run.device.
+    #[arg(long, value_enum)]
+    pub device: Option<DeviceName>,
+    /// How progress is told.
+    #[arg(long, value_enum, default_value_t)]
+    pub progress: Progress,
+}
 
 /// Trains and prints the report.
 pub fn run(args: TrainArgs) -> Result<()> {
@@ -24,7 +54,7 @@ pub fn run(args: TrainArgs) -> Result<()> {
     }
     config.run.seed = args.seed.unwrap_or(config.run.seed);
     config.run.device = args.device.unwrap_or(config.run.device);
-    let progress = Progress::from(args.progress);
+    let progress = args.progress;
     listen_to_ctrl_c()?;
     finish(begin(config, args.overwrite, progress)?)
 }
@@ -36,7 +66,11 @@ pub fn begin(config: Config, overwrite: bool, progress: Progress) -> Result<(Run
     go(Run { directory, config }, Beginning::New { overwrite }, progress)
 }
 
-/// Tells how a training ended; after Ctrl-C the process exits with 130, as shells do.
+/// Prints the report of a training.
+///
+/// # Errors
+///
+/// [`Interrupted`] after Ctrl-C.
 pub fn finish((run, outcome): (Run, Outcome)) -> Result<()> {
     match outcome {
         Outcome::Done(report) => {
@@ -44,11 +78,8 @@ pub fn finish((run, outcome): (Run, Outcome)) -> Result<()> {
             Ok(())
         }
         Outcome::Stopped { step } => {
-            eprintln!(
-                "     Stopped after step {step}; continue with `akin resume {}`",
-                run.directory.display()
-            );
-            std::process::exit(130)
+            let directory = run.directory.display();
+            Err(Interrupted(format!("after step {step}; continue with `akin resume {directory}`")).into())
         }
     }
 }

@@ -11,22 +11,22 @@ use super::plan::{Plan, Row};
 use super::planned_run::{Cost, Ended, PlannedRun, State};
 use super::results::{Comparison, Line, Statistic, columns, displayed, is_better, score, scores};
 use super::untrained::UntrainedEncoders;
+use crate::columns::counted;
 use crate::config::Config;
 use crate::data::Dataset;
 use crate::loader::Pictures;
-use crate::problem::problem;
+use crate::problem::{Interrupted, problem};
 use crate::progress::Progress;
 use crate::run::Run;
-use crate::table::counted;
 use crate::training::{check, interrupted};
 use crate::{device, machine};
 
-/// Trains every run that is not done, and collects the results of all. After Ctrl-C the process exits with 130.
+/// Trains every run that is not done, and collects the results of all.
 ///
 /// # Errors
 ///
 /// A row that could not begin, which is found before any training begins; a run with another config, unless
-/// `overwrite` is set. A training that fails does not stop the others: the results name it.
+/// `overwrite` is set; [`Interrupted`] after Ctrl-C. A training that fails does not stop the others: the results name it.
 pub fn run(plan: &Plan, overwrite: bool, progress: Progress, command: String) -> Result<Comparison> {
     let execution = Execution { plan, overwrite, progress, pace: Pace::default() };
     execution.check()?;
@@ -163,8 +163,7 @@ impl Execution<'_> {
         let started = Instant::now();
         let ended = planned.train()?;
         if matches!(ended, Ended::Stopped) || interrupted() {
-            eprintln!("     Stopped in {name}; the same command continues");
-            std::process::exit(130);
+            return Err(Interrupted(format!("in {name}; the same command continues")).into());
         }
         let left = self.pace.count(started.elapsed());
         match ended {

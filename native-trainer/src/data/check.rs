@@ -10,8 +10,8 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::Dataset;
+use crate::columns::counted;
 use crate::problem::a_few;
-use crate::table::counted;
 
 /// What [`inspect`] found.
 #[derive(Debug, Serialize)]

@@ -86,7 +86,7 @@ fn labels(folder: &Path, image: &Path, data: &DataConfig) -> Result<Vec<String>>
             format!(
                 "{} lies {} deep, but data.levels names {depth} ({})",
                 image.display(),
-                crate::table::counted(labels.len(), "folder", "folders"),
+                crate::columns::counted(labels.len(), "folder", "folders"),
                 data.levels.join(", ")
             ),
             hint,

@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 use akin_core::taxonomy::{ClassIdentity, Labels, Taxonomy};
 use anyhow::{Context, Result};
 
+use crate::columns::counted;
 use crate::config::{DataConfig, DataKind};
 use crate::problem::{a_few, problem};
-use crate::table::counted;
 
 /// Images with their labels, in splits.
 #[derive(Clone, Debug)]

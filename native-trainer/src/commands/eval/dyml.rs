@@ -13,14 +13,12 @@ use anyhow::{Context, Result};
 use serde_json::json;
 
 use super::files::Files;
-use super::{Opened, conditions, with_interval};
-use crate::cli::EvalArgs;
+use super::{EvalArgs, Opened, conditions, with_interval};
+use crate::columns::{count, counted, table};
 use crate::embedding::{embed, embed_splits};
 use crate::loader::Pictures;
 use crate::problem::{problem, repeated};
-use crate::progress::Progress;
 use crate::run::Run;
-use crate::table::{count, counted, table};
 
 /// Evaluates every label set, and prints its row and their average.
 pub fn run(args: &EvalArgs) -> Result<()> {
@@ -55,7 +53,7 @@ fn levels_of_run(directory: &Path, args: &EvalArgs) -> Result<Vec<Report>> {
     let run = Run::open(directory)?;
     let config = settings(run.config.eval.clone(), args)?;
     let Opened { device, encoder, dataset } = Opened::new(&run, args.untrained, args)?;
-    let (pictures, progress) = (Pictures::new(&dataset.items), Progress::from(args.progress));
+    let (pictures, progress) = (Pictures::new(&dataset.items), args.progress);
     let (queries, gallery) =
         embed_splits(&dataset, |items| embed(&encoder, &pictures, items, &device, progress))?;
     let query_labels = dataset.labels(&queries.items);

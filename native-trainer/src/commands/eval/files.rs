@@ -8,11 +8,11 @@ use akin_core::evaluate::{EvaluationConfig, Labelled, Report, evaluate, evaluate
 use akin_core::taxonomy::{ClassIdentity, Taxonomy};
 use anyhow::{Context, Result};
 
-use crate::cli::EvalArgs;
+use super::EvalArgs;
+use crate::columns::{count, counted};
 use crate::data::table::Table;
 use crate::npy;
 use crate::problem::problem;
-use crate::table::{count, counted};
 
 /// Queries, and what they rank.
 pub struct Files {

@@ -1,0 +1,151 @@
+//! Arguments that several commands share.
+
+use std::path::PathBuf;
+
+use akin_core::evaluate::{Decomposability, EvaluationConfig};
+use akin_core::metrics::Metric;
+use akin_core::ranking::TiePolicy;
+use akin_core::relevance::Relevance;
+use akin_core::similarity::Similarity;
+use akin_core::statistics::Bootstrap;
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use serde::de::{DeserializeOwned, IntoDeserializer};
+
+/// Values over those of a config.
+#[derive(Clone, Debug, Default, Args)]
+pub struct SetArgs {
+    /// Set a value of the config, for example `--set optimizer.lr_head=1e-3`; can be repeated.
+    ///
+    /// The value is TOML; what is not is taken as text. A relative path counts from the current directory.
+    /// Another `kind` begins with its defaults, without the keys of the one before; those of [data], [optimizer]
+    /// and [schedule] stay.
+    #[arg(long = "set", value_name = "SECTION.KEY=VALUE")]
+    pub set: Vec<String>,
+}
+
+/// Where the page is, and where it is served.
+#[derive(Clone, Debug, Args)]
+pub struct ServerArgs {
+    /// The port to serve at; 0 takes any that is free.
+    #[arg(long, default_value_t = 8080)]
+    pub port: u16,
+    /// A page built before, instead of building it.
+    #[arg(long, value_name = "DIR")]
+    pub page: Option<PathBuf>,
+}
+
+/// How rankings are made and scored; what is not given is as in the run, or the default.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Metrics")]
+pub struct MetricArgs {
+    /// What to report, as `akin list metrics` names it [default: h_ap,ndcg,asi,ap,map_at_r,recall@1;
+    /// with --dyml: asi,ap,recall@1,recall@10,recall@20].
+    #[arg(long, value_name = "METRIC,…", value_delimiter = ',')]
+    pub metrics: Vec<Metric>,
+    /// Print 95 % intervals: percentiles of the means of this many bootstrap resamples of the queries (of
+    /// the batches, for the decomposability gap); 1000 is usual.
+    #[arg(long, value_name = "RESAMPLES")]
+    pub bootstrap: Option<usize>,
+    /// Print how much better AP looks in random batches of this many items than over the whole set.
+    #[arg(long, value_name = "BATCH")]
+    pub decomposability_gap: Option<usize>,
+    /// What ranks the gallery: cosine, euclidean, dot, hamming, or `poincare:CURVATURE`
+    /// [default: the run's own, or cosine].
+    #[arg(long, value_name = "NAME", value_parser = similarity)]
+    pub similarity: Option<Similarity>,
+    /// Equal scores: in gallery order, not counted against each other, best case, worst case
+    /// [default: stable].
+    #[arg(long, value_parser = one_of::<TiePolicy>(&["stable", "strict", "optimistic", "pessimistic"]))]
+    pub ties: Option<TiePolicy>,
+    /// Count the query itself among the items of its class, as most published figures do.
+    #[arg(long)]
+    pub count_query: bool,
+    /// How much a shared level is worth: `hierarchical_ap` or `plain`, with an exponent if it is not 1
+    /// (`plain:2`), or `weighted_ap:W1,…,WL` [default: hierarchical_ap].
+    #[arg(long, value_name = "KIND[:NUMBERS]", value_parser = relevance)]
+    pub relevance: Option<Relevance>,
+}
+
+impl MetricArgs {
+    /// Puts what was given over a config.
+    pub fn apply(&self, config: &mut EvaluationConfig) {
+        if !self.metrics.is_empty() {
+            config.metrics.clone_from(&self.metrics);
+        }
+        if let Some(resamples) = self.bootstrap {
+            config.bootstrap = Some(Bootstrap { resamples, ..config.bootstrap.unwrap_or_default() });
+        }
+        if let Some(batch) = self.decomposability_gap {
+            let seed = config.decomposability_gap.map_or(0, |settings| settings.seed);
+            config.decomposability_gap = Some(Decomposability { batch, seed });
+        }
+        config.similarity = self.similarity.unwrap_or(config.similarity);
+        config.ties = self.ties.unwrap_or(config.ties);
+        config.count_query |= self.count_query;
+        if let Some(relevance) = &self.relevance {
+            config.relevance = relevance.clone();
+        }
+    }
+}
+
+fn similarity(text: &str) -> Result<Similarity, String> {
+    let curvature = text.strip_prefix("poincare:").and_then(|number| number.parse::<f64>().ok());
+    match (text, curvature) {
+        ("cosine", _) => Ok(Similarity::Cosine),
+        ("euclidean", _) => Ok(Similarity::Euclidean),
+        ("dot", _) => Ok(Similarity::Dot),
+        ("hamming", _) => Ok(Similarity::Hamming),
+        (_, Some(curvature)) if curvature > 0.0 && curvature.is_finite() => {
+            Ok(Similarity::Poincare { curvature })
+        }
+        _ => {
+            Err("write cosine, euclidean, dot, hamming or poincare:CURVATURE, for example poincare:0.1"
+                .into())
+        }
+    }
+}
+
+/// `plain`, `plain:2`, `weighted_ap:0.2,0.3,0.5`.
+fn relevance(text: &str) -> Result<Relevance, String> {
+    let (kind, numbers) = text.split_once(':').unwrap_or((text, ""));
+    let numbers: Vec<f64> = numbers
+        .split(',')
+        .filter(|number| !number.is_empty())
+        .map(|number| number.trim().parse().map_err(|_| format!("`{number}` is not a number")))
+        .collect::<Result<_, _>>()?;
+    match (kind, &numbers[..]) {
+        ("hierarchical_ap", []) => Ok(Relevance::HierarchicalAp { alpha: 1.0 }),
+        ("hierarchical_ap", &[alpha]) => Ok(Relevance::HierarchicalAp { alpha }),
+        ("plain", []) => Ok(Relevance::Plain { alpha: 1.0 }),
+        ("plain", &[alpha]) => Ok(Relevance::Plain { alpha }),
+        ("weighted_ap", [_, ..]) => Ok(Relevance::WeightedAp { weights: numbers }),
+        _ => {
+            Err("write hierarchical_ap, hierarchical_ap:ALPHA, plain, plain:ALPHA or weighted_ap:W1,…,WL"
+                .into())
+        }
+    }
+}
+
+/// Reads one of the names that serde knows a unit variant by.
+fn one_of<T: DeserializeOwned + Clone + Send + Sync + 'static>(
+    names: &'static [&str],
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(names)
+        .try_map(|name| T::deserialize(IntoDeserializer::<serde::de::value::Error>::into_deserializer(name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_relevance_is_a_kind_with_numbers() {
+        assert_eq!(relevance("plain"), Ok(Relevance::Plain { alpha: 1.0 }));
+        assert_eq!(relevance("hierarchical_ap:2"), Ok(Relevance::HierarchicalAp { alpha: 2.0 }));
+        assert_eq!(relevance("weighted_ap:0.5,0.5"), Ok(Relevance::WeightedAp { weights: vec![0.5, 0.5] }));
+        for wrong in ["fancy", "plain:1,2", "weighted_ap", "plain:x"] {
+            assert!(relevance(wrong).is_err(), "{wrong}");
+        }
+    }
+}
