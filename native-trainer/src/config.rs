@@ -38,6 +38,8 @@ use toml::Table;
 
 mod fault;
 mod range;
+pub mod reference;
+mod schema;
 mod source;
 
 pub use source::{Source, lay_over, put};

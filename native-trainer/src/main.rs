@@ -12,6 +12,8 @@ mod columns;
 mod commands;
 mod compare;
 mod config;
+#[cfg(test)]
+mod config_md;
 mod data;
 mod device;
 mod embedding;

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
 use akin_core::metrics::Metric;
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 /// `[compare]`: what `akin compare` trains and prints.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CompareConfig {
     /// The rows, in order: losses of `akin list losses`, or names of `[compare.loss]`. `all` stands for every loss
@@ -22,9 +23,11 @@ pub struct CompareConfig {
     pub columns: Vec<Metric>,
     /// A grid of settings that every row tries, for example `{ "optimizer.lr_head" = [1e-4, 1e-3] }`.
     /// Default: none.
+    #[schemars(with = "BTreeMap<String, Vec<serde_json::Value>>")]
     pub tune: BTreeMap<String, Vec<Value>>,
     /// Settings that every row is repeated with: each combination of their values is a group of the table. For
     /// example `{ "model.head.dimension" = [32, 64] }`. Default: none.
+    #[schemars(with = "BTreeMap<String, Vec<serde_json::Value>>")]
     pub vary: BTreeMap<String, Vec<Value>>,
     /// tune: the share of the training classes that settings are chosen on. Default 0.25.
     pub validation_fraction: f64,
@@ -53,7 +56,7 @@ impl Default for CompareConfig {
 }
 
 /// `[compare.loss.NAME]`: a row.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RowConfig {
     /// The row's name in tables. Default: the title of the loss.
@@ -64,5 +67,6 @@ pub struct RowConfig {
     /// The metric that the row is tuned and judged by. Default: the one that the loss optimises.
     pub optimises: Option<Metric>,
     /// What the row changes in the sections loss, model, optimizer, schedule and eval.
+    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     pub config: Table,
 }

@@ -1,0 +1,290 @@
+//! Every setting with its type, default and meaning, read from the config's types and their doc comments.
+//!
+//! `CONFIG.md` and `akin list losses --show NAME` are made of these rows, so that neither can say anything else than
+//! the program does.
+
+use akin_core::losses::{CATALOGUE, LossConfig};
+use anyhow::Result;
+use schemars::JsonSchema;
+use serde_json::Value;
+
+use super::schema::{Node, Schema, Shape, description, fields, required};
+use crate::problem::{did_you_mean, problem};
+
+/// A setting, as people read about it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SettingRow {
+    /// Its key, dotted below the table that it stands in.
+    pub key: String,
+    /// What its value is: `number`, `text`, `list of numbers` …
+    pub value: String,
+    /// Its default: TOML, or words where it follows from something else.
+    pub default: String,
+    /// What it means.
+    pub meaning: String,
+}
+
+/// The settings of a type.
+pub fn settings_of<T: JsonSchema>() -> Vec<SettingRow> {
+    let schema = Schema::of::<T>();
+    let mut rows = Vec::new();
+    Rows { schema: &schema, rows: &mut rows }.table(schema.root(), "", None);
+    rows
+}
+
+/// The settings of a loss or preset, with the defaults of that preset.
+///
+/// # Errors
+///
+/// A name that the catalogue does not have.
+pub fn loss_settings(name: &str) -> Result<Vec<SettingRow>> {
+    if !CATALOGUE.iter().any(|entry| entry.name == name) {
+        let near = did_you_mean(name, CATALOGUE.iter().map(|entry| entry.name));
+        return Err(problem(
+            format!("unknown loss `{name}`"),
+            format!("{near}`akin list losses` names them all"),
+        ));
+    }
+    // What has no defaults, such as a sum, has no value to show beside its keys.
+    let config = LossConfig::named(name).ok();
+    let kind = config.as_ref().map_or(name, |config| config.name());
+    let values = config.as_ref().and_then(|config| serde_json::to_value(config).ok());
+    Ok(settings_of_kind::<LossConfig>(kind, values.as_ref()))
+}
+
+/// The settings of one kind of a type that has kinds, with these values as defaults.
+pub fn settings_of_kind<T: JsonSchema>(kind: &str, values: Option<&Value>) -> Vec<SettingRow> {
+    let schema = Schema::of::<T>();
+    let mut rows = Vec::new();
+    if let Shape::Kinds(kinds) = schema.shape(schema.root())
+        && let Some((_, table)) = kinds.into_iter().find(|(name, _)| *name == kind)
+    {
+        Rows { schema: &schema, rows: &mut rows }.table(table, "", values);
+    }
+    rows
+}
+
+/// Collects the rows of nested tables.
+struct Rows<'a> {
+    schema: &'a Schema,
+    rows: &'a mut Vec<SettingRow>,
+}
+
+impl Rows<'_> {
+    /// The rows of a table; `values` are its defaults where they are not those of its type.
+    fn table(&mut self, table: &Node, prefix: &str, values: Option<&Value>) {
+        let required = required(table);
+        for (key, node) in fields(table) {
+            // The `kind` is told by the row of the table itself.
+            if node.contains_key("const") {
+                continue;
+            }
+            let value = values.and_then(|values| values.get(key)).or_else(|| node.get("default"));
+            self.setting(node, &format!("{prefix}{key}"), value, required.contains(&key));
+        }
+    }
+
+    fn setting(&mut self, node: &Node, key: &str, value: Option<&Value>, is_required: bool) {
+        let shape = self.schema.shape(node);
+        let own_type = self.schema.named_type(node);
+        let (mut meaning, told) = split_default(&plain(description(node)));
+        let known = |value: &&Value| match value {
+            Value::Null => false,
+            Value::String(text) => !text.is_empty(),
+            Value::Array(items) => !items.is_empty(),
+            Value::Object(table) => !table.is_empty(),
+            _ => true,
+        };
+        // The rows of a table's own keys have their defaults.
+        let has_rows = own_type.is_none() && matches!(shape, Shape::Table(_));
+        let default = match (value.filter(known), told) {
+            (Some(_), _) if has_rows => String::new(),
+            (Some(value), told) => {
+                let own = node.get("default").filter(known);
+                if let Some(told) =
+                    told.filter(|told| ![Some(value), own].into_iter().flatten().any(|it| same(told, it)))
+                {
+                    // The sentence says more than the value.
+                    meaning = format!("{meaning} Default: {told}.");
+                }
+                format!("`{}`", inline(value))
+            }
+            (None, Some(told)) => told,
+            (None, None) if is_required => "required".into(),
+            (None, None) => "none".into(),
+        };
+        if own_type.is_none() {
+            for (name, text) in names(&shape) {
+                let text = plain(text);
+                let text = text.trim_end_matches('.');
+                if !text.is_empty() {
+                    meaning += &format!(" `{name}`: {text}.");
+                }
+            }
+        }
+        let value_type = own_type.map_or_else(|| self.value_type(&shape), |name| format!("a {name}"));
+        let meaning = meaning.trim().to_owned();
+        self.rows.push(SettingRow { key: key.to_owned(), value: value_type, default, meaning });
+        if own_type.is_none() {
+            self.inside(&shape, key, value);
+        }
+    }
+
+    /// The rows of what a value contains.
+    fn inside(&mut self, shape: &Shape, key: &str, value: Option<&Value>) {
+        match shape {
+            Shape::Table(table) => self.table(table, &format!("{key}."), value),
+            Shape::Names(_, Some(table)) => {
+                self.table(table, &format!("{key}."), value.filter(|value| value.is_object()));
+            }
+            Shape::Kinds(kinds) => {
+                let first = self.rows.len();
+                for (kind, table) in kinds {
+                    let value = value.filter(|value| value.get("kind").and_then(Value::as_str) == Some(kind));
+                    let before = self.rows.len();
+                    self.table(table, &format!("{key}."), value);
+                    for row in self.rows.split_off(before) {
+                        // Kinds may have keys in common.
+                        match self.rows[first..].iter_mut().find(|other| {
+                            other.key == row.key && other.meaning.ends_with(&format!(": {}", row.meaning))
+                        }) {
+                            Some(other) => {
+                                other.meaning = other.meaning.replacen("`: ", &format!("`, `{kind}`: "), 1)
+                            }
+                            None => {
+                                let meaning = format!("`{kind}`: {}", row.meaning);
+                                self.rows.push(SettingRow { meaning, ..row });
+                            }
+                        }
+                    }
+                }
+            }
+            Shape::List(items, _) if self.schema.named_type(items).is_none() => {
+                self.inside(&self.schema.shape(items), &format!("{key}[]"), None);
+            }
+            Shape::Map(values) => {
+                self.inside(&self.schema.shape(values), &format!("{key}.NAME"), None);
+            }
+            _ => {}
+        }
+    }
+
+    /// What a value is, in words.
+    fn value_type(&self, shape: &Shape) -> String {
+        match shape {
+            Shape::Table(_) | Shape::Map(_) | Shape::Plain("object") => "table".into(),
+            Shape::Kinds(_) => "table with a `kind`".into(),
+            Shape::Names(names, table) => {
+                let mut names: Vec<String> = names.iter().map(|(name, _)| format!("`{name}`")).collect();
+                if table.is_some() {
+                    names.push("a table".into());
+                }
+                names.join(", ")
+            }
+            Shape::List(items, length) => {
+                let item = match self.schema.shape(items) {
+                    Shape::Plain("number") => "numbers",
+                    Shape::Plain("integer") => "whole numbers",
+                    Shape::Plain("string") => "texts",
+                    Shape::Any => "values",
+                    _ => "tables",
+                };
+                match length {
+                    Some(length) => format!("list of {length} {item}"),
+                    None => format!("list of {item}"),
+                }
+            }
+            Shape::Plain("number") => "number".into(),
+            Shape::Plain("integer") => "whole number".into(),
+            Shape::Plain("boolean") => "`true` or `false`".into(),
+            Shape::Plain(_) => "text".into(),
+            Shape::Any => "value".into(),
+        }
+    }
+}
+
+/// The names that a value may have, or the kinds that a table may be of, with their meanings.
+fn names<'a>(shape: &Shape<'a>) -> Vec<(&'a str, &'a str)> {
+    match shape {
+        Shape::Names(names, _) => names.clone(),
+        Shape::Kinds(kinds) => kinds.iter().map(|&(kind, table)| (kind, description(table))).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// A doc comment as plain Markdown on one line: without the links of rustdoc.
+pub fn plain(comment: &str) -> String {
+    let mut rest =
+        comment.split_whitespace().collect::<Vec<_>>().join(" ").replace("\\[", "[").replace("\\]", "]");
+    // [text](path::to::item) → text, [`Item`] → `Item`.
+    let mut text = String::new();
+    while let Some((before, after)) = rest.split_once('[') {
+        let Some((inside, after)) = after.split_once(']') else { break };
+        let target = after.strip_prefix('(').and_then(|after| after.split_once(')'));
+        let (kept, after) = match target {
+            Some((path, _)) if path.starts_with("http") => (format!("[{inside}]"), after),
+            Some((_, after)) => (inside.to_owned(), after),
+            None if inside.starts_with('`') => (inside.to_owned(), after),
+            None => (format!("[{inside}]"), after),
+        };
+        text = text + before + &kept;
+        rest = after.to_owned();
+    }
+    text + &rest
+}
+
+/// A meaning without its sentence on the default, and what that sentence says.
+fn split_default(meaning: &str) -> (String, Option<String>) {
+    let start = match meaning.find(". Default") {
+        Some(place) => place + 2,
+        None if meaning.starts_with("Default") => 0,
+        None => return (meaning.to_owned(), None),
+    };
+    let sentence = &meaning[start..];
+    let ends = |place: &usize| sentence[place + 2..].starts_with(char::is_uppercase);
+    let end = sentence.match_indices(". ").map(|(place, _)| place).find(ends);
+    let end = end.map_or(sentence.len(), |end| end + 2);
+    let told = sentence[..end].trim_start_matches("Default").trim_start_matches(':');
+    let told = told.trim().trim_end_matches('.').to_owned();
+    let rest = format!("{}{}", &meaning[..start], &sentence[end..]);
+    (rest.trim().to_owned(), Some(told))
+}
+
+/// Whether a sentence on the default says no more than the value: its number, or the name of its kind in words.
+fn same(told: &str, value: &Value) -> bool {
+    let numbers = |value: &Value| match value {
+        Value::Array(items) => items.iter().map(Value::as_f64).collect::<Option<Vec<_>>>(),
+        value => value.as_f64().map(|number| vec![number]),
+    };
+    let list = format!("[{told}]");
+    if let Ok(told) =
+        serde_json::from_str::<Value>(if value.is_array() && !told.starts_with('[') { &list } else { told })
+    {
+        return told == *value || numbers(value).is_some_and(|value| numbers(&told) == Some(value));
+    }
+    let letters =
+        |text: &str| text.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
+    let name = match value {
+        Value::Bool(value) => Some(if *value { "yes" } else { "no" }),
+        value => value.get("kind").unwrap_or(value).as_str(),
+    };
+    name.is_some_and(|name| letters(told.trim_start_matches("the ")).starts_with(&letters(name)))
+}
+
+/// A value as TOML on one line, the `kind` of a table first.
+pub fn inline(value: &Value) -> String {
+    match value {
+        Value::Array(items) => format!("[{}]", items.iter().map(inline).collect::<Vec<_>>().join(", ")),
+        Value::Object(table) => {
+            let mut entries: Vec<_> = table.iter().filter(|(_, value)| !value.is_null()).collect();
+            entries.sort_by_key(|(key, _)| *key != "kind");
+            let entries: Vec<String> =
+                entries.into_iter().map(|(key, value)| format!("{key} = {}", inline(value))).collect();
+            if entries.is_empty() { "{}".into() } else { format!("{{ {} }}", entries.join(", ")) }
+        }
+        Value::Number(number) if number.to_string().len() > 8 => {
+            format!("{:.4}", number.as_f64().unwrap_or_default())
+        }
+        value => value.to_string(),
+    }
+}
