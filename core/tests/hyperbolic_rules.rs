@@ -1,7 +1,7 @@
 //! Laws of the Poincaré ball on tensors, and what HIER's gradient, which is not that of its value, promises instead.
 
 use akin_core::geometry::Geometry;
-use akin_core::losses::hier::Triplets;
+use akin_core::losses::hier::{Draw, Triplets};
 use akin_core::losses::{
     Batch, BuildLoss, Draws, HierConfig, HyperbolicCrossEntropyConfig, LossContext, Objective, Reference,
 };
@@ -163,6 +163,7 @@ fn a_riemannian_gradient_is_scaled_by_the_inverse_of_the_metric_and_no_value_cha
 /// the point where the gradient is wanted.
 fn surrogate(
     config: &HierConfig,
+    temperature: f64,
     distances: &[Vec<f64>],
     triplets: &Triplets,
     draws: &[Vec<Vec<f64>>; 2],
@@ -179,11 +180,11 @@ fn surrogate(
     let logits = |from: &[Vec<f64>], items: &[usize], noise: &[f64]| -> Vec<f64> {
         let far =
             |proxy: usize| items.iter().map(|&item| from[item][proxy]).fold(f64::NEG_INFINITY, f64::max);
-        (0..noise.len()).map(|proxy| -far(proxy) / config.temperature + noise[proxy]).collect()
+        (0..noise.len()).map(|proxy| -far(proxy) / temperature + noise[proxy]).collect()
     };
     let mut total = 0.0;
     for (t, (of_low, of_high)) in draws[0].iter().zip(&draws[1]).enumerate() {
-        let [i, j, k] = [triplets.anchors[t], triplets.kin[t], triplets.strangers[t]];
+        let [i, j, k] = [triplets.anchors[t], triplets.related[t], triplets.unrelated[t]];
         let low = best(&logits(at, &[i, j], of_low));
         let bar = |mut logits: Vec<f64>| {
             if !config.equal_ancestors {
@@ -221,8 +222,8 @@ fn drawn(seed: u64) -> (Triplets, [Vec<Vec<f64>>; 2]) {
     let items = |values: Vec<f32>| values.into_iter().map(|x| x as usize).collect::<Vec<_>>();
     let triplets = Triplets {
         anchors: (0..12).map(|t| t % 6).collect(),
-        kin: (0..12).map(|t| (t + 1) % 6).collect(),
-        strangers: items(uniform(&mut rng, 12, 0.0, 6.0)),
+        related: (0..12).map(|t| (t + 1) % 6).collect(),
+        unrelated: items(uniform(&mut rng, 12, 0.0, 6.0)),
     };
     let draws = [(); 2].map(|()| {
         let row = |_| uniform(&mut rng, 8, 0.01, 0.99).iter().map(|&u| -(-f64::from(u).ln()).ln()).collect();
@@ -239,7 +240,9 @@ fn the_gradient_of_hier_is_that_of_the_choice_plus_the_softmax_minus_itself() {
         (2, false, Geometry::Cosine),
         (3, true, Geometry::Cosine),
     ] {
-        let config = HierConfig { margin: 0.3, temperature: 0.5, equal_ancestors, ..HierConfig::default() };
+        let temperature = 0.5;
+        let draw = Draw::Softmax { temperature };
+        let config = HierConfig { margin: 0.3, draw, equal_ancestors, ..HierConfig::default() };
         let hier = config.with_proxies(matrix(rows(seed + 10, 8, 0.7), DIMENSION), geometry.clone());
         let points = values(geometry.embed(matrix(rows(seed + 20, 6, 0.7), DIMENSION)));
         let (triplets, draws) = drawn(seed);
@@ -254,7 +257,7 @@ fn the_gradient_of_hier_is_that_of_the_choice_plus_the_softmax_minus_itself() {
         let none = Triplets::default();
         let [value, of_proxies] =
             hier.forward_drawn(embeddings.clone(), [&triplets, &none], [noise.clone(), noise]);
-        let expected = surrogate(&config, &at, &triplets, &draws, &at);
+        let expected = surrogate(&config, temperature, &at, &triplets, &draws, &at);
         assert!((number(value.clone()) - expected).abs() < 1e-12);
         assert_eq!(number(of_proxies), 0.0);
         assert!(expected > 0.0);
@@ -264,7 +267,7 @@ fn the_gradient_of_hier_is_that_of_the_choice_plus_the_softmax_minus_itself() {
             let shifted = |by: f64| {
                 let mut moved = points.clone();
                 moved[place] += by;
-                surrogate(&config, &distances(&moved), &triplets, &draws, &at)
+                surrogate(&config, temperature, &distances(&moved), &triplets, &draws, &at)
             };
             let slope = (shifted(1e-6) - shifted(-1e-6)) / 2e-6;
             assert!((got[place] - slope).abs() < 1e-6 * (1.0 + slope.abs()), "{} is not {slope}", got[place]);

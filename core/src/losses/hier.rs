@@ -1,37 +1,58 @@
-//! HIER: learn a hierarchy that no label gives, by learned ancestors of triplets (Kim et al., *HIER: Metric Learning
-//! Beyond Class Labels via Hierarchical Regularization*, CVPR 2023). A regulariser, alone or beside any loss.
+//! HIER: learn a hierarchy that no label gives, through learned ancestors of triplets (Kim et al., *HIER: Metric
+//! Learning Beyond Class Labels via Hierarchical Regularization*, CVPR 2023). A regulariser, alone or beside any loss.
 //!
-//! P *proxies* stand for ancestors. Of a triplet, two kin i, j and a stranger k, the lowest common ancestor is a proxy
-//! close to all of them; that of the kin should be lower, which is closer to them, than that of all three:
+//! P *proxies* stand for ancestors. In a triplet, items i and j are related and item k is not. The lowest common
+//! ancestor ρ_ij of the pair and ρ_ijk of all three are drawn among the proxies; the pair should be nearer to ρ_ij
+//! than to ρ_ijk, and k the other way round (eq. 6 to 8):
 //!
 //! ```text
-//! ρ_ij   = argmax_ρ −max(d(i,ρ), d(j,ρ)) / τ + g_ρ             g: Gumbel draws, so that this is a sample of the
-//! ρ_ijk  = argmax_ρ −max(d(i,ρ), d(j,ρ), d(k,ρ)) / τ + g′_ρ    softmax; ρ_ijk is another proxy than ρ_ij
-//! L(ijk) = [d(i,ρ_ij) − d(i,ρ_ijk) + δ]₊ + [d(j,ρ_ij) − d(j,ρ_ijk) + δ]₊ + [d(k,ρ_ijk) − d(k,ρ_ij) + δ]₊
+//! π_ij(ρ) = exp(−max(d(i,ρ), d(j,ρ)))                 π_ijk(ρ) = exp(−max(d(i,ρ), d(j,ρ), d(k,ρ)))
+//! ρ_ij    = argmax_ρ π_ij(ρ) + g_ρ                    ρ_ijk    = argmax_{ρ ≠ ρ_ij} π_ijk(ρ) + g′_ρ
+//! L(ijk)  = [d(i,ρ_ij) − d(i,ρ_ijk) + δ]₊ + [d(j,ρ_ij) − d(j,ρ_ijk) + δ]₊ + [d(k,ρ_ijk) − d(k,ρ_ij) + δ]₊
 //! ```
 //!
-//! The loss is the mean over triplets of the batch plus the mean over triplets of the proxies themselves. d is the
-//! distance of the ball; on the sphere, the paper's ablation, it is 2 − 2 x·y. Proxies are features, [P, d], mapped
-//! into the space as a head does.
+//! g and g′ are draws from Gumbel(0, 1). The loss is the mean of L over triplets of the batch plus the mean of L over
+//! triplets of the proxies themselves, where a proxy may be its own ancestor. Eq. 9 sums over these two sets and does
+//! not say what the loss of a set is; the mean is what the public code takes.
+//!
+//! d is the distance of the ball. On the sphere, the paper's ablation, it is the public code's 2 − 2 x·y. Proxies are
+//! features, [P, d], mapped into the space as a head maps its features.
 //!
 //! # Triplets
 //!
-//! Of each anchor i, 50 with replacement: j among its mutual neighbours, those that are among each other's K nearest,
-//! and k among all others. An item is its own nearest and counts among its K. An anchor with fewer than two mutual
-//! neighbours has none; without any triplet the loss is 0. Neither labels nor a reference set are used.
+//! j must be a mutual neighbour of i: each is among the K nearest items of the other (eq. 5). k must not be one. The
+//! paper does not say how many triplets are drawn; as in the public code, every anchor i gets 50, with replacement. An
+//! anchor without a mutual neighbour, or with mutual neighbours alone, gets none; without any triplet the loss is 0.
+//! Neither labels nor a reference set are used.
 //!
-//! # What the public code does
+//! # Where the public code differs
 //!
-//! Three settings, all on in the preset `hier_published`: items of one class come first among the neighbours
-//! (`labels`), k may be the anchor itself (`anchor_as_stranger`), and ρ_ijk may be ρ_ij, for which the triplet counts
-//! as 0 (`equal_ancestors`).
+//! The preset `hier_published` turns on all six differences:
+//!
+//! | setting | paper | public code |
+//! |---|---|---|
+//! | `draw` | argmax π + g; the choice has no gradient | argmax −max d / τ + g with τ = 0.1; gradient straight through that softmax |
+//! | `count_self` | the K nearest neighbours are K other items | an item is its own nearest neighbour, so K − 1 are others |
+//! | `fewest_neighbours` | one mutual neighbour is enough for a triplet | an anchor needs two |
+//! | `labels` | not used | items of the anchor's class come first among its neighbours |
+//! | `anchor_as_unrelated` | three items in a triplet | k may be the anchor itself |
+//! | `equal_ancestors` | ρ_ijk is another proxy than ρ_ij | it may be the same; that triplet counts as 0 in the mean |
+//!
+//! The code's scripts weigh HIER by 0.5 beside another loss; the paper, and the presets here, weigh it by 1. Beside
+//! Multi-Similarity the paper gives no settings; the preset `hier_multi_similarity` has those of the code (α = 2,
+//! β = 50, base 0.5).
+//!
+//! Eq. 7 adds the noise to π, not to its logarithm. Since π lies in 0 … 1, a proxy at distance 0 is drawn at most e
+//! times as often as one infinitely far away: with many proxies the ancestors of eq. 7 are close to random. The
+//! sentence before eq. 7 asks for a sample of the distribution π instead; that is the softmax with τ = 1.
 //!
 //! # Gradient
 //!
-//! Straight through: forward the chosen proxy, backward the softmax that it was drawn from. With h the one-hot choice
-//! and p that softmax, the gradient is that of the loss with h + p − detach(p) for h; a softmax that leaves ρ_ij out
-//! does so as a constant. It is not the derivative of the value, which jumps. It has a closed form in the distances,
-//! which is computed beside the value, a block of triplets at a time: memory is O((B + P)·P).
+//! With eq. 7 the chosen proxies are constants, and the gradient is that of the distances to them. With the softmax
+//! the gradient goes straight through: forward the chosen proxy, backward the softmax that it was drawn from. With h
+//! the one-hot choice and p that softmax, it is the gradient of the loss with h + p − detach(p) for h; a softmax that
+//! leaves ρ_ij out does so as a constant. This is not the derivative of the value, which jumps. It has a closed form
+//! in the distances, computed beside the value, a block of triplets at a time: memory is O((B + P)·P).
 
 use std::ops::Range;
 
@@ -62,20 +83,39 @@ const SPREAD: f64 = 0.9;
 pub struct HierConfig {
     /// P, the number of proxies, 2 … 2¹⁴. Default 512.
     pub proxies: usize,
-    /// K, the neighbours of an item, itself included, 2 … 2¹⁴. Default 20.
+    /// K, how many nearest neighbours an item has, 2 … 2¹⁴. Default 20.
     pub neighbours: usize,
-    /// The triplets of each anchor, 1 … 2¹⁴. Default 50.
+    /// How many triplets each anchor gets, 1 … 2¹⁴. Default 50.
     pub triplets: usize,
-    /// τ > 0. Default 0.1.
-    pub temperature: f64,
     /// δ ≥ 0. Default 0.1.
     pub margin: f64,
-    /// Whether items of one class are nearer to each other than to any other. Default false.
+    /// How ancestors are drawn. Default: by eq. 7.
+    pub draw: Draw,
+    /// Count an item among its own K nearest neighbours. Default false.
+    pub count_self: bool,
+    /// How many mutual neighbours an anchor needs, 1 … 2¹⁴. Default 1.
+    pub fewest_neighbours: usize,
+    /// Put items of the same class before all others among the neighbours. Default false.
     pub labels: bool,
-    /// Whether the stranger of a triplet may be its anchor. Default false.
-    pub anchor_as_stranger: bool,
-    /// Whether both ancestors may be the same proxy. Default false.
+    /// Let the unrelated item of a triplet be the anchor itself. Default false.
+    pub anchor_as_unrelated: bool,
+    /// Let both ancestors of a triplet be the same proxy. Default false.
     pub equal_ancestors: bool,
+}
+
+/// How an ancestor is drawn, with M the largest distance from a proxy to the items below it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Draw {
+    /// argmax exp(−M) + g; the choice has no gradient.
+    #[default]
+    Probability,
+    /// argmax −M/τ + g, a sample of the softmax of −M/τ; the gradient goes straight through that softmax.
+    Softmax {
+        /// τ > 0.
+        temperature: f64,
+    },
 }
 
 impl Default for HierConfig {
@@ -84,10 +124,12 @@ impl Default for HierConfig {
             proxies: 512,
             neighbours: 20,
             triplets: 50,
-            temperature: 0.1,
             margin: 0.1,
+            draw: Draw::Probability,
+            count_self: false,
+            fewest_neighbours: 1,
             labels: false,
-            anchor_as_stranger: false,
+            anchor_as_unrelated: false,
             equal_ancestors: false,
         }
     }
@@ -98,7 +140,7 @@ impl BuildLoss for HierConfig {
         name: "hier",
         title: "HIER",
         family: Family::Hyperbolic,
-        summary: "a latent hierarchy, by learned common ancestors of triplets",
+        summary: "a latent hierarchy, from learned common ancestors of triplets",
         optimises: "ap",
         spaces: &[Space::Poincare, Space::Cosine],
         sources: &["kim2023"],
@@ -109,11 +151,11 @@ impl BuildLoss for HierConfig {
         LossEntry {
             name: "hier_multi_similarity",
             title: "Multi-Similarity + HIER",
-            summary: "Multi-Similarity of directions, regularised by a latent hierarchy",
+            summary: "Multi-Similarity of directions, at base 0.5 as in HIER's code, with a latent hierarchy",
             sources: &["kim2023", "wang2019"],
             preset: Some(
                 r#"{ "kind": "sum", "terms": [
-                    { "weight": 1.0, "loss": { "kind": "multi_similarity" } },
+                    { "weight": 1.0, "loss": { "kind": "multi_similarity", "base": 0.5 } },
                     { "weight": 1.0, "loss": { "kind": "hier" } }
                 ] }"#,
             ),
@@ -122,7 +164,7 @@ impl BuildLoss for HierConfig {
         LossEntry {
             name: "hier_proxy_anchor",
             title: "Proxy-Anchor + HIER",
-            summary: "Proxy-Anchor of directions, regularised by a latent hierarchy",
+            summary: "Proxy-Anchor of directions, with a latent hierarchy",
             sources: &["kim2020", "kim2023"],
             preset: Some(
                 r#"{ "kind": "sum", "terms": [
@@ -135,9 +177,11 @@ impl BuildLoss for HierConfig {
         LossEntry {
             name: "hier_published",
             title: "HIER (code)",
-            summary: "HIER as its public code runs: neighbours by label first, any stranger, ancestors that may be equal",
+            summary: "HIER as its public code runs: ancestors from a sharp softmax, neighbours by label first",
             preset: Some(
-                r#"{ "kind": "hier", "labels": true, "anchor_as_stranger": true, "equal_ancestors": true }"#,
+                r#"{ "kind": "hier", "draw": { "kind": "softmax", "temperature": 0.1 }, "count_self": true,
+                     "fewest_neighbours": 2, "labels": true, "anchor_as_unrelated": true,
+                     "equal_ancestors": true }"#,
             ),
             ..Self::ENTRY
         },
@@ -149,7 +193,10 @@ impl BuildLoss for HierConfig {
         within(Self::ENTRY.name, "proxies", self.proxies, 2..=1 << 14, 512)?;
         within(Self::ENTRY.name, "neighbours", self.neighbours, 2..=1 << 14, 20)?;
         within(Self::ENTRY.name, "triplets", self.triplets, 1..=1 << 14, 50)?;
-        above_zero(Self::ENTRY.name, "temperature", self.temperature, 0.1)?;
+        within(Self::ENTRY.name, "fewest_neighbours", self.fewest_neighbours, 1..=1 << 14, 1)?;
+        if let Draw::Softmax { temperature } = self.draw {
+            above_zero(Self::ENTRY.name, "temperature", temperature, 0.1)?;
+        }
         not_negative(Self::ENTRY.name, "margin", self.margin, 0.1)?;
         let radius = match context.geometry {
             Geometry::Poincare { clip_radius, .. } => *clip_radius,
@@ -168,10 +215,10 @@ impl HierConfig {
     }
 }
 
-/// The ancestors and what is asked of them.
+/// The learned ancestors and the loss of triplets below them.
 #[derive(Module, Debug)]
 pub struct Hier {
-    /// [P, d], features that are mapped into the space.
+    /// [P, d], features, mapped into the space before use.
     pub proxies: Param<Tensor<2>>,
     #[module(skip)]
     config: HierConfig,
@@ -179,40 +226,40 @@ pub struct Hier {
     geometry: Geometry,
 }
 
-/// Triplets of rows: number t is `anchors[t]`, `kin[t]`, `strangers[t]`.
+/// Triplets of rows: triplet t is `anchors[t]`, `related[t]`, `unrelated[t]`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Triplets {
     /// i.
     pub anchors: Vec<usize>,
-    /// j, close to i.
-    pub kin: Vec<usize>,
-    /// k, far from i.
-    pub strangers: Vec<usize>,
+    /// j, a mutual neighbour of i.
+    pub related: Vec<usize>,
+    /// k, not a mutual neighbour of i.
+    pub unrelated: Vec<usize>,
 }
 
 impl Objective for Hier {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
         let (points, proxies) = (batch.embeddings.clone(), self.geometry.embed(self.proxies.val()));
-        let within_batch = self.distances(points.clone().detach(), points.clone().detach());
-        let within_proxies = self.distances(proxies.clone(), proxies.clone());
+        let between_points = self.distances(points.clone().detach(), points.clone().detach());
+        let between_proxies = self.distances(proxies.clone(), proxies.clone());
         let classes = self.config.labels.then(|| batch.labels.column(batch.labels.levels()));
         let mut rng = batch.draws.stream("hier triplets");
-        let of_batch = self.draw(&within_batch, classes.as_deref(), &mut rng);
-        let of_proxies = self.draw(&within_proxies, None, &mut rng);
+        let batch_triplets = self.draw_triplets(&between_points, classes.as_deref(), &mut rng);
+        let proxy_triplets = self.draw_triplets(&between_proxies, None, &mut rng);
 
         let mut rng = batch.draws.stream("hier ancestors");
         let mut noise = |rows: Range<usize>, like: &Tensor<2>| {
             let count = rows.len();
             [gumbel(&mut rng, count, like), gumbel(&mut rng, count, like)]
         };
-        let term = self.term(self.distances(points, proxies), &of_batch, &mut noise);
-        term + self.term(within_proxies, &of_proxies, noise)
+        let term = self.mean_loss(self.distances(points, proxies), &batch_triplets, &mut noise);
+        term + self.mean_loss(between_proxies, &proxy_triplets, noise)
     }
 }
 
 impl Hier {
-    /// The term of the batch and that of the proxies, with these triplets and these Gumbel draws for ρ_ij and ρ_ijk,
-    /// [triplets, P] each.
+    /// The term of the batch and the term of the proxies, for given triplets and given Gumbel draws for ρ_ij and
+    /// ρ_ijk, [triplets, P] each.
     pub fn forward_drawn(
         &self,
         embeddings: Tensor<2>,
@@ -220,14 +267,14 @@ impl Hier {
         draws: [[Tensor<2>; 2]; 2],
     ) -> [Tensor<1>; 2] {
         let proxies = self.geometry.embed(self.proxies.val());
-        let [of_batch, of_proxies] = draws.map(|draws| {
+        let [batch_noise, proxy_noise] = draws.map(|draws| {
             move |rows: Range<usize>, _: &Tensor<2>| {
                 draws.clone().map(|draws| draws.without_autodiff().slice(rows.clone()))
             }
         });
         [
-            self.term(self.distances(embeddings, proxies.clone()), triplets[0], of_batch),
-            self.term(self.distances(proxies.clone(), proxies), triplets[1], of_proxies),
+            self.mean_loss(self.distances(embeddings, proxies.clone()), triplets[0], batch_noise),
+            self.mean_loss(self.distances(proxies.clone(), proxies), triplets[1], proxy_noise),
         ]
     }
 
@@ -237,29 +284,35 @@ impl Hier {
         if self.geometry.space() == Space::Poincare { -scores } else { scores * -2.0 + 2.0 }
     }
 
-    /// The triplets of all anchors, from the distances of all items to each other.
-    fn draw(&self, distances: &Tensor<2>, classes: Option<&[u32]>, rng: &mut ChaCha8Rng) -> Triplets {
-        let mutual = mutual_neighbours(&numbers(distances.clone()), self.config.neighbours, classes);
+    /// Draws the triplets of all anchors, from the distances between all items.
+    fn draw_triplets(
+        &self,
+        distances: &Tensor<2>,
+        classes: Option<&[u32]>,
+        rng: &mut ChaCha8Rng,
+    ) -> Triplets {
+        let HierConfig { neighbours, count_self, fewest_neighbours, anchor_as_unrelated, .. } = self.config;
+        let mutual = mutual_neighbours(&numbers(distances.clone()), neighbours, count_self, classes);
         let mut triplets = Triplets::default();
-        for (anchor, kin) in mutual.iter().enumerate() {
-            let far = |k: &usize| !kin.contains(k) && (*k != anchor || self.config.anchor_as_stranger);
-            let strangers: Vec<usize> = (0..mutual.len()).filter(far).collect();
-            if kin.len() < 2 || strangers.is_empty() {
+        for (anchor, related) in mutual.iter().enumerate() {
+            let is_unrelated = |k: &usize| !related.contains(k) && (*k != anchor || anchor_as_unrelated);
+            let unrelated: Vec<usize> = (0..mutual.len()).filter(is_unrelated).collect();
+            if related.len() < fewest_neighbours || unrelated.is_empty() {
                 continue;
             }
-            let mut one_of = |items: &[usize]| items[rng.random_range(0..items.len())];
+            let mut draw = |items: &[usize]| items[rng.random_range(0..items.len())];
             for _ in 0..self.config.triplets {
                 triplets.anchors.push(anchor);
-                triplets.kin.push(one_of(kin));
-                triplets.strangers.push(one_of(&strangers));
+                triplets.related.push(draw(related));
+                triplets.unrelated.push(draw(&unrelated));
             }
         }
         triplets
     }
 
-    /// The mean over triplets of rows of `distances`, which lead to the proxies: [n, P]. `noise` gives the Gumbel
-    /// draws of some triplets, like a matrix of their shape.
-    fn term(
+    /// The mean of L over triplets of rows of `distances`, [n, P]: row i holds the distances of item i to every proxy.
+    /// `noise` returns the Gumbel draws for a range of triplets, on the device of the given matrix.
+    fn mean_loss(
         &self,
         distances: Tensor<2>,
         triplets: &Triplets,
@@ -273,15 +326,15 @@ impl Hier {
         let mut gradient = plain.zeros_like();
         for start in (0..count).step_by(block) {
             let rows = start..(start + block).min(count);
-            let of_triplets = [&triplets.anchors, &triplets.kin, &triplets.strangers].map(|items| {
+            let items = [&triplets.anchors, &triplets.related, &triplets.unrelated].map(|items| {
                 let items: Vec<i64> = items[rows.clone()].iter().map(|&item| item as i64).collect();
                 Tensor::<1, Int>::from_data(TensorData::new(items, [rows.len()]), &plain.device())
             });
-            let of_items = of_triplets.clone().map(|items| plain.clone().select(0, items));
-            let noise = noise(rows, &of_items[0]);
-            let (loss, slopes) = self.block(of_items, noise);
+            let selected = items.clone().map(|items| plain.clone().select(0, items));
+            let noise = noise(rows, &selected[0]);
+            let (loss, slopes) = self.block_loss(selected, noise);
             value = value + loss;
-            for (items, slope) in of_triplets.into_iter().zip(slopes) {
+            for (items, slope) in items.into_iter().zip(slopes) {
                 gradient = gradient.select_assign(0, items, slope, IndexingUpdateOp::Add);
             }
         }
@@ -289,20 +342,20 @@ impl Hier {
         with_gradient(distances, value * share, gradient * share)
     }
 
-    /// The sum over some triplets, from the distances of i, j and k to every proxy, [T, P] each, and its slopes with
-    /// respect to them.
-    fn block(
+    /// The sum of L over a block of T triplets, given the distances of i, j and k to every proxy, [T, P] each, and
+    /// its slopes with respect to those distances.
+    fn block_loss(
         &self,
         [i, j, k]: [Tensor<2>; 3],
-        [of_pair, of_all]: [Tensor<2>; 2],
+        [pair_noise, triplet_noise]: [Tensor<2>; 2],
     ) -> (Tensor<1>, [Tensor<2>; 3]) {
         let pair = i.clone().max_pair(j.clone());
         let all = pair.clone().max_pair(k.clone());
-        let (low, low_chance) = self.choose(pair.clone(), of_pair, None);
-        let barred = (!self.config.equal_ancestors).then(|| low.clone().greater_scalar(0.0));
-        let (high, high_chance) = self.choose(all, of_all, barred);
+        let (low, low_softmax) = self.choose(pair.clone(), pair_noise, None);
+        let excluded = (!self.config.equal_ancestors).then(|| low.clone().greater_scalar(0.0));
+        let (high, high_softmax) = self.choose(all, triplet_noise, excluded);
 
-        // d(·, ρ_ij) − d(·, ρ_ijk) is the product with this.
+        // d(·, ρ_ij) − d(·, ρ_ijk) is the product of the distances with this.
         let step = low - high;
         let equal = step.clone().abs().sum_dim(1).equal_scalar(0.0);
         let hinge = |distances: &Tensor<2>, sign: f64| {
@@ -311,56 +364,77 @@ impl Hier {
             let slope = active(&value) * sign;
             (value, slope)
         };
-        let [(of_i, slope_i), (of_j, slope_j), (of_k, slope_k)] =
+        let [(i_value, i_slope), (j_value, j_slope), (k_value, k_slope)] =
             [hinge(&i, 1.0), hinge(&j, 1.0), hinge(&k, -1.0)];
+        let value = (i_value + j_value + k_value).sum();
 
-        // The slope of the step, and through either softmax that of the distance it goes by.
-        let pull = i.clone() * slope_i.clone() + j.clone() * slope_j.clone() + k.clone() * slope_k.clone();
-        let through = |chance: Tensor<2>, sign: f64| {
-            let mean = (chance.clone() * pull.clone()).sum_dim(1);
-            chance * (pull.clone() - mean) * (-sign / self.config.temperature)
+        // The slope of the step, carried through each softmax to the distance that it ranks by.
+        let pull = i.clone() * i_slope.clone() + j.clone() * j_slope.clone() + k.clone() * k_slope.clone();
+        let mut slopes = [step.clone() * i_slope, step.clone() * j_slope, step * k_slope];
+        let (Some(low_softmax), Some(high_softmax)) = (low_softmax, high_softmax) else {
+            return (value, slopes);
         };
-        let (to_pair, to_all) = (through(low_chance, 1.0), through(high_chance, -1.0));
-        // A maximum passes its slope to the larger side, half of it to either when they are equal.
+        let through = |(softmax, temperature): (Tensor<2>, f64), sign: f64| {
+            let mean = (softmax.clone() * pull.clone()).sum_dim(1);
+            softmax * (pull.clone() - mean) * (-sign / temperature)
+        };
+        let (to_pair, to_all) = (through(low_softmax, 1.0), through(high_softmax, -1.0));
+        // A maximum passes its slope to the larger side, and half of it to each when they are equal.
         let share = |a: &Tensor<2>, b: &Tensor<2>| (a.clone() - b.clone()).sign() * 0.5 + 0.5;
         let to_k = to_all.clone() * share(&k, &pair);
         let to_pair = to_pair + to_all - to_k.clone();
         let to_i = to_pair.clone() * share(&i, &j);
         let to_j = to_pair - to_i.clone();
-
-        let slopes = [step.clone() * slope_i + to_i, step.clone() * slope_j + to_j, step * slope_k + to_k];
-        ((of_i + of_j + of_k).sum(), slopes)
+        for (slope, more) in slopes.iter_mut().zip([to_i, to_j, to_k]) {
+            *slope = slope.clone() + more;
+        }
+        (value, slopes)
     }
 
-    /// The choice of a proxy as a one-hot row, and the softmax that it was drawn from.
+    /// The chosen proxy of each row as a one-hot row and, where the gradient goes through it, the softmax that it was
+    /// drawn from with its temperature. `largest` is M of every proxy.
     fn choose(
         &self,
-        far: Tensor<2>,
+        largest: Tensor<2>,
         noise: Tensor<2>,
-        barred: Option<Tensor<2, Bool>>,
-    ) -> (Tensor<2>, Tensor<2>) {
-        let logits = far * (-1.0 / self.config.temperature) + noise;
-        let logits = match barred {
+        excluded: Option<Tensor<2, Bool>>,
+    ) -> (Tensor<2>, Option<(Tensor<2>, f64)>) {
+        let likelihood = match self.config.draw {
+            Draw::Probability => (-largest).exp(),
+            Draw::Softmax { temperature } => largest * (-1.0 / temperature),
+        };
+        let logits = likelihood + noise;
+        let logits = match excluded {
             None => logits,
-            Some(barred) => logits.mask_fill(barred, -1e30),
+            Some(excluded) => logits.mask_fill(excluded, -1e30),
         };
         let [rows, proxies] = logits.dims();
-        let numbers = Tensor::<1, Int>::arange(0..proxies as i64, &logits.device()).unsqueeze::<2>();
-        let chosen = logits.clone().argmax(1).expand([rows, proxies]).equal(numbers.expand([rows, proxies]));
-        (ones(chosen, &logits), softmax(logits, 1))
+        let places = Tensor::<1, Int>::arange(0..proxies as i64, &logits.device()).unsqueeze::<2>();
+        let chosen = logits.clone().argmax(1).expand([rows, proxies]).equal(places.expand([rows, proxies]));
+        let chosen = ones(chosen, &logits);
+        match self.config.draw {
+            Draw::Probability => (chosen, None),
+            Draw::Softmax { temperature } => (chosen, Some((softmax(logits, 1), temperature))),
+        }
     }
 }
 
-/// For each item the others that are among its K nearest and it among theirs, from the distances of all, [n, n]. With
-/// classes, items of one class are nearer to each other than to any other. Equal distances go by the order of items.
-pub fn mutual_neighbours(distances: &[f64], neighbours: usize, classes: Option<&[u32]>) -> Vec<Vec<usize>> {
+/// The mutual neighbours of each item: the other items that are among its K nearest and have it among theirs. Takes
+/// the distances between all items, [n, n]. `count_self` makes an item one of its own K nearest. With `classes`, items
+/// of the same class are nearer than all others. Equal distances are ordered by item.
+pub fn mutual_neighbours(
+    distances: &[f64],
+    neighbours: usize,
+    count_self: bool,
+    classes: Option<&[u32]>,
+) -> Vec<Vec<usize>> {
     let count = distances.len().isqrt();
     let mut near = vec![false; count * count];
     for i in 0..count {
-        let of_i = &distances[i * count..][..count];
-        let other = |j: usize| classes.is_some_and(|classes| classes[i] != classes[j]);
-        let mut order: Vec<usize> = (0..count).collect();
-        order.sort_by(|&a, &b| other(a).cmp(&other(b)).then(of_i[a].total_cmp(&of_i[b])));
+        let row = &distances[i * count..][..count];
+        let other_class = |j: usize| classes.is_some_and(|classes| classes[i] != classes[j]);
+        let mut order: Vec<usize> = (0..count).filter(|&j| count_self || j != i).collect();
+        order.sort_by(|&a, &b| other_class(a).cmp(&other_class(b)).then(row[a].total_cmp(&row[b])));
         order.into_iter().take(neighbours).for_each(|j| near[i * count + j] = true);
     }
     let mutual = |i: usize, j: usize| i != j && near[i * count + j] && near[j * count + i];
@@ -386,7 +460,13 @@ mod tests {
     #[test]
     fn settings_out_of_range_are_refused() {
         assert!(in_the_ball(r#"{ "kind": "hier", "margin": 0.0 }"#).is_ok());
-        for setting in ["\"proxies\": 1", "\"neighbours\": 1", "\"triplets\": 0", "\"temperature\": 0.0"] {
+        for setting in [
+            r#""proxies": 1"#,
+            r#""neighbours": 1"#,
+            r#""triplets": 0"#,
+            r#""fewest_neighbours": 0"#,
+            r#""draw": { "kind": "softmax", "temperature": 0.0 }"#,
+        ] {
             let error = in_the_ball(&format!(r#"{{ "kind": "hier", {setting} }}"#)).unwrap_err();
             assert_eq!(error.kind(), Kind::Config, "{setting}");
         }
@@ -401,30 +481,52 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_are_mutual_and_classes_come_first_if_asked() {
-        assert_eq!(mutual_neighbours(&line(), 3, None)[0], [1, 2]);
-        assert_eq!(mutual_neighbours(&line(), 2, None), [vec![1], vec![0], vec![], vec![4], vec![3], vec![]]);
-        let classes = [0, 1, 2, 0, 1, 2];
-        assert_eq!(mutual_neighbours(&line(), 2, Some(&classes))[0], [3]);
-        assert_eq!(mutual_neighbours(&line(), 99, None)[0], [1, 2, 3, 4, 5]);
+    fn neighbours_are_mutual_and_classes_come_first_if_given() {
+        let mutual = |neighbours, classes| mutual_neighbours(&line(), neighbours, true, classes);
+        assert_eq!(mutual(3, None)[0], [1, 2]);
+        assert_eq!(mutual(2, None), [vec![1], vec![0], vec![], vec![4], vec![3], vec![]]);
+        assert_eq!(mutual(2, Some(&[0, 1, 2, 0, 1, 2]))[0], [3]);
+        assert_eq!(mutual(99, None)[0], [1, 2, 3, 4, 5]);
     }
 
     #[test]
-    fn triplets_are_kin_and_strangers_of_their_anchor() {
+    fn an_item_that_counts_among_its_own_neighbours_has_one_other_fewer() {
+        for neighbours in 2..=6 {
+            let with_self = mutual_neighbours(&line(), neighbours, true, None);
+            assert_eq!(with_self, mutual_neighbours(&line(), neighbours - 1, false, None));
+        }
+    }
+
+    #[test]
+    fn triplets_have_a_mutual_neighbour_and_an_item_that_is_none() {
         let device = Device::flex();
-        let mutual = mutual_neighbours(&line(), 3, None);
+        let mutual = mutual_neighbours(&line(), 2, false, None);
         let distances = Tensor::from_data(TensorData::new(line(), [6, 6]), (&device, DType::F64));
-        for anchor_as_stranger in [false, true] {
+        for anchor_as_unrelated in [false, true] {
             let config =
-                HierConfig { anchor_as_stranger, neighbours: 3, triplets: 30, ..HierConfig::default() };
+                HierConfig { anchor_as_unrelated, neighbours: 2, triplets: 30, ..HierConfig::default() };
             let hier = config.with_proxies(Tensor::zeros([2, 4], &device), Geometry::Cosine);
-            let Triplets { anchors, kin, strangers } =
-                hier.draw(&distances, None, &mut stream(0, "test", &[]));
+            let Triplets { anchors, related, unrelated } =
+                hier.draw_triplets(&distances, None, &mut stream(0, "test", &[]));
             assert_eq!(anchors.len(), 6 * 30);
-            for ((i, j), k) in anchors.iter().zip(&kin).zip(&strangers) {
+            for ((i, j), k) in anchors.iter().zip(&related).zip(&unrelated) {
                 assert!(mutual[*i].contains(j) && !mutual[*i].contains(k));
             }
-            assert_eq!(anchors.iter().zip(&strangers).any(|(i, k)| i == k), anchor_as_stranger);
+            assert_eq!(anchors.iter().zip(&unrelated).any(|(i, k)| i == k), anchor_as_unrelated);
+        }
+    }
+
+    #[test]
+    fn an_anchor_with_too_few_mutual_neighbours_has_no_triplet() {
+        let device = Device::flex();
+        let distances = Tensor::from_data(TensorData::new(line(), [6, 6]), (&device, DType::F64));
+        // With one other neighbour each, rows 0, 1, 3 and 4 have one mutual neighbour and rows 2 and 5 none.
+        for (fewest_neighbours, anchors) in [(1, 4), (2, 0)] {
+            let config =
+                HierConfig { fewest_neighbours, neighbours: 1, triplets: 1, ..HierConfig::default() };
+            let hier = config.with_proxies(Tensor::zeros([2, 4], &device), Geometry::Cosine);
+            let triplets = hier.draw_triplets(&distances, None, &mut stream(0, "test", &[]));
+            assert_eq!(triplets.anchors.len(), anchors);
         }
     }
 }

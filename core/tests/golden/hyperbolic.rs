@@ -1,7 +1,7 @@
 //! The golden files of the Poincaré ball and of the losses in it, in f64 on the CPU. Curvature 0 is the sphere.
 
 use akin_core::geometry::Geometry;
-use akin_core::losses::hier::{Triplets, mutual_neighbours};
+use akin_core::losses::hier::{Draw, Triplets, mutual_neighbours};
 use akin_core::losses::{
     Batch, BuildLoss, HierConfig, HyperbolicCrossEntropyConfig, HyperbolicMultiSimilarityConfig, LossContext,
     Objective,
@@ -134,10 +134,12 @@ pub(crate) fn hier(case: &Case, verdict: &mut Verdict) {
         proxies: count("num_hproxies"),
         neighbours: count("topk"),
         triplets: count("t_per_anchor"),
-        temperature: number(case, "params/tau"),
         margin: number(case, "params/mrg"),
+        draw: Draw::Softmax { temperature: number(case, "params/tau") },
+        count_self: true,
+        fewest_neighbours: 2,
         labels: true,
-        anchor_as_stranger: true,
+        anchor_as_unrelated: true,
         equal_ancestors: true,
     };
     let geometry = geometry(case);
@@ -149,7 +151,7 @@ pub(crate) fn hier(case: &Case, verdict: &mut Verdict) {
     let proxies = geometry.embed(hier.proxies.val());
     for (name, rows, classes) in [("samples", &points, Some(&classes[..])), ("lcas", &proxies, None)] {
         let between = values(hier.distances(rows.clone(), rows.clone()));
-        let mutual = mutual_neighbours(&between, config.neighbours, classes);
+        let mutual = mutual_neighbours(&between, config.neighbours, config.count_self, classes);
         let expected = case.rows(&format!("outputs/reciprocal_{name}"));
         let got: Vec<Vec<f64>> = (0..mutual.len())
             .map(|i| (0..mutual.len()).map(|j| f64::from(u8::from(mutual[i].contains(&j)))).collect())
@@ -160,11 +162,11 @@ pub(crate) fn hier(case: &Case, verdict: &mut Verdict) {
     }
 
     let triplets = ["samples", "lcas"].map(|name| {
-        let [anchors, kin, strangers] = ["i", "j", "k"].map(|item| {
+        let [anchors, related, unrelated] = ["i", "j", "k"].map(|item| {
             let items = case.numbers(&format!("inputs/triplets_{name}/{item}"));
             items.into_iter().map(|item| item as usize).collect()
         });
-        Triplets { anchors, kin, strangers }
+        Triplets { anchors, related, unrelated }
     });
     let draws = ["samples", "lcas"]
         .map(|name| ["ij", "ijk"].map(|of| tensor(case, &format!("inputs/gumbel_{of}_{name}"))));
