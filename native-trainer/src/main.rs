@@ -5,7 +5,6 @@
 
 mod arguments;
 mod augment;
-mod biomorphs;
 mod checkpoint;
 mod cli;
 mod columns;

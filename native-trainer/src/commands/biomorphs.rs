@@ -1,26 +1,29 @@
-//! `akin biomorphs`.
+//! `akin biomorphs`: a data set of drawn creatures.
 
+use std::fs;
 use std::io::{Write, stdout};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use akin_biomorphs::{BiomorphConfig, Biomorphs, Split};
 use anyhow::Result;
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
+use rayon::prelude::*;
 
-use crate::biomorphs::{self, BiomorphConfig};
-use crate::columns::counted;
-use crate::files::create_directory;
+use crate::columns::{count, counted};
+use crate::files::{create_directory, write_atomic};
+use crate::problem::{Advise, problem};
+use crate::progress::{Bar, Progress};
 
 /// Draw a data set of creatures that descend from one another.
 ///
-/// Writes pictures and labels.csv. The finest classes of the test split are never in the training split.
+/// Writes pictures and labels.csv. No finest class is in both the training and the test split.
 #[derive(Debug, Args)]
 pub struct BiomorphsArgs {
-    /// Where they go.
+    /// The folder to write.
     #[arg(value_name = "DIR")]
     pub out: PathBuf,
-    /// From this follow all creatures and pictures.
+    /// Seed for creatures and pictures.
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
     /// Children of each class, level by level, coarse to fine.
@@ -29,55 +32,130 @@ pub struct BiomorphsArgs {
     /// Pictures of each finest class.
     #[arg(long, value_name = "N", default_value_t = 24)]
     pub images_per_class: usize,
-    /// Width and height of a picture, in pixels.
+    /// Width and height of a picture, in pixels: 16 to 2048.
     #[arg(long, value_name = "PIXELS", default_value_t = 64)]
     pub side: u32,
-    /// The part of the finest classes that is kept for the test, from 0 up to 1.
+    /// Share of the finest classes that go to the test split, from 0 up to but not including 1.
     #[arg(long, value_name = "SHARE", default_value_t = 1.0 / 3.0)]
     pub held_out: f64,
-    /// Replace what is there.
+    /// Replace the data set in DIR.
     #[arg(long)]
     pub overwrite: bool,
+    /// How to show progress.
+    #[arg(long, value_enum, default_value_t)]
+    pub progress: Progress,
 }
 
-impl From<&BiomorphsArgs> for BiomorphConfig {
-    fn from(args: &BiomorphsArgs) -> Self {
-        Self {
-            seed: args.seed,
-            branching: args.branching.clone(),
-            images_per_class: args.images_per_class,
-            side: args.side,
-            held_out: args.held_out,
-        }
-    }
-}
-
-/// Draws the pictures and their table into the directory; the counts go to stdout.
+/// Writes the data set, and prints its counts.
 pub fn run(args: BiomorphsArgs) -> Result<()> {
-    let config = BiomorphConfig::from(&args);
-    config.validate()?;
+    let creatures = Biomorphs::new(BiomorphConfig {
+        seed: args.seed,
+        branching: args.branching,
+        images_per_class: args.images_per_class,
+        side: args.side,
+        held_out: args.held_out,
+    })?;
     create_directory(&args.out, "data set", "labels.csv", args.overwrite)?;
     let start = Instant::now();
-    // indicatif hides the bar by itself where stderr is not a terminal.
-    let bar = ProgressBar::new(config.images() as u64).with_style(
-        ProgressStyle::with_template("     Drawing [{bar:30}] {pos}/{len} {per_sec}")?.progress_chars("=> "),
-    );
-    let summary = biomorphs::write(&config, &args.out, |_| bar.inc(1))?;
-    bar.finish_and_clear();
+    let bar = args.progress.bar("Drawing", creatures.pictures() as u64);
+    write(&creatures, &args.out, &bar)?;
+    drop(bar);
 
-    let levels: Vec<String> =
-        summary.levels.iter().zip(&summary.classes).map(|(name, count)| format!("{name} {count}")).collect();
-    let split = |images: usize, classes: usize| {
+    let counts = creatures.levels().iter().zip(creatures.classes());
+    let levels: Vec<String> = counts.map(|(level, classes)| format!("{level} {}", count(classes))).collect();
+    let split = |split| {
+        let classes = creatures.species(split);
+        let images = classes * args.images_per_class;
         format!("{} of {}", counted(images, "image", "images"), counted(classes, "class", "classes"))
     };
     writeln!(stdout(), "levels  {}", levels.join(", "))?;
-    writeln!(stdout(), "train   {}", split(summary.images[0], summary.species[0]))?;
-    writeln!(stdout(), "test    {}", split(summary.images[1], summary.species[1]))?;
+    writeln!(stdout(), "train   {}", split(Split::Train))?;
+    writeln!(stdout(), "test    {}", split(Split::Test))?;
     writeln!(stdout(), "table   {}", args.out.join("labels.csv").display())?;
-    eprintln!(
-        "Drew {} in {:.1} s",
-        counted(config.images(), "image", "images"),
-        start.elapsed().as_secs_f64()
-    );
+    let images = counted(creatures.pictures(), "image", "images");
+    args.progress.say("Drew", &format!("{images} in {:.1} s", start.elapsed().as_secs_f64()));
     Ok(())
+}
+
+/// Writes `out/images/<level 1>/…/<level L>/000.png`, and when all pictures are written `out/labels.csv` with
+/// the columns path, one per level, split. The files do not depend on the number of threads.
+///
+/// # Errors
+///
+/// `out` already holds `labels.csv` or `images`, or a file cannot be written.
+pub fn write(creatures: &Biomorphs, out: &Path, bar: &Bar) -> Result<()> {
+    for name in ["labels.csv", "images"] {
+        let path = out.join(name);
+        if path.exists() {
+            return Err(problem(
+                format!("{} already exists and is not overwritten", path.display()),
+                "choose another directory",
+            ));
+        }
+    }
+    (0..creatures.pictures()).into_par_iter().try_for_each(|index| {
+        let path = out.join(creatures.row(index).path);
+        let folder = path.parent().unwrap_or(out);
+        fs::create_dir_all(folder).advise(
+            || format!("{} cannot be created", folder.display()),
+            "check the path and its permissions",
+        )?;
+        creatures.picture(index).save(&path).advise(
+            || format!("{} was not written", path.display()),
+            "free some space or check the permissions",
+        )?;
+        bar.advance(1);
+        anyhow::Ok(())
+    })?;
+    let mut table = csv::Writer::from_writer(vec![]);
+    let levels = creatures.levels().iter().map(String::as_str);
+    table.write_record(["path"].into_iter().chain(levels).chain(["split"]))?;
+    for index in 0..creatures.pictures() {
+        let row = creatures.row(index);
+        let labels = row.labels.iter().map(String::as_str);
+        table.write_record([row.path.as_str()].into_iter().chain(labels).chain([row.split.name()]))?;
+    }
+    let bytes = table.into_inner()?;
+    write_atomic(&out.join("labels.csv"), |file| file.write_all(&bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write_quietly(creatures: &Biomorphs, out: &Path) -> Result<()> {
+        write(creatures, out, &Progress::None.bar("Drawing", 0))
+    }
+
+    #[test]
+    fn files_do_not_depend_on_the_number_of_threads() {
+        let config = BiomorphConfig {
+            branching: vec![2, 2],
+            images_per_class: 2,
+            side: 24,
+            ..BiomorphConfig::default()
+        };
+        let creatures = Biomorphs::new(config).unwrap();
+        let written = [1, 4].map(|threads| {
+            let out = tempfile::tempdir().unwrap();
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| write_quietly(&creatures, out.path())).unwrap();
+            let table = fs::read_to_string(out.path().join("labels.csv")).unwrap();
+            let paths = table.lines().skip(1).map(|line| line.split(',').next().unwrap());
+            let pictures: Vec<Vec<u8>> = paths.map(|path| fs::read(out.path().join(path)).unwrap()).collect();
+            assert_eq!(pictures.len(), creatures.pictures());
+            (table, pictures)
+        });
+        assert!(written[0] == written[1]);
+    }
+
+    #[test]
+    fn an_existing_data_set_is_not_overwritten() {
+        let out = tempfile::tempdir().unwrap();
+        fs::write(out.path().join("labels.csv"), "mine").unwrap();
+        let creatures = Biomorphs::new(BiomorphConfig::default()).unwrap();
+        let error = write_quietly(&creatures, out.path()).unwrap_err();
+        assert!(error.to_string().contains("already exists"));
+        assert_eq!(fs::read_to_string(out.path().join("labels.csv")).unwrap(), "mine");
+    }
 }

@@ -3,12 +3,14 @@
 use std::io::{Write, stdout};
 use std::path::PathBuf;
 
+use akin_biomorphs::{BiomorphConfig, Biomorphs};
 use akin_core::evaluate::Report;
 use anyhow::Result;
 use clap::Args;
 
 use crate::arguments::ServerArgs;
-use crate::biomorphs::{self, BiomorphConfig};
+use crate::columns::count;
+use crate::commands::biomorphs;
 use crate::commands::eval::compare;
 use crate::commands::export::{Export, export};
 use crate::commands::train::begin;
@@ -67,15 +69,14 @@ pub fn run(args: DemoArgs) -> Result<()> {
         write_atomic(&args.out.join(format!("{name}.toml")), |file| file.write_all(recipe.as_bytes()))?;
     }
 
-    // Twice as large as the network looks at, so that the page has something to show.
-    let creatures = BiomorphConfig { seed: args.seed, side: 128, ..BiomorphConfig::default() };
-    let bar = progress.bar("Drawing", creatures.images() as u64);
-    let summary = biomorphs::write(&creatures, &args.out.join("data"), |_| bar.advance(1))?;
+    // Twice as large as the network needs, so that the page shows more detail.
+    let config = BiomorphConfig { seed: args.seed, side: 128, ..BiomorphConfig::default() };
+    let creatures = Biomorphs::new(config)?;
+    let bar = progress.bar("Drawing", creatures.pictures() as u64);
+    biomorphs::write(&creatures, &args.out.join("data"), &bar)?;
     drop(bar);
-    progress.say(
-        "Drew",
-        &format!("{} creatures of {} species", creatures.images(), summary.species.iter().sum::<usize>()),
-    );
+    let species = creatures.classes().last().copied().unwrap_or(0);
+    progress.say("Drew", &format!("{} creatures of {species} species", count(creatures.pictures())));
 
     listen_to_ctrl_c()?;
     let mut runs: Vec<(Run, Report)> = Vec::new();

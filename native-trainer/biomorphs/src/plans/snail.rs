@@ -3,7 +3,7 @@
 use std::f32::consts::{PI, TAU};
 
 use super::View;
-use crate::biomorphs::{
+use crate::{
     body::Build,
     canvas::Part,
     genome::Gene,
@@ -77,7 +77,7 @@ pub(super) fn grow(build: &mut Build) -> View {
         build.eye(top, 0.07);
     }
 
-    // The shell: each whorl is a piece of a growing spiral, drawn from the outside in; a tall shell drifts up
+    // The shell: each whorl is a piece of a growing spiral, drawn from the outside in. A tall shell rises along
     // its axis as it winds.
     let centre = V(-0.16, -foot * 0.4 - size * 0.86);
     let shrink = build.span(Gene::Curl, 0.42, 0.62);

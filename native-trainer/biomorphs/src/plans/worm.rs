@@ -3,7 +3,7 @@
 use std::f32::consts::PI;
 
 use super::View;
-use crate::biomorphs::{
+use crate::{
     body::{Build, Pose},
     canvas::{Mark, Part},
     genome::Gene,

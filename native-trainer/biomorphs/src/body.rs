@@ -1,69 +1,69 @@
-//! The kit that all body plans share: pose, skin, patterns, eyes, antennae.
+//! Parts that all body plans share: skin, patterns, eyes, antennae.
 
 use std::f32::consts::TAU;
 
-use super::{
+use crate::{
     canvas::{Mark, Part},
     genome::{Gene, Genome, Pattern},
     palette::{Palette, Rgb, lighten, luma, mix},
     shape::{Tube, V, blob, disc, ellipse, lerp, polygon, smoothstep},
 };
 
-/// What differs from picture to picture of one class.
+/// What differs between the pictures of one species.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pose {
+pub(crate) struct Pose {
     /// How the body bends, −1 … 1.
-    pub(super) bend: f32,
-    /// Where the limbs are in their stride, 0 … 1.
-    pub(super) phase: f32,
-    /// How far limbs, wings, fins are spread, 0 … 1.
-    pub(super) spread: f32,
-    /// Where the eyes look, at most of length 1.
-    pub(super) gaze: V,
-    /// How far the lids are shut, 0 … 1.
-    pub(super) lids: f32,
-    /// The individual: shifts its marks a little, −1 … 1.
-    pub(super) individual: f32,
+    pub(crate) bend: f32,
+    /// The phase of the stride, 0 … 1.
+    pub(crate) phase: f32,
+    /// How far limbs, wings and fins are spread, 0 … 1.
+    pub(crate) spread: f32,
+    /// The direction of the eyes; its length is at most 1.
+    pub(crate) gaze: V,
+    /// How far the eyelids are closed, 0 … 1.
+    pub(crate) lids: f32,
+    /// Shifts the marks a little, so that individuals differ, −1 … 1.
+    pub(crate) individual: f32,
 }
 
-/// A creature under construction: parts from back to front, head towards +x.
-pub(super) struct Build<'a> {
-    pub(super) genome: &'a Genome,
-    pub(super) palette: Palette,
-    pub(super) pose: Pose,
-    pub(super) parts: Vec<Part>,
+/// A creature under construction. Its parts lie from back to front; its head points to +x.
+pub(crate) struct Build<'a> {
+    pub(crate) genome: &'a Genome,
+    pub(crate) palette: Palette,
+    pub(crate) pose: Pose,
+    pub(crate) parts: Vec<Part>,
 }
 
 impl Build<'_> {
-    pub(super) fn get(&self, gene: Gene) -> f32 {
+    pub(crate) fn get(&self, gene: Gene) -> f32 {
         self.genome.get(gene)
     }
 
-    pub(super) fn span(&self, gene: Gene, low: f32, high: f32) -> f32 {
+    pub(crate) fn span(&self, gene: Gene, low: f32, high: f32) -> f32 {
         self.genome.span(gene, low, high)
     }
 
-    pub(super) fn count(&self, gene: Gene, low: usize, high: usize) -> usize {
+    pub(crate) fn count(&self, gene: Gene, low: usize, high: usize) -> usize {
         self.genome.count(gene, low, high)
     }
 
-    pub(super) fn add(&mut self, part: Part) {
+    pub(crate) fn add(&mut self, part: Part) {
         self.parts.push(part);
     }
 
     /// Adds a part and its mirror image.
-    pub(super) fn add_pair(&mut self, part: Part) {
+    pub(crate) fn add_pair(&mut self, part: Part) {
         self.parts.push(part.mirrored());
         self.parts.push(part);
     }
 
-    /// A swing between −1 and 1 for the limb number `i`.
-    pub(super) fn swing(&self, i: usize) -> f32 {
+    /// The swing of limb number `i`, between −1 and 1.
+    pub(crate) fn swing(&self, i: usize) -> f32 {
         ((self.pose.phase + i as f32 * 0.31) * TAU).sin()
     }
 
-    /// The pattern, on the part of a tube between u0 and u1.
-    pub(super) fn pattern(&self, tube: &Tube, u0: f32, u1: f32) -> Vec<Mark> {
+    /// The marks of the pattern on a tube between u0 and u1.
+    pub(crate) fn pattern(&self, tube: &Tube, u0: f32, u1: f32) -> Vec<Mark> {
         let mut marks = vec![];
         let mut put = |path: Option<_>, colour: Rgb, opacity: f32| {
             marks.extend(path.map(|path| Mark { path, colour, opacity }));
@@ -146,18 +146,18 @@ impl Build<'_> {
         marks
     }
 
-    /// A tube in body colours with the pattern on it.
-    pub(super) fn skin(&self, tube: &Tube, relief: f32) -> Part {
+    /// A tube in the body colour, with the pattern on it.
+    pub(crate) fn skin(&self, tube: &Tube, relief: f32) -> Part {
         Part::new([tube.outline()], self.palette.body).marks(self.pattern(tube, 0.0, 1.0)).relief(relief)
     }
 
-    /// An eye that looks in the direction of the pose's gaze.
-    pub(super) fn eye(&mut self, centre: V, radius: f32) {
+    /// Adds an eye that looks where the pose's gaze points.
+    pub(crate) fn eye(&mut self, centre: V, radius: f32) {
         let radius = radius * self.span(Gene::EyeSize, 0.75, 1.3);
         let white = [0.98, 0.97, 0.93];
         let iris_colour = {
             let accent = self.palette.accent;
-            // The iris is neither as light as the white nor as dark as the pupil.
+            // Keep the iris darker than the white and lighter than the pupil.
             lighten(accent, (0.42 - luma(accent)).clamp(-0.3, 0.3))
         };
         let look = centre + self.pose.gaze * (radius * 0.26);
@@ -180,8 +180,8 @@ impl Build<'_> {
         self.add(eye.relief(radius * 0.4).gloss(0.0).ink(0.8).shadow(0.3));
     }
 
-    /// An antenna from `root`, leaving in direction `way`; bent to one side by `bow`.
-    pub(super) fn antenna(&mut self, root: V, way: V, bow: f32, length: f32) {
+    /// Adds an antenna that leaves `root` in direction `way` and bends to one side by `bow`.
+    pub(crate) fn antenna(&mut self, root: V, way: V, bow: f32, length: f32) {
         let length = length * self.span(Gene::AntennaLength, 0.35, 1.35);
         let across = V(-way.1, way.0) * bow;
         let sway = 0.12 * self.swing(3);

@@ -1,4 +1,4 @@
-//! Shapes: points, smooth curves, and the tube, of which every creature is made.
+//! Shapes: points, smooth curves, and the tubes that creatures are made of.
 
 use std::f32::consts::{PI, TAU};
 use std::ops::{Add, Mul, Neg, Sub};
@@ -7,34 +7,34 @@ use tiny_skia::{Path, PathBuilder};
 
 /// A point or a direction in the plane; y points down.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct V(pub(super) f32, pub(super) f32);
+pub(crate) struct V(pub(crate) f32, pub(crate) f32);
 
 impl V {
-    /// Length `r` at `angle`.
-    pub(super) fn polar(angle: f32, r: f32) -> Self {
+    /// The vector of length `r` at `angle`.
+    pub(crate) fn polar(angle: f32, r: f32) -> Self {
         Self(angle.cos() * r, angle.sin() * r)
     }
 
-    /// Mirrored at the x axis where `side` is −1.
-    pub(super) fn side(self, side: f32) -> Self {
+    /// The vector mirrored at the x axis if `side` is −1, unchanged if it is 1.
+    pub(crate) fn side(self, side: f32) -> Self {
         Self(self.0, self.1 * side)
     }
 
-    pub(super) fn length(self) -> f32 {
+    pub(crate) fn length(self) -> f32 {
         self.0.hypot(self.1)
     }
 
     /// The higher of two points in the picture.
-    pub(super) fn min_y(self, other: Self) -> Self {
+    pub(crate) fn min_y(self, other: Self) -> Self {
         if self.1 <= other.1 { self } else { other }
     }
 
     /// The lower of two points in the picture.
-    pub(super) fn max_y(self, other: Self) -> Self {
+    pub(crate) fn max_y(self, other: Self) -> Self {
         if self.1 >= other.1 { self } else { other }
     }
 
-    /// A quarter turn.
+    /// The unit vector at a right angle.
     fn normal(self) -> Self {
         let length = self.length().max(1e-6);
         Self(-self.1 / length, self.0 / length)
@@ -70,31 +70,32 @@ impl Neg for V {
 }
 
 /// `a` at 0, `b` at 1.
-pub(super) fn lerp(a: f32, b: f32, t: f32) -> f32 {
+pub(crate) fn lerp(a: f32, b: f32, t: f32) -> f32 {
     a + (b - a) * t
 }
 
 /// 0 below `low`, 1 above `high`, smooth between.
-pub(super) fn smoothstep(low: f32, high: f32, x: f32) -> f32 {
+pub(crate) fn smoothstep(low: f32, high: f32, x: f32) -> f32 {
     let t = ((x - low) / (high - low)).clamp(0.0, 1.0);
     t * t * (3.0 - 2.0 * t)
 }
 
-/// A quarter circle: 0 at 0, 1 from 1 on. Rounds the end of a profile.
-pub(super) fn round_end(x: f32) -> f32 {
+/// A quarter circle from 0 at 0 to 1 at 1, and 1 beyond. Rounds the end of a profile.
+pub(crate) fn round_end(x: f32) -> f32 {
     let rest = 1.0 - x.clamp(0.0, 1.0);
     (1.0 - rest * rest).sqrt()
 }
 
-/// An egg's profile over u = 0 … 1: 0 at both ends, 1 at `peak`; `power` ½ has round ends, 1 pointed ones.
-pub(super) fn egg(u: f32, peak: f32, power: f32) -> f32 {
+/// The profile of an egg over u = 0 … 1: 0 at both ends and 1 at `peak`. With `power` ½ the ends are round, with
+/// 1 pointed.
+pub(crate) fn egg(u: f32, peak: f32, power: f32) -> f32 {
     let (a, b) = (2.0 * power * peak, 2.0 * power * (1.0 - peak));
     let top = peak.powf(a) * (1.0 - peak).powf(b);
     u.clamp(0.0, 1.0).powf(a) * (1.0 - u.clamp(0.0, 1.0)).powf(b) / top
 }
 
-/// A smooth closed outline near the points.
-pub(super) fn blob(points: &[V]) -> Option<Path> {
+/// A smooth closed outline close to the points.
+pub(crate) fn blob(points: &[V]) -> Option<Path> {
     let middle = |a: V, b: V| (a + b) * 0.5;
     let mut builder = PathBuilder::new();
     let start = middle(*points.last()?, points[0]);
@@ -108,8 +109,8 @@ pub(super) fn blob(points: &[V]) -> Option<Path> {
 }
 
 /// An ellipse with half axes `a` (along `angle`) and `b`.
-pub(super) fn ellipse(centre: V, a: f32, b: f32, angle: f32) -> Option<Path> {
-    // A blob passes just inside its corners; 2 % make up for that.
+pub(crate) fn ellipse(centre: V, a: f32, b: f32, angle: f32) -> Option<Path> {
+    // A blob passes just inside its corners, so make it 2 % larger.
     let points: Vec<V> = (0..16)
         .map(|i| {
             let t = TAU * i as f32 / 16.0;
@@ -121,12 +122,12 @@ pub(super) fn ellipse(centre: V, a: f32, b: f32, angle: f32) -> Option<Path> {
 }
 
 /// A disc.
-pub(super) fn disc(centre: V, radius: f32) -> Option<Path> {
+pub(crate) fn disc(centre: V, radius: f32) -> Option<Path> {
     PathBuilder::from_circle(centre.0, centre.1, radius)
 }
 
 /// The point at t = 0 … 1 of the smooth curve (Catmull-Rom) through the points.
-pub(super) fn curve(points: &[V], t: f32) -> V {
+pub(crate) fn curve(points: &[V], t: f32) -> V {
     let last = points.len() - 1;
     let x = t.clamp(0.0, 1.0) * last as f32;
     let i = (x as usize).min(last.saturating_sub(1));
@@ -138,10 +139,10 @@ pub(super) fn curve(points: &[V], t: f32) -> V {
         + (b * 3.0 - a - c * 3.0 + d) * (0.5 * t * t * t)
 }
 
-/// A curved, tapering body: a spine and a half-width along it.
+/// A curved, tapering body: a spine, and a half-width at each point of it.
 ///
-/// Its own coordinates are u, from 0 at the spine's start to 1 at its end, and v, from −1 to 1 across.
-pub(super) struct Tube {
+/// Its coordinates are u, from 0 at the start of the spine to 1 at its end, and v, from −1 to 1 across it.
+pub(crate) struct Tube {
     rings: Vec<Ring>,
 }
 
@@ -153,13 +154,13 @@ struct Ring {
 }
 
 impl Tube {
-    /// A tube about the smooth curve through `spine`, with half-width `half(u)`.
-    pub(super) fn new(spine: &[V], half: impl Fn(f32) -> f32) -> Self {
+    /// A tube around the smooth curve through `spine`, with the half-width `half(u)`.
+    pub(crate) fn new(spine: &[V], half: impl Fn(f32) -> f32) -> Self {
         Self::along(|u| curve(spine, u), half, 22)
     }
 
-    /// A tube about any curve, by `count` rings, which lie closer together at the ends to round them well.
-    pub(super) fn along(spine: impl Fn(f32) -> V, half: impl Fn(f32) -> f32, count: usize) -> Self {
+    /// A tube around any curve, made of `count` + 1 rings. They are closer together at the ends, which look round.
+    pub(crate) fn along(spine: impl Fn(f32) -> V, half: impl Fn(f32) -> f32, count: usize) -> Self {
         let rings = (0..=count)
             .map(|i| {
                 let u = 0.5 - 0.5 * (PI * i as f32 / count as f32).cos();
@@ -171,14 +172,14 @@ impl Tube {
         Self { rings }
     }
 
-    /// A limb: from half-width `start` to `end`, with round ends.
-    pub(super) fn limb(points: &[V], start: f32, end: f32) -> Self {
+    /// A limb whose half-width goes from `start` to `end`, with round ends.
+    pub(crate) fn limb(points: &[V], start: f32, end: f32) -> Self {
         let length: f32 = points.windows(2).map(|p| (p[1] - p[0]).length()).sum::<f32>().max(1e-3);
         Self::along(
             |u| curve(points, u),
             |u| {
                 let half = lerp(start, end, u);
-                // Quarter circles at both ends.
+                // Both ends are quarter circles.
                 let to_end = (u.min(1.0 - u) * length / half.max(1e-4)).min(1.0);
                 half * round_end(to_end)
             },
@@ -187,7 +188,7 @@ impl Tube {
     }
 
     /// The point at (u, v).
-    pub(super) fn at(&self, u: f32, v: f32) -> V {
+    pub(crate) fn at(&self, u: f32, v: f32) -> V {
         let next = self.rings.iter().position(|ring| ring.u >= u).unwrap_or(self.rings.len() - 1).max(1);
         let (a, b) = (&self.rings[next - 1], &self.rings[next]);
         let t = ((u - a.u) / (b.u - a.u)).clamp(0.0, 1.0);
@@ -197,17 +198,17 @@ impl Tube {
     }
 
     /// Half the width at u.
-    pub(super) fn half(&self, u: f32) -> f32 {
+    pub(crate) fn half(&self, u: f32) -> f32 {
         (self.at(u, 1.0) - self.at(u, 0.0)).length()
     }
 
     /// The outline.
-    pub(super) fn outline(&self) -> Option<Path> {
+    pub(crate) fn outline(&self) -> Option<Path> {
         self.patch(0.0, 1.0, -1.0, 1.0)
     }
 
-    /// The part between u0 … u1 and v0 … v1. v beyond ±1 reaches over the edge.
-    pub(super) fn patch(&self, u0: f32, u1: f32, v0: f32, v1: f32) -> Option<Path> {
+    /// The outline of the part from u0 to u1 and v0 to v1. A v beyond ±1 lies outside the tube.
+    pub(crate) fn patch(&self, u0: f32, u1: f32, v0: f32, v1: f32) -> Option<Path> {
         let us: Vec<f32> = if u0 == 0.0 && u1 == 1.0 {
             self.rings.iter().map(|ring| ring.u).collect()
         } else {
@@ -219,8 +220,8 @@ impl Tube {
     }
 }
 
-/// A polygon with its corners as they are.
-pub(super) fn polygon(points: &[V]) -> Option<Path> {
+/// A polygon with sharp corners.
+pub(crate) fn polygon(points: &[V]) -> Option<Path> {
     let mut builder = PathBuilder::new();
     builder.move_to(points[0].0, points[0].1);
     for p in &points[1..] {

@@ -3,7 +3,7 @@
 use std::f32::consts::PI;
 
 use super::View;
-use crate::biomorphs::{
+use crate::{
     body::Build,
     canvas::Part,
     genome::Gene,
@@ -43,7 +43,7 @@ pub(super) fn grow(build: &mut Build) -> View {
         build.antenna(face + V(head * 0.6, head * 0.35).side(side), V(0.8, 0.6 * side), -side, 0.5);
     }
     if build.get(Gene::Ornament) > 0.55 {
-        // Jaws, or the horns that stag beetles fight with.
+        // Jaws, or the horns of a stag beetle.
         let length = build.span(Gene::Ornament, 0.05, 0.42);
         for side in [-1.0, 1.0] {
             let root = face + V(head * 0.6, head * 0.4).side(side);
@@ -67,7 +67,7 @@ pub(super) fn grow(build: &mut Build) -> View {
     let colour = mix(build.palette.body, build.palette.accent, 0.35);
     build.add(Part::new([shield.outline()], colour).relief(0.16).gloss(0.5));
 
-    // Wing cases: two halves of one egg, a little open when the beetle is about to fly.
+    // Wing cases: two halves of an egg, open a little if the limbs are spread.
     let open = 0.02 + 0.13 * build.pose.spread * build.pose.spread;
     let length = build.span(Gene::TailLength, 0.92, 1.22);
     let belly = Tube::new(&[neck, neck - V(length * 0.96, 0.0)], |u| girth * 0.9 * egg(u, peak, 0.42));

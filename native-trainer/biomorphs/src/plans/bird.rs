@@ -1,9 +1,9 @@
-//! Birds: a plump body on two thin legs, a beak to tell them by.
+//! Birds: a plump body on two thin legs, and beaks of many shapes.
 
 use std::f32::consts::PI;
 
 use super::View;
-use crate::biomorphs::{
+use crate::{
     body::Build,
     canvas::Part,
     genome::Gene,
@@ -126,7 +126,7 @@ pub(super) fn grow(build: &mut Build) -> View {
             .shadow(0.2),
     );
 
-    // The wing, its tip lifting when the bird stirs: long feathers below, coverts above.
+    // The wing: long feathers below, coverts above. Its tip lifts with the stride.
     let wing = build.span(Gene::FinSize, 0.55, 0.90);
     let lift = 0.22 * build.pose.spread * build.swing(1);
     let shoulder = chest + V(0.02, -girth * 0.10);

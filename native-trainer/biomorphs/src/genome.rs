@@ -1,10 +1,10 @@
-//! What is inherited: a body plan, a pattern, a palette, and some thirty genes that drift.
+//! What a creature inherits: a body plan, a pattern, a palette, and 24 genes that drift.
 
 use rand::{Rng, RngExt, seq::SliceRandom};
 
-use super::palette::PALETTES;
+use crate::palette::PALETTES;
 
-/// The body plan: which creature the genes are read as. The coarsest level decides it.
+/// The body plan: the kind of creature that the genes describe. It is dealt at the coarsest level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Plan {
     Beetle,
@@ -35,7 +35,7 @@ impl Plan {
     ];
 }
 
-/// What covers the body.
+/// The pattern on the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pattern {
     Plain,
@@ -62,7 +62,7 @@ impl Pattern {
     ];
 }
 
-/// A number in 0 … 1 that drifts from parent to child.
+/// A gene: a number in 0 … 1 that drifts from parent to child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Gene {
     Girth,
@@ -91,10 +91,10 @@ pub(crate) enum Gene {
     Contrast,
 }
 
-/// The drift schedule: how far a gene wanders in the coarse, the middle and the fine third of the tree, as
-/// half the width of the interval that siblings share out among themselves.
+/// How far each gene drifts in the coarse, the middle and the fine third of the tree: half the width of the
+/// interval that siblings divide among themselves.
 ///
-/// Shape is settled early, colour late: colour tells species apart but says nothing of their kin.
+/// Shape drifts early and colour late, so colour tells species apart but does not show how they are related.
 pub(crate) const DRIFT: [(Gene, [f32; 3]); 24] = [
     (Gene::Girth, [0.15, 0.40, 0.10]),
     (Gene::Taper, [0.15, 0.40, 0.08]),
@@ -122,23 +122,23 @@ pub(crate) const DRIFT: [(Gene, [f32; 3]); 24] = [
     (Gene::Contrast, [0.00, 0.10, 0.40]),
 ];
 
-/// How likely a finest class is to give up its parent's pattern for another: convergence across the tree.
+/// The probability that a finest class has another pattern than its parent, so that strangers may look alike.
 const PATTERN_SWITCH: f32 = 0.2;
 
-/// All that is inherited.
+/// Everything that a creature inherits.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Genome {
-    /// Body plan.
+    /// The body plan.
     pub(crate) plan: Plan,
-    /// Pattern.
+    /// The pattern.
     pub(crate) pattern: Pattern,
-    /// Index into the palettes, which all branches of the tree draw from: strangers may share one.
+    /// The index of the palette. All branches of the tree share the palettes, so strangers may have the same.
     pub(crate) palette: usize,
     genes: [f32; DRIFT.len()],
 }
 
 impl Genome {
-    /// The root of every tree: the middle of each gene.
+    /// The root of every tree: each gene is 0.5.
     pub(crate) fn ancestor() -> Self {
         Self { plan: Plan::Beetle, pattern: Pattern::Plain, palette: 0, genes: [0.5; DRIFT.len()] }
     }
@@ -148,18 +148,18 @@ impl Genome {
         self.genes[gene as usize]
     }
 
-    /// The gene's value mapped to `low` … `high`.
+    /// The gene's value, mapped to `low` … `high`.
     pub(crate) fn span(&self, gene: Gene, low: f32, high: f32) -> f32 {
         low + (high - low) * self.get(gene)
     }
 
-    /// The gene's value as a whole number in `low` … `high`, all equally wide.
+    /// The gene's value as an integer in `low` … `high`; each takes an equal part of 0 … 1.
     pub(crate) fn count(&self, gene: Gene, low: usize, high: usize) -> usize {
         (low + (self.get(gene) * (high - low + 1) as f32) as usize).min(high)
     }
 
-    /// How different two creatures are: the distance of their genes, plus 1 for another plan, ½ for another
-    /// pattern, ¼ for another palette.
+    /// How different two creatures are: the Euclidean distance of their genes, plus 1 for another plan, ½ for
+    /// another pattern, ¼ for another palette.
     #[cfg(test)]
     pub(crate) fn distance(&self, other: &Self) -> f32 {
         let drift: f32 = self.genes.iter().zip(&other.genes).map(|(a, b)| (a - b).powi(2)).sum();
@@ -171,9 +171,10 @@ impl Genome {
 
     /// The children of this genome at `level` (1 = coarsest) of `depth` levels.
     ///
-    /// Siblings share the range of each gene out among themselves (one in each of `count` equal parts, shuffled),
-    /// so that few children still differ well. Plans are dealt at the coarsest level, patterns half-way down,
-    /// palettes at the finest, each from a shuffled deck, so that siblings repeat none before all are used.
+    /// Siblings divide the range of each gene among themselves: one in each of `count` equal parts, in random
+    /// order. Two siblings therefore differ, even if there are few. Plans are dealt at the coarsest level,
+    /// patterns half-way down, palettes at the finest level, each from a shuffled deck: siblings repeat none
+    /// until all are used.
     pub(crate) fn children(&self, count: usize, level: usize, depth: usize, rng: &mut impl Rng) -> Vec<Self> {
         let mut children = vec![self.clone(); count];
         let mut order: Vec<usize> = (0..count).collect();
@@ -204,8 +205,8 @@ impl Genome {
     }
 }
 
-/// The drift of one level: the coarse, middle and fine thirds lie on a line of length 3 that the levels share
-/// equally; independent steps add by their squares, so a level takes its part of each third's square.
+/// The drift at one level. The three thirds lie on a line of length 3, which the levels divide equally.
+/// Independent steps add by their squares, so a level takes its part of the square of each third.
 fn drift_at(thirds: [f32; 3], level: usize, depth: usize) -> f32 {
     let width = 3.0 / depth as f32;
     let (start, end) = ((level - 1) as f32 * width, level as f32 * width);
@@ -220,13 +221,13 @@ fn drift_at(thirds: [f32; 3], level: usize, depth: usize) -> f32 {
     square.sqrt()
 }
 
-/// Folds a number back into 0 … 1 at both ends, so that genes do not pile up there.
+/// Reflects a number at 0 and 1 until it is between them, so that genes do not collect at the ends.
 fn reflect(x: f32) -> f32 {
     let folded = x.rem_euclid(2.0);
     if folded > 1.0 { 2.0 - folded } else { folded }
 }
 
-/// `count` cards from a shuffled deck of `size`, dealt again from the start when it runs out.
+/// `count` cards from a shuffled deck of `size`, which is dealt again from the start when it runs out.
 fn deal(size: usize, count: usize, rng: &mut impl Rng) -> Vec<usize> {
     let mut deck: Vec<usize> = (0..size).collect();
     deck.shuffle(rng);
@@ -238,14 +239,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_schedule_lists_every_gene_in_order() {
+    fn drift_lists_the_genes_in_order() {
         for (i, (gene, _)) in DRIFT.iter().enumerate() {
             assert_eq!(*gene as usize, i);
         }
     }
 
     #[test]
-    fn three_levels_read_the_schedule_as_it_stands_and_others_keep_its_sum_of_squares() {
+    fn three_levels_take_the_thirds_and_other_depths_keep_the_sum_of_squares() {
         let thirds = [0.1, 0.4, 0.2];
         for level in 1..=3 {
             assert!((drift_at(thirds, level, 3) - thirds[level - 1]).abs() < 1e-6);

@@ -3,7 +3,7 @@
 use std::f32::consts::TAU;
 
 use super::View;
-use crate::biomorphs::{
+use crate::{
     body::Build,
     canvas::Part,
     genome::Gene,
@@ -63,7 +63,7 @@ pub(super) fn grow(build: &mut Build) -> View {
     let face = V(nose, spine(0.0).1 - 0.05 * bend);
     let neck = spine(0.03);
     if build.get(Gene::AntennaShape) > 0.55 {
-        // Gills outside, as axolotls keep.
+        // External gills, as axolotls have.
         let length = build.span(Gene::AntennaLength, 0.14, 0.34);
         for side in [-1.0, 1.0] {
             let mut plumes = vec![];
@@ -85,7 +85,7 @@ pub(super) fn grow(build: &mut Build) -> View {
     }
     let fin = build.span(Gene::FinSize, -0.10, 0.13);
     if fin > 0.0 {
-        // A skin fringe about the tail.
+        // A fringe of skin around the tail.
         let fringe = Tube::along(
             spine,
             |u| half(u) + fin * smoothstep(hips, lerp(hips, 1.0, 0.4), u) * (1.0 - u).powf(0.4),

@@ -1,7 +1,7 @@
-//! Fish: a body that tapers into a tail, and fins to choose from.
+//! Fish: a body that tapers into a tail, and fins of several shapes.
 
 use super::View;
-use crate::biomorphs::{
+use crate::{
     body::Build,
     canvas::Part,
     genome::Gene,
@@ -119,7 +119,7 @@ pub(super) fn grow(build: &mut Build) -> View {
     ];
     build.add(fin(&points).opacity(0.96));
     if build.get(Gene::AntennaLength) > 0.6 {
-        // Barbels, as a catfish has.
+        // Barbels, as in a catfish.
         build.antenna(lip + V(-0.02, 0.02), V(0.3, 0.95), 1.0, 0.26);
     }
     let eye = body.at(0.13, 0.22);

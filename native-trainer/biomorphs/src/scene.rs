@@ -1,4 +1,4 @@
-//! A picture: a creature in a pose, in a light, in front of somewhere, through a lens.
+//! A picture: a creature in a pose, lit, in front of a background, as a camera records it.
 
 use std::f32::consts::{FRAC_PI_2, PI, TAU};
 
@@ -6,7 +6,7 @@ use image::{Rgb as Pixel, RgbImage};
 use rand::{Rng, RngExt};
 use tiny_skia::Transform;
 
-use super::{
+use crate::{
     body::{Build, Pose},
     canvas::{Canvas, Light, Part},
     genome::{Gene, Genome},
@@ -15,7 +15,7 @@ use super::{
     shape::{Tube, V, blob, disc, egg, lerp},
 };
 
-/// Sky or far, ground or near, and things: water, moss, sand, dusk, paper, stone, leaf litter, snow.
+/// Colours of far, near and things: water, moss, sand, dusk, paper, stone, leaf litter, snow.
 const PLACES: [[u32; 3]; 8] = [
     [0xCFE3E6, 0x8FB9BF, 0x6E9CA3],
     [0xDDE3C4, 0xA9B787, 0x7F9463],
@@ -27,10 +27,8 @@ const PLACES: [[u32; 3]; 8] = [
     [0xEEF3F5, 0xCBD9E0, 0xA9BDC9],
 ];
 
-/// Draws one individual of the class: pose, view, light, place and noise come from `rng`.
-///
-/// The same genome, side and state of `rng` give the same picture. Any side from 1 up works; below 16
-/// little can be recognised.
+/// Draws one individual. Pose, view, light, background and noise come from `rng`, so the same genome, side and
+/// state of `rng` give the same picture. Below a side of 16 little can be recognised.
 pub(crate) fn draw(genome: &Genome, side: u32, rng: &mut impl Rng) -> RgbImage {
     let side = side.max(1);
     let pose = Pose {
@@ -71,7 +69,7 @@ pub(crate) fn draw(genome: &Genome, side: u32, rng: &mut impl Rng) -> RgbImage {
     develop(&canvas, rng)
 }
 
-/// Turns, scales and moves the creature so that it fills most of the picture and stays within.
+/// Rotates, scales and moves the creature so that it fills most of the picture and stays inside it.
 fn place(parts: &[Part], view: View, side: f32, rng: &mut impl Rng) -> (Transform, f32) {
     let (turn, mirror) = match view {
         View::Side => (between(rng, -0.22, 0.22), if rng.random() { -1.0 } else { 1.0 }),
@@ -85,7 +83,7 @@ fn place(parts: &[Part], view: View, side: f32, rng: &mut impl Rng) -> (Transfor
     }
     let [left, top, right, bottom] = bounds.unwrap_or([-1.0, -1.0, 1.0, 1.0]);
     let (width, height) = ((right - left).max(1e-3), (bottom - top).max(1e-3));
-    // Long things may nearly touch the frame; what would be small otherwise is brought closer.
+    // The larger side of the creature fills this share of the picture.
     let fill = between(rng, 0.76, 0.98);
     let scale = side * fill / width.max(height);
     let free = [(side - width * scale).max(0.0), (side - height * scale).max(0.0)];
@@ -93,7 +91,7 @@ fn place(parts: &[Part], view: View, side: f32, rng: &mut impl Rng) -> (Transfor
     (turned.post_translate(-left, -top).post_scale(scale, scale).post_translate(x, y), scale)
 }
 
-/// Somewhere soft: two colours that run into each other, things out of focus, some of them less so.
+/// Paints a soft background: two colours that blend, a bright spot, and blurred things in two planes.
 fn background(canvas: &mut Canvas, rng: &mut impl Rng) {
     let [far, near, thing] = PLACES[rng.random_range(0..PLACES.len())].map(hex);
     let dim = between(rng, -0.18, 0.08);
@@ -111,7 +109,7 @@ fn background(canvas: &mut Canvas, rng: &mut impl Rng) {
         }
     }
     let kind = rng.random_range(0..5);
-    // Two planes: far and blurred, near and a little blurred.
+    // Far things are blurred more than near ones.
     for (count, blur, strength) in
         [(rng.random_range(4..10), 0.05, 0.7), (rng.random_range(0..6), 0.012, 0.65)]
     {
@@ -120,7 +118,7 @@ fn background(canvas: &mut Canvas, rng: &mut impl Rng) {
             let size = between(rng, 0.06, 0.24);
             let colour = mix(thing, if rng.random() { far } else { near }, between(rng, 0.0, 0.7));
             let colour = lighten(colour, between(rng, -0.16, 0.16));
-            let part = thing_of(kind, centre, size, colour, strength, rng);
+            let part = background_thing(kind, centre, size, colour, strength, rng);
             canvas.paint(&part, Transform::from_scale(side as f32, side as f32), side as f32);
         }
         canvas.blur(blur * side as f32);
@@ -128,7 +126,14 @@ fn background(canvas: &mut Canvas, rng: &mut impl Rng) {
 }
 
 /// A leaf, a pebble, a blade of grass, a disc of light, or a twig.
-fn thing_of(kind: usize, centre: V, size: f32, colour: Rgb, strength: f32, rng: &mut impl Rng) -> Part {
+fn background_thing(
+    kind: usize,
+    centre: V,
+    size: f32,
+    colour: Rgb,
+    strength: f32,
+    rng: &mut impl Rng,
+) -> Part {
     let angle = between(rng, 0.0, TAU);
     let way = V::polar(angle, size);
     let part = match kind {
@@ -185,7 +190,7 @@ fn thing_of(kind: usize, centre: V, size: f32, colour: Rgb, strength: f32, rng: 
     part.opacity(strength).ink(0.08).gloss(0.1)
 }
 
-/// Exposure, white balance, a trace of vignette, and grain.
+/// Applies exposure, white balance, a slight vignette and grain.
 fn develop(canvas: &Canvas, rng: &mut impl Rng) -> RgbImage {
     let exposure = between(rng, 0.92, 1.08);
     let warmth = between(rng, -0.03, 0.03);
@@ -196,7 +201,7 @@ fn develop(canvas: &Canvas, rng: &mut impl Rng) -> RgbImage {
     for (i, pixel) in picture.pixels_mut().enumerate() {
         let at = V((i % side) as f32, (i / side) as f32) * (2.0 / side as f32) - V(1.0, 1.0);
         let corner = 1.0 - 0.05 * (at.0 * at.0 + at.1 * at.1);
-        // The sum of four bytes of one draw is close enough to a bell (mean 510, deviation 148).
+        // The sum of four random bytes is close to normal (mean 510, deviation 148).
         let bell =
             |bits: u32| (bits.to_le_bytes().iter().map(|&b| f32::from(b)).sum::<f32>() - 510.0) / 148.0;
         let common = bell(rng.next_u32()) * grain;

@@ -1,7 +1,7 @@
-//! Moths and butterflies: two pairs of patterned wings about a slender body.
+//! Moths and butterflies: two pairs of patterned wings and a slender body.
 
 use super::View;
-use crate::biomorphs::{
+use crate::{
     body::Build,
     canvas::Part,
     genome::Gene,

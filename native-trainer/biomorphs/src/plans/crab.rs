@@ -1,7 +1,7 @@
 //! Crabs: a wide shell, eyes on stalks, walking legs, and two claws.
 
 use super::View;
-use crate::biomorphs::{
+use crate::{
     body::Build,
     canvas::Part,
     genome::Gene,
@@ -19,7 +19,7 @@ pub(super) fn grow(build: &mut Build) -> View {
     let claw = build.span(Gene::FinSize, 0.14, 0.36);
 
     for side in [-1.0, 1.0] {
-        // y is mirrored by V::side, so build sideways: x outwards.
+        // `V::side` mirrors y, but a crab is symmetric in x.
         let place = |x: f32, y: f32| V(x * side, y);
         for i in 0..pairs {
             let t = if pairs > 1 { i as f32 / (pairs - 1) as f32 } else { 0.5 };
@@ -40,7 +40,7 @@ pub(super) fn grow(build: &mut Build) -> View {
         let wrist = elbow + place(0.08, -raise - 0.05);
         let arm = Tube::limb(&[root, elbow, wrist], width * 1.3, width * 1.1);
         build.add(Part::new([arm.outline()], build.palette.accent).relief(width * 1.3));
-        // One claw may be the larger, as in fiddlers.
+        // One claw may be larger, as in fiddler crabs.
         let uneven = build.span(Gene::TailShape, 0.5, 1.0);
         let size = if side > 0.0 { claw } else { claw * uneven };
         let slim = build.span(Gene::FinShape, 0.42, 0.75);

@@ -1,19 +1,19 @@
-//! Colours: a pool of harmonised palettes, in the manner of hand-coloured plates.
+//! Colours: palettes in the style of hand-coloured plates.
 
 /// A colour in sRGB, 0 … 1.
-pub(super) type Rgb = [f32; 3];
+pub(crate) type Rgb = [f32; 3];
 
-/// Body, belly, marks, and what sticks out (limbs, fins, horns).
+/// The colours of body, belly, marks, and of limbs, fins and horns (accent).
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Palette {
-    pub(super) body: Rgb,
-    pub(super) belly: Rgb,
-    pub(super) mark: Rgb,
-    pub(super) accent: Rgb,
+pub(crate) struct Palette {
+    pub(crate) body: Rgb,
+    pub(crate) belly: Rgb,
+    pub(crate) mark: Rgb,
+    pub(crate) accent: Rgb,
 }
 
-/// The pool, as 0xRRGGBB: body, belly, marks, accent.
-pub(super) const PALETTES: [[u32; 4]; 24] = [
+/// All palettes as 0xRRGGBB: body, belly, marks, accent.
+pub(crate) const PALETTES: [[u32; 4]; 24] = [
     [0xE8735A, 0xF9D8B8, 0x8C2F39, 0x2F6F73],
     [0x7A9A4B, 0xE4E3B0, 0x3E5A2B, 0xC9803A],
     [0x3F5FA8, 0xC9D8EE, 0xF2C14E, 0x22325E],
@@ -41,35 +41,35 @@ pub(super) const PALETTES: [[u32; 4]; 24] = [
 ];
 
 impl Palette {
-    /// The palette `index`, its hue turned by `hue` turns, made lighter by `lightness` (−1 … 1), its marks set
-    /// off from the body by `contrast` (0 … 1).
-    pub(super) fn new(index: usize, hue: f32, lightness: f32, contrast: f32) -> Self {
+    /// The palette `index`, with its hue rotated by `hue` turns and its colours lightened by `lightness`
+    /// (−1 … 1). `contrast` (0 … 1) mixes the marks from the body colour to their own.
+    pub(crate) fn new(index: usize, hue: f32, lightness: f32, contrast: f32) -> Self {
         let [body, belly, mark, accent] = PALETTES[index].map(|c| lighten(turn(hex(c), hue), lightness));
         Self { body, belly, mark: mix(body, mark, contrast), accent }
     }
 }
 
 /// A colour from 0xRRGGBB.
-pub(super) fn hex(code: u32) -> Rgb {
+pub(crate) fn hex(code: u32) -> Rgb {
     [16, 8, 0].map(|shift| ((code >> shift) & 0xFF) as f32 / 255.0)
 }
 
 /// `a` at 0, `b` at 1.
-pub(super) fn mix(a: Rgb, b: Rgb, t: f32) -> Rgb {
+pub(crate) fn mix(a: Rgb, b: Rgb, t: f32) -> Rgb {
     [0, 1, 2].map(|i| a[i] + (b[i] - a[i]) * t)
 }
 
-/// Towards white (above 0) or black (below).
-pub(super) fn lighten(colour: Rgb, by: f32) -> Rgb {
+/// Mixes towards white (`by` above 0) or black (below 0).
+pub(crate) fn lighten(colour: Rgb, by: f32) -> Rgb {
     if by > 0.0 { mix(colour, [1.0; 3], by) } else { mix(colour, [0.05, 0.03, 0.06], -by) }
 }
 
-/// How bright a colour looks (Rec. 601 luma).
-pub(super) fn luma([r, g, b]: Rgb) -> f32 {
+/// The luma of a colour (Rec. 601).
+pub(crate) fn luma([r, g, b]: Rgb) -> f32 {
     0.299 * r + 0.587 * g + 0.114 * b
 }
 
-/// Turns the hue by a part of a full turn, at the same luma (a rotation in YIQ).
+/// Rotates the hue by a share of a full turn and keeps the luma (a rotation in YIQ).
 fn turn(colour: Rgb, turns: f32) -> Rgb {
     let [r, g, b] = colour;
     let y = luma(colour);

@@ -3,24 +3,24 @@
 use akin_core::random::stream;
 use rand::seq::SliceRandom;
 
-use super::{
-    BiomorphConfig,
+use crate::{
+    biomorphs::BiomorphConfig,
     genome::Genome,
     names::{self, Genus, Names},
 };
 
-/// Which split a fine class belongs to: all of its images go there.
+/// The split of a finest class. All of its pictures belong to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Split {
-    /// Learnt from.
+pub enum Split {
+    /// Used for training.
     Train,
-    /// Kept for the evaluation: never seen in training, though its kin were.
+    /// Kept for evaluation. Training never sees it, only its relatives.
     Test,
 }
 
 impl Split {
-    /// As the label table writes it.
-    pub(crate) fn name(self) -> &'static str {
+    /// The name in the table of labels.
+    pub fn name(self) -> &'static str {
         match self {
             Self::Train => "train",
             Self::Test => "test",
@@ -33,24 +33,24 @@ impl Split {
 pub(crate) struct Species {
     /// Its class names, coarse to fine.
     pub(crate) names: Vec<String>,
-    /// Its place in the tree: the child's number at each level.
+    /// Its path in the tree: the number of the child at each level.
     pub(crate) place: Vec<u64>,
-    /// What it inherited.
+    /// Its genes.
     pub(crate) genome: Genome,
-    /// The split that all of its images belong to.
+    /// Its split.
     pub(crate) split: Split,
 }
 
-/// The whole tree, as its leaves.
+/// The whole tree, given by its leaves.
 #[derive(Clone, Debug)]
 pub(crate) struct FamilyTree {
     /// Names of the levels, coarse to fine.
     pub(crate) levels: Vec<String>,
-    /// The finest classes, in order of the tree.
+    /// The finest classes, in the order of the tree.
     pub(crate) species: Vec<Species>,
 }
 
-/// The tree that the configuration describes.
+/// Grows the tree that the config describes.
 pub(crate) fn family_tree(config: &BiomorphConfig) -> FamilyTree {
     let depth = config.branching.len();
     let mut names = Names::default();
@@ -73,13 +73,13 @@ pub(crate) fn family_tree(config: &BiomorphConfig) -> FamilyTree {
                         1 => names.plan_stem(child.genome.plan, &mut rng),
                         _ => names.stem(&mut rng),
                     };
-                    child.names.push(names::of_rank(&stem, depth - level));
+                    child.names.push(names::class_name(&stem, depth - level));
                     child_stems.push(stem);
                 }
                 children.push(child);
             }
             if level == depth {
-                let held_out = held_out(count, config.held_out);
+                let held_out = held_out_count(count, config.held_out);
                 let mut tests: Vec<usize> = (0..count).collect();
                 tests.shuffle(&mut rng);
                 let first = children.len() - count;
@@ -93,8 +93,9 @@ pub(crate) fn family_tree(config: &BiomorphConfig) -> FamilyTree {
     FamilyTree { levels: names::levels(depth), species: nodes }
 }
 
-/// How many of `count` siblings are held out: the fraction, rounded, but one on either side when possible.
-fn held_out(count: usize, fraction: f64) -> usize {
+/// How many of `count` siblings go to the test split: the rounded share, with at least one sibling in either
+/// split where there are two.
+fn held_out_count(count: usize, fraction: f64) -> usize {
     if fraction == 0.0 || count < 2 {
         return 0;
     }

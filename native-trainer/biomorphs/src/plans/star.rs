@@ -1,9 +1,9 @@
-//! Sea stars: arms about a disc with a face.
+//! Sea stars: arms around a disc with a face.
 
 use std::f32::consts::{FRAC_PI_2, TAU};
 
 use super::View;
-use crate::biomorphs::{
+use crate::{
     body::Build,
     canvas::Part,
     genome::Gene,
@@ -15,7 +15,7 @@ pub(super) fn grow(build: &mut Build) -> View {
     let arms = build.count(Gene::LimbCount, 5, 9);
     let core = build.span(Gene::Girth, 0.26, 0.50);
     let reach = build.span(Gene::LimbLength, 0.72, 1.15);
-    // Many arms must be slim.
+    // The more arms, the slimmer.
     let root = core * (TAU / arms as f32 * 0.5).sin() * build.span(Gene::LimbWidth, 0.75, 1.15);
     let tip = root * build.span(Gene::Taper, 0.18, 0.75);
     let curl = build.span(Gene::Curl, -0.35, 0.35);

@@ -1,6 +1,6 @@
-//! The body plans, one a file: how the same genes make a beetle, a fish, a worm …
+//! The body plans, one per file: how the genes become a beetle, a fish, a worm …
 
-use super::{body::Build, genome::Plan};
+use crate::{body::Build, genome::Plan};
 
 mod beetle;
 mod bird;
@@ -13,17 +13,17 @@ mod snail;
 mod star;
 mod worm;
 
-/// How a creature is usually seen.
+/// The direction from which a creature is seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum View {
-    /// From the side, so that up matters; may be mirrored.
+pub(crate) enum View {
+    /// From the side: up stays up, and the creature may be mirrored.
     Side,
-    /// From above, head towards the top of the picture, turned freely to both sides.
+    /// From above: the head points to the top of the picture, with a random rotation.
     Above,
 }
 
-/// Adds the parts of the creature, and says how it is seen.
-pub(super) fn grow(build: &mut Build) -> View {
+/// Adds the parts of the creature and returns the direction from which it is seen.
+pub(crate) fn grow(build: &mut Build) -> View {
     match build.genome.plan {
         Plan::Beetle => beetle::grow(build),
         Plan::Fish => fish::grow(build),

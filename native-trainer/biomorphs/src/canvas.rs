@@ -1,18 +1,18 @@
-//! Painting: a part is a silhouette with marks on it, lit as if it were softly inflated.
+//! Painting. A part is a silhouette with marks on it. It is lit as if it were softly inflated.
 
 use tiny_skia::{
     Color, FillRule, GradientStop, LinearGradient, Mask, Paint, Path, Pixmap, Point, Rect, Shader,
     SpreadMode, Transform,
 };
 
-use super::{
+use crate::{
     palette::{Rgb, mix},
     shape::{V, smoothstep},
 };
 
-/// One piece of a creature, painted in one go. Lengths are in the creature's own units.
+/// One piece of a creature, painted as a whole. Lengths are in the creature's units.
 #[derive(Clone)]
-pub(super) struct Part {
+pub(crate) struct Part {
     silhouette: Vec<Path>,
     base: Rgb,
     fade: Option<(V, V, Rgb)>,
@@ -24,17 +24,17 @@ pub(super) struct Part {
     shadow: f32,
 }
 
-/// A flat patch of colour, clipped to the part that it lies on.
+/// A flat patch of colour, clipped to its part.
 #[derive(Clone)]
-pub(super) struct Mark {
-    pub(super) path: Path,
-    pub(super) colour: Rgb,
-    pub(super) opacity: f32,
+pub(crate) struct Mark {
+    pub(crate) path: Path,
+    pub(crate) colour: Rgb,
+    pub(crate) opacity: f32,
 }
 
 impl Part {
-    /// A part of one colour. Paths that could not be built (they are empty) are left out.
-    pub(super) fn new(silhouette: impl IntoIterator<Item = Option<Path>>, base: Rgb) -> Self {
+    /// A part of one colour. Empty paths are left out.
+    pub(crate) fn new(silhouette: impl IntoIterator<Item = Option<Path>>, base: Rgb) -> Self {
         Self {
             silhouette: silhouette.into_iter().flatten().collect(),
             base,
@@ -49,55 +49,55 @@ impl Part {
     }
 
     /// Fades into another colour from `from` to `to`.
-    pub(super) fn fade(mut self, from: V, to: V, colour: Rgb) -> Self {
+    pub(crate) fn fade(mut self, from: V, to: V, colour: Rgb) -> Self {
         self.fade = Some((from, to, colour));
         self
     }
 
     /// Adds a mark.
-    pub(super) fn mark(mut self, path: Option<Path>, colour: Rgb, opacity: f32) -> Self {
+    pub(crate) fn mark(mut self, path: Option<Path>, colour: Rgb, opacity: f32) -> Self {
         self.marks.extend(path.map(|path| Mark { path, colour, opacity }));
         self
     }
 
     /// Adds marks.
-    pub(super) fn marks(mut self, marks: impl IntoIterator<Item = Mark>) -> Self {
+    pub(crate) fn marks(mut self, marks: impl IntoIterator<Item = Mark>) -> Self {
         self.marks.extend(marks);
         self
     }
 
-    /// How far from its edge the part rounds off; 0 leaves it flat.
-    pub(super) fn relief(mut self, relief: f32) -> Self {
+    /// Sets how far from its edge the part is rounded; 0 leaves it flat.
+    pub(crate) fn relief(mut self, relief: f32) -> Self {
         self.relief = relief;
         self
     }
 
-    /// How much it shines.
-    pub(super) fn gloss(mut self, gloss: f32) -> Self {
+    /// Sets how much the part shines.
+    pub(crate) fn gloss(mut self, gloss: f32) -> Self {
         self.gloss = gloss;
         self
     }
 
-    /// How much it hides what lies below.
-    pub(super) fn opacity(mut self, opacity: f32) -> Self {
+    /// Sets how much the part hides what is below it.
+    pub(crate) fn opacity(mut self, opacity: f32) -> Self {
         self.opacity = opacity;
         self
     }
 
-    /// How dark its outline is.
-    pub(super) fn ink(mut self, ink: f32) -> Self {
+    /// Sets how dark the outline is.
+    pub(crate) fn ink(mut self, ink: f32) -> Self {
         self.ink = ink;
         self
     }
 
-    /// How dark a shadow it casts on what lies below.
-    pub(super) fn shadow(mut self, shadow: f32) -> Self {
+    /// Sets how dark a shadow the part casts.
+    pub(crate) fn shadow(mut self, shadow: f32) -> Self {
         self.shadow = shadow;
         self
     }
 
-    /// The part on the other side of the body: mirrored at the x axis.
-    pub(super) fn mirrored(&self) -> Self {
+    /// The part mirrored at the x axis, for the other side of the body.
+    pub(crate) fn mirrored(&self) -> Self {
         let flip = |path: &Path| path.clone().transform(Transform::from_scale(1.0, -1.0));
         let flip_mark = |mark: &Mark| flip(&mark.path).map(|path| Mark { path, ..*mark });
         Self {
@@ -108,8 +108,8 @@ impl Part {
         }
     }
 
-    /// The smallest box about the part after `frame`, as [left, top, right, bottom].
-    pub(super) fn bounds(&self, frame: Transform) -> Option<[f32; 4]> {
+    /// The bounding box of the part after `frame`, as [left, top, right, bottom].
+    pub(crate) fn bounds(&self, frame: Transform) -> Option<[f32; 4]> {
         let mut bounds: Option<[f32; 4]> = None;
         for path in &self.silhouette {
             for &point in path.points() {
@@ -123,25 +123,25 @@ impl Part {
     }
 }
 
-/// Where the light comes from, and how strong it is.
+/// The direction and strength of the light.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Light {
-    /// Direction towards the light, of length 1; z points at the viewer.
-    pub(super) towards: [f32; 3],
-    /// 1 is normal.
-    pub(super) strength: f32,
+pub(crate) struct Light {
+    /// The unit vector towards the light; z points at the viewer.
+    pub(crate) towards: [f32; 3],
+    /// 1 is a normal light.
+    pub(crate) strength: f32,
 }
 
 /// A square picture in sRGB, 0 … 1.
-pub(super) struct Canvas {
-    pub(super) side: usize,
-    pub(super) pixels: Vec<Rgb>,
-    pub(super) light: Light,
+pub(crate) struct Canvas {
+    pub(crate) side: usize,
+    pub(crate) pixels: Vec<Rgb>,
+    pub(crate) light: Light,
 }
 
 impl Canvas {
-    /// Paints a part; `frame` maps its units to pixels, `scale` pixels to a unit.
-    pub(super) fn paint(&mut self, part: &Part, frame: Transform, scale: f32) {
+    /// Paints a part. `frame` maps its units to pixels; `scale` is the number of pixels per unit.
+    pub(crate) fn paint(&mut self, part: &Part, frame: Transform, scale: f32) {
         let Some([left, top, right, bottom]) = part.bounds(frame) else { return };
         let relief = (part.relief * scale).max(1.0);
         let margin = relief + 3.0;
@@ -170,7 +170,7 @@ impl Canvas {
         let heights: Vec<f32> = soft.iter().map(|&s| smoothstep(0.35, 1.05, s)).collect();
         let at = |x: usize, y: usize| heights[y.min(height - 1) * width + x.min(width - 1)];
         let [lx, ly, lz] = self.light.towards;
-        // The cast shadow falls away from the light.
+        // The shadow falls away from the light.
         let drop = ((-lx * relief * 0.5) as isize, (-ly * relief * 0.5) as isize);
         for y in 0..height {
             for x in 0..width {
@@ -198,11 +198,11 @@ impl Canvas {
                 let mut lit = if tone > 0.0 {
                     mix(colour, [1.0, 0.97, 0.88], (tone * 0.75).min(0.6))
                 } else {
-                    // Shadows keep their hue and turn a little cool.
+                    // A shadow keeps its hue and becomes a little cooler.
                     let dark = [colour[0] * 0.34, colour[1] * 0.30, colour[2] * 0.42 + 0.03];
                     mix(colour, dark, (-tone * 0.9).min(0.72))
                 };
-                // Half way between the light and the viewer (Blinn).
+                // Blinn: the vector half way between the light and the viewer.
                 let half = (lx * lx + ly * ly + (lz + 1.0) * (lz + 1.0)).sqrt();
                 let shine = ((nx * lx + ny * ly + lz + 1.0) / (half * length)).max(0.0).powi(48);
                 lit = mix(lit, [1.0; 3], shine * part.gloss * heights[i]);
@@ -214,7 +214,7 @@ impl Canvas {
     }
 
     /// Blurs the whole picture.
-    pub(super) fn blur(&mut self, radius: f32) {
+    pub(crate) fn blur(&mut self, radius: f32) {
         for channel in 0..3 {
             let plane: Vec<f32> = self.pixels.iter().map(|p| p[channel]).collect();
             for (pixel, value) in self.pixels.iter_mut().zip(blur_clamped(&plane, self.side, radius)) {
@@ -225,7 +225,7 @@ impl Canvas {
 }
 
 impl Part {
-    /// Fills the layer with the base colour and the marks; the silhouette clips them later.
+    /// Fills the layer with the base colour and the marks. The silhouette clips them later.
     fn colour(&self, layer: &mut Pixmap, frame: Transform) {
         match self.fade {
             Some((from, to, colour)) => {
@@ -255,7 +255,7 @@ fn opaque(colour: Rgb) -> Color {
     Color::from_rgba(r, g, b, 1.0).unwrap_or(Color::BLACK)
 }
 
-/// Two box blurs each way: near enough to a bell. Nothing lies outside.
+/// Two box blurs in each direction, which come close to a Gaussian. Values outside are 0.
 fn blur(values: &[f32], width: usize, height: usize, radius: f32) -> Vec<f32> {
     let mut out = values.to_vec();
     let mut line = vec![0.0; width.max(height)];
@@ -274,7 +274,7 @@ fn blur(values: &[f32], width: usize, height: usize, radius: f32) -> Vec<f32> {
     out
 }
 
-/// A running mean over `radius` to both sides, with fractional ends; zero outside.
+/// A running mean over `radius` values on both sides, with fractional ends. Values outside are 0.
 fn slide(line: &[f32], radius: f32, mut put: impl FnMut(usize, f32)) {
     let whole = radius.floor() as isize;
     let part = radius - whole as f32;
@@ -287,7 +287,7 @@ fn slide(line: &[f32], radius: f32, mut put: impl FnMut(usize, f32)) {
     }
 }
 
-/// The same blur, where the edge goes on for ever.
+/// The same blur; outside, the values at the edge continue.
 fn blur_clamped(values: &[f32], side: usize, radius: f32) -> Vec<f32> {
     let pad = radius.ceil() as usize + 1;
     let wide = side + 2 * pad;

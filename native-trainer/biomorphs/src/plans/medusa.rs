@@ -3,7 +3,7 @@
 use std::f32::consts::{FRAC_PI_2, TAU};
 
 use super::View;
-use crate::biomorphs::{
+use crate::{
     body::Build,
     canvas::Part,
     genome::Gene,
@@ -92,7 +92,7 @@ pub(super) fn grow(build: &mut Build) -> View {
             build.add(Part::new([disc(at, 0.05)], build.palette.accent).relief(0.04).gloss(0.6));
         }
     }
-    // A face, since who would not like one.
+    // The face.
     let eyes = build.count(Gene::EyeCount, 1, 3);
     let apart = wide * 0.55;
     for i in 0..eyes {

@@ -1,10 +1,10 @@
-//! Latin-like names: pronounceable, unique, deterministic.
+//! Names that sound like Latin. They are pronounceable, unique and deterministic.
 
 use std::collections::HashSet;
 
 use rand::{Rng, RngExt, seq::IndexedRandom};
 
-use super::genome::{Genome, Pattern, Plan};
+use crate::genome::{Genome, Pattern, Plan};
 
 const ONSETS: [&str; 26] = [
     "b", "br", "c", "cr", "d", "dr", "f", "fl", "g", "gl", "l", "m", "n", "p", "ph", "pl", "r", "s", "sc",
@@ -13,32 +13,32 @@ const ONSETS: [&str; 26] = [
 const VOWELS: [&str; 8] = ["a", "e", "i", "o", "u", "a", "o", "ae"];
 const CODAS: [&str; 12] = ["l", "m", "n", "r", "c", "d", "t", "x", "rm", "nt", "st", "ps"];
 
-/// Names that have been given, so that none is given twice.
+/// The names given so far, so that none is given twice.
 #[derive(Default)]
-pub(super) struct Names {
+pub(crate) struct Names {
     given: HashSet<String>,
 }
 
-/// A genus: its stem and the ending that its species agree with.
+/// A genus: its stem, and the ending that the epithets of its species take.
 #[derive(Clone, Debug)]
-pub(super) struct Genus {
+pub(crate) struct Genus {
     stem: String,
     gender: &'static str,
 }
 
 impl Genus {
     /// The genus of a new family.
-    pub(super) fn new(stem: String, rng: &mut impl Rng) -> Self {
+    pub(crate) fn new(stem: String, rng: &mut impl Rng) -> Self {
         Self { stem, gender: ["us", "a", "um"].choose(rng).copied().unwrap_or("us") }
     }
 }
 
 impl Names {
     /// A new stem, such as "Vermal".
-    pub(super) fn stem(&mut self, rng: &mut impl Rng) -> String {
+    pub(crate) fn stem(&mut self, rng: &mut impl Rng) -> String {
         for attempt in 0.. {
             let mut stem = String::new();
-            // Longer stems once the short ones run out.
+            // Longer stems when the short ones run out.
             for _ in 0..1 + rng.random_range(0..2) + attempt / 50 {
                 stem += pick(&ONSETS, rng);
                 stem += pick(&VOWELS, rng);
@@ -54,8 +54,8 @@ impl Names {
         unreachable!("the loop above has no end")
     }
 
-    /// A stem that tells the body plan, while no other class has it; else a new one.
-    pub(super) fn plan_stem(&mut self, plan: Plan, rng: &mut impl Rng) -> String {
+    /// A stem that names the body plan, or a new stem if that one is taken.
+    pub(crate) fn plan_stem(&mut self, plan: Plan, rng: &mut impl Rng) -> String {
         let prefix = pick(&["", "Neo", "Pseudo", "Para", "Eu", "Proto"], rng);
         let root = match plan {
             Plan::Beetle => "Scarab",
@@ -73,8 +73,9 @@ impl Names {
         if self.given.insert(stem.clone()) { stem } else { self.stem(rng) }
     }
 
-    /// A species: the genus and an epithet that agrees with it, telling the pattern when it can.
-    pub(super) fn species(&mut self, genus: &Genus, genome: &Genome, rng: &mut impl Rng) -> String {
+    /// The name of a species: the genus and an epithet with its ending. The epithet describes the pattern while
+    /// such epithets last.
+    pub(crate) fn species(&mut self, genus: &Genus, genome: &Genome, rng: &mut impl Rng) -> String {
         let pattern: &[&str] = match genome.pattern {
             Pattern::Plain => &["simplex", "laev", "pur", "nud", "inornat"],
             Pattern::Spots => &["maculat", "punctat", "guttat", "pict"],
@@ -117,7 +118,7 @@ impl Names {
                 6..40 => pick(&ANY, rng).to_owned(),
                 _ => self.stem(rng).to_lowercase() + "i",
             };
-            // Epithets of the third declension do not change with the genus (close enough to Latin).
+            // Third-declension epithets keep their ending (close enough to Latin).
             let unchanged = ["ex", "or", "ans", "ox", "is", "us"].iter().any(|ending| stem.ends_with(ending));
             let epithet = if unchanged { stem } else { stem + genus.gender };
             let name = format!("{}{} {epithet}", genus.stem, genus.gender);
@@ -130,7 +131,7 @@ impl Names {
 }
 
 /// The name of a class `above` levels above the species, from its stem.
-pub(super) fn of_rank(stem: &str, above: usize) -> String {
+pub(crate) fn class_name(stem: &str, above: usize) -> String {
     let ending = match above {
         1 => "idae",
         2 => "ida",
@@ -142,7 +143,7 @@ pub(super) fn of_rank(stem: &str, above: usize) -> String {
 }
 
 /// The names of the levels, coarse to fine.
-pub(super) fn levels(depth: usize) -> Vec<String> {
+pub(crate) fn levels(depth: usize) -> Vec<String> {
     const RANKS: [&str; 6] = ["kingdom", "phylum", "class", "order", "family", "species"];
     match depth {
         0..=6 => RANKS[6 - depth..].iter().map(|&rank| rank.to_owned()).collect(),
