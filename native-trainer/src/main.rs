@@ -22,6 +22,7 @@ mod loader;
 mod machine;
 mod npy;
 mod optimizer;
+mod outcome;
 mod page;
 mod problem;
 mod progress;

@@ -127,6 +127,21 @@ fn optimizer(config: &OptimizerConfig, weight_decay: f64) -> ModuleOptimizer {
     }
 }
 
+/// Whether a loss has proxies, which learn by `optimizer.lr_proxies`.
+pub fn has_proxies(loss: &Loss) -> bool {
+    struct Search(bool);
+
+    impl ModuleVisitor for Search {
+        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+            self.0 |= param.is_require_grad();
+        }
+    }
+
+    let mut search = Search(false);
+    loss.visit(&mut search);
+    search.0
+}
+
 /// Sums the squares of the gradients of a module, on the device.
 struct SquaredNorm<'a> {
     gradients: &'a GradientsParams,

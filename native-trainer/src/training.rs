@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 
 use crate::checkpoint::Checkpoint;
 use crate::columns::counted;
+use crate::config::Config;
 use crate::data::Dataset;
 use crate::embedding::{Embedded, embed_items, evaluate_splits};
 use crate::features::Features;
@@ -131,14 +132,30 @@ pub fn train(
     training.go(state)
 }
 
-/// Whether a training could begin: makes everything up to its first step and drops it.
+/// Checks that the encoder of a training can be made, with its weights.
 ///
 /// # Errors
 ///
 /// As [`train`] before its first step.
-pub fn check(run: &Run, dataset: &Dataset, pictures: &Pictures, device: &Device) -> Result<()> {
-    let training = Training::new(run, dataset, pictures, device, Progress::None)?;
-    training.start(Beginning::New { overwrite: false }).map(drop)
+pub fn check_encoder(config: &Config, device: &Device) -> Result<()> {
+    make_encoder(config, device).map(drop)
+}
+
+/// Checks everything that a training needs before its first step, except the encoder. Returns its loss.
+///
+/// # Errors
+///
+/// As [`train`] before its first step.
+pub fn check_loss(run: &Run, dataset: &Dataset, pictures: &Pictures, device: &Device) -> Result<Loss> {
+    Training::new(run, dataset, pictures, device, Progress::None)?.make_loss()
+}
+
+fn make_encoder(config: &Config, device: &Device) -> Result<Encoder> {
+    let mut encoder = encoder_config(config).init(config.run.seed, device)?;
+    if let Some(path) = &config.model.weights {
+        load_backbone(&mut encoder, path)?;
+    }
+    Ok(encoder)
 }
 
 impl<'a> Training<'a> {
@@ -175,15 +192,8 @@ impl<'a> Training<'a> {
 
     fn start(&self, beginning: Beginning) -> Result<State> {
         let config = &self.run.config;
-        let seed = config.run.seed;
-        let encoder_config = encoder_config(config);
-        let mut encoder = encoder_config.init(seed, &self.device)?;
-        if let Some(path) = &config.model.weights {
-            load_backbone(&mut encoder, path)?;
-        }
-        let (classes, geometry) = (self.labels.classes(), encoder_config.geometry());
-        let context = LossContext::new(&classes, encoder.dimension(), &geometry, seed, &self.device);
-        let loss = config.loss.init(&context)?;
+        let encoder = make_encoder(config, &self.device)?;
+        let loss = self.make_loss()?;
         let optimizers = Optimizers::new(&config.optimizer);
         if beginning != Beginning::Checkpoint {
             return Ok(State { step: 0, encoder, loss, optimizers });
@@ -193,6 +203,15 @@ impl<'a> Training<'a> {
         let (encoder, loss, optimizers) = checkpoint.restore(encoder, loss, optimizers)?;
         self.progress.say("Resuming", &format!("after step {step} of {}", self.steps));
         Ok(State { step, encoder, loss, optimizers })
+    }
+
+    fn make_loss(&self) -> Result<Loss> {
+        let config = &self.run.config;
+        let encoder = encoder_config(config);
+        let (classes, geometry) = (self.labels.classes(), encoder.geometry());
+        let seed = config.run.seed;
+        let context = LossContext::new(&classes, encoder.dimension(), &geometry, seed, &self.device);
+        Ok(config.loss.init(&context)?)
     }
 
     fn go(&self, mut state: State) -> Result<Outcome> {

@@ -1,4 +1,4 @@
-//! Comparisons and frozen backbones, through the binary.
+//! Comparisons and frozen backbones, tested through the binary.
 
 mod workplace;
 
@@ -7,7 +7,7 @@ use std::fs;
 use serde_json::Value;
 use workplace::{Answer, Workplace};
 
-/// Its trainings take a moment.
+/// A recipe whose trainings take a moment.
 const RECIPE: &str = r#"
 [run]
 steps = 2
@@ -40,7 +40,7 @@ impl Workplace {
         Self::with("")
     }
 
-    /// With these lines after those of the recipe.
+    /// A workplace whose recipe ends with these lines.
     fn with(more: &str) -> Self {
         Self::drawn(&format!("{RECIPE}{more}"), "16")
     }
@@ -51,7 +51,7 @@ impl Workplace {
 }
 
 #[test]
-fn a_comparison_trains_each_cell_once_and_writes_its_table_in_every_format() {
+fn a_comparison_trains_each_run_once_and_writes_its_table_in_every_format() {
     let at = Workplace::new();
     let answer = at.compare(&[]).ended_with(0);
     assert_eq!(answer.trainings(), 4);
@@ -66,8 +66,8 @@ fn a_comparison_trains_each_cell_once_and_writes_its_table_in_every_format() {
         assert_eq!(line["scores"][0]["values"].as_array().unwrap().len(), 2);
         assert!(line["seconds_per_step"]["mean"].as_f64().unwrap() > 0.0);
     }
-    let of_run = at.json("out/happier/seed-1/report.json")["overall"]["h_ap"].clone();
-    assert_eq!(table["lines"][1]["scores"][4]["values"][1], of_run);
+    let in_report = at.json("out/happier/seed-1/report.json")["overall"]["h_ap"].clone();
+    assert_eq!(table["lines"][1]["scores"][4]["values"][1], in_report);
     assert!(at.read("out/table.md").contains("- Command: `akin compare tiny.toml --out out`"));
     assert!(at.read("out/table.tex").contains("\\multicolumn{8}{l}{\\emph{hierarchical}}"));
     assert_eq!(at.read("out/table.csv").lines().filter(|line| !line.starts_with('#')).count(), 4);
@@ -79,15 +79,11 @@ fn a_comparison_trains_each_cell_once_and_writes_its_table_in_every_format() {
 
     fs::remove_dir_all(at.path("out/happier/seed-1")).unwrap();
     assert_eq!(at.compare(&[]).ended_with(0).says("happier, seed 1").trainings(), 1);
-    assert_eq!(
-        at.json("out/table.json")["lines"][1]["scores"][4]["values"][1],
-        of_run,
-        "the very same result"
-    );
+    assert_eq!(at.json("out/table.json")["lines"][1]["scores"][4]["values"][1], in_report, "the same result");
 }
 
 #[test]
-fn a_cell_of_another_config_is_named_and_replaced_only_when_asked_for() {
+fn a_run_with_another_config_is_replaced_only_with_overwrite() {
     let at = Workplace::new();
     let one = ["--losses", "norm_softmax", "--seeds", "0"];
     at.compare(&one).ended_with(0);
@@ -97,30 +93,90 @@ fn a_cell_of_another_config_is_named_and_replaced_only_when_asked_for() {
     assert_eq!(replaced.trainings(), 1);
 }
 
+/// Two rates for every row, and a temperature for a row without proxies.
+const TUNED: &str = r#"
+tune = [
+    { key = "optimizer.lr_head", values = [1e-3, 1e-2] },
+    { key = "optimizer.lr_proxies", values = [1e-2, 1e-1] },
+]
+validation_fraction = 0.5
+
+[compare.loss.smooth_ap]
+tune = [{ key = "loss.temperature", values = [0.1, 0.01] }]
+"#;
+
 #[test]
-fn every_row_chooses_from_the_same_grid_without_a_look_at_the_evaluation_splits() {
-    let at = Workplace::with("tune = { \"optimizer.lr_head\" = [1e-3, 1e-2] }\nvalidation_fraction = 0.5\n");
-    let answer = at.compare(&["--set", "sampler.classes_per_batch=2", "--seeds", "0"]).ended_with(0);
-    assert_eq!(answer.trainings(), 2 * (2 + 1));
+fn settings_are_tuned_one_after_another_without_a_look_at_the_evaluation_splits() {
+    let at = Workplace::with(TUNED);
+    let arguments =
+        ["--losses", "norm_softmax,smooth_ap", "--seeds", "0", "--set", "sampler.classes_per_batch=2"];
+    let answer = at.compare(&arguments).ended_with(0);
+    // Each row tries two values and then one more: the other one is the recipe's own.
+    assert_eq!(answer.trainings(), 2 * (2 + 1) + 2);
+    assert!(answer.stdout.contains("tuning runs"), "{}", answer.stdout);
     let table = at.json("out/table.json");
-    for line in table["lines"].as_array().unwrap() {
-        let name = line["name"].as_str().unwrap();
-        let metric = line["optimises"].as_str().unwrap();
-        let score = |place: usize| {
-            let report = at.json(&format!("out/{name}/tune-{place}/report.json"));
-            let finest = &report["levels"][2];
-            if metric == "ap" { finest["ap"].as_f64() } else { report["overall"][metric].as_f64() }
+    let budget = table["budget"].as_str().unwrap();
+    assert!(budget.contains("optimizer.lr_head (2 values)"), "{budget}");
+    assert!(budget.contains("optimizer.lr_proxies (2 values, if the loss has proxies)"), "{budget}");
+    assert!(budget.contains("settings of its own"), "{budget}");
+
+    for (line, second) in table["lines"].as_array().unwrap().iter().zip(["norm_softmax", "smooth_ap"]) {
+        assert_eq!(line["name"], second);
+        let trials = line["trials"].as_array().unwrap();
+        let score = |place: usize| trials[place]["score"].as_f64().unwrap();
+        let setting = |settings: &Value| match second {
+            "norm_softmax" => settings["optimizer"]["lr_proxies"].as_f64(),
+            _ => settings["loss"]["temperature"].as_f64(),
         };
-        let best = if score(1) > score(0) { 1e-2 } else { 1e-3 };
-        assert_eq!(line["chosen"]["optimizer"]["lr_head"], best, "{name}");
-        let tuning = at.read(&format!("out/{name}/tune-0/config.toml"));
-        assert!(tuning.contains("validation_fraction = 0.5") && tuning.contains("seed = 1"), "{tuning}");
+        let best_rate = usize::from(score(1) > score(0));
+        let rate = [1e-3, 1e-2][best_rate];
+        assert_eq!(line["chosen"]["optimizer"]["lr_head"], rate, "{line}");
+        assert_eq!(trials[2]["settings"]["optimizer"]["lr_head"], rate, "tried with the best rate: {line}");
+        let other = if score(2) > score(best_rate) { [1e-1, 0.1] } else { [1e-2, 0.01] };
+        assert_eq!(setting(&line["chosen"]), Some(other[usize::from(second == "smooth_ap")]), "{line}");
+        assert_eq!(
+            line["chosen"]["optimizer"].get("lr_proxies").is_some(),
+            second == "norm_softmax",
+            "{line}"
+        );
+
+        // Every trial has a run, on half of the training classes and with a seed of its own.
+        let folders = fs::read_dir(at.path("out").join(second)).unwrap().map(|entry| entry.unwrap().path());
+        let runs: Vec<_> = folders.filter(|path| path.join("report.json").is_file()).collect();
+        let tuning: Vec<_> = runs.iter().filter(|path| !path.ends_with("seed-0")).collect();
+        assert_eq!(tuning.len(), trials.len());
+        for run in tuning {
+            let config = fs::read_to_string(run.join("config.toml")).unwrap();
+            assert!(config.contains("validation_fraction = 0.5") && config.contains("seed = 1"), "{config}");
+            let report: Value =
+                serde_json::from_str(&fs::read_to_string(run.join("report.json")).unwrap()).unwrap();
+            let ap = &report["levels"][2]["ap"];
+            assert!(trials.iter().any(|trial| trial["score"] == *ap), "{ap} in {trials:?}");
+        }
     }
-    assert!(table["budget"].as_str().unwrap().contains("2 settings of optimizer.lr_head"), "{table}");
+
+    assert_eq!(at.compare(&arguments).ended_with(0).trainings(), 0);
 }
 
 #[test]
-fn a_training_that_fails_ends_nothing_else() {
+fn settings_that_cannot_be_tuned_are_refused() {
+    for (tune, why) in [
+        ("[{ key = \"optimizer.lr_head\", values = [] }]", "gives `optimizer.lr_head` no values"),
+        ("[{ key = \"data.path\", values = [\"a\"] }]", "`data.path`, which all rows share"),
+        ("[{ key = \"loss.lamda\", values = [1] }]", "unknown key `lamda`"),
+        (
+            "[{ key = \"loss.lambda\", values = [0.1] }, { key = \"loss.lambda\", values = [0.2] }]",
+            "tunes `loss.lambda` twice",
+        ),
+    ] {
+        let at = Workplace::with(&format!("tune = {tune}"));
+        let answer = at.compare(&["--losses", "happier"]).ended_with(1).says(why).says("hint: ");
+        assert_eq!(answer.trainings(), 0, "{tune}");
+    }
+}
+
+#[test]
+fn a_training_that_fails_does_not_stop_the_others() {
     let at = Workplace::with(
         "
 [compare.loss.wild]
@@ -136,7 +192,7 @@ config.optimizer = { lr_backbone = 1e30, lr_head = 1e30 }
 }
 
 #[test]
-fn what_cannot_be_compared_is_refused_before_any_training() {
+fn rows_that_cannot_be_trained_are_refused_before_any_training() {
     let at = Workplace::with(
         "
 [compare.loss.zero]
@@ -169,7 +225,7 @@ config.data.path = \"other.csv\"
 }
 
 #[test]
-fn a_head_on_a_frozen_backbone_is_trained_on_features_that_are_computed_once() {
+fn the_features_of_a_frozen_backbone_are_computed_once() {
     let at = Workplace::new();
     let frozen = [
         "--set",
@@ -187,27 +243,27 @@ fn a_head_on_a_frozen_backbone_is_trained_on_features_that_are_computed_once() {
     assert!(!again.stderr.contains("Computed"), "{}", again.stderr);
     assert_eq!(at.json("one/report.json"), at.json("two/report.json"));
 
-    // Some of the classes have their features there too, and do not drive out the others.
+    // Features of all classes serve a training on some of them, and stay in the file.
     let fewer = ["--set", "data.validation_fraction=0.5", "--set", "sampler.classes_per_batch=2"];
     for (run, more) in [("some", &fewer[..]), ("all", &[])] {
         let answer = train(run, more).ended_with(0);
         assert!(!answer.stderr.contains("Computed"), "{run}: {}", answer.stderr);
     }
 
-    // A picture that is another, though of the same size, has features of its own.
+    // A picture that has changed gets new features, even where its size is the same.
     let table = at.read("data/labels.csv");
     let picture = format!("data/{}", table.lines().nth(1).unwrap().split(',').next().unwrap());
     let kept = at.bytes(&picture);
     at.write(&picture, vec![0; kept.len()]);
     train("spoilt", &[]).ended_with(0).says("Outdated features").says("Skipped");
-    // Once it can be read, it is.
+    // A picture that can be read again gets its features.
     at.write(&picture, &kept);
     train("mended", &[]).ended_with(0).says("Computed the features of 48 images");
     let whole = at.bytes("features");
     at.write("features", &whole[..whole.len() - 4]);
     train("cut", &[]).ended_with(0).says("Damaged features").says("Computed the features");
 
-    // Evaluation from the pictures finds the backbone as it was.
+    // Evaluation from the pictures gives the same scores: the backbone has not changed.
     let later = at.akin(&["eval", "one", "--json"]).ended_with(0).stdout;
     let later: Value = serde_json::from_str(&later).unwrap();
     let (now, then) = (&later["overall"]["h_ap"], &at.json("one/report.json")["overall"]["h_ap"]);
@@ -221,7 +277,7 @@ fn a_head_on_a_frozen_backbone_is_trained_on_features_that_are_computed_once() {
 }
 
 #[test]
-fn lists_name_what_there_is() {
+fn lists_show_losses_recipes_and_sources() {
     let at = Workplace::new();
     assert!(at.akin(&["list", "losses"]).ended_with(0).stdout.contains("\nhappier "));
     let recipes: Value =
@@ -234,6 +290,6 @@ fn lists_name_what_there_is() {
     assert!(
         at.akin(&["list", "sources", "--bibtex"]).ended_with(0).stdout.contains("@inproceedings{ramzi2022,")
     );
-    // A recipe that is built in is found by its name, and its data from the current directory.
+    // A built-in recipe is found by its name, and its data in the current directory.
     at.akin(&["data", "check", "biomorphs"]).ended_with(0);
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 
-use crate::commands::train::{continue_run, finish};
+use crate::commands::train::{OutcomeArgs, continue_run, finish};
 use crate::config::DeviceName;
 use crate::progress::Progress;
 use crate::run::Run;
@@ -25,10 +25,17 @@ pub struct ResumeArgs {
     /// How progress is told.
     #[arg(long, value_enum, default_value_t)]
     pub progress: Progress,
+    #[command(flatten)]
+    pub outcome: OutcomeArgs,
 }
 
 /// Continues and prints the report.
-pub fn run(args: ResumeArgs) -> Result<()> {
+pub fn run(mut args: ResumeArgs) -> Result<()> {
+    let outcome = std::mem::take(&mut args.outcome);
+    outcome.write(resume_and_print(args))
+}
+
+fn resume_and_print(args: ResumeArgs) -> Result<()> {
     let mut run = Run::open(&args.run)?;
     run.config.run.device = args.device.unwrap_or(run.config.run.device);
     listen_to_ctrl_c()?;

@@ -13,6 +13,7 @@ use crate::data::Dataset;
 use crate::device;
 use crate::files::check_directory;
 use crate::loader::Pictures;
+use crate::outcome::ProcessOutcome;
 use crate::problem::{Interrupted, problem};
 use crate::progress::Progress;
 use crate::run::{MARK, Run};
@@ -44,10 +45,35 @@ pub struct TrainArgs {
     /// How progress is told.
     #[arg(long, value_enum, default_value_t)]
     pub progress: Progress,
+    #[command(flatten)]
+    pub outcome: OutcomeArgs,
+}
+
+/// For `akin compare`, which trains in other processes.
+#[derive(Debug, Default, Args)]
+pub struct OutcomeArgs {
+    /// Write how the training ended to a JSON file.
+    #[arg(long, hide = true, value_name = "FILE")]
+    pub outcome: Option<PathBuf>,
+}
+
+impl OutcomeArgs {
+    /// Writes how a training ended, where that is asked for.
+    pub fn write(self, result: Result<()>) -> Result<()> {
+        match self.outcome {
+            Some(file) => ProcessOutcome::new(&result).write(&file).and(result),
+            None => result,
+        }
+    }
 }
 
 /// Trains and prints the report.
-pub fn run(args: TrainArgs) -> Result<()> {
+pub fn run(mut args: TrainArgs) -> Result<()> {
+    let outcome = std::mem::take(&mut args.outcome);
+    outcome.write(train_and_print(args))
+}
+
+fn train_and_print(args: TrainArgs) -> Result<()> {
     let mut config = Config::load(&args.config, &args.sets.set)?;
     if let Some(out) = args.out {
         config.run.out = std::path::absolute(out)?;

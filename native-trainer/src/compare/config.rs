@@ -21,10 +21,9 @@ pub struct CompareConfig {
     /// The metrics that get columns. AP gets one for every level; R@k is that of the finest level.
     /// Default: R@1, AP, H-AP, ASI, NDCG.
     pub columns: Vec<Metric>,
-    /// A grid of settings that every row tries, for example `{ "optimizer.lr_head" = [1e-4, 1e-3] }`.
-    /// Default: none.
-    #[schemars(with = "BTreeMap<String, Vec<serde_json::Value>>")]
-    pub tune: BTreeMap<String, Vec<Value>>,
+    /// The settings that every row tunes, one after another in this order; a row's own follow. For example
+    /// `[{ key = "optimizer.lr_head", values = [1e-4, 1e-3] }]`. Default: none.
+    pub tune: Vec<TunedSetting>,
     /// Settings that every row is repeated with: each combination of their values is a group of the table. For
     /// example `{ "model.head.dimension" = [32, 64] }`. Default: none.
     #[schemars(with = "BTreeMap<String, Vec<serde_json::Value>>")]
@@ -47,12 +46,24 @@ impl Default for CompareConfig {
                 Metric::Asi,
                 Metric::Ndcg(None),
             ],
-            tune: BTreeMap::new(),
+            tune: Vec::new(),
             vary: BTreeMap::new(),
             validation_fraction: 0.25,
             loss: BTreeMap::new(),
         }
     }
+}
+
+/// A setting to tune: an item of `tune`.
+#[derive(Clone, Debug, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TunedSetting {
+    /// Its key in the config, such as `loss.temperature`. A row whose loss has no proxies skips
+    /// `optimizer.lr_proxies`.
+    pub key: String,
+    /// The values to try. A value that is a table sets several keys at once.
+    #[schemars(with = "Vec<serde_json::Value>")]
+    pub values: Vec<Value>,
 }
 
 /// `[compare.loss.NAME]`: a row.
@@ -66,6 +77,8 @@ pub struct RowConfig {
     pub group: Option<String>,
     /// The metric that the row is tuned and judged by. Default: the one that the loss optimises.
     pub optimises: Option<Metric>,
+    /// The settings that the row tunes besides those of all rows. Default: none.
+    pub tune: Vec<TunedSetting>,
     /// What the row changes in the sections loss, model, optimizer, schedule and eval.
     #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     pub config: Table,

@@ -7,18 +7,23 @@ use akin_core::evaluate::Report;
 use anyhow::{Context, Result};
 use toml::Table;
 
+use super::config::TunedSetting;
 use super::plan::{Plan, Row};
-use super::planned_run::{Cost, Ended, PlannedRun, State};
-use super::results::{Comparison, Line, Statistic, columns, displayed, is_better, score, scores};
+use super::planned_run::{Cost, PlannedRun, State, differences};
+use super::results::{Comparison, Line, Statistic, Trial, columns, displayed, score, scores};
+use super::settings::describe;
+use super::tuning::tune;
 use super::untrained::UntrainedEncoders;
 use crate::columns::counted;
-use crate::config::Config;
+use crate::config::{Config, ModelConfig};
 use crate::data::Dataset;
 use crate::loader::Pictures;
+use crate::optimizer::has_proxies;
+use crate::outcome::ProcessOutcome;
 use crate::problem::{Interrupted, problem};
 use crate::progress::Progress;
 use crate::run::Run;
-use crate::training::{check, interrupted};
+use crate::training::{check_encoder, check_loss, interrupted};
 use crate::{device, machine};
 
 /// Trains every run that is not done, and collects the results of all.
@@ -26,12 +31,16 @@ use crate::{device, machine};
 /// # Errors
 ///
 /// A row that could not begin, which is found before any training begins; a run with another config, unless
-/// `overwrite` is set; [`Interrupted`] after Ctrl-C. A training that fails does not stop the others: the results name it.
+/// `overwrite` is set; [`Interrupted`] after Ctrl-C. A training that fails does not stop the others: the results
+/// name it.
 pub fn run(plan: &Plan, overwrite: bool, progress: Progress, command: String) -> Result<Comparison> {
     let execution = Execution { plan, overwrite, progress, pace: Pace::default() };
-    execution.check()?;
-    execution.train_all(command)
+    let tuned = execution.check()?;
+    execution.train_all(&tuned, command)
 }
+
+/// The setting that only proxies have a use for.
+const PROXIES_RATE: &str = "optimizer.lr_proxies";
 
 /// A comparison in progress.
 struct Execution<'a> {
@@ -42,47 +51,68 @@ struct Execution<'a> {
 }
 
 impl Execution<'_> {
-    /// Checks that every training could begin, before the first one does.
-    fn check(&self) -> Result<()> {
+    /// Checks that every training could begin, before the first one does. Returns the settings that each row tunes.
+    fn check(&self) -> Result<Vec<Vec<TunedSetting>>> {
         let plan = self.plan;
         let shared = plan.shared()?;
         let load = |config: &Config| Dataset::load(&config.data, config.run.seed);
         let dataset = load(&shared)?;
-        let validation =
-            if plan.grid.is_empty() { None } else { Some(load(&plan.tuning(&plan.rows[0], 0)?.config)?) };
-        let device = device::open(shared.run.device)?;
-        let check_run = |planned: PlannedRun, dataset: &Dataset| {
-            let pictures = Pictures::new(&dataset.items);
-            let run = Run { directory: planned.config.run.out.clone(), config: planned.config };
-            check(&run, dataset, &pictures, &device)
+        let validation = match plan.rows.iter().find(|row| !row.tune.is_empty()) {
+            Some(row) => Some(load(&plan.trial(row, &Table::new())?.config)?),
+            None => None,
         };
-        for row in &plan.rows {
-            let context = || format!("the row `{}`", row.name);
-            for place in 0..plan.grid.len() {
-                let planned = plan.tuning(row, place).with_context(context)?;
-                planned.refuse_changed(self.overwrite)?;
-                check_run(planned, validation.as_ref().unwrap_or(&dataset)).with_context(context)?;
+        let device = device::open(shared.run.device)?;
+        let mut models: Vec<ModelConfig> = Vec::new();
+        let mut check = |config: &Config, dataset: &Dataset| {
+            if !models.contains(&config.model) {
+                check_encoder(config, &device)?;
+                models.push(config.model.clone());
             }
-            check_run(plan.trained(row, &Table::new(), plan.seeds[0])?, &dataset).with_context(context)?;
-            if plan.grid.is_empty() {
+            let pictures = Pictures::new(&dataset.items);
+            let run = Run { directory: config.run.out.clone(), config: config.clone() };
+            check_loss(&run, dataset, &pictures, &device)
+        };
+        let mut check_row = |row: &Row| -> Result<Vec<TunedSetting>> {
+            let trained = plan.trained(row, &Table::new(), plan.seeds[0])?;
+            let has_proxies = has_proxies(&check(&trained.config, &dataset)?);
+            let tuned: Vec<TunedSetting> = row
+                .tune
+                .iter()
+                .filter(|setting| has_proxies || setting.key != PROXIES_RATE)
+                .cloned()
+                .collect();
+            for setting in &tuned {
+                for settings in setting.choices()? {
+                    let trial = plan.trial(row, &settings)?;
+                    trial.refuse_changed(self.overwrite)?;
+                    check(&trial.config, validation.as_ref().unwrap_or(&dataset))?;
+                }
+            }
+            if tuned.is_empty() {
                 for &seed in &plan.seeds {
                     plan.trained(row, &Table::new(), seed)?.refuse_changed(self.overwrite)?;
                 }
             }
-        }
-        Ok(())
+            Ok(tuned)
+        };
+        plan.rows
+            .iter()
+            .map(|row| check_row(row).with_context(|| format!("the row `{}`", row.name)))
+            .collect()
     }
 
     /// Trains what is not done and collects the results.
-    fn train_all(&self, command: String) -> Result<Comparison> {
+    fn train_all(&self, tuned: &[Vec<TunedSetting>], command: String) -> Result<Comparison> {
         let plan = self.plan;
         let columns = columns(&plan.columns, &plan.shared()?.data.levels);
         let untrained = UntrainedEncoders::evaluate(plan, self.progress)?;
-        self.pace.expect(plan.rows.len() * (plan.grid.len() + plan.seeds.len()));
-        // All settings are chosen before the first seed, so that a changed grid is noticed early.
-        let chosen = plan.rows.iter().map(|row| self.tune(row)).collect::<Result<Vec<_>>>()?;
+        let trials = tuned.iter().flatten().map(|setting| setting.values.len()).sum::<usize>();
+        self.pace.expect(trials + plan.rows.len() * plan.seeds.len());
+        // All settings are chosen before the first seed, so that a changed value is noticed early.
+        let rows = plan.rows.iter().zip(tuned);
+        let choices = rows.map(|(row, tuned)| self.choose(row, tuned)).collect::<Result<Vec<_>>>()?;
         let mut lines = Vec::new();
-        for (row, chosen) in plan.rows.iter().zip(chosen) {
+        for (row, (chosen, trials)) in plan.rows.iter().zip(choices) {
             let (mut reports, mut costs, mut failed) = (Vec::new(), Vec::new(), Vec::new());
             for &seed in &plan.seeds {
                 let planned = plan.trained(row, &chosen, seed)?;
@@ -107,6 +137,7 @@ impl Execution<'_> {
                 untrained: Statistic::over(untrained.reports(row), row.optimises, None),
                 seconds_per_step: Statistic::new(seconds.collect()),
                 peak_memory_bytes: Statistic::new(memory.collect()),
+                trials,
                 chosen,
                 config: row.config.clone(),
                 failed,
@@ -127,28 +158,35 @@ impl Execution<'_> {
         Ok(comparison)
     }
 
-    /// The settings of the grid with which a row scores best on the validation classes; none without a grid.
-    fn tune(&self, row: &Row) -> Result<Table> {
-        let mut best: Option<(f64, &Table)> = None;
-        for (place, settings) in self.plan.grid.iter().enumerate() {
-            let planned = self.plan.tuning(row, place)?;
-            let name = format!("setting {} of {}", place + 1, self.plan.grid.len());
-            if self.train(&planned, row, &name)?.is_some() {
-                continue;
-            }
-            let report: Report = planned.read("report.json")?;
-            let Some(score) = score(&report, row.optimises, None) else { continue };
-            if best.is_none_or(|(highest, _)| is_better(row.optimises, score, highest)) {
-                best = Some((score, settings));
-            }
+    /// Tunes a row on the validation classes: the settings that are chosen, and the trainings that it took.
+    fn choose(&self, row: &Row, tuned: &[TunedSetting]) -> Result<(Table, Vec<Trial>)> {
+        if tuned.is_empty() {
+            return Ok((Table::new(), Vec::new()));
         }
-        if best.is_none() && !self.plan.grid.is_empty() {
+        let mut trials: Vec<(Config, Trial)> = Vec::new();
+        let chosen = tune(tuned, row.optimises, |settings| {
+            let planned = self.plan.trial(row, settings)?;
+            // A value that is the config's own was tried with the setting before.
+            if let Some((_, trial)) =
+                trials.iter().find(|(config, _)| differences(config, &planned.config).is_empty())
+            {
+                self.pace.skip();
+                return Ok(trial.score);
+            }
+            let score = match self.train(&planned, row, &describe(settings))? {
+                None => score(&planned.read::<Report>("report.json")?, row.optimises, None),
+                Some(_) => None,
+            };
+            trials.push((planned.config, Trial { settings: settings.clone(), score }));
+            Ok(score)
+        })?;
+        let Some(chosen) = chosen else {
             return Err(problem(
-                format!("no setting of compare.tune gave the loss `{}` a score", row.name),
-                "run `akin train` on one of the TOML files in its folder to see why, and change compare.tune",
+                format!("tuning the row `{}` failed: none of its trainings has a score", row.name),
+                "run `akin train` on one of the TOML files in its folder to see why, and change `tune`",
             ));
-        }
-        Ok(best.map(|(_, settings)| settings.clone()).unwrap_or_default())
+        };
+        Ok((chosen, trials.into_iter().map(|(_, trial)| trial).collect()))
     }
 
     /// Trains a run unless it is done. The answer is the reason if the training failed.
@@ -161,26 +199,23 @@ impl Execution<'_> {
         }
         self.progress.say("Training", &name);
         let started = Instant::now();
-        let ended = planned.train()?;
-        if matches!(ended, Ended::Stopped) || interrupted() {
+        let outcome = planned.train()?;
+        if outcome == ProcessOutcome::Stopped || interrupted() {
             return Err(Interrupted(format!("in {name}; the same command continues")).into());
         }
         let left = self.pace.count(started.elapsed());
-        match ended {
-            Ended::Failed(reason) => {
-                self.progress.say("Failed", &format!("{name}: {reason}"));
-                Ok(Some(reason))
-            }
-            _ => {
-                let report: Report = planned.read("report.json")?;
-                let score = score(&report, row.optimises, None)
-                    .map_or("–".into(), |score| format!("{:.2}", displayed(row.optimises, score)));
-                let seconds = started.elapsed().as_secs_f64();
-                let result = format!("{name}: {} {score} in {seconds:.0} s; {left}", row.optimises.label());
-                self.progress.say("Trained", &result);
-                Ok(None)
-            }
+        if let ProcessOutcome::Failed { message, hint } = outcome {
+            let hint = hint.map_or_else(String::new, |hint| format!(" (hint: {hint})"));
+            self.progress.say("Failed", &format!("{name}: {message}{hint}"));
+            return Ok(Some(message));
         }
+        let report: Report = planned.read("report.json")?;
+        let score = score(&report, row.optimises, None)
+            .map_or("–".into(), |score| format!("{:.2}", displayed(row.optimises, score)));
+        let seconds = started.elapsed().as_secs_f64();
+        let result = format!("{name}: {} {score} in {seconds:.0} s; {left}", row.optimises.label());
+        self.progress.say("Trained", &result);
+        Ok(None)
     }
 
     /// What every row was given, in words.
@@ -192,12 +227,21 @@ impl Execution<'_> {
         };
         let sampler = &config.sampler;
         let batch = format!("{} classes × {} images", sampler.classes_per_batch, sampler.images_per_class);
-        let tuning = match self.plan.grid.len() {
-            0 => "no tuning, every loss with its defaults".to_owned(),
-            settings => format!(
-                "{} of {}, one seed each, chosen on {:.0} % of the training classes by what the loss optimises",
-                counted(settings, "setting", "settings"),
-                self.plan.tuned.join(" × "),
+        let mut tuned: Vec<String> = Vec::new();
+        for setting in &self.plan.tune {
+            let condition = if setting.key == PROXIES_RATE { ", if the loss has proxies" } else { "" };
+            let values = counted(setting.values.len(), "value", "values");
+            tuned.push(format!("{} ({values}{condition})", setting.key));
+        }
+        if self.plan.rows.iter().any(|row| row.tune.len() > self.plan.tune.len()) {
+            tuned.push("settings of its own".into());
+        }
+        let tuning = match tuned.is_empty() {
+            true => "no tuning, every loss with its defaults".to_owned(),
+            false => format!(
+                "tuned one after another with one seed: {}; chosen on {:.0} % of the training classes by what the \
+                 loss optimises",
+                tuned.join(", "),
                 100.0 * self.plan.validation_fraction
             ),
         };

@@ -8,20 +8,23 @@
 //! | [`settings`] | settings as dotted keys, as text, and their combinations |
 //! | [`results`] | means and deviations over seeds, and the best of each column |
 //! | [`print`] | results as text, Markdown, LaTeX, CSV and JSON |
+//! | [`tuning`] | the order in which settings are tried |
 //! | [`planned_run`] | one training, in a process of its own |
 //! | [`plan`] | rows, seeds, and the config of every run |
 //! | [`untrained`] | the encoders that the trainings begin with, evaluated |
 //! | [`execution`] | checks, trains and collects everything |
 //!
-//! With `tune`, every row first tries the same grid of settings on classes held out from the training split, with a
-//! seed that the table does not use. It keeps the settings that are best by the metric that its loss optimises. The
-//! evaluation splits take no part in the choice.
+//! With `tune`, every row first chooses settings, one after another, by the metric that its loss optimises. It
+//! trains on a part of the training classes, with a seed that the table does not use, and is scored on the others.
+//! The evaluation splits take no part in the choice.
 //!
 //! ```text
 //! OUT/untrained/seed-0/       the untrained encoder, evaluated
 //! OUT/LOSS/seed-0.toml        the config of a training
 //! OUT/LOSS/seed-0/            its run
-//! OUT/LOSS/tune-0/            a run of the grid
+//! OUT/LOSS/seed-0.stderr      of a training that failed: what it printed,
+//! OUT/LOSS/seed-0.outcome.json                           and its error
+//! OUT/LOSS/tune-3f9a1c22/     a run for tuning; its name is a digest of its settings
 //! OUT/table.{md,tex,csv,json}
 //! ```
 
@@ -32,4 +35,5 @@ pub mod planned_run;
 pub mod print;
 pub mod results;
 pub mod settings;
+pub mod tuning;
 pub mod untrained;

@@ -6,19 +6,18 @@ use akin_core::digest::sha256;
 use akin_core::losses::{CATALOGUE, Family, LossConfig, LossEntry};
 use akin_core::metrics::Metric;
 use anyhow::Result;
-use serde::Serialize;
 use toml::{Table, Value};
 
-use super::config::CompareConfig;
+use super::config::{CompareConfig, TunedSetting};
 use super::planned_run::PlannedRun;
 use super::results::GROUPS;
-use super::settings::{combinations, describe, dotted};
+use super::settings::{SECTIONS, combinations, describe, dotted};
 use crate::config::{Config, DeviceName, Source, lay_over, put};
 use crate::problem::{did_you_mean, problem, repeated};
 use crate::run::encoder_config;
 
 /// A row of the table.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub struct Row {
     /// The row's name, which is also that of its directory.
     pub name: String,
@@ -30,6 +29,8 @@ pub struct Row {
     pub apart: bool,
     /// The metric that the row is tuned and judged by.
     pub optimises: Metric,
+    /// The settings that the row tunes: first those of all rows, then its own.
+    pub tune: Vec<TunedSetting>,
     /// What the row changes in the recipe.
     pub config: Table,
 }
@@ -44,10 +45,8 @@ pub struct Plan {
     pub seeds: Vec<u64>,
     /// The metrics that get columns.
     pub columns: Vec<Metric>,
-    /// The settings to choose from, each a table to lay over the config; empty without `tune`.
-    pub grid: Vec<Table>,
-    /// The keys of the grid.
-    pub tuned: Vec<String>,
+    /// The settings that all rows tune.
+    pub tune: Vec<TunedSetting>,
     /// The share of the training classes that settings are chosen on.
     pub validation_fraction: f64,
     /// Where runs and tables go.
@@ -107,7 +106,7 @@ impl Plan {
             fit_head(row, &source, &base)?;
         }
         if !compare.vary.is_empty() {
-            rows = repeat_rows(&rows, &combinations("vary", &compare.vary)?);
+            rows = repeat_rows(&rows, &combinations(&compare.vary)?);
         }
         let seeds = if overrides.seeds.is_empty() { compare.seeds } else { overrides.seeds };
         let names: Vec<String> = rows.iter().map(|row| row.name.clone()).collect();
@@ -126,8 +125,7 @@ impl Plan {
             rows,
             seeds,
             columns: compare.columns,
-            grid: combinations("tune", &compare.tune)?,
-            tuned: compare.tune.into_keys().collect(),
+            tune: compare.tune,
             validation_fraction: compare.validation_fraction,
             out: std::path::absolute(out)?,
             source,
@@ -163,13 +161,15 @@ impl Plan {
         })
     }
 
-    /// A training of the grid, with the smallest seed that the table does not use.
-    pub fn tuning(&self, row: &Row, place: usize) -> Result<PlannedRun> {
+    /// A training for tuning: a row with some settings, on a part of the training classes, with the smallest seed
+    /// that the table does not use.
+    pub fn trial(&self, row: &Row, settings: &Table) -> Result<PlannedRun> {
         let seed = (0..).find(|seed| !self.seeds.contains(seed)).expect("seeds do not end");
         let mut changes = row.config.clone();
-        lay_over(&mut changes, &self.grid[place]);
-        self.run(&row.name, &format!("tune-{place}"), seed, &changes, |config| {
-            config.run.name = format!("{} (tuning)", row.label);
+        lay_over(&mut changes, settings);
+        let name = format!("tune-{}", &sha256(settings.to_string().as_bytes())[..8]);
+        self.run(&row.name, &name, seed, &changes, |config| {
+            config.run.name = format!("{}, {}", row.label, describe(settings));
             config.data.validation_fraction = Some(self.validation_fraction);
             add_metrics(config, [row.optimises]);
         })
@@ -211,11 +211,10 @@ fn add_metrics(config: &mut Config, metrics: impl IntoIterator<Item = Metric>) {
 fn row(name: &str, compare: &CompareConfig) -> Result<Row> {
     let given = compare.loss.get(name).cloned().unwrap_or_default();
     let mut config = given.config;
-    let allowed = ["loss", "model", "optimizer", "schedule", "eval"];
-    if let Some(section) = config.keys().find(|section| !allowed.contains(&section.as_str())) {
+    if let Some(section) = config.keys().find(|section| !SECTIONS.contains(&section.as_str())) {
         return Err(problem(
             format!("[compare.loss.{name}] changes [{section}], which all rows share"),
-            format!("change only {}", allowed.join(", ")),
+            format!("change only {}", SECTIONS.join(", ")),
         ));
     }
     let loss = config.entry("loss").or_insert_with(|| Value::Table(Table::new()));
@@ -250,12 +249,24 @@ fn row(name: &str, compare: &CompareConfig) -> Result<Row> {
         Some(metric) => metric,
         None => entry.optimises.parse()?,
     };
+    let tune = [&compare.tune[..], &given.tune].concat();
+    let keys: Vec<&str> = tune.iter().map(|setting| setting.key.as_str()).collect();
+    if let Some(key) = repeated(&keys) {
+        return Err(problem(
+            format!("the row `{name}` tunes `{key}` twice"),
+            "name each key once, in `tune` of [compare] or of the row",
+        ));
+    }
+    for setting in &tune {
+        setting.choices()?;
+    }
     Ok(Row {
         name: name.to_owned(),
         label: given.label.unwrap_or(entry.title.into()),
         group: given.group.unwrap_or(default_group(entry, optimises).into()),
         apart: false,
         optimises,
+        tune,
         config,
     })
 }

@@ -2,7 +2,7 @@
 //! failure does not end the others.
 
 use std::env;
-use std::fs;
+use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -14,6 +14,7 @@ use toml::Table;
 use super::settings::dotted;
 use crate::config::Config;
 use crate::files::write_atomic;
+use crate::outcome::ProcessOutcome;
 use crate::problem::{Advise, a_few, problem};
 use crate::run::{MARK, Run};
 
@@ -34,16 +35,6 @@ pub enum State {
     Done,
     /// The run directory has another config, which differs in these keys.
     Changed(Vec<String>),
-}
-
-/// How a training process ended.
-pub enum Ended {
-    /// All steps are done.
-    Done,
-    /// Ctrl-C was pressed; there is a checkpoint.
-    Stopped,
-    /// It failed with this message.
-    Failed(String),
 }
 
 /// What a training cost: a part of `run.json`.
@@ -102,37 +93,48 @@ impl PlannedRun {
     ///
     /// # Errors
     ///
-    /// The process cannot be started.
-    pub fn train(&self) -> Result<Ended> {
+    /// The process cannot be started, or its files cannot be written.
+    pub fn train(&self) -> Result<ProcessOutcome> {
         let directory = self.directory();
+        let folder = directory.parent().unwrap_or(directory);
+        fs::create_dir_all(folder)
+            .advise(|| format!("cannot create {}", folder.display()), "check `--out`")?;
+        let outcome_file = directory.with_extension("outcome.json");
+        let stderr_file = directory.with_extension("stderr");
         let mut command = Command::new(env::current_exe().context("the path of `akin` is not known")?);
         if self.state() == State::Begun {
             command.arg("resume").arg(directory);
         } else {
             let file = directory.with_extension("toml");
-            let folder = directory.parent().unwrap_or(directory);
-            fs::create_dir_all(folder)
-                .advise(|| format!("cannot create {}", folder.display()), "check `--out`")?;
             write_atomic(&file, |out| out.write_all(self.config.to_toml().as_bytes()))?;
             command.arg("train").arg(file).arg("--overwrite");
         }
-        let output = command
-            .args(["--progress", "none"])
+        if outcome_file.exists() {
+            fs::remove_file(&outcome_file)?;
+        }
+        let stderr = File::create(&stderr_file)
+            .advise(|| format!("cannot write {}", stderr_file.display()), "check `--out`")?;
+        let status = command
+            .args(["--progress", "none", "--outcome"])
+            .arg(&outcome_file)
             .stdin(Stdio::null())
-            .output()
+            .stdout(Stdio::null())
+            .stderr(stderr)
+            .status()
             .advise(|| "cannot start a training".into(), "check that `akin` has not been moved")?;
-        Ok(match output.status.code() {
-            Some(0) => Ended::Done,
-            Some(130) => Ended::Stopped,
-            code => {
-                let stderr = String::from_utf8_lossy(&output.stderr);
-                let error = stderr.rsplit_once("error: ").map(|(_, error)| error.trim().to_owned());
-                Ended::Failed(error.unwrap_or_else(|| match code {
-                    Some(code) => format!("it ended with exit code {code}: {}", stderr.trim()),
-                    None => "it was killed, perhaps because memory ran out".into(),
-                }))
+        if outcome_file.is_file() {
+            let outcome = read_json(&outcome_file)?;
+            if outcome == ProcessOutcome::Done {
+                fs::remove_file(&outcome_file)?;
+                fs::remove_file(&stderr_file)?;
             }
-        })
+            return Ok(outcome);
+        }
+        let message = match status.code() {
+            Some(code) => format!("the process ended with exit code {code}"),
+            None => "the process was killed, perhaps because memory ran out".into(),
+        };
+        Ok(ProcessOutcome::Failed { message, hint: Some(format!("read {}", stderr_file.display())) })
     }
 
     /// Reads a JSON file of the run.
@@ -141,11 +143,14 @@ impl PlannedRun {
     ///
     /// The file cannot be read, or is not what it should be.
     pub fn read<T: DeserializeOwned>(&self, name: &str) -> Result<T> {
-        let path = self.directory().join(name);
-        let hint = "remove its folder to retrain the run";
-        let bytes = fs::read(&path).advise(|| format!("cannot read {}", path.display()), hint)?;
-        serde_json::from_slice(&bytes).advise(|| format!("{} is damaged", path.display()), hint)
+        read_json(&self.directory().join(name))
     }
+}
+
+fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
+    let hint = "remove its folder to retrain the run";
+    let bytes = fs::read(path).advise(|| format!("cannot read {}", path.display()), hint)?;
+    serde_json::from_slice(&bytes).advise(|| format!("{} is damaged", path.display()), hint)
 }
 
 /// The keys in which two configs differ, without those that no result depends on.

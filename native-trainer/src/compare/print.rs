@@ -107,7 +107,9 @@ fn scores(comparison: &Comparison) -> Grid {
 }
 
 fn costs(comparison: &Comparison) -> Grid {
-    let header = ["", "optimises", "untrained", "trained", "better", "ms a step", "MB"];
+    let tuned = is_tuned(comparison);
+    let mut header = vec!["", "optimises", "untrained", "trained", "better", "ms a step", "MB"];
+    header.extend(tuned.then_some("tuning runs"));
     let row = |line: &Line| {
         let scaled = |statistic: &Option<Statistic>, scale: f64, digits: usize| match statistic {
             Some(statistic) => plain(format!("{:.digits$}", scale * statistic.mean)),
@@ -118,7 +120,7 @@ fn costs(comparison: &Comparison) -> Grid {
             Some(false) => "no",
             None => "–",
         };
-        PrintedRow::Cells(vec![
+        let mut cells = vec![
             plain(&line.label),
             plain(line.optimises.label()),
             plain(number(line.optimises, line.untrained.as_ref(), 2)),
@@ -126,13 +128,19 @@ fn costs(comparison: &Comparison) -> Grid {
             plain(better),
             scaled(&line.seconds_per_step, 1e3, 1),
             scaled(&line.peak_memory_bytes, 1e-6, 0),
-        ])
+        ];
+        cells.extend(tuned.then(|| plain(line.trials.len().to_string())));
+        PrintedRow::Cells(cells)
     };
     Grid {
         caption: "What each loss optimises, before and after, and its cost",
-        header: header.map(|title| [title.to_owned(), String::new()]).to_vec(),
+        header: header.into_iter().map(|title| [title.to_owned(), String::new()]).collect(),
         rows: comparison.lines.iter().map(row).collect(),
     }
+}
+
+fn is_tuned(comparison: &Comparison) -> bool {
+    comparison.lines.iter().any(|line| !line.trials.is_empty())
 }
 
 /// How to read the table.
@@ -345,10 +353,15 @@ fn csv(comparison: &Comparison) -> String {
         };
         header.extend([format!("{name} mean"), format!("{name} deviation")]);
     }
-    header.extend(
-        ["optimises", "optimised", "optimised untrained", "seconds per step", "peak memory bytes"]
-            .map(str::to_owned),
-    );
+    let last = [
+        "optimises",
+        "optimised",
+        "optimised untrained",
+        "seconds per step",
+        "peak memory bytes",
+        "tuning runs",
+    ];
+    header.extend(last.map(str::to_owned));
     let cell = |number: Option<f64>| number.map(|number| number.to_string()).unwrap_or_default();
     let mean = |statistic: &Option<Statistic>| cell(statistic.as_ref().map(|statistic| statistic.mean));
     let scores = |scores: &[Option<Statistic>]| -> Vec<String> {
@@ -366,7 +379,7 @@ fn csv(comparison: &Comparison) -> String {
     for start in &comparison.untrained {
         let mut row = vec!["untrained".to_owned(), start.label.clone(), String::new(), count(&start.scores)];
         row.extend(scores(&start.scores));
-        row.extend(vec![String::new(); 5]);
+        row.extend(last.map(|_| String::new()));
         write(row);
     }
     for line in &comparison.lines {
@@ -378,6 +391,7 @@ fn csv(comparison: &Comparison) -> String {
             mean(&line.untrained),
             mean(&line.seconds_per_step),
             mean(&line.peak_memory_bytes),
+            line.trials.len().to_string(),
         ]);
         write(row);
     }
@@ -403,6 +417,7 @@ mod tests {
             untrained: statistic(&[0.3]),
             seconds_per_step: statistic(&[0.0125]),
             peak_memory_bytes: statistic(&[2e8]),
+            trials: Vec::new(),
             chosen: toml::Table::new(),
             config: toml::Table::new(),
             failed: Vec::new(),

@@ -83,6 +83,15 @@ pub fn scores(reports: &[Report], columns: &[Column]) -> Vec<Option<Statistic>> 
     columns.iter().map(statistic).collect()
 }
 
+/// A training for tuning.
+#[derive(Clone, Debug, Serialize)]
+pub struct Trial {
+    /// The settings that it tried.
+    pub settings: Table,
+    /// The score on the validation classes, by the metric that the row is tuned by; none if the training failed.
+    pub score: Option<f64>,
+}
+
 /// A row of results.
 #[derive(Clone, Debug, Serialize)]
 pub struct Line {
@@ -106,6 +115,8 @@ pub struct Line {
     pub seconds_per_step: Option<Statistic>,
     /// Peak memory of the training process, measured before the first evaluation.
     pub peak_memory_bytes: Option<Statistic>,
+    /// The trainings that tuning took, in their order.
+    pub trials: Vec<Trial>,
     /// The settings that tuning chose.
     pub chosen: Table,
     /// What the row changes in the recipe.

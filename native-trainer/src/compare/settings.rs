@@ -1,12 +1,16 @@
-//! Settings as tables: their dotted keys, their text on one line, and their combinations.
+//! Settings as tables: what a row may change, their dotted keys, their text on one line, and their combinations.
 
 use std::collections::BTreeMap;
 
 use anyhow::Result;
 use toml::{Table, Value};
 
+use super::config::TunedSetting;
 use crate::config::put;
 use crate::problem::problem;
+
+/// The sections of a config that a row may change.
+pub const SECTIONS: [&str; 5] = ["loss", "model", "optimizer", "schedule", "eval"];
 
 /// The dotted keys of nested tables, each with its value as TOML text.
 pub fn dotted(settings: &Table) -> Vec<(String, String)> {
@@ -30,23 +34,55 @@ pub fn describe(settings: &Table) -> String {
     assignments.join(", ")
 }
 
-/// Every combination of the values, each as a table to lay over a config. No keys give no combinations.
+/// The values of a setting, each as a table to lay over a config.
 ///
 /// # Errors
 ///
-/// A key without values, or one that does not name a section; `section` names the place in the message.
-pub fn combinations(section: &str, choices: &BTreeMap<String, Vec<Value>>) -> Result<Vec<Table>> {
-    if choices.is_empty() {
+/// A setting without values, or of a section that rows may not change. `place` names the setting's place in the
+/// recipe.
+pub fn choices(place: &str, key: &str, values: &[Value]) -> Result<Vec<Table>> {
+    let section = key.split('.').next().unwrap_or_default();
+    if !SECTIONS.contains(&section) {
+        return Err(problem(
+            format!("{place} names `{key}`, which all rows share"),
+            format!("name a key of {}, for example `loss.temperature`", SECTIONS.join(", ")),
+        ));
+    }
+    if values.is_empty() {
+        return Err(problem(format!("{place} gives `{key}` no values"), "give it at least one value"));
+    }
+    let table = |value: &Value| {
+        let mut settings = Table::new();
+        put(&mut settings, key, value.clone())?;
+        Ok(settings)
+    };
+    values.iter().map(table).collect()
+}
+
+impl TunedSetting {
+    /// Its values, each as a table to lay over a config.
+    ///
+    /// # Errors
+    ///
+    /// As [`choices`].
+    pub fn choices(&self) -> Result<Vec<Table>> {
+        choices("`tune`", &self.key, &self.values)
+    }
+}
+
+/// Every combination of the values of `[compare] vary`, each as a table to lay over a config. No keys give no
+/// combinations.
+///
+/// # Errors
+///
+/// As [`choices`].
+pub fn combinations(vary: &BTreeMap<String, Vec<Value>>) -> Result<Vec<Table>> {
+    if vary.is_empty() {
         return Ok(Vec::new());
     }
     let mut combinations = vec![Table::new()];
-    for (key, values) in choices {
-        if values.is_empty() || !key.contains('.') {
-            return Err(problem(
-                format!("`{key}` of compare.{section} has no values, or is not a key of the config"),
-                "write \"SECTION.KEY\" = [VALUE, …], with the key in quotes",
-            ));
-        }
+    for (key, values) in vary {
+        choices("`vary`", key, values)?;
         let mut longer = Vec::new();
         for settings in &combinations {
             for value in values {
@@ -66,23 +102,23 @@ mod tests {
 
     #[test]
     fn combinations_keep_the_keys_that_belong_to_a_kind() {
-        let keys = [("h.curvature", Value::Float(0.5)), ("h.kind", Value::String("poincare".into()))];
-        let choices = keys.map(|(key, value)| (key.to_owned(), vec![value])).into();
-        let expected = toml::toml! { h = { curvature = 0.5, kind = "poincare" } };
-        assert_eq!(combinations("vary", &choices).unwrap(), [expected]);
+        let keys = [("model.curvature", Value::Float(0.5)), ("model.kind", Value::String("poincare".into()))];
+        let vary = keys.map(|(key, value)| (key.to_owned(), vec![value])).into();
+        let expected = toml::toml! { model = { curvature = 0.5, kind = "poincare" } };
+        assert_eq!(combinations(&vary).unwrap(), [expected]);
     }
 
     #[test]
     fn combinations_pair_every_value_with_every_other() {
         let values = |numbers: &[i64]| numbers.iter().map(|&number| Value::Integer(number)).collect();
-        let choices =
-            BTreeMap::from([("a.x".to_owned(), values(&[1, 2])), ("b.y".into(), values(&[3, 4, 5]))]);
-        let combinations = combinations("vary", &choices).unwrap();
+        let vary =
+            BTreeMap::from([("loss.x".to_owned(), values(&[1, 2])), ("model.y".into(), values(&[3, 4, 5]))]);
+        let combinations = combinations(&vary).unwrap();
         assert_eq!(combinations.len(), 6);
         assert_eq!(
             combinations[4],
-            toml::toml! { a = { x = 2 }
-            b = { y = 4 } }
+            toml::toml! { loss = { x = 2 }
+            model = { y = 4 } }
         );
     }
 
