@@ -83,63 +83,6 @@ fn a_reference_that_is_the_batch_itself_changes_nothing() {
 }
 
 #[test]
-fn a_reference_is_compared_with_as_the_formulas_say() {
-    let (of_queries, of_items) = ([0, 0, 1, 2], [2, 1, 3, 0, 0, 1, 2]);
-    let all = json!({ "kind": "all" });
-    for own in [None, Some(3)] {
-        let items = rows(4, of_items.len());
-        let queries = items.clone().slice([3..7, 0..DIMENSION]);
-        let value = |config: serde_json::Value| {
-            let labels = [labels(&of_queries), labels(&of_items)];
-            let reference = Reference { embeddings: items.clone(), labels: &labels[1], own };
-            number(&loss(config).forward(&Batch::new(queries.clone(), &labels[0]).with_reference(reference)))
-        };
-        let (queries, items): (&[f64], &[f64]) = (&numbers(&queries), &numbers(&items));
-        let row = |rows: &[f64], i: usize| rows[i * DIMENSION..][..DIMENSION].to_vec();
-        let to_item = |query: usize, item: usize| distance(&row(queries, query), &row(items, item));
-        let partners = |query: usize, of_class: bool| {
-            (0..of_items.len()).filter(move |&item| {
-                own.is_none_or(|own| own + query != item) && (of_queries[query] == of_items[item]) == of_class
-            })
-        };
-        let pairs = |of_class: bool| (0..4).flat_map(move |q| partners(q, of_class).map(move |i| (q, i)));
-        let near = |value: f64, expected: f64| assert!((value - expected).abs() < 1e-7, "{value} {expected}");
-
-        let too_far = |bound: f64| pairs(true).map(move |(q, p)| to_item(q, p) - bound);
-        let too_near = |bound: f64| pairs(false).map(move |(q, n)| bound - to_item(q, n));
-        let contrastive = json!({ "kind": "contrastive", "negative_margin": 1.5 });
-        near(value(contrastive), mean_above_zero(too_far(0.0)) + mean_above_zero(too_near(1.5)));
-        near(
-            value(json!({ "kind": "margin", "miner": all })),
-            mean_above_zero(too_far(1.2 - 0.2).chain(too_near(1.2 + 0.2))),
-        );
-
-        for swap in [false, true] {
-            let violations = pairs(true).flat_map(|(query, positive)| {
-                partners(query, false).map(move |negative| {
-                    let between = distance(&row(items, positive), &row(items, negative));
-                    let far = to_item(query, negative);
-                    to_item(query, positive) - if swap { far.min(between) } else { far } + 0.2
-                })
-            });
-            near(value(json!({ "kind": "triplet_margin", "swap": swap })), mean_above_zero(violations));
-        }
-
-        let cosine = |query: usize, item: usize| 1.0 - to_item(query, item).powi(2) / 2.0;
-        let of_query = |query: usize| {
-            let positives: f64 = partners(query, true).map(|p| (-2.0 * (cosine(query, p) - 1.0)).exp()).sum();
-            let negatives: f64 =
-                partners(query, false).map(|n| (50.0 * (cosine(query, n) - 1.0)).exp()).sum();
-            positives.ln_1p() / 2.0 + negatives.ln_1p() / 50.0
-        };
-        near(
-            value(json!({ "kind": "multi_similarity", "miner": all })),
-            (0..4).map(of_query).sum::<f64>() / 4.0,
-        );
-    }
-}
-
-#[test]
 fn where_nothing_is_mined_the_loss_is_zero_and_so_is_its_gradient() {
     for (name, loss) in losses() {
         if name.contains(r#""kind":"all""#) && name.contains(r#""kind":"multi_similarity""#) {
@@ -194,16 +137,4 @@ fn drawn_triplets_are_held_fixed_in_the_gradient() {
             assert_eq!(gradient(&of_draws, &embeddings), gradient(&of_fixed, &embeddings));
         }
     }
-}
-
-/// The distance of two vectors brought to unit length.
-fn distance(a: &[f64], b: &[f64]) -> f64 {
-    let length = |a: &[f64]| a.iter().map(|x| x * x).sum::<f64>().sqrt();
-    let (of_a, of_b) = (length(a), length(b));
-    a.iter().zip(b).map(|(a, b)| (a / of_a - b / of_b).powi(2)).sum::<f64>().sqrt()
-}
-
-fn mean_above_zero(terms: impl Iterator<Item = f64>) -> f64 {
-    let active: Vec<f64> = terms.filter(|&term| term > 0.0).collect();
-    active.iter().sum::<f64>() / active.len().max(1) as f64
 }

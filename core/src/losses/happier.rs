@@ -1,7 +1,7 @@
 //! HAPPIER: the H-AP surrogate, kept from pulling fine classes apart too little by a clustering loss.
 //!
 //! L = (1 − λ) · L_H-AP + λ · L_clust (Ramzi et al., *Hierarchical Average Precision Training for Pertinent Image
-//! Retrieval*, ECCV 2022, eq. 8), with [`hap_surrogate`](super::hap_surrogate) and, over the fine classes,
+//! Retrieval*, ECCV 2022, eq. 8), with [`hap_surrogate`](mod@super::hap_surrogate) and, over the fine classes,
 //! [`norm_softmax`](super::norm_softmax).
 
 use serde::{Deserialize, Serialize};

@@ -56,6 +56,7 @@ pub mod csq;
 pub mod dpsh;
 pub mod dtsh;
 pub mod fast_ap;
+pub mod functions;
 pub mod hap_surrogate;
 pub mod happier;
 pub mod hier;
@@ -81,7 +82,7 @@ pub mod sum;
 pub mod sup_ap;
 pub mod triplet_margin;
 
-use burn::module::Param;
+use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor, TensorData};
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
@@ -107,6 +108,9 @@ pub use csq::{Csq, CsqConfig};
 pub use dpsh::{Dpsh, DpshConfig};
 pub use dtsh::{Dtsh, DtshConfig};
 pub use fast_ap::{FastAp, FastApConfig};
+pub use functions::{
+    contrastive, fast_ap, happier, multi_similarity, roadmap, smooth_ap, sup_ap, triplet_margin,
+};
 pub use hap_surrogate::{HapSurrogate, HapSurrogateConfig};
 pub use happier::HappierConfig;
 pub use hier::{Hier, HierConfig};
@@ -305,7 +309,7 @@ pub trait BuildLoss {
     /// Named settings of this loss: those of a published code, and variants in the papers' tables.
     const PRESETS: &'static [LossEntry] = &[];
     /// The loss itself.
-    type Loss: Objective;
+    type Loss: Objective + Module;
 
     /// Checks the settings and draws the proxies.
     ///
@@ -313,6 +317,45 @@ pub trait BuildLoss {
     ///
     /// A setting out of its range, or one that does not fit the classes or the embedding.
     fn init(&self, context: &LossContext) -> Result<Self::Loss>;
+
+    /// The loss of one batch that is compared with itself, shape `[1]`, for a loss that keeps nothing between batches.
+    ///
+    /// `embeddings` are [B, d]. They are mapped into the space of the loss as a head does, see [`Geometry::embed`];
+    /// for most losses this brings them to unit length. Random draws are those of [`Draws::default`].
+    ///
+    /// # Errors
+    ///
+    /// A setting out of its range, a different number of embeddings and labels, and a loss with proxies or a memory,
+    /// which has to be made with [`Self::init`] and kept.
+    fn forward(&self, embeddings: &Tensor<2>, labels: &Labels) -> Result<Tensor<1>> {
+        let [rows, dimension] = embeddings.dims();
+        if rows != labels.len() {
+            return Err(Error::new(
+                Kind::Embeddings,
+                format!("there are {rows} embeddings and {} rows of labels", labels.len()),
+                "give one row of labels for each embedding",
+            ));
+        }
+        let geometry = match Self::ENTRY.spaces[0] {
+            Space::Cosine => Geometry::Cosine,
+            Space::Poincare => Geometry::poincare(),
+            Space::Binary => Geometry::Binary,
+        };
+        let classes = labels.classes();
+        let loss = self.init(&LossContext::new(&classes, dimension, &geometry, 0, &embeddings.device()))?;
+        if loss.num_params() > 0 {
+            return Err(Error::new(
+                Kind::Config,
+                format!(
+                    "{} keeps {} numbers from batch to batch, such as proxies",
+                    Self::ENTRY.name,
+                    loss.num_params()
+                ),
+                "make the loss once with `init`, keep it, and call `forward` on each `Batch`",
+            ));
+        }
+        Ok(loss.forward(&Batch::new(geometry.embed(embeddings.clone()), labels)))
+    }
 }
 
 /// A loss ready to train with.

@@ -1,7 +1,7 @@
 //! ROADMAP: AP that is bounded and decomposable.
 //!
 //! L = (1 − λ) · L_SupAP + λ · L_calibration (Ramzi et al., *Robust and Decomposable Average Precision for Image
-//! Retrieval*, NeurIPS 2021, eq. 8), with [`sup_ap`](super::sup_ap) and [`calibration`](super::calibration).
+//! Retrieval*, NeurIPS 2021, eq. 8), with [`sup_ap`](mod@super::sup_ap) and [`calibration`](super::calibration).
 
 use serde::{Deserialize, Serialize};
 

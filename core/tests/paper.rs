@@ -1,0 +1,16 @@
+//! Each loss against its paper: the equations written out as nested loops over f64, and compared on random batches,
+//! on batches full of equal scores, and against item sets in which some queries have no positive.
+//!
+//! The golden files hold what the published *code* computes. Where paper and code differ, the page of the loss says
+//! so, and a setting chooses.
+
+#[path = "paper/average_precision.rs"]
+mod average_precision;
+#[path = "paper/hierarchical.rs"]
+mod hierarchical;
+#[path = "paper/pairs.rs"]
+mod pairs;
+#[path = "paper/proxies.rs"]
+mod proxies;
+#[path = "paper/support.rs"]
+mod support;

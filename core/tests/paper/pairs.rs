@@ -1,0 +1,155 @@
+//! Losses of pairs and triplets.
+
+use akin_core::losses::contrastive::Measure;
+use akin_core::losses::{
+    ContrastiveConfig, MarginConfig, MultiSimilarityConfig, PairConfig, TripletMarginConfig,
+};
+use akin_core::miners::Miner;
+
+use crate::support::{Case, cases, distance, mean};
+
+/// The distance of a query and an item.
+fn d(case: &Case, query: usize, item: usize) -> f64 {
+    distance(&case.queries.rows[query], &case.items().rows[item])
+}
+
+/// The mean of the terms above 0, and 0 of none.
+fn mean_above_zero(mut terms: Vec<f64>) -> f64 {
+    terms.retain(|&term| term > 0.0);
+    mean(&terms)
+}
+
+/// Terms of all pairs of a query with a positive, and of all with a negative.
+fn terms(
+    case: &Case,
+    positive: impl Fn(usize, usize) -> f64,
+    negative: impl Fn(usize, usize) -> f64,
+) -> [Vec<f64>; 2] {
+    let mut terms = [Vec::new(), Vec::new()];
+    for i in 0..case.queries.len() {
+        terms[0].extend(case.positives(i).into_iter().map(|j| positive(i, j)));
+        terms[1].extend(case.negatives(i).into_iter().map(|j| negative(i, j)));
+    }
+    terms
+}
+
+#[test]
+fn contrastive() {
+    for case in cases() {
+        let [near, far] = terms(&case, |i, j| d(&case, i, j), |i, j| 1.3 - d(&case, i, j));
+        let config = ContrastiveConfig { negative_margin: 1.3, ..Default::default() };
+        let paper = mean_above_zero(near.clone()) + mean_above_zero(far.clone());
+        case.assert_agree("contrastive", case.value(&config), paper);
+
+        let half_square = |terms: Vec<f64>| terms.into_iter().map(|x| 0.5 * x.max(0.0).powi(2)).collect();
+        let paper = mean_above_zero(half_square(near)) + mean_above_zero(half_square(far));
+        let config = ContrastiveConfig { squared: true, ..config };
+        case.assert_agree("contrastive, squared", case.value(&config), paper);
+
+        let [near, far] = terms(&case, |i, j| 0.9 - case.score(i, j), |i, j| case.score(i, j) - 0.1);
+        let config = ContrastiveConfig {
+            measure: Measure::Cosine,
+            positive_margin: 0.9,
+            negative_margin: 0.1,
+            ..Default::default()
+        };
+        let paper = mean_above_zero(near) + mean_above_zero(far);
+        case.assert_agree("contrastive, by cosine", case.value(&config), paper);
+    }
+}
+
+/// Wu et al., section 4.2, over all pairs.
+#[test]
+fn margin() {
+    for case in cases() {
+        let (beta, alpha) = (1.1, 0.23);
+        let [near, far] =
+            terms(&case, |i, j| d(&case, i, j) - beta + alpha, |i, j| beta - d(&case, i, j) + alpha);
+        let config = MarginConfig { margin: alpha, beta, miner: Miner::default(), ..Default::default() };
+        case.assert_agree("margin", case.value(&config), mean_above_zero([near, far].concat()));
+    }
+}
+
+#[test]
+fn triplet_margin() {
+    let margin = 0.17;
+    for (swap, smooth) in [(false, false), (true, false), (false, true), (true, true)] {
+        for case in cases() {
+            let mut violations = Vec::new();
+            for i in 0..case.queries.len() {
+                for p in case.positives(i) {
+                    for n in case.negatives(i) {
+                        let mut far = d(&case, i, n);
+                        if swap {
+                            far = far.min(distance(&case.items().rows[p], &case.items().rows[n]));
+                        }
+                        violations.push(d(&case, i, p) - far + margin);
+                    }
+                }
+            }
+            let paper = if smooth {
+                mean(&violations.iter().map(|violation| (1.0 + violation.exp()).ln()).collect::<Vec<_>>())
+            } else {
+                mean_above_zero(violations)
+            };
+            let config = TripletMarginConfig { margin, swap, smooth, ..Default::default() };
+            case.assert_agree("triplet_margin", case.value(&config), paper);
+        }
+    }
+}
+
+/// Multi-Similarity, eq. 15, with the pairs of eq. 10 and 11, and with all pairs.
+#[test]
+fn multi_similarity() {
+    let (alpha, beta, base, epsilon) = (2.0, 50.0, 1.0, 0.1);
+    for mined in [true, false] {
+        for case in cases() {
+            let mut losses = Vec::new();
+            for i in 0..case.queries.len() {
+                let s = |j: usize| case.score(i, j);
+                let (positives, negatives) = (case.positives(i), case.negatives(i));
+                let hardest_negative = negatives.iter().map(|&j| s(j)).fold(f64::NEG_INFINITY, f64::max);
+                let hardest_positive = positives.iter().map(|&j| s(j)).fold(f64::INFINITY, f64::min);
+                let (mut positive_sum, mut negative_sum) = (0.0, 0.0);
+                for j in positives {
+                    if !mined || s(j) - epsilon < hardest_negative {
+                        positive_sum += f64::exp(-alpha * (s(j) - base));
+                    }
+                }
+                for j in negatives {
+                    if !mined || s(j) + epsilon > hardest_positive {
+                        negative_sum += f64::exp(beta * (s(j) - base));
+                    }
+                }
+                losses.push((1.0 + positive_sum).ln() / alpha + (1.0 + negative_sum).ln() / beta);
+            }
+            let mut config = MultiSimilarityConfig::default();
+            if !mined {
+                config.miner = Miner::default();
+            }
+            case.assert_agree("multi_similarity", case.value(&config), mean(&losses));
+        }
+    }
+}
+
+/// The loss of pairs of cross-batch memory.
+#[test]
+fn pair() {
+    for margin in [0.5, -0.25] {
+        for case in cases() {
+            let mut sum = 0.0;
+            for i in 0..case.queries.len() {
+                for j in case.positives(i) {
+                    sum += 1.0 - case.score(i, j);
+                }
+                for j in case.negatives(i) {
+                    if case.score(i, j) > margin {
+                        sum += case.score(i, j);
+                    }
+                }
+            }
+            let paper = sum / case.queries.len() as f64;
+            case.assert_agree("pair", case.value(&PairConfig { margin }), paper);
+        }
+    }
+}
