@@ -1,6 +1,7 @@
-//! Reading: nothing is handed out before it has been checked.
+//! Reading: everything is checked before it is handed out.
 
 use std::collections::HashSet;
+use std::fmt::Display;
 use std::ops::Deref;
 
 use serde::Deserialize;
@@ -12,13 +13,18 @@ use crate::embeddings::Embeddings;
 use crate::taxonomy::Labels;
 use crate::{Error, Kind, Result};
 
-const AGAIN: &str = "download the bundle again, or write it anew with `akin export`";
-const EXPORT: &str = "write the bundle anew with `akin export`";
+/// The names in `requires` that this reader knows.
+const FEATURES: &[&str] = &[];
+
+const DOWNLOAD_AGAIN: &str = "download the bundle again, or write it again with `akin export`";
+const EXPORT_AGAIN: &str = "write the bundle again with `akin export`";
+pub(super) const UPDATE: &str =
+    "update akin (in the browser, reload the page), or write the bundle again with this version";
 
 /// A checked manifest: the [`Contents`] of a bundle and the checksums of its files.
 ///
-/// All paths in it are safe to join to the bundle's address, and every file named in the contents is listed
-/// with the length that the contents ask for.
+/// All paths in it are safe to join to the bundle's address. Every file that the contents name is listed, and has the
+/// length that follows from the contents.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Manifest {
     contents: Contents,
@@ -27,7 +33,7 @@ pub struct Manifest {
 }
 
 #[derive(Deserialize)]
-struct Seal {
+struct Checksums {
     files: Vec<FileEntry>,
     digest: String,
 }
@@ -45,36 +51,27 @@ impl Manifest {
     ///
     /// # Errors
     ///
-    /// [`Kind::Bundle`], naming the file and what to do: no JSON, another format, a newer version, a wrong digest,
-    /// a missing or wrong field, an unsafe path, a file listed twice or not at all, or counts, lengths and
-    /// dimensions that do not fit each other.
+    /// [`Kind::Bundle`], naming the file and what to do: no JSON, another format, a newer version, a required feature
+    /// that this reader does not know, a wrong digest, a missing or wrong field, an unsafe path, a file listed twice
+    /// or not at all, or counts, lengths and dimensions that do not agree.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
-        let value: Value = serde_json::from_slice(bytes)
-            .map_err(|error| fault(format!("{MANIFEST} is damaged or cut short ({error})"), AGAIN))?;
-        if value.get("format").and_then(Value::as_str) != Some(FORMAT) {
-            return Err(fault(
-                format!("{MANIFEST} is not of the format {FORMAT:?}"),
-                "choose a directory that `akin export` has written",
+        let value = parse_json(MANIFEST, bytes, DOWNLOAD_AGAIN)?;
+        check_format(MANIFEST, &value, FORMAT, "choose a directory that `akin export` has written")?;
+        let digest = canonical::digest(&value);
+        let stated = value.get("digest").unwrap_or(&Value::Null);
+        if stated.as_str() != Some(&digest) {
+            return Err(bundle_error(
+                format!(
+                    "{MANIFEST} was changed after it was written: it states the digest {stated}, and has {digest}"
+                ),
+                DOWNLOAD_AGAIN,
             ));
         }
-        match value.get("version").and_then(Value::as_u64) {
-            Some(VERSION) => {}
-            Some(newer) if newer > VERSION => {
-                return Err(fault(
-                    format!("{MANIFEST} is of version {newer}, newer than the {VERSION} that is known here"),
-                    "update akin (in the browser, reload the page), or export the bundle with this version",
-                ));
-            }
-            _ => return Err(fault(format!("{MANIFEST} has no known version"), EXPORT)),
-        }
-        let digest = canonical::digest(&value);
-        if value.get("digest").and_then(Value::as_str) != Some(&digest) {
-            return Err(fault(format!("{MANIFEST} has been changed: its digest is not {digest}"), AGAIN));
-        }
-        let field =
-            |error: serde_json::Error| fault(format!("{MANIFEST} cannot be understood: {error}"), EXPORT);
-        let Seal { files, digest } = Seal::deserialize(&value).map_err(field)?;
-        let contents = Contents::deserialize(&value).map_err(field)?;
+        let invalid = |error: serde_json::Error| {
+            bundle_error(format!("{MANIFEST} is not valid: {error}"), UPDATE)
+        };
+        let Checksums { files, digest } = Checksums::deserialize(&value).map_err(invalid)?;
+        let contents = Contents::deserialize(&value).map_err(invalid)?;
         let manifest = Self { contents, files, digest };
         manifest.check()?;
         Ok(manifest)
@@ -90,7 +87,7 @@ impl Manifest {
         &self.files
     }
 
-    /// The digest of the manifest; since it covers the checksums of all files, of the whole bundle.
+    /// The digest of the manifest. It covers the checksums of all files, and so identifies the whole bundle.
     pub fn digest(&self) -> &str {
         &self.digest
     }
@@ -104,57 +101,61 @@ impl Manifest {
     ///
     /// # Errors
     ///
-    /// [`Kind::Bundle`] when the manifest lists no such file.
+    /// [`Kind::Bundle`] when the manifest does not list the file.
     pub fn file(&self, path: &str) -> Result<&FileEntry> {
         self.files
             .iter()
             .find(|file| file.path == path)
-            .ok_or_else(|| fault(format!("{MANIFEST} lists no file {path:?}"), EXPORT))
+            .ok_or_else(|| bundle_error(format!("{MANIFEST} does not list the file {path:?}"), EXPORT_AGAIN))
     }
 
     /// Checks that `bytes` are those of the file at `path`.
     ///
     /// # Errors
     ///
-    /// [`Kind::Bundle`] when the manifest lists no such file, or length or SHA-256 differ.
+    /// [`Kind::Bundle`] when the manifest does not list the file, or when length or SHA-256 differ.
     pub fn verify(&self, path: &str, bytes: &[u8]) -> Result<()> {
         let file = self.file(path)?;
         if bytes.len() as u64 != file.bytes {
-            let what = if (bytes.len() as u64) < file.bytes { "cut short" } else { "too long" };
-            return Err(fault(
-                format!("{path} is {what}: {} bytes instead of {}", bytes.len(), file.bytes),
-                AGAIN,
+            let state = if (bytes.len() as u64) < file.bytes { "cut short" } else { "too long" };
+            return Err(bundle_error(
+                format!("{path} is {state}: it has {} bytes instead of {}", bytes.len(), file.bytes),
+                DOWNLOAD_AGAIN,
             ));
         }
-        if sha256(bytes) != file.sha256 {
-            return Err(fault(format!("{path} has been changed: its SHA-256 is not {}", file.sha256), AGAIN));
+        let found = sha256(bytes);
+        if found != file.sha256 {
+            return Err(bundle_error(
+                format!(
+                    "{path} was changed after the bundle was written: its SHA-256 is {found} instead of {}",
+                    file.sha256
+                ),
+                DOWNLOAD_AGAIN,
+            ));
         }
         Ok(())
     }
 
-    /// An encoder by its position.
+    /// The encoder at a position, counted from 0.
     ///
     /// # Errors
     ///
-    /// [`Kind::Bundle`] when there are not so many.
+    /// [`Kind::Bundle`] when the bundle has fewer encoders.
     pub fn encoder(&self, encoder: usize) -> Result<&EncoderEntry> {
         self.encoders.get(encoder).ok_or_else(|| {
-            fault(
-                format!(
-                    "there is no encoder {encoder}: {MANIFEST} has {}, counted from 0",
-                    self.encoders.len()
-                ),
-                "choose one of them",
+            bundle_error(
+                format!("{MANIFEST} has {} encoders and no encoder {encoder}", self.encoders.len()),
+                "choose one of them, counted from 0",
             )
         })
     }
 
-    /// The labels of all items, gallery first, from the verified bytes of their file.
+    /// The labels of all items, gallery first, from the bytes of their file, which are verified.
     ///
     /// # Errors
     ///
-    /// [`Kind::Bundle`] when the bytes are not those of the file, a class is unknown, or a label's parent is not
-    /// the label before it.
+    /// [`Kind::Bundle`] when the bytes are not those of the file, a class is unknown, or a class is not a child of
+    /// the class before it.
     pub fn labels(&self, bytes: &[u8]) -> Result<Labels> {
         self.verify(&self.labels, bytes)?;
         let ids = bytes.as_chunks().0.iter().copied().map(u32::from_le_bytes).collect();
@@ -163,15 +164,16 @@ impl Manifest {
             let row = labels.row(item);
             for (position, &class) in row.iter().enumerate() {
                 let level = position + 1;
-                let known = (class as usize) < self.taxonomy.class_count(level);
-                if !known || self.taxonomy.parent(level, class) != row[..position].last().copied() {
-                    let name = &self.taxonomy.level_names()[position];
-                    return Err(fault(
+                let is_known = (class as usize) < self.taxonomy.class_count(level);
+                if !is_known || self.taxonomy.parent(level, class) != row[..position].last().copied() {
+                    return Err(bundle_error(
                         format!(
-                            "{}: item {item} has {name} {class}, which is not there in the taxonomy",
-                            self.labels
+                            "{}: item {item} has the labels {row:?}, and the taxonomy has no such path: there is no \
+                             {} {class} there",
+                            self.labels,
+                            self.taxonomy.level_names()[position],
                         ),
-                        EXPORT,
+                        EXPORT_AGAIN,
                     ));
                 }
             }
@@ -179,7 +181,7 @@ impl Manifest {
         Ok(labels)
     }
 
-    /// An encoder's embeddings of the gallery, [gallery, d], from the verified bytes of their file.
+    /// An encoder's embeddings of the gallery, \[N, d\], from the bytes of their file, which are verified.
     ///
     /// # Errors
     ///
@@ -187,10 +189,10 @@ impl Manifest {
     /// finite.
     pub fn gallery_embeddings(&self, encoder: usize, bytes: &[u8]) -> Result<Embeddings> {
         let entry = self.encoder(encoder)?;
-        self.embeddings(&entry.gallery_embeddings, entry.dimension, bytes)
+        self.rows(&entry.gallery_embeddings, entry.dimension, bytes)
     }
 
-    /// An encoder's embeddings of the stored queries, [queries, d], from the verified bytes of their file.
+    /// An encoder's embeddings of the stored queries, \[Q, d\], from the bytes of their file, which are verified.
     ///
     /// # Errors
     ///
@@ -198,16 +200,36 @@ impl Manifest {
     pub fn query_embeddings(&self, encoder: usize, bytes: &[u8]) -> Result<Embeddings> {
         let entry = self.encoder(encoder)?;
         let path = entry.query_embeddings.as_ref().ok_or_else(|| {
-            fault(format!("{MANIFEST} names no stored queries"), "use the gallery's items as queries")
+            bundle_error(format!("{MANIFEST} has no stored queries"), "use the gallery's items as queries")
         })?;
-        self.embeddings(path, entry.dimension, bytes)
+        self.rows(path, entry.dimension, bytes)
     }
 
-    fn embeddings(&self, path: &str, dimension: usize, bytes: &[u8]) -> Result<Embeddings> {
+    /// The points of an encoder's map at a position (counted from 0), one per gallery item, from the bytes of their
+    /// file, which are verified.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind::Bundle`] when there is no such encoder or map, the bytes are not those of the file, or a number is not
+    /// finite.
+    pub fn map_points(&self, encoder: usize, map: usize, bytes: &[u8]) -> Result<Vec<[f32; 2]>> {
+        let EncoderEntry { name, maps, .. } = self.encoder(encoder)?;
+        let entry = maps.get(map).ok_or_else(|| {
+            bundle_error(
+                format!("encoder {name:?} has {} maps and no map {map}", maps.len()),
+                "choose one of them, counted from 0",
+            )
+        })?;
+        let points = self.rows(&entry.coordinates, 2, bytes)?;
+        Ok(points.values().as_chunks().0.to_vec())
+    }
+
+    /// The finite numbers of a file, `dimension` per row.
+    fn rows(&self, path: &str, dimension: usize, bytes: &[u8]) -> Result<Embeddings> {
         self.verify(path, bytes)?;
         let numbers = bytes.as_chunks().0.iter().copied().map(f32::from_le_bytes).collect();
         Embeddings::new(dimension, numbers)
-            .map_err(|error| fault(format!("{path}: {}", error.message()), EXPORT))
+            .map_err(|error| bundle_error(format!("{path}: {}", error.message()), EXPORT_AGAIN))
     }
 
     fn check(&self) -> Result<()> {
@@ -215,31 +237,36 @@ impl Manifest {
         self.check_items()?;
         self.evaluation_config
             .validate(self.taxonomy.depth())
-            .map_err(|error| wrong(format!("evaluation_config: {}", error.message())))?;
+            .map_err(|error| inconsistent(format!("evaluation_config: {}", error.message())))?;
+        if self.encoders.is_empty() {
+            return Err(inconsistent("there is no encoder"));
+        }
         let mut names = HashSet::new();
         for (position, entry) in self.encoders.iter().enumerate() {
             if entry.name.trim().is_empty() || !names.insert(&entry.name) {
-                return Err(wrong(format!("encoder {position} has no name of its own: {:?}", entry.name)));
+                return Err(inconsistent(format!(
+                    "the name {:?} of encoder {position} is empty or not unique",
+                    entry.name
+                )));
             }
             self.check_encoder(entry)?;
-        }
-        if names.is_empty() {
-            return Err(wrong("there is no encoder"));
         }
         Ok(())
     }
 
     fn check_files(&self) -> Result<()> {
         let mut seen = HashSet::new();
-        for file in &self.files {
-            check_path(&file.path)?;
-            // Some file systems do not tell upper from lower case.
-            if !seen.insert(file.path.to_ascii_lowercase()) {
-                return Err(wrong(format!("the file {:?} is listed twice", file.path)));
+        for FileEntry { path, sha256, .. } in &self.files {
+            check_path(path)?;
+            // Some file systems do not distinguish upper and lower case.
+            if !seen.insert(path.to_ascii_lowercase()) {
+                return Err(inconsistent(format!("the file {path:?} is listed twice")));
             }
-            let hexadecimal = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-            if file.sha256.len() != 64 || !file.sha256.bytes().all(hexadecimal) {
-                return Err(wrong(format!("the SHA-256 of {:?} is not 64 hexadecimal digits", file.path)));
+            let is_hexadecimal = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+            if sha256.len() != 64 || !sha256.bytes().all(is_hexadecimal) {
+                return Err(inconsistent(format!(
+                    "the SHA-256 of {path:?} is {sha256:?}, not 64 lower-case hexadecimal digits"
+                )));
             }
         }
         Ok(())
@@ -247,25 +274,27 @@ impl Manifest {
 
     fn check_items(&self) -> Result<()> {
         if self.gallery.count == 0 {
-            return Err(wrong("the gallery is empty"));
+            return Err(inconsistent("the gallery is empty"));
         }
         let items = self
             .gallery
             .count
             .checked_add(self.queries.count)
-            .ok_or_else(|| wrong("there are more items than can be counted"))?;
+            .ok_or_else(|| inconsistent("there are more items than can be counted"))?;
         self.check_length(&self.labels, &[items, self.taxonomy.depth(), 4])?;
 
         let super::Thumbnails { tile, columns, rows, ref sheets } = self.thumbnails;
         let sides = [tile, columns, rows];
         if sides.iter().any(|side| !(1..=65_535).contains(side)) {
-            return Err(wrong(format!("thumbnails have {columns} × {rows} tiles of {tile} pixels")));
+            return Err(inconsistent(format!(
+                "a thumbnail sheet has {columns} × {rows} tiles of {tile} pixels; each number must be 1 to 65535"
+            )));
         }
         let tiles = u64::from(columns) * u64::from(rows);
-        let wanted = (items as u64).div_ceil(tiles);
-        if sheets.len() as u64 != wanted {
-            return Err(wrong(format!(
-                "{items} items need {wanted} sheets of {tiles} thumbnails, and {} are named",
+        let needed = (items as u64).div_ceil(tiles);
+        if sheets.len() as u64 != needed {
+            return Err(inconsistent(format!(
+                "{items} items need {needed} sheets of {tiles} thumbnails, but {} are named",
                 sheets.len()
             )));
         }
@@ -275,45 +304,72 @@ impl Manifest {
     fn check_encoder(&self, entry: &EncoderEntry) -> Result<()> {
         let EncoderEntry { name, dimension, .. } = entry;
         if !(1..=MAX_DIMENSION).contains(dimension) {
-            return Err(wrong(format!(
-                "encoder {name:?} has {dimension} dimensions, where 1 to {MAX_DIMENSION} are supported"
+            return Err(inconsistent(format!(
+                "encoder {name:?} has {dimension} dimensions; 1 to {MAX_DIMENSION} are supported"
             )));
         }
         if entry.self_test.len() != *dimension || !entry.self_test.iter().all(|number| number.is_finite()) {
-            return Err(wrong(format!(
-                "the self-test of encoder {name:?} is not {dimension} finite numbers"
+            return Err(inconsistent(format!(
+                "the self-test of encoder {name:?} has {} numbers; it needs {dimension}, all finite",
+                entry.self_test.len()
             )));
         }
         let levels = entry.report.levels.iter().map(|level| &level.name);
         if !levels.eq(self.taxonomy.level_names()) {
-            return Err(wrong(format!(
-                "the report of encoder {name:?} is not of the levels of the taxonomy"
+            return Err(inconsistent(format!(
+                "the levels in the report of encoder {name:?} are not those of the taxonomy"
             )));
         }
         entry
             .report
             .config
             .validate(self.taxonomy.depth())
-            .map_err(|error| wrong(format!("the report of encoder {name:?}: {}", error.message())))?;
+            .map_err(|error| inconsistent(format!("the report of encoder {name:?}: {}", error.message())))?;
         self.file(&entry.weights)?;
         self.check_length(&entry.gallery_embeddings, &[self.gallery.count, *dimension, 4])?;
         match &entry.query_embeddings {
             Some(path) if self.queries.count > 0 => {
-                self.check_length(path, &[self.queries.count, *dimension, 4])
+                self.check_length(path, &[self.queries.count, *dimension, 4])?;
             }
-            None if self.queries.count == 0 => Ok(()),
-            Some(path) => Err(wrong(format!("encoder {name:?} has {path} for no stored queries"))),
-            None => Err(wrong(format!("encoder {name:?} has no embeddings of the stored queries"))),
+            None if self.queries.count == 0 => {}
+            Some(path) => {
+                return Err(inconsistent(format!(
+                    "encoder {name:?} has query embeddings in {path}, but there are no stored queries"
+                )));
+            }
+            None => {
+                return Err(inconsistent(format!(
+                    "encoder {name:?} has no embeddings of the {} stored queries",
+                    self.queries.count
+                )));
+            }
         }
+        let mut names = HashSet::new();
+        for map in &entry.maps {
+            if map.name.trim().is_empty() || !names.insert(&map.name) {
+                return Err(inconsistent(format!(
+                    "the name {:?} of a map of encoder {name:?} is empty or not unique",
+                    map.name
+                )));
+            }
+            self.check_length(&map.coordinates, &[self.gallery.count, 2, 4])?;
+        }
+        if !entry.best_scores.as_ref().is_none_or(super::BestScores::is_valid) {
+            return Err(inconsistent(format!(
+                "the best scores of encoder {name:?} are not {} finite numbers in ascending order",
+                super::BestScores::COUNT
+            )));
+        }
+        Ok(())
     }
 
-    /// Checks that a file is listed with the length that the product of `factors` asks for.
+    /// Checks that a file is listed, with a length that is the product of `factors`.
     fn check_length(&self, path: &str, factors: &[usize]) -> Result<()> {
         let file = self.file(path)?;
-        let wanted = factors.iter().try_fold(1u64, |product, &factor| product.checked_mul(factor as u64));
-        if wanted != Some(file.bytes) {
+        let length = factors.iter().try_fold(1u64, |product, &factor| product.checked_mul(factor as u64));
+        if length != Some(file.bytes) {
             let factors: Vec<String> = factors.iter().map(usize::to_string).collect();
-            return Err(wrong(format!(
+            return Err(inconsistent(format!(
                 "{path} is listed with {} bytes instead of {}",
                 file.bytes,
                 factors.join(" × ")
@@ -323,23 +379,65 @@ impl Manifest {
     }
 }
 
-/// Refuses every path that could leave the bundle, or mean something else in an address or on another system.
+/// The JSON value of the file `name`.
+pub(super) fn parse_json(name: &str, bytes: &[u8], hint: &str) -> Result<Value> {
+    serde_json::from_slice(bytes)
+        .map_err(|error| bundle_error(format!("{name} is damaged or cut short ({error})"), hint))
+}
+
+/// Checks format, version and required features of the file `name`; `hint` says what to do about another format.
+pub(super) fn check_format(name: &str, value: &Value, format: &str, hint: &str) -> Result<()> {
+    let field = |key: &str| value.get(key).unwrap_or(&Value::Null);
+    if field("format") != format {
+        let message = format!("{name} has the format {}, not {format:?}", field("format"));
+        return Err(bundle_error(message, hint));
+    }
+    let newer = |reason: String| {
+        bundle_error(format!("this bundle needs a newer akin: {name} {reason}"), UPDATE)
+    };
+    match field("version").as_u64() {
+        Some(VERSION) => {}
+        Some(version) if version > VERSION => {
+            return Err(newer(format!("has version {version}, and this akin reads version {VERSION}")));
+        }
+        _ => {
+            let message = format!("{name} has the version {}, which does not exist", field("version"));
+            return Err(bundle_error(message, EXPORT_AGAIN));
+        }
+    }
+    let required: Vec<String> = match field("requires") {
+        Value::Null => Vec::new(),
+        list => Vec::deserialize(list)
+            .map_err(|error| bundle_error(format!("{name} has an invalid list `requires`: {error}"), EXPORT_AGAIN))?,
+    };
+    match required.iter().find(|feature| !FEATURES.contains(&feature.as_str())) {
+        Some(feature) => Err(newer(format!("requires {feature:?}, which this akin does not know"))),
+        None => Ok(()),
+    }
+}
+
+/// Whether a path stays inside the bundle, and means the same in an address and on every system.
+pub(super) fn is_safe_path(path: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    let is_safe = |name: &str| !name.is_empty() && !name.starts_with('.') && name.bytes().all(is_plain);
+    path.split('/').all(is_safe)
+}
+
+/// Checks that a file may have this path.
 pub(super) fn check_path(path: &str) -> Result<()> {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-    let safe = |name: &str| !name.is_empty() && !name.starts_with('.') && name.bytes().all(plain);
-    if path.split('/').all(safe) && !path.eq_ignore_ascii_case(MANIFEST) {
+    if is_safe_path(path) && !path.eq_ignore_ascii_case(MANIFEST) {
         return Ok(());
     }
-    Err(fault(
+    Err(bundle_error(
         format!("{MANIFEST} has the path {path:?}, which is not safe"),
         "use relative paths of ASCII letters, digits, '-', '_' and '.', joined by '/'",
     ))
 }
 
-fn wrong(what: impl std::fmt::Display) -> Error {
-    fault(format!("{MANIFEST} contradicts itself: {what}"), EXPORT)
+fn inconsistent(reason: impl Display) -> Error {
+    bundle_error(format!("{MANIFEST} is inconsistent: {reason}"), EXPORT_AGAIN)
 }
 
-pub(super) fn fault(message: String, hint: &str) -> Error {
+pub(super) fn bundle_error(message: String, hint: &str) -> Error {
     Error::new(Kind::Bundle, message, hint)
 }

@@ -1,14 +1,14 @@
-//! Writing: collects files, then seals them with the manifest.
+//! Writing: collects files, then adds the manifest with their checksums.
 
 use serde_json::{Value, json};
 
-use super::read::{check_path, fault};
-use super::{Contents, FORMAT, FileEntry, MANIFEST, Manifest, VERSION, canonical};
+use super::read::{bundle_error, check_path};
+use super::{Contents, FORMAT, FileEntry, MANIFEST, Manifest, Map, VERSION, canonical};
 use crate::Result;
 use crate::digest::sha256;
 use crate::taxonomy::Labels;
 
-/// Collects the files of a bundle and yields them with their manifest.
+/// Collects the files of a bundle, then returns them with their manifest.
 ///
 /// ```no_run
 /// # use akin_core::bundle::{BundleWriter, Contents};
@@ -17,7 +17,7 @@ use crate::taxonomy::Labels;
 /// bundle.add("happier/weights.bpk", weights)?;
 /// // … labels, embeddings, thumbnails …
 /// for (path, bytes) in bundle.finish(&contents)? {
-///     // Write them in this order: `bundle.json` comes last, so that a half-written bundle has none.
+///     // Write them in this order: `bundle.json` comes last, so that a half-written bundle has no manifest.
 /// }
 /// # Ok(())
 /// # }
@@ -30,19 +30,19 @@ pub struct BundleWriter {
 impl BundleWriter {
     /// A bundle without files.
     pub fn new() -> Self {
-        Self::default()
+        Self::debundle_error()
     }
 
     /// Adds a file.
     ///
     /// # Errors
     ///
-    /// [`Kind::Bundle`](crate::Kind::Bundle) when the path is not safe, or taken.
+    /// [`Kind::Bundle`](crate::Kind::Bundle) when the path is not safe, or already in use.
     pub fn add(&mut self, path: impl Into<String>, bytes: Vec<u8>) -> Result<()> {
         let path = path.into();
         check_path(&path)?;
         if self.files.iter().any(|(taken, _)| taken.eq_ignore_ascii_case(&path)) {
-            return Err(fault(
+            return Err(bundle_error(
                 format!("the bundle already has a file {path:?}"),
                 "give each file its own path",
             ));
@@ -67,8 +67,8 @@ impl BundleWriter {
             })
             .collect();
         let unwritable =
-            |error| fault(format!("{MANIFEST} cannot be written: {error}"), "please report this");
-        // By way of text, because it keeps an f32 as short as it is (0.1, not 0.10000000149011612).
+            |error| bundle_error(format!("{MANIFEST} cannot be written: {error}"), "please report this");
+        // `to_value` would widen every f32; by way of text, 0.1 stays 0.1 and does not become 0.10000000149011612.
         let text = serde_json::to_string(contents).map_err(unwritable)?;
         let mut value: Value = serde_json::from_str(&text).map_err(unwritable)?;
         value["format"] = FORMAT.into();
@@ -88,18 +88,21 @@ impl BundleWriter {
             if let Some(path) = &entry.query_embeddings {
                 manifest.query_embeddings(encoder, bytes_of(path))?;
             }
+            for (map, Map { coordinates, .. }) in entry.maps.iter().enumerate() {
+                manifest.map_points(encoder, map, bytes_of(coordinates))?;
+            }
         }
         files.push((MANIFEST.to_owned(), manifest_bytes));
         Ok(files)
     }
 }
 
-/// The bytes of a label file: u32, little-endian, [N, L].
+/// The bytes of a label file: u32, little-endian, \[N, L\].
 pub fn label_bytes(labels: &Labels) -> Vec<u8> {
     labels.ids().iter().flat_map(|id| id.to_le_bytes()).collect()
 }
 
-/// The bytes of an embedding file: f32, little-endian, [N, d].
+/// The bytes of a file of embeddings or of map coordinates: f32, little-endian, \[N, d\].
 pub fn embedding_bytes(numbers: &[f32]) -> Vec<u8> {
     numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
