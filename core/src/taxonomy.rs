@@ -46,7 +46,6 @@ pub struct Taxonomy {
 
 /// A taxonomy as it is stored, before it has been checked.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Tree {
     levels: Vec<String>,
     classes: Vec<Vec<String>>,

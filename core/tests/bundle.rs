@@ -1,9 +1,10 @@
-//! Bundles: what is written is what is read, and damage is found before anything is used.
+//! Bundles: a reader gets back what was written, and finds damage before it uses anything.
 
 #![cfg(feature = "image")]
 
 use akin_core::bundle::{
-    BundleWriter, Contents, EncoderEntry, Items, MANIFEST, Manifest, Thumbnails, embedding_bytes, label_bytes,
+    BestScores, BundleWriter, Contents, EncoderEntry, INDEX, Index, IndexEntry, Items, MANIFEST, Manifest,
+    Map, Thumbnails, embedding_bytes, label_bytes,
 };
 use akin_core::evaluate::{EvaluationConfig, Report};
 use akin_core::image::Preprocessing;
@@ -14,6 +15,7 @@ use serde_json::{Value, json};
 
 const GALLERY: [[f32; 2]; 3] = [[1.0, 0.0], [0.6, 0.8], [-0.1, 0.3]];
 const QUERY: [f32; 2] = [0.0, -1.0];
+const POINTS: [[f32; 2]; 3] = [[0.0, 0.5], [-3.0, 2.0], [7.0, -0.25]];
 
 type Files = Vec<(String, Vec<u8>)>;
 
@@ -23,7 +25,7 @@ fn taxonomy() -> (Taxonomy, Labels) {
     Taxonomy::from_rows(&levels, &rows, ClassIdentity::Name).unwrap()
 }
 
-/// Three gallery items, one stored query, two encoders.
+/// Three gallery items, one stored query, two encoders, of which the first has a map and best scores.
 fn contents() -> Contents {
     let (taxonomy, _) = taxonomy();
     let evaluation_config = EvaluationConfig::default();
@@ -39,6 +41,17 @@ fn contents() -> Contents {
         query_embeddings: Some(format!("{name}/queries.f32")),
         self_test: vec![0.1, -0.3],
         report: report.clone(),
+        maps: Vec::new(),
+        best_scores: None,
+    };
+    let happier = EncoderEntry {
+        maps: vec![Map {
+            name: "PCA".into(),
+            description: "the plane of the largest variance".into(),
+            coordinates: "happier/map.f32".into(),
+        }],
+        best_scores: BestScores::from_scores(vec![0.8, 0.25, 0.6]),
+        ..encoder("happier")
     };
     Contents {
         title: "Früchte".into(),
@@ -56,15 +69,16 @@ fn contents() -> Contents {
             sheets: vec!["t-0.jpg".into(), "t-1.jpg".into()],
         },
         evaluation_config,
-        encoders: vec![encoder("happier"), encoder("baseline")],
+        encoders: vec![happier, encoder("baseline")],
     }
 }
 
 fn writer() -> BundleWriter {
     let mut bundle = BundleWriter::new();
     bundle.add("labels.bin", label_bytes(&taxonomy().1)).unwrap();
-    bundle.add("t-0.jpg", b"not looked into".to_vec()).unwrap();
-    bundle.add("t-1.jpg", b"either".to_vec()).unwrap();
+    bundle.add("t-0.jpg", b"a picture".to_vec()).unwrap();
+    bundle.add("t-1.jpg", b"another".to_vec()).unwrap();
+    bundle.add("happier/map.f32", embedding_bytes(POINTS.as_flattened())).unwrap();
     for name in ["happier", "baseline"] {
         bundle.add(format!("{name}/weights.bpk"), vec![7; 9]).unwrap();
         bundle.add(format!("{name}/gallery.f32"), embedding_bytes(GALLERY.as_flattened())).unwrap();
@@ -94,15 +108,18 @@ fn read(files: &Files) -> akin_core::Result<Manifest> {
     manifest.labels(bytes_of(files, &manifest.labels))?;
     for (encoder, entry) in manifest.encoders.iter().enumerate() {
         manifest.gallery_embeddings(encoder, bytes_of(files, &entry.gallery_embeddings))?;
+        for (map, entry) in entry.maps.iter().enumerate() {
+            manifest.map_points(encoder, map, bytes_of(files, &entry.coordinates))?;
+        }
     }
     Ok(manifest)
 }
 
-/// A manifest with something changed, and the digest of it put right.
+/// A manifest with a change, and with the digest that then belongs to it.
 fn altered(change: impl FnOnce(&mut Value)) -> Vec<u8> {
     let mut value: Value = serde_json::from_slice(&manifest_bytes()).unwrap();
     change(&mut value);
-    // The right digest stands in the error that the wrong one gives.
+    // The error about a wrong digest ends with the right one.
     let text = serde_json::to_vec(&value).unwrap();
     let digest = match Manifest::parse(&text) {
         Err(error) => error.message().rsplit(' ').next().unwrap().to_owned(),
@@ -123,18 +140,19 @@ fn assert_refused(bytes: &[u8], words: &str) -> Error {
 }
 
 #[test]
-fn what_is_written_is_what_is_read() {
+fn a_reader_gets_back_what_was_written() {
     let files = files();
-    assert_eq!(files.last().unwrap().0, MANIFEST, "last, so that half a bundle has none");
+    assert_eq!(files.last().unwrap().0, MANIFEST, "the manifest comes last");
     let manifest = read(&files).unwrap();
     assert_eq!(manifest.contents(), &contents());
-    assert_eq!(manifest.files().len(), 9);
+    assert_eq!(manifest.files().len(), 10);
     assert_eq!(manifest.item_count(), 4);
     assert_eq!(manifest.labels(bytes_of(&files, "labels.bin")).unwrap(), taxonomy().1);
     let gallery = manifest.gallery_embeddings(1, bytes_of(&files, "baseline/gallery.f32")).unwrap();
     assert_eq!(gallery.row(1), GALLERY[1]);
     let queries = manifest.query_embeddings(0, bytes_of(&files, "happier/queries.f32")).unwrap();
     assert_eq!(queries.values(), QUERY);
+    assert_eq!(manifest.map_points(0, 0, bytes_of(&files, "happier/map.f32")).unwrap(), POINTS);
 }
 
 #[test]
@@ -151,7 +169,7 @@ fn short_floats_stay_short() {
 }
 
 #[test]
-fn any_changed_byte_of_any_file_is_found() {
+fn every_changed_byte_of_every_file_is_found() {
     let whole = files();
     let parsed: Value = serde_json::from_slice(bytes_of(&whole, MANIFEST)).unwrap();
     for file in 0..whole.len() {
@@ -160,7 +178,7 @@ fn any_changed_byte_of_any_file_is_found() {
                 let mut damaged = whole.clone();
                 damaged[file].1[position] ^= change;
                 let (path, bytes) = &damaged[file];
-                // A space that became another kind of space, or a number written in another way.
+                // One space may become another, and one spelling of a number another.
                 let same = path == MANIFEST
                     && serde_json::from_slice::<Value>(bytes).is_ok_and(|value| value == parsed);
                 match read(&damaged) {
@@ -195,35 +213,118 @@ fn a_file_cut_short_or_made_longer_is_refused_by_name() {
 }
 
 #[test]
-fn a_newer_version_says_to_update() {
-    let error = assert_refused(&altered(|m| m["version"] = 2.into()), "newer");
-    assert!(error.hint().contains("update akin"), "{error}");
+fn a_newer_bundle_asks_for_a_newer_akin() {
+    for newer in [altered(|m| m["version"] = 2.into()), altered(|m| m["requires"] = json!(["volumes"]))] {
+        let error = assert_refused(&newer, "this bundle needs a newer akin");
+        assert!(error.hint().contains("update akin"), "{error}");
+    }
+    assert_refused(&altered(|m| m["requires"] = json!(["volumes"])), "\"volumes\"");
 }
 
 #[test]
 fn other_formats_and_versions_are_refused() {
-    assert_refused(b"{}", "not of the format");
-    assert_refused(b"[1, 2]", "not of the format");
-    assert_refused(b"\"akin-bundle\"", "not of the format");
-    assert_refused(&altered(|m| m["format"] = "other".into()), "not of the format");
+    assert_refused(b"{}", "has the format null");
+    assert_refused(b"[1, 2]", "has the format null");
+    assert_refused(b"\"akin-bundle\"", "has the format null");
+    assert_refused(&altered(|m| m["format"] = "other".into()), "has the format \"other\"");
     for version in [json!(0), json!("1"), json!(1.5), Value::Null] {
-        assert_refused(&altered(|m| m["version"] = version), "no known version");
+        assert_refused(&altered(|m| m["version"] = version), "which does not exist");
     }
 }
 
 #[test]
 fn a_manifest_that_was_edited_without_its_digest_is_refused() {
     let text = String::from_utf8(manifest_bytes()).unwrap().replace("CC0-1.0", "CC0-2.0");
-    assert_refused(text.as_bytes(), "has been changed");
+    assert_refused(text.as_bytes(), "was changed");
     assert_refused(&altered(|m| drop(m.as_object_mut().unwrap().remove("title"))), "missing field `title`");
 }
 
+/// Adds a field to every object outside those in which an unknown field changes embeddings or scores.
+fn add_unknown_fields(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            for (key, value) in fields.iter_mut() {
+                if !["architecture", "preprocessing", "evaluation_config", "config", "overall", "report"]
+                    .contains(&key.as_str())
+                {
+                    add_unknown_fields(value);
+                }
+            }
+            fields.insert("unknown".into(), json!({ "any": ["value"] }));
+        }
+        Value::Array(values) => values.iter_mut().for_each(add_unknown_fields),
+        _ => {}
+    }
+}
+
 #[test]
-fn later_additions_are_ignored_except_where_they_would_change_results() {
-    assert!(Manifest::parse(&altered(|m| m["maps"] = json!(["a"]))).is_ok());
-    assert!(Manifest::parse(&altered(|m| m["encoders"][0]["map"] = 1.into())).is_ok());
-    assert_refused(&altered(|m| m["encoders"][0]["preprocessing"]["gamma"] = 2.into()), "gamma");
-    assert_refused(&altered(|m| m["evaluation_config"]["depth"] = 2.into()), "depth");
+fn unknown_fields_are_ignored_unless_they_change_embeddings_or_scores() {
+    let newer = Manifest::parse(&altered(add_unknown_fields)).unwrap();
+    assert_eq!(newer.contents(), &contents());
+    assert!(Manifest::parse(&altered(|m| m["encoders"][0]["report"]["unknown"] = 1.into())).is_ok());
+    for at in ["/encoders/0/preprocessing", "/encoders/0/report/config", "/evaluation_config"] {
+        let error = assert_refused(&altered(|m| m.pointer_mut(at).unwrap()["gamma"] = 2.into()), "gamma");
+        assert!(error.hint().contains("update akin"), "{error}");
+    }
+}
+
+#[test]
+fn optional_fields_may_be_absent() {
+    let alone = altered(|m| {
+        let encoder = m["encoders"][0].as_object_mut().unwrap();
+        encoder.remove("maps").unwrap();
+        encoder.remove("best_scores").unwrap();
+    });
+    let manifest = Manifest::parse(&alone).unwrap();
+    assert!(manifest.encoders[0].maps.is_empty() && manifest.encoders[0].best_scores.is_none());
+    let error = manifest.map_points(0, 0, b"").unwrap_err();
+    assert!(error.message().contains("no map 0"), "{error}");
+    // An empty list of requirements is as good as none.
+    assert!(Manifest::parse(&altered(|m| m["requires"] = json!([]))).is_ok());
+    assert_refused(&altered(|m| m["requires"] = json!("maps")), "invalid list `requires`");
+}
+
+fn index() -> Index {
+    let entry = |path: &str| IndexEntry {
+        path: path.into(),
+        title: format!("Title of {path}"),
+        description: "Früchte".into(),
+    };
+    Index { bundles: vec![entry("grocery"), entry("sets/creatures")] }
+}
+
+fn altered_index(change: impl FnOnce(&mut Value)) -> akin_core::Result<Index> {
+    let mut value: Value = serde_json::from_slice(&index().to_bytes().unwrap()).unwrap();
+    change(&mut value);
+    Index::parse(&serde_json::to_vec(&value).unwrap())
+}
+
+#[test]
+fn an_index_is_read_as_it_was_written() {
+    assert_eq!(Index::parse(&index().to_bytes().unwrap()).unwrap(), index());
+    assert_eq!(altered_index(add_unknown_fields).unwrap(), index());
+}
+
+#[test]
+fn a_wrong_index_is_refused_by_name() {
+    let refused = |change: &dyn Fn(&mut Value), words: &str| {
+        let error = altered_index(|index| change(index)).expect_err(words);
+        assert_eq!(error.kind(), Kind::Bundle);
+        assert!(error.message().contains(INDEX) && error.message().contains(words), "{error}");
+        assert!(!error.hint().is_empty());
+    };
+    refused(&|m| m["format"] = "akin-bundle".into(), "has the format \"akin-bundle\"");
+    refused(&|m| m["version"] = 2.into(), "needs a newer akin");
+    refused(&|m| m["requires"] = json!(["search"]), "needs a newer akin");
+    refused(&|m| m["bundles"] = json!([]), "lists no bundle");
+    refused(&|m| drop(m["bundles"][0].as_object_mut().unwrap().remove("title")), "missing field `title`");
+    refused(&|m| m["bundles"][1]["path"] = "Grocery".into(), "twice");
+    for path in ["../grocery", "/grocery", "https://example.org/grocery", "", "a//b", "a/"] {
+        refused(&|m| m["bundles"][0]["path"] = path.into(), "not safe");
+    }
+    let bytes = index().to_bytes().unwrap();
+    let error = Index::parse(&bytes[..bytes.len() - 3]).unwrap_err();
+    assert!(error.message().contains("bundles.json is damaged or cut short"), "{error}");
 }
 
 #[test]
@@ -285,7 +386,7 @@ fn a_file_that_is_not_listed_is_named() {
 fn counts_and_lengths_that_do_not_fit_each_other_are_refused() {
     let huge = json!(u64::MAX);
     for (at, value, words) in [
-        ("/gallery/count", json!(4), "labels.bin is listed with 32 bytes"),
+        ("/gallery/count", json!(4), "labels.bin is listed with 32 bytes instead of 5 × 2 × 4"),
         ("/gallery/count", json!(0), "gallery is empty"),
         ("/gallery/count", huge.clone(), "more items than can be counted"),
         ("/gallery/count", json!(-1), "invalid value"),
@@ -295,20 +396,26 @@ fn counts_and_lengths_that_do_not_fit_each_other_are_refused() {
         ("/thumbnails/tile", json!(0), "tiles"),
         ("/thumbnails/sheets", json!(["t-0.jpg"]), "need 2 sheets"),
         ("/encoders", json!([]), "no encoder"),
-        ("/encoders/1/name", json!("happier"), "no name of its own"),
+        ("/encoders/1/name", json!("happier"), "not unique"),
         ("/encoders/0/dimension", json!(0), "0 dimensions"),
         ("/encoders/0/dimension", json!(100_000), "100000 dimensions"),
         ("/encoders/0/dimension", json!(3), "self-test"),
         ("/encoders/0/self_test", json!([0.1]), "self-test"),
         ("/encoders/0/self_test", json!([0.1, 1e300]), "self-test"),
-        ("/encoders/0/self_test", json!([0.1, null]), "cannot be understood"),
+        ("/encoders/0/self_test", json!([0.1, null]), "is not valid"),
         ("/encoders/0/query_embeddings", Value::Null, "no embeddings of the stored queries"),
         ("/encoders/0/query_embeddings", json!("happier/gallery.f32"), "24 bytes"),
+        ("/encoders/0/maps/0/name", json!(" "), "not unique"),
+        ("/encoders/0/maps/0/coordinates", json!("no-map.f32"), "no-map.f32"),
+        ("/encoders/0/maps/0/coordinates", json!("happier/queries.f32"), "8 bytes instead of 3 × 2 × 4"),
+        ("/encoders/0/best_scores/quantiles", json!([0.1, 0.2]), "101 finite numbers"),
+        ("/encoders/0/best_scores/quantiles", json!(vec![1e300; 101]), "101 finite numbers"),
+        ("/encoders/0/best_scores/quantiles/3", json!(9.0), "ascending order"),
         ("/encoders/0/preprocessing/crop", json!(0), "crops to 0"),
         ("/encoders/0/report/levels", json!([]), "report"),
         ("/evaluation_config/block", json!(0), "evaluation_config"),
         ("/taxonomy/parents/1", json!([0, 0, 9]), "parent 9"),
-        ("/files/0/sha256", json!("00"), "64 hexadecimal digits"),
+        ("/files/0/sha256", json!("00"), "64 lower-case hexadecimal digits"),
         ("/files/0/bytes", json!(31), "31 bytes"),
     ] {
         assert_refused(&altered(|m| *m.pointer_mut(at).expect(at) = value), words);
@@ -332,7 +439,7 @@ fn without_stored_queries_there_are_no_query_embeddings() {
         }
         bundle.finish(contents)
     };
-    assert!(bundle(&alone).unwrap_err().message().contains("for no stored queries"));
+    assert!(bundle(&alone).unwrap_err().message().contains("no stored queries"));
     alone.encoders.iter_mut().for_each(|encoder| encoder.query_embeddings = None);
     let files = bundle(&alone).unwrap();
     let manifest = read(&files).unwrap();
@@ -341,7 +448,7 @@ fn without_stored_queries_there_are_no_query_embeddings() {
 }
 
 #[test]
-fn numbers_that_are_not_finite_and_unknown_classes_are_refused_by_file() {
+fn non_finite_numbers_and_unknown_classes_are_refused_by_file() {
     let replaced = |path: &str, bytes: Vec<u8>| {
         let mut bundle = BundleWriter::new();
         for (name, old) in files() {
@@ -359,15 +466,19 @@ fn numbers_that_are_not_finite_and_unknown_classes_are_refused_by_file() {
             "{error}"
         );
     }
-    // Variety 9 does not exist; kaiser (2) is no apple (0).
+    for number in [f32::NAN, f32::NEG_INFINITY] {
+        let error = replaced("happier/map.f32", embedding_bytes(&[0.0, 0.0, 0.0, 0.0, 0.0, number]));
+        assert!(error.message().contains("happier/map.f32") && error.message().contains("row 2"), "{error}");
+    }
+    // Variety 9 does not exist; kaiser (2) is not an apple (0).
     for ids in [[0, 0, 0, 1, 1, 9, 0, 0], [0, 0, 0, 1, 0, 2, 0, 0]] {
         let error = replaced("labels.bin", label_bytes(&Labels::new(2, ids.to_vec()).unwrap()));
-        assert!(error.message().contains("labels.bin: item 2 has variety"), "{error}");
+        assert!(error.message().contains("labels.bin: item 2 has the labels"), "{error}");
     }
 }
 
 proptest! {
-    /// The digest covers numbers as they are read, so each must survive being written and read.
+    /// The digest covers numbers as they are read, so each must be the same after writing and reading.
     #[test]
     fn any_finite_numbers_survive(
         self_test in [any::<f32>(), any::<f32>()],

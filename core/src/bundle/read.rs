@@ -67,9 +67,8 @@ impl Manifest {
                 DOWNLOAD_AGAIN,
             ));
         }
-        let invalid = |error: serde_json::Error| {
-            bundle_error(format!("{MANIFEST} is not valid: {error}"), UPDATE)
-        };
+        let invalid =
+            |error: serde_json::Error| bundle_error(format!("{MANIFEST} is not valid: {error}"), UPDATE);
         let Checksums { files, digest } = Checksums::deserialize(&value).map_err(invalid)?;
         let contents = Contents::deserialize(&value).map_err(invalid)?;
         let manifest = Self { contents, files, digest };
@@ -392,9 +391,8 @@ pub(super) fn check_format(name: &str, value: &Value, format: &str, hint: &str) 
         let message = format!("{name} has the format {}, not {format:?}", field("format"));
         return Err(bundle_error(message, hint));
     }
-    let newer = |reason: String| {
-        bundle_error(format!("this bundle needs a newer akin: {name} {reason}"), UPDATE)
-    };
+    let newer =
+        |reason: String| bundle_error(format!("this bundle needs a newer akin: {name} {reason}"), UPDATE);
     match field("version").as_u64() {
         Some(VERSION) => {}
         Some(version) if version > VERSION => {
@@ -407,8 +405,9 @@ pub(super) fn check_format(name: &str, value: &Value, format: &str, hint: &str) 
     }
     let required: Vec<String> = match field("requires") {
         Value::Null => Vec::new(),
-        list => Vec::deserialize(list)
-            .map_err(|error| bundle_error(format!("{name} has an invalid list `requires`: {error}"), EXPORT_AGAIN))?,
+        list => Vec::deserialize(list).map_err(|error| {
+            bundle_error(format!("{name} has an invalid list `requires`: {error}"), EXPORT_AGAIN)
+        })?,
     };
     match required.iter().find(|feature| !FEATURES.contains(&feature.as_str())) {
         Some(feature) => Err(newer(format!("requires {feature:?}, which this akin does not know"))),

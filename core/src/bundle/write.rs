@@ -30,7 +30,7 @@ pub struct BundleWriter {
 impl BundleWriter {
     /// A bundle without files.
     pub fn new() -> Self {
-        Self::debundle_error()
+        Self::default()
     }
 
     /// Adds a file.
