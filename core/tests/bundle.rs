@@ -403,7 +403,7 @@ fn counts_and_lengths_that_do_not_fit_each_other_are_refused() {
         ("/encoders/0/self_test", json!([0.1]), "self-test"),
         ("/encoders/0/self_test", json!([0.1, 1e300]), "self-test"),
         ("/encoders/0/self_test", json!([0.1, null]), "is not valid"),
-        ("/encoders/0/query_embeddings", Value::Null, "no embeddings of the stored queries"),
+        ("/encoders/0/query_embeddings", Value::Null, "no embeddings of the 1 stored queries"),
         ("/encoders/0/query_embeddings", json!("happier/gallery.f32"), "24 bytes"),
         ("/encoders/0/maps/0/name", json!(" "), "not unique"),
         ("/encoders/0/maps/0/coordinates", json!("no-map.f32"), "no-map.f32"),

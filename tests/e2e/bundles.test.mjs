@@ -1,4 +1,4 @@
-// A bundle that is damaged or of another version is refused by name, in the browser and on the command line.
+// The page and the command line refuse a bundle that is damaged or of another version, and name the file.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -11,33 +11,33 @@ import { akin, bundle, fixture, noticed, openSite } from "./site.mjs";
 const { visit } = await openSite("cpu");
 const [encoder] = bundle.encoders;
 
-/** One byte changed, in the middle. */
-const changed = (bytes) => {
+/** Changes one byte in the middle. */
+const changeByte = (bytes) => {
   const other = Buffer.from(bytes);
   other[other.length >> 1] ^= 1;
   return other;
 };
-const cut = (bytes) => bytes.subarray(0, bytes.length - 5);
-const edited = (edit) => (bytes) => {
+const cutShort = (bytes) => bytes.subarray(0, bytes.length - 5);
+const editManifest = (edit) => (bytes) => {
   const manifest = JSON.parse(bytes);
   edit(manifest);
   return Buffer.from(JSON.stringify(manifest));
 };
 
 const DAMAGES = [
-  ["labels with a byte changed", bundle.labels, changed, /labels\.bin has been changed/],
-  ["labels cut short", bundle.labels, cut, /labels\.bin is cut short/],
-  ["weights with a byte changed", encoder.weights, changed, /weights\.bpk has been changed/],
-  ["weights cut short", encoder.weights, cut, /weights\.bpk is cut short/],
-  ["a gallery with a byte changed", encoder.gallery_embeddings, changed, /gallery\.f32 has been changed/],
-  ["a gallery cut short", encoder.gallery_embeddings, cut, /gallery\.f32 is cut short/],
-  ["a manifest with a byte changed", "bundle.json", edited((manifest) => (manifest.title = "Creaturez")), /bundle\.json has been changed/],
-  ["a manifest cut short", "bundle.json", cut, /bundle\.json is damaged or cut short/],
-  ["a newer version", "bundle.json", edited((manifest) => (manifest.version = 2)), /version 2, newer than .*update akin/i],
-  ["another format", "bundle.json", edited((manifest) => (manifest.format = "zip")), /not of the format/],
+  ["labels with a byte changed", bundle.labels, changeByte, /labels\.bin was changed after/],
+  ["labels cut short", bundle.labels, cutShort, /labels\.bin is cut short/],
+  ["weights with a byte changed", encoder.weights, changeByte, /weights\.bpk was changed after/],
+  ["weights cut short", encoder.weights, cutShort, /weights\.bpk is cut short/],
+  ["a gallery with a byte changed", encoder.gallery_embeddings, changeByte, /gallery\.f32 was changed after/],
+  ["a gallery cut short", encoder.gallery_embeddings, cutShort, /gallery\.f32 is cut short/],
+  ["a manifest with a byte changed", "bundle.json", editManifest((manifest) => (manifest.title = "Creaturez")), /bundle\.json was changed after/],
+  ["a manifest cut short", "bundle.json", cutShort, /bundle\.json is damaged or cut short/],
+  ["a newer version", "bundle.json", editManifest((manifest) => (manifest.version = 2)), /needs a newer akin: bundle\.json has version 2.*update akin/i],
+  ["another format", "bundle.json", editManifest((manifest) => (manifest.format = "zip")), /has the format "zip"/],
 ];
 
-for (const [what, file, damage, says] of DAMAGES) {
+for (const [what, file, damage, message] of DAMAGES) {
   test(`the page refuses ${what}`, () =>
     visit(
       {
@@ -49,35 +49,35 @@ for (const [what, file, damage, says] of DAMAGES) {
       async (page) => {
         const { code, text } = await noticed(page);
         assert.equal(code, "bundle", text);
-        assert.match(text, says);
+        assert.match(text, message);
         assert.equal(await page.getAttribute("[data-testid=status]", "data-state"), "error");
       },
     ));
 }
 
-test("the page refuses a bundle that is not there, and one of another origin", async () => {
+test("the page refuses a missing bundle and a bundle on another origin", async () => {
   await visit({ query: "?bundle=nowhere", wait: false }, async (page) => {
     const { code, text } = await noticed(page);
     assert.equal(code, "bundle");
-    assert.match(text, /No bundle could be read.*akin export/);
+    assert.match(text, /There is no bundle at .*akin export/);
   });
   await visit({ query: "?bundle=https://example.org/bundle/", wait: false }, async (page) => {
     assert.equal((await noticed(page)).code, "origin");
   });
 });
 
-test("`akin serve` refuses what it can see without reading everything", async (t) => {
+test("`akin serve` refuses damage that it finds without reading every file", async (t) => {
   const folder = mkdtempSync(join(tmpdir(), "akin-"));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
-  for (const [what, file, damage, says] of DAMAGES.filter(([, file, damage]) => damage === cut || file === "bundle.json")) {
+  for (const [what, file, damage, message] of DAMAGES.filter(([, file, damage]) => damage === cutShort || file === "bundle.json")) {
     const copy = join(folder, what);
     cpSync(fixture("bundle"), copy, { recursive: true });
     writeFileSync(join(copy, file), damage(readFileSync(join(copy, file))));
     const refused = await promisify(execFile)(akin, ["serve", copy, "--port", "0"], { timeout: 20_000 }).then(
-      () => assert.fail(`${what} is served`),
+      () => assert.fail(`akin serve accepts ${what}`),
       (error) => error,
     );
     assert.equal(refused.code, 1, what);
-    assert.match(refused.stderr.replaceAll(/\s+/g, " "), damage === cut && file !== "bundle.json" ? /of the bundle has \d+ bytes, but should have/ : says);
+    assert.match(refused.stderr.replaceAll(/\s+/g, " "), damage === cutShort && file !== "bundle.json" ? /of the bundle has \d+ bytes, but should have/ : message);
   }
 });

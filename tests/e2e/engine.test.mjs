@@ -1,4 +1,4 @@
-// The engine in the browser gives what the command line gives, on both of its back ends.
+// The engine in the browser computes the same as the command line, on both of its back ends.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
@@ -8,7 +8,7 @@ import { answered, bundle, fixture, openSite, upload } from "./site.mjs";
 
 const encoders = bundle.encoders.map(({ name }) => name);
 const levels = bundle.taxonomy.levels;
-/** Stored items that ask: the first, the last, and some between. */
+/** Items of the bundle that are queries: the first, the last, and two between. */
 const ITEMS = [0, 17, 40, bundle.gallery.count - 1];
 
 /** The rows of a two-dimensional .npy file of float32. */
@@ -38,10 +38,10 @@ for (const backend of ["webgpu", "cpu"]) {
   describe(`on ${backend}`, async () => {
     const { visit } = await openSite(backend);
 
-    test("the bundle opens, and the badge says what it runs on", () =>
-      visit({}, async (page, asked) => {
-        // What the worker asks for is seen, or nothing could be said of where it asks.
-        assert.ok(asked.some((url) => url.endsWith("weights.bpk")), asked.join("\n"));
+    test("the bundle opens, and the badge names the back end", () =>
+      visit({}, async (page, requests) => {
+        // The test of the origins is void unless it sees the worker's requests.
+        assert.ok(requests.some((url) => url.endsWith("weights.bpk")), requests.join("\n"));
         assert.equal(await page.getAttribute("[data-testid=status]", "data-state"), "ready");
         assert.equal(await page.getAttribute("[data-testid=backend]", "data-backend"), backend);
         await page.click("[data-testid=backend] summary");
@@ -58,31 +58,31 @@ for (const backend of ["webgpu", "cpu"]) {
         for (const step of ["decode", "embed", "search"]) {
           assert.ok(Number(await page.getAttribute(`[data-timing=${step}]`, "data-value")) >= 0, step);
         }
-        // Named by the reader, it is scored.
+        // With labels chosen by the reader it gets a score.
         await page.click(".labels summary");
         for (const level of levels.keys()) await page.selectOption(`select[data-level="${level + 1}"]`, { index: 1 });
         const hAp = await page.waitForSelector("[data-metric=h_ap]");
         assert.ok(Number(await hAp.getAttribute("data-value")) > 0);
       }));
 
-    test("a picture's embedding is that of `akin embed`", (t) =>
+    test("a picture gets the same embedding as from `akin embed`", (t) =>
       visit({}, async (page) => {
-        let least = 1;
+        let lowest = 1;
         for (const encoder of encoders) {
           const native = readNpy(fixture(`${encoder}.npy`));
           for (const [index, picture] of PICTURES.entries()) {
             const bytes = [...readFileSync(picture)];
             const here = await page.evaluate(([encoder, bytes]) => globalThis.akin.embed(encoder, new Uint8Array(bytes)), [encoder, bytes]);
             assert.equal(here.length, native[index].length);
-            const likeness = cosine(here, native[index]);
-            assert.ok(likeness >= 0.999, `${encoder}, ${basename(picture)}: cosine ${likeness}`);
-            least = Math.min(least, likeness);
+            const similarity = cosine(here, native[index]);
+            assert.ok(similarity >= 0.999, `${encoder}, ${basename(picture)}: cosine ${similarity}`);
+            lowest = Math.min(lowest, similarity);
           }
         }
-        t.diagnostic(`the least cosine on ${backend} is ${least}`);
+        t.diagnostic(`the lowest cosine on ${backend} is ${lowest}`);
       }));
 
-    test("a stored query's scores are its row of `akin eval --per-query`", () =>
+    test("an item's scores equal its row of `akin eval --per-query`", () =>
       visit({}, async (page) => {
         const [first, second] = encoders;
         const rows = new Map(encoders.map((encoder) => [encoder, readCsv(fixture(`${encoder}.csv`))]));

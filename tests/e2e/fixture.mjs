@@ -1,5 +1,5 @@
-// Makes what the page is tested with, by the very binary that users run: two short trainings, their
-// bundle, and what the command line says of it. `node fixture.mjs AKIN FOLDER`
+// Makes the data of the browser tests with the binary that users run: two short trainings, their bundle,
+// and the embeddings and scores of the command line. Usage: node fixture.mjs AKIN FOLDER
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -7,12 +7,12 @@ import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-/** Pictures that both sides embed: photographs of every kind that decoders differ in, and a creature. */
+/** The pictures that both sides embed: one of every kind on which decoders differ, and a drawing. */
 export const PICTURES = ["rgb.jpg", "progressive.jpg", "cmyk-adobe.jpg", "turned.jpg", "lossy.webp", "detail.png"].map((name) =>
   join(root, "core/tests/images", name),
 );
 
-/** The encoders of the bundle, by name, with the recipe that they are trained by. */
+/** The encoders of the bundle by name, each with its recipe. */
 export const RECIPES = { HAPPIER: "biomorphs-happier", NormSoftmax: "biomorphs-norm-softmax" };
 
 function make(akin, folder) {

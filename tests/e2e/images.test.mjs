@@ -1,4 +1,4 @@
-// What becomes of pictures of every kind, and of what is none.
+// Every kind of picture gets an answer; other files are refused.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
@@ -40,7 +40,7 @@ const PICTURES = {
 };
 
 const jpeg = image("rgb.jpg");
-const NONE = {
+const REFUSED = {
   "a truncated JPEG": [jpeg.subarray(0, jpeg.length / 2), /cut short|truncated|ends|incomplete|damaged/i],
   "a truncated PNG": [png(40, 30, 8, 2).subarray(0, 60), /cut short|truncated|ends|incomplete|damaged/i],
   "a HEIC": [Buffer.from("\0\0\0\x18ftypheic\0\0\0\0mif1heic", "latin1"), /HEIC/],
@@ -48,7 +48,7 @@ const NONE = {
   "an empty file": [Buffer.alloc(0), /empty/i],
 };
 
-test("every kind of picture is answered", async (t) => {
+test("every kind of picture gets an answer", async (t) => {
   for (const [what, bytes] of Object.entries(PICTURES)) {
     await t.test(what, () =>
       visit({}, async (page) => {
@@ -60,14 +60,14 @@ test("every kind of picture is answered", async (t) => {
   }
 });
 
-test("what is no picture is refused by name, and the next picture is answered", () =>
+test("other files are refused by name, and the next picture gets an answer", () =>
   visit({}, async (page) => {
-    for (const [what, [bytes, says]] of Object.entries(NONE)) {
+    for (const [what, [bytes, message]] of Object.entries(REFUSED)) {
       await upload(page, what, bytes);
       await page.waitForFunction((what) => document.querySelector("[data-testid=notice]")?.textContent.includes(what), what);
       const { code, text } = await noticed(page);
       assert.equal(code, "image", what);
-      assert.match(text, says);
+      assert.match(text, message);
       assert.equal((await page.$$("[data-testid=results] li")).length, 0, `${what} has results`);
     }
     await upload(page, "holiday.jpg", jpeg);

@@ -1,4 +1,4 @@
-// The page as readers of every kind meet it.
+// The page for every kind of reader: while loading, by keyboard, by screen reader, on a narrow screen.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
@@ -8,12 +8,12 @@ import { answered, audit, bundle, openSite, settled, upload } from "./site.mjs";
 const { visit } = await openSite("cpu");
 const [first, second] = bundle.encoders.map(({ name }) => name);
 
-test("the frame and the explanation are there before the engine arrives", async () => {
+test("the explanation is readable before the engine has loaded", async () => {
   let release;
-  const arrived = new Promise((resolve) => (release = resolve));
+  const released = new Promise((resolve) => (release = resolve));
   const hold = (context) =>
     context.route("**/akin-web_bg.wasm", async (route) => {
-      await arrived;
+      await released;
       await route.continue();
     });
   await visit({ before: hold, wait: false }, async (page) => {
@@ -47,7 +47,7 @@ for (const scheme of ["light", "dark"]) {
     }));
 }
 
-test("with the keyboard alone one picks a sample and walks its results", () =>
+test("a reader can choose a sample and walk through its results by keyboard", () =>
   visit({}, async (page) => {
     const focused = (selector) => page.evaluate((selector) => document.activeElement?.closest(selector) !== null, selector);
     const tabTo = async (selector) => {
@@ -55,7 +55,7 @@ test("with the keyboard alone one picks a sample and walks its results", () =>
         await page.keyboard.press("Tab");
         if (await focused(selector)) return;
       }
-      assert.fail(`${selector} is not reached with Tab`);
+      assert.fail(`${selector} cannot be reached with Tab`);
     };
     await tabTo(".samples [data-item]");
     await page.keyboard.press("ArrowRight");
@@ -71,7 +71,7 @@ test("with the keyboard alone one picks a sample and walks its results", () =>
     await answered(page, `item:${next}`);
   }));
 
-test("a link shows what its sender saw", () =>
+test("a link shows the same scores to another reader", () =>
   visit({ query: `?encoder=${first}&compare=${second}&q=5` }, async (page) => {
     const scores = () => page.$$eval("[data-metric]", (cells) => cells.map(({ dataset }) => [dataset.metric, dataset.encoder, dataset.value]));
     const before = await scores();
@@ -82,12 +82,12 @@ test("a link shows what its sender saw", () =>
     assert.deepEqual(await scores(), before);
   }));
 
-test("an engine that is killed is started anew and answers the same query", () =>
+test("a killed engine is restarted and answers the same query", () =>
   visit({ query: "?q=7" }, async (page) => {
     const score = () => page.getAttribute("[data-metric=h_ap]", "data-value");
     const before = await score();
     await page.workers()[0].evaluate(() => self.close());
-    await page.waitForFunction(() => document.querySelector("[data-testid=backend-reason]")?.textContent.includes("started anew"));
+    await page.waitForFunction(() => document.querySelector("[data-testid=backend-reason]")?.textContent.includes("restarted"));
     await page.waitForSelector("[data-testid=status][data-state=ready]");
     await answered(page, "item:7");
     assert.equal(await score(), before);

@@ -1,7 +1,7 @@
-// The page, served by `akin serve` and looked at in headless Chromium.
+// Serves the page with `akin serve` and opens it in headless Chromium.
 //
-// AKIN is the binary, AKIN_FIXTURE the folder that fixture.mjs has filled, CHROMIUM the browser, and
-// AKIN_PAGE a built page other than www/dist.
+// Environment: AKIN is the binary, AKIN_FIXTURE the folder that fixture.mjs has filled, CHROMIUM the
+// browser (default: /usr/bin/chromium), and AKIN_PAGE a built page (default: www/dist).
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -11,41 +11,41 @@ import { after } from "node:test";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
 
-const wanted = (name) => {
+const requiredVariable = (name) => {
   const value = process.env[name];
-  if (!value) throw new Error(`${name} is not set: run tests/run, or see the head of tests/e2e/site.mjs`);
+  if (!value) throw new Error(`${name} is not set: run tests/run, or set it as the first lines of tests/e2e/site.mjs describe`);
   return value;
 };
 
-export const akin = wanted("AKIN");
-export const fixture = (...path) => join(wanted("AKIN_FIXTURE"), ...path);
+export const akin = requiredVariable("AKIN");
+export const fixture = (...path) => join(requiredVariable("AKIN_FIXTURE"), ...path);
 export const bundle = JSON.parse(readFileSync(fixture("bundle/bundle.json"), "utf8"));
 
-/** Chromium that talks to nobody by itself. Only with these two flags is there WebGPU, in software. */
+/** Flags that stop Chromium's own requests, and those that give it WebGPU in software. */
 const QUIET = ["--headless=new", "--no-sandbox", "--no-first-run", "--disable-quic", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 const FLAGS = { webgpu: ["--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"], cpu: [] };
 
-/** How long a page may take to open: the software adapter compiles every shader on the CPU. */
-const PATIENCE = 180_000;
+/** The timeout of every step in milliseconds. It is long because the software adapter compiles every shader on the CPU. */
+const TIMEOUT = 180_000;
 
-/** Starts `akin serve` and resolves to its address and a way to stop it. */
+/** Starts `akin serve`. Resolves to its address and a function that stops it. */
 function serve() {
-  // Named, so that it is tested as it is and not built here.
+  // `--page` keeps `akin serve` from building the page.
   const page = process.env.AKIN_PAGE ?? fileURLToPath(new URL("../../www/dist", import.meta.url));
   const server = spawn(akin, ["serve", fixture("bundle"), "--port", "0", "--page", page], { stdio: ["ignore", "pipe", "pipe"] });
-  let said = "";
-  server.stderr.on("data", (text) => (said += text));
+  let stderr = "";
+  server.stderr.on("data", (text) => (stderr += text));
   return new Promise((resolve, reject) => {
     server.once("error", reject);
-    server.once("exit", (code) => reject(new Error(`akin serve ended with ${code}: ${said}`)));
+    server.once("exit", (code) => reject(new Error(`akin serve ended with ${code}: ${stderr}`)));
     server.stdout.once("data", (text) => resolve({ address: String(text).trim(), stop: () => server.kill("SIGINT") }));
   });
 }
 
 /**
- * A site for one test file. `visit` opens a page of its own, hands it to `look`, and then holds it to
- * what every page must do: ask its own origin only, throw nothing, and fit its width. `look` gets the
- * addresses that were asked for, too.
+ * A site for one test file. `visit` opens a new page, calls `check` with it and the addresses that it
+ * has requested, and then checks what every page must do: request only its own origin, throw nothing,
+ * and fit the width of the window.
  */
 export async function openSite(backend) {
   const { address, stop } = await serve();
@@ -58,47 +58,47 @@ export async function openSite(backend) {
     stop();
   });
 
-  async function visit({ query = "", width = 1280, scheme = "light", before, wait = true }, look) {
+  async function visit({ query = "", width = 1280, scheme = "light", before, wait = true }, check) {
     const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme: scheme });
-    const [faults, asked] = [[], []];
+    const [problems, requests] = [[], []];
     context.on("request", (request) => {
       const url = request.url();
-      asked.push(url);
-      if (!url.startsWith(address) && !/^(blob|data):/.test(url)) faults.push(`a request to another origin: ${url}`);
+      requests.push(url);
+      if (!url.startsWith(address) && !/^(blob|data):/.test(url)) problems.push(`a request to another origin: ${url}`);
     });
-    context.on("weberror", (error) => faults.push(`thrown: ${error.error().message}`));
+    context.on("weberror", (error) => problems.push(`thrown: ${error.error().message}`));
     try {
       const page = await context.newPage();
-      page.setDefaultTimeout(PATIENCE);
-      page.on("websocket", (socket) => faults.push(`a socket to ${socket.url()}`));
+      page.setDefaultTimeout(TIMEOUT);
+      page.on("websocket", (socket) => problems.push(`a socket to ${socket.url()}`));
       await before?.(context);
       await page.goto(address + query);
       if (wait) await settled(page);
-      await look(page, asked);
+      await check(page, requests);
       const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-      if (overflow > 0) faults.push(`the page is ${overflow} px wider than its ${width}`);
+      if (overflow > 0) problems.push(`the page is ${overflow} px wider than the window of ${width} px`);
     } finally {
       await context.close();
     }
-    assert.deepEqual(faults, []);
+    assert.deepEqual(problems, []);
   }
   return { address, visit };
 }
 
-/** Waits until the page is ready with an answer; an error that it shows fails the test with its text. */
+/** Waits until the page shows an answer. Fails with the text of an error that the page shows instead. */
 export async function settled(page) {
   await page.waitForSelector("[data-testid=results] li, [data-testid=notice]");
   const notice = await page.$("[data-testid=notice]");
   assert.equal(notice && (await notice.textContent()), null);
 }
 
-/** Waits for the notice and resolves to its code and text. */
+/** Waits for an error notice. Resolves to its code and text. */
 export async function noticed(page) {
   const notice = await page.waitForSelector("[data-testid=notice]");
   return { code: await notice.getAttribute("data-code"), text: (await notice.innerText()).replaceAll(/\s+/g, " ") };
 }
 
-/** Waits for every ranking that answers `query` (`item:7`, `image:NAME`). */
+/** Waits until `rankings` rankings answer `query` (`item:7`, `image:NAME`). */
 export async function answered(page, query, rankings = 1) {
   await page.waitForFunction(
     ([query, rankings]) => {
@@ -113,14 +113,14 @@ export async function answered(page, query, rankings = 1) {
 export const upload = (page, name, buffer) =>
   page.setInputFiles("[data-testid=file]", { name, mimeType: "application/octet-stream", buffer });
 
-/** What is wrong with the page as it stands, according to axe. */
+/** The problems that axe finds on the page. */
 export async function audit(page) {
-  // A page that fades has the contrast of the moment.
+  // The contrast is right only after all transitions have ended.
   await page.evaluate(() => {
     const ending = document.getAnimations().filter((animation) => animation.effect.getComputedTiming().endTime !== Infinity);
     return Promise.allSettled(ending.map(({ finished }) => finished));
   });
-  // Through the debugger, which the page's security policy does not bind.
+  // The debugger may run the script, which the page's security policy would forbid.
   await page.evaluate(readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8"));
   const rules = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
   const { violations } = await page.evaluate((runOnly) => globalThis.axe.run(document, { runOnly }), rules);

@@ -1,24 +1,25 @@
-//! The engine: a device, a bundle, its encoders.
+//! The engine: a device, a bundle and its encoders.
 
 use akin_core::bundle::Manifest;
 use akin_core::embeddings::Embeddings;
 use akin_core::encoder::{Encoder, EncoderConfig};
 use akin_core::image::{decode, self_test_pattern};
+use akin_core::models::{BackboneConfig, HeadConfig};
 use akin_core::search::Gallery;
 use akin_core::similarity::Similarity;
 use akin_core::taxonomy::Labels;
 use burn::tensor::Device;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use wasm_bindgen::prelude::*;
 use web_time::Instant;
 
 use crate::failure::{Result, device, misuse, thrown, to_js};
 use crate::ranked::{Query, Ranked};
 
-/// The cosine to the known embedding above which a back end is trusted.
-const TRUSTED: f32 = 0.999;
+/// The lowest cosine to the stored embedding at which the self-test passes.
+const LOWEST_COSINE: f32 = 0.999;
 
-/// See the crate's page.
+/// The engine, as the crate's page describes it.
 #[wasm_bindgen]
 pub struct Engine {
     device: Device,
@@ -28,15 +29,24 @@ pub struct Engine {
 struct Bundle {
     manifest: Manifest,
     labels: Option<Labels>,
-    encoders: Vec<Option<Loaded>>,
+    encoders: Vec<Option<LoadedEncoder>>,
 }
 
-/// An encoder with what it made of the items.
-struct Loaded {
+/// An encoder with its embeddings of the items.
+struct LoadedEncoder {
     encoder: Encoder,
     embeddings: Embeddings,
     queries: Option<Embeddings>,
     gallery: Gallery,
+}
+
+/// The field `architecture` of an encoder in a bundle.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Architecture {
+    backbone: BackboneConfig,
+    #[serde(default)]
+    head: Option<HeadConfig>,
 }
 
 #[derive(Serialize)]
@@ -52,7 +62,7 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// No adapter, or a back end of another name.
+    /// WebGPU does not start, or the back end has another name.
     pub async fn create(backend: String) -> Result<Engine> {
         let device = match backend.as_str() {
             "webgpu" => Device::wgpu_options()
@@ -60,42 +70,42 @@ impl Engine {
                 .await
                 .map_err(|error| device(format!("WebGPU did not start: {error}")))?,
             "cpu" => Device::flex(),
-            other => return Err(misuse(&format!("there is no back end {other:?}, only webgpu and cpu"))),
+            other => return Err(misuse(&format!("unknown back end {other:?}; there are \"webgpu\" and \"cpu\""))),
         };
         Ok(Engine { device, bundle: None })
     }
 
-    /// Checks `bundle.json` and returns it.
+    /// Opens a bundle by the bytes of its `bundle.json`.
     ///
     /// # Errors
     ///
-    /// A manifest that is damaged, of a newer version, or not one.
-    pub fn open(&mut self, bundle_json: &[u8]) -> Result<JsValue> {
+    /// The manifest is damaged, needs a newer version, or is something else.
+    pub fn open(&mut self, bundle_json: &[u8]) -> Result<()> {
         let manifest = Manifest::parse(bundle_json).map_err(thrown)?;
-        let contents = to_js(manifest.contents());
         let encoders = manifest.encoders.iter().map(|_| None).collect();
         self.bundle = Some(Bundle { manifest, labels: None, encoders });
-        Ok(contents)
+        Ok(())
     }
 
-    /// Takes the labels of all items.
+    /// Loads the labels of all items.
     ///
     /// # Errors
     ///
-    /// Bytes that are not the ones that the manifest names.
+    /// No bundle is open, or the bytes are not those of the manifest.
     pub fn load_labels(&mut self, bytes: &[u8]) -> Result<()> {
         let bundle = self.bundle_mut()?;
         bundle.labels = Some(bundle.manifest.labels(bytes).map_err(thrown)?);
         Ok(())
     }
 
-    /// Takes an encoder with its embeddings of the items, and lets it embed a known pattern, which
-    /// also prepares the device for the first image.
+    /// Loads an encoder with its embeddings of the items, and embeds the self-test pattern, which also
+    /// prepares the device for the first image. Returns `{ cosine, ms, passed }`; `passed` is false
+    /// when the device computes another embedding than the bundle stores.
     ///
     /// # Errors
     ///
-    /// Bytes that are not the ones that the manifest names, weights that do not fit, a device that
-    /// fails. A device that computes something else is told by `passed: false`.
+    /// The bytes are not those of the manifest, the weights do not fit the architecture, or the device
+    /// fails.
     pub async fn load_encoder(
         &mut self,
         index: usize,
@@ -108,32 +118,34 @@ impl Engine {
         let manifest = &bundle.manifest;
         let entry = manifest.encoder(index).map_err(thrown)?;
         manifest.verify(&entry.weights, &weights).map_err(thrown)?;
-        let config: EncoderConfig = serde_json::from_value(entry.architecture.clone()).map_err(|error| {
-            thrown(akin_core::Error::new(
-                akin_core::Kind::Bundle,
-                format!("the architecture of {} is not one that this page knows: {error}", entry.name),
-                "reload the page, so that it is the newest, or export the bundle with this version of akin",
-            ))
-        })?;
+        let Architecture { backbone, head } =
+            Architecture::deserialize(&entry.architecture).map_err(|error| {
+                thrown(akin_core::Error::new(
+                    akin_core::Kind::Bundle,
+                    format!("this page does not know the architecture of encoder {:?}: {error}", entry.name),
+                    "reload the page to get its newest version, or export the bundle again with this version of akin",
+                ))
+            })?;
+        let config = EncoderConfig { backbone, head, preprocessing: entry.preprocessing.clone() };
         let embeddings = manifest.gallery_embeddings(index, &gallery).map_err(thrown)?;
         let queries =
             queries.map(|bytes| manifest.query_embeddings(index, &bytes)).transpose().map_err(thrown)?;
-        let ready = Gallery::new(&embeddings, entry.report.config.similarity).map_err(thrown)?;
+        let searchable = Gallery::new(&embeddings, entry.report.config.similarity).map_err(thrown)?;
         let encoder = config.load(weights, &device).map_err(thrown)?;
 
         let started = Instant::now();
         let pattern = self_test_pattern(encoder.preprocessing().side()).map_err(thrown)?;
         let embedding = encoder.embed_async(&[pattern], &device).await.map_err(thrown)?;
         let cosine = cosine(&embedding, &entry.self_test);
-        bundle.encoders[index] = Some(Loaded { encoder, embeddings, queries, gallery: ready });
-        Ok(to_js(&SelfTest { cosine, ms: milliseconds(started), passed: cosine >= TRUSTED }))
+        bundle.encoders[index] = Some(LoadedEncoder { encoder, embeddings, queries, gallery: searchable });
+        Ok(to_js(&SelfTest { cosine, ms: milliseconds_since(started), passed: cosine >= LOWEST_COSINE }))
     }
 
-    /// Checks any other file of the bundle.
+    /// Checks the bytes of any file of the bundle.
     ///
     /// # Errors
     ///
-    /// A file that the manifest does not name, or other bytes than it names.
+    /// The manifest does not list the file, or lists other bytes.
     pub fn verify(&self, path: &str, bytes: &[u8]) -> Result<()> {
         self.bundle()?.manifest.verify(path, bytes).map_err(thrown)
     }
@@ -142,28 +154,28 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// An image that cannot be read, an encoder that is not loaded, a device that fails.
+    /// The image cannot be read, the encoder is not loaded, or the device fails.
     pub async fn embed(&self, encoder: usize, image: Vec<u8>) -> Result<JsValue> {
         let encoder = &self.loaded(encoder)?.encoder;
         let started = Instant::now();
         let picture = decode(&image).map_err(thrown)?;
-        let decode_ms = milliseconds(started);
+        let decode_ms = milliseconds_since(started);
         let started = Instant::now();
         let embedding = encoder.embed_async(&[picture], &self.device).await.map_err(thrown)?;
         let result = js_sys::Object::new();
         let set = |name: &str, value: &JsValue| js_sys::Reflect::set(&result, &name.into(), value);
         set("embedding", &js_sys::Float32Array::from(&embedding[..]))?;
         set("decode_ms", &decode_ms.into())?;
-        set("embed_ms", &milliseconds(started).into())?;
+        set("embed_ms", &milliseconds_since(started).into())?;
         Ok(result.into())
     }
 
-    /// The embedding of an item of the bundle: gallery first, then stored queries.
+    /// The stored embedding of an item. Items count from 0: gallery first, then stored queries.
     ///
     /// # Errors
     ///
-    /// An item that is not there, an encoder that is not loaded.
-    pub fn stored(&self, encoder: usize, item: usize) -> Result<Vec<f32>> {
+    /// The bundle has no such item, or the encoder is not loaded.
+    pub fn item_embedding(&self, encoder: usize, item: usize) -> Result<Vec<f32>> {
         let loaded = self.loaded(encoder)?;
         let gallery = loaded.embeddings.len();
         let row = match &loaded.queries {
@@ -174,13 +186,16 @@ impl Engine {
         Ok(row.to_vec())
     }
 
-    /// Ranks the gallery by an embedding: the `k` nearest items, and the scores of the whole ranking
-    /// where the query's labels are known. They are those of `item`, if the query is one of the
-    /// bundle's, or else `labels`, one class a level, coarse → fine.
+    /// Ranks the gallery by its similarity to an embedding. Returns the `k` best items and, where the
+    /// query's labels are known, the metrics of the whole ranking; otherwise the votes of the `k` items.
+    ///
+    /// Give `item` when the query is an item of the bundle: its labels are then known, and it does not
+    /// rank itself. Give `labels` (one class per level, coarse to fine) when the labels of another
+    /// query are known.
     ///
     /// # Errors
     ///
-    /// An embedding or labels that do not fit the bundle, an encoder that is not loaded.
+    /// The embedding or the labels do not fit the bundle, or the encoder is not loaded.
     pub fn rank(
         &self,
         encoder: usize,
@@ -192,19 +207,19 @@ impl Engine {
         let started = Instant::now();
         let bundle = self.bundle()?;
         let loaded = self.loaded(encoder)?;
-        let all = bundle.labels.as_ref().ok_or_else(|| misuse("the labels are not loaded yet"))?;
-        if item.is_some_and(|item| item >= all.len())
-            || labels.as_ref().is_some_and(|own| own.len() != all.levels())
+        let item_labels = bundle.labels.as_ref().ok_or_else(|| misuse("the labels are not loaded yet"))?;
+        if item.is_some_and(|item| item >= item_labels.len())
+            || labels.as_ref().is_some_and(|own| own.len() != item_labels.levels())
         {
-            return Err(misuse("the query's item or labels are not ones of this bundle"));
+            return Err(misuse("the query's item or labels do not exist in this bundle"));
         }
         let query = Query {
             embedding,
-            labels: item.map(|item| all.row(item)).or(labels.as_deref()),
+            labels: item.map(|item| item_labels.row(item)).or(labels.as_deref()),
             itself: item.filter(|&item| item < loaded.embeddings.len()),
         };
-        let mut ranked = Ranked::new(&bundle.manifest, &loaded.gallery, all, &query, k).map_err(thrown)?;
-        ranked.search_ms = milliseconds(started);
+        let mut ranked = Ranked::new(&bundle.manifest, &loaded.gallery, item_labels, &query, k).map_err(thrown)?;
+        ranked.search_ms = milliseconds_since(started);
         Ok(to_js(&ranked))
     }
 }
@@ -218,21 +233,21 @@ impl Engine {
         self.bundle.as_mut().ok_or_else(|| misuse("no bundle is open yet"))
     }
 
-    fn loaded(&self, encoder: usize) -> Result<&Loaded> {
+    fn loaded(&self, encoder: usize) -> Result<&LoadedEncoder> {
         let loaded = self.bundle()?.encoders.get(encoder).and_then(Option::as_ref);
-        loaded.ok_or_else(|| misuse(&format!("the encoder {encoder} is not loaded yet")))
+        loaded.ok_or_else(|| misuse(&format!("encoder {encoder} is not loaded yet")))
     }
 }
 
-/// The cosine of two embeddings; 0 when they cannot be compared, as after a failed computation.
-fn cosine(computed: &[f32], known: &[f32]) -> f32 {
-    let compare = || -> akin_core::Result<f32> {
-        let known = Embeddings::new(known.len(), known.to_vec())?;
-        Ok(Gallery::new(&known, Similarity::Cosine)?.scores(computed)?[0])
+/// The cosine of two embeddings; 0 when it is undefined, as after a failed computation.
+fn cosine(computed: &[f32], stored: &[f32]) -> f32 {
+    let checked_cosine = || -> akin_core::Result<f32> {
+        let stored = Embeddings::new(stored.len(), stored.to_vec())?;
+        Ok(Gallery::new(&stored, Similarity::Cosine)?.scores(computed)?[0])
     };
-    compare().unwrap_or(0.0)
+    checked_cosine().unwrap_or(0.0)
 }
 
-fn milliseconds(since: Instant) -> f64 {
-    since.elapsed().as_secs_f64() * 1e3
+fn milliseconds_since(start: Instant) -> f64 {
+    start.elapsed().as_secs_f64() * 1e3
 }

@@ -1,15 +1,15 @@
-//! The engine of the page: core, as a Web Worker calls it from JavaScript.
+//! The engine of the page: the parts of akin-core that a Web Worker calls from JavaScript.
 //!
-//! One [`Engine`] holds a device, a bundle and its encoders. It is opened step by step, so that the
-//! page can fetch each file itself and show how far it is:
+//! One [`Engine`] holds a device, a bundle and its encoders. It takes one file at a time, so that the
+//! page fetches the files itself and shows its progress:
 //!
 //! ```text
-//! Engine.create("webgpu")      a device, or an error: then try "cpu"
-//! engine.open(bundle.json)     the manifest, checked
+//! Engine.create("webgpu")      opens a device; after an error, try "cpu"
+//! engine.open(bundle.json)     checks the manifest
 //! engine.load_labels(bytes)
-//! engine.load_encoder(i, …)    weights and gallery; tests itself against a known embedding
+//! engine.load_encoder(i, …)    loads weights and embeddings, and runs the self-test
 //! engine.embed(i, image)       image bytes → embedding
-//! engine.rank(i, embedding, …) the ranked gallery, its scores or the neighbours' vote
+//! engine.rank(i, embedding, …) ranks the gallery, with metrics or votes
 //! ```
 //!
 //! Every error that JavaScript sees is `{ code, message, hint }`.
@@ -24,7 +24,7 @@ pub use engine::Engine;
 
 use wasm_bindgen::prelude::*;
 
-/// Runs when the module is loaded: a panic then says what and where on the console.
+/// Runs when the module is loaded. Afterwards a panic prints its message and place on the console.
 #[wasm_bindgen(start)]
 pub fn start() {
     console_error_panic_hook::set_once();

@@ -1,4 +1,4 @@
-//! One ranking: results, and either its scores or what the neighbours vote for.
+//! The answer to one query: results, and either metrics or votes.
 
 use akin_core::bundle::Manifest;
 use akin_core::metrics::{Gain, asi, average_precision, hierarchical_ap, ndcg, recall};
@@ -7,7 +7,7 @@ use akin_core::search::{Gallery, top_k};
 use akin_core::taxonomy::{Labels, shared_level};
 use serde::Serialize;
 
-/// What the page shows of a ranking.
+/// The answer as JavaScript sees it.
 #[derive(Serialize)]
 pub(crate) struct Ranked {
     pub(crate) search_ms: f64,
@@ -23,7 +23,7 @@ struct Item {
     shared_level: Option<usize>,
 }
 
-/// Of the whole ranking, not only of the results shown.
+/// The metrics of the whole ranking, not only of the results.
 #[derive(Serialize)]
 struct Metrics {
     h_ap: Option<f64>,
@@ -45,16 +45,17 @@ struct Vote {
     share: f64,
 }
 
-/// A query: its embedding, and its labels if they are known.
+/// A query.
 pub(crate) struct Query<'a> {
     pub(crate) embedding: &'a [f32],
+    /// One class per level, coarse to fine; `None` where they are unknown.
     pub(crate) labels: Option<&'a [u32]>,
-    /// Its own place in the gallery, which it does not rank.
+    /// Its own position in the gallery, which is left out of the ranking.
     pub(crate) itself: Option<usize>,
 }
 
 impl Ranked {
-    /// Ranks the gallery; `labels` are those of all items, the gallery's first.
+    /// Ranks the gallery; `labels` are those of all items, gallery first.
     pub(crate) fn new(
         manifest: &Manifest,
         gallery: &Gallery,
@@ -64,7 +65,7 @@ impl Ranked {
     ) -> akin_core::Result<Self> {
         let scores = gallery.scores(query.embedding)?;
         let hits = top_k(&scores, k, query.itself);
-        let kin = |item: usize| query.labels.map(|own| shared_level(own, labels.row(item)));
+        let shared_level_with = |item: usize| query.labels.map(|own| shared_level(own, labels.row(item)));
         let votes = match query.labels {
             Some(_) => None,
             None => Some(votes(labels, hits.iter().map(|hit| (hit.item, hit.score)))),
@@ -89,16 +90,17 @@ impl Ranked {
         });
         let results = hits
             .into_iter()
-            .map(|hit| Item { item: hit.item, score: hit.score, shared_level: kin(hit.item) })
+            .map(|hit| Item { item: hit.item, score: hit.score, shared_level: shared_level_with(hit.item) })
             .collect();
         Ok(Self { search_ms: 0.0, results, metrics, votes })
     }
 }
 
-/// At each level, coarse → fine, the class with the most votes of the neighbours among the children
-/// of the class chosen above, so that the answer is a path of the taxonomy. The nearest one counts
-/// fully, one as far as the last hardly; a tie goes to the nearer neighbour's class. A share is of
-/// all neighbours.
+/// The class that the neighbours vote for at each level, coarse to fine. Below the first level only
+/// the neighbours of the class chosen above vote, so that the classes form a path of the taxonomy.
+///
+/// A neighbour's weight falls linearly with its score, from 1.01 for the nearest to 0.01 for the last.
+/// A tie goes to the class of the nearer neighbour. A share is of the weight of all neighbours.
 fn votes(labels: &Labels, neighbours: impl Iterator<Item = (usize, f32)>) -> Vec<Vote> {
     let mut neighbours: Vec<(usize, f32)> = neighbours.collect();
     let last = neighbours.last().map_or(0.0, |&(_, score)| score);

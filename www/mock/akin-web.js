@@ -1,15 +1,15 @@
-// A stand-in for the wasm engine, for work on the page alone: the same interface, toy embeddings.
-// Its behaviour is chosen on the worker's address: ?fail=webgpu | selftest | panic | bundle.
+// A stand-in for the wasm engine, for work on the page alone: the same interface with toy embeddings.
+// `self.akinMock` or ?fail= in the module's address chooses a failure: webgpu | selftest | panic | bundle.
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-const fault = (code, message, hint) => ({ code, message, hint });
+const failure = (code, message, hint) => ({ code, message, hint });
 const scenario = new URLSearchParams(new URL(import.meta.url).search).get("fail") ?? self.akinMock ?? "";
 
 export default async function init() {
   await pause(30);
 }
 
-/** A number in 0 … 1 that depends on its arguments only. */
+/** A number between 0 and 1 that depends only on the arguments. */
 function noise(...parts) {
   let hash = 2166136261;
   for (const part of parts) hash = Math.imul(hash ^ (part + 0x9e3779b9), 16777619) ^ (hash >>> 13);
@@ -18,7 +18,7 @@ function noise(...parts) {
 
 export class Engine {
   static async create(backend) {
-    if (backend === "webgpu" && scenario === "webgpu") throw fault("device", "the adapter was lost", "use the CPU");
+    if (backend === "webgpu" && scenario === "webgpu") throw failure("device", "the adapter was lost", "use the CPU");
     const engine = new Engine();
     engine.backend = backend;
     engine.encoders = new Map();
@@ -26,9 +26,8 @@ export class Engine {
   }
 
   open(json) {
-    if (scenario === "bundle") throw fault("bundle", "bundle.json is of version 2, and this page reads version 1", "update akin, or export the bundle anew");
+    if (scenario === "bundle") throw failure("bundle", "this bundle needs a newer akin: bundle.json has version 2, and this akin reads version 1", "update akin, or write the bundle again with this version");
     this.manifest = JSON.parse(new TextDecoder().decode(json));
-    return this.manifest;
   }
 
   load_labels(bytes) {
@@ -57,15 +56,15 @@ export class Engine {
     try {
       bitmap = await createImageBitmap(new Blob([image]));
     } catch {
-      throw fault("image", "the image could not be read: it ends in the middle of its data", "save it again as JPEG, PNG or WebP");
+      throw failure("image", "the image could not be read: it ends in the middle of its data", "save it again as JPEG, PNG or WebP");
     }
     await pause(this.backend === "cpu" ? 90 : 25);
     const item = Math.floor(noise(bitmap.width, bitmap.height, image.length) * this.manifest.gallery.count);
-    const embedding = this.stored(encoder, item).map((value, index) => value + 0.05 * (noise(index, image.length) - 0.5));
+    const embedding = this.item_embedding(encoder, item).map((value, index) => value + 0.05 * (noise(index, image.length) - 0.5));
     return { embedding, decode_ms: 6.3, embed_ms: this.backend === "cpu" ? 91.2 : 24.8 };
   }
 
-  stored(encoder, item) {
+  item_embedding(encoder, item) {
     const { gallery, dimension } = this.encoders.get(encoder);
     return gallery.slice(item * dimension, (item + 1) * dimension);
   }

@@ -1,4 +1,4 @@
-// Draws a small make-believe bundle: creatures of 3 orders, 9 families and 27 species.
+// Writes a small invented bundle: drawings of creatures of 3 orders, 9 families and 27 species.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { crc32, deflateSync } from "node:zlib";
@@ -26,7 +26,7 @@ function word(random, ending) {
   return text[0].toUpperCase() + text.slice(1);
 }
 
-/** Genes drift down the tree: each generation moves a little less. */
+/** The genes of a child: those of its parent, each moved at random by up to `by` / 2. */
 const drift = (genes, random, by) => genes.map((gene) => Math.min(1, Math.max(0, gene + by * (random() - 0.5))));
 
 export function makeBundle(folder) {
@@ -91,13 +91,13 @@ export function makeBundle(folder) {
     };
   };
   const encoders = [
-    encoder("NormSoftmax", "Learnt to tell species apart, and nothing about their kinship.", [0.2, 0.5, 1], 1.1, report(0.5441, [0.4919, 0.5132, 0.5797])),
-    encoder("HAPPIER", "Learnt the whole tree: cousins lie nearer than strangers.", [1, 0.85, 0.9], 1.0, report(0.7228, [0.7906, 0.6656, 0.5975])),
+    encoder("NormSoftmax", "Trained to tell species apart, without their kinship.", [0.2, 0.5, 1], 1.1, report(0.5441, [0.4919, 0.5132, 0.5797])),
+    encoder("HAPPIER", "Trained on the whole tree: cousins are nearer than strangers.", [1, 0.85, 0.9], 1.0, report(0.7228, [0.7906, 0.6656, 0.5975])),
   ];
   put("bundle.json", Buffer.from(JSON.stringify({
     format: "akin-bundle", version: 1, title: "Biomorphs", licence: "CC0-1.0",
     description: "Drawn creatures whose genes drift down a family tree.",
-    model_card: "# Biomorphs\n\nTwo small residual networks with the **same start** and budget.\n\n- Trained for 3 minutes on two cores.\n- Never saw the species that it is asked about.\n\n| loss | H-AP |\n|---|---|\n| `norm_softmax` | 0.544 |\n| `happier` | 0.723 |\n",
+    model_card: "# Biomorphs\n\nTwo small residual networks with the **same start** and budget.\n\n- Trained for 3 minutes on two cores.\n- Tested on species that it has never seen.\n\n| loss | H-AP |\n|---|---|\n| `norm_softmax` | 0.544 |\n| `happier` | 0.723 |\n",
     taxonomy: { levels: LEVELS, classes, parents },
     gallery: { count: items.length }, queries: { count: 0 }, labels: "labels.bin",
     thumbnails: { tile: TILE, columns: COLUMNS, rows: 20, sheets: ["thumbnails-0.png"] },
@@ -105,7 +105,7 @@ export function makeBundle(folder) {
   })));
 }
 
-/** One creature into its tile, by testing each point against ellipses and strokes. */
+/** Draws one creature into its tile, by testing each point against ellipses and strokes. */
 function draw(sheet, index, genes, random) {
   const [plan, length, width, hue, spots, legs, antennae, tone] = genes;
   const hueAngle = (plan * 0.8 + hue * 0.25) * Math.PI * 2;

@@ -1,5 +1,5 @@
-// `npm run mock:check`: walks through the page with the stand-in engine in headless Chromium and
-// audits every state with axe. With a folder as argument it leaves screenshots there.
+// `npm run mock:check`: visits every state of the page with the stand-in engine in headless Chromium
+// and audits it with axe. Writes screenshots into the folder given as argument, if any.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
@@ -19,15 +19,15 @@ const browser = await chromium.launch({
 let passed = 0;
 let failed = 0;
 
-/** One state of the page: opened, brought about, audited, and held to `expect`. */
+/** Opens the page, brings it into a state with `act`, checks it with `expect`, and audits it. */
 async function state(name, { query = "", width = 1280, scheme = "light", fail = "", act, expect }) {
   const context = await browser.newContext({ viewport: { width, height: width < 500 ? 780 : 900 }, colorScheme: scheme, bypassCSP: false });
   const page = await context.newPage();
-  const faults = [];
-  page.on("pageerror", (error) => faults.push(`error: ${error.message}`));
-  page.on("console", (message) => message.type() === "error" && !/404|status of/.test(message.text()) && faults.push(`console: ${message.text()}`));
+  const problems = [];
+  page.on("pageerror", (error) => problems.push(`error: ${error.message}`));
+  page.on("console", (message) => message.type() === "error" && !/404|status of/.test(message.text()) && problems.push(`console: ${message.text()}`));
   page.on("request", (request) => {
-    if (!request.url().startsWith(address) && !/^(blob|data):/.test(request.url())) faults.push(`request elsewhere: ${request.url()}`);
+    if (!request.url().startsWith(address) && !/^(blob|data):/.test(request.url())) problems.push(`request elsewhere: ${request.url()}`);
   });
   if (fail) {
     await context.route("**/akin-web.js*", (route) => route.fulfill({ contentType: "text/javascript", body: `self.akinMock = "${fail}";\n${engine}` }));
@@ -38,18 +38,18 @@ async function state(name, { query = "", width = 1280, scheme = "light", fail = 
     await page.waitForTimeout(250);
     await expect?.(page);
     const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-    if (overflow > 0) faults.push(`${overflow} px too wide`);
+    if (overflow > 0) problems.push(`${overflow} px too wide`);
     if (shots) await page.screenshot({ path: join(shots, `${name.replaceAll(/[^a-z0-9]+/gi, "-")}.png`), fullPage: true });
-    // Through the debugger, which the page's security policy does not bind.
+    // The debugger may run the script, which the page's security policy would forbid.
     await page.evaluate(axe);
     const { violations } = await page.evaluate(() => globalThis.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] }));
-    for (const { id, nodes } of violations) faults.push(`axe ${id}: ${nodes.slice(0, 3).map((node) => `${node.target} ${node.failureSummary?.split("\n")[1]?.trim()}`).join("; ")}`);
+    for (const { id, nodes } of violations) problems.push(`axe ${id}: ${nodes.slice(0, 3).map((node) => `${node.target} ${node.failureSummary?.split("\n")[1]?.trim()}`).join("; ")}`);
   } catch (error) {
-    faults.push(String(error).split("\n").slice(0, 3).join(" "));
+    problems.push(String(error).split("\n").slice(0, 3).join(" "));
   }
-  if (faults.length === 0) passed++;
+  if (problems.length === 0) passed++;
   else failed++;
-  console.log(`${faults.length === 0 ? "ok  " : "FAIL"} ${name}${faults.map((fault) => `\n       ${fault}`).join("")}`);
+  console.log(`${problems.length === 0 ? "ok  " : "FAIL"} ${name}${problems.map((problem) => `\n       ${problem}`).join("")}`);
   await context.close();
 }
 
@@ -120,7 +120,7 @@ await state("keyboard only", {
     await page.focus("[data-testid=results] [tabindex='0']");
     await page.keyboard.press("ArrowRight");
     await page.keyboard.press("ArrowRight");
-    const item = await page.evaluate(() => document.activeElement?.dataset.ask);
+    const item = await page.evaluate(() => document.activeElement?.dataset.queryItem);
     await page.keyboard.press("Enter");
     await page.waitForSelector(`[data-testid=ranking][data-query="item:${item}"][aria-busy=false]`);
     must(new URL(page.url()).searchParams.get("q") === item, "the address does not name the query");
@@ -172,7 +172,7 @@ await state("worker killed", {
     await ready(page);
     const before = await page.$eval("[data-metric=h_ap]", (cell) => cell.dataset.value);
     await page.workers()[0].evaluate(() => self.close());
-    await page.waitForFunction(() => document.querySelector("[data-testid=backend-reason]")?.textContent.includes("started anew"));
+    await page.waitForFunction(() => document.querySelector("[data-testid=backend-reason]")?.textContent.includes("restarted"));
     await page.waitForSelector("[data-state=ready]");
     must(before === (await page.$eval("[data-metric=h_ap]", (cell) => cell.dataset.value)), "another score after the restart");
   },

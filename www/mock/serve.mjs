@@ -1,4 +1,4 @@
-// `npm run mock`: the page with a stand-in engine and a make-believe bundle, for work on its looks.
+// `npm run mock`: serves the page with a stand-in engine and an invented bundle, for work on its design.
 import { context } from "esbuild";
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,11 +9,11 @@ import { makeBundle } from "./bundle.mjs";
 const root = fileURLToPath(new URL("..", import.meta.url));
 const out = join(root, "mock/out");
 
-/** Builds everything into mock/out and serves it; returns the address and a way to stop. */
+/** Builds everything into mock/out and serves it. Returns the address and a function that stops the server. */
 export async function serveMock(port = 8090) {
   rmSync(out, { recursive: true, force: true });
   mkdirSync(out, { recursive: true });
-  // Trunk would take these links out.
+  // A build by Trunk removes these links.
   writeFileSync(join(out, "index.html"), readFileSync(join(root, "index.html"), "utf8").replaceAll(/\s*<link data-trunk[^>]*>/g, ""));
   copyFileSync(join(root, "mock/akin-web.js"), join(out, "akin-web.js"));
   writeFileSync(join(out, "akin-web_bg.wasm"), emptyModule(2_100_000));

@@ -1,5 +1,4 @@
-// Bundles the page's own scripts and styles into build/ (or the folder named
-// as first argument), and says what they weigh.
+// Bundles the page's own scripts and styles into build/ and prints their sizes.
 import { build } from "esbuild";
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -8,7 +7,7 @@ import { gzipSync } from "node:zlib";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
-/** The options of esbuild, shared with the mock server. */
+/** The options of esbuild; the mock server uses them, too. */
 export const options = (outdir) => ({
   absWorkingDir: root,
   entryPoints: { page: "src/page.ts", worker: "src/worker.ts", theme: "src/theme.ts", style: "src/page.css" },
@@ -23,7 +22,7 @@ export const options = (outdir) => ({
   assetNames: "[name]",
 });
 
-/** What is copied beside the bundle: the mark, and the licences of what it holds. */
+/** Copies what lies beside the scripts: the icon, and the licences of the packages in them. */
 export function copyAssets(outdir) {
   mkdirSync(outdir, { recursive: true });
   copyFileSync(join(root, "src/mark.svg"), join(outdir, "mark.svg"));
@@ -47,9 +46,9 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     sum += bytes;
     console.error(`${name.padEnd(12)} ${(bytes / 1000).toFixed(1).padStart(6)} kB gzipped`);
   }
-  console.error(`${"together".padEnd(12)} ${(sum / 1000).toFixed(1).padStart(6)} kB gzipped`);
+  console.error(`${"total".padEnd(12)} ${(sum / 1000).toFixed(1).padStart(6)} kB gzipped`);
   if (sum > 150_000) {
-    console.error("the page's script and style are above their budget of 150 kB gzipped");
+    console.error("the page's scripts and styles exceed their budget of 150 kB gzipped");
     process.exit(1);
   }
 }

@@ -1,5 +1,5 @@
-// After trunk: makes the engine small. Only for release builds; the others
-// stay quick to build and readable in the debugger.
+// After trunk: makes the engine smaller with wasm-opt. Only for release builds, so that other builds
+// stay quick and readable in the debugger.
 import { spawnSync } from "node:child_process";
 import { readFileSync, renameSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -15,8 +15,8 @@ const wasm = join(folder, "akin-web_bg.wasm");
 const out = `${wasm}.small`;
 const before = statSync(wasm).size;
 
-// The features that rustc may use for this target; wasm-opt refuses code with
-// a feature that it was not told of.
+// The features that rustc may use for this target. wasm-opt refuses code with a feature that is not
+// enabled.
 const features = [
   "bulk-memory", "bulk-memory-opt", "simd", "nontrapping-float-to-int", "sign-ext",
   "mutable-globals", "reference-types", "multivalue", "extended-const",
@@ -29,7 +29,7 @@ const { status } = spawnSync(
   { stdio: "inherit" },
 );
 if (status !== 0) {
-  console.error("wasm-opt failed; the engine is left as it was");
+  console.error("wasm-opt failed; the engine is unchanged");
   process.exit(status ?? 1);
 }
 renameSync(out, wasm);

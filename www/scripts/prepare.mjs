@@ -1,4 +1,4 @@
-// Before trunk: the page's packages, if they are not there yet, and its bundle.
+// Before trunk: installs the page's packages, if they are missing, and builds its scripts and styles.
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 const root = fileURLToPath(new URL("..", import.meta.url));
 
 function npm(...args) {
-  // npm is a script on Windows, which only a shell can start.
+  // On Windows npm is a script, which only a shell can start.
   const { status } = spawnSync("npm", args, { cwd: root, stdio: "inherit", shell: process.platform === "win32" });
   if (status !== 0) process.exit(status ?? 1);
 }

@@ -1,45 +1,45 @@
-// What the page's address holds, so that a link shows what its sender saw.
+// The state of the page that its address holds, so that a link shows what its sender saw.
 
 import { failure } from "./failure.js";
 import type { Backend } from "./protocol.js";
 
-/** How many results are shown at first, and added at a time. */
+/** The number of results shown at first, and added by each “Show more”. */
 export const PAGE = 24;
 
 export interface Address {
-  /** Folder of the bundle, relative to the page. */
+  /** The folder of the bundle, relative to the page. */
   bundle: string;
-  /** Set where the reader wants this back end and no other. */
+  /** The only back end that may run, where the reader chose one. */
   backend: Backend | null;
-  /** The stored item that asks. */
+  /** The query, if it is an item of the bundle. */
   q: number | null;
-  /** Name of the encoder shown. */
+  /** The name of the encoder shown. */
   encoder: string | null;
-  /** Name of the encoder shown beside it. */
+  /** The name of the encoder shown beside it. */
   compare: string | null;
-  /** How many results are shown. */
+  /** The number of results shown. */
   k: number;
 }
 
-function whole(text: string | null): number | null {
+function wholeNumber(text: string | null): number | null {
   return text !== null && /^\d{1,9}$/.test(text) ? Number(text) : null;
 }
 
-/** Reads an address; whatever it does not understand falls back to its default. */
+/** Reads an address. A missing or invalid value gets its default. */
 export function readAddress(search: string): Address {
   const params = new URLSearchParams(search);
   const backend = params.get("backend");
   return {
     bundle: params.get("bundle") ?? "bundle/",
     backend: backend === "cpu" || backend === "webgpu" ? backend : null,
-    q: whole(params.get("q")),
+    q: wholeNumber(params.get("q")),
     encoder: params.get("encoder"),
     compare: params.get("compare"),
-    k: Math.max(1, whole(params.get("k")) ?? PAGE),
+    k: Math.max(1, wholeNumber(params.get("k")) ?? PAGE),
   };
 }
 
-/** Writes the address bar, leaving out what is at its default. */
+/** Writes the address bar. Values at their default are left out. */
 export function writeAddress(address: Address): void {
   const params = new URLSearchParams();
   if (address.bundle !== "bundle/") params.set("bundle", address.bundle);
@@ -52,19 +52,19 @@ export function writeAddress(address: Address): void {
   history.replaceState(null, "", `${location.pathname}${search && `?${search}`}${location.hash}`);
 }
 
-/** The bundle's full address. Only the page's own origin: nothing is asked of anyone else. */
+/** The full address of the bundle, which must be on the page's own origin. */
 export function bundleAddress(bundle: string): string {
   let address: URL;
   try {
     address = new URL(bundle.endsWith("/") ? bundle : `${bundle}/`, document.baseURI);
   } catch {
-    throw failure("origin", `“${bundle}” is not an address`, "name a folder beside this page, such as ?bundle=bundle/");
+    throw failure("origin", `“${bundle}” is not a valid address`, "name a folder beside this page, such as ?bundle=bundle/");
   }
   if (address.origin !== location.origin) {
     throw failure(
       "origin",
-      `the bundle at ${address.origin} is not loaded: this page speaks to its own origin only`,
-      "copy the bundle beside this page and name its folder, such as ?bundle=bundle/",
+      `the bundle is at ${address.origin}, but this page loads from its own origin only`,
+      "copy the bundle into a folder beside this page and name that folder, such as ?bundle=bundle/",
     );
   }
   address.search = "";

@@ -1,16 +1,16 @@
 import { failure, type Failure } from "./failure.js";
 import type { Calls, Phase, Reply, Running } from "./protocol.js";
 
-/** Bytes of one phase of loading, over all of its files. */
+/** The bytes of one phase of loading, summed over its files. */
 export interface PhaseProgress {
   loaded: number;
-  /** Null where some size is unknown. */
+  /** Null where the size of a file is unknown. */
   total: number | null;
   done: boolean;
 }
 
 interface Waiting {
-  resolve: (back: never) => void;
+  resolve: (result: never) => void;
   reject: (failure: Failure) => void;
 }
 
@@ -20,7 +20,7 @@ interface Listeners {
   died: (failure: Failure) => void;
 }
 
-/** The page's end of the worker: a function call per question, and a fresh worker when one dies. */
+/** The page's side of the worker: one promise per request, and a new worker after one has died. */
 export class Client {
   private worker: Worker | null = null;
   private next = 1;
@@ -29,35 +29,35 @@ export class Client {
 
   constructor(private readonly on: Listeners) {}
 
-  call<K extends keyof Calls>(kind: K, send: Calls[K]["send"]): Promise<Calls[K]["back"]> {
+  call<K extends keyof Calls>(kind: K, params: Calls[K]["params"]): Promise<Calls[K]["result"]> {
     const worker = (this.worker ??= this.spawn());
     const id = this.next++;
     return new Promise((resolve, reject) => {
       this.waiting.set(id, { resolve: resolve as Waiting["resolve"], reject });
-      worker.postMessage({ id, kind, send });
+      worker.postMessage({ id, kind, params });
     });
   }
 
-  /** Ends the worker. The next call starts another. */
-  stop(why: Failure): void {
+  /** Ends the worker and fails all open requests. The next call starts another worker. */
+  stop(failure: Failure): void {
     this.worker?.terminate();
     this.worker = null;
     this.files.clear();
-    for (const { reject } of this.waiting.values()) reject(why);
+    for (const { reject } of this.waiting.values()) reject(failure);
     this.waiting.clear();
   }
 
   private spawn(): Worker {
     const name = `akin-${Date.now()}-${Math.random()}`;
     const worker = new Worker(new URL("worker.js", import.meta.url), { type: "module", name });
-    const died = (said: string) => {
+    const died = (reason: string) => {
       if (worker !== this.worker) return;
-      const why = failure("worker", `the engine’s worker stopped${said && `: ${said}`}`, "it is started anew; if it stops again, reload the page");
-      this.stop(why);
-      this.on.died(why);
+      const stopped = failure("worker", `the engine’s worker stopped${reason && `: ${reason}`}`, "it restarts by itself; if it stops again, reload the page");
+      this.stop(stopped);
+      this.on.died(stopped);
     };
     worker.addEventListener("message", ({ data }: MessageEvent<Reply>) => {
-      // The worker holds this lock for life.
+      // The worker holds this lock as long as it lives.
       if ("alive" in data) void navigator.locks.request(name, () => died(""));
       else this.receive(data);
     });
@@ -80,7 +80,7 @@ export class Client {
     const waiting = this.waiting.get(reply.id);
     this.waiting.delete(reply.id);
     if ("failure" in reply) waiting?.reject(reply.failure);
-    else waiting?.resolve(reply.back as never);
+    else waiting?.resolve(reply.result as never);
   }
 
   private phases(): Map<Phase, PhaseProgress> {

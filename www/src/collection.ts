@@ -1,6 +1,6 @@
 import type { Manifest } from "./protocol.js";
 
-/** An opened bundle's items and names: gallery first, then stored queries. */
+/** The items of an open bundle with their names: gallery first, then stored queries. */
 export class Collection {
   readonly levels: readonly string[];
   readonly depth: number;
@@ -15,7 +15,7 @@ export class Collection {
     this.count = manifest.gallery.count + manifest.queries.count;
   }
 
-  /** Class ids of an item, coarse to fine. */
+  /** The class ids of an item, coarse to fine. */
   labels(item: number): Uint32Array {
     return this.ids.subarray(item * this.depth, (item + 1) * this.depth);
   }
@@ -24,17 +24,17 @@ export class Collection {
     return this.manifest.taxonomy.classes[level - 1]?.[id] ?? "?";
   }
 
-  /** Names of an item's classes, coarse to fine. */
+  /** The names of an item's classes, coarse to fine. */
   path(item: number): string[] {
     return Array.from(this.labels(item), (id, index) => this.className(index + 1, id));
   }
 
-  /** The item's finest class: what one would call it. */
+  /** The name of an item's finest class. */
   name(item: number): string {
     return this.path(item).at(-1) ?? "?";
   }
 
-  /** Classes of `level` that belong to `parent`, sorted by name; all of them at level 1. */
+  /** The classes of `level` below `parent`, sorted by name; at level 1 all classes. */
   children(level: number, parent: number | null): { id: number; name: string }[] {
     const names = this.manifest.taxonomy.classes[level - 1] ?? [];
     const parents = this.manifest.taxonomy.parents[level - 1] ?? [];
@@ -49,8 +49,8 @@ export class Collection {
   }
 
   /**
-   * Items to ask with: the stored queries, or else the gallery itself. One of every finest class comes first, then a
-   * second of each, so that the first page shows how varied they are.
+   * The items offered as queries: the stored queries, or the gallery if there are none. One item of every finest class
+   * comes first, then a second of each, so that the first page shows many classes.
    */
   samples(): number[] {
     this.ordered ??= this.order();

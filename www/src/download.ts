@@ -1,11 +1,11 @@
 import { failure } from "./failure.js";
 
-/** Called as bytes arrive. `total` is null where the server does not say it. */
+/** Called as bytes arrive. `total` is null where the server does not state it. */
 export type Progress = (loaded: number, total: number | null) => void;
 
 /**
- * Reads a file of the page's own origin, counting bytes on the way. `expected` is its size where
- * the bundle states it: a compressed transfer hides it otherwise.
+ * Downloads a file of the page's own origin and reports progress. `expected` is its size where the
+ * bundle states it: a compressed transfer does not tell the size.
  */
 export async function download(address: string, expected: number | null, progress: Progress): Promise<Uint8Array> {
   const name = new URL(address).pathname.split("/").pop() ?? address;
@@ -13,10 +13,10 @@ export async function download(address: string, expected: number | null, progres
   try {
     response = await fetch(address, { mode: "same-origin", credentials: "same-origin" });
   } catch {
-    throw failure("network", `${name} could not be fetched`, "check the connection and reload the page");
+    throw failure("network", `${name} could not be loaded`, "check the connection and reload the page");
   }
   if (!response.ok) {
-    throw failure("network", `${name} could not be fetched: the server answered ${response.status}`, `check that ${address} is there`);
+    throw failure("network", `${name} could not be loaded: the server answered ${response.status}`, `check that ${address} exists`);
   }
   const stated = response.headers.has("content-encoding") ? null : response.headers.get("content-length");
   const total = expected ?? (stated === null ? null : Number(stated));
@@ -31,7 +31,7 @@ export async function download(address: string, expected: number | null, progres
       progress(loaded, total);
     }
   } catch {
-    throw failure("network", `${name} broke off after ${loaded} bytes`, "check the connection and reload the page");
+    throw failure("network", `the download of ${name} broke off after ${loaded} bytes`, "check the connection and reload the page");
   }
   const bytes = new Uint8Array(loaded);
   let offset = 0;

@@ -1,6 +1,6 @@
-/** What went wrong, in the three parts that every error of akin has. */
+/** An error, in the three parts that every error of akin has. */
 export interface Failure {
-  /** A stable lower-case name of the kind of fault. */
+  /** The kind of error: a stable name in lower case. */
   code: string;
   /** What is wrong and why. */
   message: string;
@@ -13,17 +13,17 @@ export const failure = (code: string, message: string, hint: string): Failure =>
 const isFailure = (error: unknown): error is Failure =>
   typeof error === "object" && error !== null && "code" in error && "message" in error && "hint" in error;
 
-/** Anything thrown, as a `Failure`: the engine's own pass through, a crash of the engine gets its name. */
+/** Anything thrown, as a `Failure`. A crash of the engine gets the code `crash`, an unknown error `unexpected`. */
 export function toFailure(error: unknown): Failure {
   if (isFailure(error)) return failure(String(error.code), String(error.message), String(error.hint));
   if (error instanceof WebAssembly.RuntimeError) {
-    return failure("crash", `the engine stopped: ${error.message}`, "it is started anew; please try again");
+    return failure("crash", `the engine stopped: ${error.message}`, "it restarts by itself; please try again");
   }
   const message = error instanceof Error ? error.message : String(error);
   return failure("unexpected", message, "reload the page; if it happens again, please report it");
 }
 
-/** The text as a sentence: a capital first, unless it begins with a file's name, and a full stop last. */
+/** The text as a sentence: with a capital, unless it begins with a file's name, and a full stop. */
 export function sentence(text: string): string {
   if (text === "") return "";
   const capital = /^\p{Letter}+(?=\s|$)/u.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text;

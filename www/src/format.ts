@@ -1,7 +1,7 @@
-/** A score between 0 and 1, in three digits: 0.782, 1.000. A dash where there is none. */
+/** A score between 0 and 1 with three decimals: 0.782, 1.000. A dash where there is no score. */
 export const score = (value: number | null | undefined): string => (value === null || value === undefined ? "–" : value.toFixed(3));
 
-/** A difference with its sign, and a real minus. */
+/** A difference with its sign; the minus is the typographic one. */
 export function difference(value: number | null): string {
   if (value === null) return "–";
   const text = Math.abs(value).toFixed(3);

@@ -3,7 +3,7 @@ import { AkinApp } from "./elements/akin-app.js";
 
 declare global {
   interface Window {
-    /** For tests and the curious: the embedding that an encoder (name or index) gives an image file's bytes. */
+    /** For tests and experiments: the embedding of an image file's bytes by an encoder (name or index). */
     akin: { embed(encoder: string | number, image: Uint8Array): Promise<number[]> };
   }
 }
@@ -11,7 +11,7 @@ declare global {
 window.akin = {
   async embed(encoder, image) {
     const app = document.querySelector("akin-app");
-    if (!(app instanceof AkinApp)) throw new Error("there is no <akin-app> on this page");
+    if (!(app instanceof AkinApp)) throw new Error("this page has no <akin-app>");
     return app.embed(encoder, image);
   },
 };

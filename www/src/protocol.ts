@@ -1,10 +1,10 @@
-// What the page and its worker say to each other, and what the engine offers.
+// The messages between the page and its worker, and the interface of the engine.
 
 import type { Failure } from "./failure.js";
 
 export type Backend = "webgpu" | "cpu";
 
-/** `bundle.json`, as far as the page reads it. Levels run coarse to fine. */
+/** The fields of `bundle.json` that the page reads. Levels run coarse to fine. */
 export interface Manifest {
   title: string;
   description: string;
@@ -12,9 +12,9 @@ export interface Manifest {
   model_card: string;
   taxonomy: {
     levels: string[];
-    /** Names of the classes, one list a level. */
+    /** The names of the classes, one list per level. */
     classes: string[][];
-    /** For each class its parent, one level coarser; empty at the first level. */
+    /** The parent of each class, one level coarser; empty at the first level. */
     parents: number[][];
   };
   gallery: { count: number };
@@ -33,11 +33,15 @@ export interface EncoderEntry {
   gallery_embeddings: string;
   query_embeddings: string | null;
   report: Report | null;
+  /** 2-D maps of the gallery: f32 coordinates, [gallery, 2], y upwards. */
+  maps?: { name: string; description: string; coordinates: string }[];
+  /** Percentiles 0 … 100 of each gallery item's score to the most similar other item. */
+  best_scores?: { quantiles: number[] };
 }
 
 /**
- * An encoder's means over all queries, each `null` where no query has a positive. The engine does not
- * look into it: any part may be missing.
+ * The means of an encoder over all queries; `null` where no query has a positive. Any part may be
+ * missing, because the evaluation computes only some of the metrics.
  */
 export interface Report {
   overall?: Means<"h_ap" | "ndcg" | "asi">;
@@ -48,10 +52,10 @@ export interface LevelReport extends Means<"ap" | "map_at_r" | "recall@1"> {
   name: string;
 }
 
-/** Those of the metrics that were asked for; there may be others beside them. */
+/** The means of the metrics that were evaluated; there may be others. */
 export type Means<Metric extends string> = { queries: number } & { [metric in Metric]?: number | null };
 
-/** The scores of one ranking. A score is null where the query has no positives. */
+/** The metrics of one ranking. A metric is null where the query has no positives. */
 export interface Metrics {
   h_ap: number | null;
   ndcg: number | null;
@@ -91,28 +95,28 @@ export interface SelfTest {
   passed: boolean;
 }
 
-/** The wasm engine (crate akin-web). Everything it throws is a `Failure`. */
+/** The wasm engine (crate akin-web). It throws a `Failure`, and nothing else. */
 export interface Engine {
-  open(bundleJson: Uint8Array): unknown;
+  open(bundleJson: Uint8Array): void;
   load_labels(bytes: Uint8Array): void;
   load_encoder(index: number, weights: Uint8Array, gallery: Uint8Array, queries?: Uint8Array): Promise<SelfTest>;
   verify(path: string, bytes: Uint8Array): void;
   embed(encoder: number, image: Uint8Array): Promise<Embedded>;
-  stored(encoder: number, item: number): Float32Array;
+  item_embedding(encoder: number, item: number): Float32Array;
   /**
-   * `item`: the stored item that asks; it does not rank itself, and its labels are known.
-   * `labels`: the labels of an image from outside, where the reader has named them.
+   * `item`: the query, if it is an item of the bundle; its labels are known, and it does not rank itself.
+   * `labels`: the labels of the reader's own picture, where the reader has chosen them.
    */
   rank(encoder: number, embedding: Float32Array, k: number, item?: number, labels?: Uint32Array): Ranked;
 }
 
-/** What the module `akin-web.js` exports. */
+/** The exports of the module `akin-web.js`. */
 export interface EngineModule {
   default(options: { module_or_path: WebAssembly.Module }): Promise<unknown>;
   Engine: { create(backend: Backend): Promise<Engine> };
 }
 
-/** Which back end runs, and why not the quicker one. */
+/** The back end that runs, and why it was chosen. */
 export interface Running {
   backend: Backend;
   reason: string;
@@ -125,26 +129,27 @@ export interface Opened {
   running: Running;
 }
 
-/** One question of the page: what it sends, and what comes back. */
+/** The requests of the page: parameters and result of each kind. */
 export interface Calls {
-  open: { send: { bundle: string; backend: Backend | null; avoid: string | null }; back: Opened };
-  encoder: { send: { index: number }; back: SelfTest };
-  embed: { send: { encoder: number; image: Uint8Array }; back: Embedded };
+  /** `cpuReason`: why only the CPU may run, after WebGPU has failed. */
+  open: { params: { bundle: string; backend: Backend | null; cpuReason: string | null }; result: Opened };
+  encoder: { params: { index: number }; result: SelfTest };
+  embed: { params: { encoder: number; image: Uint8Array }; result: Embedded };
   rank: {
-    send: { encoder: number; k: number; item: number | null; embedding: Float32Array | null; labels: Uint32Array | null };
-    back: Ranked;
+    params: { encoder: number; k: number; item: number | null; embedding: Float32Array | null; labels: Uint32Array | null };
+    result: Ranked;
   };
-  sheet: { send: { index: number }; back: Uint8Array };
+  sheet: { params: { index: number }; result: Uint8Array };
 }
 
-export type Request = { [K in keyof Calls]: { id: number; kind: K; send: Calls[K]["send"] } }[keyof Calls];
+export type Request = { [K in keyof Calls]: { id: number; kind: K; params: Calls[K]["params"] } }[keyof Calls];
 
 /** The four steps of loading, in the order in which they end. */
 export const PHASES = ["code", "gallery", "weights", "warm-up"] as const;
 export type Phase = (typeof PHASES)[number];
 
 export type Reply =
-  | { id: number; back: unknown }
+  | { id: number; result: unknown }
   | { id: number; failure: Failure }
   | { progress: Phase; path: string; loaded: number; total: number | null; done: boolean }
   | { running: Running }

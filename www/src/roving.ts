@@ -1,28 +1,28 @@
 /**
- * Makes a group of buttons one stop of the Tab key; arrow keys, Home and End move inside it.
- * Up and down go by rows, as the buttons lie on the screen.
+ * Moves the focus inside a group of buttons that is one stop of the Tab key: arrow keys, Home and End.
+ * Up and down move by the rows that the buttons form on the screen.
  */
-export function rove(event: KeyboardEvent): void {
+export function moveFocus(event: KeyboardEvent): void {
   const group = event.currentTarget as HTMLElement;
   const buttons = [...group.querySelectorAll<HTMLElement>("[data-rove]")];
   const at = buttons.indexOf(document.activeElement as HTMLElement);
   if (at < 0 || event.altKey || event.ctrlKey || event.metaKey) return;
-  const next = target(event.key, buttons, at);
+  const next = targetIndex(event.key, buttons, at);
   if (next === undefined) return;
   event.preventDefault();
   const button = buttons[Math.max(0, Math.min(buttons.length - 1, next))];
-  settle(group, button);
+  setTabStop(group, button);
   button?.focus();
 }
 
-/** Leaves exactly one button of the group in the Tab order: `chosen`, or else the first. */
-export function settle(group: Element | null, chosen?: Element | null): void {
+/** Puts exactly one button of the group into the Tab order: `chosen`, else the focused one, else the first. */
+export function setTabStop(group: Element | null, chosen?: Element | null): void {
   const buttons = [...(group?.querySelectorAll<HTMLElement>("[data-rove]") ?? [])];
   const stop = chosen ?? buttons.find((button) => button === document.activeElement) ?? buttons[0];
   for (const button of buttons) button.tabIndex = button === stop ? 0 : -1;
 }
 
-function target(key: string, buttons: HTMLElement[], at: number): number | undefined {
+function targetIndex(key: string, buttons: HTMLElement[], at: number): number | undefined {
   switch (key) {
     case "ArrowRight":
       return at + 1;
@@ -33,15 +33,15 @@ function target(key: string, buttons: HTMLElement[], at: number): number | undef
     case "End":
       return buttons.length - 1;
     case "ArrowDown":
-      return at + perRow(buttons);
+      return at + buttonsPerRow(buttons);
     case "ArrowUp":
-      return at - perRow(buttons);
+      return at - buttonsPerRow(buttons);
     default:
       return undefined;
   }
 }
 
-function perRow(buttons: HTMLElement[]): number {
+function buttonsPerRow(buttons: HTMLElement[]): number {
   const top = buttons[0]?.getBoundingClientRect().top;
   const second = buttons.findIndex((button) => button.getBoundingClientRect().top !== top);
   return second < 0 ? buttons.length : second;

@@ -8,7 +8,7 @@ export interface Sheet {
   columns: number;
 }
 
-/** The bundle's thumbnails: sheets are fetched and checked when first looked at. */
+/** The bundle's thumbnails. A sheet is loaded and checked when it is first needed. */
 export class Sprites {
   private readonly sheets = new Map<number, Promise<Sheet>>();
 
@@ -17,7 +17,7 @@ export class Sprites {
     private readonly shape: Manifest["thumbnails"],
   ) {}
 
-  /** Where `item` lies: its sheet, and its column and row there. */
+  /** The place of `item`: its sheet, and its column and row on it. */
   place(item: number): { sheet: number; column: number; row: number } {
     const { columns, rows } = this.shape;
     const index = item % (columns * rows);

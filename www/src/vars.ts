@@ -5,7 +5,7 @@ import { Directive, directive, PartType, type ElementPart, type PartInfo } from 
 class Vars extends Directive {
   constructor(part: PartInfo) {
     super(part);
-    if (part.type !== PartType.ELEMENT) throw new Error("vars() stands on an element");
+    if (part.type !== PartType.ELEMENT) throw new Error("vars() must be used on an element");
   }
 
   render(_values: Record<string, string | number>) {

@@ -1,9 +1,9 @@
-// The engine's worker: fetches the bundle once, chooses a back end, and answers one question after
-// another. It listens from its first line on: questions wait in line until the engine is there.
+// The engine's worker: downloads the bundle once, chooses a back end, and answers one request after
+// another. It takes requests from the start; they wait until the engine has loaded.
 //
-// WebGPU is tried first and must pass the encoder's self-test. Whatever goes wrong with it (no
-// adapter, a panic, a wrong vector, no answer) moves everything to the CPU, with the bytes already
-// here, and the reason is kept for the reader.
+// WebGPU is tried first and must pass the encoder's self-test. After any failure of WebGPU (no
+// adapter, a panic, a wrong embedding, no answer) the worker starts an engine on the CPU with the
+// bytes already downloaded, and tells the page why.
 
 import { download } from "./download.js";
 import { failure, toFailure, type Failure } from "./failure.js";
@@ -18,14 +18,14 @@ interface Scope {
 }
 const scope = self as unknown as Scope;
 
-/** The engine is a neighbour of the page, one folder up from its scripts. */
+/** The engine lies beside the page, one folder above its scripts. */
 const ENGINE = new URL("../akin-web.js", import.meta.url);
 const ENGINE_CODE = new URL("../akin-web_bg.wasm", import.meta.url);
 
-/** A GPU that has not answered for so long will not. */
-const PATIENCE_MS = 120_000;
+/** After this time without an answer the GPU counts as failed. */
+const GPU_TIMEOUT_MS = 120_000;
 
-/** Faults that another back end cannot mend. */
+/** The codes of failures that another back end would not prevent. */
 const NOT_THE_DEVICE = new Set(["bundle", "config", "embeddings", "image", "network", "taxonomy", "weights"]);
 
 let base = "";
@@ -33,66 +33,66 @@ let manifest: Manifest | null = null;
 let code: Promise<WebAssembly.Module> | null = null;
 let engine: Engine | null = null;
 let running: Running = { backend: "cpu", reason: "" };
-let forced = false;
-let starts = 0;
-const kept = new Map<string, Promise<Uint8Array>>();
+let backendIsForced = false;
+let engineStarts = 0;
+const downloads = new Map<string, Promise<Uint8Array>>();
 const sheets = new Map<number, Promise<Uint8Array>>();
-const loaded = new Set<number>();
+const loadedEncoders = new Set<number>();
 
-// --- Questions, one after another -------------------------------------------------------------
+// --- Requests, one after another --------------------------------------------------------------
 
-let line: Promise<void> = Promise.resolve();
+let queue: Promise<void> = Promise.resolve();
 scope.addEventListener("message", ({ data }) => {
-  fetchAhead(data);
-  line = line.then(() => answer(data));
+  downloadAhead(data);
+  queue = queue.then(() => answer(data));
 });
 
-/** Downloads need no engine, so they do not wait in line. Their faults are told when it is their turn. */
-function fetchAhead({ kind, send }: Request): void {
+/** Starts the downloads of a request, which need no engine, before its turn. Its turn reports their failures. */
+function downloadAhead({ kind, params }: Request): void {
   if (!manifest) return;
-  const files = kind === "sheet" ? [sheet(send.index)] : kind === "encoder" ? encoderFiles(send.index) : [];
+  const files = kind === "sheet" ? [sheet(params.index)] : kind === "encoder" ? encoderFiles(params.index) : [];
   for (const file of files) file?.catch(() => {});
 }
 
 async function answer(request: Request): Promise<void> {
   try {
-    const back = await handle(request);
-    scope.postMessage({ id: request.id, back }, transferables(back));
+    const result = await handle(request);
+    scope.postMessage({ id: request.id, result }, transferables(result));
   } catch (error) {
     scope.postMessage({ id: request.id, failure: toFailure(error) });
   }
 }
 
-async function handle(request: Request): Promise<Calls[keyof Calls]["back"]> {
+async function handle(request: Request): Promise<Calls[keyof Calls]["result"]> {
   switch (request.kind) {
     case "open":
-      return open(request.send);
+      return open(request.params);
     case "encoder":
-      return withFallback(() => loadEncoder(request.send.index));
+      return withFallback(() => loadEncoder(request.params.index));
     case "embed":
-      return withFallback(async () => guard(need().embed(request.send.encoder, request.send.image)));
+      return withFallback(async () => rejectOnCrash(currentEngine().embed(request.params.encoder, request.params.image)));
     case "rank":
       return withFallback(async () => {
-        const { encoder, k, item, embedding, labels } = request.send;
-        const asked = embedding ?? need().stored(encoder, item ?? 0);
-        return need().rank(encoder, asked, k, item ?? undefined, labels ?? undefined);
+        const { encoder, k, item, embedding, labels } = request.params;
+        const query = embedding ?? currentEngine().item_embedding(encoder, item ?? 0);
+        return currentEngine().rank(encoder, query, k, item ?? undefined, labels ?? undefined);
       });
     case "sheet": {
-      const { index } = request.send;
+      const { index } = request.params;
       const bytes = await sheet(index).finally(() => sheets.delete(index));
-      need().verify(opened().thumbnails.sheets[index] ?? "", bytes);
+      currentEngine().verify(openManifest().thumbnails.sheets[index] ?? "", bytes);
       return bytes;
     }
   }
 }
 
-/** Large results leave the worker without a copy. */
-function transferables(back: Calls[keyof Calls]["back"]): Transferable[] {
-  return back instanceof Uint8Array ? [back.buffer] : [];
+/** The buffers of a result, which leave the worker without a copy. */
+function transferables(result: Calls[keyof Calls]["result"]): Transferable[] {
+  return result instanceof Uint8Array ? [result.buffer] : [];
 }
 
-// A worker that is killed says nothing. It holds a lock of its own name, which the browser gives to
-// the waiting page when it is gone. (Where there are no locks, only errors are noticed.)
+// A killed worker sends no message. So it holds a lock of its own name, which the waiting page gets
+// when the worker is gone. (Where the browser has no locks, the page notices only errors.)
 void navigator.locks?.request(scope.name, () => {
   scope.postMessage({ alive: true });
   return new Promise(() => {});
@@ -100,22 +100,22 @@ void navigator.locks?.request(scope.name, () => {
 
 // --- Opening a bundle -------------------------------------------------------------------------
 
-async function open(send: Calls["open"]["send"]): Promise<Calls["open"]["back"]> {
-  base = send.bundle;
-  forced = send.backend !== null;
-  code ??= fetchCode();
-  const [json] = await Promise.all([keep("bundle.json", "gallery"), code]);
-  running = await choose(send.backend, send.avoid);
-  // After a fallback the engine is there already.
-  await withFallback(async () => engine ?? start(running));
-  // The engine has checked it: format, version, digest, paths, counts.
+async function open(params: Calls["open"]["params"]): Promise<Calls["open"]["result"]> {
+  base = params.bundle;
+  backendIsForced = params.backend !== null;
+  code ??= downloadCode();
+  const [json] = await Promise.all([downloadOnce("bundle.json", "gallery"), code]);
+  running = await chooseBackend(params.backend, params.cpuReason);
+  // After a fallback the engine has been started already.
+  await withFallback(async () => engine ?? startEngine(running));
+  // The engine has checked format, version, digest, paths and counts.
   manifest = JSON.parse(new TextDecoder().decode(json)) as Manifest;
-  const labels = await keep(manifest.labels, "gallery");
-  need().load_labels(labels);
+  const labels = await downloadOnce(manifest.labels, "gallery");
+  currentEngine().load_labels(labels);
   return { manifest, labels: new Uint32Array(labels.slice().buffer), running };
 }
 
-async function fetchCode(): Promise<WebAssembly.Module> {
+async function downloadCode(): Promise<WebAssembly.Module> {
   const report = reporter("code", "akin-web_bg.wasm");
   const bytes = await download(ENGINE_CODE.href, null, report);
   const module = await WebAssembly.compile(bytes as Uint8Array<ArrayBuffer>);
@@ -127,154 +127,155 @@ interface Gpu {
   requestAdapter(): Promise<{ features: { has(name: string): boolean } } | null>;
 }
 
-/** Which back end to start, from what the reader wants and the browser has. */
-async function choose(wanted: Backend | null, avoid: string | null): Promise<Running> {
-  if (wanted === "cpu") return { backend: "cpu", reason: "Chosen by hand." };
-  if (wanted === null && avoid !== null) return { backend: "cpu", reason: avoid };
-  const fault = await probe();
-  if (fault === null) return { backend: "webgpu", reason: wanted ? "Chosen by hand." : "The graphics adapter passed its checks." };
-  if (wanted === null) return { backend: "cpu", reason: fault };
-  throw failure("device", `WebGPU was asked for, but cannot be used: ${fault}`, "leave ?backend=webgpu out of the address, or use ?backend=cpu");
+/** The back end to start: the one that the reader chose, else WebGPU if it works here, else the CPU. */
+async function chooseBackend(chosen: Backend | null, cpuReason: string | null): Promise<Running> {
+  if (chosen === "cpu") return { backend: "cpu", reason: "Chosen by you." };
+  if (chosen === null && cpuReason !== null) return { backend: "cpu", reason: cpuReason };
+  const problem = await webgpuProblem();
+  if (problem === null) return { backend: "webgpu", reason: chosen ? "Chosen by you." : "The graphics adapter passed its checks." };
+  if (chosen === null) return { backend: "cpu", reason: problem };
+  throw failure("device", `WebGPU was chosen, but cannot be used: ${problem}`, "remove ?backend=webgpu from the address, or use ?backend=cpu");
 }
 
-/** Asks the browser what WebGPU lacks here; an engine that starts on an unfit adapter would panic. */
-async function probe(): Promise<string | null> {
+/** Why WebGPU cannot be used, or null. An engine that starts on an unfit adapter would panic. */
+async function webgpuProblem(): Promise<string | null> {
   const gpu = (navigator as Navigator & { gpu?: Gpu }).gpu;
-  if (!gpu) return "This browser offers no WebGPU here; it also needs HTTPS or localhost.";
+  if (!gpu) return "This browser does not offer WebGPU here. (WebGPU needs HTTPS or localhost.)";
   try {
     const adapter = await gpu.requestAdapter();
     if (!adapter) return "The browser found no graphics adapter for WebGPU.";
     return adapter.features.has("timestamp-query") ? null : "The graphics adapter lacks the feature timestamp-query.";
   } catch (error) {
-    return `The browser refused WebGPU: ${toFailure(error).message}.`;
+    return `The browser rejected WebGPU: ${toFailure(error).message}.`;
   }
 }
 
-/** A fresh engine on `next`, with everything loaded that the one before had. */
-async function start(next: Running): Promise<void> {
+/** Starts an engine on `next` and loads everything that the engine before it had. */
+async function startEngine(next: Running): Promise<void> {
   const address = new URL(ENGINE);
-  // A module that has panicked stays broken: every start gets an instance of its own.
-  if (starts++ > 0) address.searchParams.set("start", String(starts));
+  // A module that has panicked stays broken, so every start imports a new instance.
+  if (engineStarts++ > 0) address.searchParams.set("start", String(engineStarts));
   const module = (await import(address.href)) as EngineModule;
-  if (code === null) throw failure("unexpected", "the engine's code is missing", "reload the page");
+  if (code === null) throw failure("unexpected", "the engine's code is not loaded", "reload the page");
   await module.default({ module_or_path: await code });
-  engine = await guard(module.Engine.create(next.backend));
-  engine.open(await keep("bundle.json", "gallery"));
-  if (manifest) engine.load_labels(await keep(manifest.labels, "gallery"));
-  for (const index of loaded) await loadEncoder(index);
+  engine = await rejectOnCrash(module.Engine.create(next.backend));
+  engine.open(await downloadOnce("bundle.json", "gallery"));
+  if (manifest) engine.load_labels(await downloadOnce(manifest.labels, "gallery"));
+  for (const index of loadedEncoders) await loadEncoder(index);
   running = next;
 }
 
 async function loadEncoder(index: number): Promise<SelfTest> {
-  const entry = opened().encoders[index];
-  if (!entry) throw failure("config", `there is no encoder ${index}`, "choose one of the bundle's encoders");
+  const entry = openManifest().encoders[index];
+  if (!entry) throw failure("config", `the bundle has no encoder ${index}`, "choose one of its encoders");
   const [weights, gallery, queries] = await Promise.all(encoderFiles(index));
-  if (!weights || !gallery) throw failure("bundle", `${entry.name} lacks a file`, "export the bundle anew");
+  if (!weights || !gallery) throw failure("bundle", `encoder ${entry.name} has no weights or no gallery`, "export the bundle again");
   const report = reporter("warm-up", entry.name);
   report(0, null);
-  const test = await guard(need().load_encoder(index, weights, gallery, queries));
+  const test = await rejectOnCrash(currentEngine().load_encoder(index, weights, gallery, queries));
   if (!test.passed) {
     throw failure(
       "device",
-      `the self-test of ${entry.name} gave another vector than at export (cosine ${test.cosine.toFixed(4)})`,
+      `encoder ${entry.name} gave another embedding in the self-test than at export (cosine ${test.cosine.toFixed(4)})`,
       "use another back end, with ?backend=cpu",
     );
   }
-  loaded.add(index);
+  loadedEncoders.add(index);
   report(0, null, true);
   return test;
 }
 
 // --- When the back end fails ------------------------------------------------------------------
 
-/** Does `work`; if the GPU is at fault, moves to the CPU and does it again. */
+/** Runs `work`. If the GPU fails, moves to the CPU and runs it again. */
 async function withFallback<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    const fault = toFailure(error);
-    if (NOT_THE_DEVICE.has(fault.code)) throw fault;
-    if (running.backend === "webgpu" && !forced) {
-      await move({ backend: "cpu", reason: `WebGPU was tried first, but ${fault.message}.` });
+    const caught = toFailure(error);
+    if (NOT_THE_DEVICE.has(caught.code)) throw caught;
+    if (running.backend === "webgpu" && !backendIsForced) {
+      await switchTo({ backend: "cpu", reason: `WebGPU was tried first, but ${caught.message}.` });
       return work();
     }
-    if (fault.code === "crash" && engine) await move(running);
-    throw fault;
+    if (caught.code === "crash" && engine) await switchTo(running);
+    throw caught;
   }
 }
 
-async function move(next: Running): Promise<void> {
+async function switchTo(next: Running): Promise<void> {
   running = next;
-  await start(next);
+  await startEngine(next);
   scope.postMessage({ running });
 }
 
-/** A panic inside a future never settles its promise; it surfaces as an error of the worker. */
-let crashed: ((fault: Failure) => void) | null = null;
-scope.addEventListener("error", (event) => surfaced(event, event.error));
-scope.addEventListener("unhandledrejection", (event) => surfaced(event, event.reason));
+/** Rejects the running `rejectOnCrash`: after a panic inside a future, its promise never ends by itself. */
+let rejectRunning: ((failure: Failure) => void) | null = null;
+scope.addEventListener("error", (event) => onUncaught(event, event.error));
+scope.addEventListener("unhandledrejection", (event) => onUncaught(event, event.reason));
 
-function surfaced(event: Event, error: unknown): void {
-  if (!crashed) return;
+function onUncaught(event: Event, error: unknown): void {
+  if (!rejectRunning) return;
   event.preventDefault();
-  crashed(toFailure(error));
+  rejectRunning(toFailure(error));
 }
 
-async function guard<T>(work: Promise<T>): Promise<T> {
+/** `work`, or the failure of the worker or of the GPU during it. */
+async function rejectOnCrash<T>(work: Promise<T>): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const fault = new Promise<never>((_, reject) => {
-    crashed = reject;
+  const failed = new Promise<never>((_, reject) => {
+    rejectRunning = reject;
     if (running.backend === "webgpu") {
       timer = setTimeout(
-        () => reject(failure("device", "the graphics adapter did not answer for two minutes", "use ?backend=cpu")),
-        PATIENCE_MS,
+        () => reject(failure("device", "the graphics adapter has not answered for two minutes", "use ?backend=cpu")),
+        GPU_TIMEOUT_MS,
       );
     }
   });
   try {
-    return await Promise.race([work, fault]);
+    return await Promise.race([work, failed]);
   } finally {
-    crashed = null;
+    rejectRunning = null;
     clearTimeout(timer);
   }
 }
 
 // --- Files ------------------------------------------------------------------------------------
 
-function need(): Engine {
+function currentEngine(): Engine {
   if (!engine) throw failure("unexpected", "the engine has not started", "reload the page");
   return engine;
 }
 
-function opened(): Manifest {
+function openManifest(): Manifest {
   if (!manifest) throw failure("bundle", "no bundle is open", "reload the page");
   return manifest;
 }
 
 const sizeOf = (path: string): number | null => manifest?.files.find((file) => file.path === path)?.bytes ?? null;
 
-/** Weights, gallery embeddings and, where the bundle stores queries, theirs. */
+/** The weights, the gallery embeddings and, if the bundle has stored queries, their embeddings. */
 function encoderFiles(index: number): (Promise<Uint8Array> | undefined)[] {
-  const entry = opened().encoders[index];
+  const entry = openManifest().encoders[index];
   if (!entry) return [];
   return [
-    keep(entry.weights, "weights"),
-    keep(entry.gallery_embeddings, "gallery"),
-    entry.query_embeddings === null ? undefined : keep(entry.query_embeddings, "gallery"),
+    downloadOnce(entry.weights, "weights"),
+    downloadOnce(entry.gallery_embeddings, "gallery"),
+    entry.query_embeddings === null ? undefined : downloadOnce(entry.query_embeddings, "gallery"),
   ];
 }
 
-/** A sheet of thumbnails on its way; the page keeps it, not the worker. */
+/** The download of a sheet of thumbnails. The page keeps the sheet; the worker does not. */
 function sheet(index: number): Promise<Uint8Array> {
-  const path = opened().thumbnails.sheets[index] ?? "";
+  const path = openManifest().thumbnails.sheets[index] ?? "";
   const bytes = sheets.get(index) ?? download(base + path, sizeOf(path), () => {});
   sheets.set(index, bytes);
   return bytes;
 }
 
-/** A file of the bundle, fetched once. A failed fetch is forgotten, so that it can be tried again. */
-function keep(path: string, phase: Phase): Promise<Uint8Array> {
-  const known = kept.get(path);
+/** A file of the bundle, downloaded once. A failed download can be tried again. */
+function downloadOnce(path: string, phase: Phase): Promise<Uint8Array> {
+  const known = downloads.get(path);
   if (known) return known;
   const report = reporter(phase, path);
   const bytes = download(base + path, sizeOf(path), report).then(
@@ -283,20 +284,20 @@ function keep(path: string, phase: Phase): Promise<Uint8Array> {
       return bytes;
     },
     (error: unknown) => {
-      kept.delete(path);
+      downloads.delete(path);
       if (path !== "bundle.json") throw error;
       throw failure(
         "bundle",
-        `no bundle could be read at ${base}: ${toFailure(error).message}`,
-        "write one with `akin export RUN --out BUNDLE`, look at it with `akin serve BUNDLE`, or name its folder in this page's address with ?bundle=PATH",
+        `there is no bundle at ${base}: ${toFailure(error).message}`,
+        "write a bundle with `akin export RUN --out BUNDLE` and open it with `akin serve BUNDLE`, or name its folder in the address of this page with ?bundle=PATH",
       );
     },
   );
-  kept.set(path, bytes);
+  downloads.set(path, bytes);
   return bytes;
 }
 
-/** Tells the page how far `path` is; at most every 60 ms, so that progress costs nothing. */
+/** Returns a function that reports the progress of `path` to the page, at most every 60 ms. */
 function reporter(phase: Phase, path: string) {
   let last = 0;
   return (bytes: number, total: number | null, done = false) => {

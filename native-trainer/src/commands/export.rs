@@ -1,17 +1,22 @@
-//! `akin export`: runs become a bundle for the browser.
+//! `akin export`: writes runs into a bundle for the page.
 
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 
 use akin_core::bundle::{
-    BundleWriter, Contents, EncoderEntry, Items, MANIFEST, Thumbnails, embedding_bytes, label_bytes,
+    BestScores, BundleWriter, Contents, EncoderEntry, Items, MANIFEST, Thumbnails, embedding_bytes,
+    label_bytes,
 };
+use akin_core::embeddings::Embeddings;
 use akin_core::evaluate::EvaluationConfig;
 use akin_core::image::{Filter, Pixels, self_test_pattern};
+use akin_core::search::Gallery;
+use akin_core::similarity::Similarity;
 use anyhow::Result;
 use clap::Args;
 use image::codecs::jpeg::JpegEncoder;
 use rayon::prelude::*;
+use serde_json::json;
 
 use crate::config::DeviceName;
 use crate::data::Dataset;
@@ -23,64 +28,64 @@ use crate::problem::{Advise, problem};
 use crate::progress::Progress;
 use crate::run::{Run, encoder_config};
 
-/// Put runs into a bundle for the browser.
+/// Write runs into a bundle for the browser
 ///
 /// A bundle is a folder of static files: encoders, gallery embeddings, taxonomy, thumbnails and results.
-/// Several runs over the same data stand side by side in it.
+/// It can hold several runs over the same data, which the page compares.
 #[derive(Debug, Args)]
 pub struct ExportArgs {
-    /// Run directories over the same data; the first is what the page shows first.
+    /// Run directories, all over the same data.
     #[arg(value_name = "RUN", required = true)]
     pub runs: Vec<PathBuf>,
     /// The folder to write.
     #[arg(long, value_name = "BUNDLE")]
     pub out: PathBuf,
-    /// Replace the bundle that is there.
+    /// Replace an existing bundle.
     #[arg(long)]
     pub overwrite: bool,
-    /// What the page calls the gallery. Default: the name of the data folder.
+    /// The gallery's name on the page [default: the name of the data folder].
     #[arg(long)]
     pub title: Option<String>,
-    /// A sentence about it.
+    /// A sentence about the gallery.
     #[arg(long, default_value = "")]
     pub description: String,
-    /// The licence of the images.
+    /// The licence of images and weights, such as "CC-BY-4.0".
     #[arg(long, default_value = "")]
     pub licence: String,
-    /// Where tensors are computed, instead of the runs' run.device.
+    /// The device that computes, instead of `run.device` of each run.
     #[arg(long, value_enum)]
     pub device: Option<DeviceName>,
-    /// How progress is told.
+    /// How progress is shown.
     #[arg(long, value_enum, default_value_t)]
     pub progress: Progress,
 }
 
-/// The side of a thumbnail.
+/// The side of a thumbnail in pixels.
 const TILE: u32 = 96;
-/// Columns and rows of a sheet of thumbnails.
+/// The number of columns, and of rows, of a full sheet of thumbnails.
 const GRID: u32 = 20;
-/// JPEG quality of the sheets.
+/// The JPEG quality of the sheets.
 const QUALITY: u8 = 85;
 
-/// What goes into a bundle.
+/// What to write into a bundle.
 pub struct Export<'a> {
     /// The runs, over the same data.
     pub runs: &'a [Run],
-    /// Where it goes.
+    /// The folder to write.
     pub out: &'a Path,
-    /// Whether to replace a bundle that is there.
+    /// Whether to replace an existing bundle.
     pub overwrite: bool,
-    /// What the page calls the gallery.
+    /// The gallery's name on the page.
     pub title: String,
-    /// A sentence about it.
+    /// A sentence about the gallery.
     pub description: String,
-    /// The licence of the images.
+    /// The licence of images and weights.
     pub licence: String,
-    /// How progress is told.
+    /// How progress is shown.
     pub progress: Progress,
 }
 
-/// Writes a bundle and prints where it is.
+/// Writes a bundle and prints its path.
 pub fn run(args: ExportArgs) -> Result<()> {
     let mut runs = args.runs.iter().map(|path| Run::open(path)).collect::<Result<Vec<_>>>()?;
     for run in &mut runs {
@@ -100,26 +105,25 @@ pub fn run(args: ExportArgs) -> Result<()> {
     Ok(())
 }
 
-/// Embeds the gallery with every run, and writes the bundle; `bundle.json` comes last. Runs may rank by different
-/// similarities, as heads of different geometries do. A bundle that
-/// is there is replaced only when the new one is ready.
+/// Embeds the gallery with every run and writes the bundle, `bundle.json` last. The runs may rank by different
+/// similarities, because heads differ in geometry. An existing bundle is replaced only when the new one is complete.
 pub fn export(export: &Export) -> Result<()> {
     let Export { runs, out, progress, .. } = export;
     let first = &runs[0].config;
     for run in &runs[1..] {
-        // The seed draws the split of data that have none.
+        // Where the data have no split of their own, the seed draws it.
         let other_split = first.data.draws_split() && run.config.run.seed != first.run.seed;
         let similarity = run.config.eval.similarity;
         let other_eval = run.config.eval != EvaluationConfig { similarity, ..first.eval.clone() };
         if run.config.data != first.data || other_eval || other_split {
             return Err(problem(
                 format!(
-                    "{} and {} have other data, another split or another [eval], and one bundle has one gallery",
+                    "{} and {} differ in data, split or [eval], but a bundle has one gallery",
                     runs[0].directory.display(),
                     run.directory.display()
                 ),
-                "export them apart, or train them on the same [data] with the same [eval] (and, with \
-                 a split drawn at random, the same seed)",
+                "export them to separate bundles, or train them with the same [data] and [eval] (and the \
+                 same seed, if the split is drawn at random)",
             ));
         }
     }
@@ -129,7 +133,7 @@ pub fn export(export: &Export) -> Result<()> {
 
     let mut bundle = BundleWriter::new();
     let mut encoders: Vec<EncoderEntry> = Vec::new();
-    // Gallery items, then stored queries, if they are two sets.
+    // Gallery items and stored queries.
     let mut items: Option<(Vec<usize>, Vec<usize>)> = None;
     for run in *runs {
         let device = device::open(run.config.run.device)?;
@@ -143,7 +147,7 @@ pub fn export(export: &Export) -> Result<()> {
         };
         let name = unique(&run.config.run.name, &encoders);
         let folder = slug(&name, encoders.len());
-        // What the browser will load: half precision. Its self-test is made with those weights.
+        // The browser loads the weights in half precision, so the self-test uses these too.
         let half = encoder.to_half_bytes()?;
         let config = encoder_config(&run.config);
         let shipped = config.load(half.clone(), &device)?;
@@ -151,13 +155,15 @@ pub fn export(export: &Export) -> Result<()> {
         let self_test = shipped.embed(&[pattern], &device)?;
         let entry = EncoderEntry {
             description: run.config.loss.describe(),
-            architecture: serde_json::to_value(&config)?,
+            architecture: json!({ "backbone": config.backbone, "head": config.head }),
             preprocessing: config.preprocessing.clone(),
             dimension: encoder.dimension(),
             weights: format!("{folder}/weights.bpk"),
             gallery_embeddings: format!("{folder}/gallery.f32"),
             query_embeddings: queries.as_ref().map(|_| format!("{folder}/queries.f32")),
             self_test,
+            maps: Vec::new(),
+            best_scores: best_scores(&gallery.embeddings, run.config.eval.similarity)?,
             report: evaluation.report,
             name,
         };
@@ -199,12 +205,22 @@ pub fn export(export: &Export) -> Result<()> {
         let path = out.join(path);
         let folder = path.parent().unwrap_or(out);
         std::fs::create_dir_all(folder)
-            .advise(|| format!("{} cannot be made", folder.display()), "check `--out`")?;
+            .advise(|| format!("cannot create {}", folder.display()), "check `--out`")?;
         size += bytes.len();
         write_atomic(&path, |file| file.write_all(&bytes))?;
     }
     progress.say("Exported", &format!("{} ({:.1} MB)", out.display(), size as f64 / 1e6));
     Ok(())
+}
+
+/// The distribution of each gallery item's score to the most similar other item.
+fn best_scores(embeddings: &Embeddings, similarity: Similarity) -> Result<Option<BestScores>> {
+    let gallery = Gallery::new(embeddings, similarity)?;
+    let nearest = (0..gallery.len())
+        .into_par_iter()
+        .map(|item| gallery.nearest(embeddings.row(item), 1, Some(item)))
+        .collect::<akin_core::Result<Vec<_>>>()?;
+    Ok(BestScores::from_scores(nearest.iter().flatten().map(|hit| hit.score).collect()))
 }
 
 /// A sheet of thumbnails as JPEG: the centre of each picture, row by row.
@@ -231,16 +247,19 @@ fn tile(picture: &Pixels) -> akin_core::Result<Pixels> {
     picture.resize_region(f64::from(x), f64::from(y), side, side, TILE, TILE, Filter::Bicubic)
 }
 
-/// A name that no other encoder of the bundle has.
+/// A name that no other encoder of the bundle has: `name`, or `name` with a number.
 fn unique(name: &str, others: &[EncoderEntry]) -> String {
     let taken = |name: &str| others.iter().any(|other| other.name == name);
     if !taken(name) {
         return name.to_owned();
     }
-    (2..).map(|number| format!("{name} {number}")).find(|name| !taken(name)).expect("numbers do not end")
+    (2..)
+        .map(|number| format!("{name} {number}"))
+        .find(|name| !taken(name))
+        .expect("there is always a larger number")
 }
 
-/// A folder name of letters, digits and dashes.
+/// A folder name of ASCII letters, digits and dashes.
 fn slug(name: &str, number: usize) -> String {
     let plain: String = name
         .to_lowercase()
@@ -250,13 +269,13 @@ fn slug(name: &str, number: usize) -> String {
     format!("{number}-{}", plain.trim_matches('-'))
 }
 
-/// "labels.csv" in "grocery" is called "grocery", a folder by its own name.
+/// The name of the data's folder: "grocery" for `grocery/` and for `grocery/labels.csv`.
 fn title_of(data: &Path) -> String {
     let folder: PathBuf = if data.is_file() { data.parent().unwrap_or(data).into() } else { data.into() };
     folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// What the models are and were trained on, as Markdown.
+/// The model card, in Markdown: what the models are and what they were trained on.
 fn model_card(export: &Export, dataset: &Dataset) -> String {
     let levels = dataset.taxonomy.level_names();
     let splits: Vec<String> = dataset
@@ -278,8 +297,8 @@ fn model_card(export: &Export, dataset: &Dataset) -> String {
         .map(|run| format!("- **{}**: {}", run.config.run.name, run.config.loss.describe()))
         .collect();
     format!(
-        "## Models\n\n{}\n\n## Data\n\n{}\n\nLevels, coarse to fine: {}.\n\n## Limits\n\nTrained on {} alone. \
-         What looks unlike those images will be placed somewhere all the same: a near neighbour is not a proof of kinship.\n",
+        "## Models\n\n{}\n\n## Data\n\n{}\n\nLevels, coarse to fine: {}.\n\n## Limits\n\nTrained on {} only. \
+         An image unlike those still gets nearest neighbours, so a near neighbour does not prove kinship.\n",
         models.join("\n"),
         splits.join("\n"),
         levels.join(", "),

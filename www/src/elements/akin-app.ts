@@ -1,23 +1,23 @@
-// <akin-app>: the tool. It holds the state (bundle, view, query, answers) and draws it with the
-// small parts beside it.
+// <akin-app>: the search tool. It holds the state (bundle, view, query, answers) and draws it with the
+// elements beside it.
 //
-// What tests may hold on to:
-//   [data-testid=status]    data-state="loading | ready | error"; its text is what screen readers hear
+// What tests may rely on:
+//   [data-testid=status]    data-state="loading | ready | error"; screen readers read its text
 //   [data-testid=progress]  while loading: li[data-phase][data-state=waiting|running|done]
 //   [data-testid=notice]    an error, with data-code
 //   [data-testid=backend]   data-backend="webgpu | cpu"; inside: [data-testid=backend-reason],
 //                           [data-timing=decode|embed|search] with data-value in milliseconds
 //   [data-testid=encoders]  radio buttons by encoder name, and [data-testid=compare] for side by side
 //   [data-testid=file]      the file input
-//   .samples [data-item]    buttons that ask with a stored item; [data-testid=random]
+//   .samples [data-item]    buttons that make an item the query; [data-testid=random]
 //   [data-testid=query]     data-query="item:N | image:NAME"
 //   [data-testid=ranking]   one for each encoder shown, with data-encoder, data-query, aria-busy; inside:
 //   [data-testid=results]   li[data-item][data-shared-level][data-score], in ranked order; data-encoder
 //   [data-testid=more]      shows more results
 //   [data-metric][data-encoder]  data-value in full precision ("" for none): h_ap, ndcg, asi,
 //                           ap-LEVEL and recall_at_1-LEVEL with levels from 1, the coarsest
-//   [data-testid=votes]     for an unknown picture: tr[data-vote=LEVEL][data-class][data-value]
-//   select[data-level]      names the class of one's own picture, level by level
+//   [data-testid=votes]     for a picture without labels: tr[data-vote=LEVEL][data-class][data-value]
+//   select[data-level]      the class of the reader's own picture at each level
 //   [data-testid=report]    the encoders' means over all queries
 //   window.akin.embed       see page.ts
 
@@ -30,7 +30,7 @@ import { toFailure, type Failure } from "../failure.js";
 import * as format from "../format.js";
 import { relation, sharedLevel } from "../kinship.js";
 import type { Backend, Embedded, Metrics, Phase, Result, Running, Vote } from "../protocol.js";
-import { rove, settle } from "../roving.js";
+import { moveFocus, setTabStop } from "../roving.js";
 import { Sprites } from "../sprites.js";
 import { backendBadge, type Timing } from "./backend-badge.js";
 import { encoderSwitch, type View } from "./encoder-switch.js";
@@ -42,12 +42,12 @@ import { metricTable } from "./metric-table.js";
 import { modelCard } from "./model-card.js";
 import { modelTable } from "./model-table.js";
 import { notice } from "./notice.js";
-import { queryCard, sameQuery, type Query } from "./query-card.js";
+import { queryCard, queryKey, type Query } from "./query-card.js";
 import { rankStrip } from "./rank-strip.js";
 import { resultCard } from "./result-card.js";
 import "./sample-picker.js";
 
-/** What one encoder answers to the query. */
+/** The answer of one encoder to the query. */
 interface Answer {
   encoder: number;
   results: Result[];
@@ -56,31 +56,31 @@ interface Answer {
   timing: Timing;
 }
 
-/** Results in the strip, whatever the number of cards. */
+/** The number of results in the strip, however many cards are shown. */
 const STRIP = 100;
-/** A worker that dies more often than this is left alone until the reader asks again. */
-const RESTARTS = 2;
+/** After more restarts than this, the page waits until the reader tries again. */
+const MAX_RESTARTS = 2;
 
 export class AkinApp extends LightElement {
   @state() private accessor loading: "loading" | "ready" | "error" = "loading";
-  @state() private accessor fault: Failure | null = null;
+  @state() private accessor openFailure: Failure | null = null;
   @state() private accessor phases: ReadonlyMap<Phase, PhaseProgress> = new Map();
   @state() private accessor running: Running | null = null;
   @state() private accessor collection: Collection | null = null;
   @state() private accessor view: View = { encoder: 0, compare: null };
   @state() private accessor query: Query | null = null;
-  @state() private accessor queryFault: Failure | null = null;
+  @state() private accessor queryFailure: Failure | null = null;
   @state() private accessor answers: Answer[] = [];
   @state() private accessor busy = false;
-  @state() private accessor fetching: string | null = null;
-  @state() private accessor said = "Loading the engine.";
+  @state() private accessor loadingEncoder: string | null = null;
+  @state() private accessor statusText = "Loading the engine.";
 
   private address: Address = readAddress(location.search);
   private sprites: Sprites | null = null;
-  private readonly ready = new Map<number, Promise<unknown>>();
-  /** Embeddings of the reader's own picture, by encoder. */
-  private embedded = new Map<number, Promise<Embedded>>();
-  private turn = 0;
+  private readonly loads = new Map<number, Promise<unknown>>();
+  /** The embeddings of the reader's own picture, by encoder. */
+  private embeddings = new Map<number, Promise<Embedded>>();
+  private queryNumber = 0;
   private attempts = 0;
   private restarts = 0;
   private readonly client = new Client({
@@ -90,7 +90,7 @@ export class AkinApp extends LightElement {
   });
 
   override connectedCallback(): void {
-    // What stands here until now is for readers without scripts.
+    // Removes the text for readers without scripts.
     this.replaceChildren();
     super.connectedCallback();
     void this.open(null);
@@ -99,47 +99,48 @@ export class AkinApp extends LightElement {
   /** The embedding of an image file's bytes, for tests. */
   async embed(encoder: string | number, image: Uint8Array): Promise<number[]> {
     const index = typeof encoder === "number" ? encoder : this.encoderNamed(encoder);
-    if (index === null) throw new Error(`there is no encoder ${encoder}`);
-    await this.need(index);
+    if (index === null) throw new Error(`the bundle has no encoder ${encoder}`);
+    await this.loadEncoder(index);
     return Array.from((await this.client.call("embed", { encoder: index, image })).embedding);
   }
 
   // --- Loading ---------------------------------------------------------------------------------
 
-  private async open(avoid: string | null): Promise<void> {
+  /** Opens the bundle. With `cpuReason`, the reason why WebGPU is not used, only on the CPU. */
+  private async open(cpuReason: string | null): Promise<void> {
     const attempt = ++this.attempts;
     this.loading = "loading";
-    this.fault = null;
-    this.said = "Loading the engine.";
+    this.openFailure = null;
+    this.statusText = "Loading the engine.";
     this.phases = new Map();
-    this.ready.clear();
+    this.loads.clear();
     try {
       const bundle = bundleAddress(this.address.bundle);
-      const { manifest, labels, running } = await this.client.call("open", { bundle, backend: this.address.backend, avoid });
+      const { manifest, labels, running } = await this.client.call("open", { bundle, backend: this.address.backend, cpuReason });
       this.running = running;
       if (!this.collection) {
         this.collection = new Collection(manifest, labels);
         this.sprites = new Sprites(this.client, manifest.thumbnails);
         this.view = this.firstView();
         this.query = this.firstQuery();
-        // The thumbnails that are now on show come before the encoder.
+        // Drawing requests the visible thumbnails, which should load before the encoder.
         await this.updateComplete;
       }
-      for (const encoder of this.shown()) await this.need(encoder);
+      for (const encoder of this.shown()) await this.loadEncoder(encoder);
       if (attempt !== this.attempts) return;
       this.loading = "ready";
-      this.said = "Ready.";
+      this.statusText = "Ready.";
       await this.run();
     } catch (error) {
-      // Another back end was chosen, or a fresh worker took over: this attempt no longer counts.
+      // The reader chose another back end, or a new worker took over: another attempt is running.
       if (attempt !== this.attempts) return;
-      this.fault = toFailure(error);
+      this.openFailure = toFailure(error);
       this.loading = "error";
-      this.said = "The gallery could not be opened.";
+      this.statusText = "The gallery could not be opened.";
     }
   }
 
-  /** The encoder of the address, or else the one with the best H-AP. */
+  /** The encoder that the address names, else the one with the best H-AP. */
   private firstView(): View {
     const encoders = this.encoders();
     const hAp = (index: number) => encoders[index]?.report?.overall?.h_ap ?? 0;
@@ -149,7 +150,7 @@ export class AkinApp extends LightElement {
     return { encoder, compare: compare === encoder ? null : compare };
   }
 
-  /** The item of the address, or else one from the gallery, so that there is something to see. */
+  /** The item that the address names, else one from the gallery, so that the page shows an answer at once. */
   private firstQuery(): Query | null {
     const { q } = this.address;
     const { collection } = this;
@@ -178,105 +179,105 @@ export class AkinApp extends LightElement {
     return compare === null ? [encoder] : [encoder, compare];
   }
 
-  /** Loads an encoder once. */
-  private need(index: number): Promise<unknown> {
-    let ready = this.ready.get(index);
-    if (!ready) {
-      if (this.loading === "ready") this.fetching = this.encoderName(index);
-      ready = this.client.call("encoder", { index }).finally(() => (this.fetching = null));
-      ready.catch(() => this.ready.delete(index));
-      this.ready.set(index, ready);
+  /** Loads an encoder, unless it is loaded or loading. */
+  private loadEncoder(index: number): Promise<unknown> {
+    let load = this.loads.get(index);
+    if (!load) {
+      if (this.loading === "ready") this.loadingEncoder = this.encoderName(index);
+      load = this.client.call("encoder", { index }).finally(() => (this.loadingEncoder = null));
+      load.catch(() => this.loads.delete(index));
+      this.loads.set(index, load);
     }
-    return ready;
+    return load;
   }
 
-  /** A worker has died: another one takes over, on the CPU, and answers the same query. */
+  /** After the worker has died: opens the bundle in a new one, on the CPU, and answers the same query. */
   private async restart(failure: Failure): Promise<void> {
-    this.embedded.clear();
-    if (++this.restarts > RESTARTS) {
-      this.fault = failure;
+    this.embeddings.clear();
+    if (++this.restarts > MAX_RESTARTS) {
+      this.openFailure = failure;
       this.loading = "error";
       return;
     }
-    await this.open(`The engine was started anew because ${failure.message}.`);
+    await this.open(`The engine was restarted because ${failure.message}.`);
   }
 
   private changeBackend(backend: Backend): void {
     this.client.stop({ code: "stopped", message: "another back end was chosen", hint: "" });
     this.address.backend = backend;
     writeAddress(this.address);
-    this.embedded.clear();
+    this.embeddings.clear();
     void this.open(null);
   }
 
-  // --- Asking ----------------------------------------------------------------------------------
+  // --- Searching -------------------------------------------------------------------------------
 
   private async run(): Promise<void> {
     const { query } = this;
-    const turn = ++this.turn;
+    const queryNumber = ++this.queryNumber;
     if (!query || this.loading !== "ready") return;
     this.busy = true;
-    this.queryFault = null;
+    this.queryFailure = null;
     try {
       const answers: Answer[] = [];
       for (const encoder of this.shown()) answers.push(await this.answer(query, encoder));
-      if (turn !== this.turn) return;
+      if (queryNumber !== this.queryNumber) return;
       this.answers = answers;
-      this.said = this.summary();
+      this.statusText = this.summary();
     } catch (error) {
-      if (turn !== this.turn) return;
-      const fault = toFailure(error);
-      if (fault.code === "stopped" || fault.code === "worker") return;
-      this.queryFault = fault;
+      if (queryNumber !== this.queryNumber) return;
+      const failure = toFailure(error);
+      if (failure.code === "stopped" || failure.code === "worker") return;
+      this.queryFailure = failure;
       this.answers = [];
-      this.said = "";
+      this.statusText = "";
     } finally {
-      if (turn === this.turn) this.busy = false;
+      if (queryNumber === this.queryNumber) this.busy = false;
     }
   }
 
   private async answer(query: Query, encoder: number): Promise<Answer> {
-    await this.need(encoder);
+    await this.loadEncoder(encoder);
     const k = Math.max(STRIP, this.address.k);
     if (query.kind === "item") {
       const { search_ms, ...ranked } = await this.client.call("rank", { encoder, k, item: query.item, embedding: null, labels: null });
       return { encoder, ...ranked, timing: { decode: null, embed: null, search: search_ms } };
     }
-    let embedding = this.embedded.get(encoder);
+    let embedding = this.embeddings.get(encoder);
     if (!embedding) {
       embedding = this.client.call("embed", { encoder, image: query.bytes });
-      this.embedded.set(encoder, embedding);
-      const kept = embedding;
-      kept.catch(() => this.embedded.get(encoder) === kept && this.embedded.delete(encoder));
+      this.embeddings.set(encoder, embedding);
+      const pending = embedding;
+      pending.catch(() => this.embeddings.get(encoder) === pending && this.embeddings.delete(encoder));
     }
     const { embedding: vector, decode_ms, embed_ms } = await embedding;
     const { search_ms, ...ranked } = await this.client.call("rank", { encoder, k, item: null, embedding: vector, labels: query.labels });
     return {
       encoder,
       ...ranked,
-      results: this.related(ranked.results, query.labels ?? votedPath(ranked.votes)),
+      results: this.withKinship(ranked.results, query.labels ?? votedPath(ranked.votes)),
       timing: { decode: decode_ms, embed: embed_ms, search: search_ms },
     };
   }
 
-  /** Kinship with a picture whose labels the engine does not know: named by the reader, or voted for. */
-  private related(results: Result[], path: ArrayLike<number> | null): Result[] {
+  /** The results with their kinship to the reader's own picture, whose labels are chosen or voted for. */
+  private withKinship(results: Result[], path: ArrayLike<number> | null): Result[] {
     const { collection } = this;
     if (!collection || !path) return results;
     return results.map((result) => ({ ...result, shared_level: result.shared_level ?? sharedLevel(path, collection.labels(result.item)) }));
   }
 
-  private askItem(item: number, move: boolean): void {
+  private searchItem(item: number, moveFocus: boolean): void {
     this.address.q = item;
     this.setQuery({ kind: "item", item });
-    if (!move) return;
+    if (!moveFocus) return;
     void this.updateComplete.then(() => {
       this.querySelector<HTMLElement>("#query-title")?.focus({ preventScroll: true });
       this.querySelector(".answer")?.scrollIntoView({ block: "start" });
     });
   }
 
-  private async askPicture(file: File): Promise<void> {
+  private async searchPicture(file: File): Promise<void> {
     this.address.q = null;
     const bytes = new Uint8Array(await file.arrayBuffer());
     this.setQuery({ kind: "image", name: file.name, bytes, url: URL.createObjectURL(file), labels: null });
@@ -284,15 +285,15 @@ export class AkinApp extends LightElement {
 
   private setQuery(query: Query): void {
     if (this.query?.kind === "image" && this.query.url !== (query as { url?: string }).url) URL.revokeObjectURL(this.query.url);
-    this.embedded = new Map();
+    this.embeddings = new Map();
     this.query = query;
     this.address.k = PAGE;
     writeAddress(this.address);
     void this.run();
   }
 
-  /** The reader says what the picture is: the same embedding, now with a score. */
-  private name(labels: Uint32Array | null): void {
+  /** Sets the labels of the reader's own picture, so that the same ranking gets a score. */
+  private setLabels(labels: Uint32Array | null): void {
     if (this.query?.kind !== "image") return;
     this.query = { ...this.query, labels };
     void this.run();
@@ -321,7 +322,7 @@ export class AkinApp extends LightElement {
         const first = results[0];
         const scored = metrics ? `: H-AP ${format.score(metrics.h_ap)}` : "";
         const kin = !first || first.shared_level === null ? "" : `, ${relation(first.shared_level, collection.levels)}`;
-        return `Ranked by ${this.encoderName(encoder)}${scored}. ${first ? `First comes ${collection.name(first.item)}${kin}.` : ""}`;
+        return `Ranked by ${this.encoderName(encoder)}${scored}. ${first ? `The first result is ${collection.name(first.item)}${kin}.` : ""}`;
       })
       .join(" ");
   }
@@ -329,22 +330,22 @@ export class AkinApp extends LightElement {
   // --- Drawing ---------------------------------------------------------------------------------
 
   override render() {
-    return html`<p class="status" role="status" data-testid="status" data-state=${this.loading}>${this.said}</p>
-      ${this.loading === "error" && this.fault ? this.failed(this.fault) : nothing}
-      ${this.loading === "loading" ? this.waiting() : nothing} ${this.collection && this.loading !== "error" ? this.tool(this.collection) : nothing}`;
+    return html`<p class="status" role="status" data-testid="status" data-state=${this.loading}>${this.statusText}</p>
+      ${this.loading === "error" && this.openFailure ? this.failureNotice(this.openFailure) : nothing}
+      ${this.loading === "loading" ? this.loadingNotice() : nothing} ${this.collection && this.loading !== "error" ? this.tool(this.collection) : nothing}`;
   }
 
   protected override updated(_changed: PropertyValues): void {
-    for (const list of this.querySelectorAll(".results")) settle(list);
+    for (const list of this.querySelectorAll(".results")) setTabStop(list);
   }
 
-  private failed(fault: Failure) {
-    return notice(fault, "The gallery could not be opened", { label: "Try again", run: () => void this.open(null) });
+  private failureNotice(failure: Failure) {
+    return notice(failure, "The gallery could not be opened", { label: "Try again", run: () => void this.open(null) });
   }
 
-  private waiting() {
+  private loadingNotice() {
     return html`<section class="waiting" aria-label="Loading">
-      <p class="waiting-title">${this.collection ? `Opening ${this.collection.manifest.title}` : "Fetching the engine"}</p>
+      <p class="waiting-title">${this.collection ? `Opening ${this.collection.manifest.title}` : "Loading the engine"}</p>
       ${loadProgress(this.phases)}
     </section>`;
   }
@@ -357,41 +358,41 @@ export class AkinApp extends LightElement {
           ${format.count(manifest.gallery.count, "picture")}, ${format.count(collection.depth, "level")}: ${collection.levels.join(" › ")}. ${manifest.description}
         </p>
       </header>
-      <section class="ask" aria-label="Ask">
+      <section class="ask" aria-label="Query">
         <akin-file
-          @picture=${(event: CustomEvent<File>) => void this.askPicture(event.detail)}
-          @refuse=${(event: CustomEvent<Failure>) => (this.queryFault = event.detail)}
+          @picture=${(event: CustomEvent<File>) => void this.searchPicture(event.detail)}
+          @reject=${(event: CustomEvent<Failure>) => (this.queryFailure = event.detail)}
         ></akin-file>
         <akin-samples
           .collection=${collection}
           .sprites=${this.sprites}
           .chosen=${this.query?.kind === "item" ? this.query.item : null}
-          @ask=${(event: CustomEvent<number>) => this.askItem(event.detail, false)}
+          @choose=${(event: CustomEvent<number>) => this.searchItem(event.detail, false)}
         ></akin-samples>
       </section>
       <div class="bar">
         ${encoderSwitch(manifest.encoders, this.view, (view) => this.changeView(view))}
         ${this.running ? backendBadge(this.running, this.timing(), (backend) => this.changeBackend(backend)) : nothing}
       </div>
-      ${this.fetching ? html`<section class="waiting" aria-label="Loading"><p class="waiting-title">Fetching ${this.fetching}</p>${loadProgress(this.phases)}</section>` : nothing}
-      ${this.queryFault ? notice(this.queryFault, this.faultTitle(this.queryFault)) : nothing} ${this.answerPanel(collection)} ${this.about(collection)}`;
+      ${this.loadingEncoder ? html`<section class="waiting" aria-label="Loading"><p class="waiting-title">Loading ${this.loadingEncoder}</p>${loadProgress(this.phases)}</section>` : nothing}
+      ${this.queryFailure ? notice(this.queryFailure, this.failureTitle(this.queryFailure)) : nothing} ${this.answerPanel(collection)} ${this.about(collection)}`;
   }
 
-  /** Times of the first column; those of the second differ little and would only clutter. */
+  /** The times of the first column; those of the second differ little. */
   private timing(): Timing | null {
     return this.answers[0]?.timing ?? null;
   }
 
-  private faultTitle({ code }: Failure): string {
-    if (code !== "image") return "There is no answer to this query";
-    return this.query?.kind === "image" ? `“${this.query.name}” cannot be read` : "This cannot be asked with";
+  private failureTitle({ code }: Failure): string {
+    if (code !== "image") return "This query could not be answered";
+    return this.query?.kind === "image" ? `“${this.query.name}” cannot be read` : "This cannot be used as a query";
   }
 
   private answerPanel(collection: Collection) {
     const { query, sprites, answers } = this;
-    if (this.queryFault && answers.length === 0) return nothing;
+    if (this.queryFailure && answers.length === 0) return nothing;
     if (!query || !sprites) {
-      return html`<p class="empty">Nothing has been asked yet. Drop a picture anywhere on this page, or choose one above.</p>`;
+      return html`<p class="empty">There is no query yet. Drop a picture anywhere on this page, or choose one above.</p>`;
     }
     const scored = answers.filter((answer) => answer.metrics);
     const votes = answers.filter((answer) => answer.votes);
@@ -402,9 +403,9 @@ export class AkinApp extends LightElement {
         collection,
         sprites,
         votes.map(({ encoder, votes }) => ({ encoder: this.encoderName(encoder), votes: votes ?? [] })),
-        (event) => this.name(event.detail),
+        (event) => this.setLabels(event.detail),
       )}
-      <div class="rankings" @click=${this.pick} @pointerover=${this.point} @pointerleave=${this.unpoint} @focusin=${this.point} @focusout=${this.unpoint}>
+      <div class="rankings" @click=${this.chooseResult} @pointerover=${this.markPointed} @pointerleave=${this.unmarkPointed} @focusin=${this.markPointed} @focusout=${this.unmarkPointed}>
         ${kinLegend(collection.levels)}
         <div class="columns">${answers.map((answer) => this.ranking(answer, query, collection, sprites))}</div>
         ${this.moreButton(collection)}
@@ -419,7 +420,7 @@ export class AkinApp extends LightElement {
       class="ranking"
       data-testid="ranking"
       data-encoder=${name}
-      data-query=${sameQuery(query)}
+      data-query=${queryKey(query)}
       aria-busy=${this.busy}
       aria-label=${`Ranked by ${name}`}
     >
@@ -428,7 +429,7 @@ export class AkinApp extends LightElement {
         ${metrics ? html`<p class="ranking-score"><span class="soft">H-AP</span> <span class="number">${format.score(metrics.h_ap)}</span></p>` : nothing}
       </header>
       ${rankStrip(results.slice(0, STRIP), collection.levels)}
-      <ol class="results" data-testid="results" data-encoder=${name} aria-label=${`Results of ${name}, best first`} @keydown=${rove}>
+      <ol class="results" data-testid="results" data-encoder=${name} aria-label=${`Results of ${name}, best first`} @keydown=${moveFocus}>
         ${results.slice(0, this.address.k).map((result, index) => resultCard(result, index + 1, collection, sprites))}
       </ol>
     </section>`;
@@ -443,12 +444,12 @@ export class AkinApp extends LightElement {
   private about(collection: Collection) {
     const { manifest } = collection;
     return html`<section class="about" aria-labelledby="about-title">
-      <h2 id="about-title">What these encoders are like</h2>
+      <h2 id="about-title">About these encoders</h2>
       <div class="about-columns">
         <div>
-          <p>One ranking can be lucky. These are the means over all of the bundle’s queries, measured when it was made.</p>
+          <p>A single ranking can be lucky. These are the means over all queries of the bundle, measured when it was exported.</p>
           <dl class="encoders">
-            ${manifest.encoders.map(({ name, description, dimension }) => html`<div><dt>${name}</dt><dd>${description} <span class="soft">${dimension} numbers a picture.</span></dd></div>`)}
+            ${manifest.encoders.map(({ name, description, dimension }) => html`<div><dt>${name}</dt><dd>${description} <span class="soft">A picture becomes ${dimension} numbers.</span></dd></div>`)}
           </dl>
           <p><span class="soft">Licence of the bundle</span> ${manifest.licence}</p>
           ${manifest.model_card
@@ -460,17 +461,17 @@ export class AkinApp extends LightElement {
     </section>`;
   }
 
-  // --- Pointing --------------------------------------------------------------------------------
+  // --- Pointer ---------------------------------------------------------------------------------
 
-  private pick(event: Event): void {
-    const item = (event.target as Element).closest<HTMLElement>("[data-ask]")?.dataset["ask"];
-    if (item !== undefined) this.askItem(Number(item), true);
+  private chooseResult(event: Event): void {
+    const item = (event.target as Element).closest<HTMLElement>("[data-query-item]")?.dataset["queryItem"];
+    if (item !== undefined) this.searchItem(Number(item), true);
   }
 
-  /** Marks the same item in the strip, and in the other ranking. */
-  private point(event: Event): void {
+  /** Marks the item under the pointer in the strip and in the other ranking. */
+  private markPointed(event: Event): void {
     const pointed = (event.target as Element).closest<HTMLElement>("[data-item], [data-cell]");
-    this.unpoint();
+    this.unmarkPointed();
     const item = pointed?.dataset["item"] ?? pointed?.dataset["cell"];
     if (item === undefined) return;
     for (const element of this.querySelectorAll(`.rankings [data-item="${item}"], .rankings [data-cell="${item}"]`)) {
@@ -478,13 +479,13 @@ export class AkinApp extends LightElement {
     }
   }
 
-  private unpoint(): void {
+  private unmarkPointed(): void {
     for (const element of this.querySelectorAll(".pointed")) element.classList.remove("pointed");
   }
 }
 customElements.define("akin-app", AkinApp);
 
-/** Class ids that the neighbours vote for, coarse to fine. */
+/** The classes that the neighbours vote for, coarse to fine. */
 function votedPath(votes: Vote[] | null): number[] | null {
   return votes ? [...votes].sort((a, b) => a.level - b.level).map((vote) => vote.class) : null;
 }

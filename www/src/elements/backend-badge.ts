@@ -4,14 +4,14 @@ import type { Backend, Running } from "../protocol.js";
 
 const NAMES: Record<Backend, string> = { webgpu: "WebGPU", cpu: "CPU" };
 
-/** Milliseconds of one query's steps; null where a step was not needed. */
+/** The time of each step of a query in milliseconds; null where a step was not needed. */
 export interface Timing {
   decode: number | null;
   embed: number | null;
   search: number;
 }
 
-/** Which back end runs and why, and how long each step took. */
+/** The back end that runs, the reason, and the time of each step. */
 export function backendBadge(running: Running, timing: Timing | null, change: (backend: Backend) => void) {
   const other: Backend = running.backend === "cpu" ? "webgpu" : "cpu";
   const step = (name: string, ms: number | null) =>
@@ -28,7 +28,7 @@ export function backendBadge(running: Running, timing: Timing | null, change: (b
   </div>`;
 }
 
-/** The reason closes with Escape, or when the focus goes on. */
+/** Closes the reason on Escape, or when it loses the focus. */
 function close(event: KeyboardEvent | FocusEvent): void {
   const details = event.currentTarget as HTMLDetailsElement;
   if (event instanceof KeyboardEvent) {

@@ -7,12 +7,12 @@ export interface View {
   compare: number | null;
 }
 
-/** Which encoder ranks: one of the bundle's, or two side by side. */
+/** The choice of the encoder that ranks, or of two side by side. */
 export function encoderSwitch(encoders: readonly EncoderEntry[], view: View, change: (view: View) => void) {
   if (encoders.length < 2) return html`<p class="encoder-only"><span class="soft">Encoder</span> ${encoders[0]?.name}</p>`;
   const both = view.compare !== null;
-  // Side by side, the first of the bundle (its baseline) stands on the left.
-  const beside = () => change(view.encoder === 0 ? { encoder: 0, compare: 1 } : { encoder: 0, compare: view.encoder });
+  // Side by side, the first encoder of the bundle (its baseline) is on the left.
+  const showBoth = () => change(view.encoder === 0 ? { encoder: 0, compare: 1 } : { encoder: 0, compare: view.encoder });
   return html`<fieldset class="switch" data-testid="encoders">
     <legend>Encoder</legend>
     ${encoders.map(
@@ -22,14 +22,14 @@ export function encoderSwitch(encoders: readonly EncoderEntry[], view: View, cha
       </label>`,
     )}
     <label>
-      <input type="radio" name="encoder" value="" data-testid="compare" .checked=${both} @change=${beside} />
+      <input type="radio" name="encoder" value="" data-testid="compare" .checked=${both} @change=${showBoth} />
       <span>Side by side</span>
     </label>
   </fieldset>
-  ${both && encoders.length > 2 ? pair(encoders, view, change) : nothing}`;
+  ${both && encoders.length > 2 ? pairChoice(encoders, view, change) : nothing}`;
 }
 
-function pair(encoders: readonly EncoderEntry[], view: View, change: (view: View) => void) {
+function pairChoice(encoders: readonly EncoderEntry[], view: View, change: (view: View) => void) {
   const choice = (label: string, chosen: number | null, set: (index: number) => View) =>
     html`<label class="field"><span>${label}</span>
       <select @change=${(event: Event) => change(set((event.target as HTMLSelectElement).selectedIndex))}>

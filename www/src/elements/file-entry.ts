@@ -4,30 +4,30 @@ import { failure } from "../failure.js";
 import { LightElement } from "./light.js";
 
 /**
- * Takes a picture: dropped anywhere on the page, pasted, or chosen. Fires `picture` with the file,
- * or `refuse` with a failure.
+ * Takes a picture that is dropped anywhere on the page, pasted, or chosen. Fires `picture` with the
+ * file, or `reject` with a failure.
  */
 export class AkinFile extends LightElement {
   @state() private accessor over = false;
-  /** Enter and leave events come for every element passed; their balance says whether one is inside. */
+  /** Entered minus left elements: enter and leave events come for every element that the pointer passes. */
   private depth = 0;
 
   override connectedCallback(): void {
     super.connectedCallback();
-    document.addEventListener("dragenter", this.enter);
-    document.addEventListener("dragover", this.hold);
-    document.addEventListener("dragleave", this.leave);
-    document.addEventListener("drop", this.drop);
-    document.addEventListener("paste", this.paste);
+    document.addEventListener("dragenter", this.onEnter);
+    document.addEventListener("dragover", this.onOver);
+    document.addEventListener("dragleave", this.onLeave);
+    document.addEventListener("drop", this.onDrop);
+    document.addEventListener("paste", this.onPaste);
   }
 
   override disconnectedCallback(): void {
     super.disconnectedCallback();
-    document.removeEventListener("dragenter", this.enter);
-    document.removeEventListener("dragover", this.hold);
-    document.removeEventListener("dragleave", this.leave);
-    document.removeEventListener("drop", this.drop);
-    document.removeEventListener("paste", this.paste);
+    document.removeEventListener("dragenter", this.onEnter);
+    document.removeEventListener("dragover", this.onOver);
+    document.removeEventListener("dragleave", this.onLeave);
+    document.removeEventListener("drop", this.onDrop);
+    document.removeEventListener("paste", this.onPaste);
   }
 
   override render() {
@@ -37,53 +37,53 @@ export class AkinFile extends LightElement {
         <circle cx="17" cy="19" r="3.5" />
         <path d="m8 36 11-11 7 7 6-6 9 9" />
       </svg>
-      <p class="entry-title">${this.over ? "Let go to ask with it" : "Ask with your own picture"}</p>
+      <p class="entry-title">${this.over ? "Drop it to search with it" : "Search with your own picture"}</p>
       <p class="soft entry-ways">Drop it anywhere, paste it, or</p>
       <label class="button file">
         <input type="file" class="visually-hidden" data-testid="file" accept="image/jpeg,image/png,image/webp" @change=${this.choose} />
         Choose a file
       </label>
-      <p class="soft entry-note">JPEG, PNG, WebP. Stays on this device.</p>
+      <p class="soft entry-note">JPEG, PNG, WebP. It stays on this device.</p>
     </div>`;
   }
 
-  private readonly carries = (event: DragEvent): boolean =>
+  private readonly hasFileOrLink = (event: DragEvent): boolean =>
     [...(event.dataTransfer?.types ?? [])].some((type) => type === "Files" || type === "text/uri-list");
 
-  private readonly enter = (event: DragEvent): void => {
-    if (!this.carries(event)) return;
+  private readonly onEnter = (event: DragEvent): void => {
+    if (!this.hasFileOrLink(event)) return;
     event.preventDefault();
     this.depth++;
     this.over = true;
   };
 
-  private readonly hold = (event: DragEvent): void => {
-    if (this.carries(event)) event.preventDefault();
+  private readonly onOver = (event: DragEvent): void => {
+    if (this.hasFileOrLink(event)) event.preventDefault();
   };
 
-  private readonly leave = (event: DragEvent): void => {
-    if (!this.carries(event)) return;
+  private readonly onLeave = (event: DragEvent): void => {
+    if (!this.hasFileOrLink(event)) return;
     this.depth = Math.max(0, this.depth - 1);
     this.over = this.depth > 0;
   };
 
-  private readonly drop = (event: DragEvent): void => {
-    if (!this.carries(event)) return;
+  private readonly onDrop = (event: DragEvent): void => {
+    if (!this.hasFileOrLink(event)) return;
     event.preventDefault();
     this.depth = 0;
     this.over = false;
     const file = event.dataTransfer?.files[0];
     if (file) this.take(file);
     else {
-      this.refuse(
+      this.reject(
         "image",
-        "what was dropped is a link to a picture, and this page asks nothing of other sites",
+        "this is a link to a picture, and the page does not load from other sites",
         "save the picture first, then drop the file",
       );
     }
   };
 
-  private readonly paste = (event: ClipboardEvent): void => {
+  private readonly onPaste = (event: ClipboardEvent): void => {
     const file = [...(event.clipboardData?.files ?? [])].find(({ type }) => type.startsWith("image/")) ?? event.clipboardData?.files[0];
     if (!file) return;
     event.preventDefault();
@@ -94,7 +94,7 @@ export class AkinFile extends LightElement {
     const input = event.target as HTMLInputElement;
     const file = input.files?.[0];
     if (file) this.take(file);
-    // The same file can be chosen again.
+    // So that the same file can be chosen again.
     input.value = "";
   }
 
@@ -102,8 +102,8 @@ export class AkinFile extends LightElement {
     this.dispatchEvent(new CustomEvent("picture", { detail: file }));
   }
 
-  private refuse(code: string, message: string, hint: string): void {
-    this.dispatchEvent(new CustomEvent("refuse", { detail: failure(code, message, hint) }));
+  private reject(code: string, message: string, hint: string): void {
+    this.dispatchEvent(new CustomEvent("reject", { detail: failure(code, message, hint) }));
   }
 }
 customElements.define("akin-file", AkinFile);

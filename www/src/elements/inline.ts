@@ -1,6 +1,6 @@
 import { html, type TemplateResult } from "lit";
 
-/** A line of text in which `code` and **strong** are marked as in Markdown. */
+/** Renders a line of text with `code` and **strong** of Markdown. */
 export function inline(text: string): (string | TemplateResult)[] {
   return text.split(/(`[^`]+`|\*\*[^*]+\*\*)/).map((part) => {
     if (part.startsWith("`") && part.length > 2) return html`<code>${part.slice(1, -1)}</code>`;

@@ -4,7 +4,7 @@ import { vars } from "../vars.js";
 
 const CENTRE = 12;
 const RADIUS = 9;
-/** Degrees left open between two segments. */
+/** The gap between two segments in degrees. */
 const GAP = 14;
 
 function point(degrees: number): string {
@@ -21,7 +21,7 @@ function arc(index: number, depth: number): string {
 
 /**
  * The kinship ring: `depth` segments, filled from the coarsest as far as labels are shared.
- * It is drawn for the eye; the word for the relation always stands beside it.
+ * It is hidden from screen readers, because the word for the relation always stands beside it.
  */
 export function kinshipRing(shared: number, depth: number): TemplateResult {
   const segments = Array.from(

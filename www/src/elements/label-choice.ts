@@ -3,15 +3,15 @@ import { property, state } from "lit/decorators.js";
 import type { Collection } from "../collection.js";
 import { LightElement } from "./light.js";
 
-/** “I know what it is”: one choice a level, coarse to fine. Fires `name` with the full path, or with null. */
+/** The labels of the reader's own picture: one choice per level, coarse to fine. Fires `label` with the full path, or null. */
 export class AkinLabels extends LightElement {
   @property({ attribute: false }) accessor collection: Collection | null = null;
-  /** The picture that the choice is about; another one starts anew. */
-  @property({ attribute: false }) accessor about: unknown = null;
+  /** The picture. Another one clears the choice. */
+  @property({ attribute: false }) accessor picture: unknown = null;
   @state() private accessor chosen: number[] = [];
 
   protected override willUpdate(changed: PropertyValues): void {
-    if (changed.has("about")) this.chosen = [];
+    if (changed.has("picture")) this.chosen = [];
   }
 
   override render() {
@@ -19,13 +19,13 @@ export class AkinLabels extends LightElement {
     if (!collection) return nothing;
     return html`<details class="labels">
       <summary>I know what it is</summary>
-      <p class="soft">Name its class, and the ranking gets a score.</p>
+      <p class="soft">Choose its class to score the ranking.</p>
       ${collection.levels.map((name, index) => {
         const parent = index === 0 ? null : (chosen[index - 1] ?? null);
         const open = index <= chosen.length;
         return html`<label class="field"><span>${name}</span>
           <select ?disabled=${!open} data-level=${index + 1} @change=${(event: Event) => this.choose(index, event)}>
-            <option value="" ?selected=${chosen[index] === undefined}>not named</option>
+            <option value="" ?selected=${chosen[index] === undefined}>not chosen</option>
             ${open
               ? collection
                   .children(index + 1, parent)
@@ -39,8 +39,8 @@ export class AkinLabels extends LightElement {
   private choose(index: number, event: Event): void {
     const { value } = event.target as HTMLSelectElement;
     this.chosen = value === "" ? this.chosen.slice(0, index) : [...this.chosen.slice(0, index), Number(value)];
-    const whole = this.chosen.length === this.collection?.depth;
-    this.dispatchEvent(new CustomEvent("name", { detail: whole ? Uint32Array.from(this.chosen) : null }));
+    const isComplete = this.chosen.length === this.collection?.depth;
+    this.dispatchEvent(new CustomEvent("label", { detail: isComplete ? Uint32Array.from(this.chosen) : null }));
   }
 }
 customElements.define("akin-labels", AkinLabels);

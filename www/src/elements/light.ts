@@ -1,6 +1,6 @@
 import { LitElement } from "lit";
 
-/** An element without a shadow root: the page's one stylesheet holds for it, and labels reach across. */
+/** An element without a shadow root, so that the page's stylesheet and its labels work inside it. */
 export class LightElement extends LitElement {
   protected override createRenderRoot(): HTMLElement {
     return this;

@@ -4,14 +4,14 @@ import * as format from "../format.js";
 import { PHASES, type Phase } from "../protocol.js";
 import { vars } from "../vars.js";
 
-const WHAT: Record<Phase, string> = {
+const PHASE_NAMES: Record<Phase, string> = {
   code: "Engine",
   gallery: "Gallery",
   weights: "Encoder",
   "warm-up": "Warm-up and self-test",
 };
 
-/** What is being loaded, phase by phase, in bytes. */
+/** The progress of loading, phase by phase, in bytes. */
 export function loadProgress(phases: ReadonlyMap<Phase, PhaseProgress>) {
   return html`<ol class="phases" data-testid="progress">
     ${PHASES.map((phase) => {
@@ -19,15 +19,15 @@ export function loadProgress(phases: ReadonlyMap<Phase, PhaseProgress>) {
       const state = !at ? "waiting" : at.done ? "done" : "running";
       const share = !at ? 0 : at.done ? 1 : at.total ? at.loaded / at.total : 0;
       return html`<li data-phase=${phase} data-state=${state} ${vars({ "--share": share })}>
-        <span class="phase-name">${WHAT[phase]}</span>
-        <span class="phase-said number">${said(phase, at)}</span>
+        <span class="phase-name">${PHASE_NAMES[phase]}</span>
+        <span class="phase-text number">${phaseText(phase, at)}</span>
         <i class="phase-bar"></i>
       </li>`;
     })}
   </ol>`;
 }
 
-function said(phase: Phase, at: PhaseProgress | undefined): string {
+function phaseText(phase: Phase, at: PhaseProgress | undefined): string {
   if (!at) return "waiting";
   if (phase === "warm-up") return at.done ? "passed" : "running";
   if (at.done || at.total === null) return format.bytes(at.loaded);

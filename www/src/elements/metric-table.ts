@@ -4,46 +4,46 @@ import type { Metrics } from "../protocol.js";
 import { vars } from "../vars.js";
 
 interface Row {
-  /** Stable name for tests: `h_ap`, `ap-2`, … Levels count from 1, the coarsest. */
+  /** A stable name for tests: `h_ap`, `ap-2`, … Levels count from 1, the coarsest. */
   key: string;
   name: string;
-  says: string;
+  description: string;
   value: (metrics: Metrics) => number | null;
   yesNo?: boolean;
 }
 
-/** The scores of a ranking, finest level first, as the reader's question goes. */
+/** The rows of the table, finest level first. */
 export function metricRows(levels: readonly string[]): Row[] {
   const finest = levels.map((name, index) => ({ name, index })).reverse();
   return [
     {
       key: "h_ap",
       name: "H-AP",
-      says: "The whole order in one number: near kin early, strangers late.",
+      description: "The whole order in one number: high when near kin come first and strangers last.",
       value: (metrics) => metrics.h_ap,
     },
     ...finest.map(({ name, index }) => ({
       key: `ap-${index + 1}`,
       name: `AP ${name}`,
-      says: `How early those of the same ${name} come; all others count alike.`,
+      description: `How early the items of the same ${name} come. All others count as equally wrong.`,
       value: (metrics: Metrics) => metrics.levels[index]?.ap ?? null,
     })),
     {
       key: "ndcg",
       name: "NDCG",
-      says: "Nearness summed up, each lower rank counting a little less.",
+      description: "The sum of the nearness of all items. Lower ranks count less.",
       value: (metrics) => metrics.ndcg,
     },
     {
       key: "asi",
       name: "ASI",
-      says: "How much the first n share with the best first n, over every n.",
+      description: "The overlap of the first n with the ideal first n, averaged over every n.",
       value: (metrics) => metrics.asi,
     },
     ...finest.map(({ name, index }) => ({
       key: `recall_at_1-${index + 1}`,
       name: `R@1 ${name}`,
-      says: `Is the very first of the same ${name}?`,
+      description: `Is the first result of the same ${name}?`,
       value: (metrics: Metrics) => metrics.levels[index]?.recall_at_1 ?? null,
       yesNo: true,
     })),
@@ -55,7 +55,7 @@ export interface Column {
   metrics: Metrics;
 }
 
-/** The scores of one ranking, or of two and their difference (second minus first). */
+/** The scores of one ranking, or of two with their difference (second minus first). */
 export function metricTable(columns: readonly Column[], levels: readonly string[]) {
   const [first, second] = columns;
   if (!first) return nothing;
@@ -82,7 +82,7 @@ export function metricTable(columns: readonly Column[], levels: readonly string[
           ${second ? html`<td class="number gain" data-sign=${Math.sign(gap(row) ?? 0)}>${format.difference(gap(row))}</td>` : nothing}
         </tr>
         <tr class="says">
-          <td colspan=${second ? 4 : 2}>${row.says}</td>
+          <td colspan=${second ? 4 : 2}>${row.description}</td>
         </tr>`,
       )}
     </tbody>
@@ -96,7 +96,7 @@ function cell(row: Row, value: number | null, encoder: string) {
     data-metric=${row.key}
     data-encoder=${encoder}
     data-value=${value ?? ""}
-    title=${value === null ? "The gallery holds no kin at this level: there is nothing to score." : ""}
+    title=${value === null ? "No item of the gallery has the same class at this level, so there is no score." : ""}
   >
     ${text}${row.yesNo ? nothing : html`<i class="gauge" ${vars({ "--share": value ?? 0 })}></i>`}
   </td>`;

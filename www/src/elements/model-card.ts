@@ -2,8 +2,8 @@ import { html, type TemplateResult } from "lit";
 import { inline } from "./inline.js";
 
 /**
- * A model card's text: the part of Markdown that cards use (headings, paragraphs, lists, tables,
- * fenced code, `code` and **strong**). Everything becomes text nodes; no markup of the card runs.
+ * Renders a model card in the part of Markdown that cards use: headings, paragraphs, lists, tables,
+ * fenced code, `code` and **strong**. All of its text becomes text nodes, so no HTML in it takes effect.
  */
 export function modelCard(markdown: string): TemplateResult {
   const blocks: TemplateResult[] = [];

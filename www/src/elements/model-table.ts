@@ -3,15 +3,15 @@ import * as format from "../format.js";
 import type { EncoderEntry, Report } from "../protocol.js";
 import { vars } from "../vars.js";
 
-/** How the bundle's encoders do over all queries: what to expect before one looks at a single ranking. */
+/** The means of the encoders' metrics over all queries of the bundle. */
 export function modelTable(encoders: readonly EncoderEntry[], levels: readonly string[]) {
   const finest = levels.map((name, index) => ({ name, index })).reverse();
-  const of = (report: Report, index: number) => report.levels?.[index];
+  const levelReport = (report: Report, index: number) => report.levels?.[index];
   const rows: { name: string; value: (report: Report) => number | null | undefined }[] = [
     { name: "H-AP", value: (report) => report.overall?.h_ap },
-    ...finest.map(({ name, index }) => ({ name: `AP ${name}`, value: (report: Report) => of(report, index)?.ap })),
-    ...finest.map(({ name, index }) => ({ name: `R@1 ${name}`, value: (report: Report) => of(report, index)?.["recall@1"] })),
-    ...finest.map(({ name, index }) => ({ name: `mAP@R ${name}`, value: (report: Report) => of(report, index)?.map_at_r })),
+    ...finest.map(({ name, index }) => ({ name: `AP ${name}`, value: (report: Report) => levelReport(report, index)?.ap })),
+    ...finest.map(({ name, index }) => ({ name: `R@1 ${name}`, value: (report: Report) => levelReport(report, index)?.["recall@1"] })),
+    ...finest.map(({ name, index }) => ({ name: `mAP@R ${name}`, value: (report: Report) => levelReport(report, index)?.map_at_r })),
     { name: "NDCG", value: (report) => report.overall?.ndcg },
     { name: "ASI", value: (report) => report.overall?.asi },
   ];

@@ -4,18 +4,18 @@ import { nearness, relation } from "../kinship.js";
 import type { Result } from "../protocol.js";
 import { vars } from "../vars.js";
 
-/** The first results at a glance: a bar each, the higher the nearer the kin. */
+/** The first results at a glance: one bar each, higher for nearer kin. */
 export function rankStrip(results: readonly Result[], levels: readonly string[]) {
   const depth = levels.length;
   const counts = Array.from({ length: depth + 1 }, (_, level) => results.filter((result) => result.shared_level === level).length);
-  const said = counts
+  const summary = counts
     .map((count, level) => ({ count, level }))
     .reverse()
     .filter(({ count }) => count > 0)
     .map(({ count, level }) => `${count} ${relation(level, levels)}`)
     .join(", ");
   return html`<div class="strip-frame">
-    <div class="strip" role="img" aria-label=${`The first ${format.count(results.length, "result")}: ${said || "kinship unknown"}`}>
+    <div class="strip" role="img" aria-label=${`The first ${format.count(results.length, "result")}: ${summary || "kinship unknown"}`}>
       ${results.map(
         ({ item, shared_level: shared }) =>
           html`<i

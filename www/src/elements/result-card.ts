@@ -8,7 +8,7 @@ import { vars } from "../vars.js";
 import { kinshipRing } from "./kinship-ring.js";
 import "./thumb.js";
 
-/** One result: its picture, its rank and score, and how it is related to the query. */
+/** One result: its picture, rank and score, and its kinship to the query. */
 export function resultCard(result: Result, rank: number, collection: Collection, sprites: Sprites) {
   const { item, score, shared_level: shared } = result;
   const { depth, levels } = collection;
@@ -21,7 +21,7 @@ export function resultCard(result: Result, rank: number, collection: Collection,
     data-shared-level=${shared ?? "unknown"}
     ${vars({ "--near": nearness(shared ?? 0, depth) })}
   >
-    <button type="button" data-rove data-ask=${item} tabindex="-1">
+    <button type="button" data-rove data-query-item=${item} tabindex="-1">
       <akin-thumb .picture=${{ item, sprites }}></akin-thumb>
       <span class="result-line"><span class="rank">${rank}</span><span class="number">${format.score(score)}</span></span>
       ${shared === null ? nothing : html`<span class="relation">${kinshipRing(shared, depth)} ${relation(shared, levels)}</span>`}

@@ -2,14 +2,14 @@ import { html, nothing, type PropertyValues } from "lit";
 import { property, state } from "lit/decorators.js";
 import type { Collection } from "../collection.js";
 import * as format from "../format.js";
-import { rove, settle } from "../roving.js";
+import { moveFocus, setTabStop } from "../roving.js";
 import type { Sprites } from "../sprites.js";
 import { LightElement } from "./light.js";
 import "./thumb.js";
 
 const PER_PAGE = 24;
 
-/** The bundle's pictures to ask with: searched by class, leafed through, or drawn by chance. Fires `ask`. */
+/** The bundle's pictures, to be used as queries: found by class, page by page, or at random. Fires `choose` with an item. */
 export class AkinSamples extends LightElement {
   @property({ attribute: false }) accessor collection: Collection | null = null;
   @property({ attribute: false }) accessor sprites: Sprites | null = null;
@@ -17,7 +17,7 @@ export class AkinSamples extends LightElement {
   @state() private accessor words = "";
   @state() private accessor page = 0;
 
-  /** Another query may lie on another page: leaf to it. */
+  /** Turns to the page of the query. */
   protected override willUpdate(changed: PropertyValues): void {
     if (!this.collection || !(changed.has("chosen") || changed.has("collection"))) return;
     const at = this.chosen === null ? -1 : this.found(this.collection).indexOf(this.chosen);
@@ -34,19 +34,19 @@ export class AkinSamples extends LightElement {
     const kind = collection.manifest.queries.count > 0 ? "stored query" : "picture";
     const kinds = kind === "picture" ? "pictures" : "stored queries";
     return html`<div class="samples-bar">
-        <h3 id="samples-title">Or ask with one from the gallery</h3>
+        <h3 id="samples-title">Or search with one from the gallery</h3>
         <label class="field search"><span class="visually-hidden">Find a class</span>
           <input type="search" placeholder="Find a class" autocomplete="off" spellcheck="false" .value=${this.words} @input=${this.search} /></label>
         <button type="button" class="quiet" data-testid="random" ?disabled=${found.length === 0} @click=${() => this.random(found)}>Random</button>
-        <nav class="pager" aria-label="Leaf through the gallery">
-          <button type="button" class="quiet" aria-label="Earlier pictures" ?disabled=${page === 0} @click=${() => (this.page = page - 1)}>‹</button>
+        <nav class="pager" aria-label="Browse the gallery">
+          <button type="button" class="quiet" aria-label="Previous pictures" ?disabled=${page === 0} @click=${() => (this.page = page - 1)}>‹</button>
           <span class="number">${page + 1}<span class="soft"> / ${pages}</span></span>
-          <button type="button" class="quiet" aria-label="Later pictures" ?disabled=${page >= pages - 1} @click=${() => (this.page = page + 1)}>›</button>
+          <button type="button" class="quiet" aria-label="Next pictures" ?disabled=${page >= pages - 1} @click=${() => (this.page = page + 1)}>›</button>
         </nav>
       </div>
       ${shown.length === 0
-        ? html`<p class="empty">No class here is called “${this.words}”. Try a shorter word.</p>`
-        : html`<ul class="samples" aria-labelledby="samples-title" @keydown=${rove} @click=${this.pick}>
+        ? html`<p class="empty">No class matches “${this.words}”. Try a shorter word.</p>`
+        : html`<ul class="samples" aria-labelledby="samples-title" @keydown=${moveFocus} @click=${this.onClick}>
             ${shown.map(
               (item) => html`<li>
                 <button
@@ -67,7 +67,7 @@ export class AkinSamples extends LightElement {
   }
 
   protected override updated(_changed: PropertyValues): void {
-    settle(this.querySelector(".samples"), this.querySelector(".samples [aria-current]"));
+    setTabStop(this.querySelector(".samples"), this.querySelector(".samples [aria-current]"));
   }
 
   private found(collection: Collection): number[] {
@@ -81,18 +81,18 @@ export class AkinSamples extends LightElement {
     this.page = 0;
   }
 
-  private pick(event: Event): void {
+  private onClick(event: Event): void {
     const item = (event.target as Element).closest<HTMLElement>("[data-item]")?.dataset["item"];
-    if (item !== undefined) this.ask(Number(item));
+    if (item !== undefined) this.choose(Number(item));
   }
 
   private random(found: readonly number[]): void {
     const item = found[Math.floor(Math.random() * found.length)];
-    if (item !== undefined) this.ask(item);
+    if (item !== undefined) this.choose(item);
   }
 
-  private ask(item: number): void {
-    this.dispatchEvent(new CustomEvent("ask", { detail: item, bubbles: true }));
+  private choose(item: number): void {
+    this.dispatchEvent(new CustomEvent("choose", { detail: item, bubbles: true }));
   }
 }
 customElements.define("akin-samples", AkinSamples);

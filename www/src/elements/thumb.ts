@@ -1,7 +1,7 @@
 import { toFailure } from "../failure.js";
 import type { Sprites } from "../sprites.js";
 
-/** One thumbnail: `<akin-thumb .item .sprites>`, cut from its sprite sheet. Decoration beside a label. */
+/** One thumbnail, cut from its sheet: `<akin-thumb .picture>`. Screen readers skip it, because a label stands beside it. */
 export class AkinThumb extends HTMLElement {
   private shown = "";
   private current: { item: number; sprites: Sprites } | null = null;

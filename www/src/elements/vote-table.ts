@@ -4,11 +4,11 @@ import * as format from "../format.js";
 import type { Vote } from "../protocol.js";
 import { vars } from "../vars.js";
 
-/** What the nearest neighbours say that an unknown picture is, level by level. The encoder is named where there are two. */
+/** The votes of the nearest pictures for the class of an unknown one, level by level. Names the encoder if there are two. */
 export function voteTable(votes: readonly Vote[], collection: Collection, encoder: string, named: boolean) {
   return html`<table class="votes" data-testid="votes" data-encoder=${encoder}>
     <caption>
-      What the neighbours vote for${named ? `, by ${encoder}` : nothing}
+      Votes of the nearest pictures${named ? `, by ${encoder}` : nothing}
     </caption>
     <thead class="visually-hidden">
       <tr>
