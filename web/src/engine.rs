@@ -70,7 +70,9 @@ impl Engine {
                 .await
                 .map_err(|error| device(format!("WebGPU did not start: {error}")))?,
             "cpu" => Device::flex(),
-            other => return Err(misuse(&format!("unknown back end {other:?}; there are \"webgpu\" and \"cpu\""))),
+            other => {
+                return Err(misuse(&format!("unknown back end {other:?}; there are \"webgpu\" and \"cpu\"")));
+            }
         };
         Ok(Engine { device, bundle: None })
     }
@@ -218,7 +220,8 @@ impl Engine {
             labels: item.map(|item| item_labels.row(item)).or(labels.as_deref()),
             itself: item.filter(|&item| item < loaded.embeddings.len()),
         };
-        let mut ranked = Ranked::new(&bundle.manifest, &loaded.gallery, item_labels, &query, k).map_err(thrown)?;
+        let mut ranked =
+            Ranked::new(&bundle.manifest, &loaded.gallery, item_labels, &query, k).map_err(thrown)?;
         ranked.search_ms = milliseconds_since(started);
         Ok(to_js(&ranked))
     }
