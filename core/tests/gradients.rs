@@ -80,7 +80,7 @@ fn cases() -> impl Iterator<Item = (String, LossConfig, Space)> {
         .chain(VARIANTS.iter().map(variant))
         .collect();
     all.into_iter().flat_map(|(name, config, spaces)| {
-        let compared: Vec<Space> = spaces.iter().copied().filter(|&space| config.compares(space)).collect();
+        let compared: Vec<Space> = spaces.iter().copied().filter(|&space| config.supports(space)).collect();
         compared.into_iter().map(move |space| (name.clone(), config.clone(), space))
     })
 }

@@ -28,19 +28,19 @@ pub(super) fn membership(of_rows: &[u32], groups: usize, like: &Tensor<2>) -> Te
 }
 
 /// The numbers of a matrix, row after row, read from the device.
-pub(super) fn numbers(values: Tensor<2>) -> Vec<f64> {
+pub(super) fn read_values(values: Tensor<2>) -> Vec<f64> {
     values.into_data().convert::<f64>().try_into_vec().expect("they were just converted")
 }
 
 /// 1 where the mask is set, else 0, of the type of `like`.
-pub(super) fn ones(mask: Tensor<2, Bool>, like: &Tensor<2>) -> Tensor<2> {
+pub(super) fn float_mask(mask: Tensor<2, Bool>, like: &Tensor<2>) -> Tensor<2> {
     like.zeros_like().mask_fill(mask, 1.0)
 }
 
 /// Which numbers are above 0, as 0/1, without gradient.
-pub(super) fn active(values: &Tensor<2>) -> Tensor<2> {
+pub(super) fn mask_above_zero(values: &Tensor<2>) -> Tensor<2> {
     let values = values.clone().without_autodiff();
-    ones(values.clone().greater_scalar(0.0), &values)
+    float_mask(values.clone().greater_scalar(0.0), &values)
 }
 
 /// Rows of unit length, if that is wanted of rows that may have it already.
@@ -49,12 +49,12 @@ pub(super) fn normalise_if(wanted: bool, rows: Tensor<2>) -> Tensor<2> {
 }
 
 /// A parameter that a loss keeps without learning it: the checkpoint sees it, the optimiser does not.
-pub(super) fn kept(value: Tensor<2>) -> Param<Tensor<2>> {
+pub(super) fn buffer(value: Tensor<2>) -> Param<Tensor<2>> {
     Param::from_tensor(value.detach()).set_require_grad(false)
 }
 
 /// The same kept parameter with another value.
-pub(super) fn replaced(param: &Param<Tensor<2>>, value: Tensor<2>) -> Param<Tensor<2>> {
+pub(super) fn replace_buffer(param: &Param<Tensor<2>>, value: Tensor<2>) -> Param<Tensor<2>> {
     param.clone().map(|old| {
         let value = if old.is_autodiff() && !value.is_autodiff() { value.autodiff() } else { value };
         value.detach().set_require_grad(false)
@@ -70,17 +70,17 @@ pub(super) fn log_sum_exp(exponents: Tensor<2>) -> Tensor<2> {
 /// log(1 + Σ_j e^{z_j}) of each row, [B, 1], over the entries that the 0/1 matrix `counted` has; 0 for a row without.
 pub(super) fn log_one_plus_sum_exp(exponents: Tensor<2>, counted: Tensor<2>) -> Tensor<2> {
     let one = exponents.zeros_like().sum_dim(1);
-    log_sum_exp(Tensor::cat(vec![one, only(exponents, counted)], 1))
+    log_sum_exp(Tensor::cat(vec![one, mask_exponents(exponents, counted)], 1))
 }
 
 /// Exponents in which the entries that the 0/1 matrix `counted` lacks add nothing to a sum of powers.
-pub(super) fn only(exponents: Tensor<2>, counted: Tensor<2>) -> Tensor<2> {
+pub(super) fn mask_exponents(exponents: Tensor<2>, counted: Tensor<2>) -> Tensor<2> {
     exponents.mask_fill(counted.equal_scalar(0.0), -1e30)
 }
 
 /// The weights of a mean over queries of a mean over their pairs, both [Q, N] with `pairs` of 0 and 1. A query
 /// without a pair is left out; the weights sum to 1, or to 0 where there is no pair at all.
-pub(super) fn mean_of_means(pairs: Tensor<2>) -> Tensor<2> {
+pub(super) fn query_mean_weights(pairs: Tensor<2>) -> Tensor<2> {
     let counts = pairs.clone().sum_dim(1);
     let queries = counts.clone().clamp_max(1.0).sum_dim(0).clamp_min(1.0);
     pairs / (counts.clamp_min(1.0) * queries)
@@ -95,12 +95,12 @@ pub(super) fn with_gradient(inputs: Tensor<2>, value: Tensor<1>, gradient: Tenso
 
 /// Σ (sign r − r)² over all numbers r: how far they are from the bits that they stand for. The signs are constants
 /// for the gradient; that of an exact 0 is 0, so that it is pulled neither way.
-pub(super) fn quantisation(numbers: &Tensor<2>) -> Tensor<1> {
+pub(super) fn quantisation_error(numbers: &Tensor<2>) -> Tensor<1> {
     (numbers.clone().detach().sign() - numbers.clone()).square().sum()
 }
 
 /// 1/count, and 0 for none.
-pub(super) fn share(count: Tensor<1>) -> Tensor<1> {
+pub(super) fn reciprocal_or_zero(count: Tensor<1>) -> Tensor<1> {
     count.clone().clamp_max(1.0) / count.clamp_min(1.0)
 }
 

@@ -22,8 +22,8 @@ use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, matrix, not_negative, numbers,
-    with_gradient,
+    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, matrix, not_negative,
+    read_values, with_gradient,
 };
 use crate::Result;
 use crate::geometry::Space;
@@ -85,7 +85,7 @@ pub struct BlackboxAp {
 
 impl Objective for BlackboxAp {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
-        let pairs = batch.labels.len() * batch.ranked().labels.len();
+        let pairs = batch.labels.len() * batch.items().labels.len();
         let noise = if self.config.random_margin {
             let draws = normal(&mut batch.draws.stream("blackbox_ap"), pairs, 1.0);
             draws.into_iter().map(f64::from).collect()
@@ -106,10 +106,11 @@ impl BlackboxAp {
             matrix(noise.iter().map(|z| self.config.margin * z.abs()).collect(), scores.dims(), &scores);
         let shifted = scores.clone().without_autodiff() + margin * (negatives.clone() - 0.5);
 
-        let positives: Vec<bool> = numbers(negatives).into_iter().map(|negative| negative == 0.0).collect();
+        let positives: Vec<bool> =
+            read_values(negatives).into_iter().map(|negative| negative == 0.0).collect();
         let counted = positives.chunks(size).filter(|of_query| of_query.contains(&true)).count().max(1);
         let (mut loss, mut gradient) = (0.0, Vec::with_capacity(positives.len()));
-        for (scores, positives) in numbers(shifted).chunks(size).zip(positives.chunks(size)) {
+        for (scores, positives) in read_values(shifted).chunks(size).zip(positives.chunks(size)) {
             loss += self.query(scores, positives, counted as f64, &mut gradient);
         }
         let gradient = matrix(gradient, scores.dims(), &scores);

@@ -15,7 +15,8 @@ use burn::tensor::{Tensor, activation::relu};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, active, mean_of_means, normalise_if,
+    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, mask_above_zero, normalise_if,
+    query_mean_weights,
 };
 use crate::geometry::Space;
 use crate::{Error, Kind, Result};
@@ -91,14 +92,14 @@ pub struct Calibration {
 impl Objective for Calibration {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
         let unit = |rows| normalise_if(self.config.normalise_embeddings, rows);
-        let scores = unit(batch.embeddings.clone()).matmul(unit(batch.ranked().embeddings).transpose());
+        let scores = unit(batch.embeddings.clone()).matmul(unit(batch.items().embeddings).transpose());
         let [positives, negatives] = batch.pairs();
         let mean = |excess: Tensor<2>, pairs: Tensor<2>| {
             let excess = relu(excess);
             let weights = match self.config.mean {
-                PairMean::Queries => mean_of_means(pairs),
+                PairMean::Queries => query_mean_weights(pairs),
                 PairMean::Active => {
-                    let active = active(&excess) * pairs;
+                    let active = mask_above_zero(&excess) * pairs;
                     let count = active.clone().sum().clamp_min(1.0);
                     active / count.unsqueeze()
                 }

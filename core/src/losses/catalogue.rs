@@ -173,12 +173,12 @@ impl LossConfig {
 
     /// Whether it compares embeddings of a space. A combination does what its parts do; in the Poincaré ball the terms
     /// of a sum may compare directions.
-    pub fn compares(&self, space: Space) -> bool {
+    pub fn supports(&self, space: Space) -> bool {
         match self {
-            Self::CrossBatchMemory(memory) => memory.loss.compares(space),
-            Self::Levels(levels) => levels.loss.compares(space),
+            Self::CrossBatchMemory(memory) => memory.loss.supports(space),
+            Self::Levels(levels) => levels.loss.supports(space),
             Self::Sum(sum) => sum.terms.iter().all(|term| {
-                term.loss.compares(space) || (space == Space::Poincare && term.loss.compares(Space::Cosine))
+                term.loss.supports(space) || (space == Space::Poincare && term.loss.supports(Space::Cosine))
             }),
             other => other.entry().spaces.contains(&space),
         }
@@ -192,7 +192,7 @@ impl LossConfig {
     pub fn init(&self, context: &LossContext) -> Result<Loss> {
         let (entry, space) = (self.entry(), context.geometry.space());
         // The parts of a combination say for themselves what they do not compare.
-        if entry.family != Family::Combinations && !self.compares(space) {
+        if entry.family != Family::Combinations && !self.supports(space) {
             let known: Vec<&str> = entry.spaces.iter().map(|space| space.name()).collect();
             return Err(Error::new(
                 Kind::Config,

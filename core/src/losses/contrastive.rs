@@ -20,7 +20,9 @@ use burn::module::Module;
 use burn::tensor::{Tensor, activation::relu};
 use serde::{Deserialize, Serialize};
 
-use super::{Batch, BuildLoss, Family, LossContext, LossEntry, Objective, active, finite, not_negative};
+use super::{
+    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, finite, mask_above_zero, not_negative,
+};
 use crate::geometry::Space;
 use crate::geometry::{distances, normalise};
 use crate::miners::Miner;
@@ -117,7 +119,7 @@ impl Objective for Contrastive {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
         let ContrastiveConfig { positive_margin, negative_margin, .. } = self.config;
         let queries = normalise(batch.embeddings.clone());
-        let items = normalise(batch.ranked().embeddings);
+        let items = normalise(batch.items().embeddings);
         let [too_far, too_near] = match self.config.measure {
             Measure::Euclidean => {
                 let distances = distances(queries, items);
@@ -137,7 +139,7 @@ impl Contrastive {
     /// The mean over the active ones of pairs that count so often.
     fn mean(&self, excess: Tensor<2>, counts: Tensor<2>) -> Tensor<1> {
         let excess = relu(excess);
-        let number = (active(&excess) * counts.clone()).sum().clamp_min(1.0);
+        let number = (mask_above_zero(&excess) * counts.clone()).sum().clamp_min(1.0);
         let terms = if self.config.squared { excess.square() * 0.5 } else { excess };
         (terms * counts).sum() / number
     }

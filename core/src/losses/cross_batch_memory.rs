@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Batch, BuildLoss, Draws, Family, Loss, LossConfig, LossContext, LossEntry, Objective, PairConfig,
-    Reference, kept, not_negative, replaced, within,
+    Reference, buffer, not_negative, replace_buffer, within,
 };
 use crate::geometry::Space;
 use crate::taxonomy::Labels;
@@ -82,7 +82,7 @@ impl BuildLoss for CrossBatchMemoryConfig {
         let embeddings = Tensor::zeros([self.size, context.dimension], context.device);
         Ok(CrossBatchMemory {
             loss: vec![self.loss.init(context)?],
-            embeddings: kept(embeddings),
+            embeddings: buffer(embeddings),
             labels: Param::initialized(ParamId::new(), Tensor::from_data(labels, context.device)),
             start: self.start,
             batch_weight: self.batch_weight,
@@ -150,7 +150,7 @@ impl Objective for CrossBatchMemory {
         if batch.draws.step < self.start {
             return loss.forward(batch);
         }
-        let items = batch.ranked();
+        let items = batch.items();
         let (embeddings, labels) = self.with_memory(&items);
         let reference = Reference { embeddings, labels: &labels, own: items.own };
         let remembered = loss.forward(&batch.clone().with_reference(reference));
@@ -169,7 +169,8 @@ impl Objective for CrossBatchMemory {
         let memory = self.embeddings.val().without_autodiff();
         let [size, _] = memory.dims();
         let newest = embeddings.without_autodiff().cast(memory.dtype());
-        self.embeddings = replaced(&self.embeddings, Tensor::cat(vec![newest, memory], 0).slice(0..size));
+        self.embeddings =
+            replace_buffer(&self.embeddings, Tensor::cat(vec![newest, memory], 0).slice(0..size));
         self.labels = self.labels.clone().map(|memory| {
             let [size, levels] = memory.dims();
             let ids = labels.ids().iter().map(|&id| i64::from(id)).collect();

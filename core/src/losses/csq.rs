@@ -29,7 +29,9 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::{Batch, BuildLoss, Family, LossContext, LossEntry, Objective, not_negative, one_hot, two_bits};
+use super::{
+    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, check_two_bits, not_negative, one_hot,
+};
 use crate::geometry::Space;
 use crate::hamming::distance;
 use crate::{Error, Kind, Result};
@@ -64,7 +66,7 @@ impl BuildLoss for CsqConfig {
     type Loss = Csq;
 
     fn init(&self, context: &LossContext) -> Result<Csq> {
-        two_bits("csq", context)?;
+        check_two_bits("csq", context)?;
         not_negative("csq", "quantisation_weight", self.quantisation_weight, 0.05)?;
         let (bits, classes) = (context.dimension, context.fine_classes());
         if bits < usize::BITS as usize && classes > 1 << bits {
@@ -79,7 +81,7 @@ impl BuildLoss for CsqConfig {
         } else {
             bernoulli(classes, bits, &mut context.stream("centres"))
         };
-        Ok(Csq { centres: context.kept(centres, classes), config: self.clone() })
+        Ok(Csq { centres: context.buffer(centres, classes), config: self.clone() })
     }
 }
 

@@ -20,7 +20,8 @@ use burn::tensor::{Tensor, activation::log_sigmoid};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, not_negative, quantisation, share, two_bits,
+    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, check_two_bits, not_negative,
+    quantisation_error, reciprocal_or_zero,
 };
 use crate::Result;
 use crate::geometry::Space;
@@ -55,7 +56,7 @@ impl BuildLoss for DpshConfig {
     type Loss = Dpsh;
 
     fn init(&self, context: &LossContext) -> Result<Dpsh> {
-        two_bits("dpsh", context)?;
+        check_two_bits("dpsh", context)?;
         not_negative("dpsh", "quantisation_weight", self.quantisation_weight, 10.0)?;
         Ok(Dpsh { config: self.clone() })
     }
@@ -76,8 +77,8 @@ impl Objective for Dpsh {
         let theta = batch.scores() * 0.5;
         // −s Θ + log(1 + e^Θ) is −log σ(Θ) for s = 1 and −log σ(−Θ) for s = 0.
         let unlikely = -(log_sigmoid(theta.clone()) * alike + log_sigmoid(-theta) * unlike).sum();
-        let sum = unlikely + quantisation(numbers) * self.config.quantisation_weight;
-        sum * share(count)
+        let sum = unlikely + quantisation_error(numbers) * self.config.quantisation_weight;
+        sum * reciprocal_or_zero(count)
     }
 }
 

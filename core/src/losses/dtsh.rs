@@ -23,8 +23,8 @@ use serde::{Deserialize, Serialize};
 
 use super::ranks::BLOCK_ELEMENTS;
 use super::{
-    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, not_negative, quantisation, share, two_bits,
-    with_gradient,
+    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, check_two_bits, not_negative,
+    quantisation_error, reciprocal_or_zero, with_gradient,
 };
 use crate::Result;
 use crate::geometry::Space;
@@ -62,7 +62,7 @@ impl BuildLoss for DtshConfig {
     type Loss = Dtsh;
 
     fn init(&self, context: &LossContext) -> Result<Dtsh> {
-        two_bits("dtsh", context)?;
+        check_two_bits("dtsh", context)?;
         let half = context.dimension as f64 / 2.0;
         let margin = self.margin.unwrap_or(half);
         not_negative("dtsh", "margin", margin, half)?;
@@ -84,7 +84,7 @@ impl Objective for Dtsh {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
         let numbers = &batch.embeddings;
         let [positives, negatives] = batch.pairs();
-        let share = share((positives.clone().sum_dim(1) * negatives.clone().sum_dim(1)).sum());
+        let share = reciprocal_or_zero((positives.clone().sum_dim(1) * negatives.clone().sum_dim(1)).sum());
         let theta = batch.scores() * 0.5;
 
         let [queries, size] = theta.dims();
@@ -99,7 +99,7 @@ impl Objective for Dtsh {
             gradients.push(gradient);
         }
         let unlikely = with_gradient(theta, Tensor::cat(values, 0).sum(), Tensor::cat(gradients, 0));
-        (unlikely + quantisation(numbers) * self.quantisation_weight) * share
+        (unlikely + quantisation_error(numbers) * self.quantisation_weight) * share
     }
 }
 

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::histogram::{histograms, precision};
 use super::{
-    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, mean_of_means, normalise_if, within,
+    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, normalise_if, query_mean_weights, within,
 };
 use crate::Result;
 use crate::geometry::Space;
@@ -71,11 +71,11 @@ pub struct FastAp {
 impl Objective for FastAp {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
         let unit = |rows| normalise_if(self.config.normalise_embeddings, rows);
-        let scores = unit(batch.embeddings.clone()).matmul(unit(batch.ranked().embeddings).transpose());
+        let scores = unit(batch.embeddings.clone()).matmul(unit(batch.items().embeddings).transpose());
         let positions = (-scores + 1.0) * (self.config.bins as f64 / 2.0);
 
         let [positives, negatives] = batch.pairs();
-        let weights = mean_of_means(positives.clone());
+        let weights = query_mean_weights(positives.clone());
         let sets = [&weights, &positives, &(positives.clone() + negatives)];
         let [weight, positive, all] = histograms(&positions, sets, self.config.bins + 1);
         weights.sum() - (weight * precision(positive, all)).sum()

@@ -101,7 +101,7 @@ impl Objective for HapSurrogate {
     /// the paper, so every query has a positive. With one, queries without a positive in it are
     /// left out of the mean; when there are none at all the loss is 0.
     fn forward(&self, batch: &Batch) -> Tensor<1> {
-        let items = batch.ranked();
+        let items = batch.items();
         let shared: Vec<usize> = (0..batch.labels.len())
             .flat_map(|query| (0..items.labels.len()).map(move |item| (query, item)))
             .map(|(query, item)| shared_level(batch.labels.row(query), items.labels.row(item)))

@@ -64,8 +64,8 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, active, not_negative, numbers,
-    ones, with_gradient, within,
+    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, float_mask, mask_above_zero,
+    not_negative, read_values, with_gradient, within,
 };
 use crate::Result;
 use crate::geometry::{Geometry, Space};
@@ -292,7 +292,7 @@ impl Hier {
         rng: &mut ChaCha8Rng,
     ) -> Triplets {
         let HierConfig { neighbours, count_self, fewest_neighbours, anchor_as_unrelated, .. } = self.config;
-        let mutual = mutual_neighbours(&numbers(distances.clone()), neighbours, count_self, classes);
+        let mutual = mutual_neighbours(&read_values(distances.clone()), neighbours, count_self, classes);
         let mut triplets = Triplets::default();
         for (anchor, related) in mutual.iter().enumerate() {
             let is_unrelated = |k: &usize| !related.contains(k) && (*k != anchor || anchor_as_unrelated);
@@ -361,7 +361,7 @@ impl Hier {
         let hinge = |distances: &Tensor<2>, sign: f64| {
             let hinge = (distances.clone() * step.clone()).sum_dim(1) * sign + self.config.margin;
             let value = hinge.clamp_min(0.0).mask_fill(equal.clone(), 0.0);
-            let slope = active(&value) * sign;
+            let slope = mask_above_zero(&value) * sign;
             (value, slope)
         };
         let [(i_value, i_slope), (j_value, j_slope), (k_value, k_slope)] =
@@ -411,7 +411,7 @@ impl Hier {
         let [rows, proxies] = logits.dims();
         let places = Tensor::<1, Int>::arange(0..proxies as i64, &logits.device()).unsqueeze::<2>();
         let chosen = logits.clone().argmax(1).expand([rows, proxies]).equal(places.expand([rows, proxies]));
-        let chosen = ones(chosen, &logits);
+        let chosen = float_mask(chosen, &logits);
         match self.config.draw {
             Draw::Probability => (chosen, None),
             Draw::Softmax { temperature } => (chosen, Some((softmax(logits, 1), temperature))),

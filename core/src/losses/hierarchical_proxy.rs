@@ -47,7 +47,7 @@ use serde::{Deserialize, Serialize};
 use super::levels::level_weights;
 use super::{
     Batch, BuildLoss, Draws, Family, LossContext, LossEntry, Objective, ProxyAnchorConfig, ProxyNcaConfig,
-    kept, membership, numbers, one_hot, replaced,
+    buffer, membership, one_hot, read_values, replace_buffer,
 };
 use crate::geometry::Space;
 use crate::geometry::normalise;
@@ -269,7 +269,7 @@ impl Groups {
     fn new(directions: &Tensor<2>, of_classes: &[u32], count: usize) -> Self {
         let members = membership(of_classes, count, directions);
         let proxies = means(directions, &members);
-        Self { members: kept(members), proxies: kept(proxies) }
+        Self { members: buffer(members), proxies: buffer(proxies) }
     }
 
     /// Clusters of fine proxies of unit length, grown around some of them.
@@ -291,7 +291,7 @@ impl Groups {
             }
             let count = self.proxies.dims()[0];
             let members = membership(&of_classes, count, directions);
-            self.members = replaced(&self.members, members);
+            self.members = replace_buffer(&self.members, members);
             self.average(directions);
             last = Some(of_classes);
         }
@@ -299,7 +299,7 @@ impl Groups {
 
     /// Takes the mean directions.
     fn average(&mut self, directions: &Tensor<2>) {
-        self.proxies = replaced(&self.proxies, means(directions, &self.members.val()));
+        self.proxies = replace_buffer(&self.proxies, means(directions, &self.members.val()));
     }
 }
 
@@ -307,7 +307,7 @@ impl Groups {
 fn nearest(directions: &Tensor<2>, groups: &Tensor<2>) -> Vec<u32> {
     let count = groups.dims()[0];
     let (fits, nearest) = directions.clone().matmul(groups.clone().transpose()).max_dim_with_indices(1);
-    let fits = numbers(fits);
+    let fits = read_values(fits);
     let mut of_classes: Vec<u32> = nearest.into_data().iter().collect();
     let mut sizes = vec![0; count];
     of_classes.iter().for_each(|&group| sizes[group as usize] += 1);

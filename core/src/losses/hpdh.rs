@@ -51,8 +51,8 @@ use burn::tensor::{Tensor, activation::log_softmax, activation::relu};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, matrix, not_negative, numbers,
-    one_hot, quantisation, replaced, two_bits,
+    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, check_two_bits, matrix,
+    not_negative, one_hot, quantisation_error, read_values, replace_buffer,
 };
 use crate::geometry::Space;
 use crate::geometry::distances;
@@ -139,7 +139,7 @@ impl BuildLoss for HpdhConfig {
     type Loss = Hpdh;
 
     fn init(&self, context: &LossContext) -> Result<Hpdh> {
-        two_bits("hpdh", context)?;
+        check_two_bits("hpdh", context)?;
         not_negative("hpdh", "floor", self.floor, 0.0)?;
         not_negative("hpdh", "range_weight", self.range_weight, 10.0)?;
         above_zero("hpdh", "range", self.range, 1.1)?;
@@ -164,7 +164,7 @@ impl BuildLoss for HpdhConfig {
         let coarsest = if self.fine_only { depth } else { 1 };
         let centres = (coarsest..=depth).map(|level| {
             let count = context.class_count(level);
-            context.kept(normal(&mut draws, count * context.dimension, 1.0), count)
+            context.buffer(normal(&mut draws, count * context.dimension, 1.0), count)
         });
         let centres = centres.collect();
         Ok(Hpdh { centres, coarsest, deviations, classes: context.classes.clone(), config: self.clone() })
@@ -194,8 +194,8 @@ impl Objective for Hpdh {
         let outputs = &batch.embeddings;
         let [rows, bits] = outputs.dims();
         let outside = relu(outputs.clone().abs() - self.config.range).sum();
-        let regularisers =
-            outside * self.config.range_weight + quantisation(outputs) * self.config.quantisation_weight;
+        let regularisers = outside * self.config.range_weight
+            + quantisation_error(outputs) * self.config.quantisation_weight;
         let count = if self.config.mean_over_bits { rows * bits } else { rows };
         let levels = self.level_losses(batch).into_iter();
         levels.fold(regularisers * (1.0 / count as f64), |sum, level| sum + level)
@@ -207,7 +207,7 @@ impl Objective for Hpdh {
 
     fn before_epoch(&mut self, embeddings: Tensor<2>, labels: &Labels) {
         let [_, bits] = embeddings.dims();
-        let outputs = numbers(embeddings);
+        let outputs = read_values(embeddings);
         let depth = self.classes.levels();
         let fine = labels.column(depth);
         let mut means = class_means(self.class_count(depth), fine.iter().copied().zip(outputs.chunks(bits)));
@@ -259,13 +259,13 @@ impl Hpdh {
         let centres = &mut self.centres[level - self.coarsest];
         let old = centres.val();
         let shape @ [_, bits] = old.dims();
-        let mut values = numbers(old.clone());
+        let mut values = read_values(old.clone());
         for (centre, mean) in values.chunks_mut(bits).zip(means) {
             if let Some(mean) = mean {
                 centre.copy_from_slice(mean);
             }
         }
-        *centres = replaced(centres, matrix(values, shape, &old));
+        *centres = replace_buffer(centres, matrix(values, shape, &old));
     }
 }
 

@@ -23,7 +23,8 @@ use burn::tensor::{Int, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, log_sum_exp, matrix, only,
+    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, log_sum_exp, mask_exponents,
+    matrix,
 };
 use crate::Result;
 use crate::geometry::{Geometry, Space};
@@ -72,7 +73,7 @@ impl BuildLoss for HyperbolicCrossEntropyConfig {
 
 impl Objective for HyperbolicCrossEntropy {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
-        let items = batch.ranked();
+        let items = batch.items();
         let own = |i: usize| items.own.map(|own| own + i);
         let (of_queries, of_items) = (views(batch.labels), views(items.labels));
         let logits =
@@ -80,13 +81,13 @@ impl Objective for HyperbolicCrossEntropy {
         let all = logits(items.embeddings);
 
         // Of each query: the views of the items, and the rest of its own.
-        let others = only(all.clone(), wanted(|i, j| own(i) != Some(j), &all));
+        let others = mask_exponents(all.clone(), wanted(|i, j| own(i) != Some(j), &all));
         let count = of_items.iter().max().map_or(0, |last| last + 1);
         let of_view = |view: usize| log_sum_exp(columns(&others, &of_items, view));
         let theirs = Tensor::cat((0..count).map(of_view).collect(), 1);
         let within = if batch.reference.is_none() { all.clone() } else { logits(batch.embeddings.clone()) };
         let rest = wanted(|i, k| i != k && of_queries[i] == of_queries[k], &within);
-        let ours = log_sum_exp(only(within, rest)).expand(theirs.dims());
+        let ours = log_sum_exp(mask_exponents(within, rest)).expand(theirs.dims());
         let larger = theirs.clone().max_pair(ours.clone()).detach();
         let candidates = ((theirs - larger.clone()).exp() + (ours - larger.clone()).exp()).log() + larger;
 

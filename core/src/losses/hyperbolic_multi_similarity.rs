@@ -68,7 +68,7 @@ impl BuildLoss for HyperbolicMultiSimilarityConfig {
 
 impl Objective for HyperbolicMultiSimilarity {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
-        let scores = self.geometry.scores(batch.embeddings.clone(), batch.ranked().embeddings);
+        let scores = self.geometry.scores(batch.embeddings.clone(), batch.items().embeddings);
         let [positive, negative] = batch.pairs();
         let pairs = positive.clone() + negative.clone();
         let [queries, _] = scores.dims();

@@ -23,8 +23,8 @@ use burn::tensor::{Tensor, activation::relu};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, active, matrix, not_negative,
-    one_hot,
+    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, mask_above_zero, matrix,
+    not_negative, one_hot,
 };
 use crate::Result;
 use crate::geometry::Space;
@@ -104,7 +104,7 @@ impl Margin {
     }
 
     fn forward_counts(&self, batch: &Batch, [positives, negatives]: [Tensor<2>; 2]) -> Tensor<1> {
-        let distances = distances(normalise(batch.embeddings.clone()), normalise(batch.ranked().embeddings));
+        let distances = distances(normalise(batch.embeddings.clone()), normalise(batch.items().embeddings));
         let boundary = match &self.boundaries {
             None => matrix(vec![self.config.beta], [1, 1], &distances),
             Some(boundaries) => {
@@ -116,7 +116,8 @@ impl Margin {
         let beyond = distances - boundary;
         let too_far = relu(beyond.clone() + self.config.margin);
         let too_near = relu(-beyond + self.config.margin);
-        let number = active(&too_far) * positives.clone() + active(&too_near) * negatives.clone();
+        let number =
+            mask_above_zero(&too_far) * positives.clone() + mask_above_zero(&too_near) * negatives.clone();
         (too_far * positives + too_near * negatives).sum() / number.sum().clamp_min(1.0)
     }
 }

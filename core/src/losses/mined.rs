@@ -2,19 +2,19 @@
 
 use burn::tensor::Tensor;
 
-use super::{Batch, matrix, numbers};
+use super::{Batch, matrix, read_values};
 use crate::geometry::normalise;
 use crate::miners::{Candidates, Mined, Miner};
 
 impl Batch<'_> {
     /// What a miner can choose from: the cosines of embeddings and items, read from the device, without gradient.
     pub fn candidates(&self) -> Candidates {
-        let items = self.ranked();
+        let items = self.items();
         let [_, dimension] = self.embeddings.dims();
         let queries = normalise(self.embeddings.clone().without_autodiff());
         let cosines = queries.matmul(normalise(items.embeddings.without_autodiff()).transpose());
         let [of_queries, of_items] = [self.labels, items.labels].map(|labels| labels.column(labels.levels()));
-        Candidates::new(&of_queries, &of_items, items.own, numbers(cosines), dimension)
+        Candidates::new(&of_queries, &of_items, items.own, read_values(cosines), dimension)
     }
 
     /// What this miner chooses, with draws from the stream `miner`.
@@ -32,7 +32,7 @@ impl Batch<'_> {
 
     /// How often each pair was chosen: two matrices [B, M], of the positives and of the negatives.
     pub fn count_pairs(&self, mined: &Mined) -> [Tensor<2>; 2] {
-        let shape = [self.labels.len(), self.ranked().labels.len()];
+        let shape = [self.labels.len(), self.items().labels.len()];
         [mined.positives(), mined.negatives()].map(|pairs| {
             let mut counts = vec![0.0; shape[0] * shape[1]];
             pairs.for_each(|(query, item)| counts[query * shape[1] + item] += 1.0);

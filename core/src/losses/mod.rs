@@ -16,7 +16,7 @@
 //! | for | there is |
 //! |---|---|
 //! | scores, pairs of one class | [`Batch::scores`], [`Batch::pairs`]; [`Batch::mined_pairs`] and [`Batch::mine`] by a [miner](crate::miners) |
-//! | another set to compare with | [`Batch::ranked`], which every loss of pairs, triplets and rankings goes by |
+//! | another set to compare with | [`Batch::items`], which every loss of pairs, triplets and rankings goes by |
 //! | proxies; vectors that are kept | [`LossContext::uniform_proxies`], [`LossContext::normal_proxies`]; [`LossContext::kept`] |
 //! | random draws | [`Draws::stream`] of a step, [`LossContext::stream`] at the start |
 //! | constants, sums of powers, means, closed-form gradients | `algebra.rs` |
@@ -94,8 +94,9 @@ use crate::taxonomy::Labels;
 use crate::{Error, Kind, Result};
 
 use algebra::{
-    active, kept, log_one_plus_sum_exp, log_sum_exp, matrix, mean_of_means, membership, normalise_if,
-    numbers, one_hot, ones, only, quantisation, replaced, share, with_gradient,
+    buffer, float_mask, log_one_plus_sum_exp, log_sum_exp, mask_above_zero, mask_exponents, matrix,
+    membership, normalise_if, one_hot, quantisation_error, query_mean_weights, read_values,
+    reciprocal_or_zero, replace_buffer, with_gradient,
 };
 
 pub use blackbox_ap::{BlackboxAp, BlackboxApConfig};
@@ -190,7 +191,7 @@ impl<'a> Batch<'a> {
     }
 
     /// The items that queries of this batch are compared with.
-    pub fn ranked(&self) -> Reference<'a> {
+    pub fn items(&self) -> Reference<'a> {
         self.reference.clone().unwrap_or_else(|| Reference {
             embeddings: self.embeddings.clone(),
             labels: self.labels,
@@ -200,13 +201,13 @@ impl<'a> Batch<'a> {
 
     /// s_ij = x_i·x_j of each query with each item, [B, M].
     pub fn scores(&self) -> Tensor<2> {
-        self.embeddings.clone().matmul(self.ranked().embeddings.transpose())
+        self.embeddings.clone().matmul(self.items().embeddings.transpose())
     }
 
     /// Which items are of the fine class of which query, the query itself left out: two 0/1 matrices [B, M], the
     /// positives and the negatives.
     pub fn pairs(&self) -> [Tensor<2>; 2] {
-        let items = self.ranked();
+        let items = self.items();
         let (rows, columns) = (self.labels.len(), items.labels.len());
         let (mut positive, mut negative) = (vec![0.0; rows * columns], vec![0.0; rows * columns]);
         let finest = |labels: &Labels| labels.column(labels.levels());
@@ -288,8 +289,8 @@ impl<'a> LossContext<'a> {
     }
 
     /// Vectors [count, d] that a loss keeps without learning them: the checkpoint sees them, the optimiser does not.
-    pub fn kept(&self, values: Vec<f32>, count: usize) -> Param<Tensor<2>> {
-        kept(self.vectors(values, count))
+    pub fn buffer(&self, values: Vec<f32>, count: usize) -> Param<Tensor<2>> {
+        buffer(self.vectors(values, count))
     }
 
     /// The stream of a name for this part of the loss.
@@ -393,7 +394,7 @@ pub struct LossEntry {
     /// The metric that it is meant to raise, by the metric's name.
     pub optimises: &'static str,
     /// The spaces in which it compares embeddings; those of a combination follow from its parts, see
-    /// [`LossConfig::compares`].
+    /// [`LossConfig::supports`].
     pub spaces: &'static [Space],
     /// Keys of [`crate::sources`].
     pub sources: &'static [&'static str],
@@ -426,7 +427,7 @@ pub enum Family {
 }
 
 /// Checks that codes have two bits or more.
-fn two_bits(loss: &str, context: &LossContext) -> Result<()> {
+fn check_two_bits(loss: &str, context: &LossContext) -> Result<()> {
     if context.dimension >= 2 {
         return Ok(());
     }

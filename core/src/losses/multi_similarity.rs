@@ -21,8 +21,8 @@ use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, active, finite,
-    log_one_plus_sum_exp,
+    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, finite, log_one_plus_sum_exp,
+    mask_above_zero,
 };
 use crate::Result;
 use crate::geometry::Space;
@@ -95,9 +95,10 @@ pub struct MultiSimilarity {
 impl Objective for MultiSimilarity {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
         let MultiSimilarityConfig { alpha, beta, base, .. } = self.config;
-        let items = normalise(batch.ranked().embeddings);
+        let items = normalise(batch.items().embeddings);
         let beyond = normalise(batch.embeddings.clone()).matmul(items.transpose()) - base;
-        let [positives, negatives] = batch.mined_pairs(&self.config.miner).map(|counts| active(&counts));
+        let [positives, negatives] =
+            batch.mined_pairs(&self.config.miner).map(|counts| mask_above_zero(&counts));
         let of_positives = log_one_plus_sum_exp(beyond.clone() * -alpha, positives) * (1.0 / alpha);
         let of_negatives = log_one_plus_sum_exp(beyond * beta, negatives) * (1.0 / beta);
         (of_positives + of_negatives).sum() * (1.0 / batch.labels.len() as f64)

@@ -27,7 +27,8 @@ use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, log_sum_exp, one_hot, only,
+    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, log_sum_exp, mask_exponents,
+    one_hot,
 };
 use crate::Result;
 use crate::geometry::Space;
@@ -122,7 +123,7 @@ impl ProxyNcaConfig {
         let positive = (exponents.clone() * own.clone()).sum_dim(1);
         let compared = match self.denominator {
             Denominator::All => exponents,
-            Denominator::Others => only(exponents, -own + 1.0),
+            Denominator::Others => mask_exponents(exponents, -own + 1.0),
         };
         (log_sum_exp(compared) - positive).sum() * (1.0 / items as f64)
     }

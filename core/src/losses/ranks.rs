@@ -97,8 +97,8 @@ pub(super) fn weighted_quotients(
 
 /// The weights of a mean over queries of a mean over the items of their class, the query itself among them, [Q, N] row
 /// after row. A query without one is left out; the weights sum to 1, or to 0 where no query has any.
-pub(super) fn weights_of_positives(batch: &Batch) -> Vec<f64> {
-    let items = batch.ranked().labels;
+pub(super) fn positive_weights(batch: &Batch) -> Vec<f64> {
+    let items = batch.items().labels;
     let classes = items.column(items.levels());
     let count = |class: &u32| classes.iter().filter(|&other| other == class).count() as f64;
     let of_queries = batch.labels.column(batch.labels.levels());

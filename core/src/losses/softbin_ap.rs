@@ -18,7 +18,7 @@ use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::histogram::{cumulative, histograms, precision};
-use super::{Batch, BuildLoss, Family, LossContext, LossEntry, Objective, mean_of_means, within};
+use super::{Batch, BuildLoss, Family, LossContext, LossEntry, Objective, query_mean_weights, within};
 use crate::geometry::Space;
 use crate::{Error, Kind, Result};
 
@@ -106,7 +106,7 @@ impl Objective for SoftbinAp {
         let [of_class, negatives] = batch.pairs();
         let positives = -negatives.clone() + 1.0;
         let own = (positives.clone() - of_class).bool();
-        let weights = mean_of_means(positives.clone());
+        let weights = query_mean_weights(positives.clone());
 
         let scores = batch.scores();
         let last = (bins - 1) as f64;

@@ -67,7 +67,7 @@ impl BuildLoss for SumConfig {
         let mut terms = Vec::new();
         for (number, term) in self.terms.iter().enumerate() {
             let of_direction =
-                context.geometry.space() == Space::Poincare && !term.loss.compares(Space::Poincare);
+                context.geometry.space() == Space::Poincare && !term.loss.supports(Space::Poincare);
             let part = context.part(number);
             let part = if of_direction { LossContext { geometry: &Geometry::Cosine, ..part } } else { part };
             terms.push(term.loss.init(&part)?);

@@ -17,7 +17,7 @@ use burn::module::Module;
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-use super::ranks::{Counts, weighted_quotients, weights_of_positives};
+use super::ranks::{Counts, positive_weights, weighted_quotients};
 use super::{Batch, BuildLoss, Family, LossContext, LossEntry, Objective};
 use crate::Result;
 use crate::geometry::Space;
@@ -70,7 +70,7 @@ impl Objective for SupAp {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
         let [_, negatives] = batch.pairs();
         let positives = -negatives.clone() + 1.0;
-        let weights = weights_of_positives(batch);
+        let weights = positive_weights(batch);
         let whole: f64 = weights.iter().sum();
         let scores = batch.scores();
         let ap = weighted_quotients(scores, weights, |t, block| {

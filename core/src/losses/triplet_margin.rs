@@ -24,7 +24,8 @@ use burn::tensor::{Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, matrix, not_negative, numbers, with_gradient,
+    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, matrix, not_negative, read_values,
+    with_gradient,
 };
 use crate::Result;
 use crate::geometry::Space;
@@ -113,13 +114,13 @@ impl TripletMargin {
     /// The loss on these triplets.
     pub fn forward_mined(&self, batch: &Batch, mined: &Mined) -> Tensor<1> {
         let queries = normalise(batch.embeddings.clone());
-        let items = normalise(batch.ranked().embeddings);
+        let items = normalise(batch.items().embeddings);
         let first_item = batch.labels.len();
         // With swap the items are rows too, below the queries.
         let rows = if self.config.swap { Tensor::cat(vec![queries, items.clone()], 0) } else { queries };
         let distances = distances(rows, items);
         let shape @ [_, columns] = distances.dims();
-        let of = numbers(distances.clone().without_autodiff());
+        let of = read_values(distances.clone().without_autodiff());
 
         let mut slopes = vec![0.0; of.len()];
         let (mut sum, mut count) = (0.0, 0.0);

@@ -89,7 +89,7 @@ fn compare_defined<S: BuildLoss>(case: &Case, verdict: &mut Verdict, config: &S)
     }
     for (i, expected) in losses.into_iter().enumerate() {
         let (row, of_row) = (inputs.embeddings.clone().slice(i..i + 1), inputs.labels.select(&[i]));
-        let items = Reference { own: inputs.reference.is_none().then_some(i), ..inputs.batch().ranked() };
+        let items = Reference { own: inputs.reference.is_none().then_some(i), ..inputs.batch().items() };
         let one = loss.forward(&Batch::new(row, &of_row).with_reference(items));
         let expected = if expected.is_nan() { 0.0 } else { expected };
         // A mean of 1 ± rounding is 1: the loss of a perfect query is 0 to rounding, not relative to itself.
@@ -227,7 +227,7 @@ pub(crate) fn blackbox_ap(case: &Case, verdict: &mut Verdict) {
 
     let classes = inputs.labels.column(inputs.labels.levels());
     let shortened = (0..classes.len()).map(|i| {
-        let items = Reference { own: Some(i), ..inputs.batch().ranked() };
+        let items = Reference { own: Some(i), ..inputs.batch().items() };
         let (row, of_row) = (inputs.embeddings.clone().slice(i..i + 1), inputs.labels.select(&[i]));
         let batch = Batch::new(row, &of_row).with_reference(items);
         let ap = 1.0 - scalar(&loss.forward_with_noise(&batch, &noise[i]))[0];

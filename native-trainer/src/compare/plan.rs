@@ -278,10 +278,10 @@ fn fit_head(row: &mut Row, source: &Source, base: &Config) -> Result<()> {
     let config = source.config(&row.config)?;
     let loss = &config.loss;
     let mut space = space_of(&config);
-    if !loss.compares(space)
+    if !loss.supports(space)
         && config.model.head == base.model.head
         && base.model.head.is_some()
-        && let Some(&other) = loss.entry().spaces.iter().find(|&&space| loss.compares(space))
+        && let Some(&other) = loss.entry().spaces.iter().find(|&&space| loss.supports(space))
     {
         put(&mut row.config, "model.head.geometry.kind", Value::String(other.name().into()))?;
         space = other;
@@ -342,7 +342,7 @@ mod tests {
         for row in &plan.rows {
             let config = plan.trained(row, &Table::new(), 0).unwrap().config;
             let space = encoder_config(&config).geometry().space();
-            assert!(config.loss.compares(space), "{} with a head for {}", row.name, space.name());
+            assert!(config.loss.supports(space), "{} with a head for {}", row.name, space.name());
         }
         let apart = |name: &str| row(name).unwrap().apart;
         assert_eq!(
