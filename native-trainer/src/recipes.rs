@@ -48,29 +48,3 @@ impl Recipe {
         self.text.lines().any(|line| line.trim_end() == "[compare]")
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::compare::plan::{Overrides, Plan};
-    use crate::config::Source;
-
-    #[test]
-    fn every_recipe_is_a_config_and_compares_losses_that_there_are() {
-        for recipe in RECIPES {
-            let mut sets = vec!["data.path=labels.csv".to_owned()];
-            if recipe.text.contains("weights = \"") {
-                sets.push("model.weights=weights.safetensors".into());
-            }
-            let source = Source::read(Path::new(recipe.name), &sets).unwrap();
-            source.config(&toml::Table::new()).unwrap();
-            if recipe.compares() {
-                let plan = Plan::new(source, Overrides::default()).unwrap();
-                for row in &plan.rows {
-                    let run = plan.trained(row, &toml::Table::new(), 0).unwrap();
-                    assert!(run.directory().ends_with(format!("{}/seed-0", row.name)));
-                }
-            }
-        }
-    }
-}

@@ -17,18 +17,18 @@ use crate::problem::{a_few, problem};
 use crate::progress::Progress;
 use crate::training::listen_to_ctrl_c;
 
-/// Train many losses on the same data and set them side by side.
+/// Train many losses on the same data and compare them in one table.
 ///
-/// Every loss has the same data, encoder, budget and start. Each training is a process of its own; what
-/// is done is kept, so that the same command continues after Ctrl-C. Prints mean ± deviation over the
-/// seeds, and leaves the table in Markdown, LaTeX, CSV and JSON.
+/// Every loss gets the same data, encoder, training length and initial weights. Each training is a process of its
+/// own. Finished trainings are kept: after Ctrl-C the same command continues. Prints the mean ± deviation over the
+/// seeds, and writes the table in Markdown, LaTeX, CSV and JSON.
 #[derive(Debug, Args)]
 pub struct CompareArgs {
     /// A TOML file with a section [compare], or the name of a recipe.
     #[arg(value_name = "CONFIG")]
     pub config: PathBuf,
-    /// The rows, instead of those of the config; `all` stands for every loss. One that does not fit the
-    /// head of the config has a head of its own kind.
+    /// The rows, instead of those of the config; `all` stands for every loss. A loss that cannot use the config's
+    /// head gets a head that it can use.
     #[arg(long, value_name = "LOSS,…", value_delimiter = ',')]
     pub losses: Vec<String>,
     /// The seeds, instead of those of the config.
@@ -37,34 +37,34 @@ pub struct CompareArgs {
     pub seeds: Vec<u64>,
     #[command(flatten)]
     pub sets: SetArgs,
-    /// Where runs and tables go [default: compare/NAME].
+    /// The directory for runs and tables [default: compare/NAME].
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Train anew what is there with another config.
+    /// Retrain runs whose config has changed.
     #[arg(long)]
     pub overwrite: bool,
-    /// End with 1 unless every loss beats the untrained encoder by the metric that it optimises.
+    /// Fail unless training improves every loss by the metric that it optimises.
     #[arg(long)]
     pub check: bool,
-    /// How the table is printed.
+    /// The format of the printed table.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
     /// Where tensors are computed, instead of run.device.
     #[arg(long, value_enum)]
     pub device: Option<DeviceName>,
-    /// How progress is told.
+    /// How progress is shown.
     #[arg(long, value_enum, default_value_t)]
     pub progress: Progress,
 }
 
-/// Trains every cell that is not there yet, and prints the table.
+/// Trains every run that is not done, and prints and writes the table.
 pub fn run(args: CompareArgs) -> Result<()> {
     let source = Source::read(&args.config, &args.sets.set)?;
     let overrides = Overrides { losses: args.losses, seeds: args.seeds, out: args.out, device: args.device };
     let plan = Plan::new(source, overrides)?;
     let progress = args.progress;
     listen_to_ctrl_c()?;
-    let comparison = execution::run(&plan, args.overwrite, progress, command())?;
+    let comparison = execution::run(&plan, args.overwrite, progress, command_line())?;
 
     for (name, format) in FILES {
         let text = print(&comparison, format, false);
@@ -77,26 +77,26 @@ pub fn run(args: CompareArgs) -> Result<()> {
     if !failed.is_empty() {
         return Err(problem(
             format!("{} failed: {}", counted(failed.len(), "training", "trainings"), a_few(&failed)),
-            "the table is without them; the same command tries them again",
+            "the table leaves them out; the same command retries them",
         ));
     }
-    let worse: Vec<&str> = comparison
+    let not_improved: Vec<&str> = comparison
         .lines
         .iter()
         .filter(|line| line.improved() != Some(true))
         .map(|line| line.name.as_str())
         .collect();
-    if args.check && !worse.is_empty() {
+    if args.check && !not_improved.is_empty() {
         return Err(problem(
-            format!("no better than the untrained encoder by what they optimise: {}", a_few(&worse)),
-            "train longer, or with other learning rates",
+            format!("training did not improve {} by the metric that each optimises", a_few(&not_improved)),
+            "train longer, or change the learning rates",
         ));
     }
     Ok(())
 }
 
-/// The command line as it was given.
-fn command() -> String {
+/// The command line, quoted for a shell.
+fn command_line() -> String {
     let words = std::env::args().skip(1).map(|word| {
         let plain = word.chars().all(|c| c.is_ascii_alphanumeric() || "-_=.,/:@+".contains(c));
         if plain { word } else { format!("'{}'", word.replace('\'', "'\\''")) }

@@ -329,6 +329,7 @@ fn refuse_repeated(names: &[String], what: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recipes::RECIPES;
 
     #[test]
     fn all_stands_for_every_loss_each_with_a_head_that_it_can_use() {
@@ -351,5 +352,28 @@ mod tests {
         );
         // Its settings are written out in the recipe, but it is still the preset.
         assert_eq!(row("hier_proxy_anchor").unwrap().label, "Proxy-Anchor + HIER");
+    }
+
+    #[test]
+    fn every_recipe_is_a_config_and_compares_known_losses() {
+        for recipe in RECIPES {
+            let mut sets = vec!["data.path=labels.csv".to_owned()];
+            if recipe.text.contains("weights = \"") {
+                sets.push("model.weights=weights.safetensors".into());
+            }
+            let source = Source::read(Path::new(recipe.name), &sets).unwrap();
+            source.config(&Table::new()).unwrap();
+            if !recipe.compares() {
+                continue;
+            }
+            let plan = Plan::new(source, Overrides::default()).unwrap();
+            for row in &plan.rows {
+                let run = plan.trained(row, &Table::new(), 0).unwrap();
+                assert!(run.directory().ends_with(format!("{}/seed-0", row.name)));
+                for settings in row.tune.iter().flat_map(|setting| setting.choices().unwrap()) {
+                    plan.trial(row, &settings).unwrap();
+                }
+            }
+        }
     }
 }
