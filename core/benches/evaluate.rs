@@ -79,7 +79,7 @@ fn by_the_formulas(scores: &[f32], shared: &[usize], config: &EvaluationConfig) 
     let falling: Vec<f32> = (0..ranked.len()).map(|rank| -(rank as f32)).collect();
     let counts: Vec<usize> =
         (0..=depth).map(|level| shared.iter().filter(|&&l| l == level).count()).collect();
-    let rel = config.relevance.by_level(&counts);
+    let rel = config.relevance.checked(depth).expect("a relevance without weights").by_level(&counts);
     let mut values = vec![
         oracle::h_ap(&falling, &ranked, &rel),
         oracle::ndcg(&ranked, oracle::exponential, usize::MAX),

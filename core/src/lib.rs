@@ -33,10 +33,11 @@
 //! assert_eq!(format!("{:.2}", ap(&close_relative_first)), "0.45");
 //! assert_eq!(format!("{:.2}", ap(&distant_relative_first)), "0.45");
 //!
-//! let relevance = Relevance::Plain { alpha: 1.0 };
+//! let relevance = Relevance::Plain { alpha: 1.0 }.checked(3)?;
 //! let h_ap = |ranking| hierarchical_ap(ranking, &relevance).unwrap();
 //! assert_eq!(format!("{:.2}", h_ap(&close_relative_first)), "0.78");
 //! assert_eq!(format!("{:.2}", h_ap(&distant_relative_first)), "0.67");
+//! # akin_core::Result::Ok(())
 //! ```
 //!
 //! # What is here

@@ -1,32 +1,35 @@
-//! How much an item matters to a query: a number from the level they share.
+//! Relevance: how much an item matters to a query, computed from the level that the two share.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Kind, Result};
 
-/// How relevance follows from the shared level l (1 … L) and the sizes |Ω(l)|. A stranger's is always 0.
+/// How relevance is computed from the shared level l (1 … L) and the sizes |Ω(l)|, as a config names it. A stranger's
+/// relevance is always 0.
 ///
-/// With [`HierarchicalAp`](Self::HierarchicalAp) a rare coarse level can outweigh a finer one, so that the ideal
-/// order, by decreasing relevance, is not always the order by level.
+/// This is the config form; [`checked`](Self::checked) turns it into the form that metrics and losses compute with.
+///
+/// With [`HierarchicalAp`](Self::HierarchicalAp) an item of a rare coarse level can be more relevant than one of a finer
+/// level. The ideal order, by decreasing relevance, is then not the order by level.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Relevance {
     /// rel = (l/L)^α / |Ω(l)|: HAPPIER, eq. 4. Each level as a whole weighs (l/L)^α, however many items it has.
     HierarchicalAp {
-        /// α ≥ 0: how strongly finer levels are preferred.
+        /// α ≥ 0: how strongly finer levels are preferred. Default 1.
         #[serde(default = "linear")]
         alpha: f64,
     },
-    /// rel = Σ_{p ≤ l} w_p / |Ω(p) ∪ … ∪ Ω(L)|: HAPPIER, property 1. H-AP is then Σ_p w_p AP^(p), where the
-    /// weights of levels without positives are left out and the others rescaled to sum to 1.
+    /// rel = Σ_{p ≤ l} w_p / |Ω(p) ∪ … ∪ Ω(L)|: HAPPIER, property 1. H-AP is then Σ_p w_p AP^(p). The weights of levels
+    /// without positives are left out and the others rescaled to sum to 1.
     WeightedAp {
-        /// w_1 … w_L, coarse → fine, each ≥ 0.
+        /// w_1 … w_L, coarse → fine, each ≥ 0, not all 0.
         weights: Vec<f64>,
     },
     /// rel = (l/L)^α, whatever the class sizes: the relevance of HAPPIER's worked figures.
     Plain {
-        /// α ≥ 0: how strongly finer levels are preferred.
+        /// α ≥ 0: how strongly finer levels are preferred. Default 1.
         #[serde(default = "linear")]
         alpha: f64,
     },
@@ -47,18 +50,19 @@ impl Relevance {
     ///
     /// # Errors
     ///
-    /// [`Kind::Config`] when α or a weight is negative or not finite, all weights are 0, or their number is not L.
-    pub fn validate(&self, depth: usize) -> Result<()> {
+    /// [`Kind::Config`] when α or a weight is negative or not finite, when all weights are 0, or when there is not one
+    /// weight per level.
+    pub fn checked(&self, depth: usize) -> Result<CheckedRelevance> {
         let usable = |value: f64| value.is_finite() && value >= 0.0;
         match self {
             Self::HierarchicalAp { alpha } | Self::Plain { alpha } if !usable(*alpha) => Err(Error::new(
                 Kind::Config,
-                format!("the relevance exponent alpha is {alpha}"),
+                format!("the exponent alpha of the relevance is {alpha}"),
                 "choose a finite number of at least 0; the papers use 1",
             )),
             Self::WeightedAp { weights } if weights.len() != depth => Err(Error::new(
                 Kind::Config,
-                format!("{} relevance weights were given for {depth} levels", weights.len()),
+                format!("the relevance has {} weights for {depth} levels", weights.len()),
                 "give one weight per level, coarse to fine",
             )),
             Self::WeightedAp { weights }
@@ -66,32 +70,56 @@ impl Relevance {
             {
                 Err(Error::new(
                     Kind::Config,
-                    format!("the relevance weights {weights:?} cannot be used"),
+                    format!("the relevance has the weights {weights:?}"),
                     "choose finite numbers of at least 0, not all 0",
                 ))
             }
-            _ => Ok(()),
+            _ => Ok(CheckedRelevance { relevance: self.clone(), depth }),
         }
     }
+}
 
-    /// rel for each shared level 0 … L of one query, from `counts[l]` = |Ω(l)|, l = 0 … L.
+/// A [`Relevance`] whose settings fit a taxonomy of L levels.
+///
+/// Only [`Relevance::checked`] makes one, so that no wrong exponent or number of weights reaches a computation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CheckedRelevance {
+    relevance: Relevance,
+    depth: usize,
+}
+
+impl CheckedRelevance {
+    /// rel of each shared level 0 … L for one query, from `counts[l]` = |Ω(l)|, l = 0 … L.
     ///
-    /// rel\[0\] is 0, and so is that of a level without items. O(L²) at most, L being small.
+    /// rel\[0\] is 0, and so is the relevance of a level without items. O(L²) at most.
+    ///
+    /// # Panics
+    ///
+    /// When `counts` has another number of levels than the relevance was checked for.
     pub fn by_level(&self, counts: &[usize]) -> Vec<f64> {
-        let depth = counts.len() - 1;
+        let depth = self.depth;
+        assert_eq!(counts.len(), depth + 1, "the relevance was checked for {depth} levels");
         let power = |level: usize, alpha: f64| (level as f64 / depth as f64).powf(alpha);
-        let mut table = vec![0.0; counts.len()];
+        let mut rel = vec![0.0; counts.len()];
         for level in (1..=depth).filter(|&level| counts[level] > 0) {
-            table[level] = match self {
-                Self::HierarchicalAp { alpha } => power(level, *alpha) / counts[level] as f64,
-                Self::Plain { alpha } => power(level, *alpha),
-                Self::WeightedAp { weights } => (1..=level)
+            rel[level] = match &self.relevance {
+                Relevance::HierarchicalAp { alpha } => power(level, *alpha) / counts[level] as f64,
+                Relevance::Plain { alpha } => power(level, *alpha),
+                Relevance::WeightedAp { weights } => (1..=level)
                     .zip(weights)
                     .map(|(p, weight)| weight / counts[p..].iter().sum::<usize>() as f64)
                     .sum(),
             };
         }
-        table
+        rel
+    }
+
+    /// w_1 … w_L of a [`Relevance::WeightedAp`], and 1 for every level with any other relevance.
+    pub fn level_weights(&self) -> Vec<f64> {
+        match &self.relevance {
+            Relevance::WeightedAp { weights } => weights.clone(),
+            _ => vec![1.0; self.depth],
+        }
     }
 }
 
@@ -99,39 +127,56 @@ impl Relevance {
 mod tests {
     use super::*;
 
+    fn by_level(relevance: Relevance, counts: &[usize]) -> Vec<f64> {
+        relevance.checked(counts.len() - 1).unwrap().by_level(counts)
+    }
+
     #[test]
     fn each_level_weighs_alike_however_many_items_it_has() {
-        let table = Relevance::HierarchicalAp { alpha: 1.0 }.by_level(&[9, 3, 1, 2]);
-        assert_eq!(table, [0.0, 1.0 / 3.0 / 3.0, 2.0 / 3.0, 0.5]);
-        let table = Relevance::Plain { alpha: 2.0 }.by_level(&[9, 3, 1]);
-        assert_eq!(table, [0.0, 0.25, 1.0]);
-        let table = Relevance::WeightedAp { weights: vec![0.5, 0.5] }.by_level(&[9, 3, 1]);
-        assert_eq!(table, [0.0, 0.125, 0.625]);
+        let rel = by_level(Relevance::HierarchicalAp { alpha: 1.0 }, &[9, 3, 1, 2]);
+        assert_eq!(rel, [0.0, 1.0 / 3.0 / 3.0, 2.0 / 3.0, 0.5]);
+        assert_eq!(by_level(Relevance::Plain { alpha: 2.0 }, &[9, 3, 1]), [0.0, 0.25, 1.0]);
+        let rel = by_level(Relevance::WeightedAp { weights: vec![0.5, 0.5] }, &[9, 3, 1]);
+        assert_eq!(rel, [0.0, 0.125, 0.625]);
     }
 
     #[test]
     fn a_stranger_is_irrelevant_whatever_the_exponent() {
         for relevance in [Relevance::HierarchicalAp { alpha: 0.0 }, Relevance::Plain { alpha: 0.0 }] {
-            assert_eq!(relevance.by_level(&[4, 1, 1]), [0.0, 1.0, 1.0]);
+            assert_eq!(by_level(relevance, &[4, 1, 1]), [0.0, 1.0, 1.0]);
         }
     }
 
     #[test]
     fn an_empty_level_has_no_relevance() {
-        let table = Relevance::HierarchicalAp { alpha: 1.0 }.by_level(&[4, 2, 0]);
-        assert_eq!(table, [0.0, 0.25, 0.0]);
+        assert_eq!(by_level(Relevance::HierarchicalAp { alpha: 1.0 }, &[4, 2, 0]), [0.0, 0.25, 0.0]);
     }
 
     #[test]
     fn settings_out_of_range_are_refused() {
         for alpha in [-1.0, f64::NAN, f64::INFINITY] {
-            assert!(Relevance::Plain { alpha }.validate(2).is_err());
+            assert!(Relevance::Plain { alpha }.checked(2).is_err());
         }
-        for weights in [vec![], vec![1.0], vec![0.0, 0.0], vec![1.0, -0.5], vec![f64::NAN, 1.0]] {
-            assert!(Relevance::WeightedAp { weights }.validate(2).is_err());
+        for weights in [vec![0.0, 0.0], vec![1.0, -0.5], vec![f64::NAN, 1.0]] {
+            assert!(Relevance::WeightedAp { weights }.checked(2).is_err());
         }
-        assert!(Relevance::WeightedAp { weights: vec![0.0, 1.0] }.validate(2).is_ok());
-        assert!(Relevance::default().validate(2).is_ok());
+        assert!(Relevance::WeightedAp { weights: vec![0.0, 1.0] }.checked(2).is_ok());
+        assert!(Relevance::default().checked(2).is_ok());
+    }
+
+    #[test]
+    fn too_few_or_too_many_weights_are_refused() {
+        for weights in [vec![], vec![1.0], vec![1.0; 3]] {
+            let count = weights.len();
+            let error = Relevance::WeightedAp { weights }.checked(2).unwrap_err();
+            assert_eq!(error.message(), format!("the relevance has {count} weights for 2 levels"));
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "the relevance was checked for 2 levels")]
+    fn a_relevance_is_not_used_at_another_depth() {
+        Relevance::WeightedAp { weights: vec![0.5, 0.5] }.checked(2).unwrap().by_level(&[9, 3, 1, 2]);
     }
 
     #[test]

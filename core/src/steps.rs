@@ -1,14 +1,16 @@
-//! Smooth stand-ins for the Heaviside step function H(t), each with its derivative.
+//! Smooth approximations of the Heaviside step function H(t), each with its derivative.
 //!
-//! A rank counts the items above one: rank(k) = 1 + Σ_j H(s_j − s_k). The step has no useful
-//! gradient, so ranking losses replace it where a gradient is wanted:
+//! A rank counts the items above one item: rank(k) = 1 + Σ_j H(s_j − s_k). The step has no useful gradient, so ranking
+//! losses replace it where they need one:
 //!
-//! - [`UpperStep`], H⁻ of ROADMAP (eq. 4) and HAPPIER: for items that must not be above k. With
-//!   its defaults it is never below H, so the rank that it gives is an upper bound;
-//! - [`LowerStep`], H⁺ of HAPPIER (eq. 43): for items that should be above k and raise its H-rank.
-//!   It is never above H, so the H-rank that it gives is a lower bound.
+//! - [`UpperStep`], H⁻ of ROADMAP (eq. 4) and HAPPIER (eq. 44), for items that must not be above k. With its defaults it
+//!   is never below H, except at t = 0, so that its rank is an upper bound;
+//! - [`LowerStep`], H⁺ of HAPPIER (eq. 43), for items that should be above k and raise its H-rank. It is never above H,
+//!   so that its H-rank is a lower bound.
 //!
-//! Both return [`Smooth`]: value and derivative, elementwise, of any shape.
+//! Both are configs; their [`Checked`] forms compute [`Smooth`], the value and the derivative.
+
+use std::ops::Deref;
 
 use burn::tensor::{Tensor, activation::sigmoid};
 use serde::{Deserialize, Serialize};
@@ -16,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::range::{above_zero, not_negative};
 use crate::{Error, Kind, Result};
 
-/// The value of a smooth step and its derivative, of the shape of its argument.
+/// The value of a smooth step and its derivative, each with the shape of the argument.
 pub struct Smooth<const D: usize> {
     /// h(t).
     pub value: Tensor<D>,
@@ -24,7 +26,19 @@ pub struct Smooth<const D: usize> {
     pub derivative: Tensor<D>,
 }
 
-/// H⁻(t), an upper bound of the step (ROADMAP eq. 4; HAPPIER's rank of negatives):
+/// A step whose settings are within their range. Only the `checked` of a step makes one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Checked<S>(S);
+
+impl<S> Deref for Checked<S> {
+    type Target = S;
+
+    fn deref(&self) -> &S {
+        &self.0
+    }
+}
+
+/// H⁻(t), an upper bound of the step (ROADMAP, eq. 4; HAPPIER, eq. 44, for the rank of negatives):
 ///
 /// ```text
 /// σ(t/τ)                  t ≤ 0
@@ -32,11 +46,12 @@ pub struct Smooth<const D: usize> {
 /// ρ·(t − δ) + offset      t > δ
 /// ```
 ///
-/// With `offset: None` it is continuous at δ, as in the paper: offset = σ(δ/τ) + start. The
-/// published code uses 1.44, which leaves a small jump. With `threshold: None` the line starts at
-/// 0; with `slope: None` there is no line, only the sigmoid of Smooth-AP.
-/// It is an upper bound for `start` from ½ and `offset` from 1 on. At t = 0 exactly the value is ½, so exact ties are
-/// not bounded from above.
+/// Without an `offset` it is continuous at δ, as in the papers: offset = σ(δ/τ) + start. The published code uses 1.44,
+/// which leaves a small jump. Without a `threshold` the line starts at 0. Without a `slope` there is no line, only the
+/// sigmoid of Smooth-AP.
+///
+/// It is an upper bound if `start` is at least ½ and `offset` at least 1. At exactly t = 0 the value is ½, so that exact
+/// ties are not bounded from above.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
@@ -47,9 +62,9 @@ pub struct UpperStep {
     pub slope: Option<f64>,
     /// δ ≥ 0, where the line takes over. Default 0.05.
     pub threshold: Option<f64>,
-    /// The value at δ, at least 0; none makes the step continuous. Default none.
+    /// The value at δ, at least 0. Default none, which makes the step continuous.
     pub offset: Option<f64>,
-    /// What is added to the sigmoid above 0, at least 0. Default 0.5, which makes it at least 1 there.
+    /// Added to the sigmoid above 0, at least 0. Default 0.5, which makes the value at least 1 there.
     pub start: f64,
 }
 
@@ -60,18 +75,24 @@ impl Default for UpperStep {
 }
 
 impl UpperStep {
+    /// Checks the settings.
+    ///
     /// # Errors
     ///
-    /// A temperature that is not above 0; any other number that is below 0, which could make a rank negative, or not finite.
-    pub fn validate(&self) -> Result<()> {
+    /// A temperature that is not above 0; any other number that is not finite or is below 0, which could make a rank
+    /// negative.
+    pub fn checked(&self) -> Result<Checked<Self>> {
         let Self { temperature, slope, threshold, offset, start } = *self;
         above_zero("the upper step", "temperature", temperature, 0.01)?;
         not_negative("the upper step", "threshold", threshold.unwrap_or_default(), 0.05)?;
         not_negative("the upper step", "slope", slope.unwrap_or_default(), 100.0)?;
         not_negative("the upper step", "offset", offset.unwrap_or_default(), 1.44)?;
-        not_negative("the upper step", "start", start, 0.5)
+        not_negative("the upper step", "start", start, 0.5)?;
+        Ok(Checked(self.clone()))
     }
+}
 
+impl Checked<UpperStep> {
     /// h(t) and h′(t).
     pub fn apply<const D: usize>(&self, t: Tensor<D>) -> Smooth<D> {
         let sigma = sigmoid(t.clone() / self.temperature);
@@ -92,8 +113,16 @@ impl UpperStep {
     }
 }
 
-/// H⁺(t) of HAPPIER (eq. 43, read with min, as its code does): leak·t for t ≤ 0, min(β·t + γ, 1)
-/// above.
+/// H⁺(t), a lower bound of the step (HAPPIER, eq. 43):
+///
+/// ```text
+/// leak·t             t ≤ 0
+/// min(β·t + γ, 1)    t > 0
+/// ```
+///
+/// This is the published code, which differs from the printed equation in two points. Eq. 43 has max in place of min,
+/// which would not be a lower bound. And it puts t = 0 into the second line, which gives γ = 0.5 for an exact tie instead
+/// of 0. With 0 the step is a lower bound also where tied items do not count as above each other, H(0) = 0.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
@@ -113,14 +142,16 @@ impl Default for LowerStep {
 }
 
 impl LowerStep {
+    /// Checks the settings.
+    ///
     /// # Errors
     ///
-    /// A number that is below 0 or not finite, a start above 1: the step would not stay below H.
-    pub fn validate(&self) -> Result<()> {
+    /// A number that is below 0 or not finite, or a start above 1: the step would exceed H.
+    pub fn checked(&self) -> Result<Checked<Self>> {
         not_negative("the lower step", "slope", self.slope, 25.0)?;
         not_negative("the lower step", "leak", self.leak, 10.0)?;
         if (0.0..=1.0).contains(&self.start) {
-            return Ok(());
+            return Ok(Checked(self.clone()));
         }
         Err(Error::new(
             Kind::Config,
@@ -128,7 +159,9 @@ impl LowerStep {
             "give a number from 0 to 1; 0.5 is usual",
         ))
     }
+}
 
+impl Checked<LowerStep> {
     /// h(t) and h′(t).
     pub fn apply<const D: usize>(&self, t: Tensor<D>) -> Smooth<D> {
         let line = t.clone() * self.slope + self.start;
@@ -139,7 +172,7 @@ impl LowerStep {
     }
 }
 
-/// H(t) with H(0) = 1: the step itself, which passes no gradient.
+/// H(t) with H(0) = 1: the step itself, without a gradient.
 pub fn heaviside<const D: usize>(t: Tensor<D>) -> Tensor<D> {
     t.zeros_like().mask_fill(t.greater_equal_scalar(0.0), 1.0)
 }
@@ -158,7 +191,7 @@ mod tests {
             ("offset", UpperStep { offset: Some(-0.5), ..upper.clone() }),
             ("start", UpperStep { start: -0.5, ..upper.clone() }),
         ] {
-            let error = step.validate().unwrap_err();
+            let error = step.checked().unwrap_err();
             assert!(error.message().starts_with(&format!("the {setting} of the upper step is ")), "{error}");
         }
         let lower = LowerStep::default();
@@ -168,11 +201,21 @@ mod tests {
             ("start", LowerStep { start: f64::NAN, ..lower.clone() }),
             ("leak", LowerStep { leak: -10.0, ..lower.clone() }),
         ] {
-            let error = step.validate().unwrap_err();
+            let error = step.checked().unwrap_err();
             assert!(error.message().starts_with(&format!("the {setting} of the lower step is ")), "{error}");
         }
-        assert!(upper.validate().is_ok() && lower.validate().is_ok());
-        // What the published code runs with on iNaturalist.
-        assert!(UpperStep { offset: Some(1.0), start: 0.0, ..upper.clone() }.validate().is_ok());
+        assert!(upper.checked().is_ok() && lower.checked().is_ok());
+        // The settings of the published code on iNaturalist.
+        assert!(UpperStep { offset: Some(1.0), start: 0.0, ..upper.clone() }.checked().is_ok());
+    }
+
+    #[test]
+    fn the_lower_step_is_0_at_an_exact_tie_as_in_the_published_code() {
+        let step = LowerStep::default().checked().unwrap();
+        let t = Tensor::<1>::from_floats([-0.1, 0.0, 1e-6, 0.02, 0.1], &Default::default());
+        let values = step.apply(t).value.into_data().try_to_vec::<f32>().unwrap();
+        for (value, expected) in values.into_iter().zip([-1.0, 0.0, 0.5, 1.0, 1.0]) {
+            assert!((value - expected).abs() < 1e-4, "{value} {expected}");
+        }
     }
 }

@@ -29,7 +29,8 @@ fn taxonomy() -> (Taxonomy, Labels) {
 fn contents() -> Contents {
     let (taxonomy, _) = taxonomy();
     let evaluation_config = EvaluationConfig::default();
-    let report = Report::new(taxonomy.level_names(), &evaluation_config, 3, vec![]);
+    let report =
+        Report::new(taxonomy.level_names(), &evaluation_config.checked(taxonomy.depth()).unwrap(), 3, vec![]);
     let encoder = |name: &str| EncoderEntry {
         name: name.into(),
         description: "a test".into(),

@@ -214,6 +214,7 @@ fn evaluation_by_hamming_distance_ranks_codes_and_then_places() {
         let (queries, of_queries) = (coarse(1, 20, bits), labels(20));
         let (items, of_items) = (coarse(2, 30, bits), labels(30));
         let config = EvaluationConfig { similarity: Similarity::Hamming, ..EvaluationConfig::default() };
+        let checked = config.checked(2).unwrap();
         let asked = Labelled { embeddings: &queries, labels: &of_queries };
         for gallery in [None, Some(Labelled { embeddings: &items, labels: &of_items })] {
             let ranked = gallery.unwrap_or(asked);
@@ -227,7 +228,7 @@ fn evaluation_by_hamming_distance_ranks_codes_and_then_places() {
                 order.sort_by_key(|&item| (distance(item), item));
                 let level = |&item: &usize| shared_level(of_queries.row(query), ranked.labels.row(item));
                 let ranking = Ranking::from_levels(2, &order.iter().map(level).collect::<Vec<_>>());
-                QueryScores::of(query, &ranking, &config)
+                QueryScores::new(query, &ranking, &checked)
             };
             let expected: Vec<QueryScores> = (0..20).map(naive).collect();
             for block in [1, 7, 64] {

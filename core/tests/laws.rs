@@ -15,7 +15,7 @@ use akin_core::metrics::{
     weighted_ap,
 };
 use akin_core::ranking::{Ranking, TiePolicy};
-use akin_core::relevance::Relevance;
+use akin_core::relevance::{CheckedRelevance, Relevance};
 use akin_core::statistics::{Bootstrap, Permutations, bootstrap_interval, mean, paired_permutation_test};
 use akin_core::taxonomy::Labels;
 use proptest::prelude::*;
@@ -33,13 +33,23 @@ fn tied_lists() -> impl Strategy<Value = (usize, Vec<f32>, Vec<usize>)> {
     })
 }
 
-/// Any relevance for up to four levels.
+/// Any relevance, with weights for four levels.
 fn relevances() -> impl Strategy<Value = Relevance> {
     prop_oneof![
         (0.0..4.0).prop_map(|alpha| Relevance::HierarchicalAp { alpha }),
         (0.0..4.0).prop_map(|alpha| Relevance::Plain { alpha }),
         prop::collection::vec(0.01..1.0, 4).prop_map(|weights| Relevance::WeightedAp { weights }),
     ]
+}
+
+/// The relevance for `depth` levels, with the first `depth` of its weights.
+fn checked(relevance: Relevance, depth: usize) -> CheckedRelevance {
+    match relevance {
+        Relevance::WeightedAp { weights } => Relevance::WeightedAp { weights: weights[..depth].to_vec() },
+        other => other,
+    }
+    .checked(depth)
+    .unwrap()
 }
 
 /// Every metric of the catalogue, each that takes a cut-off also with k = 1, 4 and 100.
@@ -50,7 +60,7 @@ fn every_metric() -> Vec<Metric> {
 }
 
 /// Every value of every metric: over all levels, or at each level.
-fn every_value(ranking: &Ranking, relevance: &Relevance) -> Vec<(Metric, usize, Option<f64>)> {
+fn every_value(ranking: &Ranking, relevance: &CheckedRelevance) -> Vec<(Metric, usize, Option<f64>)> {
     let levels = |metric: Metric| if metric.entry().per_level { 1..=ranking.depth() } else { 0..=0 };
     let values = |metric: Metric| {
         levels(metric).map(move |level| (metric, level, metric.value(ranking, relevance, level)))
@@ -84,7 +94,9 @@ fn reports_of_columns((embeddings, labels): &(Embeddings, Labels), seed: u64) ->
 }
 
 /// A relevance that rises with the level, whatever the class sizes.
-const RISING: Relevance = Relevance::Plain { alpha: 1.0 };
+fn rising(depth: usize) -> CheckedRelevance {
+    checked(Relevance::Plain { alpha: 1.0 }, depth)
+}
 
 fn close(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-12
@@ -103,12 +115,14 @@ proptest! {
 
     #[test]
     fn h_ap_is_ap_when_there_is_one_level(levels in prop::collection::vec(0..=1usize, 0..60), relevance in relevances()) {
+        let relevance = checked(relevance, 1);
         let ranking = Ranking::from_levels(1, &levels);
         prop_assert!(all_close(hierarchical_ap(&ranking, &relevance), average_precision(&ranking, 1)));
     }
 
     #[test]
     fn h_ap_is_1_exactly_for_decreasing_relevance((depth, mut levels) in lists(), relevance in relevances()) {
+        let relevance = checked(relevance, depth);
         let rel = relevance.by_level(Ranking::from_levels(depth, &levels).counts());
         let decreasing = levels.windows(2).all(|pair| rel[pair[0]] >= rel[pair[1]]);
         if let Some(h_ap) = hierarchical_ap(&Ranking::from_levels(depth, &levels), &relevance) {
@@ -129,13 +143,15 @@ proptest! {
         // The weights of levels without positives are left out, and the others rescaled.
         let with_positives = (1..=depth).zip(&weights).filter_map(|(l, w)| Some((w, average_precision(&ranking, l)?)));
         let (total, sum) = with_positives.fold((0.0, 0.0), |(total, sum), (w, ap)| (total + w, sum + w * ap));
-        prop_assert!(all_close(weighted_ap(&ranking, &weights), (total > 0.0).then(|| sum / total)));
-        let h_ap = hierarchical_ap(&ranking, &Relevance::WeightedAp { weights });
-        prop_assert!(all_close(h_ap, (total > 0.0).then(|| sum / total)));
+        prop_assume!(weights[..depth].iter().sum::<f64>() > 0.0);
+        let relevance = checked(Relevance::WeightedAp { weights }, depth);
+        prop_assert!(all_close(weighted_ap(&ranking, &relevance), (total > 0.0).then(|| sum / total)));
+        prop_assert!(all_close(hierarchical_ap(&ranking, &relevance), (total > 0.0).then(|| sum / total)));
     }
 
     #[test]
     fn swapping_neighbours_moves_h_ap_by_what_the_law_says((depth, mut levels) in lists(), relevance in relevances()) {
+        let relevance = checked(relevance, depth);
         let h_ap = |levels: &[usize]| hierarchical_ap(&Ranking::from_levels(depth, levels), &relevance);
         let rel = relevance.by_level(Ranking::from_levels(depth, &levels).counts());
         let total: f64 = levels.iter().map(|&level| rel[level]).sum();
@@ -154,6 +170,7 @@ proptest! {
 
     #[test]
     fn the_curves_area_is_h_ap((depth, levels) in lists(), relevance in relevances(), query_counts: bool) {
+        let relevance = checked(relevance, depth);
         let ranking = Ranking::from_levels(depth, &levels).count_query(query_counts);
         let curve = precision_recall_curve(&ranking, &relevance);
         let mut recall = 0.0;
@@ -164,6 +181,7 @@ proptest! {
 
     #[test]
     fn strict_ties_follow_the_papers_formula((depth, scores, levels) in tied_lists(), relevance in relevances()) {
+        let relevance = checked(relevance, depth);
         let ranking = from_scores(depth, TiePolicy::Strict, &scores, &levels);
         let rel = relevance.by_level(ranking.counts());
         prop_assert!(all_close(hierarchical_ap(&ranking, &relevance), oracle::h_ap(&scores, &levels, &rel)));
@@ -177,6 +195,7 @@ proptest! {
         (depth, scores, levels) in tied_lists(),
         relevance in relevances(),
     ) {
+        let relevance = checked(relevance, depth);
         let ranking = from_scores(depth, TiePolicy::Stable, &scores, &levels);
         let ranked = oracle::ranked(&scores, &levels);
         let falling: Vec<f32> = (0..ranked.len()).map(|rank| -(rank as f32)).collect();
@@ -231,6 +250,7 @@ proptest! {
 
     #[test]
     fn h_precision_and_h_recall_are_the_curve((depth, levels) in lists(), relevance in relevances()) {
+        let relevance = checked(relevance, depth);
         let ranking = Ranking::from_levels(depth, &levels);
         let rel = relevance.by_level(ranking.counts());
         let curve = precision_recall_curve(&ranking, &relevance);
@@ -267,7 +287,7 @@ proptest! {
         query_counts: bool,
     ) {
         let ranking = from_scores(depth, TiePolicy::Stable, &scores, &levels).count_query(query_counts);
-        for (metric, level, value) in every_value(&ranking, &RISING) {
+        for (metric, level, value) in every_value(&ranking, &rising(depth)) {
             prop_assert_eq!(value.is_some(), ranking.positives_at(level.max(1)) > 0, "{}", metric);
             let most = match metric.entry().unit {
                 Unit::Share => 1.0,
@@ -283,13 +303,13 @@ proptest! {
     fn nothing_is_better_than_the_order_by_level((depth, mut levels) in lists()) {
         levels.sort_by(|a, b| b.cmp(a));
         let ranking = Ranking::from_levels(depth, &levels);
-        for (metric, level, value) in every_value(&ranking, &RISING) {
+        for (metric, level, value) in every_value(&ranking, &rising(depth)) {
             let n = levels.len() as f64;
-            let best = match metric {
-                Metric::MistakeSeverity | Metric::HPrecision(_) | Metric::HRecall(_) => continue,
-                Metric::Ahp(k) | Metric::WuPalmerAhp(k) => 1.0 - 1.0 / n.min(k.get() as f64),
-                Metric::Precision(k) => 1f64.min(ranking.positives_at(level) as f64 / k.get() as f64),
-                Metric::Ap(Some(k)) => 1f64.min(k.get() as f64 / ranking.positives_at(level) as f64),
+            let best = match (metric.entry().name, metric.cutoff().map(|k| k as f64)) {
+                ("mistake_severity" | "h_precision" | "h_recall", _) => continue,
+                ("ahp" | "wu_palmer_ahp", Some(k)) => 1.0 - 1.0 / n.min(k),
+                ("precision", Some(k)) => 1f64.min(ranking.positives_at(level) as f64 / k),
+                ("ap", Some(k)) => 1f64.min(k / ranking.positives_at(level) as f64),
                 _ => 1.0,
             };
             prop_assert!(value.is_none_or(|value| close(value, best)), "{}: {:?}", metric, value);
@@ -303,12 +323,12 @@ proptest! {
         if levels[at] > levels[at + 1] {
             levels.swap(at, at + 1);
         }
-        let before = every_value(&Ranking::from_levels(depth, &levels), &RISING);
+        let before = every_value(&Ranking::from_levels(depth, &levels), &rising(depth));
         levels.swap(at, at + 1);
-        let after = every_value(&Ranking::from_levels(depth, &levels), &RISING);
+        let after = every_value(&Ranking::from_levels(depth, &levels), &rising(depth));
         for ((metric, _, before), (_, _, after)) in before.into_iter().zip(after) {
             // The one metric that measures an item by its own standard.
-            if matches!(metric, Metric::HPrecision(_)) {
+            if metric.entry().name == "h_precision" {
                 continue;
             }
             let gain = after.unwrap_or(0.0) - before.unwrap_or(0.0);
@@ -330,10 +350,11 @@ proptest! {
         (depth, scores, levels) in tied_lists(),
         relevance in relevances(),
     ) {
+        let relevance = checked(relevance, depth);
         let values = |ties| every_value(&from_scores(depth, ties, &scores, &levels), &relevance);
         let [low, stable, high] = [TiePolicy::Pessimistic, TiePolicy::Stable, TiePolicy::Optimistic].map(values);
         for (((metric, _, low), (_, _, stable)), (_, _, high)) in low.into_iter().zip(stable).zip(high) {
-            if matches!(metric, Metric::HPrecision(_)) {
+            if metric.entry().name == "h_precision" {
                 continue;
             }
             if let (Some(low), Some(stable), Some(high)) = (low, stable, high) {
@@ -351,6 +372,7 @@ proptest! {
         relevance in relevances(),
         turn in any::<prop::sample::Index>(),
     ) {
+        let relevance = checked(relevance, depth);
         let mut items: Vec<(f32, usize)> = (0u8..).map(f32::from).zip(levels).collect();
         let before = Ranking::from_scores(depth, TiePolicy::Stable, items.clone());
         let turn = turn.index(items.len().max(1));

@@ -643,7 +643,7 @@ kind = "norm_softmax"
             ("eval.block=0", "`block`"),
             ("eval.metrics=[]", "`metrics` is empty"),
             ("eval.metrics=[\"recal@1\"]", "no metric `recal@1`"),
-            ("eval.relevance={ kind = \"weighted_ap\", weights = [1] }", "1 relevance weights"),
+            ("eval.relevance={ kind = \"weighted_ap\", weights = [1] }", "the relevance has 1 weights"),
         ] {
             let (message, hint) = with(set);
             assert!(message.contains(part), "{set}: {message}");

@@ -168,7 +168,7 @@ impl<'a> Training<'a> {
     ) -> Result<Self> {
         let config = &run.config;
         let splits = &dataset.splits;
-        config.eval.validate_sets(splits.query.len(), !splits.leave_one_out())?;
+        config.eval.check_sets(splits.query.len(), !splits.leave_one_out())?;
         let labels = dense(&dataset.labels(&dataset.splits.train));
         let sampler = Sampler::new(
             &labels.column(labels.levels()),

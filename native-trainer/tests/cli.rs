@@ -171,7 +171,7 @@ fn settings_that_make_no_sense_are_refused_before_a_run_is_made() {
         ("{kind='hap_surrogate',upper_step={temperature=0}}", "temperature of the upper step is 0"),
         ("{kind='happier',lambda=2}", "lambda of the HAPPIER loss is 2"),
         ("{kind='hap_surrogate',relevance={kind='plain',alpha=-1}}", "alpha is -1"),
-        ("{kind='hap_surrogate',relevance={kind='weighted_ap',weights=[1]}}", "1 relevance weight"),
+        ("{kind='hap_surrogate',relevance={kind='weighted_ap',weights=[1]}}", "the relevance has 1 weight"),
         ("{kind='hap_surrogate',upper_step={threshold=-1}}", "threshold of the upper step is -1"),
         (
             "{kind='hap_surrogate',upper_step={slope=nan}}",
@@ -211,11 +211,8 @@ fn settings_that_make_no_sense_are_refused_before_a_run_is_made() {
     let ball = "model.head={dimension=8,geometry={kind='poincare'}}";
     refused(&[ball, "loss={kind='roadmap'}"], "the loss roadmap does not compare poincare embeddings");
     for (set, why) in [
-        ("eval.metrics=['recal@1']", "no metric `recal@1`; the nearest are recall@k"),
-        (
-            "eval.relevance={kind='weighted_ap',weights=[1,1,1]}",
-            "3 relevance weights were given for 2 levels",
-        ),
+        ("eval.metrics=['recal@1']", "unknown metric `recal@1`; did you mean recall@k"),
+        ("eval.relevance={kind='weighted_ap',weights=[1,1,1]}", "the relevance has 3 weights for 2 levels"),
         ("eval.similarity={poincare={curvature=0}}", "the curvature of the Poincaré ball is 0"),
         ("eval.bootstrap={resamples=0}", "a bootstrap of 0 resamples"),
         ("eval.decomposability_gap={batch=1}", "in batches of 1, and the set has 2 items"),
@@ -326,7 +323,7 @@ fn what_is_measured_can_be_chosen() {
 
     let answer = eval(&[], &["--metrics", "recal@1"]);
     assert_eq!((answer.code, answer.stdout.as_str()), (Some(2), ""));
-    assert!(answer.stderr.contains("no metric `recal@1`; the nearest are recall@k"), "{}", answer.stderr);
+    assert!(answer.stderr.contains("unknown metric `recal@1`; did you mean recall@k"), "{}", answer.stderr);
     assert_eq!(eval(&[], &["--metrics", "ap,ap"]).code, Some(1));
 }
 

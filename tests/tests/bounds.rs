@@ -103,7 +103,8 @@ proptest! {
         let surrogate = loss(&config, &values, &labels);
         let rankings = rankings(&values, &labels);
         prop_assume!(rankings.is_some());
-        let h_ap = |ranking| hierarchical_ap(&ranking, &relevance).expect("a query is its own positive");
+        let checked = relevance.checked(labels.levels()).unwrap();
+        let h_ap = |ranking| hierarchical_ap(&ranking, &checked).expect("a query is its own positive");
         let h_ap = rankings.into_iter().flatten().map(h_ap).sum::<f64>() / labels.len() as f64;
         prop_assert!(surrogate >= 1.0 - h_ap - 1e-9, "{surrogate} < 1 − {h_ap}");
     }

@@ -70,8 +70,9 @@ impl Ranked {
             Some(_) => None,
             None => Some(votes(labels, hits.iter().map(|hit| (hit.item, hit.score)))),
         };
+        let config = &manifest.evaluation_config;
+        let relevance = config.relevance.checked(labels.levels())?;
         let metrics = query.labels.map(|own| {
-            let config = &manifest.evaluation_config;
             let items = (0..scores.len())
                 .filter(|&item| Some(item) != query.itself)
                 .map(|item| (scores[item], shared_level(own, labels.row(item))));
@@ -82,7 +83,7 @@ impl Ranked {
                 recall_at_1: recall(&ranking, level, 1),
             };
             Metrics {
-                h_ap: hierarchical_ap(&ranking, &config.relevance),
+                h_ap: hierarchical_ap(&ranking, &relevance),
                 ndcg: ndcg(&ranking, Gain::Exponential, None),
                 asi: asi(&ranking),
                 levels: (1..=labels.levels()).map(at_level).collect(),

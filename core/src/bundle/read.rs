@@ -235,7 +235,7 @@ impl Manifest {
         self.check_files()?;
         self.check_items()?;
         self.evaluation_config
-            .validate(self.taxonomy.depth())
+            .checked(self.taxonomy.depth())
             .map_err(|error| inconsistent(format!("evaluation_config: {}", error.message())))?;
         if self.encoders.is_empty() {
             return Err(inconsistent("there is no encoder"));
@@ -322,7 +322,7 @@ impl Manifest {
         entry
             .report
             .config
-            .validate(self.taxonomy.depth())
+            .checked(self.taxonomy.depth())
             .map_err(|error| inconsistent(format!("the report of encoder {name:?}: {}", error.message())))?;
         self.file(&entry.weights)?;
         self.check_length(&entry.gallery_embeddings, &[self.gallery.count, *dimension, 4])?;

@@ -11,7 +11,6 @@
 //! of one may lie across classes of another.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroUsize;
 
 use serde::Serialize;
 
@@ -22,11 +21,11 @@ use crate::{Error, Kind, Result};
 
 /// What DyML's tables show. Over one level, ASI is DyML's binary one, and H-AP would be AP.
 pub const DYML_METRICS: [Metric; 5] = [
-    Metric::Asi,
-    Metric::Ap(None),
-    Metric::Recall(NonZeroUsize::MIN),
-    Metric::Recall(NonZeroUsize::new(10).unwrap()),
-    Metric::Recall(NonZeroUsize::new(20).unwrap()),
+    Metric::named("asi"),
+    Metric::named("ap"),
+    Metric::named("recall@1"),
+    Metric::named("recall@10"),
+    Metric::named("recall@20"),
 ];
 
 /// Whether the label sets have queries in common. The averages do not depend on it, but their intervals do.

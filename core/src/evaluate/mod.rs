@@ -5,15 +5,13 @@ mod dyml;
 mod paired_test;
 mod report;
 
-use std::num::NonZeroUsize;
-
 use serde::{Deserialize, Serialize};
 
 use crate::embeddings::Embeddings;
 use crate::metrics::Metric;
 use crate::poincare::check_curvature;
 use crate::ranking::{Ranking, TiePolicy};
-use crate::relevance::Relevance;
+use crate::relevance::{CheckedRelevance, Relevance};
 use crate::similarity::{Points, Similarity};
 use crate::statistics::Bootstrap;
 use crate::taxonomy::{Labels, shared_level};
@@ -52,14 +50,7 @@ pub struct EvaluationConfig {
 
 impl Default for EvaluationConfig {
     fn default() -> Self {
-        let metrics = [
-            Metric::HAp,
-            Metric::Ndcg(None),
-            Metric::Asi,
-            Metric::Ap(None),
-            Metric::MapAtR,
-            Metric::Recall(NonZeroUsize::MIN),
-        ];
+        let metrics = ["h_ap", "ndcg", "asi", "ap", "map_at_r", "recall@1"].map(Metric::named);
         Self {
             metrics: metrics.to_vec(),
             relevance: Relevance::default(),
@@ -78,10 +69,10 @@ impl EvaluationConfig {
     ///
     /// # Errors
     ///
-    /// [`Kind::Config`] for a relevance that does not fit (see [`Relevance::validate`]), no metric or one twice, a
-    /// block of 0, a bootstrap without resamples, or a curvature that is not a finite number above 0.
-    pub fn validate(&self, depth: usize) -> Result<()> {
-        self.relevance.validate(depth)?;
+    /// [`Kind::Config`] for a relevance that does not fit (see [`Relevance::checked`]), no metric or the same one twice,
+    /// a block of 0, a bootstrap without resamples, or a curvature that is not a finite number above 0.
+    pub fn checked(&self, depth: usize) -> Result<CheckedEvaluation> {
+        let relevance = self.relevance.checked(depth)?;
         if let Similarity::Poincare { curvature } = self.similarity {
             check_curvature(curvature)?;
         }
@@ -91,37 +82,59 @@ impl EvaluationConfig {
         }
         if self.bootstrap.is_some_and(|bootstrap| bootstrap.resamples == 0) {
             return refuse(
-                "a bootstrap of 0 resamples has no interval".into(),
+                "the bootstrap has 0 resamples, which give no interval".into(),
                 "choose at least 1; 1000 is usual",
             );
         }
         if self.metrics.is_empty() {
-            return refuse("`metrics` is empty".into(), "name what to measure, such as h_ap and recall@1");
+            return refuse(
+                "`metrics` is empty".into(),
+                "name what to measure, for example h_ap and recall@1",
+            );
         }
         let twice = (1..).zip(&self.metrics).find(|&(next, metric)| self.metrics[next..].contains(metric));
         if let Some((_, metric)) = twice {
             return refuse(format!("`metrics` names {metric} twice"), "name it once");
         }
-        Ok(())
+        Ok(CheckedEvaluation { config: self.clone(), relevance })
     }
 
-    /// Checks that the sets which are to be scored can be measured as asked for: `count` queries, which rank each
-    /// other or, with `apart`, a gallery of its own.
+    /// Checks that sets of this size can be measured: `count` queries, which rank each other or, if
+    /// `separate_gallery`, a gallery of its own.
     ///
     /// # Errors
     ///
-    /// [`Kind::Config`] for a decomposability gap in batches of fewer than 2 items, or more than there are, or of
-    /// queries apart from their gallery.
-    pub fn validate_sets(&self, count: usize, apart: bool) -> Result<()> {
+    /// [`Kind::Config`] for a decomposability gap with a separate gallery, or in batches of fewer than 2 items or of
+    /// more items than there are.
+    pub fn check_sets(&self, count: usize, separate_gallery: bool) -> Result<()> {
         let Some(Decomposability { batch, .. }) = self.decomposability_gap else { return Ok(()) };
-        if apart {
+        if separate_gallery {
             return Err(Error::new(
                 Kind::Config,
-                "the decomposability gap is that of one set, and there is a gallery apart from the queries",
+                "the decomposability gap is defined for a set that ranks itself, and there is a separate gallery",
                 "leave out the gallery, or the gap",
             ));
         }
         decomposability::check_batch(batch, count)
+    }
+}
+
+/// An [`EvaluationConfig`] whose settings fit a taxonomy of L levels. Only [`EvaluationConfig::checked`] makes one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CheckedEvaluation {
+    config: EvaluationConfig,
+    relevance: CheckedRelevance,
+}
+
+impl CheckedEvaluation {
+    /// The settings.
+    pub fn config(&self) -> &EvaluationConfig {
+        &self.config
+    }
+
+    /// The relevance of H-AP.
+    pub fn relevance(&self) -> &CheckedRelevance {
+        &self.relevance
     }
 }
 
@@ -153,8 +166,8 @@ pub fn evaluate(
     config: &EvaluationConfig,
 ) -> Result<Report> {
     check_shapes(levels.len(), "query", queries)?;
-    config.validate(levels.len())?;
-    config.validate_sets(queries.labels.len(), gallery.is_some())?;
+    let checked = config.checked(levels.len())?;
+    config.check_sets(queries.labels.len(), gallery.is_some())?;
     let points = Points::new(config.similarity, queries.embeddings, "query")?;
     let Some(gallery) = gallery else {
         let search = Search {
@@ -164,7 +177,7 @@ pub fn evaluate(
             labels: queries.labels,
             places: Places::Same,
         };
-        let mut report = search.report(levels, config)?;
+        let mut report = search.report(levels, &checked)?;
         if let Some(settings) = config.decomposability_gap {
             report.decomposability_gap = Some(decomposability_gap(queries, config, settings)?);
         }
@@ -180,7 +193,7 @@ pub fn evaluate(
         labels: gallery.labels,
         places: Places::Apart,
     }
-    .report(levels, config)
+    .report(levels, &checked)
 }
 
 /// The same for queries that stand among the gallery: query i is the item in row `places[i]` of it, and ranks all others.
@@ -198,8 +211,8 @@ pub fn evaluate_among(
     check_shapes(levels.len(), "query", queries)?;
     check_shapes(levels.len(), "gallery", gallery)?;
     check_dimensions(queries.embeddings.dimension(), gallery.embeddings.dimension())?;
-    config.validate(levels.len())?;
-    config.validate_sets(queries.labels.len(), true)?;
+    let checked = config.checked(levels.len())?;
+    config.check_sets(queries.labels.len(), true)?;
     let (count, items) = (queries.labels.len(), gallery.labels.len());
     if places.len() != count || places.iter().any(|&place| place >= items) {
         return Err(Error::new(
@@ -215,7 +228,7 @@ pub fn evaluate_among(
         labels: gallery.labels,
         places: Places::Among(places),
     }
-    .report(levels, config)
+    .report(levels, &checked)
 }
 
 /// Where the queries stand in the gallery; none ranks itself.
@@ -275,11 +288,11 @@ impl Search<'_> {
         in_order(count.div_ceil(block), score_block).into_iter().flatten().collect()
     }
 
-    fn report(&self, levels: &[String], config: &EvaluationConfig) -> Result<Report> {
+    fn report(&self, levels: &[String], checked: &CheckedEvaluation) -> Result<Report> {
         let (count, items) = (self.queries.len(), self.gallery.len());
-        let rows = self.rank(config, |query, ranking| QueryScores::of(query, ranking, config));
+        let rows = self.rank(checked.config(), |query, ranking| QueryScores::new(query, ranking, checked));
         let itself = usize::from(!matches!(self.places, Places::Apart) && items > 0);
-        let report = Report::new(levels, config, items - itself, rows);
+        let report = Report::new(levels, checked, items - itself, rows);
         if report.overall.queries == 0 {
             return Err(Error::new(
                 Kind::Taxonomy,
@@ -348,8 +361,11 @@ mod tests {
         (Embeddings::new(2, embeddings).unwrap(), Labels::new(2, labels).unwrap())
     }
 
-    const AP: Metric = Metric::Ap(None);
-    const R_AT_1: Metric = Metric::Recall(NonZeroUsize::MIN);
+    const AP: Metric = Metric::named("ap");
+    const ASI: Metric = Metric::named("asi");
+    const H_AP: Metric = Metric::named("h_ap");
+    const MAP_AT_R: Metric = Metric::named("map_at_r");
+    const R_AT_1: Metric = Metric::named("recall@1");
 
     fn report(gallery: bool, config: &EvaluationConfig) -> Report {
         let (embeddings, labels) = circle();
@@ -398,7 +414,8 @@ mod tests {
     fn rows_of_shards_merge_into_the_report_of_the_whole() {
         let whole = report(false, &EvaluationConfig::default());
         let (first, second) = whole.per_query.split_at(2);
-        let merged = Report::new(&levels(), &whole.config, whole.ranked, [first, second].concat());
+        let merged =
+            Report::new(&levels(), &whole.config.checked(2).unwrap(), whole.ranked, [first, second].concat());
         assert_eq!(merged, whole);
     }
 
@@ -433,7 +450,7 @@ mod tests {
         for config in [
             EvaluationConfig { block: 0, ..EvaluationConfig::default() },
             EvaluationConfig { metrics: vec![], ..EvaluationConfig::default() },
-            EvaluationConfig { metrics: vec![AP, Metric::HAp, AP], ..EvaluationConfig::default() },
+            EvaluationConfig { metrics: vec![AP, H_AP, AP], ..EvaluationConfig::default() },
             EvaluationConfig {
                 bootstrap: Some(Bootstrap { resamples: 0, seed: 0 }),
                 ..EvaluationConfig::default()
@@ -444,7 +461,7 @@ mod tests {
                 ..EvaluationConfig::default()
             },
         ] {
-            assert_eq!(config.validate(2).unwrap_err().kind(), Kind::Config);
+            assert_eq!(config.checked(2).unwrap_err().kind(), Kind::Config);
         }
         assert_eq!(serde_json::from_str::<EvaluationConfig>("{}").unwrap(), EvaluationConfig::default());
         assert!(serde_json::from_str::<EvaluationConfig>(r#"{"tie": "strict"}"#).is_err());
@@ -459,7 +476,7 @@ mod tests {
         };
         let report = report(false, &config);
         let json = serde_json::to_value(&report).unwrap();
-        assert_eq!(json["overall"]["h_ap"], report.overall.get(Metric::HAp).unwrap());
+        assert_eq!(json["overall"]["h_ap"], report.overall.get(H_AP).unwrap());
         assert_eq!(json["levels"][1]["recall@1"], 1.0);
         assert_eq!(json["levels"][1]["interval"]["recall@1"], serde_json::json!([1.0, 1.0]));
         assert_eq!(json["per_query"][2]["levels"][1]["ap"], serde_json::Value::Null);
@@ -479,14 +496,14 @@ mod tests {
         assert_eq!(names(&report.overall), ["h_recall@3", "asi"]);
         assert_eq!(names(report.at(1)), ["precision@2", "mrr"]);
         assert_eq!((report.overall.queries, report.at(2).queries), (5, 4));
-        assert_eq!(report.overall.get(Metric::HAp), None);
+        assert_eq!(report.overall.get(H_AP), None);
     }
 
     #[test]
     fn a_mean_over_fewer_queries_says_so() {
         let relevance = Relevance::WeightedAp { weights: vec![0.0, 1.0] };
         let report = report(false, &EvaluationConfig { relevance, ..EvaluationConfig::default() });
-        assert_eq!((report.overall.queries, report.overall.fewer[&Metric::HAp]), (5, 4));
+        assert_eq!((report.overall.queries, report.overall.fewer[&H_AP]), (5, 4));
         assert_eq!(report.overall.fewer.len(), 1);
     }
 
@@ -526,14 +543,14 @@ mod tests {
         let sets = columns(&config);
         let row = dyml(&sets, LabelSets::Columns).unwrap();
         assert_eq!(dyml(&sets, LabelSets::Apart).unwrap(), row);
-        for metric in [AP, R_AT_1, Metric::MapAtR] {
+        for metric in [AP, R_AT_1, MAP_AT_R] {
             let mean = (whole.at(1).get(metric).unwrap() + whole.at(2).get(metric).unwrap()) / 2.0;
             assert_eq!(row.get(metric), Some(mean));
         }
         // With one level, H-AP is AP, and ASI binary.
-        assert_eq!(row.get(Metric::HAp), row.get(AP));
-        let asi = |set: &Report| set.overall.get(Metric::Asi).unwrap();
-        assert_eq!(row.get(Metric::Asi), Some((asi(&sets[0]) + asi(&sets[1])) / 2.0));
+        assert_eq!(row.get(H_AP), row.get(AP));
+        let asi = |set: &Report| set.overall.get(ASI).unwrap();
+        assert_eq!(row.get(ASI), Some((asi(&sets[0]) + asi(&sets[1])) / 2.0));
         assert!(row.interval.is_empty());
     }
 

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{DecomposabilityGap, EvaluationConfig};
+use super::{CheckedEvaluation, DecomposabilityGap, EvaluationConfig};
 use crate::metrics::Metric;
 use crate::ranking::Ranking;
 use crate::statistics::{bootstrap_interval, mean};
@@ -81,10 +81,11 @@ pub struct QueryScores {
 
 impl QueryScores {
     /// Every metric of the config for one ranking.
-    pub fn of(query: usize, ranking: &Ranking, config: &EvaluationConfig) -> Self {
+    pub fn new(query: usize, ranking: &Ranking, checked: &CheckedEvaluation) -> Self {
         let scores = |level: usize| -> Scores {
-            let metrics = config.metrics.iter().filter(|metric| metric.entry().per_level == (level > 0));
-            metrics.map(|&metric| (metric, metric.value(ranking, &config.relevance, level))).collect()
+            let metrics = checked.config().metrics.iter();
+            let metrics = metrics.filter(|metric| metric.entry().per_level == (level > 0));
+            metrics.map(|&metric| (metric, metric.value(ranking, checked.relevance(), level))).collect()
         };
         Self {
             query,
@@ -146,7 +147,7 @@ impl Means {
     }
 
     /// The means over rows at a level, 1 … L, or over all levels for level 0.
-    fn of(rows: &[QueryScores], level: usize, config: &EvaluationConfig) -> Self {
+    fn new(rows: &[QueryScores], level: usize, config: &EvaluationConfig) -> Self {
         let queries = rows.iter().filter(|row| row.closest >= level.max(1)).count();
         let (mut fewer, mut interval) = (BTreeMap::new(), BTreeMap::new());
         let mean_of = |&metric: &Metric| {
@@ -180,16 +181,22 @@ pub struct LevelReport {
 impl Report {
     /// The report over rows of scores. Rows of several shards of one query set, laid end to end, give the report
     /// of the whole set.
-    pub fn new(levels: &[String], config: &EvaluationConfig, ranked: usize, rows: Vec<QueryScores>) -> Self {
+    pub fn new(
+        levels: &[String],
+        checked: &CheckedEvaluation,
+        ranked: usize,
+        rows: Vec<QueryScores>,
+    ) -> Self {
+        let config = checked.config();
         let level_report = |(level, name): (usize, &String)| LevelReport {
             name: name.clone(),
-            means: Means::of(&rows, level, config),
+            means: Means::new(&rows, level, config),
         };
         Self {
             config: config.clone(),
             queries: rows.len(),
             ranked,
-            overall: Means::of(&rows, 0, config),
+            overall: Means::new(&rows, 0, config),
             levels: (1..).zip(levels).map(level_report).collect(),
             decomposability_gap: None,
             per_query: rows,

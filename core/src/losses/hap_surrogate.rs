@@ -29,8 +29,8 @@ use super::ranks::{Block, Counts, weighted_quotients};
 use super::{Batch, BuildLoss, Family, LossContext, LossEntry, Objective, matrix};
 use crate::Result;
 use crate::geometry::Space;
-use crate::relevance::Relevance;
-use crate::steps::{LowerStep, UpperStep, heaviside};
+use crate::relevance::{CheckedRelevance, Relevance};
+use crate::steps::{Checked, LowerStep, UpperStep, heaviside};
 use crate::taxonomy::shared_level;
 
 /// Settings of [`HapSurrogate`]. The defaults are the paper's text; the published code runs with the offset 1.44 and
@@ -80,10 +80,13 @@ impl BuildLoss for HapSurrogateConfig {
     type Loss = HapSurrogate;
 
     fn init(&self, context: &LossContext) -> Result<HapSurrogate> {
-        self.relevance.validate(context.levels())?;
-        self.upper_step.validate()?;
-        self.lower_step.validate()?;
-        Ok(HapSurrogate { config: self.clone() })
+        Ok(HapSurrogate {
+            relevance: self.relevance.checked(context.levels())?,
+            upper_step: self.upper_step.checked()?,
+            lower_step: self.lower_step.checked()?,
+            smooth_rank: self.smooth_rank,
+            stop_gradient: self.stop_gradient,
+        })
     }
 }
 
@@ -91,7 +94,15 @@ impl BuildLoss for HapSurrogateConfig {
 #[derive(Module, Debug)]
 pub struct HapSurrogate {
     #[module(skip)]
-    config: HapSurrogateConfig,
+    relevance: CheckedRelevance,
+    #[module(skip)]
+    upper_step: Checked<UpperStep>,
+    #[module(skip)]
+    lower_step: Checked<LowerStep>,
+    #[module(skip)]
+    smooth_rank: bool,
+    #[module(skip)]
+    stop_gradient: bool,
 }
 
 impl Objective for HapSurrogate {
@@ -124,7 +135,7 @@ impl HapSurrogate {
         depth: usize,
         shared: &[usize],
     ) -> Tensor<1> {
-        let items = if self.config.stop_gradient { items.detach() } else { items };
+        let items = if self.stop_gradient { items.detach() } else { items };
         let scores = queries.matmul(items.transpose());
         let [queries, size] = scores.dims();
 
@@ -134,7 +145,7 @@ impl HapSurrogate {
         for of_query in shared.chunks(size) {
             let mut counts = vec![0; depth + 1];
             of_query.iter().for_each(|&level| counts[level] += 1);
-            let table = self.config.relevance.by_level(&counts);
+            let table = self.relevance.by_level(&counts);
             let total: f64 = of_query.iter().map(|&level| table[level]).sum();
             let weight = if total > 0.0 { 1.0 / total } else { 0.0 };
             relevances.extend(of_query.iter().map(|&level| table[level]));
@@ -160,13 +171,13 @@ impl HapSurrogate {
         // At j = k the step is H(0) = 1: it supplies the 1 of the rank and the rel_k of the H-rank.
         let hard = heaviside(t.clone());
 
-        let upper = self.config.upper_step.apply(t.clone());
+        let upper = self.upper_step.apply(t.clone());
         let rank = hard.clone().mask_where(below.clone(), upper.value).sum_dim(2);
         let rank_slope = upper.derivative.mask_fill(below.bool_not(), 0.0);
-        if !self.config.smooth_rank {
+        if !self.smooth_rank {
             return Counts { above: (hard * shared).sum_dim(2), above_slope: None, rank, rank_slope };
         }
-        let lower = self.config.lower_step.apply(t);
+        let lower = self.lower_step.apply(t);
         let step = hard.mask_where(above.clone(), lower.value);
         let step_slope = lower.derivative.mask_fill(above.bool_not(), 0.0);
         Counts {

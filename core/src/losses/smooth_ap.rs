@@ -18,7 +18,7 @@ use super::ranks::{Counts, positive_weights, weighted_quotients};
 use super::{Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero};
 use crate::Result;
 use crate::geometry::Space;
-use crate::steps::{Smooth, UpperStep};
+use crate::steps::{Checked, Smooth, UpperStep};
 
 /// Settings of [`SmoothAp`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -51,7 +51,8 @@ impl BuildLoss for SmoothApConfig {
 
     fn init(&self, _: &LossContext) -> Result<SmoothAp> {
         above_zero("smooth_ap", "temperature", self.temperature, 0.01)?;
-        Ok(SmoothAp { step: UpperStep { temperature: self.temperature, slope: None, ..Default::default() } })
+        let step = UpperStep { temperature: self.temperature, slope: None, ..Default::default() };
+        Ok(SmoothAp { step: step.checked()? })
     }
 }
 
@@ -60,7 +61,7 @@ impl BuildLoss for SmoothApConfig {
 pub struct SmoothAp {
     /// Without its line, the sigmoid alone.
     #[module(skip)]
-    step: UpperStep,
+    step: Checked<UpperStep>,
 }
 
 impl Objective for SmoothAp {

@@ -21,7 +21,7 @@ use super::ranks::{Counts, positive_weights, weighted_quotients};
 use super::{Batch, BuildLoss, Family, LossContext, LossEntry, Objective};
 use crate::Result;
 use crate::geometry::Space;
-use crate::steps::{UpperStep, heaviside};
+use crate::steps::{Checked, UpperStep, heaviside};
 
 /// Settings of [`SupAp`]. The preset `sup_ap_published` has the offset 1.44 of the published code.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -54,8 +54,7 @@ impl BuildLoss for SupApConfig {
     type Loss = SupAp;
 
     fn init(&self, _: &LossContext) -> Result<SupAp> {
-        self.step.validate()?;
-        Ok(SupAp { config: self.clone() })
+        Ok(SupAp { step: self.step.checked()? })
     }
 }
 
@@ -63,7 +62,7 @@ impl BuildLoss for SupApConfig {
 #[derive(Module, Debug)]
 pub struct SupAp {
     #[module(skip)]
-    config: SupApConfig,
+    step: Checked<UpperStep>,
 }
 
 impl Objective for SupAp {
@@ -75,7 +74,7 @@ impl Objective for SupAp {
         let scores = batch.scores();
         let ap = weighted_quotients(scores, weights, |t, block| {
             let above = (heaviside(t.clone()) * block.along_j(&positives)).sum_dim(2);
-            let step = self.config.step.apply(t);
+            let step = self.step.apply(t);
             let negative = block.along_j(&negatives);
             Counts {
                 above: above.clone(),

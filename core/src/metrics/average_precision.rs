@@ -1,13 +1,31 @@
+use super::{Compute, MetricEntry, Unit};
 use crate::ranking::Ranking;
 
-/// AP^(l), the average precision at a level, 1 … L, whose positives are the items that share it or a finer one:
+/// The metric `ap`.
+pub(super) const AP: MetricEntry = MetricEntry {
+    name: "ap",
+    symbol: "AP",
+    title: "average precision; with a k, that of the first k items",
+    formula: "1/R Σ_i rank⁺(i) / rank(i)",
+    unit: Unit::Share,
+    greater_is_better: true,
+    per_level: true,
+    source: "manning2008",
+    compute: Compute::Either(|input, k| match k {
+        Some(k) => average_precision_at(input.ranking, input.level, k),
+        None => average_precision(input.ranking, input.level),
+    }),
+};
+
+/// AP^(l), the average precision at a level l, 1 … L:
 ///
 /// ```text
-/// AP = 1 / P · Σ_k rank⁺(k) / rank(k),    rank⁺(k) = 1 + the number of positives above k
+/// AP = 1 / R · Σ_k rank⁺(k) / rank(k),    rank⁺(k) = 1 + the number of positives above k
 /// ```
 ///
-/// In (0, 1]; `None` without positives at the level. Ties: in the order of the ranking's policy; under
-/// [`Strict`](crate::ranking::TiePolicy::Strict) tied items are not above each other.
+/// over the R positives k: the items that share level l or a finer one with the query. In (0, 1]; `None` without
+/// positives at the level. Ties: in the order of the ranking's policy; under
+/// [`Strict`](crate::ranking::TiePolicy::Strict) tied items do not count as above each other.
 pub fn average_precision(ranking: &Ranking, level: usize) -> Option<f64> {
     let mut above = 0;
     let mut sum = 0.0;
@@ -17,4 +35,21 @@ pub fn average_precision(ranking: &Ranking, level: usize) -> Option<f64> {
         above += here;
     }
     (above > 0).then(|| sum / above as f64)
+}
+
+/// AP@k at a level, 1 … L: [`average_precision`] of the first k items only. The divisor is still R, the number of the
+/// level's positives, as in TREC's `map_cut`.
+///
+/// ```text
+/// AP@k = 1 / R · Σ_{i: rank(i) ≤ k} rank⁺(i) / rank(i),    rank⁺(i) = 1 + the number of positives above i
+/// ```
+///
+/// In \[0, 1\]; `None` without positives at the level. Ties: in the order of the ranking's policy.
+pub fn average_precision_at(ranking: &Ranking, level: usize, k: usize) -> Option<f64> {
+    let r = ranking.positives_at(level);
+    let positives = ranking.positives().iter().filter(|positive| positive.level >= level);
+    let early = positives.take_while(|positive| positive.rank <= k);
+    // Not `sum`: the sum of no f64 is −0.
+    let sum = (1..).zip(early).fold(0.0, |sum, (found, i)| sum + f64::from(found) / i.rank as f64);
+    (r > 0).then(|| sum / r as f64)
 }

@@ -1,5 +1,45 @@
+use super::{Compute, MetricEntry, Unit};
 use crate::ranking::Ranking;
-use crate::relevance::Relevance;
+use crate::relevance::CheckedRelevance;
+
+/// The metric `h_ap`.
+pub(super) const H_AP: MetricEntry = MetricEntry {
+    name: "h_ap",
+    symbol: "H-AP",
+    title: "hierarchical average precision",
+    formula: "Σ_i H-rank(i) / rank(i) / Σ_i rel(i)",
+    unit: Unit::Share,
+    greater_is_better: true,
+    per_level: false,
+    source: "ramzi2022",
+    compute: Compute::WholeList(|input| hierarchical_ap(input.ranking, input.relevance)),
+};
+
+/// The metric `h_precision`.
+pub(super) const H_PRECISION: MetricEntry = MetricEntry {
+    name: "h_precision",
+    symbol: "H-P",
+    title: "hierarchical precision at rank k of the H-AP curve",
+    formula: "Σ_{rank(i) ≤ k} min(rel(i), rel_k) / (k rel_k)",
+    unit: Unit::Share,
+    greater_is_better: true,
+    per_level: false,
+    source: "ramzi2022",
+    compute: Compute::FirstK(|input, k| h_precision(input.ranking, input.relevance, k)),
+};
+
+/// The metric `h_recall`.
+pub(super) const H_RECALL: MetricEntry = MetricEntry {
+    name: "h_recall",
+    symbol: "H-R",
+    title: "hierarchical recall at rank k of the H-AP curve",
+    formula: "Σ_{rank(i) ≤ k} rel(i) / Σ_i rel(i)",
+    unit: Unit::Share,
+    greater_is_better: true,
+    per_level: false,
+    source: "ramzi2022",
+    compute: Compute::FirstK(|input, k| h_recall(input.ranking, input.relevance, k)),
+};
 
 /// H-AP, the hierarchical average precision (HAPPIER, eq. 2–3):
 ///
@@ -7,18 +47,24 @@ use crate::relevance::Relevance;
 /// H-AP = 1 / Σ_k rel(k) · Σ_k H-rank(k) / rank(k),    H-rank(k) = rel(k) + Σ_{j above k} min(rel(j), rel(k))
 /// ```
 ///
-/// over the positives k. It is AP when L = 1, and 1 exactly for a list by decreasing relevance. In (0, 1]; `None`
-/// when no ranked item has a relevance.
+/// over the positives k. With L = 1 it is AP. It is 1 exactly when the list is in order of decreasing relevance. In
+/// (0, 1]; `None` when every ranked item has relevance 0.
 ///
-/// Ties: in the order of the ranking's policy, which here goes by relevance; under
-/// [`Strict`](crate::ranking::TiePolicy::Strict) tied items are not above each other. O(P·L) for P positives.
-pub fn hierarchical_ap(ranking: &Ranking, relevance: &Relevance) -> Option<f64> {
+/// Ties: in the order of the ranking's policy, by relevance instead of level; under
+/// [`Strict`](crate::ranking::TiePolicy::Strict) tied items do not count as above each other. O(P·L) for P positives.
+///
+/// # Panics
+///
+/// When the relevance was checked for another number of levels than the ranking has; so do all functions that take a
+/// relevance.
+pub fn hierarchical_ap(ranking: &Ranking, relevance: &CheckedRelevance) -> Option<f64> {
     let rel = relevance.by_level(&ranking.class_sizes());
     let total: f64 = rel.iter().zip(ranking.counts()).map(|(rel, &count)| rel * count as f64).sum();
     if total == 0.0 {
         return None;
     }
-    // above[l]: how many items of Ω(l) are above. Levels of equal relevance stay apart, so nothing counts twice.
+    // above[l]: how many items of Ω(l) are above. Levels of equal relevance are counted apart, so that no item counts
+    // twice.
     let mut above = vec![0.0; rel.len()];
     let mut sum = 0.0;
     for step in ranking.steps(&ranking.by_worth(&rel)) {
@@ -38,11 +84,12 @@ pub fn hierarchical_ap(ranking: &Ranking, relevance: &Relevance) -> Option<f64> 
 /// One point of the [`precision_recall_curve`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CurvePoint {
-    /// The rank r of a relevant item.
+    /// The rank r of an item with a relevance above 0.
     pub rank: usize,
-    /// H-R@r, the share of all relevance found down to this rank. In (0, 1].
+    /// H-R@r, the share of all relevance in the first r items. In (0, 1].
     pub recall: f64,
-    /// H-P@r, the relevance above, as far as this item can tell it, against a list of its equals. In (0, 1].
+    /// H-P@r, the relevance of the first r items, each capped at that of item r, relative to r items like item r. In
+    /// (0, 1].
     pub precision: f64,
 }
 
@@ -52,35 +99,35 @@ pub struct CurvePoint {
 /// H-R@r = Σ_{j ≤ r} rel(j) / Σ_j rel(j),    H-P@r = Σ_{j ≤ r} min(rel(j), rel(r)) / (r · rel(r))
 /// ```
 ///
-/// at every rank r of an item with a relevance; between them recall stands still, and at an irrelevant item H-P has
-/// no value. The area Σ_r H-P@r · (H-R@r − H-R@(r−1)) is H-AP. Empty when no ranked item has a relevance.
+/// at every rank r of an item with a relevance above 0. At other ranks recall does not change and H-P is undefined. The
+/// area Σ_r H-P@r · (H-R@r − H-R@(r−1)) is H-AP. Empty when every ranked item has relevance 0.
 ///
-/// Ties: in the order of the ranking's policy, which here goes by relevance.
-pub fn precision_recall_curve(ranking: &Ranking, relevance: &Relevance) -> Vec<CurvePoint> {
+/// Ties: in the order of the ranking's policy, by relevance instead of level.
+pub fn precision_recall_curve(ranking: &Ranking, relevance: &CheckedRelevance) -> Vec<CurvePoint> {
     let rel = relevance.by_level(&ranking.class_sizes());
     let total: f64 = rel.iter().zip(ranking.counts()).map(|(rel, &count)| rel * count as f64).sum();
     let mut found = vec![0.0; rel.len()];
     let mut curve = Vec::new();
     for r in ranking.by_worth(&rel).iter().filter(|positive| rel[positive.level] > 0.0) {
         found[r.level] += 1.0;
-        let over_found = |value: &dyn Fn(f64) -> f64| -> f64 {
+        let sum_found = |value: &dyn Fn(f64) -> f64| -> f64 {
             found.iter().zip(&rel).map(|(count, &rel_j)| count * value(rel_j)).sum()
         };
         curve.push(CurvePoint {
             rank: r.rank,
-            recall: over_found(&|rel_j| rel_j) / total,
-            precision: over_found(&|rel_j| rel_j.min(rel[r.level])) / (r.rank as f64 * rel[r.level]),
+            recall: sum_found(&|rel_j| rel_j) / total,
+            precision: sum_found(&|rel_j| rel_j.min(rel[r.level])) / (r.rank as f64 * rel[r.level]),
         });
     }
     curve
 }
 
-/// H-R@k, the share of all relevance that the first k items hold (HAPPIER, eq. 9–11): the recall of the
-/// [`precision_recall_curve`] at any rank.
+/// H-R@k, the share of all relevance in the first k items (HAPPIER, eq. 9–11): the recall of the
+/// [`precision_recall_curve`], at any rank.
 ///
-/// In \[0, 1\], rising with k, and 1 for the whole list; `None` when no ranked item has a relevance. Ties: as for the
-/// curve.
-pub fn h_recall(ranking: &Ranking, relevance: &Relevance, k: usize) -> Option<f64> {
+/// In \[0, 1\]; it never falls as k grows, and is 1 for the whole list. `None` when every ranked item has relevance 0.
+/// Ties: as in the curve.
+pub fn h_recall(ranking: &Ranking, relevance: &CheckedRelevance, k: usize) -> Option<f64> {
     let rel = relevance.by_level(&ranking.class_sizes());
     let sum = |levels: &mut dyn Iterator<Item = usize>| levels.fold(0.0, |sum, level| sum + rel[level]);
     let all = ranking.by_worth(&rel);
@@ -89,15 +136,15 @@ pub fn h_recall(ranking: &Ranking, relevance: &Relevance, k: usize) -> Option<f6
     (total > 0.0).then(|| found / total)
 }
 
-/// H-P@k, the relevance of the first k items as far as the k-th can tell it, against a list of its equals (HAPPIER,
+/// H-P@k, the relevance of the first k items, each capped at that of item k, relative to k items like item k (HAPPIER,
 /// eq. 9–11): the precision of the [`precision_recall_curve`], at any rank.
 ///
-/// Where the k-th item has no relevance, or the list is shorter, the formula is 0/0; the value is then its limit as
-/// the relevance goes to 0, which is the share of relevant items among the first k.
+/// When item k has relevance 0, or the list is shorter than k, the formula is 0/0. The value is then its limit as the
+/// relevance goes to 0: the share of items with a relevance above 0 among the first k.
 ///
-/// In \[0, 1\]; `None` when no ranked item has a relevance. Ties: as for the curve. A better order can lower it, since
-/// an item that is worth less is content with less.
-pub fn h_precision(ranking: &Ranking, relevance: &Relevance, k: usize) -> Option<f64> {
+/// In \[0, 1\]; `None` when every ranked item has relevance 0. Ties: as in the curve. A better order can lower it: a
+/// more relevant item at rank k raises the divisor.
+pub fn h_precision(ranking: &Ranking, relevance: &CheckedRelevance, k: usize) -> Option<f64> {
     let rel = relevance.by_level(&ranking.class_sizes());
     let all = ranking.by_worth(&rel);
     if !all.iter().any(|positive| rel[positive.level] > 0.0) {
@@ -113,30 +160,35 @@ pub fn h_precision(ranking: &Ranking, relevance: &Relevance, k: usize) -> Option
 mod tests {
     use super::*;
     use crate::ranking::TiePolicy;
+    use crate::relevance::Relevance;
+
+    fn checked(relevance: Relevance) -> CheckedRelevance {
+        relevance.checked(2).unwrap()
+    }
 
     #[test]
-    fn nothing_relevant_has_no_h_ap() {
-        let plain = Relevance::Plain { alpha: 1.0 };
+    fn a_list_without_relevant_items_has_no_h_ap() {
+        let plain = checked(Relevance::Plain { alpha: 1.0 });
         assert_eq!(hierarchical_ap(&Ranking::from_levels(2, &[0, 0]), &plain), None);
         assert_eq!(hierarchical_ap(&Ranking::from_levels(2, &[]), &plain), None);
-        let fine_only = Relevance::WeightedAp { weights: vec![0.0, 1.0] };
+        let fine_only = checked(Relevance::WeightedAp { weights: vec![0.0, 1.0] });
         assert_eq!(hierarchical_ap(&Ranking::from_levels(2, &[1, 0]), &fine_only), None);
         assert!(precision_recall_curve(&Ranking::from_levels(2, &[1, 0]), &fine_only).is_empty());
     }
 
     #[test]
     fn levels_of_equal_relevance_count_once() {
-        // |Ω(2)| = 2 |Ω(1)| gives both levels the relevance 1/2: three equals, in the best order.
+        // |Ω(2)| = 2 |Ω(1)| gives both levels the relevance 1/2, so that every order of the three is ideal.
         let ranking = Ranking::from_levels(2, &[1, 2, 2, 0]);
-        let h_ap = hierarchical_ap(&ranking, &Relevance::HierarchicalAp { alpha: 1.0 }).unwrap();
+        let h_ap = hierarchical_ap(&ranking, &checked(Relevance::default())).unwrap();
         assert!((h_ap - 1.0).abs() < 1e-12, "{h_ap}");
     }
 
     #[test]
-    fn the_optimistic_order_of_ties_goes_by_relevance() {
+    fn optimistic_ties_are_ordered_by_relevance() {
         // One item of the coarse level outweighs each of four of the fine one.
         let items = [(0.5, 2), (0.5, 2), (0.5, 1), (0.5, 2), (0.5, 2)];
-        let relevance = Relevance::HierarchicalAp { alpha: 1.0 };
+        let relevance = checked(Relevance::default());
         let h_ap = |ties| hierarchical_ap(&Ranking::from_scores(2, ties, items), &relevance).unwrap();
         assert_eq!(h_ap(TiePolicy::Optimistic), 1.0);
         assert!(h_ap(TiePolicy::Pessimistic) < h_ap(TiePolicy::Stable));

@@ -1,26 +1,96 @@
-//! Hierarchical precision (Deng et al., 2011) and its two averages over ranks, one by Barz & Denzler (2019) and one
-//! by Zhang et al. (HPDH).
+//! Hierarchical precision (Deng et al., 2011) and two averages of it over ranks: one by Barz & Denzler (2019), one by
+//! Zhang et al. (HPDH).
 
+use super::{Compute, MetricEntry, Unit};
 use crate::ranking::Ranking;
 
-/// How alike two classes are, by where their lowest common ancestor (LCA) stands. In a tree of L levels below one
-/// root, items of shared level l have an LCA of height L − l.
+/// The metric `hierarchical_precision`.
+pub(super) const HIERARCHICAL_PRECISION: MetricEntry = MetricEntry {
+    name: "hierarchical_precision",
+    symbol: "HP",
+    title: "hierarchical precision, similarity by the height of the lowest common ancestor",
+    formula: "Σ_{rank(i) ≤ k} l(i)/L / ideal",
+    unit: Unit::Share,
+    greater_is_better: true,
+    per_level: false,
+    source: "deng2011",
+    compute: Compute::FirstK(|input, k| hierarchical_precision(input.ranking, ClassSimilarity::LcaHeight, k)),
+};
+
+/// The metric `wu_palmer_precision`.
+pub(super) const WU_PALMER_PRECISION: MetricEntry = MetricEntry {
+    name: "wu_palmer_precision",
+    symbol: "HP Wu-Palmer",
+    title: "hierarchical precision, Wu-Palmer similarity",
+    formula: "Σ_{rank(i) ≤ k} (l(i) + 1)/(L + 1) / ideal",
+    unit: Unit::Share,
+    greater_is_better: true,
+    per_level: false,
+    source: "deng2011",
+    compute: Compute::FirstK(|input, k| hierarchical_precision(input.ranking, ClassSimilarity::WuPalmer, k)),
+};
+
+/// The metric `ahp`.
+pub(super) const AHP: MetricEntry = MetricEntry {
+    name: "ahp",
+    symbol: "AHP",
+    title: "area under hierarchical precision by the trapezoidal rule, at most (k − 1)/k",
+    formula: "1/k (Σ_{n ≤ k} HP@n − (HP@1 + HP@k)/2)",
+    unit: Unit::Share,
+    greater_is_better: true,
+    per_level: false,
+    source: "barz2019",
+    compute: Compute::FirstK(|input, k| {
+        average_hierarchical_precision(input.ranking, ClassSimilarity::LcaHeight, k)
+    }),
+};
+
+/// The metric `wu_palmer_ahp`.
+pub(super) const WU_PALMER_AHP: MetricEntry = MetricEntry {
+    name: "wu_palmer_ahp",
+    symbol: "AHP Wu-Palmer",
+    title: "area under hierarchical precision as `ahp`, with Wu-Palmer similarity",
+    formula: "1/k (Σ_{n ≤ k} HP@n − (HP@1 + HP@k)/2)",
+    unit: Unit::Share,
+    greater_is_better: true,
+    per_level: false,
+    source: "barz2019",
+    compute: Compute::FirstK(|input, k| {
+        average_hierarchical_precision(input.ranking, ClassSimilarity::WuPalmer, k)
+    }),
+};
+
+/// The metric `mahp`.
+pub(super) const MAHP: MetricEntry = MetricEntry {
+    name: "mahp",
+    symbol: "mAHP",
+    title: "mean of hierarchical precision over the first k ranks",
+    formula: "1/k Σ_{n ≤ k} HP@n",
+    unit: Unit::Share,
+    greater_is_better: true,
+    per_level: false,
+    source: "zhang2019",
+    compute: Compute::FirstK(|input, k| mahp(input.ranking, k)),
+};
+
+/// The similarity of two classes, from the height of their lowest common ancestor (LCA). In a tree of L levels below one
+/// root, the LCA of items with shared level l has the height L − l.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClassSimilarity {
-    /// 1 − height(LCA) / height(root) = l / L. A stranger's is 0.
+    /// 1 − height(LCA) / height(root) = l / L; 0 for a stranger.
     LcaHeight,
-    /// Wu–Palmer: 2 depth(LCA) / (depth(a) + depth(b)) = (l + 1) / (L + 1), the root's depth being 1. A stranger's is
-    /// 1 / (L + 1).
+    /// Wu–Palmer: 2 depth(LCA) / (depth(a) + depth(b)) = (l + 1) / (L + 1), where the root has depth 1; 1 / (L + 1) for a
+    /// stranger.
     WuPalmer,
 }
 
-/// HP@k, hierarchical precision: how similar the first k items are, against the k most similar ones.
+/// HP@k, hierarchical precision: the similarity of the first k items, relative to the k most similar items.
 ///
 /// ```text
 /// HP@k = Σ_{i: rank(i) ≤ k} s(i) / max over all lists of the same sum
 /// ```
 ///
-/// with the [`ClassSimilarity`] s. In \[0, 1\]; where the list is shorter than k, it is that of the whole list, which
+/// with the [`ClassSimilarity`] s. In \[0, 1\]. For a list of fewer than k items it is computed over the whole list and
 /// is 1. `None` without positives. Ties: in the order of the ranking's policy. O(k).
 pub fn hierarchical_precision(ranking: &Ranking, similarity: ClassSimilarity, k: usize) -> Option<f64> {
     curve(ranking, similarity, k)?.last()
@@ -32,8 +102,8 @@ pub fn hierarchical_precision(ranking: &Ranking, similarity: ClassSimilarity, k:
 /// AHP@k = 1/k · (Σ_{n ≤ k} HP@n − (HP@1 + HP@k) / 2)
 /// ```
 ///
-/// In \[0, (k − 1)/k\], the upper end for a perfect list: k points have k − 1 steps between them. Where the list is
-/// shorter, k is its length. `None` without positives. Ties: in the order of the ranking's policy. O(k).
+/// In \[0, (k − 1)/k\]; a perfect list reaches the upper end, because k points have k − 1 steps between them. For a
+/// shorter list k is its length. `None` without positives. Ties: in the order of the ranking's policy. O(k).
 pub fn average_hierarchical_precision(
     ranking: &Ranking,
     similarity: ClassSimilarity,
@@ -51,7 +121,7 @@ pub fn average_hierarchical_precision(
 /// mAHP@k = 1/k · Σ_{n ≤ k} HP@n
 /// ```
 ///
-/// In \[0, 1\], and 1 for a list by decreasing level. Where the list is shorter, k is its length. `None` without
+/// In \[0, 1\], and 1 for a list by decreasing shared level. For a shorter list k is its length. `None` without
 /// positives. Ties: in the order of the ranking's policy. O(k).
 pub fn mahp(ranking: &Ranking, k: usize) -> Option<f64> {
     let curve = curve(ranking, ClassSimilarity::LcaHeight, k)?;
@@ -59,9 +129,9 @@ pub fn mahp(ranking: &Ranking, k: usize) -> Option<f64> {
     Some(sum / f64::from(count))
 }
 
-/// HP@1 … HP@min(k, N). The sums are of whole numbers: L·s(i) = l(i), or (L + 1)·s(i) = l(i) + 1.
+/// HP@1 … HP@min(k, N). Sums whole numbers, L·s(i) = l(i) or (L + 1)·s(i) = l(i) + 1, so that nothing is rounded.
 fn curve(ranking: &Ranking, similarity: ClassSimilarity, k: usize) -> Option<impl Iterator<Item = f64>> {
-    let rootward = match similarity {
+    let offset = match similarity {
         ClassSimilarity::LcaHeight => 0,
         ClassSimilarity::WuPalmer => 1,
     };
@@ -70,8 +140,8 @@ fn curve(ranking: &Ranking, similarity: ClassSimilarity, k: usize) -> Option<imp
     let mut ideal = ranking.ideal_levels();
     let (mut sum, mut best) = (0, 0);
     Some((1..=k.min(ranking.len())).map(move |rank| {
-        sum += rootward + positives.next_if(|positive| positive.rank == rank).map_or(0, |k| k.level);
-        best += rootward + ideal.next().unwrap_or(0);
+        sum += offset + positives.next_if(|positive| positive.rank == rank).map_or(0, |k| k.level);
+        best += offset + ideal.next().unwrap_or(0);
         sum as f64 / best as f64
     }))
 }

@@ -1,4 +1,18 @@
+use super::{Compute, MetricEntry, Unit};
 use crate::ranking::Ranking;
+
+/// The metric `mistake_severity`.
+pub(super) const MISTAKE_SEVERITY: MetricEntry = MetricEntry {
+    name: "mistake_severity",
+    symbol: "severity",
+    title: "height of the lowest common ancestor of the query and the first wrong item",
+    formula: "L − l(first wrong item)",
+    unit: Unit::Levels,
+    greater_is_better: false,
+    per_level: false,
+    source: "bertinetto2020",
+    compute: Compute::WholeList(|input| mistake_severity(input.ranking)),
+};
 
 /// The severity of the first mistake (Bertinetto et al., 2020): the height, in levels, of the lowest common ancestor
 /// of the query and the first item that is not of the query's finest class.
@@ -7,8 +21,8 @@ use crate::ranking::Ranking;
 /// severity = L − l(first wrong item)
 /// ```
 ///
-/// Of 0 … L, and the smaller the better: 1 is a sibling, L a stranger, and 0 says that nothing in the list is wrong.
-/// `None` without positives. Ties: in the order of the ranking's policy.
+/// From 0 to L; smaller is better. 1 is a sibling, L a stranger, and 0 means that no item of the list is wrong. `None`
+/// without positives. Ties: in the order of the ranking's policy.
 pub fn mistake_severity(ranking: &Ranking) -> Option<f64> {
     let depth = ranking.depth();
     let positives = ranking.positives();

@@ -65,11 +65,12 @@ pub(crate) fn happier(case: &Case, verdict: &mut Verdict) {
         Relevance::HierarchicalAp { alpha } => (depth as f64 / (counted - 1.0)).powf(alpha),
         _ => 1.0,
     };
+    let checked = relevance.checked(depth).expect("weights for the levels of the labels");
     let mut expected = case.rows("outputs/relevance_table_per_query");
     let mut got = Vec::new();
     for (expected, ranking) in expected.iter_mut().zip(&rankings) {
         let mut sizes = ranking.class_sizes();
-        let table = relevance.by_level(&sizes).into_iter().map(|rel| rel * constant);
+        let table = checked.by_level(&sizes).into_iter().map(|rel| rel * constant);
         got.extend(table.chain(std::iter::repeat(0.0)).take(expected.len()));
         // The sums of the reference's weighted AP run on through levels that no item has; ours are 0 there.
         sizes.resize(expected.len(), 0);
@@ -89,7 +90,7 @@ pub(crate) fn happier(case: &Case, verdict: &mut Verdict) {
         match name.split_once("_level") {
             None => match name.as_str() {
                 "H-AP_bruteforce_definition" => {
-                    compare(ROUNDED, &|query| hierarchical_ap(&rankings[query], &relevance));
+                    compare(ROUNDED, &|query| hierarchical_ap(&rankings[query], &checked));
                 }
                 "NDCG" => compare(ROUNDED, &|query| ndcg(&rankings[query], Gain::Exponential, None)),
                 "ASI" => compare(EXACT, &|query| asi(&rankings[query])),
@@ -173,12 +174,12 @@ fn evaluated_whole(case: &Case, verdict: &mut Verdict, queries: &[Vec<f64>], rel
         let expected = case.numbers(&format!("outputs/nanmean_stable/{name}"));
         verdict.compare(&format!("mean {name}"), &expected, &[got.unwrap_or(f64::NAN)], ROUNDED);
     };
-    compare("H-AP_bruteforce_definition", report.overall.get(Metric::HAp));
-    compare("NDCG", report.overall.get(Metric::Ndcg(None)));
-    compare("ASI", report.overall.get(Metric::Asi));
+    compare("H-AP_bruteforce_definition", report.overall.get(Metric::named("h_ap")));
+    compare("NDCG", report.overall.get(Metric::named("ndcg")));
+    compare("ASI", report.overall.get(Metric::named("asi")));
     for (column, level) in report.levels.iter().rev().enumerate() {
-        compare(&format!("AP_level{column}"), level.means.get(Metric::Ap(None)));
-        compare(&format!("mAP@R_level{column}"), level.means.get(Metric::MapAtR));
+        compare(&format!("AP_level{column}"), level.means.get(Metric::named("ap")));
+        compare(&format!("mAP@R_level{column}"), level.means.get(Metric::named("map_at_r")));
     }
 }
 

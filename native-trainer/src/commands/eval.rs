@@ -5,7 +5,6 @@ mod files;
 
 use std::collections::BTreeMap;
 use std::io::{Write, stdout};
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use akin_core::encoder::Encoder;
@@ -192,9 +191,9 @@ fn evaluate_run(
         run.config.eval = EvaluationConfig { similarity: run.config.eval.similarity, ..config.clone() };
     }
     let eval = &run.config.eval;
-    eval.validate(run.config.data.levels.len())?;
+    eval.checked(run.config.data.levels.len())?;
     let Opened { device, encoder, dataset } = Opened::new(&run, untrained, args)?;
-    eval.validate_sets(dataset.splits.query.len(), !dataset.splits.leave_one_out())?;
+    eval.check_sets(dataset.splits.query.len(), !dataset.splits.leave_one_out())?;
     let pictures = Pictures::new(&dataset.items);
     let progress = args.progress;
     let evaluation = evaluate_dataset(&encoder, &dataset, &pictures, eval, &device, progress)?;
@@ -365,11 +364,12 @@ fn conditions(config: &EvaluationConfig) -> String {
 pub fn compare(reports: &[(&str, &Report)]) -> String {
     let Some((_, first)) = reports.first() else { return String::new() };
     let depth = first.levels.len();
-    let overall = [Metric::HAp, Metric::Ndcg(None), Metric::Asi].map(|metric| (0, metric));
+    let overall =
+        [Metric::named("h_ap"), Metric::named("ndcg"), Metric::named("asi")].map(|metric| (0, metric));
     let columns = overall
         .into_iter()
-        .chain([(depth, Metric::Recall(NonZeroUsize::MIN))])
-        .chain((1..=depth).rev().map(|level| (level, Metric::Ap(None))));
+        .chain([(depth, Metric::named("recall@1"))])
+        .chain((1..=depth).rev().map(|level| (level, Metric::named("ap"))));
     let columns: Vec<(usize, Metric)> = columns.collect();
     let heading = |&(level, metric): &(usize, Metric)| match level {
         0 => metric.label(),

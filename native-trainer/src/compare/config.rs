@@ -1,7 +1,6 @@
 //! `[compare]`: the section of a recipe that `akin compare` reads.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroUsize;
 
 use akin_core::metrics::Metric;
 use schemars::JsonSchema;
@@ -40,11 +39,11 @@ impl Default for CompareConfig {
             losses: Vec::new(),
             seeds: vec![0, 1, 2],
             columns: vec![
-                Metric::Recall(NonZeroUsize::MIN),
-                Metric::Ap(None),
-                Metric::HAp,
-                Metric::Asi,
-                Metric::Ndcg(None),
+                Metric::named("recall@1"),
+                Metric::named("ap"),
+                Metric::named("h_ap"),
+                Metric::named("asi"),
+                Metric::named("ndcg"),
             ],
             tune: Vec::new(),
             vary: BTreeMap::new(),

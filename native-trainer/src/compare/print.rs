@@ -412,7 +412,7 @@ mod tests {
             group: group.into(),
             apart: false,
             scores: vec![statistic(&[score, score + 0.02]), None],
-            optimises: Metric::HAp,
+            optimises: Metric::named("h_ap"),
             optimised: statistic(&[score]),
             untrained: statistic(&[0.3]),
             seconds_per_step: statistic(&[0.0125]),
@@ -429,7 +429,7 @@ mod tests {
             machine: "2 cores".into(),
             budget: "10 steps".into(),
             seeds: vec![0, 1],
-            columns: columns(&[Metric::HAp, Metric::Ndcg(None)], &["a".into(), "b".into()]),
+            columns: columns(&[Metric::named("h_ap"), Metric::named("ndcg")], &["a".into(), "b".into()]),
             untrained: vec![Untrained { label: "untrained".into(), scores: vec![statistic(&[0.3]), None] }],
             lines: vec![
                 line("one", "One & 100 %", "fine_grained", 0.5),

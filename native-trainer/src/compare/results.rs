@@ -20,9 +20,9 @@ pub struct Column {
 pub fn columns(metrics: &[Metric], levels: &[String]) -> Vec<Column> {
     let mut columns = Vec::new();
     for &metric in metrics {
-        let at: Vec<Option<&String>> = match metric {
-            Metric::Recall(_) => vec![levels.last()],
-            _ if metric.entry().per_level => levels.iter().rev().map(Some).collect(),
+        let at: Vec<Option<&String>> = match metric.entry() {
+            entry if entry.name == "recall" => vec![levels.last()],
+            entry if entry.per_level => levels.iter().rev().map(Some).collect(),
             _ => vec![None],
         };
         columns.extend(at.into_iter().map(|level| Column { metric, level: level.cloned() }));

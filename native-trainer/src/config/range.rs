@@ -28,7 +28,7 @@ impl Config {
         }
         self.optimizer.validate()?;
         self.schedule.validate()?;
-        self.eval.validate(self.data.levels.len())?;
+        self.eval.checked(self.data.levels.len())?;
         let SamplerConfig { classes_per_batch, images_per_class } = self.sampler;
         ensure(classes_per_batch > 0 && images_per_class > 0, || {
             (

@@ -44,7 +44,7 @@ fn settings(config: EvaluationConfig, args: &EvalArgs) -> Result<EvaluationConfi
     let relevance = Relevance::default();
     let mut config = EvaluationConfig { metrics, relevance, decomposability_gap: None, ..config };
     args.metrics.apply(&mut config);
-    config.validate(1)?;
+    config.checked(1)?;
     Ok(config)
 }
 
