@@ -58,7 +58,7 @@ mod tests {
     fn each_setting_is_tried_with_the_best_of_those_before_it() {
         let tuned = [setting("optimizer.lr_head", &[1.0, 2.0, 3.0]), setting("loss.lambda", &[0.5, 0.25])];
         let mut tried = Vec::new();
-        let best = tune(&tuned, Metric::HAp, |settings| {
+        let best = tune(&tuned, Metric::named("h_ap"), |settings| {
             tried.push(describe(settings));
             let rate = settings["optimizer"]["lr_head"].as_float().unwrap();
             let lambda = settings.get("loss").map_or(1.0, |loss| loss["lambda"].as_float().unwrap());
@@ -81,7 +81,7 @@ mod tests {
     fn a_setting_that_only_makes_it_worse_is_left_at_its_default() {
         let tuned = [setting("optimizer.lr_head", &[1.0]), setting("loss.lambda", &[0.5])];
         let score = |settings: &Table| Ok(Some(if settings.contains_key("loss") { 0.1 } else { 0.2 }));
-        let best = tune(&tuned, Metric::HAp, score).unwrap().unwrap();
+        let best = tune(&tuned, Metric::named("h_ap"), score).unwrap().unwrap();
         assert_eq!(describe(&best), "optimizer.lr_head = 1.0");
     }
 
@@ -90,8 +90,8 @@ mod tests {
         let tuned = [setting("optimizer.lr_head", &[1.0, 2.0])];
         let score =
             |settings: &Table| Ok((settings["optimizer"]["lr_head"].as_float() == Some(2.0)).then_some(0.5));
-        let best = tune(&tuned, Metric::HAp, score).unwrap().unwrap();
+        let best = tune(&tuned, Metric::named("h_ap"), score).unwrap().unwrap();
         assert_eq!(describe(&best), "optimizer.lr_head = 2.0");
-        assert_eq!(tune(&tuned, Metric::HAp, |_| Ok(None)).unwrap(), None);
+        assert_eq!(tune(&tuned, Metric::named("h_ap"), |_| Ok(None)).unwrap(), None);
     }
 }
