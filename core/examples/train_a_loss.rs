@@ -60,7 +60,7 @@ fn h_ap(vectors: &Vectors, labels: &Labels) -> akin_core::Result<f64> {
     let values = vectors.rows.val().into_data().try_into_vec().expect("the vectors are f32");
     let embeddings = Embeddings::new(DIMENSION, values)?;
     let levels = ["department", "kind", "variety"].map(String::from);
-    let config = EvaluationConfig { metrics: vec![Metric::HAp], ..Default::default() };
+    let config = EvaluationConfig { metrics: vec![Metric::named("h_ap")], ..Default::default() };
     let report = evaluate(&levels, Labelled { embeddings: &embeddings, labels }, None, &config)?;
-    Ok(report.overall.get(Metric::HAp).expect("every item has relatives"))
+    Ok(report.overall.get(Metric::named("h_ap")).expect("every item has relatives"))
 }
