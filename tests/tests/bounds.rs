@@ -81,7 +81,7 @@ fn relevance() -> impl Strategy<Value = Relevance> {
     ]
 }
 
-/// The decomposability gap of the finest level, over random batches of this size.
+/// The decomposability gap of the finest level, in balanced batches of this size.
 fn gap(values: &[f64], labels: &Labels, batch: usize, seed: u64) -> Option<f64> {
     let values_of_rows = values.iter().map(|&x| x as f32).collect();
     let embeddings = Embeddings::new(values.len() / labels.len(), values_of_rows).unwrap();
@@ -142,6 +142,6 @@ fn pairs_that_are_right_each_at_another_scale_have_a_gap() {
     let labels = labels(&[0, 0, 1, 1, 0, 0, 1, 1]);
     let gaps: Vec<f64> = (0..20).filter_map(|seed| gap(&values, &labels, 4, seed)).collect();
     let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
-    assert!(mean > 0.1, "{mean}");
+    assert!(mean > 0.02, "{mean}");
     assert!(loss(&CalibrationConfig::default(), &values, &labels) > 0.0);
 }

@@ -65,6 +65,8 @@ pub struct HierarchicalProxyConfig {
     pub loss: ProxyLoss,
     /// What the coarser levels are. Default: clusters.
     pub coarse: Coarse,
+    /// How the coarse proxies move. Default: only in updates.
+    pub coarse_proxies: CoarseProxies,
     /// T ≥ 1, in steps. Default 50.
     pub every: u64,
     /// The weight of each level, coarse → fine, each ≥ 0, not all 0. Default: 1 each.
@@ -84,7 +86,7 @@ pub enum ProxyLoss {
 }
 
 /// What the coarser levels are.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Coarse {
@@ -98,11 +100,27 @@ pub enum Coarse {
     Taxonomy,
 }
 
+/// How the coarse proxies move.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum CoarseProxies {
+    /// Only in updates, which set them to the mean directions; constants in between.
+    #[default]
+    Fixed,
+    /// They are learned like the fine proxies. An update of clusters sets them to the mean directions again; those of
+    /// a taxonomy begin there and are learned alone.
+    Learned,
+    /// They are the mean directions of the fine proxies in every step, and the gradient reaches the fine proxies.
+    Means,
+}
+
 impl Default for HierarchicalProxyConfig {
     fn default() -> Self {
         Self {
             loss: ProxyLoss::ProxyAnchor(ProxyAnchorConfig::default()),
             coarse: Coarse::Clusters { count: None },
+            coarse_proxies: CoarseProxies::Fixed,
             every: 50,
             weights: None,
         }
@@ -199,6 +217,7 @@ impl BuildLoss for HierarchicalProxyConfig {
             ProxyLoss::ProxyNca(loss) => loss.proxies(context, classes)?,
         };
         let directions = normalise(proxies.val().detach());
+        let learned = self.coarse_proxies == CoarseProxies::Learned;
         let groups = match self.coarse {
             Coarse::Clusters { count } => {
                 let count = count.unwrap_or_else(|| (classes / 10).clamp(2, 500).min(classes));
@@ -211,12 +230,12 @@ impl BuildLoss for HierarchicalProxyConfig {
                 }
                 let mut first = sample(&mut context.stream("clusters"), classes, count).into_vec();
                 first.sort_unstable();
-                vec![Groups::clustered(&directions, &first)]
+                vec![Groups::clustered(&directions, &first, learned)]
             }
             Coarse::Taxonomy => (1..context.levels())
                 .map(|level| {
                     let of_classes = context.classes.column(level);
-                    Groups::new(&directions, &of_classes, context.class_count(level))
+                    Groups::new(&directions, &of_classes, context.class_count(level), learned)
                 })
                 .collect(),
         };
@@ -230,9 +249,10 @@ impl HierarchicalProxy {
     pub fn update(&mut self) {
         let directions = normalise(self.proxies.val().detach());
         for groups in &mut self.groups {
-            match self.config.coarse {
-                Coarse::Clusters { .. } => groups.cluster(&directions),
-                Coarse::Taxonomy => groups.average(&directions),
+            match (self.config.coarse, self.config.coarse_proxies) {
+                (Coarse::Clusters { .. }, _) => groups.cluster(&directions),
+                (Coarse::Taxonomy, CoarseProxies::Learned) => {}
+                (Coarse::Taxonomy, _) => groups.average(&directions),
             }
         }
     }
@@ -251,9 +271,13 @@ impl Objective for HierarchicalProxy {
         let proxies = self.proxies.val();
         let own = one_hot(batch.labels, proxies.dims()[0], &batch.embeddings);
         let coarse = self.groups.iter().zip(&self.weights).map(|(groups, &weight)| {
-            level(groups.proxies.val(), own.clone().matmul(groups.members.val()), weight)
+            let coarse = match self.config.coarse_proxies {
+                CoarseProxies::Means => means(&normalise(proxies.clone()), &groups.members.val()),
+                CoarseProxies::Fixed | CoarseProxies::Learned => groups.proxies.val(),
+            };
+            level(coarse, own.clone().matmul(groups.members.val()), weight)
         });
-        let fine = level(proxies, own.clone(), self.weights[self.groups.len()]);
+        let fine = level(proxies.clone(), own.clone(), self.weights[self.groups.len()]);
         coarse.fold(fine, |sum, level| sum + level)
     }
 
@@ -266,17 +290,17 @@ impl Objective for HierarchicalProxy {
 
 impl Groups {
     /// Groups of given members around fine proxies of unit length.
-    fn new(directions: &Tensor<2>, of_classes: &[u32], count: usize) -> Self {
-        let members = membership(of_classes, count, directions);
-        let proxies = means(directions, &members);
-        Self { members: buffer(members), proxies: buffer(proxies) }
+    fn new(directions: &Tensor<2>, group_of_class: &[u32], count: usize, learned: bool) -> Self {
+        let members = membership(group_of_class, count, directions);
+        let proxies = buffer(means(directions, &members)).set_require_grad(learned);
+        Self { members: buffer(members), proxies }
     }
 
     /// Clusters of fine proxies of unit length, grown around some of them.
-    fn clustered(directions: &Tensor<2>, first: &[usize]) -> Self {
+    fn clustered(directions: &Tensor<2>, first: &[usize], learned: bool) -> Self {
         let rows = TensorData::from(first.iter().map(|&class| class as i64).collect::<Vec<_>>().as_slice());
         let seeds = directions.clone().select(0, Tensor::<1, Int>::from_data(rows, &directions.device()));
-        let mut groups = Self::new(directions, &nearest(directions, &seeds), first.len());
+        let mut groups = Self::new(directions, &nearest(directions, &seeds), first.len(), learned);
         groups.cluster(directions);
         groups
     }
@@ -285,28 +309,31 @@ impl Groups {
     fn cluster(&mut self, directions: &Tensor<2>) {
         let mut last = None;
         for _ in 0..ROUNDS {
-            let of_classes = nearest(directions, &self.proxies.val());
-            if last.as_ref() == Some(&of_classes) {
+            let group_of_class = nearest(directions, &self.proxies.val());
+            if last.as_ref() == Some(&group_of_class) {
                 break;
             }
             let count = self.proxies.dims()[0];
-            let members = membership(&of_classes, count, directions);
+            let members = membership(&group_of_class, count, directions);
             self.members = replace_buffer(&self.members, members);
             self.average(directions);
-            last = Some(of_classes);
+            last = Some(group_of_class);
         }
     }
 
     /// Takes the mean directions.
     fn average(&mut self, directions: &Tensor<2>) {
-        self.proxies = replace_buffer(&self.proxies, means(directions, &self.members.val()));
+        let learned = self.proxies.is_require_grad();
+        let proxies = replace_buffer(&self.proxies, means(directions, &self.members.val()));
+        self.proxies = proxies.set_require_grad(learned);
     }
 }
 
 /// The group of each class, whose proxy is nearest to its own; no group is left empty. Both sides are of unit length.
 fn nearest(directions: &Tensor<2>, groups: &Tensor<2>) -> Vec<u32> {
     let count = groups.dims()[0];
-    let (fits, nearest) = directions.clone().matmul(groups.clone().transpose()).max_dim_with_indices(1);
+    let groups = normalise(groups.clone().detach()).transpose();
+    let (fits, nearest) = directions.clone().matmul(groups).max_dim_with_indices(1);
     let fits = read_values(fits);
     let mut of_classes: Vec<u32> = nearest.into_data().iter().collect();
     let mut sizes = vec![0; count];
