@@ -7,7 +7,7 @@ use akin_core::bundle::{
     Map, Thumbnails, embedding_bytes, label_bytes,
 };
 use akin_core::evaluate::{EvaluationConfig, Report};
-use akin_core::image::Preprocessing;
+use akin_core::image::{Normalisation, Preprocessing};
 use akin_core::taxonomy::{ClassIdentity, Labels, Taxonomy};
 use akin_core::{Error, Kind};
 use proptest::prelude::*;
@@ -35,7 +35,7 @@ fn contents() -> Contents {
         name: name.into(),
         description: "a test".into(),
         architecture: json!({"backbone": "none", "dropout": 0.1}),
-        preprocessing: Preprocessing::imagenet(32).unwrap(),
+        preprocessing: Preprocessing::new(Normalisation::Imagenet, 32).unwrap(),
         dimension: 2,
         weights: format!("{name}/weights.bpk"),
         gallery_embeddings: format!("{name}/gallery.f32"),
@@ -494,7 +494,7 @@ proptest! {
         encoder.self_test = self_test.to_vec();
         encoder.architecture = json!({ "dropout": dropout });
         encoder.description = description;
-        let mut settings = encoder.preprocessing.settings().clone();
+        let mut settings = encoder.preprocessing.numbers().clone();
         settings.scale = scale;
         encoder.preprocessing = settings.try_into().unwrap();
         let manifest = read(&writer().finish(&contents).unwrap()).unwrap();

@@ -7,7 +7,9 @@
 use std::io::Cursor;
 use std::path::Path;
 
-use akin_core::image::{Filter, MAX_PIXELS, Pixels, Preprocessing, decode, self_test_pattern};
+use akin_core::image::{
+    Filter, MAX_PIXELS, Normalisation, Pixels, Preprocessing, PreprocessingConfig, decode, self_test_pattern,
+};
 use akin_core::{Error, Kind};
 use image::{DynamicImage, ImageBuffer, ImageFormat, Luma, LumaA, Rgb, RgbImage, Rgba};
 
@@ -161,7 +163,7 @@ fn a_single_pixel_is_an_image() {
     for format in [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::WebP] {
         let image = decode(&encode(RgbImage::from_pixel(1, 1, Rgb([10, 10, 10])), format)).unwrap();
         assert_eq!((image.width(), image.height()), (1, 1));
-        let view = Preprocessing::imagenet(64).unwrap().view(&image).unwrap();
+        let view = Preprocessing::new(Normalisation::Imagenet, 64).unwrap().view(&image).unwrap();
         assert_eq!((view.width(), view.height()), (64, 64));
         assert!(view.data().iter().all(|value| value.abs_diff(10) <= 1));
     }
@@ -255,7 +257,7 @@ fn twelve_thousand_by_nine_thousand_pixels_are_accepted() {
     let file = encode(ImageBuffer::from_pixel(12_000, 9_000, Luma([90u8])), ImageFormat::Jpeg);
     let image = decode(&file).unwrap();
     assert_eq!((image.width(), image.height()), (12_000, 9_000));
-    let view = Preprocessing::imagenet(128).unwrap().view(&image).unwrap();
+    let view = Preprocessing::new(Normalisation::Imagenet, 128).unwrap().view(&image).unwrap();
     assert!(view.data().iter().all(|value| value.abs_diff(90) <= 1));
 }
 
@@ -288,9 +290,9 @@ fn a_view_agrees_with_torchvision_within_one_level() {
     let high = Pixels::new(wide.height(), wide.width(), high).unwrap();
     for (image, name) in [(wide, "wide"), (high, "high")] {
         for (resize, crop) in [(12, 9), (40, 33), (23, 20)] {
-            let mut settings = Preprocessing::imagenet(crop).unwrap().settings().clone();
-            settings.resize = resize;
-            let view = Preprocessing::try_from(settings).unwrap().view(&image).unwrap();
+            let mut numbers = Preprocessing::new(Normalisation::Imagenet, crop).unwrap().numbers().clone();
+            numbers.resize = resize;
+            let view = Preprocessing::try_from(numbers).unwrap().view(&image).unwrap();
             let case = format!("view-{name}-{resize}-{crop}");
             assert_within(1, &view, &expected(&case), &case);
         }
@@ -300,7 +302,7 @@ fn a_view_agrees_with_torchvision_within_one_level() {
 #[test]
 fn an_image_of_the_right_size_stays_as_it_is() {
     let image = self_test_pattern(96).unwrap();
-    assert_eq!(Preprocessing::caffe(96).unwrap().view(&image).unwrap(), image);
+    assert_eq!(Preprocessing::new(Normalisation::Caffe, 96).unwrap().view(&image).unwrap(), image);
     assert_eq!(image.resize_region(0.0, 0.0, 96.0, 96.0, 96, 96, Filter::Lanczos).unwrap(), image);
 }
 
@@ -308,7 +310,7 @@ fn an_image_of_the_right_size_stays_as_it_is() {
 fn a_long_thin_image_does_not_need_its_resized_self() {
     // Resized whole it would be 224 × 14,680,064 pixels.
     let thin = Pixels::new(1, 65_536, (0..3 * 65_536).map(|i| (i % 256) as u8).collect()).unwrap();
-    let view = Preprocessing::imagenet(224).unwrap().view(&thin).unwrap();
+    let view = Preprocessing::new(Normalisation::Imagenet, 224).unwrap().view(&thin).unwrap();
     assert_eq!((view.width(), view.height()), (224, 224));
 }
 
@@ -357,27 +359,30 @@ fn a_mirrored_image_mirrored_again_is_the_image() {
 fn normalising_gives_planes_in_the_order_of_the_channels() {
     let image = Pixels::new(2, 1, vec![255, 0, 51, 0, 102, 255]).unwrap();
     assert_eq!(
-        Preprocessing::caffe(1).unwrap().normalise(&image),
+        Preprocessing::new(Normalisation::Caffe, 1).unwrap().normalise(&image),
         [51.0 - 104.0, 255.0 - 104.0, -117.0, 102.0 - 117.0, 255.0 - 123.0, -123.0]
     );
     let close = |got: Vec<f32>, wanted: [f32; 6]| {
         assert!(got.iter().zip(wanted).all(|(a, b)| (a - b).abs() < 1e-6), "{got:?} is not {wanted:?}");
     };
-    close(Preprocessing::plain(1).unwrap().normalise(&image), [1.0, -1.0, -1.0, -0.2, -0.6, 1.0]);
+    close(
+        Preprocessing::new(Normalisation::Inception, 1).unwrap().normalise(&image),
+        [1.0, -1.0, -1.0, -0.2, -0.6, 1.0],
+    );
     let wanted = [(1.0, 0), (0.0, 0), (0.0, 1), (0.4, 1), (0.2, 2), (1.0, 2)]
         .map(|(v, c)| (v - [0.485, 0.456, 0.406][c]) / [0.229, 0.224, 0.225][c]);
-    close(Preprocessing::imagenet(1).unwrap().normalise(&image), wanted);
+    close(Preprocessing::new(Normalisation::Imagenet, 1).unwrap().normalise(&image), wanted);
 }
 
 #[test]
 fn preprocessing_that_makes_no_sense_is_refused_wherever_it_comes_from() {
-    assert_eq!(Preprocessing::imagenet(0).unwrap_err().kind(), Kind::Config);
-    let good = serde_json::to_value(Preprocessing::caffe(128).unwrap()).unwrap();
+    assert_eq!(Preprocessing::new(Normalisation::Imagenet, 0).unwrap_err().kind(), Kind::Config);
+    let good = serde_json::to_value(Preprocessing::new(Normalisation::Caffe, 128).unwrap()).unwrap();
     assert_eq!(good["channels"], "bgr");
     assert_eq!(good["filter"], "bilinear");
     assert_eq!(
         serde_json::from_value::<Preprocessing>(good.clone()).unwrap(),
-        Preprocessing::caffe(128).unwrap()
+        Preprocessing::new(Normalisation::Caffe, 128).unwrap()
     );
     for (field, value) in [
         ("resize", 0.into()),
@@ -393,6 +398,28 @@ fn preprocessing_that_makes_no_sense_is_refused_wherever_it_comes_from() {
         bad[field] = value;
         assert!(serde_json::from_value::<Preprocessing>(bad).is_err(), "{field}");
     }
+}
+
+#[test]
+fn a_config_names_its_preprocessing_or_gives_all_numbers() {
+    let default = Preprocessing::new(Normalisation::Inception, 96).unwrap();
+    let resolve = |json: &str| serde_json::from_str::<PreprocessingConfig>(json).unwrap().resolve(&default);
+    let caffe = Preprocessing::new(Normalisation::Caffe, 128).unwrap();
+    assert_eq!(resolve("{}").unwrap(), default);
+    assert_eq!(resolve(r#""inception""#).unwrap(), default);
+    assert_eq!(resolve(r#"{ "name": "caffe", "crop": 128 }"#).unwrap(), caffe);
+    assert_eq!(resolve(&serde_json::to_string(&caffe).unwrap()).unwrap(), caffe);
+    let larger = resolve(r#"{ "crop": 64, "resize": 72, "filter": "bicubic" }"#).unwrap();
+    assert_eq!((larger.numbers().resize, larger.side(), larger.numbers().filter), (72, 64, Filter::Bicubic));
+    assert_eq!(larger.numbers().mean, default.numbers().mean);
+
+    let refusal = |json: &str| resolve(json).unwrap_err().message().to_owned();
+    assert_eq!(refusal(r#"{ "name": "caffe", "scale": 1.0 }"#), "preprocessing has a name and also scale");
+    assert_eq!(
+        refusal(r#"{ "channels": "bgr", "mean": [0, 0, 0] }"#),
+        "preprocessing has channels, mean but not scale, deviation"
+    );
+    assert!(refusal(r#"{ "crop": 0 }"#).contains("crops to 0 pixels"));
 }
 
 #[test]

@@ -27,7 +27,7 @@
 use std::path::{Path, PathBuf};
 
 use akin_core::evaluate::EvaluationConfig;
-use akin_core::image::Preprocessing;
+use akin_core::image::{Preprocessing, PreprocessingConfig};
 use akin_core::losses::LossConfig;
 use akin_core::models::{BackboneConfig, HeadConfig};
 use anyhow::Result;
@@ -37,12 +37,14 @@ use serde::{Deserialize, Serialize};
 use toml::Table;
 
 mod fault;
+mod overlay;
 mod range;
 pub mod reference;
 mod schema;
 mod source;
 
-pub use source::{Source, lay_over, put};
+pub use overlay::{lay_over, put};
+pub use source::Source;
 
 /// A whole config. See the [module](self).
 #[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
@@ -227,7 +229,10 @@ pub struct ModelConfig {
     /// Features → embedding, for example `{ dimension = 128, layer_norm = true }`. Without it the
     /// embedding is the features, brought to unit length.
     pub head: Option<HeadConfig>,
-    /// Image bytes → numbers.
+    /// What happens to an image before the backbone sees it: resize, centre crop, normalise. For example `"imagenet"`,
+    /// or `{ name = "imagenet", crop = 128 }`. Default: what the backbone expects, which for `small_resnet` is
+    /// `{ name = "inception", crop = 96 }` and for `squeezenet` `{ name = "caffe", crop = 224 }`.
+    #[schemars(with = "Option<PreprocessingConfig>")]
     pub preprocessing: Preprocessing,
 }
 
@@ -428,13 +433,13 @@ impl DataConfig {
     ///
     /// As [`Config::load`], for that part.
     pub fn load(file: &Path, sets: &[String]) -> Result<(Self, u64)> {
-        #[derive(Deserialize)]
+        #[derive(JsonSchema, Deserialize)]
         struct Part {
             data: DataConfig,
             #[serde(default)]
             run: Seed,
         }
-        #[derive(Default, Deserialize)]
+        #[derive(Default, JsonSchema, Deserialize)]
         struct Seed {
             #[serde(default)]
             seed: u64,
@@ -451,6 +456,7 @@ mod tests {
     use std::{env, fs};
 
     use akin_core::geometry::Geometry;
+    use akin_core::image::Normalisation;
     use akin_core::similarity::Similarity;
 
     use super::*;
@@ -474,7 +480,7 @@ resize = 32
 crop = 32
 filter = "bilinear"
 channels = "rgb"
-scale = 0.003921569
+scale = 0.00392156862745098
 mean = [0.5, 0.5, 0.5]
 deviation = [0.5, 0.5, 0.5]
 
@@ -569,7 +575,10 @@ kind = "norm_softmax"
     fn an_unknown_key_is_refused_with_the_nearest_known_one() {
         let (message, hint) = refusal(&GOOD.replace("epochs", "epocs"), &[]);
         assert!(message.contains("tiny.toml, line 3: unknown key `epocs` in [run]"), "{message}");
-        assert!(hint.starts_with("did you mean `epochs`? the keys are name, out, seed"), "{hint}");
+        assert!(
+            hint.starts_with("did you mean `epochs`? the keys are checkpoint_every_epochs, device"),
+            "{hint}"
+        );
 
         let (message, hint) = with("optimiser.kind=sgd");
         assert!(message.ends_with("unknown section `optimiser`"), "{message}");
@@ -584,20 +593,34 @@ kind = "norm_softmax"
     }
 
     #[test]
-    fn a_missing_key_or_section_is_named() {
+    fn all_missing_keys_are_named_at_once() {
         let (message, _) = refusal(&GOOD.replace("kind = \"csv\"", ""), &[]);
-        assert!(message.ends_with("the key `kind` is missing in [data]"), "{message}");
-        let (message, _) = refusal("[run]\nsteps = 1", &[]);
-        assert!(message.ends_with("the section `data` is missing"), "{message}");
+        assert!(message.ends_with("the setting `data.kind` (folder, csv) is missing"), "{message}");
+        let (message, hint) = refusal("[model]\nhead = {}", &[]);
+        assert!(
+            message.ends_with(
+                "these settings are missing: `model.head.dimension`, `model.backbone.kind` (small_resnet, \
+                 squeezenet), `data.kind` (folder, csv), `data.path`, `data.levels`, `loss.kind`, \
+                 `run.steps` or `run.epochs`"
+            ),
+            "{message}"
+        );
+        assert!(hint.contains("`--set`"), "{hint}");
     }
 
     #[test]
-    fn a_wrong_type_is_named_with_its_key() {
+    fn a_wrong_value_is_named_with_its_key_and_line() {
         let (message, hint) = with("run.seed=-1");
-        assert!(message.contains("`run.seed` has a wrong value"), "{message}");
-        assert!(message.contains("a whole number of at least 0"), "{message}");
-        assert!(hint.contains("run.seed"));
-        assert!(with("augment.crop_scale=0.4").0.contains("augment.crop_scale"));
+        assert!(
+            message.ends_with("tiny.toml: `run.seed` is -1, not a whole number of at least 0"),
+            "{message}"
+        );
+        assert_eq!(hint, "give `run.seed` a whole number of at least 0");
+        assert!(
+            with("augment.crop_scale=0.4").0.contains("`augment.crop_scale` is 0.4, not a list of 2 values")
+        );
+        let (message, _) = refusal(&GOOD.replace("dimension = 8", "dimension = 8.5"), &[]);
+        assert!(message.contains("tiny.toml, line 12: `model.head.dimension` is 8.5, not"), "{message}");
     }
 
     #[test]
@@ -606,20 +629,41 @@ kind = "norm_softmax"
         let terms = "terms=[{weight=1,loss={kind='fast_ap'}},{weight='one',loss={kind='fast_ap'}}]";
         let term = &format!("loss={{kind='sum',{terms}}}");
         for (set, part) in [
-            ("loss.temperature=hot", "`loss.temperature` has a wrong value: invalid type: string \"hot\""),
-            (happier, "`loss.surrogate.upper_step.temperature` has a wrong value"),
-            (term, "`loss.terms.weight` has a wrong value: invalid type: string \"one\""),
-            (
-                "loss={kind='contrastive',miner='all'}",
-                "`loss.miner` has a wrong value: invalid type: string \"all\", expected a table with a `kind`",
-            ),
-            ("loss={kind='contrastive',miner={kind='al'}}", "unknown value `al` in `loss.miner.kind`"),
-            ("loss={kind='levels',loss={kind='fast_app'}}", "unknown value `fast_app` in `loss.loss.kind`"),
+            ("loss.temperature=hot", "`loss.temperature` is \"hot\", not a number"),
+            (happier, "`loss.surrogate.upper_step.temperature` is \"hot\", not a number"),
+            (term, "`loss.terms.weight` is \"one\", not a number"),
+            ("loss={kind='contrastive',miner='all'}", "`loss.miner` is \"all\", not a table with a `kind`"),
+            ("loss={kind='contrastive',miner={kind='al'}}", "unknown miner `al` in `loss.miner.kind`"),
+            ("loss={kind='levels',loss={kind='fast_app'}}", "unknown loss `fast_app` in `loss.loss.kind`"),
             ("loss={kind='levels',loss={kind='fast_ap',bin=3}}", "unknown key `bin` in [loss.loss]"),
+            ("loss={kind='sum_triplet',weight=[1]}", "unknown key `weight` in [loss]"),
+            ("loss={kind=3}", "`loss.kind` is 3, not a text in quotes"),
         ] {
             let (message, _) = with(set);
             assert!(message.contains(part), "{set}: {message}");
         }
+        let (message, hint) = with("loss={kind='hapier'}");
+        assert!(message.ends_with("unknown loss `hapier` in `loss.kind`"), "{message}");
+        assert!(hint.starts_with("did you mean `happier`?"), "{hint}");
+    }
+
+    #[test]
+    fn preprocessing_is_a_name_or_follows_from_the_backbone() {
+        let preprocessing = |sets: &[&str]| load(GOOD, sets).unwrap().model.preprocessing;
+        let own = Preprocessing::new(Normalisation::Inception, 32).unwrap();
+        assert_eq!(preprocessing(&[]), own);
+        assert_eq!(preprocessing(&["model.preprocessing={name='inception',crop=32}"]), own);
+        let caffe = "model.preprocessing={resize=128,crop=128,filter='bilinear',channels='bgr',scale=1.0,\
+                     mean=[104.0,117.0,123.0],deviation=[1.0,1.0,1.0]}";
+        assert_eq!(preprocessing(&[caffe]), preprocessing(&["model.preprocessing={name='caffe',crop=128}"]));
+        let squeezenet = ["model.backbone={kind='squeezenet'}", "model.preprocessing={}"];
+        assert_eq!(preprocessing(&squeezenet), Preprocessing::new(Normalisation::Caffe, 224).unwrap());
+        assert_eq!(preprocessing(&["model.preprocessing=imagenet"]).side(), 96);
+
+        let (message, hint) = with("model.preprocessing=imagenett");
+        assert!(message.ends_with("unknown value `imagenett` in `model.preprocessing`"), "{message}");
+        assert!(hint.starts_with("did you mean `imagenet`?"), "{hint}");
+        assert!(with("model.preprocessing={name='imagenet',scale=1}").0.contains("a name and also scale"));
     }
 
     #[test]
@@ -658,7 +702,7 @@ kind = "norm_softmax"
         assert!(with("run.seed").0.contains("has no `=`"));
         assert!(with("seed=1").0.contains("does not name a section"));
         assert!(with("loss=happier").0.contains("does not name a section"));
-        assert!(with("run.epochs.deep=1").0.contains("`epochs`, which is not a table"));
+        assert!(with("run.epochs.deep=1").0.contains("`epochs` is not a table"));
     }
 
     #[test]
@@ -675,7 +719,7 @@ kind = "norm_softmax"
         let (message, hint) = with("data.path=${AKIN_SURELY_UNSET}/labels.csv");
         assert!(message.contains("`data.path`") && message.contains("AKIN_SURELY_UNSET"), "{message}");
         assert!(hint.contains("export AKIN_SURELY_UNSET="), "{hint}");
-        assert!(with("data.path=${OPEN").0.contains("without `}`"));
+        assert!(with("data.path=${OPEN").0.contains("no `}`"));
         let home = load(GOOD, &["data.path=${CARGO_MANIFEST_DIR}/x.csv"]).unwrap();
         assert_eq!(home.data.path, Path::new(env!("CARGO_MANIFEST_DIR")).join("x.csv"));
     }

@@ -124,7 +124,7 @@ impl Views {
                     &picture,
                     &self.augment,
                     side,
-                    self.preprocessing.settings().filter,
+                    self.preprocessing.numbers().filter,
                     &mut rng,
                 )
                 .ok()?;

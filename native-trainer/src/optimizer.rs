@@ -193,7 +193,7 @@ impl ModuleVisitor for Scale<'_> {
 mod tests {
     use akin_core::encoder::EncoderConfig;
     use akin_core::geometry::Geometry;
-    use akin_core::image::Preprocessing;
+    use akin_core::image::{Normalisation, Preprocessing};
     use akin_core::losses::{Batch, LossConfig, LossContext, NormSoftmaxConfig, Objective};
     use akin_core::models::{BackboneConfig, HeadConfig};
     use akin_core::taxonomy::Labels;
@@ -242,7 +242,7 @@ mod tests {
         let config = EncoderConfig {
             backbone: BackboneConfig::SmallResnet { width: 2 },
             head: Some(HeadConfig { dimension: 4, layer_norm: true, geometry: Geometry::Cosine }),
-            preprocessing: Preprocessing::plain(16).unwrap(),
+            preprocessing: Preprocessing::new(Normalisation::Inception, 16).unwrap(),
         };
         let encoder = config.init(0, &device).unwrap();
         let classes = Labels::new(1, vec![0, 1]).unwrap();

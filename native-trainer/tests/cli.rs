@@ -162,9 +162,9 @@ fn settings_that_make_no_sense_are_refused_before_a_run_is_made() {
     };
     for (loss, why) in [
         ("{kind='norm_sofmax'}", "did you mean `norm_softmax`?"),
-        ("{kind='levels',loss={kind='norm_sofmax'}}", "unknown value `norm_sofmax` in `loss.loss.kind`"),
+        ("{kind='levels',loss={kind='norm_sofmax'}}", "unknown loss `norm_sofmax` in `loss.loss.kind`"),
         ("{kind='norm_softmax',temprature=1}", "unknown key `temprature` in [loss]"),
-        ("{kind='norm_softmax',temperature='hot'}", "`loss.temperature` has a wrong value"),
+        ("{kind='norm_softmax',temperature='hot'}", "`loss.temperature` is \"hot\", not a number"),
         ("{kind='norm_softmax',temperature=0}", "the temperature of norm_softmax is 0"),
         ("{kind='smooth_ap',temperature=0}", "the temperature of smooth_ap is 0"),
         ("{kind='roadmap',sup_ap={step={temperature=0}}}", "temperature of the upper step is 0"),
@@ -175,11 +175,11 @@ fn settings_that_make_no_sense_are_refused_before_a_run_is_made() {
         ("{kind='hap_surrogate',upper_step={threshold=-1}}", "threshold of the upper step is -1"),
         (
             "{kind='hap_surrogate',upper_step={slope=nan}}",
-            "`loss.upper_step.slope` has a wrong value: the number NaN is not finite",
+            "`loss.upper_step.slope` is nan, not a finite number",
         ),
         (
             "{kind='hap_surrogate',lower_step={leak=inf}}",
-            "`loss.lower_step.leak` has a wrong value: the number inf is not finite",
+            "`loss.lower_step.leak` is inf, not a finite number",
         ),
         ("{kind='sum',terms=[]}", "sum to 0"),
         (

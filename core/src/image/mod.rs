@@ -13,4 +13,6 @@ mod preprocessing;
 
 pub use decode::{MAX_PIXELS, decode};
 pub use pixels::{Filter, Pixels, self_test_pattern};
-pub use preprocessing::{Channels, Preprocessing, Settings};
+pub use preprocessing::{
+    Channels, Normalisation, Preprocessing, PreprocessingConfig, PreprocessingNumbers, PreprocessingTable,
+};

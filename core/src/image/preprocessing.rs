@@ -10,85 +10,184 @@ use crate::{Error, Kind, Result};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Channels {
-    /// Red, green, blue: torchvision's models.
+    /// Red, green, blue, as torchvision's models.
     #[default]
     Rgb,
-    /// Blue, green, red: models that come from Caffe.
+    /// Blue, green, red, as models that come from Caffe.
     Bgr,
 }
 
-/// The settings of a [`Preprocessing`], before they are checked.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// How bytes become numbers: `channels`, `scale`, `mean` and `deviation` under one name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Normalisation {
+    /// RGB, bytes / 255, minus (0.485, 0.456, 0.406), divided by (0.229, 0.224, 0.225), as torchvision's weights expect.
+    Imagenet,
+    /// BGR, bytes from 0 to 255, minus (104, 117, 123), as weights that come from Caffe expect.
+    Caffe,
+    /// RGB, bytes / 255, minus 0.5, divided by 0.5, which gives numbers from −1 to 1, as Inception's weights expect.
+    Inception,
+}
+
+impl Normalisation {
+    /// Channels, scale, mean and deviation.
+    fn numbers(self) -> (Channels, f32, [f32; 3], [f32; 3]) {
+        let bytes_to_one = 1.0 / 255.0;
+        match self {
+            Self::Imagenet => (Channels::Rgb, bytes_to_one, [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]),
+            Self::Caffe => (Channels::Bgr, 1.0, [104.0, 117.0, 123.0], [1.0; 3]),
+            Self::Inception => (Channels::Rgb, bytes_to_one, [0.5; 3], [0.5; 3]),
+        }
+    }
+}
+
+/// The numbers of a [`Preprocessing`], before they are checked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Settings {
+pub struct PreprocessingNumbers {
     /// The length of the shorter side after resizing, in pixels.
     pub resize: u32,
     /// The side of the square that is cut from the centre, in pixels; at most `resize`.
     pub crop: u32,
-    /// How the image is resampled.
+    /// How pixels are weighted when the image is resized.
     pub filter: Filter,
-    /// The order of the planes, and of `mean` and `deviation`.
+    /// The order of the colour planes, and of `mean` and `deviation`.
     pub channels: Channels,
     /// Each byte (0 … 255) is multiplied by this first.
     pub scale: f32,
-    /// Then this is subtracted, plane by plane in the order of `channels`.
+    /// Then this is subtracted, plane by plane.
     pub mean: [f32; 3],
-    /// Then it is divided by this, plane by plane in the order of `channels`; not 0.
+    /// Then it is divided by this, plane by plane; not 0.
     pub deviation: [f32; 3],
 }
 
-/// What is done to an image before the backbone sees it: resize, centre crop, normalise.
+/// Preprocessing as a config writes it: a name, `"imagenet"`, or a table, `{ name = "imagenet", crop = 128 }`.
 ///
-/// A value of this type is always usable: it is checked when made or deserialised.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// ```
+/// use akin_core::image::{Normalisation, Preprocessing, PreprocessingConfig};
+///
+/// let default = Preprocessing::new(Normalisation::Imagenet, 224)?;
+/// let config: PreprocessingConfig = serde_json::from_str(r#"{ "name": "caffe", "crop": 128 }"#).unwrap();
+/// assert_eq!(config.resolve(&default)?, Preprocessing::new(Normalisation::Caffe, 128)?);
+/// # Ok::<(), akin_core::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(try_from = "Settings", into = "Settings")]
-pub struct Preprocessing(Settings);
+#[serde(untagged)]
+pub enum PreprocessingConfig {
+    /// The name alone; the sizes are the default's.
+    Name(Normalisation),
+    /// A table of the settings that differ from the default.
+    Table(PreprocessingTable),
+}
+
+/// The table of a [`PreprocessingConfig`]. It has either a `name` or all of `channels`, `scale`, `mean` and
+/// `deviation`; without them the backbone decides.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct PreprocessingTable {
+    /// How bytes become numbers. Default: what the backbone expects.
+    pub name: Option<Normalisation>,
+    /// The side of the square that is cut from the centre, in pixels, 1 … 4096. Default: what the backbone expects.
+    pub crop: Option<u32>,
+    /// The length of the shorter side after resizing, in pixels, `crop` … 4096. Default: the same as `crop`.
+    pub resize: Option<u32>,
+    /// How pixels are weighted when the image is resized. Default: `bilinear`.
+    pub filter: Option<Filter>,
+    /// Instead of `name`: the order of the colour planes, and of `mean` and `deviation`. Default: that of the name.
+    pub channels: Option<Channels>,
+    /// Instead of `name`: each byte (0 … 255) is multiplied by this first; not 0. Default: that of the name.
+    pub scale: Option<f32>,
+    /// Instead of `name`: this is subtracted next, plane by plane. Default: that of the name.
+    pub mean: Option<[f32; 3]>,
+    /// Instead of `name`: this is divided by last, plane by plane; not 0. Default: that of the name.
+    pub deviation: Option<[f32; 3]>,
+}
+
+impl Default for PreprocessingConfig {
+    fn default() -> Self {
+        Self::Table(PreprocessingTable::default())
+    }
+}
+
+impl PreprocessingConfig {
+    /// The preprocessing itself; what the config leaves out comes from `default`, that of the backbone.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind::Config`] for a table that has both a name and numbers that the name stands for, for one that has only
+    /// some of these numbers, and for numbers that [`Preprocessing`] refuses.
+    pub fn resolve(self, default: &Preprocessing) -> Result<Preprocessing> {
+        let table = match self {
+            Self::Name(name) => PreprocessingTable { name: Some(name), ..PreprocessingTable::default() },
+            Self::Table(table) => table,
+        };
+        let PreprocessingTable { name, crop, resize, filter, channels, scale, mean, deviation } = table;
+        let given = [
+            ("channels", channels.is_some()),
+            ("scale", scale.is_some()),
+            ("mean", mean.is_some()),
+            ("deviation", deviation.is_some()),
+        ];
+        let named = |wanted: bool| -> String {
+            let names: Vec<&str> =
+                given.iter().filter(|(_, is_given)| *is_given == wanted).map(|(name, _)| *name).collect();
+            names.join(", ")
+        };
+        let (channels, scale, mean, deviation) = match (name, channels, scale, mean, deviation) {
+            (Some(name), None, None, None, None) => name.numbers(),
+            (None, None, None, None, None) => {
+                let PreprocessingNumbers { channels, scale, mean, deviation, .. } = default.0;
+                (channels, scale, mean, deviation)
+            }
+            (None, Some(channels), Some(scale), Some(mean), Some(deviation)) => {
+                (channels, scale, mean, deviation)
+            }
+            (Some(_), ..) => {
+                return Err(Error::new(
+                    Kind::Config,
+                    format!("preprocessing has a name and also {}", named(true)),
+                    "remove the name, or what it stands for: channels, scale, mean and deviation",
+                ));
+            }
+            (None, ..) => {
+                return Err(Error::new(
+                    Kind::Config,
+                    format!("preprocessing has {} but not {}", named(true), named(false)),
+                    "give all of channels, scale, mean and deviation, or a name instead, such as imagenet",
+                ));
+            }
+        };
+        let crop = crop.unwrap_or(default.0.crop);
+        let resize = resize.unwrap_or(crop);
+        let filter = filter.unwrap_or_default();
+        PreprocessingNumbers { resize, crop, filter, channels, scale, mean, deviation }.try_into()
+    }
+}
+
+/// What happens to an image before the backbone sees it: resize, centre crop, normalise.
+///
+/// A value of this type is always usable: its numbers are checked when it is made or deserialised.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "PreprocessingNumbers", into = "PreprocessingNumbers")]
+pub struct Preprocessing(PreprocessingNumbers);
 
 impl Preprocessing {
-    /// torchvision's convention: RGB, bytes / 255, minus [0.485, 0.456, 0.406], over [0.229, 0.224, 0.225].
-    ///
-    /// Like the other constructors it resizes the shorter side to `side` and crops to `side` × `side`, bilinear.
+    /// Resizes the shorter side to `side`, crops to `side` × `side` (bilinear), and normalises.
     ///
     /// # Errors
     ///
     /// [`Kind::Config`] when `side` is 0 or more than 4,096.
-    pub fn imagenet(side: u32) -> Result<Self> {
-        Self::square(side, Channels::Rgb, 1.0 / 255.0, [0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
-    }
-
-    /// Caffe's convention: BGR, bytes as they are, minus [104, 117, 123] (blue 104, green 117, red 123).
-    ///
-    /// # Errors
-    ///
-    /// [`Kind::Config`] when `side` is 0 or more than 4,096.
-    pub fn caffe(side: u32) -> Result<Self> {
-        Self::square(side, Channels::Bgr, 1.0, [104.0, 117.0, 123.0], [1.0; 3])
-    }
-
-    /// RGB from −1 to 1: bytes / 255, minus 0.5, over 0.5.
-    ///
-    /// # Errors
-    ///
-    /// [`Kind::Config`] when `side` is 0 or more than 4,096.
-    pub fn plain(side: u32) -> Result<Self> {
-        Self::square(side, Channels::Rgb, 1.0 / 255.0, [0.5; 3], [0.5; 3])
-    }
-
-    fn square(
-        side: u32,
-        channels: Channels,
-        scale: f32,
-        mean: [f32; 3],
-        deviation: [f32; 3],
-    ) -> Result<Self> {
+    pub fn new(normalisation: Normalisation, side: u32) -> Result<Self> {
+        let (channels, scale, mean, deviation) = normalisation.numbers();
         let filter = Filter::Bilinear;
-        Settings { resize: side, crop: side, filter, channels, scale, mean, deviation }.try_into()
+        PreprocessingNumbers { resize: side, crop: side, filter, channels, scale, mean, deviation }.try_into()
     }
 
-    /// The settings.
-    pub fn settings(&self) -> &Settings {
+    /// The numbers.
+    pub fn numbers(&self) -> &PreprocessingNumbers {
         &self.0
     }
 
@@ -107,7 +206,7 @@ impl Preprocessing {
     ///
     /// [`Kind::Image`] should the image not be resizable.
     pub fn view(&self, image: &Pixels) -> Result<Pixels> {
-        let Settings { resize, crop, filter, .. } = self.0;
+        let PreprocessingNumbers { resize, crop, filter, .. } = self.0;
         let (w, h) = (u64::from(image.width()), u64::from(image.height()));
         let short = w.min(h);
         let full = [w, h].map(|side| u64::from(resize) * side / short);
@@ -119,7 +218,7 @@ impl Preprocessing {
     /// The numbers of an image: three planes (CHW) in the order of `channels`, each
     /// `(byte · scale − mean) / deviation`. The length is `3 · width · height`.
     pub fn normalise(&self, image: &Pixels) -> Vec<f32> {
-        let Settings { channels, scale, mean, deviation, .. } = &self.0;
+        let PreprocessingNumbers { channels, scale, mean, deviation, .. } = &self.0;
         let order = match channels {
             Channels::Rgb => [0, 1, 2],
             Channels::Bgr => [2, 1, 0],
@@ -133,16 +232,16 @@ impl Preprocessing {
     }
 }
 
-impl TryFrom<Settings> for Preprocessing {
+impl TryFrom<PreprocessingNumbers> for Preprocessing {
     type Error = Error;
 
     /// # Errors
     ///
     /// [`Kind::Config`] when a size is 0 or more than 4,096, the crop larger than the resized image, a number not
     /// finite, or the scale or a deviation 0.
-    fn try_from(settings: Settings) -> Result<Self> {
+    fn try_from(numbers: PreprocessingNumbers) -> Result<Self> {
         const MAX_SIDE: u32 = 4096;
-        let Settings { resize, crop, scale, mean, deviation, .. } = &settings;
+        let PreprocessingNumbers { resize, crop, scale, mean, deviation, .. } = &numbers;
         let fault = if !(1..=MAX_SIDE).contains(resize) || !(1..=MAX_SIDE).contains(crop) {
             Some((
                 format!("preprocessing resizes to {resize} and crops to {crop} pixels"),
@@ -168,12 +267,12 @@ impl TryFrom<Settings> for Preprocessing {
         };
         match fault {
             Some((message, hint)) => Err(Error::new(Kind::Config, message, hint)),
-            None => Ok(Self(settings)),
+            None => Ok(Self(numbers)),
         }
     }
 }
 
-impl From<Preprocessing> for Settings {
+impl From<Preprocessing> for PreprocessingNumbers {
     fn from(preprocessing: Preprocessing) -> Self {
         preprocessing.0
     }

@@ -8,7 +8,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::config_value::ConfigValue;
+use super::config_value::{ConfigValue, changes_kind};
 use super::*;
 
 /// Each line is a loss: the variant, its settings, and what they make. The variant in snake case is its name.
@@ -222,29 +222,30 @@ impl<'de> Deserialize<'de> for LossConfig {
         if let Some(preset) = entry.preset {
             let mut preset: Value = serde_json::from_str(preset).map_err(D::Error::custom)?;
             whole.as_object_mut().expect("what has a key is a table").remove("kind");
-            change(&mut preset, whole);
+            lay_over(&mut preset, whole);
             whole = preset;
         }
         Self::deserialize(whole).map_err(|error| D::Error::custom(error.to_string()))
     }
 }
 
-/// Puts the keys of `with` over those of `settings`, table by table; a table of another `kind` replaces the whole.
-fn change(settings: &mut Value, with: Value) {
-    match (settings, with) {
-        (Value::Object(settings), Value::Object(with))
-            if with.get("kind").is_none_or(|kind| settings.get("kind") == Some(kind)) =>
-        {
-            for (key, value) in with {
-                match settings.get_mut(&key) {
-                    Some(old) => change(old, value),
+/// Lays the keys of one table over those of another, by the rule of [`changes_kind`].
+fn lay_over(below: &mut Value, over: Value) {
+    fn kind(table: &Map<String, Value>) -> Option<&str> {
+        table.get("kind").and_then(Value::as_str)
+    }
+    match (below, over) {
+        (Value::Object(below), Value::Object(over)) if !changes_kind(kind(below), kind(&over)) => {
+            for (key, value) in over {
+                match below.get_mut(&key) {
+                    Some(old) => lay_over(old, value),
                     None => {
-                        settings.insert(key, value);
+                        below.insert(key, value);
                     }
                 }
             }
         }
-        (settings, with) => *settings = with,
+        (below, over) => *below = over,
     }
 }
 

@@ -15,6 +15,14 @@ impl<'de> Deserialize<'de> for ConfigValue {
     }
 }
 
+/// Whether a table that is laid over another replaces it, by the `kind` of the old table and that of the new one.
+///
+/// The keys beside a `kind` belong to that kind. A table of another kind therefore replaces the old one; a table of the
+/// same kind, or without one, changes only the keys that it names. Presets and the trainer's configs follow this rule.
+pub fn changes_kind(old: Option<&str>, new: Option<&str>) -> bool {
+    matches!((old, new), (Some(old), Some(new)) if old != new)
+}
+
 struct AnyValue;
 
 impl<'de> Visitor<'de> for AnyValue {

@@ -102,6 +102,7 @@ use algebra::{
 pub use blackbox_ap::{BlackboxAp, BlackboxApConfig};
 pub use calibration::{Calibration, CalibrationConfig, PairMean};
 pub use catalogue::{CATALOGUE, Loss, LossConfig};
+pub use config_value::changes_kind;
 pub use contrastive::{Contrastive, ContrastiveConfig};
 pub use cross_batch_memory::{CrossBatchMemory, CrossBatchMemoryConfig};
 pub use csl::{Csl, CslConfig};

@@ -63,6 +63,20 @@ impl BackboneConfig {
         }
     }
 
+    /// What the backbone expects of images: [`Inception`](crate::image::Normalisation::Inception) at 96 pixels for the
+    /// small residual network, whose training starts from random weights; for SqueezeNet
+    /// [`Caffe`](crate::image::Normalisation::Caffe) at 224 pixels, with which its authors' weights were trained.
+    /// Weights that torchvision trained expect [`Imagenet`](crate::image::Normalisation::Imagenet).
+    #[cfg(feature = "image")]
+    pub fn preprocessing(&self) -> crate::image::Preprocessing {
+        use crate::image::{Normalisation, Preprocessing};
+        let (normalisation, side) = match self {
+            Self::SmallResnet { .. } => (Normalisation::Inception, 96),
+            Self::Squeezenet => (Normalisation::Caffe, 224),
+        };
+        Preprocessing::new(normalisation, side).expect("both sides are from 1 to 4096")
+    }
+
     /// The backbone with random weights.
     ///
     /// # Errors

@@ -1,115 +1,278 @@
-//! What serde finds wrong with a config, in the words of a config: which key, and what to do.
+//! What is wrong with a config: its table is held against the schema of its type.
+//!
+//! The config itself is read by serde. Where that fails, this file says which key is at fault, on which line, and what
+//! to write instead; it names all missing keys at once.
 
-use serde::de::DeserializeOwned;
+use akin_core::losses::CATALOGUE;
+use serde_json::Value as Json;
+use toml::de::{DeTable, DeValue};
 use toml::{Table, Value};
 
+use super::schema::{Node, Schema, Shape, fields, required};
 use crate::problem::did_you_mean;
 
-/// The dotted key at fault. Inside a table with a `kind`, serde names no more than the table; there the key is found
-/// as the one without which the config has another fault, or none.
-pub(super) fn place_of_fault<T: DeserializeOwned>(table: &Table, error: &toml::de::Error) -> String {
-    let said = error.to_string();
-    let named =
-        said.lines().find_map(|line| line.strip_prefix("in `")?.strip_suffix('`')).unwrap_or_default();
-    if error.message().starts_with("missing field") {
-        return named.into();
-    }
-    let whole = Value::Table(table.clone());
-    let changes = |place: &[String]| {
-        let rest = without(whole.clone(), place).try_into::<T>();
-        rest.err().is_none_or(|other| other.message() != error.message())
-    };
-    let mut place = Vec::new();
-    let mut here = &whole;
-    'deeper: loop {
-        for (key, value) in parts_of(here) {
-            place.push(key);
-            if changes(&place) {
-                here = value;
-                continue 'deeper;
-            }
-            place.pop();
-        }
-        break;
-    }
-    place.retain(|key| key.parse::<usize>().is_err());
-    let found = place.join(".");
-    if found.len() > named.len() { found } else { named.into() }
+/// More names than this are not listed in a message.
+const FEW_NAMES: usize = 8;
+
+/// The path of a setting: its keys, and the numbers of items in lists.
+type Path = Vec<String>;
+
+/// What is wrong with one setting.
+pub(super) struct Fault {
+    /// Where it is.
+    pub(super) path: Path,
+    /// What is wrong.
+    pub(super) message: String,
+    /// What to do.
+    pub(super) hint: String,
 }
 
-/// The keys, or places, of a value with what they hold; `kind`, without which nothing is as it was, comes last.
-fn parts_of(value: &Value) -> Vec<(String, &Value)> {
-    match value {
-        Value::Table(table) => {
-            let mut parts: Vec<_> = table.iter().map(|(key, value)| (key.clone(), value)).collect();
-            parts.sort_by_key(|(key, _)| key == "kind");
-            parts
+/// All that is wrong with a config.
+#[derive(Default)]
+pub(super) struct Faults {
+    /// Keys and values that are wrong.
+    pub(super) wrong: Vec<Fault>,
+    /// Keys that are missing, ready for a message.
+    pub(super) missing: Vec<String>,
+}
+
+impl Faults {
+    /// The faults of a table that stands at a dotted place, by the schema of its type.
+    pub(super) fn of(schema: &Schema, table: &Table, place: &str) -> Self {
+        let mut faults = Self::default();
+        let path = place.split('.').filter(|part| !part.is_empty()).map(str::to_owned).collect();
+        let mut check = Check { schema, path, faults: &mut faults };
+        check.table(schema.root(), table, true);
+        faults
+    }
+
+    /// The message and hint for all missing keys.
+    pub(super) fn missing_message(&self) -> (String, String) {
+        let hint = "in the file or with `--set`; CONFIG.md lists every setting";
+        match &self.missing[..] {
+            [key] => (format!("the setting {key} is missing"), format!("add it, {hint}")),
+            keys => (format!("these settings are missing: {}", keys.join(", ")), format!("add them, {hint}")),
         }
-        Value::Array(items) => items.iter().enumerate().map(|(i, item)| (i.to_string(), item)).collect(),
-        _ => Vec::new(),
     }
 }
 
-/// A value without what is at a place in it.
-fn without(mut value: Value, place: &[String]) -> Value {
-    let [key, rest @ ..] = place else { return value };
-    match &mut value {
-        Value::Table(table) => {
-            if let (Some(part), [_, ..]) = (table.remove(key), rest) {
-                table.insert(key.clone(), without(part, rest));
-            }
-        }
-        Value::Array(items) => {
-            let number = key.parse().expect("`parts_of` numbers items");
-            let item = items.remove(number);
-            if !rest.is_empty() {
-                items.insert(number, without(item, rest));
-            }
-        }
-        _ => {}
-    }
-    value
+/// The dotted key of a path, without the numbers of items.
+pub(super) fn dotted(path: &[String]) -> String {
+    let keys: Vec<&str> =
+        path.iter().map(String::as_str).filter(|key| key.parse::<usize>().is_err()).collect();
+    keys.join(".")
 }
 
-/// What a serde error says, in the words of a config.
-pub(super) fn explain(message: &str, place: &str) -> (String, String) {
-    let mut quoted = message.split('`').skip(1).step_by(2);
-    let word = quoted.next().unwrap_or_default();
-    let known: Vec<&str> = quoted.collect();
-    let suggestion = did_you_mean(word, known.iter().copied());
-    if message.starts_with("unknown field") {
-        let place = match place.rsplit_once('.') {
-            Some((table, key)) if key == word => table,
-            None if place == word => "",
-            _ => place,
+/// The line of the text, from 1, on which a setting stands.
+pub(super) fn line_of(text: &str, path: &[String]) -> Option<usize> {
+    let table = DeTable::parse(text).ok()?;
+    let (first, rest) = path.split_first()?;
+    let (key, mut value) = table.get_ref().get_key_value(first.as_str())?;
+    let mut start = key.span().start;
+    for part in rest {
+        value = match value.get_ref() {
+            DeValue::Table(table) => {
+                let (key, value) = table.get_key_value(part.as_str())?;
+                start = key.span().start;
+                value
+            }
+            DeValue::Array(items) => {
+                let item = items.get(part.parse::<usize>().ok()?)?;
+                start = item.span().start;
+                item
+            }
+            _ => return None,
         };
-        let (what, list) =
-            if place.is_empty() { ("section", "the sections are") } else { ("key", "the keys are") };
-        let at = if place.is_empty() { String::new() } else { format!(" in [{place}]") };
-        (format!("unknown {what} `{word}`{at}"), format!("{suggestion}{list} {}", known.join(", ")))
-    } else if message.starts_with("unknown variant") {
-        let at = if place.is_empty() { String::new() } else { format!(" in `{place}`") };
-        (format!("unknown value `{word}`{at}"), format!("{suggestion}it can be {}", known.join(", ")))
-    } else if message.starts_with("missing field") {
-        let (what, at) = match place {
-            "" => ("section", String::new()),
-            place => ("key", format!(" in [{place}]")),
-        };
-        (format!("the {what} `{word}` is missing{at}"), "add it, in the file or with `--set`".into())
-    } else {
-        let words = [
-            ("expected u64", "expected a whole number of at least 0"),
-            ("expected usize", "expected a whole number of at least 0"),
-            ("expected f64", "expected a number"),
-            ("floating point `", "number `"),
-            ("expected a sequence", "expected a list"),
-            ("invalid type: map", "invalid type: table"),
-        ];
-        let plain = words.iter().fold(message.to_owned(), |plain, (from, to)| plain.replace(from, to));
-        let plain = match plain.split_once("expected internally tagged enum") {
-            Some((before, _)) => format!("{before}expected a table with a `kind`"),
-            None => plain,
-        };
-        (format!("`{place}` has a wrong value: {plain}"), format!("correct the value of `{place}`"))
     }
+    Some(text.get(..start)?.matches('\n').count() + 1)
+}
+
+/// The value at a path.
+pub(super) fn value_at<'a>(table: &'a Table, path: &[String]) -> Option<&'a Value> {
+    let (first, rest) = path.split_first()?;
+    rest.iter().try_fold(table.get(first)?, |value, part| match value {
+        Value::Table(table) => table.get(part),
+        Value::Array(items) => items.get(part.parse::<usize>().ok()?),
+        _ => None,
+    })
+}
+
+/// Walks a table and a schema side by side.
+struct Check<'a> {
+    schema: &'a Schema,
+    path: Path,
+    faults: &'a mut Faults,
+}
+
+impl Check<'_> {
+    /// Checks a table's keys; `complete`: whether all that are required must be there.
+    fn table(&mut self, node: &Node, table: &Table, complete: bool) {
+        let known = fields(node);
+        let is_closed = node.get("additionalProperties") == Some(&Json::Bool(false));
+        for (key, value) in table {
+            match known.iter().find(|(name, _)| name == key) {
+                Some((_, node)) => self.inside(key, |check| check.value(node, value)),
+                None if is_closed => self.unknown_key(key, &known),
+                None => {}
+            }
+        }
+        for key in required(node) {
+            if complete && !table.contains_key(key) {
+                self.inside(key, |check| {
+                    if let Some((_, node)) = known.iter().find(|(name, _)| *name == key) {
+                        check.missing(node);
+                    }
+                });
+            }
+        }
+    }
+
+    fn value(&mut self, node: &Node, value: &Value) {
+        let shape = self.schema.shape(node);
+        match (&shape, value) {
+            (Shape::Table(node) | Shape::Names(_, Some(node)), Value::Table(table)) => {
+                self.table(node, table, true)
+            }
+            (Shape::Kinds(kinds), Value::Table(table)) => self.kinds(node, kinds, table),
+            (Shape::Names(names, _), Value::String(name)) => {
+                if !names.iter().any(|(known, _)| known == name) {
+                    self.unknown_name("value", name, names.iter().map(|&(name, _)| name).collect());
+                }
+            }
+            (Shape::Map(values), Value::Table(table)) => {
+                for (key, value) in table {
+                    self.inside(key, |check| check.value(values, value));
+                }
+            }
+            (Shape::List(item, length), Value::Array(items))
+                if length.is_none_or(|length| length == items.len() as u64) =>
+            {
+                for (place, value) in items.iter().enumerate() {
+                    self.inside(&place.to_string(), |check| check.value(item, value));
+                }
+            }
+            (Shape::Plain("number"), Value::Float(number)) if number.is_finite() => {}
+            (Shape::Plain("number"), Value::Integer(_)) => {}
+            (Shape::Plain("integer"), Value::Integer(number)) if !is_too_small(node, *number) => {}
+            (Shape::Plain("boolean"), Value::Boolean(_)) | (Shape::Plain("string"), Value::String(_)) => {}
+            (Shape::Plain("object"), Value::Table(_)) | (Shape::Any, _) => {}
+            _ => self.wrong_value(node, &shape, value),
+        }
+    }
+
+    fn kinds(&mut self, node: &Node, kinds: &[(&str, &Node)], table: &Table) {
+        let what = self.schema.named_type(node);
+        let Some(kind) = table.get("kind") else {
+            return self.missing(node);
+        };
+        let Some(kind) = kind.as_str() else {
+            let text = Shape::Plain("string");
+            return self.inside("kind", |check| check.wrong_value(node, &text, kind));
+        };
+        // A preset has the keys of the loss it stands for, and needs none.
+        let preset = CATALOGUE.iter().find(|entry| what == Some("loss") && entry.name == kind);
+        let preset = preset.and_then(|entry| serde_json::from_str::<Json>(entry.preset?).ok());
+        let base = preset.as_ref().and_then(|preset| preset["kind"].as_str());
+        match kinds.iter().find(|(name, _)| *name == base.unwrap_or(kind)) {
+            Some((_, node)) => self.table(node, table, preset.is_none()),
+            None => {
+                let names = match what {
+                    Some("loss") => CATALOGUE.iter().map(|entry| entry.name).collect(),
+                    _ => kinds.iter().map(|(kind, _)| *kind).collect(),
+                };
+                self.inside("kind", |check| check.unknown_name(what.unwrap_or("kind"), kind, names));
+            }
+        }
+    }
+
+    fn inside(&mut self, key: &str, check: impl FnOnce(&mut Self)) {
+        self.path.push(key.to_owned());
+        check(self);
+        self.path.pop();
+    }
+
+    /// Notes a missing value, or what is required inside it.
+    fn missing(&mut self, node: &Node) {
+        match self.schema.shape(node) {
+            Shape::Table(table) if !required(table).is_empty() => self.table(table, &Table::new(), true),
+            Shape::Kinds(kinds) => {
+                let names: Vec<&str> = kinds.iter().map(|(kind, _)| *kind).collect();
+                self.inside("kind", |check| check.note_missing(&names));
+            }
+            Shape::Names(names, None) => {
+                let names: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
+                self.note_missing(&names);
+            }
+            _ => self.note_missing(&[]),
+        }
+    }
+
+    fn note_missing(&mut self, names: &[&str]) {
+        let key = dotted(&self.path);
+        self.faults.missing.push(match names.len() {
+            1..=FEW_NAMES => format!("`{key}` ({})", names.join(", ")),
+            _ => format!("`{key}`"),
+        });
+    }
+
+    fn unknown_key(&mut self, key: &str, known: &[(&str, &Node)]) {
+        let known: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+        let near = did_you_mean(key, known.iter().copied());
+        let place = dotted(&self.path);
+        let (what, list) = match place.as_str() {
+            "" => (format!("unknown section `{key}`"), "the sections are"),
+            _ => (format!("unknown key `{key}` in [{place}]"), "the keys are"),
+        };
+        let hint = match known.len() {
+            0 => "remove it; it has no keys".to_owned(),
+            _ => format!("{near}{list} {}", known.join(", ")),
+        };
+        let path = [self.path.clone(), vec![key.to_owned()]].concat();
+        self.faults.wrong.push(Fault { path, message: what, hint });
+    }
+
+    fn unknown_name(&mut self, what: &str, name: &str, known: Vec<&str>) {
+        let near = did_you_mean(name, known.iter().copied());
+        let hint = match what {
+            "loss" => format!("{near}`akin list losses` names them all"),
+            _ => format!("{near}it can be {}", known.join(", ")),
+        };
+        let message = format!("unknown {what} `{name}` in `{}`", dotted(&self.path));
+        self.faults.wrong.push(Fault { path: self.path.clone(), message, hint });
+    }
+
+    fn wrong_value(&mut self, node: &Node, shape: &Shape, value: &Value) {
+        let wanted = match shape {
+            Shape::Plain("number") if value.is_float() => "a finite number".into(),
+            Shape::Table(_) | Shape::Map(_) | Shape::Plain("object") => "a table".into(),
+            Shape::Kinds(_) => "a table with a `kind`".into(),
+            Shape::Names(_, Some(_)) => "a name or a table".into(),
+            Shape::Names(names, None) => {
+                let names: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
+                format!("one of {}", names.join(", "))
+            }
+            Shape::List(_, Some(length)) => format!("a list of {length} values"),
+            Shape::List(_, None) => "a list".into(),
+            Shape::Plain("number") => "a number".into(),
+            Shape::Plain("integer") if minimum(node).is_some() => "a whole number of at least 0".into(),
+            Shape::Plain("integer") => "a whole number".into(),
+            Shape::Plain("boolean") => "true or false".into(),
+            Shape::Plain(_) | Shape::Any => "a text in quotes".to_owned(),
+        };
+        let place = dotted(&self.path);
+        let message = format!("`{place}` is {value}, not {wanted}");
+        self.faults.wrong.push(Fault {
+            path: self.path.clone(),
+            message,
+            hint: format!("give `{place}` {wanted}"),
+        });
+    }
+}
+
+fn minimum(node: &Node) -> Option<i64> {
+    node.get("minimum")?.as_i64()
+}
+
+fn is_too_small(node: &Node, number: i64) -> bool {
+    minimum(node).is_some_and(|minimum| number < minimum)
 }

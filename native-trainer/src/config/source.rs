@@ -4,22 +4,23 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::{env, fs, path};
 
+use akin_core::image::PreprocessingConfig;
+use akin_core::models::BackboneConfig;
 use anyhow::Result;
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
 use super::Config;
-use super::fault::{explain, place_of_fault};
+use super::fault::{Faults, line_of, value_at};
+use super::overlay::{lay_over, put};
+use super::schema::Schema;
 use crate::problem::{Advise, problem};
 use crate::recipes;
 
-/// Keys of which one replaces the other when it comes from `--set`.
+/// Pairs of keys that exclude each other: one given by `--set` replaces the other.
 const ALTERNATIVES: [[&str; 2]; 2] =
     [["run.steps", "run.epochs"], ["schedule.warmup_steps", "schedule.warmup_epochs"]];
-
-/// Sections that keep their keys under another `kind`, as nearly all of them mean the same there. Elsewhere the keys
-/// beside a `kind` belong to it, and another kind begins without them.
-const COMMON_KEYS: [&str; 3] = ["data", "optimizer", "schedule"];
 
 /// Keys that hold paths.
 const PATHS: [&str; 5] = ["run.out", "data.path", "data.images", "model.weights", "model.feature_cache"];
@@ -29,35 +30,36 @@ pub struct Source {
     /// The file, or the name of a built-in recipe.
     file: PathBuf,
     text: String,
-    /// Its paths are absolute.
+    /// The sections of a run, with absolute paths.
     table: Table,
+    /// The section `[compare]`.
     compare: Table,
 }
 
 impl Source {
-    /// Reads a file, or the built-in recipe of that name where there is no such file.
+    /// Reads a file, or the built-in recipe of that name if there is no such file.
     ///
     /// # Errors
     ///
-    /// A file that is not there or not TOML; a `--set` that is no assignment; an unset environment
-    /// variable.
+    /// A file that does not exist or is not TOML, a `--set` that is not `KEY=VALUE`, an environment variable that is
+    /// not set.
     pub fn read(file: &Path, sets: &[String]) -> Result<Self> {
         let shown = file.display();
         let text = match recipes::built_in(file) {
             Some(recipe) => recipe.text.to_owned(),
             None => fs::read_to_string(file).advise(
                 || format!("the config {shown} cannot be read"),
-                "check the path; `akin list recipes` names configs that are built in",
+                "check the path; `akin list recipes` names the built-in configs",
             )?,
         };
         let mut table: Table = toml::from_str(&text).map_err(|error| {
-            let hint = "correct that line; tables are written [data], texts in double quotes";
+            let hint = "correct that line; a section is written [data], a text in double quotes";
             problem(format!("{shown} is not valid TOML\n{error}"), hint)
         })?;
 
         let mut given = HashSet::new();
         let mut sets = sets.iter().map(|set| parse_set(set)).collect::<Result<Vec<_>>>()?;
-        // Whatever their order: a table, and another kind, drop what was there before, not what is set inside them.
+        // The result does not depend on their order: tables and kinds, which drop other keys, come first.
         sets.sort_by_key(|(key, _)| (key.matches('.').count(), !key.ends_with(".kind")));
         for (key, value) in sets {
             for [one, other] in ALTERNATIVES.into_iter().chain(ALTERNATIVES.map(|[one, other]| [other, one]))
@@ -77,12 +79,12 @@ impl Source {
             }
         };
         let mut source = Self { file: file.to_owned(), text, table: Table::new(), compare };
-        source.resolve(&mut table, |key| given.contains(key))?;
+        source.resolve_paths(&mut table, |key| given.contains(key))?;
         source.table = table;
         Ok(source)
     }
 
-    /// What the file is called, without its ending.
+    /// The name of the file without its ending.
     pub fn name(&self) -> String {
         self.file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
     }
@@ -96,10 +98,13 @@ impl Source {
         let mut table = self.table.clone();
         table.entry("run").or_insert_with(|| Value::Table(Table::new()));
         lay_over(&mut table, over);
-        self.resolve(&mut table, |_| false)?;
-        let ranked_as_said = find(&mut table, "eval.similarity").is_some();
-        let mut config: Config = self.parse(table)?;
-        if !ranked_as_said && let Some(head) = &config.model.head {
+        self.resolve_paths(&mut table, |_| false)?;
+        self.resolve_preprocessing(&mut table)?;
+        let has_similarity = find(&mut table, "eval.similarity").is_some();
+        let has_length = find(&mut table, "run.steps").is_some() || find(&mut table, "run.epochs").is_some();
+        let also_missing: &[&str] = if has_length { &[] } else { &["`run.steps` or `run.epochs`"] };
+        let mut config: Config = self.parse("", table, also_missing)?;
+        if !has_similarity && let Some(head) = &config.model.head {
             config.eval.similarity = head.geometry.similarity();
         }
         if config.run.name.is_empty() {
@@ -112,13 +117,13 @@ impl Source {
         Ok(config)
     }
 
-    /// Some of the sections of a config that may not be finished.
+    /// Some sections of a config whose other sections may be missing.
     ///
     /// # Errors
     ///
-    /// As [`Config::load`], for that part.
-    pub(super) fn part<T: DeserializeOwned>(&self) -> Result<T> {
-        self.parse(self.table.clone())
+    /// As [`Config::load`], for these sections.
+    pub(super) fn part<T: DeserializeOwned + JsonSchema>(&self) -> Result<T> {
+        self.parse("", self.table.clone(), &[])
     }
 
     /// The section `[compare]`.
@@ -126,39 +131,78 @@ impl Source {
     /// # Errors
     ///
     /// An unknown key or a value of the wrong type.
-    pub fn compare<T: DeserializeOwned>(&self) -> Result<T> {
-        self.parse(self.compare.clone())
+    pub fn compare<T: DeserializeOwned + JsonSchema>(&self) -> Result<T> {
+        self.parse("compare", self.compare.clone(), &[])
     }
 
     /// Makes the paths of a config absolute.
-    fn resolve(&self, table: &mut Table, from_here: impl Fn(&str) -> bool) -> Result<()> {
-        let beside =
+    fn resolve_paths(&self, table: &mut Table, from_current_directory: impl Fn(&str) -> bool) -> Result<()> {
+        let folder =
             path::absolute(self.file.parent().unwrap_or(Path::new(""))).or_else(|_| current_directory())?;
         for key in PATHS {
             let Some(Value::String(text)) = find(table, key) else { continue };
-            let here = if from_here(key) { current_directory()? } else { beside.clone() };
-            *text = utf8(&here.join(expand(text, key)?))?;
+            let start = if from_current_directory(key) { current_directory()? } else { folder.clone() };
+            *text = utf8(&start.join(expand(text, key)?))?;
         }
         Ok(())
     }
 
-    fn parse<T: DeserializeOwned>(&self, table: Table) -> Result<T> {
+    /// Writes all numbers of the preprocessing into a config that names it, or that leaves it to the backbone.
+    fn resolve_preprocessing(&self, table: &mut Table) -> Result<()> {
+        let Some(Value::Table(model)) = table.get_mut("model") else { return Ok(()) };
+        let backbone = model.get("backbone").map(|backbone| backbone.clone().try_into::<BackboneConfig>());
+        let given = model.get("preprocessing").map(|given| given.clone().try_into::<PreprocessingConfig>());
+        // What cannot be read is reported with the rest of the config.
+        let (Some(Ok(backbone)), Ok(given)) = (backbone, given.transpose()) else { return Ok(()) };
+        let preprocessing =
+            given.unwrap_or_default().resolve(&backbone.preprocessing()).map_err(|error| {
+                problem(format!("{}: {}", self.file.display(), error.message()), error.hint())
+            })?;
+        model.insert("preprocessing".into(), Value::try_from(&preprocessing)?);
+        Ok(())
+    }
+
+    /// Reads a table that stands at a dotted place of the file. If that fails, the error says which key is wrong, or
+    /// which are missing: those of the schema, and `also_missing`.
+    fn parse<T: DeserializeOwned + JsonSchema>(
+        &self,
+        place: &str,
+        table: Table,
+        also_missing: &[&str],
+    ) -> Result<T> {
         table.clone().try_into().map_err(|error: toml::de::Error| {
-            let (message, hint) = explain(error.message(), &place_of_fault::<T>(&table, &error));
-            let place = self.line_of::<T>(&error).map(|line| format!(", line {line}")).unwrap_or_default();
-            problem(format!("{}{place}: {message}", self.file.display()), hint)
+            let file = self.file.display();
+            let mut faults = Faults::of(&Schema::of::<T>(), &table, place);
+            if let Some(fault) = faults.wrong.first() {
+                let line = self.line(&fault.path, &table).map(|line| format!(", line {line}"));
+                return problem(
+                    format!("{file}{}: {}", line.unwrap_or_default(), fault.message),
+                    &fault.hint,
+                );
+            }
+            if !faults.missing.is_empty() {
+                faults.missing.extend(also_missing.iter().map(|key| (*key).to_owned()));
+                let (message, hint) = faults.missing_message();
+                return problem(format!("{file}: {message}"), hint);
+            }
+            // A rule that the schema does not know. The error names the key on a line of its own.
+            let text = error.to_string();
+            let key = text.lines().find_map(|line| line.strip_prefix("in `")?.strip_suffix('`'));
+            let key = key.unwrap_or("the config");
+            problem(format!("{file}: `{key}`: {}", error.message()), format!("correct `{key}`"))
         })
     }
 
-    /// Where the file, as it stands without `--set`, has the same fault.
-    fn line_of<T: DeserializeOwned>(&self, error: &toml::de::Error) -> Option<usize> {
-        let in_file = toml::from_str::<T>(&self.text).err()?;
-        let start = in_file.span().filter(|_| in_file.message() == error.message())?.start;
-        Some(self.text.get(..start)?.matches('\n').count() + 1)
+    /// The line of the file on which a setting stands, if its value is from the file and not from `--set`.
+    fn line(&self, path: &[String], table: &Table) -> Option<usize> {
+        let file: Table = toml::from_str(&self.text).ok()?;
+        let place = usize::from(path.first().is_some_and(|section| section == "compare"));
+        let value = value_at(table, &path[place..]);
+        (value_at(&file, path) == value).then(|| line_of(&self.text, path))?
     }
 }
 
-/// `a.b=value`, or `a={ b = value }` → the key and the value; what is not TOML is a string.
+/// `a.b=value`, or `a={ b = value }` → the key and the value. A value that is not TOML is a text.
 fn parse_set(set: &str) -> Result<(String, Value)> {
     let Some((key, text)) = set.split_once('=') else {
         return Err(problem(
@@ -180,52 +224,6 @@ fn parse_set(set: &str) -> Result<(String, Value)> {
     Ok((key.to_owned(), value))
 }
 
-/// Lays the values of one table over those of another. A table with a `kind` replaces the one below
-/// it, where its keys belong to that kind.
-pub fn lay_over(below: &mut Table, over: &Table) {
-    for (key, value) in over {
-        match (below.get_mut(key), value) {
-            (Some(Value::Table(below)), Value::Table(over))
-                if !over.contains_key("kind") || COMMON_KEYS.contains(&key.as_str()) =>
-            {
-                lay_over(below, over);
-            }
-            _ => {
-                below.insert(key.clone(), value.clone());
-            }
-        }
-    }
-}
-
-/// Puts a value at a dotted key, in tables that are made where they are missing. Another `kind` than was there drops
-/// the keys that belonged to that one.
-///
-/// # Errors
-///
-/// A part of the key that is there and not a table.
-pub fn put(table: &mut Table, key: &str, value: Value) -> Result<()> {
-    let (path, last) = key.rsplit_once('.').map_or((None, key), |(path, last)| (Some(path), last));
-    let mut here = table;
-    for part in path.into_iter().flat_map(|path| path.split('.')) {
-        here = here.entry(part).or_insert_with(|| Value::Table(Table::new())).as_table_mut().ok_or_else(
-            || {
-                problem(
-                    format!("`{key}` reaches into `{part}`, which is not a table"),
-                    format!("set `{part}` itself"),
-                )
-            },
-        )?;
-    }
-    if last == "kind"
-        && !path.is_some_and(|path| COMMON_KEYS.contains(&path))
-        && here.get(last).is_some_and(|before| *before != value)
-    {
-        here.clear();
-    }
-    here.insert(last.to_owned(), value);
-    Ok(())
-}
-
 fn find<'a>(table: &'a mut Table, key: &str) -> Option<&'a mut Value> {
     let (section, key) = key.split_once('.')?;
     table.get_mut(section)?.as_table_mut()?.get_mut(key)
@@ -245,7 +243,7 @@ fn expand(text: &str, key: &str) -> Result<String> {
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("${") {
         let Some((name, after)) = after.split_once('}') else {
-            return Err(problem(format!("`{key}` has `${{` without `}}`: {text}"), "write ${NAME}"));
+            return Err(problem(format!("`{key}` is {text}, with `${{` but no `}}`"), "write ${NAME}"));
         };
         let value = env::var(name).ok().filter(|value| !value.is_empty()).ok_or_else(|| {
             problem(
@@ -261,14 +259,14 @@ fn expand(text: &str, key: &str) -> Result<String> {
 
 fn current_directory() -> Result<PathBuf> {
     env::current_dir()
-        .advise(|| "the current directory is not there any more".into(), "change to one that is")
+        .advise(|| "the current directory cannot be found".into(), "change to a directory that exists")
 }
 
 fn utf8(path: &Path) -> Result<String> {
     path.to_str().map(str::to_owned).ok_or_else(|| {
         problem(
             format!("the path {} is not UTF-8", path.display()),
-            "use a path that is: a config is UTF-8 text",
+            "rename it: a config is UTF-8 text and cannot hold the path",
         )
     })
 }

@@ -1,0 +1,107 @@
+//! How settings are laid over others: by `--set`, by the rows of `[compare.loss]` and by their grids.
+//!
+//! A table that is laid over another changes only the keys that it names. The exception is a table with another `kind`
+//! ([`changes_kind`]): it replaces the other, since the keys beside a `kind` belong to that kind. Presets of losses
+//! follow the same rule.
+
+use akin_core::losses::changes_kind;
+use anyhow::Result;
+use toml::{Table, Value};
+
+use crate::problem::problem;
+
+/// Sections that keep their keys when their `kind` changes, since nearly all of them mean the same for every kind.
+const SHARED_KEYS: [&str; 3] = ["data", "optimizer", "schedule"];
+
+/// Lays the values of one table over those of another. See the [module](self).
+pub fn lay_over(below: &mut Table, over: &Table) {
+    lay_over_at("", below, over);
+}
+
+fn lay_over_at(place: &str, below: &mut Table, over: &Table) {
+    if drops_keys(place, below, over.get("kind")) {
+        below.clear();
+    }
+    for (key, value) in over {
+        match (below.get_mut(key), value) {
+            (Some(Value::Table(below)), Value::Table(over)) => {
+                let place = if place.is_empty() { key.clone() } else { format!("{place}.{key}") };
+                lay_over_at(&place, below, over);
+            }
+            _ => {
+                below.insert(key.clone(), value.clone());
+            }
+        }
+    }
+}
+
+/// Sets the value of a dotted key, and makes the tables that are missing on the way. A table as value replaces the
+/// old one; another `kind` drops the keys of the old kind.
+///
+/// # Errors
+///
+/// A part of the key that is a value and not a table.
+pub fn put(table: &mut Table, key: &str, value: Value) -> Result<()> {
+    let (place, last) = key.rsplit_once('.').unwrap_or(("", key));
+    let mut table = table;
+    for part in place.split('.').filter(|part| !part.is_empty()) {
+        let inner = table.entry(part).or_insert_with(|| Value::Table(Table::new()));
+        table = inner.as_table_mut().ok_or_else(|| {
+            problem(
+                format!("`{key}` cannot be set: `{part}` is not a table"),
+                format!("set `{part}` itself, or remove it"),
+            )
+        })?;
+    }
+    if last == "kind" && drops_keys(place, table, Some(&value)) {
+        table.clear();
+    }
+    table.insert(last.to_owned(), value);
+    Ok(())
+}
+
+/// Whether the table at a place drops its keys when it gets this `kind`.
+fn drops_keys(place: &str, table: &Table, kind: Option<&Value>) -> bool {
+    let old = table.get("kind").and_then(Value::as_str);
+    !SHARED_KEYS.contains(&place) && changes_kind(old, kind.and_then(Value::as_str))
+}
+
+#[cfg(test)]
+mod tests {
+    use toml::toml;
+
+    use super::*;
+
+    #[test]
+    fn a_table_changes_the_keys_that_it_names() {
+        let mut below =
+            toml! { loss = { kind = "happier", lambda = 0.5, surrogate = { smooth_rank = true } } };
+        lay_over(&mut below, &toml! { loss = { kind = "happier", surrogate = { stop_gradient = true } } });
+        let merged = toml! {
+            loss = { kind = "happier", lambda = 0.5, surrogate = { smooth_rank = true, stop_gradient = true } }
+        };
+        assert_eq!(below, merged);
+    }
+
+    #[test]
+    fn a_table_of_another_kind_replaces_the_old_one() {
+        let over = toml! { loss = { kind = "fast_ap" } };
+        let mut below = toml! { loss = { kind = "happier", lambda = 0.5 } };
+        lay_over(&mut below, &over);
+        assert_eq!(below, over);
+        let mut below = toml! { loss = { kind = "happier", lambda = 0.5 } };
+        put(&mut below, "loss.kind", "fast_ap".into()).unwrap();
+        assert_eq!(below, over);
+    }
+
+    #[test]
+    fn an_optimizer_keeps_its_keys_under_another_kind() {
+        let changed = toml! { optimizer = { kind = "adamw", lr_head = 0.5 } };
+        let mut below = toml! { optimizer = { kind = "adam", lr_head = 0.5 } };
+        lay_over(&mut below, &toml! { optimizer = { kind = "adamw" } });
+        assert_eq!(below, changed);
+        let mut below = toml! { optimizer = { kind = "adam", lr_head = 0.5 } };
+        put(&mut below, "optimizer.kind", "adamw".into()).unwrap();
+        assert_eq!(below, changed);
+    }
+}
