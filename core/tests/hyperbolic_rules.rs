@@ -2,9 +2,7 @@
 
 use akin_core::geometry::Geometry;
 use akin_core::losses::hier::{Draw, Triplets};
-use akin_core::losses::{
-    Batch, BuildLoss, Draws, HierConfig, HyperbolicCrossEntropyConfig, LossContext, Objective, Reference,
-};
+use akin_core::losses::{Batch, BuildLoss, Draws, HierConfig, LossContext, Objective};
 use akin_core::poincare::{Ball, distance};
 use akin_core::random::{normal, stream, uniform};
 use akin_core::taxonomy::Labels;
@@ -299,53 +297,4 @@ fn hier_draws_the_same_at_the_same_step_and_moves_embeddings_and_proxies() {
     assert_ne!(loss(3).0, loss(4).0);
     let (value, embeddings, proxies) = loss(3);
     assert!(value > 0.0 && embeddings > 0.0 && proxies > 0.0);
-}
-
-/// The pairwise cross-entropy written out from its page, with the batch as its own reference.
-fn cross_entropy(scores: &[f64], fine: &[u32], temperature: f64) -> f64 {
-    let count = fine.len();
-    let view = |i: usize| fine[..i].iter().filter(|&&class| class == fine[i]).count();
-    let last = (0..count).map(view).max().unwrap();
-    let likeness = |i: usize, k: usize| (scores[i * count + k] / temperature).exp();
-    let mut total = 0.0;
-    for a in 0..=last {
-        for b in (0..=last).filter(|&b| b != a) {
-            let of_a = (0..count).filter(|&i| view(i) == a);
-            let losses: Vec<f64> = of_a
-                .filter_map(|i| (0..count).find(|&j| view(j) == b && fine[j] == fine[i]).map(|j| (i, j)))
-                .map(|(i, j)| {
-                    let others = (0..count).filter(|&k| k != i && (view(k) == a || view(k) == b));
-                    let sum: f64 = others.map(|k| likeness(i, k)).sum();
-                    -(likeness(i, j) / sum).ln()
-                })
-                .collect();
-            if !losses.is_empty() {
-                total += losses.iter().sum::<f64>() / losses.len() as f64;
-            }
-        }
-    }
-    total
-}
-
-#[test]
-fn the_pairwise_cross_entropy_takes_any_batch() {
-    for fine in [vec![0, 1, 0, 2, 1, 0, 3], vec![0, 1, 2], vec![1, 1, 1, 1], vec![0, 0, 1, 1, 2, 2]] {
-        let labels = Labels::new(1, fine.clone()).unwrap();
-        let classes = Labels::new(1, vec![0, 1, 2, 3]).unwrap();
-        for (geometry, temperature) in [(Geometry::poincare(), 0.2), (Geometry::Cosine, 0.1)] {
-            let device = device();
-            let context = LossContext::new(&classes, DIMENSION, &geometry, 0, &device);
-            let loss = HyperbolicCrossEntropyConfig::default().init(&context).unwrap();
-            let points = geometry.embed(matrix(rows(9, fine.len(), 0.5), DIMENSION));
-            let scores = values(geometry.scores(points.clone(), points.clone()));
-            let got = number(loss.forward(&Batch::new(points.clone(), &labels)));
-            let expected = cross_entropy(&scores, &fine, temperature);
-            assert!((got - expected).abs() < 1e-9 * (1.0 + expected), "{fine:?}: {got} is not {expected}");
-
-            // The same batch handed over as its own reference is the same loss.
-            let reference = Reference { embeddings: points.clone(), labels: &labels, own: Some(0) };
-            let again = number(loss.forward(&Batch::new(points, &labels).with_reference(reference)));
-            assert!((got - again).abs() < 1e-9, "{got} is not {again}");
-        }
-    }
 }

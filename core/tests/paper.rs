@@ -6,8 +6,14 @@
 
 #[path = "paper/average_precision.rs"]
 mod average_precision;
+#[path = "paper/hashing.rs"]
+mod hashing;
 #[path = "paper/hierarchical.rs"]
 mod hierarchical;
+#[path = "paper/hierarchical_proxy.rs"]
+mod hierarchical_proxy;
+#[path = "paper/hyperbolic.rs"]
+mod hyperbolic;
 #[path = "paper/pairs.rs"]
 mod pairs;
 #[path = "paper/proxies.rs"]
