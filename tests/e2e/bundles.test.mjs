@@ -24,6 +24,29 @@ const editManifest = (edit) => (bytes) => {
   return Buffer.from(JSON.stringify(manifest));
 };
 
+/** The float32 numbers of a file, `dimension` per row. */
+function readRows(file, dimension) {
+  const bytes = readFileSync(file);
+  return Array.from({ length: bytes.length / (4 * dimension) }, (_, row) =>
+    Array.from({ length: dimension }, (_, column) => bytes.readFloatLE(4 * (row * dimension + column))),
+  );
+}
+
+test("the best scores of an encoder are those of its gallery embeddings", () => {
+  for (const { name, dimension, gallery_embeddings, best_scores, report } of bundle.encoders) {
+    assert.equal(report.config.similarity, "cosine");
+    const rows = readRows(fixture("bundle", gallery_embeddings), dimension).map((row) => row.map((value) => value / Math.hypot(...row)));
+    const cosine = (a, b) => a.reduce((sum, value, index) => sum + value * b[index], 0);
+    const best = rows.map((row) => Math.max(...rows.filter((other) => other !== row).map((other) => cosine(row, other))));
+    best.sort((a, b) => a - b);
+    assert.equal(best_scores.quantiles.length, 101);
+    best_scores.quantiles.forEach((score, percent) => {
+      const expected = best[Math.floor((percent * (best.length - 1)) / 100)];
+      assert.ok(Math.abs(score - expected) < 1e-5, `percentile ${percent} of ${name}: ${score} in the bundle, ${expected} computed`);
+    });
+  }
+});
+
 const DAMAGES = [
   ["labels with a byte changed", bundle.labels, changeByte, /labels\.bin was changed after/],
   ["labels cut short", bundle.labels, cutShort, /labels\.bin is cut short/],

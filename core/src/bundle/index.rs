@@ -35,7 +35,7 @@ impl Index {
     /// [`Kind::Bundle`](crate::Kind::Bundle): no JSON, another format, a newer version, a required feature that this
     /// reader does not know, a missing or wrong field, no bundle, an unsafe path, or a path listed twice.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
-        const WRITE_AGAIN: &str = "correct it as the page of `akin_core::bundle` describes";
+        const WRITE_AGAIN: &str = "correct the file; ARCHITECTURE.md describes its format";
         let value = parse_json(INDEX, bytes, WRITE_AGAIN)?;
         check_format(INDEX, &value, FORMAT, WRITE_AGAIN)?;
         let index = Self::deserialize(&value)

@@ -23,6 +23,9 @@
 //! | `query_embeddings`, per encoder | f32, \[Q, d\] |
 //! | `coordinates`, per map | f32, \[N, 2\] |
 //!
+//! `akin export` computes the gallery and query embeddings with the weights of the run, in full precision; the stored
+//! weights give slightly different embeddings.
+//!
 //! # Fields of `bundle.json`
 //!
 //! All fields are required, except those marked *optional*.
@@ -54,7 +57,7 @@
 //! | `dimension` | d, 1 to [`MAX_DIMENSION`] |
 //! | `weights`, `gallery_embeddings` | paths |
 //! | `query_embeddings` | path; `null` if and only if Q = 0 |
-//! | `self_test` | d numbers: the embedding of [`self_test_pattern`](crate::image::self_test_pattern) with the stored weights, computed on the CPU. A reader that gets another embedding (cosine below 0.999) must not trust its device |
+//! | `self_test` | d numbers: the embedding of [`self_test_pattern`](crate::image::self_test_pattern) with the stored weights, computed at export. A reader that gets another embedding (cosine below 0.999) must not trust its device |
 //! | `report` | the means of all metrics over all queries: a [`Report`]. `report.config.similarity` is what this encoder's embeddings are ranked by |
 //! | `maps` | *optional*: 2-D maps of the gallery, `[{ name, description, coordinates }]`, see [`Map`] |
 //! | `best_scores` | *optional*: how alike the gallery's own nearest items are, `{ quantiles }`, see [`BestScores`] |
@@ -202,7 +205,7 @@ pub struct EncoderEntry {
     /// The path of the stored queries' embeddings; `None` if and only if there are no stored queries.
     pub query_embeddings: Option<String>,
     /// The embedding of [`self_test_pattern`](crate::image::self_test_pattern) at the side that the preprocessing
-    /// crops to, computed on the CPU with the stored weights: d numbers.
+    /// crops to, computed at export with the stored weights: d numbers.
     pub self_test: Vec<f32>,
     /// The evaluation of the encoder on this gallery, without its rows per query.
     pub report: Report,

@@ -384,7 +384,7 @@ pub(super) fn parse_json(name: &str, bytes: &[u8], hint: &str) -> Result<Value> 
         .map_err(|error| bundle_error(format!("{name} is damaged or cut short ({error})"), hint))
 }
 
-/// Checks format, version and required features of the file `name`; `hint` says what to do about another format.
+/// Checks format, version and required features of the file `name`; `hint` says what to do if they are invalid.
 pub(super) fn check_format(name: &str, value: &Value, format: &str, hint: &str) -> Result<()> {
     let field = |key: &str| value.get(key).unwrap_or(&Value::Null);
     if field("format") != format {
@@ -400,14 +400,13 @@ pub(super) fn check_format(name: &str, value: &Value, format: &str, hint: &str) 
         }
         _ => {
             let message = format!("{name} has the version {}, which does not exist", field("version"));
-            return Err(bundle_error(message, EXPORT_AGAIN));
+            return Err(bundle_error(message, hint));
         }
     }
     let required: Vec<String> = match field("requires") {
         Value::Null => Vec::new(),
-        list => Vec::deserialize(list).map_err(|error| {
-            bundle_error(format!("{name} has an invalid list `requires`: {error}"), EXPORT_AGAIN)
-        })?,
+        list => Vec::deserialize(list)
+            .map_err(|error| bundle_error(format!("{name} has an invalid list `requires`: {error}"), hint))?,
     };
     match required.iter().find(|feature| !FEATURES.contains(&feature.as_str())) {
         Some(feature) => Err(newer(format!("requires {feature:?}, which this akin does not know"))),
