@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
-import { akin, bundle, fixture, noticed, openSite } from "./site.mjs";
+import { akin, bundle, fixture, openSite, waitForNotice } from "./site.mjs";
 
 const { visit } = await openSite("cpu");
 const [encoder] = bundle.encoders;
@@ -70,7 +70,7 @@ for (const [what, file, damage, message] of DAMAGES) {
           context.route(`**/bundle/${file}`, (route) => route.fulfill({ body: damage(readFileSync(fixture("bundle", file))) })),
       },
       async (page) => {
-        const { code, text } = await noticed(page);
+        const { code, text } = await waitForNotice(page);
         assert.equal(code, "bundle", text);
         assert.match(text, message);
         assert.equal(await page.getAttribute("[data-testid=status]", "data-state"), "error");
@@ -80,12 +80,12 @@ for (const [what, file, damage, message] of DAMAGES) {
 
 test("the page refuses a missing bundle and a bundle on another origin", async () => {
   await visit({ query: "?bundle=nowhere", wait: false }, async (page) => {
-    const { code, text } = await noticed(page);
+    const { code, text } = await waitForNotice(page);
     assert.equal(code, "bundle");
     assert.match(text, /There is no bundle at .*akin export/);
   });
   await visit({ query: "?bundle=https://example.org/bundle/", wait: false }, async (page) => {
-    assert.equal((await noticed(page)).code, "origin");
+    assert.equal((await waitForNotice(page)).code, "origin");
   });
 });
 

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { describe, test } from "node:test";
 import { PICTURES } from "./fixture.mjs";
-import { answered, bundle, fixture, openSite, upload } from "./site.mjs";
+import { bundle, fixture, openSite, upload, waitForRankings } from "./site.mjs";
 
 const encoders = bundle.encoders.map(({ name }) => name);
 const levels = bundle.taxonomy.levels;
@@ -52,7 +52,7 @@ for (const backend of ["webgpu", "cpu"]) {
     test("an uploaded picture gets results, votes and times", () =>
       visit({}, async (page) => {
         await upload(page, "own.jpg", readFileSync(PICTURES[0]));
-        await answered(page, "image:own.jpg");
+        await waitForRankings(page, "image:own.jpg");
         assert.ok((await page.$$("[data-testid=results] li")).length > 0);
         assert.equal((await page.$$("[data-testid=votes] tr[data-vote]")).length, levels.length);
         for (const step of ["decode", "embed", "search"]) {
@@ -89,7 +89,7 @@ for (const backend of ["webgpu", "cpu"]) {
         for (const item of ITEMS) {
           const query = new URLSearchParams({ encoder: first, compare: second, q: item });
           await page.goto(new URL(`?${query}`, page.url()).href);
-          await answered(page, `item:${item}`, 2);
+          await waitForRankings(page, `item:${item}`, 2);
           for (const encoder of encoders) {
             const row = rows.get(encoder)[item];
             assert.equal(Number(row.query), item);

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { crc32, deflateSync } from "node:zlib";
-import { answered, noticed, openSite, upload } from "./site.mjs";
+import { openSite, upload, waitForNotice, waitForRankings } from "./site.mjs";
 
 const { visit } = await openSite("cpu");
 const image = (name) => readFileSync(new URL(`../../core/tests/images/${name}`, import.meta.url));
@@ -55,7 +55,7 @@ test("every kind of picture gets an answer", async (t) => {
         await upload(page, "picture", bytes);
         await page.waitForSelector(`[data-query="image:picture"][aria-busy=false], [data-testid=notice]`);
         assert.equal(await page.$eval("[data-testid=notice]", (notice) => notice.textContent).catch(() => null), null);
-        await answered(page, "image:picture");
+        await waitForRankings(page, "image:picture");
       }));
   }
 });
@@ -65,12 +65,12 @@ test("other files are refused by name, and the next picture gets an answer", () 
     for (const [what, [bytes, message]] of Object.entries(REFUSED)) {
       await upload(page, what, bytes);
       await page.waitForFunction((what) => document.querySelector("[data-testid=notice]")?.textContent.includes(what), what);
-      const { code, text } = await noticed(page);
+      const { code, text } = await waitForNotice(page);
       assert.equal(code, "image", what);
       assert.match(text, message);
       assert.equal((await page.$$("[data-testid=results] li")).length, 0, `${what} has results`);
     }
     await upload(page, "holiday.jpg", jpeg);
-    await answered(page, "image:holiday.jpg");
+    await waitForRankings(page, "image:holiday.jpg");
     assert.equal(await page.$("[data-testid=notice]"), null);
   }));

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { PICTURES } from "./fixture.mjs";
-import { answered, audit, bundle, openSite, settled, upload } from "./site.mjs";
+import { axeProblems, bundle, openSite, upload, waitForRankings, waitForResults } from "./site.mjs";
 
 const { visit } = await openSite("cpu");
 const [first, second] = bundle.encoders.map(({ name }) => name);
@@ -22,9 +22,9 @@ test("the explanation is readable before the engine has loaded", async () => {
     for (const part of ["h1", "figure figcaption", "#read h2", "footer"]) assert.ok(await page.isVisible(part), part);
     const text = await page.innerText("main");
     for (const part of ["0.78", "0.67", "H-AP is the score", "Nothing leaves this page"]) assert.ok(text.includes(part), part);
-    assert.deepEqual(await audit(page), []);
+    assert.deepEqual(await axeProblems(page), []);
     release();
-    await settled(page);
+    await waitForResults(page);
   });
 });
 
@@ -32,18 +32,18 @@ for (const scheme of ["light", "dark"]) {
   for (const width of [360, 1280]) {
     test(`axe finds nothing at ${width} px in ${scheme}`, () =>
       visit({ width, scheme, query: `?encoder=${first}` }, async (page) => {
-        assert.deepEqual(await audit(page), []);
+        assert.deepEqual(await axeProblems(page), []);
         await upload(page, "own.jpg", readFileSync(PICTURES[0]));
-        await answered(page, "image:own.jpg");
-        assert.deepEqual(await audit(page), []);
+        await waitForRankings(page, "image:own.jpg");
+        assert.deepEqual(await axeProblems(page), []);
         await upload(page, "letter.txt", Buffer.from("Dear akin"));
         await page.waitForSelector("[data-testid=notice]");
-        assert.deepEqual(await audit(page), []);
+        assert.deepEqual(await axeProblems(page), []);
       }));
   }
   test(`axe finds nothing with two encoders side by side in ${scheme}`, () =>
     visit({ width: 360, scheme, query: `?encoder=${first}&compare=${second}` }, async (page) => {
-      assert.deepEqual(await audit(page), []);
+      assert.deepEqual(await axeProblems(page), []);
     }));
 }
 
@@ -61,14 +61,14 @@ test("a reader can choose a sample and walk through its results by keyboard", ()
     await page.keyboard.press("ArrowRight");
     const item = await page.evaluate(() => document.activeElement.dataset.item);
     await page.keyboard.press("Enter");
-    await answered(page, `item:${item}`);
+    await waitForRankings(page, `item:${item}`);
     assert.match(await page.innerText("[data-testid=status]"), /Ranked by .*H-AP/);
 
     await tabTo("[data-testid=results] li");
     await page.keyboard.press("ArrowRight");
     const next = await page.evaluate(() => document.activeElement.closest("li").dataset.item);
     await page.keyboard.press("Enter");
-    await answered(page, `item:${next}`);
+    await waitForRankings(page, `item:${next}`);
   }));
 
 test("a link shows the same scores to another reader", () =>
@@ -77,8 +77,8 @@ test("a link shows the same scores to another reader", () =>
     const before = await scores();
     assert.ok(before.length > 0);
     await page.reload();
-    await settled(page);
-    await answered(page, "item:5", 2);
+    await waitForResults(page);
+    await waitForRankings(page, "item:5", 2);
     assert.deepEqual(await scores(), before);
   }));
 
@@ -89,6 +89,6 @@ test("a killed engine is restarted and answers the same query", () =>
     await page.workers()[0].evaluate(() => self.close());
     await page.waitForFunction(() => document.querySelector("[data-testid=backend-reason]")?.textContent.includes("restarted"));
     await page.waitForSelector("[data-testid=status][data-state=ready]");
-    await answered(page, "item:7");
+    await waitForRankings(page, "item:7");
     assert.equal(await score(), before);
   }));

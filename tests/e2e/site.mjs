@@ -29,7 +29,7 @@ const FLAGS = { webgpu: ["--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftsh
 const TIMEOUT = 180_000;
 
 /** Starts `akin serve`. Resolves to its address and a function that stops it. */
-function serve() {
+export function serve() {
   // `--page` keeps `akin serve` from building the page.
   const page = process.env.AKIN_PAGE ?? fileURLToPath(new URL("../../www/dist", import.meta.url));
   const server = spawn(akin, ["serve", fixture("bundle"), "--port", "0", "--page", page], { stdio: ["ignore", "pipe", "pipe"] });
@@ -42,6 +42,9 @@ function serve() {
   });
 }
 
+export const launch = (backend) =>
+  chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: [...QUIET, ...FLAGS[backend]] });
+
 /**
  * A site for one test file. `visit` opens a new page, calls `check` with it and the addresses that it
  * has requested, and then checks what every page must do: request only its own origin, throw nothing,
@@ -49,10 +52,7 @@ function serve() {
  */
 export async function openSite(backend) {
   const { address, stop } = await serve();
-  const browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-    args: [...QUIET, ...FLAGS[backend]],
-  });
+  const browser = await launch(backend);
   after(async () => {
     await browser.close();
     stop();
@@ -73,7 +73,7 @@ export async function openSite(backend) {
       page.on("websocket", (socket) => problems.push(`a socket to ${socket.url()}`));
       await before?.(context);
       await page.goto(address + query);
-      if (wait) await settled(page);
+      if (wait) await waitForResults(page);
       await check(page, requests);
       const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
       if (overflow > 0) problems.push(`the page is ${overflow} px wider than the window of ${width} px`);
@@ -86,20 +86,20 @@ export async function openSite(backend) {
 }
 
 /** Waits until the page shows an answer. Fails with the text of an error that the page shows instead. */
-export async function settled(page) {
+export async function waitForResults(page) {
   await page.waitForSelector("[data-testid=results] li, [data-testid=notice]");
   const notice = await page.$("[data-testid=notice]");
   assert.equal(notice && (await notice.textContent()), null);
 }
 
 /** Waits for an error notice. Resolves to its code and text. */
-export async function noticed(page) {
+export async function waitForNotice(page) {
   const notice = await page.waitForSelector("[data-testid=notice]");
   return { code: await notice.getAttribute("data-code"), text: (await notice.innerText()).replaceAll(/\s+/g, " ") };
 }
 
 /** Waits until `rankings` rankings answer `query` (`item:7`, `image:NAME`). */
-export async function answered(page, query, rankings = 1) {
+export async function waitForRankings(page, query, rankings = 1) {
   await page.waitForFunction(
     ([query, rankings]) => {
       const all = [...document.querySelectorAll("[data-testid=ranking]")];
@@ -114,7 +114,7 @@ export const upload = (page, name, buffer) =>
   page.setInputFiles("[data-testid=file]", { name, mimeType: "application/octet-stream", buffer });
 
 /** The problems that axe finds on the page. */
-export async function audit(page) {
+export async function axeProblems(page) {
   // The contrast is right only after all transitions have ended.
   await page.evaluate(() => {
     const ending = document.getAnimations().filter((animation) => animation.effect.getComputedTiming().endTime !== Infinity);

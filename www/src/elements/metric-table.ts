@@ -31,7 +31,7 @@ export function metricRows(levels: readonly string[]): Row[] {
     {
       key: "ndcg",
       name: "NDCG",
-      description: "The sum of the nearness of all items. Lower ranks count less.",
+      description: "The nearness of all items, added up. Lower ranks count less.",
       value: (metrics) => metrics.ndcg,
     },
     {
