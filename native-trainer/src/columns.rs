@@ -1,14 +1,14 @@
-//! Tables on the terminal, and how numbers look in them.
+//! Text in aligned columns, and the numbers in it.
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
-/// A table of numbers without boxes: the first column to the left, all others to the right.
-pub fn table(header: &[&str], rows: &[Vec<String>]) -> String {
+/// Aligns rows of numbers: the first column to the left, the others to the right.
+pub fn align_numbers(header: &[&str], rows: &[Vec<String>]) -> String {
     aligned(Table::new(), header, rows, CellAlignment::Right)
 }
 
-/// A table of words, without boxes: all columns to the left. With a width, words are broken to fit it.
-pub fn listing(header: &[&str], rows: &[Vec<String>], width: Option<u16>) -> String {
+/// Aligns rows of words: all columns to the left. If `width` is given, cells are wrapped to fit it.
+pub fn align_words(header: &[&str], rows: &[Vec<String>], width: Option<u16>) -> String {
     let mut table = Table::new();
     if let Some(width) = width {
         table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
@@ -19,7 +19,7 @@ pub fn listing(header: &[&str], rows: &[Vec<String>], width: Option<u16>) -> Str
 fn aligned(mut table: Table, header: &[&str], rows: &[Vec<String>], others: CellAlignment) -> String {
     table.load_style(presets::NOTHING).set_header(header).add_rows(rows);
     for (number, column) in table.column_iter_mut().enumerate() {
-        // Two blanks between columns, none before the first.
+        // Two spaces between columns, none before the first.
         column.set_padding((0, 2));
         column.set_cell_alignment(if number == 0 { CellAlignment::Left } else { others });
     }
@@ -27,12 +27,12 @@ fn aligned(mut table: Table, header: &[&str], rows: &[Vec<String>], others: Cell
     lines.join("\n")
 }
 
-/// A share in percent with two decimals; a dash where there is none.
+/// A share in percent with two decimals; a dash for none.
 pub fn percent(share: Option<f64>) -> String {
     share.map_or("–".into(), |share| format!("{:.2}", 100.0 * share))
 }
 
-/// A count with its thousands set apart: `12,345`.
+/// A count with thousands separators: `12,345`.
 pub fn count(number: usize) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -45,7 +45,7 @@ pub fn count(number: usize) -> String {
     text
 }
 
-/// `1 image`, `2,000 images`.
+/// A count with its noun: `1 image`, `2,000 images`.
 pub fn counted(number: usize, one: &str, many: &str) -> String {
     format!("{} {}", count(number), if number == 1 { one } else { many })
 }
@@ -55,17 +55,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_line_up() {
+    fn columns_are_aligned() {
         let rows = [
             vec!["order".into(), "12,000".into(), percent(Some(0.5))],
             vec!["kind".into(), count(7), percent(None)],
         ];
         let expected = "level  queries     AP\norder   12,000  50.00\nkind         7      –";
-        assert_eq!(table(&["level", "queries", "AP"], &rows), expected);
+        assert_eq!(align_numbers(&["level", "queries", "AP"], &rows), expected);
     }
 
     #[test]
-    fn thousands_are_set_apart() {
+    fn counts_have_thousands_separators() {
         assert_eq!([0, 999, 1000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!(counted(1, "class", "classes"), "1 class");
     }

@@ -1,4 +1,4 @@
-//! Where tensors are computed: a name from the config becomes a Burn device.
+//! Devices: the name in the config becomes a Burn device.
 
 use anyhow::Result;
 use burn::tensor::Device;
@@ -6,11 +6,11 @@ use burn::tensor::Device;
 use crate::config::DeviceName;
 use crate::problem::problem;
 
-/// The device of this name.
+/// Opens the device of this name. `auto` takes the first that works: cuda, vulkan, wgpu, cpu.
 ///
 /// # Errors
 ///
-/// A back end that this `akin` was built without, or no back end at all.
+/// A back end that this `akin` was built without, or that does not work on this machine.
 pub fn open(name: DeviceName) -> Result<Device> {
     let mut candidates = [DeviceName::Cuda, DeviceName::Vulkan, DeviceName::Wgpu, DeviceName::Cpu]
         .into_iter()
@@ -18,29 +18,31 @@ pub fn open(name: DeviceName) -> Result<Device> {
     match candidates.find_map(built_in) {
         Some(device) => Ok(device),
         _ if name == DeviceName::Auto => Err(problem(
-            "no back end that this akin was built with works here",
-            "build it with `cargo build --release`, which brings the one for the processor",
+            "none of the back ends in this build of akin works on this machine",
+            "build akin with `cargo build --release`, which includes the back end for the CPU",
         )),
         _ if name == DeviceName::Cuda && cfg!(feature = "cuda") => Err(problem(
-            "there is no Nvidia driver here, which `--device cuda` needs",
-            "install the driver, or use another `--device`",
+            "`--device cuda` needs an Nvidia driver, and there is none on this machine",
+            "install the driver, or choose another `--device`",
         )),
         _ => {
             let name = format!("{name:?}").to_lowercase();
             Err(problem(
-                format!("this akin was built without the back end for `--device {name}`"),
-                format!("build it with `cargo build --release --features {name}`, or use `--device cpu`"),
+                format!("this build of akin has no back end for `--device {name}`"),
+                format!(
+                    "build akin with `cargo build --release --features {name}`, or choose `--device cpu`"
+                ),
             ))
         }
     }
 }
 
-/// A device of this name, if it was built in and is there.
+/// The device of this name, if this build and this machine have it.
 fn built_in(name: DeviceName) -> Option<Device> {
     match name {
         #[cfg(feature = "cuda")]
         DeviceName::Cuda => {
-            // Without a driver the CUDA back end panics; the driver's library tells beforehand.
+            // Without a driver the CUDA back end panics, so look for the driver first.
             let driver = ["/proc/driver/nvidia/version", "/dev/nvidia0", "/dev/dxg"];
             driver.iter().any(|path| std::path::Path::new(path).exists()).then(|| Device::cuda(0))
         }

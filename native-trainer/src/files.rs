@@ -1,4 +1,4 @@
-//! Files that are either whole or not there.
+//! Files that are written completely or not at all, and directories for results.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -10,43 +10,42 @@ use crate::problem::{Advise, problem};
 
 /// Writes a file so that at every moment `path` holds either its previous version or the new one.
 ///
-/// The new version is written aside in the same directory, brought to the disk, and renamed. When
-/// `write` fails, or the disk is full, the previous version stays and nothing is left behind. What is
-/// there and is no file, as a pipe or `/dev/stdout`, is written to instead of replaced.
+/// The new version is written to a temporary file in the same directory, synced to the disk, and renamed. If
+/// `write` fails or the disk is full, the previous version stays and the temporary file is removed. A `path` that
+/// is not a regular file, such as a pipe or `/dev/stdout`, is written to directly.
 pub fn write_atomic(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
     if !directory_of(path).is_dir() {
         return Err(problem(
-            format!("{} was not written: its folder is not there", path.display()),
-            "make the folder, or check the path",
+            format!("{} was not written: its folder does not exist", path.display()),
+            "create the folder, or check the path",
         ));
     }
     replace(path, write).advise(
         || format!("{} was not written", path.display()),
-        "free some space or check the permissions; what was there before is unharmed",
+        "free some space or check the permissions; the previous version is unchanged",
     )
 }
 
 fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    if fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+    if fs::metadata(path).is_ok_and(|existing| !existing.is_file() && !existing.is_dir()) {
         let mut buffered = BufWriter::new(OpenOptions::new().write(true).open(path)?);
         write(&mut buffered)?;
         return buffered.flush();
     }
     let directory = directory_of(path);
-    let mut aside = tempfile::Builder::new();
-    aside.prefix(".akin-").suffix(".part");
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".akin-").suffix(".part");
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        // What `File::create` asks for; the user's umask takes from it.
-        aside.permissions(fs::Permissions::from_mode(0o666));
+        // As `File::create` does; the user's umask applies.
+        builder.permissions(fs::Permissions::from_mode(0o666));
     }
-    let aside = aside.tempfile_in(directory)?;
-    let mut buffered = BufWriter::new(aside);
+    let mut buffered = BufWriter::new(builder.tempfile_in(directory)?);
     write(&mut buffered)?;
-    let aside = buffered.into_inner().map_err(io::IntoInnerError::into_error)?;
-    aside.as_file().sync_all()?;
-    aside.persist(path).map_err(|error| error.error)?;
+    let temporary = buffered.into_inner().map_err(io::IntoInnerError::into_error)?;
+    temporary.as_file().sync_all()?;
+    temporary.persist(path).map_err(|error| error.error)?;
     sync_directory(directory)
 }
 
@@ -57,35 +56,32 @@ fn directory_of(path: &Path) -> &Path {
     }
 }
 
-/// Brings a rename to the disk, where directories can be synced at all.
+/// Syncs a rename to the disk, on systems that can sync directories.
 fn sync_directory(directory: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(directory)?.sync_all() } else { Ok(()) }
 }
 
-/// Makes a directory for results: new, or empty, or emptied when `overwrite` is set.
+/// Creates a directory for results. An existing directory must be empty, or is emptied if `overwrite` is set.
 ///
 /// # Errors
 ///
-/// As [`check_directory`], or a directory that cannot be emptied or made.
+/// The errors of [`check_directory`]; a directory that cannot be emptied or created.
 pub fn create_directory(path: &Path, what: &str, mark: &str, overwrite: bool) -> Result<()> {
     if check_directory(path, what, mark, overwrite)? {
         fs::remove_dir_all(path).with_context(|| format!("emptying {}", path.display()))?;
     }
     fs::create_dir_all(path)
-        .advise(|| format!("{} cannot be made", path.display()), "check the path and its permissions")
+        .advise(|| format!("{} cannot be created", path.display()), "check the path and its permissions")
 }
 
-/// Whether a directory would have to be emptied for results, which [`create_directory`] then does:
-/// to be asked before work that takes long.
+/// Whether [`create_directory`] would have to empty the directory. Commands call this before long work.
 ///
-/// `what` names it in messages, for example "run". Only a directory in which `mark` stands (a file
-/// that every such directory has) is ever emptied, so that a slip of the keyboard cannot cost a home
-/// directory.
+/// `what` names the directory in messages, for example "run". Only a directory that contains the file `mark`,
+/// which every directory of that sort has, is ever emptied: a mistyped path cannot delete a home directory.
 ///
 /// # Errors
 ///
-/// A directory that is not empty, unless it has the mark and `overwrite` is set; one that cannot be
-/// read.
+/// A directory that is not empty, unless it has the mark and `overwrite` is set; a directory that cannot be read.
 pub fn check_directory(path: &Path, what: &str, mark: &str, overwrite: bool) -> Result<bool> {
     let occupied = match fs::read_dir(path) {
         Ok(mut entries) => entries.next().is_some(),
@@ -93,21 +89,21 @@ pub fn check_directory(path: &Path, what: &str, mark: &str, overwrite: bool) -> 
         Err(error) => {
             return Err(error).advise(
                 || format!("{} cannot be used for the {what}", path.display()),
-                "choose another place",
+                "choose another directory",
             );
         }
     };
     if occupied {
         if !overwrite {
             return Err(problem(
-                format!("{} is not empty, and a {what} is never overwritten silently", path.display()),
-                "choose another place, or pass `--overwrite` to replace it",
+                format!("{} is not empty, and a {what} is only overwritten on request", path.display()),
+                "choose another directory, or pass `--overwrite` to replace this one",
             ));
         }
         if !path.join(mark).is_file() {
             return Err(problem(
-                format!("{} holds something that is not a {what} (it has no {mark})", path.display()),
-                "choose another place, or remove the directory yourself",
+                format!("{} is not a {what}: it has no {mark}", path.display()),
+                "choose another directory, or remove this one yourself",
             ));
         }
     }
@@ -119,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_write_that_fails_half_way_leaves_the_previous_version() {
+    fn a_failed_write_leaves_the_previous_version() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("checkpoint");
         write_atomic(&path, |file| file.write_all(b"first")).unwrap();
@@ -130,11 +126,11 @@ mod tests {
         .unwrap_err();
         let (message, hint) = crate::problem::parts(&error);
         assert!(message.contains("was not written: no space left"), "{message}");
-        assert!(hint.unwrap().contains("unharmed"));
+        assert!(hint.unwrap().contains("unchanged"));
         assert_eq!(fs::read(&path).unwrap(), b"first");
-        assert_eq!(fs::read_dir(&directory).unwrap().count(), 1, "nothing is left behind");
+        assert_eq!(fs::read_dir(&directory).unwrap().count(), 1, "the temporary file is removed");
         let error = write_atomic(&directory.path().join("nowhere/file"), |_| Ok(())).unwrap_err();
-        assert!(error.to_string().ends_with("its folder is not there"), "{error}");
+        assert!(error.to_string().ends_with("its folder does not exist"), "{error}");
     }
 
     #[test]
@@ -149,10 +145,10 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_device_is_written_to_and_not_replaced() {
+    fn a_device_is_not_replaced() {
         use std::os::unix::fs::symlink;
         let directory = tempfile::tempdir().unwrap();
-        // Through a link, so that at worst the link is lost.
+        // Through a link, so that a bug destroys only the link.
         let null = directory.path().join("null");
         symlink("/dev/null", &null).unwrap();
         write_atomic(&null, |file| file.write_all(b"gone")).unwrap();
@@ -165,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_with_something_in_it_is_only_replaced_when_asked_for_and_recognised() {
+    fn a_full_directory_is_replaced_only_on_request_and_with_its_mark() {
         let directory = tempfile::tempdir().unwrap();
         let run = directory.path().join("run");
         create_directory(&run, "run", "config.toml", false).unwrap();
@@ -173,8 +169,8 @@ mod tests {
         fs::write(run.join("holiday.jpg"), "").unwrap();
         let message =
             |overwrite| create_directory(&run, "run", "config.toml", overwrite).unwrap_err().to_string();
-        assert!(message(false).contains("never overwritten"));
-        assert!(message(true).contains("not a run"));
+        assert!(message(false).contains("only overwritten on request"));
+        assert!(message(true).contains("is not a run"));
         fs::write(run.join("config.toml"), "").unwrap();
         create_directory(&run, "run", "config.toml", true).unwrap();
         assert_eq!(fs::read_dir(&run).unwrap().count(), 0);

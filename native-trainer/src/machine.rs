@@ -1,15 +1,15 @@
-//! The machine that a run was made on, and when.
+//! The machine that this program runs on, its memory, and the date.
 
 use std::fs;
 use std::thread::available_parallelism;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The most memory that this process has held so far, in bytes. Only Linux tells.
+/// The peak memory of this process so far, in bytes. Known only on Linux.
 pub fn peak_memory() -> Option<u64> {
     kilobytes("/proc/self/status", "VmHWM:")
 }
 
-/// Processor, memory and system in a few words.
+/// Cores, memory and system, for example "2 cores, 17 GB of memory, linux on x86_64".
 pub fn describe() -> String {
     let cores = available_parallelism().map_or(1, |cores| cores.get());
     let memory = kilobytes("/proc/meminfo", "MemTotal:")
@@ -19,13 +19,13 @@ pub fn describe() -> String {
     format!("{cores}{memory}, {} on {}", std::env::consts::OS, std::env::consts::ARCH)
 }
 
-/// The day in UTC: `2026-11-21`.
+/// The date in UTC: `2026-11-21`.
 pub fn today() -> String {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     date(seconds / 86_400)
 }
 
-/// The date of a day since 1970-01-01.
+/// The date `day` days after 1970-01-01.
 fn date(mut day: u64) -> String {
     let leap = |year: u64| year.is_multiple_of(4) && !year.is_multiple_of(100) || year.is_multiple_of(400);
     let mut year = 1970;
@@ -42,7 +42,7 @@ fn date(mut day: u64) -> String {
     format!("{year}-{:02}-{:02}", month + 1, day + 1)
 }
 
-/// A line `name  1234 kB` of one of the kernel's files, in bytes.
+/// The bytes that a line `name  1234 kB` in a file of the kernel gives.
 fn kilobytes(file: &str, name: &str) -> Option<u64> {
     let text = fs::read_to_string(file).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
@@ -64,7 +64,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn linux_tells_the_peak_memory() {
+    fn linux_reports_the_peak_memory() {
         let block = vec![1_u8; 64 << 20];
         assert!(peak_memory().unwrap() > block.iter().map(|&byte| u64::from(byte)).sum());
     }

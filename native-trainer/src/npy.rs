@@ -1,7 +1,7 @@
-//! NumPy's `.npy` files: matrices of embeddings, in and out.
+//! Reads and writes matrices of embeddings as NumPy's `.npy` files.
 //!
-//! A file is the magic `\x93NUMPY`, a version, the length of a header, the header (a Python dict
-//! such as `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }`), then the bare numbers.
+//! A file has the magic bytes `\x93NUMPY`, a version, the length of the header, the header (a Python dict such as
+//! `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }`), and the numbers.
 
 use std::fs;
 use std::io::{self, Write};
@@ -19,15 +19,19 @@ const SAVE_AGAIN: &str = "save it with numpy.save(path, numpy.ascontiguousarray(
 /// A matrix, row-major.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Matrix {
-    /// rows × columns numbers.
+    /// The numbers, rows × columns.
     pub values: Vec<f32>,
-    /// N.
+    /// The number of items, N.
     pub rows: usize,
-    /// d.
+    /// The dimension, d.
     pub columns: usize,
 }
 
-/// Reads a two-dimensional float16, float32 or float64 array in C order; float64 is rounded to float32.
+/// Reads a two-dimensional array of float16, float32 or float64 in C order. float64 is rounded to float32.
+///
+/// # Errors
+///
+/// A file that cannot be read, is damaged, or holds another type, shape or order.
 pub fn read(path: &Path) -> Result<Matrix> {
     let bytes = fs::read(path).advise(|| format!("{} cannot be read", path.display()), "check the path")?;
     parse(&bytes).with_context(|| path.display().to_string())
@@ -35,7 +39,7 @@ pub fn read(path: &Path) -> Result<Matrix> {
 
 fn parse(bytes: &[u8]) -> Result<Matrix> {
     let (header, data) = split(bytes)
-        .ok_or_else(|| problem("this is not a .npy file, or it is cut short in its header", SAVE_AGAIN))?;
+        .ok_or_else(|| problem("this is not a .npy file, or its header is truncated", SAVE_AGAIN))?;
     let descr = field(header, "descr").unwrap_or_default().trim_matches(['\'', '"']);
     let width = match descr.trim_start_matches(['<', '>', '=']) {
         "f2" => 2,
@@ -43,29 +47,32 @@ fn parse(bytes: &[u8]) -> Result<Matrix> {
         "f8" => 8,
         _ => {
             return Err(problem(
-                format!("the numbers are of type {descr:?}, not float16, float32 or float64"),
+                format!("the numbers have type {descr:?}, but float16, float32 or float64 is needed"),
                 SAVE_AGAIN,
             ));
         }
     };
     if field(header, "fortran_order") != Some("False") {
-        return Err(problem("the array is in Fortran order, column after column", SAVE_AGAIN));
+        return Err(problem(
+            "the array is in Fortran order (column by column), but C order is needed",
+            SAVE_AGAIN,
+        ));
     }
     let shape = field(header, "shape").unwrap_or_default();
     let Some([rows, columns]) = two_sizes(shape) else {
         return Err(problem(
-            format!("the array has shape {shape}, not two sizes (items, dimension)"),
-            "save a two-dimensional array: one row per item",
+            format!("the array has shape {shape}, but two sizes (items, dimension) are needed"),
+            "save a two-dimensional array with one row per item",
         ));
     };
     let expected = rows.checked_mul(columns).and_then(|count| count.checked_mul(width));
     if expected != Some(data.len()) {
         return Err(problem(
             format!(
-                "the header promises {rows}×{columns} numbers of {width} bytes, but {} bytes follow",
+                "the header describes {rows}×{columns} numbers of {width} bytes, but {} bytes follow",
                 data.len()
             ),
-            "the file is cut short or damaged; save it again",
+            "the file is truncated or damaged; save it again",
         ));
     }
     let big_endian = descr.starts_with('>');
@@ -84,7 +91,7 @@ fn parse(bytes: &[u8]) -> Result<Matrix> {
     Ok(Matrix { values: values.collect(), rows, columns })
 }
 
-/// The header's text and what follows it.
+/// The text of the header, and the bytes after it.
 fn split(bytes: &[u8]) -> Option<(&str, &[u8])> {
     let rest = bytes.strip_prefix(MAGIC)?;
     let (version, rest) = rest.split_at_checked(2)?;
@@ -99,7 +106,7 @@ fn split(bytes: &[u8]) -> Option<(&str, &[u8])> {
     Some((std::str::from_utf8(header).ok()?, data))
 }
 
-/// The value of a key in the header's dict, up to the comma that ends it.
+/// The value of a key in the dict of the header, up to the comma that ends it.
 fn field<'a>(header: &'a str, key: &str) -> Option<&'a str> {
     let (_, rest) = header.split_once(&format!("'{key}':"))?;
     let rest = rest.trim_start();
@@ -113,7 +120,7 @@ fn two_sizes(shape: &str) -> Option<[usize; 2]> {
     Some([rows.trim().parse().ok()?, columns.trim().parse().ok()?])
 }
 
-/// Writes a row-major matrix as float32, atomically.
+/// Writes a row-major matrix as float32. The file is written completely or not at all.
 pub fn write(path: &Path, values: &[f32], columns: usize) -> Result<()> {
     if columns == 0 || !values.len().is_multiple_of(columns) {
         bail!("{} numbers do not fill rows of {columns}", values.len());
@@ -124,7 +131,7 @@ pub fn write(path: &Path, values: &[f32], columns: usize) -> Result<()> {
 fn write_to(file: &mut dyn Write, values: &[f32], columns: usize) -> io::Result<()> {
     let shape = (values.len() / columns, columns);
     let dict = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {shape:?}, }}");
-    // The numbers start at a multiple of 64; 10 bytes and a line end are not in `dict`.
+    // The numbers start at a multiple of 64 bytes. 10 bytes before `dict` and a line end after it are counted too.
     let length = (dict.len() + 11).next_multiple_of(64) - 10;
     file.write_all(MAGIC)?;
     file.write_all(&[1, 0])?;
@@ -147,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn written_matrices_are_read_back() {
         let path = tempfile::tempdir().unwrap().keep().join("e.npy");
         let values = [0.5, -1.0, f32::MIN_POSITIVE, 3e30, 0.0, 7.0];
         write(&path, &values, 3).unwrap();
@@ -168,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_type_order_or_shape_is_named() {
+    fn wrong_types_orders_and_shapes_are_refused() {
         assert!(refusal(&file("<i8", "False", "(1, 1)", &[0; 8])).contains("\"<i8\""));
         assert!(refusal(&file("|O", "False", "(1, 1)", &[0; 8])).contains("\"|O\""));
         assert!(refusal(&file("<f4", "True", "(1, 2)", &[0; 8])).contains("Fortran order"));
@@ -177,12 +184,12 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_file_is_refused() {
+    fn damaged_files_are_refused() {
         assert!(refusal(b"").contains("not a .npy file"));
         assert!(refusal(b"PK\x03\x04 a zip").contains("not a .npy file"));
-        assert!(refusal(b"\x93NUMPY\x01\x00\xff\xff{").contains("cut short"));
-        assert!(refusal(&file("<f4", "False", "(3, 2)", &[0; 20])).contains("promises 3×2 numbers"));
+        assert!(refusal(b"\x93NUMPY\x01\x00\xff\xff{").contains("truncated"));
+        assert!(refusal(&file("<f4", "False", "(3, 2)", &[0; 20])).contains("describes 3×2 numbers"));
         let absurd = "(18446744073709551615, 18446744073709551615)";
-        assert!(refusal(&file("<f4", "False", absurd, &[])).contains("promises"));
+        assert!(refusal(&file("<f4", "False", absurd, &[])).contains("describes"));
     }
 }

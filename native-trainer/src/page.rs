@@ -1,4 +1,4 @@
-//! The page: where it is, and how it is built from the source tree.
+//! Finds the page, or builds it from the source tree.
 
 use std::ffi::OsString;
 use std::fs;
@@ -12,23 +12,23 @@ use walkdir::WalkDir;
 
 use crate::problem::{Advise, problem};
 
-/// Must be what www/Trunk.toml and the workspace's Cargo.toml name.
+/// Their versions must be those in www/Trunk.toml and the workspace's Cargo.toml.
 const TOOLS: [Tool; 2] = [
     Tool { name: "trunk", package: "trunk", version: "0.21.14", locked: true },
     Tool { name: "wasm-bindgen", package: "wasm-bindgen-cli", version: "0.2.130", locked: false },
 ];
 const TARGET: &str = "wasm32-unknown-unknown";
 
-/// A program that comes through cargo.
+/// A program that cargo installs.
 struct Tool {
     name: &'static str,
     package: &'static str,
     version: &'static str,
-    /// Whether it builds with the versions of its own lock file.
+    /// Whether to build it with its own lock file.
     locked: bool,
 }
 
-/// The page given by `--page`, else the one of the source tree, built if need be.
+/// The page that `--page` gives, or the page of the source tree, which is built if it is not up to date.
 pub fn find_or_build(given: Option<&Path>) -> Result<PathBuf> {
     let Some(folder) = given else { return build(false) };
     if folder.join("index.html").is_file() {
@@ -36,11 +36,11 @@ pub fn find_or_build(given: Option<&Path>) -> Result<PathBuf> {
     }
     Err(problem(
         format!("{} is not a built page: it has no index.html", folder.display()),
-        "give the folder `www/dist` of a source tree in which `akin page` ran",
+        "run `akin page` in a clone of the repository, and give the folder that it prints",
     ))
 }
 
-/// Builds the page if it is not newer than everything that it is made of, or if `force` is set.
+/// Builds the page if a source is newer than it or `force` is set, and returns its folder.
 pub fn build(force: bool) -> Result<PathBuf> {
     let root = source_tree()?;
     let www = root.join("www");
@@ -48,25 +48,25 @@ pub fn build(force: bool) -> Result<PathBuf> {
     if !force && up_to_date(&root) {
         return Ok(dist);
     }
-    eprintln!("building the page in {} (the first time takes some minutes)", www.display());
+    eprintln!("building the page in {} (the first build takes some minutes)", www.display());
     provide_target(&root)?;
     let tools = provide_tools()?;
     provide_packages(&www)?;
 
     let path = env::var_os("PATH").unwrap_or_default();
     let path = env::join_paths([tools.join("bin")].into_iter().chain(env::split_paths(&path))).advise(
-        || format!("{} cannot be put on the PATH", tools.display()),
+        || format!("{} cannot be added to PATH", tools.display()),
         "set AKIN_CACHE to a path without `:`",
     )?;
     let mut trunk = Command::new(tools.join("bin/trunk"));
     trunk.args(["build", "--release"]).current_dir(&www).env("PATH", path);
-    // Flags for native code would break the wasm build, and this trunk stumbles over NO_COLOR=1.
+    // Flags for native code would break the wasm build, and this version of trunk refuses NO_COLOR=1.
     trunk.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS").env_remove("NO_COLOR");
-    run(&mut trunk, "see what it said above; `akin page --force` tries again")?;
+    run(&mut trunk, "see its messages above; `akin page --force` tries again")?;
     Ok(dist)
 }
 
-/// The folder that holds core, web and www: where this binary was built, or around the current directory.
+/// The root of the source tree: the one this binary was built in, or one that contains the current directory.
 fn source_tree() -> Result<PathBuf> {
     let built_in = Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_owned);
     let here = env::current_dir().ok();
@@ -77,8 +77,8 @@ fn source_tree() -> Result<PathBuf> {
         .find(|root| root.join("www/Trunk.toml").is_file() && root.join("web/Cargo.toml").is_file())
         .ok_or_else(|| {
             problem(
-                "there is no page here, and no source tree to build it from",
-                "run in a clone of the repository, or give a page built before with `--page DIR`",
+                "no source tree was found to build the page from",
+                "run akin in a clone of the repository, or give a built page with `--page DIR`",
             )
         })
 }
@@ -91,9 +91,9 @@ fn up_to_date(root: &Path) -> bool {
 }
 
 fn newest_source(root: &Path) -> Option<SystemTime> {
-    let made = ["node_modules", "build", "dist", "target"];
+    let generated = ["node_modules", "build", "dist", "target"];
     let source = |entry: &walkdir::DirEntry| {
-        entry.depth() == 0 || !made.iter().any(|name| entry.file_name().to_str() == Some(name))
+        entry.depth() == 0 || !generated.iter().any(|name| entry.file_name().to_str() == Some(name))
     };
     ["core", "web", "www", "Cargo.toml", "Cargo.lock"]
         .iter()
@@ -102,7 +102,7 @@ fn newest_source(root: &Path) -> Option<SystemTime> {
         .max()
 }
 
-/// The wasm target of the toolchain.
+/// Installs the wasm target of the toolchain if it is missing.
 fn provide_target(root: &Path) -> Result<()> {
     let output = Command::new("rustc")
         .args(["--print", "target-libdir", "--target", TARGET])
@@ -115,11 +115,11 @@ fn provide_target(root: &Path) -> Result<()> {
     eprintln!("installing the Rust target {TARGET} (rustup target add)");
     run(
         Command::new("rustup").args(["target", "add", TARGET]).current_dir(root),
-        "install the target with the means of your Rust, or install Rust from https://rustup.rs",
+        "install the target with the package manager that installed Rust, or install Rust from https://rustup.rs",
     )
 }
 
-/// The folder whose `bin` has the tools, each in its version.
+/// Installs the tools that are missing or have another version. Returns the folder that contains `bin`.
 fn provide_tools() -> Result<PathBuf> {
     let tools = cache()?.join("tools");
     for tool in &TOOLS {
@@ -133,9 +133,9 @@ fn provide_tools() -> Result<PathBuf> {
         if tool.locked {
             install.arg("--locked");
         }
-        // A tool is no part of a project: its flags and its target folder are its own.
+        // The flags and the target folder of this project must not apply to a tool.
         install.env_remove("RUSTFLAGS").env_remove("CARGO_TARGET_DIR").current_dir(cache()?);
-        run(&mut install, "see what it said above; it needs a C compiler and the registry of Rust crates")?;
+        run(&mut install, "see its messages above; cargo needs a C compiler and access to crates.io")?;
     }
     Ok(tools)
 }
@@ -148,19 +148,23 @@ fn version_of(program: &Path) -> Option<String> {
     Some(text.split_whitespace().nth(1)?.to_owned())
 }
 
-/// The page's packages, as its lock file names them.
+/// Installs the npm packages in the page's lock file if they are missing or older than it.
 fn provide_packages(www: &Path) -> Result<()> {
     let hint =
         "install Node 18 or newer, which brings npm: https://nodejs.org, or your system's package `npm`";
     for program in ["node", NPM] {
         let answer = Command::new(program).arg("--version").output();
-        let answer = answer.advise(|| format!("{program} cannot be started, and the page needs it"), hint)?;
+        let answer =
+            answer.advise(|| format!("{program} cannot be started, and building the page needs it"), hint)?;
         if !answer.status.success() {
-            return Err(problem(format!("{program} does not work, and the page needs it"), hint));
+            return Err(problem(
+                format!("`{program} --version` failed, and building the page needs {program}"),
+                hint,
+            ));
         }
     }
     let modified = |name: &str| fs::metadata(www.join(name)).and_then(|metadata| metadata.modified()).ok();
-    // npm writes this file at the end of an installation.
+    // npm writes this file last.
     let installed = modified("node_modules/.package-lock.json");
     if installed.is_some() && installed >= modified("package-lock.json") {
         return Ok(());
@@ -168,14 +172,14 @@ fn provide_packages(www: &Path) -> Result<()> {
     eprintln!("installing the page's packages into {} (npm ci)", www.join("node_modules").display());
     run(
         Command::new(NPM).args(["ci", "--no-audit", "--no-fund"]).current_dir(www),
-        "see what it said above; it needs the npm registry",
+        "see its messages above; npm needs access to its registry",
     )
 }
 
-/// npm is a script on Windows, which goes by another name.
+/// On Windows npm is a script.
 const NPM: &str = if cfg!(windows) { "npm.cmd" } else { "npm" };
 
-/// Where tools are kept: $AKIN_CACHE, or `akin` in the user's cache folder. Made if it is not there.
+/// The folder for tools: $AKIN_CACHE, or `akin` in the user's cache folder. It is created if it does not exist.
 fn cache() -> Result<PathBuf> {
     let given =
         |name: &str| env::var_os(name).filter(|value: &OsString| !value.is_empty()).map(PathBuf::from);
@@ -183,22 +187,27 @@ fn cache() -> Result<PathBuf> {
     let cache = given("AKIN_CACHE")
         .or_else(|| Some(given("XDG_CACHE_HOME")?.join("akin")))
         .or_else(|| Some(home()?.join(".cache/akin")))
-        .ok_or_else(|| problem("there is no folder to keep tools in", "set AKIN_CACHE to one"))?;
-    let made = fs::create_dir_all(&cache).and_then(|()| std::path::absolute(&cache));
-    made.advise(
-        || format!("{} cannot be used to keep tools in", cache.display()),
+        .ok_or_else(|| {
+            problem(
+                "no folder for build tools was found: neither AKIN_CACHE nor HOME is set",
+                "set AKIN_CACHE to a folder",
+            )
+        })?;
+    let created = fs::create_dir_all(&cache).and_then(|()| std::path::absolute(&cache));
+    created.advise(
+        || format!("{} cannot be used as the folder for build tools", cache.display()),
         "set AKIN_CACHE to another folder",
     )
 }
 
-/// Runs a program whose talk, on stdout too, belongs on stderr.
+/// Runs a program. Its output goes to stderr.
 fn run(command: &mut Command, hint: &str) -> Result<()> {
     let name =
         Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy().into_owned();
     let status = command
         .stdout(io::stderr())
         .status()
-        .advise(|| format!("{name} cannot be started"), "install it, or check the PATH")?;
+        .advise(|| format!("{name} cannot be started"), "install it, or check PATH")?;
     if status.success() { Ok(()) } else { Err(problem(format!("{name} failed ({status})"), hint)) }
 }
 
@@ -216,25 +225,25 @@ mod tests {
     }
 
     #[test]
-    fn the_page_is_built_anew_only_when_a_source_is_newer() {
+    fn the_page_is_outdated_when_a_source_is_newer() {
         let root = tempfile::tempdir().unwrap();
         let root = root.path();
         for source in ["core/src/lib.rs", "web/src/lib.rs", "www/src/page.ts", "Cargo.lock"] {
             write(root, source, 100);
         }
-        assert!(!up_to_date(root), "there is none yet");
+        assert!(!up_to_date(root), "there is no page yet");
         write(root, "www/dist/index.html", 50);
         assert!(up_to_date(root));
-        for made in ["www/node_modules/lit/index.js", "www/build/page.js", "www/dist/page.js"] {
-            write(root, made, 0);
+        for generated in ["www/node_modules/lit/index.js", "www/build/page.js", "www/dist/page.js"] {
+            write(root, generated, 0);
         }
-        assert!(up_to_date(root), "what is made is no source");
+        assert!(up_to_date(root), "generated files are not sources");
         write(root, "core/src/lib.rs", 10);
         assert!(!up_to_date(root));
     }
 
     #[test]
-    fn a_folder_that_is_no_page_is_refused() {
+    fn a_folder_without_a_page_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let error = find_or_build(Some(folder.path())).unwrap_err();
         assert!(error.to_string().contains("no index.html"));

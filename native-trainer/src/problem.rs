@@ -1,10 +1,10 @@
-//! What stopped a command: what and why, and what the user can do.
+//! Errors: what is wrong, why, and what the user can do.
 
 use std::error::Error;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
 
-/// An error with advice. Everything that a user can cause is one of these, or an [`akin_core::Error`].
+/// An error with a hint. Every error that a user can cause is one of these or an [`akin_core::Error`].
 #[derive(Debug)]
 pub struct Problem {
     message: String,
@@ -12,21 +12,22 @@ pub struct Problem {
     cause: Option<Box<dyn Error + Send + Sync>>,
 }
 
-/// `message` says what is wrong and why, `hint` what to do. Both start in lower case (or with a
-/// name) and end without a full stop.
+/// An error. `message` says what is wrong and why, `hint` what to do. Both start in lower case (or with a name)
+/// and end without a full stop.
 pub fn problem(message: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
     Problem { message: message.into(), hint: hint.into(), cause: None }.into()
 }
 
-/// Ctrl-C ended a command, which has saved its work. The text says after what it stopped and how to continue.
+/// Ctrl-C stopped a command, which has saved its work. The text says where it stopped and how to continue:
+/// "after step 40; continue with `akin resume RUN`".
 ///
-/// It travels as an error, so that only `main` ends the process.
+/// This is an error so that only `main` ends the process.
 #[derive(Debug)]
 pub struct Interrupted(pub String);
 
-/// Turns the bare error of a library into a [`Problem`], which it stays the cause of.
+/// Adds a message and a hint to the error of a library, which becomes the cause.
 pub trait Advise<T> {
-    /// `message` says what could not be done, `hint` what to do about it.
+    /// `message` says what failed, `hint` what to do.
     fn advise(self, message: impl FnOnce() -> String, hint: &str) -> anyhow::Result<T>;
 }
 
@@ -58,7 +59,7 @@ impl Error for Problem {
     }
 }
 
-/// The two parts of an error: its chain of causes on one line, and the advice, if any cause has one.
+/// The two parts of an error: its chain of causes on one line, and the first hint in the chain, if there is one.
 pub fn parts(error: &anyhow::Error) -> (String, Option<String>) {
     let mut hint = None;
     let mut messages: Vec<String> = Vec::new();
@@ -67,15 +68,14 @@ pub fn parts(error: &anyhow::Error) -> (String, Option<String>) {
             hint = hint.or(Some(core.hint().to_owned()));
             core.message().to_owned()
         } else {
-            let advice = cause.downcast_ref::<Problem>().map(|problem| problem.hint.clone());
-            hint = hint.or(advice);
+            hint = hint.or_else(|| cause.downcast_ref::<Problem>().map(|problem| problem.hint.clone()));
             cause.to_string()
         });
     }
     (messages.join(": "), hint.filter(|hint| !hint.is_empty()))
 }
 
-/// Prints an error on stderr, cargo's way.
+/// Prints an error on stderr, in the format of cargo.
 pub fn report(error: &anyhow::Error) {
     let (message, hint) = parts(error);
     let coloured =
@@ -85,38 +85,38 @@ pub fn report(error: &anyhow::Error) {
     if let Some(hint) = hint {
         text += &format!("  {blue}hint{plain}: {hint}\n");
     }
-    // Where stderr itself is gone there is nobody left to tell.
+    // If stderr is closed, nobody can be told.
     let _ = io::stderr().write_all(text.as_bytes());
 }
 
-/// The candidate that a mistyped `word` most likely meant, if one is near enough to be worth naming.
+/// The candidate that is most similar to a mistyped `word`, if one is similar enough.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let likeness = |candidate: &str| strsim::jaro_winkler(&word.to_lowercase(), &candidate.to_lowercase());
+    let similarity = |candidate: &str| strsim::jaro_winkler(&word.to_lowercase(), &candidate.to_lowercase());
     candidates
         .into_iter()
-        .map(|candidate| (likeness(candidate), candidate))
-        .filter(|(likeness, _)| *likeness > 0.75)
+        .map(|candidate| (similarity(candidate), candidate))
+        .filter(|(similarity, _)| *similarity > 0.75)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, candidate)| candidate)
 }
 
-/// "did you mean `x`? " where something is near, else nothing: the start of a hint.
+/// The start of a hint: "did you mean `x`? ", or nothing if no candidate is similar.
 pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     nearest(word, candidates).map(|near| format!("did you mean `{near}`? ")).unwrap_or_default()
 }
 
-/// The first name that stands in a list for the second time.
+/// The first name that occurs twice in a list.
 pub fn repeated<T: PartialEq>(names: &[T]) -> Option<&T> {
     (0..).zip(names).find(|&(place, name)| names[..place].contains(name)).map(|(_, name)| name)
 }
 
-/// The first few of many things, and how many more there are: `a, b, c and 7 more`.
+/// The first five of many things, and the number of the others: `a, b, c, d, e and 7 more`.
 pub fn a_few<T: fmt::Display>(things: &[T]) -> String {
-    const FEW: usize = 5;
-    let named: Vec<String> = things.iter().take(FEW).map(T::to_string).collect();
-    match things.len().saturating_sub(FEW) {
-        0 => named.join(", "),
-        more => format!("{} and {more} more", named.join(", ")),
+    const LISTED: usize = 5;
+    let listed: Vec<String> = things.iter().take(LISTED).map(T::to_string).collect();
+    match things.len().saturating_sub(LISTED) {
+        0 => listed.join(", "),
+        more => format!("{} and {more} more", listed.join(", ")),
     }
 }
 
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_is_told_with_its_causes_and_its_advice() {
+    fn an_error_has_its_causes_and_a_hint() {
         let error =
             Err::<(), _>(problem("the column is missing", "add it")).context("reading a.csv").unwrap_err();
         assert_eq!(parts(&error), ("reading a.csv: the column is missing".into(), Some("add it".into())));
@@ -141,13 +141,13 @@ mod tests {
     }
 
     #[test]
-    fn only_near_words_are_suggested() {
+    fn only_similar_words_are_suggested() {
         assert_eq!(nearest("setps", ["seed", "steps", "epochs"]), Some("steps"));
         assert_eq!(nearest("qqq", ["seed", "steps"]), None);
     }
 
     #[test]
-    fn long_lists_are_cut_short() {
+    fn a_few_lists_five() {
         assert_eq!(a_few(&[1, 2]), "1, 2");
         assert_eq!(a_few(&[1, 2, 3, 4, 5, 6, 7]), "1, 2, 3, 4, 5 and 2 more");
     }

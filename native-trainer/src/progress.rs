@@ -17,7 +17,7 @@ pub enum Progress {
     None,
 }
 
-/// One thing that takes a while.
+/// The progress of one piece of work.
 pub struct Bar {
     progress: Progress,
     bar: ProgressBar,
@@ -25,14 +25,14 @@ pub struct Bar {
 }
 
 impl Progress {
-    /// Begins something of `length` units, such as `Embedding` 1,000 pictures.
+    /// Starts a piece of work of `length` units, such as `Embedding` 1,000 pictures.
     pub fn bar(self, verb: &'static str, length: u64) -> Bar {
         let bar = match self {
             Self::Auto if stderr().is_terminal() => ProgressBar::new(length).with_style(
                 ProgressStyle::with_template(
                     "{prefix:>12.green.bold} [{bar:30}] {pos}/{len}  {msg}  {eta} left",
                 )
-                .expect("the template is a constant that was tried")
+                .expect("the template is a valid constant")
                 .progress_chars("=> "),
             ),
             _ => ProgressBar::hidden(),
@@ -41,7 +41,7 @@ impl Progress {
         Bar { progress: self, bar, verb }
     }
 
-    /// Says something, cargo's way: a verb and what it is done to.
+    /// Prints a message in the format of cargo: a verb and its object.
     pub fn say(self, verb: &str, what: &str) {
         if self != Self::None {
             eprintln!("{verb:>12} {what}");
@@ -50,18 +50,18 @@ impl Progress {
 }
 
 impl Bar {
-    /// Goes on by some units.
+    /// Adds finished units.
     pub fn advance(&self, units: u64) {
         self.bar.inc(units);
     }
 
-    /// Starts at some unit other than the first.
+    /// Starts at a unit other than the first.
     pub fn start_at(&self, unit: u64) {
         self.bar.set_position(unit);
         self.bar.reset_eta();
     }
 
-    /// Shows how it stands; as a line of its own only when `mark` is set.
+    /// Shows a note beside the bar. Without a bar, prints it as a line if `mark` is set.
     pub fn note(&self, note: &str, mark: bool) {
         self.bar.set_message(note.to_owned());
         if mark && self.bar.is_hidden() && self.progress != Progress::None {

@@ -1,13 +1,14 @@
-//! The recipes that are built into the program: configs to start from, and those of the published
-//! tables. `akin list recipes` names them, and wherever a config is asked for, a name will do.
+//! Recipes: configs that are built into the program, to start from and to reproduce the published tables.
+//!
+//! `akin list recipes` names them. Every command that takes a config also takes the name of a recipe.
 
 use std::path::Path;
 
-/// A config by name.
+/// A config with a name.
 pub struct Recipe {
-    /// What `akin train NAME` and `akin compare NAME` take.
+    /// The name that `akin train NAME` and `akin compare NAME` take.
     pub name: &'static str,
-    /// The file.
+    /// The TOML file.
     pub text: &'static str,
 }
 
@@ -31,19 +32,19 @@ pub const RECIPES: &[Recipe] = &recipes![
     "omniglot-hash",
 ];
 
-/// The recipe that a path names, where there is no file of that name.
+/// The recipe of this name, unless there is a file of the same name.
 pub fn built_in(path: &Path) -> Option<&'static Recipe> {
     let name = path.to_str()?;
     RECIPES.iter().find(|recipe| recipe.name == name && !path.is_file())
 }
 
 impl Recipe {
-    /// What it is for: the first line of its comment, without its full stop.
+    /// The title: the first line of the comment at its top, without the full stop.
     pub fn title(&self) -> &'static str {
         self.text.lines().next().unwrap_or_default().trim_matches(['#', ' ', '.'])
     }
 
-    /// Whether it is made for `akin compare`.
+    /// Whether `akin compare` takes it.
     pub fn compares(&self) -> bool {
         self.text.lines().any(|line| line.trim_end() == "[compare]")
     }

@@ -15,19 +15,19 @@ use tower_http::set_header::SetResponseHeaderLayer;
 
 use crate::problem::{Advise, problem};
 
-/// Checks that a folder is a bundle that this version reads, and that no file of it is missing or cut
-/// short. The browser checks the contents.
+/// Checks that a folder is a bundle of a version that akin reads, and that every file exists and has its length.
+/// The browser checks the contents.
 pub fn check_bundle(folder: &Path) -> Result<()> {
-    const MAKE: &str = "make one with `akin export RUN --out BUNDLE`, or `akin demo`";
+    const HINT: &str = "write one with `akin export RUN --out BUNDLE`, or `akin demo`";
     let bytes = fs::read(folder.join(MANIFEST))
-        .advise(|| format!("{} is not a bundle: {MANIFEST} cannot be read", folder.display()), MAKE)?;
+        .advise(|| format!("{} is not a bundle: {MANIFEST} cannot be read", folder.display()), HINT)?;
     let manifest = Manifest::parse(&bytes)?;
     for file in manifest.files() {
         let length = fs::metadata(folder.join(&file.path)).map(|metadata| metadata.len()).ok();
         if length != Some(file.bytes) {
             let found = length.map_or("is missing".into(), |length| format!("has {length} bytes"));
             return Err(problem(
-                format!("{} of the bundle {found}, but should have {}", file.path, file.bytes),
+                format!("the file {} of the bundle {found}; it should have {} bytes", file.path, file.bytes),
                 "export or copy the bundle again",
             ));
         }
@@ -35,24 +35,24 @@ pub fn check_bundle(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Takes a port of this machine; others in the network cannot reach it. 0 takes any that is free.
+/// Listens on a port of this machine, which other machines cannot reach. 0 chooses a free port.
 pub fn listen(port: u16) -> Result<TcpListener> {
     TcpListener::bind(("127.0.0.1", port)).map_err(|error| match error.kind() {
         io::ErrorKind::AddrInUse => problem(
             format!("port {port} is in use by another program"),
-            format!("try `--port {}`, or `--port 0` for any free one", port.checked_add(1).unwrap_or(8080)),
+            format!("try `--port {}`, or `--port 0` for any free port", port.checked_add(1).unwrap_or(8080)),
         ),
-        _ => problem(format!("port {port} cannot be used: {error}"), "try `--port 0` for any free one"),
+        _ => problem(format!("port {port} cannot be used: {error}"), "try `--port 0` for any free port"),
     })
 }
 
-/// Serves until Ctrl-C. The address goes to stdout, the explanation to stderr.
+/// Serves until Ctrl-C. Prints the address on stdout and an explanation on stderr.
 pub fn serve(listener: TcpListener, page: &Path, bundle: &Path) -> Result<()> {
     let address = listener.local_addr()?;
     writeln!(stdout(), "http://{address}/")?;
     eprintln!(
-        "Open this address in a browser on this machine. It is not reachable from others: browsers give WebGPU,\n\
-         which computes fast, only to pages from localhost or over HTTPS. Ctrl-C ends it."
+        "Open this address in a browser on this machine; other machines cannot reach it. Browsers allow WebGPU,\n\
+         which is fast, only for pages from localhost or over HTTPS. Press Ctrl-C to stop."
     );
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
@@ -66,10 +66,10 @@ pub fn serve(listener: TcpListener, page: &Path, bundle: &Path) -> Result<()> {
     })
 }
 
-/// What is served where.
+/// The page at `/`, the bundle at `/bundle/`.
 ///
-/// Browsers ask every time whether a file has changed, as pages and bundles are made anew often; the
-/// manifest, from which all other files follow, is never kept.
+/// Pages and bundles are rebuilt often, so browsers must ask each time whether a file has changed. They must not
+/// cache the manifest, which names all other files.
 fn router(page: &Path, bundle: &Path) -> Router {
     let header = |name, value| SetResponseHeaderLayer::if_not_present(name, HeaderValue::from_static(value));
     let manifest = Router::new()
@@ -90,7 +90,7 @@ mod tests {
 
     use super::*;
 
-    /// The head and body of the answer to one request.
+    /// The head and the body of the answer to one request.
     fn get(port: u16, path: &str) -> (String, String) {
         let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
         write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn page_and_bundle_are_served_with_their_types_and_nothing_else_is() {
+    fn only_the_page_and_the_bundle_are_served() {
         let folder = tempfile::tempdir().unwrap();
         let (page, bundle) = (folder.path().join("page"), folder.path().join("bundle"));
         for (file, text) in [
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_in_use_is_named_and_another_suggested() {
+    fn a_port_in_use_is_refused_with_another() {
         let taken = listen(0).unwrap();
         let port = taken.local_addr().unwrap().port();
         let (message, hint) = crate::problem::parts(&listen(port).unwrap_err());
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_no_bundle_is_refused() {
+    fn a_folder_without_a_bundle_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let (message, hint) = crate::problem::parts(&check_bundle(folder.path()).unwrap_err());
         assert!(message.contains("is not a bundle"), "{message}");

@@ -4,7 +4,7 @@ use akin_core::random::stream;
 use rand::seq::SliceRandom;
 
 use crate::{
-    biomorphs::BiomorphConfig,
+    config::BiomorphConfig,
     genome::Genome,
     names::{self, Genus, Names},
 };

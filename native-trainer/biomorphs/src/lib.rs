@@ -26,6 +26,7 @@
 mod biomorphs;
 mod body;
 mod canvas;
+mod config;
 mod family;
 mod genome;
 mod names;
@@ -34,5 +35,6 @@ mod plans;
 mod scene;
 mod shape;
 
-pub use crate::biomorphs::{BiomorphConfig, Biomorphs, Row};
+pub use crate::biomorphs::{Biomorphs, Row};
+pub use crate::config::BiomorphConfig;
 pub use crate::family::Split;

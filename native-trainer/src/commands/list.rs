@@ -1,31 +1,37 @@
-//! `akin list`: what there is by name.
+//! `akin list`: the names of losses, miners, metrics, recipes and sources, and the settings of each.
 
 use std::io::{IsTerminal, Write, stdout};
 
-use akin_core::sources::SOURCES;
+use akin_core::losses::LossEntry;
+use akin_core::metrics::MetricEntry;
+use akin_core::miners::{Miner, MinerEntry};
+use akin_core::sources::{SOURCES, Source};
 use akin_core::{losses, metrics, miners};
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use crate::columns::listing;
+use crate::columns::align_words;
+use crate::config::reference::{SettingRow, inline, loss_settings, settings_of_kind};
 use crate::problem::{did_you_mean, problem};
-use crate::recipes::RECIPES;
+use crate::recipes::{RECIPES, Recipe};
 
+/// What to list.
 #[derive(Debug, Subcommand)]
 pub enum ListCommand {
-    /// What training can minimise: the `kind` of [loss].
-    Losses(ListArgs),
-    /// What picks pairs and triplets for a loss: its `miner`.
-    Miners(ListArgs),
-    /// What evaluation can report.
+    /// List the losses: the `kind` of [loss].
+    Losses(ListLossesArgs),
+    /// List the miners, which choose the pairs or triplets for a loss: its `miner`.
+    Miners(ListMinersArgs),
+    /// List the metrics that evaluation can report.
     Metrics(ListArgs),
-    /// Configs that are built in.
+    /// List the built-in configs.
     Recipes(ListRecipesArgs),
-    /// The papers that losses and metrics come from.
+    /// List the papers behind losses and metrics.
     Sources(ListSourcesArgs),
 }
 
+/// How to print a list.
 #[derive(Debug, Args)]
 pub struct ListArgs {
     /// Print the list as JSON.
@@ -33,25 +39,47 @@ pub struct ListArgs {
     pub json: bool,
 }
 
+/// The arguments of `akin list losses`.
+#[derive(Debug, Args)]
+pub struct ListLossesArgs {
+    /// List the settings of this loss, with their defaults and meaning.
+    #[arg(long, value_name = "NAME")]
+    pub show: Option<String>,
+    #[command(flatten)]
+    pub list: ListArgs,
+}
+
+/// The arguments of `akin list miners`.
+#[derive(Debug, Args)]
+pub struct ListMinersArgs {
+    /// List the settings of this miner, with their defaults and meaning.
+    #[arg(long, value_name = "NAME")]
+    pub show: Option<String>,
+    #[command(flatten)]
+    pub list: ListArgs,
+}
+
+/// The arguments of `akin list recipes`.
 #[derive(Debug, Args)]
 pub struct ListRecipesArgs {
-    /// Print this recipe, to make your own of it.
+    /// Print this recipe as TOML, for example to edit a copy of it.
     #[arg(long, value_name = "NAME", conflicts_with = "json")]
     pub show: Option<String>,
     #[command(flatten)]
     pub list: ListArgs,
 }
 
+/// The arguments of `akin list sources`.
 #[derive(Debug, Args)]
 pub struct ListSourcesArgs {
-    /// Print a BibTeX entry for each.
+    /// Print a BibTeX entry for each source.
     #[arg(long, conflicts_with = "json")]
     pub bibtex: bool,
     #[command(flatten)]
     pub list: ListArgs,
 }
 
-/// How wide a list is on a terminal.
+/// The width of a list on a terminal.
 const WIDTH: u16 = 100;
 
 /// A list: its columns and their cells.
@@ -60,14 +88,18 @@ struct List {
     rows: Vec<Vec<String>>,
 }
 
-/// Prints a list, one recipe, or BibTeX.
-pub fn run(what: ListCommand) -> Result<()> {
-    let text = match what {
-        ListCommand::Losses(args) if args.json => serde_json::to_string_pretty(&*losses::CATALOGUE)? + "\n",
-        ListCommand::Losses(args) => losses().print(&args)?,
-        ListCommand::Miners(args) => miners().print(&args)?,
+/// Prints a list, the settings of one loss or miner, one recipe, or BibTeX.
+pub fn run(command: ListCommand) -> Result<()> {
+    let text = match command {
+        ListCommand::Losses(ListLossesArgs { show: Some(name), list }) => loss(&name, &list)?,
+        ListCommand::Losses(args) if args.list.json => {
+            serde_json::to_string_pretty(&*losses::CATALOGUE)? + "\n"
+        }
+        ListCommand::Losses(args) => losses().print(&args.list)?,
+        ListCommand::Miners(ListMinersArgs { show: Some(name), list }) => miner(&name, &list)?,
+        ListCommand::Miners(args) => miners().print(&args.list)?,
         ListCommand::Metrics(args) => metrics().print(&args)?,
-        ListCommand::Recipes(ListRecipesArgs { show: Some(name), .. }) => show(&name)?.to_owned(),
+        ListCommand::Recipes(ListRecipesArgs { show: Some(name), .. }) => recipe(&name)?.text.to_owned(),
         ListCommand::Recipes(args) => recipes().print(&args.list)?,
         ListCommand::Sources(args) if args.bibtex => {
             let entries: Vec<&str> = SOURCES.iter().map(|source| source.bibtex).collect();
@@ -80,7 +112,7 @@ pub fn run(what: ListCommand) -> Result<()> {
 }
 
 impl List {
-    /// The list as a table, or an object for each row.
+    /// The list as a table, or as JSON with an object for each row.
     fn print(&self, args: &ListArgs) -> Result<String> {
         if args.json {
             let object = |row: &Vec<String>| -> Value {
@@ -89,19 +121,72 @@ impl List {
             let objects: Vec<Value> = self.rows.iter().map(object).collect();
             return Ok(serde_json::to_string_pretty(&objects)? + "\n");
         }
-        // Where a program reads, every row stays on its line.
+        // For a program that reads the list, a row stays on one line.
         let width = stdout().is_terminal().then_some(WIDTH);
-        Ok(listing(&self.header, &self.rows, width) + "\n")
+        Ok(align_words(&self.header, &self.rows, width) + "\n")
+    }
+}
+
+/// A loss and its settings.
+fn loss(name: &str, args: &ListArgs) -> Result<String> {
+    let settings = settings(loss_settings(name)?);
+    if args.json {
+        return settings.print(args);
+    }
+    let entry = losses::CATALOGUE.iter().find(|entry| entry.name == name);
+    let about = entry.map_or_else(String::new, |entry| {
+        let spaces: Vec<&str> = entry.spaces.iter().map(|space| space.name()).collect();
+        let preset = match entry.preset.map(serde_json::from_str::<Value>) {
+            Some(Ok(preset)) => format!("Short for {}.\n", inline(&preset)),
+            _ => String::new(),
+        };
+        format!(
+            "{}{}\nOptimises {}; compares {} embeddings.\n{preset}\n",
+            titled(entry.title, entry.summary),
+            cited(entry.sources),
+            entry.optimises,
+            spaces.join(", "),
+        )
+    });
+    Ok(about + &settings.print(args)?)
+}
+
+/// A miner and its settings.
+fn miner(name: &str, args: &ListArgs) -> Result<String> {
+    let names = || miners::CATALOGUE.iter().map(|entry| entry.name);
+    let entry = miners::CATALOGUE.iter().find(|entry| entry.name == name).ok_or_else(|| {
+        let hint = format!("{}`akin list miners` names them all", did_you_mean(name, names()));
+        problem(format!("unknown miner `{name}`"), hint)
+    })?;
+    let settings = settings(settings_of_kind::<Miner>(name, None));
+    if args.json {
+        return settings.print(args);
+    }
+    Ok(format!(
+        "{}{}\n\n{}",
+        titled(entry.title, entry.summary),
+        cited(entry.sources),
+        settings.print(args)?
+    ))
+}
+
+fn settings(rows: Vec<SettingRow>) -> List {
+    // Markdown's marks mean nothing on a terminal.
+    let plain = |text: String| text.replace('`', "");
+    let row = |row: SettingRow| vec![row.key, plain(row.value), plain(row.default), row.meaning];
+    List {
+        header: vec!["setting", "value", "default", "meaning"],
+        rows: rows.into_iter().map(row).collect(),
     }
 }
 
 fn losses() -> List {
-    let row = |entry: &losses::LossEntry| {
+    let row = |entry: &LossEntry| {
         vec![
             entry.name.to_owned(),
             entry.optimises.to_owned(),
             entry.spaces.iter().map(|space| space.name()).collect::<Vec<_>>().join(", "),
-            format!("{}: {}{}", entry.title, entry.summary, cited(entry.sources)),
+            format!("{}{}", titled(entry.title, entry.summary), cited(entry.sources)),
         ]
     };
     List {
@@ -110,21 +195,26 @@ fn losses() -> List {
     }
 }
 
-/// Sources in brackets, where there are any.
+/// The title of an entry and its summary.
+fn titled(title: &str, summary: &str) -> String {
+    format!("{title}: {summary}")
+}
+
+/// Sources in brackets; nothing without sources.
 fn cited(sources: &[&str]) -> String {
     if sources.is_empty() { String::new() } else { format!(" [{}]", sources.join(", ")) }
 }
 
 fn miners() -> List {
-    let row = |entry: &miners::MinerEntry| {
-        let summary = format!("{}: {}{}", entry.title, entry.summary, cited(entry.sources));
+    let row = |entry: &MinerEntry| {
+        let summary = format!("{}{}", titled(entry.title, entry.summary), cited(entry.sources));
         vec![entry.name.to_owned(), summary]
     };
     List { header: vec!["miner", "summary"], rows: miners::CATALOGUE.iter().map(row).collect() }
 }
 
 fn metrics() -> List {
-    let row = |entry: &metrics::MetricEntry| {
+    let row = |entry: &MetricEntry| {
         vec![
             entry.spelling(),
             if entry.per_level { "each level" } else { "all levels" }.to_owned(),
@@ -142,7 +232,7 @@ fn metrics() -> List {
 }
 
 fn recipes() -> List {
-    let row = |recipe: &crate::recipes::Recipe| {
+    let row = |recipe: &Recipe| {
         let command = if recipe.compares() { "compare" } else { "train" };
         vec![recipe.name.to_owned(), format!("akin {command}"), recipe.title().to_owned()]
     };
@@ -150,13 +240,52 @@ fn recipes() -> List {
 }
 
 fn sources() -> List {
-    let row = |source: &akin_core::sources::Source| vec![source.key.to_owned(), source.title()];
+    let row = |source: &Source| vec![source.key.to_owned(), source.title()];
     List { header: vec!["source", "title"], rows: SOURCES.iter().map(row).collect() }
 }
 
-fn show(name: &str) -> Result<&'static str> {
-    RECIPES.iter().find(|recipe| recipe.name == name).map(|recipe| recipe.text).ok_or_else(|| {
+fn recipe(name: &str) -> Result<&'static Recipe> {
+    RECIPES.iter().find(|recipe| recipe.name == name).ok_or_else(|| {
         let near = did_you_mean(name, RECIPES.iter().map(|recipe| recipe.name));
-        problem(format!("there is no recipe `{name}`"), format!("{near}`akin list recipes` names them all"))
+        problem(format!("unknown recipe `{name}`"), format!("{near}`akin list recipes` names them all"))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::compare::plan::{Overrides, Plan};
+    use crate::config;
+
+    #[test]
+    fn every_recipe_is_a_config_that_its_command_accepts() {
+        for recipe in RECIPES {
+            let mut sets = vec!["data.path=labels.csv".to_owned()];
+            if recipe.text.contains("weights = \"") {
+                sets.push("model.weights=weights.safetensors".into());
+            }
+            let source = config::Source::read(Path::new(recipe.name), &sets).unwrap();
+            source.config(&toml::Table::new()).unwrap();
+            if recipe.compares() {
+                let plan = Plan::new(source, Overrides::default()).unwrap();
+                for row in &plan.rows {
+                    let run = plan.trained(row, &toml::Table::new(), 0).unwrap();
+                    assert!(run.directory().ends_with(format!("{}/seed-0", row.name)));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_loss_and_miner_can_be_shown() {
+        let args = ListArgs { json: false };
+        for entry in losses::CATALOGUE.iter() {
+            assert!(loss(entry.name, &args).unwrap().starts_with(entry.title), "{}", entry.name);
+        }
+        for entry in miners::CATALOGUE {
+            assert!(miner(entry.name, &args).unwrap().starts_with(entry.title), "{}", entry.name);
+        }
+    }
 }
