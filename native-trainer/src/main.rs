@@ -27,6 +27,7 @@ mod page;
 mod problem;
 mod progress;
 mod recipes;
+mod report;
 mod run;
 mod sampler;
 mod serve;

@@ -451,7 +451,7 @@ fn dyml_averages_over_sets_of_their_own() {
     // A query that is not left out finds itself.
     let answer = dyml_of_two_sets("labels", &["--metrics", "recall@1"]);
     assert_eq!(cells(&answer.stdout)[3], ["average", "100.00"]);
-    assert!(answer.stdout.contains("no query is left out of a gallery"), "{}", answer.stdout);
+    assert!(answer.stdout.contains("no query is left out of its own ranking"), "{}", answer.stdout);
 }
 
 #[test]
@@ -461,9 +461,14 @@ fn label_sets_that_are_incomplete_are_refused_with_the_reason() {
         assert_eq!((answer.code, answer.stdout.as_str()), (Some(code), ""));
         assert!(answer.stderr.contains(part), "{part}: {}", answer.stderr);
     };
-    refused("a,b,c", &[], 1, "`--queries` is given 2 times, and `--levels` names 3 columns");
+    refused("a,b,c", &[], 1, "`--queries` is given 2 times, but `--levels` names 3 columns");
     refused("coarse", &[], 1, "fine-q.csv has no column `coarse`");
-    refused("labels", &["--query-labels", "x"], 1, "`--query-labels` is given 3 times, and `--queries` 2");
+    refused(
+        "labels",
+        &["--query-labels", "x"],
+        1,
+        "`--query-labels` is given 3 times, but `--queries` is given 2",
+    );
     refused("labels", &["--gallery", "x"], 1, "`--gallery` is given 3 times");
     refused("labels", &["--gallery-labels", "x"], 1, "`--gallery-labels` is given 3 times");
     refused("labels", &["--path-column", "labels"], 1, "has `1` twice");

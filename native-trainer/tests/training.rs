@@ -217,7 +217,7 @@ fn a_checkpoint_that_cannot_be_written_leaves_the_previous_one() {
     Answer::of(limited.output().unwrap())
         .ended_with(1)
         .says("checkpoint.akin")
-        .says("what was there before is unharmed");
+        .says("the previous version is unchanged");
     assert!(at.bytes("full/checkpoint.akin") == before, "the previous checkpoint was touched");
     assert_eq!(left_over(&at.path("full")), [""; 0]);
 

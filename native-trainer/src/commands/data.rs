@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 
 use crate::arguments::SetArgs;
-use crate::columns::{count, counted, table};
+use crate::columns::{align_numbers, count, counted};
 use crate::config::DataConfig;
 use crate::data::Dataset;
 use crate::data::check::{Findings, inspect};
@@ -77,7 +77,7 @@ fn describe(findings: &Findings) -> String {
         })
         .collect();
     let header: Vec<&str> = ["split", "images"].into_iter().chain(levels).collect();
-    let mut text = table(&header, &rows);
+    let mut text = align_numbers(&header, &rows);
 
     let rows: Vec<Vec<String>> = findings
         .taxonomy
@@ -92,7 +92,7 @@ fn describe(findings: &Findings) -> String {
         })
         .collect();
     let header = ["level", "classes", "trained and evaluated", "queries with positives"];
-    text += &format!("\n\n{}", table(&header, &rows));
+    text += &format!("\n\n{}", align_numbers(&header, &rows));
 
     for remark in &findings.remarks {
         text += &format!("\n\nnote: {remark}");

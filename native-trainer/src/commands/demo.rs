@@ -11,12 +11,12 @@ use clap::Args;
 use crate::arguments::ServerArgs;
 use crate::columns::count;
 use crate::commands::biomorphs;
-use crate::commands::eval::compare;
 use crate::commands::export::{Export, export};
 use crate::commands::train::begin;
 use crate::config::{Config, DeviceName};
 use crate::files::{create_directory, write_atomic};
 use crate::progress::Progress;
+use crate::report::runs_text;
 use crate::run::Run;
 use crate::training::{Outcome, listen_to_ctrl_c};
 use crate::{page, serve};
@@ -93,7 +93,7 @@ pub fn run(args: DemoArgs) -> Result<()> {
     }
     let rows: Vec<(&str, &Report)> =
         runs.iter().map(|(run, report)| (run.config.run.name.as_str(), report)).collect();
-    writeln!(stdout(), "{}", compare(&rows))?;
+    writeln!(stdout(), "{}", runs_text(&rows))?;
 
     let runs: Vec<Run> = runs.into_iter().map(|(run, _)| run).collect();
     let bundle = args.out.join("bundle");

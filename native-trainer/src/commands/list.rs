@@ -162,22 +162,14 @@ fn miner(name: &str, args: &ListArgs) -> Result<String> {
     if args.json {
         return settings.print(args);
     }
-    Ok(format!(
-        "{}{}\n\n{}",
-        titled(entry.title, entry.summary),
-        cited(entry.sources),
-        settings.print(args)?
-    ))
+    Ok(format!("{}{}\n\n{}", titled(entry.title, entry.summary), cited(entry.sources), settings.print(args)?))
 }
 
 fn settings(rows: Vec<SettingRow>) -> List {
     // Markdown's marks mean nothing on a terminal.
     let plain = |text: String| text.replace('`', "");
     let row = |row: SettingRow| vec![row.key, plain(row.value), plain(row.default), row.meaning];
-    List {
-        header: vec!["setting", "value", "default", "meaning"],
-        rows: rows.into_iter().map(row).collect(),
-    }
+    List { header: vec!["setting", "value", "default", "meaning"], rows: rows.into_iter().map(row).collect() }
 }
 
 fn losses() -> List {

@@ -7,7 +7,6 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::arguments::SetArgs;
-use crate::commands::eval::describe;
 use crate::config::{Config, DeviceName};
 use crate::data::Dataset;
 use crate::device;
@@ -16,6 +15,7 @@ use crate::loader::Pictures;
 use crate::outcome::ProcessOutcome;
 use crate::problem::{Interrupted, problem};
 use crate::progress::Progress;
+use crate::report::report_text;
 use crate::run::{MARK, Run};
 use crate::training::{Beginning, Outcome, listen_to_ctrl_c, train};
 
@@ -100,7 +100,7 @@ pub fn begin(config: Config, overwrite: bool, progress: Progress) -> Result<(Run
 pub fn finish((run, outcome): (Run, Outcome)) -> Result<()> {
     match outcome {
         Outcome::Done(report) => {
-            writeln!(stdout(), "{}", describe(&report))?;
+            writeln!(stdout(), "{}", report_text(&report))?;
             Ok(())
         }
         Outcome::Stopped { step } => {

@@ -25,6 +25,7 @@ pub struct SettingRow {
 }
 
 /// The settings of a type.
+#[cfg(test)]
 pub fn settings_of<T: JsonSchema>() -> Vec<SettingRow> {
     let schema = Schema::of::<T>();
     let mut rows = Vec::new();

@@ -1,4 +1,4 @@
-//! `akin eval --dyml`: DyML's protocol, every label column by itself, and the average.
+//! `akin eval --dyml`: the protocol of DyML, which evaluates each label column separately and averages.
 
 use std::io::{Write, stdout};
 use std::path::Path;
@@ -12,20 +12,22 @@ use akin_core::taxonomy::{ClassIdentity, Labels};
 use anyhow::{Context, Result};
 use serde_json::json;
 
-use super::files::Files;
-use super::{EvalArgs, Opened, conditions, with_interval};
-use crate::columns::{count, counted, table};
+use super::arguments::EvalArgs;
+use super::embedding_files::EmbeddingFiles;
+use super::opened_run::OpenedRun;
+use crate::columns::{align_numbers, count, counted};
 use crate::embedding::{embed, embed_splits};
 use crate::loader::Pictures;
 use crate::problem::{problem, repeated};
+use crate::report::{conditions, with_interval};
 use crate::run::Run;
 
-/// Evaluates every label set, and prints its row and their average.
+/// Evaluates each label set, and prints a row for each and for their average.
 pub fn run(args: &EvalArgs) -> Result<()> {
     let (mut reports, sets) = match &args.run {
-        Some(run) => (levels_of_run(run, args)?, LabelSets::Columns),
-        None if args.queries.len() == 1 => (columns_of_files(args)?, LabelSets::Columns),
-        None => (sets_of_files(args)?, LabelSets::Apart),
+        Some(run) => (evaluate_levels(run, args)?, LabelSets::Columns),
+        None if args.queries.len() == 1 => (evaluate_columns(args)?, LabelSets::Columns),
+        None => (evaluate_sets(args)?, LabelSets::Apart),
     };
     let average = dyml(&reports, sets)?;
     let text = if args.json {
@@ -38,8 +40,8 @@ pub fn run(args: &EvalArgs) -> Result<()> {
     Ok(())
 }
 
-/// The config that was asked for. With one level every relevance scores alike, and no gap is measured.
-fn settings(config: EvaluationConfig, args: &EvalArgs) -> Result<EvaluationConfig> {
+/// The evaluation config. With one level every relevance gives the same scores; no gap is measured.
+fn dyml_config(config: EvaluationConfig, args: &EvalArgs) -> Result<EvaluationConfig> {
     let metrics = DYML_METRICS.to_vec();
     let relevance = Relevance::default();
     let mut config = EvaluationConfig { metrics, relevance, decomposability_gap: None, ..config };
@@ -48,11 +50,11 @@ fn settings(config: EvaluationConfig, args: &EvalArgs) -> Result<EvaluationConfi
     Ok(config)
 }
 
-/// The reports of a run, one for each level.
-fn levels_of_run(directory: &Path, args: &EvalArgs) -> Result<Vec<Report>> {
+/// Evaluates each level of a run.
+fn evaluate_levels(directory: &Path, args: &EvalArgs) -> Result<Vec<Report>> {
     let run = Run::open(directory)?;
-    let config = settings(run.config.eval.clone(), args)?;
-    let Opened { device, encoder, dataset } = Opened::new(&run, args.untrained, args)?;
+    let config = dyml_config(run.config.eval.clone(), args)?;
+    let OpenedRun { device, encoder, dataset } = OpenedRun::open(&run, args.untrained, args.device)?;
     let (pictures, progress) = (Pictures::new(&dataset.items), args.progress);
     let (queries, gallery) =
         embed_splits(&dataset, |items| embed(&encoder, &pictures, items, &device, progress))?;
@@ -65,29 +67,29 @@ fn levels_of_run(directory: &Path, args: &EvalArgs) -> Result<Vec<Report>> {
         let gallery = (gallery.as_ref().zip(gallery_column.as_ref()))
             .map(|((_, embeddings), labels)| Labelled { embeddings, labels });
         let queries = Labelled { embeddings: &queries.embeddings, labels: &column(&query_labels, level)? };
-        evaluate(from_ref(name), queries, gallery, &config).with_context(|| of_set(name))
+        evaluate(from_ref(name), queries, gallery, &config).with_context(|| set_name(name))
     };
     (1..).zip(dataset.taxonomy.level_names()).map(report).collect()
 }
 
-/// The reports of one set of embeddings, one for each label column.
-fn columns_of_files(args: &EvalArgs) -> Result<Vec<Report>> {
-    let config = settings(EvaluationConfig::default(), args)?;
+/// Evaluates each label column of one set of embeddings.
+fn evaluate_columns(args: &EvalArgs) -> Result<Vec<Report>> {
+    let config = dyml_config(EvaluationConfig::default(), args)?;
     let columns = &args.levels;
-    if let Some(twice) = repeated(columns) {
-        return Err(problem(format!("`--levels` names {twice} twice"), "name each label column once"));
+    if let Some(name) = repeated(columns) {
+        return Err(problem(format!("`--levels` names {name} twice"), "name each label column once"));
     }
-    let files = Files::read(args, 0, columns)?;
+    let files = EmbeddingFiles::read(args, 0, columns)?;
     let report = |(place, name): (usize, &String)| {
-        files.evaluate(from_ref(name), place, ClassIdentity::Name, &config).with_context(|| of_set(name))
+        files.evaluate(from_ref(name), place, ClassIdentity::Name, &config).with_context(|| set_name(name))
     };
     columns.iter().enumerate().map(report).collect()
 }
 
-/// The reports of several sets of embeddings with a label column each. They bear the names of their columns,
-/// or, where those are alike, of the files of their queries.
-fn sets_of_files(args: &EvalArgs) -> Result<Vec<Report>> {
-    let config = settings(EvaluationConfig::default(), args)?;
+/// Evaluates several sets of embeddings with one label column each. A report is named after its column or, if
+/// columns share a name, after the file of its queries.
+fn evaluate_sets(args: &EvalArgs) -> Result<Vec<Report>> {
+    let config = dyml_config(EvaluationConfig::default(), args)?;
     let sets = args.queries.len();
     let columns = match &args.levels[..] {
         [column] => vec![column; sets],
@@ -95,27 +97,27 @@ fn sets_of_files(args: &EvalArgs) -> Result<Vec<Report>> {
         columns => {
             return Err(problem(
                 format!(
-                    "`--queries` is given {sets} times, and `--levels` names {}",
+                    "`--queries` is given {sets} times, but `--levels` names {}",
                     counted(columns.len(), "column", "columns")
                 ),
-                "name the one label column of each set, in the same order, or a single one that all sets have",
+                "name one label column per set, in the same order, or one column that all sets have",
             ));
         }
     };
-    let alike = repeated(&columns).is_some();
+    let names_repeat = repeated(&columns).is_some();
     let report = |(number, &column): (usize, &&String)| {
-        let name = if alike { args.queries[number].display().to_string() } else { column.clone() };
-        let files = Files::read(args, number, from_ref(column))?;
-        files.evaluate(from_ref(&name), 0, ClassIdentity::Name, &config).with_context(|| of_set(&name))
+        let name = if names_repeat { args.queries[number].display().to_string() } else { column.clone() };
+        let files = EmbeddingFiles::read(args, number, from_ref(column))?;
+        files.evaluate(from_ref(&name), 0, ClassIdentity::Name, &config).with_context(|| set_name(&name))
     };
     columns.iter().enumerate().map(report).collect()
 }
 
-fn of_set(name: &str) -> String {
+fn set_name(name: &str) -> String {
     format!("label set {name}")
 }
 
-/// A row for each label set and one for their average, then how they were measured.
+/// A row for each label set and one for their average, and how they were measured.
 fn describe(reports: &[Report], average: &DymlRow, args: &EvalArgs) -> String {
     let config = &reports[0].config;
     let metrics = &config.metrics;
@@ -123,7 +125,7 @@ fn describe(reports: &[Report], average: &DymlRow, args: &EvalArgs) -> String {
     let header: Vec<&str> =
         ["label set", "queries", "items"].into_iter().chain(labels.iter().map(String::as_str)).collect();
     let row_of_set = |report: &Report| -> Vec<String> {
-        let [set] = &report.levels[..] else { unreachable!("a label set is of one level") };
+        let [set] = &report.levels[..] else { unreachable!("a label set has one level") };
         let cells = metrics.iter().map(|&metric| {
             let means = report.at(usize::from(metric.entry().per_level));
             with_interval(metric, means.get(metric), &means.interval)
@@ -133,10 +135,14 @@ fn describe(reports: &[Report], average: &DymlRow, args: &EvalArgs) -> String {
     let cells = metrics.iter().map(|&metric| with_interval(metric, average.get(metric), &average.interval));
     let row_of_average = ["average".into(), String::new(), String::new()].into_iter().chain(cells).collect();
     let rows: Vec<Vec<String>> = reports.iter().map(row_of_set).chain([row_of_average]).collect();
-    // Where every query finds itself first, this says why.
-    let kept = match args.gallery.is_empty() || args.path_column.is_some() {
+    // Otherwise a reader could not tell why every query finds itself first.
+    let note = match args.gallery.is_empty() || args.path_column.is_some() {
         true => "",
-        false => "; no query is left out of a gallery, as `--path-column` would",
+        false => "; no query is left out of its own ranking (see `--path-column`)",
     };
-    format!("{}\n\neach label set by itself, ranked {}{kept}", table(&header, &rows), conditions(config))
+    format!(
+        "{}\n\neach label set separately, ranked {}{note}",
+        align_numbers(&header, &rows),
+        conditions(config)
+    )
 }

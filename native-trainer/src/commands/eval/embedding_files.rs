@@ -1,4 +1,4 @@
-//! Embeddings made elsewhere: .npy files, each with its labels in a CSV file.
+//! Embeddings from .npy files, with their labels in CSV files.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -8,44 +8,45 @@ use akin_core::evaluate::{EvaluationConfig, Labelled, Report, evaluate, evaluate
 use akin_core::taxonomy::{ClassIdentity, Taxonomy};
 use anyhow::{Context, Result};
 
-use super::EvalArgs;
+use super::arguments::EvalArgs;
 use crate::columns::{count, counted};
 use crate::data::table::Table;
 use crate::npy;
 use crate::problem::problem;
 
-/// Queries, and what they rank.
-pub struct Files {
-    queries: Set,
-    gallery: Option<Set>,
-    /// The rows of the queries in the gallery, if they stand in it.
-    places: Option<Vec<usize>>,
+/// Queries, and the gallery that they rank.
+pub struct EmbeddingFiles {
+    queries: EmbeddingSet,
+    gallery: Option<EmbeddingSet>,
+    /// The rows of the queries in the gallery, if they are in it.
+    query_rows: Option<Vec<usize>>,
 }
 
-/// The embeddings of a file with their label rows and, where a column has them, their paths.
-struct Set {
+/// The embeddings of a file, with their labels and, if there is a column of them, their paths.
+struct EmbeddingSet {
     embeddings: Embeddings,
     rows: Vec<Vec<String>>,
     paths: Vec<String>,
 }
 
-impl Files {
-    /// Reads the set of this number, from 0, with the labels of these columns.
+impl EmbeddingFiles {
+    /// Reads set `number`, counted from 0, with the labels in these columns.
     pub fn read(args: &EvalArgs, number: usize, columns: &[String]) -> Result<Self> {
         check_counts(args)?;
         let path_column = args.path_column.as_deref();
-        let read = |embeddings: &Path, labels: &Path| Set::read(embeddings, labels, columns, path_column);
+        let read =
+            |embeddings: &Path, labels: &Path| EmbeddingSet::read(embeddings, labels, columns, path_column);
         let queries = read(&args.queries[number], &args.query_labels[number])?;
         let Some(gallery) = args.gallery.get(number) else {
-            return Ok(Self { queries, gallery: None, places: None });
+            return Ok(Self { queries, gallery: None, query_rows: None });
         };
         let labels = &args.gallery_labels[number];
         let gallery = read(gallery, labels)?;
-        let places = path_column.map(|_| places(&queries, &gallery, labels)).transpose()?;
-        Ok(Self { queries, gallery: Some(gallery), places })
+        let query_rows = path_column.map(|_| rows_in_gallery(&queries, &gallery, labels)).transpose()?;
+        Ok(Self { queries, gallery: Some(gallery), query_rows })
     }
 
-    /// The report over `levels`, named so, whose labels stand in the columns from `first` on.
+    /// Evaluates over `levels`, whose labels are in the columns from `first` on.
     pub fn evaluate(
         &self,
         levels: &[String],
@@ -53,7 +54,7 @@ impl Files {
         identity: ClassIdentity,
         config: &EvaluationConfig,
     ) -> Result<Report> {
-        // One taxonomy for both, so that ids are comparable.
+        // Queries and gallery need one taxonomy, so that their class ids agree.
         let both = [Some(&self.queries), self.gallery.as_ref()].into_iter().flatten();
         let columns = first..first + levels.len();
         let rows: Vec<Vec<&str>> = both
@@ -68,19 +69,19 @@ impl Files {
         let queries = Labelled { embeddings: &self.queries.embeddings, labels: &query_labels };
         let gallery = (self.gallery.as_ref())
             .map(|gallery| Labelled { embeddings: &gallery.embeddings, labels: &gallery_labels });
-        Ok(match (gallery, &self.places) {
-            (Some(gallery), Some(places)) => evaluate_among(levels, queries, gallery, places, config)?,
+        Ok(match (gallery, &self.query_rows) {
+            (Some(gallery), Some(rows)) => evaluate_among(levels, queries, gallery, rows, config)?,
             _ => evaluate(levels, queries, gallery, config)?,
         })
     }
 
-    /// The paths of the queries; none without a column of them.
+    /// The paths of the queries; empty if there is no column of paths.
     pub fn into_paths(self) -> Vec<String> {
         self.queries.paths
     }
 }
 
-/// Checks that every set has all of its files.
+/// Checks that every set has all its files.
 fn check_counts(args: &EvalArgs) -> Result<()> {
     let sets = args.queries.len();
     let files = [
@@ -92,48 +93,45 @@ fn check_counts(args: &EvalArgs) -> Result<()> {
         None => Ok(()),
         Some((option, given, _)) => Err(problem(
             format!(
-                "`{option}` is given {}, and `--queries` {}",
+                "`{option}` is given {}, but `--queries` is given {}",
                 counted(given, "time", "times"),
                 counted(sets, "time", "times")
             ),
-            "give each option once per set, in the same order; a gallery for every set, or for none",
+            "give each option once per set, in the same order, and either a gallery for every set or none",
         )),
     }
 }
 
-/// The rows of the queries in the gallery, by their paths.
-fn places(queries: &Set, gallery: &Set, labels: &Path) -> Result<Vec<usize>> {
-    let mut places = HashMap::new();
-    for (place, path) in gallery.paths.iter().enumerate() {
-        if places.insert(path, place).is_some() {
+/// Finds the row of each query in the gallery by its path.
+fn rows_in_gallery(queries: &EmbeddingSet, gallery: &EmbeddingSet, labels: &Path) -> Result<Vec<usize>> {
+    let mut rows = HashMap::new();
+    for (row, path) in gallery.paths.iter().enumerate() {
+        if rows.insert(path, row).is_some() {
             return Err(problem(
-                format!(
-                    "{} has `{path}` twice, so that the place of a query is not certain",
-                    labels.display()
-                ),
-                "give `--path-column` a column whose cells are all different",
+                format!("{} has `{path}` twice, so the row of a query is ambiguous", labels.display()),
+                "give `--path-column` a column without repeated cells",
             ));
         }
     }
-    let place_of = |(path, row): (&String, &Vec<String>)| {
-        let place = places.get(path).copied().ok_or_else(|| {
+    let find_row = |(path, query_labels): (&String, &Vec<String>)| {
+        let row = rows.get(path).copied().ok_or_else(|| {
             problem(
                 format!("the query `{path}` is not in the gallery of {}", labels.display()),
-                "write paths alike in both files, or, if no query is in the gallery, leave out `--path-column`",
+                "write paths the same way in both files; if no query is in the gallery, leave out `--path-column`",
             )
         })?;
-        if gallery.rows[place] != *row {
+        if gallery.rows[row] != *query_labels {
             return Err(problem(
                 format!("the query `{path}` has other labels in {}", labels.display()),
-                "label an item alike in both files, and give the files of one set together",
+                "give an item the same labels in both files, and check that both files belong to the same set",
             ));
         }
-        Ok(place)
+        Ok(row)
     };
-    queries.paths.iter().zip(&queries.rows).map(place_of).collect()
+    queries.paths.iter().zip(&queries.rows).map(find_row).collect()
 }
 
-impl Set {
+impl EmbeddingSet {
     fn read(embeddings: &Path, labels: &Path, columns: &[String], path_column: Option<&str>) -> Result<Self> {
         let matrix = npy::read(embeddings)?;
         let mut table = Table::open(labels)?;
@@ -145,7 +143,7 @@ impl Set {
             if let Some(level) = row.iter().position(String::is_empty) {
                 return Err(problem(
                     format!("{}, line {line}: the label `{}` is empty", labels.display(), columns[level]),
-                    "write the label, or leave the item out of both files",
+                    "write the label, or remove the item from both files",
                 ));
             }
             rows.push(row);
@@ -160,7 +158,7 @@ impl Set {
                     labels.display(),
                     count(rows.len())
                 ),
-                "give each embedding one line of labels, in the same order, below one header line",
+                "write one header line, then one line of labels per embedding, in the same order",
             ));
         }
         let embeddings = Embeddings::new(matrix.columns, matrix.values)

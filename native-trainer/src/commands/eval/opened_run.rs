@@ -1,0 +1,32 @@
+//! What a run is evaluated with.
+
+use akin_core::encoder::Encoder;
+use anyhow::Result;
+use burn::tensor::Device;
+
+use crate::config::{Config, DeviceName};
+use crate::data::Dataset;
+use crate::device;
+use crate::run::Run;
+
+/// The device, the encoder and the data set of a run.
+pub struct OpenedRun {
+    /// The device that tensors are computed on.
+    pub device: Device,
+    /// The encoder to evaluate.
+    pub encoder: Encoder,
+    /// The data set with its evaluation splits.
+    pub dataset: Dataset,
+}
+
+impl OpenedRun {
+    /// Opens what a run was trained with. `untrained` takes the backbone that training started from, without a
+    /// head; `device` overrides that of the run.
+    pub fn open(run: &Run, untrained: bool, device: Option<DeviceName>) -> Result<Self> {
+        let Config { data, run: settings, .. } = &run.config;
+        let device = device::open(device.unwrap_or(settings.device))?;
+        let encoder = if untrained { run.untrained(&device)? } else { run.encoder(&device)? };
+        let dataset = Dataset::load(data, settings.seed)?;
+        Ok(Self { device, encoder, dataset })
+    }
+}

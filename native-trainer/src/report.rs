@@ -1,0 +1,154 @@
+//! Reports as text: tables for the terminal, and how they were measured.
+
+use std::collections::BTreeMap;
+
+use akin_core::evaluate::{EvaluationConfig, Means, PairedTest, Report};
+use akin_core::metrics::{Metric, Unit};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::columns::{align_numbers, count, counted, percent};
+
+/// A report as tables: each level, all levels, the decomposability gap, and how it was measured.
+pub fn report_text(report: &Report) -> String {
+    let metrics = |per_level: bool| -> Vec<Metric> {
+        report.config.metrics.iter().copied().filter(|metric| metric.entry().per_level == per_level).collect()
+    };
+    let part = |first: &str, metrics: &[Metric], rows: &[(&str, &Means)]| {
+        let labels = metrics.iter().map(|metric| metric.label());
+        let header: Vec<String> = [first.to_owned(), "queries".into()].into_iter().chain(labels).collect();
+        let header: Vec<&str> = header.iter().map(String::as_str).collect();
+        let rows = rows.iter().map(|&(name, means)| {
+            let cells =
+                metrics.iter().map(|&metric| with_interval(metric, means.get(metric), &means.interval));
+            [name.to_owned(), count(means.queries)].into_iter().chain(cells).collect()
+        });
+        align_numbers(&header, &rows.collect::<Vec<_>>())
+    };
+    let mut parts = Vec::new();
+    let (per_level, overall) = (metrics(true), metrics(false));
+    if !per_level.is_empty() {
+        let rows: Vec<_> = report.levels.iter().map(|level| (level.name.as_str(), &level.means)).collect();
+        parts.push(part("level", &per_level, &rows));
+    }
+    if !overall.is_empty() {
+        parts.push(part("", &overall, &[("all levels", &report.overall)]));
+    }
+    if let Some(gap) = &report.decomposability_gap {
+        let number = |gap: f64| difference(Unit::Share, gap);
+        let cell = |place: usize| match (gap.levels[place], gap.interval.get(place).copied().flatten()) {
+            (Some(gap), Some([low, high])) => format!("{} [{}, {}]", number(gap), number(low), number(high)),
+            (Some(gap), None) => number(gap),
+            (None, _) => "–".into(),
+        };
+        let names = report.levels.iter().map(|level| level.name.clone()).enumerate();
+        let rows: Vec<Vec<String>> = names.map(|(place, name)| vec![name, cell(place)]).collect();
+        parts.push(format!(
+            "{}\n\n{} of {} items",
+            align_numbers(&["level", "decomposability gap"], &rows),
+            counted(gap.batches, "batch", "batches"),
+            count(gap.batch)
+        ));
+    }
+    parts.push(measurement(report));
+    parts.join("\n\n")
+}
+
+/// Runs side by side, one row each: H-AP, NDCG and ASI, then R@1 at the finest level and AP at every level,
+/// finest first.
+pub fn runs_text(reports: &[(&str, &Report)]) -> String {
+    let Some((_, first)) = reports.first() else { return String::new() };
+    let depth = first.levels.len();
+    let overall = ["h_ap", "ndcg", "asi"].map(|name| (0, Metric::named(name)));
+    let columns = overall
+        .into_iter()
+        .chain([(depth, Metric::named("recall@1"))])
+        .chain((1..=depth).rev().map(|level| (level, Metric::named("ap"))));
+    let columns: Vec<(usize, Metric)> = columns.collect();
+    let heading = |&(level, metric): &(usize, Metric)| match level {
+        0 => metric.label(),
+        _ => format!("{} {}", metric.label(), first.levels[level - 1].name),
+    };
+    let header: Vec<String> = [String::new()].into_iter().chain(columns.iter().map(heading)).collect();
+    let header: Vec<&str> = header.iter().map(String::as_str).collect();
+    let rows = reports.iter().map(|(name, report)| {
+        let cells = columns.iter().map(|&(level, metric)| percent(report.at(level).get(metric)));
+        [(*name).to_owned()].into_iter().chain(cells).collect()
+    });
+    align_numbers(&header, &rows.collect::<Vec<_>>())
+}
+
+/// The paired tests between two runs, one metric per row, with the intervals of their reports.
+pub fn paired_tests_text(tests: &[PairedTest], reports: [&Report; 2]) -> String {
+    let row = |test: &PairedTest| {
+        let PairedTest { metric, ref level, queries, first, second, .. } = *test;
+        let place = reports[0].levels.iter().position(|known| Some(&known.name) == level.as_ref());
+        let [first, second] = [(first, reports[0]), (second, reports[1])].map(|(mean, report)| {
+            let means = report.at(place.map_or(0, |place| place + 1));
+            with_interval(metric, Some(mean), &means.interval)
+        });
+        vec![
+            format!("{} {}", metric.label(), level.as_deref().unwrap_or_default()),
+            count(queries),
+            first,
+            second,
+            difference(metric.entry().unit, test.difference),
+            format!("{:.4}", test.p),
+        ]
+    };
+    let rows: Vec<Vec<String>> = tests.iter().map(row).collect();
+    align_numbers(&["", "queries", "run", "against", "difference", "p"], &rows)
+}
+
+/// How a report was measured, in one line.
+pub fn measurement(report: &Report) -> String {
+    format!(
+        "{} queries, each ranking {} items {}; relevance {}",
+        count(report.queries),
+        count(report.ranked),
+        conditions(&report.config),
+        serde_json::to_string(&report.config.relevance).unwrap_or_default(),
+    )
+}
+
+/// The similarity, the tie policy, whether the query was counted, and the number of resamples.
+pub fn conditions(config: &EvaluationConfig) -> String {
+    let itself = if config.count_query { "counted" } else { "not counted" };
+    let intervals = config.bootstrap.map_or_else(String::new, |bootstrap| {
+        format!("; in brackets 95 % bootstrap intervals of {} resamples", count(bootstrap.resamples))
+    });
+    let (similarity, ties) = (setting_name(config.similarity), setting_name(config.ties));
+    format!("by {similarity}; ties {ties}; the query itself {itself}{intervals}")
+}
+
+/// A mean, with its interval if it has one: `87.20 [85.10, 89.05]`. A dash if there is no mean.
+pub fn with_interval(metric: Metric, mean: Option<f64>, intervals: &BTreeMap<Metric, [f64; 2]>) -> String {
+    let number = |value: f64| number(metric.entry().unit, value);
+    match (mean, intervals.get(&metric)) {
+        (Some(mean), Some(&[low, high])) => format!("{} [{}, {}]", number(mean), number(low), number(high)),
+        (Some(mean), None) => number(mean),
+        (None, _) => "–".into(),
+    }
+}
+
+/// A share as percent, or a number of levels.
+fn number(unit: Unit, value: f64) -> String {
+    match unit {
+        Unit::Share => percent(Some(value)),
+        Unit::Levels => format!("{value:.2}"),
+    }
+}
+
+fn difference(unit: Unit, value: f64) -> String {
+    let sign = if value < 0.0 { "−" } else { "+" };
+    format!("{sign}{}", number(unit, value.abs()))
+}
+
+/// The name of a setting in a config, without its numbers, such as the curvature of the Poincaré ball.
+pub fn setting_name(setting: impl Serialize) -> String {
+    match serde_json::to_value(setting) {
+        Ok(Value::String(name)) => name,
+        Ok(Value::Object(table)) => table.keys().cloned().collect(),
+        other => unreachable!("neither a name nor a name with settings: {other:?}"),
+    }
+}
