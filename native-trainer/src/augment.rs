@@ -1,4 +1,4 @@
-//! Augmentation of training images: a random crop of random size and shape, and a mirror.
+//! Augmentation of training images: a random crop of random size and shape, and random mirroring.
 
 use std::ops::Range;
 
@@ -10,29 +10,29 @@ use crate::config::AugmentConfig;
 
 /// One random view of an image, `side`×`side` pixels.
 ///
-/// The crop is torchvision's `RandomResizedCrop`: an area drawn uniformly from `crop_scale` times
-/// that of the image and a shape drawn log-uniformly from `crop_ratio`, tried ten times; if none
-/// fits, the largest central crop whose shape is allowed.
-pub fn view(
+/// The crop is torchvision's `RandomResizedCrop`: its area is drawn uniformly from `crop_scale` times
+/// the area of the image, its shape log-uniformly from `crop_ratio`. If ten draws do not fit into the
+/// image, the crop is the largest central one whose shape is allowed.
+pub fn random_view(
     picture: &Pixels,
     config: &AugmentConfig,
     side: u32,
     filter: Filter,
     rng: &mut impl Rng,
 ) -> Result<Pixels> {
-    let [x, y, width, height] = crop(picture.width(), picture.height(), config, rng).map(f64::from);
+    let [x, y, width, height] = random_crop(picture.width(), picture.height(), config, rng).map(f64::from);
     let view = picture.resize_region(x, y, width, height, side, side, filter)?;
     Ok(if config.flip && rng.random_bool(0.5) { view.flip_horizontal() } else { view })
 }
 
-/// x, y, width and height of a random crop.
-fn crop(width: u32, height: u32, config: &AugmentConfig, rng: &mut impl Rng) -> [u32; 4] {
+/// The x, y, width and height of a random crop.
+fn random_crop(width: u32, height: u32, config: &AugmentConfig, rng: &mut impl Rng) -> [u32; 4] {
     let [scale_low, scale_high] = config.crop_scale;
     let [ratio_low, ratio_high] = config.crop_ratio;
     let area = f64::from(width) * f64::from(height);
     for _ in 0..10 {
-        let target = area * between(scale_low..scale_high, rng);
-        let ratio = between(ratio_low.ln()..ratio_high.ln(), rng).exp();
+        let target = area * uniform(scale_low..scale_high, rng);
+        let ratio = uniform(ratio_low.ln()..ratio_high.ln(), rng).exp();
         let w = (target * ratio).sqrt().round() as u32;
         let h = (target / ratio).sqrt().round() as u32;
         if (1..=width).contains(&w) && (1..=height).contains(&h) {
@@ -45,8 +45,8 @@ fn crop(width: u32, height: u32, config: &AugmentConfig, rng: &mut impl Rng) -> 
     [(width - w) / 2, (height - h) / 2, w, h]
 }
 
-/// A number drawn uniformly; the start itself when the range is empty.
-fn between(range: Range<f64>, rng: &mut impl Rng) -> f64 {
+/// A number drawn uniformly from a range; its start if the range is empty.
+fn uniform(range: Range<f64>, rng: &mut impl Rng) -> f64 {
     range.start + (range.end - range.start) * rng.random::<f64>()
 }
 
@@ -64,7 +64,7 @@ mod tests {
     fn crops_lie_inside_the_image_and_within_scale_and_ratio() {
         let mut rng = stream(0, "augmentation", &[]);
         for _ in 0..1000 {
-            let [x, y, w, h] = crop(120, 80, &config([0.4, 1.0], [0.75, 4.0 / 3.0]), &mut rng);
+            let [x, y, w, h] = random_crop(120, 80, &config([0.4, 1.0], [0.75, 4.0 / 3.0]), &mut rng);
             assert!(x + w <= 120 && y + h <= 80);
             let area = f64::from(w * h) / (120.0 * 80.0);
             assert!((0.38..=1.0).contains(&area), "{area}");
@@ -74,9 +74,9 @@ mod tests {
     }
 
     #[test]
-    fn an_image_too_narrow_for_any_crop_gives_its_centre() {
+    fn an_image_too_narrow_for_any_crop_is_cropped_at_its_centre() {
         let mut rng = stream(0, "augmentation", &[]);
-        assert_eq!(crop(100, 4, &config([1.0, 1.0], [0.75, 4.0 / 3.0]), &mut rng), [47, 0, 5, 4]);
-        assert_eq!(crop(1, 1, &config([0.4, 1.0], [0.75, 4.0 / 3.0]), &mut rng), [0, 0, 1, 1]);
+        assert_eq!(random_crop(100, 4, &config([1.0, 1.0], [0.75, 4.0 / 3.0]), &mut rng), [47, 0, 5, 4]);
+        assert_eq!(random_crop(1, 1, &config([0.4, 1.0], [0.75, 4.0 / 3.0]), &mut rng), [0, 0, 1, 1]);
     }
 }

@@ -1,8 +1,7 @@
-//! A checkpoint: all that a run needs to continue the very same sequence, in one file.
+//! A checkpoint: everything that a run needs to continue the very same sequence, in one file.
 //!
-//! The file is a line of JSON, which names the parts with their lengths and SHA-256, then the parts
-//! themselves. It is written aside, synced and renamed, so that whatever happens during a write the
-//! previous checkpoint survives.
+//! The file is a line of JSON, which lists the parts with their lengths and SHA-256, then the parts
+//! themselves. A new checkpoint replaces the previous one only when it is complete and on disk.
 
 use std::io::Write;
 use std::path::Path;
@@ -28,6 +27,7 @@ const PARTS: [&str; 5] = ["encoder", "loss", "optimizer-backbone", "optimizer-he
 pub struct Checkpoint {
     /// Steps done.
     pub step: usize,
+    /// The bytes of each of [`PARTS`].
     parts: [Vec<u8>; 5],
 }
 
@@ -47,8 +47,12 @@ struct Part {
 }
 
 impl Checkpoint {
-    /// Takes the state of a run.
-    pub fn take(step: usize, encoder: &Encoder, loss: &Loss, optimizers: &Optimizers) -> Result<Self> {
+    /// A checkpoint of this state.
+    ///
+    /// # Errors
+    ///
+    /// Weights that cannot be read back from the device.
+    pub fn new(step: usize, encoder: &Encoder, loss: &Loss, optimizers: &Optimizers) -> Result<Self> {
         let loss = loss
             .clone()
             .into_record()
@@ -58,36 +62,42 @@ impl Checkpoint {
         Ok(Self { step, parts: [encoder.to_bytes()?, loss.to_vec(), backbone, head, proxies] })
     }
 
-    /// Gives the state back to an encoder, a loss and optimisers of the same config.
+    /// Puts the state into an encoder, a loss and optimisers of the same config.
+    ///
+    /// # Errors
+    ///
+    /// A state of another config or other data.
     pub fn restore(
         self,
         encoder: Encoder,
         loss: Loss,
         optimizers: Optimizers,
     ) -> Result<(Encoder, Loss, Optimizers)> {
-        let [weights, proxies, of_backbone, of_head, of_proxies] = self.parts;
-        let unfit = |part: &str, error: &dyn std::fmt::Display| {
+        let [encoder_bytes, loss_bytes, optimizer_bytes @ ..] = self.parts;
+        let mismatch = |part: &str, error: &dyn std::fmt::Display| {
             problem(
-                format!("the checkpoint's {part} does not fit this run: {error}"),
-                "resume with the config.toml and the data that the run began with",
+                format!("the {part} of the checkpoint does not fit the config of this run: {error}"),
+                "resume with the config.toml and the data that the run was started with",
             )
         };
-        let record = ModuleRecord::from_bytes(Bytes::from_bytes_vec(proxies))
-            .map_err(|error| unfit("loss", &error))?;
-        let loss = loss.try_load_record(record).map_err(|error| unfit("loss", &error))?;
-        let optimizers = optimizers
-            .with_bytes([of_backbone, of_head, of_proxies])
-            .map_err(|error| unfit("optimiser", &error))?;
-        Ok((encoder.with_weights(weights)?, loss, optimizers))
+        let record = ModuleRecord::from_bytes(Bytes::from_bytes_vec(loss_bytes))
+            .map_err(|error| mismatch("loss", &error))?;
+        let loss = loss.try_load_record(record).map_err(|error| mismatch("loss", &error))?;
+        let optimizers =
+            optimizers.with_bytes(optimizer_bytes).map_err(|error| mismatch("optimiser", &error))?;
+        Ok((encoder.with_weights(encoder_bytes)?, loss, optimizers))
     }
 
-    /// Writes the checkpoint; the previous one stays until this one is whole and on disk.
+    /// Writes the checkpoint. The previous one stays until this one is complete and on disk.
+    ///
+    /// # Errors
+    ///
+    /// A full disk, or a directory without write permission.
     pub fn save(&self, path: &Path) -> Result<()> {
         write_atomic(path, |file| self.write(file))
             .with_context(|| format!("the checkpoint {} cannot be written", path.display()))
     }
 
-    /// Writes the checkpoint's bytes.
     fn write(&self, out: &mut dyn Write) -> std::io::Result<()> {
         let parts = PARTS
             .iter()
@@ -101,36 +111,47 @@ impl Checkpoint {
     }
 
     /// Reads a checkpoint and checks every part.
+    ///
+    /// # Errors
+    ///
+    /// A file that is missing, damaged, or of another version.
     pub fn load(path: &Path) -> Result<Self> {
         let file = path.display();
-        let anew = "start the run anew with `akin train CONFIG --overwrite`";
+        const RESTART: &str = "start the run again with `akin train CONFIG --overwrite`";
         let bytes = std::fs::read(path).advise(
             || format!("the checkpoint {file} cannot be read"),
-            &format!("if the run was stopped before its first one, {anew}"),
+            &format!("if the run was stopped before its first checkpoint, {RESTART}"),
         )?;
         Self::parse(&bytes)
-            .map_err(|error| problem(format!("the checkpoint {file} is damaged: {error:#}"), anew))
+            .map_err(|error| problem(format!("the checkpoint {file} is damaged: {error:#}"), RESTART))
     }
 
     fn parse(bytes: &[u8]) -> Result<Self> {
-        let end = bytes.iter().position(|&byte| byte == b'\n').context("its header has no end")?;
-        let header: Header = serde_json::from_slice(&bytes[..end]).context("its header is not valid")?;
+        let end = bytes.iter().position(|&byte| byte == b'\n').context("its first line has no end")?;
+        let header: Header =
+            serde_json::from_slice(&bytes[..end]).context("its first line is not a header")?;
         if header.format != FORMAT || header.version != VERSION {
-            bail!("it is {} version {}, not {FORMAT} version {VERSION}", header.format, header.version);
+            bail!(
+                "it is {} version {}, and this akin reads {FORMAT} version {VERSION}",
+                header.format,
+                header.version
+            );
         }
         let mut rest = &bytes[end + 1..];
         let mut parts = Vec::new();
         for (part, name) in header.parts.iter().zip(PARTS) {
             let (bytes, after) = rest
                 .split_at_checked(part.bytes)
-                .with_context(|| format!("it is cut short in part {:?}", part.name))?;
+                .with_context(|| format!("the file ends in the middle of part {:?}", part.name))?;
             if part.name != name || sha256(bytes) != part.sha256 {
-                bail!("part {:?} is not what was written", part.name);
+                bail!("the SHA-256 of part {:?} does not match", part.name);
             }
             parts.push(bytes.to_vec());
             rest = after;
         }
-        let parts = parts.try_into().map_err(|_| anyhow!("it has {} parts", header.parts.len()))?;
+        let parts = parts
+            .try_into()
+            .map_err(|_| anyhow!("it has {} parts instead of {}", header.parts.len(), PARTS.len()))?;
         Ok(Self { step: header.step, parts })
     }
 }
@@ -143,21 +164,21 @@ mod tests {
         Checkpoint { step, parts: [vec![1; 10], vec![], vec![2; 3], vec![3], vec![4; 7]] }
     }
 
-    fn bytes_of(checkpoint: &Checkpoint) -> Vec<u8> {
+    fn to_bytes(checkpoint: &Checkpoint) -> Vec<u8> {
         let mut bytes = Vec::new();
-        checkpoint.write(&mut bytes).expect("a vector takes all");
+        checkpoint.write(&mut bytes).expect("writing to a vector cannot fail");
         bytes
     }
 
     #[test]
     fn a_checkpoint_reads_back_what_was_written() {
-        let read = Checkpoint::parse(&bytes_of(&checkpoint(7))).unwrap();
+        let read = Checkpoint::parse(&to_bytes(&checkpoint(7))).unwrap();
         assert_eq!((read.step, read.parts), (7, checkpoint(7).parts));
     }
 
     #[test]
-    fn a_checkpoint_that_is_cut_short_or_changed_is_refused() {
-        let whole = bytes_of(&checkpoint(7));
+    fn a_truncated_or_changed_checkpoint_is_refused() {
+        let whole = to_bytes(&checkpoint(7));
         for length in 0..whole.len() {
             assert!(Checkpoint::parse(&whole[..length]).is_err(), "cut to {length} bytes");
         }
@@ -172,12 +193,12 @@ mod tests {
         let path = folder.path().join("checkpoint.akin");
         checkpoint(1).save(&path).unwrap();
         let failed = write_atomic(&path, |file| {
-            let bytes = bytes_of(&checkpoint(2));
+            let bytes = to_bytes(&checkpoint(2));
             file.write_all(&bytes[..bytes.len() / 2])?;
             Err(std::io::Error::other("no space left on device"))
         });
         assert!(failed.is_err());
         assert_eq!(Checkpoint::load(&path).unwrap().step, 1);
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left lying about");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no temporary file is left");
     }
 }

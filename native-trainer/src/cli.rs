@@ -40,6 +40,14 @@ enum Command {
 }
 
 impl Cli {
+    /// Whether the command trains, so that Ctrl-C lets it save first.
+    pub fn trains(&self) -> bool {
+        matches!(
+            self.command,
+            Command::Demo(_) | Command::Train(_) | Command::Resume(_) | Command::Compare(_)
+        )
+    }
+
     /// Does what was asked for.
     pub fn run(self) -> Result<()> {
         match self.command {

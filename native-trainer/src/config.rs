@@ -240,15 +240,31 @@ pub struct ModelConfig {
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SamplerConfig {
-    /// P: finest classes in a batch. Default 16.
-    pub classes_per_batch: usize,
-    /// K: images of each of them. Default 4.
+    /// P: the number of finest classes in a batch. Default: 16, or as many as the training split has if
+    /// those are fewer.
+    pub classes_per_batch: Option<usize>,
+    /// K: the number of images of each class in a batch. A class with fewer images repeats them.
+    /// Default 4.
     pub images_per_class: usize,
+}
+
+impl SamplerConfig {
+    /// P if the config does not set it and there are enough classes.
+    pub const DEFAULT_CLASSES: usize = 16;
+
+    /// A batch in words: `16 classes × 4 images`.
+    pub fn describe(&self) -> String {
+        let classes = match self.classes_per_batch {
+            Some(classes) => classes.to_string(),
+            None => format!("up to {}", Self::DEFAULT_CLASSES),
+        };
+        format!("{classes} classes × {} images", self.images_per_class)
+    }
 }
 
 impl Default for SamplerConfig {
     fn default() -> Self {
-        Self { classes_per_batch: 16, images_per_class: 4 }
+        Self { classes_per_batch: None, images_per_class: 4 }
     }
 }
 
@@ -677,7 +693,8 @@ kind = "norm_softmax"
             ("data.test_fraction=1", "test_fraction is 1"),
             ("augment.crop_scale=[0, 1]", "crop_scale is [0, 1]"),
             ("augment.crop_ratio=[2, 1]", "crop_ratio is [2, 1]"),
-            ("sampler.images_per_class=0", "16 classes × 0 images"),
+            ("sampler.images_per_class=0", "sampler.images_per_class is 0"),
+            ("sampler.classes_per_batch=0", "sampler.classes_per_batch is 0"),
             ("optimizer.lr_head=-1", "optimizer.lr_head is -1"),
             ("optimizer.lr_head=nan", "optimizer.lr_head is NaN"),
             ("optimizer.epsilon=0", "optimizer.epsilon is 0"),

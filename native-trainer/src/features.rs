@@ -1,9 +1,10 @@
-//! The features of a frozen backbone: computed once, kept in a file if asked for.
+//! The features of a frozen backbone: computed once, and stored in a file if the config names one.
 //!
-//! The file is a line of JSON, then the features as little-endian f32, row after row. Its line has a
-//! key, which follows from weights and preprocessing, and the path, size and time of every picture, so
-//! that features are never those of others. A file that has more pictures than are asked for serves as
-//! well: a training on some of the classes does not drive out what another has computed on all.
+//! The file is a line of JSON, then the features as little-endian f32, row after row. The line has a
+//! key, derived from weights and preprocessing, and the path, size and modification time of every
+//! picture: a file whose key or pictures differ is computed again. A file with more pictures than the
+//! data set is used as it is, so that a training on some of the classes does not replace the features
+//! that a training on all classes has stored.
 
 use std::collections::HashMap;
 use std::fs;
@@ -21,64 +22,65 @@ use serde_json::Value;
 use crate::columns::counted;
 use crate::config::Config;
 use crate::data::Dataset;
-use crate::embedding::{rows, view};
 use crate::files::write_atomic;
+use crate::forward::{forward_pictures, view};
 use crate::loader::Pictures;
 use crate::problem::{Advise, problem};
 use crate::progress::Progress;
 
 const FORMAT: &str = "akin-features";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
-/// Features of the items of a data set.
+/// The features of the items of a data set.
 pub struct Features {
     dimension: usize,
-    /// The row of each item; none for a picture that cannot be read.
-    places: Vec<Option<usize>>,
+    /// The row of each item in `values`; none if its picture cannot be read or is in no split.
+    row_of_item: Vec<Option<usize>>,
+    /// [rows, F], row after row.
     values: Vec<f32>,
 }
 
+/// The first line of a file.
 #[derive(Serialize, Deserialize)]
 struct Header {
     format: String,
     version: u32,
-    /// What all features depend on, see [`key`].
+    /// See [`key`].
     key: String,
-    /// Every picture that was asked for.
-    pictures: Vec<Entry>,
+    /// Every picture of the file, readable or not.
+    pictures: Vec<CachedPicture>,
     sha256: String,
 }
 
-/// A picture of the file.
 #[derive(Serialize, Deserialize)]
-struct Entry {
-    picture: Picture,
-    /// Which row has its features; none if it could not be read.
+struct CachedPicture {
+    file: PictureFile,
+    /// The row of its features; none if the picture could not be read.
     row: Option<usize>,
 }
 
-/// What a picture is known by.
+/// What identifies a version of a picture file.
 #[derive(PartialEq, Eq, Hash, Serialize, Deserialize)]
-struct Picture {
+struct PictureFile {
     path: String,
     bytes: u64,
-    changed: SystemTime,
+    modified: SystemTime,
 }
 
-impl Picture {
-    /// The picture of a path; none where that is not to be known again.
-    fn of(path: &Path) -> Option<Self> {
+impl PictureFile {
+    /// The file at a path; none if it cannot be identified.
+    fn read(path: &Path) -> Option<Self> {
         let file = fs::metadata(path).ok()?;
-        Some(Self { path: path.to_str()?.to_owned(), bytes: file.len(), changed: file.modified().ok()? })
+        Some(Self { path: path.to_str()?.to_owned(), bytes: file.len(), modified: file.modified().ok()? })
     }
 }
 
 impl Features {
-    /// The features of all splits, from the cache of the config or computed now.
+    /// The features of all splits, from the file `model.feature_cache` or computed now.
     ///
     /// # Errors
     ///
-    /// A cache that cannot be read or written, or that is another file.
+    /// A file that cannot be read or written, or that holds something else.
     pub fn load(
         config: &Config,
         encoder: &Encoder,
@@ -87,7 +89,7 @@ impl Features {
         device: &Device,
         progress: Progress,
     ) -> Result<Self> {
-        let items = used(dataset);
+        let items = items_of_splits(dataset);
         let cache = match &config.model.feature_cache {
             None => None,
             Some(path) => Some((path, key(config)?)),
@@ -96,22 +98,22 @@ impl Features {
         if let Some((path, key)) = &cache
             && let Some(features) = read(path, key, dimension, dataset, &items, progress)?
         {
-            // All that could not be read are asked for again, so that those are told of which still cannot.
-            let missing = items.iter().filter(|&&item| !features.has(item));
-            if missing.filter_map(|&item| view(encoder, pictures, item)).count() == 0 {
+            // Retry unreadable pictures, so that those still failing are reported.
+            let unreadable = items.iter().filter(|&&item| !features.contains(item));
+            if unreadable.filter_map(|&item| view(encoder, pictures, item)).count() == 0 {
                 return Ok(features);
             }
         }
         let bar = progress.bar("Features", items.len() as u64);
         let encoder = encoder.valid();
         let forward = |images| encoder.backbone.forward(images);
-        let (readable, values) = rows(&encoder, pictures, &items, device, &bar, forward)?;
+        let (readable, values) = forward_pictures(&encoder, pictures, &items, device, &bar, forward)?;
         drop(bar);
-        let mut places = vec![None; dataset.items.len()];
+        let mut row_of_item = vec![None; dataset.paths.len()];
         for (row, &item) in readable.iter().enumerate() {
-            places[item] = Some(row);
+            row_of_item[item] = Some(row);
         }
-        let features = Self { dimension, places, values };
+        let features = Self { dimension, row_of_item, values };
         if let Some((path, key)) = cache {
             write(path, key, &features, dataset, &items)?;
         }
@@ -120,15 +122,15 @@ impl Features {
         Ok(features)
     }
 
-    /// Whether the picture of an item could be read.
-    pub fn has(&self, item: usize) -> bool {
-        self.places[item].is_some()
+    /// Whether there are features of an item. There are none if its picture cannot be read.
+    pub fn contains(&self, item: usize) -> bool {
+        self.row_of_item[item].is_some()
     }
 
-    /// The features of items that [are there](Self::has), [B, F].
+    /// The features of `items`, [B, F]. Every item must be [contained](Self::contains).
     pub fn batch(&self, items: &[usize], device: &Device) -> Tensor<2> {
         let mut values = Vec::with_capacity(items.len() * self.dimension);
-        let rows: Vec<usize> = items.iter().filter_map(|&item| self.places[item]).collect();
+        let rows: Vec<usize> = items.iter().filter_map(|&item| self.row_of_item[item]).collect();
         for row in &rows {
             values.extend_from_slice(&self.values[row * self.dimension..][..self.dimension]);
         }
@@ -136,15 +138,15 @@ impl Features {
     }
 }
 
-/// The items of all splits.
-fn used(dataset: &Dataset) -> Vec<usize> {
+/// The items of all splits, in increasing order.
+fn items_of_splits(dataset: &Dataset) -> Vec<usize> {
     let mut items: Vec<usize> =
         dataset.splits.named().into_iter().flat_map(|(_, items)| items).copied().collect();
     items.sort_unstable();
     items
 }
 
-/// A digest of what the features of every picture depend on: the backbone with its weights (the file, or
+/// A digest of what the features of every picture depend on: the backbone, its weights (the file, or
 /// the seed of random ones) and the preprocessing.
 fn key(config: &Config) -> Result<String> {
     let weights = match &config.model.weights {
@@ -155,11 +157,12 @@ fn key(config: &Config) -> Result<String> {
         }
         None => format!("seed {}", config.run.seed),
     };
-    let said = serde_json::to_string(&(&config.model.backbone, &config.model.preprocessing, weights))?;
-    Ok(sha256(said.as_bytes()))
+    let text = serde_json::to_string(&(&config.model.backbone, &config.model.preprocessing, weights))?;
+    Ok(sha256(text.as_bytes()))
 }
 
-/// The features of these items from a cache with this key, if there is one and it has them all.
+/// The features of `items` from a file with this key; none if there is no such file, or if it is
+/// outdated or damaged.
 fn read(
     path: &Path,
     key: &str,
@@ -171,57 +174,54 @@ fn read(
     if !path.exists() {
         return Ok(None);
     }
-    let shown = path.display();
-    let bytes = fs::read(path)
-        .advise(|| format!("the features {shown} cannot be read"), "check model.feature_cache")?;
-    let end = bytes.iter().position(|&byte| byte == b'\n').unwrap_or(0);
-    let first: Option<Value> = serde_json::from_slice(&bytes[..end]).ok();
-    let Some(first) = first.filter(|first| first["format"] == FORMAT) else {
+    let bytes = fs::read(path).advise(
+        || format!("the features {} cannot be read", path.display()),
+        "check model.feature_cache and the permissions of the file",
+    )?;
+    let line_end = bytes.iter().position(|&byte| byte == b'\n').unwrap_or(0);
+    let header: Option<Value> = serde_json::from_slice(&bytes[..line_end]).ok();
+    let Some(header) = header.filter(|header| header["format"] == FORMAT) else {
         return Err(problem(
-            format!("{shown} is no cache of features"),
-            "give model.feature_cache a path of its own",
+            format!("{} is not a feature cache of akin", path.display()),
+            "give model.feature_cache a path that nothing else uses",
         ));
     };
-    let anew = |what: &str| progress.say(what, &format!("features in {shown}: they are computed anew"));
-    let header =
-        Header::deserialize(first).ok().filter(|header| (header.version, &*header.key) == (VERSION, key));
-    let Some(header) = header else {
-        anew("Outdated");
-        return Ok(None);
+    let reject = |state: &str| {
+        progress.say(state, &format!("features in {}: computing them again", path.display()));
+        Ok(None)
     };
-    let body = &bytes[end + 1..];
+    let header =
+        Header::deserialize(header).ok().filter(|header| (header.version, &*header.key) == (VERSION, key));
+    let Some(header) = header else { return reject("Outdated") };
+    let body = &bytes[line_end + 1..];
     let rows = body.len() / (4 * dimension);
     let whole = header.sha256 == sha256(body) && body.len() == 4 * dimension * rows;
-    if !whole || header.pictures.iter().any(|entry| entry.row.is_some_and(|row| row >= rows)) {
-        anew("Damaged");
-        return Ok(None);
+    if !whole || header.pictures.iter().any(|picture| picture.row.is_some_and(|row| row >= rows)) {
+        return reject("Damaged");
     }
-    let known: HashMap<&Picture, Option<usize>> =
-        header.pictures.iter().map(|entry| (&entry.picture, entry.row)).collect();
-    let mut places = vec![None; dataset.items.len()];
+    let row_of_file: HashMap<&PictureFile, Option<usize>> =
+        header.pictures.iter().map(|picture| (&picture.file, picture.row)).collect();
+    let mut row_of_item = vec![None; dataset.paths.len()];
     for &item in items {
-        let picture = Picture::of(&dataset.items[item].path);
-        let Some(&row) = picture.and_then(|picture| known.get(&picture)) else {
-            anew("Outdated");
-            return Ok(None);
-        };
-        places[item] = row;
+        let file = PictureFile::read(&dataset.paths[item]);
+        let Some(&row) = file.and_then(|file| row_of_file.get(&file)) else { return reject("Outdated") };
+        row_of_item[item] = row;
     }
     let values = body.as_chunks().0.iter().map(|&four| f32::from_le_bytes(four)).collect();
-    Ok(Some(Features { dimension, places, values }))
+    Ok(Some(Features { dimension, row_of_item, values }))
 }
 
 fn write(path: &Path, key: String, features: &Features, dataset: &Dataset, items: &[usize]) -> Result<()> {
     let body: Vec<u8> = features.values.iter().flat_map(|value| value.to_le_bytes()).collect();
-    let entry = |&item: &usize| {
-        let picture = Picture::of(&dataset.items[item].path)?;
-        Some(Entry { picture, row: features.places[item] })
+    let cached = |&item: &usize| {
+        let file = PictureFile::read(&dataset.paths[item])?;
+        Some(CachedPicture { file, row: features.row_of_item[item] })
     };
     let header = Header {
         format: FORMAT.into(),
         version: VERSION,
         key,
-        pictures: items.iter().filter_map(entry).collect(),
+        pictures: items.iter().filter_map(cached).collect(),
         sha256: sha256(&body),
     };
     write_atomic(path, |file| {

@@ -18,6 +18,8 @@ mod device;
 mod embedding;
 mod features;
 mod files;
+mod forward;
+mod interrupt;
 mod loader;
 mod machine;
 mod npy;
@@ -34,17 +36,19 @@ mod serve;
 mod training;
 
 use std::io;
-use std::process::ExitCode;
+use std::process::{ExitCode, exit};
 
+use anyhow::{Context, Result};
 use clap::Parser;
 
+use crate::cli::Cli;
 use crate::problem::Interrupted;
 
 /// What shells report for a command that Ctrl-C ended.
 const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
-    let Err(error) = cli::Cli::parse().run() else { return ExitCode::SUCCESS };
+    let Err(error) = run(Cli::parse()) else { return ExitCode::SUCCESS };
     if reader_left(&error) {
         return ExitCode::SUCCESS;
     }
@@ -54,6 +58,24 @@ fn main() -> ExitCode {
     }
     problem::report(&error);
     ExitCode::FAILURE
+}
+
+fn run(cli: Cli) -> Result<()> {
+    if cli.trains() {
+        handle_ctrl_c()?;
+    }
+    cli.run()
+}
+
+/// Lets a training save before Ctrl-C ends the program. A second Ctrl-C ends it at once.
+fn handle_ctrl_c() -> Result<()> {
+    ctrlc::set_handler(|| {
+        if !interrupt::request_stop() {
+            exit(INTERRUPTED.into());
+        }
+        eprintln!("\n    Stopping after this step; press Ctrl-C again to abort at once");
+    })
+    .context("the handler of Ctrl-C cannot be installed")
 }
 
 /// Whether stdout was closed by its reader, as `akin … | head` does: nothing is wrong then.

@@ -1,5 +1,5 @@
-//! The optimisers of a run: one for the backbone, one for the head, one for what the loss learns,
-//! each with its own learning rate.
+//! The optimisers of a run: one each for the backbone, the head and the proxies of the loss, with
+//! their own learning rates.
 
 use akin_core::encoder::Encoder;
 use akin_core::losses::Loss;
@@ -15,11 +15,11 @@ use crate::config::{OptimizerConfig, OptimizerKind};
 /// Learning rates of one step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rates {
-    /// None: the backbone is frozen.
+    /// The rate of the backbone; none if it is frozen.
     pub backbone: Option<f64>,
-    /// Of the head.
+    /// The rate of the head.
     pub head: f64,
-    /// Of the proxies.
+    /// The rate of the proxies.
     pub proxies: f64,
 }
 
@@ -32,7 +32,7 @@ pub struct Optimizers {
 }
 
 impl Optimizers {
-    /// Fresh optimisers, without any momentum yet.
+    /// New optimisers, without momentum.
     pub fn new(config: &OptimizerConfig) -> Self {
         Self {
             backbone: optimizer(config, config.weight_decay),
@@ -42,7 +42,7 @@ impl Optimizers {
         }
     }
 
-    /// One step down the gradients, whose global norm is clipped first.
+    /// Takes one step, after clipping the norm of all gradients together.
     pub fn step(
         &mut self,
         encoder: Encoder,
@@ -50,34 +50,38 @@ impl Optimizers {
         mut gradients: Gradients,
         rates: Rates,
     ) -> (Encoder, Loss) {
-        let mut of_backbone = GradientsParams::from_module(&mut gradients, &encoder.backbone);
-        let mut of_head = GradientsParams::from_module(&mut gradients, &encoder.head);
-        let mut of_loss = GradientsParams::from_module(&mut gradients, &loss);
+        let mut backbone_gradients = GradientsParams::from_module(&mut gradients, &encoder.backbone);
+        let mut head_gradients = GradientsParams::from_module(&mut gradients, &encoder.head);
+        let mut loss_gradients = GradientsParams::from_module(&mut gradients, &loss);
         if let Some(limit) = self.clip_norm {
             let squares = [
-                SquaredNorm::of(&encoder.backbone, &of_backbone),
-                SquaredNorm::of(&encoder.head, &of_head),
-                SquaredNorm::of(&loss, &of_loss),
+                squared_norm(&encoder.backbone, &backbone_gradients),
+                squared_norm(&encoder.head, &head_gradients),
+                squared_norm(&loss, &loss_gradients),
             ];
             if let Some(square) = squares.into_iter().flatten().reduce(|sum, square| sum + square) {
-                // As torch's clip_grad_norm_: the scale is min(1, limit / (norm + 1e-6)).
+                // The scale of torch's clip_grad_norm_: min(1, limit / (norm + 1e-6)).
                 let scale = ((square.sqrt() + 1e-6).recip() * limit).clamp_max(1.0);
-                Scale::apply(&encoder.backbone, &mut of_backbone, &scale);
-                Scale::apply(&encoder.head, &mut of_head, &scale);
-                Scale::apply(&loss, &mut of_loss, &scale);
+                scale_gradients(&encoder.backbone, &mut backbone_gradients, &scale);
+                scale_gradients(&encoder.head, &mut head_gradients, &scale);
+                scale_gradients(&loss, &mut loss_gradients, &scale);
             }
         }
         let Encoder { backbone, head, .. } = encoder.clone();
         let backbone = match rates.backbone {
-            Some(rate) => self.backbone.step(rate, backbone, of_backbone),
+            Some(rate) => self.backbone.step(rate, backbone, backbone_gradients),
             None => backbone,
         };
-        let head = self.head.step(rates.head, head, of_head);
-        let loss = self.proxies.step(rates.proxies, loss, of_loss);
+        let head = self.head.step(rates.head, head, head_gradients);
+        let loss = self.proxies.step(rates.proxies, loss, loss_gradients);
         (encoder.with_parts(backbone, head), loss)
     }
 
-    /// The state of the three, for a checkpoint.
+    /// The state of the three optimisers, for a checkpoint: backbone, head, proxies.
+    ///
+    /// # Errors
+    ///
+    /// A state that cannot be read back from the device.
     pub fn to_bytes(&self) -> Result<[Vec<u8>; 3]> {
         let bytes = |optimizer: &ModuleOptimizer| -> Result<Vec<u8>> {
             let bytes =
@@ -87,7 +91,11 @@ impl Optimizers {
         Ok([bytes(&self.backbone)?, bytes(&self.head)?, bytes(&self.proxies)?])
     }
 
-    /// These optimisers with the state of a checkpoint.
+    /// These optimisers with the state that [`Self::to_bytes`] gave.
+    ///
+    /// # Errors
+    ///
+    /// A state of optimisers of another kind or of other weights.
     pub fn with_bytes(self, [backbone, head, proxies]: [Vec<u8>; 3]) -> Result<Self> {
         let load = |optimizer: ModuleOptimizer, bytes: Vec<u8>| {
             optimizer.from_bytes(Bytes::from_bytes_vec(bytes)).map_err(|error| anyhow!("{error}"))
@@ -142,18 +150,16 @@ pub fn has_proxies(loss: &Loss) -> bool {
     search.0
 }
 
-/// Sums the squares of the gradients of a module, on the device.
+/// The sum of the squares of a module's gradients, on the device; none without gradients.
+fn squared_norm(module: &impl Module, gradients: &GradientsParams) -> Option<Tensor<1>> {
+    let mut visitor = SquaredNorm { gradients, sum: None };
+    module.visit(&mut visitor);
+    visitor.sum
+}
+
 struct SquaredNorm<'a> {
     gradients: &'a GradientsParams,
     sum: Option<Tensor<1>>,
-}
-
-impl<'a> SquaredNorm<'a> {
-    fn of(module: &impl Module, gradients: &'a GradientsParams) -> Option<Tensor<1>> {
-        let mut visitor = SquaredNorm { gradients, sum: None };
-        module.visit(&mut visitor);
-        visitor.sum
-    }
 }
 
 impl ModuleVisitor for SquaredNorm<'_> {
@@ -168,16 +174,14 @@ impl ModuleVisitor for SquaredNorm<'_> {
     }
 }
 
-/// Multiplies the gradients of a module by one number, on the device.
+/// Multiplies the gradients of a module by `scale`, on the device.
+fn scale_gradients(module: &impl Module, gradients: &mut GradientsParams, scale: &Tensor<1>) {
+    module.visit(&mut Scale { gradients, scale });
+}
+
 struct Scale<'a> {
     gradients: &'a mut GradientsParams,
     scale: &'a Tensor<1>,
-}
-
-impl<'a> Scale<'a> {
-    fn apply(module: &impl Module, gradients: &'a mut GradientsParams, scale: &'a Tensor<1>) {
-        module.visit(&mut Scale { gradients, scale });
-    }
 }
 
 impl ModuleVisitor for Scale<'_> {
@@ -201,7 +205,7 @@ mod tests {
 
     use super::*;
 
-    /// One weight under Adam with coupled decay, as torch documents it.
+    /// One weight under Adam with weight decay added to the gradient, as torch documents it.
     fn adam_by_hand(config: &OptimizerConfig, decay: f64, rate: f64, gradients: &[f64]) -> f64 {
         let (mut weight, mut mean, mut square) = (1.0, 0.0, 0.0);
         for (step, gradient) in (1..).zip(gradients) {
@@ -233,11 +237,12 @@ mod tests {
         }
         let got = module.weight.val().into_data().try_to_vec::<f32>().unwrap()[0];
         let expected = adam_by_hand(&config, 0.1, 0.01, &gradients);
-        assert!((f64::from(got) - expected).abs() < 1e-6, "{got} is not {expected}");
+        assert!((f64::from(got) - expected).abs() < 1e-6, "{got} instead of {expected}");
     }
 
-    /// A step of plain descent at rate 1 on a small network: how far all weights together moved.
-    fn distance(clip_norm: Option<f64>, rates: Rates) -> f64 {
+    /// The Euclidean distance that all weights together move in one step of plain descent on a small
+    /// network.
+    fn distance_moved(clip_norm: Option<f64>, rates: Rates) -> f64 {
         let device = Device::flex().autodiff();
         let config = EncoderConfig {
             backbone: BackboneConfig::SmallResnet { width: 2 },
@@ -286,16 +291,16 @@ mod tests {
     const ALL: Rates = Rates { backbone: Some(1.0), head: 1.0, proxies: 1.0 };
 
     #[test]
-    fn the_norm_that_is_clipped_is_that_of_all_weights_together() {
-        let free = distance(None, ALL);
-        assert!(free > 0.1, "the gradient is long enough to be clipped: {free}");
-        assert!((distance(Some(0.05), ALL) - 0.05).abs() < 1e-3);
-        assert!((distance(Some(10.0 * free), ALL) - free).abs() < 1e-3 * free);
+    fn the_clipped_norm_is_that_of_all_gradients_together() {
+        let unclipped = distance_moved(None, ALL);
+        assert!(unclipped > 0.1, "the gradient is long enough to be clipped: {unclipped}");
+        assert!((distance_moved(Some(0.05), ALL) - 0.05).abs() < 1e-3);
+        assert!((distance_moved(Some(10.0 * unclipped), ALL) - unclipped).abs() < 1e-3 * unclipped);
     }
 
     #[test]
     fn a_frozen_backbone_does_not_move() {
         let frozen = Rates { backbone: None, head: 0.0, proxies: 0.0 };
-        assert_eq!(distance(None, frozen), 0.0);
+        assert_eq!(distance_moved(None, frozen), 0.0);
     }
 }

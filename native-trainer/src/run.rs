@@ -1,13 +1,13 @@
-//! A run: the directory that one training leaves.
+//! A run: the directory that one training writes.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
 //! | `config.toml` | the resolved config |
-//! | `run.json` | how it came about: version, device, seconds |
-//! | `log.jsonl` | one JSON object a line: steps, epochs, evaluations |
-//! | `checkpoint.akin` | what `akin resume` continues from |
-//! | `encoder.bpk` | the trained weights |
-//! | `report.json` | the evaluation at the end |
+//! | `run.json` | version, device, batch, time and memory of the training |
+//! | `log.jsonl` | one JSON object per line: steps, evaluations, stops |
+//! | `checkpoint.akin` | the state from which `akin resume` continues |
+//! | `encoder.bpk` | the trained encoder |
+//! | `report.json` | the final evaluation |
 
 use std::path::{Path, PathBuf};
 
@@ -26,14 +26,14 @@ pub const MARK: &str = "config.toml";
 
 /// A run directory with its config.
 pub struct Run {
-    /// Where it is.
+    /// The directory.
     pub directory: PathBuf,
     /// The resolved config.
     pub config: Config,
 }
 
 impl Run {
-    /// A run that `akin train` left.
+    /// Opens a run that `akin train` wrote.
     ///
     /// # Errors
     ///
@@ -43,13 +43,13 @@ impl Run {
         if !config.is_file() {
             return Err(problem(
                 format!("{} is not a run: it has no {MARK}", directory.display()),
-                "give the directory that `akin train` wrote",
+                "give a directory that `akin train` wrote",
             ));
         }
         Ok(Self { directory: directory.to_owned(), config: Config::load(&config, &[])? })
     }
 
-    /// Makes the directory, with the resolved config in it.
+    /// Makes the directory and writes the resolved config to it.
     ///
     /// # Errors
     ///
@@ -59,7 +59,7 @@ impl Run {
         write_atomic(&self.file(MARK), |file| file.write_all(self.config.to_toml().as_bytes()))
     }
 
-    /// The path of one of its files.
+    /// The path of a file of the run.
     pub fn file(&self, name: &str) -> PathBuf {
         self.directory.join(name)
     }
@@ -68,22 +68,22 @@ impl Run {
     ///
     /// # Errors
     ///
-    /// A run whose training has not ended, or weights that do not fit.
+    /// A run whose training is not finished, or weights that do not fit the config.
     pub fn encoder(&self, device: &Device) -> Result<Encoder> {
         let path = self.file("encoder.bpk");
         let weights = std::fs::read(&path).advise(
             || format!("the trained weights {} cannot be read", path.display()),
-            "if training was stopped, end it with `akin resume RUN`",
+            "if the training was stopped, finish it with `akin resume RUN`",
         )?;
         Ok(encoder_config(&self.config).load(weights, device)?)
     }
 
-    /// What the run started from: its backbone, without a head; with one of random weights where the
-    /// embeddings are not compared by their cosine, as features can only be.
+    /// The encoder before its training. Without a head if embeddings are compared by cosine, because
+    /// features can be compared so too; otherwise with a head of random weights.
     ///
     /// # Errors
     ///
-    /// Weights that are not there or do not fit.
+    /// Weights that are missing or do not fit.
     pub fn untrained(&self, device: &Device) -> Result<Encoder> {
         let mut encoder = untrained_config(&self.config).init(self.config.run.seed, device)?;
         if let Some(weights) = &self.config.model.weights {
@@ -96,7 +96,7 @@ impl Run {
     ///
     /// # Errors
     ///
-    /// A disk that is full or not writable.
+    /// A full disk, or a directory without write permission.
     pub fn write_json(&self, name: &str, value: &impl Serialize) -> Result<()> {
         write_atomic(&self.file(name), |file| {
             serde_json::to_writer_pretty(&mut *file, value)?;
@@ -105,7 +105,7 @@ impl Run {
     }
 }
 
-/// What [`Run::untrained`] consists of.
+/// The parts of [`Run::untrained`].
 pub fn untrained_config(config: &Config) -> EncoderConfig {
     let mut config = encoder_config(config);
     if config.geometry().space() == Space::Cosine {
@@ -114,7 +114,7 @@ pub fn untrained_config(config: &Config) -> EncoderConfig {
     config
 }
 
-/// What the model section of a config describes.
+/// The parts of the encoder that a config describes.
 pub fn encoder_config(config: &Config) -> EncoderConfig {
     EncoderConfig {
         backbone: config.model.backbone.clone(),

@@ -1,21 +1,25 @@
 //! The training loop: batches in, an encoder out, and a run that can be continued at any time.
 //!
-//! Batches are a function of (seed, epoch, step), see [`crate::sampler`]; a checkpoint holds the
-//! weights, the proxies, the optimisers and the step, so that a resumed run continues the very same
+//! Batches are a function of (seed, epoch, step), see [`crate::sampler`]. A checkpoint holds the
+//! weights, the proxies, the optimisers and the step. A resumed run therefore continues the very same
 //! sequence.
+//!
+//! [`train`] prepares everything up to the first step. `run_steps` then does one step after another,
+//! each followed by what [`timetable`] says is due, and `finish` saves and evaluates the encoder.
 
-use std::fs::{File, OpenOptions};
-use std::io::Write;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Instant;
+mod journal;
+mod timetable;
+
+use std::collections::HashMap;
+use std::thread::Scope;
 
 use akin_core::encoder::Encoder;
 use akin_core::evaluate::Report;
 use akin_core::losses::{Batch, Draws, Loss, LossContext, Objective};
 use akin_core::taxonomy::Labels;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use burn::tensor::{Device, Tensor, TensorData};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::checkpoint::Checkpoint;
 use crate::columns::counted;
@@ -24,68 +28,58 @@ use crate::data::Dataset;
 use crate::embedding::{Embedded, embed_items, evaluate_splits};
 use crate::features::Features;
 use crate::files::write_atomic;
+use crate::interrupt::{CatchCtrlC, stop_requested};
 use crate::loader::{Pictures, Position, TrainingBatch, Views};
-use crate::machine;
 use crate::optimizer::{Optimizers, Rates};
-use crate::problem::{Advise, problem};
+use crate::problem::problem;
 use crate::progress::Progress;
 use crate::run::{Run, encoder_config, load_backbone};
 use crate::sampler::Sampler;
 
-/// Steps between two lines of the log.
-const LOG_EVERY: u64 = 10;
-
-/// How often Ctrl-C was pressed since the program began.
-static INTERRUPTIONS: AtomicU32 = AtomicU32::new(0);
+use journal::Journal;
+use timetable::{Due, Timetable};
 
 /// How a training ended.
 pub enum Outcome {
     /// All steps are done; the report is over the evaluation splits.
     Done(Box<Report>),
-    /// Ctrl-C: a checkpoint is on disk.
+    /// Stopped by Ctrl-C, with a checkpoint on disk.
     Stopped {
         /// Steps done so far.
         step: u64,
     },
 }
 
-/// From now on the first Ctrl-C lets a training finish its step and save; a second one aborts.
-///
-/// # Errors
-///
-/// A system that has no such signals.
-pub fn listen_to_ctrl_c() -> Result<()> {
-    ctrlc::set_handler(|| {
-        if INTERRUPTIONS.fetch_add(1, Ordering::SeqCst) > 0 {
-            std::process::exit(130);
-        }
-        eprintln!("\n    Stopping after this step; press Ctrl-C again to abort at once");
-    })
-    .context("Ctrl-C cannot be listened to")
+/// Where a training begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beginning {
+    /// At initial weights, in a new run directory.
+    New {
+        /// Whether to replace an existing run.
+        overwrite: bool,
+    },
+    /// At the run's checkpoint.
+    Checkpoint,
 }
 
-/// Whether Ctrl-C was pressed since the program began.
-pub fn interrupted() -> bool {
-    INTERRUPTIONS.load(Ordering::SeqCst) > 0
-}
-
-/// All of a training but its state.
+/// Everything about a training that does not change from step to step.
 struct Training<'a> {
     run: &'a Run,
     dataset: &'a Dataset,
     pictures: &'a Pictures,
-    /// Of a frozen backbone: what is trained on instead of pictures.
+    /// With a frozen backbone: its features, which replace the pictures.
     features: Option<Features>,
     sampler: Sampler,
-    /// Class ids of the training split alone, dense at every level, a row for each of its items.
+    /// Labels of every item, in which the classes of the training split are numbered from 0.
     labels: Labels,
     device: Device,
     progress: Progress,
-    steps: u64,
+    timetable: Timetable,
+    /// The steps during which the backbone is frozen.
     warmup: u64,
 }
 
-/// What changes from step to step.
+/// Everything that changes from step to step.
 struct State {
     step: u64,
     encoder: Encoder,
@@ -93,25 +87,13 @@ struct State {
     optimizers: Optimizers,
 }
 
-/// Where a training begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Beginning {
-    /// With first weights, in a new run directory.
-    New {
-        /// Whether to replace a run that is there.
-        overwrite: bool,
-    },
-    /// With the run's checkpoint.
-    Checkpoint,
-}
-
-/// Trains as the run's config says. A run directory is made, or replaced, only when everything is
+/// Trains as the run's config says. The run directory is made, or replaced, only when everything is
 /// ready for the first step.
 ///
 /// # Errors
 ///
-/// A config that does not fit the data, a checkpoint that does not fit the config, a loss that is
-/// not finite, a disk that is full.
+/// A config that does not fit the data, a checkpoint that does not fit the config, a loss that is not
+/// finite, a full disk.
 pub fn train(
     run: &Run,
     dataset: &Dataset,
@@ -121,7 +103,10 @@ pub fn train(
     progress: Progress,
 ) -> Result<Outcome> {
     let mut training = Training::new(run, dataset, pictures, device, progress)?;
-    let state = training.start(beginning)?;
+    let mut state = training.initial_state(beginning)?;
+    for remark in training.sampler.remarks(&run.config.sampler) {
+        progress.say("Sampling", &remark);
+    }
     if run.config.model.freeze_backbone {
         let features = Features::load(&run.config, &state.encoder, dataset, pictures, device, progress)?;
         training.features = Some(features);
@@ -129,14 +114,23 @@ pub fn train(
     if let Beginning::New { overwrite } = beginning {
         run.create(overwrite)?;
     }
-    training.go(state)
+    let ctrl_c = CatchCtrlC::start();
+    let mut journal = Journal::open(run, state.step)?;
+    let stopped = training.run_steps(&mut state, &mut journal)?;
+    drop(ctrl_c);
+    if stopped {
+        journal.log(json!({ "event": "stopped", "step": state.step }))?;
+        return Ok(Outcome::Stopped { step: state.step });
+    }
+    let report = training.finish(&state, &mut journal)?;
+    Ok(Outcome::Done(Box::new(report)))
 }
 
 /// Checks that the encoder of a training can be made, with its weights.
 ///
 /// # Errors
 ///
-/// As [`train`] before its first step.
+/// The errors of [`train`] that the model causes.
 pub fn check_encoder(config: &Config, device: &Device) -> Result<()> {
     make_encoder(config, device).map(drop)
 }
@@ -145,7 +139,7 @@ pub fn check_encoder(config: &Config, device: &Device) -> Result<()> {
 ///
 /// # Errors
 ///
-/// As [`train`] before its first step.
+/// The errors of [`train`] before its first step.
 pub fn check_loss(run: &Run, dataset: &Dataset, pictures: &Pictures, device: &Device) -> Result<Loss> {
     Training::new(run, dataset, pictures, device, Progress::None)?.make_loss()
 }
@@ -169,28 +163,22 @@ impl<'a> Training<'a> {
         let config = &run.config;
         let splits = &dataset.splits;
         config.eval.check_sets(splits.query.len(), !splits.leave_one_out())?;
-        let labels = dense(&dataset.labels(&dataset.splits.train));
-        let sampler = Sampler::new(
-            &labels.column(labels.levels()),
-            config.sampler.classes_per_batch,
-            config.sampler.images_per_class,
-            config.run.seed,
-        )?;
+        let sampler = Sampler::new(&splits.train, &dataset.labels, &config.sampler, config.run.seed)?;
         Ok(Self {
-            steps: config.run.total_steps(sampler.steps_per_epoch()),
+            timetable: Timetable::new(&config.run, sampler.steps_per_epoch()),
             warmup: config.schedule.total_warmup_steps(sampler.steps_per_epoch()),
+            labels: number_classes(&dataset.labels, &splits.train),
             run,
             dataset,
             pictures,
             features: None,
             sampler,
-            labels,
             device: device.clone().autodiff(),
             progress,
         })
     }
 
-    fn start(&self, beginning: Beginning) -> Result<State> {
+    fn initial_state(&self, beginning: Beginning) -> Result<State> {
         let config = &self.run.config;
         let encoder = make_encoder(config, &self.device)?;
         let loss = self.make_loss()?;
@@ -201,153 +189,91 @@ impl<'a> Training<'a> {
         let checkpoint = Checkpoint::load(&self.run.file("checkpoint.akin"))?;
         let step = checkpoint.step as u64;
         let (encoder, loss, optimizers) = checkpoint.restore(encoder, loss, optimizers)?;
-        self.progress.say("Resuming", &format!("after step {step} of {}", self.steps));
+        self.progress.say("Resuming", &format!("after step {step} of {}", self.timetable.steps));
         Ok(State { step, encoder, loss, optimizers })
     }
 
     fn make_loss(&self) -> Result<Loss> {
         let config = &self.run.config;
         let encoder = encoder_config(config);
-        let (classes, geometry) = (self.labels.classes(), encoder.geometry());
-        let seed = config.run.seed;
-        let context = LossContext::new(&classes, encoder.dimension(), &geometry, seed, &self.device);
+        let classes = self.labels.select(&self.dataset.splits.train).classes();
+        let (dimension, geometry) = (encoder.dimension(), encoder.geometry());
+        let context = LossContext::new(&classes, dimension, &geometry, config.run.seed, &self.device);
         Ok(config.loss.init(&context)?)
     }
 
-    fn go(&self, mut state: State) -> Result<Outcome> {
-        let per_epoch = self.sampler.steps_per_epoch() as u64;
-        let mut log = self.log()?;
-        let mut note = |entry: Value| -> Result<()> {
-            writeln!(log, "{entry}").advise(
-                || "the log cannot be written".into(),
-                "free some space; `akin resume RUN` continues from the last checkpoint",
-            )
-        };
-        let views = Views {
-            augment: self.run.config.augment.clone().unwrap_or_default(),
-            preprocessing: state.encoder.preprocessing().clone(),
-            seed: self.run.config.run.seed,
-        };
-        let bar = self.progress.bar("Training", self.steps);
+    /// Trains until the last step, or until Ctrl-C asks for a stop. Returns whether it was stopped.
+    fn run_steps(&self, state: &mut State, journal: &mut Journal) -> Result<bool> {
+        let bar = self.progress.bar("Training", self.timetable.steps);
         bar.start_at(state.step);
-        let settings = &self.run.config.run;
-        let first = state.step;
-        if first > 0 {
-            note(json!({ "event": "resumed", "step": first }))?;
-        }
-        let started = Instant::now();
-        // Before the first evaluation, which may need more than training, whatever the loss.
-        let mut peak_memory = None;
-        let stopped = std::thread::scope(|scope| -> Result<bool> {
-            let positions = (first..self.steps).map(|step| {
-                let position = Position { epoch: step / per_epoch, step: (step % per_epoch) as usize };
-                let rows = self.sampler.batch(position.epoch, position.step);
-                (position, rows.into_iter().map(|row| self.dataset.splits.train[row]).collect())
-            });
-            let mut batches: Box<dyn Iterator<Item = TrainingBatch>> = match &self.features {
-                None => Box::new(views.ahead(self.pictures, positions, scope).into_iter()),
-                Some(features) => Box::new(positions.map(|(_, mut items): (_, Vec<usize>)| {
-                    items.retain(|&item| features.has(item));
-                    TrainingBatch { views: Vec::new(), items }
-                })),
-            };
-            while state.step < self.steps {
+        std::thread::scope(|scope| {
+            let mut batches = self.batches(state, scope);
+            while state.step < self.timetable.steps {
                 let batch = batches.next().context("the thread that reads images has ended")?;
-                let before = state.step;
-                if before.is_multiple_of(per_epoch) && state.loss.needs_training_set(before / per_epoch) {
-                    self.show_training_set(&mut state)?;
-                }
-                let (loss, rates) = self.step(&mut state, batch)?;
-                let last = state.step == self.steps;
-                let stop = interrupted();
-                let epoch_ended = state.step.is_multiple_of(per_epoch);
-                let epoch = state.step / per_epoch;
-                let due = |every: u64| epoch_ended && every > 0 && epoch.is_multiple_of(every);
-                let save = last || stop || due(settings.checkpoint_every_epochs);
-                // Also before a checkpoint, so that none is of a training that has failed.
-                if state.step.is_multiple_of(LOG_EVERY) || save {
-                    let value: f64 =
-                        f64::from(loss.try_into_data()?.try_to_vec::<f32>().map_err(not_f32)?[0]);
-                    if !value.is_finite() {
-                        return Err(problem(
-                            format!("the loss is {value} at step {}", state.step),
-                            "lower the learning rates, or set optimizer.clip_norm, and check the numbers in [loss]",
-                        ));
-                    }
-                    let seconds = started.elapsed().as_secs_f64();
-                    note(json!({
-                        "event": "step", "step": state.step, "epoch": before / per_epoch, "loss": value,
-                        "lr_backbone": rates.backbone, "lr_head": rates.head, "lr_proxies": rates.proxies,
-                        "seconds": seconds,
-                    }))?;
-                    let pace = seconds / (state.step - first) as f64;
-                    let every = (self.steps / 20).next_multiple_of(LOG_EVERY).max(LOG_EVERY);
-                    let mark = last || state.step.is_multiple_of(every);
-                    bar.note(
-                        &format!("step {}/{}  loss {value:.4}  {:.2} s a step", state.step, self.steps, pace),
-                        mark,
-                    );
+                self.prepare_epoch_of_loss(state)?;
+                let (loss, rates) = self.step(state, batch)?;
+                let due = self.timetable.due(state.step, stop_requested());
+                if due.log {
+                    let line = self.log_step(state.step, loss, rates, journal)?;
+                    bar.note(&line, due.progress_line);
                 }
                 bar.advance(1);
-                if save {
-                    self.save(&state)?;
-                }
-                if stop && !last {
+                self.follow_step(state, due, journal)?;
+                if due.stop {
                     return Ok(true);
-                }
-                if due(settings.evaluate_every_epochs) && !last {
-                    peak_memory = peak_memory.or_else(machine::peak_memory);
-                    let report = self.evaluate(&state.encoder)?;
-                    note(json!({ "event": "evaluation", "step": state.step, "report": report }))?;
                 }
             }
             Ok(false)
-        })?;
-        drop(bar);
-        if stopped {
-            note(json!({ "event": "stopped", "step": state.step }))?;
-            return Ok(Outcome::Stopped { step: state.step });
-        }
-        let weights = state.encoder.to_bytes()?;
-        write_atomic(&self.run.file("encoder.bpk"), |file| file.write_all(&weights))?;
-        let seconds = started.elapsed().as_secs_f64();
-        peak_memory = peak_memory.or_else(machine::peak_memory);
-        let report = self.evaluate(&state.encoder)?;
-        let unreadable = self.pictures.unreadable();
-        note(json!({
-            "event": "done", "step": state.step, "seconds": seconds, "report": report,
-            "skipped_images": unreadable.keys().collect::<Vec<_>>(),
-        }))?;
-        self.run.write_json("report.json", &report)?;
-        self.run.write_json(
-            "run.json",
-            &json!({
-                "akin": env!("CARGO_PKG_VERSION"), "device": format!("{:?}", self.device.clone().without_autodiff()),
-                "steps": self.steps, "training_seconds": seconds,
-                "seconds_per_step": seconds / (self.steps - first).max(1) as f64,
-                "peak_memory_bytes": peak_memory,
-                "skipped_images": unreadable,
-            }),
-        )?;
-        let steps = counted((self.steps - first) as usize, "step", "steps");
-        self.progress.say("Trained", &format!("{steps} in {seconds:.0} s"));
-        if !unreadable.is_empty() {
-            let images = counted(unreadable.len(), "image", "images");
-            self.progress.say("Skipped", &format!("{images} that cannot be read; see run.json"));
-        }
-        Ok(Outcome::Done(Box::new(report)))
+        })
     }
 
-    /// One step; the loss is left on the device, so that not every step waits for it.
+    /// The batches of the steps that are left. Views of pictures are made in a thread of the scope.
+    fn batches<'scope>(
+        &'scope self,
+        state: &State,
+        scope: &'scope Scope<'scope, '_>,
+    ) -> Box<dyn Iterator<Item = TrainingBatch> + 'scope> {
+        let Timetable { steps, steps_per_epoch, .. } = self.timetable;
+        let sampler = &self.sampler;
+        let positions = (state.step..steps).map(move |step| {
+            let position =
+                Position { epoch: step / steps_per_epoch, step: (step % steps_per_epoch) as usize };
+            (position, sampler.batch(position.epoch, position.step))
+        });
+        match &self.features {
+            Some(features) => Box::new(positions.map(|(_, mut items)| {
+                items.retain(|&item| features.contains(item));
+                TrainingBatch { views: Vec::new(), items }
+            })),
+            None => {
+                let views = Views {
+                    augment: self.run.config.augment.clone().unwrap_or_default(),
+                    preprocessing: state.encoder.preprocessing().clone(),
+                    seed: self.run.config.run.seed,
+                };
+                Box::new(views.make_batches_ahead(self.pictures, positions, scope).into_iter())
+            }
+        }
+    }
+
+    /// Gives the loss the embeddings of the whole training split, if it needs them before the coming epoch.
+    fn prepare_epoch_of_loss(&self, state: &mut State) -> Result<()> {
+        let per_epoch = self.timetable.steps_per_epoch;
+        let epoch_starts = state.step.is_multiple_of(per_epoch);
+        if !epoch_starts || !state.loss.needs_training_set(state.step / per_epoch) {
+            return Ok(());
+        }
+        let Embedded { items, embeddings } = self.embed(&state.encoder, &self.dataset.splits.train)?;
+        let shape = [items.len(), embeddings.dimension()];
+        let values = TensorData::new(embeddings.values().to_vec(), shape);
+        let device = self.device.clone().without_autodiff();
+        state.loss.before_epoch(Tensor::from_data(values, &device), &self.labels.select(&items));
+        Ok(())
+    }
+
+    /// Does one step. The loss stays on the device, because reading it waits for the step to end.
     fn step(&self, state: &mut State, batch: TrainingBatch) -> Result<(Tensor<1>, Rates)> {
-        let config = &self.run.config;
-        let factor = config.schedule.factor(state.step, self.steps);
-        let learns = self.features.is_none() && state.step >= self.warmup;
-        let rates = Rates {
-            backbone: learns.then_some(config.optimizer.lr_backbone * factor),
-            head: config.optimizer.lr_head * factor,
-            proxies: config.optimizer.lr_proxies * factor,
-        };
+        let rates = self.rates(state.step);
         state.step += 1;
         if batch.items.is_empty() {
             if state.step == 1 {
@@ -358,46 +284,115 @@ impl<'a> Training<'a> {
             }
             return Ok((Tensor::zeros([1], &self.device), rates));
         }
-        let rows: Vec<usize> = batch.items.iter().map(|item| self.row_of(*item)).collect();
-        let labels = self.labels.select(&rows);
-        let images = || state.encoder.batch(&batch.views, &self.device);
-        let embeddings = match &self.features {
-            Some(features) => state.encoder.embed_features(features.batch(&batch.items, &self.device)),
-            None if learns => state.encoder.forward(images()),
-            None => state.encoder.forward_frozen(images()),
-        };
-        let draws = Draws { seed: config.run.seed, step: state.step - 1 };
+        let labels = self.labels.select(&batch.items);
+        let embeddings = self.embed_batch(&state.encoder, &batch, rates.backbone.is_some());
+        let draws = Draws { seed: self.run.config.run.seed, step: state.step - 1 };
         state.loss.before_step(draws);
         let loss = state.loss.forward(&Batch::new(embeddings.clone(), &labels).with_draws(draws));
         let gradients = loss.backward();
-        let (encoder, learned) =
+        (state.encoder, state.loss) =
             state.optimizers.step(state.encoder.clone(), state.loss.clone(), gradients, rates);
-        (state.encoder, state.loss) = (encoder, learned);
         state.loss.after_step(embeddings.without_autodiff(), &labels);
         Ok((loss.without_autodiff(), rates))
     }
 
-    /// Shows the loss the embeddings of the whole training split.
-    fn show_training_set(&self, state: &mut State) -> Result<()> {
-        let embedded = self.embed(&state.encoder, &self.dataset.splits.train)?;
-        let rows: Vec<usize> = embedded.items.iter().map(|&item| self.row_of(item)).collect();
-        let shape = [rows.len(), embedded.embeddings.dimension()];
-        let values = TensorData::new(embedded.embeddings.values().to_vec(), shape);
-        let device = self.device.clone().without_autodiff();
-        state.loss.before_epoch(Tensor::from_data(values, &device), &self.labels.select(&rows));
+    /// The learning rates after `step` steps.
+    fn rates(&self, step: u64) -> Rates {
+        let config = &self.run.config;
+        let factor = config.schedule.factor(step, self.timetable.steps);
+        let backbone_learns = self.features.is_none() && step >= self.warmup;
+        Rates {
+            backbone: backbone_learns.then_some(config.optimizer.lr_backbone * factor),
+            head: config.optimizer.lr_head * factor,
+            proxies: config.optimizer.lr_proxies * factor,
+        }
+    }
+
+    /// The embeddings of a batch, with gradients.
+    fn embed_batch(&self, encoder: &Encoder, batch: &TrainingBatch, backbone_learns: bool) -> Tensor<2> {
+        let images = || encoder.batch(&batch.views, &self.device);
+        match &self.features {
+            Some(features) => encoder.embed_features(features.batch(&batch.items, &self.device)),
+            None if backbone_learns => encoder.forward(images()),
+            None => encoder.forward_frozen(images()),
+        }
+    }
+
+    /// Checks and logs the loss of a step. Returns a line about it for the terminal.
+    fn log_step(&self, step: u64, loss: Tensor<1>, rates: Rates, journal: &mut Journal) -> Result<String> {
+        let loss = loss.try_into_data()?.try_to_vec::<f32>();
+        let loss = f64::from(loss.map_err(|error| anyhow!("the loss is not of type f32: {error:?}"))?[0]);
+        if !loss.is_finite() {
+            return Err(problem(
+                format!("the loss is {loss} at step {step}"),
+                "lower the learning rates, or set optimizer.clip_norm, and check the numbers in [loss]",
+            ));
+        }
+        let seconds = journal.seconds();
+        journal.log(json!({
+            "event": "step", "step": step, "epoch": (step - 1) / self.timetable.steps_per_epoch, "loss": loss,
+            "lr_backbone": rates.backbone, "lr_head": rates.head, "lr_proxies": rates.proxies,
+            "seconds": seconds,
+        }))?;
+        let pace = seconds / journal.steps_done(step) as f64;
+        Ok(format!("step {step}/{}  loss {loss:.4}  {pace:.2} s a step", self.timetable.steps))
+    }
+
+    /// Does what is due after a step, apart from the log.
+    fn follow_step(&self, state: &mut State, due: Due, journal: &mut Journal) -> Result<()> {
+        if due.checkpoint {
+            self.save_checkpoint(state)?;
+        }
+        if due.evaluation {
+            journal.measure_memory();
+            let report = self.evaluate(&state.encoder)?;
+            journal.log(json!({ "event": "evaluation", "step": state.step, "report": report }))?;
+        }
         Ok(())
     }
 
-    /// The place of an item in the training split, which is sorted.
-    fn row_of(&self, item: usize) -> usize {
-        self.dataset.splits.train.partition_point(|&other| other < item)
-    }
-
-    fn save(&self, state: &State) -> Result<()> {
-        Checkpoint::take(state.step as usize, &state.encoder, &state.loss, &state.optimizers)?
+    fn save_checkpoint(&self, state: &State) -> Result<()> {
+        Checkpoint::new(state.step as usize, &state.encoder, &state.loss, &state.optimizers)?
             .save(&self.run.file("checkpoint.akin"))
     }
 
+    /// Saves the trained encoder, evaluates it, and writes the report and the summary of the run.
+    fn finish(&self, state: &State, journal: &mut Journal) -> Result<Report> {
+        let weights = state.encoder.to_bytes()?;
+        write_atomic(&self.run.file("encoder.bpk"), |file| file.write_all(&weights))?;
+        let seconds = journal.seconds();
+        journal.measure_memory();
+        let report = self.evaluate(&state.encoder)?;
+        let unreadable = self.pictures.unreadable();
+        journal.log(json!({
+            "event": "done", "step": state.step, "seconds": seconds, "report": report,
+            "skipped_images": unreadable.keys().collect::<Vec<_>>(),
+        }))?;
+        self.run.write_json("report.json", &report)?;
+        let steps_done = journal.steps_done(state.step);
+        let device = self.device.clone().without_autodiff();
+        self.run.write_json(
+            "run.json",
+            &json!({
+                "akin": env!("CARGO_PKG_VERSION"), "device": format!("{device:?}"),
+                "steps": state.step, "training_seconds": seconds,
+                "seconds_per_step": seconds / steps_done.max(1) as f64,
+                "classes_per_batch": self.sampler.classes_per_batch(),
+                "images_per_class": self.sampler.images_per_class(),
+                "peak_memory_bytes": journal.peak_memory(),
+                "skipped_images": unreadable,
+            }),
+        )?;
+        let steps = counted(steps_done as usize, "step", "steps");
+        self.progress.say("Trained", &format!("{steps} in {seconds:.0} s"));
+        if !unreadable.is_empty() {
+            let images = counted(unreadable.len(), "image", "images");
+            self.progress.say("Skipped", &format!("{images} that cannot be read; see run.json"));
+        }
+        Ok(report)
+    }
+
+    /// The report over the evaluation splits, without the scores of single queries.
     fn evaluate(&self, encoder: &Encoder) -> Result<Report> {
         let embed = |items: &[usize]| self.embed(encoder, items);
         let mut report = evaluate_splits(self.dataset, &self.run.config.eval, embed)?.report;
@@ -408,31 +403,40 @@ impl<'a> Training<'a> {
     fn embed(&self, encoder: &Encoder, items: &[usize]) -> Result<Embedded> {
         embed_items(encoder, self.pictures, self.features.as_ref(), items, &self.device, self.progress)
     }
-
-    fn log(&self) -> Result<File> {
-        let path = self.run.file("log.jsonl");
-        OpenOptions::new().create(true).append(true).open(&path).advise(
-            || format!("the log {} cannot be written", path.display()),
-            "check the permissions of the run directory",
-        )
-    }
 }
 
-/// The same labels with class ids that count from 0 without a gap at every level.
-fn dense(labels: &Labels) -> Labels {
+/// The same labels with other class ids: at every level the classes of the items `first` are numbered
+/// from 0 without a gap, and the other classes come after them. Proxies have these numbers.
+fn number_classes(labels: &Labels, first: &[usize]) -> Labels {
     let levels = labels.levels();
     let mut ids = labels.ids().to_vec();
-    for level in 0..levels {
-        let mut classes: Vec<u32> = ids[level..].iter().step_by(levels).copied().collect();
+    for level in 1..=levels {
+        let mut number = HashMap::new();
+        let [mut classes, mut others] = [labels.select(first).column(level), labels.column(level)];
         classes.sort_unstable();
-        classes.dedup();
-        for id in ids[level..].iter_mut().step_by(levels) {
-            *id = classes.partition_point(|class| class < id) as u32;
+        others.sort_unstable();
+        for class in classes.into_iter().chain(others) {
+            let next = number.len() as u32;
+            number.entry(class).or_insert(next);
+        }
+        for id in ids[level - 1..].iter_mut().step_by(levels) {
+            *id = number[id];
         }
     }
-    Labels::new(levels, ids).expect("as many ids as there were")
+    Labels::new(levels, ids).expect("the shape is that of the labels given")
 }
 
-fn not_f32(error: impl std::fmt::Debug) -> anyhow::Error {
-    anyhow::anyhow!("the loss is not of type f32: {error:?}")
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_classes_of_the_training_split_are_numbered_first() {
+        // Levels: order, species. Items 1 and 3 are trained on.
+        let labels = Labels::new(2, vec![0, 0, 1, 4, 0, 1, 2, 3, 1, 2]).unwrap();
+        let numbered = number_classes(&labels, &[1, 3]);
+        assert_eq!(numbered.select(&[1, 3]).ids(), [0, 1, 1, 0]);
+        assert_eq!(numbered.ids(), [2, 2, 0, 1, 2, 3, 1, 0, 0, 4]);
+        assert_eq!(numbered.select(&[1, 3]).classes().ids(), [1, 0, 0, 1]);
+    }
 }

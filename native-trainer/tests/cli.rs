@@ -134,7 +134,7 @@ fn bad_data_sets_are_refused_before_a_run_is_made() {
         answer.stderr
     };
     assert!(refused("variety", "vareity").contains("no column `variety`"));
-    assert!(refused("a.png", "nowhere.png").contains("1 image is not there"));
+    assert!(refused("a.png", "nowhere.png").contains("1 image does not exist"));
     assert!(refused("Apple,Fuji", "Pear,Gala").contains("a class has two parents"));
     assert!(refused("b.png,Apple,Fuji,test", "b.png,Pear,Conference,test").contains("shares a label"));
     assert!(refused("Gala", "").contains("line 2: the label `variety` is empty"));

@@ -272,7 +272,7 @@ fn the_features_of_a_frozen_backbone_are_computed_once() {
     let other = train("three", &["--seed", "1"]).ended_with(0);
     other.says("Outdated features").says("Computed the features");
     at.write("features", "no features");
-    train("four", &[]).ended_with(1).says("is no cache of features");
+    train("four", &[]).ended_with(1).says("is not a feature cache");
     train("five", &["--set", "augment.flip=false"]).ended_with(1).says("beside [augment]");
 }
 

@@ -291,7 +291,10 @@ fn a_training_that_cannot_begin_leaves_no_run_and_spares_the_one_that_is_there()
         at.akin(&[&arguments, more].concat()).ended_with(1).says(why);
     };
     let faults = [
-        ("sampler.classes_per_batch=100", "takes 100 classes, but the training images have"),
+        (
+            "sampler.classes_per_batch=100",
+            "classes_per_batch is 100, but the training split has 8 finest classes",
+        ),
         ("loss.lambda=2", "lambda of the HAPPIER loss is 2"),
         ("model.weights=nowhere.safetensors", "nowhere.safetensors cannot be read"),
     ];
@@ -304,6 +307,39 @@ fn a_training_that_cannot_begin_leaves_no_run_and_spares_the_one_that_is_there()
         refused(set, "old", &["--overwrite"], why);
         assert!(at.path("old/encoder.bpk").exists(), "{set}");
     }
+}
+
+/// A folder of photos as a user may have it: few classes, some with few images.
+#[test]
+fn a_batch_takes_as_many_classes_as_a_small_data_set_has() {
+    let at = Workplace::empty();
+    for class in 0..14 {
+        let images = if class == 0 { 3 } else { 14 };
+        for split in ["train", "test"] {
+            let folder = format!("photos/{split}/kind-{}/class-{class}", class % 4);
+            fs::create_dir_all(at.path(&folder)).unwrap();
+            for image in 0..images {
+                let grey = image::Luma([(class * 16 + image) as u8]);
+                let path = at.path(&format!("{folder}/{image}.png"));
+                image::GrayImage::from_pixel(32, 32, grey).save(path).unwrap();
+            }
+        }
+    }
+    let csv = "kind = \"csv\"\npath = \"data/labels.csv\"\nlevels = [\"order\", \"family\", \"species\"]";
+    let folder = "kind = \"folder\"\npath = \"photos\"\nlevels = [\"kind\", \"class\"]";
+    let set = "classes_per_batch = 4\nimages_per_class = 4\n";
+    at.write("tiny.toml", CONFIG.replace(csv, folder).replace(set, ""));
+
+    at.akin(&["train", "tiny.toml", "--set", "run.steps=2", "--out", "run"])
+        .ended_with(0)
+        .says("14 classes × 4 images a batch, not 16 × 4: the training split has 14 finest classes")
+        .says("1 of 14 classes with fewer than 4 images: a batch repeats theirs");
+    assert_eq!(at.json("run/run.json")["classes_per_batch"], 14);
+
+    at.akin(&["train", "tiny.toml", "--set", "sampler.classes_per_batch=16", "--out", "other"])
+        .ended_with(1)
+        .says("sampler.classes_per_batch is 16, but the training split has 14 finest classes")
+        .says("at most 14");
 }
 
 #[test]

@@ -15,7 +15,6 @@ use crate::config::{DeviceName, Source};
 use crate::files::write_atomic;
 use crate::problem::{a_few, problem};
 use crate::progress::Progress;
-use crate::training::listen_to_ctrl_c;
 
 /// Train many losses on the same data and compare them in one table.
 ///
@@ -63,7 +62,6 @@ pub fn run(args: CompareArgs) -> Result<()> {
     let overrides = Overrides { losses: args.losses, seeds: args.seeds, out: args.out, device: args.device };
     let plan = Plan::new(source, overrides)?;
     let progress = args.progress;
-    listen_to_ctrl_c()?;
     let comparison = execution::run(&plan, args.overwrite, progress, command_line())?;
 
     for (name, format) in FILES {

@@ -51,7 +51,7 @@ pub fn run(command: DataCommand) -> Result<()> {
 fn check(args: DataCheckArgs) -> Result<()> {
     let (data, seed) = DataConfig::load(&args.config, &args.sets.set)?;
     let dataset = Dataset::read(&data, seed)?;
-    let bar = args.progress.bar("Reading", dataset.items.len() as u64);
+    let bar = args.progress.bar("Reading", dataset.paths.len() as u64);
     let findings = inspect(&dataset, || bar.advance(1));
     drop(bar);
     let text = if args.json { serde_json::to_string_pretty(&findings)? } else { describe(&findings) };

@@ -18,7 +18,7 @@ use crate::files::{create_directory, write_atomic};
 use crate::progress::Progress;
 use crate::report::runs_text;
 use crate::run::Run;
-use crate::training::{Outcome, listen_to_ctrl_c};
+use crate::training::Outcome;
 use crate::{page, serve};
 
 /// Draw creatures, train two models on them, and show both in the browser.
@@ -78,7 +78,6 @@ pub fn run(args: DemoArgs) -> Result<()> {
     let species = creatures.classes().last().copied().unwrap_or(0);
     progress.say("Drew", &format!("{} creatures of {species} species", count(creatures.pictures())));
 
-    listen_to_ctrl_c()?;
     let mut runs: Vec<(Run, Report)> = Vec::new();
     for (name, _) in RECIPES {
         let mut config = Config::load(&args.out.join(format!("{name}.toml")), &[])?;

@@ -8,7 +8,6 @@ use walkdir::WalkDir;
 
 use crate::columns::counted;
 use crate::config::DeviceName;
-use crate::data::Item;
 use crate::embedding::embed;
 use crate::loader::Pictures;
 use crate::problem::{Advise, problem};
@@ -43,12 +42,11 @@ pub fn run(args: EmbedArgs) -> Result<()> {
     let run = Run::open(&args.run)?;
     let device = device::open(args.device.unwrap_or(run.config.run.device))?;
     let encoder = run.encoder(&device)?;
-    let items: Vec<Item> =
-        files(&args.images)?.into_iter().map(|path| Item { path, labels: Vec::new() }).collect();
-    let pictures = Pictures::new(&items);
-    let all: Vec<usize> = (0..items.len()).collect();
+    let files = files(&args.images)?;
+    let items: Vec<usize> = (0..files.len()).collect();
+    let pictures = Pictures::new(files);
     let progress = args.progress;
-    let embedded = embed(&encoder, &pictures, &all, &device, progress);
+    let embedded = embed(&encoder, &pictures, &items, &device, progress);
     if let Some((path, reason)) = pictures.unreadable().into_iter().next() {
         return Err(problem(
             format!("{} cannot be read: {reason}", path.display()),

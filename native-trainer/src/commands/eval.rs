@@ -102,11 +102,11 @@ fn evaluate_run(
     eval.checked(run.config.data.levels.len())?;
     let OpenedRun { device, encoder, dataset } = OpenedRun::open(&run, untrained, args.device)?;
     eval.check_sets(dataset.splits.query.len(), !dataset.splits.leave_one_out())?;
-    let pictures = Pictures::new(&dataset.items);
+    let pictures = Pictures::new(dataset.paths.clone());
     let progress = args.progress;
     let evaluation = evaluate_dataset(&encoder, &dataset, &pictures, eval, &device, progress)?;
     let paths = |items: &[usize]| -> Vec<String> {
-        items.iter().map(|&item| dataset.items[item].path.display().to_string()).collect()
+        items.iter().map(|&item| dataset.paths[item].display().to_string()).collect()
     };
     Ok(Evaluated {
         report: evaluation.report,

@@ -129,7 +129,7 @@ pub fn export(export: &Export) -> Result<()> {
     }
     check_directory(out, "bundle", MANIFEST, export.overwrite)?;
     let dataset = Dataset::load(&first.data, first.run.seed)?;
-    let pictures = Pictures::new(&dataset.items);
+    let pictures = Pictures::new(dataset.paths.clone());
 
     let mut bundle = BundleWriter::new();
     let mut encoders: Vec<EncoderEntry> = Vec::new();
@@ -178,7 +178,7 @@ pub fn export(export: &Export) -> Result<()> {
 
     let (gallery, queries) = items.unwrap_or_default();
     let all: Vec<usize> = gallery.iter().chain(&queries).copied().collect();
-    bundle.add("labels.bin", label_bytes(&dataset.labels(&all)))?;
+    bundle.add("labels.bin", label_bytes(&dataset.labels.select(&all)))?;
     let mut sheets = Vec::new();
     for (number, tiles) in all.chunks((GRID * GRID) as usize).enumerate() {
         let path = format!("thumbnails-{number}.jpg");

@@ -9,7 +9,6 @@ use crate::commands::train::{OutcomeArgs, continue_run, finish};
 use crate::config::DeviceName;
 use crate::progress::Progress;
 use crate::run::Run;
-use crate::training::listen_to_ctrl_c;
 
 /// Continue a training that was stopped.
 ///
@@ -38,6 +37,5 @@ pub fn run(mut args: ResumeArgs) -> Result<()> {
 fn resume_and_print(args: ResumeArgs) -> Result<()> {
     let mut run = Run::open(&args.run)?;
     run.config.run.device = args.device.unwrap_or(run.config.run.device);
-    listen_to_ctrl_c()?;
     finish(continue_run(run, args.progress)?)
 }

@@ -17,7 +17,7 @@ use crate::problem::{Interrupted, problem};
 use crate::progress::Progress;
 use crate::report::report_text;
 use crate::run::{MARK, Run};
-use crate::training::{Beginning, Outcome, listen_to_ctrl_c, train};
+use crate::training::{Beginning, Outcome, train};
 
 /// Train a model as a config says.
 ///
@@ -81,7 +81,6 @@ fn train_and_print(args: TrainArgs) -> Result<()> {
     config.run.seed = args.seed.unwrap_or(config.run.seed);
     config.run.device = args.device.unwrap_or(config.run.device);
     let progress = args.progress;
-    listen_to_ctrl_c()?;
     finish(begin(config, args.overwrite, progress)?)
 }
 
@@ -125,7 +124,7 @@ pub fn continue_run(run: Run, progress: Progress) -> Result<(Run, Outcome)> {
 fn go(run: Run, beginning: Beginning, progress: Progress) -> Result<(Run, Outcome)> {
     let device = device::open(run.config.run.device)?;
     let dataset = Dataset::load(&run.config.data, run.config.run.seed)?;
-    let pictures = Pictures::new(&dataset.items);
+    let pictures = Pictures::new(dataset.paths.clone());
     let outcome = train(&run, &dataset, &pictures, &device, beginning, progress)?;
     Ok((run, outcome))
 }

@@ -17,13 +17,14 @@ use super::untrained::UntrainedEncoders;
 use crate::columns::counted;
 use crate::config::{Config, ModelConfig};
 use crate::data::Dataset;
+use crate::interrupt::{CatchCtrlC, stop_requested};
 use crate::loader::Pictures;
 use crate::optimizer::has_proxies;
 use crate::outcome::ProcessOutcome;
 use crate::problem::{Interrupted, problem};
 use crate::progress::Progress;
 use crate::run::Run;
-use crate::training::{check_encoder, check_loss, interrupted};
+use crate::training::{check_encoder, check_loss};
 use crate::{device, machine};
 
 /// Trains every run that is not done, and collects the results of all.
@@ -68,7 +69,7 @@ impl Execution<'_> {
                 check_encoder(config, &device)?;
                 models.push(config.model.clone());
             }
-            let pictures = Pictures::new(&dataset.items);
+            let pictures = Pictures::new(dataset.paths.clone());
             let run = Run { directory: config.run.out.clone(), config: config.clone() };
             check_loss(&run, dataset, &pictures, &device)
         };
@@ -199,8 +200,11 @@ impl Execution<'_> {
         }
         self.progress.say("Training", &name);
         let started = Instant::now();
+        // Ctrl-C also reaches the process that trains. This one waits until that one has saved.
+        let ctrl_c = CatchCtrlC::start();
         let outcome = planned.train()?;
-        if outcome == ProcessOutcome::Stopped || interrupted() {
+        drop(ctrl_c);
+        if outcome == ProcessOutcome::Stopped || stop_requested() {
             return Err(Interrupted(format!("in {name}; the same command continues")).into());
         }
         let left = self.pace.count(started.elapsed());
@@ -225,8 +229,7 @@ impl Execution<'_> {
             (Some(steps), _) => counted(steps as usize, "step", "steps"),
             (None, epochs) => counted(epochs.unwrap_or(0) as usize, "epoch", "epochs"),
         };
-        let sampler = &config.sampler;
-        let batch = format!("{} classes × {} images", sampler.classes_per_batch, sampler.images_per_class);
+        let batch = config.sampler.describe();
         let mut tuned: Vec<String> = Vec::new();
         for setting in &self.plan.tune {
             let condition = if setting.key == PROXIES_RATE { ", if the loss has proxies" } else { "" };

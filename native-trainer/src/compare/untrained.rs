@@ -96,7 +96,7 @@ fn evaluate(planned: &PlannedRun, progress: Progress) -> Result<Report> {
     let run = Run { directory, config };
     let device = device::open(run.config.run.device)?;
     let dataset = Dataset::load(&run.config.data, run.config.run.seed)?;
-    let pictures = Pictures::new(&dataset.items);
+    let pictures = Pictures::new(dataset.paths.clone());
     let encoder = run.untrained(&device)?;
     // An outdated report may be replaced without asking: it takes no training to make it again.
     run.create(run.file(MARK).is_file())?;

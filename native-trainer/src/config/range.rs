@@ -29,15 +29,20 @@ impl Config {
         self.optimizer.validate()?;
         self.schedule.validate()?;
         self.eval.checked(self.data.levels.len())?;
-        let SamplerConfig { classes_per_batch, images_per_class } = self.sampler;
-        ensure(classes_per_batch > 0 && images_per_class > 0, || {
-            (
-                format!(
-                    "[sampler] asks for batches of {classes_per_batch} classes × {images_per_class} images"
-                ),
-                "both must be at least 1; 16 and 4 are usual",
-            )
-        })
+        self.sampler.validate()
+    }
+}
+
+impl SamplerConfig {
+    fn validate(&self) -> Result<()> {
+        let numbers = [
+            ("classes_per_batch", self.classes_per_batch.unwrap_or(Self::DEFAULT_CLASSES)),
+            ("images_per_class", self.images_per_class),
+        ];
+        for (name, number) in numbers {
+            ensure(number > 0, || (format!("sampler.{name} is {number}"), "give a number of at least 1"))?;
+        }
+        Ok(())
     }
 }
 

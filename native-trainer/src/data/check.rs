@@ -1,4 +1,4 @@
-//! What a data set holds, and what is likely wrong with it.
+//! Counts a data set and looks for likely mistakes in it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
@@ -18,62 +18,62 @@ use crate::problem::a_few;
 pub struct Findings {
     /// The names of the levels, coarse → fine.
     pub levels: Vec<String>,
-    /// Each split in a fixed order.
+    /// The counts of each split, in the order of [`Splits::named`](super::Splits::named).
     pub splits: Vec<SplitFindings>,
-    /// Each level, coarse → fine.
+    /// The counts of each level, coarse → fine.
     pub taxonomy: Vec<LevelFindings>,
-    /// What deserves a look; none of it stops training.
+    /// Likely mistakes in the labels. None of them stops training.
     pub remarks: Vec<String>,
-    /// Files that cannot be read as images; training skips them.
+    /// Files that cannot be read as images. Training skips them.
     pub unreadable: Vec<Unreadable>,
     /// Groups of files with the same bytes in different splits.
     pub duplicates: Vec<Vec<Duplicate>>,
 }
 
-/// One split.
+/// The counts of one split.
 #[derive(Debug, Serialize)]
 pub struct SplitFindings {
     /// `train`, `test`, `query` or `gallery`.
     pub name: &'static str,
-    /// How many images it has.
+    /// The number of images.
     pub images: usize,
-    /// How many classes at each level, coarse → fine.
+    /// The number of classes at each level, coarse → fine.
     pub classes: Vec<usize>,
 }
 
-/// One level.
+/// The counts of one level.
 #[derive(Debug, Serialize)]
 pub struct LevelFindings {
     /// Its name.
     pub name: String,
-    /// Classes in all splits together.
+    /// The number of classes in all splits together.
     pub classes: usize,
-    /// Classes that are both trained on and evaluated.
+    /// The number of classes that are in the training split and in an evaluation split.
     pub shared: usize,
-    /// Queries with something to find at this level.
+    /// The number of queries that have a positive at this level.
     pub queries_with_positives: usize,
 }
 
-/// A file that is no image that akin reads.
+/// A file that cannot be read as an image.
 #[derive(Debug, Serialize)]
 pub struct Unreadable {
     /// The file.
     pub path: PathBuf,
-    /// What is wrong with it.
+    /// Why it cannot be read.
     pub reason: String,
 }
 
-/// A file with a double in another split.
+/// A file whose bytes are also in another split.
 #[derive(Debug, Serialize)]
 pub struct Duplicate {
-    /// Where the file is used.
+    /// The split of the file.
     pub split: &'static str,
     /// The file.
     pub path: PathBuf,
 }
 
-/// Counts, looks for oddities in the labels, and reads every image. `done` is called after each image,
-/// from several threads.
+/// Counts a data set, looks for likely mistakes in its labels, and decodes every image. Calls `done`
+/// after each image, from several threads.
 pub fn inspect(dataset: &Dataset, done: impl Fn() + Sync) -> Findings {
     let splits = dataset.splits.named();
     let depth = dataset.taxonomy.depth();
@@ -93,7 +93,7 @@ pub fn inspect(dataset: &Dataset, done: impl Fn() + Sync) -> Findings {
         images: items.len(),
         classes: (1..=depth).map(|level| classes(items, level).len()).collect(),
     });
-    let (unreadable, duplicates) = read_all(dataset, done);
+    let (unreadable, duplicates) = read_files(dataset, done);
     Findings {
         levels: dataset.taxonomy.level_names().to_vec(),
         splits: counts.collect(),
@@ -104,26 +104,27 @@ pub fn inspect(dataset: &Dataset, done: impl Fn() + Sync) -> Findings {
     }
 }
 
-/// Reads every file: what is unreadable, and what is in two splits.
-fn read_all(dataset: &Dataset, done: impl Fn() + Sync) -> (Vec<Unreadable>, Vec<Vec<Duplicate>>) {
-    let read = |item: &super::Item| {
-        let result =
-            fs::read(&item.path).map_err(|error| error.to_string()).and_then(|bytes| match decode(&bytes) {
-                Ok(_) => Ok(<[u8; 32]>::from(Sha256::digest(&bytes))),
-                Err(error) => Err(error.message().to_owned()),
-            });
+/// Reads every file. Returns the unreadable files, and the groups of equal files in different splits.
+fn read_files(dataset: &Dataset, done: impl Fn() + Sync) -> (Vec<Unreadable>, Vec<Vec<Duplicate>>) {
+    let digest = |path: &PathBuf| {
+        let result = fs::read(path).map_err(|error| error.to_string()).and_then(|bytes| {
+            decode(&bytes).map_err(|error| error.message().to_owned())?;
+            Ok(<[u8; 32]>::from(Sha256::digest(&bytes)))
+        });
         done();
         result
     };
-    let results: Vec<Result<[u8; 32], String>> = dataset.items.par_iter().map(read).collect();
+    let digests: Vec<Result<[u8; 32], String>> = dataset.paths.par_iter().map(digest).collect();
 
-    let path = |item: usize| dataset.items[item].path.clone();
+    let path = |item: usize| dataset.paths[item].clone();
     let mut unreadable = Vec::new();
     let mut by_content: BTreeMap<[u8; 32], Vec<Duplicate>> = BTreeMap::new();
     for (split, items) in dataset.splits.named() {
         for &item in items {
-            match &results[item] {
-                Ok(hash) => by_content.entry(*hash).or_default().push(Duplicate { split, path: path(item) }),
+            match &digests[item] {
+                Ok(digest) => {
+                    by_content.entry(*digest).or_default().push(Duplicate { split, path: path(item) })
+                }
                 Err(reason) => unreadable.push(Unreadable { path: path(item), reason: reason.clone() }),
             }
         }
@@ -136,7 +137,7 @@ fn read_all(dataset: &Dataset, done: impl Fn() + Sync) -> (Vec<Unreadable>, Vec<
     (unreadable, duplicates)
 }
 
-/// Oddities of the labels.
+/// Likely mistakes in the labels.
 fn remarks(dataset: &Dataset) -> Vec<String> {
     let taxonomy = &dataset.taxonomy;
     let (depth, names) = (taxonomy.depth(), taxonomy.level_names());
@@ -152,13 +153,14 @@ fn remarks(dataset: &Dataset) -> Vec<String> {
     for class in dataset.classes(&dataset.splits.train, depth) {
         *sizes.entry(class).or_default() += 1;
     }
-    let alone =
-        named(dataset, depth, sizes.into_iter().filter(|&(_, size)| size == 1).map(|(class, _)| class));
-    if !alone.is_empty() {
-        let count = counted(alone.len(), &format!("{finest} has"), &format!("classes of {finest} have"));
+    let single_image =
+        class_names(dataset, depth, sizes.into_iter().filter(|&(_, size)| size == 1).map(|(class, _)| class));
+    if !single_image.is_empty() {
+        let count =
+            counted(single_image.len(), &format!("{finest} has"), &format!("classes of {finest} have"));
         remarks.push(format!(
-            "{count} a single training image, which has no positive at that level: {}",
-            a_few(&alone)
+            "{count} only one training image, which has no positive at that level: {}",
+            a_few(&single_image)
         ));
     }
 
@@ -169,18 +171,19 @@ fn remarks(dataset: &Dataset) -> Vec<String> {
                 children[parent as usize] += 1;
             }
         }
-        let single =
-            named(dataset, level, (0..children.len()).filter(|&c| children[c] == 1).map(|c| c as u32));
+        let single_child =
+            class_names(dataset, level, (0..children.len()).filter(|&c| children[c] == 1).map(|c| c as u32));
         let (name, below) = (&names[level - 1], &names[level]);
-        if single.len() == children.len() {
-            remarks.push(format!("every {name} has a single {below}: the two levels say the same"));
-        } else if !single.is_empty() {
-            let count = counted(single.len(), &format!("{name} has"), &format!("classes of {name} have"));
-            remarks.push(format!("{count} a single {below}: {}", a_few(&single)));
+        if single_child.len() == children.len() {
+            remarks.push(format!("every {name} has only one {below}, so the two levels are the same"));
+        } else if !single_child.is_empty() {
+            let count =
+                counted(single_child.len(), &format!("{name} has"), &format!("classes of {name} have"));
+            remarks.push(format!("{count} only one {below}: {}", a_few(&single_child)));
         }
     }
     if taxonomy.class_count(1) == 1 {
-        remarks.push(format!("there is a single {}: nothing is a stranger to anything", names[0]));
+        remarks.push(format!("there is only one {}, so no two images are strangers", names[0]));
     }
 
     for level in 1..=depth {
@@ -188,7 +191,7 @@ fn remarks(dataset: &Dataset) -> Vec<String> {
         if without > 0 {
             let count = counted(without, "query has", "queries have");
             remarks.push(format!(
-                "{count} nothing to find at level {} and will be left out of its means",
+                "{count} no positive at level {} and will be left out of its means",
                 names[level - 1]
             ));
         }
@@ -197,7 +200,7 @@ fn remarks(dataset: &Dataset) -> Vec<String> {
 }
 
 /// The names of classes, sorted.
-fn named(dataset: &Dataset, level: usize, classes: impl Iterator<Item = u32>) -> Vec<String> {
+fn class_names(dataset: &Dataset, level: usize, classes: impl Iterator<Item = u32>) -> Vec<String> {
     let mut names: Vec<String> =
         classes.map(|class| dataset.taxonomy.class_name(level, class).to_owned()).collect();
     names.sort();
@@ -221,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_data_set_is_counted_and_its_oddities_are_named() {
+    fn a_data_set_is_counted_and_likely_mistakes_are_named() {
         let text = "path,kind,variety,split
 1.png,Apple,Gala,train
 2.png,Apple,Gala,train
@@ -262,7 +265,7 @@ missing.png,Apple,Gala,gallery
         assert_eq!((findings.duplicates.len(), splits), (1, vec!["train", "query"]));
 
         let remarks = findings.remarks.join("\n");
-        assert!(remarks.contains("1 variety has a single training image"), "{remarks}");
-        assert!(remarks.contains("1 kind has a single variety: Pear"), "{remarks}");
+        assert!(remarks.contains("1 variety has only one training image"), "{remarks}");
+        assert!(remarks.contains("1 kind has only one variety: Pear"), "{remarks}");
     }
 }

@@ -1,50 +1,53 @@
 //! A folder tree: each folder level is a level of the taxonomy, and a class is its whole path.
 //!
-//! `PATH/SPLIT/LEVEL 1/…/LEVEL L/image.jpg`, or without `SPLIT` where `test_fraction` splits the
-//! classes. Hidden files and files that are not images by name are passed over.
+//! `PATH/SPLIT/LEVEL 1/…/LEVEL L/image.jpg`, or without `SPLIT` if `test_fraction` splits the
+//! classes. Hidden files and files without an image extension are skipped.
 
 use std::path::Path;
 
+use akin_core::taxonomy::fill_from_parent;
 use anyhow::Result;
 use walkdir::WalkDir;
 
-use super::{Row, Split, looks_like_an_image};
+use super::{ListedImage, Split, looks_like_an_image};
 use crate::config::{DataConfig, Ragged};
 use crate::problem::{Advise, problem};
-use akin_core::taxonomy::fill_from_parent;
 
-pub(super) fn read(data: &DataConfig) -> Result<Vec<Row>> {
+/// Lists the images of the tree, sorted by path within each split.
+pub(super) fn list(data: &DataConfig) -> Result<Vec<ListedImage>> {
     let root = &data.path;
     root.read_dir()
         .advise(|| format!("the data folder {} cannot be read", root.display()), "check data.path")?;
-    let mut rows = Vec::new();
+    let mut images = Vec::new();
     if data.test_fraction.is_some() {
-        walk(root, None, data, &mut rows)?;
-        return Ok(rows);
+        walk(root, None, data, &mut images)?;
+        return Ok(images);
     }
     let mut found = false;
     for (split, name) in Split::names(data) {
         let folder = root.join(name);
         if folder.is_dir() {
             found = true;
-            walk(&folder, Some(split), data, &mut rows)?;
+            walk(&folder, Some(split), data, &mut images)?;
         }
     }
     if !found {
         let names = Split::names(data).map(|(_, name)| format!("`{name}`")).join(", ");
         return Err(problem(
-            format!("{} has no folder for a split: none of {names}", root.display()),
-            "move the images into such folders, name yours in [data], or set data.test_fraction = 0.5",
+            format!("{} has none of the folders {names}", root.display()),
+            "move the images into such folders, give the names of yours in [data], or set \
+             data.test_fraction = 0.5",
         ));
     }
-    Ok(rows)
+    Ok(images)
 }
 
-fn walk(folder: &Path, split: Option<Split>, data: &DataConfig, rows: &mut Vec<Row>) -> Result<()> {
+/// Adds the images below `folder`.
+fn walk(folder: &Path, split: Option<Split>, data: &DataConfig, images: &mut Vec<ListedImage>) -> Result<()> {
     let visible = |entry: &walkdir::DirEntry| {
         entry.depth() == 0 || !entry.file_name().to_string_lossy().starts_with('.')
     };
-    // Sorted, so that the order of items does not depend on the file system.
+    // Sorted, because the order of a directory depends on the file system.
     let entries =
         WalkDir::new(folder).follow_links(true).sort_by_file_name().into_iter().filter_entry(visible);
     for entry in entries {
@@ -54,13 +57,13 @@ fn walk(folder: &Path, split: Option<Split>, data: &DataConfig, rows: &mut Vec<R
         )?;
         if entry.file_type().is_file() && looks_like_an_image(entry.path()) {
             let labels = labels(folder, entry.path(), data)?;
-            rows.push(Row { path: entry.into_path(), labels, split });
+            images.push(ListedImage { path: entry.into_path(), labels, split });
         }
     }
     Ok(())
 }
 
-/// The folders between `folder` and the image.
+/// The labels of an image: the names of the folders between `folder` and the image.
 fn labels(folder: &Path, image: &Path, data: &DataConfig) -> Result<Vec<String>> {
     let between = image.strip_prefix(folder).ok().and_then(Path::parent).unwrap_or(Path::new(""));
     let mut labels = between
@@ -68,7 +71,10 @@ fn labels(folder: &Path, image: &Path, data: &DataConfig) -> Result<Vec<String>>
         .map(|name| name.to_str().map(str::to_owned))
         .collect::<Option<Vec<String>>>()
         .ok_or_else(|| {
-            problem(format!("a folder of {} is not named in UTF-8", image.display()), "rename the folder")
+            problem(
+                format!("a folder in the path {} has a name that is not UTF-8", image.display()),
+                "rename the folder",
+            )
         })?;
     let depth = data.levels.len();
     if data.ragged == Ragged::Fill && !labels.is_empty() {
@@ -80,11 +86,11 @@ fn labels(folder: &Path, image: &Path, data: &DataConfig) -> Result<Vec<String>>
         } else if labels.is_empty() {
             "move the image into the folder of its class"
         } else {
-            "move it down, name fewer levels in data.levels, or set data.ragged = \"fill\""
+            "move the image down, name fewer levels in data.levels, or set data.ragged = \"fill\""
         };
         return Err(problem(
             format!(
-                "{} lies {} deep, but data.levels names {depth} ({})",
+                "{} is {} deep, but data.levels names {depth} ({})",
                 image.display(),
                 crate::columns::counted(labels.len(), "folder", "folders"),
                 data.levels.join(", ")
@@ -112,7 +118,7 @@ mod tests {
             "test/Apple/Fuji/2.jpg",
         ]);
         let dataset = Dataset::load(&folder(&images, ""), 0).unwrap();
-        assert_eq!(dataset.items.len(), 5);
+        assert_eq!(dataset.paths.len(), 5);
         assert_eq!((dataset.taxonomy.class_count(1), dataset.taxonomy.class_count(2)), (2, 3));
         assert_eq!((dataset.splits.train.len(), dataset.splits.query.len()), (3, 2));
     }
@@ -122,12 +128,12 @@ mod tests {
         let images = tree(&["train/Apple/1.jpg", "test/Pear/Conference/1.jpg", "test/Pear/Conference/2.jpg"]);
         let (message, hint) = refusal(Dataset::read(&folder(&images, ""), 0));
         assert!(
-            message.contains("1.jpg lies 1 folder deep, but data.levels names 2 (kind, variety)"),
+            message.contains("1.jpg is 1 folder deep, but data.levels names 2 (kind, variety)"),
             "{message}"
         );
         assert!(hint.contains("data.ragged"));
         let dataset = Dataset::read(&folder(&images, "ragged = 'fill'"), 0).unwrap();
-        let apple = dataset.items[0].labels[1];
+        let apple = dataset.labels.row(0)[1];
         assert_eq!(dataset.taxonomy.class_name(2, apple), "Apple");
 
         let deep = tree(&["train/a/b/c/1.jpg"]);
@@ -139,14 +145,17 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_missing_empty_or_without_splits_is_refused() {
+    fn a_missing_empty_or_unsplit_folder_is_refused() {
         let images = tree(&["Apple/Gala/1.jpg"]);
         let (message, hint) = refusal(Dataset::read(&folder(&images, ""), 0));
-        assert!(message.contains("none of `train`, `test`, `query`, `gallery`"), "{message}");
+        assert!(
+            message.ends_with("has none of the folders `train`, `test`, `query`, `gallery`"),
+            "{message}"
+        );
         assert!(hint.contains("data.test_fraction"));
 
         let empty = tree(&["train/notes.txt"]);
-        assert!(refusal(Dataset::read(&folder(&empty, ""), 0)).0.contains("there are no images"));
+        assert!(refusal(Dataset::read(&folder(&empty, ""), 0)).0.ends_with("has no images"));
 
         let mut nowhere = folder(&images, "");
         nowhere.path.push("nowhere");

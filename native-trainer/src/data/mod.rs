@@ -1,12 +1,15 @@
 //! Data sets: images with label paths, in splits.
 //!
-//! [`folder`] and [`table`] read rows from a folder tree or a CSV file; this module makes one
-//! taxonomy of them and sorts them into splits, and [`check`] looks for what is wrong with them.
-//! Nothing is decoded here.
+//! [`folder`] and [`csv`] list the images of a folder tree or a CSV file. This module builds the
+//! taxonomy and the splits from that list, and [`check`] looks for mistakes in them. No image is
+//! decoded here.
+//!
+//! An *item* is an image of the data set, known by its number: its path and its labels stand at that
+//! place in [`Dataset::paths`] and [`Dataset::labels`], and the splits are lists of such numbers.
 
 pub mod check;
+pub mod csv;
 pub mod folder;
-pub mod table;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -21,36 +24,29 @@ use crate::problem::{a_few, problem};
 /// Images with their labels, in splits.
 #[derive(Clone, Debug)]
 pub struct Dataset {
-    /// Of all images of all splits, so that ids are comparable between them.
+    /// The label tree over the images of all splits, so that class ids mean the same in each.
     pub taxonomy: Taxonomy,
-    /// All images.
-    pub items: Vec<Item>,
-    /// Which of them are for what.
+    /// The file of every item. Absolute if `data.path` is.
+    pub paths: Vec<PathBuf>,
+    /// The class ids of every item, [N, L].
+    pub labels: Labels,
+    /// The items of each split.
     pub splits: Splits,
 }
 
-/// One image.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Item {
-    /// Where it is; absolute if the config is.
-    pub path: PathBuf,
-    /// Its class ids, coarse → fine.
-    pub labels: Vec<u32>,
-}
-
-/// Indices of items.
+/// The items of each split, in increasing order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Splits {
-    /// What is trained on.
+    /// The training images.
     pub train: Vec<usize>,
-    /// What is asked with.
+    /// The queries.
     pub query: Vec<usize>,
-    /// What is ranked. Empty where queries rank each other, each leaving itself out.
+    /// The gallery. Empty if the queries rank each other, each without itself.
     pub gallery: Vec<usize>,
 }
 
 impl Splits {
-    /// Whether queries rank each other.
+    /// Whether the queries rank each other.
     pub fn leave_one_out(&self) -> bool {
         self.gallery.is_empty()
     }
@@ -66,21 +62,21 @@ impl Splits {
     }
 }
 
-/// Which split a row names.
+/// The split of an image, as a folder or a CSV file names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Split {
-    /// Trained on.
+    /// Training images.
     Train,
-    /// Query and gallery at once.
+    /// Images that are both queries and gallery.
     Test,
-    /// Asked with.
+    /// Queries.
     Query,
-    /// Ranked.
+    /// Gallery images.
     Gallery,
 }
 
 impl Split {
-    /// All of them with their names in this config.
+    /// Every split with its name in this config.
     fn names(data: &DataConfig) -> [(Self, &str); 4] {
         [
             (Self::Train, &data.train),
@@ -91,135 +87,142 @@ impl Split {
     }
 }
 
-/// An image as its source describes it.
+/// An image as a folder tree or a CSV file lists it.
 #[derive(Debug)]
-struct Row {
+struct ListedImage {
     path: PathBuf,
+    /// Label names, coarse → fine.
     labels: Vec<String>,
-    /// None where the data are split by `test_fraction`.
+    /// None if `test_fraction` splits the data.
     split: Option<Split>,
 }
 
 impl Dataset {
     /// Reads a data set and checks that it can be trained on and evaluated: no split is empty, some
-    /// query has something to find, and every image is there.
+    /// query has a positive, and every image file exists.
     ///
     /// # Errors
     ///
-    /// As [`Dataset::read`], or one of these does not hold.
+    /// The errors of [`Dataset::read`], and a data set that fails one of these checks.
     pub fn load(data: &DataConfig, seed: u64) -> Result<Self> {
         let dataset = Self::read(data, seed)?;
-        for (name, items) in dataset.splits.named() {
+        dataset.check_splits(data)?;
+        dataset.check_files(data)?;
+        Ok(dataset)
+    }
+
+    /// Reads a data set without checking whether it can be trained on.
+    ///
+    /// # Errors
+    ///
+    /// A source that cannot be read, labels that do not form a tree, or splits that contradict each
+    /// other.
+    pub fn read(data: &DataConfig, seed: u64) -> Result<Self> {
+        let (images, identity) = match data.kind {
+            DataKind::Folder => (folder::list(data)?, ClassIdentity::Path),
+            DataKind::Csv if data.qualify => (csv::list(data)?, ClassIdentity::Path),
+            DataKind::Csv => (csv::list(data)?, ClassIdentity::Name),
+        };
+        if images.is_empty() {
+            return Err(problem(
+                format!("{} has no images", data.path.display()),
+                "check data.path; images are JPEG, PNG or WebP files",
+            ));
+        }
+        let label_names: Vec<Vec<&str>> =
+            images.iter().map(|image| image.labels.iter().map(String::as_str).collect()).collect();
+        let (taxonomy, labels) = Taxonomy::from_rows(&data.levels, &label_names, identity)
+            .with_context(|| data.path.display().to_string())?;
+        let splits: Vec<Split> = match data.test_fraction {
+            Some(share) => {
+                let all: Vec<usize> = (0..images.len()).collect();
+                let held_out = hold_out(&taxonomy, &labels, &all, share, seed);
+                held_out.into_iter().map(|out| if out { Split::Test } else { Split::Train }).collect()
+            }
+            None => images.iter().filter_map(|image| image.split).collect(),
+        };
+        let mut splits = group_by_split(&splits, data)?;
+        if let Some(share) = data.validation_fraction {
+            let held_out = hold_out(&taxonomy, &labels, &splits.train, share, seed);
+            let (query, train) = splits.train.iter().copied().partition(|&item| held_out[item]);
+            splits = Splits { train, query, gallery: Vec::new() };
+        }
+        let paths = images.into_iter().map(|image| image.path).collect();
+        Ok(Self { taxonomy, paths, labels, splits })
+    }
+
+    /// Checks that no split is empty and that some query has a positive.
+    fn check_splits(&self, data: &DataConfig) -> Result<()> {
+        for (name, items) in self.splits.named() {
             if items.is_empty() {
                 return Err(problem(
                     format!("the split `{name}` of {} is empty", data.path.display()),
-                    "put images into it; `akin data check CONFIG` counts what there is",
+                    "add images to it; `akin data check CONFIG` counts the images of each split",
                 ));
             }
         }
-        if dataset.queries_with_positives(1) == 0 {
+        if self.queries_with_positives(1) == 0 {
             return Err(problem(
                 format!(
-                    "no query of {} shares a label with any gallery image, at any level",
+                    "no query of {} shares a label with a gallery image, at any level",
                     data.path.display()
                 ),
                 "check the labels: evaluation needs gallery images that are related to the queries",
             ));
         }
-        let missing: Vec<_> = dataset.items.iter().filter(|item| !item.path.is_file()).collect();
-        if !missing.is_empty() {
-            let named: Vec<_> = missing.iter().map(|item| item.path.display()).collect();
-            let hint = match data.kind {
-                DataKind::Csv => {
-                    "check the paths; they count from `data.images`, by default the folder of the CSV file"
-                }
-                DataKind::Folder => "check for links that lead nowhere",
-            };
-            let count = counted(missing.len(), "image is", "images are");
-            return Err(problem(format!("{count} not there: {}", a_few(&named)), hint));
-        }
-        Ok(dataset)
+        Ok(())
     }
 
-    /// Reads a data set as it is.
-    ///
-    /// # Errors
-    ///
-    /// A source that cannot be read, labels that do not make a taxonomy, or splits that do not go
-    /// together.
-    pub fn read(data: &DataConfig, seed: u64) -> Result<Self> {
-        let (rows, identity) = match data.kind {
-            DataKind::Folder => (folder::read(data)?, ClassIdentity::Path),
-            DataKind::Csv if data.qualify => (table::read(data)?, ClassIdentity::Path),
-            DataKind::Csv => (table::read(data)?, ClassIdentity::Name),
-        };
-        if rows.is_empty() {
-            return Err(problem(
-                format!("there are no images in {}", data.path.display()),
-                "check data.path; images are JPEG, PNG or WebP files",
-            ));
+    /// Checks that every image file exists.
+    fn check_files(&self, data: &DataConfig) -> Result<()> {
+        let missing: Vec<_> =
+            self.paths.iter().filter(|path| !path.is_file()).map(|path| path.display()).collect();
+        if missing.is_empty() {
+            return Ok(());
         }
-        let (paths, labels, split): (Vec<_>, Vec<_>, Vec<_>) = columns(rows);
-        let (taxonomy, labels) = Taxonomy::from_rows(&data.levels, &labels, identity)
-            .with_context(|| data.path.display().to_string())?;
-        let items: Vec<Item> = paths
-            .into_iter()
-            .enumerate()
-            .map(|(number, path)| Item { path, labels: labels.row(number).to_vec() })
-            .collect();
-        let split: Vec<Split> = match data.test_fraction {
-            Some(share) => {
-                let all: Vec<usize> = (0..items.len()).collect();
-                let held_out = hold_out(&taxonomy, &items, &all, share, seed);
-                held_out.into_iter().map(|out| if out { Split::Test } else { Split::Train }).collect()
+        let hint = match data.kind {
+            DataKind::Csv => {
+                "check the paths; they are relative to `data.images`, by default the folder of the CSV file"
             }
-            None => split.into_iter().flatten().collect(),
+            DataKind::Folder => "check for broken links",
         };
-        let mut splits = assemble(&split, data)?;
-        if let Some(share) = data.validation_fraction {
-            let held_out = hold_out(&taxonomy, &items, &splits.train, share, seed);
-            let (query, train) = splits.train.iter().copied().partition(|&item| held_out[item]);
-            splits = Splits { train, query, gallery: Vec::new() };
-        }
-        Ok(Self { taxonomy, items, splits })
-    }
-
-    /// The label rows of some items.
-    pub fn labels(&self, items: &[usize]) -> Labels {
-        let ids = items.iter().flat_map(|&item| self.items[item].labels.iter().copied()).collect();
-        Labels::new(self.taxonomy.depth(), ids).expect("every item has one id per level")
+        let count = counted(missing.len(), "image does", "images do");
+        Err(problem(format!("{count} not exist: {}", a_few(&missing)), hint))
     }
 
     /// The classes of some items at a level, 1 … L.
     pub fn classes(&self, items: &[usize], level: usize) -> Vec<u32> {
-        items.iter().map(|&item| self.items[item].labels[level - 1]).collect()
+        items.iter().map(|&item| self.labels.row(item)[level - 1]).collect()
     }
 
-    /// What the queries rank.
+    /// The items that the queries rank.
     pub fn gallery(&self) -> &[usize] {
         if self.splits.leave_one_out() { &self.splits.query } else { &self.splits.gallery }
     }
 
-    /// How many queries have something to find at a level, 1 … L.
+    /// The number of queries that have a positive in the gallery at a level, 1 … L.
     pub fn queries_with_positives(&self, level: usize) -> usize {
         let mut sizes = HashMap::<u32, usize>::new();
         for class in self.classes(self.gallery(), level) {
             *sizes.entry(class).or_default() += 1;
         }
-        // A query does not find itself.
+        // If the queries are the gallery, each counts itself once.
         let itself = usize::from(self.splits.leave_one_out());
         let queries = self.classes(&self.splits.query, level);
         queries.iter().filter(|class| sizes.get(class).is_some_and(|&size| size > itself)).count()
     }
 }
 
-/// Which items belong to the share of finest classes that is held out. Of the classes of the items
-/// `among`, shuffled so that the children of a class still stand together, every n-th is taken, so
-/// that each parent gives about its share.
-fn hold_out(taxonomy: &Taxonomy, items: &[Item], among: &[usize], share: f64, seed: u64) -> Vec<bool> {
+/// Holds out a share of the finest classes of the items `among`. Returns for every item whether its
+/// class is held out.
+///
+/// The classes are shuffled and then sorted by parent, and every n-th is taken, so that each parent
+/// gives about the same share.
+fn hold_out(taxonomy: &Taxonomy, labels: &Labels, among: &[usize], share: f64, seed: u64) -> Vec<bool> {
     use rand::seq::SliceRandom;
     let level = taxonomy.depth();
-    let mut classes: Vec<u32> = among.iter().map(|&item| items[item].labels[level - 1]).collect();
+    let finest = labels.column(level);
+    let mut classes: Vec<u32> = among.iter().map(|&item| finest[item]).collect();
     classes.sort_unstable();
     classes.dedup();
     classes.shuffle(&mut akin_core::random::stream(seed, "splits", &[]));
@@ -229,40 +232,43 @@ fn hold_out(taxonomy: &Taxonomy, items: &[Item], among: &[usize], share: f64, se
     for (position, &class) in classes.iter().enumerate() {
         held_out[class as usize] = taken(position + 1) > taken(position);
     }
-    items.iter().map(|item| held_out[item.labels[level - 1] as usize]).collect()
+    finest.iter().map(|&class| held_out[class as usize]).collect()
 }
 
-/// The classes above a finest one, coarse → fine.
+/// The ancestors of a finest class, coarse → fine.
 fn ancestors(taxonomy: &Taxonomy, class: u32) -> Vec<u32> {
     let mut path = Vec::new();
-    let mut here = class;
+    let mut child = class;
     for level in (1..=taxonomy.depth()).rev() {
-        if let Some(parent) = taxonomy.parent(level, here) {
+        if let Some(parent) = taxonomy.parent(level, child) {
             path.insert(0, parent);
-            here = parent;
+            child = parent;
         }
     }
     path
 }
 
-fn assemble(split: &[Split], data: &DataConfig) -> Result<Splits> {
-    let of = |wanted| -> Vec<usize> { (0..split.len()).filter(|&item| split[item] == wanted).collect() };
-    let [train, test, query, gallery] = [Split::Train, Split::Test, Split::Query, Split::Gallery].map(of);
+/// Lists the items of each split. The evaluation splits are either `test` alone, or `query` and
+/// `gallery`.
+fn group_by_split(splits: &[Split], data: &DataConfig) -> Result<Splits> {
+    let items_in =
+        |wanted| -> Vec<usize> { (0..splits.len()).filter(|&item| splits[item] == wanted).collect() };
+    let [train, test, query, gallery] =
+        [Split::Train, Split::Test, Split::Query, Split::Gallery].map(items_in);
     let DataConfig { test: test_name, query: query_name, gallery: gallery_name, .. } = data;
+    let lacks = |missing: &str, present: &str| {
+        problem(
+            format!("{} has a split `{present}` but no `{missing}`", data.path.display()),
+            format!(
+                "add `{missing}`, or rename `{present}` to `{test_name}`: its images are then queries and \
+                 gallery at once"
+            ),
+        )
+    };
     match (test.is_empty(), query.is_empty() && gallery.is_empty()) {
         (false, true) => Ok(Splits { train, query: test, gallery: Vec::new() }),
-        (true, false) if query.is_empty() => Err(problem(
-            format!("there is a split `{gallery_name}` but no `{query_name}`"),
-            format!(
-                "add one, or call the evaluation split `{test_name}`: it is then query and gallery at once"
-            ),
-        )),
-        (true, false) if gallery.is_empty() => Err(problem(
-            format!("there is a split `{query_name}` but no `{gallery_name}`"),
-            format!(
-                "add one, or call the evaluation split `{test_name}`: it is then query and gallery at once"
-            ),
-        )),
+        (true, false) if query.is_empty() => Err(lacks(query_name, gallery_name)),
+        (true, false) if gallery.is_empty() => Err(lacks(gallery_name, query_name)),
         (true, false) => Ok(Splits { train, query, gallery }),
         (true, true) => Err(problem(
             format!("{} has no evaluation split", data.path.display()),
@@ -271,31 +277,24 @@ fn assemble(split: &[Split], data: &DataConfig) -> Result<Splits> {
             ),
         )),
         (false, false) => Err(problem(
-            format!("the data have `{test_name}` and also `{query_name}` or `{gallery_name}`"),
             format!(
-                "use `{test_name}` alone (query and gallery at once), or `{query_name}` and `{gallery_name}`"
+                "{} has the split `{test_name}` and also `{query_name}` or `{gallery_name}`",
+                data.path.display()
+            ),
+            format!(
+                "use `{test_name}` alone (queries and gallery at once), or `{query_name}` and `{gallery_name}`"
             ),
         )),
     }
 }
 
-fn columns(rows: Vec<Row>) -> (Vec<PathBuf>, Vec<Vec<String>>, Vec<Option<Split>>) {
-    let mut columns = (Vec::new(), Vec::new(), Vec::new());
-    for row in rows {
-        columns.0.push(row.path);
-        columns.1.push(row.labels);
-        columns.2.push(row.split);
-    }
-    columns
-}
-
-/// Whether a file's name says that it is an image. Formats that cannot be read are among them, so
-/// that they are refused by name instead of overlooked.
+/// Whether a file is an image by its extension. Formats that akin cannot read are included, so that
+/// they are reported instead of overlooked.
 fn looks_like_an_image(path: &Path) -> bool {
-    const ENDINGS: [&str; 11] =
+    const EXTENSIONS: [&str; 11] =
         ["jpg", "jpeg", "png", "webp", "heic", "heif", "avif", "gif", "bmp", "tif", "tiff"];
-    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_lowercase();
-    ENDINGS.contains(&ending.as_str())
+    let extension = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+    EXTENSIONS.contains(&extension.as_str())
 }
 
 #[cfg(test)]
@@ -308,7 +307,7 @@ pub(crate) mod fixtures {
 
     use super::*;
 
-    /// A directory with these files in it.
+    /// A directory with these files.
     pub(crate) fn files(files: &[(&str, &[u8])]) -> TempDir {
         let directory = tempfile::tempdir().unwrap();
         for (name, bytes) in files {
@@ -319,12 +318,12 @@ pub(crate) mod fixtures {
         directory
     }
 
-    /// A directory with empty images at these places.
+    /// A directory with empty image files at these paths.
     pub(crate) fn tree(images: &[&str]) -> TempDir {
         files(&images.iter().map(|&image| (image, &b""[..])).collect::<Vec<_>>())
     }
 
-    /// `[data]` from TOML, its path in this directory.
+    /// `[data]` from TOML, with `path` relative to this directory.
     pub(crate) fn data(directory: &TempDir, toml: &str) -> DataConfig {
         let mut data: DataConfig = toml::from_str(toml).unwrap();
         data.path = directory.path().join(data.path);
@@ -344,11 +343,11 @@ pub(crate) mod fixtures {
         (directory, data)
     }
 
-    /// What a refusal says and advises.
+    /// The message and the hint of an error.
     pub(crate) fn refusal<T>(result: Result<T>) -> (String, String) {
-        let error = result.err().expect("it is refused");
+        let error = result.err().expect("an error");
         let (message, hint) = crate::problem::parts(&error);
-        (message, hint.expect("every refusal says what to do"))
+        (message, hint.expect("every error has a hint"))
     }
 }
 
@@ -366,7 +365,7 @@ e.jpg,Fuji,Apple,gallery
 ";
 
     #[test]
-    fn a_split_that_is_missing_is_named() {
+    fn a_missing_split_is_named() {
         let (_directory, data) = csv(&GOOD.replace("query", "train"), "");
         assert!(refusal(Dataset::load(&data, 0)).0.contains("`gallery` but no `query`"));
         let (_directory, data) = csv(&GOOD.replace("gallery", "train").replace("query", "train"), "");
@@ -388,10 +387,10 @@ e.jpg,Fuji,Apple,gallery
     }
 
     #[test]
-    fn images_that_are_not_there_are_listed() {
+    fn missing_images_are_listed() {
         let (_directory, data) = csv(GOOD, "");
         let (message, hint) = refusal(Dataset::load(&data, 0));
-        assert!(message.starts_with("5 images are not there") && message.contains("a.jpg"), "{message}");
+        assert!(message.starts_with("5 images do not exist: ") && message.contains("a.jpg"), "{message}");
         assert!(hint.contains("data.images"));
     }
 
@@ -420,11 +419,11 @@ e.jpg,Fuji,Apple,gallery
         let dataset = Dataset::read(&data, 0).unwrap();
         assert!(dataset.splits.leave_one_out());
         assert_eq!(dataset.gallery(), [2, 3, 4]);
-        assert_eq!(dataset.queries_with_positives(2), 2, "a query does not find itself");
+        assert_eq!(dataset.queries_with_positives(2), 2, "a query is not its own positive");
     }
 
     #[test]
-    fn held_out_classes_are_spread_over_their_parents_and_follow_the_seed() {
+    fn held_out_classes_are_spread_evenly_over_parents_and_depend_on_the_seed() {
         let mut text = String::from("path,variety,kind\n");
         for kind in 0..3 {
             for variety in 0..4 {
@@ -437,10 +436,10 @@ e.jpg,Fuji,Apple,gallery
         let dataset = Dataset::read(&data, 1).unwrap();
         let Splits { train, query, .. } = &dataset.splits;
         assert_eq!((train.len(), query.len()), (12, 12));
-        let of = |items: &[usize]| {
+        let classes = |items: &[usize]| {
             dataset.classes(items, 2).into_iter().collect::<std::collections::BTreeSet<_>>()
         };
-        assert!(of(train).is_disjoint(&of(query)));
+        assert!(classes(train).is_disjoint(&classes(query)));
         for kind in 0..3 {
             assert_eq!(dataset.classes(query, 1).iter().filter(|&&class| class == kind).count(), 4);
         }
@@ -449,7 +448,7 @@ e.jpg,Fuji,Apple,gallery
     }
 
     #[test]
-    fn validation_classes_come_out_of_the_training_split_alone() {
+    fn validation_classes_are_taken_from_the_training_split_only() {
         let mut text = String::from("path,variety,kind,split\n");
         for variety in 0..8 {
             for image in 0..2 {

@@ -1,5 +1,5 @@
-//! A folder with a small data set and a config, in which `akin` is called, and what it answers.
-#![allow(dead_code, reason = "no test uses all of it")]
+//! A folder in which a test runs `akin`, and the answer of `akin`.
+#![allow(dead_code, reason = "no test file uses all of it")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,12 +8,12 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A folder with drawn creatures in `data` and a config `tiny.toml`.
+/// A temporary folder, usually with drawn creatures in `data` and a config `tiny.toml`.
 pub(crate) struct Workplace {
     folder: TempDir,
 }
 
-/// What `akin` answered.
+/// The exit code and the output of one call of `akin`.
 pub(crate) struct Answer {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
@@ -21,9 +21,14 @@ pub(crate) struct Answer {
 }
 
 impl Workplace {
-    /// With pictures of so many pixels a side.
+    /// Without any file.
+    pub(crate) fn empty() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    /// With creatures of `side` × `side` pixels and this config.
     pub(crate) fn drawn(config: &str, side: &str) -> Self {
-        let workplace = Self { folder: tempfile::tempdir().unwrap() };
+        let workplace = Self::empty();
         workplace.write("tiny.toml", config);
         let draw = ["biomorphs", "data", "--branching", "2,2,3", "--images-per-class", "4", "--side", side];
         workplace.akin(&draw).ended_with(0);
@@ -81,7 +86,7 @@ impl Answer {
         self
     }
 
-    /// How many trainings of a comparison it began.
+    /// The number of trainings that a comparison began.
     pub(crate) fn trainings(&self) -> usize {
         self.stderr.matches("    Training ").count()
     }

@@ -55,11 +55,11 @@ fn evaluate_levels(directory: &Path, args: &EvalArgs) -> Result<Vec<Report>> {
     let run = Run::open(directory)?;
     let config = dyml_config(run.config.eval.clone(), args)?;
     let OpenedRun { device, encoder, dataset } = OpenedRun::open(&run, args.untrained, args.device)?;
-    let (pictures, progress) = (Pictures::new(&dataset.items), args.progress);
+    let (pictures, progress) = (Pictures::new(dataset.paths.clone()), args.progress);
     let (queries, gallery) =
         embed_splits(&dataset, |items| embed(&encoder, &pictures, items, &device, progress))?;
-    let query_labels = dataset.labels(&queries.items);
-    let gallery = gallery.map(|gallery| (dataset.labels(&gallery.items), gallery.embeddings));
+    let query_labels = dataset.labels.select(&queries.items);
+    let gallery = gallery.map(|gallery| (dataset.labels.select(&gallery.items), gallery.embeddings));
 
     let column = |labels: &Labels, level| Labels::new(1, labels.column(level));
     let report = |(level, name): (usize, &String)| {

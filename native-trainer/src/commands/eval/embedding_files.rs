@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 
 use super::arguments::EvalArgs;
 use crate::columns::{count, counted};
-use crate::data::table::Table;
+use crate::data::csv::CsvFile;
 use crate::npy;
 use crate::problem::problem;
 
@@ -134,11 +134,11 @@ fn rows_in_gallery(queries: &EmbeddingSet, gallery: &EmbeddingSet, labels: &Path
 impl EmbeddingSet {
     fn read(embeddings: &Path, labels: &Path, columns: &[String], path_column: Option<&str>) -> Result<Self> {
         let matrix = npy::read(embeddings)?;
-        let mut table = Table::open(labels)?;
-        let places = table.columns(columns, "correct `--levels`")?;
-        let path_place = path_column.map(|name| table.column(name, "correct `--path-column`")).transpose()?;
+        let mut csv = CsvFile::open(labels)?;
+        let places = csv.columns(columns, "correct `--levels`")?;
+        let path_place = path_column.map(|name| csv.column(name, "correct `--path-column`")).transpose()?;
         let (mut rows, mut paths) = (Vec::with_capacity(matrix.rows), Vec::new());
-        while let Some((line, record)) = table.next_row()? {
+        while let Some((line, record)) = csv.next_line()? {
             let row: Vec<String> = places.iter().map(|&place| record[place].trim().to_owned()).collect();
             if let Some(level) = row.iter().position(String::is_empty) {
                 return Err(problem(

@@ -1,4 +1,4 @@
-//! A CSV file: one line per image, with its path, a column per level, and its split.
+//! A CSV file: one line per image, with columns for its path, its label at each level, and its split.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 use akin_core::taxonomy::fill_from_parent;
 use anyhow::Result;
 
-use super::{Row, Split};
+use super::{ListedImage, Split};
 use crate::config::{DataConfig, Ragged};
 use crate::problem::{Advise, did_you_mean, problem};
 
-pub(super) fn read(data: &DataConfig) -> Result<Vec<Row>> {
+/// Lists the images of the file, without those whose split is empty.
+pub(super) fn list(data: &DataConfig) -> Result<Vec<ListedImage>> {
     let file = &data.path;
-    let mut table = Table::open(file)?;
-    let beside = file.parent().unwrap_or(Path::new("")).to_owned();
-    let images: PathBuf = data.images.clone().unwrap_or(beside);
+    let mut table = CsvFile::open(file)?;
+    let folder = data.images.as_deref().or(file.parent()).unwrap_or(Path::new(""));
     let path_column = table.column(&data.path_column, "set data.path_column")?;
     let split_column = match data.test_fraction {
         Some(_) => None,
@@ -23,9 +23,9 @@ pub(super) fn read(data: &DataConfig) -> Result<Vec<Row>> {
     let levels = table.columns(&data.levels, "correct data.levels")?;
     let splits: HashMap<&str, Split> = Split::names(data).map(|(split, name)| (name, split)).into();
 
-    let mut rows = Vec::new();
-    while let Some((line, record)) = table.next_row()? {
-        let at = || format!("{}, line {line}", file.display());
+    let mut images = Vec::new();
+    while let Some((line, record)) = table.next_line()? {
+        let place = || format!("{}, line {line}", file.display());
         let split = match split_column.map(|column| record[column].trim()) {
             None => None,
             Some("") => continue,
@@ -33,9 +33,9 @@ pub(super) fn read(data: &DataConfig) -> Result<Vec<Row>> {
                 let known = Split::names(data).map(|(_, name)| name);
                 let suggestion = did_you_mean(name, known);
                 problem(
-                    format!("{}: `{name}` is not a split", at()),
+                    format!("{}: `{name}` is not a split", place()),
                     format!(
-                        "{suggestion}write {}, or leave the cell empty to leave the image out",
+                        "{suggestion}write {}, or leave the cell empty to skip the image",
                         known.join(", ")
                     ),
                 )
@@ -44,7 +44,7 @@ pub(super) fn read(data: &DataConfig) -> Result<Vec<Row>> {
         let path = record[path_column].trim();
         if path.is_empty() {
             return Err(problem(
-                format!("{}: the path is empty", at()),
+                format!("{}: the path is empty", place()),
                 "write the path of the image, or remove the line",
             ));
         }
@@ -54,24 +54,24 @@ pub(super) fn read(data: &DataConfig) -> Result<Vec<Row>> {
         }
         if let Some(level) = labels.iter().position(String::is_empty) {
             return Err(problem(
-                format!("{}: the label `{}` is empty", at(), data.levels[level]),
+                format!("{}: the label `{}` is empty", place(), data.levels[level]),
                 "write the label, or set data.ragged = \"fill\" to take the one above it",
             ));
         }
-        rows.push(Row { path: images.join(path), labels, split });
+        images.push(ListedImage { path: folder.join(path), labels, split });
     }
-    Ok(rows)
+    Ok(images)
 }
 
-/// A CSV file with a header.
-pub struct Table {
+/// A CSV file with a header, read line by line.
+pub struct CsvFile {
     file: PathBuf,
     header: csv::StringRecord,
     reader: csv::Reader<std::fs::File>,
     record: csv::StringRecord,
 }
 
-impl Table {
+impl CsvFile {
     /// Opens a file and reads its header.
     ///
     /// # Errors
@@ -87,11 +87,11 @@ impl Table {
         Ok(Self { file: file.to_owned(), header, reader, record: csv::StringRecord::new() })
     }
 
-    /// The place of a column.
+    /// The position of a column.
     ///
     /// # Errors
     ///
-    /// There is none of that name; `otherwise` is what the user can do if the table is right.
+    /// A column that the file does not have. `otherwise` tells the user what to do if the file is right.
     pub fn column(&self, name: &str, otherwise: &str) -> Result<usize> {
         self.header.iter().position(|column| column == name).ok_or_else(|| {
             let separator = [';', '\t']
@@ -116,24 +116,24 @@ impl Table {
         })
     }
 
-    /// The places of several columns.
+    /// The positions of several columns.
     ///
     /// # Errors
     ///
-    /// As [`Table::column`].
+    /// The errors of [`CsvFile::column`].
     pub fn columns(&self, names: &[String], otherwise: &str) -> Result<Vec<usize>> {
         names.iter().map(|name| self.column(name, otherwise)).collect()
     }
 
-    /// The next row with its line number.
+    /// The cells of the next line, with its line number; none at the end of the file.
     ///
     /// # Errors
     ///
-    /// A row with another number of cells than the header, or one that is not UTF-8.
-    pub fn next_row(&mut self) -> Result<Option<(u64, &csv::StringRecord)>> {
+    /// A line whose number of cells differs from the header's, or that is not UTF-8.
+    pub fn next_line(&mut self) -> Result<Option<(u64, &csv::StringRecord)>> {
         let more = self.reader.read_record(&mut self.record).advise(
-            || format!("{} has a row that cannot be read", self.file.display()),
-            "give every row as many cells as the header, in UTF-8; put cells with commas in double quotes",
+            || format!("{} has a line that cannot be read", self.file.display()),
+            "give every line as many cells as the header, in UTF-8; put cells with commas in double quotes",
         )?;
         let line = self.record.position().map_or(0, csv::Position::line);
         Ok(more.then_some((line, &self.record)))
@@ -158,20 +158,20 @@ d.jpg,Fuji,Apple,
     }
 
     #[test]
-    fn lines_are_read_coarse_to_fine_whatever_the_order_of_columns() {
+    fn labels_are_read_coarse_to_fine_whatever_the_order_of_the_columns() {
         let (directory, data) = csv(&format!("\u{feff}{GOOD}"), "");
         let dataset = Dataset::read(&data, 0).unwrap();
-        assert_eq!(dataset.items.len(), 3, "a line without split is left out");
-        assert_eq!(dataset.items[1].path, directory.path().join("sub/b.jpg"));
-        assert_eq!(dataset.taxonomy.class_name(1, dataset.items[0].labels[0]), "Apple");
-        assert_eq!(dataset.taxonomy.class_name(2, dataset.items[0].labels[1]), "Gala");
+        assert_eq!(dataset.paths.len(), 3, "a line without a split is skipped");
+        assert_eq!(dataset.paths[1], directory.path().join("sub/b.jpg"));
+        assert_eq!(dataset.taxonomy.class_name(1, dataset.labels.row(0)[0]), "Apple");
+        assert_eq!(dataset.taxonomy.class_name(2, dataset.labels.row(0)[1]), "Gala");
 
         let (_directory, data) = csv(GOOD, "images = '/pictures'");
-        assert_eq!(Dataset::read(&data, 0).unwrap().items[1].path.to_str(), Some("/pictures/sub/b.jpg"));
+        assert_eq!(Dataset::read(&data, 0).unwrap().paths[1].to_str(), Some("/pictures/sub/b.jpg"));
     }
 
     #[test]
-    fn a_missing_column_is_named_with_those_that_are_there() {
+    fn a_missing_column_is_named_with_the_columns_of_the_file() {
         let (message, hint) = refused(&GOOD.replace("variety", "vareity"), "");
         assert!(
             message.contains("has no column `variety`; its columns are path, vareity, kind, split"),
@@ -199,19 +199,19 @@ d.jpg,Fuji,Apple,
         assert!(hint.contains("fill"));
         let (_directory, data) = csv(&text, "ragged = 'fill'");
         let dataset = Dataset::read(&data, 0).unwrap();
-        assert_eq!(dataset.taxonomy.class_name(2, dataset.items[0].labels[1]), "Apple");
+        assert_eq!(dataset.taxonomy.class_name(2, dataset.labels.row(0)[1]), "Apple");
         assert!(refused(&GOOD.replace("Gala,Apple", ","), "ragged = 'fill'").0.contains("`kind` is empty"));
     }
 
     #[test]
-    fn a_file_that_is_missing_empty_or_uneven_is_refused() {
+    fn a_missing_empty_or_uneven_file_is_refused() {
         let (directory, mut data) = csv("", "");
         assert!(refusal(Dataset::read(&data, 0)).0.contains("no column `path`"));
         data.path = directory.path().join("nowhere.csv");
         assert!(refusal(Dataset::read(&data, 0)).0.contains("nowhere.csv cannot be read"));
-        assert!(refused("path,variety,kind,split\n", "").0.contains("no images"));
+        assert!(refused("path,variety,kind,split\n", "").0.ends_with("has no images"));
         let (message, _) = refused("path,variety,kind,split\na.jpg,Gala\n", "");
-        assert!(message.contains("a row that cannot be read") && message.contains("line: 2"), "{message}");
+        assert!(message.contains("a line that cannot be read") && message.contains("line: 2"), "{message}");
         assert!(refused("path,variety,kind,split\n,Gala,Apple,train\n", "").0.contains("the path is empty"));
     }
 }

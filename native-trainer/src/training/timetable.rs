@@ -1,0 +1,99 @@
+//! What is due after each step of a training.
+
+use crate::config::RunConfig;
+
+/// Steps between two lines of the log.
+const LOG_EVERY: u64 = 10;
+
+/// When the steps of a training are logged, saved and evaluated.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Timetable {
+    /// Steps of the whole training.
+    pub(super) steps: u64,
+    /// Steps of one epoch.
+    pub(super) steps_per_epoch: u64,
+    checkpoint_every_epochs: u64,
+    evaluate_every_epochs: u64,
+}
+
+/// What is due after a step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Due {
+    /// A line of the log.
+    pub(super) log: bool,
+    /// A line on stderr, if that is no terminal.
+    pub(super) progress_line: bool,
+    /// A checkpoint.
+    pub(super) checkpoint: bool,
+    /// An evaluation before the last step.
+    pub(super) evaluation: bool,
+    /// The end of this session before the last step.
+    pub(super) stop: bool,
+}
+
+impl Timetable {
+    pub(super) fn new(config: &RunConfig, steps_per_epoch: usize) -> Self {
+        Self {
+            steps: config.total_steps(steps_per_epoch),
+            steps_per_epoch: steps_per_epoch as u64,
+            checkpoint_every_epochs: config.checkpoint_every_epochs,
+            evaluate_every_epochs: config.evaluate_every_epochs,
+        }
+    }
+
+    /// What is due after `step` steps, 1 … `steps`.
+    pub(super) fn due(&self, step: u64, stop_requested: bool) -> Due {
+        let last = step == self.steps;
+        let stop = stop_requested && !last;
+        let epoch_ended = step.is_multiple_of(self.steps_per_epoch);
+        let epoch = step / self.steps_per_epoch;
+        let every = |epochs: u64| epoch_ended && epochs > 0 && epoch.is_multiple_of(epochs);
+        let checkpoint = last || stop || every(self.checkpoint_every_epochs);
+        let line_every = (self.steps / 20).next_multiple_of(LOG_EVERY).max(LOG_EVERY);
+        Due {
+            // A checkpoint is logged first, because the log refuses a loss that is not finite.
+            log: step.is_multiple_of(LOG_EVERY) || checkpoint,
+            progress_line: last || step.is_multiple_of(line_every),
+            checkpoint,
+            evaluation: every(self.evaluate_every_epochs) && !last && !stop,
+            stop,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TIMETABLE: Timetable =
+        Timetable { steps: 36, steps_per_epoch: 6, checkpoint_every_epochs: 2, evaluate_every_epochs: 3 };
+
+    fn steps_with(is_due: impl Fn(Due) -> bool) -> Vec<u64> {
+        (1..=TIMETABLE.steps).filter(|&step| is_due(TIMETABLE.due(step, false))).collect()
+    }
+
+    #[test]
+    fn checkpoints_and_evaluations_follow_their_epochs() {
+        assert_eq!(steps_with(|due| due.checkpoint), [12, 24, 36]);
+        assert_eq!(steps_with(|due| due.evaluation), [18], "the one after the last step is apart");
+    }
+
+    #[test]
+    fn every_tenth_step_is_logged_and_every_checkpoint() {
+        assert_eq!(steps_with(|due| due.log), [10, 12, 20, 24, 30, 36]);
+        assert_eq!(steps_with(|due| due.progress_line), [10, 20, 30, 36]);
+    }
+
+    #[test]
+    fn a_stop_is_saved_and_logged_but_not_evaluated() {
+        let due = TIMETABLE.due(18, true);
+        assert!(due.stop && due.checkpoint && due.log && !due.evaluation);
+        assert!(!TIMETABLE.due(36, true).stop, "the last step ends the training anyway");
+    }
+
+    #[test]
+    fn nothing_is_evaluated_on_the_way_unless_asked_for() {
+        let timetable = Timetable { evaluate_every_epochs: 0, ..TIMETABLE };
+        assert!((1..=36).all(|step| !timetable.due(step, false).evaluation));
+    }
+}
