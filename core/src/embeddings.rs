@@ -1,8 +1,8 @@
-//! The embeddings of a set of items: what every similarity, search and evaluation reads.
+//! The embeddings of a set of items, which similarity, search and evaluation read.
 
 use crate::{Error, Kind, Result};
 
-/// N embeddings of d finite numbers: [N, d], row-major.
+/// N embeddings of d finite numbers each: [N, d], row-major.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Embeddings {
     dimension: usize,
@@ -14,8 +14,8 @@ impl Embeddings {
     ///
     /// # Errors
     ///
-    /// [`Kind::Embeddings`] when d is 0, the values do not fill whole rows, or one is NaN or infinite (naming its
-    /// row and column, counted from 0).
+    /// [`Kind::Embeddings`] when d is 0, when the values do not fill whole rows, or when one is NaN or infinite. The
+    /// error names its row and column, counted from 0.
     pub fn new(dimension: usize, values: Vec<f32>) -> Result<Self> {
         if dimension == 0 || !values.len().is_multiple_of(dimension) {
             return Err(Error::new(
@@ -29,7 +29,7 @@ impl Embeddings {
             return Err(Error::new(
                 Kind::Embeddings,
                 format!("the embedding in row {row} has {} in column {column}", values[place]),
-                "leave that item out, or look for what made its embedding diverge",
+                "leave out that item, or find out why its embedding diverged",
             ));
         }
         Ok(Self { dimension, values })
@@ -41,7 +41,7 @@ impl Embeddings {
         self.values.len() / self.dimension
     }
 
-    /// d, the numbers per embedding.
+    /// d, the length of an embedding.
     pub fn dimension(&self) -> usize {
         self.dimension
     }

@@ -1,11 +1,11 @@
-//! The one error of the library: what went wrong, of which kind, and what to do about it.
+//! The error of the library: its kind, what went wrong, and what to do about it.
 
 use std::fmt;
 
-/// The result of everything in akin that can fail.
+/// A result whose error is [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What kind of thing went wrong. The browser receives it as `code`.
+/// The kind of an error. The browser receives it as `code`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
@@ -21,12 +21,12 @@ pub enum Kind {
     Weights,
     /// A bundle is damaged, incomplete, or of another version.
     Bundle,
-    /// The device cannot do what is asked of it.
+    /// The device failed or does not support an operation.
     Device,
 }
 
 impl Kind {
-    /// A stable lower-case name, for programs.
+    /// A stable lower-case name for programs.
     pub fn code(self) -> &'static str {
         match self {
             Kind::Taxonomy => "taxonomy",
@@ -55,7 +55,7 @@ impl Error {
         Self { kind, message: message.into(), hint: hint.into() }
     }
 
-    /// The kind of thing that went wrong.
+    /// The kind of the error.
     pub fn kind(&self) -> Kind {
         self.kind
     }

@@ -1,4 +1,4 @@
-//! The space that embeddings live in: what a head gives, what a loss compares, what a ranking goes by.
+//! The space that embeddings live in: heads map features into it, losses and rankings compare embeddings in it.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,19 +19,19 @@ pub enum Geometry {
         /// c > 0; the curvature of the space is −c. Default 0.1, as in HIER.
         #[serde(default = "default_curvature")]
         curvature: f64,
-        /// r: longer features are shortened to this before they are mapped into the ball, so that none ends up
-        /// at its rim, where gradients vanish. Default 2.3; it must be above 0.
+        /// r > 0: longer features are shortened to this length before they are mapped into the ball, so that none ends up
+        /// at its rim, where gradients vanish. Default 2.3.
         #[serde(default = "default_clip_radius")]
         clip_radius: f64,
         /// Whether gradients are scaled by the inverse of the ball's metric, (1 − c‖y‖²)²/4. Default true.
         #[serde(default = "default_riemannian")]
         riemannian: bool,
     },
-    /// Numbers whose signs are the bits of a code, compared by Hamming distance.
+    /// Vectors whose signs are the bits of a code, compared by Hamming distance.
     Binary,
 }
 
-/// A space without its settings: what a loss asks for.
+/// A space without its settings, as losses name the spaces that they support.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Space {
@@ -76,7 +76,7 @@ impl Geometry {
         }
     }
 
-    /// What ranks embeddings of the space: a larger one is nearer.
+    /// The similarity that ranks embeddings of the space.
     pub fn similarity(&self) -> Similarity {
         match *self {
             Self::Cosine => Similarity::Cosine,
@@ -85,7 +85,7 @@ impl Geometry {
         }
     }
 
-    /// Which space it is.
+    /// The space.
     pub fn space(&self) -> Space {
         match self {
             Self::Cosine => Space::Cosine,
@@ -94,9 +94,11 @@ impl Geometry {
         }
     }
 
+    /// Checks the settings.
+    ///
     /// # Errors
     ///
-    /// A curvature or radius that is not a finite number above 0.
+    /// A curvature or clip radius that is not a finite number above 0.
     pub fn validate(&self) -> Result<()> {
         let Self::Poincare { curvature, clip_radius, .. } = self else { return Ok(()) };
         above_zero("the Poincaré ball", "curvature", *curvature, 0.1)?;
@@ -115,8 +117,8 @@ mod tensors {
     use crate::poincare::Ball;
 
     impl Geometry {
-        /// Features [B, d] → embeddings in the space: brought to unit length, mapped into the ball, or, where the
-        /// signs are the code, left as they are.
+        /// Features [B, d] → embeddings in the space: scaled to unit length, mapped into the ball, or, for binary codes,
+        /// unchanged.
         pub fn embed(&self, features: Tensor<2>) -> Tensor<2> {
             match *self {
                 Self::Cosine => normalise(features),
@@ -127,7 +129,7 @@ mod tensors {
             }
         }
 
-        /// How alike the rows of x, [B, d], and y, [M, d], are: minus the distance in the ball, x·y elsewhere; [B, M].
+        /// The similarity of the rows of x, [B, d], and y, [M, d]: minus the distance in the ball, x·y elsewhere; [B, M].
         pub fn scores(&self, x: Tensor<2>, y: Tensor<2>) -> Tensor<2> {
             match *self {
                 Self::Poincare { curvature, .. } => -Ball { curvature }.distances(x, y),
@@ -136,14 +138,14 @@ mod tensors {
         }
     }
 
-    /// Rows of unit length. A zero row stays zero, with a finite gradient.
+    /// Rows scaled to unit length. A zero row stays zero, with a finite gradient.
     pub fn normalise(rows: Tensor<2>) -> Tensor<2> {
         let squared_length = rows.clone().square().sum_dim(1);
         rows / (squared_length + 1e-24).sqrt()
     }
 
-    /// The Euclidean distance of each row to each of the others, [Q, M]. Rows that coincide, up to the rounding of their
-    /// squares, have distance 0 with gradient 0.
+    /// The Euclidean distance of each row to each of the others, [Q, M]. Rows that are equal up to the rounding of their
+    /// squares have distance 0 with gradient 0.
     pub fn distances(rows: Tensor<2>, others: Tensor<2>) -> Tensor<2> {
         let squares = rows.clone().square().sum_dim(1) + others.clone().square().sum_dim(1).transpose();
         let squared = squares.clone() - rows.matmul(others.transpose()) * 2.0;

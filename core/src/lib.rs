@@ -1,25 +1,25 @@
-//! akin-core: the science of hierarchical image retrieval.
+//! akin-core: hierarchical image retrieval.
 //!
-//! Image search is measured by whether the first results are of the query's very class. All other results then
-//! count as equally wrong, although a cousin of the query is a smaller mistake than a stranger. This crate measures,
-//! and with its losses trains, how well a ranking respects a *taxonomy*, the tree of classes: labels at L levels,
-//! from coarse (level 1) to fine (level L).
+//! Image search is usually scored by whether the first results are of the query's own class. All other results count as
+//! equally wrong, although a close relative of the query is a smaller mistake than a stranger. This crate measures how
+//! well a ranking respects a *taxonomy*, the tree of classes, and has the losses that train models to respect it. Items
+//! have labels at L levels, from coarse (level 1) to fine (level L).
 //!
 //! | symbol | meaning |
 //! |---|---|
 //! | L | the number of levels |
 //! | l(q, x) | the shared level: the finest level at which query and item have the same label; 0 for a stranger |
-//! | Ω(l) | the items whose shared level is exactly l; *positives* are those of l ≥ 1 |
-//! | rel(x) | the relevance of an item, a number from its shared level ([`Relevance`](relevance::Relevance)) |
-//! | rank(k) | the place of item k in the list, from 1 |
-//! | H-rank(k) | rel(k) + Σ min(rel(j), rel(k)) over the items j above k: rank(k), had only equals of k stood there |
-//! | H-AP | Σ H-rank(k) / rank(k), over the positives, divided by Σ rel(k) |
+//! | Ω(l) | the items whose shared level is exactly l; *positives* are those with l ≥ 1 |
+//! | rel(x) | the relevance of an item, computed from its shared level ([`Relevance`](relevance::Relevance)) |
+//! | rank(k) | the rank of item k in the list, from 1 |
+//! | H-rank(k) | rel(k) + Σ min(rel(j), rel(k)) over the items j above k |
+//! | H-AP | Σ H-rank(k) / rank(k) over the positives, divided by Σ rel(k) |
 //!
-//! # Two rankings that AP cannot tell apart
+//! # Two rankings with the same AP
 //!
-//! The worked example of HAPPIER (Ramzi et al., ECCV 2022, fig. 8). With three levels and the relevances 1/3, 2/3
-//! and 1, two rankings have their items of the query's own class in the same places, so that AP is the same. But
-//! the first puts a close relative on top and a distant one below, the second the other way round:
+//! This is the worked example of HAPPIER (Ramzi et al., ECCV 2022, fig. 8), with three levels and the relevances 1/3,
+//! 2/3 and 1. Both rankings have the items of the query's own class at the same ranks, so that their AP is equal. The
+//! first puts a close relative at the top and a distant one below it; the second does the reverse. H-AP tells them apart:
 //!
 //! ```
 //! use akin_core::metrics::{average_precision, hierarchical_ap};
@@ -40,22 +40,27 @@
 //! # akin_core::Result::Ok(())
 //! ```
 //!
-//! # What is here
+//! `examples/` has this as a program, the evaluation of two sets of embeddings, and the training of a loss.
 //!
-//! - [`taxonomy`], [`relevance`]: what is related to what, and how much;
-//! - [`similarity`], [`poincare`], [`hamming`], [`search`]: similarities, and the exact ranked list of one query;
-//! - [`ranking`], [`metrics`]: one query's ranked list, and what it is worth;
-//! - [`mod@evaluate`]: whole sets of queries, in blocks, to a report;
-//! - [`geometry`]: the spaces that embeddings can live in; [`sources`]: BibTeX of all that is built on;
-//! - [`statistics`]: how far a mean can be trusted, and whether two runs differ;
-//! - [`random`]: one seed, split into named streams;
-//! - [`miners`]: which pairs and triplets a loss looks at;
-//! - `steps`, `losses`, `models` (feature `tensor`, on Burn): what training minimises, and what it trains;
-//! - `image`, `bundle` (feature `image`): from the bytes of a photo to the numbers that a model reads; the files that
-//!   the browser loads. With both features `encoder`: image bytes to embedding.
+//! # Modules
 //!
-//! Without features only plain Rust remains: `default-features = false` is all that someone needs who wants H-AP.
-//! `parallel` evaluates on all threads; no result depends on it. The crate touches no file, clock or network.
+//! - [`taxonomy`], [`relevance`]: the label tree, and how much an item matters to a query;
+//! - [`embeddings`], [`similarity`], [`geometry`], [`poincare`], [`hamming`]: embeddings, the spaces that they live in,
+//!   and how they are compared; [`search`]: the ranked list of one query;
+//! - [`ranking`], [`metrics`]: one query's ranked list, and how good it is;
+//! - [`mod@evaluate`]: the scores of whole sets of queries; [`statistics`]: how far a mean can be trusted, and whether
+//!   two runs differ;
+//! - [`miners`]: which pairs and triplets a loss uses;
+//! - `steps`, `losses`, `models` (feature `tensor`, on Burn): what training minimises, and the networks that it trains;
+//! - `image` (feature `image`): decoding and preprocessing; `bundle` (feature `image`): the files that the browser loads;
+//! - `encoder` (features `tensor` and `image`): image bytes to embedding;
+//! - [`random`], [`digest`], [`sources`]: named random streams, checksums, and the BibTeX of all sources.
+//!
+//! # Features
+//!
+//! `tensor` and `image` are on by default. Without them the crate is plain Rust with few dependencies, and
+//! `default-features = false` has everything that evaluation needs. `parallel` evaluates on all threads; no result
+//! depends on it. `schema` describes all config types as JSON schemas. The crate uses no files, clock or network.
 
 mod error;
 

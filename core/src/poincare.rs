@@ -1,17 +1,17 @@
-//! The Poincaré ball: hyperbolic space of curvature −c, c > 0, as the points y of norm below 1/√c.
+//! The Poincaré ball: hyperbolic space of curvature −c, c > 0, as the points of norm below 1/√c.
 //!
-//! Volume grows exponentially with the radius there, as the number of nodes of a tree does with its depth, so trees
+//! Its volume grows exponentially with the radius, as the number of nodes of a tree grows with its depth. Trees therefore
 //! fit into few dimensions. The distance of two points is
 //!
 //! ```text
 //! d(x, y) = (2/√c) artanh(√c ‖(−x) ⊕ y‖) = (2/√c) arsinh √(c ‖x − y‖² / ((1 − c‖x‖²)(1 − c‖y‖²)))
 //! ```
 //!
-//! with the Möbius addition ⊕ of Ungar; both are the same number, and the second has no cancellation. When c tends to
-//! 0 it tends to 2‖x − y‖.
+//! with the Möbius addition ⊕ of Ungar. Both forms are equal; the second is computed here, because it has no
+//! cancellation. As c tends to 0 the distance tends to 2‖x − y‖.
 //!
-//! Here are the distance on slices, exact, by which rankings go, and the [`Hyperbolicity`] of a data set, which says
-//! how much there is to gain. [`Ball`] (feature `tensor`) is the space that heads and losses compute in.
+//! [`distance`] is exact; rankings use it. [`Hyperbolicity`] says how tree-like the distances of a data set are. [`Ball`]
+//! (feature `tensor`) computes on tensors for heads and losses.
 
 #[cfg(feature = "tensor")]
 mod ball;
@@ -29,7 +29,7 @@ use crate::{Error, Kind, Result};
 /// ```
 /// use akin_core::poincare::distance;
 ///
-/// // From the origin to tanh(v) along an axis it is 2v.
+/// // The distance from the origin to tanh(v) along an axis is 2v.
 /// assert!((distance(&[0.0, 0.0], &[0.0, 0.5f64.tanh()], 1.0)? - 1.0).abs() < 1e-12);
 /// assert!(distance(&[0.0, 0.0], &[0.0, 1.0], 1.0).is_err());
 /// # Ok::<(), akin_core::Error>(())
@@ -44,26 +44,26 @@ use crate::{Error, Kind, Result};
 ///
 /// For points of different dimensions.
 pub fn distance(x: &[f64], y: &[f64], curvature: f64) -> Result<f64> {
-    assert_eq!(x.len(), y.len(), "points of one ball have one dimension");
+    assert_eq!(x.len(), y.len(), "two points of one ball have the same dimension");
     check_curvature(curvature)?;
     let squared = |x: &[f64]| x.iter().map(|x| x * x).sum();
-    let room = |name, x| room(squared(x), curvature).ok_or_else(|| outside(name, squared(x), curvature));
-    let rooms = room("the first point", x)? * room("the second point", y)?;
+    let slack = |name, x| slack(squared(x), curvature).ok_or_else(|| outside(name, squared(x), curvature));
+    let slacks = slack("the first point", x)? * slack("the second point", y)?;
     let between: f64 = x.iter().zip(y).map(|(x, y)| (x - y).powi(2)).sum();
-    Ok(distance_of(between, rooms, curvature))
+    Ok(distance_from(between, slacks, curvature))
 }
 
-/// d(x, y) from ‖x − y‖² and the product of the rooms of x and y.
-pub(crate) fn distance_of(squared: f64, rooms: f64, curvature: f64) -> f64 {
-    (curvature * squared / rooms).sqrt().asinh() * 2.0 / curvature.sqrt()
+/// d(x, y) from ‖x − y‖² and the product of the [`slack`]s of x and y.
+pub(crate) fn distance_from(squared: f64, slacks: f64, curvature: f64) -> f64 {
+    (curvature * squared / slacks).sqrt().asinh() * 2.0 / curvature.sqrt()
 }
 
-/// 1 − c‖x‖²: how much of the ball lies beyond a point; none if the point is not inside.
-pub(crate) fn room(squared_length: f64, curvature: f64) -> Option<f64> {
-    Some(1.0 - curvature * squared_length).filter(|&room| room > 0.0)
+/// 1 − c‖x‖²: above 0 inside the ball; `None` for a point outside.
+pub(crate) fn slack(squared_length: f64, curvature: f64) -> Option<f64> {
+    Some(1.0 - curvature * squared_length).filter(|&slack| slack > 0.0)
 }
 
-/// The fault of a point that has no [`room`].
+/// The error for a point outside the ball, which has no [`slack`].
 pub(crate) fn outside(point: &str, squared_length: f64, curvature: f64) -> Error {
     Error::new(
         Kind::Embeddings,
@@ -72,7 +72,7 @@ pub(crate) fn outside(point: &str, squared_length: f64, curvature: f64) -> Error
             squared_length.sqrt(),
             curvature.sqrt().recip()
         ),
-        "give the curvature that the embeddings were trained with; embeddings of a flat space have none",
+        "give the curvature that the embeddings were trained with; embeddings of a flat space need another similarity",
     )
 }
 
@@ -105,7 +105,7 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn it_is_a_metric(x in point(), y in point(), z in point()) {
+        fn the_distance_is_a_metric(x in point(), y in point(), z in point()) {
             prop_assert_eq!(d(&x, &x), 0.0);
             prop_assert_eq!(d(&x, &y), d(&y, &x));
             prop_assert!(d(&x, &y) >= 0.0);
@@ -113,7 +113,7 @@ mod tests {
         }
 
         #[test]
-        fn it_is_what_the_mobius_addition_says(x in point(), y in point()) {
+        fn the_distance_equals_its_form_with_mobius_addition(x in point(), y in point()) {
             let dot = |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(a, b)| a * b).sum() };
             let (c, xx, yy, xy) = (CURVATURE, dot(&x, &x), dot(&y, &y), -dot(&x, &y));
             let sum = x.iter().zip(&y).map(|(x, y)| -x * (1.0 + 2.0 * c * xy + c * yy) + y * (1.0 - c * xx));
@@ -123,14 +123,14 @@ mod tests {
         }
 
         #[test]
-        fn a_flat_ball_is_euclidean_twice_over(x in point(), y in point()) {
+        fn a_flat_ball_has_twice_the_euclidean_distance(x in point(), y in point()) {
             let euclidean = x.iter().zip(&y).map(|(x, y)| (x - y).powi(2)).sum::<f64>().sqrt();
             prop_assert!((distance(&x, &y, 1e-9).unwrap() - 2.0 * euclidean).abs() < 1e-6);
         }
     }
 
     #[test]
-    fn points_outside_and_odd_curvatures_are_refused() {
+    fn points_outside_and_wrong_curvatures_are_refused() {
         let error = distance(&[0.0, 0.0], &[2.0, 0.0], CURVATURE).unwrap_err();
         assert!(error.message().contains("the second point lies outside"), "{error}");
         for curvature in [0.0, -1.0, f64::NAN, f64::INFINITY] {

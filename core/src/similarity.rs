@@ -13,26 +13,26 @@ use crate::embeddings::Embeddings;
 use crate::hamming::Codes;
 use crate::{Error, Kind, Result, poincare};
 
-/// The score that items are ranked by; a larger one is nearer.
+/// The score that items are ranked by. A larger score is nearer.
 ///
-/// In a config a name, `"cosine"`, or, with a setting, a table: `{ poincare = { curvature = 0.1 } }`.
+/// In a config it is a name, `"cosine"`, or a table if it has a setting, `{ poincare = { curvature = 0.1 } }`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Similarity {
-    /// x·y / (‖x‖ ‖y‖), in \[−1, 1\] up to rounding. An all-zero embedding has none and is refused.
+    /// x·y / (‖x‖ ‖y‖), in \[−1, 1\] up to rounding. An all-zero embedding has no cosine and is refused.
     #[default]
     Cosine,
-    /// −‖x − y‖²: the order of Euclidean distance, without its square root.
+    /// −‖x − y‖², which ranks as the Euclidean distance does.
     Euclidean,
     /// x·y.
     Dot,
     /// −d(x, y), the [distance](poincare::distance) of the Poincaré ball. An embedding outside the ball is refused.
     Poincare {
-        /// c, that of the head.
+        /// c of the ball that the embeddings were trained in; a finite number above 0.
         curvature: f64,
     },
-    /// Minus the number of bits in which the codes of x and y, the signs of their numbers, differ; see
+    /// Minus the number of bits in which the codes of x and y differ. A code is the signs of the numbers; see
     /// [`hamming`](crate::hamming).
     Hamming,
 }
@@ -40,30 +40,30 @@ pub enum Similarity {
 const LANES: usize = 8;
 type Lanes = [f32; LANES];
 
-/// Embeddings made ready for one similarity: of unit length if it is cosine, and filled up to whole lanes with
-/// zeros, which add nothing to a score; for Hamming distance, codes in place of lanes.
+/// Embeddings prepared for one similarity: of unit length for cosine, and padded to whole lanes with zeros, which do not
+/// change a score. For Hamming distance, codes instead of lanes.
 #[derive(Clone, Debug)]
 pub(crate) struct Points {
     similarity: Similarity,
     count: usize,
     width: usize,
     lanes: Vec<Lanes>,
-    /// Of each point of the Poincaré ball, [`poincare::room`]; empty elsewhere.
-    rooms: Vec<f64>,
+    /// The [`poincare::slack`] of each point of the Poincaré ball; empty for other similarities.
+    slacks: Vec<f64>,
     codes: Codes,
 }
 
 impl Points {
-    /// `set` names the embeddings in an error: "query" or "gallery".
+    /// Prepares embeddings. `set` names them in an error: "query" or "gallery".
     pub(crate) fn new(similarity: Similarity, embeddings: &Embeddings, set: &str) -> Result<Self> {
         let count = embeddings.len();
         if similarity == Similarity::Hamming {
             let codes = Codes::from_signs(embeddings.dimension(), embeddings.values());
-            return Ok(Self { similarity, count, width: 0, lanes: Vec::new(), rooms: Vec::new(), codes });
+            return Ok(Self { similarity, count, width: 0, lanes: Vec::new(), slacks: Vec::new(), codes });
         }
         let width = embeddings.dimension().div_ceil(LANES);
         let mut lanes = Vec::with_capacity(count * width);
-        let mut rooms = Vec::new();
+        let mut slacks = Vec::new();
         if let Similarity::Poincare { curvature } = similarity {
             poincare::check_curvature(curvature)?;
         }
@@ -75,7 +75,7 @@ impl Points {
                 return Err(Error::new(
                     Kind::Embeddings,
                     format!("the {set} embedding in row {number} is all zero and has no cosine"),
-                    "leave that item out, or choose the similarity euclidean or dot",
+                    "leave out that item, or choose the similarity euclidean or dot",
                 ));
             }
             // |x·y| and ‖x − y‖² are at most 4 max ‖x‖², which must not overflow.
@@ -90,7 +90,7 @@ impl Points {
                 ));
             }
             if let Similarity::Poincare { curvature } = similarity {
-                rooms.push(poincare::room(square, curvature).ok_or_else(|| {
+                slacks.push(poincare::slack(square, curvature).ok_or_else(|| {
                     poincare::outside(&format!("the {set} embedding in row {number}"), square, curvature)
                 })?);
             }
@@ -102,7 +102,7 @@ impl Points {
                 lane
             }));
         }
-        Ok(Self { similarity, count, width, lanes, rooms, codes: Codes::default() })
+        Ok(Self { similarity, count, width, lanes, slacks, codes: Codes::default() })
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -113,7 +113,7 @@ impl Points {
         &self.lanes[i * self.width..][..self.width]
     }
 
-    /// The scores of some queries against all of these points: [queries, N], row-major.
+    /// The scores of a range of queries against all these points: [queries, N], row-major.
     pub(crate) fn scores(&self, queries: &Points, range: Range<usize>) -> Vec<f32> {
         match self.similarity {
             Similarity::Cosine | Similarity::Dot => self.fold(queries, range, |x, y| x * y),
@@ -121,9 +121,9 @@ impl Points {
             Similarity::Poincare { curvature } => {
                 let mut scores = self.fold(queries, range.clone(), |x, y| (x - y) * (x - y));
                 for (query, scores) in range.zip(scores.chunks_exact_mut(self.len().max(1))) {
-                    for (score, room) in scores.iter_mut().zip(&self.rooms) {
-                        let rooms = queries.rooms[query] * room;
-                        *score = -poincare::distance_of(f64::from(*score), rooms, curvature) as f32;
+                    for (score, slack) in scores.iter_mut().zip(&self.slacks) {
+                        let slacks = queries.slacks[query] * slack;
+                        *score = -poincare::distance_from(f64::from(*score), slacks, curvature) as f32;
                     }
                 }
                 scores
@@ -132,8 +132,8 @@ impl Points {
         }
     }
 
-    /// Σ term(x, y) for every pair. Two queries meet two items at a time, so that each number loaded is used
-    /// twice, and few enough items at once that they stay in the cache from one pair of queries to the next.
+    /// Σ term(x, y) for every pair. Two queries are compared with two items at a time, so that each loaded number is
+    /// used twice. The items are taken in tiles that stay in the cache from one pair of queries to the next.
     fn fold(&self, queries: &Points, range: Range<usize>, term: impl Fn(f32, f32) -> f32 + Copy) -> Vec<f32> {
         const TILE: usize = 16;
         let count = self.len();
@@ -212,7 +212,7 @@ mod tests {
     ];
 
     #[test]
-    fn scores_follow_their_definition_in_every_dimension() {
+    fn scores_equal_their_definition_in_every_dimension() {
         for similarity in ALL {
             for dimension in [1, 3, 8, 21] {
                 let items = embeddings(5, dimension);
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_similarity_is_written_as_a_name_or_a_table() {
+    fn a_similarity_is_read_from_a_name_or_a_table() {
         let read = |json: &str| serde_json::from_str::<Similarity>(json);
         assert_eq!(read(r#""dot""#).unwrap(), Similarity::Dot);
         let poincare = Similarity::Poincare { curvature: 0.1 };
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn no_finite_embedding_gives_a_score_that_is_not() {
+    fn finite_embeddings_have_finite_scores() {
         let huge = Embeddings::new(2, vec![f32::MAX, f32::MAX, -f32::MAX, 1e-45]).unwrap();
         let points = Points::new(Similarity::Cosine, &huge, "gallery").unwrap();
         assert!(points.scores(&points, 0..2).iter().all(|score| score.abs() <= 1.0 + 1e-6));

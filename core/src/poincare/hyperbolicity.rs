@@ -1,39 +1,39 @@
-//! How much like a tree the distances of a data set are: Gromov's δ, and the curvature that it asks for.
+//! How tree-like the distances of a data set are: Gromov's δ, and the curvature that fits them.
 
 use crate::{Error, Kind, Result};
 
 /// The δ-hyperbolicity of a set of points (Khrulkov et al., *Hyperbolic Image Embeddings*, CVPR 2020, section 3.1).
 ///
-/// With the Gromov products (x|y) = ½ (d(x, p) + d(y, p) − d(x, y)) at a base point p, δ is the least number with
-/// (x|z) ≥ min((x|y), (y|z)) − δ for all x, y, z: the largest entry of A ⊗ A − A for the matrix A of the products and
-/// the max–min product ⊗. It is 0 for a tree.
+/// With the Gromov products (x|y) = ½ (d(x, p) + d(y, p) − d(x, y)) at a base point p, δ is the smallest number for
+/// which (x|z) ≥ min((x|y), (y|z)) − δ for all x, y, z. It is the largest entry of A ⊗ A − A, for the matrix A of the
+/// products and the max–min product ⊗. It is 0 for a tree.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hyperbolicity {
     /// δ.
     pub delta: f64,
     /// The largest distance.
     pub diameter: f64,
-    /// 2δ / diameter, from 0 for a tree to 1.
+    /// 2δ / diameter, from 0, a tree, to 1.
     pub relative: f64,
-    /// c = (0.144 / relative)², the curvature that the embedding of such data asks for; infinite for a tree.
+    /// c = (0.144 / relative)², the curvature that the paper suggests for embedding such data; infinite for a tree.
     pub curvature: f64,
 }
 
 impl Hyperbolicity {
-    /// δ of the points 0 … `count` − 1 by their distances, at base point 0. Takes O(count³) time and O(count²)
-    /// memory: draw some two thousand points of a large set.
+    /// δ of the points 0 … `count` − 1 from their distances, with base point 0. Takes O(count³) time and O(count²)
+    /// memory; of a large set, draw about 2,000 points.
     ///
     /// # Errors
     ///
-    /// [`Kind::Embeddings`] when no two points lie apart, or a distance is not finite.
-    pub fn of(count: usize, distance: impl Fn(usize, usize) -> f64) -> Result<Self> {
+    /// [`Kind::Embeddings`] when all points are equal, or a distance is not finite.
+    pub fn new(count: usize, distance: impl Fn(usize, usize) -> f64) -> Result<Self> {
         let distances: Vec<f64> =
             (0..count * count).map(|place| distance(place / count, place % count)).collect();
         let diameter = distances.iter().copied().fold(0.0, f64::max);
         if !(diameter > 0.0 && distances.iter().all(|distance| distance.is_finite())) {
             return Err(Error::new(
                 Kind::Embeddings,
-                format!("{count} points have no hyperbolicity: their largest distance is {diameter}"),
+                format!("the hyperbolicity of {count} points with the largest distance {diameter} is not defined"),
                 "give points that are not all the same, with finite distances",
             ));
         }
@@ -44,14 +44,14 @@ impl Hyperbolicity {
             .collect();
         let mut delta = 0f64;
         for x in 0..count {
-            let of_x = row(&products, x);
+            let row_x = row(&products, x);
             let mut best = vec![f64::NEG_INFINITY; count];
-            for (y, &xy) in of_x.iter().enumerate() {
+            for (y, &xy) in row_x.iter().enumerate() {
                 for (best, &yz) in best.iter_mut().zip(&products[y * count..][..count]) {
                     *best = best.max(xy.min(yz));
                 }
             }
-            delta = best.iter().zip(&of_x).fold(delta, |delta, (best, xz)| delta.max(best - xz));
+            delta = best.iter().zip(&row_x).fold(delta, |delta, (best, xz)| delta.max(best - xz));
         }
         let relative = 2.0 * delta / diameter;
         Ok(Self { delta, diameter, relative, curvature: (0.144 / relative).powi(2) })
@@ -63,25 +63,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tree_has_none() {
+    fn the_delta_of_a_tree_is_0() {
         // Leaves of a binary tree of depth 3: the path through their closest common ancestor.
         let path = |i: usize, j: usize| 2.0 * f64::from((i ^ j).checked_ilog2().map_or(0, |bit| bit + 1));
-        let tree = Hyperbolicity::of(8, path).unwrap();
+        let tree = Hyperbolicity::new(8, path).unwrap();
         assert_eq!((tree.delta, tree.diameter, tree.curvature), (0.0, 6.0, f64::INFINITY));
     }
 
     #[test]
-    fn a_square_has_half_its_side() {
+    fn the_delta_of_a_square_is_its_side() {
         // The corners of a square under the distance along its sides.
         let around = |i: usize, j: usize| [0.0, 1.0, 2.0, 1.0][i.abs_diff(j)];
-        let square = Hyperbolicity::of(4, around).unwrap();
+        let square = Hyperbolicity::new(4, around).unwrap();
         assert_eq!((square.delta, square.relative), (1.0, 1.0));
     }
 
     #[test]
     fn points_without_distances_are_refused() {
-        assert!(Hyperbolicity::of(0, |_, _| 1.0).is_err());
-        assert!(Hyperbolicity::of(3, |_, _| 0.0).is_err());
-        assert!(Hyperbolicity::of(3, |_, _| f64::NAN).is_err());
+        assert!(Hyperbolicity::new(0, |_, _| 1.0).is_err());
+        assert!(Hyperbolicity::new(3, |_, _| 0.0).is_err());
+        assert!(Hyperbolicity::new(3, |_, _| f64::NAN).is_err());
     }
 }
