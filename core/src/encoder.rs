@@ -12,20 +12,20 @@ use crate::models::{Backbone, BackboneConfig, Head, HeadConfig};
 use crate::random::stream;
 use crate::{Error, Kind, Result};
 
-/// What an encoder is made of.
+/// The parts of an encoder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EncoderConfig {
     /// Image → features.
     pub backbone: BackboneConfig,
-    /// Features → embedding. Without a head the embedding is the features, brought to unit length.
+    /// Features → embedding. Without a head the embedding is the features, scaled to unit length.
     #[serde(default)]
     pub head: Option<HeadConfig>,
     /// Image bytes → numbers.
     pub preprocessing: Preprocessing,
 }
 
-/// A network with what its images need first.
+/// A network with the preprocessing of its images.
 #[derive(Module, Debug)]
 pub struct Encoder {
     /// Image → features.
@@ -53,14 +53,14 @@ impl EncoderConfig {
     ///
     /// # Errors
     ///
-    /// A setting out of its range, or images too small for the backbone.
+    /// A setting out of range, or images too small for the backbone.
     pub fn init(&self, seed: u64, device: &Device) -> Result<Encoder> {
         let side = self.preprocessing.side();
         if side < self.backbone.smallest_side() {
             return Err(Error::new(
                 Kind::Config,
                 format!(
-                    "the backbone needs images of at least {0}×{0} pixels, and the preprocessing crops to {side}",
+                    "the backbone needs images of at least {0}×{0} pixels, and the preprocessing crops to {side}×{side}",
                     self.backbone.smallest_side()
                 ),
                 "raise `crop` (and `resize`) of the preprocessing",
@@ -75,7 +75,7 @@ impl EncoderConfig {
         Ok(Encoder { backbone, head, preprocessing: self.preprocessing.clone(), dimension: self.dimension() })
     }
 
-    /// An encoder with stored weights, as [`Encoder::to_bytes`] wrote them.
+    /// An encoder with weights that [`Encoder::to_bytes`] wrote.
     ///
     /// # Errors
     ///
@@ -91,12 +91,12 @@ impl Encoder {
         self.dimension
     }
 
-    /// This encoder with another backbone and head of the same shapes, as an optimiser returns them.
+    /// This encoder with another backbone and head of the same shapes, such as those that an optimiser returns.
     pub fn with_parts(self, backbone: Backbone, head: Option<Head>) -> Self {
         Self { backbone, head, ..self }
     }
 
-    /// What happens to an image first.
+    /// The preprocessing of its images.
     pub fn preprocessing(&self) -> &Preprocessing {
         &self.preprocessing
     }
@@ -106,7 +106,7 @@ impl Encoder {
         self.embed_features(self.backbone.forward(images))
     }
 
-    /// Features of the backbone [B, F] → unit vectors [B, d].
+    /// Features of the backbone [B, F] → embeddings [B, d].
     pub fn embed_features(&self, features: Tensor<2>) -> Tensor<2> {
         match &self.head {
             Some(head) => head.forward(features),
@@ -114,43 +114,43 @@ impl Encoder {
         }
     }
 
-    /// As [`Self::forward`], with the backbone as it is: it passes no gradient and its
-    /// normalisation keeps its statistics.
+    /// As [`Self::forward`], with a frozen backbone: it gets no gradient, and its batch normalisation keeps its
+    /// statistics.
     pub fn forward_frozen(&self, images: Tensor<4>) -> Tensor<2> {
         self.embed_features(self.backbone.valid().forward(images.without_autodiff()).autodiff())
     }
 
-    /// Whole pictures → normalised images [B, 3, S, S] on `device`.
+    /// Images of any size → preprocessed images [B, 3, S, S] on `device`.
     ///
     /// # Errors
     ///
-    /// A picture that cannot be resized.
+    /// An image that cannot be resized.
     pub fn images(&self, pictures: &[Pixels], device: &Device) -> Result<Tensor<4>> {
         let views =
             pictures.iter().map(|picture| self.preprocessing.view(picture)).collect::<Result<Vec<_>>>()?;
         Ok(self.batch(&views, device))
     }
 
-    /// Views of the right size (augmented, or from [`Preprocessing::view`]) → normalised images
-    /// [B, 3, S, S] on `device`.
+    /// Images of the encoder's size (augmented, or from [`Preprocessing::view`]) → normalised images [B, 3, S, S] on
+    /// `device`.
     pub fn batch(&self, views: &[Pixels], device: &Device) -> Tensor<4> {
         let side = self.preprocessing.side() as usize;
         let values = views.iter().flat_map(|view| self.preprocessing.normalise(view)).collect();
         Tensor::from_data(TensorData::new::<f32, _>(values, [views.len(), 3, side, side]), device)
     }
 
-    /// The weights as a burnpack file, in the precision that they have.
+    /// The weights as the bytes of a burnpack file, in their own precision.
     ///
     /// # Errors
     ///
     /// Weights that cannot be read back from the device.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        // A record leaves out what the last step has told the normalisation; `valid` does not.
+        // Without `valid` the record would lack the statistics that the last step added to the normalisation.
         let bytes = self.valid().into_record().into_bytes().map_err(|error| unwritable(&error))?;
         Ok(bytes.to_vec())
     }
 
-    /// The weights as a burnpack file in half precision, but for normalisation: for the browser.
+    /// The weights as the bytes of a burnpack file in half precision, except those of normalisation: for the browser.
     ///
     /// # Errors
     ///
@@ -161,18 +161,18 @@ impl Encoder {
         Ok(store.get_bytes().map_err(|error| unwritable(&error))?.to_vec())
     }
 
-    /// The embeddings of whole pictures, row after row: a short way for a few of them.
+    /// The embeddings of a few images of any size, row-major.
     ///
     /// # Errors
     ///
-    /// A picture that cannot be resized, or a device that fails.
+    /// An image that cannot be resized, or a device that fails.
     pub fn embed(&self, pictures: &[Pixels], device: &Device) -> Result<Vec<f32>> {
         let images = self.images(pictures, &device.clone().without_autodiff())?;
         let rows = self.valid().forward(images).try_into_data().map_err(|error| failed(&error))?;
         rows.try_to_vec().map_err(|error| failed(&format!("{error:?}")))
     }
 
-    /// As [`Self::embed`], for devices that can only be read asynchronously, as in a browser.
+    /// As [`Self::embed`], for devices that can be read only asynchronously, as in a browser.
     ///
     /// # Errors
     ///
@@ -183,8 +183,8 @@ impl Encoder {
         rows.try_to_vec().map_err(|error| failed(&format!("{error:?}")))
     }
 
-    /// This encoder with other weights, as [`Self::to_bytes`] or the exporter wrote them; they are
-    /// brought to the precision of the encoder.
+    /// This encoder with other weights, which [`Self::to_bytes`] or [`Self::to_half_bytes`] wrote. They are converted to
+    /// the precision of the encoder.
     ///
     /// # Errors
     ///
@@ -194,7 +194,7 @@ impl Encoder {
             Error::new(
                 Kind::Weights,
                 format!("the weights do not fit the encoder: {error}"),
-                "use the weights with the config that they were trained with",
+                "use the config that the weights were trained with",
             )
         };
         let record = ModuleRecord::from_bytes(burn::tensor::Bytes::from_bytes_vec(weights))
@@ -210,7 +210,7 @@ fn unwritable(error: &dyn std::fmt::Display) -> Error {
 fn failed(error: &dyn std::fmt::Display) -> Error {
     Error::new(
         Kind::Device,
-        format!("the device did not give back the embedding: {error}"),
-        "try again, or compute on the CPU",
+        format!("the embedding could not be read from the device: {error}"),
+        "try again, or use the CPU",
     )
 }

@@ -1,11 +1,11 @@
-//! Codes of bits, and how many bits two of them differ in: the Hamming distance.
+//! Binary codes and their Hamming distance: the number of bits in which two codes differ.
 //!
-//! The code of an embedding is the signs of its numbers: bit k is 1 where number k is above 0, and 0 elsewhere. So
-//! an exact 0, which has no sign, counts as negative, and so does −0. Bits lie 64 to a word, bit k in word ⌊k/64⌋ at
-//! place k mod 64; what is left of the last word is 0 in every code and adds nothing to a distance.
+//! The code of an embedding is the signs of its numbers: bit k is 1 if number k is above 0, and 0 otherwise. 0 and −0
+//! count as negative. A word holds 64 bits; bit k is in word ⌊k/64⌋ at position k mod 64. The unused bits of the last
+//! word are 0 in every code.
 //!
-//! With b ∈ {−1, 1}ᴷ for the signs, a·b = K − 2 · distance(a, b): the order by Hamming distance is that of the dot
-//! product, of the cosine and of the Euclidean distance of the signs.
+//! With b ∈ {−1, 1}ᴷ for the signs, a·b = K − 2 · distance(a, b). Ranking by Hamming distance is therefore the same as
+//! ranking by the dot product, the cosine or the Euclidean distance of the signs.
 
 use std::ops::Range;
 
@@ -28,14 +28,14 @@ pub struct Codes {
 const WORD: usize = u64::BITS as usize;
 
 impl Codes {
-    /// The codes of embeddings [N, `bits`] given row after row.
+    /// The codes of embeddings [N, `bits`], row-major.
     ///
     /// # Panics
     ///
     /// When `bits` is 0.
     pub fn from_signs(bits: usize, values: &[f32]) -> Self {
         let word = |chunk: &[f32]| {
-            (0..).zip(chunk).fold(0, |word, (place, &value)| word | (u64::from(value > 0.0) << place))
+            (0..).zip(chunk).fold(0, |word, (bit, &value)| word | (u64::from(value > 0.0) << bit))
         };
         Self { bits, words: values.chunks_exact(bits).flat_map(|row| row.chunks(WORD).map(word)).collect() }
     }
@@ -46,7 +46,7 @@ impl Codes {
         self.words.len() / self.width()
     }
 
-    /// K, the bits of a code.
+    /// K, the number of bits of a code.
     pub fn bits(&self) -> usize {
         self.bits
     }
@@ -56,25 +56,25 @@ impl Codes {
         &self.words[i * self.width()..][..self.width()]
     }
 
-    /// In how many bits the codes `i` and `j` differ.
+    /// The Hamming distance of the codes `i` and `j`.
     pub fn distance(&self, i: usize, j: usize) -> u32 {
         distance(self.code(i), self.code(j))
     }
 
-    /// Minus the distances of some queries to all of these codes, [queries, N], row after row.
+    /// Minus the distance of a range of queries to all these codes: [queries, N], row-major.
     pub(crate) fn scores(&self, queries: &Codes, range: Range<usize>) -> Vec<f32> {
         let score = |query: &[u64], item: &[u64]| -(distance(query, item) as f32);
-        let of_query = |query| self.words.chunks_exact(self.width()).map(move |item| score(query, item));
-        range.flat_map(|query| of_query(queries.code(query))).collect()
+        let row = |query| self.words.chunks_exact(self.width()).map(move |item| score(query, item));
+        range.flat_map(|query| row(queries.code(query))).collect()
     }
 
-    /// The words of a code; 1 if there is no code at all.
+    /// The number of words of a code; 1 if there are no codes.
     fn width(&self) -> usize {
         self.bits.div_ceil(WORD).max(1)
     }
 }
 
-/// In how many bits two codes of equal length differ.
+/// The Hamming distance of two codes of equal length.
 pub fn distance(a: &[u64], b: &[u64]) -> u32 {
     a.iter().zip(b).map(|(a, b)| (a ^ b).count_ones()).sum()
 }
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_above_zero_is_a_bit_of_0() {
+    fn a_number_that_is_not_above_0_is_the_bit_0() {
         let codes = Codes::from_signs(4, &[0.0, -0.0, f32::MIN_POSITIVE, -1.0]);
         assert_eq!(codes.code(0), [0b0100]);
     }

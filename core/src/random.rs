@@ -8,8 +8,8 @@ use sha2::{Digest, Sha256};
 
 /// The random stream of a name and a position (epoch, step, image …) under one seed.
 ///
-/// The same three always give the same numbers, on every platform, whatever was drawn elsewhere: a resumed run
-/// asks for the stream of its epoch and step and continues the very same sequence.
+/// Equal arguments give equal numbers, on every platform and whatever was drawn elsewhere. A resumed run asks for the
+/// stream of its epoch and step, and so continues the same sequence.
 ///
 /// ```
 /// use akin_core::random::stream;
@@ -22,7 +22,7 @@ use sha2::{Digest, Sha256};
 pub fn stream(seed: u64, name: &str, position: &[u64]) -> ChaCha8Rng {
     let mut hash = Sha256::new();
     hash.update(seed.to_le_bytes());
-    // The length keeps a name apart from a shorter one followed by a position.
+    // The length distinguishes a name from a shorter name followed by a position.
     hash.update((name.len() as u64).to_le_bytes());
     hash.update(name);
     for number in position {
@@ -31,12 +31,12 @@ pub fn stream(seed: u64, name: &str, position: &[u64]) -> ChaCha8Rng {
     ChaCha8Rng::from_seed(hash.finalize().into())
 }
 
-/// `count` numbers drawn uniformly from low … high.
+/// `count` numbers from the uniform distribution over low … high.
 pub fn uniform(rng: &mut ChaCha8Rng, count: usize, low: f32, high: f32) -> Vec<f32> {
     (0..count).map(|_| low + (high - low) * rng.random::<f32>()).collect()
 }
 
-/// `count` numbers from the normal distribution of mean 0 and this deviation.
+/// `count` numbers from the normal distribution with mean 0 and this standard deviation.
 pub fn normal(rng: &mut ChaCha8Rng, count: usize, deviation: f32) -> Vec<f32> {
     (0..count).map(|_| deviation * rng.sample::<f32, _>(StandardNormal)).collect()
 }
@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn streams_never_change() {
-        // Pinned: a run of today can be resumed by a later version only while these stay.
+        // A later version can resume the runs of this one only if these numbers stay the same.
         assert_eq!(stream(7, "sampler", &[]).next_u64(), 14_855_297_808_542_846_980);
         assert_eq!(stream(7, "sampler", &[0]).next_u64(), 11_942_066_226_116_196_716);
     }

@@ -2,7 +2,7 @@
 
 use crate::{Error, Kind, Result};
 
-/// Checks that a setting is a finite number above 0, and that neither it nor 1 over it is beyond what an f32 holds.
+/// Checks that a setting is a finite number above 0, and that an f32 can hold both it and its inverse.
 pub(crate) fn above_zero(owner: &str, setting: &str, value: f64, usual: f64) -> Result<()> {
     check(
         value >= f64::from(f32::MIN_POSITIVE),
@@ -31,7 +31,7 @@ fn check(in_range: bool, owner: &str, setting: &str, value: f64, wanted: String)
     Err(Error::new(Kind::Config, format!("the {setting} of {owner} is {value}"), format!("give {wanted}")))
 }
 
-/// Checks that a number of things is within a range; one beyond it would not fit into memory.
+/// Checks that a count is within a range; a larger one would not fit into memory.
 #[cfg(feature = "tensor")]
 pub(crate) fn within(
     owner: &str,
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_that_would_break_the_arithmetic_are_refused() {
+    fn numbers_out_of_range_are_refused() {
         for value in [0.0, -1.0, 1e-50, 1e50, f64::NAN, f64::INFINITY] {
             let error = above_zero("a loss", "temperature", value, 0.1).unwrap_err();
             assert!(error.message().starts_with("the temperature of a loss is "), "{error}");

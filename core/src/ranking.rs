@@ -1,4 +1,4 @@
-//! One query's ranked list, reduced to what the metrics need: the ranks and shared levels of its positives.
+//! One query's ranked list: the ranks and shared levels of its positives, which is all that metrics need.
 
 use std::borrow::Cow;
 
@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 /// How items with exactly equal scores are ranked.
 ///
-/// H-AP under [`Pessimistic`](Self::Pessimistic) and [`Optimistic`](Self::Optimistic) bounds every other way to
-/// break the ties, and so does each other metric but [H-P@k](crate::metrics::h_precision).
+/// For every metric except [H-P@k](crate::metrics::h_precision), the values under [`Pessimistic`](Self::Pessimistic) and
+/// [`Optimistic`](Self::Optimistic) bound the value under any other order of the ties.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -15,8 +15,8 @@ pub enum TiePolicy {
     /// In gallery order.
     #[default]
     Stable,
-    /// Not at all, in H-AP and AP: the step H(s_j − s_k) of the papers is 0 at equal scores, so that tied items
-    /// do not count as above each other. The other metrics need an order and take the optimistic one.
+    /// Not ordered, in H-AP and AP: the step H(s_j − s_k) of the papers is 0 at equal scores, so that tied items do not
+    /// count as above each other. The other metrics need an order and use the optimistic one.
     Strict,
     /// The most relevant first.
     Optimistic,
@@ -37,7 +37,7 @@ pub struct Positive {
 
 /// One query's ranked gallery.
 ///
-/// Strangers matter to the metrics only by the ranks that they take up, so the ranking keeps the positives.
+/// Strangers matter to metrics only through the ranks that they occupy, so the ranking stores the positives alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ranking {
     positives: Vec<Positive>,
@@ -47,7 +47,7 @@ pub struct Ranking {
 }
 
 impl Ranking {
-    /// The ranking of a list that is in order already: the shared level, 0 … `depth`, of each item, best first.
+    /// The ranking of a list that is already in order: the shared level, 0 … `depth`, of each item, best first.
     ///
     /// # Panics
     ///
@@ -66,7 +66,7 @@ impl Ranking {
 
     /// The ranking, by decreasing score, of items given in gallery order as (score, shared level 0 … `depth`).
     ///
-    /// Scores are finite; −0 and 0 are equal. Only the P positives are sorted: O(N log P).
+    /// Scores must be finite; −0 and 0 are equal. Only the P positives are sorted: O(N log P).
     ///
     /// # Panics
     ///
@@ -86,7 +86,7 @@ impl Ranking {
         }
         related.sort_unstable_by_key(|&(key, _)| key);
 
-        // strangers_before[i]: how many strangers stand between the positives i − 1 and i.
+        // strangers_before[i]: how many strangers rank between the positives i − 1 and i.
         let keys: Vec<u64> = related.iter().map(|&(key, _)| key).collect();
         let mut strangers_before = vec![0; keys.len() + 1];
         for stranger in strangers {
@@ -104,8 +104,7 @@ impl Ranking {
         Self { positives: positives.collect(), counts, ties, query_counts: false }
     }
 
-    /// Whether the query itself counts as a member of Ω(L), as in the numbers that the papers publish. It has no
-    /// rank either way.
+    /// Sets whether the query itself counts as a member of Ω(L), as in the published numbers. It has no rank either way.
     pub fn count_query(mut self, yes: bool) -> Self {
         self.query_counts = yes;
         self
@@ -117,12 +116,15 @@ impl Ranking {
     }
 
     /// N, the number of ranked items.
-    #[expect(clippy::len_without_is_empty, reason = "whether a list holds positives is what matters")]
+    #[expect(
+        clippy::len_without_is_empty,
+        reason = "metrics ask whether there are positives, not whether there are items"
+    )]
     pub fn len(&self) -> usize {
         self.counts.iter().sum()
     }
 
-    /// How equal scores were ranked.
+    /// How equal scores are ranked.
     pub fn ties(&self) -> TiePolicy {
         self.ties
     }
@@ -132,12 +134,12 @@ impl Ranking {
         &self.positives
     }
 
-    /// How many ranked items share exactly level 0 … L with the query.
+    /// The number of ranked items whose shared level is exactly 0 … L.
     pub fn counts(&self) -> &[usize] {
         &self.counts
     }
 
-    /// How many ranked items share `level` or a finer one.
+    /// The number of ranked items that share `level` or a finer one with the query.
     pub fn positives_at(&self, level: usize) -> usize {
         self.counts[level..].iter().sum()
     }
@@ -154,17 +156,16 @@ impl Ranking {
         sizes
     }
 
-    /// The positives, with ties in the order that the policy asks for when `worth[level]` is what counts.
-    ///
-    /// By itself a ranking breaks ties by level, which is not always the order by relevance.
-    pub(crate) fn by_worth(&self, worth: &[f64]) -> Cow<'_, [Positive]> {
+    /// The positives, with ties ordered by `relevance[level]` as the policy says. Without this, the optimistic and the
+    /// pessimistic policy order ties by level, which is not always the order by relevance.
+    pub(crate) fn ties_by_relevance(&self, relevance: &[f64]) -> Cow<'_, [Positive]> {
         if self.ties == TiePolicy::Stable {
             return Cow::Borrowed(&self.positives);
         }
         let mut positives = self.positives.clone();
         for tied in positives.chunk_by_mut(|a, b| a.tie == b.tie) {
             let mut levels: Vec<usize> = tied.iter().map(|positive| positive.level).collect();
-            levels.sort_by(|&a, &b| worth[b].total_cmp(&worth[a]));
+            levels.sort_by(|&a, &b| relevance[b].total_cmp(&relevance[a]));
             if self.ties == TiePolicy::Pessimistic {
                 levels.reverse();
             }
@@ -175,9 +176,9 @@ impl Ranking {
         Cow::Owned(positives)
     }
 
-    /// The positives in steps that share one rank, that of the first: a step is one positive, but a whole tie
-    /// group under [`TiePolicy::Strict`].
-    pub(crate) fn steps<'a>(
+    /// The positives in groups that count with one rank, that of their first: each positive by itself or, under
+    /// [`TiePolicy::Strict`], the positives of equal score together.
+    pub(crate) fn rank_groups<'a>(
         &self,
         positives: &'a [Positive],
     ) -> impl Iterator<Item = &'a [Positive]> + use<'a> {
@@ -215,13 +216,13 @@ mod tests {
     }
 
     #[test]
-    fn strangers_only_take_up_ranks() {
+    fn strangers_occupy_ranks() {
         let items = [(0.1, 1), (0.9, 0), (0.5, 2), (0.3, 0), (0.2, 0), (-0.5, 0)];
         assert_eq!(ranked(TiePolicy::Stable, &items), [(2, 2), (5, 1)]);
     }
 
     #[test]
-    fn each_policy_orders_ties_its_own_way() {
+    fn each_policy_orders_ties_differently() {
         let items = [(0.5, 1), (0.5, 0), (0.5, 2), (0.9, 1)];
         assert_eq!(ranked(TiePolicy::Stable, &items), [(1, 1), (2, 1), (4, 2)]);
         assert_eq!(ranked(TiePolicy::Optimistic, &items), [(1, 1), (2, 2), (3, 1)]);
@@ -241,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn the_query_counts_only_on_request() {
+    fn the_query_is_not_counted_by_default() {
         let ranking = Ranking::from_levels(2, &[2, 0]);
         assert_eq!(ranking.class_sizes(), [1, 0, 1]);
         assert_eq!(ranking.count_query(true).class_sizes(), [1, 0, 2]);

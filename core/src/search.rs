@@ -5,7 +5,7 @@ use crate::ranking::sort_key;
 use crate::similarity::{Points, Similarity};
 use crate::{Error, Kind, Result};
 
-/// A gallery made ready to be searched.
+/// A gallery prepared for search.
 ///
 /// ```
 /// use akin_core::embeddings::Embeddings;
@@ -29,9 +29,9 @@ pub struct Gallery {
 /// One search result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hit {
-    /// The item's place in the gallery.
+    /// The item's row in the gallery.
     pub item: usize,
-    /// Its similarity to the query; a larger one is nearer.
+    /// Its similarity to the query. A larger score is nearer.
     pub score: f32,
 }
 
@@ -40,7 +40,7 @@ impl Gallery {
     ///
     /// # Errors
     ///
-    /// [`Kind::Embeddings`], naming the row, for an embedding that the similarity is not defined for.
+    /// [`Kind::Embeddings`] for an embedding that the similarity is not defined for; the error names its row.
     pub fn new(embeddings: &Embeddings, similarity: Similarity) -> Result<Self> {
         let points = Points::new(similarity, embeddings, "gallery")?;
         Ok(Self { points, similarity, dimension: embeddings.dimension() })
@@ -61,7 +61,11 @@ impl Gallery {
         if query.len() != self.dimension {
             return Err(Error::new(
                 Kind::Embeddings,
-                format!("the query has {} numbers, the gallery's embeddings {}", query.len(), self.dimension),
+                format!(
+                    "the query has {} numbers and the gallery's embeddings have {}",
+                    query.len(),
+                    self.dimension
+                ),
                 "embed the query with the encoder of the gallery",
             ));
         }
@@ -69,21 +73,21 @@ impl Gallery {
         Ok(self.points.scores(&Points::new(self.similarity, &query, "query")?, 0..1))
     }
 
-    /// The `k` nearest items, best first and ties in gallery order; all of them if there are no more than `k`. An
-    /// item that is the query itself is left out.
+    /// The `k` nearest items, or all items if there are fewer; best first, ties in gallery order. `excluded` is the
+    /// query's own row, if it is in the gallery.
     ///
     /// # Errors
     ///
-    /// Those of [`scores`](Self::scores).
-    pub fn nearest(&self, query: &[f32], k: usize, leave_out: Option<usize>) -> Result<Vec<Hit>> {
-        Ok(top_k(&self.scores(query)?, k, leave_out))
+    /// As [`scores`](Self::scores).
+    pub fn nearest(&self, query: &[f32], k: usize, excluded: Option<usize>) -> Result<Vec<Hit>> {
+        Ok(top_k(&self.scores(query)?, k, excluded))
     }
 }
 
-/// The `k` best of finite scores given in gallery order, best first and ties in gallery order. Only they are
-/// sorted: O(N + k log k).
-pub fn top_k(scores: &[f32], k: usize, leave_out: Option<usize>) -> Vec<Hit> {
-    let items = (0..scores.len()).filter(|&item| Some(item) != leave_out);
+/// The `k` best of finite scores in gallery order; best first, ties in gallery order. Only the `k` best are sorted:
+/// O(N + k log k).
+pub fn top_k(scores: &[f32], k: usize, excluded: Option<usize>) -> Vec<Hit> {
+    let items = (0..scores.len()).filter(|&item| Some(item) != excluded);
     let mut keys: Vec<u64> = items.map(|item| sort_key(scores[item], item)).collect();
     if k < keys.len() {
         keys.select_nth_unstable(k);
@@ -122,9 +126,9 @@ mod tests {
     }
 
     #[test]
-    fn a_query_that_does_not_fit_is_refused() {
+    fn a_query_of_another_dimension_is_refused() {
         let gallery = Gallery::new(&Embeddings::new(2, vec![1.0, 0.0]).unwrap(), Similarity::Cosine).unwrap();
-        assert!(gallery.scores(&[1.0]).unwrap_err().message().contains("1 numbers"));
+        assert!(gallery.scores(&[1.0]).unwrap_err().message().contains("the query has 1 numbers"));
         assert!(gallery.scores(&[f32::NAN, 0.0]).is_err());
         assert!(gallery.scores(&[0.0, 0.0]).is_err());
     }

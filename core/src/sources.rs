@@ -1,17 +1,17 @@
-//! Where losses and metrics come from: the BibTeX entries of `references.bib`, by the keys that the catalogues name.
+//! The publications of losses, miners and metrics: the BibTeX entries of `references.bib`. The catalogues name their keys.
 
 use std::sync::LazyLock;
 
 /// A publication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// What the catalogues call it, which is also its BibTeX key.
+    /// Its BibTeX key, which the catalogues name.
     pub key: &'static str,
     /// The BibTeX entry.
     pub bibtex: &'static str,
 }
 
-/// Every publication, by key.
+/// Every publication, ordered by key.
 pub static SOURCES: LazyLock<Vec<Source>> = LazyLock::new(|| {
     let entries =
         include_str!("references.bib").split("\n\n").map(str::trim).filter(|entry| !entry.is_empty());
@@ -19,7 +19,7 @@ pub static SOURCES: LazyLock<Vec<Source>> = LazyLock::new(|| {
     entries.map(|bibtex| Source { key: key(bibtex), bibtex }).collect()
 });
 
-/// The publication of a key.
+/// The publication with this key.
 pub fn source(key: &str) -> Option<&'static Source> {
     SOURCES.iter().find(|source| source.key == key)
 }
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_entry_is_whole_and_they_stand_in_the_order_of_their_keys() {
+    fn every_entry_is_complete_and_in_the_order_of_the_keys() {
         assert!(SOURCES.windows(2).all(|pair| pair[0].key < pair[1].key), "sort the entries by key");
         for source in SOURCES.iter() {
             assert!(source.bibtex.starts_with('@') && source.bibtex.ends_with("\n}"), "{}", source.bibtex);

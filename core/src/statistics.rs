@@ -1,5 +1,5 @@
-//! How far a mean over queries can be trusted, and whether two runs differ: the percentile bootstrap and the paired
-//! permutation test. Both are deterministic: their draws come from a [named stream](crate::random::stream).
+//! Confidence intervals of means, and tests of whether two runs differ: the percentile bootstrap and the paired
+//! permutation test. Both are deterministic: they draw from a [named stream](crate::random::stream).
 
 use rand::RngExt;
 use rand_chacha::rand_core::Rng;
@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::random::stream;
 
-/// The arithmetic mean; `None` of nothing.
+/// The arithmetic mean; `None` without values.
 pub fn mean(values: &[f64]) -> Option<f64> {
-    // Not `sum`, whose empty one is −0.
+    // Not `sum`: the sum of no f64 is −0.
     let sum = values.iter().fold(0.0, |sum, value| sum + value);
     (!values.is_empty()).then(|| sum / values.len() as f64)
 }
 
-/// The sample standard deviation, √(Σ (x − mean)² / (n − 1)); `None` of fewer than two values.
+/// The sample standard deviation, √(Σ (x − mean)² / (n − 1)); `None` for fewer than two values.
 pub fn deviation(values: &[f64]) -> Option<f64> {
     let mean = mean(values)?;
     let squares = values.iter().fold(0.0, |sum, value| sum + (value - mean).powi(2));
@@ -26,9 +26,9 @@ pub fn deviation(values: &[f64]) -> Option<f64> {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Bootstrap {
-    /// How many times the values are drawn anew. Default: 1000.
+    /// The number of resamples. Default: 1000.
     pub resamples: usize,
-    /// What the draws follow from. Default: 0.
+    /// The seed of the draws. Default: 0.
     pub seed: u64,
 }
 
@@ -41,20 +41,21 @@ impl Default for Bootstrap {
 /// The 95 % percentile bootstrap interval \[low, high\] of the mean of n values (Efron & Tibshirani, *An Introduction
 /// to the Bootstrap*, 1993, chapter 13).
 ///
-/// n of the values are drawn with replacement, `resamples` times; the interval is from the 2.5 % to the 97.5 %
-/// quantile of the means, interpolated between neighbours. `None` without values or resamples. O(n · resamples).
+/// Draws n of the values with replacement, `resamples` times. The interval runs from the 2.5 % to the 97.5 % quantile of
+/// the means, interpolated between neighbours. `None` without values or resamples. O(n · resamples).
 pub fn bootstrap_interval(values: &[f64], bootstrap: Bootstrap) -> Option<[f64; 2]> {
-    bootstrap_interval_of(&[values.len()], bootstrap, |drawn| {
+    bootstrap_statistic(&[values.len()], bootstrap, |drawn| {
         let sum = drawn[0].iter().fold(0.0, |sum, &place| sum + values[place]);
         (!values.is_empty()).then(|| sum / values.len() as f64)
     })
 }
 
-/// The same interval of any statistic, of one sample or of several that are independent of each other.
+/// The same interval for any statistic of one sample, or of several independent samples.
 ///
-/// `sizes` says how many members each sample has. As many are drawn from each with replacement, and `statistic` is
-/// given their places, a list for each sample. Draws without a value are left out; `None` where no draw has one.
-pub fn bootstrap_interval_of(
+/// `sizes` has the number of members of each sample. Each resample draws as many from each sample, with replacement, and
+/// passes their indices to `statistic`, one list per sample. Resamples without a value are left out; `None` when none has
+/// a value.
+pub fn bootstrap_statistic(
     sizes: &[usize],
     bootstrap: Bootstrap,
     statistic: impl Fn(&[Vec<usize>]) -> Option<f64>,
@@ -79,15 +80,15 @@ fn quantile(sorted: &[f64], share: f64) -> f64 {
     below + (above - below) * place.fract()
 }
 
-/// The most differences whose signs are all enumerated: 2^16 patterns.
+/// For up to this many differences all patterns of signs are enumerated: 2^16 at most.
 const ENUMERABLE: usize = 16;
 
-/// How a permutation test is drawn.
+/// How the signs of a permutation test are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Permutations {
-    /// How many patterns of signs are drawn where there are too many to try all. Default: 10,000.
+    /// The number of patterns of signs to draw when there are too many to enumerate. Default: 10,000.
     pub draws: usize,
-    /// What the draws follow from. Default: 0.
+    /// The seed of the draws. Default: 0.
     pub seed: u64,
 }
 
@@ -99,16 +100,16 @@ impl Default for Permutations {
 
 /// The two-sided p-value of the paired permutation test (Fisher, *The Design of Experiments*, 1935; Pitman, 1937).
 ///
-/// The hypothesis is that, for each pair, it was a coin toss which of the two got which value, so that the sign of
-/// each of the `differences` could as well be the other one. p is the share of sign patterns whose sum is as far from
-/// 0 as that of the data, or farther: exact, over all 2^n patterns, for n ≤ 16 differences that are not 0 (the others
-/// have no sign); else (b + 1) / (m + 1), where b of m drawn patterns are as far (Phipson & Smyth, 2010).
+/// The null hypothesis is that each of the `differences` could as well have the opposite sign. p is the share of sign
+/// patterns whose sum is at least as far from 0 as that of the data. Differences of 0 are ignored. For up to 16 other
+/// differences p is exact, over all 2^n patterns. For more it is (b + 1) / (m + 1), where b of m drawn patterns are at
+/// least as far (Phipson & Smyth, 2010).
 ///
-/// In (0, 1], and 1 where no pair differs. O(n · draws).
+/// In (0, 1], and 1 when no pair differs. O(n · draws).
 pub fn paired_permutation_test(differences: &[f64], permutations: Permutations) -> f64 {
     let differences: Vec<f64> = differences.iter().copied().filter(|&difference| difference != 0.0).collect();
     let observed: f64 = differences.iter().sum::<f64>().abs();
-    // Patterns that are equal but for rounding count as equal.
+    // Sums that are equal up to rounding count as equal.
     let rounding = 1e-12 * differences.iter().map(|difference| difference.abs()).sum::<f64>();
     let as_far = |signs: &mut dyn FnMut() -> u64| {
         let sum: f64 = differences.chunks(64).map(|chunk| with_signs(chunk, signs())).sum();
@@ -124,7 +125,7 @@ pub fn paired_permutation_test(differences: &[f64], permutations: Permutations) 
     (far + 1) as f64 / (permutations.draws + 1) as f64
 }
 
-/// The sum of at most 64 numbers, number i with its sign turned where bit i of `signs` is set.
+/// The sum of at most 64 numbers, where bit i of `signs` inverts the sign of number i.
 fn with_signs(numbers: &[f64], signs: u64) -> f64 {
     let turned = |(i, number): (usize, &f64)| f64::from_bits(number.to_bits() ^ ((signs >> i & 1) << 63));
     numbers.iter().enumerate().map(turned).sum()
@@ -141,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bootstrap_interval_is_that_of_the_normal_law_for_many_values() {
+    fn the_interval_of_many_values_is_the_normal_one() {
         let mut random = stream(1, "test", &[]);
         let values: Vec<f64> = (0..2000).map(|_| random.random::<f64>()).collect();
         let [low, high] = bootstrap_interval(&values, Bootstrap::default()).unwrap();
@@ -155,13 +156,13 @@ mod tests {
     }
 
     #[test]
-    fn a_bootstrap_of_one_value_or_none_is_that() {
+    fn a_bootstrap_of_equal_values_has_no_width() {
         assert_eq!(bootstrap_interval(&[0.5; 7], Bootstrap::default()), Some([0.5, 0.5]));
         assert_eq!(bootstrap_interval(&[], Bootstrap::default()), None);
     }
 
     #[test]
-    fn few_pairs_are_permuted_in_every_way() {
+    fn few_pairs_are_permuted_exactly() {
         let test = |differences: &[f64]| paired_permutation_test(differences, Permutations::default());
         // Only all signs alike, or all turned, are as far.
         assert_eq!(test(&[1.0, 2.0, 3.0]), 2.0 / 8.0);

@@ -1,7 +1,7 @@
 //! The label tree, the labels of a data set, and the level that two items share.
 //!
-//! Levels run coarse to fine: level 1 is the coarsest, level L the finest, and level 0 the root, where nothing
-//! is shared. Column 0 of a label row is level 1.
+//! Levels run coarse to fine: level 1 is the coarsest, level L the finest. Level 0 is the root: items that share only the
+//! root have nothing in common. Column 0 of a label row is level 1.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,18 +9,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Kind, Result};
 
-/// When two labels of one level name the same class.
+/// Whether two equal labels of one level are the same class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClassIdentity {
-    /// Equal names are one class, which must then have one parent.
+    /// Equal names are one class, which must have one parent.
     #[default]
     Name,
     /// A class is its whole label path: `Apple / Gala` and `Pear / Gala` are two classes.
     Path,
 }
 
-/// A tree of classes with L levels; every class above the finest level is a parent or stands alone.
+/// A tree of classes with L levels.
 ///
 /// Classes of a level are numbered from 0 in the order in which they first appear.
 ///
@@ -44,7 +44,7 @@ pub struct Taxonomy {
     parents: Vec<Vec<u32>>,
 }
 
-/// A taxonomy as it is stored, before it has been checked.
+/// A stored taxonomy, before it is checked.
 #[derive(Deserialize)]
 struct Tree {
     levels: Vec<String>,
@@ -53,13 +53,13 @@ struct Tree {
 }
 
 impl Taxonomy {
-    /// The taxonomy of label rows (coarse → fine, one name per level), and each row's class ids.
+    /// The taxonomy of label rows (coarse → fine, one name per level), and the class ids of each row.
     ///
     /// # Errors
     ///
-    /// [`Kind::Taxonomy`], naming the offenders (rows are counted from 0): no level or no row, a level without a
-    /// name or with the name of another, a row with too few or too many labels, an empty label, and, with
-    /// [`ClassIdentity::Name`], a class with two parents.
+    /// [`Kind::Taxonomy`], naming the rows (counted from 0) or classes, when there is no level or no row, a level has no
+    /// name or the name of another, a row has too few or too many labels, a label is empty, or, with
+    /// [`ClassIdentity::Name`], a class has two parents.
     pub fn from_rows<S: AsRef<str>>(
         levels: &[String],
         rows: &[Vec<S>],
@@ -74,7 +74,7 @@ impl Taxonomy {
         let mut known: Vec<HashMap<(Option<u32>, &str), u32>> = vec![HashMap::new(); depth];
         let mut ids = Vec::with_capacity(rows.len() * depth);
         let mut conflicts = Vec::new();
-        // Each is told once, however many rows have it.
+        // Each conflict is reported once, however many rows have it.
         let mut known_conflicts = HashSet::new();
 
         for (number, row) in rows.iter().enumerate() {
@@ -104,7 +104,7 @@ impl Taxonomy {
                 parent = Some(class);
             }
         }
-        none_of(
+        refuse_any(
             conflicts,
             "a class has two parents",
             "rename one, or let a class be its whole label path (qualify = true)",
@@ -137,12 +137,13 @@ impl Taxonomy {
         self.parents[level - 1].get(class as usize).copied()
     }
 
-    /// The class ids of a label path that the taxonomy knows, coarse → fine.
+    /// The class ids of a label path, coarse → fine.
     ///
     /// # Errors
     ///
-    /// [`Kind::Taxonomy`] when the path has not L labels, or has one that is unknown below the labels before it.
-    pub fn labels_of<S: AsRef<str>>(&self, row: &[S]) -> Result<Vec<u32>> {
+    /// [`Kind::Taxonomy`] when the path does not have L labels, or the taxonomy does not have one of them below the
+    /// labels before it.
+    pub fn class_ids<S: AsRef<str>>(&self, row: &[S]) -> Result<Vec<u32>> {
         check_rows(&self.levels, &[row])?;
         let mut path: Vec<u32> = Vec::with_capacity(row.len());
         for (level, label) in row.iter().map(AsRef::as_ref).enumerate() {
@@ -160,7 +161,7 @@ impl Taxonomy {
                             self.levels[level],
                             names.join(" / ")
                         ),
-                        "correct the label, or build the taxonomy from rows that have it",
+                        "correct the label, or build the taxonomy from rows that contain it",
                     ));
                 }
             }
@@ -178,7 +179,7 @@ impl TryFrom<Tree> for Taxonomy {
         let mut faults = Vec::new();
         if classes.len() != levels.len() || parents.len() != levels.len() {
             faults.push(format!(
-                "{} levels, {} lists of classes, {} lists of parents",
+                "it has {} levels, {} lists of classes and {} lists of parents",
                 levels.len(),
                 classes.len(),
                 parents.len()
@@ -186,24 +187,31 @@ impl TryFrom<Tree> for Taxonomy {
         }
         for (level, ((name, classes), parents)) in levels.iter().zip(&classes).zip(&parents).enumerate() {
             if classes.is_empty() || classes.iter().any(|class| class.trim().is_empty()) {
-                faults.push(format!("level {name:?} has no class, or one without a name"));
+                faults.push(format!("level {name:?} has no class, or a class without a name"));
             }
             if parents.len() != if level == 0 { 0 } else { classes.len() } {
-                faults.push(format!("level {name:?}: {} classes, {} parents", classes.len(), parents.len()));
+                faults.push(format!(
+                    "level {name:?} has {} classes and {} parents",
+                    classes.len(),
+                    parents.len()
+                ));
             }
             let mut seen = HashSet::new();
             for (class, label) in classes.iter().enumerate() {
                 if !seen.insert((parents.get(class), label)) {
-                    faults.push(format!("{name} {label:?} stands twice under one parent"));
+                    faults.push(format!("{name} {label:?} is listed twice under one parent"));
                 }
             }
         }
         for (above, below) in classes.iter().zip(parents.iter().skip(1)) {
             if let Some(parent) = below.iter().find(|&&parent| parent as usize >= above.len()) {
-                faults.push(format!("parent {parent} of {}", above.len()));
+                faults.push(format!(
+                    "a class has the parent {parent}, and the level above has {} classes",
+                    above.len()
+                ));
             }
         }
-        none_of(faults, "the stored taxonomy is not a tree", "write the file again")?;
+        refuse_any(faults, "the stored taxonomy is not a tree", "write the file again")?;
         Ok(Self { levels, classes, parents })
     }
 }
@@ -220,13 +228,13 @@ impl Labels {
     ///
     /// # Errors
     ///
-    /// [`Kind::Taxonomy`] without levels, or when the ids do not fill whole rows.
+    /// [`Kind::Taxonomy`] when there is no level, or the ids do not fill whole rows.
     pub fn new(levels: usize, ids: Vec<u32>) -> Result<Self> {
         if levels == 0 || !ids.len().is_multiple_of(levels) {
             return Err(Error::new(
                 Kind::Taxonomy,
                 format!("{} class ids do not fill rows of {levels} levels", ids.len()),
-                "give one class id per item and level, at one level or more",
+                "give each item one class id per level, and at least one level",
             ));
         }
         Ok(Self { levels, ids })
@@ -259,7 +267,7 @@ impl Labels {
         Self { levels: level, ids }
     }
 
-    /// The label path of each class of the finest level that is there, by its id.
+    /// One label path for each class of the finest level that an item has, in the order of the class ids.
     pub fn classes(&self) -> Self {
         let mut rows: Vec<&[u32]> = self.ids.chunks_exact(self.levels).collect();
         rows.sort_unstable_by_key(|row| row[self.levels - 1]);
@@ -267,7 +275,7 @@ impl Labels {
         Self { levels: self.levels, ids: rows.concat() }
     }
 
-    /// The labels of some items, in the order asked for.
+    /// The labels of these items, in this order.
     pub fn select(&self, items: &[usize]) -> Self {
         let ids = items.iter().flat_map(|&i| self.row(i)).copied().collect();
         Self { levels: self.levels, ids }
@@ -284,9 +292,9 @@ pub fn shared_level(a: &[u32], b: &[u32]) -> usize {
     a.iter().zip(b).rposition(|(a, b)| a == b).map_or(0, |level| level + 1)
 }
 
-/// Fills a ragged label row up to `depth` levels: what is missing or empty takes the label above it.
+/// Fills a ragged label row up to `depth` levels: a missing or empty label becomes a copy of the label above it.
 ///
-/// An empty first label has nothing above it and stays for [`Taxonomy::from_rows`] to refuse.
+/// An empty first label stays empty, and [`Taxonomy::from_rows`] refuses it.
 pub fn fill_from_parent(row: &mut Vec<String>, depth: usize) {
     row.resize(depth.max(row.len()), String::new());
     for level in 1..row.len() {
@@ -302,40 +310,40 @@ fn check_level_names(levels: &[String]) -> Result<()> {
         if name.trim().is_empty() {
             Some(format!("level {} has no name", position + 1))
         } else {
-            (!seen.insert(name)).then(|| format!("level {} is another {name:?}", position + 1))
+            (!seen.insert(name)).then(|| format!("level {} is named {name:?} again", position + 1))
         }
     });
     let mut faults: Vec<String> = faults.collect();
     if levels.is_empty() {
         faults.push("there is no level".into());
     }
-    none_of(faults, "the levels cannot be told apart", "name each level once, coarse to fine")
+    refuse_any(faults, "the level names are not usable", "give each level its own name, coarse to fine")
 }
 
 fn check_rows<S: AsRef<str>, R: AsRef<[S]>>(levels: &[String], rows: &[R]) -> Result<()> {
     if rows.is_empty() {
-        return Err(Error::new(Kind::Taxonomy, "there are no label rows", "give at least one labelled item"));
+        return Err(Error::new(Kind::Taxonomy, "there are no labels", "give at least one labelled item"));
     }
     let ragged = rows.iter().map(AsRef::as_ref).enumerate().filter(|(_, row)| row.len() != levels.len());
     let ragged = ragged.map(|(number, row)| format!("row {number} has {}", row.len()));
-    none_of(
+    refuse_any(
         ragged.collect(),
-        &format!("a row has not {} labels, one per level", levels.len()),
-        "give each item a label at every level, or ask for missing ones to be filled with the parent's",
+        &format!("a row needs {} labels, one per level", levels.len()),
+        "give each item a label at every level, or let missing ones be filled with the parent's",
     )?;
     let labels = rows.iter().enumerate().flat_map(|(number, row)| {
         row.as_ref().iter().zip(levels).map(move |(label, level)| (number, label.as_ref(), level))
     });
     let empty = labels.filter(|(_, label, _)| label.trim().is_empty());
-    none_of(
+    refuse_any(
         empty.map(|(number, _, level)| format!("{level} of row {number}")).collect(),
         "a label is empty",
-        "fill it in, or ask for missing labels to be filled with the parent's",
+        "fill it in, or let missing labels be filled with the parent's",
     )
 }
 
-/// An error that names the first offenders, or nothing when there are none.
-fn none_of(offenders: Vec<String>, fault: &str, hint: &str) -> Result<()> {
+/// An error that names the first five offenders; `Ok` when there are none.
+fn refuse_any(offenders: Vec<String>, fault: &str, hint: &str) -> Result<()> {
     const NAMED: usize = 5;
     if offenders.is_empty() {
         return Ok(());
@@ -367,17 +375,17 @@ mod tests {
     fn a_class_with_two_parents_is_refused_by_name() {
         let text = fault(&[&["apple", "gala"], &["pear", "gala"], &["pear", "gala"]]);
         assert!(text.contains(r#"variety "gala" under "apple" and, in row 1, "pear""#), "{text}");
-        assert!(!text.contains("row 2"), "the same again is not worth telling: {text}");
+        assert!(!text.contains("row 2"), "each conflict is named once: {text}");
         assert!(text.contains("qualify = true"), "{text}");
     }
 
     #[test]
-    fn two_paths_with_one_name_are_two_classes_on_request() {
+    fn with_path_identity_two_paths_with_one_name_are_two_classes() {
         let (taxonomy, labels) =
             build(&[&["apple", "gala"], &["pear", "gala"]], ClassIdentity::Path).unwrap();
         assert_eq!(taxonomy.class_count(2), 2);
         assert_eq!(labels.ids(), [0, 0, 1, 1]);
-        assert_eq!(taxonomy.labels_of(&["pear", "gala"]).unwrap(), [1, 1]);
+        assert_eq!(taxonomy.class_ids(&["pear", "gala"]).unwrap(), [1, 1]);
         assert_eq!(taxonomy.parent(2, 1), Some(1));
         assert_eq!(taxonomy.parent(1, 1), None);
     }
@@ -385,16 +393,19 @@ mod tests {
     #[test]
     fn empty_labels_and_ragged_rows_are_refused_with_their_row() {
         assert!(fault(&[&["apple", "gala"], &["apple", " "]]).contains("variety of row 1"));
-        assert!(fault(&[&["apple", "gala"], &["apple"]]).contains("row 1 has 1"));
-        assert!(fault(&[]).contains("no label rows"));
+        let ragged = fault(&[&["apple", "gala"], &["apple"]]);
+        assert!(ragged.contains("a row needs 2 labels, one per level: row 1 has 1"), "{ragged}");
+        assert!(fault(&[]).contains("there are no labels"));
         let many = vec![[""; 2].as_slice(); 9];
         assert!(fault(&many).contains("and 13 more"));
     }
 
     #[test]
-    fn levels_need_names_of_their_own() {
+    fn each_level_needs_its_own_name() {
         let rows = [vec!["apple", "gala"]];
-        for (names, text) in [(["kind", ""], "level 2 has no name"), (["kind", "kind"], "another \"kind\"")] {
+        for (names, text) in
+            [(["kind", ""], "level 2 has no name"), (["kind", "kind"], "named \"kind\" again")]
+        {
             let names = names.map(String::from);
             let error = Taxonomy::from_rows(&names, &rows, ClassIdentity::Name).unwrap_err();
             assert!(error.message().contains(text), "{error}");
@@ -405,7 +416,7 @@ mod tests {
     #[test]
     fn a_label_may_equal_its_parents() {
         let (taxonomy, _) = build(&[&["kiwi", "kiwi"], &["apple", "gala"]], ClassIdentity::Name).unwrap();
-        assert_eq!(taxonomy.labels_of(&["kiwi", "kiwi"]).unwrap(), [0, 0]);
+        assert_eq!(taxonomy.class_ids(&["kiwi", "kiwi"]).unwrap(), [0, 0]);
     }
 
     #[test]
@@ -418,9 +429,9 @@ mod tests {
     #[test]
     fn an_unknown_path_is_refused() {
         let (taxonomy, _) = build(&[&["apple", "gala"], &["pear", "kaiser"]], ClassIdentity::Name).unwrap();
-        let error = taxonomy.labels_of(&["apple", "kaiser"]).unwrap_err();
+        let error = taxonomy.class_ids(&["apple", "kaiser"]).unwrap_err();
         assert!(error.message().contains(r#"variety "kaiser" of "apple / kaiser""#), "{error}");
-        assert!(taxonomy.labels_of(&["apple"]).is_err());
+        assert!(taxonomy.class_ids(&["apple"]).is_err());
     }
 
     #[test]
@@ -437,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn shared_levels_run_from_strangers_to_the_same_class() {
+    fn the_shared_level_is_the_finest_equal_label() {
         assert_eq!(shared_level(&[0, 1, 2], &[3, 4, 5]), 0);
         assert_eq!(shared_level(&[0, 1, 2], &[0, 4, 5]), 1);
         assert_eq!(shared_level(&[0, 1, 2], &[0, 1, 2]), 3);

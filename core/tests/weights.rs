@@ -89,7 +89,7 @@ fn every_missing_and_every_surplus_key_is_listed_by_its_name_in_the_file() {
     entries.retain(|(name, ..)| !missing.contains(&name.as_str()));
     entries.extend(surplus.map(|name| (name.to_owned(), "F32", vec![2])));
     let message = refusal(safetensors(&entries)).message().to_owned();
-    let (before, after) = message.split_once("surplus: ").expect("both lists are there");
+    let (before, after) = message.split_once("unknown: ").expect("both lists are there");
     assert!(missing.iter().all(|name| before.contains(name)), "{message}");
     assert!(surplus.iter().all(|name| after.contains(name)), "{message}");
     assert_eq!(message.matches("features.").count(), 3 + 2, "no other key is blamed: {message}");

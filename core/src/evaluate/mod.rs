@@ -1,4 +1,4 @@
-//! Whole sets: every query ranks the gallery, and the scores are averaged.
+//! Evaluation of whole sets: every query ranks the gallery, and the scores are averaged.
 
 mod decomposability;
 mod dyml;
@@ -22,28 +22,30 @@ pub use dyml::{DYML_METRICS, DymlRow, LabelSets, dyml};
 pub use paired_test::{PairedTest, paired_tests};
 pub use report::{LevelReport, Means, QueryScores, Report, Scores};
 
-/// What is measured, and how.
+/// Which metrics are measured, and how.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct EvaluationConfig {
-    /// What is reported; tables have this order. Default: `h_ap`, `ndcg`, `asi`, and per level `ap`, `map_at_r`, `recall@1`.
+    /// The metrics to report, in the order of tables. Default: `h_ap`, `ndcg`, `asi`, and per level `ap`, `map_at_r` and
+    /// `recall@1`.
     pub metrics: Vec<Metric>,
     /// The relevance of H-AP. Default: HAPPIER's eq. 4 with α = 1.
     pub relevance: Relevance,
     /// How equal scores are ranked. Default: in gallery order.
     pub ties: TiePolicy,
-    /// Whether |Ω(L)| counts the query itself, as published numbers do. Default: no.
+    /// Whether |Ω(L)| counts the query itself, as in published numbers. Default: false.
     pub count_query: bool,
-    /// What items are ranked by. Default: cosine.
+    /// The similarity that items are ranked by. Default: cosine.
     pub similarity: Similarity,
-    /// Intervals of the means. Default: none.
+    /// Draws confidence intervals of the means. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bootstrap: Option<Bootstrap>,
-    /// How much better AP looks in batches, for a set that ranks itself. Default: not measured.
+    /// Measures how much higher AP is in batches than over the whole set, for a set that ranks itself. Default: not
+    /// measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decomposability_gap: Option<Decomposability>,
-    /// How many queries are scored at once: memory is O(block · N) per thread. No result depends on it.
+    /// The number of queries that are scored at once. Memory is O(block · N) per thread; no result depends on it.
     /// Default: 64.
     pub block: usize,
 }
@@ -112,7 +114,7 @@ impl EvaluationConfig {
             return Err(Error::new(
                 Kind::Config,
                 "the decomposability gap is defined for a set that ranks itself, and there is a separate gallery",
-                "leave out the gallery, or the gap",
+                "leave out the gallery or the decomposability gap",
             ));
         }
         decomposability::check_batch(batch, count)
@@ -147,18 +149,19 @@ pub struct Labelled<'a> {
     pub labels: &'a Labels,
 }
 
-/// Ranks the gallery for every query and reports every metric. Without a gallery each query ranks the other
-/// queries, never itself.
+/// Ranks the gallery for every query and reports every metric. Without a gallery each query ranks the other queries,
+/// never itself.
 ///
-/// `levels` names the levels, coarse → fine. Takes O(Q · N · d) time and O(block · N) memory per thread; with the
-/// feature `parallel` blocks of queries run on all threads, with the very same result.
+/// `levels` names the levels, coarse → fine. Takes O(Q · N · d) time and O(block · N) memory per thread. With the feature
+/// `parallel`, blocks of queries run on all threads, with the same result.
 ///
 /// # Errors
 ///
-/// [`Kind::Config`] for settings out of range, or a decomposability gap of a set with a separate gallery;
-/// [`Kind::Taxonomy`] when labels, levels and embeddings do not fit each other, there is nothing to rank, or no query
-/// has a positive at any level; [`Kind::Embeddings`] for embeddings of different dimensions, or, naming its row, one
-/// that the similarity is not defined for.
+/// - [`Kind::Config`] for settings out of range, or a decomposability gap with a separate gallery;
+/// - [`Kind::Taxonomy`] when labels, levels and embeddings do not fit each other, there is nothing to rank, or no query
+///   has a positive at any level;
+/// - [`Kind::Embeddings`] for embeddings of different dimensions, or for an embedding that the similarity is not defined
+///   for; the error names its row.
 pub fn evaluate(
     levels: &[String],
     queries: Labelled<'_>,
@@ -196,11 +199,12 @@ pub fn evaluate(
     .report(levels, &checked)
 }
 
-/// The same for queries that stand among the gallery: query i is the item in row `places[i]` of it, and ranks all others.
+/// As [`evaluate`], for queries that are items of the gallery: query i is the item in row `places[i]`, and ranks all
+/// other items.
 ///
 /// # Errors
 ///
-/// As [`evaluate`]; [`Kind::Config`], too, without one place for each query, or for a place that is no row.
+/// As [`evaluate`]; also [`Kind::Config`] when there is not one place for each query, or a place is not a row.
 pub fn evaluate_among(
     levels: &[String],
     queries: Labelled<'_>,
@@ -217,7 +221,7 @@ pub fn evaluate_among(
     if places.len() != count || places.iter().any(|&place| place >= items) {
         return Err(Error::new(
             Kind::Config,
-            format!("{} places among {items} items do not fit {count} queries", places.len()),
+            format!("{count} queries have {} places among {items} gallery items", places.len()),
             "give each query its row in the gallery, counted from 0",
         ));
     }
@@ -231,18 +235,19 @@ pub fn evaluate_among(
     .report(levels, &checked)
 }
 
-/// Where the queries stand in the gallery; none ranks itself.
+/// Where the queries are in the gallery. A query never ranks itself.
 enum Places<'a> {
-    /// Nowhere: the sets are two.
+    /// Query set and gallery are separate.
     Apart,
-    /// They are the gallery.
+    /// The queries are the gallery.
     Same,
-    /// In these rows.
+    /// Each query is in this row.
     Among(&'a [usize]),
 }
 
 impl Places<'_> {
-    fn of(&self, query: usize) -> Option<usize> {
+    /// The row of a query in the gallery, if it is there.
+    fn row(&self, query: usize) -> Option<usize> {
         match self {
             Self::Apart => None,
             Self::Same => Some(query),
@@ -251,7 +256,7 @@ impl Places<'_> {
     }
 }
 
-/// Queries and what they rank.
+/// Queries and the gallery that they rank.
 struct Search<'a> {
     queries: &'a Points,
     query_labels: &'a Labels,
@@ -261,14 +266,14 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// What `score` says of each query's ranking, in the order of the queries.
+    /// `score` of each query's ranking, in the order of the queries.
     fn rank<T: Send>(
         &self,
         config: &EvaluationConfig,
         score: impl Fn(usize, &Ranking) -> T + Sync + Send,
     ) -> Vec<T> {
         let score_query = |query: usize, scores: &[f32]| {
-            let itself = self.places.of(query);
+            let itself = self.places.row(query);
             let row = self.query_labels.row(query);
             let others = scores.iter().enumerate().filter(|&(item, _)| Some(item) != itself);
             let scored = others.map(|(item, &score)| (score, shared_level(row, self.labels.row(item))));
@@ -296,15 +301,15 @@ impl Search<'_> {
         if report.overall.queries == 0 {
             return Err(Error::new(
                 Kind::Taxonomy,
-                format!("none of the {count} queries shares a class with any of the items that it ranks"),
-                "check that queries and gallery are of the same taxonomy, and that classes have two items or more",
+                format!("none of the {count} queries shares a class with an item that it ranks"),
+                "check that queries and gallery use the same taxonomy, and that classes have at least two items",
             ));
         }
         Ok(report)
     }
 }
 
-/// `work` of 0 … `count` − 1, in this order, whatever order they run in.
+/// The results of `work` for 0 … `count` − 1, in this order, whatever order they run in.
 fn in_order<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
     #[cfg(feature = "parallel")]
     {
@@ -324,12 +329,12 @@ fn check_shapes(depth: usize, set: &str, Labelled { embeddings, labels }: Labell
     Err(Error::new(
         Kind::Taxonomy,
         format!(
-            "{} {set} embeddings, {} label rows of {} levels and {depth} level names do not fit",
+            "there are {} {set} embeddings, {} label rows of {} levels and {depth} level names",
             embeddings.len(),
             labels.len(),
             labels.levels()
         ),
-        "give each embedding one label row, in the same order, with one label per level",
+        "give each embedding one row of labels, in the same order, with one label per named level",
     ))
 }
 
@@ -339,7 +344,7 @@ fn check_dimensions(queries: usize, gallery: usize) -> Result<()> {
     }
     Err(Error::new(
         Kind::Embeddings,
-        format!("query embeddings have {queries} numbers, gallery embeddings {gallery}"),
+        format!("query embeddings have {queries} numbers and gallery embeddings have {gallery}"),
         "embed both with the same encoder",
     ))
 }
@@ -384,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn with_a_gallery_all_of_it_is_ranked() {
+    fn a_gallery_of_its_own_is_ranked_whole() {
         let report = report(true, &EvaluationConfig::default());
         assert_eq!((report.queries, report.ranked), (5, 5));
         assert_eq!(report.at(2).get(R_AT_1), Some(1.0));
@@ -420,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_without_positives_or_of_unlike_shape_are_refused() {
+    fn sets_that_do_not_fit_or_have_no_positives_are_refused() {
         let config = EvaluationConfig::default();
         let (embeddings, labels) = circle();
         let all = Labelled { embeddings: &embeddings, labels: &labels };
@@ -433,7 +438,7 @@ mod tests {
         assert!(fault(&levels(), all, Some(others)).contains("none of the 5 queries"));
         assert!(fault(&levels(), others, None).contains("none of the 2 queries"));
         assert!(
-            fault(&levels(), Labelled { embeddings: &two, labels: &labels }, None).contains("do not fit")
+            fault(&levels(), Labelled { embeddings: &two, labels: &labels }, None).contains("5 label rows")
         );
         assert!(fault(&levels()[..1], all, None).contains("1 level names"));
 
@@ -488,7 +493,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_for_is_reported() {
+    fn the_metrics_of_the_config_are_reported() {
         let metrics = ["mrr", "precision@2", "h_recall@3", "asi"].map(|name| name.parse().unwrap()).to_vec();
         let report = report(false, &EvaluationConfig { metrics, ..EvaluationConfig::default() });
         let names =
@@ -508,7 +513,7 @@ mod tests {
     }
 
     #[test]
-    fn queries_among_the_gallery_leave_themselves_out() {
+    fn queries_among_the_gallery_do_not_rank_themselves() {
         let (embeddings, labels) = circle();
         let set = Labelled { embeddings: &embeddings, labels: &labels };
         let config = EvaluationConfig::default();
@@ -528,12 +533,12 @@ mod tests {
     /// The circle's reports with each column of its labels.
     fn columns(config: &EvaluationConfig) -> Vec<Report> {
         let (embeddings, labels) = circle();
-        let of_level = |level: usize| {
+        let evaluate_level = |level: usize| {
             let column = Labels::new(1, labels.column(level)).unwrap();
             let set = Labelled { embeddings: &embeddings, labels: &column };
             evaluate(&levels()[level - 1..level], set, None, config).unwrap()
         };
-        vec![of_level(1), of_level(2)]
+        vec![evaluate_level(1), evaluate_level(2)]
     }
 
     #[test]
@@ -555,11 +560,11 @@ mod tests {
     }
 
     #[test]
-    fn label_sets_that_do_not_fit_each_other_have_no_average() {
+    fn label_sets_that_do_not_fit_each_other_are_refused() {
         let config = EvaluationConfig::default();
         let drawn = EvaluationConfig { bootstrap: Some(Bootstrap::default()), ..config.clone() };
         let fault = |reports: &[Report], sets| dyml(reports, sets).unwrap_err().message().to_owned();
-        assert!(fault(&[], LabelSets::Apart).contains("no label set"));
+        assert!(fault(&[], LabelSets::Apart).contains("at least one label set"));
         assert!(fault(&[report(false, &config)], LabelSets::Apart).contains("one level each"));
         let tied = EvaluationConfig { ties: TiePolicy::Strict, ..config.clone() };
         for other in [&drawn, &tied] {
@@ -572,7 +577,7 @@ mod tests {
         assert!(dyml(&shorter, LabelSets::Apart).is_ok());
         let mut bare = columns(&drawn);
         bare[1].per_query.clear();
-        assert!(fault(&bare, LabelSets::Columns).contains("without the scores of its queries"));
+        assert!(fault(&bare, LabelSets::Columns).contains("no scores of single queries"));
     }
 
     #[test]

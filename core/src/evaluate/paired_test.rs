@@ -1,4 +1,4 @@
-//! Two runs on the same queries: which is better, and could that be chance?
+//! Paired tests of two reports over the same queries: which run is better, and could the difference be chance?
 
 use serde::Serialize;
 
@@ -7,18 +7,18 @@ use crate::metrics::Metric;
 use crate::statistics::{Permutations, mean, paired_permutation_test};
 use crate::{Error, Kind, Result};
 
-/// One metric of two reports.
+/// The paired permutation test of one metric of two reports.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PairedTest {
-    /// The name of its level; `None` for a metric over all levels.
+    /// The name of the level; `None` for a metric over all levels.
     pub level: Option<String>,
     /// The metric.
     pub metric: Metric,
-    /// The queries that have a value in both.
+    /// The number of queries that have a value in both reports.
     pub queries: usize,
-    /// The first report's mean over these.
+    /// The mean of the first report over these queries.
     pub first: f64,
-    /// The second's.
+    /// The mean of the second report over these queries.
     pub second: f64,
     /// The first minus the second.
     pub difference: f64,
@@ -26,29 +26,29 @@ pub struct PairedTest {
     pub p: f64,
 }
 
-/// Compares two reports query by query, in the order of the first one's metrics: over all levels, then level by level.
-/// A metric that no query has a value of in both is left out. Each p is of one metric, not corrected for their number.
+/// Tests two reports query by query, metric by metric: over all levels, then level by level, in the order of the config.
+/// A metric without a query that has a value in both is left out. The p-values are not corrected for the number of tests.
 ///
-/// Reports know their queries by their places only: that they are the same items is for the caller to see to.
+/// A report knows its queries only by their places. The caller must make sure that they are the same items.
 ///
 /// # Errors
 ///
-/// [`Kind::Config`] when the reports are over different queries, numbers of ranked items, or levels, were measured in
-/// different ways, or hold no scores of single queries.
+/// [`Kind::Config`] when the reports have different queries, levels, settings or numbers of ranked items, or no scores of
+/// single queries.
 pub fn paired_tests(first: &Report, second: &Report, permutations: Permutations) -> Result<Vec<PairedTest>> {
     let refuse = |what: String, hint: &str| Err(Error::new(Kind::Config, what, hint));
     let queries = |report: &Report| report.per_query.iter().map(|row| row.query).collect::<Vec<_>>();
     let names = |report: &Report| report.levels.iter().map(|level| level.name.clone()).collect::<Vec<_>>();
     if [first, second].iter().any(|report| report.per_query.is_empty()) {
         return refuse(
-            "a report without the scores of its queries cannot be compared query by query".into(),
-            "evaluate both runs anew",
+            "one of the reports has no scores of single queries".into(),
+            "evaluate both runs again",
         );
     }
     if queries(first) != queries(second) || first.ranked != second.ranked || names(first) != names(second) {
         return refuse(
             format!(
-                "{} queries that rank {} items at the levels {} cannot be paired with {} that rank {} at {}",
+                "{} queries that rank {} items at the levels {} cannot be paired with {} queries that rank {} items at the levels {}",
                 first.queries,
                 first.ranked,
                 names(first).join(", "),
@@ -65,11 +65,11 @@ pub fn paired_tests(first: &Report, second: &Report, permutations: Permutations)
         || first.config.count_query != second.config.count_query
     {
         return refuse(
-            "the two reports measure different things: metrics, relevance, ties or count_query differ".into(),
+            "the two reports differ in metrics, relevance, ties or count_query".into(),
             "evaluate both with the same settings",
         );
     }
-    let one = |level: usize, metric: Metric| -> Option<PairedTest> {
+    let test = |level: usize, metric: Metric| -> Option<PairedTest> {
         let rows = first.per_query.iter().zip(&second.per_query);
         let pairs = rows.filter_map(|(a, b)| Some((a.at(level).get(metric)?, b.at(level).get(metric)?)));
         let (a, b): (Vec<f64>, Vec<f64>) = pairs.unzip();
@@ -88,7 +88,7 @@ pub fn paired_tests(first: &Report, second: &Report, permutations: Permutations)
     let mut tests = Vec::new();
     for level in 0..=first.levels.len() {
         let metrics = first.config.metrics.iter().filter(|metric| metric.entry().per_level == (level > 0));
-        tests.extend(metrics.filter_map(|&metric| one(level, metric)));
+        tests.extend(metrics.filter_map(|&metric| test(level, metric)));
     }
     Ok(tests)
 }

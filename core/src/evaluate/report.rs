@@ -1,4 +1,4 @@
-//! What evaluation answers: scores of each query, and their means.
+//! The result of an evaluation: the scores of each query, and their means.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,12 +11,12 @@ use crate::metrics::Metric;
 use crate::ranking::Ranking;
 use crate::statistics::{bootstrap_interval, mean};
 
-/// A value per metric, in the order of the catalogue; in JSON an object.
+/// A value per metric, in the order of the catalogue. In JSON it is an object.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scores(Vec<(Metric, Option<f64>)>);
 
 impl Scores {
-    /// The value of a metric; `None`, too, where it was not asked for.
+    /// The value of a metric; `None` also when it was not measured.
     pub fn get(&self, metric: Metric) -> Option<f64> {
         self.0.iter().find(|(known, _)| *known == metric)?.1
     }
@@ -65,12 +65,12 @@ impl<'de> Deserialize<'de> for Scores {
     }
 }
 
-/// The scores of one ranking. `None` where the query has no positive.
+/// The scores of one query. A score is `None` when the query has no positive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct QueryScores {
-    /// The query's place in its set, from 0.
+    /// The query's row in its set, from 0.
     pub query: usize,
-    /// The finest level at which it has a positive; 0 if it has none.
+    /// The finest level at which it has a positive; 0 without positives.
     pub closest: usize,
     /// The metrics over all levels.
     #[serde(flatten)]
@@ -80,7 +80,7 @@ pub struct QueryScores {
 }
 
 impl QueryScores {
-    /// Every metric of the config for one ranking.
+    /// Computes every metric of the config for one ranking.
     pub fn new(query: usize, ranking: &Ranking, checked: &CheckedEvaluation) -> Self {
         let scores = |level: usize| -> Scores {
             let metrics = checked.config().metrics.iter();
@@ -101,11 +101,11 @@ impl QueryScores {
     }
 }
 
-/// Means over queries. A query without positives at a level is left out of that level's means, and each mean says
-/// how many queries it is over; `None` when it is over none.
+/// Means over queries. A query without positives at a level is left out of that level's means. Each mean has the number
+/// of its queries, and is `None` when there are none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// How it was measured.
+    /// The settings of the evaluation.
     pub config: EvaluationConfig,
     /// The number of queries.
     pub queries: usize,
@@ -115,10 +115,10 @@ pub struct Report {
     pub overall: Means,
     /// At levels 1 … L.
     pub levels: Vec<LevelReport>,
-    /// How much better the AP of batches looks than that of the whole set, where it was asked for.
+    /// How much higher AP is in batches than over the whole set, if it was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decomposability_gap: Option<DecomposabilityGap>,
-    /// The rows that the means are over, in the order of the queries.
+    /// The scores of each query, in the order of the queries. May be left out of a stored report.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub per_query: Vec<QueryScores>,
 }
@@ -126,31 +126,31 @@ pub struct Report {
 /// The mean of each metric over queries.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Means {
-    /// The queries with a positive, at this level or, over all levels, at any.
+    /// The number of queries with a positive at this level or, for metrics over all levels, at any level.
     pub queries: usize,
-    /// The number of queries of each mean that is over fewer, such as H-AP where weights leave all positives of some
-    /// query without relevance.
+    /// The number of queries of each mean that has fewer. H-AP has fewer, for example, when the weights give all positives
+    /// of a query the relevance 0.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub fewer: BTreeMap<Metric, usize>,
     /// The means.
     #[serde(flatten)]
     pub scores: Scores,
-    /// The 95 % bootstrap intervals, low and high, of the means, where they were asked for.
+    /// The 95 % bootstrap intervals of the means, low and high, if they were drawn.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub interval: BTreeMap<Metric, [f64; 2]>,
 }
 
 impl Means {
-    /// The mean of a metric; `None`, too, where it was not asked for.
+    /// The mean of a metric; `None` also when it was not measured.
     pub fn get(&self, metric: Metric) -> Option<f64> {
         self.scores.get(metric)
     }
 
-    /// The means over rows at a level, 1 … L, or over all levels for level 0.
+    /// The means over rows of scores at a level, 1 … L, or over all levels for level 0.
     fn new(rows: &[QueryScores], level: usize, config: &EvaluationConfig) -> Self {
         let queries = rows.iter().filter(|row| row.closest >= level.max(1)).count();
         let (mut fewer, mut interval) = (BTreeMap::new(), BTreeMap::new());
-        let mean_of = |&metric: &Metric| {
+        let mean_and_interval = |&metric: &Metric| {
             let values: Vec<f64> = rows.iter().filter_map(|row| row.at(level).get(metric)).collect();
             if values.len() < queries {
                 fewer.insert(metric, values.len());
@@ -162,8 +162,11 @@ impl Means {
             }
             (metric, mean(&values))
         };
-        let scores =
-            config.metrics.iter().filter(|metric| metric.entry().per_level == (level > 0)).map(mean_of);
+        let scores = config
+            .metrics
+            .iter()
+            .filter(|metric| metric.entry().per_level == (level > 0))
+            .map(mean_and_interval);
         Self { queries, scores: scores.collect(), fewer, interval }
     }
 }
@@ -173,14 +176,14 @@ impl Means {
 pub struct LevelReport {
     /// The level's name.
     pub name: String,
-    /// Of the metrics per level.
+    /// The means of the metrics per level.
     #[serde(flatten)]
     pub means: Means,
 }
 
 impl Report {
-    /// The report over rows of scores. Rows of several shards of one query set, laid end to end, give the report
-    /// of the whole set.
+    /// The report over rows of scores. The concatenated rows of several shards of one query set give the report of the
+    /// whole set.
     pub fn new(
         levels: &[String],
         checked: &CheckedEvaluation,

@@ -15,34 +15,33 @@ use crate::{Error, Kind, Result};
 
 /// The most pixels that an image may have: 128 million, enough for 12,000 × 9,000 and the largest cameras.
 ///
-/// It is checked before anything is decoded, and bounds the memory of [`decode`] beside the file itself. Measured
-/// at 12,000 × 9,000: an ordinary photo takes 3 bytes a pixel (330 MB), 6 when it has to be turned, a PNG with alpha
-/// 7, a progressive JPEG 9. The rarest kinds stay below 16 (2 GB at the limit).
+/// It is checked before anything is decoded, and bounds the memory that [`decode`] needs besides the file. Measured at
+/// 12,000 × 9,000, an ordinary photo takes 3 bytes per pixel (330 MB), 6 when it must be rotated, a PNG with alpha 7 and
+/// a progressive JPEG 9. The rarest kinds stay below 16 (2 GB at the limit).
 pub const MAX_PIXELS: u64 = 128_000_000;
 
-/// The pixels of a JPEG, PNG or WebP file as a viewer shows them, in 8-bit RGB.
+/// Decodes a JPEG, PNG or WebP file to 8-bit RGB, as a viewer shows it.
 ///
-/// The EXIF orientation is applied. CMYK and YCCK (inverted where Adobe's marker says so) become RGB, 16 bits are
-/// rounded to 8, grey and palettes become RGB, transparency is laid on white. Of an animation, the first
-/// picture counts.
+/// The EXIF orientation is applied. CMYK and YCCK (inverted if Adobe's marker says so), grey and palettes become RGB, 16
+/// bits are rounded to 8, and transparent pixels are blended with white. Of an animation, the first picture is decoded.
 ///
-/// A file that ends early is always refused. JPEG has no checksums, so damage that leaves a readable stream goes
-/// unnoticed, as it does in Pillow and in browsers.
+/// A file that ends early is always refused. JPEG has no checksums, so that damage which leaves a readable stream is not
+/// detected; Pillow and browsers do not detect it either.
 ///
 /// # Errors
 ///
-/// [`Kind::Image`] when the bytes are empty, of another format (named in the message), cut short, damaged, or an
-/// image of more than [`MAX_PIXELS`].
+/// [`Kind::Image`] when the bytes are empty, of another format (the message names it), cut short or damaged, or when the
+/// image has more than [`MAX_PIXELS`].
 pub fn decode(bytes: &[u8]) -> Result<Pixels> {
     let (size, data, orientation) = match format(bytes)? {
         Format::Jpeg => jpeg(bytes)?,
         Format::Png => {
-            require_end("PNG", png_is_whole(bytes))?;
+            require_end("PNG", png_is_complete(bytes))?;
             let decoder = PngDecoder::with_limits(Cursor::new(bytes), limits());
             with_decoder("PNG", decoder.map_err(|error| unreadable("PNG", error))?)?
         }
         Format::WebP => {
-            require_end("WebP", webp_is_whole(bytes))?;
+            require_end("WebP", webp_is_complete(bytes))?;
             let decoder = WebPDecoder::new(Cursor::new(bytes));
             with_decoder("WebP", decoder.map_err(|error| unreadable("WebP", error))?)?
         }
@@ -50,7 +49,7 @@ pub fn decode(bytes: &[u8]) -> Result<Pixels> {
     upright(size, data, orientation)
 }
 
-/// Size, RGB bytes as stored, and how they have to be turned.
+/// Size, RGB bytes as stored, and the EXIF orientation.
 type Decoded = ((u32, u32), Vec<u8>, Orientation);
 
 enum Format {
@@ -59,7 +58,7 @@ enum Format {
     WebP,
 }
 
-/// The format by the first bytes; names of files lie.
+/// The format, from the first bytes. File names can be wrong.
 fn format(bytes: &[u8]) -> Result<Format> {
     let starts = |magic: &[u8]| bytes.starts_with(magic);
     if bytes.is_empty() {
@@ -76,8 +75,8 @@ fn format(bytes: &[u8]) -> Result<Format> {
     }
     let name = foreign_format(bytes);
     let message = match name {
-        Some(name) => format!("{name} cannot be read here"),
-        None => "this is not an image in a known format".into(),
+        Some(name) => format!("this is {name}, which is not supported"),
+        None => "this is not an image in a supported format".into(),
     };
     let hint = match name {
         Some("a web page") => {
@@ -89,7 +88,7 @@ fn format(bytes: &[u8]) -> Result<Format> {
     Err(Error::new(Kind::Image, message, hint))
 }
 
-/// The name of a format that is not read, so that the user knows what to export.
+/// The name of a format that is not supported, for the error message.
 fn foreign_format(bytes: &[u8]) -> Option<&'static str> {
     if bytes.get(4..8) == Some(b"ftyp") {
         // The brands follow, four bytes each; a file may list several.
@@ -142,7 +141,7 @@ fn require_size(width: u32, height: u32) -> Result<()> {
         return Err(Error::new(
             Kind::Image,
             format!("the image has {width}×{height} pixels, more than {} million", MAX_PIXELS / 1_000_000),
-            "make a smaller copy and use that",
+            "use a smaller copy of the image",
         ));
     }
     Ok(())
@@ -154,7 +153,7 @@ fn require_end(name: &str, whole: bool) -> Result<()> {
     }
     Err(Error::new(
         Kind::Image,
-        format!("the {name} image is cut short: the file ends before the picture does"),
+        format!("the {name} image is cut short: the file ends before the image does"),
         "copy or download it again",
     ))
 }
@@ -171,7 +170,7 @@ fn unreadable(name: &str, error: impl std::fmt::Display) -> Error {
 fn with_decoder(name: &str, mut decoder: impl ImageDecoder) -> Result<Decoded> {
     let (width, height) = decoder.dimensions();
     require_size(width, height)?;
-    // A damaged tag is no reason to refuse the picture.
+    // An image with a damaged tag is still readable.
     let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
     let color = decoder.color_type();
     let mut raw = vec![0; decoder.total_bytes() as usize];
@@ -179,7 +178,7 @@ fn with_decoder(name: &str, mut decoder: impl ImageDecoder) -> Result<Decoded> {
     Ok(((width, height), to_rgb(color, raw)?, orientation))
 }
 
-/// JPEG, through zune-jpeg itself: `image` opens it so that damaged data become grey blocks without a word.
+/// JPEG, through zune-jpeg: through `image`, damaged data would become grey blocks without an error.
 fn jpeg(bytes: &[u8]) -> Result<Decoded> {
     let markers = jpeg_markers(bytes);
     require_end("JPEG", markers.is_some())?;
@@ -199,7 +198,7 @@ fn jpeg(bytes: &[u8]) -> Result<Decoded> {
     decoder.set_options(options.jpeg_set_out_colorspace(out));
     let mut data = decoder.decode().map_err(failed)?;
     if cmyk {
-        // Adobe's programs store inks inverted (255 is no ink), and say that they wrote the file.
+        // Adobe's programs store inverted inks (255 is no ink) and mark the file as theirs.
         let inverted = markers.is_some_and(|markers| markers.adobe);
         data = each(&data, |inks: [u8; 4]| {
             let [c, m, y, k] = inks.map(|ink| u32::from(if inverted { ink } else { 255 - ink }));
@@ -213,7 +212,7 @@ struct JpegMarkers {
     adobe: bool,
 }
 
-/// The markers of a JPEG up to the end of the image, or nothing when the file ends first.
+/// The markers of a JPEG up to the end of the image, or `None` when the file ends first.
 fn jpeg_markers(bytes: &[u8]) -> Option<JpegMarkers> {
     let mut adobe = false;
     let mut at = 2;
@@ -232,8 +231,8 @@ fn jpeg_markers(bytes: &[u8]) -> Option<JpegMarkers> {
     }
 }
 
-/// Whether the chunks of a PNG follow each other up to the end chunk.
-fn png_is_whole(bytes: &[u8]) -> bool {
+/// Whether a PNG has all its chunks up to the end chunk.
+fn png_is_complete(bytes: &[u8]) -> bool {
     let mut rest = bytes.get(8..).unwrap_or_default();
     while let Some((&length, _)) = rest.split_first_chunk::<4>() {
         // Length, name, data, checksum.
@@ -249,13 +248,13 @@ fn png_is_whole(bytes: &[u8]) -> bool {
     false
 }
 
-/// Whether a WebP file is as long as it says.
-fn webp_is_whole(bytes: &[u8]) -> bool {
+/// Whether a WebP file has the length that it states.
+fn webp_is_complete(bytes: &[u8]) -> bool {
     let length = bytes[4..8].iter().rev().fold(0, |length, &byte| length << 8 | u64::from(byte));
     bytes.len() as u64 >= length + 8
 }
 
-/// Turns and mirrors as the EXIF tag asks.
+/// Rotates and mirrors the image as the EXIF tag says.
 fn upright((width, height): (u32, u32), data: Vec<u8>, orientation: Orientation) -> Result<Pixels> {
     if orientation == Orientation::NoTransforms {
         return Pixels::new(width, height, data);
@@ -267,7 +266,7 @@ fn upright((width, height): (u32, u32), data: Vec<u8>, orientation: Orientation)
     Pixels::new(image.width(), image.height(), image.into_rgb8().into_raw())
 }
 
-/// Any of the colour types that the decoders give → RGB of 8 bits, transparency on white.
+/// Any colour type of the decoders → 8-bit RGB, blended with white.
 fn to_rgb(color: ColorType, raw: Vec<u8>) -> Result<Vec<u8>> {
     let wide = u16::from_ne_bytes;
     let on_white = |value: u8, alpha: u8| blend::<255>(value.into(), alpha.into());

@@ -1,11 +1,11 @@
-//! Image bytes → pixels → the numbers that a backbone reads.
+//! Images: file bytes → pixels → the numbers that a backbone reads.
 //!
-//! Trainer and browser share this code, so that an image means the same to both: [`decode`] reads the file,
-//! [`Preprocessing::view`] brings it to the encoder's size, [`Preprocessing::normalise`] to its numbers.
+//! Trainer and browser share this code, so that both see the same image. [`decode`] reads the file,
+//! [`Preprocessing::view`] resizes and crops, and [`Preprocessing::normalise`] computes the numbers.
 //!
-//! The same bytes give the same pixels on every machine: decoding and resampling work on whole numbers (resampling
-//! with fixed-point weights), and their plain, SSE4.1 and AVX2 paths were compared and agree in every byte. Colour
-//! profiles are ignored, as PyTorch's usual loaders ignore them.
+//! The same bytes give the same pixels on every machine: decoding and resampling use integers, with fixed-point weights,
+//! and their plain, SSE4.1 and AVX2 versions were compared and agree in every byte. Colour profiles are ignored, as in
+//! PyTorch's usual loaders.
 
 mod decode;
 mod pixels;

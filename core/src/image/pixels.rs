@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use super::MAX_PIXELS;
 use crate::{Error, Kind, Result};
 
-/// How pixels are weighted when an image is resampled.
+/// The filter that an image is resampled with.
 ///
-/// All are convolutions whose support grows with the reduction (they do not alias), as Pillow computes them and
-/// torchvision with `antialias=True`. Results are within one level (of 255) of Pillow's, with Lanczos within two.
+/// Each is a convolution whose support grows with the reduction, so that it does not alias, as in Pillow and in
+/// torchvision with `antialias=True`. Results differ from Pillow's by at most 1 of 255, with Lanczos by at most 2.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -24,7 +24,7 @@ pub enum Filter {
     Lanczos,
 }
 
-/// An image: RGB, 8 bits a channel, row after row, at least one pixel.
+/// An RGB image of at least one pixel, with 8 bits per channel, row-major.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pixels {
     width: u32,
@@ -33,34 +33,34 @@ pub struct Pixels {
 }
 
 impl Pixels {
-    /// An image of `width` × `height` pixels from `3 · width · height` bytes, interleaved RGB, row after row.
+    /// An image of `width` × `height` pixels from `3 · width · height` bytes, interleaved RGB, row-major.
     ///
     /// # Errors
     ///
-    /// [`Kind::Image`] when a side is 0 or the bytes are of another number.
+    /// [`Kind::Image`] when a side is 0 or the number of bytes does not fit.
     pub fn new(width: u32, height: u32, data: Vec<u8>) -> Result<Self> {
         let wanted = 3 * u64::from(width) * u64::from(height);
         if wanted == 0 || data.len() as u64 != wanted {
             return Err(Error::new(
                 Kind::Image,
                 format!("{} bytes are not an RGB image of {width}×{height} pixels", data.len()),
-                "give three bytes a pixel, and at least one pixel",
+                "give three bytes per pixel, and at least one pixel",
             ));
         }
         Ok(Self { width, height, data })
     }
 
-    /// Pixels a row.
+    /// The width in pixels.
     pub fn width(&self) -> u32 {
         self.width
     }
 
-    /// Rows.
+    /// The height in pixels.
     pub fn height(&self) -> u32 {
         self.height
     }
 
-    /// Interleaved RGB, row after row: `3 · width · height` bytes.
+    /// Interleaved RGB, row-major: `3 · width · height` bytes.
     pub fn data(&self) -> &[u8] {
         &self.data
     }
@@ -72,8 +72,8 @@ impl Pixels {
 
     /// The region of `w` × `h` pixels whose upper left corner is (x, y), resampled to `out_w` × `out_h`.
     ///
-    /// Nothing outside the region counts (of a region that ends within a pixel, the whole pixel counts): with
-    /// whole numbers this is torchvision's `resized_crop`, the crop and then the resize.
+    /// Pixels outside the region have no influence; a pixel that is partly inside counts as a whole. With integers this
+    /// is torchvision's `resized_crop`: the crop, then the resize.
     ///
     /// # Errors
     ///
@@ -115,8 +115,8 @@ impl Pixels {
         resample(&part, [x - left, y - top, w, h], [out_w, out_h], filter)
     }
 
-    /// What a resize of the whole image to `full` and then a crop to `out` pixels at `corner` would give, without
-    /// the resized image in between (which would be huge for a long, thin image).
+    /// The result of resizing the whole image to `full` and then cropping `out` pixels at `corner`, without computing the
+    /// resized image, which would be huge for a long, thin image.
     pub(super) fn resize_then_crop(
         &self,
         full: [f64; 2],
@@ -130,7 +130,7 @@ impl Pixels {
         resample(&self.view(), [x, y, w, h], out, filter)
     }
 
-    /// The image as a mirror shows it.
+    /// The image, mirrored left to right.
     pub fn flip_horizontal(&self) -> Self {
         let row = 3 * self.width as usize;
         let mut data = Vec::with_capacity(self.data.len());
@@ -146,10 +146,10 @@ impl Pixels {
     }
 }
 
-/// Resamples the box (x, y, w, h) of an image; pixels around the box count as far as the filter reaches.
+/// Resamples the box (x, y, w, h) of an image. Pixels around the box count as far as the filter reaches.
 ///
-/// Rows first, then columns, as Pillow: each pass rounds to whole levels, so the order shows where a filter
-/// overshoots.
+/// It resamples horizontally first, then vertically, as Pillow does. The order matters, because each pass rounds to
+/// integers.
 fn resample(
     source: &impl IntoImageView,
     [x, y, w, h]: [f64; 4],
@@ -161,7 +161,7 @@ fn resample(
         return Err(Error::new(
             Kind::Image,
             format!("an image cannot be resized to {width}×{height} pixels"),
-            format!("ask for sides of 1 to {MAX_SIDE} pixels"),
+            format!("choose sides of 1 to {MAX_SIDE} pixels"),
         ));
     }
     let (kernel, radius) = match filter {
@@ -171,11 +171,11 @@ fn resample(
     };
     // A sum may round to just beyond the border, which the resampler would refuse.
     let (w, h) = (w.min(f64::from(source.width()) - x), h.min(f64::from(source.height()) - y));
-    // The rows that the filter reaches, and one more for rounding.
+    // The rows within reach of the filter, and one more for rounding.
     let reach = radius * (h / f64::from(height)).max(1.0) + 1.0;
     let top = (y - reach).floor().max(0.0);
     let rows = (y + h + reach).ceil().min(f64::from(source.height())) - top;
-    // Of a very high and thin image, the other order takes less memory; it is the one of the crate.
+    // For a very high and thin image the opposite order needs less memory; it is the default of the crate.
     let out = if rows * f64::from(width) <= MAX_PIXELS as f64 {
         let rows = convolve(source, [x, top, w, rows], [width, rows as u32], kernel)?;
         convolve(&rows, [0.0, y - top, f64::from(width), h], [width, height], kernel)?
@@ -185,7 +185,7 @@ fn resample(
     Pixels::new(width, height, out.into_vec())
 }
 
-/// Resamples a box; a direction in which box and result have the same whole pixels is copied.
+/// Resamples a box. A direction in which box and result have the same pixels is copied.
 fn convolve(
     source: &impl IntoImageView,
     [x, y, w, h]: [f64; 4],
@@ -202,11 +202,11 @@ fn resampling(error: impl std::fmt::Display) -> Error {
     Error::new(Kind::Image, format!("the image could not be resized: {error}"), "please report this image")
 }
 
-/// A synthetic image of `side` × `side` pixels that proves a back end: an export stores the encoder's embedding of
-/// it, and the browser compares its own.
+/// A synthetic image of `side` × `side` pixels that tests a back end: an export stores the encoder's embedding of it, and
+/// the browser compares it with its own.
 ///
-/// Whole numbers only, so it is the same everywhere: a red gradient to the right, a green one down, blue
-/// checks, a bright disc and a dark diagonal bar, so that every channel and both fine and coarse structure count.
+/// It is computed with integers, so that it is the same everywhere. It has a red gradient to the right, a green gradient
+/// down, blue checks, a bright disc and a dark diagonal bar, so that every channel has fine and coarse structure.
 ///
 /// # Errors
 ///
@@ -215,14 +215,14 @@ pub fn self_test_pattern(side: u32) -> Result<Pixels> {
     if !(1..=4096).contains(&side) {
         return Err(Error::new(
             Kind::Image,
-            format!("there is no self-test pattern of {side}×{side} pixels"),
-            "ask for 1 to 4096 pixels a side",
+            format!("a self-test pattern of {side}×{side} pixels is not supported"),
+            "choose a side of 1 to 4096 pixels",
         ));
     }
     let mut data = Vec::with_capacity(3 * (side * side) as usize);
     for y in 0..side {
         for x in 0..side {
-            // Coordinates on a grid of 256, so that the pattern looks alike at every size.
+            // Coordinates on a grid of 256, so that the pattern looks the same at every size.
             let (u, v) = (256 * x / side, 256 * y / side);
             let check = if (u / 16 + v / 16) % 2 == 0 { 208 } else { 48 };
             let mut rgb = [u, v, check];

@@ -29,9 +29,9 @@ pub(super) const AP: MetricEntry = MetricEntry {
 pub fn average_precision(ranking: &Ranking, level: usize) -> Option<f64> {
     let mut above = 0;
     let mut sum = 0.0;
-    for step in ranking.steps(ranking.positives()) {
-        let here = step.iter().filter(|positive| positive.level >= level).count();
-        sum += (here * (above + 1)) as f64 / step[0].rank as f64;
+    for group in ranking.rank_groups(ranking.positives()) {
+        let here = group.iter().filter(|positive| positive.level >= level).count();
+        sum += (here * (above + 1)) as f64 / group[0].rank as f64;
         above += here;
     }
     (above > 0).then(|| sum / above as f64)

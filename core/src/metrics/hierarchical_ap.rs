@@ -67,14 +67,14 @@ pub fn hierarchical_ap(ranking: &Ranking, relevance: &CheckedRelevance) -> Optio
     // twice.
     let mut above = vec![0.0; rel.len()];
     let mut sum = 0.0;
-    for step in ranking.steps(&ranking.by_worth(&rel)) {
-        let rank = step[0].rank as f64;
-        for k in step {
+    for group in ranking.rank_groups(&ranking.ties_by_relevance(&rel)) {
+        let rank = group[0].rank as f64;
+        for k in group {
             let shared: f64 =
                 above.iter().zip(&rel).map(|(count, &rel_j)| count * rel_j.min(rel[k.level])).sum();
             sum += (rel[k.level] + shared) / rank;
         }
-        for k in step {
+        for k in group {
             above[k.level] += 1.0;
         }
     }
@@ -108,7 +108,7 @@ pub fn precision_recall_curve(ranking: &Ranking, relevance: &CheckedRelevance) -
     let total: f64 = rel.iter().zip(ranking.counts()).map(|(rel, &count)| rel * count as f64).sum();
     let mut found = vec![0.0; rel.len()];
     let mut curve = Vec::new();
-    for r in ranking.by_worth(&rel).iter().filter(|positive| rel[positive.level] > 0.0) {
+    for r in ranking.ties_by_relevance(&rel).iter().filter(|positive| rel[positive.level] > 0.0) {
         found[r.level] += 1.0;
         let sum_found = |value: &dyn Fn(f64) -> f64| -> f64 {
             found.iter().zip(&rel).map(|(count, &rel_j)| count * value(rel_j)).sum()
@@ -130,7 +130,7 @@ pub fn precision_recall_curve(ranking: &Ranking, relevance: &CheckedRelevance) -
 pub fn h_recall(ranking: &Ranking, relevance: &CheckedRelevance, k: usize) -> Option<f64> {
     let rel = relevance.by_level(&ranking.class_sizes());
     let sum = |levels: &mut dyn Iterator<Item = usize>| levels.fold(0.0, |sum, level| sum + rel[level]);
-    let all = ranking.by_worth(&rel);
+    let all = ranking.ties_by_relevance(&rel);
     let total = sum(&mut all.iter().map(|positive| positive.level));
     let found = sum(&mut all.iter().take_while(|positive| positive.rank <= k).map(|positive| positive.level));
     (total > 0.0).then(|| found / total)
@@ -146,7 +146,7 @@ pub fn h_recall(ranking: &Ranking, relevance: &CheckedRelevance, k: usize) -> Op
 /// more relevant item at rank k raises the divisor.
 pub fn h_precision(ranking: &Ranking, relevance: &CheckedRelevance, k: usize) -> Option<f64> {
     let rel = relevance.by_level(&ranking.class_sizes());
-    let all = ranking.by_worth(&rel);
+    let all = ranking.ties_by_relevance(&rel);
     if !all.iter().any(|positive| rel[positive.level] > 0.0) {
         return None;
     }

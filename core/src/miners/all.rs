@@ -1,4 +1,4 @@
-//! Every pair, and with it every triplet.
+//! Chooses every pair, and thereby every triplet.
 
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};

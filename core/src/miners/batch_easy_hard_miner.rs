@@ -1,4 +1,4 @@
-//! One positive and one negative for each query, each by a strategy of its own.
+//! Chooses one positive and one negative for each query, each by its own strategy.
 //!
 //! | strategy | positives | negatives |
 //! |---|---|---|
@@ -8,9 +8,9 @@
 //! | all | every one | every one |
 //!
 //! The defaults, the nearest positive with a semi-hard negative, are those of Xuan et al., *Improved Embeddings with
-//! Easy Positive Triplet Mining*, WACV 2020. Semi-hard looks at the other side, so that only one side can have it, and
-//! not beside all. Of equally distant items the first is chosen. A query of which one side is left empty is left out,
-//! unless the other side is all, whose pairs stay.
+//! Easy Positive Triplet Mining*, WACV 2020. Semi-hard depends on the choice of the other side, so that only one side can
+//! be semi-hard, and the other cannot be all. Of equally distant items the first is chosen. A query with no choice on one
+//! side is left out, unless a side is all: then the pairs of the other side remain.
 
 use std::cmp::Ordering;
 
@@ -20,29 +20,29 @@ use serde::{Deserialize, Serialize};
 use super::{Candidates, Mine, Mined, MinerEntry, Partners};
 use crate::{Error, Kind, Result};
 
-/// Settings of the miner, which is the miner itself.
+/// The miner and its settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct BatchEasyHardMiner {
-    /// Which positives. Default easy.
+    /// The choice of positives. Default easy.
     pub positives: Strategy,
-    /// Which negatives. Default semihard.
+    /// The choice of negatives. Default semihard.
     pub negatives: Strategy,
 }
 
-/// Which item of a side is chosen.
+/// The choice among the positives or the negatives of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Strategy {
-    /// The one that is most wrong.
+    /// The farthest positive, or the nearest negative.
     Hard,
-    /// The one that is most wrong among those on the right side of the other choice.
+    /// The hardest item that is still nearer (a positive) or farther (a negative) than the choice of the other side.
     Semihard,
-    /// The one that is least wrong.
+    /// The nearest positive, or the farthest negative.
     Easy,
-    /// All of them.
+    /// All items.
     All,
 }
 
@@ -65,7 +65,7 @@ impl Mine for BatchEasyHardMiner {
             (Strategy::Semihard, Strategy::Semihard | Strategy::All)
             | (Strategy::All, Strategy::Semihard) => Err(Error::new(
                 Kind::Config,
-                "batch_easy_hard_miner has semihard beside semihard or all, so that it has no choice to look at",
+                "one side of batch_easy_hard_miner is semihard and the other is semihard or all; semihard needs a single item on the other side",
                 "set one of positives and negatives to easy or hard",
             )),
             _ => Ok(()),
@@ -73,7 +73,7 @@ impl Mine for BatchEasyHardMiner {
     }
 
     fn mine(&self, candidates: &Candidates, _draws: &mut ChaCha8Rng) -> Mined {
-        let of_query = |(query, all): (usize, &Partners)| {
+        let choose = |(query, all): (usize, &Partners)| {
             let distance = |item: usize| candidates.distance(query, item);
             let bound = |chosen: &[usize]| chosen.first().map(|&item| distance(item));
             let positives = |nearer_than: Option<f64>| match self.positives {
@@ -107,16 +107,16 @@ impl Mine for BatchEasyHardMiner {
             }
             chosen
         };
-        Mined::Pairs(candidates.partners().map(of_query).collect())
+        Mined::Pairs(candidates.partners().map(choose).collect())
     }
 }
 
-/// The nearest of these items, if there is one.
+/// The nearest of these items, if there are any.
 fn nearest<'a>(items: impl IntoIterator<Item = &'a usize>, distance: impl Fn(usize) -> f64) -> Vec<usize> {
     first(items, |a, b| distance(a).total_cmp(&distance(b)))
 }
 
-/// The farthest of these items, if there is one.
+/// The farthest of these items, if there are any.
 fn farthest<'a>(items: impl IntoIterator<Item = &'a usize>, distance: impl Fn(usize) -> f64) -> Vec<usize> {
     first(items, |a, b| distance(b).total_cmp(&distance(a)))
 }
@@ -134,28 +134,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_side_is_chosen_by_its_strategy() {
+    fn each_side_is_chosen_by_its_own_strategy() {
         // Distances from item 0 rise with the angle: positives at 10° and 40°, negatives at 5°, 20° and 90°.
         let candidates = circle(&[(0.0, 0), (10.0, 0), (-40.0, 0), (5.0, 1), (20.0, 1), (-90.0, 1)]);
-        let of_zero = |positives, negatives| -> Vec<[usize; 2]> {
+        let chosen_for_zero = |positives, negatives| -> Vec<[usize; 2]> {
             let miner = BatchEasyHardMiner { positives, negatives };
             miner.validate().unwrap();
             let chosen = triplets(&miner, &candidates);
             chosen.iter().filter(|triplet| triplet[0] == 0).map(|triplet| [triplet[1], triplet[2]]).collect()
         };
         use Strategy::{All, Easy, Hard, Semihard};
-        assert_eq!(of_zero(Hard, Hard), [[2, 3]]);
-        assert_eq!(of_zero(Easy, Easy), [[1, 5]]);
-        assert_eq!(of_zero(Easy, Semihard), [[1, 4]]);
-        assert_eq!(of_zero(Hard, Semihard), [[2, 5]]);
-        assert_eq!(of_zero(Semihard, Easy), [[2, 5]]);
-        assert!(of_zero(Semihard, Hard).is_empty());
-        assert_eq!(of_zero(All, Hard), [[1, 3], [2, 3]]);
-        assert_eq!(of_zero(Easy, All), [[1, 3], [1, 4], [1, 5]]);
+        assert_eq!(chosen_for_zero(Hard, Hard), [[2, 3]]);
+        assert_eq!(chosen_for_zero(Easy, Easy), [[1, 5]]);
+        assert_eq!(chosen_for_zero(Easy, Semihard), [[1, 4]]);
+        assert_eq!(chosen_for_zero(Hard, Semihard), [[2, 5]]);
+        assert_eq!(chosen_for_zero(Semihard, Easy), [[2, 5]]);
+        assert!(chosen_for_zero(Semihard, Hard).is_empty());
+        assert_eq!(chosen_for_zero(All, Hard), [[1, 3], [2, 3]]);
+        assert_eq!(chosen_for_zero(Easy, All), [[1, 3], [1, 4], [1, 5]]);
     }
 
     #[test]
-    fn semihard_needs_a_choice_to_look_at() {
+    fn semihard_needs_a_single_item_on_the_other_side() {
         use Strategy::{All, Semihard};
         for (positives, negatives) in [(Semihard, Semihard), (Semihard, All), (All, Semihard)] {
             assert!(BatchEasyHardMiner { positives, negatives }.validate().is_err());

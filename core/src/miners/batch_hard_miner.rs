@@ -1,5 +1,5 @@
-//! For each query the farthest positive with the nearest negative (Hermans et al., *In Defense of the Triplet Loss for
-//! Person Re-Identification*, 2017, eq. 5): at most one triplet a query.
+//! Chooses the farthest positive and the nearest negative of each query (Hermans et al., *In Defense of the Triplet Loss
+//! for Person Re-Identification*, 2017, eq. 5): at most one triplet per query.
 
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_farthest_positive_meets_the_nearest_negative() {
+    fn the_farthest_positive_is_chosen_with_the_nearest_negative() {
         let candidates = circle(&[(0.0, 0), (10.0, 0), (40.0, 0), (60.0, 1), (100.0, 1)]);
         let chosen = triplets(&BatchHardMiner {}, &candidates);
         assert_eq!(chosen, [[0, 2, 3], [1, 2, 3], [2, 0, 3], [3, 4, 2], [4, 3, 2]]);

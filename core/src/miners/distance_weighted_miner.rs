@@ -1,18 +1,18 @@
-//! Negatives drawn so that all distances come up alike (Wu et al., *Sampling Matters in Deep Embedding Learning*, ICCV
-//! 2017, section 4.1).
+//! Draws negatives so that all distances are equally frequent (Wu et al., *Sampling Matters in Deep Embedding Learning*,
+//! ICCV 2017, section 4.1).
 //!
-//! Between uniform points of the unit sphere in n dimensions the distance d has the density
+//! The distance d of two uniform points of the unit sphere in n dimensions has the density
 //!
 //! ```text
 //! q(d) ∝ d^(n−2) (1 − d²/4)^((n−3)/2)
 //! ```
 //!
-//! which is nearly all at √2: negatives drawn uniformly are far and teach nothing. For each positive pair of a query
-//! this miner draws one negative with weight 1/q(d). A distance below a cutoff counts as the cutoff, so that no weight
-//! is huge, and beyond another, where a margin loss is 0 anyway, the weight is 0.
+//! which is concentrated at √2. Negatives drawn uniformly are therefore far, and a loss learns nothing from them. For
+//! each positive pair of a query this miner draws one negative with weight 1/q(d). Distances below `cutoff` count as
+//! `cutoff`, which bounds the weights. From `nonzero_loss_cutoff` on, where a margin loss is 0, the weight is 0.
 //!
-//! A query without a negative within that second cutoff has no triplets. pytorch-metric-learning draws positives at
-//! random as well, one more than there are.
+//! A query without a negative nearer than `nonzero_loss_cutoff` has no triplets. pytorch-metric-learning also draws the
+//! positives at random, one more than there are.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -22,14 +22,14 @@ use super::{Candidates, Mine, Mined, MinerEntry, Triplet};
 use crate::range::above_zero;
 use crate::{Error, Kind, Result};
 
-/// Settings of the miner, which is the miner itself.
+/// The miner and its settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct DistanceWeightedMiner {
-    /// Shorter distances count as this one. Default 0.5.
+    /// Shorter distances count as this one; above 0. Default 0.5.
     pub cutoff: f64,
-    /// Items at this distance or farther are not drawn. Default 1.4.
+    /// Items at this distance or farther are not drawn; above `cutoff`. Default 1.4.
     pub nonzero_loss_cutoff: f64,
 }
 
@@ -40,12 +40,11 @@ impl Default for DistanceWeightedMiner {
 }
 
 impl DistanceWeightedMiner {
-    /// With what probability each item is drawn as the negative of each query, [Q, M], row after row; all 0 for a query
-    /// that has none to draw.
+    /// The probability that each item is drawn as a negative of each query: [Q, M], row-major. A query without a negative
+    /// to draw has zeros.
     pub fn sampling_weights(&self, candidates: &Candidates) -> Vec<f64> {
         let mut weights = vec![0.0; candidates.cosines.len()];
-        for ((query, partners), of_query) in
-            candidates.partners().zip(weights.chunks_mut(candidates.items.max(1)))
+        for ((query, partners), row) in candidates.partners().zip(weights.chunks_mut(candidates.items.max(1)))
         {
             let weighed: Vec<(usize, f64)> = partners
                 .negatives
@@ -55,11 +54,11 @@ impl DistanceWeightedMiner {
                 .map(|(item, distance)| (item, log_weight(distance, candidates.dimension)))
                 .filter(|(_, log_weight)| log_weight.is_finite())
                 .collect();
-            // Only their ratios count, so the largest is made 1 before exp can overflow.
+            // Only the ratios matter. The largest weight becomes 1, so that exp does not overflow.
             let largest = weighed.iter().map(|weighed| weighed.1).fold(f64::NEG_INFINITY, f64::max);
             let sum: f64 = weighed.iter().map(|weighed| (weighed.1 - largest).exp()).sum();
             for (item, log_weight) in weighed {
-                of_query[item] = (log_weight - largest).exp() / sum;
+                row[item] = (log_weight - largest).exp() / sum;
             }
         }
         weights
@@ -76,7 +75,7 @@ impl Mine for DistanceWeightedMiner {
     const ENTRY: MinerEntry = MinerEntry {
         name: "distance_weighted_miner",
         title: "Distance-weighted",
-        summary: "a negative for each positive pair, drawn so that all distances come up alike",
+        summary: "a negative for each positive pair, drawn so that all distances are equally frequent",
         sources: &["wu2017"],
     };
 
@@ -89,8 +88,8 @@ impl Mine for DistanceWeightedMiner {
         Err(Error::new(
             Kind::Config,
             format!(
-                "the cutoff of distance_weighted_miner, {}, is not below its nonzero_loss_cutoff, {}, so that no \
-                 negative could be drawn",
+                "the cutoff of distance_weighted_miner, {}, is not below its nonzero_loss_cutoff, {}: no negative could be \
+                 drawn",
                 self.cutoff, self.nonzero_loss_cutoff
             ),
             "give a smaller cutoff; 0.5 and 1.4 are usual",
@@ -111,7 +110,7 @@ impl Mine for DistanceWeightedMiner {
                     left -= weight(item);
                     left < 0.0
                 });
-                // The probabilities may sum to a rounding below 1.
+                // The probabilities may sum to slightly less than 1.
                 chosen.push(Triplet { query, positive, negative: drawn.unwrap_or(last) });
             }
         }
@@ -125,7 +124,7 @@ mod tests {
     use super::*;
     use crate::random::stream;
 
-    /// One query with one positive and negatives at these distances, in 16 dimensions.
+    /// One query with one positive, and negatives at these distances, in 16 dimensions.
     fn at(distances: &[f64]) -> Candidates {
         let mut classes = vec![0];
         classes.resize(1 + distances.len(), 1);

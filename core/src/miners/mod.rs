@@ -1,22 +1,22 @@
 //! Which pairs and triplets a loss looks at: one miner a file, and one [`CATALOGUE`] that names them all.
 //!
-//! A miner is given [`Candidates`], the queries of a batch, the items they are compared with and the cosines between
-//! them, and chooses pairs (query, item) or triplets (query, positive, negative): [`Mined`]. Positives are the items
-//! of the query's fine class without the query itself, negatives those of the other classes. What is chosen is a
-//! multiset, and every loss of pairs or triplets takes either form:
+//! A miner reads [`Candidates`]: the queries of a batch, the items that they are compared with, and the cosines between
+//! them. It chooses pairs (query, item) or triplets (query, positive, negative): [`Mined`]. Positives are the items of the
+//! query's fine class without the query itself, negatives the items of the other classes. The result is a multiset, and
+//! every loss of pairs or triplets accepts either form:
 //!
 //! - a triplet is the two pairs of its query with its positive and with its negative;
 //! - pairs are the triplets of each positive with each negative of the same query.
 //!
-//! Distances are Euclidean, between embeddings of unit length: d² = 2 − 2 cos. A choice has no gradient: a loss is
-//! differentiated with its pairs or triplets held fixed, and jumps where the choice changes.
+//! Distances are Euclidean, between embeddings of unit length: d² = 2 − 2 cos. The choice has no gradient: a loss is
+//! differentiated with its pairs or triplets fixed, and jumps where the choice changes.
 //!
-//! This room is plain Rust: mining compares and draws, which is no work for an accelerator.
+//! Miners are plain Rust on the CPU, because comparing and drawing gains nothing from an accelerator.
 //!
-//! # Adding a miner
+//! # How to add a miner
 //!
-//! Write its file: a page, a serde struct with `deny_unknown_fields` and `default`, its [`Mine`]; and add its line to
-//! the list of miners below.
+//! 1. Write its file: a page, a serde struct with `deny_unknown_fields` and `default`, and its [`Mine`].
+//! 2. Name it in this file: `mod`, `pub use`, and its line in the list of miners.
 
 mod all;
 mod batch_easy_hard_miner;
@@ -37,7 +37,7 @@ pub use distance_weighted_miner::DistanceWeightedMiner;
 pub use multi_similarity_miner::MultiSimilarityMiner;
 pub use triplet_margin_miner::{TripletMarginMiner, TypeOfTriplets};
 
-/// What a miner chooses from.
+/// The queries and items that a miner chooses from.
 #[derive(Clone, Debug)]
 pub struct Candidates {
     partners: Vec<Partners>,
@@ -47,7 +47,7 @@ pub struct Candidates {
     dimension: usize,
 }
 
-/// The items that one query is paired with, by number.
+/// The items that one query is paired with, by index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Partners {
     /// Items of the query's fine class, without the query itself.
@@ -59,7 +59,7 @@ pub struct Partners {
 /// A query and two items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Triplet {
-    /// The number of the query.
+    /// The index of the query.
     pub query: usize,
     /// An item of its class.
     pub positive: usize,
@@ -67,7 +67,7 @@ pub struct Triplet {
     pub negative: usize,
 }
 
-/// What a miner chose: a multiset of pairs or of triplets.
+/// The choice of a miner: a multiset of pairs or of triplets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mined {
     /// The partners of each query.
@@ -77,8 +77,8 @@ pub enum Mined {
 }
 
 impl Candidates {
-    /// Queries and items of these fine classes, embedded in `dimension` numbers, with their cosines [Q, M], row after
-    /// row. Item `own` + i is query i itself, where the queries are among the items.
+    /// Queries and items with these fine classes, embedded in `dimension` numbers, and their cosines [Q, M], row-major.
+    /// If the queries are among the items, item `own` + i is query i itself.
     ///
     /// # Panics
     ///
@@ -120,7 +120,7 @@ impl Mined {
     /// The pairs of a query with a positive: (query, item).
     pub fn positives(&self) -> Box<dyn Iterator<Item = (usize, usize)> + '_> {
         match self {
-            Self::Pairs(partners) => Box::new(of_each(partners, |partners| &partners.positives)),
+            Self::Pairs(partners) => Box::new(flatten_side(partners, |partners| &partners.positives)),
             Self::Triplets(triplets) => {
                 Box::new(triplets.iter().map(|triplet| (triplet.query, triplet.positive)))
             }
@@ -130,14 +130,14 @@ impl Mined {
     /// The pairs of a query with a negative: (query, item).
     pub fn negatives(&self) -> Box<dyn Iterator<Item = (usize, usize)> + '_> {
         match self {
-            Self::Pairs(partners) => Box::new(of_each(partners, |partners| &partners.negatives)),
+            Self::Pairs(partners) => Box::new(flatten_side(partners, |partners| &partners.negatives)),
             Self::Triplets(triplets) => {
                 Box::new(triplets.iter().map(|triplet| (triplet.query, triplet.negative)))
             }
         }
     }
 
-    /// The triplets; those of pairs are made as they are asked for, so that they need no memory.
+    /// The triplets. Those of pairs are computed lazily and need no memory.
     pub fn triplets(&self) -> Box<dyn Iterator<Item = Triplet> + '_> {
         match self {
             Self::Pairs(partners) => {
@@ -157,7 +157,7 @@ impl Partners {
     }
 }
 
-fn of_each<'a>(
+fn flatten_side<'a>(
     partners: &'a [Partners],
     side: impl Fn(&'a Partners) -> &'a [usize] + 'a,
 ) -> impl Iterator<Item = (usize, usize)> + 'a {
@@ -165,19 +165,19 @@ fn of_each<'a>(
     partners.iter().enumerate().flat_map(pairs)
 }
 
-/// One way to choose.
+/// A way to choose pairs or triplets.
 pub trait Mine {
-    /// What the catalogue says about it.
+    /// What the catalogue says about the miner.
     const ENTRY: MinerEntry;
 
     /// Checks the settings.
     ///
     /// # Errors
     ///
-    /// A setting out of its range.
+    /// A setting out of range.
     fn validate(&self) -> Result<()>;
 
-    /// Chooses. Only a miner that draws uses `draws`.
+    /// Chooses pairs or triplets. Only a random miner uses `draws`.
     fn mine(&self, candidates: &Candidates, draws: &mut ChaCha8Rng) -> Mined;
 }
 
@@ -222,12 +222,12 @@ macro_rules! miners {
             ///
             /// # Errors
             ///
-            /// A setting out of its range.
+            /// A setting out of range.
             pub fn validate(&self) -> Result<()> {
                 match self { $(Self::$miner(miner) => miner.validate(),)+ }
             }
 
-            /// Chooses. Only a miner that draws uses `draws`.
+            /// Chooses pairs or triplets. Only a random miner uses `draws`.
             pub fn mine(&self, candidates: &Candidates, draws: &mut ChaCha8Rng) -> Mined {
                 match self { $(Self::$miner(miner) => miner.mine(candidates, draws),)+ }
             }
@@ -259,7 +259,7 @@ mod tests {
     use crate::random::stream;
     use crate::sources::source;
 
-    /// Unit vectors of the plane at these angles, in degrees, with their classes, compared with one another.
+    /// Unit vectors at these angles, in degrees, with their classes, compared with one another.
     pub(super) fn circle(points: &[(f64, u32)]) -> Candidates {
         let classes: Vec<u32> = points.iter().map(|point| point.1).collect();
         let cosine = |a: &(f64, u32), b: &(f64, u32)| (a.0 - b.0).to_radians().cos();
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_miner_can_be_had_by_its_name_and_survives_json() {
+    fn every_miner_is_read_by_its_name_and_survives_json() {
         for (miner, entry) in every_miner().zip(CATALOGUE) {
             assert_eq!(miner.entry(), entry);
             miner.validate().unwrap();
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_and_triplets_stand_for_each_other() {
+    fn pairs_and_triplets_convert_to_each_other() {
         let triplets = vec![
             Triplet { query: 0, positive: 1, negative: 2 },
             Triplet { query: 0, positive: 1, negative: 3 },
@@ -309,17 +309,17 @@ mod tests {
         assert_eq!(mined.positives().collect::<Vec<_>>(), [(0, 1), (0, 1), (2, 3)]);
         assert_eq!(mined.negatives().collect::<Vec<_>>(), [(0, 2), (0, 3), (2, 0)]);
 
-        let of = |positives: &[usize], negatives: &[usize]| Partners {
+        let partners = |positives: &[usize], negatives: &[usize]| Partners {
             positives: positives.to_vec(),
             negatives: negatives.to_vec(),
         };
-        let mined = Mined::Pairs(vec![of(&[1], &[2, 3]), of(&[0], &[]), of(&[3], &[0])]);
+        let mined = Mined::Pairs(vec![partners(&[1], &[2, 3]), partners(&[0], &[]), partners(&[3], &[0])]);
         assert_eq!(mined.triplets().collect::<Vec<_>>(), triplets);
         assert_eq!(mined.positives().collect::<Vec<_>>(), [(0, 1), (1, 0), (2, 3)]);
     }
 
     #[test]
-    fn nothing_is_chosen_where_there_is_nothing_to_choose() {
+    fn without_positives_or_negatives_no_triplet_is_chosen() {
         let lonely = circle(&[(0.0, 0), (10.0, 1), (20.0, 2)]);
         let one_class = circle(&[(0.0, 0), (10.0, 0), (20.0, 0)]);
         let alone = circle(&[(0.0, 0)]);
@@ -332,12 +332,12 @@ mod tests {
     }
 
     #[test]
-    fn a_query_is_never_paired_with_itself_wherever_it_stands() {
+    fn a_query_is_never_paired_with_itself() {
         let candidates = Candidates::new(&[0, 1], &[1, 0, 1, 0], Some(1), vec![0.5; 8], 2);
         let partners: Vec<&Partners> = candidates.partners().map(|(_, partners)| partners).collect();
         assert_eq!(partners[0], &Partners { positives: vec![3], negatives: vec![0, 2] });
         assert_eq!(partners[1], &Partners { positives: vec![0], negatives: vec![1, 3] });
-        let apart = Candidates::new(&[0], &[0, 1], None, vec![0.5; 2], 2);
-        assert_eq!(apart.partners[0], Partners { positives: vec![0], negatives: vec![1] });
+        let separate = Candidates::new(&[0], &[0, 1], None, vec![0.5; 2], 2);
+        assert_eq!(separate.partners[0], Partners { positives: vec![0], negatives: vec![1] });
     }
 }

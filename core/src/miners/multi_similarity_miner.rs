@@ -1,14 +1,14 @@
-//! Pairs that are harder than the easiest of the other kind (Wang et al., *Multi-Similarity Loss*, CVPR 2019, eq.
-//! 10–11).
+//! Chooses the pairs that are harder than the easiest pair of the other kind (Wang et al., *Multi-Similarity Loss*, CVPR
+//! 2019, eq. 10–11).
 //!
 //! With the cosines s of a query to its positives P and negatives N,
 //!
 //! ```text
-//! a positive p is kept if  s_p < max_{n ∈ N} s_n + ε
-//! a negative n is kept if  s_n > min_{p ∈ P} s_p − ε
+//! a positive p is chosen if  s_p < max_{n ∈ N} s_n + ε
+//! a negative n is chosen if  s_n > min_{p ∈ P} s_p − ε
 //! ```
 //!
-//! A query without positives keeps no negatives, and the other way round.
+//! For a query without positives no negatives are chosen, and vice versa.
 
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -17,12 +17,12 @@ use super::{Candidates, Mine, Mined, MinerEntry, Partners};
 use crate::Result;
 use crate::range::not_negative;
 
-/// Settings of the miner, which is the miner itself.
+/// The miner and its settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct MultiSimilarityMiner {
-    /// ε ≥ 0. Default 0.1.
+    /// ε ≥ 0: how much easier a pair may be. Default 0.1.
     pub epsilon: f64,
 }
 

@@ -1,14 +1,14 @@
-//! Triplets by how far they are from the margin m of a triplet loss.
+//! Chooses triplets by their gap, relative to the margin m of a triplet loss.
 //!
-//! With the gap g = d(q, n) − d(q, p), where d is the distance of a query to an item:
+//! The gap is g = d(q, n) − d(q, p), where d is the distance of a query to an item:
 //!
 //! - all: g ≤ m, every triplet that violates the margin;
-//! - hard: g ≤ 0 as well, the negative is nearer than the positive;
-//! - semihard: 0 < g ≤ m, the negative is farther, but not by the margin (Schroff et al., *FaceNet*, CVPR 2015,
+//! - hard: g ≤ 0, the negative is not farther than the positive;
+//! - semihard: 0 < g ≤ m, the negative is farther, but by no more than the margin (Schroff et al., *FaceNet*, CVPR 2015,
 //!   eq. 4, there with squared distances);
-//! - easy: g > m, the triplets that violate nothing.
+//! - easy: g > m, every triplet that does not violate the margin.
 //!
-//! Time O(Q·P·N) over the positives and negatives of a query, memory that of the chosen triplets.
+//! Takes O(Q·P·N) time, for P positives and N negatives per query, and memory for the chosen triplets.
 
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -17,18 +17,18 @@ use super::{Candidates, Mine, Mined, MinerEntry};
 use crate::Result;
 use crate::range::not_negative;
 
-/// Settings of the miner, which is the miner itself.
+/// The miner and its settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct TripletMarginMiner {
-    /// Which triplets. Default all.
+    /// The triplets to choose. Default all.
     pub type_of_triplets: TypeOfTriplets,
     /// m ≥ 0. Default 0.2.
     pub margin: f64,
 }
 
-/// Which triplets a [`TripletMarginMiner`] chooses.
+/// The triplets that a [`TripletMarginMiner`] chooses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -85,22 +85,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn types_are_told_apart_by_the_gap() {
+    fn the_gap_decides_the_type() {
         // From item 0 the positive is at 0.35; the negatives at 0.17 (hard), 0.52 (semi-hard), 1.73 (easy).
         let candidates = circle(&[(0.0, 0), (20.0, 0), (-10.0, 1), (-30.0, 2), (-120.0, 3)]);
-        let of_zero = |type_of_triplets| -> Vec<usize> {
+        let chosen_for_zero = |type_of_triplets| -> Vec<usize> {
             let miner = TripletMarginMiner { type_of_triplets, margin: 0.2 };
             let chosen = triplets(&miner, &candidates);
             chosen.iter().filter(|triplet| triplet[0] == 0).map(|triplet| triplet[2]).collect()
         };
-        assert_eq!(of_zero(TypeOfTriplets::All), [2, 3]);
-        assert_eq!(of_zero(TypeOfTriplets::Hard), [2]);
-        assert_eq!(of_zero(TypeOfTriplets::Semihard), [3]);
-        assert_eq!(of_zero(TypeOfTriplets::Easy), [4]);
+        assert_eq!(chosen_for_zero(TypeOfTriplets::All), [2, 3]);
+        assert_eq!(chosen_for_zero(TypeOfTriplets::Hard), [2]);
+        assert_eq!(chosen_for_zero(TypeOfTriplets::Semihard), [3]);
+        assert_eq!(chosen_for_zero(TypeOfTriplets::Easy), [4]);
     }
 
     #[test]
-    fn a_margin_that_is_no_number_is_refused() {
+    fn a_margin_out_of_range_is_refused() {
         for margin in [f64::NAN, f64::INFINITY, -0.1] {
             assert!(TripletMarginMiner { margin, ..Default::default() }.validate().is_err());
         }

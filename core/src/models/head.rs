@@ -1,8 +1,8 @@
-//! The head: features → an embedding in the space that the model lives in.
+//! The head: features → an embedding in the space of the model.
 //!
-//! x ↦ g(W · LayerNorm(x) + b), LayerNorm without scale and shift, as HAPPIER's heads have it. g brings the features
-//! to unit length ([`Geometry::Cosine`]), maps them into the ball ([`Geometry::Poincare`]), or leaves them as they
-//! are, the signs being the code ([`Geometry::Binary`]).
+//! x ↦ g(W · LayerNorm(x) + b), with LayerNorm without scale and shift, as in HAPPIER. g scales to unit length
+//! ([`Geometry::Cosine`]), maps into the ball ([`Geometry::Poincare`]), or does nothing, because the signs are the code
+//! ([`Geometry::Binary`]).
 
 use burn::module::Module;
 use burn::nn::Linear;
@@ -21,7 +21,7 @@ use crate::{Error, Kind, Result};
 pub struct HeadConfig {
     /// d, the dimension of an embedding, 1 … 4096.
     pub dimension: usize,
-    /// Whether features are standardised first. Default true.
+    /// Whether the features of each image are first scaled to mean 0 and variance 1. Default true.
     #[serde(default = "default_layer_norm")]
     pub layer_norm: bool,
     /// The space of the embedding. Default: unit vectors.
@@ -43,11 +43,11 @@ pub struct Head {
 }
 
 impl HeadConfig {
-    /// A head for `features` features with random weights.
+    /// A head with random weights for `features` features.
     ///
     /// # Errors
     ///
-    /// A dimension out of its range, a geometry with settings out of theirs, or more bits than features.
+    /// A dimension or a setting of the geometry out of range, or more bits than features.
     pub fn init(&self, features: usize, rng: &mut ChaCha8Rng, device: &Device) -> Result<Head> {
         if !(1..=4096).contains(&self.dimension) {
             return Err(Error::new(
@@ -61,10 +61,10 @@ impl HeadConfig {
             return Err(Error::new(
                 Kind::Config,
                 format!(
-                    "the head is to give codes of {} bits, and the backbone gives {features} features",
+                    "the head has codes of {} bits, and the backbone has only {features} features",
                     self.dimension
                 ),
-                "give the head at most as many bits as there are features, or take a wider backbone",
+                "choose at most as many bits as there are features, or a wider backbone",
             ));
         }
         Ok(Head {
@@ -84,7 +84,7 @@ impl Head {
     }
 }
 
-/// LayerNorm without scale and shift: rows of mean 0 and (biased) variance 1, ε = 1e-5.
+/// LayerNorm without scale and shift: rows with mean 0 and (biased) variance 1, ε = 1e-5.
 fn standardise(rows: Tensor<2>) -> Tensor<2> {
     let centred = rows.clone() - rows.mean_dim(1);
     let variance = centred.clone().square().mean_dim(1);

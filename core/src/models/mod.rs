@@ -5,9 +5,15 @@
 //! | small residual network | [`small_resnet`] | 8 × width |
 //! | SqueezeNet 1.1 | [`squeezenet`] | 512 |
 //!
-//! A backbone ends with the mean over positions. The [`head`] turns that into a unit vector.
-//! Initial weights come from the run's own random stream, not from the device, so that a seed gives
-//! the same start on every back end.
+//! A backbone ends with the mean over positions; the [`head`] maps it to an embedding. Initial weights are drawn from a
+//! named random stream and not by the device, so that a seed gives the same weights on every back end.
+//!
+//! # How to add a backbone
+//!
+//! 1. Write its file: a Burn module with `new` and `forward`, and, if it has published weights, a function that loads
+//!    them from bytes.
+//! 2. Name it in this file: `pub mod`, a variant of [`BackboneConfig`] and of [`Backbone`], and their arms in
+//!    `features`, `smallest_side`, `init`, `forward` and `load_pretrained`, which the compiler asks for.
 
 pub mod head;
 pub mod small_resnet;
@@ -32,13 +38,13 @@ pub use squeezenet::Squeezenet;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum BackboneConfig {
-    /// Four residual stages of `width`, 2, 4 and 8 × `width` channels.
+    /// Four residual stages with 1, 2, 4 and 8 × `width` channels.
     SmallResnet {
-        /// Channels of the first stage, 1 … 256. Default 16.
+        /// The channels of the first stage, 1 … 256. Default 16.
         #[serde(default = "default_width")]
         width: usize,
     },
-    /// SqueezeNet 1.1 (Iandola et al., 2016), torchvision's layout.
+    /// SqueezeNet 1.1 (Iandola et al., 2016), in torchvision's layout.
     Squeezenet,
 }
 
@@ -55,7 +61,7 @@ impl BackboneConfig {
         }
     }
 
-    /// The smallest side of an image that the backbone can read.
+    /// The smallest side, in pixels, of an image that the backbone can read.
     pub fn smallest_side(&self) -> u32 {
         match self {
             Self::SmallResnet { .. } => 16,
@@ -81,7 +87,7 @@ impl BackboneConfig {
     ///
     /// # Errors
     ///
-    /// A width out of its range.
+    /// A width out of range.
     pub fn init(&self, rng: &mut ChaCha8Rng, device: &Device) -> Result<Backbone> {
         match self {
             Self::SmallResnet { width } if (1..=256).contains(width) => {
@@ -135,7 +141,7 @@ impl Backbone {
     }
 }
 
-/// A k×k convolution with weights from N(0, 2 / fan-out), as is usual before a ReLU.
+/// A k×k convolution with weights from N(0, 2 / fan-out), which suits a ReLU after it.
 fn convolution(
     channels: [usize; 2],
     kernel: usize,

@@ -1,8 +1,8 @@
-//! A small residual network for small pictures, and for browsers.
+//! A small residual network for small images and for browsers.
 //!
-//! A 3×3 convolution of stride 2, then four stages of one basic block (He et al., *Deep residual
-//! learning*, 2016, fig. 5 left) with w, 2w, 4w and 8w channels; each stage after the first halves
-//! the side. At 64 pixels and w = 16 an image costs 16 million multiplications.
+//! A 3×3 convolution of stride 2, then four stages of one basic block each (He et al., *Deep residual learning*, 2016,
+//! fig. 5 left) with w, 2w, 4w and 8w channels. Each stage after the first halves the side. At 64 pixels and w = 16 an
+//! image takes 16 million multiplications.
 
 use burn::module::Module;
 use burn::nn::conv::Conv2d;
@@ -35,7 +35,7 @@ struct Block {
 }
 
 impl SmallResnet {
-    /// A network of `width` channels in its first stage.
+    /// A network with `width` channels in its first stage.
     pub fn new(width: usize, rng: &mut ChaCha8Rng, device: &Device) -> Self {
         let stem = Unit::new([3, width], 3, 2, rng, device);
         let mut input = width;

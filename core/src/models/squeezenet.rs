@@ -1,9 +1,9 @@
-//! SqueezeNet 1.1: a first convolution and eight *fire* modules (Iandola et al., *SqueezeNet*,
-//! 2016), in torchvision's layout, without its classifier.
+//! SqueezeNet 1.1: a convolution and eight *fire* modules (Iandola et al., *SqueezeNet*, 2016), in torchvision's layout,
+//! without its classifier.
 //!
-//! A fire module squeezes its input by 1×1 convolutions and expands it by 1×1 and 3×3 ones side by
-//! side. Weights are read by torchvision's names, `features.0.weight` … `features.12.expand3x3.bias`,
-//! from a safetensors file of any float type.
+//! A fire module reduces the channels of its input by 1×1 convolutions and expands them by 1×1 and 3×3 convolutions side
+//! by side. Weights are loaded by torchvision's names, `features.0.weight` … `features.12.expand3x3.bias`, from a
+//! safetensors file of any float type.
 
 use burn::module::Module;
 use burn::nn::conv::Conv2d;
@@ -16,8 +16,8 @@ use rand_chacha::ChaCha8Rng;
 use super::convolution;
 use crate::{Error, Kind, Result};
 
-/// Input, squeeze and expand channels of the fire modules, with their number in torchvision's
-/// `features`; a max-pooling stands before the first, third and fifth.
+/// The input, squeeze and expand channels of the fire modules, with their index in torchvision's `features`. A
+/// max-pooling comes before the first, third and fifth.
 const FIRES: [(usize, [usize; 3]); 8] = [
     (3, [64, 16, 64]),
     (4, [128, 16, 64]),
@@ -69,12 +69,12 @@ impl Squeezenet {
         x
     }
 
-    /// Reads weights from the bytes of a safetensors file.
+    /// Replaces the weights by those of a safetensors file, from its bytes. The classifier of an ImageNet model is ignored.
     ///
     /// # Errors
     ///
-    /// A file that is not safetensors; missing, surplus or misshapen tensors, all of them listed.
-    /// The classifier of an ImageNet model is expected and left aside.
+    /// [`Kind::Weights`] for a file that is not safetensors, or, listing them all, for tensors that are missing, unknown
+    /// or of the wrong shape.
     pub fn load_safetensors(&mut self, bytes: Vec<u8>) -> Result<()> {
         let mut store = SafetensorsStore::from_bytes(Some(bytes))
             .with_key_remapping(r"^features\.0\.", "stem.")
@@ -90,18 +90,19 @@ impl Squeezenet {
             Error::new(Kind::Weights, format!("the weights cannot be read: {error}"), advice)
         })?;
         let missing: Vec<_> = result.missing.iter().map(|(path, _)| torchvision(path)).collect();
-        let surplus: Vec<_> = result
+        let unknown: Vec<_> = result
             .unused
             .iter()
             .filter(|path| !path.starts_with("classifier."))
             .map(|path| torchvision(path))
             .collect();
         let wrong: Vec<_> = result.errors.iter().map(misfit).collect();
-        let faults: Vec<String> = [("missing", missing), ("surplus", surplus), ("not fitting", wrong)]
-            .into_iter()
-            .filter(|(_, names)| !names.is_empty())
-            .map(|(what, names)| format!("{what}: {}", names.join(", ")))
-            .collect();
+        let faults: Vec<String> =
+            [("missing", missing), ("unknown", unknown), ("of the wrong shape or type", wrong)]
+                .into_iter()
+                .filter(|(_, names)| !names.is_empty())
+                .map(|(what, names)| format!("{what}: {}", names.join(", ")))
+                .collect();
         if faults.is_empty() {
             Ok(())
         } else {
@@ -114,7 +115,7 @@ impl Squeezenet {
     }
 }
 
-/// The name in a file of torchvision of a weight of this network.
+/// The name of a weight in a file of torchvision.
 fn torchvision(path: &str) -> String {
     if let Some(rest) = path.strip_prefix("stem.") {
         return format!("features.0.{rest}");
@@ -126,7 +127,7 @@ fn torchvision(path: &str) -> String {
     }
 }
 
-/// A tensor of a file that does not fit, and why.
+/// Describes a tensor of a file that does not fit.
 fn misfit(error: &ApplyError) -> String {
     match error {
         ApplyError::ShapeMismatch { path, expected, found } => {
@@ -150,7 +151,7 @@ impl Fire {
     }
 }
 
-/// 3×3 max-pooling of stride 2; a last window that hangs over the edge counts, as in torchvision.
+/// 3×3 max-pooling of stride 2. A last window that extends beyond the edge counts, as in torchvision.
 fn halve(x: Tensor<4>) -> Tensor<4> {
     max_pool2d(x, MaxPoolOptions::new([3, 3]).with_stride([2, 2]).with_ceil_mode(true))
 }

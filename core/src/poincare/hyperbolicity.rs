@@ -33,7 +33,9 @@ impl Hyperbolicity {
         if !(diameter > 0.0 && distances.iter().all(|distance| distance.is_finite())) {
             return Err(Error::new(
                 Kind::Embeddings,
-                format!("the hyperbolicity of {count} points with the largest distance {diameter} is not defined"),
+                format!(
+                    "the hyperbolicity of {count} points with the largest distance {diameter} is not defined"
+                ),
                 "give points that are not all the same, with finite distances",
             ));
         }

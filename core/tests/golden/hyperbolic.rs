@@ -116,7 +116,7 @@ pub(crate) fn hyperbolicity(case: &Case, verdict: &mut Verdict) {
     let euclidean = |i: usize, j: usize| {
         points[i].iter().zip(&points[j]).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()
     };
-    let got = Hyperbolicity::of(points.len(), euclidean).unwrap();
+    let got = Hyperbolicity::new(points.len(), euclidean).unwrap();
     for (name, got) in [
         ("delta", got.delta),
         ("diam", got.diameter),
