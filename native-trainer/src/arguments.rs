@@ -12,63 +12,62 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::de::{DeserializeOwned, IntoDeserializer};
 
-/// Values over those of a config.
+/// Changes to a config.
 #[derive(Clone, Debug, Default, Args)]
 pub struct SetArgs {
     /// Set a value of the config, for example `--set optimizer.lr_head=1e-3`; can be repeated.
     ///
-    /// The value is TOML; what is not is taken as text. A relative path counts from the current directory.
-    /// Another `kind` begins with its defaults, without the keys of the one before; those of [data], [optimizer]
-    /// and [schedule] stay.
+    /// The value is TOML; anything else is text. A relative path starts at the current directory. A table that gets
+    /// another `kind` starts from the defaults of that kind; [data], [optimizer] and [schedule] keep their keys.
     #[arg(long = "set", value_name = "SECTION.KEY=VALUE")]
     pub set: Vec<String>,
 }
 
-/// Where the page is, and where it is served.
+/// The page to serve, and the port.
 #[derive(Clone, Debug, Args)]
 pub struct ServerArgs {
-    /// The port to serve at; 0 takes any that is free.
+    /// The port to serve on; 0 chooses a free port.
     #[arg(long, default_value_t = 8080)]
     pub port: u16,
-    /// A page built before, instead of building it.
+    /// The folder of a page that is already built, instead of building it.
     #[arg(long, value_name = "DIR")]
     pub page: Option<PathBuf>,
 }
 
-/// How rankings are made and scored; what is not given is as in the run, or the default.
+/// How rankings are made and scored. Without an option, the setting of the run or the default applies.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Metrics")]
 pub struct MetricArgs {
-    /// What to report, as `akin list metrics` names it [default: h_ap,ndcg,asi,ap,map_at_r,recall@1;
+    /// The metrics to report; `akin list metrics` lists them [default: h_ap,ndcg,asi,ap,map_at_r,recall@1;
     /// with --dyml: asi,ap,recall@1,recall@10,recall@20].
     #[arg(long, value_name = "METRIC,…", value_delimiter = ',')]
     pub metrics: Vec<Metric>,
-    /// Print 95 % intervals: percentiles of the means of this many bootstrap resamples of the queries (of
-    /// the batches, for the decomposability gap); 1000 is usual.
+    /// Print 95 % intervals from this many bootstrap resamples of the queries (for the decomposability gap, of the
+    /// batches); 1000 is common.
     #[arg(long, value_name = "RESAMPLES")]
     pub bootstrap: Option<usize>,
-    /// Print how much better AP looks in random batches of this many items than over the whole set.
+    /// Print how much higher AP is in batches of this many items than over the whole set.
     #[arg(long, value_name = "BATCH")]
     pub decomposability_gap: Option<usize>,
-    /// What ranks the gallery: cosine, euclidean, dot, hamming, or `poincare:CURVATURE`
+    /// The similarity that ranks the gallery: cosine, euclidean, dot, hamming, or `poincare:CURVATURE`
     /// [default: the run's own, or cosine].
     #[arg(long, value_name = "NAME", value_parser = similarity)]
     pub similarity: Option<Similarity>,
-    /// Equal scores: in gallery order, not counted against each other, best case, worst case
-    /// [default: stable].
+    /// The order of items with equal scores: gallery order (stable), not counted against each other (strict), best
+    /// case, worst case [default: stable].
     #[arg(long, value_parser = one_of::<TiePolicy>(&["stable", "strict", "optimistic", "pessimistic"]))]
     pub ties: Option<TiePolicy>,
-    /// Count the query itself among the items of its class, as most published figures do.
+    /// Count the query itself among the items of its class, as most published results do.
     #[arg(long)]
     pub count_query: bool,
-    /// How much a shared level is worth: `hierarchical_ap` or `plain`, with an exponent if it is not 1
+    /// The relevance of each shared level: `hierarchical_ap` or `plain`, with an exponent if it is not 1
     /// (`plain:2`), or `weighted_ap:W1,…,WL` [default: hierarchical_ap].
     #[arg(long, value_name = "KIND[:NUMBERS]", value_parser = relevance)]
     pub relevance: Option<Relevance>,
 }
 
 impl MetricArgs {
-    /// Puts what was given over a config.
+    /// Applies the options to a config.
     pub fn apply(&self, config: &mut EvaluationConfig) {
         if !self.metrics.is_empty() {
             config.metrics.clone_from(&self.metrics);
@@ -127,7 +126,7 @@ fn relevance(text: &str) -> Result<Relevance, String> {
     }
 }
 
-/// Reads one of the names that serde knows a unit variant by.
+/// Parses the name of a unit variant, as serde spells it.
 fn one_of<T: DeserializeOwned + Clone + Send + Sync + 'static>(
     names: &'static [&str],
 ) -> impl TypedValueParser<Value = T> {
@@ -140,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_relevance_is_a_kind_with_numbers() {
+    fn a_relevance_is_parsed_from_a_kind_and_numbers() {
         assert_eq!(relevance("plain"), Ok(Relevance::Plain { alpha: 1.0 }));
         assert_eq!(relevance("hierarchical_ap:2"), Ok(Relevance::HierarchicalAp { alpha: 2.0 }));
         assert_eq!(relevance("weighted_ap:0.5,0.5"), Ok(Relevance::WeightedAp { weights: vec![0.5, 0.5] }));

@@ -1,17 +1,17 @@
-//! The command line: which commands there are. Each command has its arguments and its work in a file of
-//! [`commands`].
+//! The command line: the list of commands. Each file in [`commands`] holds the arguments and the work of one.
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use crate::commands;
 
-/// Train, evaluate and show image retrieval that knows a taxonomy.
+/// Train, evaluate and show image retrieval that respects a taxonomy.
 ///
-/// akin learns image embeddings that respect a label tree, measures them with hierarchical metrics, and
-/// serves a page in which you can ask a gallery with a picture. Start with `akin demo`.
+/// akin learns image embeddings that respect a label tree, evaluates them with hierarchical metrics, and
+/// serves a page on which you search a gallery with a photo. Start with `akin demo`.
 ///
-/// Results go to stdout, everything else to stderr. Exit codes: 0 success, 1 error, 2 wrong usage.
+/// Results go to stdout, everything else to stderr. Exit codes: 0 success, 1 error, 2 wrong usage, 130 stopped by
+/// Ctrl-C.
 #[derive(Debug, Parser)]
 #[command(name = "akin", version, max_term_width = 100, arg_required_else_help = true)]
 pub struct Cli {
@@ -25,12 +25,12 @@ enum Command {
     Train(commands::train::TrainArgs),
     Resume(commands::resume::ResumeArgs),
     Compare(commands::compare::CompareArgs),
-    /// Say what there is by name: losses, metrics, recipes, sources.
+    /// List losses, miners, metrics, recipes and sources.
     #[command(subcommand)]
     List(commands::list::ListCommand),
     Eval(commands::eval::EvalArgs),
     Embed(commands::embed::EmbedArgs),
-    /// Look at a data set before training on it.
+    /// Check a data set before training on it.
     #[command(subcommand)]
     Data(commands::data::DataCommand),
     Export(commands::export::ExportArgs),
@@ -48,7 +48,7 @@ impl Cli {
         )
     }
 
-    /// Does what was asked for.
+    /// Runs the command.
     pub fn run(self) -> Result<()> {
         match self.command {
             Command::Demo(args) => commands::demo::run(args),

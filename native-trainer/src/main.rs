@@ -33,6 +33,7 @@ mod report;
 mod run;
 mod sampler;
 mod serve;
+mod shell;
 mod training;
 
 use std::io;

@@ -14,6 +14,7 @@ use crate::columns::{count, counted};
 use crate::files::{create_directory, write_atomic};
 use crate::problem::{Advise, problem};
 use crate::progress::{Bar, Progress};
+use crate::shell;
 
 /// Draw a data set of creatures that descend from one another.
 ///
@@ -74,6 +75,9 @@ pub fn run(args: BiomorphsArgs) -> Result<()> {
     writeln!(stdout(), "table   {}", args.out.join("labels.csv").display())?;
     let images = counted(creatures.pictures(), "image", "images");
     args.progress.say("Drew", &format!("{images} in {:.1} s", start.elapsed().as_secs_f64()));
+    let table = shell::path(&args.out.join("labels.csv"));
+    let command = format!("`akin train biomorphs-happier --set data.path={table}`");
+    args.progress.say("Next", &format!("{command} trains a model on them"));
     Ok(())
 }
 

@@ -15,6 +15,7 @@ use crate::config::{DeviceName, Source};
 use crate::files::write_atomic;
 use crate::problem::{a_few, problem};
 use crate::progress::Progress;
+use crate::shell;
 
 /// Train many losses on the same data and compare them in one table.
 ///
@@ -70,6 +71,10 @@ pub fn run(args: CompareArgs) -> Result<()> {
     }
     write!(stdout(), "{}", print(&comparison, args.format, stdout().is_terminal()))?;
     progress.say("Wrote", &plan.out.join("table.{md,tex,csv,json}").display().to_string());
+    if let Some(line) = comparison.lines.iter().find(|line| line.failed.is_empty()) {
+        let run = shell::path(&plan.out.join(&line.name).join(format!("seed-{}", plan.seeds[0])));
+        progress.say("Next", &format!("`akin export {run} --out bundle` writes this run for the browser"));
+    }
 
     let failed: Vec<String> = comparison.lines.iter().flat_map(|line| &line.failed).cloned().collect();
     if !failed.is_empty() {
@@ -95,9 +100,6 @@ pub fn run(args: CompareArgs) -> Result<()> {
 
 /// The command line, quoted for a shell.
 fn command_line() -> String {
-    let words = std::env::args().skip(1).map(|word| {
-        let plain = word.chars().all(|c| c.is_ascii_alphanumeric() || "-_=.,/:@+".contains(c));
-        if plain { word } else { format!("'{}'", word.replace('\'', "'\\''")) }
-    });
+    let words = std::env::args().skip(1).map(|word| shell::word(&word));
     std::iter::once("akin".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }

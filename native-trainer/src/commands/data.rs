@@ -1,4 +1,4 @@
-//! `akin data check`.
+//! `akin data check`: counts a data set and reports mistakes in it.
 
 use std::io::{Write, stdout};
 use std::path::PathBuf;
@@ -20,11 +20,10 @@ pub enum DataCommand {
     Check(DataCheckArgs),
 }
 
-/// Count a data set and look for mistakes in it.
+/// Count a data set and report mistakes in it.
 ///
-/// Counts images and classes per split and level, looks for oddities of the taxonomy, reads every image,
-/// and lists unreadable files and duplicates across splits. Needs only [data] of the config. Exits with 1
-/// if a file cannot be read.
+/// Counts images and classes per split and level, checks the taxonomy, reads every image, and lists unreadable files
+/// and duplicates across splits. Only [data] of the config is needed. Exits with 1 if a file cannot be read.
 #[derive(Debug, Args)]
 pub struct DataCheckArgs {
     /// A TOML file with a section [data].
@@ -35,7 +34,7 @@ pub struct DataCheckArgs {
     /// Print the findings as JSON.
     #[arg(long)]
     pub json: bool,
-    /// How progress is told.
+    /// How to show progress.
     #[arg(long, value_enum, default_value_t)]
     pub progress: Progress,
 }
@@ -47,7 +46,7 @@ pub fn run(command: DataCommand) -> Result<()> {
     }
 }
 
-/// Counts a data set and lists what is wrong with it.
+/// Counts a data set and prints the findings.
 fn check(args: DataCheckArgs) -> Result<()> {
     let (data, seed) = DataConfig::load(&args.config, &args.sets.set)?;
     let dataset = Dataset::read(&data, seed)?;
@@ -60,8 +59,8 @@ fn check(args: DataCheckArgs) -> Result<()> {
         0 => Ok(()),
         unreadable => Err(problem(
             format!("{} cannot be read", counted(unreadable, "image", "images")),
-            "replace or remove what is listed above: training skips damaged images, and refuses to begin where one \
-             is not there",
+            "replace or remove the images listed above: training skips damaged images, but does not start if one is \
+             missing",
         )),
     }
 }

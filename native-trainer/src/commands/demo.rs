@@ -1,4 +1,4 @@
-//! `akin demo`: creatures, two trainings, one bundle, the page. Needs nothing from outside.
+//! `akin demo`: draws creatures, trains two models, exports both and serves the page. Needs no download.
 
 use std::io::{Write, stdout};
 use std::path::PathBuf;
@@ -12,57 +12,57 @@ use crate::arguments::ServerArgs;
 use crate::columns::count;
 use crate::commands::biomorphs;
 use crate::commands::export::{Export, export};
-use crate::commands::train::begin;
+use crate::commands::train::{finish, train_new};
 use crate::config::{Config, DeviceName};
 use crate::files::{create_directory, write_atomic};
 use crate::progress::Progress;
 use crate::report::runs_text;
 use crate::run::Run;
 use crate::training::Outcome;
-use crate::{page, serve};
+use crate::{page, serve, shell};
 
 /// Draw creatures, train two models on them, and show both in the browser.
 ///
-/// Generates biomorphs, trains the same encoder twice from the same start, with NormSoftmax on the finest
-/// labels and with HAPPIER on the whole taxonomy, prints both rows of the table, puts both into one
-/// bundle, and serves the page. Needs no download and no GPU.
+/// Draws a data set, trains the same encoder twice from the same initial weights (with NormSoftmax on the finest
+/// labels and with HAPPIER on the whole taxonomy), prints the results of both, exports both to one bundle, and
+/// serves the page. Needs no download and no GPU.
 #[derive(Debug, Args)]
 pub struct DemoArgs {
-    /// Where data, runs and bundle go.
+    /// The directory for data, runs and bundle.
     #[arg(long, value_name = "DIR", default_value = "akin-demo")]
     pub out: PathBuf,
-    /// From this follow creatures, first weights and batches.
+    /// Seed for creatures, initial weights and batches.
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub seed: u64,
-    /// Stop when the bundle is written, without building and serving the page.
+    /// Stop after writing the bundle, without building and serving the page.
     #[arg(long)]
     pub no_serve: bool,
-    /// Replace what an earlier demo left in DIR.
+    /// Replace an earlier demo in DIR.
     #[arg(long)]
     pub overwrite: bool,
     /// Where tensors are computed.
     #[arg(long, value_enum, default_value_t)]
     pub device: DeviceName,
-    /// How progress is told.
+    /// How to show progress.
     #[arg(long, value_enum, default_value_t)]
     pub progress: Progress,
     #[command(flatten)]
     pub server: ServerArgs,
 }
 
-/// The two recipes: the same but for the loss. The first is the baseline.
+/// The recipes, which differ only in the loss. The first is the baseline.
 const RECIPES: [(&str, &str); 2] = [
     ("norm-softmax", include_str!("../../recipes/biomorphs-norm-softmax.toml")),
     ("happier", include_str!("../../recipes/biomorphs-happier.toml")),
 ];
 
-/// The file that marks a directory as one of the demo.
+/// The file by which a directory of the demo is recognised.
 const MARK: &str = "norm-softmax.toml";
 
-/// Generates, trains twice, exports, and serves unless told not to.
+/// Draws, trains twice, exports, and serves unless `--no-serve` is given.
 pub fn run(args: DemoArgs) -> Result<()> {
     let progress = args.progress;
-    // A port that is taken is better said now than after the training.
+    // A port in use is reported now, not after the training.
     let listener = if args.no_serve { None } else { Some(serve::listen(args.server.port)?) };
     create_directory(&args.out, "demo", MARK, args.overwrite)?;
     for (name, recipe) in RECIPES {
@@ -85,9 +85,9 @@ pub fn run(args: DemoArgs) -> Result<()> {
         config.run.seed = args.seed;
         config.run.device = args.device;
         progress.say("Training", &format!("with {}", config.loss.describe()));
-        match begin(config, false, progress)? {
+        match train_new(config, false, progress)? {
             (run, Outcome::Done(report)) => runs.push((run, *report)),
-            stopped => return crate::commands::train::finish(stopped),
+            stopped => return finish(stopped, progress),
         }
     }
     let rows: Vec<(&str, &Report)> =
@@ -109,7 +109,7 @@ pub fn run(args: DemoArgs) -> Result<()> {
     })?;
     match listener {
         None => {
-            progress.say("Finished", &format!("show it with `akin serve {}`", bundle.display()));
+            progress.say("Next", &format!("`akin serve {}` shows it in the browser", shell::path(&bundle)));
             Ok(())
         }
         Some(listener) => {

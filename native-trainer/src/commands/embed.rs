@@ -1,4 +1,4 @@
-//! `akin embed`: the embeddings of any images, as a .npy file.
+//! `akin embed`: embeds images and writes a .npy file.
 
 use std::path::{Path, PathBuf};
 
@@ -17,27 +17,27 @@ use crate::{device, npy};
 
 /// Write the embeddings of images to a .npy file.
 ///
-/// Together with a CSV of labels, `akin eval --queries` measures such files.
+/// `akin eval --queries` evaluates such a file with a CSV file of labels.
 #[derive(Debug, Args)]
 pub struct EmbedArgs {
-    /// The run directory whose model embeds them.
+    /// The run directory of the model.
     #[arg(value_name = "RUN")]
     pub run: PathBuf,
-    /// Image files, or folders of them; rows come in this order, and sorted inside a folder.
+    /// Image files, or folders of them. Rows are in this order; the files of a folder are sorted.
     #[arg(value_name = "IMAGES", required = true)]
     pub images: Vec<PathBuf>,
-    /// The file to write: float32, a row per image.
+    /// The file to write: float32, one row per image.
     #[arg(long, value_name = "FILE.npy")]
     pub out: PathBuf,
     /// Where tensors are computed, instead of the run's run.device.
     #[arg(long, value_enum)]
     pub device: Option<DeviceName>,
-    /// How progress is told.
+    /// How to show progress.
     #[arg(long, value_enum, default_value_t)]
     pub progress: Progress,
 }
 
-/// Embeds and writes.
+/// Embeds the images and writes the file.
 pub fn run(args: EmbedArgs) -> Result<()> {
     let run = Run::open(&args.run)?;
     let device = device::open(args.device.unwrap_or(run.config.run.device))?;
@@ -50,7 +50,7 @@ pub fn run(args: EmbedArgs) -> Result<()> {
     if let Some((path, reason)) = pictures.unreadable().into_iter().next() {
         return Err(problem(
             format!("{} cannot be read: {reason}", path.display()),
-            "leave it out: every row of the file stands for one image, so none is skipped here",
+            "leave this image out: each row must belong to one image, so none is skipped",
         ));
     }
     npy::write(&args.out, embedded?.embeddings.values(), encoder.dimension())?;
@@ -59,7 +59,7 @@ pub fn run(args: EmbedArgs) -> Result<()> {
     Ok(())
 }
 
-/// The files named, and those in the folders named, sorted inside each folder.
+/// The given files, and the images in the given folders, sorted inside each folder.
 fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for path in paths {
@@ -74,12 +74,12 @@ fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
         } else if path.exists() {
             files.push(path.clone());
         } else {
-            return Err(problem(format!("{} is not there", path.display()), "check the path"));
+            return Err(problem(format!("{} does not exist", path.display()), "check the path"));
         }
     }
     if files.is_empty() {
         return Err(problem(
-            "there is no image in what was given",
+            "the given paths contain no image",
             "give JPEG, PNG or WebP files, or folders of them",
         ));
     }

@@ -20,13 +20,13 @@ use serde_json::json;
 
 use crate::config::DeviceName;
 use crate::data::Dataset;
-use crate::device;
 use crate::embedding::evaluate_dataset;
 use crate::files::{check_directory, create_directory, write_atomic};
 use crate::loader::Pictures;
 use crate::problem::{Advise, problem};
 use crate::progress::Progress;
 use crate::run::{Run, encoder_config};
+use crate::{device, shell};
 
 /// Write runs into a bundle for the browser
 ///
@@ -69,7 +69,7 @@ const QUALITY: u8 = 85;
 
 /// What to write into a bundle.
 pub struct Export<'a> {
-    /// The runs, over the same data.
+    /// The runs, on the same data.
     pub runs: &'a [Run],
     /// The folder to write.
     pub out: &'a Path,
@@ -102,6 +102,7 @@ pub fn run(args: ExportArgs) -> Result<()> {
         progress: args.progress,
     })?;
     writeln!(stdout(), "{}", args.out.display())?;
+    args.progress.say("Next", &format!("`akin serve {}` shows it in the browser", shell::path(&args.out)));
     Ok(())
 }
 
@@ -223,7 +224,7 @@ fn best_scores(embeddings: &Embeddings, similarity: Similarity) -> Result<Option
     Ok(BestScores::from_scores(nearest.iter().flatten().map(|hit| hit.score).collect()))
 }
 
-/// A sheet of thumbnails as JPEG: the centre of each picture, row by row.
+/// A sheet of thumbnails as JPEG: the central square of each picture, row by row.
 fn sheet(pictures: &Pictures, items: &[usize]) -> Result<Vec<u8>> {
     let rows = (items.len() as u32).div_ceil(GRID);
     let mut sheet = image::RgbImage::new(GRID * TILE, rows * TILE);

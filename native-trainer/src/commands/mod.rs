@@ -1,4 +1,4 @@
-//! One file per command: from its arguments to its output.
+//! The commands, one per file: its arguments, its work and its output.
 
 pub mod biomorphs;
 pub mod compare;

@@ -1,4 +1,4 @@
-//! `akin page`.
+//! `akin page`: builds the page.
 
 use std::io::{Write, stdout};
 
@@ -7,18 +7,18 @@ use clap::Args;
 
 use crate::page;
 
-/// Build the page, if it is not up to date, and print where it is.
+/// Build the page if it is not up to date, and print its folder.
 ///
-/// Needs the source tree, Rust and Node. What else it needs (the wasm target, trunk, wasm-bindgen, npm
-/// packages) it installs, saying so; tools go to $AKIN_CACHE or the user's cache folder.
+/// Needs the source tree, Rust and Node. Installs what else it needs (the wasm target, trunk, wasm-bindgen and npm
+/// packages) and says so. The tools go to $AKIN_CACHE or the user's cache folder.
 #[derive(Debug, Args)]
 pub struct PageArgs {
-    /// Build it even if it is up to date.
+    /// Build the page even if it is up to date.
     #[arg(long)]
     pub force: bool,
 }
 
-/// Builds the page and prints where it is.
+/// Builds the page and prints its folder.
 pub fn run(args: PageArgs) -> Result<()> {
     let folder = page::build(args.force)?;
     writeln!(stdout(), "{}", folder.display())?;

@@ -1,4 +1,4 @@
-//! `akin resume`.
+//! `akin resume`: continues a training.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use crate::run::Run;
 
 /// Continue a training that was stopped.
 ///
-/// Goes on from the last checkpoint with the very same sequence of batches.
+/// Starts at the last checkpoint and continues the same sequence of batches.
 #[derive(Debug, Args)]
 pub struct ResumeArgs {
     /// The run directory.
@@ -21,14 +21,14 @@ pub struct ResumeArgs {
     /// Where tensors are computed, instead of the run's run.device.
     #[arg(long, value_enum)]
     pub device: Option<DeviceName>,
-    /// How progress is told.
+    /// How to show progress.
     #[arg(long, value_enum, default_value_t)]
     pub progress: Progress,
     #[command(flatten)]
     pub outcome: OutcomeArgs,
 }
 
-/// Continues and prints the report.
+/// Continues the training and prints the report.
 pub fn run(mut args: ResumeArgs) -> Result<()> {
     let outcome = std::mem::take(&mut args.outcome);
     outcome.write(resume_and_print(args))
@@ -37,5 +37,5 @@ pub fn run(mut args: ResumeArgs) -> Result<()> {
 fn resume_and_print(args: ResumeArgs) -> Result<()> {
     let mut run = Run::open(&args.run)?;
     run.config.run.device = args.device.unwrap_or(run.config.run.device);
-    finish(continue_run(run, args.progress)?)
+    finish(continue_run(run, args.progress)?, args.progress)
 }

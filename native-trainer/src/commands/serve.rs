@@ -1,4 +1,4 @@
-//! `akin serve`.
+//! `akin serve`: serves the page with a bundle.
 
 use std::path::PathBuf;
 
@@ -10,12 +10,12 @@ use crate::{page, serve};
 
 /// Serve the page with a bundle, on this machine only.
 ///
-/// Builds the page first if need be. Browsers give WebGPU only to pages from localhost or over HTTPS; that
-/// is why opening the files directly will not do. To publish, copy the page and, as its folder `bundle`,
-/// the bundle to any web server with HTTPS.
+/// Builds the page first if it is not up to date. Browsers allow WebGPU only for pages from localhost or over HTTPS, so
+/// opening the files directly does not work. To publish, copy the page to a web server with HTTPS, and the bundle to
+/// the folder `bundle` beside it.
 #[derive(Debug, Args)]
 pub struct ServeArgs {
-    /// A folder that `akin export` wrote.
+    /// The folder that `akin export` wrote.
     #[arg(value_name = "BUNDLE")]
     pub bundle: PathBuf,
     #[command(flatten)]
@@ -24,7 +24,7 @@ pub struct ServeArgs {
 
 /// Serves the page and a bundle until Ctrl-C.
 pub fn run(args: ServeArgs) -> Result<()> {
-    // Whatever is wrong with the bundle or the port is said before the page is built.
+    // Errors in the bundle or the port are reported before the page is built.
     serve::check_bundle(&args.bundle)?;
     let listener = serve::listen(args.server.port)?;
     let page = page::find_or_build(args.server.page.as_deref())?;

@@ -1,4 +1,4 @@
-//! `akin train`.
+//! `akin train`: trains a model.
 
 use std::io::{Write, stdout};
 use std::path::PathBuf;
@@ -9,7 +9,6 @@ use clap::Args;
 use crate::arguments::SetArgs;
 use crate::config::{Config, DeviceName};
 use crate::data::Dataset;
-use crate::device;
 use crate::files::check_directory;
 use crate::loader::Pictures;
 use crate::outcome::ProcessOutcome;
@@ -18,14 +17,15 @@ use crate::progress::Progress;
 use crate::report::report_text;
 use crate::run::{MARK, Run};
 use crate::training::{Beginning, Outcome, train};
+use crate::{device, shell};
 
-/// Train a model as a config says.
+/// Train a model from a config.
 ///
-/// Leaves a run directory with the resolved config, a checkpoint per epoch, a log in JSON lines and a
-/// report. The first Ctrl-C finishes the step, saves a checkpoint and stops; a second one aborts.
+/// Writes a run directory with the full config, a checkpoint per epoch, a log in JSON lines and a report. The first
+/// Ctrl-C finishes the step, saves a checkpoint and stops; a second one aborts.
 #[derive(Debug, Args)]
 pub struct TrainArgs {
-    /// A TOML file, or the name of a recipe: `akin list recipes`.
+    /// A TOML file, or the name of a recipe from `akin list recipes`.
     #[arg(value_name = "CONFIG")]
     pub config: PathBuf,
     #[command(flatten)]
@@ -36,13 +36,13 @@ pub struct TrainArgs {
     /// The seed, instead of run.seed.
     #[arg(long, value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub seed: Option<u64>,
-    /// Replace the run that an earlier training left there.
+    /// Replace the run in that directory.
     #[arg(long)]
     pub overwrite: bool,
     /// Where tensors are computed, instead of run.device.
     #[arg(long, value_enum)]
     pub device: Option<DeviceName>,
-    /// How progress is told.
+    /// How to show progress.
     #[arg(long, value_enum, default_value_t)]
     pub progress: Progress,
     #[command(flatten)]
@@ -81,29 +81,32 @@ fn train_and_print(args: TrainArgs) -> Result<()> {
     config.run.seed = args.seed.unwrap_or(config.run.seed);
     config.run.device = args.device.unwrap_or(config.run.device);
     let progress = args.progress;
-    finish(begin(config, args.overwrite, progress)?)
+    finish(train_new(config, args.overwrite, progress)?, progress)
 }
 
 /// Trains in a new run directory.
-pub fn begin(config: Config, overwrite: bool, progress: Progress) -> Result<(Run, Outcome)> {
+pub fn train_new(config: Config, overwrite: bool, progress: Progress) -> Result<(Run, Outcome)> {
     let directory = config.run.out.clone();
     check_directory(&directory, "run", MARK, overwrite)?;
-    go(Run { directory, config }, Beginning::New { overwrite }, progress)
+    train_run(Run { directory, config }, Beginning::New { overwrite }, progress)
 }
 
-/// Prints the report of a training.
+/// Prints the report of a training, where the run is, and which command comes next.
 ///
 /// # Errors
 ///
 /// [`Interrupted`] after Ctrl-C.
-pub fn finish((run, outcome): (Run, Outcome)) -> Result<()> {
+pub fn finish((run, outcome): (Run, Outcome), progress: Progress) -> Result<()> {
+    let directory = shell::path(&run.directory);
     match outcome {
         Outcome::Done(report) => {
             writeln!(stdout(), "{}", report_text(&report))?;
+            progress.say("Finished", &format!("the run is in {directory}"));
+            progress
+                .say("Next", &format!("`akin export {directory} --out bundle` writes it for the browser"));
             Ok(())
         }
         Outcome::Stopped { step } => {
-            let directory = run.directory.display();
             Err(Interrupted(format!("after step {step}; continue with `akin resume {directory}`")).into())
         }
     }
@@ -113,15 +116,15 @@ pub fn finish((run, outcome): (Run, Outcome)) -> Result<()> {
 pub fn continue_run(run: Run, progress: Progress) -> Result<(Run, Outcome)> {
     if run.file("encoder.bpk").is_file() && run.file("report.json").is_file() {
         return Err(problem(
-            format!("the run {} has ended; there is nothing to resume", run.directory.display()),
-            "measure it with `akin eval RUN`, or train anew with more steps",
+            format!("the run {} is finished; there is nothing to resume", run.directory.display()),
+            "evaluate it with `akin eval RUN`, or train a new run with more steps",
         ));
     }
-    go(run, Beginning::Checkpoint, progress)
+    train_run(run, Beginning::Checkpoint, progress)
 }
 
-/// Trains on the data and the device that the run names.
-fn go(run: Run, beginning: Beginning, progress: Progress) -> Result<(Run, Outcome)> {
+/// Trains with the data and the device of the run.
+fn train_run(run: Run, beginning: Beginning, progress: Progress) -> Result<(Run, Outcome)> {
     let device = device::open(run.config.run.device)?;
     let dataset = Dataset::load(&run.config.data, run.config.run.seed)?;
     let pictures = Pictures::new(dataset.paths.clone());
