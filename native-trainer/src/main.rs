@@ -1,4 +1,47 @@
 //! `akin`: train, evaluate, export and serve hierarchical retrieval models.
+//!
+//! # The order of the files
+//!
+//! A file imports only files of later lines, so the files form no circle, and each can be understood with those below
+//! it alone. There is one exception: a file in a folder may use what the file of that folder defines (`data/csv` uses
+//! `data`), although that file is listed above. A test in `tests/order.rs` reads this list.
+//!
+//! ```text
+//! main
+//! cli
+//! commands
+//! commands/demo commands/compare commands/resume
+//! commands/train commands/eval commands/export commands/embed commands/list
+//! commands/data commands/biomorphs commands/page commands/serve
+//! commands/eval/dyml
+//! commands/eval/embedding_files commands/eval/opened_run
+//! commands/eval/arguments
+//! compare
+//! compare/execution
+//! compare/untrained compare/print
+//! compare/plan
+//! compare/planned_run compare/tuning
+//! compare/settings
+//! training
+//! training/journal training/timetable
+//! embedding
+//! features
+//! forward
+//! checkpoint loader
+//! sampler augment optimizer run
+//! data
+//! data/check data/csv data/folder
+//! config_md
+//! compare/results compare/config
+//! device outcome
+//! config
+//! config/source config/range config/reference
+//! config/fault config/overlay recipes
+//! config/schema
+//! report npy page serve arguments
+//! files columns machine interrupt shell progress
+//! problem
+//! ```
 
 // A binary exports nothing: `pub` here means "for the other modules".
 #![allow(unreachable_pub)]

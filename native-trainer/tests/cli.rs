@@ -303,6 +303,39 @@ fn embeddings_made_elsewhere_are_measured() {
     assert!(answer.stdout.contains("\n2,1,1,1,1,1,1,,,\n"), "no positive, no score: {}", answer.stdout);
 }
 
+/// The example prints what its comment says.
+#[cfg(unix)]
+#[test]
+fn the_example_of_npy_files_prints_what_its_comment_promises() {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/evaluate_npy.sh");
+    let text = fs::read_to_string(script).unwrap();
+    let lines = text.lines().skip_while(|line| !line.starts_with("# level"));
+    let promised: Vec<&str> = lines.map_while(|line| line.strip_prefix('#')).map(str::trim).collect();
+    let output = Command::new("sh").arg(script).env("AKIN", env!("CARGO_BIN_EXE_akin")).output().unwrap();
+    let answer = Answer::of(output).ended_with(0);
+    let printed: Vec<&str> = answer.stdout.lines().map(str::trim).collect();
+    assert_eq!(printed, promised);
+}
+
+#[test]
+fn a_loss_is_shown_with_its_settings() {
+    let answer = akin(["list", "losses", "--show", "happier"]);
+    assert_eq!(answer.code, Some(0), "{}", answer.stderr);
+    assert!(answer.stdout.starts_with("HAPPIER: "), "{}", answer.stdout);
+    let rows = cells(&answer.stdout);
+    assert!(rows.iter().any(|row| row.starts_with(&["lambda", "number", "0.1"])), "{}", answer.stdout);
+    let json = akin(["list", "losses", "--show", "happier", "--json"]).stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json[0]["setting"], "lambda");
+
+    let answer = akin(["list", "losses", "--show", "hapier"]);
+    assert_eq!(answer.code, Some(1));
+    for part in ["unknown loss `hapier`", "did you mean `happier`?"] {
+        assert!(answer.stderr.contains(part), "{}", answer.stderr);
+    }
+    assert!(akin(["list", "miners", "--show", "batch_hard_miner"]).stdout.contains("batch"));
+}
+
 #[test]
 fn what_is_measured_can_be_chosen() {
     let answer = eval(&[], &["--metrics", "mrr,ndcg@3,mistake_severity,recall@2", "--bootstrap", "50"]);
