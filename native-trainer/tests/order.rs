@@ -19,7 +19,8 @@ fn no_file_imports_one_above_it() {
 
 #[test]
 fn an_upward_import_is_found() {
-    let order = order("//! ```text\n//! main\n//! cli\n//! data compare/plan\n//! data/csv\n//! problem\n//! ```\n");
+    let order =
+        order("//! ```text\n//! main\n//! cli\n//! data compare/plan\n//! data/csv\n//! problem\n//! ```\n");
     let check = |module: &str, text: &str| {
         let mut sources: Sources = order.keys().map(|name| (name.clone(), String::new())).collect();
         sources.insert(module.to_owned(), text.to_owned());
@@ -69,13 +70,16 @@ fn order(main: &str) -> Order {
     let block = main.split("//! ```text\n").nth(1).expect("the page has a block of text");
     let lines = block.lines().map(|line| line.trim_start_matches("//!").trim());
     let lines = lines.take_while(|line| *line != "```").enumerate();
-    lines.flat_map(|(line, names)| names.split_whitespace().map(move |name| (name.to_owned(), line))).collect()
+    lines
+        .flat_map(|(line, names)| names.split_whitespace().map(move |name| (name.to_owned(), line)))
+        .collect()
 }
 
 /// What contradicts the order, in words.
 fn violations(sources: &Sources, order: &Order) -> Vec<String> {
     let missing = order.keys().filter(|name| !sources.contains_key(*name));
-    let mut found: Vec<String> = missing.map(|name| format!("the order names {name}, which is no file")).collect();
+    let mut found: Vec<String> =
+        missing.map(|name| format!("the order names {name}, which is no file")).collect();
     for (module, text) in sources {
         let Some(line) = order.get(module) else {
             found.push(format!("{module} is not in the order in src/main.rs"));
