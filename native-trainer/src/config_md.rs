@@ -151,6 +151,12 @@ fn config_md_says_what_the_types_say() {
 }
 
 #[test]
+fn no_path_of_rust_is_left_in_config_md() {
+    let paths: Vec<String> = page().lines().filter(|line| line.contains("::")).map(str::to_owned).collect();
+    assert!(paths.is_empty(), "{paths:#?}");
+}
+
+#[test]
 fn every_section_of_the_config_is_in_config_md() {
     for row in settings_of::<Config>() {
         let section = row.key.split('.').next().unwrap_or_default();
@@ -173,4 +179,13 @@ fn a_default_in_a_doc_comment_is_that_of_the_type() {
             assert_eq!(Some(told), value, "{}: {}", row.key, row.meaning);
         }
     }
+}
+
+#[test]
+fn the_config_on_the_page_needs_no_other_setting() {
+    let (_, example) = INTRODUCTION.split_once("```toml\n").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("photos.toml");
+    fs::write(&file, example.split_once("```").unwrap().0).unwrap();
+    Config::load(&file, &[]).unwrap();
 }

@@ -170,7 +170,7 @@ fn settings_that_make_no_sense_are_refused_before_a_run_is_made() {
         ("{kind='roadmap',sup_ap={step={temperature=0}}}", "temperature of the upper step is 0"),
         ("{kind='hap_surrogate',upper_step={temperature=0}}", "temperature of the upper step is 0"),
         ("{kind='happier',lambda=2}", "lambda of the HAPPIER loss is 2"),
-        ("{kind='hap_surrogate',relevance={kind='plain',alpha=-1}}", "alpha is -1"),
+        ("{kind='hap_surrogate',relevance={kind='plain',alpha=-1}}", "alpha of the relevance is -1"),
         ("{kind='hap_surrogate',relevance={kind='weighted_ap',weights=[1]}}", "the relevance has 1 weight"),
         ("{kind='hap_surrogate',upper_step={threshold=-1}}", "threshold of the upper step is -1"),
         (

@@ -79,9 +79,9 @@ pub struct HierarchicalProxyConfig {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ProxyLoss {
-    /// See [`super::proxy_anchor`].
+    /// [Proxy-Anchor](super::proxy_anchor).
     ProxyAnchor(ProxyAnchorConfig),
-    /// See [`super::proxy_nca`].
+    /// [Proxy-NCA](super::proxy_nca).
     ProxyNca(ProxyNcaConfig),
 }
 

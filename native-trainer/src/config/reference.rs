@@ -1,7 +1,6 @@
 //! Every setting with its type, default and meaning, read from the config's types and their doc comments.
 //!
-//! `CONFIG.md` and `akin list losses --show NAME` are made of these rows, so that neither can say anything else than
-//! the program does.
+//! `CONFIG.md` and `akin list losses --show NAME` print these rows, so that both always say what the program does.
 
 use akin_core::losses::{CATALOGUE, LossConfig};
 use anyhow::Result;
@@ -46,7 +45,7 @@ pub fn loss_settings(name: &str) -> Result<Vec<SettingRow>> {
             format!("{near}`akin list losses` names them all"),
         ));
     }
-    // What has no defaults, such as a sum, has no value to show beside its keys.
+    // A loss with required settings, such as a sum, has no value that could be shown as defaults.
     let config = LossConfig::named(name).ok();
     let kind = config.as_ref().map_or(name, |config| config.name());
     let values = config.as_ref().and_then(|config| serde_json::to_value(config).ok());
@@ -72,11 +71,11 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// The rows of a table; `values` are its defaults where they are not those of its type.
+    /// The rows of a table. `values` are defaults that replace those of its type.
     fn table(&mut self, table: &Node, prefix: &str, values: Option<&Value>) {
         let required = required(table);
         for (key, node) in fields(table) {
-            // The `kind` is told by the row of the table itself.
+            // The row of the table itself lists its kinds.
             if node.contains_key("const") {
                 continue;
             }
@@ -85,50 +84,41 @@ impl Rows<'_> {
         }
     }
 
+    /// The row of one setting, and those of the keys inside it.
     fn setting(&mut self, node: &Node, key: &str, value: Option<&Value>, is_required: bool) {
         let shape = self.schema.shape(node);
-        let own_type = self.schema.named_type(node);
-        let (mut meaning, told) = split_default(&plain(description(node)));
-        let known = |value: &&Value| match value {
-            Value::Null => false,
-            Value::String(text) => !text.is_empty(),
-            Value::Array(items) => !items.is_empty(),
-            Value::Object(table) => !table.is_empty(),
-            _ => true,
-        };
-        // The rows of a table's own keys have their defaults.
-        let has_rows = own_type.is_none() && matches!(shape, Shape::Table(_));
-        let default = match (value.filter(known), told) {
-            (Some(_), _) if has_rows => String::new(),
-            (Some(value), told) => {
-                let own = node.get("default").filter(known);
-                if let Some(told) =
-                    told.filter(|told| ![Some(value), own].into_iter().flatten().any(|it| same(told, it)))
+        let named_type = self.schema.named_type(node);
+        let (mut meaning, sentence) = split_default(&plain(description(node)));
+        let value = value.filter(|value| is_set(value));
+        let default = match (value, sentence) {
+            // The rows of the table's own keys show their defaults.
+            (Some(_), _) if named_type.is_none() && matches!(shape, Shape::Table(_)) => String::new(),
+            (Some(value), sentence) => {
+                let own_default = node.get("default").unwrap_or(value);
+                if let Some(words) = sentence.filter(|words| !same(words, value) && !same(words, own_default))
                 {
-                    // The sentence says more than the value.
-                    meaning = format!("{meaning} Default: {told}.");
+                    meaning += &format!(" Default: {words}.");
                 }
                 format!("`{}`", inline(value))
             }
-            (None, Some(told)) => told,
+            (None, Some(words)) => words,
             (None, None) if is_required => "required".into(),
             (None, None) => "none".into(),
         };
-        if own_type.is_none() {
-            for (name, text) in names(&shape) {
-                let text = plain(text);
-                let text = text.trim_end_matches('.');
-                if !text.is_empty() {
-                    meaning += &format!(" `{name}`: {text}.");
-                }
+        let key = key.to_owned();
+        if let Some(name) = named_type {
+            self.rows.push(SettingRow { key, value: format!("a {name}"), default, meaning });
+            return;
+        }
+        for (name, text) in names(&shape) {
+            let text = plain(text);
+            if !text.is_empty() {
+                meaning += &format!(" `{name}`: {}.", text.trim_end_matches('.'));
             }
         }
-        let value_type = own_type.map_or_else(|| self.value_type(&shape), |name| format!("a {name}"));
         let meaning = meaning.trim().to_owned();
-        self.rows.push(SettingRow { key: key.to_owned(), value: value_type, default, meaning });
-        if own_type.is_none() {
-            self.inside(&shape, key, value);
-        }
+        self.rows.push(SettingRow { key: key.clone(), value: self.value_type(&shape), default, meaning });
+        self.inside(&shape, &key, value);
     }
 
     /// The rows of what a value contains.
@@ -136,7 +126,13 @@ impl Rows<'_> {
         match shape {
             Shape::Table(table) => self.table(table, &format!("{key}."), value),
             Shape::Names(_, Some(table)) => {
+                let first = self.rows.len();
                 self.table(table, &format!("{key}."), value.filter(|value| value.is_object()));
+                // The one key of a name with settings has its meaning on the table.
+                if let Some(row) = self.rows.get_mut(first).filter(|row| row.meaning.is_empty()) {
+                    row.meaning = plain(description(table));
+                    row.default.clear();
+                }
             }
             Shape::Kinds(kinds) => {
                 let first = self.rows.len();
@@ -205,6 +201,17 @@ impl Rows<'_> {
     }
 }
 
+/// Whether a default is a value to show, and not one that stands for a missing setting.
+fn is_set(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(table) => !table.is_empty(),
+        _ => true,
+    }
+}
+
 /// The names that a value may have, or the kinds that a table may be of, with their meanings.
 fn names<'a>(shape: &Shape<'a>) -> Vec<(&'a str, &'a str)> {
     match shape {
@@ -246,22 +253,21 @@ fn split_default(meaning: &str) -> (String, Option<String>) {
     let ends = |place: &usize| sentence[place + 2..].starts_with(char::is_uppercase);
     let end = sentence.match_indices(". ").map(|(place, _)| place).find(ends);
     let end = end.map_or(sentence.len(), |end| end + 2);
-    let told = sentence[..end].trim_start_matches("Default").trim_start_matches(':');
-    let told = told.trim().trim_end_matches('.').to_owned();
+    let words = sentence[..end].trim_start_matches("Default").trim_start_matches(':');
+    let words = words.trim().trim_end_matches('.').to_owned();
     let rest = format!("{}{}", &meaning[..start], &sentence[end..]);
-    (rest.trim().to_owned(), Some(told))
+    (rest.trim().to_owned(), Some(words))
 }
 
 /// Whether a sentence on the default says no more than the value: its number, or the name of its kind in words.
-fn same(told: &str, value: &Value) -> bool {
+fn same(words: &str, value: &Value) -> bool {
     let numbers = |value: &Value| match value {
         Value::Array(items) => items.iter().map(Value::as_f64).collect::<Option<Vec<_>>>(),
         value => value.as_f64().map(|number| vec![number]),
     };
-    let list = format!("[{told}]");
-    if let Ok(told) =
-        serde_json::from_str::<Value>(if value.is_array() && !told.starts_with('[') { &list } else { told })
-    {
+    let list = format!("[{words}]");
+    let json = if value.is_array() && !words.starts_with('[') { &list } else { words };
+    if let Ok(told) = serde_json::from_str::<Value>(json) {
         return told == *value || numbers(value).is_some_and(|value| numbers(&told) == Some(value));
     }
     let letters =
@@ -270,7 +276,7 @@ fn same(told: &str, value: &Value) -> bool {
         Value::Bool(value) => Some(if *value { "yes" } else { "no" }),
         value => value.get("kind").unwrap_or(value).as_str(),
     };
-    name.is_some_and(|name| letters(told.trim_start_matches("the ")).starts_with(&letters(name)))
+    name.is_some_and(|name| letters(words.trim_start_matches("the ")).starts_with(&letters(name)))
 }
 
 /// A value as TOML on one line, the `kind` of a table first.
@@ -288,5 +294,60 @@ pub fn inline(value: &Value) -> String {
             format!("{:.4}", number.as_f64().unwrap_or_default())
         }
         value => value.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn links_of_rustdoc_become_plain_text() {
+        assert_eq!(
+            plain("See [`Head`], the\n[distance](crate::poincare) and \\[0, 1\\]."),
+            "See `Head`, the distance and [0, 1]."
+        );
+    }
+
+    #[test]
+    fn the_sentence_on_the_default_is_separate_from_the_meaning() {
+        let split = |text: &str| split_default(text);
+        assert_eq!(split("The width. Default 16."), ("The width.".into(), Some("16".into())));
+        let (meaning, default) =
+            split("The relevance. Default: HAPPIER eq. 4 with α = 1. A larger α is finer.");
+        assert_eq!(meaning, "The relevance. A larger α is finer.");
+        assert_eq!(default.unwrap(), "HAPPIER eq. 4 with α = 1");
+        assert_eq!(split("The width."), ("The width.".into(), None));
+    }
+
+    #[test]
+    fn a_default_in_words_is_recognised() {
+        for (words, value) in [
+            ("1e-2", json!(0.01)),
+            ("[0.4, 1]", json!([0.4, 1.0])),
+            ("0, 1, 2", json!([0, 1, 2])),
+            ("`auto`", json!("auto")),
+            ("no", json!(false)),
+            ("Proxy-Anchor", json!({ "kind": "proxy_anchor", "margin": 0.1 })),
+            ("the proxies", json!("proxies")),
+        ] {
+            assert!(same(words, &value), "{words}");
+        }
+        assert!(!same("0.5, which makes it at least 1", &json!(0.5)));
+        assert!(!same("unit vectors", &json!({ "kind": "cosine" })));
+    }
+
+    #[test]
+    fn a_preset_shows_its_own_defaults() {
+        let default = |loss: &str, key: &str| {
+            let rows = loss_settings(loss).unwrap();
+            rows.into_iter().find(|row| row.key == key).unwrap().default
+        };
+        assert_eq!(default("happier", "surrogate.relevance.alpha"), "`1.0`");
+        assert_eq!(default("happier_f", "surrogate.relevance.alpha"), "`5.0`");
+        assert_eq!(default("sum", "terms"), "required");
+        assert!(loss_settings("hapier").is_err());
     }
 }

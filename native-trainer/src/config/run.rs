@@ -1,0 +1,95 @@
+//! `[run]`: how long to train, where to write, and the seed.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::ValueEnum;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::range::ensure;
+
+/// `[run]`: see the [module](self).
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunConfig {
+    /// The name of the run in tables and on the page. Default: the name of the config file.
+    #[serde(default)]
+    pub name: String,
+    /// The directory that the run is written to. Default: `runs/NAME` in the current directory.
+    #[serde(default)]
+    pub out: PathBuf,
+    /// The seed for everything random: initial weights, batches, augmentation, splits drawn by fractions. A whole
+    /// number below 2^63. Default 0.
+    #[serde(default)]
+    pub seed: u64,
+    /// The device that computes. Default `auto`.
+    #[serde(default)]
+    pub device: DeviceName,
+    /// The number of batches to train on. Default: none; exactly one of `steps` and `epochs` must be set.
+    pub steps: Option<u64>,
+    /// The number of epochs to train for. Default: none; exactly one of `steps` and `epochs` must be set.
+    pub epochs: Option<u64>,
+    /// The number of epochs between checkpoints, at least 1. The end of training always writes one. Default 1.
+    #[serde(default = "one")]
+    pub checkpoint_every_epochs: u64,
+    /// The number of epochs between evaluations. With 0 there is only the one at the end. Default 0.
+    #[serde(default)]
+    pub evaluate_every_epochs: u64,
+}
+
+/// The device that computes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum DeviceName {
+    /// The first of the others that this `akin` was built with and that works.
+    #[default]
+    Auto,
+    /// An Nvidia GPU.
+    Cuda,
+    /// A GPU, through Vulkan.
+    Vulkan,
+    /// A GPU, through WebGPU for native programs.
+    Wgpu,
+    /// The processor.
+    Cpu,
+}
+
+fn one() -> u64 {
+    1
+}
+
+impl RunConfig {
+    /// The number of steps of the run.
+    pub fn total_steps(&self, steps_per_epoch: usize) -> u64 {
+        self.steps.or(self.epochs.map(|epochs| epochs.saturating_mul(steps_per_epoch as u64))).unwrap_or(0)
+    }
+
+    pub(super) fn validate(&self) -> Result<()> {
+        ensure(self.steps.is_some() != self.epochs.is_some(), || {
+            let which = if self.steps.is_some() { "both" } else { "neither" };
+            (
+                format!(
+                    "the config sets {which} of run.steps and run.epochs, so the length of training is unclear"
+                ),
+                "set exactly one of run.steps and run.epochs",
+            )
+        })?;
+        let length = self.steps.map(|_| "run.steps").unwrap_or("run.epochs");
+        ensure(self.steps != Some(0) && self.epochs != Some(0), || {
+            (format!("{length} is 0, so nothing would be trained"), "set it to 1 or more")
+        })?;
+        ensure(self.checkpoint_every_epochs > 0, || {
+            (
+                "run.checkpoint_every_epochs is 0".into(),
+                "set it to 1 or more; a large number leaves only the checkpoint at the end",
+            )
+        })?;
+        ensure(i64::try_from(self.seed).is_ok(), || {
+            (
+                format!("run.seed is {}", self.seed),
+                "choose a seed below 2^63, since TOML has no larger whole numbers",
+            )
+        })
+    }
+}

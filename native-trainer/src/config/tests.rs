@@ -1,0 +1,271 @@
+//! Tests of whole configs: from text to a checked [`Config`].
+
+use std::{env, fs};
+
+use akin_core::geometry::Geometry;
+use akin_core::image::{Normalisation, Preprocessing};
+use akin_core::similarity::Similarity;
+
+use super::*;
+use crate::problem::parts;
+
+const SHORT: &str = r#"
+[run]
+epochs = 2
+
+[data]
+kind = "csv"
+path = "labels.csv"
+levels = ["order", "species"]
+
+[model]
+backbone = { kind = "small_resnet" }
+head = { dimension = 8 }
+
+[model.preprocessing]
+resize = 32
+crop = 32
+filter = "bilinear"
+channels = "rgb"
+scale = 0.00392156862745098
+mean = [0.5, 0.5, 0.5]
+deviation = [0.5, 0.5, 0.5]
+
+[loss]
+kind = "norm_softmax"
+"#;
+
+fn load(text: &str, sets: &[&str]) -> Result<Config> {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("tiny.toml");
+    fs::write(&file, text).unwrap();
+    Config::load(&file, &sets.iter().map(|&set| set.to_owned()).collect::<Vec<_>>())
+}
+
+fn refusal(text: &str, sets: &[&str]) -> (String, String) {
+    let (message, hint) = parts(&load(text, sets).unwrap_err());
+    (message, hint.expect("every error says what to do"))
+}
+
+fn refusal_of(set: &str) -> (String, String) {
+    refusal(SHORT, &[set])
+}
+
+#[test]
+fn a_short_config_gets_every_default_and_reads_back_as_itself() {
+    let config = load(SHORT, &[]).unwrap();
+    assert_eq!(config.run.name, "tiny");
+    assert!(config.run.out.ends_with("runs/tiny"));
+    assert!(config.data.path.is_absolute() && config.data.path.ends_with("labels.csv"));
+    assert_eq!(config.sampler, SamplerConfig::default());
+    let elsewhere = tempfile::tempdir().unwrap();
+    let saved = elsewhere.path().join("config.toml");
+    fs::write(&saved, config.to_toml()).unwrap();
+    assert_eq!(Config::load(&saved, &[]).unwrap(), config);
+}
+
+#[test]
+fn set_changes_any_key_and_bare_words_are_texts() {
+    let sets = ["run.seed=7", "optimizer.kind=sgd", "optimizer.momentum=0.9", "augment.crop_scale=[0.2, 1]"];
+    let config = load(SHORT, &sets).unwrap();
+    assert_eq!(config.run.seed, 7);
+    assert_eq!(config.optimizer.kind, OptimizerKind::Sgd);
+    assert_eq!(config.augment.unwrap().crop_scale, [0.2, 1.0]);
+    assert_eq!(load(SHORT, &["loss={kind='fast_ap'}"]).unwrap().loss.name(), "fast_ap");
+}
+
+#[test]
+fn another_kind_starts_without_the_keys_of_the_old_one() {
+    let cold = SHORT.replace("kind = \"norm_softmax\"", "kind = \"norm_softmax\"\ntemperature = 0.01");
+    let loss = |sets: &[&str]| load(&cold, sets).unwrap().loss;
+    assert_eq!(loss(&["loss.kind=fast_ap"]), LossConfig::named("fast_ap").unwrap());
+    assert_eq!(loss(&["loss.bins=4", "loss.kind=fast_ap"]), loss(&["loss={kind='fast_ap',bins=4}"]));
+    assert_eq!(loss(&["loss.kind=norm_softmax"]), loss(&[]));
+    let levels = load(&cold, &["loss.loss.kind=fast_ap", "loss.kind=levels"]).unwrap().loss;
+    assert_eq!(levels, load(&cold, &["loss={kind='levels',loss={kind='fast_ap'}}"]).unwrap().loss);
+    let happier = loss(&["loss.kind=happier", "loss={kind='fast_ap'}"]);
+    assert_eq!(happier, LossConfig::named("happier").unwrap());
+    let head = ["model.head.geometry.kind=binary", "model.head={dimension=4}"];
+    let head = load(&cold, &head).unwrap().model.head.unwrap();
+    assert_eq!((head.dimension, head.geometry), (4, Geometry::Binary));
+    // Most keys of an optimizer mean the same for every kind.
+    let optimizer = load(&cold, &["optimizer.lr_head=0.5", "optimizer.kind=adamw"]).unwrap().optimizer;
+    assert_eq!((optimizer.kind, optimizer.lr_head), (OptimizerKind::AdamW, 0.5));
+}
+
+#[test]
+fn similarity_follows_from_the_geometry_of_the_head_unless_it_is_set() {
+    let similarity = |sets: &[&str]| load(SHORT, sets).unwrap().eval.similarity;
+    assert_eq!(similarity(&[]), Similarity::Cosine);
+    let binary = "model.head.geometry={kind='binary'}";
+    assert_eq!(similarity(&[binary]), Similarity::Hamming);
+    assert_eq!(similarity(&[binary, "eval.similarity='dot'"]), Similarity::Dot);
+    let ball = Similarity::Poincare { curvature: 0.3 };
+    assert_eq!(similarity(&["model.head.geometry={kind='poincare',curvature=0.3}"]), ball);
+}
+
+#[test]
+fn steps_from_the_command_line_replace_epochs_from_the_file() {
+    let run = load(SHORT, &["run.steps=30"]).unwrap().run;
+    assert_eq!((run.steps, run.epochs, run.total_steps(5)), (Some(30), None, 30));
+    assert_eq!(load(SHORT, &[]).unwrap().run.total_steps(5), 10);
+}
+
+#[test]
+fn a_path_in_a_set_starts_at_the_current_directory() {
+    let config = load(SHORT, &["data.path=other.csv"]).unwrap();
+    assert_eq!(config.data.path, env::current_dir().unwrap().join("other.csv"));
+}
+
+#[test]
+fn an_unknown_key_is_refused_with_the_nearest_known_one() {
+    let (message, hint) = refusal(&SHORT.replace("epochs", "epocs"), &[]);
+    assert!(message.contains("tiny.toml, line 3: unknown key `epocs` in [run]"), "{message}");
+    assert!(
+        hint.starts_with("did you mean `epochs`? the keys are checkpoint_every_epochs, device"),
+        "{hint}"
+    );
+
+    let (message, hint) = refusal_of("optimiser.kind=sgd");
+    assert!(message.ends_with("unknown section `optimiser`"), "{message}");
+    assert!(hint.starts_with("did you mean `optimizer`?"), "{hint}");
+}
+
+#[test]
+fn an_unknown_value_is_refused_with_the_nearest_known_one() {
+    let (message, hint) = refusal_of("optimizer.kind=adamm");
+    assert!(message.ends_with("unknown value `adamm` in `optimizer.kind`"), "{message}");
+    assert_eq!(hint, "did you mean `adam`? it can be adam, adamw, sgd");
+}
+
+#[test]
+fn all_missing_keys_are_named_at_once() {
+    let (message, _) = refusal(&SHORT.replace("kind = \"csv\"", ""), &[]);
+    assert!(message.ends_with("the setting `data.kind` (folder, csv) is missing"), "{message}");
+    let (message, hint) = refusal("[model]\nhead = {}", &[]);
+    assert!(
+        message.ends_with(
+            "these settings are missing: `model.head.dimension`, `model.backbone.kind` (small_resnet, \
+             squeezenet), `data.kind` (folder, csv), `data.path`, `data.levels`, `loss.kind`, \
+             `run.steps` or `run.epochs`"
+        ),
+        "{message}"
+    );
+    assert!(hint.contains("`--set`"), "{hint}");
+}
+
+#[test]
+fn a_wrong_value_is_named_with_its_key_and_line() {
+    let (message, hint) = refusal_of("run.seed=-1");
+    assert!(message.ends_with("tiny.toml: `run.seed` is -1, not a whole number of at least 0"), "{message}");
+    assert_eq!(hint, "give `run.seed` a whole number of at least 0");
+    assert!(
+        refusal_of("augment.crop_scale=0.4")
+            .0
+            .contains("`augment.crop_scale` is 0.4, not a list of 2 values")
+    );
+    let (message, _) = refusal(&SHORT.replace("dimension = 8", "dimension = 8.5"), &[]);
+    assert!(message.contains("tiny.toml, line 12: `model.head.dimension` is 8.5, not"), "{message}");
+}
+
+#[test]
+fn a_fault_inside_a_table_with_a_kind_is_named_with_its_key() {
+    let happier = "loss={kind='happier_f',surrogate={upper_step={temperature='hot'}}}";
+    let terms = "terms=[{weight=1,loss={kind='fast_ap'}},{weight='one',loss={kind='fast_ap'}}]";
+    let term = &format!("loss={{kind='sum',{terms}}}");
+    for (set, part) in [
+        ("loss.temperature=hot", "`loss.temperature` is \"hot\", not a number"),
+        (happier, "`loss.surrogate.upper_step.temperature` is \"hot\", not a number"),
+        (term, "`loss.terms.weight` is \"one\", not a number"),
+        ("loss={kind='contrastive',miner='all'}", "`loss.miner` is \"all\", not a table with a `kind`"),
+        ("loss={kind='contrastive',miner={kind='al'}}", "unknown miner `al` in `loss.miner.kind`"),
+        ("loss={kind='levels',loss={kind='fast_app'}}", "unknown loss `fast_app` in `loss.loss.kind`"),
+        ("loss={kind='levels',loss={kind='fast_ap',bin=3}}", "unknown key `bin` in [loss.loss]"),
+        ("loss={kind='sum_triplet',weight=[1]}", "unknown key `weight` in [loss]"),
+        ("loss={kind=3}", "`loss.kind` is 3, not a text in quotes"),
+    ] {
+        let (message, _) = refusal_of(set);
+        assert!(message.contains(part), "{set}: {message}");
+    }
+    let (message, hint) = refusal_of("loss={kind='hapier'}");
+    assert!(message.ends_with("unknown loss `hapier` in `loss.kind`"), "{message}");
+    assert!(hint.starts_with("did you mean `happier`?"), "{hint}");
+}
+
+#[test]
+fn preprocessing_is_a_name_or_follows_from_the_backbone() {
+    let preprocessing = |sets: &[&str]| load(SHORT, sets).unwrap().model.preprocessing;
+    let own = Preprocessing::new(Normalisation::Inception, 32).unwrap();
+    assert_eq!(preprocessing(&[]), own);
+    assert_eq!(preprocessing(&["model.preprocessing={name='inception',crop=32}"]), own);
+    let caffe = "model.preprocessing={resize=128,crop=128,filter='bilinear',channels='bgr',scale=1.0,\
+                 mean=[104.0,117.0,123.0],deviation=[1.0,1.0,1.0]}";
+    assert_eq!(preprocessing(&[caffe]), preprocessing(&["model.preprocessing={name='caffe',crop=128}"]));
+    let squeezenet = ["model.backbone={kind='squeezenet'}", "model.preprocessing={}"];
+    assert_eq!(preprocessing(&squeezenet), Preprocessing::new(Normalisation::Caffe, 224).unwrap());
+    assert_eq!(preprocessing(&["model.preprocessing=imagenet"]).side(), 96);
+
+    let (message, hint) = refusal_of("model.preprocessing=imagenett");
+    assert!(message.ends_with("unknown value `imagenett` in `model.preprocessing`"), "{message}");
+    assert!(hint.starts_with("did you mean `imagenet`?"), "{hint}");
+    assert!(refusal_of("model.preprocessing={name='imagenet',scale=1}").0.contains("a name and also scale"));
+}
+
+#[test]
+fn values_out_of_their_range_are_refused() {
+    for (set, part) in [
+        ("run.epochs=0", "run.epochs is 0"),
+        ("run.checkpoint_every_epochs=0", "checkpoint_every_epochs is 0"),
+        ("data.levels=[]", "data.levels is empty"),
+        ("data.levels=[\"a\", \"a\"]", "has \"a\" twice"),
+        ("data.test=train", "called \"train\""),
+        ("data.test_fraction=1", "test_fraction is 1"),
+        ("augment.crop_scale=[0, 1]", "crop_scale is [0, 1]"),
+        ("augment.crop_ratio=[2, 1]", "crop_ratio is [2, 1]"),
+        ("sampler.images_per_class=0", "sampler.images_per_class is 0"),
+        ("sampler.classes_per_batch=0", "sampler.classes_per_batch is 0"),
+        ("optimizer.lr_head=-1", "optimizer.lr_head is -1"),
+        ("optimizer.lr_head=nan", "optimizer.lr_head is NaN"),
+        ("optimizer.epsilon=0", "optimizer.epsilon is 0"),
+        ("optimizer.beta_1=1", "optimizer.beta_1 is 1"),
+        ("optimizer.momentum=0.9", "only sgd has a momentum"),
+        ("schedule.final_factor=2", "final_factor is 2"),
+        ("eval.block=0", "`block`"),
+        ("eval.metrics=[]", "`metrics` is empty"),
+        ("eval.metrics=[\"recal@1\"]", "unknown metric `recal@1`"),
+        ("eval.relevance={ kind = \"weighted_ap\", weights = [1] }", "the relevance has 1 weights"),
+    ] {
+        let (message, hint) = refusal_of(set);
+        assert!(message.contains(part), "{set}: {message}");
+        assert!(!hint.is_empty());
+    }
+    assert!(refusal(&SHORT.replace("epochs = 2", "epochs = 2\nsteps = 2"), &[]).0.contains("both"));
+    assert!(refusal(&SHORT.replace("epochs = 2", ""), &[]).0.contains("neither"));
+}
+
+#[test]
+fn a_set_without_a_key_and_a_value_is_refused() {
+    assert!(refusal_of("run.seed").0.contains("has no `=`"));
+    assert!(refusal_of("seed=1").0.contains("does not name a section"));
+    assert!(refusal_of("loss=happier").0.contains("does not name a section"));
+    assert!(refusal_of("run.epochs.deep=1").0.contains("`epochs` is not a table"));
+}
+
+#[test]
+fn a_file_that_is_missing_or_not_toml_is_refused() {
+    let (message, hint) = parts(&Config::load(Path::new("nowhere.toml"), &[]).unwrap_err());
+    assert!(message.contains("the config nowhere.toml cannot be read"), "{message}");
+    assert!(hint.is_some());
+    let (message, _) = refusal("[run\nsteps = 1", &[]);
+    assert!(message.contains("not valid TOML") && message.contains("line 1"), "{message}");
+}
+
+#[test]
+fn an_unset_environment_variable_is_named() {
+    let (message, hint) = refusal_of("data.path=${AKIN_SURELY_UNSET}/labels.csv");
+    assert!(message.contains("`data.path`") && message.contains("AKIN_SURELY_UNSET"), "{message}");
+    assert!(hint.contains("export AKIN_SURELY_UNSET="), "{hint}");
+    assert!(refusal_of("data.path=${OPEN").0.contains("no `}`"));
+    let home = load(SHORT, &["data.path=${CARGO_MANIFEST_DIR}/x.csv"]).unwrap();
+    assert_eq!(home.data.path, Path::new(env!("CARGO_MANIFEST_DIR")).join("x.csv"));
+}
