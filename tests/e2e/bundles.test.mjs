@@ -1,6 +1,7 @@
 // The page and the command line refuse a bundle that is damaged or of another version, and name the file.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -45,6 +46,16 @@ test("the best scores of an encoder are those of its gallery embeddings", () => 
       assert.ok(Math.abs(score - expected) < 1e-5, `percentile ${percent} of ${name}: ${score} in the bundle, ${expected} computed`);
     });
   }
+});
+
+test("the digest of a bundle is that of RFC 8785", () => {
+  const canonical = (value) => {
+    if (Array.isArray(value)) return `[${value.map(canonical)}]`;
+    if (value === null || typeof value !== "object") return JSON.stringify(value);
+    return `{${Object.keys(value).sort().map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`)}}`;
+  };
+  const { digest, ...manifest } = bundle;
+  assert.equal(createHash("sha256").update(canonical(manifest)).digest("hex"), digest);
 });
 
 const DAMAGES = [

@@ -67,14 +67,10 @@
 //! The manifest lists the length and SHA-256 of every file and the digest of itself, so that a reader finds every
 //! changed or missing byte before it uses one. These are checksums against damage, not signatures.
 //!
-//! The digest is the SHA-256, in lower-case hexadecimal, of the manifest without `digest` in canonical form, encoded
-//! as UTF-8. It is computed from the parsed value, so the layout of the file does not matter. The canonical form is
-//! JSON without spaces, in which
-//!
-//! - the keys of every object are sorted by their bytes;
-//! - strings escape only `"`, `\` and control characters (`\b`, `\f`, `\n`, `\r`, `\t`, else `\u001f` in lower case);
-//! - integers are plain, and other numbers are the shortest decimal that reads back as the same f64: `0.1`, `1.0`,
-//!   `100000.0`; below 0.00001 and from 10¹⁶ on with an exponent, `1e-6`, `1.5e16`.
+//! The digest is the SHA-256, in lower-case hexadecimal, of the manifest without its field `digest` in the canonical
+//! form of [RFC 8785](https://www.rfc-editor.org/rfc/rfc8785), for which most languages have a library. In short: JSON
+//! in UTF-8 without spaces; the keys of every object sorted; strings with the fewest escapes; numbers as JavaScript
+//! prints them. The digest is computed from the parsed value, so the layout of the file does not matter.
 //!
 //! # Versions
 //!
