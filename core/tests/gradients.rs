@@ -1,5 +1,5 @@
-//! The gradient of every loss of the catalogue against central differences, in f64, on random and degenerate batches:
-//! that of the embeddings, of what they are compared with, and of all that the loss learns.
+//! The gradients of every loss of the catalogue against central differences, in f64, on random and degenerate batches:
+//! with respect to the embeddings, the items they are compared with, and the parameters of the loss.
 
 use akin_core::geometry::{Geometry, Space};
 use akin_core::losses::{
@@ -13,12 +13,12 @@ use burn::tensor::{DType, Device, Gradients, Tensor, TensorData};
 const DIMENSION: usize = 8;
 /// Half the width of a central difference.
 const STEP: f64 = 1e-6;
-/// How many numbers of each parameter are moved.
+/// How many values of each parameter are compared.
 const MOVED: usize = 12;
 
-/// Losses whose gradient is by design not that of their value. The rule of Blackbox-AP is tested in `ranking_rules.rs`,
-/// with its random margin in the golden file; that of HIER in `hyperbolic_rules.rs`, with its proxies in the golden
-/// file; sums with HIER, or of what a memory holds fixed and what it does not, below.
+/// Losses whose gradient is, by design, not the derivative of their value. Blackbox-AP is tested in `ranking_rules.rs`,
+/// and with its random margin in the golden file; HIER in `hyperbolic_rules.rs`, and with its proxies in the golden
+/// file. Sums with HIER, and a memory's sum of fixed and moving items, are tested below.
 const BY_RULE: &[&str] = &[
     "blackbox_ap",
     "blackbox_ap_published",
@@ -29,7 +29,7 @@ const BY_RULE: &[&str] = &[
     "hier_published",
 ];
 
-/// Settings that the defaults of the catalogue leave out.
+/// Settings other than the defaults of the catalogue.
 const VARIANTS: &[&str] = &[
     r#"{ "kind": "contrastive", "squared": true, "negative_margin": 1.5 }"#,
     r#"{ "kind": "contrastive", "measure": "cosine", "positive_margin": 0.9, "negative_margin": 0.1 }"#,
@@ -63,7 +63,7 @@ const VARIANTS: &[&str] = &[
     r#"{ "kind": "triplet_margin", "swap": true, "miner": { "kind": "multi_similarity_miner" } }"#,
 ];
 
-/// Every entry that needs no further settings, and the variants above, in each of their spaces.
+/// Every complete entry and every variant above, in each space that it supports.
 fn cases() -> impl Iterator<Item = (String, LossConfig, Space)> {
     let entry = |entry: &'static LossEntry| {
         (entry.name.to_owned(), LossConfig::named(entry.name).unwrap(), entry.spaces)
@@ -80,12 +80,12 @@ fn cases() -> impl Iterator<Item = (String, LossConfig, Space)> {
         .chain(VARIANTS.iter().map(variant))
         .collect();
     all.into_iter().flat_map(|(name, config, spaces)| {
-        let compared: Vec<Space> = spaces.iter().copied().filter(|&space| config.supports(space)).collect();
-        compared.into_iter().map(move |space| (name.clone(), config.clone(), space))
+        let supported: Vec<Space> = spaces.iter().copied().filter(|&space| config.supports(space)).collect();
+        supported.into_iter().map(move |space| (name.clone(), config.clone(), space))
     })
 }
 
-/// A taxonomy of so many levels over the fine classes 0 … 3: each level above halves them.
+/// Labels at `levels` levels for the fine classes 0 … 3; each coarser level halves the number of classes.
 fn labels(levels: usize, fine: &[u32]) -> Labels {
     let row = |&class: &u32| (0..levels).rev().map(move |above| class >> above.min(2));
     Labels::new(levels, fine.iter().flat_map(row).collect()).unwrap()
@@ -99,32 +99,32 @@ fn geometry(space: Space) -> Geometry {
     }
 }
 
-/// The same loss with few ancestors, where it has any, as all pairs of the usual number would take minutes, and so few
-/// neighbours that there are strangers too; and with a memory that is compared with from the first step on.
-fn for_a_test(config: &LossConfig) -> LossConfig {
+/// The same loss, made small: HIER has few proxies, because all pairs of the default number take minutes, and few
+/// neighbours, so that strangers exist. A memory is used from the first step on.
+fn shrink(config: &LossConfig) -> LossConfig {
     let mut config = config.clone();
     match &mut config {
         LossConfig::Hier(hier) => (hier.proxies, hier.neighbours, hier.triplets) = (12, 3, 5),
         LossConfig::CrossBatchMemory(memory) => (memory.start, memory.size) = (0, 16),
-        LossConfig::Sum(sum) => sum.terms.iter_mut().for_each(|term| term.loss = for_a_test(&term.loss)),
+        LossConfig::Sum(sum) => sum.terms.iter_mut().for_each(|term| term.loss = shrink(&term.loss)),
         _ => {}
     }
     config
 }
 
-/// The loss as it is after a first step, so that a memory is not empty.
+/// The loss after a first step, so that a memory is not empty.
 fn loss(config: &LossConfig, levels: usize, space: Space, device: &Device) -> Loss {
     let classes = labels(levels, &[0, 1, 2, 3]);
     let geometry = geometry(space);
     let context = LossContext::new(&classes, DIMENSION, &geometry, 1, device);
-    let mut loss = for_a_test(config).init(&context).unwrap();
+    let mut loss = shrink(config).init(&context).unwrap();
     let earlier = tensor(&rows(space, 20, 5), DType::F32, &device.clone().without_autodiff());
     loss.after_step(earlier, &labels(levels, &[3, 1, 0, 2, 1]));
     loss
 }
 
-/// Whether the items that queries are compared with are constants for the gradient.
-fn holds_items(config: &LossConfig) -> bool {
+/// Whether the items that queries are compared with have no gradient.
+fn has_fixed_items(config: &LossConfig) -> bool {
     match config {
         LossConfig::CrossBatchMemory(_) => true,
         LossConfig::HapSurrogate(surrogate) => surrogate.stop_gradient,
@@ -132,17 +132,17 @@ fn holds_items(config: &LossConfig) -> bool {
     }
 }
 
-/// Rows of the space: of unit length, inside the ball, or of about that size.
+/// Random rows of the space: of unit length, inside the ball, or normally distributed.
 fn rows(space: Space, seed: u64, count: usize) -> Vec<f64> {
     let values = normal(&mut stream(seed, "test", &[]), count * DIMENSION, 1.0);
     let row = |(number, row): (usize, &[f32])| {
         let length = row.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt();
-        let wanted = match space {
+        let target = match space {
             Space::Cosine => 1.0,
             Space::Poincare => 0.8 + 0.1 * (number % 9) as f64,
             Space::Binary => length,
         };
-        row.iter().map(move |&x| f64::from(x) * wanted / length).collect::<Vec<_>>()
+        row.iter().map(move |&x| f64::from(x) * target / length).collect::<Vec<_>>()
     };
     values.chunks(DIMENSION).enumerate().flat_map(row).collect()
 }
@@ -160,9 +160,9 @@ fn number(value: &Tensor<1>) -> f64 {
     value.to_data().convert::<f64>().try_to_vec::<f64>().unwrap()[0]
 }
 
-/// The numbers of a gradient; where nothing was passed back, of one of 0.
-fn slopes<const D: usize>(of: &Tensor<D>, gradients: &Gradients) -> Vec<f64> {
-    let gradient = of.grad(gradients).unwrap_or_else(|| of.zeros_like().without_autodiff());
+/// The gradient with respect to a tensor; 0 if the loss does not depend on it.
+fn slopes<const D: usize>(tensor: &Tensor<D>, gradients: &Gradients) -> Vec<f64> {
+    let gradient = tensor.grad(gradients).unwrap_or_else(|| tensor.zeros_like().without_autodiff());
     gradient.into_data().convert::<f64>().try_to_vec().unwrap()
 }
 
@@ -174,7 +174,7 @@ fn backward(loss: &Loss, labels: &Labels, values: &[f64], dtype: DType, device: 
     (number(&value), slopes(&embeddings, &gradients))
 }
 
-/// Items of these fine classes at these places.
+/// Items with their fine classes and embeddings.
 #[derive(Clone)]
 struct Items {
     fine: Vec<u32>,
@@ -186,7 +186,7 @@ impl Items {
         Self { fine: fine.to_vec(), values }
     }
 
-    /// The same with one number moved.
+    /// The same items with one value changed.
     fn moved(&self, place: usize, shift: f64) -> Self {
         let mut moved = self.clone();
         moved.values[place] += shift;
@@ -194,7 +194,7 @@ impl Items {
     }
 }
 
-/// A batch, and the items that it is compared with, if they are others.
+/// A batch, and the items that it is compared with if those are not the batch itself.
 struct Trial {
     name: String,
     batch: Items,
@@ -207,7 +207,7 @@ impl Trial {
     }
 }
 
-/// Random batches, and one that is compared with another set.
+/// Random batches, and one that is compared with other items.
 fn random_trials(space: Space) -> Vec<Trial> {
     let fine = [0, 0, 1, 1, 2, 2, 3, 3, 3];
     let seed = |seed: u64| Trial::new(&format!("seed {seed}"), &fine, rows(space, seed, fine.len()));
@@ -216,53 +216,58 @@ fn random_trials(space: Space) -> Vec<Trial> {
     let reference = Items::new(&[2, 0, 1, 1, 0, 2, 2], rows(space, 5, 7));
     trials.push(Trial {
         reference: Some(reference),
-        ..Trial::new("against a set", &[0, 1, 1, 2, 3], rows(space, 4, 5))
+        ..Trial::new("against other items", &[0, 1, 1, 2, 3], rows(space, 4, 5))
     });
     trials
 }
 
-/// Batches that lack something, but whose rows are apart.
-fn lacking_trials(space: Space) -> [Trial; 5] {
+/// Batches without positives or without negatives for some queries. No two rows are equal.
+fn sparse_trials(space: Space) -> [Trial; 5] {
     [
         Trial::new("every class alone", &[0, 1, 2, 3], rows(space, 7, 4)),
         Trial::new("one class", &[2; 4], rows(space, 7, 4)),
         Trial::new("one class alone among others", &[0, 0, 0, 3], rows(space, 7, 4)),
         Trial::new("one item", &[1], rows(space, 8, 1)),
-        Trial::new("no kin at all", &[0, 2], rows(space, 10, 2)),
+        Trial::new("two items of different branches", &[0, 2], rows(space, 10, 2)),
     ]
 }
 
-/// Holds every gradient of the loss to central differences.
+/// Compares every gradient of the loss with central differences.
 fn check(place: &str, config: &LossConfig, loss: &Loss, levels: usize, trial: &Trial, device: &Device) {
-    let holds_items = holds_items(config);
-    let of_batch = labels(levels, &trial.batch.fine);
-    let of_items = trial.reference.as_ref().map(|items| labels(levels, &items.fine));
+    let fixed_items = has_fixed_items(config);
+    let batch_labels = labels(levels, &trial.batch.fine);
+    let item_labels = trial.reference.as_ref().map(|items| labels(levels, &items.fine));
     let place =
         |what: &str, i: usize| format!("{place}, {levels} levels, {}, number {i} of {what}", trial.name);
 
     let given = |items: &Items| tensor(&items.values, DType::F64, device);
     let embeddings = given(&trial.batch).require_grad();
     let reference = trial.reference.as_ref().map(|items| given(items).require_grad());
-    let mut batch = Batch::new(embeddings.clone(), &of_batch);
-    if let (Some(embeddings), Some(labels)) = (&reference, &of_items) {
+    let mut batch = Batch::new(embeddings.clone(), &batch_labels);
+    if let (Some(embeddings), Some(labels)) = (&reference, &item_labels) {
         batch = batch.with_reference(Reference { embeddings: embeddings.clone(), labels, own: None });
     }
     let gradients = loss.forward(&batch).backward();
 
     let at = |loss: &Loss, moved: &Items, items: Option<&Items>| {
-        let mut batch = Batch::new(given(moved), &of_batch);
-        if let (Some(items), Some(labels)) = (items, &of_items) {
+        let mut batch = Batch::new(given(moved), &batch_labels);
+        if let (Some(items), Some(labels)) = (items, &item_labels) {
             batch = batch.with_reference(Reference { embeddings: given(items), labels, own: None });
-        } else if holds_items {
+        } else if fixed_items {
             let embeddings = given(&trial.batch);
-            batch = batch.with_reference(Reference { embeddings, labels: &of_batch, own: Some(0) });
+            batch = batch.with_reference(Reference { embeddings, labels: &batch_labels, own: Some(0) });
         }
         number(&loss.forward(&batch))
     };
     let compare = |what: &str, got: &[f64], i: usize, at: &dyn Fn(f64) -> f64| {
         let expected = (at(STEP) - at(-STEP)) / (2.0 * STEP);
         let error = (got[i] - expected).abs();
-        assert!(error < 1e-5 * (1.0 + expected.abs()), "{}: {} is not {expected}", place(what, i), got[i]);
+        assert!(
+            error < 1e-5 * (1.0 + expected.abs()),
+            "{}: the gradient is {}, central differences give {expected}",
+            place(what, i),
+            got[i]
+        );
     };
 
     let got = slopes(&embeddings, &gradients);
@@ -271,10 +276,10 @@ fn check(place: &str, config: &LossConfig, loss: &Loss, levels: usize, trial: &T
             at(loss, &trial.batch.moved(i, shift), trial.reference.as_ref())
         });
     }
-    if let (Some(reference), Some(items), false) = (&reference, &trial.reference, holds_items) {
+    if let (Some(reference), Some(items), false) = (&reference, &trial.reference, fixed_items) {
         let got = slopes(reference, &gradients);
         for i in 0..got.len() {
-            compare("the set", &got, i, &|shift| at(loss, &trial.batch, Some(&items.moved(i, shift))));
+            compare("the items", &got, i, &|shift| at(loss, &trial.batch, Some(&items.moved(i, shift))));
         }
     }
     for (parameter, got) in learned(loss, &gradients) {
@@ -286,13 +291,13 @@ fn check(place: &str, config: &LossConfig, loss: &Loss, levels: usize, trial: &T
     }
 }
 
-/// Some numbers below this one, far apart.
+/// Up to `MOVED` indices below `count`, evenly spread.
 fn spread(count: usize) -> impl Iterator<Item = usize> {
     let some = count.min(MOVED);
     (0..some).map(move |i| i * count / some)
 }
 
-/// The parameters that a loss learns, each with its gradient.
+/// The trained parameters of a loss, each with its gradient.
 fn learned(loss: &Loss, gradients: &Gradients) -> Vec<(ParamId, Vec<f64>)> {
     struct Learned<'a>(&'a Gradients, Vec<(ParamId, Vec<f64>)>);
     impl ModuleVisitor for Learned<'_> {
@@ -307,7 +312,7 @@ fn learned(loss: &Loss, gradients: &Gradients) -> Vec<(ParamId, Vec<f64>)> {
     learned.1
 }
 
-/// The same loss with one number of one parameter moved.
+/// The same loss with one value of one parameter changed.
 fn with_moved(loss: &Loss, parameter: ParamId, place: usize, shift: f64) -> Loss {
     struct Move(ParamId, usize, f64);
     impl ModuleMapper for Move {
@@ -338,12 +343,12 @@ fn gradients_agree_with_central_differences() {
 }
 
 #[test]
-fn gradients_agree_with_central_differences_where_a_batch_lacks_something() {
+fn gradients_agree_with_central_differences_on_sparse_batches() {
     let device = Device::flex().autodiff();
     for (name, config, space) in cases().filter(|(name, ..)| !BY_RULE.contains(&name.as_str())) {
         for levels in [1, 2, 3] {
             let loss = in_f64(loss(&config, levels, space, &device));
-            for trial in lacking_trials(space) {
+            for trial in sparse_trials(space) {
                 check(&format!("{name}, {space:?}"), &config, &loss, levels, &trial, &device);
             }
         }
@@ -352,19 +357,19 @@ fn gradients_agree_with_central_differences_where_a_batch_lacks_something() {
 
 #[test]
 fn the_gradient_of_a_sum_is_that_of_its_parts() {
-    // The terms of a sum that are, or are not, HIER; both draw the same proxies as the whole.
+    // The sum with only its HIER terms, or only its others. Every term draws the same proxies as in the whole.
     let terms = |whole: &LossConfig, hier: bool| {
         let LossConfig::Sum(mut sum) = whole.clone() else { panic!("it is a sum") };
-        let other = |term: &&mut Term| matches!(term.loss, LossConfig::Hier(_)) != hier;
-        sum.terms.iter_mut().filter(other).for_each(|term| term.weight = 0.0);
+        let excluded = |term: &&mut Term| matches!(term.loss, LossConfig::Hier(_)) != hier;
+        sum.terms.iter_mut().filter(excluded).for_each(|term| term.weight = 0.0);
         LossConfig::Sum(sum)
     };
     let named = |name: &str| LossConfig::named(name).unwrap();
     let published = named("cross_batch_memory_published");
     let LossConfig::CrossBatchMemory(mut memory) = published.clone() else { panic!("it has a memory") };
     let weight = std::mem::take(&mut memory.batch_weight);
-    let (of_batch, of_memory) = (*memory.loss.clone(), LossConfig::CrossBatchMemory(memory));
-    let mut sums = vec![(published, Space::Cosine, [(1.0, of_memory), (weight, of_batch)])];
+    let (batch_loss, memory_loss) = (*memory.loss.clone(), LossConfig::CrossBatchMemory(memory));
+    let mut sums = vec![(published, Space::Cosine, [(1.0, memory_loss), (weight, batch_loss)])];
     for name in ["hier_multi_similarity", "hier_proxy_anchor"] {
         let whole = named(name);
         let parts = [true, false].map(|hier| (1.0, terms(&whole, hier)));
@@ -379,20 +384,20 @@ fn the_gradient_of_a_sum_is_that_of_its_parts() {
             let loss = in_f64(loss(config, 2, space, &device));
             backward(&loss, &labels, &values, DType::F64, &device).1
         };
-        let of_parts = parts.map(|(weight, part)| {
+        let part_gradients = parts.map(|(weight, part)| {
             let gradient = gradient(&part);
             assert!(gradient.iter().any(|&slope| slope != 0.0), "{part:?}");
             gradient.into_iter().map(|slope| weight * slope).collect::<Vec<_>>()
         });
         for (i, got) in gradient(&whole).into_iter().enumerate() {
-            let expected = of_parts[0][i] + of_parts[1][i];
+            let expected = part_gradients[0][i] + part_gradients[1][i];
             assert!((got - expected).abs() < 1e-12, "{whole:?}, number {i}: {got} is not {expected}");
         }
     }
 }
 
 #[test]
-fn without_hier_the_sums_with_it_agree_with_central_differences() {
+fn the_other_terms_of_sums_with_hier_agree_with_central_differences() {
     let device = Device::flex().autodiff();
     for name in ["hier_multi_similarity", "hier_proxy_anchor"] {
         let LossConfig::Sum(mut sum) = LossConfig::named(name).unwrap() else { panic!("it is a sum") };
@@ -409,7 +414,7 @@ fn without_hier_the_sums_with_it_agree_with_central_differences() {
 fn degenerate_batches_have_a_finite_loss_and_gradient() {
     let device = Device::flex().autodiff();
     for (name, config, space) in cases() {
-        let mut trials = Vec::from(lacking_trials(space));
+        let mut trials = Vec::from(sparse_trials(space));
         trials.extend([
             Trial::new("duplicates", &[0, 0, 1, 1], rows(space, 9, 1).repeat(4)),
             Trial::new("ties", &[0, 0, 1, 1, 2, 3], rows(space, 9, 2).repeat(3)),
@@ -433,7 +438,7 @@ fn degenerate_batches_have_a_finite_loss_and_gradient() {
 
 #[test]
 fn large_batches_are_computed_in_blocks_with_the_same_result() {
-    // 300 × 300 × 300 elements are several blocks; the mean over halves of the queries is the whole.
+    // 300 × 300 × 300 elements are several blocks. The mean over two halves of the queries is the whole loss.
     let device = Device::flex().autodiff();
     let labels = labels(2, &(0..300).map(|i| i % 4).collect::<Vec<_>>());
     let loss = loss(&LossConfig::named("hap_surrogate").unwrap(), 2, Space::Cosine, &device);
@@ -443,17 +448,17 @@ fn large_batches_are_computed_in_blocks_with_the_same_result() {
     let halves: f64 = [0..150, 150..300]
         .into_iter()
         .map(|rows: std::ops::Range<usize>| {
-            let of_half = labels.select(&rows.clone().collect::<Vec<_>>());
+            let half_labels = labels.select(&rows.clone().collect::<Vec<_>>());
             let reference = Reference { embeddings: items.clone(), labels: &labels, own: Some(rows.start) };
             let batch =
-                Batch::new(items.clone().slice([rows, 0..DIMENSION]), &of_half).with_reference(reference);
+                Batch::new(items.clone().slice([rows, 0..DIMENSION]), &half_labels).with_reference(reference);
             loss.forward(&batch).into_data().try_to_vec::<f64>().unwrap()[0] / 2.0
         })
         .sum();
     assert!((whole - halves).abs() < 1e-12, "{whole} is not {halves}");
 }
 
-/// The same loss with all that it learns and keeps in f64.
+/// The same loss with all parameters in f64.
 fn in_f64(loss: Loss) -> Loss {
     struct ToF64;
     impl ModuleMapper for ToF64 {

@@ -1,4 +1,4 @@
-//! The losses of pairs and triplets with every miner, and against another set than the batch.
+//! The losses of pairs and triplets with every miner, and against a reference set. Their equations are in `paper/`.
 
 use akin_core::geometry::Geometry;
 use akin_core::losses::{
@@ -62,8 +62,8 @@ fn numbers(values: &Tensor<2>) -> Vec<f64> {
     values.to_data().try_to_vec().unwrap()
 }
 
-fn gradient(value: &Tensor<1>, of: &Tensor<2>) -> Vec<f64> {
-    of.grad(&value.backward()).unwrap().into_data().try_to_vec().unwrap()
+fn gradient(value: &Tensor<1>, rows: &Tensor<2>) -> Vec<f64> {
+    rows.grad(&value.backward()).unwrap().into_data().try_to_vec().unwrap()
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn a_reference_that_is_the_batch_itself_changes_nothing() {
 fn where_nothing_is_mined_the_loss_is_zero_and_so_is_its_gradient() {
     for (name, loss) in losses() {
         if name.contains(r#""kind":"all""#) && name.contains(r#""kind":"multi_similarity""#) {
-            // Its terms have no margin: every negative counts.
+            // This loss has no margin: every negative counts.
             continue;
         }
         // No query has a positive, and all negatives are at a right angle.
@@ -129,12 +129,12 @@ fn drawn_triplets_are_held_fixed_in_the_gradient() {
         let drawn = batch.mine(&triplet.miner);
         assert_ne!(drawn, batch.clone().with_draws(Draws { seed: 3, step }).mine(&triplet.miner));
         assert!(matches!(&drawn, Mined::Triplets(triplets) if !triplets.is_empty()));
-        for (of_draws, of_fixed) in [
+        for (with_draws, with_fixed) in [
             (margin.forward(&batch), margin.forward_mined(&batch, &drawn)),
             (triplet_loss.forward(&batch), triplet_loss.forward_mined(&batch, &drawn)),
         ] {
-            assert_eq!(number(&of_draws), number(&of_fixed));
-            assert_eq!(gradient(&of_draws, &embeddings), gradient(&of_fixed, &embeddings));
+            assert_eq!(number(&with_draws), number(&with_fixed));
+            assert_eq!(gradient(&with_draws, &embeddings), gradient(&with_fixed, &embeddings));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What the losses of proxies do at the edges of their definitions.
+//! The losses of proxies in special cases: a single class, huge exponents, embeddings that are not of unit length.
 
 use akin_core::geometry::Geometry;
 use akin_core::losses::{Batch, BuildLoss, Csl, CslConfig, Loss, LossConfig, LossContext, Objective};
@@ -31,7 +31,7 @@ fn number(value: Tensor<1>) -> f64 {
 }
 
 #[test]
-fn where_there_is_one_class_proxy_nca_is_0_with_a_gradient_of_0() {
+fn with_a_single_class_proxy_nca_and_its_gradient_are_0() {
     let classes = Labels::new(1, vec![0]).unwrap();
     let labels = Labels::new(1, vec![0, 0, 0]).unwrap();
     for name in ["proxy_nca", "proxy_nca_plus_plus"] {
@@ -45,7 +45,7 @@ fn where_there_is_one_class_proxy_nca_is_0_with_a_gradient_of_0() {
 }
 
 #[test]
-fn exponents_may_be_of_any_size() {
+fn large_exponents_do_not_overflow() {
     let classes = Labels::new(1, vec![0, 1, 2]).unwrap();
     let labels = Labels::new(1, vec![0, 1, 1, 2]).unwrap();
     for json in [
@@ -74,10 +74,10 @@ fn a_level_of_one_class_adds_nothing_to_csl() {
 }
 
 #[test]
-fn the_length_of_embeddings_counts_only_where_the_loss_takes_them_as_they_are() {
+fn only_losses_that_do_not_normalise_depend_on_the_length_of_embeddings() {
     let classes = Labels::new(1, vec![0, 1, 2]).unwrap();
     let labels = Labels::new(1, vec![0, 1, 1, 2]).unwrap();
-    for (name, takes_length) in [
+    for (name, depends_on_length) in [
         ("csl", true),
         ("hpl_proxy_anchor", false),
         ("norm_softmax", true),
@@ -89,6 +89,6 @@ fn the_length_of_embeddings_counts_only_where_the_loss_takes_them_as_they_are() 
         let loss = loss(&format!(r#"{{ "kind": "{name}" }}"#), &classes);
         let value = |length: f64| number(loss.forward(&Batch::new(items(4) * length, &labels)));
         let moved = (value(2.0) - value(1.0)).abs() > 1e-4 * value(1.0);
-        assert_eq!(moved, takes_length, "{name}");
+        assert_eq!(moved, depends_on_length, "{name}");
     }
 }

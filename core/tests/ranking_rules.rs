@@ -199,14 +199,14 @@ fn settings_out_of_their_range_are_refused() {
         ),
         (r#"{ "kind": "fast_ap", "bins": 0 }"#, "the number of bins of fast_ap is 0"),
         (r#"{ "kind": "softbin_ap", "bins": 1 }"#, "the number of bins of softbin_ap is 1"),
-        (r#"{ "kind": "softbin_ap", "lowest": 1.0 }"#, "the lowest bin of softbin_ap is at 1"),
+        (r#"{ "kind": "softbin_ap", "lowest": 1.0 }"#, "lowest of softbin_ap is 1"),
         (r#"{ "kind": "blackbox_ap", "lambda": 0.0 }"#, "the lambda of blackbox_ap is 0"),
         (r#"{ "kind": "blackbox_ap", "margin": -0.1 }"#, "the margin of blackbox_ap is -0.1"),
         (
             r#"{ "kind": "calibration", "negative": 0.95 }"#,
-            "puts positives above 0.9 and negatives below 0.95",
+            "calibration has positive = 0.9 and negative = 0.95",
         ),
-        (r#"{ "kind": "roadmap", "lambda": 1.5 }"#, "lambda of the ROADMAP loss is 1.5"),
+        (r#"{ "kind": "roadmap", "lambda": 1.5 }"#, "the lambda of ROADMAP is 1.5"),
     ] {
         let classes = labels(&[0, 1]);
         let device = device();

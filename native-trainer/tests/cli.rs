@@ -169,7 +169,7 @@ fn settings_that_make_no_sense_are_refused_before_a_run_is_made() {
         ("{kind='smooth_ap',temperature=0}", "the temperature of smooth_ap is 0"),
         ("{kind='roadmap',sup_ap={step={temperature=0}}}", "temperature of the upper step is 0"),
         ("{kind='hap_surrogate',upper_step={temperature=0}}", "temperature of the upper step is 0"),
-        ("{kind='happier',lambda=2}", "lambda of the HAPPIER loss is 2"),
+        ("{kind='happier',lambda=2}", "the lambda of HAPPIER is 2"),
         ("{kind='hap_surrogate',relevance={kind='plain',alpha=-1}}", "alpha of the relevance is -1"),
         ("{kind='hap_surrogate',relevance={kind='weighted_ap',weights=[1]}}", "the relevance has 1 weight"),
         ("{kind='hap_surrogate',upper_step={threshold=-1}}", "threshold of the upper step is -1"),
@@ -191,16 +191,16 @@ fn settings_that_make_no_sense_are_refused_before_a_run_is_made() {
             "3 weights were given for a loss over 2 levels",
         ),
         ("{kind='levels',loss={kind='fast_ap'},weights=[0,0]}", "weights of the levels are [0.0, 0.0]"),
-        ("{kind='csl',margins=[0.1,0.1,0.1]}", "for 2 levels"),
+        ("{kind='csl',margins=[0.1,0.1,0.1]}", "and there are 2 levels"),
         ("{kind='hierarchical_proxy',coarse={kind='clusters',count=5}}", "5 clusters of 1 fine class"),
         ("{kind='contrastive',miner={kind='batch_hrad_miner'}}", "did you mean `batch_hard_miner`?"),
-        ("{kind='cross_batch_memory',loss={kind='norm_softmax'}}", "nothing that could be remembered"),
-        ("{kind='hpdh'}", "the loss hpdh does not compare cosine embeddings"),
+        ("{kind='cross_batch_memory',loss={kind='norm_softmax'}}", "compares no pairs of items"),
+        ("{kind='hpdh'}", "the loss hpdh cannot compare cosine embeddings"),
     ] {
         refused(&[&format!("loss={loss}")], why);
     }
     for (loss, bits, why) in [
-        ("roadmap", 8, "the loss roadmap does not compare binary embeddings"),
+        ("roadmap", 8, "the loss roadmap cannot compare binary embeddings"),
         ("hpdh", 1, "codes of 1 bit"),
         ("csq", 1, "codes of 1 bit"),
         ("hpdh", 64, "codes of 64 bits, and the backbone gives 32 features"),
@@ -209,7 +209,7 @@ fn settings_that_make_no_sense_are_refused_before_a_run_is_made() {
         refused(&[&head, &format!("loss={{kind='{loss}'}}")], why);
     }
     let ball = "model.head={dimension=8,geometry={kind='poincare'}}";
-    refused(&[ball, "loss={kind='roadmap'}"], "the loss roadmap does not compare poincare embeddings");
+    refused(&[ball, "loss={kind='roadmap'}"], "the loss roadmap cannot compare poincare embeddings");
     for (set, why) in [
         ("eval.metrics=['recal@1']", "unknown metric `recal@1`; did you mean recall@k"),
         ("eval.relevance={kind='weighted_ap',weights=[1,1,1]}", "the relevance has 3 weights for 2 levels"),

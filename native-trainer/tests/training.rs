@@ -295,7 +295,7 @@ fn a_training_that_cannot_begin_leaves_no_run_and_spares_the_one_that_is_there()
             "sampler.classes_per_batch=100",
             "classes_per_batch is 100, but the training split has 8 finest classes",
         ),
-        ("loss.lambda=2", "lambda of the HAPPIER loss is 2"),
+        ("loss.lambda=2", "the lambda of HAPPIER is 2"),
         ("model.weights=nowhere.safetensors", "nowhere.safetensors cannot be read"),
     ];
     for (set, why) in faults {

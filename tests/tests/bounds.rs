@@ -83,8 +83,8 @@ fn relevance() -> impl Strategy<Value = Relevance> {
 
 /// The decomposability gap of the finest level, in balanced batches of this size.
 fn gap(values: &[f64], labels: &Labels, batch: usize, seed: u64) -> Option<f64> {
-    let values_of_rows = values.iter().map(|&x| x as f32).collect();
-    let embeddings = Embeddings::new(values.len() / labels.len(), values_of_rows).unwrap();
+    let row_values = values.iter().map(|&x| x as f32).collect();
+    let embeddings = Embeddings::new(values.len() / labels.len(), row_values).unwrap();
     let set = Labelled { embeddings: &embeddings, labels };
     let settings = Decomposability { batch, seed };
     let gap = decomposability_gap(set, &EvaluationConfig::default(), settings).unwrap();

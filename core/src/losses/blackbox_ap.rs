@@ -1,21 +1,21 @@
 //! Blackbox-AP: the true AP, with a gradient from a second ranking (Rolínek et al., *Optimizing Rank-Based Metrics
 //! with Blackbox Differentiation*, CVPR 2020).
 //!
-//! With r_k = rank of item k / N, by decreasing score, and p_k = its rank among the positives / N,
+//! r_k is the rank of item k by decreasing score, divided by N; p_k is its rank among the positives, divided by N.
 //!
 //! ```text
 //! L = mean over queries i of 1 − (1/|P_i|) Σ_{k∈P_i} p_k / r_k
 //! ∂L/∂s := (r(s + λ g) − r(s)) / λ,        g = ∂L/∂r: g_k ∝ p_k / r_k² for positives, else 0
 //! ```
 //!
-//! The value is piecewise constant, so its own gradient is 0; the rule above is that of a piecewise linear
-//! interpolation, coarser with a larger λ. p is a constant for it. Before the ranking, the scores of positives are
-//! lowered by α/2 and those of negatives raised by it, so that the order has to hold by a margin; the published code
-//! multiplies each shift with |z|, z ~ N(0, 1).
+//! The value is piecewise constant, so its own gradient is 0. The rule above is the gradient of a piecewise linear
+//! interpolation, which is coarser for a larger λ. It treats p as a constant. Before the ranking, the scores of
+//! positives are lowered by α/2 and those of negatives are raised by α/2, so that the order has to hold by a margin.
+//! The published code multiplies each shift by |z|, z ~ N(0, 1).
 //!
-//! A query is in its own list, and in P_i, as in the published code: every query of a batch has a positive. Against
-//! a reference set, a query without one is left out of the mean; when there is none at all the loss is 0. Ties are
-//! broken by the order of the items. Ranks are sorted on the CPU.
+//! A query ranks itself as one of its positives, as in the published code, so every query of a batch has a positive.
+//! Against a reference set, a query without a positive is left out of the mean; the loss is 0 if no query has one.
+//! Ties are broken by the order of the items. Ranks are sorted on the CPU.
 
 use burn::module::Module;
 use burn::tensor::Tensor;
@@ -34,11 +34,11 @@ use crate::random::normal;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct BlackboxApConfig {
-    /// λ > 0, how far scores are moved for the second ranking. Default 4.
+    /// λ > 0: how far scores move for the second ranking. Default 4.
     pub lambda: f64,
-    /// α ≥ 0. Default 0.02.
+    /// α ≥ 0, the margin between positives and negatives. Default 0.02.
     pub margin: f64,
-    /// Whether each pair's margin is multiplied with a draw of |N(0, 1)|. Default false.
+    /// Whether each pair's margin is multiplied by a draw of |N(0, 1)|. Default false.
     pub random_margin: bool,
 }
 
@@ -76,7 +76,7 @@ impl BuildLoss for BlackboxApConfig {
     }
 }
 
-/// The loss; it learns nothing itself.
+/// The loss; it has no parameters.
 #[derive(Module, Debug)]
 pub struct BlackboxAp {
     #[module(skip)]
@@ -97,7 +97,7 @@ impl Objective for BlackboxAp {
 }
 
 impl BlackboxAp {
-    /// As [`Objective::forward`], where |z| of these z, [B, N] row after row, multiplies the margin of each pair.
+    /// As [`Objective::forward`], with the margin of each pair multiplied by |z|. `noise` holds z, [B, N], row by row.
     pub fn forward_with_noise(&self, batch: &Batch, noise: &[f64]) -> Tensor<1> {
         let scores = batch.scores();
         let [_, negatives] = batch.pairs();
@@ -108,28 +108,28 @@ impl BlackboxAp {
 
         let positives: Vec<bool> =
             read_values(negatives).into_iter().map(|negative| negative == 0.0).collect();
-        let counted = positives.chunks(size).filter(|of_query| of_query.contains(&true)).count().max(1);
+        let counted = positives.chunks(size).filter(|row| row.contains(&true)).count().max(1);
         let (mut loss, mut gradient) = (0.0, Vec::with_capacity(positives.len()));
         for (scores, positives) in read_values(shifted).chunks(size).zip(positives.chunks(size)) {
-            loss += self.query(scores, positives, counted as f64, &mut gradient);
+            loss += self.query_loss(scores, positives, counted as f64, &mut gradient);
         }
         let gradient = matrix(gradient, scores.dims(), &scores);
         let value = matrix(vec![loss], [1, 1], &scores).reshape([1]);
         with_gradient(scores, value, gradient)
     }
 
-    /// One query's part of the mean over so many, and its gradient by the rule, added at the end of `gradient`.
-    fn query(&self, scores: &[f64], positives: &[bool], queries: f64, gradient: &mut Vec<f64>) -> f64 {
+    /// One query's share of the mean over `queries`; appends its gradient by the rule to `gradient`.
+    fn query_loss(&self, scores: &[f64], positives: &[bool], queries: f64, gradient: &mut Vec<f64>) -> f64 {
         let count = positives.iter().filter(|&&positive| positive).count();
         let weight = if count > 0 { 1.0 / (count as f64 * queries) } else { 0.0 };
         let ranks = ranks(scores);
         let size = scores.len() as f64;
-        let mut in_order: Vec<usize> = (0..scores.len()).filter(|&k| positives[k]).collect();
-        in_order.sort_by(|&a, &b| ranks[a].total_cmp(&ranks[b]));
+        let mut ranked_positives: Vec<usize> = (0..scores.len()).filter(|&k| positives[k]).collect();
+        ranked_positives.sort_by(|&a, &b| ranks[a].total_cmp(&ranks[b]));
 
         let mut loss = 0.0;
         let mut moved = scores.to_vec();
-        for (&k, within) in in_order.iter().zip(1_u32..) {
+        for (&k, within) in ranked_positives.iter().zip(1_u32..) {
             let within = f64::from(within) / size;
             loss += weight * (1.0 - within / ranks[k]);
             moved[k] += self.config.lambda * weight * within / (ranks[k] * ranks[k]);

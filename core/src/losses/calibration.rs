@@ -1,14 +1,16 @@
-//! Calibration: scores that mean the same in every batch, so that AP over batches is AP over the whole (Ramzi et al.,
-//! *Robust and Decomposable Average Precision for Image Retrieval*, NeurIPS 2021, eq. 7).
+//! Calibration: scores that mean the same in every batch, so that AP over batches equals AP over the whole set (Ramzi
+//! et al., *Robust and Decomposable Average Precision for Image Retrieval*, NeurIPS 2021, eq. 7).
 //!
 //! ```text
 //! L = mean over queries i of (1/|P_i|) Σ_{j∈P_i} [α − s_ij]₊ + (1/|N_i|) Σ_{j∈N_i} [s_ij − β]₊
 //! ```
 //!
-//! With L = 0 every positive of any batch scores above every negative of any other. Each of the two sums is averaged
-//! over the queries that have such pairs; one without any is 0. At s = α or β, and where all pairs are at rest, the
-//! gradient is 0. The published code instead averages over all pairs at once, of those that are not at rest:
-//! [`PairMean::Active`].
+//! If L = 0 and β < α, every positive of any batch scores above every negative of any other. Each of the two sums is
+//! averaged over the queries that have such pairs, and is 0 if no query has any. The paper counts the query among its
+//! own positives, where it adds 0 to the sum and 1 to |P_i|; here it is left out. At s = α or β, and where no pair has
+//! a loss, the gradient is 0.
+//!
+//! The published code averages over all pairs that have a loss at once: [`PairMean::Active`].
 
 use burn::module::Module;
 use burn::tensor::{Tensor, activation::relu};
@@ -26,18 +28,18 @@ use crate::{Error, Kind, Result};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct CalibrationConfig {
-    /// α: positives score at least this. Default 0.9.
+    /// α: positives should score at least this. Default 0.9.
     pub positive: f64,
-    /// β ≤ α: negatives score at most this. Default 0.6.
+    /// β ≤ α: negatives should score at most this. Default 0.6.
     pub negative: f64,
-    /// What a mean is taken over. Default: the pairs of each query.
+    /// The pairs that a mean is taken over. Default: the pairs of each query, then the queries.
     pub mean: PairMean,
-    /// Whether to bring embeddings to unit length first, as the published code does; the heads of akin already do.
+    /// Whether to scale embeddings to unit length first, as the published code does. The heads of akin already do.
     /// Default false.
     pub normalise_embeddings: bool,
 }
 
-/// What the mean over pairs is taken over, for positives and negatives apart.
+/// The pairs that a mean is taken over, separately for positives and negatives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -60,7 +62,7 @@ impl BuildLoss for CalibrationConfig {
         name: "calibration",
         title: "Calibration",
         family: Family::Decomposability,
-        summary: "positives above one score and negatives below another, in every batch the same",
+        summary: "positives above one score and negatives below another, the same in every batch",
         optimises: "ap",
         spaces: &[Space::Cosine],
         sources: &["ramzi2021"],
@@ -74,15 +76,15 @@ impl BuildLoss for CalibrationConfig {
         if !(positive.is_finite() && negative.is_finite() && negative <= positive) {
             return Err(Error::new(
                 Kind::Config,
-                format!("calibration puts positives above {positive} and negatives below {negative}"),
-                "give two scores, that of negatives not above that of positives; the paper has 0.9 and 0.6",
+                format!("calibration has positive = {positive} and negative = {negative}"),
+                "set two finite scores, `negative` at most `positive`; the paper has 0.9 and 0.6",
             ));
         }
         Ok(Calibration { config: self.clone() })
     }
 }
 
-/// The loss; it learns nothing itself.
+/// The loss; it has no parameters.
 #[derive(Module, Debug)]
 pub struct Calibration {
     #[module(skip)]

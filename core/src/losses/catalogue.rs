@@ -1,4 +1,4 @@
-//! Every loss, once: from these lines follow the config's `kind`, the list that people read, and the tests.
+//! Every loss, one line each: the `kind` of a config, the printed lists and the tests all read it.
 
 use std::sync::LazyLock;
 
@@ -11,13 +11,13 @@ use serde_json::{Map, Value};
 use super::config_value::{ConfigValue, changes_kind};
 use super::*;
 
-/// Each line is a loss: the variant, its settings, and what they make. The variant in snake case is its name.
+/// Each line is a loss: the variant, its settings, and the loss they make. The variant in snake case is its name.
 macro_rules! losses {
     ($($variant:ident: $settings:ty => $loss:ty,)+) => {
         /// A loss by name with its settings: the `[loss]` table of a config.
         ///
-        /// `kind` is the name of any entry of the [`CATALOGUE`]. That of a preset stands for its settings, and the
-        /// other keys of the table change them.
+        /// `kind` is the name of an entry of the [`CATALOGUE`]. The name of a preset stands for its settings, which the
+        /// other keys of the table override.
         ///
         /// ```
         /// use akin_core::losses::LossConfig;
@@ -35,7 +35,7 @@ macro_rules! losses {
             $(#[doc = concat!("See [`", stringify!($settings), "`].")] $variant($settings),)+
         }
 
-        /// A loss ready to train with.
+        /// A loss that can be computed and trained.
         #[derive(Module, Debug)]
         #[allow(clippy::large_enum_variant)]
         pub enum Loss {
@@ -43,7 +43,7 @@ macro_rules! losses {
         }
 
         impl LossConfig {
-            /// What the catalogue says about the loss.
+            /// Its entry in the catalogue.
             pub fn entry(&self) -> &'static LossEntry {
                 match self {
                     $(Self::$variant(_) => const { &<$settings as BuildLoss>::ENTRY },)+
@@ -154,12 +154,12 @@ impl LossConfig {
         })
     }
 
-    /// Its name in a config; of a preset, that of the loss it is made of.
+    /// Its name in a config. A preset gives the name of the loss that it sets.
     pub fn name(&self) -> &'static str {
         self.entry().name
     }
 
-    /// The loss in a few words, for people.
+    /// A short description.
     pub fn describe(&self) -> String {
         match self {
             Self::Sum(sum) => {
@@ -171,8 +171,8 @@ impl LossConfig {
         }
     }
 
-    /// Whether it compares embeddings of a space. A combination does what its parts do; in the Poincaré ball the terms
-    /// of a sum may compare directions.
+    /// Whether it can compare embeddings of this space. A combination can if its parts can. In the Poincaré ball the
+    /// terms of a sum may compare directions.
     pub fn supports(&self, space: Space) -> bool {
         match self {
             Self::CrossBatchMemory(memory) => memory.loss.supports(space),
@@ -188,16 +188,16 @@ impl LossConfig {
     ///
     /// # Errors
     ///
-    /// A setting out of its range, one that does not fit the classes, embeddings of another space.
+    /// A setting is out of range or does not fit the classes; the loss cannot compare embeddings of this space.
     pub fn init(&self, context: &LossContext) -> Result<Loss> {
         let (entry, space) = (self.entry(), context.geometry.space());
-        // The parts of a combination say for themselves what they do not compare.
+        // The parts of a combination report this themselves.
         if entry.family != Family::Combinations && !self.supports(space) {
             let known: Vec<&str> = entry.spaces.iter().map(|space| space.name()).collect();
             return Err(Error::new(
                 Kind::Config,
-                format!("the loss {} does not compare {} embeddings", entry.name, space.name()),
-                format!("give the model a head of geometry {}, or choose another loss", known.join(" or ")),
+                format!("the loss {} cannot compare {} embeddings", entry.name, space.name()),
+                format!("use a head with the geometry {}, or choose another loss", known.join(" or ")),
             ));
         }
         self.make(context)
@@ -212,8 +212,8 @@ impl Serialize for LossConfig {
 
 impl<'de> Deserialize<'de> for LossConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        let ConfigValue(mut whole) = Deserialize::deserialize(deserializer)?;
-        let Some(kind) = whole.get("kind").and_then(Value::as_str) else {
+        let ConfigValue(mut table) = Deserialize::deserialize(deserializer)?;
+        let Some(kind) = table.get("kind").and_then(Value::as_str) else {
             return Err(D::Error::missing_field("kind"));
         };
         let Some(entry) = CATALOGUE.iter().find(|entry| entry.name == kind) else {
@@ -221,11 +221,11 @@ impl<'de> Deserialize<'de> for LossConfig {
         };
         if let Some(preset) = entry.preset {
             let mut preset: Value = serde_json::from_str(preset).map_err(D::Error::custom)?;
-            whole.as_object_mut().expect("what has a key is a table").remove("kind");
-            lay_over(&mut preset, whole);
-            whole = preset;
+            table.as_object_mut().expect("a value with a key is a table").remove("kind");
+            lay_over(&mut preset, table);
+            table = preset;
         }
-        Self::deserialize(whole).map_err(|error| D::Error::custom(error.to_string()))
+        Self::deserialize(table).map_err(|error| D::Error::custom(error.to_string()))
     }
 }
 
@@ -262,7 +262,7 @@ mod tests {
         let names: BTreeSet<&str> = CATALOGUE.iter().map(|entry| entry.name).collect();
         assert_eq!(names.len(), CATALOGUE.len());
         for entry in CATALOGUE.iter() {
-            assert!(!entry.spaces.is_empty(), "{} compares nothing", entry.name);
+            assert!(!entry.spaces.is_empty(), "{} has no space", entry.name);
             assert!(!entry.sources.is_empty() || entry.family == Family::Combinations, "{}", entry.name);
             for key in entry.sources {
                 assert!(source(key).is_some(), "{}: no source {key}", entry.name);
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn every_complete_entry_can_be_had_by_its_name_and_survives_json() {
+    fn every_complete_entry_is_made_by_its_name_and_survives_json() {
         for entry in CATALOGUE.iter().filter(|entry| entry.complete) {
             let config = LossConfig::named(entry.name).unwrap();
             assert!(entry.preset.is_some() || config.name() == entry.name);
@@ -294,15 +294,15 @@ mod tests {
     }
 
     #[test]
-    fn a_preset_stands_for_its_settings_and_can_be_changed() {
+    fn a_config_overrides_the_settings_of_a_preset() {
         let read = |json: &str| serde_json::from_str::<LossConfig>(json).unwrap();
         let LossConfig::Happier(fine) = read(r#"{ "kind": "happier_f", "lambda": 0.5 }"#) else {
-            panic!("HAPPIER_F is HAPPIER with another exponent");
+            panic!("happier_f is a preset of happier");
         };
         assert_eq!(fine.lambda, 0.5);
         assert_eq!(fine.surrogate.relevance, Relevance::HierarchicalAp { alpha: 5.0 });
         let plain = r#"{ "kind": "happier_f", "surrogate": { "relevance": { "kind": "plain" } } }"#;
-        let LossConfig::Happier(plain) = read(plain) else { panic!("it is still HAPPIER") };
+        let LossConfig::Happier(plain) = read(plain) else { panic!("happier_f is a preset of happier") };
         assert_eq!(plain.surrogate.relevance, Relevance::Plain { alpha: 1.0 });
     }
 }

@@ -1,20 +1,21 @@
-//! Contrastive loss: positives nearer than one margin, negatives farther than another.
+//! Contrastive loss: positives closer than one margin, negatives farther than another.
 //!
 //! ```text
 //! L = mean⁺ [d_ij − m⁺]₊ + mean⁻ [m⁻ − d_ij]₊      j ∈ P_i and j ∈ N_i
 //! ```
 //!
-//! d is the Euclidean distance of embeddings of unit length, m⁺ and m⁻ the margins; each mean is over the pairs whose
-//! term is above 0, and 0 where there are none. With `measure = "cosine"` the terms are [m⁺ − s_ij]₊ and [s_ij − m⁻]₊.
+//! d is the Euclidean distance of embeddings scaled to unit length; m⁺ and m⁻ are the margins. Each mean is over the
+//! pairs with a term above 0; it is 0 without such pairs. With `measure = "cosine"` the terms are [m⁺ − s_ij]₊ and
+//! [s_ij − m⁻]₊.
 //!
 //! With `squared` each term is half its square, as in Hadsell et al., *Dimensionality Reduction by Learning an
 //! Invariant Mapping*, CVPR 2006, eq. 4, which sums over pairs. The plain form, averaged over active pairs, is that of
-//! pytorch-metric-learning and of the tables of Proxy-Anchor, there with m⁻ = 0.5.
+//! pytorch-metric-learning and of Proxy-Anchor's tables, which use m⁻ = 0.5.
 //!
 //! # Gradient
 //!
-//! It is 0 at the margin itself and between items that coincide, and jumps where a pair becomes active and joins the
-//! mean. A miner's choice has none.
+//! It is 0 exactly at the margin and between items that coincide. It jumps where a pair becomes active and joins the
+//! mean. A miner's choice has no gradient.
 
 use burn::module::Module;
 use burn::tensor::{Tensor, activation::relu};
@@ -33,19 +34,19 @@ use crate::{Error, Kind, Result};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct ContrastiveConfig {
-    /// m⁺. Default 0; for the cosine 1 is usual.
+    /// m⁺. Default 0; 1 is usual for the cosine.
     pub positive_margin: f64,
-    /// m⁻. Default 1; for the cosine 0 to 0.5 is usual.
+    /// m⁻. Default 1; 0 to 0.5 is usual for the cosine.
     pub negative_margin: f64,
-    /// What the margins are compared with. Default Euclidean distance.
+    /// The measure that the margins apply to. Default Euclidean distance.
     pub measure: Measure,
     /// Whether each term is half its square. Default false.
     pub squared: bool,
-    /// Which pairs. Default all.
+    /// Which pairs count. Default all.
     pub miner: Miner,
 }
 
-/// What a margin is compared with.
+/// The measure that a margin applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -73,7 +74,7 @@ impl BuildLoss for ContrastiveConfig {
         name: "contrastive",
         title: "Contrastive",
         family: Family::Pairs,
-        summary: "positives nearer than one margin, negatives farther than another",
+        summary: "positives closer than one margin, negatives farther than another",
         optimises: "ap",
         spaces: &[Space::Cosine],
         sources: &["hadsell2006", "musgrave2020library"],
@@ -96,10 +97,11 @@ impl BuildLoss for ContrastiveConfig {
                     return Err(Error::new(
                         Kind::Config,
                         format!(
-                            "the margins of contrastive ask of positives a cosine of {}, and let negatives have {}",
+                            "contrastive has the positive_margin {} below the negative_margin {}: by cosine, positives \
+                             have to score higher",
                             self.positive_margin, self.negative_margin
                         ),
-                        "give positive_margin at least negative_margin; 1 and 0.5 are usual for the cosine",
+                        "set positive_margin to at least negative_margin; 1 and 0.5 are usual for the cosine",
                     ));
                 }
             }
@@ -108,7 +110,7 @@ impl BuildLoss for ContrastiveConfig {
     }
 }
 
-/// See the [module](self); it learns nothing itself.
+/// The loss; it has no parameters.
 #[derive(Module, Debug)]
 pub struct Contrastive {
     #[module(skip)]
@@ -136,7 +138,7 @@ impl Objective for Contrastive {
 }
 
 impl Contrastive {
-    /// The mean over the active ones of pairs that count so often.
+    /// The mean of `excess` over its entries above 0, each counted as often as `counts` says.
     fn mean(&self, excess: Tensor<2>, counts: Tensor<2>) -> Tensor<1> {
         let excess = relu(excess);
         let number = (mask_above_zero(&excess) * counts.clone()).sum().clamp_min(1.0);
@@ -153,7 +155,7 @@ mod tests {
     use burn::tensor::Device;
 
     #[test]
-    fn margins_that_ask_for_nothing_are_refused() {
+    fn margins_out_of_range_are_refused() {
         let (classes, device) = (Labels::new(1, vec![0, 1]).unwrap(), Device::flex());
         let context = LossContext::new(&classes, 4, &Geometry::Cosine, 0, &device);
         let fault = |config: ContrastiveConfig| config.init(&context).unwrap_err().to_string();
@@ -162,6 +164,6 @@ mod tests {
         assert!(text.contains("positive_margin of contrastive is NaN"), "{text}");
         fault(ContrastiveConfig { negative_margin: -0.5, ..default() });
         let text = fault(ContrastiveConfig { measure: Measure::Cosine, ..default() });
-        assert!(text.contains("positive_margin at least negative_margin"), "{text}");
+        assert!(text.contains("set positive_margin to at least negative_margin"), "{text}");
     }
 }

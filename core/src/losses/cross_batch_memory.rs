@@ -1,17 +1,18 @@
-//! Cross-batch memory, XBM: compare a batch with the embeddings of the last ones (Wang et al., *Cross-Batch Memory for
-//! Embedding Learning*, CVPR 2020, algorithm 1).
+//! Cross-batch memory, XBM: compares a batch with the embeddings of the previous batches (Wang et al., *Cross-Batch
+//! Memory for Embedding Learning*, CVPR 2020, algorithm 1).
 //!
 //! L = L(batch against batch and memory) + w · L(batch against itself)
 //!
-//! for any loss of pairs or rankings, in the space of that loss. The memory holds the last `size` embeddings, and passes no gradient, nor does
-//! the copy of the batch beside it: only queries are moved. In the paper w = 0; the published code, and ROADMAP's,
-//! adds the loss of the batch itself, w = 1 (preset `cross_batch_memory_published`). For the first `start` steps,
-//! while embeddings still drift fast, the batch is compared with itself alone and the memory only filled.
+//! for any loss of pairs or rankings, in the space of that loss. The memory holds the last `size` embeddings. Neither
+//! the memory nor the copy of the batch beside it has a gradient: only queries are moved. In the paper w = 0. The
+//! published code, and ROADMAP's, adds the loss of the batch itself: w = 1 (preset `cross_batch_memory_published`).
+//! Embeddings change fast in the first `start` steps, so there the batch is compared with itself alone, and the memory
+//! is only filled.
 //!
 //! # Shapes
 //!
-//! The memory is [size, d], the newest first, with its labels [size, L], −1 where nothing is kept yet. Both are
-//! parameters without gradient, so that a checkpoint has them and no optimiser moves them.
+//! The memory is [size, d], newest first, with its labels [size, L], which are −1 in rows that are not filled yet.
+//! Both are parameters without gradient: a checkpoint saves them and no optimiser moves them.
 
 use burn::module::{Module, Param, ParamId};
 use burn::tensor::{Int, Tensor, TensorData};
@@ -30,13 +31,13 @@ use crate::{Error, Kind, Result};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct CrossBatchMemoryConfig {
-    /// The loss that compares, of pairs, triplets or rankings, or a combination of such. Default: `pair`.
+    /// The loss of pairs, triplets or rankings, or a combination of such losses. Default: `pair`.
     pub loss: Box<LossConfig>,
-    /// How many embeddings are remembered, beside the batch, 1 … 2²⁴. Default 8192.
+    /// The number of embeddings in the memory, beside the batch, 1 … 2²⁴. Default 8192.
     pub size: usize,
-    /// From which step on the memory is compared with. Default 1000.
+    /// The first step at which the batch is compared with the memory. Default 1000.
     pub start: u64,
-    /// w ≥ 0. Default 0.
+    /// w ≥ 0, the weight of the batch against itself. Default 0.
     pub batch_weight: f64,
 }
 
@@ -52,7 +53,7 @@ impl BuildLoss for CrossBatchMemoryConfig {
         name: "cross_batch_memory",
         title: "XBM",
         family: Family::Combinations,
-        summary: "any loss of pairs or rankings, against the embeddings of the last batches too",
+        summary: "any loss of pairs or rankings, also against the embeddings of previous batches",
         optimises: "ap",
         spaces: &[Space::Cosine],
         sources: &["wang2020"],
@@ -71,11 +72,13 @@ impl BuildLoss for CrossBatchMemoryConfig {
     fn init(&self, context: &LossContext) -> Result<CrossBatchMemory> {
         within("cross_batch_memory", "size", self.size, 1..=1 << 24, 8192)?;
         not_negative("cross_batch_memory", "batch_weight", self.batch_weight, 0.0)?;
-        if let Some(name) = without_memory(&self.loss) {
+        if let Some(name) = loss_without_reference(&self.loss) {
             return Err(Error::new(
                 Kind::Config,
-                format!("the loss {name} compares a batch with nothing that could be remembered"),
-                "give cross_batch_memory a loss of pairs, triplets or rankings, and sum the others beside it",
+                format!(
+                    "the loss {name} compares no pairs of items, so a memory of items is of no use to it"
+                ),
+                "give cross_batch_memory a loss of pairs, triplets or rankings, and add the others in a `sum`",
             ));
         }
         let labels = TensorData::new(vec![-1; self.size * context.levels()], [self.size, context.levels()]);
@@ -90,11 +93,11 @@ impl BuildLoss for CrossBatchMemoryConfig {
     }
 }
 
-/// The name of a loss, or of a part of it, that takes no notice of a reference set.
-fn without_memory(loss: &LossConfig) -> Option<&'static str> {
+/// The name of the loss, or of a part of it, if that does not use a reference set.
+fn loss_without_reference(loss: &LossConfig) -> Option<&'static str> {
     match loss {
-        LossConfig::Sum(sum) => sum.terms.iter().find_map(|term| without_memory(&term.loss)),
-        LossConfig::Levels(levels) => without_memory(&levels.loss),
+        LossConfig::Sum(sum) => sum.terms.iter().find_map(|term| loss_without_reference(&term.loss)),
+        LossConfig::Levels(levels) => loss_without_reference(&levels.loss),
         LossConfig::HyperbolicCrossEntropy(_)
         | LossConfig::HyperbolicMultiSimilarity(_)
         | LossConfig::Dpsh(_)
@@ -111,11 +114,11 @@ fn without_memory(loss: &LossConfig) -> Option<&'static str> {
 /// A loss with its memory.
 #[derive(Module, Debug)]
 pub struct CrossBatchMemory {
-    /// One loss; a module cannot hold a box.
+    /// One loss, in a vector because a module cannot hold a box.
     loss: Vec<Loss>,
-    /// [size, d], the newest first.
+    /// [size, d], newest first.
     embeddings: Param<Tensor<2>>,
-    /// [size, L], −1 where nothing is kept yet.
+    /// [size, L], −1 in rows that are not filled yet.
     labels: Param<Tensor<2, Int>>,
     #[module(skip)]
     start: u64,
@@ -124,29 +127,29 @@ pub struct CrossBatchMemory {
 }
 
 impl CrossBatchMemory {
-    /// The embeddings and labels that are remembered, the newest first, with those of the batch before them.
+    /// The embeddings and labels of the batch, followed by those of the memory, newest first.
     fn with_memory(&self, items: &Reference) -> (Tensor<2>, Labels) {
         let remembered = self.labels.val().into_data().convert::<i64>();
         let remembered = remembered.try_to_vec::<i64>().expect("it was converted to i64");
-        // What is not kept yet, at the end, is −1, which is no u32.
+        // Rows at the end that are not filled yet hold −1, which is no u32.
         let remembered = remembered.into_iter().map_while(|id| u32::try_from(id).ok());
         let levels = items.labels.levels();
         let ids: Vec<u32> = items.labels.ids().iter().copied().chain(remembered).collect();
-        let kept = ids.len() / levels - items.labels.len();
+        let filled = ids.len() / levels - items.labels.len();
 
         let batch = items.embeddings.clone().without_autodiff();
-        let embeddings = match kept {
+        let embeddings = match filled {
             0 => batch,
-            _ => Tensor::cat(vec![batch, self.embeddings.val().without_autodiff().slice(0..kept)], 0),
+            _ => Tensor::cat(vec![batch, self.embeddings.val().without_autodiff().slice(0..filled)], 0),
         };
-        (embeddings, Labels::new(levels, ids).expect("whole rows are remembered"))
+        (embeddings, Labels::new(levels, ids).expect("the memory holds whole rows"))
     }
 }
 
 impl Objective for CrossBatchMemory {
     /// The batch must have the levels that the loss was made for.
     fn forward(&self, batch: &Batch) -> Tensor<1> {
-        let [loss] = self.loss.as_slice() else { unreachable!("it was made with one loss") };
+        let [loss] = self.loss.as_slice() else { unreachable!("`init` puts one loss there") };
         if batch.draws.step < self.start {
             return loss.forward(batch);
         }
@@ -211,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_embeddings_are_remembered_the_newest_first() {
+    fn the_memory_holds_the_last_embeddings_newest_first() {
         let device = Device::flex().autodiff();
         let config = CrossBatchMemoryConfig { size: 3, start: 0, ..Default::default() };
         let mut loss = memory(&config, &device);
@@ -226,24 +229,24 @@ mod tests {
             [1, 2, 1, 3, 0, 0]
         );
 
-        // Of the class of the query only the oldest is, at score 0; the pair that scores 0.8 is above the margin.
-        let (query, of_query) = (Tensor::from_data([[0.0, 1.0]], &device), labels(&[0]));
+        // Only the oldest embedding has the query's class; its score is 0. The scores 0.8 and 0.6 are above the margin.
+        let (query, query_labels) = (Tensor::from_data([[0.0, 1.0]], &device), labels(&[0]));
         let expected = (1.0 - 0.0) + 0.8 + 0.6;
-        assert!((value(&loss, &Batch::new(query.clone(), &of_query)) - expected).abs() < 1e-6);
+        assert!((value(&loss, &Batch::new(query.clone(), &query_labels)) - expected).abs() < 1e-6);
 
-        // A checkpoint brings the memory back.
+        // A checkpoint restores the memory.
         let bytes = loss.clone().into_record().into_bytes().unwrap();
         let resumed =
             memory(&config, &device).try_load_record(ModuleRecord::from_bytes(bytes).unwrap()).unwrap();
-        assert!((value(&resumed, &Batch::new(query, &of_query)) - expected).abs() < 1e-6);
+        assert!((value(&resumed, &Batch::new(query, &query_labels)) - expected).abs() < 1e-6);
     }
 
     #[test]
-    fn the_memory_waits_for_its_start_and_the_batch_can_be_added() {
+    fn the_memory_is_used_from_its_start_and_the_batch_can_be_added() {
         let device = Device::flex().autodiff();
-        let of_batch = labels(&[0, 0]);
+        let batch_labels = labels(&[0, 0]);
         let rows = Tensor::from_data([[1.0, 0.0], [0.0, 1.0]], &device);
-        let batch = Batch::new(rows, &of_batch);
+        let batch = Batch::new(rows, &batch_labels);
         let late = Batch { draws: Draws { seed: 0, step: 5 }, ..batch.clone() };
         let mut loss =
             memory(&CrossBatchMemoryConfig { start: 5, batch_weight: 0.5, ..Default::default() }, &device);
@@ -253,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn any_loss_that_compares_items_can_be_remembered_in_its_space() {
+    fn a_loss_that_compares_items_can_have_a_memory_in_its_space() {
         let (classes, device) = (labels(&[0, 1, 2, 3]), Device::flex());
         let init = |inner: &str, geometry: &Geometry| {
             let json =
@@ -261,7 +264,7 @@ mod tests {
             let config: LossConfig = serde_json::from_str(&json).unwrap();
             config.init(&LossContext::new(&classes, 2, geometry, 0, &device))
         };
-        let (of_batch, rows) = (labels(&[0, 0]), Tensor::from_data([[0.5, 0.0], [0.0, 0.5]], &device));
+        let (batch_labels, rows) = (labels(&[0, 0]), Tensor::from_data([[0.5, 0.0], [0.0, 0.5]], &device));
         for (inner, geometry) in [
             ("hyperbolic_cross_entropy", Geometry::poincare()),
             ("hyperbolic_multi_similarity", Geometry::poincare()),
@@ -269,13 +272,13 @@ mod tests {
             ("dtsh", Geometry::Binary),
         ] {
             let mut loss = init(inner, &geometry).unwrap();
-            let batch = Batch::new(rows.clone(), &of_batch);
+            let batch = Batch::new(rows.clone(), &batch_labels);
             let before = loss.forward(&batch).into_scalar::<f32>();
             loss.after_step(Tensor::from_data([[0.5, 0.1], [0.3, 0.1]], &device), &labels(&[0, 3]));
             assert_ne!(loss.forward(&batch).into_scalar::<f32>(), before, "{inner}");
         }
         let error = init("pair", &Geometry::poincare()).unwrap_err();
-        assert!(error.message().contains("the loss pair does not compare poincare embeddings"), "{error}");
+        assert!(error.message().contains("the loss pair cannot compare poincare embeddings"), "{error}");
     }
 
     #[test]

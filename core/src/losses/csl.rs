@@ -1,7 +1,7 @@
-//! Cross-scale learning: an item is nearer to the proxy of its fine class than to any proxy outside its class, level
-//! by level, by a margin that grows with the level's coarseness.
+//! Cross-scale learning: an item is closer to the proxy of its fine class than to any proxy outside its class at each
+//! level, by a margin that is larger for coarser levels.
 //!
-//! There is one proxy a fine class, of unit length ŵ_p; y = y_i is the item's. For level l, N_il are the proxies whose
+//! There is one proxy for each fine class, of unit length ŵ_p; y = y_i is the item's class. N_il are the proxies whose
 //! label at level l is not the item's (Sun et al., CVPR 2021, in the form of HAPPIER's code):
 //!
 //! ```text
@@ -9,11 +9,11 @@
 //! L   = Σ_l L_l
 //! ```
 //!
-//! There is no code of the paper's authors; the sum stands in for the paper's search of the hardest negative. The
-//! coarser a level, the fewer proxies are outside, and the larger its margin can be.
+//! The paper's authors published no code. The sum over proxies replaces the paper's search for the hardest negative.
+//! A coarser level has fewer proxies outside the item's class, so its margin can be larger.
 //!
-//! Embeddings are [B, d] and taken as they are, proxies [C, d]. A level at which all proxies are of the item's class,
-//! as at a level of one class, gives 0. Ties have no special place: the loss is smooth.
+//! Embeddings are [B, d] and are not normalised, proxies are [C, d]. A level with a single class gives 0. Ties are not
+//! special: the loss is smooth.
 
 use burn::module::{Module, Param};
 use burn::tensor::Tensor;
@@ -33,10 +33,10 @@ use crate::{Error, Kind, Result};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct CslConfig {
-    /// s > 0. Default 32.
+    /// s > 0, the scale of the cosines. Default 32.
     pub scale: f64,
-    /// m_1 … m_L, coarse → fine, each ≥ 0. Default, as HAPPIER trains on its data sets: evenly from 0.45 down to 0.25
-    /// at two and three levels, from 0.75 down to 0.15 at more; a single level has 0.25.
+    /// m_1 … m_L, coarse → fine, each ≥ 0. Default, as in HAPPIER's recipes: evenly from 0.45 down to 0.25 for two or
+    /// three levels, and from 0.75 down to 0.15 for more; 0.25 for a single level.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub margins: Option<Vec<f64>>,
     /// Whether to take the mean over levels instead of the sum. Default false.
@@ -49,7 +49,7 @@ impl Default for CslConfig {
     }
 }
 
-/// The margins of a taxonomy of so many levels, coarse → fine.
+/// The margins of a taxonomy with `levels` levels, coarse → fine.
 fn default_margins(levels: usize) -> Vec<f64> {
     let (coarsest, finest) = if levels > 3 { (0.75, 0.15) } else { (0.45, 0.25) };
     let step = (coarsest - finest) / (levels - 1).max(1) as f64;
@@ -75,7 +75,7 @@ impl BuildLoss for CslConfig {
         name: "csl",
         title: "CSL",
         family: Family::Hierarchical,
-        summary: "nearer to the own fine proxy than to any of another class, with a margin for each level",
+        summary: "closer to the proxy of the item's fine class than to all others, with a margin for each level",
         optimises: "h_ap",
         spaces: &[Space::Cosine],
         sources: &["sun2021", "ramzi2022"],
@@ -93,8 +93,8 @@ impl BuildLoss for CslConfig {
         if margins.len() != levels || !margins.iter().all(in_range) {
             return Err(Error::new(
                 Kind::Config,
-                format!("the margins of csl are {margins:?} for {levels} levels"),
-                "give one finite number of at least 0 per level, coarse to fine",
+                format!("the margins of csl are {margins:?}, and there are {levels} levels"),
+                "give one finite number of at least 0 for each level, coarse to fine",
             ));
         }
         let bound = 1.0 / (context.dimension as f64).sqrt();
@@ -112,10 +112,10 @@ impl Csl {
         let own = one_hot(labels, shape[1], &scores);
         let lead = scores.clone() - (scores * own).sum_dim(1);
         let level = |(&margin, level): (&f64, usize)| {
-            let (of_items, of_proxies) = (labels.column(level), self.classes.column(level));
-            let outside = of_items
+            let (item_classes, proxy_classes) = (labels.column(level), self.classes.column(level));
+            let outside = item_classes
                 .iter()
-                .flat_map(|class| of_proxies.iter().map(move |other| f64::from(u8::from(class != other))));
+                .flat_map(|class| proxy_classes.iter().map(move |other| f64::from(u8::from(class != other))));
             let outside = matrix(outside.collect(), shape, &lead);
             log_one_plus_sum_exp((lead.clone() + margin) * scale, outside).sum() * (1.0 / items as f64)
         };
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn margins_default_to_those_that_the_paper_of_happier_trains_with() {
+    fn default_margins_are_those_of_happiers_recipes() {
         let rounded =
             |levels| default_margins(levels).iter().map(|m| (m * 100.0).round()).collect::<Vec<_>>();
         assert_eq!(rounded(1), [25.0]);
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn settings_out_of_range_are_refused() {
         let error = refusal(&CslConfig { margins: Some(vec![0.3]), ..Default::default() });
-        assert_eq!(error.message(), "the margins of csl are [0.3] for 2 levels");
+        assert_eq!(error.message(), "the margins of csl are [0.3], and there are 2 levels");
         let error = refusal(&CslConfig { margins: Some(vec![0.3, f64::NAN]), ..Default::default() });
         assert!(error.message().contains("NaN"), "{error}");
         let error = refusal(&CslConfig { scale: 0.0, ..Default::default() });

@@ -1,16 +1,16 @@
 //! FastAP: average precision of a ranking in bins of distance (Cakir et al., *Deep Metric Learning to Rank*, CVPR
 //! 2019).
 //!
-//! Squared distances d² = 2 − 2 s of unit vectors lie in 0 … 4, which `bins` intervals divide: their ends are the
-//! centres of the bins of a soft histogram, h⁺ and h, over which
+//! Squared distances d² = 2 − 2 s of unit vectors lie in 0 … 4. `bins` intervals divide that range, and their ends are
+//! the centres of the bins of a soft histogram of positives, h⁺, and of all items, h:
 //!
 //! ```text
 //! L = mean over queries i of 1 − (1/|P_i|) Σ_b h⁺_b H⁺_b / H_b
 //! ```
 //!
-//! A query is not in its own list. One without a positive is left out of the mean; when there is none at all the loss
-//! is 0. The gradient is that of the equation, as in pytorch-metric-learning; the published code, whose gradient is
-//! written by hand, has that times half the number of queries, and adds a part along each embedding.
+//! A query does not rank itself. A query without a positive is left out of the mean; the loss is 0 if no query has one.
+//! The gradient is that of the equation, as in pytorch-metric-learning. The published code writes its gradient by hand:
+//! it is this one times half the number of queries, plus a part along each embedding.
 
 use burn::module::Module;
 use burn::tensor::Tensor;
@@ -28,10 +28,10 @@ use crate::geometry::Space;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct FastApConfig {
-    /// Into how many intervals distances are divided, 1 … 1000. Default 10.
+    /// The number of intervals of squared distance, 1 … 1000. Default 10.
     pub bins: usize,
-    /// Whether to bring embeddings to unit length first, as pytorch-metric-learning does; the heads of akin already
-    /// do. Default false.
+    /// Whether to scale embeddings to unit length first, as pytorch-metric-learning does. The heads of akin already do.
+    /// Default false.
     pub normalise_embeddings: bool,
 }
 
@@ -61,7 +61,7 @@ impl BuildLoss for FastApConfig {
     }
 }
 
-/// The loss; it learns nothing itself.
+/// The loss; it has no parameters.
 #[derive(Module, Debug)]
 pub struct FastAp {
     #[module(skip)]

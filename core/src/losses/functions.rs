@@ -1,6 +1,6 @@
 //! Losses as functions of one batch, with their default settings.
 //!
-//! Each takes embeddings [B, d], which it brings to unit length, and their labels, and returns a tensor of shape
+//! Each takes embeddings [B, d], which it scales to unit length, and their labels, and returns a tensor of shape
 //! `[1]`. The batch is compared with itself. With other settings, call [`BuildLoss::forward`], which these functions
 //! call too. They fail where it fails.
 //!

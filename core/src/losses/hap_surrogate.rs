@@ -9,17 +9,22 @@
 //! H-rank(k) = rel_k + Σ_{j≠k} H(s_j − s_k) · min(rel_j, rel_k)
 //! ```
 //!
-//! The surrogate replaces H by [`UpperStep`] in rank(k) for the items that should be below k
-//! (l_j < l_k). In H-rank(k) it either keeps H, which makes the numerator a constant for the
-//! gradient, as in the published recipes (`smooth_rank = false`), or puts [`LowerStep`] for the
-//! items that should be above k (l_j > l_k), as the paper describes (`smooth_rank = true`).
+//! with H(0) = 1, as in the published code. The surrogate replaces H by [`UpperStep`] in rank(k) for the items j that
+//! belong below k (l_j < l_k). H-rank(k) has two forms:
 //!
-//! The two differ in more than smoothness. Below 0, [`LowerStep`] falls without end, by `leak` per unit of score. An
-//! item above many finer ones then has a negative H-rank, and a negative quotient: the loss falls as its rank grows,
-//! so that strangers are drawn up past it. The value stays an upper bound of 1 − H-AP. A smaller `leak` makes such
-//! items fewer; with a constant H-rank there are none.
+//! - `smooth_rank = true`, the paper's text: [`LowerStep`] for the items that belong above k (l_j > l_k);
+//! - `smooth_rank = false`, the published recipes: H throughout, so that the numerator is a constant for the gradient.
 //!
-//! Autodiff would keep several B×B×B tensors; the gradient is computed in closed form, in O(B²).
+//! They differ in more than smoothness. Below 0, [`LowerStep`] falls without limit, by `leak` per unit of score. An
+//! item that is ranked above many items of finer levels then has a negative H-rank and a negative quotient. The loss
+//! falls as the item's rank grows, so strangers are pulled up past it. The value stays an upper bound of 1 − H-AP. A
+//! smaller `leak` makes such items rarer; with a constant H-rank there are none.
+//!
+//! Items belong above or below k by their *level*, as in the published code and in supplementary A.3. The main text
+//! compares relevances instead (eq. 5). The two differ only where eq. 4 gives a coarse level a higher relevance than a
+//! finer one. [`LowerStep`] says where it differs from eq. 43.
+//!
+//! Autodiff would store several B×B×B tensors. The gradient is computed in closed form, with O(B²) memory.
 
 use burn::module::Module;
 use burn::tensor::Tensor;
@@ -33,23 +38,23 @@ use crate::relevance::{CheckedRelevance, Relevance};
 use crate::steps::{Checked, LowerStep, UpperStep, heaviside};
 use crate::taxonomy::shared_level;
 
-/// Settings of [`HapSurrogate`]. The defaults are the paper's text; the published code runs with the offset 1.44 and
-/// without `smooth_rank`, as in the preset `happier_published`.
+/// Settings of [`HapSurrogate`]. The defaults are the paper's text. The published recipes use the offset 1.44 and no
+/// `smooth_rank`, see the preset `happier_published`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct HapSurrogateConfig {
-    /// The relevance of an item by its shared level, counted over the batch. Default: HAPPIER
-    /// eq. 4 with α = 1. HAPPIER_F is a larger α (3 to 5).
+    /// The relevance of an item by its shared level, with class sizes counted over the batch. Default: HAPPIER, eq. 4
+    /// with α = 1. HAPPIER_F has a larger α (3 to 5).
     pub relevance: Relevance,
-    /// H⁻, for items below.
+    /// H⁻, for items that belong below.
     pub upper_step: UpperStep,
-    /// H⁺, for items above; used where `smooth_rank` is set.
+    /// H⁺, for items that belong above; used with `smooth_rank`.
     pub lower_step: LowerStep,
-    /// Whether the H-rank is smooth and passes a gradient. Where it is negative, the gradient of the rank points the
-    /// wrong way, see the [module](self). Default true.
+    /// Whether the H-rank is smooth and has a gradient. Where it is negative, the gradient of the rank points the wrong
+    /// way, see the [module](self). Default true.
     pub smooth_rank: bool,
-    /// Whether the gradient stops at the ranked side, so that only queries move. Default false.
+    /// Whether the ranked items have no gradient, so that only queries move. Default false.
     pub stop_gradient: bool,
 }
 
@@ -90,7 +95,7 @@ impl BuildLoss for HapSurrogateConfig {
     }
 }
 
-/// The surrogate; it learns nothing itself.
+/// The surrogate; it has no parameters.
 #[derive(Module, Debug)]
 pub struct HapSurrogate {
     #[module(skip)]
@@ -108,9 +113,9 @@ pub struct HapSurrogate {
 impl Objective for HapSurrogate {
     /// The mean over queries of 1 − H-AP, smoothed; shape `[1]`.
     ///
-    /// Without a reference set a query is in its own list and counts as its own positive, as in
-    /// the paper, so every query has a positive. With one, queries without a positive in it are
-    /// left out of the mean; when there are none at all the loss is 0.
+    /// Without a reference set a query ranks itself as one of its positives, as in the paper, so every query has a
+    /// positive. Against a reference set, a query without a positive is left out of the mean; the loss is 0 if no query
+    /// has one.
     fn forward(&self, batch: &Batch) -> Tensor<1> {
         let items = batch.items();
         let shared: Vec<usize> = (0..batch.labels.len())
@@ -122,12 +127,12 @@ impl Objective for HapSurrogate {
 }
 
 impl HapSurrogate {
-    /// As [`Objective::forward`], from the shared levels (0 … `depth`) of queries and items, [Q, N] row
-    /// after row, instead of labels.
+    /// As [`Objective::forward`], from the shared levels (0 … `depth`) of queries and items, [Q, N] row by row, instead
+    /// of labels.
     ///
     /// # Panics
     ///
-    /// Without any query or any item.
+    /// If there are no queries or no items.
     pub fn forward_shared(
         &self,
         queries: Tensor<2>,
@@ -142,14 +147,14 @@ impl HapSurrogate {
         let mut relevances = Vec::with_capacity(queries * size);
         let mut weights = Vec::with_capacity(queries * size);
         let mut counted = 0_u32;
-        for of_query in shared.chunks(size) {
+        for levels in shared.chunks(size) {
             let mut counts = vec![0; depth + 1];
-            of_query.iter().for_each(|&level| counts[level] += 1);
-            let table = self.relevance.by_level(&counts);
-            let total: f64 = of_query.iter().map(|&level| table[level]).sum();
+            levels.iter().for_each(|&level| counts[level] += 1);
+            let by_level = self.relevance.by_level(&counts);
+            let total: f64 = levels.iter().map(|&level| by_level[level]).sum();
             let weight = if total > 0.0 { 1.0 / total } else { 0.0 };
-            relevances.extend(of_query.iter().map(|&level| table[level]));
-            weights.extend(of_query.iter().map(|&level| if level > 0 { weight } else { 0.0 }));
+            relevances.extend(levels.iter().map(|&level| by_level[level]));
+            weights.extend(levels.iter().map(|&level| if level > 0 { weight } else { 0.0 }));
             counted += u32::from(total > 0.0);
         }
         let constant = |values: Vec<f64>| matrix(values, [queries, size], &scores);
@@ -161,7 +166,7 @@ impl HapSurrogate {
         -h_ap + f64::from(counted.min(1))
     }
 
-    /// The H-rank and the rank of every item; levels and relevances are [Q, N].
+    /// The H-rank and the rank of every item. Levels and relevances are [Q, N].
     fn count(&self, t: Tensor<3>, block: &Block, levels: &Tensor<2>, relevances: &Tensor<2>) -> Counts {
         let below = block.along_j(levels).lower(block.along_k(levels));
         let above = block.along_j(levels).greater(block.along_k(levels));

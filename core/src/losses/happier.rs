@@ -1,8 +1,9 @@
-//! HAPPIER: the H-AP surrogate, kept from pulling fine classes apart too little by a clustering loss.
+//! HAPPIER: the H-AP surrogate, with a clustering loss that keeps the fine classes compact.
 //!
 //! L = (1 − λ) · L_H-AP + λ · L_clust (Ramzi et al., *Hierarchical Average Precision Training for Pertinent Image
-//! Retrieval*, ECCV 2022, eq. 8), with [`hap_surrogate`](mod@super::hap_surrogate) and, over the fine classes,
-//! [`norm_softmax`](super::norm_softmax).
+//! Retrieval*, ECCV 2022, the unnumbered equation after eq. 6). L_H-AP is
+//! [`hap_surrogate`](mod@super::hap_surrogate); L_clust is [`norm_softmax`](super::norm_softmax) over the fine classes
+//! (eq. 6).
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +13,7 @@ use super::{
 use crate::Result;
 use crate::geometry::Space;
 
-/// Settings of HAPPIER. The preset `happier_f` has a larger α, `happier_published` the surrogate of the published code.
+/// Settings of HAPPIER. The preset `happier_f` has a larger α, `happier_published` has the published code's surrogate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]

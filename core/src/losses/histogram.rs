@@ -1,20 +1,20 @@
 //! Soft histograms: a ranking in bins, which has a gradient where the ranking itself has none.
 //!
-//! An item at position u counts 1 − |u − b| in each of the two bins b around it. With h⁺_b positives and h_b items in
-//! bin b, 0 being the best, and H⁺, H their sums over the bins up to b, the precision down to bin b is H⁺_b / H_b and
+//! An item at position u counts 1 − |u − b| in each of the two bins b around it. Bin 0 is the best. With h⁺_b positives
+//! and h_b items in bin b, and H⁺, H their sums over the bins up to b, the precision down to bin b is H⁺_b / H_b and
 //!
 //! ```text
 //! AP = Σ_b (h⁺_b / |P|) · H⁺_b / H_b
 //! ```
 //!
-//! Memory is O(B² · bins). An item at the centre of a bin has no gradient.
+//! Memory is O(B² · bins). An item exactly at the centre of a bin has no gradient.
 
 use burn::tensor::{Tensor, activation::relu};
 
 use super::matrix;
 
-/// What stands in each bin, [Q, bins], of some items at positions [Q, N] in 0 … bins − 1. Each set of items is given
-/// by the weight that every item has in it, [Q, N].
+/// The weight in each bin, [Q, bins], of several sets of items at positions [Q, N] in 0 … bins − 1. A set is given by
+/// the weight of every item in it, [Q, N].
 pub(super) fn histograms<const SETS: usize>(
     positions: &Tensor<2>,
     sets: [&Tensor<2>; SETS],
@@ -30,7 +30,7 @@ pub(super) fn histograms<const SETS: usize>(
     columns.map(|columns| Tensor::cat(columns, 1))
 }
 
-/// H of h: for each bin the sum of the bins up to it.
+/// H of h: the sum of the bins up to each bin.
 pub(super) fn cumulative(histogram: Tensor<2>) -> Tensor<2> {
     let [_, bins] = histogram.dims();
     let counts = |i: usize| f64::from(u8::from(i / bins <= i % bins));
@@ -38,7 +38,8 @@ pub(super) fn cumulative(histogram: Tensor<2>) -> Tensor<2> {
     histogram.matmul(triangle)
 }
 
-/// The precision down to each bin, [Q, bins], of histograms of the positives and of all items; 0 above the first item.
+/// The precision down to each bin, [Q, bins], from the histograms of the positives and of all items; 0 above the first
+/// item.
 pub(super) fn precision(positives: Tensor<2>, all: Tensor<2>) -> Tensor<2> {
     cumulative(positives) / cumulative(all).clamp_min(1e-12)
 }

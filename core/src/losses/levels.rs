@@ -1,7 +1,7 @@
 //! Any loss on every level: L = Σ_l w_l · L(labels of levels 1 … l), l = 1 … L.
 //!
-//! For the loss of level l the taxonomy ends there: level l is its finest. With a loss of fine labels these are the
-//! Σ baselines of HAPPIER's tables (ΣTL, ΣNSM, …), one copy with proxies of its own for each level.
+//! The copy for level l sees a taxonomy that ends at level l. With a loss of fine labels these are the Σ baselines of
+//! HAPPIER's tables (ΣTL, ΣNSM, …). Each level has its own copy of the loss with its own proxies.
 
 use burn::module::Module;
 use burn::tensor::Tensor;
@@ -19,7 +19,7 @@ use crate::{Error, Kind, Result};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LevelsConfig {
-    /// The loss that each level has a copy of.
+    /// The loss of each level.
     pub loss: Box<LossConfig>,
     /// w_1 … w_L, coarse → fine, each ≥ 0, not all 0. Default: 1 each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -31,7 +31,7 @@ impl BuildLoss for LevelsConfig {
         name: "levels",
         title: "Σ over levels",
         family: Family::Combinations,
-        summary: "a copy of any loss for every level of the taxonomy",
+        summary: "any loss, once for each level of the taxonomy",
         optimises: "h_ap",
         spaces: &[Space::Cosine, Space::Poincare, Space::Binary],
         sources: &["ramzi2022"],
@@ -102,14 +102,14 @@ impl BuildLoss for LevelsConfig {
     }
 }
 
-/// One weight a level, coarse → fine, 1 each where none are given.
+/// One weight for each level, coarse → fine; 1 each if none are given.
 pub(super) fn level_weights(given: Option<&[f64]>, depth: usize) -> Result<Vec<f64>> {
     let weights = given.map_or_else(|| vec![1.0; depth], <[f64]>::to_vec);
     if weights.len() != depth {
         return Err(Error::new(
             Kind::Config,
             format!("{} weights were given for a loss over {depth} levels", weights.len()),
-            "give one weight per level, coarse to fine; there is no level beyond the finest",
+            "give one weight for each level, coarse to fine",
         ));
     }
     let sum = weights.iter().fold(0.0, |sum, weight| sum + weight);
@@ -117,13 +117,13 @@ pub(super) fn level_weights(given: Option<&[f64]>, depth: usize) -> Result<Vec<f
         return Err(Error::new(
             Kind::Config,
             format!("the weights of the levels are {weights:?}"),
-            "give finite numbers of at least 0, not all 0",
+            "give finite numbers of at least 0, with at least one above 0",
         ));
     }
     Ok(weights)
 }
 
-/// See the [module](self).
+/// One loss for each level, with its weight.
 #[derive(Module, Debug)]
 pub struct Levels {
     levels: Vec<Loss>,
@@ -132,7 +132,7 @@ pub struct Levels {
 }
 
 impl Levels {
-    fn each(&mut self, labels: &Labels, mut act: impl FnMut(&mut Loss, &Labels)) {
+    fn for_each_level(&mut self, labels: &Labels, mut act: impl FnMut(&mut Loss, &Labels)) {
         for (loss, level) in self.levels.iter_mut().zip(1..) {
             act(loss, &labels.up_to(level));
         }
@@ -143,9 +143,9 @@ impl Objective for Levels {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
         let level = |level: usize| {
             let labels = batch.labels.up_to(level);
-            let of_reference = batch.reference.as_ref().map(|reference| reference.labels.up_to(level));
+            let reference_labels = batch.reference.as_ref().map(|reference| reference.labels.up_to(level));
             let mut cut = Batch { labels: &labels, reference: None, ..batch.clone() };
-            if let (Some(reference), Some(labels)) = (&batch.reference, &of_reference) {
+            if let (Some(reference), Some(labels)) = (&batch.reference, &reference_labels) {
                 let Reference { embeddings, own, .. } = reference.clone();
                 cut.reference = Some(Reference { embeddings, labels, own });
             }
@@ -159,7 +159,7 @@ impl Objective for Levels {
     }
 
     fn after_step(&mut self, embeddings: Tensor<2>, labels: &Labels) {
-        self.each(labels, |loss, labels| loss.after_step(embeddings.clone(), labels));
+        self.for_each_level(labels, |loss, labels| loss.after_step(embeddings.clone(), labels));
     }
 
     fn needs_training_set(&self, epoch: u64) -> bool {
@@ -167,6 +167,6 @@ impl Objective for Levels {
     }
 
     fn before_epoch(&mut self, embeddings: Tensor<2>, labels: &Labels) {
-        self.each(labels, |loss, labels| loss.before_epoch(embeddings.clone(), labels));
+        self.for_each_level(labels, |loss, labels| loss.before_epoch(embeddings.clone(), labels));
     }
 }

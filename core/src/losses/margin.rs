@@ -1,22 +1,22 @@
-//! Margin loss: positives inside a boundary, negatives outside of it, both by a margin (Wu et al., *Sampling Matters
-//! in Deep Embedding Learning*, ICCV 2017, section 4.2).
+//! Margin loss: positives inside a boundary and negatives outside it, both by a margin (Wu et al., *Sampling Matters in
+//! Deep Embedding Learning*, ICCV 2017, section 4.2).
 //!
 //! ```text
 //! L = (1/A) (Σ⁺ [d_ij − β + m]₊ + Σ⁻ [β − d_ij + m]₊)      j ∈ P_i and j ∈ N_i
 //! ```
 //!
-//! d is the Euclidean distance of embeddings of unit length, β the boundary, m the margin (the paper's α), and A the
-//! number of terms above 0. It goes with the paper's [distance-weighted](crate::miners::DistanceWeightedMiner) draws: a
-//! positive and a negative pair for each triplet, a pair counting as often as it was drawn. With the miner `all` each
-//! pair counts once.
+//! d is the Euclidean distance of embeddings scaled to unit length, β the boundary, m the margin (the paper's α), and A
+//! the number of terms above 0. The default miner is the paper's
+//! [distance-weighted](crate::miners::DistanceWeightedMiner) one: each drawn triplet gives a positive and a negative
+//! pair, and a pair counts as often as it is drawn. With the miner `all` each pair counts once.
 //!
-//! With `learn_beta` there is one boundary for each fine class, β_(y_i), that starts at β and is learned. The paper also
-//! has one for each image, and a regulariser; they are left out.
+//! With `learn_beta` each fine class has its own boundary β_(y_i), which starts at β and is learned. The paper also
+//! has a boundary for each image, and a regulariser; both are left out here.
 //!
 //! # Gradient
 //!
-//! It is 0 at a term of exactly 0 and between items that coincide, and jumps where a pair becomes active and joins the
-//! mean. The draws have none. Without any pair the loss is 0.
+//! It is 0 where a term is exactly 0 and between items that coincide. It jumps where a pair becomes active and joins
+//! the mean. The draws have no gradient. Without any pair the loss is 0.
 
 use burn::module::{Module, Param};
 use burn::tensor::{Tensor, activation::relu};
@@ -36,13 +36,13 @@ use crate::miners::{DistanceWeightedMiner, Mined, Miner};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct MarginConfig {
-    /// m ≥ 0. Default 0.2.
+    /// m ≥ 0, the margin. Default 0.2.
     pub margin: f64,
-    /// β > 0. Default 1.2.
+    /// β > 0, the boundary. Default 1.2.
     pub beta: f64,
-    /// Whether each fine class learns its β. Default false.
+    /// Whether each fine class learns its own β. Default false.
     pub learn_beta: bool,
-    /// Which pairs. Default those of distance-weighted triplets.
+    /// Which pairs count. Default those of distance-weighted triplets.
     pub miner: Miner,
 }
 
@@ -62,7 +62,7 @@ impl BuildLoss for MarginConfig {
         name: "margin",
         title: "Margin",
         family: Family::Pairs,
-        summary: "positives inside a boundary, negatives drawn by their distance outside of it",
+        summary: "positives inside a boundary, negatives drawn by distance outside it",
         optimises: "ap",
         spaces: &[Space::Cosine],
         sources: &["wu2017"],
@@ -81,7 +81,7 @@ impl BuildLoss for MarginConfig {
     }
 }
 
-/// See the [module](self).
+/// The loss, with its boundaries.
 #[derive(Module, Debug)]
 pub struct Margin {
     /// β of each fine class, [C, 1], if they are learned.
@@ -91,7 +91,7 @@ pub struct Margin {
 }
 
 impl Objective for Margin {
-    /// With learned boundaries labels must be below C.
+    /// With learned boundaries, labels must be below C.
     fn forward(&self, batch: &Batch) -> Tensor<1> {
         self.forward_counts(batch, batch.mined_pairs(&self.config.miner))
     }
@@ -130,13 +130,13 @@ mod tests {
     use burn::tensor::Device;
 
     #[test]
-    fn a_learned_boundary_starts_at_beta_and_moves_toward_the_errors_of_its_class() {
+    fn a_learned_boundary_starts_at_beta_and_follows_the_errors_of_its_class() {
         let (labels, device) = (Labels::new(1, vec![0, 0, 1, 1]).unwrap(), Device::flex().autodiff());
         let classes = labels.classes();
         let context = LossContext::new(&classes, 2, &Geometry::Cosine, 0, &device);
         let config = MarginConfig { miner: Miner::default(), ..Default::default() };
         let learned = MarginConfig { learn_beta: true, ..config.clone() }.init(&context).unwrap();
-        // Class 0 is spread over a right angle: its positives are too far. Class 1 lies between.
+        // Class 0 spans a right angle, so its positives are too far apart. Class 1 lies between.
         let rows = [[1.0, 0.0], [0.0, 1.0], [0.8, 0.6], [0.6, 0.8]];
         let batch = Batch::new(Tensor::from_data(rows, &device), &labels);
         let value = learned.forward(&batch);
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_boundary_that_is_no_distance_is_refused() {
+    fn settings_out_of_range_are_refused() {
         let (classes, device) = (Labels::new(1, vec![0, 1]).unwrap(), Device::flex());
         let context = LossContext::new(&classes, 4, &Geometry::Cosine, 0, &device);
         assert!(MarginConfig { beta: 0.0, ..Default::default() }.init(&context).is_err());

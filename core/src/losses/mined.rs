@@ -1,4 +1,4 @@
-//! What a miner chooses from a batch, in the form that losses need.
+//! Turns a miner's choice from a batch into the tensors and lists that losses use.
 
 use burn::tensor::Tensor;
 
@@ -7,22 +7,23 @@ use crate::geometry::normalise;
 use crate::miners::{Candidates, Mined, Miner};
 
 impl Batch<'_> {
-    /// What a miner can choose from: the cosines of embeddings and items, read from the device, without gradient.
+    /// The candidates of a miner: the cosines of embeddings and items, read from the device, without gradient.
     pub fn candidates(&self) -> Candidates {
         let items = self.items();
         let [_, dimension] = self.embeddings.dims();
         let queries = normalise(self.embeddings.clone().without_autodiff());
         let cosines = queries.matmul(normalise(items.embeddings.without_autodiff()).transpose());
-        let [of_queries, of_items] = [self.labels, items.labels].map(|labels| labels.column(labels.levels()));
-        Candidates::new(&of_queries, &of_items, items.own, read_values(cosines), dimension)
+        let [query_classes, item_classes] =
+            [self.labels, items.labels].map(|labels| labels.column(labels.levels()));
+        Candidates::new(&query_classes, &item_classes, items.own, read_values(cosines), dimension)
     }
 
-    /// What this miner chooses, with draws from the stream `miner`.
+    /// The choice of this miner, with draws from the stream `miner`.
     pub fn mine(&self, miner: &Miner) -> Mined {
         miner.mine(&self.candidates(), &mut self.draws.stream("miner"))
     }
 
-    /// How often this miner chooses each pair: two matrices [B, M], of the positives and of the negatives.
+    /// How often this miner chooses each pair: two matrices [B, M], positives and negatives.
     pub fn mined_pairs(&self, miner: &Miner) -> [Tensor<2>; 2] {
         match miner {
             Miner::All(_) => self.pairs(),
@@ -30,7 +31,7 @@ impl Batch<'_> {
         }
     }
 
-    /// How often each pair was chosen: two matrices [B, M], of the positives and of the negatives.
+    /// How often each pair was chosen: two matrices [B, M], positives and negatives.
     pub fn count_pairs(&self, mined: &Mined) -> [Tensor<2>; 2] {
         let shape = [self.labels.len(), self.items().labels.len()];
         [mined.positives(), mined.negatives()].map(|pairs| {

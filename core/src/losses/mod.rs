@@ -1,48 +1,51 @@
-//! What training minimises: one loss a file, and one [`catalogue`] that names them all.
+//! The losses that training minimises: one loss a file, and a [`catalogue`] that names them all.
 //!
-//! A loss takes a [`Batch`], embeddings [B, d] with their labels, and returns a tensor of shape `[1]`. Inside a batch
-//! a query belongs to its own list, as in the papers. What a loss learns, its proxies, makes it a Burn module, so
-//! that the optimiser and the checkpoint see them; what it keeps without learning it (centres, a memory) is a
-//! parameter without gradient, which only the checkpoint sees.
+//! A loss takes a [`Batch`], embeddings [B, d] with their labels, and returns a tensor of shape `[1]`. A query of a
+//! batch ranks itself too, as in the papers. A loss with proxies is a Burn module, so the optimiser and the checkpoint
+//! see them. Vectors that a loss sets itself (centres, a memory) are buffers: parameters without gradient, which only
+//! the checkpoint sees. For a loss as a function of one batch see [`functions`].
 //!
 //! # Notation
 //!
-//! B is the batch size, d the dimension of an embedding, L the number of levels, C the number of fine classes; x_i
-//! are embeddings, y_i fine labels, s_ij = x_i·x_j scores, l_ij shared levels; P_i and N_i are the items of the same
-//! and of another fine class than i, without i itself unless a file says so; σ is the sigmoid and H the step.
+//! B is the batch size, d the dimension of an embedding, L the number of levels, C the number of fine classes. x_i are
+//! embeddings, y_i fine labels, s_ij = x_i·x_j scores, l_ij shared levels. P_i and N_i are the items of the same and of
+//! another fine class than i, without i itself unless a file says otherwise. σ is the sigmoid, H the step function, and
+//! [x]₊ is max(x, 0).
 //!
-//! # What a loss is made of
+//! # Building blocks
 //!
-//! | for | there is |
+//! | to get | use |
 //! |---|---|
-//! | scores, pairs of one class | [`Batch::scores`], [`Batch::pairs`]; [`Batch::mined_pairs`] and [`Batch::mine`] by a [miner](crate::miners) |
-//! | another set to compare with | [`Batch::items`], which every loss of pairs, triplets and rankings goes by |
-//! | proxies; vectors that are kept | [`LossContext::uniform_proxies`], [`LossContext::normal_proxies`]; [`LossContext::kept`] |
-//! | random draws | [`Draws::stream`] of a step, [`LossContext::stream`] at the start |
-//! | constants, sums of powers, means, closed-form gradients | `algebra.rs` |
-//! | ranks of scores; rankings in bins | `ranks.rs`, which keeps memory at O(B²); `histogram.rs` |
+//! | scores, and the pairs of one class | [`Batch::scores`], [`Batch::pairs`] |
+//! | the pairs or triplets that a [miner](crate::miners) chooses | [`Batch::mined_pairs`], [`Batch::mine`] |
+//! | the items that queries are compared with | [`Batch::items`]: the batch, or a reference set |
+//! | proxies | [`LossContext::uniform_proxies`], [`LossContext::normal_proxies`] |
+//! | buffers | [`LossContext::buffer`] |
+//! | random draws | [`Draws::stream`] at a step, [`LossContext::stream`] at the start |
+//! | constants, masks, means, closed-form gradients | `algebra.rs` |
+//! | quotients of ranks in O(B²) memory; rankings in bins | `ranks.rs`; `histogram.rs` |
 //! | distances | [`crate::geometry::distances`], [`Geometry::scores`] |
-//! | numbers of a config | `settings.rs`, one check for each kind of range |
-//! | several losses in one | [`WeightedSum`], [`Levels`], [`CrossBatchMemory`], which any config can put around it |
-//! | the settings of a paper's code | a preset: [`BuildLoss::PRESETS`], beside the loss |
+//! | range checks of settings | `range.rs`, one function for each kind of range |
+//! | several losses in one | [`WeightedSum`], [`Levels`], [`CrossBatchMemory`]; a config can put them around any loss |
+//! | the settings of a published code | a preset, in [`BuildLoss::PRESETS`] of the loss |
 //!
-//! Losses are safe in f32 and f64: whatever the batch, loss and gradient are finite, and 0 where there is nothing to
-//! compare. What Burn does with precision: dividing a tensor by a number rounds the gradient to f32, so multiply by
-//! its reciprocal; a root has no slope at 0, so mask it there.
+//! Every loss works in f32 and f64: for any batch, loss and gradient are finite, and 0 if there is nothing to compare.
+//! Two facts about Burn: dividing a tensor by a number rounds the gradient to f32, so multiply by the reciprocal; and a
+//! root has an infinite slope at 0, so mask it there.
 //!
 //! # Adding a loss
 //!
-//! 1. Write its file: a page that gives the equation, its source, shapes, defaults and what the gradient does at
-//!    ties and without positives; a config, a serde struct with `deny_unknown_fields` and `default`, that implements
-//!    [`BuildLoss`]: its [`LossEntry`] and `init`, which checks every number; a Burn module that implements
-//!    [`Objective`].
-//! 2. Add its line to the [`catalogue`], and a key to [`crate::sources`] if its paper is new.
-//! 3. Add its golden file, or an oracle, to the tests. The tests of `core/tests/gradients.rs` read the catalogue and
-//!    compare every gradient, of embeddings and of what is learned, with central differences on random and degenerate
-//!    batches by themselves.
+//! 1. Write its file: a page with the equation, its source, shapes, and what happens at ties and without positives; a
+//!    config, which is a serde struct with `deny_unknown_fields` and `default`; its [`BuildLoss`], with the
+//!    [`LossEntry`] and an `init` that checks every number; and a Burn module with its [`Objective`].
+//! 2. Add one line to the [`catalogue`], and the BibTeX entry to `references.bib` if the paper is new.
+//! 3. Write the paper's equation as loops in `core/tests/paper/`. If reference values exist, add them to
+//!    `tests/golden`, with their check in `core/tests/golden/`.
 //!
-//! From the catalogue follow its name in a config (`kind = "…"`), its line in `akin list losses`, and its turn in
-//! the tests, so that a loss cannot exist half.
+//! The catalogue gives the loss its name in a config (`kind = "…"`), its line in `akin list losses` and its section in
+//! `CONFIG.md`. These tests read the catalogue and cover a new loss without a change: `gradients.rs` compares every
+//! gradient with central differences, on random and degenerate batches; the tests of `catalogue.rs` check names,
+//! sources, presets and JSON; `config_md.rs` of the trainer checks that `CONFIG.md` is up to date.
 
 mod algebra;
 pub mod blackbox_ap;
@@ -135,16 +138,16 @@ pub use sum::{SumConfig, Term, WeightedSum};
 pub use sup_ap::{SupAp, SupApConfig};
 pub use triplet_margin::{TripletMargin, TripletMarginConfig};
 
-/// What a loss is given: embeddings with their labels, and, for rectangular cases, another set to rank.
+/// The input of a loss: embeddings with their labels, and optionally another set to compare them with.
 #[derive(Clone)]
 pub struct Batch<'a> {
-    /// [B, d], as the head gives them.
+    /// [B, d], the output of the head.
     pub embeddings: Tensor<2>,
-    /// The labels of the rows.
+    /// [B, L], the labels of the rows.
     pub labels: &'a Labels,
-    /// What the rows are compared with; none: the batch itself.
+    /// The set that the rows are compared with. None: the batch itself.
     pub reference: Option<Reference<'a>>,
-    /// Where random draws come from.
+    /// The source of random draws.
     pub draws: Draws,
 }
 
@@ -153,30 +156,30 @@ pub struct Batch<'a> {
 pub struct Reference<'a> {
     /// [M, d].
     pub embeddings: Tensor<2>,
-    /// The labels of the rows.
+    /// [M, L], the labels of the rows.
     pub labels: &'a Labels,
-    /// The row at which the batch itself begins, if it is part of the set: item `own + i` is query i.
+    /// The row at which the batch begins, if the set contains it: item `own + i` is query i.
     pub own: Option<usize>,
 }
 
-/// The random draws of one step: streams of the run's seed, so that a resumed run, or a test, draws the same.
+/// The random draws of one step. They follow from the run's seed and the step, so a resumed run draws the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Draws {
     /// The run's seed.
     pub seed: u64,
-    /// The step in the run, from 0.
+    /// The step of the run, counted from 0.
     pub step: u64,
 }
 
 impl Draws {
-    /// The stream of a name at this step.
+    /// The named stream of random numbers at this step.
     pub fn stream(&self, name: &str) -> ChaCha8Rng {
         stream(self.seed, name, &[self.step])
     }
 }
 
 impl<'a> Batch<'a> {
-    /// A batch that is compared with itself, at the first step of seed 0.
+    /// A batch that is compared with itself, with the draws of step 0 of seed 0.
     pub fn new(embeddings: Tensor<2>, labels: &'a Labels) -> Self {
         Self { embeddings, labels, reference: None, draws: Draws::default() }
     }
@@ -191,7 +194,7 @@ impl<'a> Batch<'a> {
         Self { reference: Some(reference), ..self }
     }
 
-    /// The items that queries of this batch are compared with.
+    /// The items that the rows of this batch are compared with: the reference set, or the batch itself.
     pub fn items(&self) -> Reference<'a> {
         self.reference.clone().unwrap_or_else(|| Reference {
             embeddings: self.embeddings.clone(),
@@ -200,50 +203,50 @@ impl<'a> Batch<'a> {
         })
     }
 
-    /// s_ij = x_i·x_j of each query with each item, [B, M].
+    /// s_ij = x_i·x_j of each row with each item, [B, M].
     pub fn scores(&self) -> Tensor<2> {
         self.embeddings.clone().matmul(self.items().embeddings.transpose())
     }
 
-    /// Which items are of the fine class of which query, the query itself left out: two 0/1 matrices [B, M], the
-    /// positives and the negatives.
+    /// The items of each row's fine class, without the row itself, and those of the other classes: two 0/1 matrices
+    /// [B, M], positives and negatives.
     pub fn pairs(&self) -> [Tensor<2>; 2] {
         let items = self.items();
         let (rows, columns) = (self.labels.len(), items.labels.len());
-        let (mut positive, mut negative) = (vec![0.0; rows * columns], vec![0.0; rows * columns]);
-        let finest = |labels: &Labels| labels.column(labels.levels());
-        let of_items = finest(items.labels);
-        for (i, class) in finest(self.labels).into_iter().enumerate() {
-            for (j, other) in of_items.iter().enumerate() {
-                let of_pair = if class == *other { &mut positive } else { &mut negative };
-                of_pair[i * columns + j] = f64::from(u8::from(items.own.is_none_or(|own| own + i != j)));
+        let (mut positives, mut negatives) = (vec![0.0; rows * columns], vec![0.0; rows * columns]);
+        let fine_classes = |labels: &Labels| labels.column(labels.levels());
+        let item_classes = fine_classes(items.labels);
+        for (i, class) in fine_classes(self.labels).into_iter().enumerate() {
+            for (j, item_class) in item_classes.iter().enumerate() {
+                let side = if class == *item_class { &mut positives } else { &mut negatives };
+                side[i * columns + j] = f64::from(u8::from(items.own.is_none_or(|own| own + i != j)));
             }
         }
-        [positive, negative].map(|values| matrix(values, [rows, columns], &self.embeddings))
+        [positives, negatives].map(|values| matrix(values, [rows, columns], &self.embeddings))
     }
 }
 
-/// What a loss has to know before training: the classes, the embedding, the seed.
+/// The facts that a loss is made from: the classes, the embedding, the seed and the device.
 #[derive(Clone)]
 pub struct LossContext<'a> {
-    /// The label path of each fine class of the training set, [C, L], row c of class c; at every level labels
-    /// count from 0 without a gap.
+    /// The label path of each fine class of the training set, [C, L], row c for class c. At every level labels count
+    /// from 0 without gaps.
     pub classes: &'a Labels,
     /// d, the dimension of an embedding.
     pub dimension: usize,
     /// The space of the embeddings.
     pub geometry: &'a Geometry,
-    /// The run's seed; proxies come from its stream `proxies`.
+    /// The run's seed. Proxies are drawn from its stream `proxies`.
     pub seed: u64,
-    /// The place of a loss among the parts of a larger one, so that each draws proxies of its own; empty for the
-    /// whole.
+    /// The position of this loss among the parts of a larger one, so that each part draws its own proxies. Empty for a
+    /// whole loss.
     pub part: Vec<u64>,
-    /// Where proxies live.
+    /// The device of proxies and buffers.
     pub device: &'a Device,
 }
 
 impl<'a> LossContext<'a> {
-    /// The setting of a whole loss.
+    /// The context of a whole loss.
     pub fn new(
         classes: &'a Labels,
         dimension: usize,
@@ -259,7 +262,7 @@ impl<'a> LossContext<'a> {
         self.classes.levels()
     }
 
-    /// How many classes a level has, 1 … L.
+    /// The number of classes at a level, 1 … L.
     pub fn class_count(&self, level: usize) -> usize {
         self.classes.column(level).into_iter().max().map_or(0, |class| class as usize + 1)
     }
@@ -269,7 +272,7 @@ impl<'a> LossContext<'a> {
         self.class_count(self.levels())
     }
 
-    /// The setting of a part of a larger loss.
+    /// The context of part `number` of a larger loss.
     pub fn part(&self, number: usize) -> Self {
         let mut part = self.clone();
         part.part.push(number as u64);
@@ -289,12 +292,12 @@ impl<'a> LossContext<'a> {
         Param::from_tensor(self.vectors(values, count))
     }
 
-    /// Vectors [count, d] that a loss keeps without learning them: the checkpoint sees them, the optimiser does not.
+    /// Vectors [count, d] that the loss sets itself: the checkpoint saves them, the optimiser does not move them.
     pub fn buffer(&self, values: Vec<f32>, count: usize) -> Param<Tensor<2>> {
         buffer(self.vectors(values, count))
     }
 
-    /// The stream of a name for this part of the loss.
+    /// The named stream of random numbers for this part of the loss.
     pub fn stream(&self, name: &str) -> ChaCha8Rng {
         stream(self.seed, name, &self.part)
     }
@@ -304,31 +307,31 @@ impl<'a> LossContext<'a> {
     }
 }
 
-/// The settings of one loss: its table in a config.
+/// The settings of one loss, which are its table in a config, and how to make the loss from them.
 pub trait BuildLoss {
-    /// What the catalogue says about it.
+    /// Its entry in the catalogue.
     const ENTRY: LossEntry;
     /// Named settings of this loss: those of a published code, and variants in the papers' tables.
     const PRESETS: &'static [LossEntry] = &[];
-    /// The loss itself.
+    /// The loss that these settings make.
     type Loss: Objective + Module;
 
     /// Checks the settings and draws the proxies.
     ///
     /// # Errors
     ///
-    /// A setting out of its range, or one that does not fit the classes or the embedding.
+    /// A setting is out of range, or does not fit the classes or the embedding.
     fn init(&self, context: &LossContext) -> Result<Self::Loss>;
 
-    /// The loss of one batch that is compared with itself, shape `[1]`, for a loss that keeps nothing between batches.
+    /// The loss of one batch that is compared with itself, shape `[1]`, for a loss without parameters.
     ///
     /// `embeddings` are [B, d]. They are mapped into the space of the loss as a head does, see [`Geometry::embed`];
-    /// for most losses this brings them to unit length. Random draws are those of [`Draws::default`].
+    /// for most losses this scales them to unit length. Random draws are those of [`Draws::default`].
     ///
     /// # Errors
     ///
-    /// A setting out of its range, a different number of embeddings and labels, and a loss with proxies or a memory,
-    /// which has to be made with [`Self::init`] and kept.
+    /// A setting is out of range; the numbers of embeddings and of labels differ; the loss has proxies or a memory,
+    /// so that it has to be made with [`Self::init`] and kept.
     fn forward(&self, embeddings: &Tensor<2>, labels: &Labels) -> Result<Tensor<1>> {
         let [rows, dimension] = embeddings.dims();
         if rows != labels.len() {
@@ -360,7 +363,7 @@ pub trait BuildLoss {
     }
 }
 
-/// A loss ready to train with.
+/// A loss that can be computed and trained.
 pub trait Objective {
     /// The loss of a batch, shape `[1]`.
     fn forward(&self, batch: &Batch) -> Tensor<1>;
@@ -368,7 +371,7 @@ pub trait Objective {
     /// Called before each step.
     fn before_step(&mut self, _draws: Draws) {}
 
-    /// Called after each step with the batch's embeddings, without gradient.
+    /// Called after each step with the embeddings of the batch, without gradient.
     fn after_step(&mut self, _embeddings: Tensor<2>, _labels: &Labels) {}
 
     /// Whether [`Self::before_epoch`] is called at the start of this epoch, counted from 0.
@@ -381,27 +384,27 @@ pub trait Objective {
     fn before_epoch(&mut self, _embeddings: Tensor<2>, _labels: &Labels) {}
 }
 
-/// What the catalogue says about a loss.
+/// The entry of a loss or preset in the catalogue.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LossEntry {
     /// Its name in a config: `kind = "…"`.
     pub name: &'static str,
-    /// Its name in a table.
+    /// Its name in tables of results.
     pub title: &'static str,
-    /// Where it belongs.
+    /// Its family, by which lists are grouped.
     pub family: Family,
     /// What it does, in one sentence.
     pub summary: &'static str,
-    /// The metric that it is meant to raise, by the metric's name.
+    /// The name of the metric that it is meant to raise.
     pub optimises: &'static str,
-    /// The spaces in which it compares embeddings; those of a combination follow from its parts, see
+    /// The spaces of the embeddings that it can compare. Those of a combination follow from its parts, see
     /// [`LossConfig::supports`].
     pub spaces: &'static [Space],
     /// Keys of [`crate::sources`].
     pub sources: &'static [&'static str],
-    /// Whether it can be trained with all settings left at their defaults.
+    /// Whether every setting has a default.
     pub complete: bool,
-    /// For a preset, the settings that it stands for, as JSON.
+    /// For a preset, its settings as JSON.
     pub preset: Option<&'static str>,
 }
 
@@ -409,13 +412,13 @@ pub struct LossEntry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Family {
-    /// Smooth stand-ins for average precision.
+    /// Smooth versions of average precision.
     AveragePrecision,
     /// Scores that mean the same in every batch.
     Decomposability,
     /// Pairs and triplets of items.
     Pairs,
-    /// Items against learned vectors that stand for classes.
+    /// Items against learned vectors, one or more for each class.
     Proxies,
     /// Several levels of the taxonomy at once.
     Hierarchical,
@@ -423,19 +426,19 @@ pub enum Family {
     Hyperbolic,
     /// Codes of bits.
     Hashing,
-    /// Made of other losses.
+    /// Losses made of other losses.
     Combinations,
 }
 
-/// Checks that codes have two bits or more.
+/// Checks that codes have at least two bits.
 fn check_two_bits(loss: &str, context: &LossContext) -> Result<()> {
     if context.dimension >= 2 {
         return Ok(());
     }
     Err(Error::new(
         Kind::Config,
-        format!("{loss} is to learn codes of {} bit", context.dimension),
-        "give the head a dimension of at least 2; 16 to 64 are usual",
+        format!("codes of {} bit are too short for {loss}", context.dimension),
+        "set the dimension of the head to 2 or more; 16 to 64 are usual",
     ))
 }
 
@@ -450,7 +453,7 @@ mod testing {
         config.init(&LossContext::new(&classes, 4, &Geometry::poincare(), 0, &Device::flex()))
     }
 
-    /// Why settings are refused for four fine classes in two coarse ones.
+    /// The error of these settings for four fine classes in two coarse ones.
     pub(super) fn refusal<S: BuildLoss>(settings: &S) -> Error {
         let classes = Labels::new(2, vec![0, 0, 0, 1, 1, 2, 1, 3]).unwrap();
         let device = Device::flex();

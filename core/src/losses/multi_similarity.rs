@@ -1,20 +1,21 @@
-//! Multi-Similarity loss: pairs weighed by how hard they are, alone and beside the others of their query (Wang et al.,
+//! Multi-Similarity loss: weighs each pair by its own score and by the other pairs of its query (Wang et al.,
 //! *Multi-Similarity Loss with General Pair Weighting for Deep Metric Learning*, CVPR 2019, eq. 15).
 //!
 //! ```text
 //! L = (1/B) Σ_i [ (1/α) log(1 + Σ_{j ∈ P_i} e^(−α(s_ij − λ))) + (1/β) log(1 + Σ_{j ∈ N_i} e^(β(s_ij − λ))) ]
 //! ```
 //!
-//! s are cosines, α and β the weights of positives and negatives, λ the base that both are counted from. P_i and N_i
-//! hold only what the paper's [miner](crate::miners::MultiSimilarityMiner) keeps; a pair that another miner chooses
-//! several times counts once.
+//! s are cosines, α and β the weights of positives and negatives, λ the base that both are measured from. P_i and N_i
+//! hold only the pairs that the paper's [miner](crate::miners::MultiSimilarityMiner) chooses. A pair that another miner
+//! chooses several times counts once.
 //!
-//! The paper's λ is 1. The published code has λ = 0.5 and β = 40; pytorch-metric-learning and Proxy-Anchor have λ = 0.5
-//! and β = 50, and HIER has that without a miner.
+//! The paper's λ is 1. The published code uses λ = 0.5 and β = 40. pytorch-metric-learning and Proxy-Anchor use
+//! λ = 0.5 and β = 50; HIER uses the same without a miner.
 //!
 //! # Gradient
 //!
-//! It is smooth but for the miner's choice, which has none. A query without pairs adds 0 and is counted in the mean.
+//! The loss is smooth, except where the miner's choice changes; the choice itself has no gradient. A query without
+//! pairs adds 0 and counts in the mean.
 
 use burn::module::Module;
 use burn::tensor::Tensor;
@@ -34,13 +35,13 @@ use crate::miners::{Miner, MultiSimilarityMiner};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct MultiSimilarityConfig {
-    /// α > 0. Default 2.
+    /// α > 0, the weight of positives. Default 2.
     pub alpha: f64,
-    /// β > 0. Default 50.
+    /// β > 0, the weight of negatives. Default 50.
     pub beta: f64,
-    /// λ. Default 1.
+    /// λ, the base. Default 1.
     pub base: f64,
-    /// Which pairs. Default the paper's miner, with ε = 0.1.
+    /// Which pairs count. Default the paper's miner, with ε = 0.1.
     pub miner: Miner,
 }
 
@@ -60,7 +61,7 @@ impl BuildLoss for MultiSimilarityConfig {
         name: "multi_similarity",
         title: "Multi-Similarity",
         family: Family::Pairs,
-        summary: "mined pairs, weighed by how hard they are beside the others of their query",
+        summary: "mined pairs, each weighed by its own score and by the other pairs of its query",
         optimises: "ap",
         spaces: &[Space::Cosine],
         sources: &["wang2019"],
@@ -85,7 +86,7 @@ impl BuildLoss for MultiSimilarityConfig {
     }
 }
 
-/// See the [module](self); it learns nothing itself.
+/// The loss; it has no parameters.
 #[derive(Module, Debug)]
 pub struct MultiSimilarity {
     #[module(skip)]
@@ -99,9 +100,9 @@ impl Objective for MultiSimilarity {
         let beyond = normalise(batch.embeddings.clone()).matmul(items.transpose()) - base;
         let [positives, negatives] =
             batch.mined_pairs(&self.config.miner).map(|counts| mask_above_zero(&counts));
-        let of_positives = log_one_plus_sum_exp(beyond.clone() * -alpha, positives) * (1.0 / alpha);
-        let of_negatives = log_one_plus_sum_exp(beyond * beta, negatives) * (1.0 / beta);
-        (of_positives + of_negatives).sum() * (1.0 / batch.labels.len() as f64)
+        let positive_terms = log_one_plus_sum_exp(beyond.clone() * -alpha, positives) * (1.0 / alpha);
+        let negative_terms = log_one_plus_sum_exp(beyond * beta, negatives) * (1.0 / beta);
+        (positive_terms + negative_terms).sum() * (1.0 / batch.labels.len() as f64)
     }
 }
 
@@ -113,7 +114,7 @@ mod tests {
     use burn::tensor::Device;
 
     #[test]
-    fn weights_of_nothing_are_refused() {
+    fn settings_out_of_range_are_refused() {
         let (classes, device) = (Labels::new(1, vec![0, 1]).unwrap(), Device::flex());
         let context = LossContext::new(&classes, 4, &Geometry::Cosine, 0, &device);
         let fault = |config: MultiSimilarityConfig| config.init(&context).unwrap_err().to_string();

@@ -1,9 +1,12 @@
-//! NormSoftmax: classify embeddings by their cosine to one learned proxy a class.
+//! NormSoftmax: classifies embeddings by their cosine to one learned proxy for each class.
 //!
-//! L = −(1/B) Σ_i log softmax_c(x_i · ŵ_c / T) at c = y_i, where ŵ is the proxy of unit length and
-//! y the finest label. It is the fine-grained baseline of HAPPIER's tables (Zhai & Wu, *Classification
-//! is a strong baseline for deep metric learning*, BMVC 2019, eq. 3) and the clustering loss that
-//! HAPPIER adds to its surrogate (HAPPIER eq. 7): the same function under two names.
+//! ```text
+//! L = −(1/B) Σ_i log softmax_c(x_i·ŵ_c / T) at c = y_i
+//! ```
+//!
+//! ŵ is the proxy of unit length and y the finest label. It is the fine-grained baseline of HAPPIER's tables (Zhai &
+//! Wu, *Classification is a strong baseline for deep metric learning*, BMVC 2019, eq. 3), and also the clustering loss
+//! that HAPPIER adds to its surrogate (HAPPIER, eq. 6).
 
 use burn::module::{Module, Param};
 use burn::tensor::{Tensor, activation::log_softmax};
@@ -19,11 +22,10 @@ use crate::geometry::normalise;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct NormSoftmaxConfig {
-    /// T > 0. Default 0.05.
+    /// T > 0, the temperature. Default 0.05.
     pub temperature: f64,
-    /// Whether to bring embeddings to unit length first, as pytorch-metric-learning does. The
-    /// heads of akin already do; the published code of both papers takes them as they are. Default
-    /// false.
+    /// Whether to scale embeddings to unit length first, as pytorch-metric-learning does. The heads of akin already do;
+    /// the published code of both papers does not. Default false.
     pub normalise_embeddings: bool,
 }
 
@@ -36,7 +38,7 @@ impl Default for NormSoftmaxConfig {
 /// One proxy for each fine class and the cross-entropy over their cosines.
 #[derive(Module, Debug)]
 pub struct NormSoftmax {
-    /// [C, d], of any length: only their direction counts.
+    /// [C, d], of any length: only their direction matters.
     pub proxies: Param<Tensor<2>>,
     #[module(skip)]
     config: NormSoftmaxConfig,
@@ -57,7 +59,7 @@ impl BuildLoss for NormSoftmaxConfig {
     const PRESETS: &'static [LossEntry] = &[LossEntry {
         name: "normalized_softmax",
         title: "NormalizedSoftmax",
-        summary: "NormSoftmax as in pytorch-metric-learning, which brings embeddings to unit length",
+        summary: "NormSoftmax as in pytorch-metric-learning, which scales embeddings to unit length",
         sources: &["zhai2019", "musgrave2020library"],
         preset: Some(r#"{ "kind": "norm_softmax", "normalise_embeddings": true }"#),
         ..Self::ENTRY
@@ -81,14 +83,14 @@ impl NormSoftmaxConfig {
 }
 
 impl Objective for NormSoftmax {
-    /// Labels must be below C. Every item has a class, so no batch is without a loss.
+    /// Labels must be below C. Every item has a class, so every batch has a loss.
     fn forward(&self, batch: &Batch) -> Tensor<1> {
         let proxies = normalise(self.proxies.val());
         let [classes, _] = proxies.dims();
         let embeddings = normalise_if(self.config.normalise_embeddings, batch.embeddings.clone());
         // Multiplied, not divided: Burn rounds the gradient of a scalar division to f32.
         let logits = embeddings.matmul(proxies.transpose()) * (1.0 / self.config.temperature);
-        let of_class = one_hot(batch.labels, classes, &logits);
-        (log_softmax(logits, 1) * of_class).sum() * (-1.0 / batch.labels.len() as f64)
+        let own = one_hot(batch.labels, classes, &logits);
+        (log_softmax(logits, 1) * own).sum() * (-1.0 / batch.labels.len() as f64)
     }
 }

@@ -1,14 +1,14 @@
-//! The contrastive loss of pairs that cross-batch memory is published with (Wang et al., *Cross-Batch Memory for
-//! Embedding Learning*, CVPR 2020; `PairLoss` of ROADMAP's code).
+//! The loss of pairs that cross-batch memory was published with (Wang et al., *Cross-Batch Memory for Embedding
+//! Learning*, CVPR 2020; `PairLoss` of ROADMAP's code).
 //!
 //! ```text
 //! L = (1/B) Σ_i ( Σ_{j∈P_i} (1 − s_ij) + Σ_{j∈N_i, s_ij > λ} s_ij )
 //! ```
 //!
-//! A sum over pairs, not a mean: it grows with the number of items that a query is compared with. A negative that
-//! falls to λ leaves the sum at once, so that the value jumps there, not the gradient. Without pairs the loss is 0.
-//! The published code leaves out positives whose score is 1 up to 10⁻⁵, to be rid of the query itself; here the
-//! query is left out by its place, and an exact copy of it stays.
+//! This is a sum over pairs, not a mean: it grows with the number of items that a query is compared with. The value
+//! jumps by λ where a negative's score passes λ. Without pairs the loss is 0. The published code leaves out positives
+//! with a score of 1 up to 10⁻⁵, which removes the query itself. Here the query is left out by its position, and an
+//! exact copy of it counts.
 
 use burn::module::Module;
 use burn::tensor::Tensor;
@@ -23,7 +23,7 @@ use crate::geometry::Space;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct PairConfig {
-    /// λ: negatives that score no more than this are left alone. Default 0.5.
+    /// λ: negatives that score at most this have no loss. Default 0.5.
     pub margin: f64,
 }
 
@@ -53,7 +53,7 @@ impl BuildLoss for PairConfig {
     }
 }
 
-/// The loss; it learns nothing itself.
+/// The loss; it has no parameters.
 #[derive(Module, Debug)]
 pub struct Pair {
     #[module(skip)]

@@ -1,4 +1,4 @@
-//! Proxy-Anchor: each proxy draws the items of its class, the hardest most, and pushes all others away.
+//! Proxy-Anchor: each proxy pulls the items of its class, the hardest most, and pushes all others away.
 //!
 //! With s_ip the cosine of item i and proxy p (Kim et al., CVPR 2020, eq. 4),
 //!
@@ -7,12 +7,12 @@
 //!   + (1/|P|)  Σ_{p ∈ P}  log(1 + Σ_{i: y_i ≠ p} e^{ α(s_ip + δ)})
 //! ```
 //!
-//! P are all proxies, one a fine class, P⁺ those with an item in the batch. With `anchors = "items"` the two sides
-//! change places: each item draws its one proxy and is pushed by the others, both terms averaged over the items; the
-//! code of HIER does so, under the name of Proxy-NCA (preset `proxy_anchor_per_item`).
+//! P are all proxies, one for each fine class; P⁺ are those with an item in the batch. `anchors = "items"` swaps the
+//! two sides: each item is pulled to its one proxy and pushed away from the others, and both terms are averaged over
+//! the items. HIER's code does this under the name Proxy-NCA (preset `proxy_anchor_per_item`).
 //!
-//! Embeddings are [B, d], proxies [C, d]. A class without items has no first term, the class of all items no second
-//! one: an empty sum gives log 1 = 0. Ties have no special place: the loss is smooth.
+//! Embeddings are [B, d], proxies [C, d]. A class without items has no first term, and a class of all items no second
+//! one: an empty sum gives log 1 = 0. Ties are not special: the loss is smooth.
 
 use burn::module::{Module, Param};
 use burn::tensor::Tensor;
@@ -31,23 +31,23 @@ use crate::geometry::normalise;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct ProxyAnchorConfig {
-    /// α > 0. Default 32.
+    /// α > 0, the scale of the cosines. Default 32.
     pub alpha: f64,
-    /// δ ≥ 0. Default 0.1.
+    /// δ ≥ 0, the margin. Default 0.1.
     pub margin: f64,
-    /// Which side the sums are taken for. Default: the proxies.
+    /// The side that has one sum each. Default: the proxies.
     pub anchors: Anchors,
 }
 
-/// What the positives and negatives are counted for.
+/// The side that each pulls and pushes the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Anchors {
-    /// The items of each proxy.
+    /// Each proxy sums over the items.
     #[default]
     Proxies,
-    /// The proxies of each item.
+    /// Each item sums over the proxies.
     Items,
 }
 
@@ -71,7 +71,7 @@ impl BuildLoss for ProxyAnchorConfig {
         name: "proxy_anchor",
         title: "Proxy-Anchor",
         family: Family::Proxies,
-        summary: "proxies that draw the hard items of their class and push away those of the others",
+        summary: "proxies that pull the hard items of their class and push away those of the others",
         optimises: "ap",
         spaces: &[Space::Cosine],
         sources: &["kim2020"],
@@ -95,7 +95,7 @@ impl BuildLoss for ProxyAnchorConfig {
 }
 
 impl ProxyAnchorConfig {
-    /// Checks the settings and draws so many proxies from N(0, 2/count), as the published code does.
+    /// Checks the settings and draws `count` proxies from N(0, 2/count), as the published code does.
     pub(super) fn proxies(&self, context: &LossContext, count: usize) -> Result<Param<Tensor<2>>> {
         above_zero("proxy_anchor", "alpha", self.alpha, 32.0)?;
         not_negative("proxy_anchor", "margin", self.margin, 0.1)?;
@@ -112,9 +112,9 @@ impl ProxyAnchorConfig {
         };
         let anchors = scores.dims()[0];
         let with_positives = own.clone().max_dim(1).sum();
-        let drawn = log_one_plus_sum_exp((scores.clone() - self.margin) * -self.alpha, own.clone());
-        let pushed = log_one_plus_sum_exp((scores + self.margin) * self.alpha, -own + 1.0);
-        drawn.sum() / with_positives + pushed.sum() * (1.0 / anchors as f64)
+        let pull = log_one_plus_sum_exp((scores.clone() - self.margin) * -self.alpha, own.clone());
+        let push = log_one_plus_sum_exp((scores + self.margin) * self.alpha, -own + 1.0);
+        pull.sum() / with_positives + push.sum() * (1.0 / anchors as f64)
     }
 }
 

@@ -1,4 +1,5 @@
-//! Proxy-NCA: draw an item to the proxy of its class, away from all others, as neighbourhood components analysis does.
+//! Proxy-NCA: neighbourhood components analysis with proxies. An item is pulled to the proxy of its class and pushed
+//! away from all others.
 //!
 //! With x̂ and p̂ of unit length and d_iz = ‖x̂_i − p̂_z‖² (Movshovitz-Attias et al., ICCV 2017),
 //!
@@ -6,9 +7,9 @@
 //! L = −(1/B) Σ_i log( e^{−s·d_iy} / Σ_{z ∈ Z_i} e^{−s·d_iz} )          y = y_i
 //! ```
 //!
-//! where Z_i are all proxies but that of the item's class. ProxyNCA++ (Teh et al., ECCV 2020) has it in the
-//! sum too, which makes the quotient a probability, and a temperature T = 1/s of 1/9: its code stretches both vectors
-//! by 3, so their squared distance by 9. As d = 2 − 2 x̂·p̂, the constant cancels and the exponents are 2s x̂·p̂.
+//! Z_i are all proxies except that of the item's class. ProxyNCA++ (Teh et al., ECCV 2020) includes that proxy, which
+//! makes the quotient a probability, and uses a temperature T = 1/s of 1/9: its code scales both vectors by 3, so their
+//! squared distance by 9. As d = 2 − 2 x̂·p̂, the constant cancels and the exponents are 2s x̂·p̂.
 //!
 //! | published as | settings |
 //! |---|---|
@@ -17,10 +18,10 @@
 //! | pytorch-metric-learning | scale 1, denominator `all` |
 //! | Proxy-Anchor's comparison | scale 32, denominator `all` |
 //!
-//! What the code of HIER calls Proxy-NCA is [`proxy_anchor`](super::proxy_anchor) with items as anchors.
+//! HIER's code calls [`proxy_anchor`](super::proxy_anchor) with items as anchors Proxy-NCA.
 //!
-//! Embeddings are [B, d], proxies [C, d]. Every item has a proxy, so no batch is without a loss; where there is but one
-//! class, there is nothing to tell it from, and the loss is 0. Ties have no special place: the loss is smooth.
+//! Embeddings are [B, d], proxies [C, d]. Every item has a proxy, so every batch has a loss. With a single class the
+//! loss is 0, because there is no other proxy. Ties are not special: the loss is smooth.
 
 use burn::module::{Module, Param};
 use burn::tensor::Tensor;
@@ -39,16 +40,16 @@ use crate::geometry::normalise;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct ProxyNcaConfig {
-    /// s > 0, on the squared distance. Default 1.
+    /// s > 0, the factor of the squared distance. Default 1.
     pub scale: f64,
-    /// Z_i. Default: the proxies of the other classes.
+    /// Z_i, the proxies in the denominator. Default: those of the other classes.
     pub denominator: Denominator,
-    /// Proxies begin as draws from N(0, this²). Only their direction counts in the loss, but a longer one turns more
-    /// slowly under the same learning rate. Default 1.
+    /// Proxies start as draws from N(0, this²). The loss uses only their direction, but a longer proxy turns more slowly
+    /// at the same learning rate. Default 1.
     pub proxy_deviation: f64,
 }
 
-/// The proxies that the positive one is compared with.
+/// The proxies that an item's own proxy competes with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -56,7 +57,7 @@ pub enum Denominator {
     /// Those of the other classes, as in Proxy-NCA.
     #[default]
     Others,
-    /// All, the positive one too, as in ProxyNCA++.
+    /// All, including its own, as in ProxyNCA++.
     All,
 }
 
@@ -80,7 +81,7 @@ impl BuildLoss for ProxyNcaConfig {
         name: "proxy_nca",
         title: "Proxy-NCA",
         family: Family::Proxies,
-        summary: "nearer to the proxy of the own class than to those of the others",
+        summary: "closer to the proxy of the item's class than to all others",
         optimises: "ap",
         spaces: &[Space::Cosine],
         sources: &["movshovitz2017"],
@@ -106,7 +107,7 @@ impl BuildLoss for ProxyNcaConfig {
 }
 
 impl ProxyNcaConfig {
-    /// Checks the settings and draws so many proxies.
+    /// Checks the settings and draws `count` proxies.
     pub(super) fn proxies(&self, context: &LossContext, count: usize) -> Result<Param<Tensor<2>>> {
         above_zero("proxy_nca", "scale", self.scale, 1.0)?;
         above_zero("proxy_nca", "proxy_deviation", self.proxy_deviation, 1.0)?;

@@ -1,7 +1,7 @@
-//! ROADMAP: AP that is bounded and decomposable.
+//! ROADMAP: a bound of 1 − AP, with a calibration that makes AP decomposable into batches.
 //!
 //! L = (1 − λ) · L_SupAP + λ · L_calibration (Ramzi et al., *Robust and Decomposable Average Precision for Image
-//! Retrieval*, NeurIPS 2021, eq. 8), with [`sup_ap`](mod@super::sup_ap) and [`calibration`](super::calibration).
+//! Retrieval*, NeurIPS 2021, eq. 2), with [`sup_ap`](mod@super::sup_ap) and [`calibration`](super::calibration).
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use super::{BuildLoss, CalibrationConfig, Family, Loss, LossContext, LossEntry, 
 use crate::Result;
 use crate::geometry::Space;
 
-/// Settings of ROADMAP. The preset `roadmap_published` has those of the published code, which adds both losses.
+/// Settings of ROADMAP. The preset `roadmap_published` has those of the published code, which adds the two losses.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
@@ -18,7 +18,7 @@ pub struct RoadmapConfig {
     pub lambda: f64,
     /// The bound of 1 − AP.
     pub sup_ap: SupApConfig,
-    /// What makes it decomposable.
+    /// The calibration of scores.
     pub calibration: CalibrationConfig,
 }
 

@@ -6,9 +6,9 @@
 //! a_k = 1 + Σ_{j∈P_i, j≠k} σ((s_ij − s_ik)/τ)        r_k = 1 + Σ_{j≠k} σ((s_ij − s_ik)/τ)
 //! ```
 //!
-//! A query is in its own list, and in P_i, as in the published code: every query of a batch has a positive. Against
-//! a reference set, a query without one is left out of the mean; when there is none at all the loss is 0. Exact ties
-//! count one half. The gradient is that of the equation.
+//! A query ranks itself as one of its positives, as in the published code, so every query of a batch has a positive.
+//! Against a reference set, a query without a positive is left out of the mean; the loss is 0 if no query has one.
+//! An exact tie counts one half. The gradient is that of the equation.
 
 use burn::module::Module;
 use burn::tensor::Tensor;
@@ -25,7 +25,7 @@ use crate::steps::{Checked, Smooth, UpperStep};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct SmoothApConfig {
-    /// τ > 0. Default 0.01.
+    /// τ > 0, the width of the sigmoid. Default 0.01.
     pub temperature: f64,
 }
 
@@ -40,7 +40,7 @@ impl BuildLoss for SmoothApConfig {
         name: "smooth_ap",
         title: "Smooth-AP",
         family: Family::AveragePrecision,
-        summary: "1 − AP with a sigmoid for the step",
+        summary: "1 − AP with sigmoids for steps",
         optimises: "ap",
         spaces: &[Space::Cosine],
         sources: &["brown2020"],
@@ -56,10 +56,10 @@ impl BuildLoss for SmoothApConfig {
     }
 }
 
-/// The loss; it learns nothing itself.
+/// The loss; it has no parameters.
 #[derive(Module, Debug)]
 pub struct SmoothAp {
-    /// Without its line, the sigmoid alone.
+    /// The sigmoid alone, without the line of [`UpperStep`].
     #[module(skip)]
     step: Checked<UpperStep>,
 }

@@ -1,4 +1,4 @@
-//! SoftTriple: several centres a class, so that a class may be of several kinds.
+//! SoftTriple: several centres for each class, so that one class may have several clusters.
 //!
 //! With w_ck, k = 1 … K, the centres of class c, of unit length (Qian et al., ICCV 2019),
 //!
@@ -8,13 +8,12 @@
 //!      + τ / (C K (K − 1)) · Σ_c Σ_{k < m} √(2 − 2 w_ck·w_cm)
 //! ```
 //!
-//! The second line is the sum of the distances of the centres of one class: it lets centres that are not needed fall
-//! together. pytorch-metric-learning does without it and brings embeddings to unit length: τ = 0 and
+//! The second term is the sum of the distances between the centres of one class: it merges centres that are not
+//! needed. pytorch-metric-learning leaves it out and scales embeddings to unit length: τ = 0 and
 //! `normalise_embeddings`.
 //!
-//! Embeddings are [B, d], centres [C·K, d], those of a class one after another. Under the root stands 10⁻⁵ more, as in
-//! the published code, so that centres fallen together have a finite gradient. Every item has a class, so no batch is
-//! without a loss.
+//! Embeddings are [B, d], centres [C·K, d], class by class. 10⁻⁵ is added under the root, as in the published code, so
+//! that the gradient of merged centres is finite. Every item has a class, so every batch has a loss.
 
 use burn::module::{Module, Param};
 use burn::tensor::Tensor;
@@ -34,17 +33,17 @@ use crate::geometry::normalise;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct SoftTripleConfig {
-    /// K, 1 … 1000, centres a class. Default 10.
+    /// K, the number of centres of each class, 1 … 1000. Default 10.
     pub centres: usize,
-    /// λ > 0. Default 20.
+    /// λ > 0, the scale of the similarities. Default 20.
     pub lambda: f64,
     /// γ > 0: how soft the choice among the centres of a class is. Default 0.1.
     pub gamma: f64,
-    /// τ ≥ 0: how strongly the centres of a class are drawn together. Default 0.2.
+    /// τ ≥ 0: how strongly the centres of a class are pulled together. Default 0.2.
     pub tau: f64,
-    /// δ ≥ 0. Default 0.01.
+    /// δ ≥ 0, the margin. Default 0.01.
     pub margin: f64,
-    /// Whether to bring embeddings to unit length first; the heads of akin already do. Default false.
+    /// Whether to scale embeddings to unit length first. The heads of akin already do. Default false.
     pub normalise_embeddings: bool,
 }
 
@@ -57,7 +56,7 @@ impl Default for SoftTripleConfig {
 /// K centres for each fine class.
 #[derive(Module, Debug)]
 pub struct SoftTriple {
-    /// [C·K, d], of any length; class c owns rows c·K … c·K + K − 1.
+    /// [C·K, d], of any length; class c has rows c·K … c·K + K − 1.
     pub proxies: Param<Tensor<2>>,
     #[module(skip)]
     config: SoftTripleConfig,
@@ -68,7 +67,7 @@ impl BuildLoss for SoftTripleConfig {
         name: "soft_triple",
         title: "SoftTriple",
         family: Family::Proxies,
-        summary: "cross-entropy over classes of several centres each",
+        summary: "cross-entropy over classes with several centres each",
         optimises: "ap",
         spaces: &[Space::Cosine],
         sources: &["qian2019"],
@@ -99,25 +98,27 @@ impl Objective for SoftTriple {
         let scores =
             embeddings.matmul(proxies.clone().transpose()).reshape([batch.labels.len(), classes, centres]);
         let shares = softmax(scores.clone() * (1.0 / gamma), 2);
-        let of_classes = (shares * scores).sum_dim(2).squeeze_dim::<2>(2);
-        let own = one_hot(batch.labels, classes, &of_classes);
-        let logits = (of_classes - own.clone() * margin) * lambda;
+        let similarities = (shares * scores).sum_dim(2).squeeze_dim::<2>(2);
+        let own = one_hot(batch.labels, classes, &similarities);
+        let logits = (similarities - own.clone() * margin) * lambda;
         let loss = (log_softmax(logits, 1) * own).sum() * (-1.0 / batch.labels.len() as f64);
         if self.config.tau == 0.0 || centres == 1 { loss } else { loss + self.spread(proxies) }
     }
 }
 
 impl SoftTriple {
-    /// τ times the mean distance, halved, of two centres of one class.
+    /// τ times half the mean distance between two centres of one class.
     fn spread(&self, proxies: Tensor<2>) -> Tensor<1> {
         let SoftTripleConfig { centres, tau, .. } = self.config;
         let [count, dimension] = proxies.dims();
-        let each_once = (0..centres * centres).map(|at| f64::from(u8::from(at / centres < at % centres)));
-        let each_once = matrix(each_once.collect(), [centres, centres], &proxies).unsqueeze_dim::<3>(0);
-        let of_class = proxies.reshape([count / centres, centres, dimension]);
-        let cosines = of_class.clone().matmul(of_class.swap_dims(1, 2));
+        let upper_triangle =
+            (0..centres * centres).map(|at| f64::from(u8::from(at / centres < at % centres)));
+        let upper_triangle =
+            matrix(upper_triangle.collect(), [centres, centres], &proxies).unsqueeze_dim::<3>(0);
+        let by_class = proxies.reshape([count / centres, centres, dimension]);
+        let cosines = by_class.clone().matmul(by_class.swap_dims(1, 2));
         let distances = (cosines * -2.0 + (2.0 + 1e-5)).sqrt();
-        (distances * each_once).sum() * (tau / (count * (centres - 1)) as f64)
+        (distances * upper_triangle).sum() * (tau / (count * (centres - 1)) as f64)
     }
 }
 

@@ -1,17 +1,17 @@
 //! SoftBin-AP, AP_Q: average precision of a ranking in bins of similarity (Revaud et al., *Learning with Average
 //! Precision: Training Image Retrieval with a Listwise Loss*, ICCV 2019).
 //!
-//! M bins are centred at equal steps from similarity 1 down to `lowest`; a soft histogram
-//! counts positives h⁺ and items h in them, and
+//! M bins are centred at equal steps from similarity 1 down to `lowest`. A soft histogram counts the positives h⁺ and
+//! all items h in them:
 //!
 //! ```text
 //! L = mean over queries i of 1 − (1/|P_i|) Σ_b h⁺_b H⁺_b / H_b
 //! ```
 //!
-//! Items beyond the first or the last centre stand in that bin. A query is in its own list, and in P_i, as in the
-//! published code, always in the first bin, and without gradient: its similarity to itself is no choice. So every
-//! query of a batch has a positive; against a reference set, one without is left out of the mean, and when there is
-//! none at all the loss is 0. The gradient is that of the equation.
+//! Items beyond the first or the last centre count in that bin. A query ranks itself as one of its positives, as in
+//! the published code; it is always in the first bin and has no gradient there, because its similarity to itself is
+//! fixed. So every query of a batch has a positive. Against a reference set, a query without a positive is left out of
+//! the mean; the loss is 0 if no query has one. The gradient is that of the equation.
 
 use burn::module::Module;
 use burn::tensor::Tensor;
@@ -31,12 +31,12 @@ pub struct SoftbinApConfig {
     pub bins: usize,
     /// The centre of the last bin, in −1 … 1. Default −1.
     pub lowest: f64,
-    /// What stands for the precision at the items of one bin. Default: that down to the end of the bin.
+    /// The precision at the items of one bin. Default: the precision down to the end of the bin.
     pub ties: BinTies,
 }
 
-/// The precision at the items of one bin, which are tied: with c items and c⁺ positives in the bin, C and C⁺ down to
-/// its end, C₋ and C⁺₋ down to its beginning.
+/// The precision at the items of one bin, which are tied. The bin has c items and c⁺ positives; there are C and C⁺ down
+/// to its end, C₋ and C⁺₋ down to its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -44,11 +44,11 @@ pub enum BinTies {
     /// C⁺ / C.
     #[default]
     End,
-    /// (C⁺₋ + C⁺ + 1) / (C₋ + C + 1), which is about half way.
+    /// (C⁺₋ + C⁺ + 1) / (C₋ + C + 1), about the middle of the bin.
     Middle,
     /// The mean over all orders of the bin, TAP of He et al. (CVPR 2018),
     /// with the published code's ρ = (c⁺ − 1) / (c − 1): (c ρ + (C⁺₋ + 1 − ρ (C₋ + 1)) ln((C + 1) / (C₋ + 1))) / c.
-    /// Its gradient is huge where a bin holds about one item.
+    /// The gradient is very large where a bin holds about one item.
     Mean,
 }
 
@@ -85,15 +85,15 @@ impl BuildLoss for SoftbinApConfig {
         if !(-1.0..1.0).contains(&self.lowest) {
             return Err(Error::new(
                 Kind::Config,
-                format!("the lowest bin of softbin_ap is at {}", self.lowest),
-                "give a similarity of at least −1 and below 1; −1 and 0 are usual",
+                format!("lowest of softbin_ap is {}", self.lowest),
+                "set it to at least −1 and below 1; −1 and 0 are usual",
             ));
         }
         Ok(SoftbinAp { config: self.clone() })
     }
 }
 
-/// The loss; it learns nothing itself.
+/// The loss; it has no parameters.
 #[derive(Module, Debug)]
 pub struct SoftbinAp {
     #[module(skip)]
@@ -103,9 +103,9 @@ pub struct SoftbinAp {
 impl Objective for SoftbinAp {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
         let SoftbinApConfig { bins, lowest, .. } = self.config;
-        let [of_class, negatives] = batch.pairs();
+        let [class_mates, negatives] = batch.pairs();
         let positives = -negatives.clone() + 1.0;
-        let own = (positives.clone() - of_class).bool();
+        let own = (positives.clone() - class_mates).bool();
         let weights = query_mean_weights(positives.clone());
 
         let scores = batch.scores();
@@ -118,22 +118,22 @@ impl Objective for SoftbinAp {
 }
 
 impl SoftbinAp {
-    /// The precision at the items of each bin, from the positives and all items in it; all are [Q, bins].
+    /// The precision at the items of each bin, from the positives and the items in it; all are [Q, bins].
     fn precision(&self, positives: Tensor<2>, all: Tensor<2>) -> Tensor<2> {
         if self.config.ties == BinTies::End {
             return precision(positives, all);
         }
-        let down_to = |bins: Tensor<2>| {
+        let before_and_after = |bins: Tensor<2>| {
             let end = cumulative(bins.clone());
             (end.clone() - bins, end)
         };
-        let (positives_before, positives_after) = down_to(positives.clone());
-        let (before, after) = down_to(all.clone());
+        let (positives_before, positives_after) = before_and_after(positives.clone());
+        let (before, after) = before_and_after(all.clone());
         if self.config.ties == BinTies::Middle {
             return (positives_before + positives_after + 1.0) / (before + after + 1.0);
         }
-        let rest = |count: &Tensor<2>| (count.clone() - 1.0).clamp_min(0.0);
-        let ratio = rest(&positives) / (rest(&all) + 1e-8);
+        let without_one = |count: &Tensor<2>| (count.clone() - 1.0).clamp_min(0.0);
+        let ratio = without_one(&positives) / (without_one(&all) + 1e-8);
         let ends = ((after + 1.0) / (before.clone() + 1.0)).log();
         let sum = all.clone() * ratio.clone() + (positives_before + 1.0 - ratio * (before + 1.0)) * ends;
         sum / (all + 1e-8)

@@ -1,7 +1,7 @@
-//! A weighted sum: L = Σ_t w_t · L_t, of any losses.
+//! A weighted sum of any losses: L = Σ_t w_t · L_t.
 //!
-//! Each term draws proxies of its own. In the Poincaré ball, terms that compare directions see the direction of each
-//! point, which is that of the features it was mapped from: this is how HIER stands beside any other loss.
+//! Each term draws its own proxies. In the Poincaré ball, terms that compare directions receive the direction of each
+//! point, which is the direction of the features it was mapped from. This lets HIER be added to any other loss.
 
 use burn::module::Module;
 use burn::tensor::Tensor;
@@ -51,71 +51,72 @@ impl BuildLoss for SumConfig {
 
     fn init(&self, context: &LossContext) -> Result<WeightedSum> {
         let weights: Vec<f64> = self.terms.iter().map(|term| term.weight).collect();
-        // Not `sum`, whose empty one is −0.
+        // Not `sum`, which gives −0 for no terms.
         let sum = weights.iter().fold(0.0, |sum, weight| sum + weight);
         let size: f64 = weights.iter().map(|weight| weight.abs()).sum();
-        // What rounding leaves of 0.1 + 0.2 − 0.3 is nothing.
+        // 0.1 + 0.2 − 0.3 is 0 but for rounding.
         let sum = if (sum / size).abs() <= 1e-9 { 0.0 } else { sum };
         if !sum.is_finite() || sum == 0.0 {
             return Err(Error::new(
                 Kind::Config,
                 format!("the weights of the loss terms are {weights:?}, which sum to {sum}"),
-                "give at least one term, and finite weights that do not sum to zero",
+                "give at least one term, and finite weights with a sum other than 0",
             ));
         }
         let mut directions = Vec::new();
         let mut terms = Vec::new();
         for (number, term) in self.terms.iter().enumerate() {
-            let of_direction =
+            let compares_directions =
                 context.geometry.space() == Space::Poincare && !term.loss.supports(Space::Poincare);
             let part = context.part(number);
-            let part = if of_direction { LossContext { geometry: &Geometry::Cosine, ..part } } else { part };
+            let part =
+                if compares_directions { LossContext { geometry: &Geometry::Cosine, ..part } } else { part };
             terms.push(term.loss.init(&part)?);
-            directions.push(of_direction);
+            directions.push(compares_directions);
         }
         Ok(WeightedSum { weights, directions, terms })
     }
 }
 
-/// See the [module](self).
+/// The terms with their weights.
 #[derive(Module, Debug)]
 pub struct WeightedSum {
     #[module(skip)]
     weights: Vec<f64>,
-    /// Whether a term is given directions instead of points of the ball.
+    /// Whether a term receives directions instead of points of the ball.
     #[module(skip)]
     directions: Vec<bool>,
     terms: Vec<Loss>,
 }
 
 impl WeightedSum {
-    /// The sum of these losses, at least one, with their weights.
+    /// The weighted sum of these losses, at least one.
     pub fn new(terms: Vec<(f64, Loss)>) -> Self {
         let (weights, terms): (Vec<f64>, Vec<Loss>) = terms.into_iter().unzip();
         Self { directions: vec![false; weights.len()], weights, terms }
     }
 
-    /// (1 − λ) · first + λ · second, as the loss of this title has it.
+    /// (1 − λ) · first + λ · second, for the loss of this title.
     ///
     /// # Errors
     ///
-    /// λ is not in 0 … 1.
+    /// λ is outside 0 … 1.
     pub(super) fn blend(title: &str, lambda: f64, [first, second]: [Loss; 2]) -> Result<Self> {
         if !(0.0..=1.0).contains(&lambda) {
             return Err(Error::new(
                 Kind::Config,
-                format!("lambda of the {title} loss is {lambda}"),
-                "give a number from 0 (only its first part) to 1 (only its second)",
+                format!("the lambda of {title} is {lambda}"),
+                "set it from 0 (only the first part) to 1 (only the second)",
             ));
         }
         Ok(Self::new(vec![(1.0 - lambda, first), (lambda, second)]))
     }
 
-    /// Each term with these embeddings, or their directions if it is given those.
-    fn with_what_they_see(&mut self, embeddings: Tensor<2>) -> impl Iterator<Item = (&mut Loss, Tensor<2>)> {
-        let seen =
-            self.directions.iter().map(move |&of_direction| normalise_if(of_direction, embeddings.clone()));
-        self.terms.iter_mut().zip(seen)
+    /// Each term with the embeddings that it receives: these, or their directions.
+    fn terms_with_inputs(&mut self, embeddings: Tensor<2>) -> impl Iterator<Item = (&mut Loss, Tensor<2>)> {
+        let inputs =
+            self.directions.iter().map(move |&directions| normalise_if(directions, embeddings.clone()));
+        self.terms.iter_mut().zip(inputs)
     }
 }
 
@@ -143,8 +144,8 @@ impl Objective for WeightedSum {
     }
 
     fn after_step(&mut self, embeddings: Tensor<2>, labels: &Labels) {
-        for (term, seen) in self.with_what_they_see(embeddings) {
-            term.after_step(seen, labels);
+        for (term, input) in self.terms_with_inputs(embeddings) {
+            term.after_step(input, labels);
         }
     }
 
@@ -153,8 +154,8 @@ impl Objective for WeightedSum {
     }
 
     fn before_epoch(&mut self, embeddings: Tensor<2>, labels: &Labels) {
-        for (term, seen) in self.with_what_they_see(embeddings) {
-            term.before_epoch(seen, labels);
+        for (term, input) in self.terms_with_inputs(embeddings) {
+            term.before_epoch(input, labels);
         }
     }
 }
@@ -165,7 +166,7 @@ mod tests {
 
     use super::*;
 
-    /// A loss of one class of two, in the ball.
+    /// A loss for two fine classes of one parent, in the ball.
     fn in_the_ball(json: &str, device: &Device) -> Result<Loss> {
         let config: LossConfig = serde_json::from_str(json).unwrap();
         let classes = Labels::new(2, vec![0, 0, 0, 1]).unwrap();
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_that_sum_to_zero_but_for_rounding_are_refused() {
+    fn weights_that_sum_to_zero_up_to_rounding_are_refused() {
         let sum = |weights: &[f64]| {
             let term = |&weight: &f64| Term { weight, loss: LossConfig::named("pair").unwrap() };
             let config = SumConfig { terms: weights.iter().map(term).collect() };
@@ -189,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_term_is_shown_after_a_step_is_what_it_compares() {
+    fn after_a_step_a_term_receives_the_directions_that_it_compares() {
         let device = Device::flex();
         let json = r#"{ "kind": "sum", "terms": [
             { "weight": 1.0, "loss": { "kind": "cross_batch_memory", "start": 0 } }
@@ -197,13 +198,13 @@ mod tests {
         let mut loss = in_the_ball(json, &device).unwrap();
         let labels = Labels::new(2, vec![0, 0]).unwrap();
         loss.after_step(Tensor::from_data([[0.0, 0.5]], &device), &labels);
-        // The remembered point and the query have one direction, so that the pair 1 − s is at rest.
+        // The remembered point and the query have the same direction, so the pair's loss 1 − s is 0.
         let batch = Batch::new(Tensor::from_data([[0.0, 0.1]], &device), &labels);
         assert!(loss.forward(&batch).into_scalar::<f32>().abs() < 1e-6);
     }
 
     #[test]
-    fn directions_are_compared_in_the_ball_level_by_level_too() {
+    fn a_term_of_levels_may_compare_directions_in_the_ball() {
         let terms = |inner: &str| {
             format!(
                 r#"{{ "kind": "sum", "terms": [
@@ -215,6 +216,6 @@ mod tests {
         let device = Device::flex();
         assert!(in_the_ball(&terms(r#"{ "kind": "sum_proxy_anchor" }"#), &device).is_ok());
         let error = in_the_ball(&terms(r#"{ "kind": "dpsh" }"#), &device).unwrap_err();
-        assert!(error.message().contains("the loss dpsh does not compare"), "{error}");
+        assert!(error.message().contains("the loss dpsh cannot compare"), "{error}");
     }
 }

@@ -1,17 +1,19 @@
 //! SupAP: a smooth upper bound of 1 − AP (Ramzi et al., *Robust and Decomposable Average Precision for Image
-//! Retrieval*, NeurIPS 2021, eq. 4–5).
+//! Retrieval*, NeurIPS 2021, eq. 3–5).
 //!
 //! ```text
 //! L = mean over queries i of 1 − (1/|P_i|) Σ_{k∈P_i} r⁺_k / (r⁺_k + r⁻_k)
 //! r⁺_k = Σ_{j∈P_i} H(s_ij − s_ik), H(0) = 1        r⁻_k = Σ_{j∈N_i} H⁻(s_ij − s_ik)
 //! ```
 //!
-//! with the [`UpperStep`] H⁻. The step among positives is the true one and passes no gradient: only negatives that
-//! stand too high, and the positives they stand above, are moved. The gradient is that of the equation almost
-//! everywhere; a negative in an exact tie with a positive counts one half, and only there is the bound lost.
+//! with the [`UpperStep`] H⁻. The step among positives is the true one and has no gradient: only negatives that rank
+//! too high, and the positives below them, are moved. The gradient is that of the equation almost everywhere.
 //!
-//! A query is in its own list, and in P_i, as in the published code: every query of a batch has a positive. Against
-//! a reference set, a query without one is left out of the mean; when there is none at all the loss is 0.
+//! Eq. 4 gives H⁻ two values at t = 0, ½ and 1. Here it is ½, as in the published code: a negative in an exact tie with
+//! a positive counts one half, and only there is the value no upper bound.
+//!
+//! A query ranks itself as one of its positives, as in the published code, so every query of a batch has a positive.
+//! Against a reference set, a query without a positive is left out of the mean; the loss is 0 if no query has one.
 
 use burn::module::Module;
 use burn::tensor::Tensor;
@@ -28,7 +30,7 @@ use crate::steps::{Checked, UpperStep, heaviside};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct SupApConfig {
-    /// H⁻, for negatives. By default it is continuous.
+    /// H⁻, the step for negatives. It is continuous by default.
     pub step: UpperStep,
 }
 
@@ -58,7 +60,7 @@ impl BuildLoss for SupApConfig {
     }
 }
 
-/// The loss; it learns nothing itself.
+/// The loss; it has no parameters.
 #[derive(Module, Debug)]
 pub struct SupAp {
     #[module(skip)]

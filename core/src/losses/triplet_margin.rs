@@ -1,23 +1,22 @@
-//! Triplet loss: a positive nearer than a negative by a margin.
+//! Triplet loss: a positive closer than a negative by a margin.
 //!
 //! ```text
 //! L = mean [d_ip − d_in + m]₊      p ∈ P_i, n ∈ N_i
 //! ```
 //!
-//! d is the Euclidean distance of embeddings of unit length, m the margin, and the mean is over the triplets whose term
-//! is above 0 (Schroff et al., *FaceNet*, CVPR 2015, eq. 3, there with squared distances and a sum;
-//! pytorch-metric-learning has it as here). With `smooth` a term is log(1 + exp(d_ip − d_in + m)), which is always
-//! above 0 (Hermans et al., *In Defense of the Triplet Loss*, 2017). With `swap` the positive takes the query's place
-//! where it is the nearer of the two to the negative: d_in becomes min(d_in, d_pn) (Balntas et al., BMVC 2016).
+//! d is the Euclidean distance of embeddings scaled to unit length, m the margin. The mean is over the triplets with a
+//! term above 0, as in pytorch-metric-learning; Schroff et al., *FaceNet*, CVPR 2015, eq. 3, use squared distances
+//! and a sum. With `smooth` a term is log(1 + exp(d_ip − d_in + m)), which is always above 0 (Hermans et al., *In
+//! Defense of the Triplet Loss*, 2017). With `swap` the positive takes the query's place where it is closer to the
+//! negative: d_in becomes min(d_in, d_pn) (Balntas et al., BMVC 2016).
 //!
-//! A miner chooses the triplets; without one they are all, up to B³ of them. No triplet is kept: they are gone through
-//! once on the host, which leaves the value and its derivative by each distance, so that memory is O(B²) and what the
-//! miner holds.
+//! A miner chooses the triplets; the default miner chooses all of them, up to B³. The host visits each triplet once and
+//! stores only the value and its derivative by each distance: memory is O(B²) and what the miner needs.
 //!
 //! # Gradient
 //!
-//! It is 0 at a term of exactly 0 and between items that coincide, and jumps where a triplet becomes active and joins
-//! the mean. A miner's choice has none. Without any triplet the loss is 0.
+//! It is 0 where a term is exactly 0 and between items that coincide. It jumps where a triplet becomes active and joins
+//! the mean. A miner's choice has no gradient. Without any triplet the loss is 0.
 
 use burn::module::Module;
 use burn::tensor::{Tensor, TensorData};
@@ -39,11 +38,11 @@ use crate::miners::{Mined, Miner, Triplet};
 pub struct TripletMarginConfig {
     /// m ≥ 0. Default 0.2; a miner has a margin of its own.
     pub margin: f64,
-    /// Whether the positive may take the query's place. Default false.
+    /// Whether the positive takes the query's place where it is closer to the negative. Default false.
     pub swap: bool,
-    /// Whether terms are softplus instead of a hinge. Default false.
+    /// Whether a term is a softplus instead of a hinge. Default false.
     pub smooth: bool,
-    /// Which triplets. Default all.
+    /// Which triplets count. Default all.
     pub miner: Miner,
 }
 
@@ -58,7 +57,7 @@ impl BuildLoss for TripletMarginConfig {
         name: "triplet_margin",
         title: "Triplet",
         family: Family::Pairs,
-        summary: "a positive nearer than a negative by a margin",
+        summary: "a positive closer than a negative by a margin",
         optimises: "ap",
         spaces: &[Space::Cosine],
         sources: &["schroff2015", "hermans2017", "balntas2016", "musgrave2020library"],
@@ -69,7 +68,7 @@ impl BuildLoss for TripletMarginConfig {
         LossEntry {
             name: "triplet_distance_weighted",
             title: "Triplet, distance-weighted",
-            summary: "the triplet loss with negatives drawn so that all distances come up alike",
+            summary: "the triplet loss with negatives drawn so that all distances are equally likely",
             sources: &["wu2017"],
             preset: Some(r#"{ "kind": "triplet_margin", "miner": { "kind": "distance_weighted_miner" } }"#),
             ..Self::ENTRY
@@ -97,7 +96,7 @@ impl BuildLoss for TripletMarginConfig {
     }
 }
 
-/// See the [module](self); it learns nothing itself.
+/// The loss; it has no parameters.
 #[derive(Module, Debug)]
 pub struct TripletMargin {
     #[module(skip)]
@@ -116,22 +115,22 @@ impl TripletMargin {
         let queries = normalise(batch.embeddings.clone());
         let items = normalise(batch.items().embeddings);
         let first_item = batch.labels.len();
-        // With swap the items are rows too, below the queries.
+        // With `swap` the items are rows too, after the queries.
         let rows = if self.config.swap { Tensor::cat(vec![queries, items.clone()], 0) } else { queries };
         let distances = distances(rows, items);
         let shape @ [_, columns] = distances.dims();
-        let of = read_values(distances.clone().without_autodiff());
+        let values = read_values(distances.clone().without_autodiff());
 
-        let mut slopes = vec![0.0; of.len()];
+        let mut slopes = vec![0.0; values.len()];
         let (mut sum, mut count) = (0.0, 0.0);
         for Triplet { query, positive, negative } in mined.triplets() {
             let near = query * columns + positive;
             let mut far = query * columns + negative;
-            let of_positive = (first_item + positive) * columns + negative;
-            if self.config.swap && of[of_positive] < of[far] {
-                far = of_positive;
+            let from_positive = (first_item + positive) * columns + negative;
+            if self.config.swap && values[from_positive] < values[far] {
+                far = from_positive;
             }
-            let (term, slope) = self.term(of[near] - of[far] + self.config.margin);
+            let (term, slope) = self.term(values[near] - values[far] + self.config.margin);
             if term != 0.0 {
                 sum += term;
                 count += 1.0;
@@ -148,7 +147,7 @@ impl TripletMargin {
         with_gradient(distances, value, slopes)
     }
 
-    /// The term of a triplet that violates the margin by so much, and its derivative.
+    /// The term of a triplet that violates the margin by `violation`, and its derivative.
     fn term(&self, violation: f64) -> (f64, f64) {
         if self.config.smooth {
             let term = violation.max(0.0) + (-violation.abs()).exp().ln_1p();
@@ -170,7 +169,7 @@ mod tests {
     use burn::tensor::Device;
 
     #[test]
-    fn bad_margins_are_refused_in_the_loss_and_in_its_miner() {
+    fn margins_out_of_range_are_refused_in_the_loss_and_in_its_miner() {
         let (classes, device) = (Labels::new(1, vec![0, 1]).unwrap(), Device::flex());
         let context = LossContext::new(&classes, 4, &Geometry::Cosine, 0, &device);
         let fault = |config: TripletMarginConfig| config.init(&context).unwrap_err().to_string();

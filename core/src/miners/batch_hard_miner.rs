@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{BatchEasyHardMiner, Candidates, Mine, Mined, MinerEntry, Strategy};
 use crate::Result;
 
-/// The miner; it has no settings.
+/// The miner. It has no settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]

@@ -1,4 +1,4 @@
-//! The golden files of losses: value, gradient and what else they record, in f64 on the CPU.
+//! The golden files of HAPPIER and NormSoftmax: values, gradients and per-query losses, in f64 on the CPU.
 
 use akin_core::losses::{Batch, HapSurrogateConfig, NormSoftmaxConfig, Objective};
 use akin_core::relevance::Relevance;
@@ -8,7 +8,7 @@ use burn::tensor::Tensor;
 
 use crate::support::{Case, EXACT, Verdict, init, labels, scalar, tensor, values};
 
-/// Where the reference's relevances are rounded to f32.
+/// The tolerance where the reference rounds relevances to f32.
 const RELEVANCE: f64 = 1e-6;
 
 /// `happier_hap_surrogate.json`.
@@ -16,28 +16,28 @@ pub(crate) fn hap_surrogate(case: &Case, verdict: &mut Verdict) {
     let config = surrogate_config(case);
     let mut labels = labels(case, "inputs/labels");
     if let Some(column) = case.find("params/hierarchy_level").and_then(|level| level.as_u64()) {
-        // One level as its own tree: column 0 is the finest.
+        // A taxonomy of one level: column 0 is the finest.
         labels = Labels::new(1, labels.column(labels.levels() - column as usize)).unwrap();
     }
     let embeddings = tensor(case, "inputs/embeddings").require_grad();
     let reference =
         case.find("inputs/ref_embeddings").map(|_| tensor(case, "inputs/ref_embeddings").require_grad());
     let loss = init(&config, &labels);
-    // The rectangular case labels queries and items apart, which is no tree: the reference counts equal columns, and
-    // its count is taken as the shared level of every case.
+    // The rectangular case labels queries and items separately, which is no tree. The reference counts equal columns, so
+    // its counts are used as the shared levels of every case.
     let shared = case.rows("outputs/level_matrix");
-    let of = |queries: Tensor<2>, shared: &[Vec<f64>]| {
+    let loss_of = |queries: Tensor<2>, shared: &[Vec<f64>]| {
         let items = reference.as_ref().unwrap_or(&embeddings).clone();
         let shared: Vec<usize> = shared.concat().into_iter().map(|level| level as usize).collect();
         loss.forward_shared(queries, items, labels.levels(), &shared)
     };
     let value = match &reference {
         None => loss.forward(&Batch::new(embeddings.clone(), &labels)),
-        Some(_) => of(embeddings.clone(), &shared),
+        Some(_) => loss_of(embeddings.clone(), &shared),
     };
     for (i, expected) in case.numbers("outputs/one_minus_hap_per_query").into_iter().enumerate() {
-        let got = scalar(&of(embeddings.clone().slice(i..i + 1), &shared[i..i + 1]))[0];
-        // To rounding of the larger of the two: either may be what is left of larger terms.
+        let got = scalar(&loss_of(embeddings.clone().slice(i..i + 1), &shared[i..i + 1]))[0];
+        // Up to rounding of the larger one: either may be a small difference of large terms.
         let both = |loss: f64| [1.0 - loss, loss];
         verdict.compare("H-AP and loss of a query", &both(expected), &both(got), RELEVANCE);
     }

@@ -1,4 +1,4 @@
-//! The golden files of pairs and triplets: value, gradient, and what their miners choose.
+//! The golden files of pairs and triplets: values, gradients, and the choices of their miners.
 
 use akin_core::losses::contrastive::Measure;
 use akin_core::losses::{
@@ -78,7 +78,7 @@ pub(crate) fn triplet(case: &Case, verdict: &mut Verdict) {
         let miner = DistanceWeightedMiner { cutoff, nonzero_loss_cutoff };
         let labels = labels(case, "inputs/labels");
         let candidates = Batch::new(tensor(case, "inputs/embeddings"), &labels).candidates();
-        // A query with nothing to draw has weights of 0/0 in the reference.
+        // In the reference, a query without a negative to draw has weights of 0/0.
         let mut expected = case.numbers("outputs/sampling_weights");
         expected.iter_mut().filter(|weight| weight.is_nan()).for_each(|weight| *weight = 0.0);
         verdict.compare("sampling_weights", &expected, &miner.sampling_weights(&candidates), EXACT);
@@ -121,7 +121,7 @@ fn number(case: &Case, name: &str) -> Option<f64> {
     case.find(&format!("params/{name}")).and_then(|value| value.as_f64())
 }
 
-/// Rows in order, laid end to end.
+/// The rows in order, concatenated.
 fn sorted<const N: usize>(rows: impl Iterator<Item = [f64; N]>) -> Vec<f64> {
     let mut rows: Vec<[f64; N]> = rows.collect();
     rows.sort_by(|a, b| a.partial_cmp(b).expect("indices are numbers"));

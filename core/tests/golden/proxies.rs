@@ -1,4 +1,4 @@
-//! The golden files of losses against proxies.
+//! The golden files of losses with proxies.
 
 use akin_core::losses::proxy_anchor::Anchors;
 use akin_core::losses::proxy_nca::Denominator;
@@ -30,10 +30,10 @@ pub(crate) fn proxy_nca(case: &Case, verdict: &mut Verdict) {
         };
         return anchored(&config, case, verdict);
     }
-    // Only the name says which of the two forms of proxynca_pp it is.
+    // Only the name of the case tells the two forms of proxynca_pp apart.
     let classic = case.get("case").as_str().unwrap().contains("classic");
     let config = ProxyNcaConfig {
-        // The code of ProxyNCA++ stretches both vectors.
+        // ProxyNCA++'s code scales both vectors.
         scale: match case.find("params/softmax_scale") {
             Some(scale) => scale.as_f64().unwrap(),
             None => number(case, "scale").powi(2),
@@ -62,7 +62,7 @@ pub(crate) fn soft_triple(case: &Case, verdict: &mut Verdict) {
     compare(&loss, &loss.proxies, case, verdict);
 }
 
-/// `csl.json`. PyTorch's softplus is its argument itself above 20: what is lost by that is added to what is expected.
+/// `csl.json`. PyTorch's softplus returns its argument above 20. The difference is added to the expected values.
 pub(crate) fn csl(case: &Case, verdict: &mut Verdict) {
     let margins = case.numbers("params/margins").into_iter().rev().collect();
     let config = CslConfig {
@@ -81,19 +81,19 @@ pub(crate) fn csl(case: &Case, verdict: &mut Verdict) {
     let none = embeddings.clone().sum() * 0.0;
     let mut lost = vec![none; labels.levels()];
     for item in 0..labels.len() {
-        let of_item = loss.levels(embeddings.clone().slice(item..item + 1), &labels.select(&[item]));
-        for (lost, of_item) in lost.iter_mut().zip(of_item) {
-            if scalar(&of_item)[0] > 20.0 {
+        let item_losses = loss.levels(embeddings.clone().slice(item..item + 1), &labels.select(&[item]));
+        for (lost, item_loss) in lost.iter_mut().zip(item_losses) {
+            if scalar(&item_loss)[0] > 20.0 {
                 // log(1 + eᶻ) − z, from l = log(1 + eᶻ): −log(1 − e⁻ˡ).
-                let of_item = -(-(-of_item).exp()).log1p();
-                *lost = lost.clone() + of_item * (1.0 / labels.len() as f64);
+                let difference = -(-(-item_loss).exp()).log1p();
+                *lost = lost.clone() + difference * (1.0 / labels.len() as f64);
             }
         }
     }
-    let of_levels: Vec<f64> = lost.iter().rev().flat_map(scalar).collect();
+    let level_differences: Vec<f64> = lost.iter().rev().flat_map(scalar).collect();
     let share = if config.average_levels { 1.0 / lost.len() as f64 } else { 1.0 };
     let lost = lost.into_iter().reduce(|sum, level| sum + level).expect("there is a level") * share;
-    let of_gradients = lost.backward();
+    let lost_gradients = lost.backward();
 
     let mut compare = |name: &str, lost: &[f64], got: &[f64]| {
         let expected = case.numbers(&format!("outputs/{name}"));
@@ -102,10 +102,10 @@ pub(crate) fn csl(case: &Case, verdict: &mut Verdict) {
     };
     compare("loss", &scalar(&lost), &scalar(&value));
     let got: Vec<f64> = levels.iter().rev().flat_map(scalar).collect();
-    compare("loss_per_level", &of_levels, &got);
+    compare("loss_per_level", &level_differences, &got);
     for (name, tensor) in [("grad_embeddings", embeddings), ("grad_proxies", loss.proxies.val())] {
         let lost =
-            tensor.grad(&of_gradients).map_or_else(|| vec![0.0; tensor.shape().num_elements()], values);
+            tensor.grad(&lost_gradients).map_or_else(|| vec![0.0; tensor.shape().num_elements()], values);
         compare(name, &lost, &values(tensor.grad(&gradients).unwrap()));
     }
 }
@@ -116,7 +116,7 @@ fn anchored(config: &ProxyAnchorConfig, case: &Case, verdict: &mut Verdict) {
     compare(&loss, &loss.proxies, case, verdict);
 }
 
-/// Value and both gradients.
+/// Compares the value and both gradients.
 fn compare(loss: &impl Objective, proxies: &Param<Tensor<2>>, case: &Case, verdict: &mut Verdict) {
     let embeddings = tensor(case, "inputs/embeddings").require_grad();
     let labels: Labels = labels(case, "inputs/labels");

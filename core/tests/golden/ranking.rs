@@ -1,4 +1,4 @@
-//! The golden files of the stand-ins for average precision and of what makes it decomposable.
+//! The golden files of the smooth versions of average precision, of calibration, ROADMAP and cross-batch memory.
 
 use akin_core::losses::{
     Batch, BinTies, BlackboxApConfig, BuildLoss, CalibrationConfig, FastApConfig, LossConfig, Objective,
@@ -10,14 +10,15 @@ use burn::tensor::Tensor;
 
 use crate::support::{Case, EXACT, SINGLE, STEP, Verdict, init, labels, matrix, scalar, tensor, values};
 
-/// Where the reference rounds 1/|P| to f32, as it does for SupAP within ROADMAP: a third is then off by 3 · 10⁻⁸.
+/// The tolerance where the reference rounds 1/|P| to f32, as it does for SupAP within ROADMAP: one third is then off by
+/// 3 · 10⁻⁸.
 const ROUNDED: f64 = 1e-6;
 
-/// Where the reference sums its gradient over pairs and bins in f32: over many seeds that is off by up to 1.2 · 10⁻⁵
-/// of the largest entry from the same sum in f64.
+/// The tolerance where the reference sums its gradient over pairs and bins in f32: over many seeds this differs from the
+/// sum in f64 by up to 1.2 · 10⁻⁵ of the largest entry.
 const SUMMED_SINGLE: f64 = 5e-5;
 
-/// A case as most of these files have it: a batch, and sometimes a set to rank.
+/// The inputs of most of these files: a batch, and sometimes a set to rank.
 struct Inputs {
     embeddings: Tensor<2>,
     labels: Labels,
@@ -25,7 +26,7 @@ struct Inputs {
 }
 
 impl Inputs {
-    fn of(case: &Case) -> Self {
+    fn new(case: &Case) -> Self {
         let reference = case.find("inputs/ref_embeddings").map(|_| {
             (tensor(case, "inputs/ref_embeddings").require_grad(), labels(case, "inputs/ref_labels"))
         });
@@ -43,7 +44,7 @@ impl Inputs {
         }
     }
 
-    /// The loss, and its gradients by the names of the files, times `scale`.
+    /// The loss, and its gradients times `scale`, named as in the files.
     fn run(&self, loss: &impl Objective, scale: f64) -> (Vec<f64>, Vec<(&'static str, Vec<f64>)>) {
         let value = loss.forward(&self.batch());
         let gradients = value.backward();
@@ -59,7 +60,7 @@ impl Inputs {
 
 /// Compares the loss of a case and all gradients that it records.
 fn compare<S: BuildLoss>(case: &Case, verdict: &mut Verdict, config: &S) {
-    let inputs = Inputs::of(case);
+    let inputs = Inputs::new(case);
     let (value, gradients) = inputs.run(&init(config, &inputs.labels), 1.0);
     verdict.compare("loss", &case.numbers("outputs/loss"), &value, EXACT);
     for (name, gradient) in gradients {
@@ -67,15 +68,15 @@ fn compare<S: BuildLoss>(case: &Case, verdict: &mut Verdict, config: &S) {
     }
 }
 
-/// As [`compare`]; but where a query has no positive, which makes the reference's mean NaN, the expected loss is the
-/// mean over the others, and its gradients, which are those of a sum divided by all queries, are scaled alike.
+/// As [`compare`], except where a query has no positive, which makes the reference's mean NaN. There the expected loss is
+/// the mean over the other queries. The reference's gradients, of a sum divided by all queries, are scaled to match.
 fn compare_defined<S: BuildLoss>(case: &Case, verdict: &mut Verdict, config: &S) {
     let losses = match case.find("outputs/one_minus_ap_per_query") {
         Some(_) => case.numbers("outputs/one_minus_ap_per_query"),
         None => case.numbers("outputs/ap_per_query_roadmap_impl").into_iter().map(|ap| 1.0 - ap).collect(),
     };
     let defined: Vec<f64> = losses.iter().copied().filter(|loss| !loss.is_nan()).collect();
-    let inputs = Inputs::of(case);
+    let inputs = Inputs::new(case);
     let loss = init(config, &inputs.labels);
     let (value, gradients) = inputs.run(&loss, defined.len() as f64 / losses.len() as f64);
 
@@ -88,11 +89,11 @@ fn compare_defined<S: BuildLoss>(case: &Case, verdict: &mut Verdict, config: &S)
         verdict.compare(name, &case.numbers(&format!("outputs/{name}")), &gradient, EXACT);
     }
     for (i, expected) in losses.into_iter().enumerate() {
-        let (row, of_row) = (inputs.embeddings.clone().slice(i..i + 1), inputs.labels.select(&[i]));
+        let (row, row_labels) = (inputs.embeddings.clone().slice(i..i + 1), inputs.labels.select(&[i]));
         let items = Reference { own: inputs.reference.is_none().then_some(i), ..inputs.batch().items() };
-        let one = loss.forward(&Batch::new(row, &of_row).with_reference(items));
+        let one = loss.forward(&Batch::new(row, &row_labels).with_reference(items));
         let expected = if expected.is_nan() { 0.0 } else { expected };
-        // A mean of 1 ± rounding is 1: the loss of a perfect query is 0 to rounding, not relative to itself.
+        // The loss of a perfect query is 0 up to the rounding of 1, so 1 − loss is compared.
         verdict.compare("1 − loss of a query", &[1.0 - expected], &[1.0 - scalar(&one)[0]], EXACT);
     }
 }
@@ -120,20 +121,20 @@ fn sup_ap_config(case: &Case) -> SupApConfig {
     }
 }
 
-/// How a loss rises as each row moves along its recorded gradient.
-struct Rise {
-    /// By the record: its length.
+/// The slope of a loss as each row moves along its recorded gradient.
+struct Slopes {
+    /// From the record: the length of its gradient.
     recorded: Vec<f64>,
-    /// By our gradient.
+    /// From our gradient.
     ours: Vec<f64>,
-    /// By central differences of our value.
-    true_one: Vec<f64>,
+    /// From central differences of our value.
+    differences: Vec<f64>,
 }
 
-impl Rise {
-    fn of(case: &Case, inputs: &Inputs, loss: &impl Objective, gradient: &[f64]) -> Self {
+impl Slopes {
+    fn new(case: &Case, inputs: &Inputs, loss: &impl Objective, gradient: &[f64]) -> Self {
         let places = case.rows("inputs/embeddings");
-        let (mut recorded, mut ours, mut true_one) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut recorded, mut ours, mut differences) = (Vec::new(), Vec::new(), Vec::new());
         for (i, row) in case.rows("outputs/grad_embeddings").into_iter().enumerate() {
             let length = dot(&row, &row).sqrt();
             let direction: Vec<f64> = row.iter().map(|x| x / length.max(f64::MIN_POSITIVE)).collect();
@@ -144,29 +145,30 @@ impl Rise {
             };
             recorded.push(length);
             ours.push(dot(&gradient[i * row.len()..(i + 1) * row.len()], &direction));
-            true_one.push((at(STEP) - at(-STEP)) / (2.0 * STEP));
+            differences.push((at(STEP) - at(-STEP)) / (2.0 * STEP));
         }
-        Self { recorded, ours, true_one }
+        Self { recorded, ours, differences }
     }
 }
 
-/// `fast_ap.json`. Of the gradient that the published code writes by hand, the part across each embedding is half the
-/// number of counted queries times the true one; the part along it is none of a function of unit vectors.
+/// `fast_ap.json`. The published code writes its gradient by hand. The part of it that is orthogonal to each embedding
+/// is the true one times half the number of counted queries. The part along the embedding is wrong for a function of
+/// unit vectors.
 pub(crate) fn fast_ap(case: &Case, verdict: &mut Verdict) {
     let bins = number(case, "num_bins") as usize;
     let config = FastApConfig { bins, normalise_embeddings: true };
     if case.get("params/impl").as_str().unwrap().starts_with("PML") {
         return compare(case, verdict, &config);
     }
-    let inputs = Inputs::of(case);
+    let inputs = Inputs::new(case);
     let classes = inputs.labels.column(inputs.labels.levels());
     let counted = classes.iter().filter(|&class| classes.iter().filter(|other| other == &class).count() > 1);
     let loss = init(&config, &inputs.labels);
     let (_, gradients) = inputs.run(&loss, 1.0);
-    let rise = Rise::of(case, &inputs, &loss, &gradients[0].1);
-    verdict.judge("grad_embeddings", &rise.recorded, &rise.ours, SUMMED_SINGLE, &rise.true_one);
+    let slopes = Slopes::new(case, &inputs, &loss, &gradients[0].1);
+    verdict.judge("grad_embeddings", &slopes.recorded, &slopes.ours, SUMMED_SINGLE, &slopes.differences);
     let (value, gradients) = inputs.run(&loss, counted.count() as f64 / 2.0);
-    // The mean AP is what has the precision of f32; the loss of a nearly perfect batch has less of its own.
+    // The mean AP has the precision of f32; the loss of a nearly perfect batch is a small difference.
     let ap = |loss: f64| 1.0 - loss;
     verdict.compare("1 − loss", &[ap(case.numbers("outputs/loss")[0])], &[ap(value[0])], SINGLE);
     let expected = across(&case.rows("outputs/grad_embeddings"), &case.rows("inputs/embeddings"));
@@ -196,15 +198,15 @@ pub(crate) fn softbin_ap(case: &Case, verdict: &mut Verdict) {
         _ => BinTies::End,
     };
     let config = SoftbinApConfig { bins: number(case, "nq") as usize, lowest: number(case, "min"), ties };
-    let inputs = Inputs::of(case);
+    let inputs = Inputs::new(case);
     let loss = init(&config, &inputs.labels);
     let (value, gradients) = inputs.run(&loss, 1.0);
     verdict.compare("loss", &case.numbers("outputs/loss"), &value, EXACT);
-    let rise = Rise::of(case, &inputs, &loss, &gradients[0].1);
+    let slopes = Slopes::new(case, &inputs, &loss, &gradients[0].1);
     if ties == BinTies::Mean {
-        return verdict.judge("grad_embeddings", &rise.recorded, &rise.ours, EXACT, &rise.true_one);
+        return verdict.judge("grad_embeddings", &slopes.recorded, &slopes.ours, EXACT, &slopes.differences);
     }
-    verdict.compare_slopes("grad_embeddings", &rise.true_one, &rise.ours);
+    verdict.compare_slopes("grad_embeddings", &slopes.differences, &slopes.ours);
     let rows = case.rows("inputs/embeddings");
     let got: Vec<Vec<f64>> = gradients[0].1.chunks(rows[0].len()).map(<[f64]>::to_vec).collect();
     let expected = across(&case.rows("outputs/grad_embeddings"), &rows);
@@ -218,7 +220,7 @@ pub(crate) fn blackbox_ap(case: &Case, verdict: &mut Verdict) {
         margin: number(case, "margin"),
         random_margin: true,
     };
-    let inputs = Inputs::of(case);
+    let inputs = Inputs::new(case);
     let loss = init(&config, &inputs.labels);
     let noise = case.rows("inputs/noise");
     let gradients = loss.forward_with_noise(&inputs.batch(), &noise.concat()).backward();
@@ -228,8 +230,8 @@ pub(crate) fn blackbox_ap(case: &Case, verdict: &mut Verdict) {
     let classes = inputs.labels.column(inputs.labels.levels());
     let shortened = (0..classes.len()).map(|i| {
         let items = Reference { own: Some(i), ..inputs.batch().items() };
-        let (row, of_row) = (inputs.embeddings.clone().slice(i..i + 1), inputs.labels.select(&[i]));
-        let batch = Batch::new(row, &of_row).with_reference(items);
+        let (row, row_labels) = (inputs.embeddings.clone().slice(i..i + 1), inputs.labels.select(&[i]));
+        let batch = Batch::new(row, &row_labels).with_reference(items);
         let ap = 1.0 - scalar(&loss.forward_with_noise(&batch, &noise[i]))[0];
         let positives = classes.iter().filter(|&&class| class == classes[i]).count() as f64;
         ap * positives / (positives + 1e-5)
@@ -255,7 +257,7 @@ fn calibration_config(case: &Case) -> CalibrationConfig {
 /// `roadmap_total.json`.
 pub(crate) fn roadmap(case: &Case, verdict: &mut Verdict) {
     let (sup_ap, calibration) = (sup_ap_config(case), calibration_config(case));
-    let inputs = Inputs::of(case);
+    let inputs = Inputs::new(case);
     let parts = [
         ("supap", init(&sup_ap, &inputs.labels).forward(&inputs.batch()), ROUNDED),
         ("calibration", init(&calibration, &inputs.labels).forward(&inputs.batch()), EXACT),

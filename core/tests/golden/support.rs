@@ -1,4 +1,4 @@
-//! Reading the golden files, comparing, and reporting file by file; tensors of their inputs, in f64 on the CPU.
+//! Reads the golden files, compares, and reports file by file. Makes tensors of their inputs, in f64 on the CPU.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -10,47 +10,47 @@ use akin_core::taxonomy::Labels;
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use serde_json::Value;
 
-/// What the references compute in f64, to rounding.
+/// The tolerance for values that the references compute in f64.
 pub(crate) const EXACT: f64 = 1e-9;
-/// What they compute in f32.
+/// The tolerance for values that they compute in f32.
 pub(crate) const SINGLE: f64 = 1e-5;
-/// Losses and gradients are sums and differences of some hundred numbers about 1: so much is their rounding, also where
-/// what is expected is nearly or exactly 0.
+/// Losses and gradients are sums and differences of some hundred numbers near 1. This is their rounding, also where the
+/// expected value is close to 0.
 const ROUNDING: f64 = 1e-14;
-/// Half the width of a central difference: so little that hardly ever an item crosses the centre of a bin.
+/// Half the width of a central difference: so small that an item hardly ever crosses the centre of a bin.
 pub(crate) const STEP: f64 = 1e-8;
-/// What central differences give.
+/// The tolerance of central differences.
 const DIFFERENCES: f64 = 1e-5;
 
-/// What runs one case of a file and compares its outputs.
+/// A function that runs one case of a file and compares its outputs.
 pub(crate) type Check = fn(&Case, &mut Verdict);
 
-/// The files that are covered, each with its check.
+/// The known files, each with its check.
 pub(crate) type Checks = &'static [(&'static str, Check)];
 
-/// One case of a golden file: `params`, `inputs` and `outputs` as they stand there.
+/// One case of a golden file, with its `params`, `inputs` and `outputs`.
 pub(crate) struct Case {
     name: String,
     value: Value,
 }
 
 impl Case {
-    /// What the file calls it.
+    /// Its name in the file.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// What stands at a path such as `outputs/mean_stable/NDCG` (keys hold no slash).
+    /// The value at a path such as `outputs/mean_stable/NDCG` (keys contain no slash).
     pub(crate) fn get(&self, path: &str) -> &Value {
         self.find(path).unwrap_or_else(|| panic!("case {:?} has no {path}", self.name))
     }
 
-    /// The same, where it need not be there.
+    /// The same, if it exists.
     pub(crate) fn find(&self, path: &str) -> Option<&Value> {
         path.split('/').try_fold(&self.value, |value, key| value.get(key))
     }
 
-    /// All numbers at a path, nested lists laid end to end.
+    /// All numbers at a path, with nested lists concatenated.
     pub(crate) fn numbers(&self, path: &str) -> Vec<f64> {
         numbers(self.get(path))
     }
@@ -63,7 +63,7 @@ impl Case {
     }
 }
 
-/// All numbers of a value, nested lists laid end to end; the files write non-finite ones as strings.
+/// All numbers of a value, with nested lists concatenated. The files write non-finite numbers as strings.
 pub(crate) fn numbers(value: &Value) -> Vec<f64> {
     match value {
         Value::Array(values) => values.iter().flat_map(numbers).collect(),
@@ -72,7 +72,7 @@ pub(crate) fn numbers(value: &Value) -> Vec<f64> {
     }
 }
 
-/// An output that a reference records and that is not so, in the cases of this name, whatever their number.
+/// A recorded output that is wrong, in the cases of this name, with any number after it.
 pub(crate) struct Exception {
     pub file: &'static str,
     pub cases: &'static str,
@@ -80,17 +80,17 @@ pub(crate) struct Exception {
     pub why: &'static str,
 }
 
-/// Where a case disagrees.
+/// The disagreements of a case.
 pub(crate) struct Verdict {
     disagreements: Vec<String>,
-    /// Those of this case that it has not come to.
+    /// The exceptions of this case that have not been judged yet.
     exceptions: Vec<&'static Exception>,
-    /// Whether they all have to disagree: by chance an output may agree, but not in the files of the repository.
+    /// Whether every exception has to disagree. In files other than the repository's an output may agree by chance.
     strict: bool,
 }
 
 impl Verdict {
-    /// Compares numbers within a tolerance relative to the largest expected one; NaN agrees with NaN only.
+    /// Compares numbers, with a tolerance relative to the largest expected one. NaN agrees with NaN only.
     pub(crate) fn compare(&mut self, output: &str, expected: &[f64], got: &[f64], tolerance: f64) {
         self.disagreements.extend(disagreement(output, expected, got, tolerance, ROUNDING));
     }
@@ -101,8 +101,8 @@ impl Verdict {
         self.disagreements.extend(disagreement(&output, differences, got, DIFFERENCES, ROUNDING / STEP));
     }
 
-    /// As [`Self::compare`], unless the output is an [`Exception`]: then it has to disagree, and central differences,
-    /// which show who is right, have to agree with what we got and not with what is expected.
+    /// As [`Self::compare`], unless the output is an [`Exception`]. Then central differences decide: they have to agree
+    /// with our gradient and disagree with the recorded one.
     pub(crate) fn judge(
         &mut self,
         output: &str,
@@ -118,12 +118,13 @@ impl Verdict {
         self.compare_slopes(output, differences, got);
         let agrees = disagreement(output, expected, differences, DIFFERENCES, ROUNDING / STEP).is_none();
         if agrees && self.strict {
-            self.disagreements.push(format!("{output} agrees after all, and was said not to: {why}"));
+            self.disagreements
+                .push(format!("{output} agrees, but an exception says that it does not: {why}"));
         }
     }
 }
 
-/// The first of the numbers that are apart, and how many there are.
+/// Describes the first number that disagrees, and counts the others.
 fn disagreement(
     output: &str,
     expected: &[f64],
@@ -143,8 +144,8 @@ fn disagreement(
     Some(format!("{output}[{first}]: expected {expected:e}, got {got:e} (and {more} more)"))
 }
 
-/// Runs every known file of the folder, prints how many cases agree, and fails on any that does not. The folder of the
-/// repository has to hold all known files and cases, and no other.
+/// Runs every known file of the folder, prints how many cases agree, and fails if any does not. The repository's folder
+/// has to hold all known files and cases, and no others.
 pub(crate) fn run(checks: Checks, exceptions: &'static [Exception]) {
     let folder = folder();
     let listing = std::fs::read_dir(&folder)
@@ -155,39 +156,41 @@ pub(crate) fn run(checks: Checks, exceptions: &'static [Exception]) {
         })
         .filter(|name| name.ends_with(".json"))
         .collect();
-    // Past the test harness, which swallows what `println!` says in a test that passes.
+    // Not `println!`, whose output the test harness hides if the test passes.
     let mut out = std::io::stdout().lock();
     let mut say = |line: String| writeln!(out, "{line}").expect("stdout takes text");
     say(format!("\ngolden vectors of {}", folder.display()));
 
     let (mut covered, mut faults) = (0, Vec::new());
-    let of_repository = std::env::var_os("AKIN_GOLDEN").is_none();
-    if of_repository {
+    let is_repository = std::env::var_os("AKIN_GOLDEN").is_none();
+    if is_repository {
         let missing = checks.iter().filter(|(known, _)| !names.contains(*known));
         faults.extend(missing.map(|(known, _)| format!("{known} is missing")));
     }
     for name in &names {
         let Some((_, check)) = checks.iter().find(|(known, _)| known == name) else {
             say(format!("  {name}: not covered"));
-            faults.extend(of_repository.then(|| format!("{name} is not covered")));
+            faults.extend(is_repository.then(|| format!("{name} is not covered")));
             continue;
         };
         covered += 1;
         let cases = read(&folder.join(name));
-        let of_file: Vec<&Exception> = exceptions.iter().filter(|exception| exception.file == name).collect();
+        let file_exceptions: Vec<&Exception> =
+            exceptions.iter().filter(|exception| exception.file == name).collect();
         let concerns = |exception: &Exception, case: &Case| {
             case.name.trim_end_matches(|end: char| end.is_ascii_digit()) == exception.cases
         };
-        let unknown = of_file.iter().filter(|exception| !cases.iter().any(|case| concerns(exception, case)));
+        let unknown =
+            file_exceptions.iter().filter(|exception| !cases.iter().any(|case| concerns(exception, case)));
         let unknown = unknown.map(|exception| format!("{name} has no case {}", exception.cases));
-        faults.extend(unknown.filter(|_| of_repository));
+        faults.extend(unknown.filter(|_| is_repository));
         let mut agreeing = 0;
         for case in &cases {
-            let of_case = of_file.iter().filter(|exception| concerns(exception, case));
+            let case_exceptions = file_exceptions.iter().filter(|exception| concerns(exception, case));
             let mut verdict = Verdict {
                 disagreements: Vec::new(),
-                exceptions: of_case.copied().collect(),
-                strict: of_repository,
+                exceptions: case_exceptions.copied().collect(),
+                strict: is_repository,
             };
             check(case, &mut verdict);
             let Verdict { mut disagreements, exceptions, .. } = verdict;
@@ -197,7 +200,7 @@ pub(crate) fn run(checks: Checks, exceptions: &'static [Exception]) {
             faults.extend(disagreements.into_iter().map(|fault| format!("{name}, {}: {fault}", case.name)));
         }
         say(format!("  {name}: {agreeing} of {} cases agree", cases.len()));
-        for Exception { cases, output, why, .. } in of_file {
+        for Exception { cases, output, why, .. } in file_exceptions {
             say(format!("    but for {output} of {cases}: {why}"));
         }
     }
@@ -206,7 +209,7 @@ pub(crate) fn run(checks: Checks, exceptions: &'static [Exception]) {
 }
 
 fn folder() -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("core lies in the workspace");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("core is in the workspace");
     root.join(std::env::var_os("AKIN_GOLDEN").unwrap_or_else(|| "tests/golden".into()))
 }
 
@@ -222,7 +225,7 @@ fn read(path: &Path) -> Vec<Case> {
     cases.iter().map(case).collect()
 }
 
-/// The loss for these labels, for embeddings compared by cosine.
+/// The loss for these labels, comparing embeddings by cosine.
 pub(crate) fn init<S: BuildLoss>(config: &S, labels: &Labels) -> S::Loss {
     let classes = labels.classes();
     config.init(&LossContext::new(&classes, 16, &Geometry::Cosine, 0, &device())).unwrap()
@@ -233,7 +236,7 @@ pub(crate) fn device() -> Device {
     Device::flex().autodiff()
 }
 
-/// Labels of the golden files have the finest level first.
+/// The labels at a path. In the golden files the finest level comes first.
 pub(crate) fn labels(case: &Case, path: &str) -> Labels {
     let rows: Vec<Vec<f64>> = if case.get(path)[0].is_array() {
         case.rows(path)
@@ -255,12 +258,12 @@ pub(crate) fn matrix(rows: &[Vec<f64>]) -> Tensor<2> {
     Tensor::from_data(TensorData::new(rows.concat(), shape), (&device(), DType::F64))
 }
 
-/// The one number of a loss.
+/// The value of a loss.
 pub(crate) fn scalar(value: &Tensor<1>) -> Vec<f64> {
     value.to_data().try_to_vec().unwrap()
 }
 
-/// The numbers of a matrix, row after row.
+/// The values of a matrix, row by row.
 pub(crate) fn values(value: Tensor<2>) -> Vec<f64> {
     value.into_data().try_to_vec().unwrap()
 }
