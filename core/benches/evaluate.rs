@@ -1,5 +1,5 @@
-//! Evaluates 20,000 random embeddings of 512 numbers at 3 levels, leave-one-out; prints time and peak memory; then
-//! holds every metric of 200 queries to the naive formulas.
+//! Evaluates 20,000 random embeddings of 512 numbers at 3 levels, leave-one-out, and prints time and peak memory. Then
+//! compares every metric of 200 queries with its naive formula.
 //!
 //! `cargo bench -p akin-core --features parallel --bench evaluate [-- ITEMS DIMENSION]`
 
@@ -26,7 +26,7 @@ fn main() -> akin_core::Result<()> {
     let mut random = stream(0, "benchmark", &[]);
     let values = (0..items * dimension).map(|_| random.random_range(-1.0..1.0)).collect();
     let embeddings = Embeddings::new(dimension, values)?;
-    // 12 coarse classes, 200 middle ones, and fine ones of about five items.
+    // 12 coarse classes, 200 middle classes, and fine classes of about five items.
     let classes = (items / 5).max(1) as u32;
     let ids = (0..items).flat_map(|_| {
         let fine = random.random_range(0..classes);
@@ -75,7 +75,7 @@ fn flatten(row: &QueryScores) -> Vec<Option<f64>> {
 fn by_the_formulas(scores: &[f32], shared: &[usize], config: &EvaluationConfig) -> Vec<Option<f64>> {
     let depth = 3;
     let ranked = oracle::ranked(scores, shared);
-    // The order, ties broken, as scores that the formulas of H-AP and AP compare.
+    // Falling scores in ranked order, for the formulas of H-AP and AP, which compare scores.
     let falling: Vec<f32> = (0..ranked.len()).map(|rank| -(rank as f32)).collect();
     let counts: Vec<usize> =
         (0..=depth).map(|level| shared.iter().filter(|&&l| l == level).count()).collect();
@@ -93,7 +93,7 @@ fn by_the_formulas(scores: &[f32], shared: &[usize], config: &EvaluationConfig) 
     values
 }
 
-/// The largest resident size so far, where the system tells.
+/// The largest resident size so far, if the system reports it.
 fn peak_memory() -> Option<String> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

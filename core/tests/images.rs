@@ -1,6 +1,6 @@
-//! Image files as people have them, and what Pillow and torchvision make of them.
+//! Decoding and preprocessing of image files, compared with Pillow and torchvision.
 //!
-//! The fixtures and their script stand in `images/`.
+//! The fixtures and the script that wrote them are in `images/`.
 
 #![cfg(feature = "image")]
 
@@ -26,7 +26,7 @@ fn expected(name: &str) -> Pixels {
 fn assert_within(levels: u8, got: &Pixels, wanted: &Pixels, what: &str) {
     assert_eq!((got.width(), got.height()), (wanted.width(), wanted.height()), "{what}");
     let worst = got.data().iter().zip(wanted.data()).map(|(a, b)| a.abs_diff(*b)).max();
-    assert!(worst <= Some(levels), "{what}: {worst:?} levels apart");
+    assert!(worst <= Some(levels), "{what}: a byte differs by {worst:?}");
 }
 
 fn encode(image: impl Into<DynamicImage>, format: ImageFormat) -> Vec<u8> {
@@ -42,7 +42,7 @@ fn refusal(bytes: &[u8]) -> Error {
 }
 
 #[test]
-fn jpeg_and_webp_look_as_in_pillow() {
+fn jpeg_and_webp_decode_as_in_pillow() {
     for name in ["rgb.jpg", "grey.jpg", "progressive.jpg", "lossy.webp"] {
         assert_within(3, &decode(&fixture(name)).unwrap(), &expected(name), name);
     }
@@ -56,7 +56,7 @@ fn cmyk_and_ycck_jpegs_have_the_right_colours() {
 }
 
 #[test]
-fn the_orientation_tag_is_honoured() {
+fn the_orientation_tag_is_applied() {
     for name in ["turned.jpg", "turned.png", "turned.webp"] {
         assert_within(3, &decode(&fixture(name)).unwrap(), &expected(name), name);
     }
@@ -64,7 +64,7 @@ fn the_orientation_tag_is_honoured() {
 
 /// The oracle is the EXIF standard: for each tag, where the pixel shown at (x, y) is stored.
 #[test]
-fn all_eight_orientations_are_turned_as_the_standard_says() {
+fn all_eight_orientations_follow_the_standard() {
     let jpeg = fixture("rgb.jpg");
     let stored = decode(&jpeg).unwrap();
     let (w, h) = (stored.width() as usize, stored.height() as usize);
@@ -96,14 +96,14 @@ fn all_eight_orientations_are_turned_as_the_standard_says() {
 }
 
 #[test]
-fn grey_palette_and_sixteen_bits_become_rgb_of_eight_bits() {
+fn grey_palettes_and_sixteen_bits_become_eight_bit_rgb() {
     let grey = ImageBuffer::from_fn(3, 1, |x, _| Luma([x as u8 * 100]));
     assert_eq!(
         decode(&encode(grey, ImageFormat::Png)).unwrap().data(),
         [0, 0, 0, 100, 100, 100, 200, 200, 200]
     );
 
-    // Rounded, not cut off: 65,535 levels on 255.
+    // Rounded, not truncated, from 65,535 levels to 255.
     let deep = ImageBuffer::from_fn(4, 1, |x, _| Rgb([[0u16, 128, 129, 65_535][x as usize]; 3]));
     let deep = decode(&encode(deep, ImageFormat::Png)).unwrap();
     assert_eq!(deep.data(), [0, 0, 0, 0, 0, 0, 1, 1, 1, 255, 255, 255]);
@@ -118,7 +118,7 @@ fn grey_palette_and_sixteen_bits_become_rgb_of_eight_bits() {
     for (name, data) in [
         (b"PLTE", &b"\xFF\0\0\0\0\xFF"[..]),
         (b"tRNS", b"\xFF\0"),
-        // Stored, not compressed: filter 0, then one bit a pixel, 0 and 1.
+        // Stored, not compressed: filter 0, then one bit per pixel, 0 and 1.
         (b"IDAT", b"\x78\x01\x01\x02\0\xFD\xFF\0\x40\0\x42\0\x41"),
         (b"IEND", b""),
     ] {
@@ -142,7 +142,7 @@ fn crc(bytes: &[u8]) -> [u8; 4] {
 }
 
 #[test]
-fn transparency_is_laid_on_white() {
+fn transparent_pixels_are_blended_with_white() {
     let see_through = ImageBuffer::from_fn(3, 1, |x, _| Rgba([200, 0, 0, [0u8, 51, 255][x as usize]]));
     let on_white = [255, 255, 255, 244, 204, 204, 200, 0, 0];
     for format in [ImageFormat::Png, ImageFormat::WebP] {
@@ -170,7 +170,7 @@ fn a_single_pixel_is_an_image() {
 }
 
 #[test]
-fn every_image_cut_short_is_refused() {
+fn an_image_that_is_cut_short_is_refused() {
     for name in ["rgb.jpg", "progressive.jpg", "cmyk-adobe.jpg", "turned.png", "turned.webp", "lossy.webp"] {
         let file = fixture(name);
         for length in 0..file.len() {
@@ -190,7 +190,7 @@ fn a_jpeg_with_another_picture_in_the_middle_of_its_data_is_refused() {
 }
 
 #[test]
-fn damaged_images_are_read_or_refused_but_never_panic() {
+fn damaged_images_never_panic() {
     for name in
         ["rgb.jpg", "progressive.jpg", "ycck.jpg", "grey.jpg", "turned.png", "turned.webp", "lossy.webp"]
     {
@@ -233,8 +233,8 @@ fn other_formats_are_refused_by_name() {
     assert!(refusal(b"hello").hint().contains("JPEG, PNG or WebP"));
 }
 
-/// The first chunks of a PNG that claims a size.
-fn png_of(width: u32, height: u32) -> Vec<u8> {
+/// The first chunks of a PNG that states this size.
+fn png(width: u32, height: u32) -> Vec<u8> {
     let header = [&b"IHDR"[..], &width.to_be_bytes(), &height.to_be_bytes(), &[8, 2, 0, 0, 0]].concat();
     let mut file = b"\x89PNG\r\n\x1a\n\0\0\0\r".to_vec();
     file.extend(&header);
@@ -245,7 +245,7 @@ fn png_of(width: u32, height: u32) -> Vec<u8> {
 
 #[test]
 fn an_image_beyond_the_pixel_limit_is_refused_before_it_is_decoded() {
-    let error = refusal(&png_of(60_000, 60_000));
+    let error = refusal(&png(60_000, 60_000));
     assert!(error.message().contains("60000×60000"), "{error}");
     assert!(error.message().contains("128 million"), "{error}");
     const { assert!(12_000 * 9_000 <= MAX_PIXELS) };
@@ -253,7 +253,7 @@ fn an_image_beyond_the_pixel_limit_is_refused_before_it_is_decoded() {
 
 #[test]
 fn twelve_thousand_by_nine_thousand_pixels_are_accepted() {
-    // A flat JPEG of one grey channel is quick to write.
+    // A plain JPEG with one grey channel is quick to encode.
     let file = encode(ImageBuffer::from_pixel(12_000, 9_000, Luma([90u8])), ImageFormat::Jpeg);
     let image = decode(&file).unwrap();
     assert_eq!((image.width(), image.height()), (12_000, 9_000));
@@ -300,15 +300,15 @@ fn a_view_agrees_with_torchvision_within_one_level() {
 }
 
 #[test]
-fn an_image_of_the_right_size_stays_as_it_is() {
+fn an_image_of_the_right_size_is_not_changed() {
     let image = self_test_pattern(96).unwrap();
     assert_eq!(Preprocessing::new(Normalisation::Caffe, 96).unwrap().view(&image).unwrap(), image);
     assert_eq!(image.resize_region(0.0, 0.0, 96.0, 96.0, 96, 96, Filter::Lanczos).unwrap(), image);
 }
 
 #[test]
-fn a_long_thin_image_does_not_need_its_resized_self() {
-    // Resized whole it would be 224 × 14,680,064 pixels.
+fn a_long_thin_image_is_not_resized_as_a_whole() {
+    // The resized image would have 224 × 14,680,064 pixels.
     let thin = Pixels::new(1, 65_536, (0..3 * 65_536).map(|i| (i % 256) as u8).collect()).unwrap();
     let view = Preprocessing::new(Normalisation::Imagenet, 224).unwrap().view(&thin).unwrap();
     assert_eq!((view.width(), view.height()), (224, 224));
@@ -337,7 +337,7 @@ fn a_region_outside_the_image_is_refused() {
 }
 
 #[test]
-fn a_region_sees_nothing_outside_itself() {
+fn pixels_outside_a_region_have_no_influence() {
     // White on the left, black on the right: the black half stays black up to its border.
     let halves = (0..16 * 8).flat_map(|i| [if i % 16 < 8 { 255u8 } else { 0 }; 3]).collect();
     let halves = Pixels::new(16, 8, halves).unwrap();
@@ -348,7 +348,7 @@ fn a_region_sees_nothing_outside_itself() {
 }
 
 #[test]
-fn a_mirrored_image_mirrored_again_is_the_image() {
+fn mirroring_twice_gives_the_same_image() {
     let image = decode(&fixture("detail.png")).unwrap();
     let mirrored = image.flip_horizontal();
     assert_eq!(mirrored.data()[..3], image.data()[3 * 30..3 * 31]);

@@ -1,4 +1,4 @@
-//! Laws that the metrics obey, and the formulas that they equal, on random rankings.
+//! Laws of the metrics, and the formulas that they equal, on random rankings.
 
 #[path = "oracle/mod.rs"]
 mod oracle;
@@ -25,7 +25,7 @@ fn lists() -> impl Strategy<Value = (usize, Vec<usize>)> {
     (1..=4usize).prop_flat_map(|depth| (Just(depth), prop::collection::vec(0..=depth, 0..60)))
 }
 
-/// The same with scores from a small grid, so that many are tied (and some are −0).
+/// The same with scores from a small grid, so that many are tied and some are −0.
 fn tied_lists() -> impl Strategy<Value = (usize, Vec<f32>, Vec<usize>)> {
     let score = (-3i8..=3).prop_map(|step| -f32::from(step) / 4.0);
     lists().prop_flat_map(move |(depth, levels)| {
@@ -52,7 +52,7 @@ fn checked(relevance: Relevance, depth: usize) -> CheckedRelevance {
     .unwrap()
 }
 
-/// Every metric of the catalogue, each that takes a cut-off also with k = 1, 4 and 100.
+/// Every metric of the catalogue; those that take a cut-off also with k = 1, 4 and 100.
 fn every_metric() -> Vec<Metric> {
     let spellings =
         |name: &str| [name.to_owned(), format!("{name}@1"), format!("{name}@4"), format!("{name}@100")];
@@ -68,7 +68,7 @@ fn every_value(ranking: &Ranking, relevance: &CheckedRelevance) -> Vec<(Metric, 
     every_metric().into_iter().flat_map(values).collect()
 }
 
-/// A set of items on the plane, with a label in each of three columns that form no tree.
+/// A set of items on the plane, with three columns of labels that are not a tree.
 fn sets() -> impl Strategy<Value = (Embeddings, Labels)> {
     let item = (0.0..6.0f32, prop::array::uniform3(0..3u32));
     prop::collection::vec(item, 8..40).prop_map(|items| {
@@ -78,19 +78,19 @@ fn sets() -> impl Strategy<Value = (Embeddings, Labels)> {
     })
 }
 
-/// A set's reports with each of its label columns, with intervals.
-fn reports_of_columns((embeddings, labels): &(Embeddings, Labels), seed: u64) -> Vec<Report> {
+/// The reports of a set with each of its label columns, with intervals.
+fn column_reports((embeddings, labels): &(Embeddings, Labels), seed: u64) -> Vec<Report> {
     let config = EvaluationConfig {
         metrics: DYML_METRICS.to_vec(),
         bootstrap: Some(Bootstrap { resamples: 100, seed }),
         ..EvaluationConfig::default()
     };
-    let of_column = |column| {
+    let report = |column| {
         let labels = Labels::new(1, labels.column(column)).unwrap();
         let set = Labelled { embeddings, labels: &labels };
         evaluate(&["column".into()], set, None, &config).unwrap()
     };
-    (1..=labels.levels()).map(of_column).collect()
+    (1..=labels.levels()).map(report).collect()
 }
 
 /// A relevance that rises with the level, whatever the class sizes.
@@ -140,7 +140,7 @@ proptest! {
         weights in prop::collection::vec(0.0..1.0, 4),
     ) {
         let ranking = Ranking::from_levels(depth, &levels);
-        // The weights of levels without positives are left out, and the others rescaled.
+        // Levels without positives are left out, and the weights of the others rescaled.
         let with_positives = (1..=depth).zip(&weights).filter_map(|(l, w)| Some((w, average_precision(&ranking, l)?)));
         let (total, sum) = with_positives.fold((0.0, 0.0), |(total, sum), (w, ap)| (total + w, sum + w * ap));
         prop_assume!(weights[..depth].iter().sum::<f64>() > 0.0);
@@ -150,7 +150,7 @@ proptest! {
     }
 
     #[test]
-    fn swapping_neighbours_moves_h_ap_by_what_the_law_says((depth, mut levels) in lists(), relevance in relevances()) {
+    fn swapping_neighbours_changes_h_ap_as_the_law_says((depth, mut levels) in lists(), relevance in relevances()) {
         let relevance = checked(relevance, depth);
         let h_ap = |levels: &[usize]| hierarchical_ap(&Ranking::from_levels(depth, levels), &relevance);
         let rel = relevance.by_level(Ranking::from_levels(depth, &levels).counts());
@@ -159,7 +159,7 @@ proptest! {
             let before = h_ap(&levels);
             let shared = |x: f64| levels[..r - 1].iter().map(|&level| rel[level].min(x)).sum::<f64>();
             let (a, b) = (rel[levels[r - 1]], rel[levels[r]]);
-            // A fall when a > b, a rise when a < b.
+            // Positive when a > b.
             let fall = (a - b + shared(a) - shared(b)) / ((r * (r + 1)) as f64 * total);
             levels.swap(r - 1, r);
             if let Some(before) = before {
@@ -239,7 +239,7 @@ proptest! {
         for (similarity, formula) in similarities {
             let hp: Vec<f64> = (1..=n).map(|k| oracle::hierarchical_precision(&levels, formula, k)).collect();
             prop_assert!(close(hierarchical_precision(&ranking, similarity, k).unwrap(), hp[n - 1]));
-            // Trapezia between the ranks, each 1/n wide.
+            // Trapezoids between the ranks, each 1/n wide.
             let area: f64 = hp.windows(2).map(|pair| (pair[0] + pair[1]) / 2.0 / n as f64).sum();
             prop_assert!(close(average_hierarchical_precision(&ranking, similarity, k).unwrap(), area));
             if similarity == ClassSimilarity::LcaHeight {
@@ -274,7 +274,7 @@ proptest! {
     }
 
     #[test]
-    fn a_mistake_is_as_severe_as_its_ancestor_is_high((depth, levels) in lists()) {
+    fn the_severity_of_a_mistake_is_the_height_of_its_ancestor((depth, levels) in lists()) {
         let ranking = Ranking::from_levels(depth, &levels);
         let first_wrong = levels.iter().find(|&&level| level < depth);
         let severity = first_wrong.map_or(0, |level| depth - level) as f64;
@@ -294,7 +294,7 @@ proptest! {
                 Unit::Levels => depth as f64,
             };
             let value = value.unwrap_or(0.0);
-            // −0 would look odd in a table.
+            // A table must not show −0.
             prop_assert!((0.0..=most).contains(&value) && value.is_sign_positive(), "{}: {}", metric, value);
         }
     }
@@ -317,7 +317,7 @@ proptest! {
     }
 
     #[test]
-    fn a_nearer_item_moved_up_makes_nothing_worse((depth, mut levels) in lists(), at in any::<prop::sample::Index>()) {
+    fn moving_a_closer_relative_up_makes_no_metric_worse((depth, mut levels) in lists(), at in any::<prop::sample::Index>()) {
         prop_assume!(levels.len() > 1);
         let at = at.index(levels.len() - 1);
         if levels[at] > levels[at + 1] {
@@ -327,7 +327,7 @@ proptest! {
         levels.swap(at, at + 1);
         let after = every_value(&Ranking::from_levels(depth, &levels), &rising(depth));
         for ((metric, _, before), (_, _, after)) in before.into_iter().zip(after) {
-            // The one metric that measures an item by its own standard.
+            // The one metric that a better order can lower.
             if metric.entry().name == "h_precision" {
                 continue;
             }
@@ -338,7 +338,7 @@ proptest! {
     }
 
     #[test]
-    fn a_cut_off_past_the_end_cuts_nothing((depth, levels) in lists()) {
+    fn a_cut_off_beyond_the_end_has_no_effect((depth, levels) in lists()) {
         let ranking = Ranking::from_levels(depth, &levels);
         for gain in [Gain::Exponential, Gain::Linear] {
             prop_assert_eq!(ndcg(&ranking, gain, Some(levels.len())), ndcg(&ranking, gain, None));
@@ -414,7 +414,7 @@ proptest! {
         batch in any::<prop::sample::Index>(),
         seed: u64,
     ) {
-        // Cosine 1 to the same fine class, 1/2 to a relative, 0 to a stranger: one threshold a level.
+        // Cosine 1 to the same fine class, 1/2 to a relative, 0 to a stranger: one threshold per level.
         let point = |&(coarse, fine): &(u32, u32)| {
             let mut point = [0.0; 8];
             point[coarse as usize] = 1.0;
@@ -432,7 +432,7 @@ proptest! {
 
     #[test]
     fn dyml_of_one_label_set_is_its_report(set in sets(), seed: u64) {
-        let reports = reports_of_columns(&set, seed);
+        let reports = column_reports(&set, seed);
         for label_sets in [LabelSets::Apart, LabelSets::Columns] {
             let row = dyml(&reports[..1], label_sets).unwrap();
             for metric in DYML_METRICS {
@@ -445,7 +445,7 @@ proptest! {
 
     #[test]
     fn dyml_is_the_mean_of_its_label_sets_and_lies_in_its_interval(set in sets(), seed: u64) {
-        let reports = reports_of_columns(&set, seed);
+        let reports = column_reports(&set, seed);
         for label_sets in [LabelSets::Apart, LabelSets::Columns] {
             let row = dyml(&reports, label_sets).unwrap();
             for metric in DYML_METRICS {
@@ -461,13 +461,13 @@ proptest! {
 
     #[test]
     fn equal_columns_average_to_the_interval_of_one(set in sets(), seed: u64) {
-        let report = reports_of_columns(&set, seed).remove(0);
-        // Each query is drawn with all of its scores, so that nothing evens out.
+        let report = column_reports(&set, seed).remove(0);
+        // Each query is drawn together with all its scores, so that the columns do not average out.
         let row = dyml(&[report.clone(), report.clone(), report.clone()], LabelSets::Columns).unwrap();
         for metric in DYML_METRICS {
-            let of_one = report.at(usize::from(metric.entry().per_level)).interval[&metric];
-            let of_three = row.interval[&metric];
-            prop_assert!(close(of_three[0], of_one[0]) && close(of_three[1], of_one[1]));
+            let one = report.at(usize::from(metric.entry().per_level)).interval[&metric];
+            let three = row.interval[&metric];
+            prop_assert!(close(three[0], one[0]) && close(three[1], one[1]));
         }
     }
 

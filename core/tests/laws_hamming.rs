@@ -1,4 +1,4 @@
-//! Laws that the Hamming distance obeys, on random codes.
+//! Laws of the Hamming distance, on random codes.
 
 use akin_core::embeddings::Embeddings;
 use akin_core::hamming::Codes;
@@ -26,7 +26,7 @@ proptest! {
     }
 
     #[test]
-    fn the_dot_product_of_signs_is_the_bits_less_twice_the_distance((bits, values) in three()) {
+    fn the_dot_product_of_signs_is_the_number_of_bits_minus_twice_the_distance((bits, values) in three()) {
         let codes = Codes::from_signs(bits, &values);
         let signs = |i: usize| values[i * bits..][..bits].iter().map(|&x| if x > 0.0 { 1i64 } else { -1 });
         let dot: i64 = signs(0).zip(signs(1)).map(|(a, b)| a * b).sum();
@@ -43,7 +43,7 @@ proptest! {
     }
 
     #[test]
-    fn only_signs_count((bits, values) in three(), scale in 0.01f32..100.0) {
+    fn only_the_signs_of_an_embedding_matter((bits, values) in three(), scale in 0.01f32..100.0) {
         let scaled: Vec<f32> = values.iter().map(|value| value * scale).collect();
         prop_assert_eq!(Codes::from_signs(bits, &scaled), Codes::from_signs(bits, &values));
     }

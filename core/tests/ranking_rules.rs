@@ -1,5 +1,5 @@
-//! What the ranking losses promise beside their golden files: gradients that follow a rule instead of the value,
-//! queries that are left out, means over queries, and settings that are refused.
+//! Rules of the ranking losses that golden files do not cover: gradients that are not those of the value, queries that are
+//! left out, means over queries, and settings that are refused.
 
 use akin_core::geometry::Geometry;
 use akin_core::losses::{
@@ -78,7 +78,7 @@ fn the_gradient_of_blackbox_ap_is_the_difference_of_two_rankings() {
     };
     for (seed, lambda) in [(0, 4.0), (1, 0.5), (2, 30.0)] {
         let rows = rows(seed, count);
-        let (mut loss, mut of_rows) = (0.0, vec![vec![0.0; DIMENSION]; count]);
+        let (mut loss, mut expected_rows) = (0.0, vec![vec![0.0; DIMENSION]; count]);
         for i in 0..count {
             let positive = |k: usize| CLASSES[k] == CLASSES[i];
             let shift = |k: usize| if positive(k) { -0.01 } else { 0.01 };
@@ -95,8 +95,8 @@ fn the_gradient_of_blackbox_ap_is_the_difference_of_two_rankings() {
             for k in 0..count {
                 let slope = (rank(&moved, k) - rank(&scores, k)) / lambda;
                 for d in 0..DIMENSION {
-                    of_rows[i][d] += slope * rows[k][d];
-                    of_rows[k][d] += slope * rows[i][d];
+                    expected_rows[i][d] += slope * rows[k][d];
+                    expected_rows[k][d] += slope * rows[i][d];
                 }
             }
         }
@@ -104,12 +104,12 @@ fn the_gradient_of_blackbox_ap_is_the_difference_of_two_rankings() {
         let value = init(&BlackboxApConfig { lambda, ..Default::default() })
             .forward(&Batch::new(batch.clone(), &labels));
         assert_close(&[number(&value)], &[loss], 1e-12);
-        assert_close(&gradient(&value, &batch), &of_rows.concat(), 1e-12);
+        assert_close(&gradient(&value, &batch), &expected_rows.concat(), 1e-12);
     }
 }
 
 #[test]
-fn the_random_margin_of_blackbox_ap_is_drawn_anew_at_each_step() {
+fn blackbox_ap_draws_a_new_random_margin_at_each_step() {
     let loss = init(&BlackboxApConfig { margin: 0.5, random_margin: true, ..Default::default() });
     let (rows, labels) = (tensor(&rows(3, CLASSES.len())), labels(&CLASSES));
     let at = |step: u64| {
@@ -150,12 +150,12 @@ fn cross_batch_memory_moves_only_the_queries() {
 
 #[test]
 fn a_query_without_a_positive_is_left_out() {
-    let (items, of_items) = (tensor(&rows(5, 6)), labels(&[0, 0, 1, 1, 2, 2]));
+    let (items, item_labels) = (tensor(&rows(5, 6)), labels(&[0, 0, 1, 1, 2, 2]));
     let queries = rows(6, 4);
     for name in ["smooth_ap", "sup_ap", "fast_ap", "softbin_ap", "blackbox_ap", "hap_surrogate"] {
         let loss = init_named(&LossConfig::named(name).unwrap());
         let value = |classes: &[u32]| {
-            let reference = Reference { embeddings: items.clone(), labels: &of_items, own: None };
+            let reference = Reference { embeddings: items.clone(), labels: &item_labels, own: None };
             let (queries, labels) = (tensor(&queries[..classes.len()]), labels(classes));
             number(&loss.forward(&Batch::new(queries, &labels).with_reference(reference)))
         };
@@ -190,7 +190,7 @@ fn calibration_averages_over_the_pairs_of_each_query() {
 }
 
 #[test]
-fn settings_out_of_their_range_are_refused() {
+fn settings_out_of_range_are_refused() {
     for (json, fault) in [
         (r#"{ "kind": "smooth_ap", "temperature": 0.0 }"#, "the temperature of smooth_ap is 0"),
         (

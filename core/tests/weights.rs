@@ -1,4 +1,4 @@
-//! Weights from outside: read by torchvision's names, and refused with every key that is wrong.
+//! Published weights: loaded by torchvision's names, and refused with a list of all wrong keys.
 
 use akin_core::models::squeezenet::Squeezenet;
 use akin_core::random::stream;
@@ -7,10 +7,10 @@ use burn::module::Module;
 use burn::tensor::Device;
 
 /// A tensor of a safetensors file: its name, type and shape. All of its bytes are zero.
-type Entry = (String, &'static str, Vec<usize>);
+type TensorEntry = (String, &'static str, Vec<usize>);
 
-/// The names and shapes of torchvision's squeezenet1_1, classifier and all.
-fn torchvision() -> Vec<Entry> {
+/// The names and shapes of torchvision's squeezenet1_1, with its classifier.
+fn torchvision() -> Vec<TensorEntry> {
     let fires: [(usize, [usize; 3]); 8] = [
         (3, [64, 16, 64]),
         (4, [128, 16, 64]),
@@ -38,7 +38,7 @@ fn torchvision() -> Vec<Entry> {
 }
 
 /// The bytes of a safetensors file: the length of its header, the header in JSON, the numbers.
-fn safetensors(entries: &[Entry]) -> Vec<u8> {
+fn safetensors(entries: &[TensorEntry]) -> Vec<u8> {
     let mut header = serde_json::Map::new();
     let mut end = 0;
     for (name, dtype, shape) in entries {
@@ -65,9 +65,9 @@ fn refusal(bytes: Vec<u8>) -> Error {
 }
 
 #[test]
-fn the_names_and_shapes_of_torchvision_are_read_whatever_the_float_type() {
+fn weights_with_the_names_of_torchvision_are_loaded_from_any_float_type() {
     for dtype in ["F32", "F16"] {
-        let entries: Vec<Entry> =
+        let entries: Vec<TensorEntry> =
             torchvision().into_iter().map(|(name, _, shape)| (name, dtype, shape)).collect();
         network().load_safetensors(safetensors(&entries)).unwrap();
     }
@@ -75,27 +75,27 @@ fn the_names_and_shapes_of_torchvision_are_read_whatever_the_float_type() {
 }
 
 #[test]
-fn without_the_classifier_nothing_is_missing() {
-    let entries: Vec<Entry> =
+fn the_classifier_is_optional() {
+    let entries: Vec<TensorEntry> =
         torchvision().into_iter().filter(|(name, ..)| !name.starts_with("classifier.")).collect();
     network().load_safetensors(safetensors(&entries)).unwrap();
 }
 
 #[test]
-fn every_missing_and_every_surplus_key_is_listed_by_its_name_in_the_file() {
+fn every_missing_and_every_unknown_key_is_listed_by_its_name_in_the_file() {
     let missing = ["features.0.weight", "features.3.squeeze.bias", "features.12.expand3x3.weight"];
-    let surplus = ["fc.weight", "features.3.extra.weight", "features.13.weight"];
+    let unknown = ["fc.weight", "features.3.extra.weight", "features.13.weight"];
     let mut entries = torchvision();
     entries.retain(|(name, ..)| !missing.contains(&name.as_str()));
-    entries.extend(surplus.map(|name| (name.to_owned(), "F32", vec![2])));
+    entries.extend(unknown.map(|name| (name.to_owned(), "F32", vec![2])));
     let message = refusal(safetensors(&entries)).message().to_owned();
     let (before, after) = message.split_once("unknown: ").expect("both lists are there");
     assert!(missing.iter().all(|name| before.contains(name)), "{message}");
-    assert!(surplus.iter().all(|name| after.contains(name)), "{message}");
-    assert_eq!(message.matches("features.").count(), 3 + 2, "no other key is blamed: {message}");
+    assert!(unknown.iter().all(|name| after.contains(name)), "{message}");
+    assert_eq!(message.matches("features.").count(), 3 + 2, "no other key is listed: {message}");
 
-    // A prefix, as some tools write it: all keys are wrong, and all are listed.
-    let prefixed: Vec<Entry> =
+    // Some tools write a prefix. Then all keys are wrong, and all are listed.
+    let prefixed: Vec<TensorEntry> =
         torchvision().into_iter().map(|(name, dtype, shape)| (format!("net.{name}"), dtype, shape)).collect();
     let message = refusal(safetensors(&prefixed)).message().to_owned();
     assert_eq!(message.matches("net.features.").count(), 50, "{message}");
@@ -103,7 +103,7 @@ fn every_missing_and_every_surplus_key_is_listed_by_its_name_in_the_file() {
 }
 
 #[test]
-fn weights_of_another_shape_or_type_are_listed_with_both() {
+fn weights_of_another_shape_or_type_are_listed() {
     let mut entries = torchvision();
     for (name, dtype, shape) in &mut entries {
         match name.as_str() {

@@ -617,17 +617,17 @@ mod tests {
         let gap = |batch| decomposability_gap(set, &config, Decomposability { batch, seed: 3 });
         // One batch of everything is the whole set.
         assert_eq!(gap(5).unwrap().levels, [Some(0.0), Some(0.0)]);
-        let of_two = gap(2).unwrap();
-        assert_eq!(of_two.batches, 2);
-        assert_eq!(gap(2).unwrap(), of_two);
+        let pairs = gap(2).unwrap();
+        assert_eq!(pairs.batches, 2);
+        assert_eq!(gap(2).unwrap(), pairs);
         assert!(gap(1).is_err() && gap(6).is_err());
         let asked =
             EvaluationConfig { decomposability_gap: Some(Decomposability { batch: 2, seed: 3 }), ..config };
-        assert_eq!(report(false, &asked).decomposability_gap, Some(of_two.clone()));
+        assert_eq!(report(false, &asked).decomposability_gap, Some(pairs.clone()));
 
         let drawn = EvaluationConfig { bootstrap: Some(Bootstrap::default()), ..asked.clone() };
         let with_interval = report(false, &drawn).decomposability_gap.unwrap();
-        assert_eq!((with_interval.levels, with_interval.interval.len()), (of_two.levels, 2));
+        assert_eq!((with_interval.levels, with_interval.interval.len()), (pairs.levels, 2));
         assert!(evaluate(&levels(), set, Some(set), &asked).is_err());
     }
 }

@@ -45,7 +45,7 @@ impl Mine for MultiSimilarityMiner {
     }
 
     fn mine(&self, candidates: &Candidates, _draws: &mut ChaCha8Rng) -> Mined {
-        let of_query = |(query, all): (usize, &Partners)| {
+        let choose = |(query, all): (usize, &Partners)| {
             let cosine = |item: &usize| candidates.cosine(query, *item);
             let hardest_negative = all.negatives.iter().map(cosine).fold(f64::NEG_INFINITY, f64::max);
             let hardest_positive = all.positives.iter().map(cosine).fold(f64::INFINITY, f64::min);
@@ -56,7 +56,7 @@ impl Mine for MultiSimilarityMiner {
                 negatives: all.negatives.iter().copied().filter(negative).collect(),
             }
         };
-        Mined::Pairs(candidates.partners().map(of_query).collect())
+        Mined::Pairs(candidates.partners().map(choose).collect())
     }
 }
 

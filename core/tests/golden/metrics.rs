@@ -1,4 +1,4 @@
-//! The metrics against those of the papers' own evaluations.
+//! The metrics, compared with those of the papers' own evaluation code.
 
 use std::collections::BTreeMap;
 
@@ -17,19 +17,18 @@ use serde_json::Value;
 
 use crate::support::{Case, Verdict, numbers};
 
-/// For what the reference rounds to float32 on its way: relevances and the discounts of NDCG.
+/// For values that the reference partly computes in float32: relevances and the discounts of NDCG.
 const ROUNDED: f64 = 1e-6;
 const EXACT: f64 = 1e-9;
-/// For what the reference computes in float32 altogether.
+/// For values that the reference computes entirely in float32.
 const SINGLE: f64 = 1e-5;
 
-/// `metrics_happier.json`, on its deterministic ranking (`…_stable`: by score, then index, the query left out by
-/// its index).
+/// `metrics_happier.json`, on its deterministic ranking (`…_stable`: by score, then by index, without the query).
 ///
-/// Where the reference differs from us, on purpose, beside its [`departures`]: its relevances have the constant factor
-/// (L/(H−1))^α, where H is the number of levels that it counts, which H-AP does not feel; R@k and P@k of a query without positives are 0 there and have no value here;
-/// NDCG@10 is of the ten items alone, as if no other had been ranked; AP#l is the AP of a list without the items that
-/// are nearer than l.
+/// Besides its [`departures`], the reference differs in these points. Its relevances have the constant factor
+/// (L/(H−1))^α, where H is the number of levels that it counts; H-AP does not depend on it. R@k and P@k of a query
+/// without positives are 0 there and `None` here. NDCG@10 is that of the ten items alone, as if no others were ranked.
+/// AP#l is the AP of a list without the items whose shared level is finer than l.
 pub(crate) fn happier(case: &Case, verdict: &mut Verdict) {
     let queries = labels(case, "inputs/labels");
     let gallery = case.find("inputs/gallery_labels").map(|_| labels(case, "inputs/gallery_labels"));
@@ -38,23 +37,23 @@ pub(crate) fn happier(case: &Case, verdict: &mut Verdict) {
     let order = case.rows("outputs/ranking_stable");
     let depth = queries[0].len();
 
-    // The shared levels of every query's list, where `kin` is that of two label rows.
+    // The shared levels of every query's list, where `kin` computes that of two label rows.
     let lists = |kin: &dyn Fn(&[f64], &[f64]) -> usize| -> Vec<Vec<usize>> {
-        let of_query = |(query, order): (&Vec<f64>, &Vec<f64>)| {
+        let list = |(query, order): (&Vec<f64>, &Vec<f64>)| {
             order.iter().map(|&item| kin(query, &gallery[item as usize])).collect()
         };
-        queries.iter().zip(&order).map(of_query).collect()
+        queries.iter().zip(&order).map(list).collect()
     };
     let rank = |depth: usize, lists: &[Vec<usize>]| -> Vec<Ranking> {
-        // Relevances count the query where the query is one of the gallery.
+        // Relevances count the query if it is in the gallery.
         let ranked =
             lists.iter().map(|levels| Ranking::from_levels(depth, levels).count_query(leave_one_out));
         ranked.collect()
     };
-    // The number of equal columns is the shared level wherever the labels are one tree. Where queries and gallery
-    // were numbered apart they are not, and a column's scores have to be those of the column alone.
-    let lists_of_all = lists(&equal_columns);
-    let rankings = rank(depth, &lists_of_all);
+    // If the labels are one tree, the number of equal columns is the shared level. If queries and gallery were numbered
+    // separately, they are not one tree, and the scores of a column are those of the column alone.
+    let all_lists = lists(&equal_columns);
+    let rankings = rank(depth, &all_lists);
     let column =
         |level: usize| rank(1, &lists(&|a: &[f64], b: &[f64]| usize::from(a[level - 1] == b[level - 1])));
 
@@ -72,7 +71,7 @@ pub(crate) fn happier(case: &Case, verdict: &mut Verdict) {
         let mut sizes = ranking.class_sizes();
         let table = checked.by_level(&sizes).into_iter().map(|rel| rel * constant);
         got.extend(table.chain(std::iter::repeat(0.0)).take(expected.len()));
-        // The sums of the reference's weighted AP run on through levels that no item has; ours are 0 there.
+        // The reference's weighted AP has sums also for levels without items; ours are 0 there.
         sizes.resize(expected.len(), 0);
         expected.iter_mut().zip(&sizes).filter(|(_, size)| **size == 0).for_each(|(rel, _)| *rel = 0.0);
     }
@@ -86,7 +85,7 @@ pub(crate) fn happier(case: &Case, verdict: &mut Verdict) {
             verdict.compare(name, &expected, &got, tolerance);
         };
         let number = |text: &str| text.parse::<usize>().expect("a number in the metric's name");
-        let list = |query: usize| &lists_of_all[query];
+        let list = |query: usize| &all_lists[query];
         match name.split_once("_level") {
             None => match name.as_str() {
                 "H-AP_bruteforce_definition" => {
@@ -123,13 +122,14 @@ pub(crate) fn happier(case: &Case, verdict: &mut Verdict) {
             Some((metric, column_number)) => {
                 // Their column 0 is the finest level.
                 let level = depth - number(column_number);
-                let of_column = column(level);
-                let (rankings, level) = if leave_one_out { (&rankings, level) } else { (&of_column, 1) };
+                let column_rankings = column(level);
+                let (rankings, level) =
+                    if leave_one_out { (&rankings, level) } else { (&column_rankings, 1) };
                 match metric.split_once('@') {
                     None if metric == "AP" => {
                         compare(EXACT, &|query| average_precision(&rankings[query], level))
                     }
-                    None if metric == "ASI_binary" => compare(EXACT, &|query| asi(&of_column[query])),
+                    None if metric == "ASI_binary" => compare(EXACT, &|query| asi(&column_rankings[query])),
                     Some(("mAP", "R")) => compare(EXACT, &|query| map_at_r(&rankings[query], level)),
                     Some(("R", k)) => {
                         compare(EXACT, &|query| {
@@ -151,8 +151,7 @@ pub(crate) fn happier(case: &Case, verdict: &mut Verdict) {
     }
 }
 
-/// The same from the embeddings themselves, by the evaluation that users run: its means over the queries that have
-/// a value.
+/// The same through `evaluate`, from the embeddings: means over the queries that have a value.
 fn evaluated_whole(case: &Case, verdict: &mut Verdict, queries: &[Vec<f64>], relevance: Relevance) {
     let rows = case.rows("inputs/embeddings");
     let values = rows.iter().flatten().map(|&x| x as f32).collect();
@@ -183,11 +182,11 @@ fn evaluated_whole(case: &Case, verdict: &mut Verdict, queries: &[Vec<f64>], rel
     }
 }
 
-/// `metrics_hashing.json`, on its deterministic ranking (`stable_order`): by Hamming distance, then index; and within what
-/// the orders of ties give (`torch181_sort_order`, of a sort that is not stable). `mAP_all` and the precisions are those
-/// of the finest column alone, since queries and database were numbered apart.
+/// `metrics_hashing.json`, on its deterministic ranking (`stable_order`): by Hamming distance, then by index. Its unstable
+/// sort (`torch181_sort_order`) must be within the bounds that the orders of ties allow. `mAP_all` and the precisions are
+/// those of the finest column alone, because queries and database were numbered separately.
 ///
-/// Where the reference differs from us: a query without positives counts as 0 in its means, or, in mAP, makes it NaN.
+/// The reference differs in one point: a query without positives counts as 0 in its means, or makes mAP NaN.
 pub(crate) fn hashing(case: &Case, verdict: &mut Verdict) {
     let [queries, database] = ["query", "database"].map(|set| case.rows(&format!("inputs/{set}_codes")));
     let [query_labels, database_labels] =
@@ -223,7 +222,7 @@ pub(crate) fn hashing(case: &Case, verdict: &mut Verdict) {
     for (name, got) in scores(TiePolicy::Stable) {
         verdict.compare(name, &case.numbers(&format!("outputs/stable_order/{name}")), &got, SINGLE);
     }
-    // The order that the reference's own sort gave to ties, where it is recorded, is between the worst and the best.
+    // If the order of the reference's own sort is recorded, its value is between the worst and the best order of ties.
     let worst_and_best = scores(TiePolicy::Pessimistic).into_iter().zip(scores(TiePolicy::Optimistic));
     for ((name, worst), (_, best)) in worst_and_best {
         let Some(sorted) = case.find(&format!("outputs/torch181_sort_order/{name}")) else { continue };
@@ -237,17 +236,17 @@ pub(crate) fn hashing(case: &Case, verdict: &mut Verdict) {
 
 /// `metrics_hierarchical_precision.json`: `P@k` is HP@k here, and `AHP` is AHP@k for k = the length of the list.
 ///
-/// The reference takes the query out of the list at its place but out of the ideal at the top, which is the same as
-/// long as the query is its own nearest neighbour.
+/// The reference removes the query from the list at its place, but from the ideal list at the top. The two are the same
+/// if the query is its own nearest neighbour.
 pub(crate) fn hierarchical_precisions(case: &Case, verdict: &mut Verdict) {
     let labels = labels(case, "inputs/labels");
     let ranked = case.rows("inputs/ranking_with_self");
-    let of_query = |(query, order): (usize, &Vec<f64>)| {
+    let rank = |(query, order): (usize, &Vec<f64>)| {
         let others = order.iter().map(|&item| item as usize).filter(|&item| item != query);
         let levels: Vec<usize> = others.map(|item| equal_columns(&labels[query], &labels[item])).collect();
         Ranking::from_levels(labels[0].len(), &levels)
     };
-    let rankings: Vec<Ranking> = ranked.iter().enumerate().map(of_query).collect();
+    let rankings: Vec<Ranking> = ranked.iter().enumerate().map(rank).collect();
     let outputs = ["metrics", "metrics_ahp_full"].map(|part| case.get(&format!("outputs/{part}")));
     for (name, expected) in outputs.iter().flat_map(|part| part.as_object().expect("a number per metric")) {
         let (metric, similarity) = match name.split_once(" (") {
@@ -262,16 +261,16 @@ pub(crate) fn hierarchical_precisions(case: &Case, verdict: &mut Verdict) {
             None if metric == "AHP" => average_hierarchical_precision(ranking, similarity, ranking.len()),
             _ => average_precision(ranking, ranking.depth()),
         };
-        // A query without kin has nothing to find, but the reference gives it a 0/0 or a share of strangers.
+        // A query without relatives has no value here; the reference gives it 0/0 or a share of strangers.
         let got = mean(rankings.iter().map(|ranking| score(ranking).unwrap_or(f64::NAN)));
         verdict.compare(name, &numbers(expected), &[got], if name == "AP" { SINGLE } else { EXACT });
     }
 }
 
-/// `metrics_pml.json`: the list is cut after the first k items, and R, the number of positives, is not.
+/// `metrics_pml.json`: the list is cut after the first k items, but R, the number of positives, counts all.
 ///
-/// Where the reference differs from us: a query without a hit among the k counts as 0 in its MRR, and with
-/// `avg_of_avgs` it averages over the queries of each class first.
+/// The reference differs in two points: a query without a hit among the k counts as 0 in its MRR, and with `avg_of_avgs`
+/// it first averages over the queries of each class.
 pub(crate) fn accuracy_calculator(case: &Case, verdict: &mut Verdict) {
     let (points, labels) = (case.rows("inputs/embeddings"), column(case, "inputs/labels"));
     let gallery = case
@@ -280,7 +279,7 @@ pub(crate) fn accuracy_calculator(case: &Case, verdict: &mut Verdict) {
     let gallery_set = gallery.as_ref().map(|(points, labels)| Set { points, labels });
     let set = Set { points: &points, labels: &labels };
     let rankings = rank(TiePolicy::Stable, set, gallery_set, &|a, b| -squared_distance(a, b));
-    // The most items of one class that is asked for, less the query itself where it is one of them.
+    // The size of the largest class, without the query itself if it is one of the items.
     let reference = gallery.as_ref().map_or(&labels, |(_, labels)| labels);
     let most = labels.iter().map(|label| reference.iter().filter(|other| *other == label).count()).max();
     let most = most.expect("there are labels") - usize::from(gallery.is_none());
@@ -321,8 +320,8 @@ pub(crate) fn accuracy_calculator(case: &Case, verdict: &mut Verdict) {
     }
 }
 
-/// `metrics_recall_hyperbolic.json`: R@k of rankings by decreasing distance in the Poincaré ball, or, where the
-/// curvature is 0, by decreasing dot product.
+/// `metrics_recall_hyperbolic.json`: R@k of rankings by increasing distance in the Poincaré ball or, if the curvature is
+/// 0, by decreasing dot product.
 pub(crate) fn recall_hyperbolic(case: &Case, verdict: &mut Verdict) {
     let (points, labels) = (case.rows("inputs/z"), column(case, "inputs/labels"));
     let curvature = case.numbers("params/hyp_c")[0];
@@ -335,8 +334,8 @@ pub(crate) fn recall_hyperbolic(case: &Case, verdict: &mut Verdict) {
     verdict.compare("R@1", &case.numbers("outputs/R@1"), &got[..1], EXACT);
 }
 
-/// `metrics_recall_proxy_anchor.json`: R@k by cosine. With a separate gallery a query counts as right at k when fewer
-/// than k negatives score above its best positive, so that ties are in its favour.
+/// `metrics_recall_proxy_anchor.json`: R@k by cosine. With a separate gallery a query counts as right at k if fewer than
+/// k negatives score above its best positive, so that ties count in its favour.
 pub(crate) fn recall_proxy_anchor(case: &Case, verdict: &mut Verdict) {
     let set = |prefix: &str| {
         (case.rows(&format!("inputs/{prefix}embeddings")), column(case, &format!("inputs/{prefix}labels")))
@@ -358,13 +357,13 @@ pub(crate) fn recall_proxy_anchor(case: &Case, verdict: &mut Verdict) {
     );
 }
 
-/// What the references compute otherwise than the formula says, and what therefore is no metric of ours: each is
-/// repeated here, and held to the reference's numbers on our rankings. The lists are shared levels in ranked order.
+/// Values that the references compute differently from the formula, and that are therefore not metrics of ours. Each is
+/// computed here on our rankings and compared with the reference. The lists are shared levels in ranked order.
 mod departures {
     use akin_core::ranking::Ranking;
 
-    /// HAPPIER's own H-AP counts the items above by their relevance, level by level: where two levels have the same
-    /// one, each is counted twice. Ours is held to the formula, `H-AP_bruteforce_definition`.
+    /// HAPPIER's own H-AP counts the items above by their relevance, level by level: if two levels have the same
+    /// relevance, their items are counted twice. Ours is compared with the formula, `H-AP_bruteforce_definition`.
     pub(super) fn happier_h_ap(list: &[usize], rel: &[f64]) -> Option<f64> {
         let total: f64 = list.iter().map(|&level| rel[level]).sum();
         let h_rank = |k: usize| -> f64 {
@@ -375,7 +374,7 @@ mod departures {
         (total > 0.0).then(|| sum / total)
     }
 
-    /// An ASI over all ranks, in which strangers are a level like the others.
+    /// An ASI over all ranks, in which level 0 counts like the others.
     pub(super) fn asi_with_strangers(depth: usize, list: &[usize]) -> Option<f64> {
         let mut ideal = list.to_vec();
         ideal.sort_by(|a, b| b.cmp(a));
@@ -392,8 +391,8 @@ mod departures {
         list.iter().enumerate().map(|(i, &level)| rel[level] / (i as f64 + 2.0).log2()).sum()
     }
 
-    /// HPDH's nDCG: the mean of DCG/ideal DCG over the first r ranks, not its value at r; and the item of rank n is
-    /// discounted by log2(n − 1), so that the first three count in full.
+    /// HPDH's nDCG: the mean of DCG/ideal DCG over the first r ranks, not its value at r. The item of rank n is discounted
+    /// by log2(n − 1), so that the first three count in full.
     pub(super) fn mean_ndcg(ranking: &Ranking, r: usize) -> Option<f64> {
         let discount = |rank: usize| if rank < 3 { 1.0 } else { (rank as f64 - 1.0).log2() };
         let mut ideal = ranking.ideal_levels();
@@ -408,14 +407,14 @@ mod departures {
     }
 }
 
-/// Points with a label row each.
+/// Points, each with a row of labels.
 #[derive(Clone, Copy)]
 struct Set<'a> {
     points: &'a [Vec<f64>],
     labels: &'a [Vec<f64>],
 }
 
-/// The rankings, by decreasing `score`, of the gallery for each query; without one, of the other queries.
+/// The rankings of the gallery for each query, by decreasing `score`; without a gallery, of the other queries.
 fn rank(
     ties: TiePolicy,
     queries: Set,
@@ -423,7 +422,7 @@ fn rank(
     score: &dyn Fn(&[f64], &[f64]) -> f64,
 ) -> Vec<Ranking> {
     let items = gallery.unwrap_or(queries);
-    let of_query = |query: usize| {
+    let rank = |query: usize| {
         let others = (0..items.points.len()).filter(|&item| gallery.is_some() || item != query);
         let scored = others.map(|item| {
             let level = equal_columns(&queries.labels[query], &items.labels[item]);
@@ -431,7 +430,7 @@ fn rank(
         });
         Ranking::from_scores(queries.labels[0].len(), ties, scored)
     };
-    (0..queries.points.len()).map(of_query).collect()
+    (0..queries.points.len()).map(rank).collect()
 }
 
 /// The mean R@k for each k; a query without positives counts as wrong.
@@ -457,22 +456,22 @@ fn squared_distance(a: &[f64], b: &[f64]) -> f64 {
 fn poincare_distance(c: f64, x: &[f64], y: &[f64]) -> f64 {
     let (xy, xx, yy) = (-dot(x, y), dot(x, x), dot(y, y));
     let denominator = 1.0 + 2.0 * c * xy + c * c * xx * yy + 1e-5;
-    let (of_x, of_y) = (1.0 + 2.0 * c * xy + c * yy, 1.0 - c * xx);
-    let sum: Vec<f64> = x.iter().zip(y).map(|(x, y)| (of_y * y - of_x * x) / denominator).collect();
+    let (factor_x, factor_y) = (1.0 + 2.0 * c * xy + c * yy, 1.0 - c * xx);
+    let sum: Vec<f64> = x.iter().zip(y).map(|(x, y)| (factor_y * y - factor_x * x) / denominator).collect();
     2.0 / c.sqrt() * (c * dot(&sum, &sum)).sqrt().atanh()
 }
 
-/// The number of equal labels, which is the shared level where the labels are one tree.
+/// The number of equal labels, which is the shared level if the labels are one tree.
 fn equal_columns(a: &[f64], b: &[f64]) -> usize {
     a.iter().zip(b).filter(|(a, b)| a == b).count()
 }
 
-/// The labels of one level, a row each.
+/// The labels of one level, each as a row.
 fn column(case: &Case, path: &str) -> Vec<Vec<f64>> {
     case.numbers(path).into_iter().map(|label| vec![label]).collect()
 }
 
-/// Label rows, turned round: their column 0 is the finest level, ours the coarsest.
+/// Label rows with reversed columns: column 0 of the reference is the finest level, ours the coarsest.
 fn labels(case: &Case, path: &str) -> Vec<Vec<f64>> {
     case.rows(path).into_iter().map(|row| row.into_iter().rev().collect()).collect()
 }

@@ -1,5 +1,4 @@
-//! The metrics once more, each written straight from its formula, in O(N²) and without a clever step: what the
-//! fast ones are held to.
+//! The metrics again, each transcribed from its formula in O(N²). Tests compare the fast metrics with them.
 
 /// H-AP (HAPPIER, eq. 2–3) with the paper's step H(s_j − s_k), which is 0 at equal scores.
 pub(crate) fn h_ap(scores: &[f32], levels: &[usize], rel: &[f64]) -> Option<f64> {
@@ -73,27 +72,27 @@ pub(crate) fn map_at_r(ranked: &[usize], level: usize) -> Option<f64> {
 }
 
 /// P@k of shared levels in ranked order.
-#[allow(dead_code, reason = "not every test that shares this file asks for it")]
+#[allow(dead_code, reason = "not every test that includes this file uses it")]
 pub(crate) fn precision(ranked: &[usize], level: usize, k: usize) -> Option<f64> {
     let hits = ranked.iter().take(k).filter(|&&l| l >= level).count();
     ranked.iter().any(|&l| l >= level).then(|| hits as f64 / k as f64)
 }
 
 /// 1 / the rank of the first positive.
-#[allow(dead_code, reason = "not every test that shares this file asks for it")]
+#[allow(dead_code, reason = "not every test that includes this file uses it")]
 pub(crate) fn reciprocal_rank(ranked: &[usize], level: usize) -> Option<f64> {
     ranked.iter().position(|&l| l >= level).map(|i| 1.0 / (i as f64 + 1.0))
 }
 
 /// HP@k of shared levels in ranked order, with a similarity per level.
-#[allow(dead_code, reason = "not every test that shares this file asks for it")]
+#[allow(dead_code, reason = "not every test that includes this file uses it")]
 pub(crate) fn hierarchical_precision(ranked: &[usize], similarity: &dyn Fn(usize) -> f64, k: usize) -> f64 {
     let sum = |levels: &[usize]| levels.iter().take(k).map(|&l| similarity(l)).sum::<f64>();
     sum(ranked) / sum(&finest_first(ranked))
 }
 
 /// H-R@k and H-P@k (HAPPIER, eq. 9–11) of shared levels in ranked order, for a k-th item with a relevance.
-#[allow(dead_code, reason = "not every test that shares this file asks for it")]
+#[allow(dead_code, reason = "not every test that includes this file uses it")]
 pub(crate) fn h_recall_and_precision(ranked: &[usize], rel: &[f64], k: usize) -> (f64, f64) {
     let rels: Vec<f64> = ranked.iter().map(|&l| rel[l]).collect();
     let last = rels[k - 1];
