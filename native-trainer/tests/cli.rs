@@ -203,7 +203,7 @@ fn settings_that_make_no_sense_are_refused_before_a_run_is_made() {
         ("roadmap", 8, "the loss roadmap cannot compare binary embeddings"),
         ("hpdh", 1, "codes of 1 bit"),
         ("csq", 1, "codes of 1 bit"),
-        ("hpdh", 64, "codes of 64 bits, and the backbone gives 32 features"),
+        ("hpdh", 64, "codes of 64 bits, and the backbone has only 32 features"),
     ] {
         let head = format!("model.head={{dimension={bits},geometry={{kind='binary'}}}}");
         refused(&[&head, &format!("loss={{kind='{loss}'}}")], why);
@@ -214,7 +214,7 @@ fn settings_that_make_no_sense_are_refused_before_a_run_is_made() {
         ("eval.metrics=['recal@1']", "unknown metric `recal@1`; did you mean recall@k"),
         ("eval.relevance={kind='weighted_ap',weights=[1,1,1]}", "the relevance has 3 weights for 2 levels"),
         ("eval.similarity={poincare={curvature=0}}", "the curvature of the Poincaré ball is 0"),
-        ("eval.bootstrap={resamples=0}", "a bootstrap of 0 resamples"),
+        ("eval.bootstrap={resamples=0}", "the bootstrap has 0 resamples"),
         ("eval.decomposability_gap={batch=1}", "in batches of 1, and the set has 2 items"),
         ("eval.decomposability_gap={batch=3}", "in batches of 3, and the set has 2 items"),
     ] {

@@ -213,7 +213,7 @@ config.data.path = \"other.csv\"
         ("happier,happier", "the loss `happier` is named twice"),
         ("zero", "sum to 0"),
         ("cold", "temperature"),
-        ("negative", "alpha is -1"),
+        ("negative", "alpha of the relevance is -1"),
         ("level", "4 weights were given for a loss over"),
         ("other_data", "changes [data]"),
     ] {
@@ -273,7 +273,9 @@ fn the_features_of_a_frozen_backbone_are_computed_once() {
     other.says("Outdated features").says("Computed the features");
     at.write("features", "no features");
     train("four", &[]).ended_with(1).says("is not a feature cache");
-    train("five", &["--set", "augment.flip=false"]).ended_with(1).says("beside [augment]");
+    train("five", &["--set", "augment.flip=false"])
+        .ended_with(1)
+        .says("has [augment] and sets model.freeze_backbone");
 }
 
 #[test]

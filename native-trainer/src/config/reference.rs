@@ -74,7 +74,10 @@ impl Rows<'_> {
     /// The rows of a table. `values` are defaults that replace those of its type.
     fn table(&mut self, table: &Node, prefix: &str, values: Option<&Value>) {
         let required = required(table);
-        for (key, node) in fields(table) {
+        let mut fields = fields(table);
+        // As in TOML, plain values come before tables.
+        fields.sort_by_key(|(_, node)| matches!(self.schema.shape(node), Shape::Table(_)));
+        for (key, node) in fields {
             // The row of the table itself lists its kinds.
             if node.contains_key("const") {
                 continue;
