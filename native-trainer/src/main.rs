@@ -35,7 +35,9 @@
 //! compare/results compare/config
 //! device outcome
 //! config
-//! config/source config/range config/reference
+//! config/tests config/reference
+//! config/run config/data config/augment config/model config/sampler config/optimizer config/schedule
+//! config/source config/range
 //! config/fault config/overlay recipes
 //! config/schema
 //! report npy page serve arguments

@@ -1,4 +1,4 @@
-//! The binary as a user meets it: what goes to stdout, what to stderr, which exit code.
+//! The command line: what each command prints on stdout and stderr, and its exit code.
 
 mod workplace;
 
@@ -36,7 +36,7 @@ fn png(grey: u8) -> Vec<u8> {
 }
 
 #[test]
-fn wrong_usage_ends_with_2_and_names_the_nearest_command() {
+fn wrong_usage_exits_with_2_and_suggests_a_command() {
     let answer = akin(["evla"]);
     assert_eq!(answer.code, Some(2));
     assert!(answer.stderr.contains("'eval'"), "{}", answer.stderr);
@@ -45,7 +45,7 @@ fn wrong_usage_ends_with_2_and_names_the_nearest_command() {
 }
 
 #[test]
-fn an_error_goes_to_stderr_with_a_hint_and_ends_with_1() {
+fn an_error_prints_a_hint_on_stderr_and_exits_with_1() {
     let answer = akin(["data", "check", "nowhere.toml"]);
     assert_eq!((answer.code, answer.stdout.as_str()), (Some(1), ""));
     assert!(answer.stderr.starts_with("error: the config nowhere.toml cannot be read"), "{}", answer.stderr);
@@ -53,7 +53,7 @@ fn an_error_goes_to_stderr_with_a_hint_and_ends_with_1() {
 }
 
 #[test]
-fn data_check_counts_what_is_there() {
+fn data_check_counts_images_and_lists_mistakes() {
     let folder = in_folder(&[
         ("data.toml", b"[data]\nkind = 'folder'\npath = 'images'\nlevels = ['kind', 'variety']\n"),
         ("images/train/Apple/Gala/1.png", &png(1)),
@@ -81,9 +81,9 @@ fn data_check_counts_what_is_there() {
     assert_eq!(json["unreadable"].as_array().unwrap().len(), 2);
 }
 
-/// Images of every kind that is read: they are neither refused nor counted as damaged.
+/// Images of unusual formats are neither refused nor counted as damaged.
 #[test]
-fn unusual_images_are_images() {
+fn unusual_images_are_read() {
     let encode = |image: image::DynamicImage| {
         let mut bytes = std::io::Cursor::new(Vec::new());
         image.write_to(&mut bytes, image::ImageFormat::Png).unwrap();
@@ -102,7 +102,7 @@ fn unusual_images_are_images() {
     assert!(!answer.stdout.contains("cannot be read"), "{}", answer.stdout);
 }
 
-/// A config with all that a training needs; the data are in `labels.csv`.
+/// A complete config for training; the data are in `labels.csv`.
 const CONFIG: &[u8] = b"
 run = { steps = 1, device = 'cpu' }
 data = { kind = 'csv', path = 'labels.csv', levels = ['kind', 'variety'] }
@@ -114,7 +114,7 @@ preprocessing = { resize = 16, crop = 16, filter = 'bilinear', channels = 'rgb',
 ";
 
 #[test]
-fn bad_data_sets_are_refused_before_a_run_is_made() {
+fn bad_data_sets_are_refused_before_a_run_is_created() {
     const GOOD: &str =
         "path,kind,variety,split\na.png,Apple,Gala,train\nb.png,Apple,Fuji,test\nb.png,Apple,Fuji,test\n";
     let image = png(1);
@@ -142,7 +142,7 @@ fn bad_data_sets_are_refused_before_a_run_is_made() {
 }
 
 #[test]
-fn settings_that_make_no_sense_are_refused_before_a_run_is_made() {
+fn invalid_settings_are_refused_before_a_run_is_created() {
     let image = png(1);
     let labels =
         b"path,kind,variety,split\na.png,Apple,Gala,train\nb.png,Apple,Fuji,test\nb.png,Apple,Fuji,test\n";
@@ -223,18 +223,18 @@ fn settings_that_make_no_sense_are_refused_before_a_run_is_made() {
 }
 
 #[test]
-fn a_port_in_use_is_named() {
+fn a_port_in_use_is_refused() {
     let folder = in_folder(&[]);
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     let answer = akin(["demo", "--port", &port, "--out", &path(&folder, "demo")]);
     assert_eq!(answer.code, Some(1));
     assert!(answer.stderr.contains(&format!("port {port} is in use")), "{}", answer.stderr);
-    assert!(!folder.path().join("demo").exists(), "the port is tried before anything is drawn");
+    assert!(!folder.path().join("demo").exists(), "the port is tried before the creatures are drawn");
 }
 
 #[test]
-fn a_mistyped_key_is_named_with_its_place() {
+fn a_mistyped_key_is_reported_with_its_line() {
     let folder =
         in_folder(&[("c.toml", b"[data]\nkind = 'csv'\npath = 'x.csv'\nlevles = ['a']\nlevels = ['b']\n")]);
     let answer = akin(["data", "check", &path(&folder, "c.toml")]);
@@ -243,7 +243,7 @@ fn a_mistyped_key_is_named_with_its_place() {
 }
 
 #[test]
-fn serving_something_that_is_no_bundle_is_refused_before_anything_is_built() {
+fn a_folder_without_a_bundle_is_refused_before_the_page_is_built() {
     let folder = in_folder(&[]);
     let answer = akin(["serve", folder.path().to_str().unwrap(), "--port", "0"]);
     assert_eq!(answer.code, Some(1));
@@ -264,7 +264,7 @@ fn floats(rows: &[[f32; 2]]) -> Vec<u8> {
 
 const LABELS: &[u8] = b"variety,kind\nGala,Apple\nGala,Apple\nFuji,Apple\nConference,Pear\nConference,Pear\n";
 
-/// `akin eval` on five embeddings, with changes to files and arguments.
+/// Runs `akin eval` on five embeddings, with these files and arguments added or replaced.
 fn eval(files: &[(&str, &[u8])], arguments: &[&str]) -> Answer {
     let embeddings = floats(&[[1.0, 0.0], [0.9, 0.1], [0.8, 0.4], [0.0, 1.0], [0.1, 0.9]]);
     let folder = in_folder(&[("q.npy", &embeddings), ("q.csv", LABELS)]);
@@ -283,7 +283,7 @@ fn eval(files: &[(&str, &[u8])], arguments: &[&str]) -> Answer {
 }
 
 #[test]
-fn embeddings_made_elsewhere_are_measured() {
+fn embeddings_from_files_are_evaluated() {
     let answer = eval(&[], &[]);
     assert_eq!(answer.code, Some(0), "{}", answer.stderr);
     let lines: Vec<&str> = answer.stdout.lines().collect();
@@ -326,18 +326,18 @@ fn a_loss_is_shown_with_its_settings() {
     assert!(rows.iter().any(|row| row.starts_with(&["lambda", "number", "0.1"])), "{}", answer.stdout);
     let json = akin(["list", "losses", "--show", "happier", "--json"]).stdout;
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
-    assert_eq!(json[0]["setting"], "lambda");
+    assert_eq!(json[0]["setting"], "clustering");
 
     let answer = akin(["list", "losses", "--show", "hapier"]);
     assert_eq!(answer.code, Some(1));
     for part in ["unknown loss `hapier`", "did you mean `happier`?"] {
         assert!(answer.stderr.contains(part), "{}", answer.stderr);
     }
-    assert!(akin(["list", "miners", "--show", "batch_hard_miner"]).stdout.contains("batch"));
+    assert!(akin(["list", "miners", "--show", "batch_hard_miner"]).stdout.starts_with("Batch hard: "));
 }
 
 #[test]
-fn what_is_measured_can_be_chosen() {
+fn metrics_and_intervals_can_be_chosen() {
     let answer = eval(&[], &["--metrics", "mrr,ndcg@3,mistake_severity,recall@2", "--bootstrap", "50"]);
     assert_eq!(answer.code, Some(0), "{}", answer.stderr);
     let lines: Vec<&str> = answer.stdout.lines().collect();
@@ -377,7 +377,7 @@ fn metrics_and_losses_are_listed_with_their_sources() {
 #[test]
 fn a_gallery_shares_the_taxonomy_of_its_queries() {
     let gallery = floats(&[[0.0, 1.0], [1.0, 0.0]]);
-    // The gallery names its classes in another order.
+    // The classes are in another order in the gallery.
     let files: [(&str, &[u8]); 2] =
         [("g.npy", &gallery), ("g.csv", b"kind,variety\nPear,Conference\nApple,Gala\n")];
     let arguments = ["--gallery", "DIR/g.npy", "--gallery-labels", "DIR/g.csv", "--json"];
@@ -386,7 +386,7 @@ fn a_gallery_shares_the_taxonomy_of_its_queries() {
 }
 
 #[test]
-fn a_query_that_stands_in_the_gallery_is_found_there_by_its_path_and_left_out() {
+fn a_query_in_the_gallery_does_not_rank_itself() {
     let gallery = floats(&[[0.0, 1.0], [1.0, 0.0], [0.9, 0.1]]);
     let labels = b"file,variety,kind\nc,Conference,Pear\na,Gala,Apple\nb,Gala,Apple\n";
     let queries = floats(&[[0.9, 0.1], [1.0, 0.0]]);
@@ -417,8 +417,8 @@ fn cells(table: &str) -> Vec<Vec<&str>> {
 }
 
 #[test]
-fn dyml_measures_every_column_of_one_set_by_itself() {
-    // The columns form no tree: there are apples and pears of either colour.
+fn dyml_evaluates_each_column_of_one_set() {
+    // The columns form no tree: apples and pears have both colours.
     let labels = b"kind,variety\nApple,red\nApple,green\nApple,red\nPear,green\nPear,red\n";
     let files: [(&str, &[u8]); 1] = [("q.csv", labels)];
     assert!(eval(&files, &[]).stderr.contains("has two parents"));
@@ -442,14 +442,14 @@ fn dyml_measures_every_column_of_one_set_by_itself() {
     assert!(json["average"]["ap"].as_f64() <= interval[1].as_f64(), "{interval}");
 }
 
-/// `akin eval --dyml` on two label sets, whose queries stand in their galleries, with other arguments.
+/// Runs `akin eval --dyml` on two label sets whose queries are in their galleries.
 fn dyml_of_two_sets(levels: &str, arguments: &[&str]) -> Answer {
     let gallery = floats(&[[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.1, 0.9]]);
     let queries = floats(&[[1.0, 0.0], [0.1, 0.9]]);
     let folder = in_folder(&[
         ("g.npy", &gallery),
         ("q.npy", &queries),
-        // As DyML's own files, with a blank before the name of the column.
+        // As in DyML's files, a space precedes the name of a column.
         ("fine-g.csv", b"file, fine, labels\na,1,1\nb,1,1\nc,2,2\nd,2,2\n"),
         ("fine-q.csv", b"file, fine, labels\na,1,1\nd,2,2\n"),
         ("coarse-g.csv", b"file, coarse, labels\na,1,1\nb,2,2\nc,1,1\nd,1,1\n"),
@@ -468,12 +468,13 @@ fn dyml_of_two_sets(levels: &str, arguments: &[&str]) -> Answer {
 }
 
 #[test]
-fn dyml_averages_over_sets_of_their_own() {
+fn dyml_averages_over_several_sets() {
     let answer = dyml_of_two_sets("fine,coarse", &["--path-column", "file", "--metrics", "ap,recall@1"]);
     assert_eq!(answer.code, Some(0), "{}", answer.stderr);
     let rows = cells(&answer.stdout);
     assert_eq!(rows[1], ["fine", "2", "3", "100.00", "100.00"]);
-    // The first query finds a stranger, then both of its class; the second one of its class, a stranger, the other.
+    // The first query ranks a stranger, then both items of its class. The second ranks one item of its class, a
+    // stranger, and the other item.
     let coarse = (7.0 / 12.0 + 5.0 / 6.0) / 2.0;
     assert_eq!(rows[2], ["coarse", "2", "3", &format!("{:.2}", 100.0 * coarse), "50.00"]);
     assert_eq!(rows[3], ["average", &format!("{:.2}", 50.0 * (1.0 + coarse)), "75.00"]);
@@ -481,14 +482,14 @@ fn dyml_averages_over_sets_of_their_own() {
     let answer = dyml_of_two_sets("labels", &["--path-column", "file", "--bootstrap", "50"]);
     assert!(answer.stdout.lines().nth(1).unwrap().contains("q.npy "), "{}", answer.stdout);
     assert!(answer.stdout.contains("intervals of 50 resamples"), "{}", answer.stdout);
-    // A query that is not left out finds itself.
+    // Without `--path-column` a query finds itself.
     let answer = dyml_of_two_sets("labels", &["--metrics", "recall@1"]);
     assert_eq!(cells(&answer.stdout)[3], ["average", "100.00"]);
     assert!(answer.stdout.contains("no query is left out of its own ranking"), "{}", answer.stdout);
 }
 
 #[test]
-fn label_sets_that_are_incomplete_are_refused_with_the_reason() {
+fn incomplete_label_sets_are_refused() {
     let refused = |levels: &str, arguments: &[&str], code: i32, part: &str| {
         let answer = dyml_of_two_sets(levels, arguments);
         assert_eq!((answer.code, answer.stdout.as_str()), (Some(code), ""));
@@ -517,7 +518,7 @@ fn label_sets_that_are_incomplete_are_refused_with_the_reason() {
 }
 
 #[test]
-fn bad_embeddings_are_refused_with_the_reason() {
+fn bad_embeddings_are_refused() {
     let with = |name: &str, bytes: &[u8]| {
         let answer = eval(&[(name, bytes)], &[]);
         assert_eq!((answer.code, answer.stdout.as_str()), (Some(1), ""));

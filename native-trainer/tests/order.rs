@@ -28,7 +28,8 @@ fn an_upward_import_is_found() {
     };
     let nothing = Vec::<String>::new();
     assert_eq!(check("cli", "use crate::problem::problem;"), nothing);
-    assert_eq!(check("cli", "// crate::main is above"), nothing);
+    assert_eq!(check("problem", "// crate::cli"), nothing);
+    assert_eq!(check("problem", "let path = \"crate::cli\";"), nothing);
     assert_eq!(check("data/csv", "use super::Dataset;"), nothing);
     assert_eq!(check("problem", "mod tests {\n    use super::*;\n}\n"), nothing);
     for (module, text, target) in [
@@ -107,7 +108,7 @@ fn imports(module: &str, text: &str, sources: &Sources) -> Vec<String> {
     let mut targets = Vec::new();
     // rustfmt indents the closing brace of a module as its first line.
     let mut open_modules: Vec<(String, &str)> = Vec::new();
-    let text: String = text.lines().map(|line| without_comment(line).to_owned() + "\n").collect();
+    let text: String = text.lines().map(|line| code(line) + "\n").collect();
     let mut start = 0;
     for line in text.lines() {
         let trimmed = line.trim_start();
@@ -141,8 +142,20 @@ fn imports(module: &str, text: &str, sources: &Sources) -> Vec<String> {
     targets
 }
 
-fn without_comment(line: &str) -> &str {
-    line.find("//").filter(|&place| !line[..place].ends_with(':')).map_or(line, |place| &line[..place])
+/// A line without its comment and without the texts in its quotes.
+fn code(line: &str) -> String {
+    let mut code = String::new();
+    let mut in_text = false;
+    for (place, character) in line.char_indices() {
+        let escaped = line[..place].ends_with('\\');
+        match character {
+            '"' if !escaped => in_text = !in_text,
+            '/' if !in_text && line[place..].starts_with("//") => break,
+            _ if !in_text => code.push(character),
+            _ => {}
+        }
+    }
+    code
 }
 
 /// The paths that a text starts with: `a::{b, c::D}` stands for `a::b` and `a::c::D`.

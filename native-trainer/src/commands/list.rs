@@ -162,7 +162,9 @@ fn miner(name: &str, args: &ListArgs) -> Result<String> {
     if args.json {
         return settings.print(args);
     }
-    Ok(format!("{}{}\n\n{}", titled(entry.title, entry.summary), cited(entry.sources), settings.print(args)?))
+    let settings =
+        if settings.rows.is_empty() { "It has no settings.\n".into() } else { settings.print(args)? };
+    Ok(format!("{}{}\n\n{settings}", titled(entry.title, entry.summary), cited(entry.sources)))
 }
 
 fn settings(rows: Vec<SettingRow>) -> List {
