@@ -1,27 +1,29 @@
-//! CSQ: each class has a code, far from those of the others, and its items learn it bit by bit.
+//! CSQ: each class has a fixed code, far from the codes of all others, and its items learn that code bit by bit.
 //!
-//! With c_i ∈ {−1, 1}ᴷ the code of the class of item i, h_ik = (1 + tanh r_ik) / 2 = σ(2 r_ik) the probability that
-//! its bit k is 1, and t_ik = (1 + c_ik) / 2 the bit that it should be (Yuan et al., *Central Similarity
-//! Quantization for Efficient Image and Video Retrieval*, CVPR 2020),
+//! Let c_i ∈ {−1, 1}ᴷ be the code of item i's class, h_ik = (1 + tanh r_ik) / 2 = σ(2 r_ik) the probability that bit k
+//! of the item is 1, and t_ik = (1 + c_ik) / 2 the bit that it should be. Then (Yuan et al., *Central Similarity
+//! Quantization for Efficient Image and Video Retrieval*, CVPR 2020)
 //!
 //! ```text
 //! L = (1/BK) Σ_i Σ_k [ −t_ik log h_ik − (1 − t_ik) log(1 − h_ik) + λ log cosh(|2 h_ik − 1| − 1) ]
 //! ```
 //!
-//! The first part is the paper's central similarity, computed as −log σ(2 c_ik r_ik), which no r can make infinite;
-//! the second its quantisation. Both are means over items and bits, as in the authors' code. The class is the finest.
+//! The first part is the paper's central similarity, computed as −log σ(2 c_ik r_ik), which is finite for every r. The
+//! second part is its quantisation loss. Both are means over items and bits, as in the authors' code. Classes are those
+//! of the finest level.
 //!
 //! # Centres
 //!
-//! Where K is a power of two and there are at most 2K classes, they are the rows of the Hadamard matrix and then
-//! their negatives: any two are K/2 bits apart, a row and its negative K. Otherwise every bit is drawn from
-//! Bernoulli(½), and a code is drawn again until it is at least d bits from all before it, where d is the largest
-//! number with C · |{codes nearer than d to one}| ≤ 2ᴷ⁻¹ (the Gilbert–Varshamov bound: each draw is then far enough
-//! with probability ½ or more), or 1. For 100 classes and 65 bits d is 22; the authors ask for 20 at 64.
+//! If K is a power of two and there are at most 2K classes, the centres are the rows of the Hadamard matrix and then
+//! their negatives: any two are K/2 bits apart, a row and its negative K bits. Otherwise every bit is drawn from
+//! Bernoulli(½), and a code is drawn again until it is at least d bits from all earlier codes. d is the largest number
+//! with C · |{codes within d − 1 bits of a code}| ≤ 2ᴷ⁻¹, and at least 1; by the Gilbert–Varshamov bound each draw
+//! then succeeds with probability ½ or more. For 100 classes and 65 bits d is 22; the authors' code asks for 20 at 64
+//! bits.
 //!
 //! # Gradient
 //!
-//! Centres are constants. At r = 0 the quantisation has the gradient 0.
+//! Centres are constants. At r = 0 the gradient of the quantisation loss is 0.
 
 use burn::module::{Module, Param};
 use burn::tensor::{Tensor, activation::log_sigmoid};
@@ -56,7 +58,7 @@ impl BuildLoss for CsqConfig {
         name: "csq",
         title: "CSQ",
         family: Family::Hashing,
-        summary: "cross-entropy of each bit to the code of the class, the codes far apart from the start",
+        summary: "cross-entropy of each bit to the fixed code of the class, the codes far apart",
         optimises: "ap",
         spaces: &[Space::Binary],
         sources: &["yuan2020"],
@@ -73,7 +75,7 @@ impl BuildLoss for CsqConfig {
             return Err(Error::new(
                 Kind::Config,
                 format!("{bits} bits have {} codes, too few for {classes} classes", 1u64 << bits),
-                "give the head a larger dimension; twice the logarithm of the classes to base 2 at the least",
+                "give the head more bits: at least twice the base-2 logarithm of the number of classes",
             ));
         }
         let centres = if bits.is_power_of_two() && classes <= 2 * bits {
@@ -97,18 +99,18 @@ pub struct Csq {
 impl Objective for Csq {
     /// Labels must be below C.
     fn forward(&self, batch: &Batch) -> Tensor<1> {
-        let numbers = batch.embeddings.clone();
-        let [rows, bits] = numbers.dims();
+        let outputs = batch.embeddings.clone();
+        let [rows, bits] = outputs.dims();
         let centres = self.centres.val();
-        let of_item = one_hot(batch.labels, centres.dims()[0], &numbers).matmul(centres);
-        let central = -log_sigmoid(numbers.clone() * of_item * 2.0);
-        let quantised = (numbers.tanh().abs() - 1.0).cosh().log();
+        let item_centres = one_hot(batch.labels, centres.dims()[0], &outputs).matmul(centres);
+        let central = -log_sigmoid(outputs.clone() * item_centres * 2.0);
+        let quantised = (outputs.tanh().abs() - 1.0).cosh().log();
         (central + quantised * self.config.quantisation_weight).sum() * (1.0 / (rows * bits) as f64)
     }
 }
 
-/// The first rows of the Hadamard matrix, of which bit k of row i is 1 where i and k share an even number of ones,
-/// and then of its negative.
+/// The first rows of the Hadamard matrix and then of its negative. Bit k of row i is 1 if the binary numbers i and k
+/// share an even number of ones.
 fn hadamard(count: usize, bits: usize) -> Vec<f32> {
     let entry = |row: usize, bit: usize| {
         let odd = (row & bit & (bits - 1)).count_ones() + u32::from(row >= bits);
@@ -117,7 +119,7 @@ fn hadamard(count: usize, bits: usize) -> Vec<f32> {
     (0..count).flat_map(|row| (0..bits).map(move |bit| entry(row, bit))).collect()
 }
 
-/// Random codes at least [`separation`] bits apart. There must be so many codes.
+/// Random codes at least [`separation`] bits apart. 2ᴷ must be at least `count`.
 fn bernoulli(count: usize, bits: usize, draws: &mut ChaCha8Rng) -> Vec<f32> {
     let apart = separation(count, bits);
     let mut codes: Vec<Vec<u64>> = Vec::with_capacity(count);
@@ -132,10 +134,10 @@ fn bernoulli(count: usize, bits: usize, draws: &mut ChaCha8Rng) -> Vec<f32> {
     codes.iter().flat_map(|code| (0..bits).map(move |bit| sign(code, bit))).collect()
 }
 
-/// How many bits apart so many random codes can easily be; at least 1.
+/// d of the page: how far apart `count` random codes can be drawn; at least 1.
 fn separation(count: usize, bits: usize) -> u32 {
-    // The share of all codes that are nearer than `apart` to one of twice as many. The sphere is a logarithm to base
-    // 2, as that share is too small for an f64 where codes are long.
+    // The share of all codes that are nearer than `apart` to one of twice `count` codes. The share at an exact distance
+    // is kept as a base-2 logarithm, because for long codes it is too small for an f64.
     let mut sphere = (2.0 * count as f64).log2() - bits as f64;
     let mut near = sphere.exp2();
     let mut apart = 0;

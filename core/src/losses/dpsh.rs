@@ -1,19 +1,20 @@
-//! DPSH: the likelihood of which pairs are of one class, given the dot products of their codes-to-be.
+//! DPSH: the likelihood of which pairs share a class, given the dot products of their outputs.
 //!
-//! With Θ_ij = ½ r_i·r_j and s_ij = 1 where i and j are of one class, else 0, a pair is taken to have been drawn with
-//! p(s_ij = 1) = σ(Θ_ij) (Li et al., *Feature Learning based Deep Supervised Hashing with Pairwise Labels*, IJCAI
-//! 2016). Over the pairs S of a query and another item, with b_i = sign r_i,
+//! Let Θ_ij = ½ r_i·r_j, and s_ij = 1 if i and j share a class, else 0. The model is p(s_ij = 1) = σ(Θ_ij) (Li et al.,
+//! *Feature Learning based Deep Supervised Hashing with Pairwise Labels*, IJCAI 2016). Over the pairs S of a query and
+//! another item, with b_i = sign r_i,
 //!
 //! ```text
 //! L = (1/|S|) ( −Σ_{ij ∈ S} [ s_ij Θ_ij − log(1 + exp Θ_ij) ] + η Σ_i ‖b_i − r_i‖² )
 //! ```
 //!
-//! This is the paper's sum, divided by the number of pairs, as in the authors' code, so that one learning rate suits
-//! every batch size; the second sum is over the queries. A batch without a pair has loss 0.
+//! This is the paper's sum (eq. 4) divided by the number of pairs, as in the authors' code, so that one learning rate
+//! suits every batch size. The second sum runs over queries. A batch without a pair has loss 0.
 //!
 //! # Gradient
 //!
-//! b is a constant; at an exact 0 it is 0 and pulls neither way. Items of a reference set are moved as queries are.
+//! b is a constant; the sign of an exact 0 is 0, which pulls neither way. The gradient reaches the items of a reference
+//! set as well as the queries.
 
 use burn::module::Module;
 use burn::tensor::{Tensor, activation::log_sigmoid};
@@ -31,7 +32,7 @@ use crate::geometry::Space;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct DpshConfig {
-    /// η ≥ 0. Default 10, with which the authors' code runs.
+    /// η ≥ 0. Default 10, as in the authors' code.
     pub quantisation_weight: f64,
 }
 
@@ -46,7 +47,7 @@ impl BuildLoss for DpshConfig {
         name: "dpsh",
         title: "DPSH",
         family: Family::Hashing,
-        summary: "the likelihood of which pairs are of one class, by the dot products of codes",
+        summary: "the likelihood of which pairs share a class, by the dot products of codes",
         optimises: "ap",
         spaces: &[Space::Binary],
         sources: &["li2016"],
@@ -71,13 +72,14 @@ pub struct Dpsh {
 
 impl Objective for Dpsh {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
-        let numbers = &batch.embeddings;
         let [alike, unlike] = batch.pairs();
         let count = alike.clone().sum() + unlike.clone().sum();
         let theta = batch.scores() * 0.5;
         // −s Θ + log(1 + e^Θ) is −log σ(Θ) for s = 1 and −log σ(−Θ) for s = 0.
-        let unlikely = -(log_sigmoid(theta.clone()) * alike + log_sigmoid(-theta) * unlike).sum();
-        let sum = unlikely + quantisation_error(numbers) * self.config.quantisation_weight;
+        let negative_log_likelihood =
+            -(log_sigmoid(theta.clone()) * alike + log_sigmoid(-theta) * unlike).sum();
+        let sum =
+            negative_log_likelihood + quantisation_error(&batch.embeddings) * self.config.quantisation_weight;
         sum * reciprocal_or_zero(count)
     }
 }

@@ -1,21 +1,21 @@
-//! DTSH: the likelihood that a query's code is nearer to each item of its class than to every other, by a margin.
+//! DTSH: the likelihood that a query is nearer to each item of its class than to each other item, by a margin.
 //!
-//! With Θ_ij = ½ r_i·r_j, a triplet of a query q, a positive p and a negative n is taken to have been drawn with
-//! probability σ(Θ_qp − Θ_qn − α) (Wang et al., *Deep Supervised Hashing with Triplet Labels*, ACCV 2016). Over all
-//! triplets T of the batch, with b_i = sign r_i,
+//! Let Θ_ij = ½ r_i·r_j. The likelihood of a triplet of a query q, a positive p and a negative n is
+//! σ(Θ_qp − Θ_qn − α) (Wang et al., *Deep Supervised Hashing with Triplet Labels*, ACCV 2016). Over all triplets T of
+//! the batch, with b_i = sign r_i,
 //!
 //! ```text
 //! L = (1/|T|) ( −Σ_{qpn ∈ T} [ Θ_qp − Θ_qn − α − log(1 + exp(Θ_qp − Θ_qn − α)) ] + λ Σ_i ‖b_i − r_i‖² )
 //! ```
 //!
-//! This is the paper's sum, divided by the number of triplets, so that one learning rate suits every batch; the
-//! second sum is over the queries. A batch without a triplet has loss 0. Default: α = K/2 for K bits and λ = 100, as
-//! the authors' code runs; a re-implementation that many use has α = 5, Θ without the ½, and other means.
+//! This is the paper's sum divided by the number of triplets, so that one learning rate suits every batch. The second
+//! sum runs over queries. A batch without a triplet has loss 0. The defaults, α = K/2 for K bits and λ = 100, are those
+//! of the authors' code; a common re-implementation has α = 5, Θ without the ½, and other means.
 //!
 //! # Gradient
 //!
-//! b is a constant; at an exact 0 it is 0 and pulls neither way. The derivative with respect to Θ has a closed form,
-//! which is computed beside the value, a block of queries at a time: memory is O(B²), time O(B³).
+//! b is a constant; the sign of an exact 0 is 0, which pulls neither way. The derivative with respect to Θ has a closed
+//! form, computed beside the value, a block of queries at a time: memory is O(B²), time O(B³).
 
 use burn::module::Module;
 use burn::tensor::{Tensor, activation::log_sigmoid, activation::sigmoid};
@@ -52,7 +52,7 @@ impl BuildLoss for DtshConfig {
         name: "dtsh",
         title: "DTSH",
         family: Family::Hashing,
-        summary: "the likelihood that codes of one class are nearer than others, by half the bits",
+        summary: "the likelihood that items of the same class are nearer than others, by half the bits",
         optimises: "ap",
         spaces: &[Space::Binary],
         sources: &["wang2016"],
@@ -82,7 +82,6 @@ pub struct Dtsh {
 
 impl Objective for Dtsh {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
-        let numbers = &batch.embeddings;
         let [positives, negatives] = batch.pairs();
         let share = reciprocal_or_zero((positives.clone().sum_dim(1) * negatives.clone().sum_dim(1)).sum());
         let theta = batch.scores() * 0.5;
@@ -98,8 +97,9 @@ impl Objective for Dtsh {
             values.push(value);
             gradients.push(gradient);
         }
-        let unlikely = with_gradient(theta, Tensor::cat(values, 0).sum(), Tensor::cat(gradients, 0));
-        (unlikely + quantisation_error(numbers) * self.quantisation_weight) * share
+        let negative_log_likelihood =
+            with_gradient(theta, Tensor::cat(values, 0).sum(), Tensor::cat(gradients, 0));
+        (negative_log_likelihood + quantisation_error(&batch.embeddings) * self.quantisation_weight) * share
     }
 }
 

@@ -103,17 +103,18 @@ pub struct HierConfig {
     pub equal_ancestors: bool,
 }
 
-/// How an ancestor is drawn, with M the largest distance from a proxy to the items below it.
+/// How an ancestor is drawn. M is the largest distance from a proxy to the items below it, g a Gumbel draw.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Draw {
-    /// argmax exp(−M) + g; the choice has no gradient.
+    /// By eq. 7: the proxy with the largest exp(−M) + g; the choice has no gradient.
     #[default]
     Probability,
-    /// argmax −M/τ + g, a sample of the softmax of −M/τ; the gradient goes straight through that softmax.
+    /// A sample of the softmax of −M/τ: the proxy with the largest −M/τ + g; the gradient goes straight through that
+    /// softmax.
     Softmax {
-        /// τ > 0.
+        /// τ > 0; the public code has 0.1.
         temperature: f64,
     },
 }

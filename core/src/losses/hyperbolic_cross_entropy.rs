@@ -1,20 +1,20 @@
 //! Hyperbolic pairwise cross-entropy: find the other view of a class among the views of all classes.
 //!
-//! The v-th image of each class in the batch makes up *view* v. For an ordered pair of views (a, b) with an image of
-//! a class in each, i from a and j from b, the loss is the cross-entropy of choosing j among view b and the rest of
-//! view a (Ermolov et al., *Hyperbolic Vision Transformers*, CVPR 2022, the pairwise cross-entropy loss):
+//! The v-th images of all classes in the batch are *view* v. Take an ordered pair of views (a, b) and a class with an
+//! image in each, i in a and j in b. Its loss is the cross-entropy of choosing j among view b and the rest of view a
+//! (Ermolov et al., *Hyperbolic Vision Transformers*, CVPR 2022, the pairwise cross-entropy loss):
 //!
 //! ```text
 //! l_ij = −log( e^{s_ij/τ} / (Σ_{k∈b} e^{s_ik/τ} + Σ_{k∈a, k≠i} e^{s_ik/τ}) )
 //! L    = Σ_{a≠b} mean of l_ij over the classes that have both views
 //! ```
 //!
-//! with s = −d(x_i, x_k) in the ball and x_i·x_k on the sphere. With the same number of images of every class, as the
-//! paper's sampler gives, this is the published loss. Any other batch is taken as it is: a class with fewer images is
-//! missing from the later views, and one with a single image only stands among the candidates.
+//! with s_ik = −d(x_i, x_k) in the ball and x_i·x_k on the sphere. If every class has the same number of images, as
+//! with the paper's sampler, this is the published loss. In other batches a class with fewer images is missing from the
+//! later views, and a class with a single image is a candidate but never i or j.
 //!
-//! With a reference set, b runs over its views, and an item that is the query itself is no candidate. Only fine labels
-//! count; a batch without two images of one class has the loss 0. Memory is O(B²).
+//! With a reference set, b runs over its views, and an item that is the query itself is not a candidate. Only fine
+//! labels are used. A batch without two images of the same class has loss 0. Memory is O(B²).
 
 use std::collections::BTreeMap;
 
@@ -54,7 +54,7 @@ impl BuildLoss for HyperbolicCrossEntropyConfig {
         name: "hyperbolic_cross_entropy",
         title: "Hyp",
         family: Family::Hyperbolic,
-        summary: "cross-entropy over hyperbolic distances from one image of a class to another",
+        summary: "cross-entropy over hyperbolic distances from an image to another of its class",
         optimises: "ap",
         spaces: &[Space::Poincare, Space::Cosine],
         sources: &["ermolov2022"],
@@ -74,48 +74,49 @@ impl BuildLoss for HyperbolicCrossEntropyConfig {
 impl Objective for HyperbolicCrossEntropy {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
         let items = batch.items();
-        let own = |i: usize| items.own.map(|own| own + i);
-        let (of_queries, of_items) = (views(batch.labels), views(items.labels));
+        let itself = |query: usize| items.own.map(|own| own + query);
+        let (query_views, item_views) = (views(batch.labels), views(items.labels));
         let logits =
             |to: Tensor<2>| self.geometry.scores(batch.embeddings.clone(), to) * (1.0 / self.temperature);
-        let all = logits(items.embeddings);
+        let scores = logits(items.embeddings);
 
-        // Of each query: the views of the items, and the rest of its own.
-        let others = mask_exponents(all.clone(), wanted(|i, j| own(i) != Some(j), &all));
-        let count = of_items.iter().max().map_or(0, |last| last + 1);
-        let of_view = |view: usize| log_sum_exp(columns(&others, &of_items, view));
-        let theirs = Tensor::cat((0..count).map(of_view).collect(), 1);
-        let within = if batch.reference.is_none() { all.clone() } else { logits(batch.embeddings.clone()) };
-        let rest = wanted(|i, k| i != k && of_queries[i] == of_queries[k], &within);
-        let ours = log_sum_exp(mask_exponents(within, rest)).expand(theirs.dims());
-        let larger = theirs.clone().max_pair(ours.clone()).detach();
-        let candidates = ((theirs - larger.clone()).exp() + (ours - larger.clone()).exp()).log() + larger;
+        // For each query i and view b, the logarithm of the sum over its candidates: view b and the rest of view a.
+        let others = mask_exponents(scores.clone(), indicator(|i, j| itself(i) != Some(j), &scores));
+        let view_count = item_views.iter().max().map_or(0, |last| last + 1);
+        let view_sum = |view: usize| log_sum_exp(columns(&others, &item_views, view));
+        let view_b = Tensor::cat((0..view_count).map(view_sum).collect(), 1);
+        let in_batch =
+            if batch.reference.is_none() { scores.clone() } else { logits(batch.embeddings.clone()) };
+        let rest = indicator(|i, k| i != k && query_views[i] == query_views[k], &in_batch);
+        let view_a = log_sum_exp(mask_exponents(in_batch, rest)).expand(view_b.dims());
+        let larger = view_a.clone().max_pair(view_b.clone()).detach();
+        let candidates = ((view_a - larger.clone()).exp() + (view_b - larger.clone()).exp()).log() + larger;
 
-        // Each pair of items weighs 1 / the classes that its pair of views has.
+        // The weight of a pair (i, j) is one over the number of classes that have both views.
         let classes = |labels: &Labels| labels.column(labels.levels());
-        let (of_query, of_item) = (classes(batch.labels), classes(items.labels));
-        let pairs: Vec<(usize, usize)> = (0..of_query.len())
-            .flat_map(|i| (0..of_item.len()).map(move |j| (i, j)))
-            .filter(|&(i, j)| of_query[i] == of_item[j] && own(i) != Some(j))
+        let (query_classes, item_classes) = (classes(batch.labels), classes(items.labels));
+        let pairs: Vec<(usize, usize)> = (0..query_classes.len())
+            .flat_map(|i| (0..item_classes.len()).map(move |j| (i, j)))
+            .filter(|&(i, j)| query_classes[i] == item_classes[j] && itself(i) != Some(j))
             .collect();
-        let mut shared = BTreeMap::new();
+        let mut class_counts = BTreeMap::new();
         for &(i, j) in &pairs {
-            *shared.entry((of_queries[i], of_items[j])).or_insert(0.0) += 1.0;
+            *class_counts.entry((query_views[i], item_views[j])).or_insert(0.0) += 1.0;
         }
-        let mut weights = [all.dims(), candidates.dims()].map(|[rows, columns]| vec![0.0; rows * columns]);
+        let [mut pair_weights, mut view_weights] =
+            [scores.dims(), candidates.dims()].map(|[rows, columns]| vec![0.0; rows * columns]);
         for &(i, j) in &pairs {
-            let weight = 1.0 / shared[&(of_queries[i], of_items[j])];
-            weights[0][i * of_item.len() + j] = weight;
-            weights[1][i * count + of_items[j]] = weight;
+            let weight = 1.0 / class_counts[&(query_views[i], item_views[j])];
+            pair_weights[i * item_classes.len() + j] = weight;
+            view_weights[i * view_count + item_views[j]] = weight;
         }
-        let [of_pairs, of_views] = weights;
-        let of_pairs = matrix(of_pairs, all.dims(), &all);
-        let of_views = matrix(of_views, candidates.dims(), &all);
-        (candidates * of_views).sum() - (all * of_pairs).sum()
+        let pair_weights = matrix(pair_weights, scores.dims(), &scores);
+        let view_weights = matrix(view_weights, candidates.dims(), &scores);
+        (candidates * view_weights).sum() - (scores * pair_weights).sum()
     }
 }
 
-/// The view of each row: how many rows of its class come before it.
+/// The view of each row: the number of earlier rows of its class.
 fn views(labels: &Labels) -> Vec<usize> {
     let mut seen = BTreeMap::new();
     let next = |class: u32| {
@@ -134,9 +135,9 @@ fn columns(logits: &Tensor<2>, views: &[usize], view: usize) -> Tensor<2> {
     logits.clone().select(1, items)
 }
 
-/// 1 for each pair of rows and columns that is wanted, else 0.
-fn wanted(want: impl Fn(usize, usize) -> bool, logits: &Tensor<2>) -> Tensor<2> {
+/// 1 for each row and column for which `test` holds, else 0, in the shape of `logits`.
+fn indicator(test: impl Fn(usize, usize) -> bool, logits: &Tensor<2>) -> Tensor<2> {
     let [rows, columns] = logits.dims();
-    let value = |place: usize| f64::from(u8::from(want(place / columns, place % columns)));
+    let value = |place: usize| f64::from(u8::from(test(place / columns, place % columns)));
     matrix((0..rows * columns).map(value).collect(), [rows, columns], logits)
 }

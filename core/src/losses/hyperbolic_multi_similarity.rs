@@ -1,15 +1,15 @@
 //! Multi-Similarity on hyperbolic distances, as HIER's tables compare with it.
 //!
-//! With the score s = −d(x_i, x_j) in the ball, x_i·x_j on the sphere, and the base b, the mean score of all pairs of
-//! the batch, the loss is that of Multi-Similarity without its miner (Wang et al., CVPR 2019, eq. 15):
+//! The score s_ij is −d(x_i, x_j) in the ball and x_i·x_j on the sphere; the base b is the mean score of all pairs of
+//! the batch. On these scores it is Multi-Similarity without its miner (Wang et al., CVPR 2019, eq. 15):
 //!
 //! ```text
 //! L = (1/B) Σ_i [ (1/α) log(1 + Σ_{j∈P_i} e^{−α(s_ij − b)}) + (1/β) log(1 + Σ_{j∈N_i} e^{β(s_ij − b)}) ]
 //! ```
 //!
-//! A distance has no natural threshold, as a cosine has; the mean takes its place, and gradients flow through it. No
-//! paper gives this form: α, β and b are those of HIER's public code (Kim et al., CVPR 2023). Only fine labels count.
-//! An item without pairs adds nothing to the sum but is counted in B. Memory is O(B²).
+//! A distance has no natural threshold, unlike a cosine; the mean takes its place, and the gradient flows through it.
+//! No paper gives this form: α, β and b are those of HIER's public code (Kim et al., CVPR 2023). Only fine labels are
+//! used. An item without pairs adds nothing to the sum but counts in B. Memory is O(B²).
 
 use burn::module::Module;
 use burn::tensor::Tensor;
@@ -24,9 +24,9 @@ use crate::geometry::{Geometry, Space};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct HyperbolicMultiSimilarityConfig {
-    /// α > 0, how much the farthest positives weigh. Default 1.
+    /// α > 0; a larger α gives more weight to the farthest positives. Default 1.
     pub alpha: f64,
-    /// β > 0, how much the nearest negatives weigh. Default 5.
+    /// β > 0; a larger β gives more weight to the nearest negatives. Default 5.
     pub beta: f64,
 }
 
