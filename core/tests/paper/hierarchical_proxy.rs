@@ -1,4 +1,5 @@
-//! HPL against a plain transcription of its algorithm, and the laws that follow from it.
+//! HPL: the sum over levels, the clustering and the updates. Its paper's equations were not at hand; these are those of
+//! the page.
 
 use akin_core::geometry::Geometry;
 use akin_core::losses::hierarchical_proxy::Coarse;
@@ -15,7 +16,7 @@ const CLASSES: u32 = 12;
 
 type Rows = Vec<Vec<f64>>;
 
-/// Twelve fine classes, two by two in six, three by three of these in two.
+/// Three levels: twelve fine classes, in pairs in six, and these by threes in two.
 fn labels(fine: &[u32]) -> Labels {
     Labels::new(3, fine.iter().flat_map(|&class| [class / 6, class / 2, class]).collect()).unwrap()
 }
@@ -63,8 +64,8 @@ fn unit(row: &[f64]) -> Vec<f64> {
     row.iter().map(|x| x / dot(row, row).sqrt()).collect()
 }
 
-/// The group of each fine class.
-fn groups_of(loss: &HierarchicalProxy, level: usize) -> Vec<usize> {
+/// The group of each fine class at a coarser level.
+fn group_of_class(loss: &HierarchicalProxy, level: usize) -> Vec<usize> {
     let members = rows(loss.groups[level].members.val());
     members.iter().map(|row| row.iter().position(|&member| member == 1.0).unwrap()).collect()
 }
@@ -81,7 +82,7 @@ fn naive_means(proxies: &Rows, groups: &[usize], count: usize) -> Rows {
     (0..count).map(mean).collect()
 }
 
-/// k-means by cosine, from these means on.
+/// k-means by cosine, beginning with these means.
 fn naive_clusters(proxies: &Rows, mut means: Rows) -> (Vec<usize>, Rows) {
     let mut groups = Vec::new();
     for _ in 0..10 {
@@ -114,14 +115,17 @@ fn naive_clusters(proxies: &Rows, mut means: Rows) -> (Vec<usize>, Rows) {
 /// Proxy-Anchor, α = 32 and δ = 0.1, where `own` is the proxy of each item.
 fn naive_proxy_anchor(items: &Rows, proxies: &Rows, own: &[usize]) -> f64 {
     let cosine = |item: usize, proxy: usize| dot(&unit(&items[item]), &unit(&proxies[proxy]));
-    let (mut drawn, mut pushed, mut with_positives) = (0.0, 0.0, 0.0);
+    let (mut positive_sum, mut negative_sum, mut with_positives) = (0.0, 0.0, 0.0);
     for proxy in 0..proxies.len() {
-        let (of, not): (Vec<usize>, Vec<usize>) = (0..items.len()).partition(|&item| own[item] == proxy);
-        drawn += of.iter().map(|&i| (-32.0 * (cosine(i, proxy) - 0.1)).exp()).sum::<f64>().ln_1p();
-        pushed += not.iter().map(|&i| (32.0 * (cosine(i, proxy) + 0.1)).exp()).sum::<f64>().ln_1p();
-        with_positives += f64::from(u8::from(!of.is_empty()));
+        let (positives, negatives): (Vec<usize>, Vec<usize>) =
+            (0..items.len()).partition(|&item| own[item] == proxy);
+        positive_sum +=
+            positives.iter().map(|&i| (-32.0 * (cosine(i, proxy) - 0.1)).exp()).sum::<f64>().ln_1p();
+        negative_sum +=
+            negatives.iter().map(|&i| (32.0 * (cosine(i, proxy) + 0.1)).exp()).sum::<f64>().ln_1p();
+        with_positives += f64::from(u8::from(!positives.is_empty()));
     }
-    drawn / with_positives + pushed / proxies.len() as f64
+    positive_sum / with_positives + negative_sum / proxies.len() as f64
 }
 
 /// ProxyNCA++ at scale 9.
@@ -156,10 +160,10 @@ fn the_loss_is_the_weighted_sum_of_that_of_every_level() {
             let items = rows(draw(5, 8));
             let fine: Vec<usize> = batch_labels().column(3).into_iter().map(|class| class as usize).collect();
             let mut expected = weights.last().unwrap() * naive(&items, &rows(loss.proxies.val()), &fine);
-            for (level, groups) in loss.groups.iter().enumerate() {
-                let of_classes = groups_of(&loss, level);
-                let own: Vec<usize> = fine.iter().map(|&class| of_classes[class]).collect();
-                expected += weights[level] * naive(&items, &rows(groups.proxies.val()), &own);
+            for (level, coarse) in loss.groups.iter().enumerate() {
+                let groups = group_of_class(&loss, level);
+                let own: Vec<usize> = fine.iter().map(|&class| groups[class]).collect();
+                expected += weights[level] * naive(&items, &rows(coarse.proxies.val()), &own);
             }
             assert_close(value(&loss), expected);
         }
@@ -167,7 +171,7 @@ fn the_loss_is_the_weighted_sum_of_that_of_every_level() {
 }
 
 #[test]
-fn an_update_is_k_means_by_cosine_from_the_last_groups_on() {
+fn an_update_continues_k_means_by_cosine_from_the_last_groups() {
     for seed in 0..20 {
         let mut loss = init(&config(r#"{ "coarse": { "kind": "clusters", "count": 4 } }"#), seed);
         for moved in 0..3 {
@@ -175,7 +179,7 @@ fn an_update_is_k_means_by_cosine_from_the_last_groups_on() {
             let (groups, means) =
                 naive_clusters(&rows(loss.proxies.val()), rows(loss.groups[0].proxies.val()));
             loss.update();
-            assert_eq!(groups_of(&loss, 0), groups, "seed {seed}");
+            assert_eq!(group_of_class(&loss, 0), groups, "seed {seed}");
             let got = rows(loss.groups[0].proxies.val());
             got.concat().iter().zip(means.concat()).for_each(|(&got, mean)| assert_close(got, mean));
         }
@@ -183,13 +187,13 @@ fn an_update_is_k_means_by_cosine_from_the_last_groups_on() {
 }
 
 #[test]
-fn the_groups_of_a_taxonomy_are_its_classes_and_their_means_follow() {
+fn the_groups_of_a_taxonomy_are_its_classes() {
     let mut loss = init(&config(r#"{ "coarse": { "kind": "taxonomy" } }"#), 3);
     loss.proxies = Param::from_tensor(draw(9, CLASSES as usize));
     loss.update();
     for (level, count) in [(1, 2), (2, 6)] {
         let groups: Vec<usize> = classes().column(level).into_iter().map(|class| class as usize).collect();
-        assert_eq!(groups_of(&loss, level - 1), groups);
+        assert_eq!(group_of_class(&loss, level - 1), groups);
         let means = naive_means(&rows(loss.proxies.val()), &groups, count);
         let got = rows(loss.groups[level - 1].proxies.val());
         got.concat().iter().zip(means.concat()).for_each(|(&got, mean)| assert_close(got, mean));
@@ -197,7 +201,7 @@ fn the_groups_of_a_taxonomy_are_its_classes_and_their_means_follow() {
 }
 
 #[test]
-fn a_taxonomy_of_one_level_has_the_fine_loss_alone() {
+fn a_taxonomy_of_one_level_has_only_the_fine_loss() {
     let flat = Labels::new(1, (0..CLASSES).collect()).unwrap();
     let device = device();
     let context = LossContext::new(&flat, DIMENSION, &Geometry::Cosine, 4, &device);
@@ -208,31 +212,32 @@ fn a_taxonomy_of_one_level_has_the_fine_loss_alone() {
         loss.forward(&Batch::new(draw(5, 8), &labels)).into_data().iter().next().unwrap()
     };
     assert_eq!(value("hpl_proxy_anchor_gt"), value("proxy_anchor"));
-    assert_eq!(value("hpl_proxy_nca_gt"), value("proxy_nca_plus_plus"));
+    assert_eq!(value("hpl_proxy_nca_gt"), value("proxy_nca"));
 }
 
 #[test]
-fn with_one_cluster_a_class_it_is_twice_the_fine_loss() {
-    let twice = init(&config(r#"{ "coarse": { "kind": "clusters", "count": 12 } }"#), 4);
+fn with_one_cluster_per_class_the_loss_is_twice_the_fine_loss() {
+    let twice =
+        init(&config(r#"{ "coarse": { "kind": "clusters", "count": 12 }, "weights": [1.0, 1.0] }"#), 4);
     let fine =
         init(&config(r#"{ "coarse": { "kind": "clusters", "count": 12 }, "weights": [0.0, 1.0] }"#), 4);
-    assert_eq!(groups_of(&twice, 0), (0..12).collect::<Vec<_>>());
+    assert_eq!(group_of_class(&twice, 0), (0..12).collect::<Vec<_>>());
     assert_close(value(&twice), 2.0 * value(&fine));
 }
 
 #[test]
-fn clusters_are_the_same_from_the_same_seed_and_others_from_another() {
+fn clusters_depend_on_the_seed_alone() {
     let config = config(r#"{ "coarse": { "kind": "clusters", "count": 4 } }"#);
     let mut loss = init(&config, 1);
-    assert_eq!(groups_of(&loss, 0), groups_of(&init(&config, 1), 0));
-    assert!((2..6).any(|seed| groups_of(&loss, 0) != groups_of(&init(&config, seed), 0)));
+    assert_eq!(group_of_class(&loss, 0), group_of_class(&init(&config, 1), 0));
+    assert!((2..6).any(|seed| group_of_class(&loss, 0) != group_of_class(&init(&config, seed), 0)));
     let means = rows(loss.groups[0].proxies.val());
     loss.update();
-    assert_eq!(rows(loss.groups[0].proxies.val()), means, "clusters at rest stay");
+    assert_eq!(rows(loss.groups[0].proxies.val()), means, "clusters that have converged stay");
 }
 
 #[test]
-fn no_cluster_is_ever_empty() {
+fn no_cluster_is_empty() {
     let mut loss = init(&config(r#"{ "coarse": { "kind": "clusters", "count": 5 } }"#), 1);
     let same = draw(7, 1).repeat_dim(0, CLASSES as usize);
     let few = Tensor::cat(vec![draw(7, 1).repeat_dim(0, 10), draw(8, 2)], 0);
@@ -240,14 +245,14 @@ fn no_cluster_is_ever_empty() {
     for proxies in [same, few, none] {
         loss.proxies = Param::from_tensor(proxies);
         loss.update();
-        let groups = groups_of(&loss, 0);
+        let groups = group_of_class(&loss, 0);
         assert!((0..5).all(|group| groups.contains(&group)), "{groups:?}");
         assert!(value(&loss).is_finite());
     }
 }
 
 #[test]
-fn coarse_proxies_follow_every_few_steps_and_never_by_gradient() {
+fn fixed_coarse_proxies_move_only_in_updates() {
     let mut loss = init(&config(r#"{ "every": 10, "coarse": { "kind": "clusters", "count": 4 } }"#), 1);
     let gradients = loss.forward(&Batch::new(draw(5, 8), &batch_labels())).backward();
     assert!(loss.proxies.val().grad(&gradients).is_some());
@@ -264,15 +269,25 @@ fn coarse_proxies_follow_every_few_steps_and_never_by_gradient() {
 }
 
 #[test]
-fn a_checkpoint_has_the_groups() {
+fn a_checkpoint_holds_the_groups() {
     let config = config(r#"{ "coarse": { "kind": "clusters", "count": 4 } }"#);
     let mut loss = init(&config, 1);
-    // Groups that lag behind the fine proxies cannot be had from these.
+    // The groups no longer follow from the fine proxies.
     loss.proxies = Param::from_tensor(draw(9, CLASSES as usize));
     let restored = init(&config, 2).try_load_record(loss.clone().into_record()).unwrap();
-    assert_eq!(groups_of(&restored, 0), groups_of(&loss, 0));
+    assert_eq!(group_of_class(&restored, 0), group_of_class(&loss, 0));
     assert_eq!(value(&restored), value(&loss));
     assert!(!restored.groups[0].proxies.is_require_grad() && restored.proxies.is_require_grad());
+}
+
+#[test]
+fn coarse_levels_weigh_a_tenth_of_the_finest_by_default() {
+    for (coarse, weights) in [("clusters", "[0.1, 1.0]"), ("taxonomy", "[0.1, 0.1, 1.0]")] {
+        let coarse = format!(r#""coarse": {{ "kind": "{coarse}" }}"#);
+        let default = init(&config(&format!("{{ {coarse} }}")), 4);
+        let given = init(&config(&format!(r#"{{ {coarse}, "weights": {weights} }}"#)), 4);
+        assert_eq!(value(&default), value(&given));
+    }
 }
 
 #[test]
@@ -286,4 +301,56 @@ fn clusters_default_to_a_tenth_of_the_classes() {
             config.init(&LossContext::new(&classes, DIMENSION, &Geometry::Cosine, 0, &device)).unwrap();
         assert_eq!(loss.groups[0].proxies.dims(), [expected, DIMENSION]);
     }
+}
+
+/// The gradient of the loss with respect to each coarse proxy, and to the fine proxies.
+fn proxy_gradients(json: &str) -> (Option<Rows>, Rows) {
+    let loss = init(&config(json), 1);
+    let gradients = loss.forward(&Batch::new(draw(5, 8), &batch_labels())).backward();
+    let gradient = |proxies: &Param<Tensor<2>>| proxies.val().grad(&gradients).map(rows);
+    (gradient(&loss.groups[0].proxies), gradient(&loss.proxies).unwrap())
+}
+
+#[test]
+fn learned_coarse_proxies_have_a_gradient_and_are_reset_by_updates_of_clusters_alone() {
+    let clusters = r#"{ "coarse_proxies": "learned", "coarse": { "kind": "clusters", "count": 4 } }"#;
+    let taxonomy = r#"{ "coarse_proxies": "learned", "coarse": { "kind": "taxonomy" } }"#;
+    for (json, reset) in [(clusters, true), (taxonomy, false)] {
+        assert!(proxy_gradients(json).0.is_some());
+        let mut loss = init(&config(json), 1);
+        let count = loss.groups[0].proxies.dims()[0];
+        let moved = (loss.groups[0].proxies.val() + draw(3, count) * 0.01).detach();
+        loss.groups[0].proxies = Param::from_tensor(moved.clone());
+        loss.update();
+        assert!(loss.groups[0].proxies.is_require_grad());
+        assert_eq!(rows(loss.groups[0].proxies.val()) != rows(moved), reset);
+    }
+}
+
+#[test]
+fn coarse_means_follow_the_fine_proxies_in_every_step_and_pass_their_gradient_on() {
+    let json = |proxies: &str, weights: &str| {
+        format!(
+            r#"{{ "coarse_proxies": "{proxies}", "weights": {weights},
+                  "coarse": {{ "kind": "clusters", "count": 4 }} }}"#
+        )
+    };
+    // With the coarse level alone, the fine proxies have a gradient only through the means.
+    let size = |gradient: Rows| gradient.concat().iter().map(|x| x.abs()).sum::<f64>();
+    let (coarse, fine) = proxy_gradients(&json("means", "[1.0, 0.0]"));
+    assert!(coarse.is_none() && size(fine) > 0.0);
+    assert_eq!(size(proxy_gradients(&json("fixed", "[1.0, 0.0]")).1), 0.0);
+
+    let mut means = init(&config(&json("means", "[1.0, 1.0]")), 1);
+    let mut fixed = init(&config(&json("fixed", "[1.0, 1.0]")), 1);
+    assert_close(value(&means), value(&fixed));
+    let moved = draw(9, CLASSES as usize);
+    (means.proxies, fixed.proxies) = (Param::from_tensor(moved.clone()), Param::from_tensor(moved));
+    // Without an update, only the means have moved. With the groups as they are they agree again.
+    assert!((value(&means) - value(&fixed)).abs() > 1e-3);
+    let groups = group_of_class(&fixed, 0);
+    let proxies = naive_means(&rows(fixed.proxies.val()), &groups, 4);
+    let proxies = TensorData::new(proxies.concat(), [4, DIMENSION]).convert::<f32>();
+    fixed.groups[0].proxies = Param::from_tensor(Tensor::from_data(proxies, &device()));
+    assert_close(value(&means), value(&fixed));
 }
