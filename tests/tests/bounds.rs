@@ -1,5 +1,5 @@
-//! Bounds that the papers prove: of the smooth stand-ins, where nothing is tied and the query belongs to its own list,
-//! and of the gap between AP over batches and AP over the whole.
+//! Bounds that the papers prove: the smooth losses are upper bounds of their metrics, without ties and with the query in
+//! its own list; and calibrated scores close the gap between AP over batches and AP over the whole set.
 
 use akin_core::embeddings::Embeddings;
 use akin_core::evaluate::{Decomposability, EvaluationConfig, Labelled, decomposability_gap};
@@ -14,7 +14,7 @@ use akin_core::taxonomy::{Labels, shared_level};
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use proptest::prelude::*;
 
-/// Rows of unit length with labels of three levels: the class, its half, and its quarter.
+/// Rows of unit length with labels at three levels; each coarser level halves the number of classes.
 fn batch() -> impl Strategy<Value = (Vec<f64>, Labels)> {
     let row = (prop::array::uniform3(-1.0..1.0_f64), 0..8_u32);
     prop::collection::vec(row, 2..20).prop_map(|rows| {
@@ -55,7 +55,7 @@ fn loss(config: &impl BuildLoss, values: &[f64], labels: &Labels) -> f64 {
     value.into_data().try_to_vec::<f64>().unwrap()[0]
 }
 
-/// The rankings of the batch by each of its items, itself included; none where scores are tied.
+/// The ranking of the batch by each of its items, itself included. None if any scores are tied.
 fn rankings(values: &[f64], labels: &Labels) -> Option<Vec<Ranking>> {
     let rows: Vec<&[f64]> = values.chunks(values.len() / labels.len()).collect();
     let score = |a: usize, b: usize| rows[a].iter().zip(rows[b]).map(|(x, y)| x * y).sum::<f64>() as f32;
@@ -134,8 +134,8 @@ proptest! {
 }
 
 #[test]
-fn pairs_that_are_right_each_at_another_scale_have_a_gap() {
-    // Some of a class span 50°, where two others lie 10° from another class.
+fn correct_rankings_at_different_scales_have_a_gap() {
+    // Some pairs of one class are 50° apart, while items of different classes are 10° apart.
     let at = |degrees: f64| [degrees.to_radians().cos(), degrees.to_radians().sin()];
     let values: Vec<f64> =
         [0.0, 50.0, 160.0, 210.0, 20.0, 21.0, 30.0, 31.0].into_iter().flat_map(at).collect();

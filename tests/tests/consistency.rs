@@ -1,4 +1,4 @@
-//! What is said in two rooms is the same in both.
+//! Facts that are written in two places are the same in both.
 
 use std::fs;
 use std::path::Path;
@@ -19,7 +19,7 @@ fn npm(file: &str) -> serde_json::Value {
 }
 
 #[test]
-fn the_crate_and_the_tool_of_wasm_bindgen_have_one_version() {
+fn the_wasm_bindgen_crate_and_its_tool_have_the_same_version() {
     let dependency = toml("Cargo.toml")["workspace"]["dependencies"]["wasm-bindgen"].clone();
     let version = dependency.as_str().unwrap().strip_prefix('=').expect("the crate is pinned").to_owned();
     let trunk = toml("www/Trunk.toml")["tools"]["wasm_bindgen"].clone();
@@ -29,7 +29,7 @@ fn the_crate_and_the_tool_of_wasm_bindgen_have_one_version() {
 }
 
 #[test]
-fn page_and_tests_drive_one_version_of_the_browser_tools() {
+fn page_and_tests_use_the_same_versions_of_the_browser_tools() {
     let (www, tests) = (npm("www/package.json"), npm("tests/package.json"));
     for tool in ["axe-core", "playwright-core"] {
         assert_eq!(www["devDependencies"][tool], tests["devDependencies"][tool], "{tool}");
@@ -37,7 +37,7 @@ fn page_and_tests_drive_one_version_of_the_browser_tools() {
     }
 }
 
-/// A comparison of losses is one of losses alone.
+/// A comparison of losses must not change anything else.
 #[test]
 fn the_recipes_of_a_comparison_differ_in_name_and_loss_only() {
     for data in ["biomorphs", "grocery"] {

@@ -86,7 +86,7 @@ pub(super) fn query_mean_weights(pairs: Tensor<2>) -> Tensor<2> {
     pairs / (counts.clamp_min(1.0) * queries)
 }
 
-/// The scalar `value` with the given `gradient` with respect to `inputs`. It is value + (Σ gradient · inputs − the same,
+/// The scalar `value`, with this `gradient` with respect to `inputs`. It is value + (Σ gradient · inputs − the same,
 /// detached): the bracket is exactly 0 and linear in the inputs.
 pub(super) fn with_gradient(inputs: Tensor<2>, value: Tensor<1>, gradient: Tensor<2>) -> Tensor<1> {
     let linear = (inputs * gradient).sum();

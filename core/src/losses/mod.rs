@@ -10,7 +10,7 @@
 //! B is the batch size, d the dimension of an embedding, L the number of levels, C the number of fine classes. x_i are
 //! embeddings, y_i fine labels, s_ij = x_i·x_j scores, l_ij shared levels. P_i and N_i are the items of the same and of
 //! another fine class than i, without i itself unless a file says otherwise. σ is the sigmoid, H the step function, and
-//! [x]₊ is max(x, 0).
+//! \[x\]₊ is max(x, 0).
 //!
 //! # Building blocks
 //!
@@ -240,7 +240,7 @@ pub struct LossContext<'a> {
     pub seed: u64,
     /// The position of this loss among the parts of a larger one, so that each part draws its own proxies. Empty for a
     /// whole loss.
-    pub part: Vec<u64>,
+    pub position: Vec<u64>,
     /// The device of proxies and buffers.
     pub device: &'a Device,
 }
@@ -254,7 +254,7 @@ impl<'a> LossContext<'a> {
         seed: u64,
         device: &'a Device,
     ) -> Self {
-        Self { classes, dimension, geometry, seed, part: Vec::new(), device }
+        Self { classes, dimension, geometry, seed, position: Vec::new(), device }
     }
 
     /// L, the number of levels.
@@ -275,7 +275,7 @@ impl<'a> LossContext<'a> {
     /// The context of part `number` of a larger loss.
     pub fn part(&self, number: usize) -> Self {
         let mut part = self.clone();
-        part.part.push(number as u64);
+        part.position.push(number as u64);
         part
     }
 
@@ -299,7 +299,7 @@ impl<'a> LossContext<'a> {
 
     /// The named stream of random numbers for this part of the loss.
     pub fn stream(&self, name: &str) -> ChaCha8Rng {
-        stream(self.seed, name, &self.part)
+        stream(self.seed, name, &self.position)
     }
 
     fn vectors(&self, values: Vec<f32>, count: usize) -> Tensor<2> {

@@ -44,8 +44,8 @@ pub struct ProxyNcaConfig {
     pub scale: f64,
     /// Z_i, the proxies in the denominator. Default: those of the other classes.
     pub denominator: Denominator,
-    /// Proxies start as draws from N(0, this²). The loss uses only their direction, but a longer proxy turns more slowly
-    /// at the same learning rate. Default 1.
+    /// The standard deviation from which proxies are drawn. The loss uses only their direction, but a longer proxy turns
+    /// more slowly at the same learning rate. Default 1.
     pub proxy_deviation: f64,
 }
 
