@@ -1,4 +1,4 @@
-//! From an image of any size to the square and the numbers that a backbone was trained on.
+//! Preprocessing: an image of any size becomes the square of numbers that a backbone expects.
 
 use serde::{Deserialize, Serialize};
 
@@ -198,13 +198,13 @@ impl Preprocessing {
 
     /// The square of `crop` × `crop` pixels that the backbone reads.
     ///
-    /// The shorter side is resized to `resize`, the longer one in proportion (rounded down, as torchvision's
-    /// `Resize`), then the centre is cut out (half pixels round to even, as its `CenterCrop`). An image
-    /// that already has the size stays as it is.
+    /// The shorter side is resized to `resize` and the longer one in proportion, rounded down as by torchvision's
+    /// `Resize`. Then the centre is cut out; half a pixel rounds to even, as in its `CenterCrop`. An image that already
+    /// has the right size does not change.
     ///
     /// # Errors
     ///
-    /// [`Kind::Image`] should the image not be resizable.
+    /// [`Kind::Image`] if the image cannot be resized.
     pub fn view(&self, image: &Pixels) -> Result<Pixels> {
         let PreprocessingNumbers { resize, crop, filter, .. } = self.0;
         let (w, h) = (u64::from(image.width()), u64::from(image.height()));
@@ -215,8 +215,8 @@ impl Preprocessing {
         image.resize_then_crop(full, corner, [crop, crop], filter)
     }
 
-    /// The numbers of an image: three planes (CHW) in the order of `channels`, each
-    /// `(byte · scale − mean) / deviation`. The length is `3 · width · height`.
+    /// An image as numbers: three planes (CHW) in the order of `channels`, each `(byte · scale − mean) / deviation`.
+    /// The length is `3 · width · height`.
     pub fn normalise(&self, image: &Pixels) -> Vec<f32> {
         let PreprocessingNumbers { channels, scale, mean, deviation, .. } = &self.0;
         let order = match channels {
@@ -237,38 +237,40 @@ impl TryFrom<PreprocessingNumbers> for Preprocessing {
 
     /// # Errors
     ///
-    /// [`Kind::Config`] when a size is 0 or more than 4,096, the crop larger than the resized image, a number not
-    /// finite, or the scale or a deviation 0.
+    /// [`Kind::Config`] when a size is 0 or more than 4,096, the crop is larger than the resized image, a number is not
+    /// finite, or the scale or a deviation is 0.
     fn try_from(numbers: PreprocessingNumbers) -> Result<Self> {
         const MAX_SIDE: u32 = 4096;
         let PreprocessingNumbers { resize, crop, scale, mean, deviation, .. } = &numbers;
-        let fault = if !(1..=MAX_SIDE).contains(resize) || !(1..=MAX_SIDE).contains(crop) {
-            Some((
+        let refuse = |message: String, hint: String| Err(Error::new(Kind::Config, message, hint));
+        if !(1..=MAX_SIDE).contains(resize) || !(1..=MAX_SIDE).contains(crop) {
+            return refuse(
                 format!("preprocessing resizes to {resize} and crops to {crop} pixels"),
                 format!("choose sizes from 1 to {MAX_SIDE}"),
-            ))
-        } else if crop > resize {
-            Some((
+            );
+        }
+        if crop > resize {
+            return refuse(
                 format!("preprocessing crops to {crop} pixels, more than the {resize} it resizes to"),
                 "make resize at least as large as crop".into(),
-            ))
-        } else if ![scale].into_iter().chain(mean).chain(deviation).all(|number| number.is_finite()) {
-            Some((
-                "preprocessing has a number that is not finite".into(),
-                "correct scale, mean or deviation".into(),
-            ))
-        } else if *scale == 0.0 || deviation.contains(&0.0) {
-            Some((
-                "preprocessing has a scale or deviation of 0".into(),
-                "choose 1 to leave values as they are".into(),
-            ))
-        } else {
-            None
-        };
-        match fault {
-            Some((message, hint)) => Err(Error::new(Kind::Config, message, hint)),
-            None => Ok(Self(numbers)),
+            );
         }
+        let settings = [("scale", &[*scale][..]), ("mean", &mean[..]), ("deviation", &deviation[..])];
+        for (name, values) in settings {
+            if !values.iter().all(|value| value.is_finite()) {
+                return refuse(
+                    format!("the {name} of preprocessing is {values:?}"),
+                    "give finite numbers".into(),
+                );
+            }
+            if name != "mean" && values.contains(&0.0) {
+                return refuse(
+                    format!("the {name} of preprocessing is {values:?}, which has a 0"),
+                    "give 1 to leave values unchanged".into(),
+                );
+            }
+        }
+        Ok(Self(numbers))
     }
 }
 
