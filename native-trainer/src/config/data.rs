@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -127,7 +127,7 @@ impl DataConfig {
             seed: u64,
         }
         let part: Part = Source::read(file, sets)?.part()?;
-        part.data.validate()?;
+        part.data.validate().with_context(|| file.display().to_string())?;
         Ok((part.data, part.run.seed))
     }
 

@@ -6,7 +6,7 @@ use std::{env, fs, path};
 
 use akin_core::image::PreprocessingConfig;
 use akin_core::models::BackboneConfig;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
@@ -113,7 +113,7 @@ impl Source {
         if config.run.out.as_os_str().is_empty() {
             config.run.out = current_directory()?.join("runs").join(&config.run.name);
         }
-        config.validate()?;
+        config.validate().with_context(|| self.file.display().to_string())?;
         Ok(config)
     }
 

@@ -236,7 +236,7 @@ fn values_out_of_their_range_are_refused() {
         ("eval.relevance={ kind = \"weighted_ap\", weights = [1] }", "the relevance has 1 weights"),
     ] {
         let (message, hint) = refusal_of(set);
-        assert!(message.contains(part), "{set}: {message}");
+        assert!(message.contains("tiny.toml: ") && message.contains(part), "{set}: {message}");
         assert!(!hint.is_empty());
     }
     assert!(refusal(&SHORT.replace("epochs = 2", "epochs = 2\nsteps = 2"), &[]).0.contains("both"));
