@@ -326,7 +326,7 @@ fn a_loss_is_shown_with_its_settings() {
     assert!(rows.iter().any(|row| row.starts_with(&["lambda", "number", "0.1"])), "{}", answer.stdout);
     let json = akin(["list", "losses", "--show", "happier", "--json"]).stdout;
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
-    assert_eq!(json[0]["setting"], "clustering");
+    assert_eq!(json[0]["setting"], "lambda");
 
     let answer = akin(["list", "losses", "--show", "hapier"]);
     assert_eq!(answer.code, Some(1));
