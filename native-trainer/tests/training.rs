@@ -249,7 +249,9 @@ fn a_loss_that_is_not_finite_stops_the_training_before_it_reaches_a_checkpoint()
         .says("the loss is ")
         .says("learning rates");
     assert!(!at.path("run/checkpoint.akin").exists());
-    at.akin(&["resume", "run"]).ended_with(1).says("hint: if the run was stopped before its first checkpoint");
+    at.akin(&["resume", "run"])
+        .ended_with(1)
+        .says("hint: if the run was stopped before its first checkpoint");
 }
 
 #[test]
