@@ -189,6 +189,10 @@ config.optimizer = { lr_backbone = 1e30, lr_head = 1e30 }
     let answer = answer.says("1 training failed: wild, seed 0: ");
     assert!(answer.stdout.lines().any(|line| line.starts_with("HAPPIER")), "{}", answer.stdout);
     assert!(answer.stdout.lines().any(|line| line.starts_with("Failed: Wild")), "{}", answer.stdout);
+    let outcome = at.json("out/wild/seed-0.outcome.json");
+    assert_eq!(outcome["outcome"], "failed");
+    assert!(answer.stdout.contains(outcome["message"].as_str().unwrap()), "{outcome}");
+    assert!(!at.path("out/happier/seed-0.outcome.json").exists(), "only failed trainings leave one");
 }
 
 #[test]

@@ -13,14 +13,15 @@ use toml::{Table, Value};
 pub struct CompareConfig {
     /// The rows, in order: losses of `akin list losses`, or names of `[compare.loss]`. `all` stands for every loss
     /// that the list does not name. A loss that cannot use the recipe's head gets a head that it can use. Default:
-    /// the recipe's own loss.
+    /// none; `--losses` then has to name them.
     pub losses: Vec<String>,
     /// The seeds that every row is trained with. Default 0, 1, 2.
     pub seeds: Vec<u64>,
     /// The metrics that get columns. AP gets one for every level; R@k is that of the finest level.
     /// Default: R@1, AP, H-AP, ASI, NDCG.
     pub columns: Vec<Metric>,
-    /// The settings that every row tunes, one after another in this order; a row's own follow. For example
+    /// The settings that every row tunes, one after another in this order; a row's own follow. Each value is tried
+    /// with the best values of the settings before it. For example
     /// `[{ key = "optimizer.lr_head", values = [1e-4, 1e-3] }]`. Default: none.
     pub tune: Vec<TunedSetting>,
     /// Settings that every row is repeated with: each combination of their values is a group of the table. For

@@ -146,7 +146,11 @@ fn is_tuned(comparison: &Comparison) -> bool {
 /// How to read the table.
 fn legend(comparison: &Comparison) -> String {
     let mean = if comparison.seeds.len() > 1 { ", mean ± sample deviation over seeds" } else { "" };
-    format!("Scores: in percent{mean}; the best in bold, the second underlined")
+    let tuning = match is_tuned(comparison) {
+        true => "; tuning runs: the trainings that the choice of the settings took",
+        false => "",
+    };
+    format!("Scores: in percent{mean}; the best in bold, the second underlined{tuning}")
 }
 
 /// How the table was made.
@@ -402,7 +406,7 @@ fn csv(comparison: &Comparison) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::results::{Untrained, columns};
+    use crate::compare::results::{Trial, Untrained, columns};
 
     fn comparison() -> Comparison {
         let statistic = |values: &[f64]| Statistic::new(values.to_vec());
@@ -463,6 +467,18 @@ Command: akin compare tiny
         assert!(text.starts_with(expected), "{text}");
         let styled = print(&comparison(), Format::Text, true);
         assert!(styled.contains("\x1b[1m51.0±1.4\x1b[0m") && styled.contains("\x1b[4m41.0±1.4\x1b[0m"));
+    }
+
+    #[test]
+    fn the_trainings_that_tuning_took_have_a_column() {
+        let mut comparison = comparison();
+        let trial = Trial { settings: toml::Table::new(), score: Some(0.5) };
+        comparison.lines[1].trials = vec![trial; 3];
+        let text = print(&comparison, Format::Text, false);
+        let costs = |label: &str| text.lines().rfind(|line| line.starts_with(label)).unwrap().to_owned();
+        assert!(text.lines().any(|line| line.ends_with("MB  tuning runs")), "{text}");
+        assert!(costs("One & 100 %").ends_with(" 3"), "{text}");
+        assert!(costs("Two|2").ends_with(" 0"), "{text}");
     }
 
     #[test]
