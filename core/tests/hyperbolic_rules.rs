@@ -1,4 +1,5 @@
-//! Laws of the Poincaré ball on tensors, and what HIER's gradient, which is not that of its value, promises instead.
+//! Laws of the Poincaré ball on tensors, and the gradient of HIER straight through its softmax, which is not the
+//! derivative of its value.
 
 use akin_core::geometry::Geometry;
 use akin_core::losses::hier::{Draw, Triplets};
@@ -45,10 +46,10 @@ fn tensors_and_slices_measure_the_same_distance() {
         let points = |seed, count| ball.embed(matrix(rows(seed, count, 0.6), DIMENSION), 1.5, false);
         let (x, y) = (points(0, 7), points(1, 9));
         let all = values(ball.distances(x.clone(), y.clone()));
-        let (of_x, of_y) = (values(x.clone()), values(y.clone()));
-        let exact: Vec<f64> = of_x
+        let (x_values, y_values) = (values(x.clone()), values(y.clone()));
+        let exact: Vec<f64> = x_values
             .chunks(DIMENSION)
-            .flat_map(|x| of_y.chunks(DIMENSION).map(move |y| distance(x, y, curvature).unwrap()))
+            .flat_map(|x| y_values.chunks(DIMENSION).map(move |y| distance(x, y, curvature).unwrap()))
             .collect();
         // The guard in the denominator: 1e-5 / (1 − c‖x‖‖y‖)² at most.
         close(&all, &exact, 2e-3 * curvature);
@@ -58,7 +59,7 @@ fn tensors_and_slices_measure_the_same_distance() {
 }
 
 #[test]
-fn the_maps_keep_lengths_and_take_each_other_back() {
+fn the_maps_keep_lengths_and_invert_each_other() {
     let ball = Ball { curvature: 0.3 };
     let vectors = matrix(rows(2, 8, 0.7), DIMENSION);
     let points = ball.exponential_map(vectors.clone());
@@ -67,7 +68,8 @@ fn the_maps_keep_lengths_and_take_each_other_back() {
     let from_origin = ball.distance(points.zeros_like(), points.clone());
     close(&values(from_origin), &values(lengths * 2.0), 2e-5);
 
-    // Elsewhere a vector is as long as the metric there says; short steps, since the guard of ⊕ counts near the rim.
+    // Elsewhere the metric at the point gives the length. The steps are short, because near the rim the guard of ⊕ is
+    // visible.
     let vectors = vectors * 0.2;
     let there = ball.exponential_map_at(points.clone(), vectors.clone());
     close(&values(ball.logarithmic_map_at(points.clone(), there.clone())), &values(vectors.clone()), 1e-3);
@@ -84,14 +86,14 @@ fn a_projected_point_is_inside_and_one_inside_stays() {
         assert!(lengths.iter().all(|length| length * curvature.sqrt() < 0.9991), "{lengths:?}");
         let near = far.clone() * 0.5;
         assert_eq!(values(ball.project(near.clone())), values(near));
-        // As far as features can lead.
+        // The longest features there can be.
         let embedded = ball.embed(matrix(rows(3, 20, 1e6), DIMENSION), 1e3, true);
         assert!(distance(&values(embedded)[..DIMENSION], &[0.0; DIMENSION], curvature).is_ok());
     }
 }
 
 #[test]
-fn a_flat_ball_is_euclidean_twice_over() {
+fn a_flat_ball_has_twice_the_euclidean_distance() {
     let (x, y) = (matrix(rows(4, 5, 1.0), DIMENSION), matrix(rows(5, 6, 1.0), DIMENSION));
     let [across, down] = [x.clone().unsqueeze_dim::<3>(1), y.clone().unsqueeze_dim::<3>(0)];
     let euclidean = (across - down).square().sum_dim(2).squeeze_dim::<2>(2).sqrt();
@@ -99,12 +101,12 @@ fn a_flat_ball_is_euclidean_twice_over() {
 }
 
 #[test]
-fn distances_keep_their_digits_and_gradients_from_nothing_to_the_rim() {
+fn distances_are_precise_and_gradients_finite_from_zero_to_the_rim() {
     let device = device();
     let ball = Ball { curvature: 1.0 };
     for dtype in [DType::F32, DType::F64] {
         let near = if dtype == DType::F32 { 1e-6 } else { 1e-12 };
-        // Pairs: the same point, two that are very close, two at opposite sides of the rim, the origin twice.
+        // Pairs: a point twice, two very close points, two at opposite sides of the rim, the origin twice.
         let x = vec![0.3, 0.4, 0.3, 0.4, 0.0, 0.999, 0.0, 0.0];
         let y = vec![0.3, 0.4, 0.3 + near, 0.4, 0.0, -0.999, 0.0, 0.0];
         let [x, y] = [x, y].map(|values: Vec<f64>| {
@@ -125,7 +127,7 @@ fn distances_keep_their_digits_and_gradients_from_nothing_to_the_rim() {
 }
 
 #[test]
-fn distances_of_all_rows_are_as_precise_as_those_of_rows_side_by_side() {
+fn distances_of_all_pairs_are_as_precise_as_those_of_single_pairs() {
     let (device, ball) = (device(), Ball { curvature: 1.0 });
     let single = |values: Vec<f64>| {
         Tensor::<2>::from_data(TensorData::new(values, [6, DIMENSION]), (&device, DType::F32))
@@ -141,7 +143,7 @@ fn distances_of_all_rows_are_as_precise_as_those_of_rows_side_by_side() {
 }
 
 #[test]
-fn a_riemannian_gradient_is_scaled_by_the_inverse_of_the_metric_and_no_value_changes() {
+fn a_riemannian_gradient_is_scaled_by_the_inverse_metric_and_values_stay() {
     let gradient = |riemannian| {
         let features = matrix(rows(6, 5, 1.0), DIMENSION).require_grad();
         let ball = Ball { curvature: 0.1 };
@@ -157,8 +159,8 @@ fn a_riemannian_gradient_is_scaled_by_the_inverse_of_the_metric_and_no_value_cha
     close(&riemannian, &scaled, 1e-12);
 }
 
-/// The loss of HIER with the choice h + p − detach(p), written out from its page: `fixed` gives h − detach(p), taken at
-/// the point where the gradient is wanted.
+/// The loss of HIER with the choice h + p − detach(p), where p follows `distances`, and h and detach(p) the distances
+/// `at` the point of the gradient.
 fn surrogate(
     config: &HierConfig,
     temperature: f64,
@@ -181,16 +183,16 @@ fn surrogate(
         (0..noise.len()).map(|proxy| -far(proxy) / temperature + noise[proxy]).collect()
     };
     let mut total = 0.0;
-    for (t, (of_low, of_high)) in draws[0].iter().zip(&draws[1]).enumerate() {
+    for (t, (low_noise, high_noise)) in draws[0].iter().zip(&draws[1]).enumerate() {
         let [i, j, k] = [triplets.anchors[t], triplets.related[t], triplets.unrelated[t]];
-        let low = best(&logits(at, &[i, j], of_low));
-        let bar = |mut logits: Vec<f64>| {
+        let low = best(&logits(at, &[i, j], low_noise));
+        let exclude = |mut logits: Vec<f64>| {
             if !config.equal_ancestors {
                 logits[low] = f64::NEG_INFINITY;
             }
             logits
         };
-        let high = best(&bar(logits(at, &[i, j, k], of_high)));
+        let high = best(&exclude(logits(at, &[i, j, k], high_noise)));
         if low == high {
             continue;
         }
@@ -200,9 +202,12 @@ fn surrogate(
                 .map(|proxy| f64::from(u8::from(proxy == chosen)) + now[proxy] - then[proxy])
                 .collect()
         };
-        let to_low = choice(low, logits(distances, &[i, j], of_low), logits(at, &[i, j], of_low));
-        let to_high =
-            choice(high, bar(logits(distances, &[i, j, k], of_high)), bar(logits(at, &[i, j, k], of_high)));
+        let to_low = choice(low, logits(distances, &[i, j], low_noise), logits(at, &[i, j], low_noise));
+        let to_high = choice(
+            high,
+            exclude(logits(distances, &[i, j, k], high_noise)),
+            exclude(logits(at, &[i, j, k], high_noise)),
+        );
         let to = |item: usize, choice: &[f64]| -> f64 {
             distances[item].iter().zip(choice).map(|(distance, chosen)| distance * chosen).sum()
         };
@@ -231,7 +236,7 @@ fn drawn(seed: u64) -> (Triplets, [Vec<Vec<f64>>; 2]) {
 }
 
 #[test]
-fn the_gradient_of_hier_is_that_of_the_choice_plus_the_softmax_minus_itself() {
+fn the_gradient_of_hier_goes_straight_through_its_softmax() {
     for (seed, equal_ancestors, geometry) in [
         (0, false, Geometry::poincare()),
         (1, true, Geometry::poincare()),
@@ -253,11 +258,11 @@ fn the_gradient_of_hier_is_that_of_the_choice_plus_the_softmax_minus_itself() {
         let embeddings = matrix(points.clone(), DIMENSION).require_grad();
         let noise = draws.clone().map(|draws| matrix(draws.concat(), 8));
         let none = Triplets::default();
-        let [value, of_proxies] =
+        let [value, proxy_term] =
             hier.forward_drawn(embeddings.clone(), [&triplets, &none], [noise.clone(), noise]);
         let expected = surrogate(&config, temperature, &at, &triplets, &draws, &at);
         assert!((number(value.clone()) - expected).abs() < 1e-12);
-        assert_eq!(number(of_proxies), 0.0);
+        assert_eq!(number(proxy_term), 0.0);
         assert!(expected > 0.0);
 
         let got = values(embeddings.grad(&value.backward()).unwrap());
@@ -274,7 +279,7 @@ fn the_gradient_of_hier_is_that_of_the_choice_plus_the_softmax_minus_itself() {
 }
 
 #[test]
-fn hier_draws_the_same_at_the_same_step_and_moves_embeddings_and_proxies() {
+fn hier_draws_the_same_at_the_same_step_and_has_gradients_for_embeddings_and_proxies() {
     let labels = Labels::new(1, (0..12).map(|i| i / 3).collect()).unwrap();
     let (classes, geometry, device) = (labels.classes(), Geometry::poincare(), device());
     let config = HierConfig { proxies: 10, neighbours: 6, ..HierConfig::default() };

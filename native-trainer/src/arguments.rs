@@ -42,8 +42,7 @@ pub struct MetricArgs {
     /// with --dyml: asi,ap,recall@1,recall@10,recall@20].
     #[arg(long, value_name = "METRIC,…", value_delimiter = ',')]
     pub metrics: Vec<Metric>,
-    /// Print 95 % intervals from this many bootstrap resamples of the queries (for the decomposability gap, of the
-    /// batches); 1000 is common.
+    /// Print 95 % intervals from this many bootstrap resamples of the queries; 1000 is common.
     #[arg(long, value_name = "RESAMPLES")]
     pub bootstrap: Option<usize>,
     /// Print how much higher AP is in batches of this many items than over the whole set.

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::support::{Case, EXACT, SINGLE, Verdict, device, init, labels, numbers, scalar, tensor, values};
 
-/// `hpdh_loss.json`; the finest level comes first there.
+/// `hpdh_loss.json`, which has the finest level first.
 pub(crate) fn hpdh(case: &Case, verdict: &mut Verdict) {
     let number = |name: &str| case.get(&format!("params/{name}")).as_f64().unwrap();
     let labels = labels(case, "inputs/labels");
@@ -24,7 +24,7 @@ pub(crate) fn hpdh(case: &Case, verdict: &mut Verdict) {
     };
     let mut loss = init(&config, &labels);
     let centres = case.get("inputs/centers").as_array().unwrap();
-    loss.centres = centres.iter().rev().map(kept).collect();
+    loss.centres = centres.iter().rev().map(centre_parameter).collect();
 
     let features = tensor(case, "inputs/features").require_grad();
     let batch = Batch::new(features.clone(), &labels);
@@ -37,7 +37,7 @@ pub(crate) fn hpdh(case: &Case, verdict: &mut Verdict) {
     verdict.compare("grad_features", &case.numbers("outputs/grad_features"), &gradient, EXACT);
 }
 
-/// `hpdh_centers.json`; the finest level comes first there.
+/// `hpdh_centers.json`, which has the finest level first.
 pub(crate) fn hpdh_centres(case: &Case, verdict: &mut Verdict) {
     let labels = labels(case, "inputs/labels");
     let mut loss = init(&HpdhConfig::default(), &labels);
@@ -49,8 +49,8 @@ pub(crate) fn hpdh_centres(case: &Case, verdict: &mut Verdict) {
     }
 }
 
-/// Centres in f64, which are not learned.
-fn kept(rows: &Value) -> Param<Tensor<2>> {
+/// Centres of one level, in f64 and not learned.
+fn centre_parameter(rows: &Value) -> Param<Tensor<2>> {
     let shape = [rows.as_array().unwrap().len(), rows[0].as_array().unwrap().len()];
     let data = TensorData::new(numbers(rows), shape);
     Param::from_tensor(Tensor::from_data(data, (&device(), DType::F64))).set_require_grad(false)

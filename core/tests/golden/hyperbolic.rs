@@ -1,4 +1,4 @@
-//! The golden files of the Poincaré ball and of the losses in it, in f64 on the CPU. Curvature 0 is the sphere.
+//! The golden files of the Poincaré ball and of its losses, in f64 on the CPU. Curvature 0 stands for the sphere.
 
 use akin_core::geometry::Geometry;
 use akin_core::losses::hier::{Draw, Triplets, mutual_neighbours};
@@ -38,7 +38,7 @@ fn to_poincare(ball: Ball, case: &Case, verdict: &mut Verdict) {
     verdict.compare("grad_x", &case.numbers("outputs/grad_x"), &gradient, EXACT);
 }
 
-/// Distances of every row of x to the row of y beside it, or to all of them.
+/// Distances of every row of x to the same row of y (`beside`), or to every row of y.
 fn distances(ball: Ball, case: &Case, verdict: &mut Verdict, beside: bool) {
     let [x, y] = ["inputs/x", "inputs/y"].map(|path| tensor(case, path).require_grad());
     let distances =
@@ -47,25 +47,25 @@ fn distances(ball: Ball, case: &Case, verdict: &mut Verdict, beside: bool) {
     let weights = tensor(case, "inputs/weights").reshape(distances.dims());
     let gradients = (distances * weights).sum().backward();
 
-    let (of_x, of_y) = (case.rows("inputs/x"), case.rows("inputs/y"));
+    let (x_rows, y_rows) = (case.rows("inputs/x"), case.rows("inputs/y"));
     let weights = case.numbers("inputs/weights");
     let weight = |i: usize, j: usize| match beside {
         true if i != j => 0.0,
         true => weights[i],
-        false => weights[i * of_y.len() + j],
+        false => weights[i * y_rows.len() + j],
     };
     for (name, gradient, swapped) in
         [("grad_x", x.grad(&gradients), false), ("grad_y", y.grad(&gradients), true)]
     {
         let got = values(gradient.unwrap());
         let mut expected = case.numbers(&format!("outputs/{name}"));
-        let dimension = of_x[0].len();
+        let dimension = x_rows[0].len();
         let largest = expected.iter().fold(0f64, |largest, x| largest.max(x.abs()));
-        let (own, others) = if swapped { (&of_y, &of_x) } else { (&of_x, &of_y) };
+        let (own, others) = if swapped { (&y_rows, &x_rows) } else { (&x_rows, &y_rows) };
         for (i, point) in own.iter().enumerate() {
             for (j, _) in others.iter().enumerate().filter(|(_, other)| *other == point) {
-                // d(x, x) has no gradient. The reference gives it that of its rounding error, or 0 if there is none:
-                // what it is more than ours then has the length of the slope beside the point, whatever its direction.
+                // d(x, x) has no gradient. The reference has the gradient of its rounding error there, or 0 without
+                // one; the difference to ours then has the length of the slope near the point, in any direction.
                 let rows = i * dimension..(i + 1) * dimension;
                 let more =
                     expected[rows.clone()].iter().zip(&got[rows.clone()]).map(|(a, b)| (a - b).powi(2));
@@ -103,9 +103,10 @@ fn maps(ball: Ball, case: &Case, verdict: &mut Verdict) {
         ("logmap_x_y8", ball.logarithmic_map_at(x.clone(), beside.clone())),
         ("expmap_x_y8", ball.exponential_map_at(x.clone(), beside)),
     ] {
-        // From a point to itself the reference divides 0 by 0; the way there is 0.
-        let known = |x: f64| if x.is_nan() { 0.0 } else { x };
-        let expected: Vec<f64> = case.numbers(&format!("outputs/{name}")).into_iter().map(known).collect();
+        // From a point to itself the reference divides 0 by 0; the vector is 0.
+        let zero_if_nan = |x: f64| if x.is_nan() { 0.0 } else { x };
+        let expected: Vec<f64> =
+            case.numbers(&format!("outputs/{name}")).into_iter().map(zero_if_nan).collect();
         verdict.compare(name, &expected, &values(got), EXACT);
     }
 }
@@ -169,7 +170,7 @@ pub(crate) fn hier(case: &Case, verdict: &mut Verdict) {
         Triplets { anchors, related, unrelated }
     });
     let draws = ["samples", "lcas"]
-        .map(|name| ["ij", "ijk"].map(|of| tensor(case, &format!("inputs/gumbel_{of}_{name}"))));
+        .map(|name| ["ij", "ijk"].map(|items| tensor(case, &format!("inputs/gumbel_{items}_{name}"))));
     let terms = hier.forward_drawn(points.clone(), [&triplets[0], &triplets[1]], draws);
     let value = terms[0].clone() + terms[1].clone();
     let gradients = value.backward();
