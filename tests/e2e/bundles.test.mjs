@@ -112,6 +112,6 @@ test("`akin serve` refuses damage that it finds without reading every file", asy
       (error) => error,
     );
     assert.equal(refused.code, 1, what);
-    assert.match(refused.stderr.replaceAll(/\s+/g, " "), damage === cutShort && file !== "bundle.json" ? /of the bundle has \d+ bytes, but should have/ : message);
+    assert.match(refused.stderr.replaceAll(/\s+/g, " "), damage === cutShort && file !== "bundle.json" ? /of the bundle has \d+ bytes; it should have/ : message);
   }
 });
