@@ -2,9 +2,9 @@
 //!
 //! # The order of the files
 //!
-//! A file imports only files of later lines, so the files form no circle, and each can be understood with those below
-//! it alone. There is one exception: a file in a folder may use what the file of that folder defines (`data/csv` uses
-//! `data`), although that file is listed above. A test in `tests/order.rs` reads this list.
+//! A file imports only files of later lines. The files therefore form no circle, and to understand one you need only
+//! those below it. There is one exception: a file in a folder may use what the file of that folder defines (`data/csv`
+//! uses `data`), although that file is listed above it. The test in `tests/order.rs` checks this list.
 //!
 //! ```text
 //! main
@@ -90,7 +90,7 @@ use clap::Parser;
 use crate::cli::Cli;
 use crate::problem::Interrupted;
 
-/// What shells report for a command that Ctrl-C ended.
+/// The exit code of a command that Ctrl-C stopped, as shells report it.
 const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {

@@ -49,10 +49,10 @@ pub struct CompareArgs {
     /// The format of the printed table.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
-    /// Where tensors are computed, instead of run.device.
+    /// The device to compute on, instead of run.device.
     #[arg(long, value_enum)]
     pub device: Option<DeviceName>,
-    /// How progress is shown.
+    /// How to show progress.
     #[arg(long, value_enum, default_value_t)]
     pub progress: Progress,
 }

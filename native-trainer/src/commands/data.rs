@@ -15,7 +15,7 @@ use crate::problem::problem;
 use crate::progress::Progress;
 
 #[derive(Debug, Subcommand)]
-/// What can be done with a data set.
+/// The commands on a data set.
 pub enum DataCommand {
     Check(DataCheckArgs),
 }
@@ -39,7 +39,7 @@ pub struct DataCheckArgs {
     pub progress: Progress,
 }
 
-/// Runs the command that was asked for.
+/// Runs a command on a data set.
 pub fn run(command: DataCommand) -> Result<()> {
     match command {
         DataCommand::Check(args) => check(args),

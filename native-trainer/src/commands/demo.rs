@@ -40,7 +40,7 @@ pub struct DemoArgs {
     /// Replace an earlier demo in DIR.
     #[arg(long)]
     pub overwrite: bool,
-    /// Where tensors are computed.
+    /// The device to compute on.
     #[arg(long, value_enum, default_value_t)]
     pub device: DeviceName,
     /// How to show progress.

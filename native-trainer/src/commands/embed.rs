@@ -29,7 +29,7 @@ pub struct EmbedArgs {
     /// The file to write: float32, one row per image.
     #[arg(long, value_name = "FILE.npy")]
     pub out: PathBuf,
-    /// Where tensors are computed, instead of the run's run.device.
+    /// The device to compute on, instead of the run's run.device.
     #[arg(long, value_enum)]
     pub device: Option<DeviceName>,
     /// How to show progress.

@@ -47,15 +47,15 @@ pub struct ExportArgs {
     #[arg(long)]
     pub title: Option<String>,
     /// A sentence about the gallery.
-    #[arg(long, default_value = "")]
+    #[arg(long, default_value = "", hide_default_value = true)]
     pub description: String,
     /// The licence of images and weights, such as "CC-BY-4.0".
-    #[arg(long, default_value = "")]
+    #[arg(long, default_value = "", hide_default_value = true)]
     pub licence: String,
-    /// The device that computes, instead of `run.device` of each run.
+    /// The device to compute on, instead of the runs' run.device.
     #[arg(long, value_enum)]
     pub device: Option<DeviceName>,
-    /// How progress is shown.
+    /// How to show progress.
     #[arg(long, value_enum, default_value_t)]
     pub progress: Progress,
 }
@@ -81,7 +81,7 @@ pub struct Export<'a> {
     pub description: String,
     /// The licence of images and weights.
     pub licence: String,
-    /// How progress is shown.
+    /// How to show progress.
     pub progress: Progress,
 }
 

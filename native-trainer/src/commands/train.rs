@@ -39,7 +39,7 @@ pub struct TrainArgs {
     /// Replace the run in that directory.
     #[arg(long)]
     pub overwrite: bool,
-    /// Where tensors are computed, instead of run.device.
+    /// The device to compute on, instead of run.device.
     #[arg(long, value_enum)]
     pub device: Option<DeviceName>,
     /// How to show progress.
@@ -58,7 +58,7 @@ pub struct OutcomeArgs {
 }
 
 impl OutcomeArgs {
-    /// Writes how a training ended, where that is asked for.
+    /// Writes how a training ended, if a file is given.
     pub fn write(self, result: Result<()>) -> Result<()> {
         match self.outcome {
             Some(file) => ProcessOutcome::new(&result).write(&file).and(result),

@@ -22,7 +22,7 @@ pub struct EvalArgs {
     /// from random weights, without a head.
     #[arg(long, conflicts_with = "queries")]
     pub untrained: bool,
-    /// Where tensors are computed, instead of the run's run.device.
+    /// The device to compute on, instead of the run's run.device.
     #[arg(long, value_enum, conflicts_with = "queries")]
     pub device: Option<DeviceName>,
     /// Embeddings of the queries: a two-dimensional .npy file of float16, float32 or float64.
@@ -76,7 +76,7 @@ pub struct EvalArgs {
     pub dyml: bool,
 
     /// Compare with this run on the same queries. Prints for each metric both means, their difference, and p of a
-    /// paired permutation test: the probability of such a difference between equal runs.
+    /// paired permutation test: the probability of a difference at least as large if the runs were equal.
     #[arg(long, value_name = "RUN", conflicts_with = "queries")]
     pub against: Option<PathBuf>,
 

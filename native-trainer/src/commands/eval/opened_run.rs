@@ -1,4 +1,4 @@
-//! What a run is evaluated with.
+//! The device, the encoder and the data set with which a run is evaluated.
 
 use akin_core::encoder::Encoder;
 use anyhow::Result;
@@ -20,8 +20,8 @@ pub struct OpenedRun {
 }
 
 impl OpenedRun {
-    /// Opens what a run was trained with. `untrained` takes the backbone that training started from, without a
-    /// head; `device` overrides that of the run.
+    /// Opens the encoder and the data set of a run. With `untrained` the encoder is the backbone that training started
+    /// from, without a head. `device` replaces the device of the run.
     pub fn open(run: &Run, untrained: bool, device: Option<DeviceName>) -> Result<Self> {
         let Config { data, run: settings, .. } = &run.config;
         let device = device::open(device.unwrap_or(settings.device))?;
