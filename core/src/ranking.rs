@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_without_ties_ranks_alike_under_every_policy() {
+    fn a_list_without_ties_is_ranked_the_same_under_every_policy() {
         let levels = [1, 0, 2, 0, 1];
         let by_levels = Ranking::from_levels(2, &levels);
         let items = || levels.iter().enumerate().map(|(rank, &level)| (-(rank as f32), level));

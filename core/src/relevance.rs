@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn each_level_weighs_alike_however_many_items_it_has() {
+    fn the_items_of_a_level_share_its_weight() {
         let rel = by_level(Relevance::HierarchicalAp { alpha: 1.0 }, &[9, 3, 1, 2]);
         assert_eq!(rel, [0.0, 1.0 / 3.0 / 3.0, 2.0 / 3.0, 0.5]);
         assert_eq!(by_level(Relevance::Plain { alpha: 2.0 }, &[9, 3, 1]), [0.0, 0.25, 1.0]);

@@ -1,4 +1,4 @@
-//! How alike two embeddings are: cosine, Euclidean distance or dot product in flat space, the distance of the Poincaré
+//! The similarity of two embeddings: cosine, Euclidean distance or dot product in flat space, the distance of the Poincaré
 //! ball, or the Hamming distance of their signs.
 //!
 //! Every score is summed in one fixed order: element i of a pair goes to lane i mod 8, and the eight lanes are then

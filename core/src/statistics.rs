@@ -164,9 +164,9 @@ mod tests {
     #[test]
     fn few_pairs_are_permuted_exactly() {
         let test = |differences: &[f64]| paired_permutation_test(differences, Permutations::default());
-        // Only all signs alike, or all turned, are as far.
+        // Only the pattern of the data and its opposite are as far from 0.
         assert_eq!(test(&[1.0, 2.0, 3.0]), 2.0 / 8.0);
-        // ±1 ±2 ±3 is 4 or farther for +1+3, that is −2 or more of the others: 1+2+3 and −1+2+3, and their mirrors.
+        // |±1 ±2 ±3| ≥ 4 for 1+2+3 and −1+2+3, and for their opposites.
         assert_eq!(test(&[-1.0, 2.0, 3.0]), 4.0 / 8.0);
         assert_eq!(test(&[0.1, 0.2, -0.3]), 1.0);
         assert_eq!((test(&[]), test(&[0.0; 40])), (1.0, 1.0));

@@ -36,7 +36,7 @@ pub struct DecomposabilityGap {
     pub batches: usize,
     /// The mean of DG_AP over queries at levels 1 … L; `None` where no query has a positive.
     pub levels: Vec<Option<f64>>,
-    /// 95 % bootstrap intervals of these means, low and high, if they were asked for.
+    /// 95 % bootstrap intervals of these means, low and high, if they were drawn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interval: Vec<Option<[f64; 2]>>,
 }
@@ -139,7 +139,7 @@ pub(super) fn check_batch(batch: usize, count: usize) -> Result<()> {
     }
     Err(Error::new(
         Kind::Config,
-        format!("the decomposability gap is asked for in batches of {batch}, and the set has {count} items"),
+        format!("the decomposability gap has batches of {batch}, and the set has {count} items"),
         format!("choose a batch of 2 to {count} items"),
     ))
 }

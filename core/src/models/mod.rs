@@ -12,8 +12,8 @@
 //!
 //! 1. Write its file: a Burn module with `new` and `forward`, and, if it has published weights, a function that loads
 //!    them from bytes.
-//! 2. Name it in this file: `pub mod`, a variant of [`BackboneConfig`] and of [`Backbone`], and their arms in
-//!    `features`, `smallest_side`, `init`, `forward` and `load_pretrained`, which the compiler asks for.
+//! 2. Name it in this file: `pub mod`, a variant of [`BackboneConfig`] and of [`Backbone`], and the arms of the matches,
+//!    which the compiler asks for.
 
 pub mod head;
 pub mod small_resnet;

@@ -37,10 +37,10 @@ pub(crate) fn happier(case: &Case, verdict: &mut Verdict) {
     let order = case.rows("outputs/ranking_stable");
     let depth = queries[0].len();
 
-    // The shared levels of every query's list, where `kin` computes that of two label rows.
-    let lists = |kin: &dyn Fn(&[f64], &[f64]) -> usize| -> Vec<Vec<usize>> {
+    // The shared levels of every query's list, where `shared` computes that of two label rows.
+    let lists = |shared: &dyn Fn(&[f64], &[f64]) -> usize| -> Vec<Vec<usize>> {
         let list = |(query, order): (&Vec<f64>, &Vec<f64>)| {
-            order.iter().map(|&item| kin(query, &gallery[item as usize])).collect()
+            order.iter().map(|&item| shared(query, &gallery[item as usize])).collect()
         };
         queries.iter().zip(&order).map(list).collect()
     };
