@@ -80,8 +80,8 @@ impl Sampler {
         (self.items / self.batch_size()).max(1)
     }
 
-    /// What a user may not expect of the batches, one sentence each: fewer classes than the default, and
-    /// images that a batch repeats.
+    /// How the batches differ from what a user may expect: fewer classes than the default, and images
+    /// that a batch repeats. Each remark continues the word "Sampling".
     pub fn remarks(&self, config: &SamplerConfig) -> Vec<String> {
         let (classes, images) = (self.classes.len(), self.images_per_class);
         let mut remarks = Vec::new();
@@ -95,8 +95,9 @@ impl Sampler {
         let small = self.classes.iter().filter(|items| items.len() < images).count();
         if small > 0 {
             remarks.push(format!(
-                "{small} of {} with fewer than {images} images: a batch repeats theirs",
+                "with repeats: {small} of {} {} fewer than {images} images",
                 counted(classes, "class", "classes"),
+                if small == 1 { "has" } else { "have" },
             ));
         }
         remarks
@@ -268,7 +269,7 @@ mod tests {
             sampler.remarks(&default),
             [
                 "10 classes × 4 images a batch, not 16 × 4: the training split has 10 finest classes",
-                "1 of 10 classes with fewer than 4 images: a batch repeats theirs",
+                "with repeats: 1 of 10 classes has fewer than 4 images",
             ]
         );
         let (message, _) = parts(&try_sampler(&[0, 0], &default, 0).unwrap_err());

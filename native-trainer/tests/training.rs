@@ -1,4 +1,4 @@
-//! Trainings that are stopped, continued, or hindered, through the binary.
+//! Trainings that are stopped, resumed, or fail, run through the `akin` binary.
 #![cfg(unix)]
 
 mod workplace;
@@ -14,7 +14,7 @@ use workplace::{Answer, Workplace};
 
 const STEPS: u64 = 60;
 
-/// Its training takes a few seconds.
+/// A config whose training takes a few seconds.
 const CONFIG: &str = r#"
 [run]
 steps = 60
@@ -49,8 +49,8 @@ impl Workplace {
         Self::drawn(CONFIG, "32")
     }
 
-    /// The config with another loss, and a head for it.
-    fn with_loss(&self, loss: &str, head: &str) {
+    /// Replaces the loss and the head of the config.
+    fn set_loss(&self, loss: &str, head: &str) {
         let config = CONFIG.replace("kind = \"happier\"", loss).replace("{ dimension = 8 }", head);
         self.write("tiny.toml", config);
     }
@@ -59,41 +59,41 @@ impl Workplace {
         self.akin(&["train", "tiny.toml", "--out", run])
     }
 
-    fn begin(&self, arguments: &[&str]) -> Child {
+    fn spawn(&self, arguments: &[&str]) -> Child {
         self.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
     /// Trains until there is a checkpoint, then presses Ctrl-C.
     fn interrupt(&self, run: &str) -> Answer {
-        let training = self.begin(&["train", "tiny.toml", "--out", run]);
+        let training = self.spawn(&["train", "tiny.toml", "--out", run]);
         let checkpoint = self.path(run).join("checkpoint.akin");
-        let patience = Instant::now() + Duration::from_secs(60);
-        while !checkpoint.exists() && Instant::now() < patience {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while !checkpoint.exists() && Instant::now() < deadline {
             sleep(Duration::from_millis(5));
         }
         let pressed = Command::new("kill").args(["-INT", &training.id().to_string()]).status().unwrap();
-        assert!(pressed.success(), "the training is still under way");
+        assert!(pressed.success(), "the training has ended already");
         Answer::of(training.wait_with_output().unwrap())
     }
 
-    /// The numbers of a trained encoder. Before them its file has a header, whose length stands at byte 6;
-    /// it names the tensors by ids that are drawn anew in every training.
+    /// The weights of a trained encoder, without the header of the file. The header contains tensor ids,
+    /// which are random in every training; byte 6 gives its length.
     fn weights(&self, run: &str) -> Vec<u8> {
         let mut bytes = self.bytes(&format!("{run}/encoder.bpk"));
         let header = u32::from_le_bytes(bytes[6..10].try_into().unwrap()) as usize;
         bytes.split_off(10 + header)
     }
 
-    /// The steps after which the log of a run has an entry of this kind.
-    fn logged(&self, run: &str, event: &str) -> Vec<u64> {
+    /// The steps of the log entries of this kind.
+    fn logged_steps(&self, run: &str, event: &str) -> Vec<u64> {
         let log = self.read(&format!("{run}/log.jsonl"));
         let entries = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
         entries.filter(|entry| entry["event"] == event).map(|entry| entry["step"].as_u64().unwrap()).collect()
     }
 }
 
-/// Files that a write has left aside.
-fn left_over(run: &Path) -> Vec<String> {
+/// The temporary files that an unfinished write has left.
+fn temporary_files(run: &Path) -> Vec<String> {
     let names = fs::read_dir(run).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     names.filter(|name| name.ends_with(".part")).collect()
 }
@@ -104,22 +104,22 @@ fn a_training_stopped_by_ctrl_c_and_resumed_gives_the_very_same_encoder() {
     at.train("straight").ended_with(0);
 
     at.interrupt("stopped").ended_with(130).says("continue with `akin resume ");
-    let [step] = at.logged("stopped", "stopped")[..] else { panic!("one stop is logged") };
+    let [step] = at.logged_steps("stopped", "stopped")[..] else { panic!("the log needs exactly one stop") };
     assert!((1..STEPS).contains(&step), "stopped after step {step} of {STEPS}");
-    assert!(!at.path("stopped/encoder.bpk").exists(), "the training has not ended");
+    assert!(!at.path("stopped/encoder.bpk").exists(), "an unfinished training has no encoder");
     at.akin(&["eval", "stopped"]).ended_with(1).says("akin resume");
 
     at.akin(&["resume", "stopped"]).ended_with(0).says(&format!("after step {step} of {STEPS}"));
-    assert_eq!(at.logged("stopped", "resumed"), [step]);
+    assert_eq!(at.logged_steps("stopped", "resumed"), [step]);
     assert!(at.weights("stopped") == at.weights("straight"), "other weights after a stop");
     assert_eq!(at.json("stopped/report.json"), at.json("straight/report.json"));
 
     at.akin(&["resume", "stopped"]).ended_with(1).says("there is nothing to resume");
 }
 
-/// The centres of HPDH, the clusters of HPL and a memory of embeddings follow from the steps so far.
+/// The centres of HPDH, the clusters of HPL and a memory of embeddings depend on all steps so far.
 #[test]
-fn what_a_loss_keeps_without_learning_it_survives_a_stop() {
+fn the_state_of_a_loss_survives_a_stop() {
     let at = Workplace::new();
     let memory = "kind = 'cross_batch_memory'\nloss = { kind = 'contrastive' }\nsize = 100\nstart = 1";
     let clusters = "kind = 'hpl_proxy_nca'\nevery = 7\ncoarse = { kind = 'clusters', count = 3 }";
@@ -128,7 +128,7 @@ fn what_a_loss_keeps_without_learning_it_survives_a_stop() {
         ("clusters", clusters, "cosine"),
         ("memory", memory, "cosine"),
     ] {
-        at.with_loss(loss, &format!("{{ dimension = 8, geometry = {{ kind = '{geometry}' }} }}"));
+        at.set_loss(loss, &format!("{{ dimension = 8, geometry = {{ kind = '{geometry}' }} }}"));
         let [straight, stopped] = ["straight", "stopped"].map(|run| format!("{name}-{run}"));
         at.train(&straight).ended_with(0);
         at.interrupt(&stopped).ended_with(130);
@@ -143,9 +143,9 @@ fn a_second_ctrl_c_aborts_at_once() {
     let at = Workplace::new();
     // Steps of many seconds: a batch of 2,000 images, each of which ranks all others.
     let slow = ["train", "tiny.toml", "--out", "run", "--set", "sampler.images_per_class=500"];
-    let training = at.begin(&slow);
-    let patience = Instant::now() + Duration::from_secs(60);
-    while !at.path("run/log.jsonl").exists() && Instant::now() < patience {
+    let training = at.spawn(&slow);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !at.path("run/log.jsonl").exists() && Instant::now() < deadline {
         sleep(Duration::from_millis(5));
     }
     for _ in 0..2 {
@@ -158,7 +158,7 @@ fn a_second_ctrl_c_aborts_at_once() {
 }
 
 #[test]
-fn a_run_measured_later_scores_what_it_scored_when_its_training_ended() {
+fn eval_gives_the_scores_that_the_training_reported() {
     let at = Workplace::new();
     at.train("run").ended_with(0);
     let output = at.command(&["eval", "run", "--json"]).stdout(Stdio::piped()).output().unwrap();
@@ -166,12 +166,12 @@ fn a_run_measured_later_scores_what_it_scored_when_its_training_ended() {
     let then = at.json("run/report.json");
     assert_eq!((&later["overall"], &later["levels"]), (&then["overall"], &then["levels"]));
 
-    // By DyML's protocol every level is a label set.
+    // In DyML's protocol every level is a label set.
     let output =
         at.command(&["eval", "run", "--dyml", "--json", "--metrics", "ap"]).stdout(Stdio::piped()).output();
     let dyml: Value = serde_json::from_slice(&output.unwrap().stdout).unwrap();
-    let of = |levels: &Value| levels.as_array().unwrap().clone();
-    let [sets, levels] = [of(&dyml["sets"]), of(&then["levels"])];
+    let array = |value: &Value| value.as_array().unwrap().clone();
+    let [sets, levels] = [array(&dyml["sets"]), array(&then["levels"])];
     let aps: Vec<f64> = sets.iter().map(|set| set["levels"][0]["ap"].as_f64().unwrap()).collect();
     assert_eq!(aps, levels.iter().map(|level| level["ap"].as_f64().unwrap()).collect::<Vec<_>>());
     let average = aps.iter().sum::<f64>() / aps.len() as f64;
@@ -219,7 +219,7 @@ fn a_checkpoint_that_cannot_be_written_leaves_the_previous_one() {
         .says("checkpoint.akin")
         .says("the previous version is unchanged");
     assert!(at.bytes("full/checkpoint.akin") == before, "the previous checkpoint was touched");
-    assert_eq!(left_over(&at.path("full")), [""; 0]);
+    assert_eq!(temporary_files(&at.path("full")), [""; 0]);
 
     at.akin(&["resume", "full"]).ended_with(0);
     assert!(at.weights("full") == at.weights("straight"), "other weights after a full disk");
@@ -239,9 +239,9 @@ fn a_damaged_checkpoint_is_refused() {
 }
 
 #[test]
-fn a_loss_that_is_not_finite_stops_the_training_before_it_reaches_a_checkpoint() {
+fn a_loss_that_is_not_finite_stops_the_training_before_a_checkpoint_is_written() {
     let at = Workplace::new();
-    // An epoch has two steps: its checkpoint comes before the tenth step, the first that is logged anyway.
+    // An epoch has two steps, so its checkpoint comes before the tenth step, the first regular log entry.
     let wild =
         ["train", "tiny.toml", "--set", "optimizer.lr_backbone=1e30", "--set", "schedule.warmup_steps=0"];
     at.akin(&[&wild[..], &["--out", "run"]].concat())
@@ -266,7 +266,7 @@ fn a_checkpoint_of_another_config_is_refused() {
 }
 
 #[test]
-fn a_run_is_never_overwritten_unasked() {
+fn a_run_is_overwritten_only_on_request() {
     let at = Workplace::new();
     let short = |more: &[&str]| {
         let arguments = ["train", "tiny.toml", "--set", "run.steps=1", "--out", "run"];
@@ -286,7 +286,7 @@ fn a_run_is_never_overwritten_unasked() {
 }
 
 #[test]
-fn a_training_that_cannot_begin_leaves_no_run_and_spares_the_one_that_is_there() {
+fn a_training_that_cannot_start_neither_makes_nor_replaces_a_run() {
     let at = Workplace::new();
     let refused = |set: &str, run: &str, more: &[&str], why: &str| {
         let arguments = ["train", "tiny.toml", "--set", set, "--out", run];
@@ -335,7 +335,7 @@ fn a_batch_takes_as_many_classes_as_a_small_data_set_has() {
     at.akin(&["train", "tiny.toml", "--set", "run.steps=2", "--out", "run"])
         .ended_with(0)
         .says("14 classes × 4 images a batch, not 16 × 4: the training split has 14 finest classes")
-        .says("1 of 14 classes with fewer than 4 images: a batch repeats theirs");
+        .says("with repeats: 1 of 14 classes has fewer than 4 images");
     assert_eq!(at.json("run/run.json")["classes_per_batch"], 14);
 
     at.akin(&["train", "tiny.toml", "--set", "sampler.classes_per_batch=16", "--out", "other"])
@@ -355,7 +355,7 @@ fn a_bundle_is_replaced_only_when_the_new_one_is_ready() {
 }
 
 #[test]
-fn a_bundle_holds_encoders_of_every_geometry_each_ranked_by_its_own() {
+fn a_bundle_holds_encoders_of_every_geometry_each_with_its_own_similarity() {
     let at = Workplace::new();
     let runs = [
         ("flat", "kind = \"happier\"", "{ dimension = 8 }"),
@@ -367,7 +367,7 @@ fn a_bundle_holds_encoders_of_every_geometry_each_ranked_by_its_own() {
         ("code", "kind = \"hpdh\"", "{ dimension = 16, geometry = { kind = \"binary\" } }"),
     ];
     for (run, loss, head) in runs {
-        at.with_loss(loss, head);
+        at.set_loss(loss, head);
         at.akin(&["train", "tiny.toml", "--set", "run.steps=1", "--out", run]).ended_with(0);
     }
     at.akin(&["export", "flat", "ball", "code", "--out", "bundle"]).ended_with(0);
@@ -379,7 +379,7 @@ fn a_bundle_holds_encoders_of_every_geometry_each_ranked_by_its_own() {
 }
 
 #[test]
-fn images_that_cannot_be_read_are_skipped_counted_and_named() {
+fn unreadable_images_are_skipped_counted_and_named() {
     let at = Workplace::new();
     let table = at.read("data/labels.csv");
     let training: Vec<&str> = table
