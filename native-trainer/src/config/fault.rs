@@ -1,7 +1,7 @@
-//! What is wrong with a config: its table is held against the schema of its type.
+//! What is wrong with a config: a comparison of its table with the schema of its type.
 //!
-//! The config itself is read by serde. Where that fails, this file says which key is at fault, on which line, and what
-//! to write instead; it names all missing keys at once.
+//! Serde reads the config. If that fails, this file finds the key that is wrong, its line and what to write instead, or
+//! all the keys that are missing.
 
 use akin_core::losses::CATALOGUE;
 use serde_json::Value as Json;
@@ -14,7 +14,7 @@ use crate::problem::did_you_mean;
 /// More names than this are not listed in a message.
 const FEW_NAMES: usize = 8;
 
-/// The path of a setting: its keys, and the numbers of items in lists.
+/// The path of a setting: keys, and the places of items in lists.
 type Path = Vec<String>;
 
 /// What is wrong with one setting.
@@ -37,8 +37,8 @@ pub(super) struct Faults {
 }
 
 impl Faults {
-    /// The faults of a table that stands at a dotted place, by the schema of its type.
-    pub(super) fn of(schema: &Schema, table: &Table, place: &str) -> Self {
+    /// The faults of a table by the schema of its type. `place` is the dotted key at which the table stands.
+    pub(super) fn find(schema: &Schema, table: &Table, place: &str) -> Self {
         let mut faults = Self::default();
         let path = place.split('.').filter(|part| !part.is_empty()).map(str::to_owned).collect();
         let mut check = Check { schema, path, faults: &mut faults };

@@ -172,7 +172,7 @@ impl Source {
     ) -> Result<T> {
         table.clone().try_into().map_err(|error: toml::de::Error| {
             let file = self.file.display();
-            let mut faults = Faults::of(&Schema::of::<T>(), &table, place);
+            let mut faults = Faults::find(&Schema::of::<T>(), &table, place);
             if let Some(fault) = faults.wrong.first() {
                 let line = self.line(&fault.path, &table).map(|line| format!(", line {line}"));
                 return problem(
