@@ -192,7 +192,7 @@ fn invalid_settings_are_refused_before_a_run_is_created() {
         ),
         ("{kind='levels',loss={kind='fast_ap'},weights=[0,0]}", "weights of the levels are [0.0, 0.0]"),
         ("{kind='csl',margins=[0.1,0.1,0.1]}", "and there are 2 levels"),
-        ("{kind='hierarchical_proxy',coarse={kind='clusters',count=5}}", "5 clusters of 1 fine class"),
+        ("{kind='hierarchical_proxy',coarse={kind='clusters',count=5}}", "5 clusters for 1 fine class"),
         ("{kind='contrastive',miner={kind='batch_hrad_miner'}}", "did you mean `batch_hard_miner`?"),
         ("{kind='cross_batch_memory',loss={kind='norm_softmax'}}", "compares no pairs of items"),
         ("{kind='hpdh'}", "the loss hpdh cannot compare cosine embeddings"),
