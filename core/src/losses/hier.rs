@@ -53,6 +53,9 @@
 //! the one-hot choice and p that softmax, it is the gradient of the loss with h + p − detach(p) for h; a softmax that
 //! leaves ρ_ij out does so as a constant. This is not the derivative of the value, which jumps. It has a closed form
 //! in the distances, computed beside the value, a block of triplets at a time: memory is O((B + P)·P).
+//!
+//! The map into the ball makes the gradient of the proxies Riemannian, as it does for a head (see
+//! [`Geometry::Poincare`]).
 
 use std::ops::Range;
 
