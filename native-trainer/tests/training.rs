@@ -101,7 +101,8 @@ fn temporary_files(run: &Path) -> Vec<String> {
 #[test]
 fn a_training_stopped_by_ctrl_c_and_resumed_gives_the_very_same_encoder() {
     let at = Workplace::new();
-    at.train("straight").ended_with(0);
+    let answer = at.train("straight").ended_with(0).says("Finished the run is in straight");
+    answer.says("Next `akin export straight --out bundle`");
 
     at.interrupt("stopped").ended_with(130).says("continue with `akin resume ");
     let [step] = at.logged_steps("stopped", "stopped")[..] else { panic!("the log needs exactly one stop") };
