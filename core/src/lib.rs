@@ -97,3 +97,8 @@ pub mod bundle;
 pub mod image;
 
 pub use error::{Error, Kind, Result};
+
+/// Compiles and runs the Rust of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;
