@@ -1,4 +1,4 @@
-//! Text in aligned columns, and the numbers in it.
+//! Text in aligned columns.
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
@@ -32,24 +32,6 @@ pub fn percent(share: Option<f64>) -> String {
     share.map_or("–".into(), |share| format!("{:.2}", 100.0 * share))
 }
 
-/// A count with thousands separators: `12,345`.
-pub fn count(number: usize) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (position, digit) in digits.chars().enumerate() {
-        if position > 0 && (digits.len() - position).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// A count with its noun: `1 image`, `2,000 images`.
-pub fn counted(number: usize, one: &str, many: &str) -> String {
-    format!("{} {}", count(number), if number == 1 { one } else { many })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -58,15 +40,9 @@ mod tests {
     fn columns_are_aligned() {
         let rows = [
             vec!["order".into(), "12,000".into(), percent(Some(0.5))],
-            vec!["kind".into(), count(7), percent(None)],
+            vec!["kind".into(), "7".into(), percent(None)],
         ];
         let expected = "level  queries     AP\norder   12,000  50.00\nkind         7      –";
         assert_eq!(align_numbers(&["level", "queries", "AP"], &rows), expected);
-    }
-
-    #[test]
-    fn counts_have_thousands_separators() {
-        assert_eq!([0, 999, 1000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
-        assert_eq!(counted(1, "class", "classes"), "1 class");
     }
 }

@@ -19,8 +19,8 @@ use burn::tensor::{Device, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::columns::counted;
 use crate::config::Config;
+use crate::counts::counted;
 use crate::data::Dataset;
 use crate::files::write_atomic;
 use crate::forward::{forward_pictures, view};

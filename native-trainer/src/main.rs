@@ -41,7 +41,7 @@
 //! config/fault config/overlay recipes
 //! config/schema
 //! report npy page serve arguments
-//! files columns machine interrupt shell progress
+//! files columns counts machine interrupt shell progress
 //! problem
 //! ```
 
@@ -58,6 +58,7 @@ mod compare;
 mod config;
 #[cfg(test)]
 mod config_md;
+mod counts;
 mod data;
 mod device;
 mod embedding;

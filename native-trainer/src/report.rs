@@ -7,7 +7,8 @@ use akin_core::metrics::{Metric, Unit};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::columns::{align_numbers, count, counted, percent};
+use crate::columns::{align_numbers, percent};
+use crate::counts::{count, counted};
 
 /// A report as tables: each level, all levels, the decomposability gap, and how it was measured.
 pub fn report_text(report: &Report) -> String {

@@ -133,5 +133,5 @@ pub fn load_backbone(encoder: &mut Encoder, path: &Path) -> Result<()> {
         || format!("the weights {} cannot be read", path.display()),
         "check model.weights, or remove it to start from random weights",
     )?;
-    Ok(encoder.backbone.load_pretrained(bytes).with_context(|| path.display().to_string())?)
+    encoder.backbone.load_pretrained(bytes).with_context(|| path.display().to_string())
 }

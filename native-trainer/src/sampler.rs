@@ -18,8 +18,8 @@ use anyhow::Result;
 use rand::Rng;
 use rand::seq::SliceRandom;
 
-use crate::columns::counted;
 use crate::config::SamplerConfig;
+use crate::counts::counted;
 use crate::problem::problem;
 
 /// See the [module](self).

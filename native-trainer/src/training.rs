@@ -22,8 +22,8 @@ use burn::tensor::{Device, Tensor, TensorData};
 use serde_json::json;
 
 use crate::checkpoint::Checkpoint;
-use crate::columns::counted;
 use crate::config::Config;
+use crate::counts::counted;
 use crate::data::Dataset;
 use crate::embedding::{Embedded, embed_items, evaluate_splits};
 use crate::features::Features;

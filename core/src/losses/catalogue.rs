@@ -120,7 +120,8 @@ losses! {
 
 /// Every loss, each followed by its presets, sorted by family.
 pub static CATALOGUE: LazyLock<Vec<LossEntry>> = LazyLock::new(|| {
-    let with_presets = |(loss, presets): &(LossEntry, &[LossEntry])| [&[loss.clone()], *presets].concat();
+    let with_presets =
+        |(loss, presets): &(LossEntry, &[LossEntry])| [std::slice::from_ref(loss), *presets].concat();
     let mut entries: Vec<LossEntry> = LOSSES.iter().flat_map(with_presets).collect();
     entries.sort_by_key(|entry| entry.family);
     entries

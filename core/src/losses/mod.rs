@@ -459,7 +459,6 @@ mod testing {
         let device = Device::flex();
         settings
             .init(&LossContext::new(&classes, 8, &Geometry::Cosine, 0, &device))
-            .err()
-            .expect("these settings should be refused")
+            .expect_err("these settings should be refused")
     }
 }

@@ -281,17 +281,17 @@ fn hyperbolic_multi_similarity() {
             let (loss, points, s) = in_space(&HyperbolicMultiSimilarityConfig::default(), &geometry, &items);
             let count = classes.len();
             let mut pairs = Vec::new();
-            for i in 0..count {
-                pairs.extend((0..count).filter(|&j| j != i).map(|j| s[i][j]));
+            for (i, scores) in s.iter().enumerate() {
+                pairs.extend((0..count).filter(|&j| j != i).map(|j| scores[j]));
             }
             let (lambda, mut sum) = (mean(&pairs), 0.0);
-            for i in 0..count {
+            for (i, scores) in s.iter().enumerate() {
                 let (mut positives, mut negatives) = (0.0, 0.0);
                 for j in (0..count).filter(|&j| j != i) {
                     if classes[i] == classes[j] {
-                        positives += (-alpha * (s[i][j] - lambda)).exp();
+                        positives += (-alpha * (scores[j] - lambda)).exp();
                     } else {
-                        negatives += (beta * (s[i][j] - lambda)).exp();
+                        negatives += (beta * (scores[j] - lambda)).exp();
                     }
                 }
                 sum += (1.0 + positives).ln() / alpha + (1.0 + negatives).ln() / beta;

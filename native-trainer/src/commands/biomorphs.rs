@@ -10,7 +10,7 @@ use anyhow::Result;
 use clap::Args;
 use rayon::prelude::*;
 
-use crate::columns::{count, counted};
+use crate::counts::{count, counted};
 use crate::files::{create_directory, write_atomic};
 use crate::problem::{Advise, problem};
 use crate::progress::{Bar, Progress};

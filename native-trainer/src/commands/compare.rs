@@ -7,11 +7,11 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::arguments::SetArgs;
-use crate::columns::counted;
 use crate::compare::execution;
 use crate::compare::plan::{Overrides, Plan};
 use crate::compare::print::{FILES, Format, print};
 use crate::config::{DeviceName, Source};
+use crate::counts::counted;
 use crate::files::write_atomic;
 use crate::problem::{a_few, problem};
 use crate::progress::Progress;

@@ -7,8 +7,9 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 
 use crate::arguments::SetArgs;
-use crate::columns::{align_numbers, count, counted};
+use crate::columns::align_numbers;
 use crate::config::DataConfig;
+use crate::counts::{count, counted};
 use crate::data::Dataset;
 use crate::data::check::{Findings, inspect};
 use crate::problem::problem;

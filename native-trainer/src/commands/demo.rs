@@ -9,11 +9,11 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::arguments::ServerArgs;
-use crate::columns::count;
 use crate::commands::biomorphs;
 use crate::commands::export::{Export, export};
 use crate::commands::train::{finish, train_new};
 use crate::config::{Config, DeviceName};
+use crate::counts::count;
 use crate::files::{create_directory, write_atomic};
 use crate::progress::Progress;
 use crate::report::runs_text;

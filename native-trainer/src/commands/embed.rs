@@ -6,8 +6,8 @@ use anyhow::Result;
 use clap::Args;
 use walkdir::WalkDir;
 
-use crate::columns::counted;
 use crate::config::DeviceName;
+use crate::counts::counted;
 use crate::embedding::embed;
 use crate::loader::Pictures;
 use crate::problem::{Advise, problem};

@@ -14,8 +14,8 @@ use super::results::{Comparison, Line, Statistic, Trial, columns, displayed, sco
 use super::settings::describe;
 use super::tuning::tune;
 use super::untrained::UntrainedEncoders;
-use crate::columns::counted;
 use crate::config::{Config, ModelConfig};
+use crate::counts::counted;
 use crate::data::Dataset;
 use crate::interrupt::{CatchCtrlC, stop_requested};
 use crate::loader::Pictures;

@@ -10,7 +10,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::Dataset;
-use crate::columns::counted;
+use crate::counts::counted;
 use crate::problem::a_few;
 
 /// What [`inspect`] found.

@@ -92,7 +92,7 @@ fn labels(folder: &Path, image: &Path, data: &DataConfig) -> Result<Vec<String>>
             format!(
                 "{} is {} deep, but data.levels names {depth} ({})",
                 image.display(),
-                crate::columns::counted(labels.len(), "folder", "folders"),
+                crate::counts::counted(labels.len(), "folder", "folders"),
                 data.levels.join(", ")
             ),
             hint,

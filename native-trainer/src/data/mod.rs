@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 use akin_core::taxonomy::{ClassIdentity, Labels, Taxonomy};
 use anyhow::{Context, Result};
 
-use crate::columns::counted;
 use crate::config::{DataConfig, DataKind};
+use crate::counts::counted;
 use crate::problem::{a_few, problem};
 
 /// Images with their labels, in splits.

@@ -9,7 +9,7 @@ use akin_core::taxonomy::{ClassIdentity, Taxonomy};
 use anyhow::{Context, Result};
 
 use super::arguments::EvalArgs;
-use crate::columns::{count, counted};
+use crate::counts::{count, counted};
 use crate::data::csv::CsvFile;
 use crate::npy;
 use crate::problem::problem;
