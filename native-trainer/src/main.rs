@@ -91,9 +91,6 @@ use clap::Parser;
 use crate::cli::Cli;
 use crate::problem::Interrupted;
 
-/// The exit code of a command that Ctrl-C stopped, as shells report it.
-const INTERRUPTED: u8 = 130;
-
 fn main() -> ExitCode {
     let Err(error) = run(Cli::parse()) else { return ExitCode::SUCCESS };
     if reader_left(&error) {
@@ -101,7 +98,7 @@ fn main() -> ExitCode {
     }
     if let Some(stopped) = error.downcast_ref::<Interrupted>() {
         eprintln!("     Stopped {stopped}");
-        return ExitCode::from(INTERRUPTED);
+        return ExitCode::from(Interrupted::EXIT_CODE);
     }
     problem::report(&error);
     ExitCode::FAILURE
@@ -118,7 +115,7 @@ fn run(cli: Cli) -> Result<()> {
 fn handle_ctrl_c() -> Result<()> {
     ctrlc::set_handler(|| {
         if !interrupt::request_stop() {
-            exit(INTERRUPTED.into());
+            exit(Interrupted::EXIT_CODE.into());
         }
         eprintln!("\n    Stopping after this step; press Ctrl-C again to abort at once");
     })

@@ -25,6 +25,11 @@ pub fn problem(message: impl Into<String>, hint: impl Into<String>) -> anyhow::E
 #[derive(Debug)]
 pub struct Interrupted(pub String);
 
+impl Interrupted {
+    /// The exit code of a command that Ctrl-C stopped, as shells report it.
+    pub const EXIT_CODE: u8 = 130;
+}
+
 /// Adds a message and a hint to the error of a library, which becomes the cause.
 pub trait Advise<T> {
     /// `message` says what failed, `hint` what to do.

@@ -9,6 +9,7 @@
 //! | `encoder.bpk` | the trained encoder |
 //! | `report.json` | the final evaluation |
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use akin_core::encoder::{Encoder, EncoderConfig};
@@ -16,6 +17,7 @@ use akin_core::geometry::Space;
 use anyhow::{Context, Result};
 use burn::tensor::Device;
 use serde::Serialize;
+use toml::{Table, Value};
 
 use crate::config::Config;
 use crate::files::{create_directory, write_atomic};
@@ -49,6 +51,16 @@ impl Run {
         Ok(Self { directory: directory.to_owned(), config: Config::load(&config, &[])? })
     }
 
+    /// The keys of the config that `config.toml` does not have. An older akin wrote it, without settings that have
+    /// a default now; the training may have used other values.
+    pub fn missing_keys(&self) -> Vec<String> {
+        let written = fs::read_to_string(self.file(MARK)).ok().and_then(|text| text.parse().ok());
+        let resolved = Table::try_from(&self.config).unwrap_or_default();
+        let mut keys = Vec::new();
+        find_missing("", &Value::Table(resolved), &Value::Table(written.unwrap_or_default()), &mut keys);
+        keys
+    }
+
     /// Makes the directory and writes the resolved config to it.
     ///
     /// # Errors
@@ -71,7 +83,7 @@ impl Run {
     /// A run whose training is not finished, or weights that do not fit the config.
     pub fn encoder(&self, device: &Device) -> Result<Encoder> {
         let path = self.file("encoder.bpk");
-        let weights = std::fs::read(&path).advise(
+        let weights = fs::read(&path).advise(
             || format!("the trained weights {} cannot be read", path.display()),
             "if the training was stopped, finish it with `akin resume RUN`",
         )?;
@@ -105,6 +117,27 @@ impl Run {
     }
 }
 
+/// Adds the keys of tables in `resolved` that `written` does not have.
+fn find_missing(place: &str, resolved: &Value, written: &Value, keys: &mut Vec<String>) {
+    match (resolved, written) {
+        (Value::Table(resolved), Value::Table(written)) => {
+            for (key, value) in resolved {
+                let place = if place.is_empty() { key.clone() } else { format!("{place}.{key}") };
+                match written.get(key) {
+                    Some(written) => find_missing(&place, value, written, keys),
+                    None => keys.push(place),
+                }
+            }
+        }
+        (Value::Array(resolved), Value::Array(written)) => {
+            for (value, written) in resolved.iter().zip(written) {
+                find_missing(place, value, written, keys);
+            }
+        }
+        _ => {}
+    }
+}
+
 /// The parts of [`Run::untrained`].
 pub fn untrained_config(config: &Config) -> EncoderConfig {
     let mut config = encoder_config(config);
@@ -129,7 +162,7 @@ pub fn encoder_config(config: &Config) -> EncoderConfig {
 ///
 /// A file that cannot be read or does not fit, or a backbone without published weights.
 pub fn load_backbone(encoder: &mut Encoder, path: &Path) -> Result<()> {
-    let bytes = std::fs::read(path).advise(
+    let bytes = fs::read(path).advise(
         || format!("the weights {} cannot be read", path.display()),
         "check model.weights, or remove it to start from random weights",
     )?;

@@ -376,7 +376,7 @@ impl<'a> Training<'a> {
             &json!({
                 "akin": env!("CARGO_PKG_VERSION"), "device": format!("{device:?}"),
                 "steps": state.step, "training_seconds": seconds,
-                "seconds_per_step": seconds / steps_done.max(1) as f64,
+                "seconds_per_step": (steps_done > 0).then(|| seconds / steps_done as f64),
                 "classes_per_batch": self.sampler.classes_per_batch(),
                 "images_per_class": self.sampler.images_per_class(),
                 "peak_memory_bytes": journal.peak_memory(),

@@ -87,6 +87,12 @@ fn a_run_with_another_config_is_replaced_only_with_overwrite() {
     let at = Workplace::new();
     let one = ["--losses", "norm_softmax", "--seeds", "0"];
     at.compare(&one).ended_with(0);
+    let file = "out/norm_softmax/seed-0/config.toml";
+    let config = at.read(file);
+    let older: Vec<&str> = config.lines().filter(|line| !line.starts_with("temperature =")).collect();
+    at.write(file, older.join("\n"));
+    at.compare(&one).ended_with(1).says("differs in loss.temperature");
+    at.write(file, config);
     let changed = [&one[..], &["--set", "optimizer.lr_head=0.1"]].concat();
     at.compare(&changed).ended_with(1).says("differs in optimizer.lr_head").says("--overwrite");
     let replaced = at.compare(&[&changed[..], &["--overwrite"]].concat()).ended_with(0);

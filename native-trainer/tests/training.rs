@@ -116,6 +116,23 @@ fn a_training_stopped_by_ctrl_c_and_resumed_gives_the_very_same_encoder() {
     assert_eq!(at.json("stopped/report.json"), at.json("straight/report.json"));
 
     at.akin(&["resume", "stopped"]).ended_with(1).says("there is nothing to resume");
+    fs::remove_file(at.path("stopped/report.json")).unwrap();
+    at.akin(&["resume", "stopped"]).ended_with(0);
+    assert_eq!(at.json("stopped/report.json"), at.json("straight/report.json"));
+    assert_eq!(at.json("stopped/run.json")["seconds_per_step"], Value::Null, "no step was left");
+}
+
+#[test]
+fn a_run_of_an_older_akin_is_not_resumed_with_new_defaults() {
+    let at = Workplace::new();
+    at.interrupt("run").ended_with(130);
+    let config = at.read("run/config.toml");
+    let older: Vec<&str> = config.lines().filter(|line| !line.starts_with("lambda =")).collect();
+    assert_eq!(older.len() + 1, config.lines().count());
+    at.write("run/config.toml", older.join("\n"));
+    at.akin(&["resume", "run"]).ended_with(1).says("config.toml has no loss.lambda: an older akin wrote it");
+    at.write("run/config.toml", config);
+    at.akin(&["resume", "run"]).ended_with(0);
 }
 
 /// The centres of HPDH, the clusters of HPL and a memory of embeddings depend on all steps so far.

@@ -12,7 +12,7 @@ use crate::data::Dataset;
 use crate::files::check_directory;
 use crate::loader::Pictures;
 use crate::outcome::ProcessOutcome;
-use crate::problem::{Interrupted, problem};
+use crate::problem::{Interrupted, a_few, problem};
 use crate::progress::Progress;
 use crate::report::report_text;
 use crate::run::{MARK, Run};
@@ -61,7 +61,10 @@ impl OutcomeArgs {
     /// Writes how a training ended, if a file is given.
     pub fn write(self, result: Result<()>) -> Result<()> {
         match self.outcome {
-            Some(file) => ProcessOutcome::new(&result).write(&file).and(result),
+            Some(file) => {
+                let written = ProcessOutcome::new(&result).write(&file);
+                result.and(written)
+            }
             None => result,
         }
     }
@@ -118,6 +121,13 @@ pub fn continue_run(run: Run, progress: Progress) -> Result<(Run, Outcome)> {
         return Err(problem(
             format!("the run {} is finished; there is nothing to resume", run.directory.display()),
             "evaluate it with `akin eval RUN`, or train a new run with more steps",
+        ));
+    }
+    let missing = run.missing_keys();
+    if !missing.is_empty() {
+        return Err(problem(
+            format!("{} has no {}: an older akin wrote it", run.file(MARK).display(), a_few(&missing)),
+            "add the values that the training had until now, or start it again with `akin train`",
         ));
     }
     train_run(run, Beginning::Checkpoint, progress)

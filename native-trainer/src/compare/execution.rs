@@ -125,7 +125,7 @@ impl Execution<'_> {
                     Some(reason) => failed.push(format!("{}, seed {seed}: {reason}", row.name)),
                 }
             }
-            let seconds = costs.iter().map(|cost| cost.seconds_per_step);
+            let seconds = costs.iter().filter_map(|cost| cost.seconds_per_step);
             let memory = costs.iter().filter_map(|cost| cost.peak_memory_bytes.map(|bytes| bytes as f64));
             lines.push(Line {
                 name: row.name.clone(),

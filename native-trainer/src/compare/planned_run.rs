@@ -15,7 +15,7 @@ use super::settings::dotted;
 use crate::config::Config;
 use crate::files::write_atomic;
 use crate::outcome::ProcessOutcome;
-use crate::problem::{Advise, a_few, problem};
+use crate::problem::{Advise, Interrupted, a_few, problem};
 use crate::run::{MARK, Run};
 
 /// A run that a comparison asks for.
@@ -40,8 +40,8 @@ pub enum State {
 /// What a training cost: a part of `run.json`.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Cost {
-    /// Seconds per step.
-    pub seconds_per_step: f64,
+    /// Seconds per step; none if the last session had no step left to do.
+    pub seconds_per_step: Option<f64>,
     /// Peak memory of the process before its first evaluation, where the system tells it.
     pub peak_memory_bytes: Option<u64>,
 }
@@ -61,7 +61,7 @@ impl PlannedRun {
         }
         match Run::open(directory) {
             Err(_) => State::Changed(vec![MARK.into()]),
-            Ok(run) => match differences(&run.config, &self.config) {
+            Ok(run) => match [run.missing_keys(), differences(&run.config, &self.config)].concat() {
                 keys if !keys.is_empty() => State::Changed(keys),
                 _ if has("report.json") && has("run.json") => State::Done,
                 _ if has("checkpoint.akin") => State::Begun,
@@ -129,6 +129,9 @@ impl PlannedRun {
                 fs::remove_file(&stderr_file)?;
             }
             return Ok(outcome);
+        }
+        if status.code() == Some(Interrupted::EXIT_CODE.into()) {
+            return Ok(ProcessOutcome::Stopped);
         }
         let message = match status.code() {
             Some(code) => format!("the process ended with exit code {code}"),
