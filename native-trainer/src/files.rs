@@ -66,8 +66,8 @@ fn sync_directory(directory: &Path) -> io::Result<()> {
 /// # Errors
 ///
 /// The errors of [`check_directory`]; a directory that cannot be emptied or created.
-pub fn create_directory(path: &Path, what: &str, mark: &str, overwrite: bool) -> Result<()> {
-    if check_directory(path, what, mark, overwrite)? {
+pub fn create_directory(path: &Path, what: &str, marker: &str, overwrite: bool) -> Result<()> {
+    if check_directory(path, what, marker, overwrite)? {
         fs::remove_dir_all(path).with_context(|| format!("emptying {}", path.display()))?;
     }
     fs::create_dir_all(path)
@@ -76,13 +76,13 @@ pub fn create_directory(path: &Path, what: &str, mark: &str, overwrite: bool) ->
 
 /// Whether [`create_directory`] would have to empty the directory. Commands call this before long work.
 ///
-/// `what` names the directory in messages, for example "run". Only a directory that contains the file `mark`,
+/// `what` names the directory in messages, for example "run". Only a directory that contains the file `marker`,
 /// which every directory of that sort has, is ever emptied: a mistyped path cannot delete a home directory.
 ///
 /// # Errors
 ///
-/// A directory that is not empty, unless it has the mark and `overwrite` is set; a directory that cannot be read.
-pub fn check_directory(path: &Path, what: &str, mark: &str, overwrite: bool) -> Result<bool> {
+/// A directory that is not empty, unless it has the marker and `overwrite` is set; a directory that cannot be read.
+pub fn check_directory(path: &Path, what: &str, marker: &str, overwrite: bool) -> Result<bool> {
     let occupied = match fs::read_dir(path) {
         Ok(mut entries) => entries.next().is_some(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => false,
@@ -100,9 +100,9 @@ pub fn check_directory(path: &Path, what: &str, mark: &str, overwrite: bool) -> 
                 "choose another directory, or pass `--overwrite` to replace this one",
             ));
         }
-        if !path.join(mark).is_file() {
+        if !path.join(marker).is_file() {
             return Err(problem(
-                format!("{} is not a {what}: it has no {mark}", path.display()),
+                format!("{} is not a {what}: it has no {marker}", path.display()),
                 "choose another directory, or remove this one yourself",
             ));
         }
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_directory_is_replaced_only_on_request_and_with_its_mark() {
+    fn a_full_directory_is_replaced_only_on_request_and_with_its_marker() {
         let directory = tempfile::tempdir().unwrap();
         let run = directory.path().join("run");
         create_directory(&run, "run", "config.toml", false).unwrap();

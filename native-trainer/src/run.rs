@@ -23,8 +23,8 @@ use crate::config::Config;
 use crate::files::{create_directory, write_atomic};
 use crate::problem::{Advise, problem};
 
-/// The file that marks a directory as a run.
-pub const MARK: &str = "config.toml";
+/// The config, by which a directory is recognised as a run.
+pub const CONFIG_FILE: &str = "config.toml";
 
 /// A run directory with its config.
 pub struct Run {
@@ -41,10 +41,10 @@ impl Run {
     ///
     /// A directory that is not a run.
     pub fn open(directory: &Path) -> Result<Self> {
-        let config = directory.join(MARK);
+        let config = directory.join(CONFIG_FILE);
         if !config.is_file() {
             return Err(problem(
-                format!("{} is not a run: it has no {MARK}", directory.display()),
+                format!("{} is not a run: it has no {CONFIG_FILE}", directory.display()),
                 "give a directory that `akin train` wrote",
             ));
         }
@@ -54,7 +54,7 @@ impl Run {
     /// The keys of the config that `config.toml` does not have. An older akin wrote it, without settings that have
     /// a default now; the training may have used other values.
     pub fn missing_keys(&self) -> Vec<String> {
-        let written = fs::read_to_string(self.file(MARK)).ok().and_then(|text| text.parse().ok());
+        let written = fs::read_to_string(self.file(CONFIG_FILE)).ok().and_then(|text| text.parse().ok());
         let resolved = Table::try_from(&self.config).unwrap_or_default();
         let mut keys = Vec::new();
         find_missing("", &Value::Table(resolved), &Value::Table(written.unwrap_or_default()), &mut keys);
@@ -67,8 +67,8 @@ impl Run {
     ///
     /// A directory that is not empty, unless it is a run and `overwrite` is set.
     pub fn create(&self, overwrite: bool) -> Result<()> {
-        create_directory(&self.directory, "run", MARK, overwrite)?;
-        write_atomic(&self.file(MARK), |file| file.write_all(self.config.to_toml().as_bytes()))
+        create_directory(&self.directory, "run", CONFIG_FILE, overwrite)?;
+        write_atomic(&self.file(CONFIG_FILE), |file| file.write_all(self.config.to_toml().as_bytes()))
     }
 
     /// The path of a file of the run.

@@ -52,7 +52,7 @@ pub enum Outcome {
 
 /// Where a training begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Beginning {
+pub enum Start {
     /// At initial weights, in a new run directory.
     New {
         /// Whether to replace an existing run.
@@ -99,11 +99,11 @@ pub fn train(
     dataset: &Dataset,
     pictures: &Pictures,
     device: &Device,
-    beginning: Beginning,
+    start: Start,
     progress: Progress,
 ) -> Result<Outcome> {
     let mut training = Training::new(run, dataset, pictures, device, progress)?;
-    let mut state = training.initial_state(beginning)?;
+    let mut state = training.initial_state(start)?;
     for remark in training.sampler.remarks(&run.config.sampler) {
         progress.say("Sampling", &remark);
     }
@@ -111,7 +111,7 @@ pub fn train(
         let features = Features::load(&run.config, &state.encoder, dataset, pictures, device, progress)?;
         training.features = Some(features);
     }
-    if let Beginning::New { overwrite } = beginning {
+    if let Start::New { overwrite } = start {
         run.create(overwrite)?;
     }
     let ctrl_c = CatchCtrlC::start();
@@ -178,12 +178,12 @@ impl<'a> Training<'a> {
         })
     }
 
-    fn initial_state(&self, beginning: Beginning) -> Result<State> {
+    fn initial_state(&self, start: Start) -> Result<State> {
         let config = &self.run.config;
         let encoder = make_encoder(config, &self.device)?;
         let loss = self.make_loss()?;
         let optimizers = Optimizers::new(&config.optimizer);
-        if beginning != Beginning::Checkpoint {
+        if start != Start::Checkpoint {
             return Ok(State { step: 0, encoder, loss, optimizers });
         }
         let checkpoint = Checkpoint::load(&self.run.file("checkpoint.akin"))?;

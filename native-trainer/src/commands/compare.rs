@@ -71,12 +71,12 @@ pub fn run(args: CompareArgs) -> Result<()> {
     }
     write!(stdout(), "{}", print(&comparison, args.format, stdout().is_terminal()))?;
     progress.say("Wrote", &plan.out.join("table.{md,tex,csv,json}").display().to_string());
-    if let Some(line) = comparison.lines.iter().find(|line| line.failed.is_empty()) {
-        let run = shell::path(&plan.out.join(&line.name).join(format!("seed-{}", plan.seeds[0])));
+    if let Some(row) = comparison.rows.iter().find(|row| row.failed.is_empty()) {
+        let run = shell::path(&plan.out.join(&row.name).join(format!("seed-{}", plan.seeds[0])));
         progress.say("Next", &format!("`akin export {run} --out bundle` writes this run for the browser"));
     }
 
-    let failed: Vec<String> = comparison.lines.iter().flat_map(|line| &line.failed).cloned().collect();
+    let failed: Vec<String> = comparison.rows.iter().flat_map(|row| &row.failed).cloned().collect();
     if !failed.is_empty() {
         return Err(problem(
             format!("{} failed: {}", counted(failed.len(), "training", "trainings"), a_few(&failed)),
@@ -84,10 +84,10 @@ pub fn run(args: CompareArgs) -> Result<()> {
         ));
     }
     let not_improved: Vec<&str> = comparison
-        .lines
+        .rows
         .iter()
-        .filter(|line| line.improved() != Some(true))
-        .map(|line| line.name.as_str())
+        .filter(|row| row.improved() != Some(true))
+        .map(|row| row.name.as_str())
         .collect();
     if args.check && !not_improved.is_empty() {
         return Err(problem(

@@ -57,14 +57,14 @@ const RECIPES: [(&str, &str); 2] = [
 ];
 
 /// The file by which a directory of the demo is recognised.
-const MARK: &str = "norm-softmax.toml";
+const MARKER: &str = "norm-softmax.toml";
 
 /// Draws, trains twice, exports, and serves unless `--no-serve` is given.
 pub fn run(args: DemoArgs) -> Result<()> {
     let progress = args.progress;
     // A port in use is reported now, not after the training.
     let listener = if args.no_serve { None } else { Some(serve::listen(args.server.port)?) };
-    create_directory(&args.out, "demo", MARK, args.overwrite)?;
+    create_directory(&args.out, "demo", MARKER, args.overwrite)?;
     for (name, recipe) in RECIPES {
         write_atomic(&args.out.join(format!("{name}.toml")), |file| file.write_all(recipe.as_bytes()))?;
     }

@@ -15,8 +15,8 @@ use crate::outcome::ProcessOutcome;
 use crate::problem::{Interrupted, a_few, problem};
 use crate::progress::Progress;
 use crate::report::report_text;
-use crate::run::{MARK, Run};
-use crate::training::{Beginning, Outcome, train};
+use crate::run::{CONFIG_FILE, Run};
+use crate::training::{Outcome, Start, train};
 use crate::{device, shell};
 
 /// Train a model from a config.
@@ -90,8 +90,8 @@ fn train_and_print(args: TrainArgs) -> Result<()> {
 /// Trains in a new run directory.
 pub fn train_new(config: Config, overwrite: bool, progress: Progress) -> Result<(Run, Outcome)> {
     let directory = config.run.out.clone();
-    check_directory(&directory, "run", MARK, overwrite)?;
-    train_run(Run { directory, config }, Beginning::New { overwrite }, progress)
+    check_directory(&directory, "run", CONFIG_FILE, overwrite)?;
+    train_run(Run { directory, config }, Start::New { overwrite }, progress)
 }
 
 /// Prints the report of a training, where the run is, and which command comes next.
@@ -126,18 +126,18 @@ pub fn continue_run(run: Run, progress: Progress) -> Result<(Run, Outcome)> {
     let missing = run.missing_keys();
     if !missing.is_empty() {
         return Err(problem(
-            format!("{} has no {}: an older akin wrote it", run.file(MARK).display(), a_few(&missing)),
+            format!("{} has no {}: an older akin wrote it", run.file(CONFIG_FILE).display(), a_few(&missing)),
             "add the values that the training had until now, or start it again with `akin train`",
         ));
     }
-    train_run(run, Beginning::Checkpoint, progress)
+    train_run(run, Start::Checkpoint, progress)
 }
 
 /// Trains with the data and the device of the run.
-fn train_run(run: Run, beginning: Beginning, progress: Progress) -> Result<(Run, Outcome)> {
+fn train_run(run: Run, start: Start, progress: Progress) -> Result<(Run, Outcome)> {
     let device = device::open(run.config.run.device)?;
     let dataset = Dataset::load(&run.config.data, run.config.run.seed)?;
     let pictures = Pictures::new(dataset.paths.clone());
-    let outcome = train(&run, &dataset, &pictures, &device, beginning, progress)?;
+    let outcome = train(&run, &dataset, &pictures, &device, start, progress)?;
     Ok((run, outcome))
 }

@@ -10,7 +10,7 @@ use toml::Table;
 use super::config::TunedSetting;
 use super::plan::{Plan, Row};
 use super::planned_run::{Cost, PlannedRun, State, differences};
-use super::results::{Comparison, Line, Statistic, Trial, columns, displayed, score, scores};
+use super::results::{Comparison, ResultRow, Statistic, Trial, columns, displayed, score, scores};
 use super::settings::describe;
 use super::tuning::tune;
 use super::untrained::UntrainedEncoders;
@@ -110,9 +110,9 @@ impl Execution<'_> {
         let trials = tuned.iter().flatten().map(|setting| setting.values.len()).sum::<usize>();
         self.pace.expect(trials + plan.rows.len() * plan.seeds.len());
         // All settings are chosen before the first seed, so that a changed value is noticed early.
-        let rows = plan.rows.iter().zip(tuned);
-        let choices = rows.map(|(row, tuned)| self.choose(row, tuned)).collect::<Result<Vec<_>>>()?;
-        let mut lines = Vec::new();
+        let to_tune = plan.rows.iter().zip(tuned);
+        let choices = to_tune.map(|(row, tuned)| self.choose(row, tuned)).collect::<Result<Vec<_>>>()?;
+        let mut rows = Vec::new();
         for (row, (chosen, trials)) in plan.rows.iter().zip(choices) {
             let (mut reports, mut costs, mut failed) = (Vec::new(), Vec::new(), Vec::new());
             for &seed in &plan.seeds {
@@ -127,7 +127,7 @@ impl Execution<'_> {
             }
             let seconds = costs.iter().filter_map(|cost| cost.seconds_per_step);
             let memory = costs.iter().filter_map(|cost| cost.peak_memory_bytes.map(|bytes| bytes as f64));
-            lines.push(Line {
+            rows.push(ResultRow {
                 name: row.name.clone(),
                 label: row.label.clone(),
                 group: row.group.clone(),
@@ -153,7 +153,7 @@ impl Execution<'_> {
             seeds: plan.seeds.clone(),
             untrained: untrained.table_rows(&columns),
             columns,
-            lines,
+            rows,
         };
         comparison.sort_by_group();
         Ok(comparison)

@@ -16,7 +16,7 @@ use crate::config::Config;
 use crate::files::write_atomic;
 use crate::outcome::ProcessOutcome;
 use crate::problem::{Advise, Interrupted, a_few, problem};
-use crate::run::{MARK, Run};
+use crate::run::{CONFIG_FILE, Run};
 
 /// A run that a comparison asks for.
 pub struct PlannedRun {
@@ -56,11 +56,11 @@ impl PlannedRun {
     pub fn state(&self) -> State {
         let directory = self.directory();
         let has = |name: &str| directory.join(name).is_file();
-        if !has(MARK) {
+        if !has(CONFIG_FILE) {
             return State::New;
         }
         match Run::open(directory) {
-            Err(_) => State::Changed(vec![MARK.into()]),
+            Err(_) => State::Changed(vec![CONFIG_FILE.into()]),
             Ok(run) => match [run.missing_keys(), differences(&run.config, &self.config)].concat() {
                 keys if !keys.is_empty() => State::Changed(keys),
                 _ if has("report.json") && has("run.json") => State::Done,

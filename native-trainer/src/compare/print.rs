@@ -6,7 +6,7 @@
 
 use akin_core::metrics::Metric;
 
-use super::results::{Column, Comparison, Line, Place, Statistic, displayed};
+use super::results::{Column, Comparison, Place, ResultRow, Statistic, displayed};
 use super::settings::describe;
 
 /// The format of a comparison.
@@ -96,12 +96,12 @@ fn scores(comparison: &Comparison) -> Grid {
     let mut rows: Vec<PrintedRow> =
         comparison.untrained.iter().map(|start| row(&start.label, &start.scores, None)).collect();
     let mut group = None;
-    for (line, places) in comparison.lines.iter().zip(comparison.places()) {
-        if group != Some(&line.group) {
-            group = Some(&line.group);
-            rows.push(PrintedRow::Group(line.group.clone()));
+    for (result, places) in comparison.rows.iter().zip(comparison.places()) {
+        if group != Some(&result.group) {
+            group = Some(&result.group);
+            rows.push(PrintedRow::Group(result.group.clone()));
         }
-        rows.push(row(&line.label, &line.scores, Some(&places)));
+        rows.push(row(&result.label, &result.scores, Some(&places)));
     }
     Grid { caption: "Scores in percent", header, rows }
 }
@@ -110,37 +110,37 @@ fn costs(comparison: &Comparison) -> Grid {
     let tuned = is_tuned(comparison);
     let mut header = vec!["", "optimises", "untrained", "trained", "better", "ms a step", "MB"];
     header.extend(tuned.then_some("tuning runs"));
-    let row = |line: &Line| {
+    let row = |result: &ResultRow| {
         let scaled = |statistic: &Option<Statistic>, scale: f64, digits: usize| match statistic {
             Some(statistic) => plain(format!("{:.digits$}", scale * statistic.mean)),
             None => plain("–"),
         };
-        let better = match line.improved() {
+        let better = match result.improved() {
             Some(true) => "yes",
             Some(false) => "no",
             None => "–",
         };
         let mut cells = vec![
-            plain(&line.label),
-            plain(line.optimises.label()),
-            plain(number(line.optimises, line.untrained.as_ref(), 2)),
-            plain(number(line.optimises, line.optimised.as_ref(), 2)),
+            plain(&result.label),
+            plain(result.optimises.label()),
+            plain(number(result.optimises, result.untrained.as_ref(), 2)),
+            plain(number(result.optimises, result.optimised.as_ref(), 2)),
             plain(better),
-            scaled(&line.seconds_per_step, 1e3, 1),
-            scaled(&line.peak_memory_bytes, 1e-6, 0),
+            scaled(&result.seconds_per_step, 1e3, 1),
+            scaled(&result.peak_memory_bytes, 1e-6, 0),
         ];
-        cells.extend(tuned.then(|| plain(line.trials.len().to_string())));
+        cells.extend(tuned.then(|| plain(result.trials.len().to_string())));
         PrintedRow::Cells(cells)
     };
     Grid {
         caption: "What each loss optimises, before and after, and its cost",
         header: header.into_iter().map(|title| [title.to_owned(), String::new()]).collect(),
-        rows: comparison.lines.iter().map(row).collect(),
+        rows: comparison.rows.iter().map(row).collect(),
     }
 }
 
 fn is_tuned(comparison: &Comparison) -> bool {
-    comparison.lines.iter().any(|line| !line.trials.is_empty())
+    comparison.rows.iter().any(|result| !result.trials.is_empty())
 }
 
 /// How to read the table.
@@ -162,11 +162,11 @@ fn notes(comparison: &Comparison) -> Vec<String> {
         format!("Budget of each row: {}", comparison.budget),
         format!("Date and machine: {}, {}", comparison.date, comparison.machine),
     ];
-    for line in &comparison.lines {
-        if !line.chosen.is_empty() {
-            notes.push(format!("Chosen for {}: {}", line.label, describe(&line.chosen)));
+    for result in &comparison.rows {
+        if !result.chosen.is_empty() {
+            notes.push(format!("Chosen for {}: {}", result.label, describe(&result.chosen)));
         }
-        notes.extend(line.failed.iter().map(|reason| format!("Failed: {}, {reason}", line.label)));
+        notes.extend(result.failed.iter().map(|reason| format!("Failed: {}, {reason}", result.label)));
     }
     notes
 }
@@ -386,16 +386,17 @@ fn csv(comparison: &Comparison) -> String {
         row.extend(last.map(|_| String::new()));
         write(row);
     }
-    for line in &comparison.lines {
-        let mut row = vec![line.name.clone(), line.label.clone(), line.group.clone(), count(&line.scores)];
-        row.extend(scores(&line.scores));
+    for result in &comparison.rows {
+        let mut row =
+            vec![result.name.clone(), result.label.clone(), result.group.clone(), count(&result.scores)];
+        row.extend(scores(&result.scores));
         row.extend([
-            line.optimises.to_string(),
-            mean(&line.optimised),
-            mean(&line.untrained),
-            mean(&line.seconds_per_step),
-            mean(&line.peak_memory_bytes),
-            line.trials.len().to_string(),
+            result.optimises.to_string(),
+            mean(&result.optimised),
+            mean(&result.untrained),
+            mean(&result.seconds_per_step),
+            mean(&result.peak_memory_bytes),
+            result.trials.len().to_string(),
         ]);
         write(row);
     }
@@ -410,7 +411,7 @@ mod tests {
 
     fn comparison() -> Comparison {
         let statistic = |values: &[f64]| Statistic::new(values.to_vec());
-        let line = |name: &str, label: &str, group: &str, score: f64| Line {
+        let row = |name: &str, label: &str, group: &str, score: f64| ResultRow {
             name: name.into(),
             label: label.into(),
             group: group.into(),
@@ -435,10 +436,10 @@ mod tests {
             seeds: vec![0, 1],
             columns: columns(&[Metric::named("h_ap"), Metric::named("ndcg")], &["a".into(), "b".into()]),
             untrained: vec![Untrained { label: "untrained".into(), scores: vec![statistic(&[0.3]), None] }],
-            lines: vec![
-                line("one", "One & 100 %", "fine_grained", 0.5),
-                line("two", "Two|2", "hierarchical", 0.2),
-                line("three", "Three", "fine_grained", 0.4),
+            rows: vec![
+                row("one", "One & 100 %", "fine_grained", 0.5),
+                row("two", "Two|2", "hierarchical", 0.2),
+                row("three", "Three", "fine_grained", 0.4),
             ],
         };
         comparison.sort_by_group();
@@ -473,7 +474,7 @@ Command: akin compare tiny
     fn the_trainings_that_tuning_took_have_a_column() {
         let mut comparison = comparison();
         let trial = Trial { settings: toml::Table::new(), score: Some(0.5) };
-        comparison.lines[1].trials = vec![trial; 3];
+        comparison.rows[1].trials = vec![trial; 3];
         let text = print(&comparison, Format::Text, false);
         let costs = |label: &str| text.lines().rfind(|line| line.starts_with(label)).unwrap().to_owned();
         assert!(text.lines().any(|line| line.ends_with("MB  tuning runs")), "{text}");

@@ -94,7 +94,7 @@ pub struct Trial {
 
 /// A row of results.
 #[derive(Clone, Debug, Serialize)]
-pub struct Line {
+pub struct ResultRow {
     /// The row's name.
     pub name: String,
     /// The row's name in tables.
@@ -125,7 +125,7 @@ pub struct Line {
     pub failed: Vec<String>,
 }
 
-impl Line {
+impl ResultRow {
     /// Whether training improved the metric that the row is judged by; none where a score is missing.
     pub fn improved(&self) -> Option<bool> {
         Some(is_better(self.optimises, self.optimised.as_ref()?.mean, self.untrained.as_ref()?.mean))
@@ -161,7 +161,8 @@ pub struct Comparison {
     /// The encoders that the trainings began with.
     pub untrained: Vec<Untrained>,
     /// The losses; those of a group stand together.
-    pub lines: Vec<Line>,
+    #[serde(rename = "lines")]
+    pub rows: Vec<ResultRow>,
 }
 
 /// The groups that rows are put in by their loss, in the order of the table.
@@ -179,32 +180,32 @@ pub enum Place {
 }
 
 impl Comparison {
-    /// Sorts the lines by group: first [`GROUPS`], then the groups that the recipe names, in the order in which
+    /// Sorts the rows by group: first [`GROUPS`], then the groups that the recipe names, in the order in which
     /// they first appear.
     pub fn sort_by_group(&mut self) {
         let mut groups = GROUPS.map(str::to_owned).to_vec();
-        for line in &self.lines {
-            if !groups.contains(&line.group) {
-                groups.push(line.group.clone());
+        for row in &self.rows {
+            if !groups.contains(&row.group) {
+                groups.push(row.group.clone());
             }
         }
-        self.lines.sort_by_key(|line| groups.iter().position(|group| *group == line.group));
+        self.rows.sort_by_key(|row| groups.iter().position(|group| *group == row.group));
     }
 
-    /// The place of every score, a row for each line. Scores that print alike share a place.
+    /// The place of every score: one list per row. Scores that print alike share a place.
     pub fn places(&self) -> Vec<Vec<Place>> {
-        let rounded = |line: &Line, column: usize| {
+        let rounded = |row: &ResultRow, column: usize| {
             let metric = self.columns[column].metric;
-            let rounded = (10.0 * displayed(metric, line.scores[column].as_ref()?.mean)).round() as i64;
+            let rounded = (10.0 * displayed(metric, row.scores[column].as_ref()?.mean)).round() as i64;
             Some(if metric.entry().greater_is_better { rounded } else { -rounded })
         };
-        let place_in_column = |line: &Line, column: usize| {
+        let place_in_column = |row: &ResultRow, column: usize| {
             let rivals =
-                self.lines.iter().filter(|other| other.group == line.group || !(line.apart || other.apart));
-            place(rounded(line, column), rivals.filter_map(|rival| rounded(rival, column)).collect())
+                self.rows.iter().filter(|other| other.group == row.group || !(row.apart || other.apart));
+            place(rounded(row, column), rivals.filter_map(|rival| rounded(rival, column)).collect())
         };
-        let row = |line| (0..self.columns.len()).map(|column| place_in_column(line, column)).collect();
-        self.lines.iter().map(row).collect()
+        let places = |row| (0..self.columns.len()).map(|column| place_in_column(row, column)).collect();
+        self.rows.iter().map(places).collect()
     }
 }
 

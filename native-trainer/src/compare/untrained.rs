@@ -12,7 +12,7 @@ use crate::embedding::{embed_items, evaluate_splits};
 use crate::features::Features;
 use crate::loader::Pictures;
 use crate::progress::Progress;
-use crate::run::{MARK, Run, untrained_config};
+use crate::run::{CONFIG_FILE, Run, untrained_config};
 
 /// The untrained encoders of a comparison. Rows with the same model share one.
 pub struct UntrainedEncoders(Vec<UntrainedEncoder>);
@@ -99,7 +99,7 @@ fn evaluate(planned: &PlannedRun, progress: Progress) -> Result<Report> {
     let pictures = Pictures::new(dataset.paths.clone());
     let encoder = run.untrained(&device)?;
     // An outdated report may be replaced without asking: it takes no training to make it again.
-    run.create(run.file(MARK).is_file())?;
+    run.create(run.file(CONFIG_FILE).is_file())?;
     let features = match run.config.model.freeze_backbone {
         true => Some(Features::load(&run.config, &encoder, &dataset, &pictures, &device, progress)?),
         false => None,
