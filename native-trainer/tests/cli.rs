@@ -312,7 +312,7 @@ fn the_example_of_npy_files_prints_what_its_comment_promises() {
     let lines = text.lines().skip_while(|line| !line.starts_with("# level"));
     let promised: Vec<&str> = lines.map_while(|line| line.strip_prefix('#')).map(str::trim).collect();
     let output = Command::new("sh").arg(script).env("AKIN", env!("CARGO_BIN_EXE_akin")).output().unwrap();
-    let answer = Answer::of(output).ended_with(0);
+    let answer = Answer::of(output).expect_code(0);
     let printed: Vec<&str> = answer.stdout.lines().map(str::trim).collect();
     assert_eq!(printed, promised);
 }

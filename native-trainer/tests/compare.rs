@@ -53,7 +53,7 @@ impl Workplace {
 #[test]
 fn a_comparison_trains_each_run_once_and_writes_its_table_in_every_format() {
     let at = Workplace::new();
-    let answer = at.compare(&[]).ended_with(0);
+    let answer = at.compare(&[]).expect_code(0);
     assert_eq!(answer.trainings(), 4);
     for row in ["untrained", "fine-grained", "NormSoftmax", "hierarchical", "HAPPIER"] {
         assert!(answer.stdout.lines().any(|line| line.starts_with(row)), "{row} in {}", answer.stdout);
@@ -72,13 +72,13 @@ fn a_comparison_trains_each_run_once_and_writes_its_table_in_every_format() {
     assert!(at.read("out/table.tex").contains("\\multicolumn{8}{l}{\\emph{hierarchical}}"));
     assert_eq!(at.read("out/table.csv").lines().filter(|line| !line.starts_with('#')).count(), 4);
 
-    let again = at.compare(&["--format", "json"]).ended_with(0);
+    let again = at.compare(&["--format", "json"]).expect_code(0);
     assert_eq!(again.trainings(), 0);
     let again: Value = serde_json::from_str(&again.stdout).unwrap();
     assert_eq!(again["lines"], table["lines"]);
 
     fs::remove_dir_all(at.path("out/happier/seed-1")).unwrap();
-    assert_eq!(at.compare(&[]).ended_with(0).says("happier, seed 1").trainings(), 1);
+    assert_eq!(at.compare(&[]).expect_code(0).expect_stderr("happier, seed 1").trainings(), 1);
     assert_eq!(at.json("out/table.json")["lines"][1]["scores"][4]["values"][1], in_report, "the same result");
 }
 
@@ -86,16 +86,19 @@ fn a_comparison_trains_each_run_once_and_writes_its_table_in_every_format() {
 fn a_run_with_another_config_is_replaced_only_with_overwrite() {
     let at = Workplace::new();
     let one = ["--losses", "norm_softmax", "--seeds", "0"];
-    at.compare(&one).ended_with(0);
+    at.compare(&one).expect_code(0);
     let file = "out/norm_softmax/seed-0/config.toml";
     let config = at.read(file);
     let older: Vec<&str> = config.lines().filter(|line| !line.starts_with("temperature =")).collect();
     at.write(file, older.join("\n"));
-    at.compare(&one).ended_with(1).says("differs in loss.temperature");
+    at.compare(&one).expect_code(1).expect_stderr("differs in loss.temperature");
     at.write(file, config);
     let changed = [&one[..], &["--set", "optimizer.lr_head=0.1"]].concat();
-    at.compare(&changed).ended_with(1).says("differs in optimizer.lr_head").says("--overwrite");
-    let replaced = at.compare(&[&changed[..], &["--overwrite"]].concat()).ended_with(0);
+    at.compare(&changed)
+        .expect_code(1)
+        .expect_stderr("differs in optimizer.lr_head")
+        .expect_stderr("--overwrite");
+    let replaced = at.compare(&[&changed[..], &["--overwrite"]].concat()).expect_code(0);
     assert_eq!(replaced.trainings(), 1);
 }
 
@@ -116,7 +119,7 @@ fn settings_are_tuned_one_after_another_without_a_look_at_the_evaluation_splits(
     let at = Workplace::with(TUNED);
     let arguments =
         ["--losses", "norm_softmax,smooth_ap", "--seeds", "0", "--set", "sampler.classes_per_batch=2"];
-    let answer = at.compare(&arguments).ended_with(0);
+    let answer = at.compare(&arguments).expect_code(0);
     // Each row tries two values and then one more: the other one is the recipe's own.
     assert_eq!(answer.trainings(), 2 * (2 + 1) + 2);
     assert!(answer.stdout.contains("tuning runs"), "{}", answer.stdout);
@@ -161,7 +164,7 @@ fn settings_are_tuned_one_after_another_without_a_look_at_the_evaluation_splits(
         }
     }
 
-    assert_eq!(at.compare(&arguments).ended_with(0).trainings(), 0);
+    assert_eq!(at.compare(&arguments).expect_code(0).trainings(), 0);
 }
 
 #[test]
@@ -176,7 +179,8 @@ fn settings_that_cannot_be_tuned_are_refused() {
         ),
     ] {
         let at = Workplace::with(&format!("tune = {tune}"));
-        let answer = at.compare(&["--losses", "happier"]).ended_with(1).says(why).says("hint: ");
+        let answer =
+            at.compare(&["--losses", "happier"]).expect_code(1).expect_stderr(why).expect_stderr("hint: ");
         assert_eq!(answer.trainings(), 0, "{tune}");
     }
 }
@@ -191,8 +195,8 @@ config.loss.kind = \"norm_softmax\"
 config.optimizer = { lr_backbone = 1e30, lr_head = 1e30 }
 ",
     );
-    let answer = at.compare(&["--losses", "wild,happier", "--seeds", "0"]).ended_with(1);
-    let answer = answer.says("1 training failed: wild, seed 0: ");
+    let answer = at.compare(&["--losses", "wild,happier", "--seeds", "0"]).expect_code(1);
+    let answer = answer.expect_stderr("1 training failed: wild, seed 0: ");
     assert!(answer.stdout.lines().any(|line| line.starts_with("HAPPIER")), "{}", answer.stdout);
     assert!(answer.stdout.lines().any(|line| line.starts_with("Failed: Wild")), "{}", answer.stdout);
     let outcome = at.json("out/wild/seed-0.outcome.json");
@@ -227,11 +231,12 @@ config.data.path = \"other.csv\"
         ("level", "4 weights were given for a loss over"),
         ("other_data", "changes [data]"),
     ] {
-        let answer = at.compare(&["--losses", losses]).ended_with(1).says(why).says("hint: ");
+        let answer =
+            at.compare(&["--losses", losses]).expect_code(1).expect_stderr(why).expect_stderr("hint: ");
         assert_eq!(answer.trainings(), 0, "{losses}");
         assert!(!at.path("out").exists(), "{losses}");
     }
-    at.compare(&["--seeds", "1,1"]).ended_with(1).says("the seed `1` is named twice");
+    at.compare(&["--seeds", "1,1"]).expect_code(1).expect_stderr("the seed `1` is named twice");
 }
 
 #[test]
@@ -248,15 +253,15 @@ fn the_features_of_a_frozen_backbone_are_computed_once() {
     let train = |run: &str, more: &[&str]| {
         at.akin(&[&["train", "tiny.toml", "--out", run], &frozen[..], more].concat())
     };
-    train("one", &[]).ended_with(0).says("Computed the features of 48 images");
-    let again = train("two", &[]).ended_with(0);
+    train("one", &[]).expect_code(0).expect_stderr("Computed the features of 48 images");
+    let again = train("two", &[]).expect_code(0);
     assert!(!again.stderr.contains("Computed"), "{}", again.stderr);
     assert_eq!(at.json("one/report.json"), at.json("two/report.json"));
 
     // Features of all classes serve a training on some of them, and stay in the file.
     let fewer = ["--set", "data.validation_fraction=0.5", "--set", "sampler.classes_per_batch=2"];
     for (run, more) in [("some", &fewer[..]), ("all", &[])] {
-        let answer = train(run, more).ended_with(0);
+        let answer = train(run, more).expect_code(0);
         assert!(!answer.stderr.contains("Computed"), "{run}: {}", answer.stderr);
     }
 
@@ -265,43 +270,43 @@ fn the_features_of_a_frozen_backbone_are_computed_once() {
     let picture = format!("data/{}", table.lines().nth(1).unwrap().split(',').next().unwrap());
     let kept = at.bytes(&picture);
     at.write(&picture, vec![0; kept.len()]);
-    train("spoilt", &[]).ended_with(0).says("Outdated features").says("Skipped");
+    train("spoilt", &[]).expect_code(0).expect_stderr("Outdated features").expect_stderr("Skipped");
     // A picture that can be read again gets its features.
     at.write(&picture, &kept);
-    train("mended", &[]).ended_with(0).says("Computed the features of 48 images");
+    train("mended", &[]).expect_code(0).expect_stderr("Computed the features of 48 images");
     let whole = at.bytes("features");
     at.write("features", &whole[..whole.len() - 4]);
-    train("cut", &[]).ended_with(0).says("Damaged features").says("Computed the features");
+    train("cut", &[]).expect_code(0).expect_stderr("Damaged features").expect_stderr("Computed the features");
 
     // Evaluation from the pictures gives the same scores: the backbone has not changed.
-    let later = at.akin(&["eval", "one", "--json"]).ended_with(0).stdout;
+    let later = at.akin(&["eval", "one", "--json"]).expect_code(0).stdout;
     let later: Value = serde_json::from_str(&later).unwrap();
     let (now, then) = (&later["overall"]["h_ap"], &at.json("one/report.json")["overall"]["h_ap"]);
     assert!((now.as_f64().unwrap() - then.as_f64().unwrap()).abs() < 1e-6, "{now} {then}");
 
-    let other = train("three", &["--seed", "1"]).ended_with(0);
-    other.says("Outdated features").says("Computed the features");
+    let other = train("three", &["--seed", "1"]).expect_code(0);
+    other.expect_stderr("Outdated features").expect_stderr("Computed the features");
     at.write("features", "no features");
-    train("four", &[]).ended_with(1).says("is not a feature cache");
+    train("four", &[]).expect_code(1).expect_stderr("is not a feature cache");
     train("five", &["--set", "augment.flip=false"])
-        .ended_with(1)
-        .says("has [augment] and sets model.freeze_backbone");
+        .expect_code(1)
+        .expect_stderr("has [augment] and sets model.freeze_backbone");
 }
 
 #[test]
 fn lists_show_losses_recipes_and_sources() {
     let at = Workplace::new();
-    assert!(at.akin(&["list", "losses"]).ended_with(0).stdout.contains("\nhappier "));
+    assert!(at.akin(&["list", "losses"]).expect_code(0).stdout.contains("\nhappier "));
     let recipes: Value =
-        serde_json::from_str(&at.akin(&["list", "recipes", "--json"]).ended_with(0).stdout).unwrap();
+        serde_json::from_str(&at.akin(&["list", "recipes", "--json"]).expect_code(0).stdout).unwrap();
     for recipe in recipes.as_array().unwrap() {
         let name = recipe["recipe"].as_str().unwrap();
-        let shown = at.akin(&["list", "recipes", "--show", name]).ended_with(0).stdout;
+        let shown = at.akin(&["list", "recipes", "--show", name]).expect_code(0).stdout;
         assert!(shown.contains("[data]"), "{name}");
     }
     assert!(
-        at.akin(&["list", "sources", "--bibtex"]).ended_with(0).stdout.contains("@inproceedings{ramzi2022,")
+        at.akin(&["list", "sources", "--bibtex"]).expect_code(0).stdout.contains("@inproceedings{ramzi2022,")
     );
     // A built-in recipe is found by its name, and its data in the current directory.
-    at.akin(&["data", "check", "biomorphs"]).ended_with(0);
+    at.akin(&["data", "check", "biomorphs"]).expect_code(0);
 }

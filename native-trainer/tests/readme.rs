@@ -33,8 +33,8 @@ fn the_config_of_the_readme_trains_on_200_photos_in_14_classes() {
     }
     // One epoch instead of twenty, for a fast test.
     at.akin(&["train", "photos.toml", "--set", "run.epochs=1"])
-        .ended_with(0)
-        .says("14 classes × 4 images a batch")
-        .says("akin export");
+        .expect_code(0)
+        .expect_stderr("14 classes × 4 images a batch")
+        .expect_stderr("akin export");
     assert_eq!(at.json("runs/photos/run.json")["classes_per_batch"], 14);
 }

@@ -101,23 +101,23 @@ fn temporary_files(run: &Path) -> Vec<String> {
 #[test]
 fn a_training_stopped_by_ctrl_c_and_resumed_gives_the_very_same_encoder() {
     let at = Workplace::new();
-    let answer = at.train("straight").ended_with(0).says("Finished the run is in straight");
-    answer.says("Next `akin export straight --out bundle`");
+    let answer = at.train("straight").expect_code(0).expect_stderr("Finished the run is in straight");
+    answer.expect_stderr("Next `akin export straight --out bundle`");
 
-    at.interrupt("stopped").ended_with(130).says("continue with `akin resume ");
+    at.interrupt("stopped").expect_code(130).expect_stderr("continue with `akin resume ");
     let [step] = at.logged_steps("stopped", "stopped")[..] else { panic!("the log needs exactly one stop") };
     assert!((1..STEPS).contains(&step), "stopped after step {step} of {STEPS}");
     assert!(!at.path("stopped/encoder.bpk").exists(), "an unfinished training has no encoder");
-    at.akin(&["eval", "stopped"]).ended_with(1).says("akin resume");
+    at.akin(&["eval", "stopped"]).expect_code(1).expect_stderr("akin resume");
 
-    at.akin(&["resume", "stopped"]).ended_with(0).says(&format!("after step {step} of {STEPS}"));
+    at.akin(&["resume", "stopped"]).expect_code(0).expect_stderr(&format!("after step {step} of {STEPS}"));
     assert_eq!(at.logged_steps("stopped", "resumed"), [step]);
     assert!(at.weights("stopped") == at.weights("straight"), "other weights after a stop");
     assert_eq!(at.json("stopped/report.json"), at.json("straight/report.json"));
 
-    at.akin(&["resume", "stopped"]).ended_with(1).says("there is nothing to resume");
+    at.akin(&["resume", "stopped"]).expect_code(1).expect_stderr("there is nothing to resume");
     fs::remove_file(at.path("stopped/report.json")).unwrap();
-    at.akin(&["resume", "stopped"]).ended_with(0);
+    at.akin(&["resume", "stopped"]).expect_code(0);
     assert_eq!(at.json("stopped/report.json"), at.json("straight/report.json"));
     assert_eq!(at.json("stopped/run.json")["seconds_per_step"], Value::Null, "no step was left");
 }
@@ -125,14 +125,16 @@ fn a_training_stopped_by_ctrl_c_and_resumed_gives_the_very_same_encoder() {
 #[test]
 fn a_run_of_an_older_akin_is_not_resumed_with_new_defaults() {
     let at = Workplace::new();
-    at.interrupt("run").ended_with(130);
+    at.interrupt("run").expect_code(130);
     let config = at.read("run/config.toml");
     let older: Vec<&str> = config.lines().filter(|line| !line.starts_with("lambda =")).collect();
     assert_eq!(older.len() + 1, config.lines().count());
     at.write("run/config.toml", older.join("\n"));
-    at.akin(&["resume", "run"]).ended_with(1).says("config.toml has no loss.lambda: an older akin wrote it");
+    at.akin(&["resume", "run"])
+        .expect_code(1)
+        .expect_stderr("config.toml has no loss.lambda: an older akin wrote it");
     at.write("run/config.toml", config);
-    at.akin(&["resume", "run"]).ended_with(0);
+    at.akin(&["resume", "run"]).expect_code(0);
 }
 
 /// The centres of HPDH, the clusters of HPL and a memory of embeddings depend on all steps so far.
@@ -148,9 +150,9 @@ fn the_state_of_a_loss_survives_a_stop() {
     ] {
         at.set_loss(loss, &format!("{{ dimension = 8, geometry = {{ kind = '{geometry}' }} }}"));
         let [straight, stopped] = ["straight", "stopped"].map(|run| format!("{name}-{run}"));
-        at.train(&straight).ended_with(0);
-        at.interrupt(&stopped).ended_with(130);
-        at.akin(&["resume", &stopped]).ended_with(0);
+        at.train(&straight).expect_code(0);
+        at.interrupt(&stopped).expect_code(130);
+        at.akin(&["resume", &stopped]).expect_code(0);
         assert!(at.weights(&stopped) == at.weights(&straight), "{name}: other weights after a stop");
         assert_eq!(at.json(&format!("{stopped}/report.json")), at.json(&format!("{straight}/report.json")));
     }
@@ -170,7 +172,8 @@ fn a_second_ctrl_c_aborts_at_once() {
         assert!(Command::new("kill").args(["-INT", &training.id().to_string()]).status().unwrap().success());
         sleep(Duration::from_millis(300));
     }
-    let answer = Answer::of(training.wait_with_output().unwrap()).ended_with(130).says("press Ctrl-C again");
+    let answer =
+        Answer::of(training.wait_with_output().unwrap()).expect_code(130).expect_stderr("press Ctrl-C again");
     assert!(!answer.stderr.contains("Stopped after step"), "{}", answer.stderr);
     assert!(!at.path("run/checkpoint.akin").exists(), "it did not wait for the step to end");
 }
@@ -178,7 +181,7 @@ fn a_second_ctrl_c_aborts_at_once() {
 #[test]
 fn eval_gives_the_scores_that_the_training_reported() {
     let at = Workplace::new();
-    at.train("run").ended_with(0);
+    at.train("run").expect_code(0);
     let output = at.command(&["eval", "run", "--json"]).stdout(Stdio::piped()).output().unwrap();
     let later: Value = serde_json::from_slice(&output.stdout).unwrap();
     let then = at.json("run/report.json");
@@ -199,7 +202,7 @@ fn eval_gives_the_scores_that_the_training_reported() {
 #[test]
 fn two_runs_are_compared_over_the_same_queries() {
     let at = Workplace::new();
-    at.train("run").ended_with(0);
+    at.train("run").expect_code(0);
     let compare = |arguments: &[&str]| -> Vec<Value> {
         let arguments = [&["eval", "run", "--against", "run", "--json"], arguments].concat();
         let output = at.command(&arguments).stdout(Stdio::piped()).output().unwrap();
@@ -214,17 +217,17 @@ fn two_runs_are_compared_over_the_same_queries() {
     assert_eq!(untrained[0]["second"], same[0]["second"]);
 
     at.akin(&["biomorphs", "others", "--branching", "2,2,3", "--images-per-class", "3", "--side", "32"])
-        .ended_with(0);
+        .expect_code(0);
     let others = ["train", "tiny.toml", "--set", "data.path=others/labels.csv", "--out", "other"];
-    at.akin(&others).ended_with(0);
-    at.akin(&["eval", "run", "--against", "other"]).ended_with(1).says("other has other queries");
+    at.akin(&others).expect_code(0);
+    at.akin(&["eval", "run", "--against", "other"]).expect_code(1).expect_stderr("other has other queries");
 }
 
 #[test]
 fn a_checkpoint_that_cannot_be_written_leaves_the_previous_one() {
     let at = Workplace::new();
-    at.train("straight").ended_with(0);
-    at.interrupt("full").ended_with(130);
+    at.train("straight").expect_code(0);
+    at.interrupt("full").expect_code(130);
     let before = at.bytes("full/checkpoint.akin");
 
     // No file may grow beyond half a checkpoint. bash counts in blocks of 1,024 bytes.
@@ -233,27 +236,27 @@ fn a_checkpoint_that_cannot_be_written_leaves_the_previous_one() {
     let mut limited = Command::new("bash");
     limited.args(["-c", &resume, env!("CARGO_BIN_EXE_akin")]).current_dir(at.folder());
     Answer::of(limited.output().unwrap())
-        .ended_with(1)
-        .says("checkpoint.akin")
-        .says("the previous version is unchanged");
+        .expect_code(1)
+        .expect_stderr("checkpoint.akin")
+        .expect_stderr("the previous version is unchanged");
     assert!(at.bytes("full/checkpoint.akin") == before, "the previous checkpoint was touched");
     assert_eq!(temporary_files(&at.path("full")), [""; 0]);
 
-    at.akin(&["resume", "full"]).ended_with(0);
+    at.akin(&["resume", "full"]).expect_code(0);
     assert!(at.weights("full") == at.weights("straight"), "other weights after a full disk");
 }
 
 #[test]
 fn a_damaged_checkpoint_is_refused() {
     let at = Workplace::new();
-    at.interrupt("run").ended_with(130);
+    at.interrupt("run").expect_code(130);
     let mut bytes = at.bytes("run/checkpoint.akin");
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
     at.write("run/checkpoint.akin", &bytes);
-    at.akin(&["resume", "run"]).ended_with(1).says("checkpoint.akin is damaged");
+    at.akin(&["resume", "run"]).expect_code(1).expect_stderr("checkpoint.akin is damaged");
     at.write("run/checkpoint.akin", &bytes[..middle]);
-    at.akin(&["resume", "run"]).ended_with(1).says("checkpoint.akin is damaged");
+    at.akin(&["resume", "run"]).expect_code(1).expect_stderr("checkpoint.akin is damaged");
 }
 
 #[test]
@@ -263,23 +266,23 @@ fn a_loss_that_is_not_finite_stops_the_training_before_a_checkpoint_is_written()
     let wild =
         ["train", "tiny.toml", "--set", "optimizer.lr_backbone=1e30", "--set", "schedule.warmup_steps=0"];
     at.akin(&[&wild[..], &["--out", "run"]].concat())
-        .ended_with(1)
-        .says("the loss is ")
-        .says("learning rates");
+        .expect_code(1)
+        .expect_stderr("the loss is ")
+        .expect_stderr("learning rates");
     assert!(!at.path("run/checkpoint.akin").exists());
     at.akin(&["resume", "run"])
-        .ended_with(1)
-        .says("hint: if the run was stopped before its first checkpoint");
+        .expect_code(1)
+        .expect_stderr("hint: if the run was stopped before its first checkpoint");
 }
 
 #[test]
 fn a_checkpoint_of_another_config_is_refused() {
     let at = Workplace::new();
-    at.interrupt("run").ended_with(130);
+    at.interrupt("run").expect_code(130);
     let config = at.read("run/config.toml");
     for (from, to) in [("width = 4", "width = 8"), ("dimension = 8", "dimension = 16")] {
         at.write("run/config.toml", config.replace(from, to));
-        at.akin(&["resume", "run"]).ended_with(1).says(" fit ").says("config");
+        at.akin(&["resume", "run"]).expect_code(1).expect_stderr(" fit ").expect_stderr("config");
     }
 }
 
@@ -290,16 +293,18 @@ fn a_run_is_overwritten_only_on_request() {
         let arguments = ["train", "tiny.toml", "--set", "run.steps=1", "--out", "run"];
         at.akin(&[&arguments, more].concat())
     };
-    short(&[]).ended_with(0);
+    short(&[]).expect_code(0);
     let before = at.read("run/run.json");
-    short(&["--seed", "1"]).ended_with(1).says("--overwrite");
+    short(&["--seed", "1"]).expect_code(1).expect_stderr("--overwrite");
     assert_eq!(at.read("run/run.json"), before);
-    short(&["--seed", "1", "--overwrite"]).ended_with(0);
+    short(&["--seed", "1", "--overwrite"]).expect_code(0);
     assert_ne!(at.read("run/run.json"), before);
 
     fs::create_dir(at.path("holiday")).unwrap();
     at.write("holiday/beach.jpg", "");
-    at.akin(&["train", "tiny.toml", "--out", "holiday", "--overwrite"]).ended_with(1).says("is not a run");
+    at.akin(&["train", "tiny.toml", "--out", "holiday", "--overwrite"])
+        .expect_code(1)
+        .expect_stderr("is not a run");
     assert!(at.path("holiday/beach.jpg").exists());
 }
 
@@ -308,7 +313,7 @@ fn a_training_that_cannot_start_neither_makes_nor_replaces_a_run() {
     let at = Workplace::new();
     let refused = |set: &str, run: &str, more: &[&str], why: &str| {
         let arguments = ["train", "tiny.toml", "--set", set, "--out", run];
-        at.akin(&[&arguments, more].concat()).ended_with(1).says(why);
+        at.akin(&[&arguments, more].concat()).expect_code(1).expect_stderr(why);
     };
     let faults = [
         (
@@ -322,7 +327,7 @@ fn a_training_that_cannot_start_neither_makes_nor_replaces_a_run() {
         refused(set, "new", &[], why);
         assert!(!at.path("new").exists(), "{set}");
     }
-    at.akin(&["train", "tiny.toml", "--set", "run.steps=1", "--out", "old"]).ended_with(0);
+    at.akin(&["train", "tiny.toml", "--set", "run.steps=1", "--out", "old"]).expect_code(0);
     for (set, why) in faults {
         refused(set, "old", &["--overwrite"], why);
         assert!(at.path("old/encoder.bpk").exists(), "{set}");
@@ -351,24 +356,24 @@ fn a_batch_takes_as_many_classes_as_a_small_data_set_has() {
     at.write("tiny.toml", CONFIG.replace(csv, folder).replace(set, ""));
 
     at.akin(&["train", "tiny.toml", "--set", "run.steps=2", "--out", "run"])
-        .ended_with(0)
-        .says("14 classes × 4 images a batch, not 16 × 4: the training split has 14 finest classes")
-        .says("with repeats: 1 of 14 classes has fewer than 4 images");
+        .expect_code(0)
+        .expect_stderr("14 classes × 4 images a batch, not 16 × 4: the training split has 14 finest classes")
+        .expect_stderr("with repeats: 1 of 14 classes has fewer than 4 images");
     assert_eq!(at.json("run/run.json")["classes_per_batch"], 14);
 
     at.akin(&["train", "tiny.toml", "--set", "sampler.classes_per_batch=16", "--out", "other"])
-        .ended_with(1)
-        .says("sampler.classes_per_batch is 16, but the training split has 14 finest classes")
-        .says("at most 14");
+        .expect_code(1)
+        .expect_stderr("sampler.classes_per_batch is 16, but the training split has 14 finest classes")
+        .expect_stderr("at most 14");
 }
 
 #[test]
 fn a_bundle_is_replaced_only_when_the_new_one_is_ready() {
     let at = Workplace::new();
-    at.akin(&["train", "tiny.toml", "--set", "run.steps=1", "--out", "run"]).ended_with(0);
-    at.akin(&["export", "run", "--out", "bundle"]).ended_with(0);
+    at.akin(&["train", "tiny.toml", "--set", "run.steps=1", "--out", "run"]).expect_code(0);
+    at.akin(&["export", "run", "--out", "bundle"]).expect_code(0);
     fs::remove_file(at.path("run/encoder.bpk")).unwrap();
-    at.akin(&["export", "run", "--out", "bundle", "--overwrite"]).ended_with(1).says("encoder.bpk");
+    at.akin(&["export", "run", "--out", "bundle", "--overwrite"]).expect_code(1).expect_stderr("encoder.bpk");
     assert!(at.path("bundle/bundle.json").exists());
 }
 
@@ -386,9 +391,9 @@ fn a_bundle_holds_encoders_of_every_geometry_each_with_its_own_similarity() {
     ];
     for (run, loss, head) in runs {
         at.set_loss(loss, head);
-        at.akin(&["train", "tiny.toml", "--set", "run.steps=1", "--out", run]).ended_with(0);
+        at.akin(&["train", "tiny.toml", "--set", "run.steps=1", "--out", run]).expect_code(0);
     }
-    at.akin(&["export", "flat", "ball", "code", "--out", "bundle"]).ended_with(0);
+    at.akin(&["export", "flat", "ball", "code", "--out", "bundle"]).expect_code(0);
     let bundle = at.json("bundle/bundle.json");
     let similarity = |encoder: usize| bundle["encoders"][encoder]["report"]["config"]["similarity"].clone();
     assert_eq!(similarity(0), "cosine");
@@ -410,7 +415,7 @@ fn unreadable_images_are_skipped_counted_and_named() {
     at.write(&cut, &bytes[..bytes.len() / 2]);
     at.write(&text, "no picture");
 
-    at.train("run").ended_with(0).says("Skipped 2 images").says(&cut).says(&text);
+    at.train("run").expect_code(0).expect_stderr("Skipped 2 images").expect_stderr(&cut).expect_stderr(&text);
     let skipped = at.json("run/run.json")["skipped_images"].clone();
     let paths: Vec<&String> = skipped.as_object().unwrap().keys().collect();
     assert_eq!(paths.len(), 2, "{skipped}");
@@ -421,5 +426,5 @@ fn unreadable_images_are_skipped_counted_and_named() {
     for image in training {
         at.write(&format!("data/{image}"), "no picture");
     }
-    at.train("nothing").ended_with(1).says("none of the images of the first batch can be read");
+    at.train("nothing").expect_code(1).expect_stderr("none of the images of the first batch can be read");
 }

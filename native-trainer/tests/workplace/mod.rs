@@ -31,7 +31,7 @@ impl Workplace {
         let workplace = Self::empty();
         workplace.write("tiny.toml", config);
         let draw = ["biomorphs", "data", "--branching", "2,2,3", "--images-per-class", "4", "--side", side];
-        workplace.akin(&draw).ended_with(0);
+        workplace.akin(&draw).expect_code(0);
         workplace
     }
 
@@ -76,12 +76,14 @@ impl Answer {
         Self { code: status.code(), stdout: text(stdout), stderr: text(stderr) }
     }
 
-    pub(crate) fn ended_with(self, code: i32) -> Self {
+    /// Fails the test unless `akin` ended with this exit code.
+    pub(crate) fn expect_code(self, code: i32) -> Self {
         assert_eq!(self.code, Some(code), "{}\n{}", self.stdout, self.stderr);
         self
     }
 
-    pub(crate) fn says(self, part: &str) -> Self {
+    /// Fails the test unless stderr contains this text.
+    pub(crate) fn expect_stderr(self, part: &str) -> Self {
         assert!(self.stderr.contains(part), "no {part:?} in {}", self.stderr);
         self
     }
