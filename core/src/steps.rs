@@ -3,16 +3,18 @@
 //! A rank counts the items above one item: rank(k) = 1 + Σ_j H(s_j − s_k). The step has no useful gradient, so ranking
 //! losses replace it where they need one:
 //!
-//! - [`UpperStep`], H⁻ of ROADMAP (eq. 4) and HAPPIER (eq. 44), for items that must not be above k. With its defaults it
-//!   is never below H, except at t = 0, so that its rank is an upper bound;
+//! - [`UpperStep`], H⁻ of ROADMAP (eq. 4) and HAPPIER (eq. 44), for items that must not be above k. It is never below H,
+//!   so that its rank is an upper bound;
 //! - [`LowerStep`], H⁺ of HAPPIER (eq. 43), for items that should be above k and raise its H-rank. It is never above H,
 //!   so that its H-rank is a lower bound.
+//!
+//! At exactly t = 0 the papers and their code differ; `start_at_zero` chooses.
 //!
 //! Both are configs; their [`Checked`] forms compute [`Smooth`], the value and the derivative.
 
 use std::ops::Deref;
 
-use burn::tensor::{Tensor, activation::sigmoid};
+use burn::tensor::{Bool, Tensor, activation::sigmoid};
 use serde::{Deserialize, Serialize};
 
 use crate::range::{above_zero, not_negative};
@@ -50,8 +52,9 @@ impl<S> Deref for Checked<S> {
 /// which leaves a small jump. Without a `threshold` the line starts at 0. Without a `slope` there is no line, only the
 /// sigmoid of Smooth-AP.
 ///
-/// It is an upper bound if `start` is at least ½ and `offset` at least 1. At exactly t = 0 the value is ½, so that exact
-/// ties are not bounded from above.
+/// It is an upper bound if `start` is at least ½ and `offset` at least 1, with one exception. Both papers put t = 0 into
+/// the first line and into the second. Here it is in the first, as in the published code: the value is ½, while H(0) is 1.
+/// With `start_at_zero` it is in the second, and the bound holds at exact ties too.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
@@ -66,11 +69,20 @@ pub struct UpperStep {
     pub offset: Option<f64>,
     /// Added to the sigmoid above 0, at least 0. Default 0.5, which makes the value at least 1 there.
     pub start: f64,
+    /// Whether `start` is also added at exactly t = 0. Default false.
+    pub start_at_zero: bool,
 }
 
 impl Default for UpperStep {
     fn default() -> Self {
-        Self { temperature: 0.01, slope: Some(100.0), threshold: Some(0.05), offset: None, start: 0.5 }
+        Self {
+            temperature: 0.01,
+            slope: Some(100.0),
+            threshold: Some(0.05),
+            offset: None,
+            start: 0.5,
+            start_at_zero: false,
+        }
     }
 }
 
@@ -82,7 +94,7 @@ impl UpperStep {
     /// A temperature that is not above 0; any other number that is not finite or is below 0, which could make a rank
     /// negative.
     pub fn checked(&self) -> Result<Checked<Self>> {
-        let Self { temperature, slope, threshold, offset, start } = *self;
+        let Self { temperature, slope, threshold, offset, start, .. } = *self;
         above_zero("the upper step", "temperature", temperature, 0.01)?;
         not_negative("the upper step", "threshold", threshold.unwrap_or_default(), 0.05)?;
         not_negative("the upper step", "slope", slope.unwrap_or_default(), 100.0)?;
@@ -103,7 +115,7 @@ impl Checked<UpperStep> {
         let threshold = self.threshold.unwrap_or(0.0);
         let offset =
             self.offset.unwrap_or_else(|| 1.0 / (1.0 + (-threshold / self.temperature).exp()) + self.start);
-        let above = t.clone().greater_scalar(0.0);
+        let above = above_zero_or_at(&t, self.start_at_zero);
         let beyond = t.clone().greater_scalar(threshold);
         let line = (t - threshold) * slope + offset;
         Smooth {
@@ -120,9 +132,10 @@ impl Checked<UpperStep> {
 /// min(β·t + γ, 1)    t > 0
 /// ```
 ///
-/// This is the published code, which differs from the printed equation in two points. Eq. 43 has max in place of min,
-/// which would not be a lower bound. And it puts t = 0 into the second line, which gives γ = 0.5 for an exact tie instead
-/// of 0. With 0 the step is a lower bound also where tied items do not count as above each other, H(0) = 0.
+/// The paper calls the slopes γ and ν and the start μ. Its eq. 43 has max in place of min, which is a misprint: that step
+/// would be at least 1 above 0 and grow without limit, while the next sentence of the paper says that it is at most H.
+/// Eq. 43 also puts t = 0 into the second line, which gives γ for an exact tie. Here, as in the published code, it is in
+/// the first line and gives 0, unless `start_at_zero` is set. Both are lower bounds of H(0) = 1.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
@@ -133,11 +146,13 @@ pub struct LowerStep {
     pub start: f64,
     /// The slope below 0, at least 0. Default 10.
     pub leak: f64,
+    /// Whether the value at exactly t = 0 is `start`, as in eq. 43, instead of 0. Default false.
+    pub start_at_zero: bool,
 }
 
 impl Default for LowerStep {
     fn default() -> Self {
-        Self { slope: 25.0, start: 0.5, leak: 10.0 }
+        Self { slope: 25.0, start: 0.5, leak: 10.0, start_at_zero: false }
     }
 }
 
@@ -165,11 +180,17 @@ impl Checked<LowerStep> {
     /// h(t) and h′(t).
     pub fn apply<const D: usize>(&self, t: Tensor<D>) -> Smooth<D> {
         let line = t.clone() * self.slope + self.start;
-        let above = t.clone().greater_scalar(0.0);
+        let above = above_zero_or_at(&t, self.start_at_zero);
         let full = line.clone().greater_scalar(1.0);
         let derivative = t.full_like(self.leak).mask_fill(above.clone(), self.slope).mask_fill(full, 0.0);
         Smooth { value: (t * self.leak).mask_where(above, line.clamp_max(1.0)), derivative }
     }
+}
+
+/// Where t > 0, or t ≥ 0 if `at` is set.
+fn above_zero_or_at<const D: usize>(t: &Tensor<D>, at: bool) -> Tensor<D, Bool> {
+    let t = t.clone();
+    if at { t.greater_equal_scalar(0.0) } else { t.greater_scalar(0.0) }
 }
 
 /// H(t) with H(0) = 1: the step itself, without a gradient.
@@ -210,12 +231,19 @@ mod tests {
     }
 
     #[test]
-    fn the_lower_step_is_0_at_an_exact_tie_as_in_the_published_code() {
-        let step = LowerStep::default().checked().unwrap();
-        let t = Tensor::<1>::from_floats([-0.1, 0.0, 1e-6, 0.02, 0.1], &Default::default());
-        let values = step.apply(t).value.into_data().try_to_vec::<f32>().unwrap();
-        for (value, expected) in values.into_iter().zip([-1.0, 0.0, 0.5, 1.0, 1.0]) {
-            assert!((value - expected).abs() < 1e-4, "{value} {expected}");
+    fn the_value_at_an_exact_tie_is_a_setting() {
+        let t = || Tensor::<1>::from_floats([-0.1, 0.0, 1e-6, 0.02, 0.1], &Default::default());
+        let assert_near = |step: Smooth<1>, expected: [f32; 5]| {
+            let values = step.value.into_data().try_to_vec::<f32>().unwrap();
+            for (value, expected) in values.into_iter().zip(expected) {
+                assert!((value - expected).abs() < 1e-3, "{value} {expected}");
+            }
+        };
+        for (start_at_zero, lower_at_zero, upper_at_zero) in [(false, 0.0, 0.5), (true, 0.5, 1.0)] {
+            let lower = LowerStep { start_at_zero, ..Default::default() }.checked().unwrap();
+            assert_near(lower.apply(t()), [-1.0, lower_at_zero, 0.5, 1.0, 1.0]);
+            let upper = UpperStep { start_at_zero, ..Default::default() }.checked().unwrap();
+            assert_near(upper.apply(t()), [0.0, upper_at_zero, 1.0, 1.381, 6.493]);
         }
     }
 }

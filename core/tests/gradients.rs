@@ -36,6 +36,8 @@ const VARIANTS: &[&str] = &[
     r#"{ "kind": "contrastive", "miner": { "kind": "batch_hard_miner" } }"#,
     r#"{ "kind": "contrastive", "miner": { "kind": "distance_weighted_miner" } }"#,
     r#"{ "kind": "fast_ap", "bins": 4, "normalise_embeddings": true }"#,
+    r#"{ "kind": "calibration", "mean": "queries_with_self" }"#,
+    r#"{ "kind": "hap_surrogate", "order": "relevances" }"#,
     r#"{ "kind": "hap_surrogate", "smooth_rank": false }"#,
     r#"{ "kind": "hap_surrogate", "stop_gradient": true, "upper_step": { "temperature": 0.1 } }"#,
     r#"{ "kind": "hap_surrogate", "upper_step": { "temperature": 0.1 } }"#,

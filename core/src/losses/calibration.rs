@@ -6,11 +6,12 @@
 //! ```
 //!
 //! If L = 0 and β < α, every positive of any batch scores above every negative of any other. Each of the two sums is
-//! averaged over the queries that have such pairs, and is 0 if no query has any. The paper counts the query among its
-//! own positives, where it adds 0 to the sum and 1 to |P_i|; here it is left out. At s = α or β, and where no pair has
-//! a loss, the gradient is 0.
+//! averaged over the queries that have such pairs, and is 0 if no query has any. At s = α or β, and where no pair has a
+//! loss, the gradient is 0.
 //!
-//! The published code averages over all pairs that have a loss at once: [`PairMean::Active`].
+//! The published code averages over all pairs that have a loss at once: [`PairMean::Active`]. The paper's P_i are all
+//! relevant items of a set that contains the query. It does not say whether a query is relevant to itself. If it is, it
+//! adds 0 to the sum and 1 to |P_i|: [`PairMean::QueriesWithSelf`].
 
 use burn::module::Module;
 use burn::tensor::{Tensor, activation::relu};
@@ -47,6 +48,9 @@ pub enum PairMean {
     /// The pairs of each query, then the queries, as in the paper.
     #[default]
     Queries,
+    /// The same, where |P_i| also counts the query itself if it is one of the items. The paper does not say which it
+    /// means.
+    QueriesWithSelf,
     /// All pairs of the batch that have a loss above 0, as in the published code.
     Active,
 }
@@ -96,10 +100,12 @@ impl Objective for Calibration {
         let unit = |rows| normalise_if(self.config.normalise_embeddings, rows);
         let scores = unit(batch.embeddings.clone()).matmul(unit(batch.items().embeddings).transpose());
         let [positives, negatives] = batch.pairs();
-        let mean = |excess: Tensor<2>, pairs: Tensor<2>| {
+        let mean = |excess: Tensor<2>, pairs: Tensor<2>, pairs_and_self: Tensor<2>| {
             let excess = relu(excess);
             let weights = match self.config.mean {
                 PairMean::Queries => query_mean_weights(pairs),
+                // Multiplied by the pairs, because a query has no excess with itself.
+                PairMean::QueriesWithSelf => query_mean_weights(pairs_and_self) * pairs,
                 PairMean::Active => {
                     let active = mask_above_zero(&excess) * pairs;
                     let count = active.clone().sum().clamp_min(1.0);
@@ -108,7 +114,7 @@ impl Objective for Calibration {
             };
             (excess * weights).sum()
         };
-        mean(-scores.clone() + self.config.positive, positives)
-            + mean(scores - self.config.negative, negatives)
+        mean(-scores.clone() + self.config.positive, positives, -negatives.clone() + 1.0)
+            + mean(scores - self.config.negative, negatives.clone(), negatives)
     }
 }

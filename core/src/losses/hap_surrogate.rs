@@ -12,8 +12,12 @@
 //! with H(0) = 1, as in the published code. The surrogate replaces H by [`UpperStep`] in rank(k) for the items j that
 //! belong below k (l_j < l_k). H-rank(k) has two forms:
 //!
-//! - `smooth_rank = true`, the paper's text: [`LowerStep`] for the items that belong above k (l_j > l_k);
-//! - `smooth_rank = false`, the published recipes: H throughout, so that the numerator is a constant for the gradient.
+//! - `smooth_rank = true`, the paper's text: [`LowerStep`] for the items that belong above k (l_j > l_k), and H for the
+//!   others;
+//! - `smooth_rank = false`, the published recipes: H for all items, so that the numerator has no gradient.
+//!
+//! Supplementary A.3 writes the sums with smooth steps over all positives and over all items. That is a misprint: the
+//! sums that they replace run only over the items that belong above k, or below it.
 //!
 //! They differ in more than smoothness. Below 0, [`LowerStep`] falls without limit, by `leak` per unit of score. An
 //! item that is ranked above many items of finer levels then has a negative H-rank and a negative quotient. The loss
@@ -21,8 +25,9 @@
 //! smaller `leak` makes such items rarer; with a constant H-rank there are none.
 //!
 //! Items belong above or below k by their *level*, as in the published code and in supplementary A.3. The main text
-//! compares relevances instead (eq. 5). The two differ only where eq. 4 gives a coarse level a higher relevance than a
-//! finer one. [`LowerStep`] says where it differs from eq. 43.
+//! compares relevances instead (eq. 5): `order = "relevances"`. The two differ only where the relevance does not grow
+//! with the level. By eq. 4 a level with many items can have a lower relevance than a coarser one with few. The pages of
+//! [`UpperStep`] and [`LowerStep`] say where they differ from the paper.
 //!
 //! Autodiff would store several B×B×B tensors. The gradient is computed in closed form, with O(B²) memory.
 
@@ -51,11 +56,25 @@ pub struct HapSurrogateConfig {
     pub upper_step: UpperStep,
     /// H⁺, for items that belong above; used with `smooth_rank`.
     pub lower_step: LowerStep,
-    /// Whether the H-rank is smooth and has a gradient. Where it is negative, the gradient of the rank points the wrong
-    /// way, see the [module](self). Default true.
+    /// What says which items belong above another. Default: their levels.
+    pub order: ItemOrder,
+    /// Whether the H-rank is smooth and has a gradient. A smooth H-rank can be negative; the loss then pushes the item
+    /// further down the ranking. Default true.
     pub smooth_rank: bool,
     /// Whether the ranked items have no gradient, so that only queries move. Default false.
     pub stop_gradient: bool,
+}
+
+/// What says which items belong above another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ItemOrder {
+    /// A finer shared level, as in the published code.
+    #[default]
+    Levels,
+    /// A higher relevance, as in eq. 5.
+    Relevances,
 }
 
 impl Default for HapSurrogateConfig {
@@ -64,6 +83,7 @@ impl Default for HapSurrogateConfig {
             relevance: Relevance::HierarchicalAp { alpha: 1.0 },
             upper_step: UpperStep::default(),
             lower_step: LowerStep::default(),
+            order: ItemOrder::Levels,
             smooth_rank: true,
             stop_gradient: false,
         }
@@ -89,6 +109,7 @@ impl BuildLoss for HapSurrogateConfig {
             relevance: self.relevance.checked(context.levels())?,
             upper_step: self.upper_step.checked()?,
             lower_step: self.lower_step.checked()?,
+            order: self.order,
             smooth_rank: self.smooth_rank,
             stop_gradient: self.stop_gradient,
         })
@@ -104,6 +125,8 @@ pub struct HapSurrogate {
     upper_step: Checked<UpperStep>,
     #[module(skip)]
     lower_step: Checked<LowerStep>,
+    #[module(skip)]
+    order: ItemOrder,
     #[module(skip)]
     smooth_rank: bool,
     #[module(skip)]
@@ -158,18 +181,22 @@ impl HapSurrogate {
             counted += u32::from(total > 0.0);
         }
         let constant = |values: Vec<f64>| matrix(values, [queries, size], &scores);
-        let levels = constant(shared.iter().map(|&level| level as f64).collect());
         let relevances = constant(relevances);
+        let order = match self.order {
+            ItemOrder::Levels => constant(shared.iter().map(|&level| level as f64).collect()),
+            ItemOrder::Relevances => relevances.clone(),
+        };
         weights.iter_mut().for_each(|weight| *weight /= f64::from(counted.max(1)));
 
-        let h_ap = weighted_quotients(scores, weights, |t, block| self.count(t, block, &levels, &relevances));
+        let h_ap = weighted_quotients(scores, weights, |t, block| self.count(t, block, &order, &relevances));
         -h_ap + f64::from(counted.min(1))
     }
 
-    /// The H-rank and the rank of every item. Levels and relevances are [Q, N].
-    fn count(&self, t: Tensor<3>, block: &Block, levels: &Tensor<2>, relevances: &Tensor<2>) -> Counts {
-        let below = block.along_j(levels).lower(block.along_k(levels));
-        let above = block.along_j(levels).greater(block.along_k(levels));
+    /// The H-rank and the rank of every item. `order` and `relevances` are [Q, N]; an item belongs above those of lower
+    /// `order`.
+    fn count(&self, t: Tensor<3>, block: &Block, order: &Tensor<2>, relevances: &Tensor<2>) -> Counts {
+        let below = block.along_j(order).lower(block.along_k(order));
+        let above = block.along_j(order).greater(block.along_k(order));
         let shape = t.dims();
         let shared =
             block.along_k(relevances).expand(shape).min_pair(block.along_j(relevances).expand(shape));

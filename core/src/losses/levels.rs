@@ -2,6 +2,10 @@
 //!
 //! The copy for level l sees a taxonomy that ends at level l. With a loss of fine labels these are the Σ baselines of
 //! HAPPIER's tables (ΣTL, ΣNSM, …). Each level has its own copy of the loss with its own proxies.
+//!
+//! HAPPIER's tables call the triplet loss TL_SH, cite Wu et al. (*Sampling Matters*, ICCV 2017) for it, and do not say
+//! what SH is. The preset `sum_triplet` reads it as semi-hard negatives, which Wu et al. compare with. For their own
+//! distance-weighted sampling give `loss = { kind = "triplet_distance_weighted" }`.
 
 use burn::module::Module;
 use burn::tensor::Tensor;
@@ -78,7 +82,7 @@ impl BuildLoss for LevelsConfig {
             family: Family::Hierarchical,
             summary: "the triplet loss with semi-hard negatives on every level",
             spaces: &[Space::Cosine],
-            sources: &["schroff2015", "ramzi2022"],
+            sources: &["schroff2015", "wu2017", "ramzi2022"],
             complete: true,
             preset: Some(
                 r#"{ "kind": "levels", "loss": {

@@ -116,7 +116,7 @@ pub use fast_ap::{FastAp, FastApConfig};
 pub use functions::{
     contrastive, fast_ap, happier, multi_similarity, roadmap, smooth_ap, sup_ap, triplet_margin,
 };
-pub use hap_surrogate::{HapSurrogate, HapSurrogateConfig};
+pub use hap_surrogate::{HapSurrogate, HapSurrogateConfig, ItemOrder};
 pub use happier::HappierConfig;
 pub use hier::{Hier, HierConfig};
 pub use hierarchical_proxy::{HierarchicalProxy, HierarchicalProxyConfig};

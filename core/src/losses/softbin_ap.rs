@@ -46,8 +46,8 @@ pub enum BinTies {
     End,
     /// (C⁺₋ + C⁺ + 1) / (C₋ + C + 1), about the middle of the bin.
     Middle,
-    /// The mean over all orders of the bin, TAP of He et al. (CVPR 2018),
-    /// with the published code's ρ = (c⁺ − 1) / (c − 1): (c ρ + (C⁺₋ + 1 − ρ (C₋ + 1)) ln((C + 1) / (C₋ + 1))) / c.
+    /// The mean over all orders of the bin, TAP of He et al. (CVPR 2018), with an integral for the sum over its items and
+    /// the published code's ρ = (c⁺ − 1) / (c − 1): (c ρ + (C⁺₋ + 1 − ρ (C₋ + 1)) ln((C + 1) / (C₋ + 1))) / c.
     /// The gradient is very large where a bin holds about one item.
     Mean,
 }

@@ -1,6 +1,6 @@
 //! The golden files of HAPPIER and NormSoftmax: values, gradients and per-query losses, in f64 on the CPU.
 
-use akin_core::losses::{Batch, HapSurrogateConfig, NormSoftmaxConfig, Objective};
+use akin_core::losses::{Batch, HapSurrogateConfig, ItemOrder, NormSoftmaxConfig, Objective};
 use akin_core::relevance::Relevance;
 use akin_core::steps::{LowerStep, UpperStep};
 use akin_core::taxonomy::Labels;
@@ -107,12 +107,15 @@ fn surrogate_config(case: &Case) -> HapSurrogateConfig {
             threshold: number("delta"),
             offset: number("offset"),
             start: number("start").unwrap_or(0.5),
+            start_at_zero: false,
         },
         lower_step: LowerStep {
             slope: number("beta").unwrap_or(25.0),
             start: number("gamma").unwrap_or(0.5),
             leak: number("leak").unwrap_or(10.0),
+            start_at_zero: false,
         },
+        order: ItemOrder::Levels,
         smooth_rank: case.get("params/config/with_hrank").as_bool().unwrap(),
         stop_gradient: case.find("params/stop_grad").is_some_and(|stop| stop == true),
     }

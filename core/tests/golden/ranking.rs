@@ -117,6 +117,7 @@ fn sup_ap_config(case: &Case) -> SupApConfig {
             threshold: optional("delta"),
             offset: optional("offset"),
             start: optional("start").unwrap_or(0.5),
+            start_at_zero: false,
         },
     }
 }

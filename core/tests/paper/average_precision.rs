@@ -49,10 +49,10 @@ fn smooth_ap() {
     }
 }
 
-/// H⁻ of ROADMAP, eq. 4. Its two first cases both include t = 0; here the first one counts.
-pub(crate) fn upper_step(t: f64) -> f64 {
+/// H⁻ of ROADMAP, eq. 4. Its two first cases both include t = 0; `start_at_zero` chooses the second.
+pub(crate) fn upper_step(t: f64, start_at_zero: bool) -> f64 {
     let (tau, rho, delta) = (0.01, 100.0, 0.05);
-    if t <= 0.0 {
+    if t < 0.0 || (t == 0.0 && !start_at_zero) {
         sigmoid(t / tau)
     } else if t <= delta {
         sigmoid(t / tau) + 0.5
@@ -62,7 +62,7 @@ pub(crate) fn upper_step(t: f64) -> f64 {
 }
 
 /// ROADMAP, eq. 3 and 5.
-fn paper_sup_ap(case: &Case) -> f64 {
+fn paper_sup_ap(case: &Case, start_at_zero: bool) -> f64 {
     let precision = |i: usize, k: usize| {
         let mut rank_among_positives = 1.0;
         for j in case.positives_with_query(i) {
@@ -72,7 +72,7 @@ fn paper_sup_ap(case: &Case) -> f64 {
         }
         let mut rank_among_negatives = 0.0;
         for j in case.negatives(i) {
-            rank_among_negatives += upper_step(case.score(i, j) - case.score(i, k));
+            rank_among_negatives += upper_step(case.score(i, j) - case.score(i, k), start_at_zero);
         }
         rank_among_positives / (rank_among_positives + rank_among_negatives)
     };
@@ -82,7 +82,25 @@ fn paper_sup_ap(case: &Case) -> f64 {
 #[test]
 fn sup_ap() {
     for case in cases() {
-        case.assert_agree("sup_ap", case.value(&SupApConfig::default()), paper_sup_ap(&case));
+        for start_at_zero in [false, true] {
+            let config = SupApConfig { step: UpperStep { start_at_zero, ..Default::default() } };
+            case.assert_agree("sup_ap", case.value(&config), paper_sup_ap(&case, start_at_zero));
+        }
+    }
+}
+
+/// ROADMAP, section 3.1: SupAP is an upper bound of 1 − AP, with H(0) = 1 as in eq. 3.
+#[test]
+fn with_the_second_case_of_eq_4_sup_ap_is_an_upper_bound() {
+    let config = SupApConfig { step: UpperStep { start_at_zero: true, ..Default::default() } };
+    for case in cases() {
+        let precision = |i: usize, k: usize| {
+            let above = |j: &usize| case.score(i, *j) >= case.score(i, k);
+            let among = |items: Vec<usize>| items.into_iter().filter(above).count() as f64;
+            among(case.positives_with_query(i)) / among((0..case.items().len()).collect())
+        };
+        let exact = mean_loss(&case, |i| case.positives_with_query(i), precision);
+        assert!(case.value(&config) >= exact - 1e-12);
     }
 }
 
@@ -91,17 +109,19 @@ fn sup_ap() {
 fn the_offset_of_the_published_sup_ap_is_a_setting() {
     let case = &cases()[0];
     let published = SupApConfig { step: UpperStep { offset: Some(1.44), ..Default::default() } };
-    assert!((case.value(&published) - paper_sup_ap(case)).abs() > 1e-6);
-    let continuous = SupApConfig { step: UpperStep { offset: Some(upper_step(0.05)), ..Default::default() } };
-    case.assert_agree("sup_ap with an offset", case.value(&continuous), paper_sup_ap(case));
+    assert!((case.value(&published) - paper_sup_ap(case, false)).abs() > 1e-6);
+    let continuous =
+        SupApConfig { step: UpperStep { offset: Some(upper_step(0.05, false)), ..Default::default() } };
+    case.assert_agree("sup_ap with an offset", case.value(&continuous), paper_sup_ap(case, false));
 }
 
-/// ROADMAP, eq. 7, where each of its two means is over the queries that have such pairs.
-fn paper_calibration(case: &Case, alpha: f64, beta: f64) -> f64 {
+/// ROADMAP, eq. 7, where each of its two means is over the queries that have such pairs. `with_self`: P_i contains the
+/// query.
+fn paper_calibration(case: &Case, alpha: f64, beta: f64, with_self: bool) -> f64 {
     let (mut positive_means, mut negative_means) = (Vec::new(), Vec::new());
     for i in 0..case.queries.len() {
-        let too_low: Vec<f64> =
-            case.positives(i).into_iter().map(|j| (alpha - case.score(i, j)).max(0.0)).collect();
+        let positives = if with_self { case.positives_with_query(i) } else { case.positives(i) };
+        let too_low: Vec<f64> = positives.into_iter().map(|j| (alpha - case.score(i, j)).max(0.0)).collect();
         let too_high: Vec<f64> =
             case.negatives(i).into_iter().map(|j| (case.score(i, j) - beta).max(0.0)).collect();
         if !too_low.is_empty() {
@@ -117,10 +137,13 @@ fn paper_calibration(case: &Case, alpha: f64, beta: f64) -> f64 {
 #[test]
 fn calibration() {
     for case in cases() {
-        let value = case.value(&CalibrationConfig::default());
-        case.assert_agree("calibration", value, paper_calibration(&case, 0.9, 0.6));
-        let config = CalibrationConfig { positive: 0.5, negative: -0.2, ..Default::default() };
-        case.assert_agree("calibration", case.value(&config), paper_calibration(&case, 0.5, -0.2));
+        for (mean, with_self) in [(PairMean::Queries, false), (PairMean::QueriesWithSelf, true)] {
+            for (positive, negative) in [(0.9, 0.6), (0.5, -0.2)] {
+                let config = CalibrationConfig { positive, negative, mean, ..Default::default() };
+                let paper = paper_calibration(&case, positive, negative, with_self);
+                case.assert_agree("calibration", case.value(&config), paper);
+            }
+        }
     }
 }
 
@@ -145,7 +168,8 @@ fn calibration_over_active_pairs() {
 fn roadmap() {
     for case in cases() {
         for lambda in [0.0, 0.3, 0.5, 1.0] {
-            let paper = (1.0 - lambda) * paper_sup_ap(&case) + lambda * paper_calibration(&case, 0.9, 0.6);
+            let paper = (1.0 - lambda) * paper_sup_ap(&case, false)
+                + lambda * paper_calibration(&case, 0.9, 0.6, false);
             let value = case.value(&RoadmapConfig { lambda, ..Default::default() });
             case.assert_agree("roadmap", value, paper);
         }
@@ -186,11 +210,41 @@ fn fast_ap() {
     }
 }
 
+/// The mean precision at the positives of a bin in random order (He et al., CVPR 2018). The bin has c items, of which
+/// c⁺ are positive; C₋ and C⁺₋ come before it. With t items of the bin before a positive, ρt of them are positive on
+/// average. Items count in parts, so the sum over t is an integral:
+///
+/// (1/c) ∫₀ᶜ (C⁺₋ + 1 + ρt) / (C₋ + 1 + t) dt          ρ = (c⁺ − 1) / (c − 1)
+///
+/// Both 1e-8 are those of the published code.
+fn mean_precision_of_bin([positives, positives_before]: [f64; 2], [items, items_before]: [f64; 2]) -> f64 {
+    if items == 0.0 {
+        return 0.0;
+    }
+    let ratio = (positives - 1.0).max(0.0) / ((items - 1.0).max(0.0) + 1e-8);
+    let precision = |t: f64| (positives_before + 1.0 + ratio * t) / (items_before + 1.0 + t);
+    // Gauss-Legendre quadrature with three points, on many short pieces.
+    let pieces = 200;
+    let half = items / f64::from(2 * pieces);
+    let mut integral = 0.0;
+    for piece in 0..pieces {
+        let middle = half * f64::from(2 * piece + 1);
+        let offset = half * 0.6_f64.sqrt();
+        let sides = precision(middle - offset) + precision(middle + offset);
+        integral += half * (5.0 * sides + 8.0 * precision(middle)) / 9.0;
+    }
+    integral / (items + 1e-8)
+}
+
 /// SoftBin-AP: bins of similarity, the query in the first one.
 #[test]
 fn softbin_ap() {
-    for (bins, lowest, ties) in [(20, -1.0, BinTies::End), (5, 0.0, BinTies::End), (7, -1.0, BinTies::Middle)]
-    {
+    for (bins, lowest, ties) in [
+        (20, -1.0, BinTies::End),
+        (5, 0.0, BinTies::End),
+        (7, -1.0, BinTies::Middle),
+        (7, -1.0, BinTies::Mean),
+    ] {
         for case in cases() {
             let place = |i: usize, j: usize| {
                 let last = (bins - 1) as f64;
@@ -205,16 +259,21 @@ fn softbin_ap() {
                     let count = |items: &[usize]| items.iter().map(|&j| share(place(i, j), bin)).sum::<f64>();
                     let positives_here = count(&positives);
                     let (positives_before, items_before) = (positives_so_far, items_so_far);
+                    let items_here = positives_here + count(&negatives);
                     positives_so_far += positives_here;
-                    items_so_far += positives_here + count(&negatives);
+                    items_so_far += items_here;
                     sum += positives_here
                         * match ties {
                             BinTies::End if items_so_far == 0.0 => 0.0,
                             BinTies::End => positives_so_far / items_so_far,
-                            _ => {
+                            BinTies::Middle => {
                                 (positives_before + positives_so_far + 1.0)
                                     / (items_before + items_so_far + 1.0)
                             }
+                            BinTies::Mean => mean_precision_of_bin(
+                                [positives_here, positives_before],
+                                [items_here, items_before],
+                            ),
                         };
                 }
                 if !positives.is_empty() {

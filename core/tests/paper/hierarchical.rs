@@ -1,7 +1,8 @@
 //! Losses of several levels: HAPPIER, CSL, and sums over the levels.
 
-use akin_core::losses::{CslConfig, HapSurrogateConfig, HappierConfig};
+use akin_core::losses::{CslConfig, HapSurrogateConfig, HappierConfig, ItemOrder};
 use akin_core::relevance::Relevance;
+use akin_core::steps::{LowerStep, UpperStep};
 
 use crate::average_precision::upper_step;
 use crate::proxies::paper_norm_softmax;
@@ -12,11 +13,11 @@ use crate::support::{
 
 const LEVELS: usize = 2;
 
-/// H_s^> of HAPPIER, eq. 43, with min for its max, as the published code has it. At t = 0 the equation gives μ and the
-/// code 0; this is the code's.
-fn lower_step(t: f64) -> f64 {
+/// H_s^> of HAPPIER, eq. 43, with min for its max, which is a misprint. At t = 0 the equation gives μ and the published
+/// code 0; `start_at_zero` chooses the equation's.
+fn lower_step(t: f64, start_at_zero: bool) -> f64 {
     let (gamma, nu, mu) = (10.0, 25.0, 0.5);
-    if t <= 0.0 { gamma * t } else { (nu * t + mu).min(1.0) }
+    if t < 0.0 || (t == 0.0 && !start_at_zero) { gamma * t } else { (nu * t + mu).min(1.0) }
 }
 
 /// HAPPIER, eq. 4, and the relevances of its property 1 and of its figures.
@@ -45,6 +46,11 @@ fn paper_surrogate(case: &Case, config: &HapSurrogateConfig) -> f64 {
         let sizes: Vec<usize> =
             (0..=LEVELS).map(|l| items.clone().filter(|&j| level(j) == l).count()).collect();
         let rel = |j: usize| relevance(&config.relevance, level(j), &sizes);
+        // Supplementary A.3 compares levels, eq. 5 relevances.
+        let order = |j: usize| match config.order {
+            ItemOrder::Levels => level(j) as f64,
+            ItemOrder::Relevances => rel(j),
+        };
         let (mut sum, mut total) = (0.0, 0.0);
         for k in items.clone().filter(|&k| level(k) > 0) {
             let (mut h_rank, mut rank) = (rel(k), 1.0);
@@ -52,10 +58,15 @@ fn paper_surrogate(case: &Case, config: &HapSurrogateConfig) -> f64 {
                 let t = case.score(i, j) - case.score(i, k);
                 let heaviside = if t >= 0.0 { 1.0 } else { 0.0 };
                 // rank^≥ keeps the step, rank^< has the upper bound.
-                rank += if level(j) < level(k) { upper_step(t) } else { heaviside };
+                rank += if order(j) < order(k) {
+                    upper_step(t, config.upper_step.start_at_zero)
+                } else {
+                    heaviside
+                };
                 // H-rank^> has the lower bound, H-rank^≤ keeps the step.
-                let smooth = config.smooth_rank && level(j) > level(k);
-                h_rank += rel(j).min(rel(k)) * if smooth { lower_step(t) } else { heaviside };
+                let smooth = config.smooth_rank && order(j) > order(k);
+                let step = if smooth { lower_step(t, config.lower_step.start_at_zero) } else { heaviside };
+                h_rank += rel(j).min(rel(k)) * step;
             }
             sum += h_rank / rank;
             total += rel(k);
@@ -80,13 +91,37 @@ fn relevances() -> [Relevance; 5] {
 #[test]
 fn hap_surrogate() {
     for relevance in relevances() {
-        for smooth_rank in [true, false] {
-            let config =
-                HapSurrogateConfig { relevance: relevance.clone(), smooth_rank, ..Default::default() };
+        let config = HapSurrogateConfig { relevance, ..Default::default() };
+        let published = HapSurrogateConfig { smooth_rank: false, ..config.clone() };
+        let eq_5 = HapSurrogateConfig { order: ItemOrder::Relevances, ..config.clone() };
+        let ties = HapSurrogateConfig {
+            upper_step: UpperStep { start_at_zero: true, ..Default::default() },
+            lower_step: LowerStep { start_at_zero: true, ..Default::default() },
+            ..config.clone()
+        };
+        for config in [config, published, eq_5, ties] {
             for case in cases() {
                 case.assert_agree("hap_surrogate", case.value(&config), paper_surrogate(&case, &config));
             }
         }
+    }
+}
+
+/// The batches above contain queries whose coarse items are more relevant than their fine ones, and exact ties.
+#[test]
+fn each_reading_of_the_surrogate_has_a_value_of_its_own() {
+    let base = HapSurrogateConfig::default();
+    let lower_step = LowerStep { start_at_zero: true, ..Default::default() };
+    let upper_step = UpperStep { start_at_zero: true, ..Default::default() };
+    for other in [
+        HapSurrogateConfig { order: ItemOrder::Relevances, ..base.clone() },
+        HapSurrogateConfig { lower_step, ..base.clone() },
+        HapSurrogateConfig { upper_step, ..base.clone() },
+    ] {
+        assert!(
+            cases().iter().any(|case| (case.value(&base) - case.value(&other)).abs() > 1e-6),
+            "{other:?}"
+        );
     }
 }
 
