@@ -6,7 +6,7 @@ use rand::RngExt;
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
-use super::{EvaluationConfig, Labelled, Places, Search};
+use super::{EvaluationConfig, Labelled, Places, Search, check_shapes};
 use crate::embeddings::Embeddings;
 use crate::metrics::average_precision;
 use crate::random::stream;
@@ -53,7 +53,7 @@ pub struct DecomposabilityGap {
 ///
 /// The set is dealt into K = ⌊N / B⌋ batches at random. They are balanced, as in the paper's proofs: the sizes of two
 /// batches differ by at most one item, and so do, at every level, their numbers of items of any class. If B does not
-/// divide N, batches are a little larger than B.
+/// divide N, the remaining items are dealt too, so that batches have more than B items, but fewer than 2B.
 ///
 /// In (−1, 1), and mostly above 0, since few of the items that a query confuses are in any one batch. It is 0 if one
 /// threshold separates the scores of all positive pairs from those of all negative pairs.
@@ -65,7 +65,7 @@ pub struct DecomposabilityGap {
 /// # Errors
 ///
 /// [`Kind::Config`] for batches of fewer than 2 items or of more items than the set has; otherwise as
-/// [`evaluate`](super::evaluate).
+/// [`evaluate`](super::evaluate), except that no query needs a positive.
 pub fn decomposability_gap(
     set: Labelled<'_>,
     config: &EvaluationConfig,
@@ -73,11 +73,14 @@ pub fn decomposability_gap(
 ) -> Result<DecomposabilityGap> {
     let Decomposability { batch, seed } = settings;
     let (count, depth) = (set.labels.len(), set.labels.levels());
+    check_shapes(depth, "query", set)?;
+    config.checked(depth)?;
     check_batch(batch, count)?;
     let queries = Points::new(config.similarity, set.embeddings, "query")?;
     let whole = average_precisions(&queries, set.labels, &queries, set.labels, Places::Same, config);
     let batches = balanced_batches(set.labels, count / batch, seed);
-    let mut inside = vec![vec![Vec::new(); depth]; count];
+    // For each query and level, the sum of AP_i^b and the number of batches that have one.
+    let mut inside = vec![vec![(0.0, 0); depth]; count];
     for items in &batches {
         let values = items.iter().flat_map(|&item| set.embeddings.row(item)).copied().collect();
         let embeddings = Embeddings::new(set.embeddings.dimension(), values)?;
@@ -92,12 +95,20 @@ pub fn decomposability_gap(
         }
         for (query, levels) in precisions.into_iter().enumerate() {
             for (level, precision) in levels.into_iter().enumerate() {
-                inside[query][level].extend(precision);
+                if let Some(precision) = precision {
+                    let (sum, batches) = &mut inside[query][level];
+                    *sum += precision;
+                    *batches += 1;
+                }
             }
         }
     }
     let gaps = |level: usize| -> Vec<f64> {
-        let gap = |query: usize| Some(mean(&inside[query][level])? - whole[query][level]?);
+        // A query with a positive in the whole set has one in the batch of that positive.
+        let gap = |query: usize| {
+            let (sum, batches) = inside[query][level];
+            Some(sum / f64::from(batches) - whole[query][level]?)
+        };
         (0..count).filter_map(gap).collect()
     };
     let gaps: Vec<Vec<f64>> = (0..depth).map(gaps).collect();
@@ -263,6 +274,18 @@ mod tests {
         let settings = Decomposability { batch: 10, seed: 0 };
         let got = decomposability_gap(set, &EvaluationConfig::default(), settings).unwrap().levels[0];
         assert!((got.unwrap() - expected).abs() < 1e-9 && expected > 0.1, "{got:?} is not {expected}");
+    }
+
+    #[test]
+    fn settings_and_sets_that_do_not_fit_are_refused() {
+        let (embeddings, labels) = random_set(1, 40);
+        let settings = Decomposability { batch: 8, seed: 0 };
+        let set = Labelled { embeddings: &embeddings, labels: &labels };
+        let no_block = EvaluationConfig { block: 0, ..Default::default() };
+        assert_eq!(decomposability_gap(set, &no_block, settings).unwrap_err().kind(), Kind::Config);
+        let shorter = Labelled { labels: &labels.select(&[0, 1, 2]), ..set };
+        let error = decomposability_gap(shorter, &EvaluationConfig::default(), settings).unwrap_err();
+        assert!(error.message().contains("40 query embeddings, 3 label rows"), "{error}");
     }
 
     #[test]
