@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
+use crate::poincare::Curvature;
 use crate::range::above_zero;
 use crate::similarity::Similarity;
 
@@ -17,8 +18,9 @@ pub enum Geometry {
     /// Points of the Poincaré ball of radius 1/√c, compared by hyperbolic distance.
     Poincare {
         /// c > 0; the curvature of the space is −c. Default 0.1, as in HIER.
-        #[serde(default = "default_curvature")]
-        curvature: f64,
+        #[serde(default)]
+        #[cfg_attr(feature = "schema", schemars(with = "f64"))]
+        curvature: Curvature,
         /// r > 0: longer features are shortened to this length before they are mapped into the ball, so that none ends up
         /// at its rim, where gradients vanish. Default 2.3.
         #[serde(default = "default_clip_radius")]
@@ -54,10 +56,6 @@ impl Space {
     }
 }
 
-fn default_curvature() -> f64 {
-    0.1
-}
-
 fn default_clip_radius() -> f64 {
     2.3
 }
@@ -70,7 +68,7 @@ impl Geometry {
     /// The Poincaré ball as HIER sets it: c = 0.1, r = 2.3, Riemannian gradients.
     pub fn poincare() -> Self {
         Self::Poincare {
-            curvature: default_curvature(),
+            curvature: Curvature::default(),
             clip_radius: default_clip_radius(),
             riemannian: default_riemannian(),
         }
@@ -98,10 +96,9 @@ impl Geometry {
     ///
     /// # Errors
     ///
-    /// A curvature or clip radius that is not a finite number above 0.
+    /// A clip radius that is not a finite number above 0.
     pub fn validate(&self) -> Result<()> {
-        let Self::Poincare { curvature, clip_radius, .. } = self else { return Ok(()) };
-        above_zero("the Poincaré ball", "curvature", *curvature, 0.1)?;
+        let Self::Poincare { clip_radius, .. } = self else { return Ok(()) };
         above_zero("the Poincaré ball", "clip_radius", *clip_radius, 2.3)
     }
 }

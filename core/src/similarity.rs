@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::embeddings::Embeddings;
 use crate::hamming::Codes;
+use crate::poincare::Curvature;
 use crate::{Error, Kind, Result, poincare};
 
 /// The score that items are ranked by. A larger score is nearer.
@@ -30,7 +31,8 @@ pub enum Similarity {
     /// −d(x, y), the [distance](poincare::distance) of the Poincaré ball. An embedding outside the ball is refused.
     Poincare {
         /// c of the ball that the embeddings were trained in; a finite number above 0.
-        curvature: f64,
+        #[cfg_attr(feature = "schema", schemars(with = "f64"))]
+        curvature: Curvature,
     },
     /// Minus the number of bits in which the codes of x and y differ. A code is the signs of the numbers; see
     /// [`hamming`](crate::hamming).
@@ -64,9 +66,6 @@ impl Points {
         let width = embeddings.dimension().div_ceil(LANES);
         let mut lanes = Vec::with_capacity(count * width);
         let mut slacks = Vec::new();
-        if let Similarity::Poincare { curvature } = similarity {
-            poincare::check_curvature(curvature)?;
-        }
         for (number, row) in embeddings.values().chunks_exact(embeddings.dimension()).enumerate() {
             // f64: the square of a finite f32 does not overflow.
             let square: f64 = row.iter().map(|&x| f64::from(x).powi(2)).sum();
@@ -203,17 +202,17 @@ mod tests {
         }
     }
 
-    const ALL: [Similarity; 5] = [
-        Similarity::Cosine,
-        Similarity::Euclidean,
-        Similarity::Dot,
-        Similarity::Poincare { curvature: 0.01 },
-        Similarity::Hamming,
-    ];
+    fn poincare(c: f64) -> Similarity {
+        Similarity::Poincare { curvature: Curvature::try_from(c).unwrap() }
+    }
+
+    fn every_similarity() -> [Similarity; 5] {
+        [Similarity::Cosine, Similarity::Euclidean, Similarity::Dot, poincare(0.01), Similarity::Hamming]
+    }
 
     #[test]
     fn scores_equal_their_definition_in_every_dimension() {
-        for similarity in ALL {
+        for similarity in every_similarity() {
             for dimension in [1, 3, 8, 21] {
                 let items = embeddings(5, dimension);
                 let points = Points::new(similarity, &items, "gallery").unwrap();
@@ -231,7 +230,7 @@ mod tests {
 
     #[test]
     fn a_score_does_not_depend_on_its_block() {
-        for similarity in ALL {
+        for similarity in every_similarity() {
             let points = Points::new(similarity, &embeddings(39, 21), "gallery").unwrap();
             let all = points.scores(&points, 0..39);
             for block in [1, 2, 7] {
@@ -250,19 +249,19 @@ mod tests {
         assert!(Points::new(Similarity::Dot, &zero, "query").is_ok());
         assert!(Points::new(Similarity::Hamming, &zero, "query").is_ok());
 
-        let error = Points::new(Similarity::Poincare { curvature: 1.0 }, &zero, "gallery").unwrap_err();
+        let error = Points::new(poincare(1.0), &zero, "gallery").unwrap_err();
         assert!(error.message().contains("gallery embedding in row 0 lies outside"), "{error}");
-        assert!(Points::new(Similarity::Poincare { curvature: 0.5 }, &zero, "gallery").is_ok());
-        assert!(Points::new(Similarity::Poincare { curvature: -1.0 }, &zero, "gallery").is_err());
+        assert!(Points::new(poincare(0.5), &zero, "gallery").is_ok());
     }
 
     #[test]
     fn a_similarity_is_read_from_a_name_or_a_table() {
         let read = |json: &str| serde_json::from_str::<Similarity>(json);
         assert_eq!(read(r#""dot""#).unwrap(), Similarity::Dot);
-        let poincare = Similarity::Poincare { curvature: 0.1 };
+        let poincare = poincare(0.1);
         assert_eq!(read(r#"{ "poincare": { "curvature": 0.1 } }"#).unwrap(), poincare);
         assert_eq!(read(&serde_json::to_string(&poincare).unwrap()).unwrap(), poincare);
+        assert!(read(r#"{ "poincare": { "curvature": -1.0 } }"#).is_err());
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use akin_core::geometry::Geometry;
 use akin_core::losses::hier::{Draw, Triplets};
 use akin_core::losses::{Batch, BuildLoss, Draws, HierConfig, LossContext, Objective};
-use akin_core::poincare::{Ball, distance};
+use akin_core::poincare::{Ball, Curvature, distance};
 use akin_core::random::{normal, stream, uniform};
 use akin_core::taxonomy::Labels;
 use burn::tensor::{DType, Device, Tensor, TensorData};
@@ -18,6 +18,10 @@ fn device() -> Device {
 fn matrix(values: Vec<f64>, columns: usize) -> Tensor<2> {
     let shape = [values.len() / columns, columns];
     Tensor::from_data(TensorData::new(values, shape), (&device(), DType::F64))
+}
+
+fn ball(c: f64) -> Ball {
+    Ball { curvature: Curvature::try_from(c).unwrap() }
 }
 
 fn rows(seed: u64, count: usize, deviation: f32) -> Vec<f64> {
@@ -41,18 +45,18 @@ fn close(a: &[f64], b: &[f64], tolerance: f64) {
 
 #[test]
 fn tensors_and_slices_measure_the_same_distance() {
-    for curvature in [0.05, 0.1, 1.0] {
-        let ball = Ball { curvature };
+    for c in [0.05, 0.1, 1.0] {
+        let ball = ball(c);
         let points = |seed, count| ball.embed(matrix(rows(seed, count, 0.6), DIMENSION), 1.5, false);
         let (x, y) = (points(0, 7), points(1, 9));
         let all = values(ball.distances(x.clone(), y.clone()));
         let (x_values, y_values) = (values(x.clone()), values(y.clone()));
         let exact: Vec<f64> = x_values
             .chunks(DIMENSION)
-            .flat_map(|x| y_values.chunks(DIMENSION).map(move |y| distance(x, y, curvature).unwrap()))
+            .flat_map(|x| y_values.chunks(DIMENSION).map(move |y| distance(x, y, ball.curvature).unwrap()))
             .collect();
         // The guard in the denominator: 1e-5 / (1 − c‖x‖‖y‖)² at most.
-        close(&all, &exact, 2e-3 * curvature);
+        close(&all, &exact, 2e-3 * c);
         let beside = values(ball.distance(x, y.slice([0..7, 0..DIMENSION])));
         close(&beside, &(0..7).map(|i| all[i * 9 + i]).collect::<Vec<_>>(), 1e-12);
     }
@@ -60,7 +64,7 @@ fn tensors_and_slices_measure_the_same_distance() {
 
 #[test]
 fn the_maps_keep_lengths_and_invert_each_other() {
-    let ball = Ball { curvature: 0.3 };
+    let ball = ball(0.3);
     let vectors = matrix(rows(2, 8, 0.7), DIMENSION);
     let points = ball.exponential_map(vectors.clone());
     close(&values(ball.logarithmic_map(points.clone())), &values(vectors.clone()), 1e-9);
@@ -79,16 +83,16 @@ fn the_maps_keep_lengths_and_invert_each_other() {
 
 #[test]
 fn a_projected_point_is_inside_and_one_inside_stays() {
-    for curvature in [0.01, 0.1, 1.0, 7.0] {
-        let ball = Ball { curvature };
+    for c in [0.01, 0.1, 1.0, 7.0] {
+        let ball = ball(c);
         let far = ball.project(matrix(rows(3, 20, 100.0), DIMENSION));
         let lengths = values(far.clone().square().sum_dim(1).sqrt());
-        assert!(lengths.iter().all(|length| length * curvature.sqrt() < 0.9991), "{lengths:?}");
+        assert!(lengths.iter().all(|length| length * c.sqrt() < 0.9991), "{lengths:?}");
         let near = far.clone() * 0.5;
         assert_eq!(values(ball.project(near.clone())), values(near));
         // The longest features there can be.
         let embedded = ball.embed(matrix(rows(3, 20, 1e6), DIMENSION), 1e3, true);
-        assert!(distance(&values(embedded)[..DIMENSION], &[0.0; DIMENSION], curvature).is_ok());
+        assert!(distance(&values(embedded)[..DIMENSION], &[0.0; DIMENSION], ball.curvature).is_ok());
     }
 }
 
@@ -97,13 +101,13 @@ fn a_flat_ball_has_twice_the_euclidean_distance() {
     let (x, y) = (matrix(rows(4, 5, 1.0), DIMENSION), matrix(rows(5, 6, 1.0), DIMENSION));
     let [across, down] = [x.clone().unsqueeze_dim::<3>(1), y.clone().unsqueeze_dim::<3>(0)];
     let euclidean = (across - down).square().sum_dim(2).squeeze_dim::<2>(2).sqrt();
-    close(&values(Ball { curvature: 1e-8 }.distances(x, y)), &values(euclidean * 2.0), 2e-5);
+    close(&values(ball(1e-8).distances(x, y)), &values(euclidean * 2.0), 2e-5);
 }
 
 #[test]
 fn distances_are_precise_and_gradients_finite_from_zero_to_the_rim() {
     let device = device();
-    let ball = Ball { curvature: 1.0 };
+    let ball = ball(1.0);
     for dtype in [DType::F32, DType::F64] {
         let near = if dtype == DType::F32 { 1e-6 } else { 1e-12 };
         // Pairs: a point twice, two very close points, two at opposite sides of the rim, the origin twice.
@@ -115,7 +119,7 @@ fn distances_are_precise_and_gradients_finite_from_zero_to_the_rim() {
         let distances = ball.distances(x.clone(), y.clone());
         let found: Vec<f64> = distances.clone().into_data().convert::<f64>().try_to_vec().unwrap();
         assert_eq!([found[0], found[15]], [0.0, 0.0]);
-        let exact = distance(&[0.3, 0.4], &[0.3 + near, 0.4], 1.0).unwrap();
+        let exact = distance(&[0.3, 0.4], &[0.3 + near, 0.4], ball.curvature).unwrap();
         assert!((found[5] - exact).abs() < 0.02 * exact, "{} is not {exact}", found[5]);
         let gradients = distances.sum().backward();
         for side in [x, y] {
@@ -128,7 +132,7 @@ fn distances_are_precise_and_gradients_finite_from_zero_to_the_rim() {
 
 #[test]
 fn distances_of_all_pairs_are_as_precise_as_those_of_single_pairs() {
-    let (device, ball) = (device(), Ball { curvature: 1.0 });
+    let (device, ball) = (device(), ball(1.0));
     let single = |values: Vec<f64>| {
         Tensor::<2>::from_data(TensorData::new(values, [6, DIMENSION]), (&device, DType::F32))
     };
@@ -146,7 +150,7 @@ fn distances_of_all_pairs_are_as_precise_as_those_of_single_pairs() {
 fn a_riemannian_gradient_is_scaled_by_the_inverse_metric_and_values_stay() {
     let gradient = |riemannian| {
         let features = matrix(rows(6, 5, 1.0), DIMENSION).require_grad();
-        let ball = Ball { curvature: 0.1 };
+        let ball = ball(0.1);
         // The map itself, so that the point is the input.
         let points = if riemannian { ball.riemannian(features.clone()) } else { features.clone() };
         assert_eq!(values(points.clone()), values(features.clone()));

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use akin_core::evaluate::{Decomposability, EvaluationConfig};
 use akin_core::metrics::Metric;
+use akin_core::poincare::Curvature;
 use akin_core::ranking::TiePolicy;
 use akin_core::relevance::Relevance;
 use akin_core::similarity::Similarity;
@@ -88,15 +89,14 @@ impl MetricArgs {
 }
 
 fn similarity(text: &str) -> Result<Similarity, String> {
-    let curvature = text.strip_prefix("poincare:").and_then(|number| number.parse::<f64>().ok());
+    let number = text.strip_prefix("poincare:").and_then(|number| number.parse::<f64>().ok());
+    let curvature = number.and_then(|number| Curvature::try_from(number).ok());
     match (text, curvature) {
         ("cosine", _) => Ok(Similarity::Cosine),
         ("euclidean", _) => Ok(Similarity::Euclidean),
         ("dot", _) => Ok(Similarity::Dot),
         ("hamming", _) => Ok(Similarity::Hamming),
-        (_, Some(curvature)) if curvature > 0.0 && curvature.is_finite() => {
-            Ok(Similarity::Poincare { curvature })
-        }
+        (_, Some(curvature)) => Ok(Similarity::Poincare { curvature }),
         _ => {
             Err("write cosine, euclidean, dot, hamming or poincare:CURVATURE, for example poincare:0.1"
                 .into())

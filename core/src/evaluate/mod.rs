@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::embeddings::Embeddings;
 use crate::metrics::Metric;
-use crate::poincare::check_curvature;
 use crate::ranking::{Ranking, TiePolicy};
 use crate::relevance::{CheckedRelevance, Relevance};
 use crate::similarity::{Points, Similarity};
@@ -72,12 +71,9 @@ impl EvaluationConfig {
     /// # Errors
     ///
     /// [`Kind::Config`] for a relevance that does not fit (see [`Relevance::checked`]), no metric or the same one twice,
-    /// a block of 0, a bootstrap without resamples, or a curvature that is not a finite number above 0.
+    /// a block of 0, or a bootstrap without resamples.
     pub fn checked(&self, depth: usize) -> Result<CheckedEvaluation> {
         let relevance = self.relevance.checked(depth)?;
-        if let Similarity::Poincare { curvature } = self.similarity {
-            check_curvature(curvature)?;
-        }
         let refuse = |what: String, hint: &str| Err(Error::new(Kind::Config, what, hint));
         if self.block == 0 {
             return refuse("`block` is 0".into(), "choose a number of at least 1");
@@ -461,15 +457,14 @@ mod tests {
                 ..EvaluationConfig::default()
             },
             EvaluationConfig { relevance: Relevance::Plain { alpha: -1.0 }, ..EvaluationConfig::default() },
-            EvaluationConfig {
-                similarity: Similarity::Poincare { curvature: f64::NAN },
-                ..EvaluationConfig::default()
-            },
         ] {
             assert_eq!(config.checked(2).unwrap_err().kind(), Kind::Config);
         }
         assert_eq!(serde_json::from_str::<EvaluationConfig>("{}").unwrap(), EvaluationConfig::default());
         assert!(serde_json::from_str::<EvaluationConfig>(r#"{"tie": "strict"}"#).is_err());
+        let ball = r#"{"similarity": {"poincare": {"curvature": 0}}}"#;
+        let error = serde_json::from_str::<EvaluationConfig>(ball).unwrap_err().to_string();
+        assert!(error.contains("the curvature of the Poincaré ball is 0"), "{error}");
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use burn::tensor::Tensor;
 
+use super::Curvature;
+
 /// Shorter lengths count as this one, so that they can be divided by.
 const SHORTEST: f64 = 1e-5;
 /// Points are drawn back from the rim to this share of the radius.
@@ -27,8 +29,8 @@ const BLOCK_ELEMENTS: usize = 1 << 22;
 /// All gradients are finite. Where artanh is capped, it has the slope at the cap. d(x, x) has the gradient 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ball {
-    /// c > 0.
-    pub curvature: f64,
+    /// c.
+    pub curvature: Curvature,
 }
 
 /// Rows shortened to the length `radius` where they are longer.
@@ -80,7 +82,7 @@ impl Ball {
 
     /// x ⊕ y, row by row: ((1 + 2c x·y + c‖y‖²) x + (1 − c‖x‖²) y) / (1 + 2c x·y + c²‖x‖²‖y‖²).
     pub fn add(&self, x: Tensor<2>, y: Tensor<2>) -> Tensor<2> {
-        let c = self.curvature;
+        let c = self.curvature.value();
         let (xx, yy) = (squared_length(&x), squared_length(&y));
         let cross = (x.clone() * y.clone()).sum_dim(1) * (2.0 * c) + 1.0;
         let denominator = cross.clone() + xx.clone() * yy.clone() * (c * c) + EPSILON;
@@ -116,7 +118,7 @@ impl Ball {
 
     /// The Einstein midpoint of all points, [1, d]: their mean in the Klein model, weighted by the Lorentz factor.
     pub fn midpoint(&self, points: Tensor<2>) -> Tensor<2> {
-        let c = self.curvature;
+        let c = self.curvature.value();
         let klein = points.clone() * (squared_length(&points) * c + 1.0).recip() * 2.0;
         let weight = (-squared_length(&klein) * c + 1.0).sqrt().recip();
         let mean = (klein * weight.clone()).sum_dim(0) / weight.sum_dim(0);
@@ -125,17 +127,17 @@ impl Ball {
     }
 
     fn root(&self) -> f64 {
-        self.curvature.sqrt()
+        self.curvature.value().sqrt()
     }
 
     /// 1 − c‖x‖², [B, 1].
     fn slack(&self, points: &Tensor<2>) -> Tensor<2> {
-        -squared_length(points) * self.curvature + 1.0
+        -squared_length(points) * self.curvature.value() + 1.0
     }
 
     /// With D = (1 − c‖x‖²)(1 − c‖y‖²) + c‖x − y‖², the denominator of (−x) ⊕ y, ‖(−x) ⊕ y‖ = ‖x − y‖ / √D.
     fn distance_from(&self, squared: Tensor<2>, slacks: Tensor<2>) -> Tensor<2> {
-        let denominator = slacks + squared.clone() * self.curvature;
+        let denominator = slacks + squared.clone() * self.curvature.value();
         // The root has no derivative at 0. There the root of 1 is taken, and its value replaced by 0.
         let same = squared.clone().equal_scalar(0.0);
         let apart = squared.mask_fill(same.clone(), 1.0).sqrt().mask_fill(same, 0.0);

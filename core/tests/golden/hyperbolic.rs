@@ -6,14 +6,14 @@ use akin_core::losses::{
     Batch, BuildLoss, HierConfig, HyperbolicCrossEntropyConfig, HyperbolicMultiSimilarityConfig, LossContext,
     Objective,
 };
-use akin_core::poincare::{Ball, Hyperbolicity};
+use akin_core::poincare::{Ball, Curvature, Hyperbolicity};
 use burn::tensor::Tensor;
 
 use crate::support::{Case, EXACT, Verdict, device, labels, scalar, tensor, values};
 
 /// `hyperbolic_ops.json`.
 pub(crate) fn operations(case: &Case, verdict: &mut Verdict) {
-    let ball = Ball { curvature: number(case, "params/c") };
+    let ball = Ball { curvature: curvature(number(case, "params/c")) };
     match case.get("op").as_str().unwrap() {
         "to_poincare" => to_poincare(ball, case, verdict),
         "dist" => distances(ball, case, verdict, true),
@@ -70,9 +70,9 @@ fn distances(ball: Ball, case: &Case, verdict: &mut Verdict, beside: bool) {
                 let more =
                     expected[rows.clone()].iter().zip(&got[rows.clone()]).map(|(a, b)| (a - b).powi(2));
                 let more = more.sum::<f64>().sqrt();
-                let room = 1.0 - ball.curvature * point.iter().map(|x| x * x).sum::<f64>();
+                let slack = 1.0 - ball.curvature.value() * point.iter().map(|x| x * x).sum::<f64>();
                 let weight = if swapped { weight(j, i) } else { weight(i, j) };
-                let slope = weight.abs() * 2.0 * room / (room * room + 1e-5);
+                let slope = weight.abs() * 2.0 * slack / (slack * slack + 1e-5);
                 if (more - slope).abs() <= EXACT * largest {
                     expected[rows.clone()].copy_from_slice(&got[rows]);
                 }
@@ -219,11 +219,15 @@ fn number(case: &Case, path: &str) -> f64 {
     case.get(path).as_f64().unwrap()
 }
 
+fn curvature(c: f64) -> Curvature {
+    Curvature::try_from(c).unwrap()
+}
+
 fn geometry(case: &Case) -> Geometry {
     match number(case, "params/hyp_c") {
         0.0 => Geometry::Cosine,
-        curvature => Geometry::Poincare {
-            curvature,
+        c => Geometry::Poincare {
+            curvature: curvature(c),
             clip_radius: number(case, "params/clip_r"),
             riemannian: case.get("params/riemannian").as_bool().unwrap(),
         },

@@ -4,6 +4,7 @@ use std::{env, fs};
 
 use akin_core::geometry::Geometry;
 use akin_core::image::{Normalisation, Preprocessing};
+use akin_core::poincare::Curvature;
 use akin_core::similarity::Similarity;
 
 use super::*;
@@ -100,7 +101,7 @@ fn similarity_follows_from_the_geometry_of_the_head_unless_it_is_set() {
     let binary = "model.head.geometry={kind='binary'}";
     assert_eq!(similarity(&[binary]), Similarity::Hamming);
     assert_eq!(similarity(&[binary, "eval.similarity='dot'"]), Similarity::Dot);
-    let ball = Similarity::Poincare { curvature: 0.3 };
+    let ball = Similarity::Poincare { curvature: Curvature::try_from(0.3).unwrap() };
     assert_eq!(similarity(&["model.head.geometry={kind='poincare',curvature=0.3}"]), ball);
 }
 
