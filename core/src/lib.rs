@@ -97,6 +97,7 @@ pub mod bundle;
 pub mod image;
 
 pub use error::{Error, Kind, Result};
+pub use range::Checked;
 
 /// Compiles and runs the Rust of the README.
 #[cfg(doctest)]

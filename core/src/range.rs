@@ -1,6 +1,27 @@
 //! Checks that numbers in a config are within their range.
 
+use std::ops::Deref;
+
 use crate::{Error, Kind, Result};
+
+/// Settings that are within their range. Only their own `checked` makes one, for example
+/// [`Miner::checked`](crate::miners::Miner::checked), so that nothing is computed with wrong settings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Checked<S>(S);
+
+impl<S> Checked<S> {
+    pub(crate) fn new(settings: S) -> Self {
+        Self(settings)
+    }
+}
+
+impl<S> Deref for Checked<S> {
+    type Target = S;
+
+    fn deref(&self) -> &S {
+        &self.0
+    }
+}
 
 /// Checks that a setting is a finite number above 0, and that an f32 can hold both it and its inverse.
 pub(crate) fn above_zero(owner: &str, setting: &str, value: f64, usual: f64) -> Result<()> {

@@ -12,13 +12,11 @@
 //!
 //! Both are configs; their [`Checked`] forms compute [`Smooth`], the value and the derivative.
 
-use std::ops::Deref;
-
 use burn::tensor::{Bool, Tensor, activation::sigmoid};
 use serde::{Deserialize, Serialize};
 
 use crate::range::{above_zero, not_negative};
-use crate::{Error, Kind, Result};
+use crate::{Checked, Error, Kind, Result};
 
 /// The value of a smooth step and its derivative, each with the shape of the argument.
 pub struct Smooth<const D: usize> {
@@ -26,18 +24,6 @@ pub struct Smooth<const D: usize> {
     pub value: Tensor<D>,
     /// h′(t).
     pub derivative: Tensor<D>,
-}
-
-/// A step whose settings are within their range. Only the `checked` of a step makes one.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Checked<S>(S);
-
-impl<S> Deref for Checked<S> {
-    type Target = S;
-
-    fn deref(&self) -> &S {
-        &self.0
-    }
 }
 
 /// H⁻(t), an upper bound of the step (ROADMAP, eq. 4; HAPPIER, eq. 44, for the rank of negatives):
@@ -100,7 +86,7 @@ impl UpperStep {
         not_negative("the upper step", "slope", slope.unwrap_or_default(), 100.0)?;
         not_negative("the upper step", "offset", offset.unwrap_or_default(), 1.44)?;
         not_negative("the upper step", "start", start, 0.5)?;
-        Ok(Checked(self.clone()))
+        Ok(Checked::new(self.clone()))
     }
 }
 
@@ -166,7 +152,7 @@ impl LowerStep {
         not_negative("the lower step", "slope", self.slope, 25.0)?;
         not_negative("the lower step", "leak", self.leak, 10.0)?;
         if (0.0..=1.0).contains(&self.start) {
-            return Ok(Checked(self.clone()));
+            return Ok(Checked::new(self.clone()));
         }
         Err(Error::new(
             Kind::Config,

@@ -123,11 +123,12 @@ fn drawn_triplets_are_held_fixed_in_the_gradient() {
     let triplet = TripletMarginConfig { miner: serde_json::from_value(mined).unwrap(), ..Default::default() };
     let margin = MarginConfig::default().init(&context).unwrap();
     let triplet_loss = triplet.init(&context).unwrap();
+    let miner = triplet.miner.checked().unwrap();
     for step in 0..3 {
         let embeddings = rows(1, labels.len());
         let batch = Batch::new(embeddings.clone(), &labels).with_draws(Draws { seed: 2, step });
-        let drawn = batch.mine(&triplet.miner);
-        assert_ne!(drawn, batch.clone().with_draws(Draws { seed: 3, step }).mine(&triplet.miner));
+        let drawn = batch.mine(&miner);
+        assert_ne!(drawn, batch.clone().with_draws(Draws { seed: 3, step }).mine(&miner));
         assert!(matches!(&drawn, Mined::Triplets(triplets) if !triplets.is_empty()));
         for (with_draws, with_fixed) in [
             (margin.forward(&batch), margin.forward_mined(&batch, &drawn)),

@@ -27,7 +27,7 @@ use super::{
 use crate::geometry::Space;
 use crate::geometry::{distances, normalise};
 use crate::miners::Miner;
-use crate::{Error, Kind, Result};
+use crate::{Checked, Error, Kind, Result};
 
 /// Settings of [`Contrastive`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -84,7 +84,7 @@ impl BuildLoss for ContrastiveConfig {
     type Loss = Contrastive;
 
     fn init(&self, _: &LossContext) -> Result<Contrastive> {
-        self.miner.validate()?;
+        let miner = self.miner.checked()?;
         match self.measure {
             Measure::Euclidean => {
                 not_negative("contrastive", "positive_margin", self.positive_margin, 0.0)?;
@@ -106,7 +106,7 @@ impl BuildLoss for ContrastiveConfig {
                 }
             }
         }
-        Ok(Contrastive { config: self.clone() })
+        Ok(Contrastive { config: self.clone(), miner })
     }
 }
 
@@ -115,6 +115,8 @@ impl BuildLoss for ContrastiveConfig {
 pub struct Contrastive {
     #[module(skip)]
     config: ContrastiveConfig,
+    #[module(skip)]
+    miner: Checked<Miner>,
 }
 
 impl Objective for Contrastive {
@@ -132,7 +134,7 @@ impl Objective for Contrastive {
                 [-cosines.clone() + positive_margin, cosines - negative_margin]
             }
         };
-        let [positives, negatives] = batch.mined_pairs(&self.config.miner);
+        let [positives, negatives] = batch.mined_pairs(&self.miner);
         self.mean(too_far, positives) + self.mean(too_near, negatives)
     }
 }

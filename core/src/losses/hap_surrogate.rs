@@ -37,11 +37,11 @@ use serde::{Deserialize, Serialize};
 
 use super::ranks::{Block, Counts, weighted_quotients};
 use super::{Batch, BuildLoss, Family, LossContext, LossEntry, Objective, matrix};
-use crate::Result;
 use crate::geometry::Space;
 use crate::relevance::{CheckedRelevance, Relevance};
-use crate::steps::{Checked, LowerStep, UpperStep, heaviside};
+use crate::steps::{LowerStep, UpperStep, heaviside};
 use crate::taxonomy::shared_level;
+use crate::{Checked, Result};
 
 /// Settings of [`HapSurrogate`]. The defaults are the paper's text. The published recipes use the offset 1.44 and no
 /// `smooth_rank`, see the preset `happier_published`.

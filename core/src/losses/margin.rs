@@ -26,10 +26,10 @@ use super::{
     Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, mask_above_zero, matrix,
     not_negative, one_hot,
 };
-use crate::Result;
 use crate::geometry::Space;
 use crate::geometry::{distances, normalise};
 use crate::miners::{DistanceWeightedMiner, Mined, Miner};
+use crate::{Checked, Result};
 
 /// Settings of [`Margin`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -74,10 +74,10 @@ impl BuildLoss for MarginConfig {
     fn init(&self, context: &LossContext) -> Result<Margin> {
         not_negative("margin", "margin", self.margin, 0.2)?;
         above_zero("margin", "beta", self.beta, 1.2)?;
-        self.miner.validate()?;
+        let miner = self.miner.checked()?;
         let boundaries = || Tensor::full([context.fine_classes(), 1], self.beta, context.device);
         let boundaries = self.learn_beta.then(|| Param::from_tensor(boundaries()));
-        Ok(Margin { boundaries, config: self.clone() })
+        Ok(Margin { boundaries, config: self.clone(), miner })
     }
 }
 
@@ -88,12 +88,14 @@ pub struct Margin {
     pub boundaries: Option<Param<Tensor<2>>>,
     #[module(skip)]
     config: MarginConfig,
+    #[module(skip)]
+    miner: Checked<Miner>,
 }
 
 impl Objective for Margin {
     /// With learned boundaries, labels must be below C.
     fn forward(&self, batch: &Batch) -> Tensor<1> {
-        self.forward_counts(batch, batch.mined_pairs(&self.config.miner))
+        self.forward_counts(batch, batch.mined_pairs(&self.miner))
     }
 }
 

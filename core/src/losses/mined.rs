@@ -3,6 +3,7 @@
 use burn::tensor::Tensor;
 
 use super::{Batch, matrix, read_values};
+use crate::Checked;
 use crate::geometry::normalise;
 use crate::miners::{Candidates, Mined, Miner};
 
@@ -19,15 +20,15 @@ impl Batch<'_> {
     }
 
     /// The choice of this miner, with draws from the stream `miner`.
-    pub fn mine(&self, miner: &Miner) -> Mined {
+    pub fn mine(&self, miner: &Checked<Miner>) -> Mined {
         miner.mine(&self.candidates(), &mut self.draws.stream("miner"))
     }
 
     /// How often this miner chooses each pair: two matrices [B, M], positives and negatives.
-    pub fn mined_pairs(&self, miner: &Miner) -> [Tensor<2>; 2] {
-        match miner {
+    pub fn mined_pairs(&self, miner: &Checked<Miner>) -> [Tensor<2>; 2] {
+        match **miner {
             Miner::All(_) => self.pairs(),
-            miner => self.count_pairs(&self.mine(miner)),
+            _ => self.count_pairs(&self.mine(miner)),
         }
     }
 

@@ -25,10 +25,10 @@ use super::{
     Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, finite, log_one_plus_sum_exp,
     mask_above_zero,
 };
-use crate::Result;
 use crate::geometry::Space;
 use crate::geometry::normalise;
 use crate::miners::{Miner, MultiSimilarityMiner};
+use crate::{Checked, Result};
 
 /// Settings of [`MultiSimilarity`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -81,8 +81,7 @@ impl BuildLoss for MultiSimilarityConfig {
         above_zero("multi_similarity", "alpha", self.alpha, 2.0)?;
         above_zero("multi_similarity", "beta", self.beta, 50.0)?;
         finite("multi_similarity", "base", self.base, 1.0)?;
-        self.miner.validate()?;
-        Ok(MultiSimilarity { config: self.clone() })
+        Ok(MultiSimilarity { config: self.clone(), miner: self.miner.checked()? })
     }
 }
 
@@ -91,6 +90,8 @@ impl BuildLoss for MultiSimilarityConfig {
 pub struct MultiSimilarity {
     #[module(skip)]
     config: MultiSimilarityConfig,
+    #[module(skip)]
+    miner: Checked<Miner>,
 }
 
 impl Objective for MultiSimilarity {
@@ -98,8 +99,7 @@ impl Objective for MultiSimilarity {
         let MultiSimilarityConfig { alpha, beta, base, .. } = self.config;
         let items = normalise(batch.items().embeddings);
         let beyond = normalise(batch.embeddings.clone()).matmul(items.transpose()) - base;
-        let [positives, negatives] =
-            batch.mined_pairs(&self.config.miner).map(|counts| mask_above_zero(&counts));
+        let [positives, negatives] = batch.mined_pairs(&self.miner).map(|counts| mask_above_zero(&counts));
         let positive_terms = log_one_plus_sum_exp(beyond.clone() * -alpha, positives) * (1.0 / alpha);
         let negative_terms = log_one_plus_sum_exp(beyond * beta, negatives) * (1.0 / beta);
         (positive_terms + negative_terms).sum() * (1.0 / batch.labels.len() as f64)

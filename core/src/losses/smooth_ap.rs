@@ -16,9 +16,9 @@ use serde::{Deserialize, Serialize};
 
 use super::ranks::{Counts, positive_weights, weighted_quotients};
 use super::{Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero};
-use crate::Result;
 use crate::geometry::Space;
-use crate::steps::{Checked, Smooth, UpperStep};
+use crate::steps::{Smooth, UpperStep};
+use crate::{Checked, Result};
 
 /// Settings of [`SmoothAp`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

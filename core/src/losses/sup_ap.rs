@@ -21,9 +21,9 @@ use serde::{Deserialize, Serialize};
 
 use super::ranks::{Counts, positive_weights, weighted_quotients};
 use super::{Batch, BuildLoss, Family, LossContext, LossEntry, Objective};
-use crate::Result;
 use crate::geometry::Space;
-use crate::steps::{Checked, UpperStep, heaviside};
+use crate::steps::{UpperStep, heaviside};
+use crate::{Checked, Result};
 
 /// Settings of [`SupAp`]. The preset `sup_ap_published` has the offset 1.44 of the published code.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

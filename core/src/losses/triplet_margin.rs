@@ -26,10 +26,10 @@ use super::{
     Batch, BuildLoss, Family, LossContext, LossEntry, Objective, matrix, not_negative, read_values,
     with_gradient,
 };
-use crate::Result;
 use crate::geometry::Space;
 use crate::geometry::{distances, normalise};
 use crate::miners::{Mined, Miner, Triplet};
+use crate::{Checked, Result};
 
 /// Settings of [`TripletMargin`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -91,8 +91,7 @@ impl BuildLoss for TripletMarginConfig {
 
     fn init(&self, _: &LossContext) -> Result<TripletMargin> {
         not_negative("triplet_margin", "margin", self.margin, 0.2)?;
-        self.miner.validate()?;
-        Ok(TripletMargin { config: self.clone() })
+        Ok(TripletMargin { config: self.clone(), miner: self.miner.checked()? })
     }
 }
 
@@ -101,11 +100,13 @@ impl BuildLoss for TripletMarginConfig {
 pub struct TripletMargin {
     #[module(skip)]
     config: TripletMarginConfig,
+    #[module(skip)]
+    miner: Checked<Miner>,
 }
 
 impl Objective for TripletMargin {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
-        self.forward_mined(batch, &batch.mine(&self.config.miner))
+        self.forward_mined(batch, &batch.mine(&self.miner))
     }
 }
 

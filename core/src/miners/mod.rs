@@ -15,7 +15,7 @@
 //!
 //! # How to add a miner
 //!
-//! 1. Write its file: a page, a serde struct with `deny_unknown_fields` and `default`, and its [`Mine`].
+//! 1. Write its file: a page, a serde struct with `deny_unknown_fields` and `default`, and its `Mine`.
 //! 2. Name it in this file: `mod`, `pub use`, and its line in the list of miners.
 
 mod all;
@@ -28,7 +28,7 @@ mod triplet_margin_miner;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use crate::Result;
+use crate::{Checked, Result};
 
 pub use all::All;
 pub use batch_easy_hard_miner::{BatchEasyHardMiner, Strategy};
@@ -166,18 +166,14 @@ fn flatten_side<'a>(
 }
 
 /// A way to choose pairs or triplets.
-pub trait Mine {
+trait Mine {
     /// What the catalogue says about the miner.
     const ENTRY: MinerEntry;
 
     /// Checks the settings.
-    ///
-    /// # Errors
-    ///
-    /// A setting out of range.
     fn validate(&self) -> Result<()>;
 
-    /// Chooses pairs or triplets. Only a random miner uses `draws`.
+    /// Chooses pairs or triplets with settings that are within their range. Only a random miner uses `draws`.
     fn mine(&self, candidates: &Candidates, draws: &mut ChaCha8Rng) -> Mined;
 }
 
@@ -222,14 +218,17 @@ macro_rules! miners {
             ///
             /// # Errors
             ///
-            /// A setting out of range.
-            pub fn validate(&self) -> Result<()> {
-                match self { $(Self::$miner(miner) => miner.validate(),)+ }
+            /// [`Kind::Config`](crate::Kind::Config) for a setting out of range.
+            pub fn checked(&self) -> Result<Checked<Self>> {
+                match self { $(Self::$miner(miner) => miner.validate(),)+ }?;
+                Ok(Checked::new(self.clone()))
             }
+        }
 
+        impl Checked<Miner> {
             /// Chooses pairs or triplets. Only a random miner uses `draws`.
             pub fn mine(&self, candidates: &Candidates, draws: &mut ChaCha8Rng) -> Mined {
-                match self { $(Self::$miner(miner) => miner.mine(candidates, draws),)+ }
+                match &**self { $(Miner::$miner(miner) => miner.mine(candidates, draws),)+ }
             }
         }
 
@@ -288,7 +287,7 @@ mod tests {
     fn every_miner_is_read_by_its_name_and_survives_json() {
         for (miner, entry) in every_miner().zip(CATALOGUE) {
             assert_eq!(miner.entry(), entry);
-            miner.validate().unwrap();
+            miner.checked().unwrap();
             let json = serde_json::to_string(&miner).unwrap();
             assert_eq!(serde_json::from_str::<Miner>(&json).unwrap(), miner);
             assert!(entry.sources.iter().all(|key| source(key).is_some()), "{}", entry.name);
@@ -325,7 +324,7 @@ mod tests {
         let alone = circle(&[(0.0, 0)]);
         for miner in every_miner() {
             for candidates in [&lonely, &one_class, &alone] {
-                let mined = miner.mine(candidates, &mut stream(1, "test", &[]));
+                let mined = miner.checked().unwrap().mine(candidates, &mut stream(1, "test", &[]));
                 assert_eq!(mined.triplets().count(), 0, "{miner:?}");
             }
         }

@@ -114,7 +114,7 @@ fn check(case: &Case, verdict: &mut Verdict, loss: impl Fn(&Batch) -> Tensor<1>)
 
 fn mine(case: &Case, miner: &Miner) -> Mined {
     let labels = labels(case, "inputs/labels");
-    Batch::new(tensor(case, "inputs/embeddings"), &labels).mine(miner)
+    Batch::new(tensor(case, "inputs/embeddings"), &labels).mine(&miner.checked().unwrap())
 }
 
 fn number(case: &Case, name: &str) -> Option<f64> {
