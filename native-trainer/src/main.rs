@@ -89,6 +89,7 @@ use anyhow::{Context, Result};
 use clap::Parser;
 
 use crate::cli::Cli;
+use crate::interrupt::Answer;
 use crate::problem::Interrupted;
 
 fn main() -> ExitCode {
@@ -113,11 +114,10 @@ fn run(cli: Cli) -> Result<()> {
 
 /// Lets a training save before Ctrl-C ends the program. A second Ctrl-C ends it at once.
 fn handle_ctrl_c() -> Result<()> {
-    ctrlc::set_handler(|| {
-        if !interrupt::request_stop() {
-            exit(Interrupted::EXIT_CODE.into());
-        }
-        eprintln!("\n    Stopping after this step; press Ctrl-C again to abort at once");
+    ctrlc::set_handler(|| match interrupt::answer() {
+        Answer::Wait => eprintln!("\n    Stopping after this step; press Ctrl-C again to abort at once"),
+        Answer::Exit => exit(Interrupted::EXIT_CODE.into()),
+        Answer::Ignore => {}
     })
     .context("the handler of Ctrl-C cannot be installed")
 }

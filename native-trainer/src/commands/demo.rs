@@ -19,7 +19,7 @@ use crate::progress::Progress;
 use crate::report::runs_text;
 use crate::run::Run;
 use crate::training::Outcome;
-use crate::{page, serve, shell};
+use crate::{interrupt, page, serve, shell};
 
 /// Draw creatures, train two models on them, and show both in the browser.
 ///
@@ -114,6 +114,7 @@ pub fn run(args: DemoArgs) -> Result<()> {
         }
         Some(listener) => {
             let page = page::find_or_build(args.server.page.as_deref())?;
+            interrupt::leave_to_server();
             serve::serve(listener, &page, &bundle)
         }
     }

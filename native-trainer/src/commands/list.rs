@@ -247,30 +247,7 @@ fn recipe(name: &str) -> Result<&'static Recipe> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
-    use crate::compare::plan::{Overrides, Plan};
-    use crate::config;
-
-    #[test]
-    fn every_recipe_is_a_config_that_its_command_accepts() {
-        for recipe in RECIPES {
-            let mut sets = vec!["data.path=labels.csv".to_owned()];
-            if recipe.text.contains("weights = \"") {
-                sets.push("model.weights=weights.safetensors".into());
-            }
-            let source = config::Source::read(Path::new(recipe.name), &sets).unwrap();
-            source.config(&toml::Table::new()).unwrap();
-            if recipe.compares() {
-                let plan = Plan::new(source, Overrides::default()).unwrap();
-                for row in &plan.rows {
-                    let run = plan.trained(row, &toml::Table::new(), 0).unwrap();
-                    assert!(run.directory().ends_with(format!("{}/seed-0", row.name)));
-                }
-            }
-        }
-    }
 
     #[test]
     fn every_loss_and_miner_can_be_shown() {

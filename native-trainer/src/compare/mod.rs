@@ -22,8 +22,8 @@
 //! OUT/untrained/seed-0/       the untrained encoder, evaluated
 //! OUT/LOSS/seed-0.toml        the config of a training
 //! OUT/LOSS/seed-0/            its run
-//! OUT/LOSS/seed-0.stderr      of a training that failed: what it printed,
-//! OUT/LOSS/seed-0.outcome.json                           and its error
+//! OUT/LOSS/seed-0.stderr      what a failed or stopped training printed
+//! OUT/LOSS/seed-0.outcome.json  how it ended, with its error
 //! OUT/LOSS/tune-3f9a1c22/     a run for tuning; its name is a digest of its settings
 //! OUT/table.{md,tex,csv,json}
 //! ```
