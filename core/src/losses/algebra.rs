@@ -86,8 +86,8 @@ pub(super) fn query_mean_weights(pairs: Tensor<2>) -> Tensor<2> {
     pairs / (counts.clamp_min(1.0) * queries)
 }
 
-/// The scalar `value`, with this `gradient` with respect to `inputs`. It is value + (Σ gradient · inputs − the same,
-/// detached): the bracket is exactly 0 and linear in the inputs.
+/// The scalar `value`, with this `gradient` with respect to `inputs`. It is value + (g − detach g) with
+/// g = Σ gradient · inputs: the bracket is exactly 0, and its gradient is the given one.
 pub(super) fn with_gradient(inputs: Tensor<2>, value: Tensor<1>, gradient: Tensor<2>) -> Tensor<1> {
     let linear = (inputs * gradient).sum();
     value + (linear.clone() - linear.detach())

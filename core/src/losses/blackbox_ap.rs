@@ -118,30 +118,32 @@ impl BlackboxAp {
         with_gradient(scores, value, gradient)
     }
 
-    /// One query's share of the mean over `queries`; appends its gradient by the rule to `gradient`.
+    /// The part of the mean that one of `queries` queries adds. Appends its gradient, by the rule above, to `gradient`.
     fn query_loss(&self, scores: &[f64], positives: &[bool], queries: f64, gradient: &mut Vec<f64>) -> f64 {
         let count = positives.iter().filter(|&&positive| positive).count();
         let weight = if count > 0 { 1.0 / (count as f64 * queries) } else { 0.0 };
-        let ranks = ranks(scores);
+        let ranks = relative_ranks(scores);
         let size = scores.len() as f64;
         let mut ranked_positives: Vec<usize> = (0..scores.len()).filter(|&k| positives[k]).collect();
         ranked_positives.sort_by(|&a, &b| ranks[a].total_cmp(&ranks[b]));
 
         let mut loss = 0.0;
-        let mut moved = scores.to_vec();
-        for (&k, within) in ranked_positives.iter().zip(1_u32..) {
-            let within = f64::from(within) / size;
-            loss += weight * (1.0 - within / ranks[k]);
-            moved[k] += self.config.lambda * weight * within / (ranks[k] * ranks[k]);
+        let mut moved_scores = scores.to_vec();
+        for (&k, place) in ranked_positives.iter().zip(1_u32..) {
+            let rank_among_positives = f64::from(place) / size;
+            loss += weight * (1.0 - rank_among_positives / ranks[k]);
+            moved_scores[k] += self.config.lambda * weight * rank_among_positives / (ranks[k] * ranks[k]);
         }
-        let moved = self::ranks(&moved);
-        gradient.extend(ranks.iter().zip(moved).map(|(before, after)| (after - before) / self.config.lambda));
+        let moved_ranks = relative_ranks(&moved_scores);
+        gradient.extend(
+            ranks.iter().zip(moved_ranks).map(|(before, after)| (after - before) / self.config.lambda),
+        );
         loss
     }
 }
 
 /// The rank of each item by decreasing score, 1 … N, over N.
-fn ranks(scores: &[f64]) -> Vec<f64> {
+fn relative_ranks(scores: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..scores.len()).collect();
     order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]));
     let mut ranks = vec![0.0; scores.len()];

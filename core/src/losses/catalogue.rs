@@ -283,15 +283,15 @@ mod tests {
 
     #[test]
     fn an_unknown_name_or_setting_is_refused_with_the_known_ones() {
-        let fault = |json: &str| serde_json::from_str::<LossConfig>(json).unwrap_err().to_string();
-        let unknown = fault(r#"{ "kind": "hapier" }"#);
+        let message = |json: &str| serde_json::from_str::<LossConfig>(json).unwrap_err().to_string();
+        let unknown = message(r#"{ "kind": "hapier" }"#);
         assert!(unknown.starts_with("unknown variant `hapier`, expected one of "), "{unknown}");
         assert!(unknown.contains("`happier`"), "{unknown}");
-        let key = fault(r#"{ "kind": "norm_softmax", "temprature": 1.0 }"#);
+        let key = message(r#"{ "kind": "norm_softmax", "temprature": 1.0 }"#);
         assert!(key.contains("unknown field `temprature`") && key.contains("`temperature`"), "{key}");
-        let key = fault(r#"{ "kind": "happier_f", "surrogat": {} }"#);
+        let key = message(r#"{ "kind": "happier_f", "surrogat": {} }"#);
         assert!(key.contains("unknown field `surrogat`"), "{key}");
-        assert!(fault("{}").contains("missing field `kind`"));
+        assert!(message("{}").contains("missing field `kind`"));
     }
 
     #[test]

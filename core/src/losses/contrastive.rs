@@ -160,12 +160,12 @@ mod tests {
     fn margins_out_of_range_are_refused() {
         let (classes, device) = (Labels::new(1, vec![0, 1]).unwrap(), Device::flex());
         let context = LossContext::new(&classes, 4, &Geometry::Cosine, 0, &device);
-        let fault = |config: ContrastiveConfig| config.init(&context).unwrap_err().to_string();
+        let message = |config: ContrastiveConfig| config.init(&context).unwrap_err().to_string();
         let default = ContrastiveConfig::default;
-        let text = fault(ContrastiveConfig { positive_margin: f64::NAN, ..default() });
+        let text = message(ContrastiveConfig { positive_margin: f64::NAN, ..default() });
         assert!(text.contains("positive_margin of contrastive is NaN"), "{text}");
-        fault(ContrastiveConfig { negative_margin: -0.5, ..default() });
-        let text = fault(ContrastiveConfig { measure: Measure::Cosine, ..default() });
+        message(ContrastiveConfig { negative_margin: -0.5, ..default() });
+        let text = message(ContrastiveConfig { measure: Measure::Cosine, ..default() });
         assert!(text.contains("set positive_margin to at least negative_margin"), "{text}");
     }
 }

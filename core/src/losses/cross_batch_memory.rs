@@ -3,11 +3,11 @@
 //!
 //! L = L(batch against batch and memory) + w · L(batch against itself)
 //!
-//! for any loss of pairs or rankings, in the space of that loss. The memory holds the last `size` embeddings. Neither
-//! the memory nor the copy of the batch beside it has a gradient: only queries are moved. In the paper w = 0. The
-//! published code, and ROADMAP's, adds the loss of the batch itself: w = 1 (preset `cross_batch_memory_published`).
-//! Embeddings change fast in the first `start` steps, so there the batch is compared with itself alone, and the memory
-//! is only filled.
+//! for any loss of pairs or rankings, in the space of that loss. The memory holds the last `size` embeddings before the
+//! batch; the paper's memory, and its size, include the batch. Neither the memory nor the copy of the batch beside it
+//! has a gradient: only queries are moved. In the paper w = 0. The published code, and ROADMAP's, adds the loss of the
+//! batch itself: w = 1 (preset `cross_batch_memory_published`). Embeddings change fast in the first `start` steps. Until
+//! then the memory is filled but not used, and the batch is compared with itself alone.
 //!
 //! # Shapes
 //!
@@ -75,9 +75,7 @@ impl BuildLoss for CrossBatchMemoryConfig {
         if let Some(name) = loss_without_reference(&self.loss) {
             return Err(Error::new(
                 Kind::Config,
-                format!(
-                    "the loss {name} compares no pairs of items, so a memory of items is of no use to it"
-                ),
+                format!("the loss {name} compares no pairs of items, so it cannot use a memory of items"),
                 "give cross_batch_memory a loss of pairs, triplets or rankings, and add the others in a `sum`",
             ));
         }
@@ -286,21 +284,21 @@ mod tests {
         let classes = labels(&[0, 1, 2, 3]);
         let device = Device::flex();
         let context = LossContext::new(&classes, 2, &Geometry::Cosine, 0, &device);
-        let fault = |json: &str| {
+        let message = |json: &str| {
             let config: LossConfig = serde_json::from_str(json).unwrap();
             config.init(&context).unwrap_err().message().to_owned()
         };
         let inner = |loss: &str| format!(r#"{{ "kind": "cross_batch_memory", "loss": {loss} }}"#);
-        assert!(fault(&inner(r#"{ "kind": "norm_softmax" }"#)).contains("the loss norm_softmax compares"));
+        assert!(message(&inner(r#"{ "kind": "norm_softmax" }"#)).contains("the loss norm_softmax compares"));
         assert!(
-            fault(&inner(r#"{ "kind": "levels", "loss": { "kind": "norm_softmax" } }"#))
+            message(&inner(r#"{ "kind": "levels", "loss": { "kind": "norm_softmax" } }"#))
                 .contains("norm_softmax")
         );
         assert!(
-            fault(&inner(&inner(r#"{ "kind": "pair" }"#))).contains("the loss cross_batch_memory compares")
+            message(&inner(&inner(r#"{ "kind": "pair" }"#))).contains("the loss cross_batch_memory compares")
         );
         assert!(
-            fault(r#"{ "kind": "cross_batch_memory", "size": 0 }"#)
+            message(r#"{ "kind": "cross_batch_memory", "size": 0 }"#)
                 .contains("size of cross_batch_memory is 0")
         );
     }

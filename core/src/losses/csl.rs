@@ -127,7 +127,8 @@ impl Objective for Csl {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
         let levels = self.levels(batch.embeddings.clone(), batch.labels);
         let share = if self.config.average_levels { 1.0 / levels.len() as f64 } else { 1.0 };
-        levels.into_iter().reduce(|sum, level| sum + level).expect("a taxonomy has a level") * share
+        levels.into_iter().reduce(|sum, level| sum + level).expect("a taxonomy has at least one level")
+            * share
     }
 }
 

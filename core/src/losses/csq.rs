@@ -58,7 +58,7 @@ impl BuildLoss for CsqConfig {
         name: "csq",
         title: "CSQ",
         family: Family::Hashing,
-        summary: "cross-entropy of each bit to the fixed code of the class, the codes far apart",
+        summary: "cross-entropy of each bit to the fixed code of the item's class; the codes are far apart",
         optimises: "ap",
         spaces: &[Space::Binary],
         sources: &["yuan2020"],
@@ -134,7 +134,7 @@ fn bernoulli(count: usize, bits: usize, draws: &mut ChaCha8Rng) -> Vec<f32> {
     codes.iter().flat_map(|code| (0..bits).map(move |bit| sign(code, bit))).collect()
 }
 
-/// d of the page: how far apart `count` random codes can be drawn; at least 1.
+/// d, see the [module](self): how many bits apart `count` random codes are drawn; at least 1.
 fn separation(count: usize, bits: usize) -> u32 {
     // The share of all codes that are nearer than `apart` to one of twice `count` codes. The share at an exact distance
     // is kept as a base-2 logarithm, because for long codes it is too small for an f64.

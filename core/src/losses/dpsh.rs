@@ -1,4 +1,4 @@
-//! DPSH: the likelihood of which pairs share a class, given the dot products of their outputs.
+//! DPSH: the likelihood that each pair shares a class, or does not, given the dot product of its outputs.
 //!
 //! Let Θ_ij = ½ r_i·r_j, and s_ij = 1 if i and j share a class, else 0. The model is p(s_ij = 1) = σ(Θ_ij) (Li et al.,
 //! *Feature Learning based Deep Supervised Hashing with Pairwise Labels*, IJCAI 2016). Over the pairs S of a query and
@@ -47,7 +47,7 @@ impl BuildLoss for DpshConfig {
         name: "dpsh",
         title: "DPSH",
         family: Family::Hashing,
-        summary: "the likelihood of which pairs share a class, by the dot products of codes",
+        summary: "the likelihood that each pair shares a class, or does not, by the dot product of its codes",
         optimises: "ap",
         spaces: &[Space::Binary],
         sources: &["li2016"],
@@ -63,7 +63,7 @@ impl BuildLoss for DpshConfig {
     }
 }
 
-/// The likelihood; it learns nothing itself.
+/// The loss; it has no parameters.
 #[derive(Module, Debug)]
 pub struct Dpsh {
     #[module(skip)]

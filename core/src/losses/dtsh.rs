@@ -52,7 +52,7 @@ impl BuildLoss for DtshConfig {
         name: "dtsh",
         title: "DTSH",
         family: Family::Hashing,
-        summary: "the likelihood that items of the same class are nearer than others, by half the bits",
+        summary: "the likelihood that items of the same class are nearer than others, by a margin of half the bits",
         optimises: "ap",
         spaces: &[Space::Binary],
         sources: &["wang2016"],
@@ -71,7 +71,7 @@ impl BuildLoss for DtshConfig {
     }
 }
 
-/// The likelihood; it learns nothing itself.
+/// The loss; it has no parameters.
 #[derive(Module, Debug)]
 pub struct Dtsh {
     #[module(skip)]
@@ -92,8 +92,9 @@ impl Objective for Dtsh {
         let (mut values, mut gradients) = (Vec::new(), Vec::new());
         for start in (0..queries).step_by(block) {
             let rows = start..(start + block).min(queries);
-            let cut = |tensor: &Tensor<2>| tensor.clone().slice([rows.clone(), 0..size]);
-            let (value, gradient) = self.rows(cut(&plain), cut(&positives), cut(&negatives));
+            let slice_rows = |tensor: &Tensor<2>| tensor.clone().slice([rows.clone(), 0..size]);
+            let (value, gradient) =
+                self.value_and_gradient(slice_rows(&plain), slice_rows(&positives), slice_rows(&negatives));
             values.push(value);
             gradients.push(gradient);
         }
@@ -106,7 +107,12 @@ impl Objective for Dtsh {
 impl Dtsh {
     /// −Σ log σ(Θ_qp − Θ_qn − α) of each query, [Q], and its gradient with respect to Θ, [Q, N]. All arguments are
     /// [Q, N]; the three-way tensors below are [Q, p, n].
-    fn rows(&self, theta: Tensor<2>, positives: Tensor<2>, negatives: Tensor<2>) -> (Tensor<1>, Tensor<2>) {
+    fn value_and_gradient(
+        &self,
+        theta: Tensor<2>,
+        positives: Tensor<2>,
+        negatives: Tensor<2>,
+    ) -> (Tensor<1>, Tensor<2>) {
         let along_p = |tensor: &Tensor<2>| tensor.clone().unsqueeze_dim::<3>(2);
         let along_n = |tensor: &Tensor<2>| tensor.clone().unsqueeze_dim::<3>(1);
         let triplets = along_p(&positives) * along_n(&negatives);

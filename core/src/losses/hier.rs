@@ -1,4 +1,4 @@
-//! HIER: learn a hierarchy that no label gives, through learned ancestors of triplets (Kim et al., *HIER: Metric
+//! HIER: learns a hierarchy that the labels do not give, through learned ancestors of triplets (Kim et al., *HIER: Metric
 //! Learning Beyond Class Labels via Hierarchical Regularization*, CVPR 2023). A regulariser, alone or beside any loss.
 //!
 //! P *proxies* stand for ancestors. In a triplet, items i and j are related and item k is not. The lowest common

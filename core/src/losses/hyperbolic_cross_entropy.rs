@@ -40,7 +40,7 @@ pub struct HyperbolicCrossEntropyConfig {
     pub temperature: Option<f64>,
 }
 
-/// See the [module](self); it learns nothing itself.
+/// The loss; it has no parameters.
 #[derive(Module, Debug)]
 pub struct HyperbolicCrossEntropy {
     #[module(skip)]
@@ -74,14 +74,14 @@ impl BuildLoss for HyperbolicCrossEntropyConfig {
 impl Objective for HyperbolicCrossEntropy {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
         let items = batch.items();
-        let itself = |query: usize| items.own.map(|own| own + query);
+        let own_item = |query: usize| items.own.map(|own| own + query);
         let (query_views, item_views) = (views(batch.labels), views(items.labels));
         let logits =
             |to: Tensor<2>| self.geometry.scores(batch.embeddings.clone(), to) * (1.0 / self.temperature);
         let scores = logits(items.embeddings);
 
         // For each query i and view b, the logarithm of the sum over its candidates: view b and the rest of view a.
-        let others = mask_exponents(scores.clone(), indicator(|i, j| itself(i) != Some(j), &scores));
+        let others = mask_exponents(scores.clone(), indicator(|i, j| own_item(i) != Some(j), &scores));
         let view_count = item_views.iter().max().map_or(0, |last| last + 1);
         let view_sum = |view: usize| log_sum_exp(columns(&others, &item_views, view));
         let view_b = Tensor::cat((0..view_count).map(view_sum).collect(), 1);
@@ -97,7 +97,7 @@ impl Objective for HyperbolicCrossEntropy {
         let (query_classes, item_classes) = (classes(batch.labels), classes(items.labels));
         let pairs: Vec<(usize, usize)> = (0..query_classes.len())
             .flat_map(|i| (0..item_classes.len()).map(move |j| (i, j)))
-            .filter(|&(i, j)| query_classes[i] == item_classes[j] && itself(i) != Some(j))
+            .filter(|&(i, j)| query_classes[i] == item_classes[j] && own_item(i) != Some(j))
             .collect();
         let mut class_counts = BTreeMap::new();
         for &(i, j) in &pairs {

@@ -1,13 +1,13 @@
-//! Multi-Similarity on hyperbolic distances, as HIER's tables compare with it.
+//! Multi-Similarity on hyperbolic distances, a base loss of HIER's tables.
 //!
 //! The score s_ij is −d(x_i, x_j) in the ball and x_i·x_j on the sphere; the base b is the mean score of all pairs of
-//! the batch. On these scores it is Multi-Similarity without its miner (Wang et al., CVPR 2019, eq. 15):
+//! the batch. With these scores the loss is Multi-Similarity without its miner (Wang et al., CVPR 2019, eq. 15):
 //!
 //! ```text
 //! L = (1/B) Σ_i [ (1/α) log(1 + Σ_{j∈P_i} e^{−α(s_ij − b)}) + (1/β) log(1 + Σ_{j∈N_i} e^{β(s_ij − b)}) ]
 //! ```
 //!
-//! A distance has no natural threshold, unlike a cosine; the mean takes its place, and the gradient flows through it.
+//! Distances have no usual threshold, as cosines have, so the base is their mean. The gradient flows through the mean.
 //! No paper gives this form: α, β and b are those of HIER's public code (Kim et al., CVPR 2023). Only fine labels are
 //! used. An item without pairs adds nothing to the sum but counts in B. Memory is O(B²).
 
@@ -36,7 +36,7 @@ impl Default for HyperbolicMultiSimilarityConfig {
     }
 }
 
-/// See the [module](self); it learns nothing itself.
+/// The loss; it has no parameters.
 #[derive(Module, Debug)]
 pub struct HyperbolicMultiSimilarity {
     #[module(skip)]

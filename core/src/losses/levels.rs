@@ -136,9 +136,9 @@ pub struct Levels {
 }
 
 impl Levels {
-    fn for_each_level(&mut self, labels: &Labels, mut act: impl FnMut(&mut Loss, &Labels)) {
+    fn for_each_level(&mut self, labels: &Labels, mut update: impl FnMut(&mut Loss, &Labels)) {
         for (loss, level) in self.levels.iter_mut().zip(1..) {
-            act(loss, &labels.up_to(level));
+            update(loss, &labels.up_to(level));
         }
     }
 }
@@ -148,14 +148,17 @@ impl Objective for Levels {
         let level = |level: usize| {
             let labels = batch.labels.up_to(level);
             let reference_labels = batch.reference.as_ref().map(|reference| reference.labels.up_to(level));
-            let mut cut = Batch { labels: &labels, reference: None, ..batch.clone() };
+            let mut level_batch = Batch { labels: &labels, reference: None, ..batch.clone() };
             if let (Some(reference), Some(labels)) = (&batch.reference, &reference_labels) {
                 let Reference { embeddings, own, .. } = reference.clone();
-                cut.reference = Some(Reference { embeddings, labels, own });
+                level_batch.reference = Some(Reference { embeddings, labels, own });
             }
-            self.levels[level - 1].forward(&cut) * self.weights[level - 1]
+            self.levels[level - 1].forward(&level_batch) * self.weights[level - 1]
         };
-        (1..=self.levels.len()).map(level).reduce(|sum, level| sum + level).expect("a taxonomy has a level")
+        (1..=self.levels.len())
+            .map(level)
+            .reduce(|sum, level| sum + level)
+            .expect("a taxonomy has at least one level")
     }
 
     fn before_step(&mut self, draws: Draws) {

@@ -117,12 +117,12 @@ mod tests {
     fn settings_out_of_range_are_refused() {
         let (classes, device) = (Labels::new(1, vec![0, 1]).unwrap(), Device::flex());
         let context = LossContext::new(&classes, 4, &Geometry::Cosine, 0, &device);
-        let fault = |config: MultiSimilarityConfig| config.init(&context).unwrap_err().to_string();
-        let text = fault(MultiSimilarityConfig { alpha: 0.0, ..Default::default() });
+        let message = |config: MultiSimilarityConfig| config.init(&context).unwrap_err().to_string();
+        let text = message(MultiSimilarityConfig { alpha: 0.0, ..Default::default() });
         assert!(text.contains("the alpha of multi_similarity is 0"), "{text}");
-        fault(MultiSimilarityConfig { base: f64::NAN, ..Default::default() });
+        message(MultiSimilarityConfig { base: f64::NAN, ..Default::default() });
         let miner = Miner::MultiSimilarityMiner(MultiSimilarityMiner { epsilon: -0.1 });
-        fault(MultiSimilarityConfig { miner, ..Default::default() });
+        message(MultiSimilarityConfig { miner, ..Default::default() });
     }
 
     #[test]

@@ -64,8 +64,9 @@ impl Objective for Pair {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
         let scores = batch.scores();
         let [positives, negatives] = batch.pairs();
-        let near = negatives.mask_fill(scores.clone().lower_equal_scalar(self.config.margin), 0.0);
-        let sum = ((-scores.clone() + 1.0) * positives + scores * near).sum();
+        let counted_negatives =
+            negatives.mask_fill(scores.clone().lower_equal_scalar(self.config.margin), 0.0);
+        let sum = ((-scores.clone() + 1.0) * positives + scores * counted_negatives).sum();
         sum * (1.0 / batch.labels.len() as f64)
     }
 }

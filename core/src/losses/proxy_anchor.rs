@@ -9,7 +9,7 @@
 //!
 //! P are all proxies, one for each fine class; P⁺ are those with an item in the batch. `anchors = "items"` swaps the
 //! two sides: each item is pulled to its one proxy and pushed away from the others, and both terms are averaged over
-//! the items. HIER's code does this under the name Proxy-NCA (preset `proxy_anchor_per_item`).
+//! the items (preset `proxy_anchor_per_item`). HIER's code calls that Proxy-NCA.
 //!
 //! Embeddings are [B, d], proxies [C, d]. A class without items has no first term, and a class of all items no second
 //! one: an empty sum gives log 1 = 0. Ties are not special: the loss is smooth.
@@ -35,11 +35,11 @@ pub struct ProxyAnchorConfig {
     pub alpha: f64,
     /// δ ≥ 0, the margin. Default 0.1.
     pub margin: f64,
-    /// The side that has one sum each. Default: the proxies.
+    /// Whether each proxy sums over the items or each item over the proxies. Default: each proxy.
     pub anchors: Anchors,
 }
 
-/// The side that each pulls and pushes the other.
+/// The side whose members each have a sum over the other side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

@@ -18,7 +18,7 @@
 //! | pytorch-metric-learning | scale 1, denominator `all` |
 //! | Proxy-Anchor's comparison | scale 32, denominator `all` |
 //!
-//! HIER's code calls [`proxy_anchor`](super::proxy_anchor) with items as anchors Proxy-NCA.
+//! HIER's code gives the name Proxy-NCA to another loss, [`proxy_anchor`](super::proxy_anchor) with items as anchors.
 //!
 //! Embeddings are [B, d], proxies [C, d]. Every item has a proxy, so every batch has a loss. With a single class the
 //! loss is 0, because there is no other proxy. Ties are not special: the loss is smooth.

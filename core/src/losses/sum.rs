@@ -54,7 +54,7 @@ impl BuildLoss for SumConfig {
         // Not `sum`, which gives −0 for no terms.
         let sum = weights.iter().fold(0.0, |sum, weight| sum + weight);
         let size: f64 = weights.iter().map(|weight| weight.abs()).sum();
-        // 0.1 + 0.2 − 0.3 is 0 but for rounding.
+        // By rounding, 0.1 + 0.2 − 0.3 is not exactly 0.
         let sum = if (sum / size).abs() <= 1e-9 { 0.0 } else { sum };
         if !sum.is_finite() || sum == 0.0 {
             return Err(Error::new(
@@ -136,7 +136,10 @@ impl Objective for WeightedSum {
                 if self.directions[number] { loss.forward(&directions()) } else { loss.forward(batch) };
             value * self.weights[number]
         };
-        (0..self.terms.len()).map(term).reduce(|sum, term| sum + term).expect("a sum has a term")
+        (0..self.terms.len())
+            .map(term)
+            .reduce(|sum, term| sum + term)
+            .expect("`init` requires at least one term")
     }
 
     fn before_step(&mut self, draws: Draws) {

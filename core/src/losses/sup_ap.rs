@@ -10,7 +10,7 @@
 //! too high, and the positives below them, are moved. The gradient is that of the equation almost everywhere.
 //!
 //! Eq. 4 gives H⁻ two values at t = 0, ½ and 1. By default it is ½, as in the published code: a negative in an exact tie
-//! with a positive counts one half, and only there is the value no upper bound. With `step.start_at_zero` it is 1.
+//! with a positive counts one half, and only then can the value be below 1 − AP. With `step.start_at_zero` it is 1.
 //!
 //! A query ranks itself as one of its positives, as in the published code, so every query of a batch has a positive.
 //! Against a reference set, a query without a positive is left out of the mean; the loss is 0 if no query has one.

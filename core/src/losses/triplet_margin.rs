@@ -173,12 +173,12 @@ mod tests {
     fn margins_out_of_range_are_refused_in_the_loss_and_in_its_miner() {
         let (classes, device) = (Labels::new(1, vec![0, 1]).unwrap(), Device::flex());
         let context = LossContext::new(&classes, 4, &Geometry::Cosine, 0, &device);
-        let fault = |config: TripletMarginConfig| config.init(&context).unwrap_err().to_string();
-        let text = fault(TripletMarginConfig { margin: f64::NAN, ..Default::default() });
+        let message = |config: TripletMarginConfig| config.init(&context).unwrap_err().to_string();
+        let text = message(TripletMarginConfig { margin: f64::NAN, ..Default::default() });
         assert!(text.contains("the margin of triplet_margin is NaN"), "{text}");
         let miner =
             Miner::TripletMarginMiner(TripletMarginMiner { margin: f64::INFINITY, ..Default::default() });
-        let text = fault(TripletMarginConfig { miner, ..Default::default() });
+        let text = message(TripletMarginConfig { miner, ..Default::default() });
         assert!(text.contains("the margin of triplet_margin_miner is inf"), "{text}");
     }
 }

@@ -1,4 +1,4 @@
-//! Chooses every pair, and thereby every triplet.
+//! Chooses every pair, and so every triplet.
 
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};

@@ -56,7 +56,7 @@ impl Mine for BatchEasyHardMiner {
     const ENTRY: MinerEntry = MinerEntry {
         name: "batch_easy_hard_miner",
         title: "Batch easy-hard",
-        summary: "for each query an easy, semi-hard or hard positive with such a negative",
+        summary: "for each query one positive and one negative, each easy, semi-hard or hard",
         sources: &["xuan2020", "musgrave2020library"],
     };
 
@@ -65,7 +65,12 @@ impl Mine for BatchEasyHardMiner {
             (Strategy::Semihard, Strategy::Semihard | Strategy::All)
             | (Strategy::All, Strategy::Semihard) => Err(Error::new(
                 Kind::Config,
-                "one side of batch_easy_hard_miner is semihard and the other is semihard or all; semihard needs a single item on the other side",
+                format!(
+                    "batch_easy_hard_miner has positives = {:?} and negatives = {:?}; a semi-hard choice needs a single \
+                     item on the other side",
+                    self.positives, self.negatives
+                )
+                .to_lowercase(),
                 "set one of positives and negatives to easy or hard",
             )),
             _ => Ok(()),

@@ -12,7 +12,7 @@
 //! `cutoff`, which bounds the weights. From `nonzero_loss_cutoff` on, where a margin loss is 0, the weight is 0.
 //!
 //! A query without a negative nearer than `nonzero_loss_cutoff` has no triplets. pytorch-metric-learning also draws the
-//! positives at random, one more than there are.
+//! positives at random, and one more than the query has.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;

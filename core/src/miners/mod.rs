@@ -319,11 +319,11 @@ mod tests {
 
     #[test]
     fn without_positives_or_negatives_no_triplet_is_chosen() {
-        let lonely = circle(&[(0.0, 0), (10.0, 1), (20.0, 2)]);
-        let one_class = circle(&[(0.0, 0), (10.0, 0), (20.0, 0)]);
-        let alone = circle(&[(0.0, 0)]);
+        let no_positives = circle(&[(0.0, 0), (10.0, 1), (20.0, 2)]);
+        let no_negatives = circle(&[(0.0, 0), (10.0, 0), (20.0, 0)]);
+        let one_item = circle(&[(0.0, 0)]);
         for miner in every_miner() {
-            for candidates in [&lonely, &one_class, &alone] {
+            for candidates in [&no_positives, &no_negatives, &one_item] {
                 let mined = miner.checked().unwrap().mine(candidates, &mut stream(1, "test", &[]));
                 assert_eq!(mined.triplets().count(), 0, "{miner:?}");
             }

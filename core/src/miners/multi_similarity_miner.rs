@@ -1,5 +1,5 @@
-//! Chooses the pairs that are harder than the easiest pair of the other kind (Wang et al., *Multi-Similarity Loss*, CVPR
-//! 2019, eq. 10–11).
+//! Chooses the positives that are less similar than some negative, and the negatives that are more similar than some
+//! positive (Wang et al., *Multi-Similarity Loss*, CVPR 2019, eq. 10–11).
 //!
 //! With the cosines s of a query to its positives P and negatives N,
 //!
@@ -22,7 +22,7 @@ use crate::range::not_negative;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct MultiSimilarityMiner {
-    /// ε ≥ 0: how much easier a pair may be. Default 0.1.
+    /// ε ≥ 0, the slack of both comparisons. Default 0.1.
     pub epsilon: f64,
 }
 
@@ -36,7 +36,7 @@ impl Mine for MultiSimilarityMiner {
     const ENTRY: MinerEntry = MinerEntry {
         name: "multi_similarity_miner",
         title: "Multi-Similarity",
-        summary: "pairs harder than the hardest of the other kind, to within ε",
+        summary: "positives less similar than some negative, and negatives more similar than some positive, to within ε",
         sources: &["wang2019"],
     };
 
@@ -67,7 +67,7 @@ mod tests {
     use crate::random::stream;
 
     #[test]
-    fn only_pairs_near_the_other_kind_are_kept() {
+    fn only_pairs_in_the_wrong_order_to_within_epsilon_are_chosen() {
         // From item 0: positives at cosines 0.98 and 0.64, negatives at 0.71 and −0.5.
         let candidates = circle(&[(0.0, 0), (10.0, 0), (50.0, 0), (-45.0, 1), (-120.0, 1)]);
         let miner = MultiSimilarityMiner::default();

@@ -2,11 +2,12 @@
 
 use akin_core::losses::contrastive::Measure;
 use akin_core::losses::{
-    ContrastiveConfig, MarginConfig, MultiSimilarityConfig, PairConfig, TripletMarginConfig,
+    ContrastiveConfig, CrossBatchMemoryConfig, MarginConfig, MultiSimilarityConfig, Objective, PairConfig,
+    TripletMarginConfig,
 };
 use akin_core::miners::Miner;
 
-use crate::support::{Case, cases, distance, mean};
+use crate::support::{Case, Items, batches, cases, distance, dot, mean, with_drawn_proxies};
 
 /// The distance of a query and an item.
 fn d(case: &Case, query: usize, item: usize) -> f64 {
@@ -150,6 +151,43 @@ fn pair() {
             }
             let paper = sum / case.queries.len() as f64;
             case.assert_agree("pair", case.value(&PairConfig { margin }), paper);
+        }
+    }
+}
+
+/// The loss of pairs of each query with each item of a queue, where a query may meet itself.
+fn paper_pair(queries: &Items, queue: &[(Vec<f64>, u32)]) -> f64 {
+    let mut sum = 0.0;
+    for (x, class) in queries.rows.iter().zip(&queries.classes) {
+        for (y, other) in queue {
+            let score = dot(x, y);
+            if class == other {
+                sum += 1.0 - score;
+            } else if score > 0.5 {
+                sum += score;
+            }
+        }
+    }
+    sum / queries.len() as f64
+}
+
+/// Cross-batch memory, algorithm 1, over one step for each batch. The paper's queue contains the batch; `size` counts
+/// the embeddings beside it. The published code adds the loss of the batch itself.
+#[test]
+fn cross_batch_memory() {
+    let size = 12;
+    for batch_weight in [0.0, 1.0] {
+        let config = CrossBatchMemoryConfig { size, start: 0, batch_weight, ..Default::default() };
+        let (mut loss, _) = with_drawn_proxies(&config);
+        let mut queue = Vec::new();
+        for case in batches() {
+            let queries = &case.queries;
+            let batch: Vec<_> = queries.rows.iter().cloned().zip(queries.classes.iter().copied()).collect();
+            queue.splice(0..0, batch.clone());
+            queue.truncate(size + batch.len());
+            let paper = paper_pair(queries, &queue) + batch_weight * paper_pair(queries, &batch);
+            case.assert_agree("cross_batch_memory", case.value_of(&loss), paper);
+            loss.after_step(queries.tensor(), &queries.labels());
         }
     }
 }

@@ -40,7 +40,8 @@ impl Items {
         labels(&self.classes)
     }
 
-    fn tensor(&self) -> Tensor<2> {
+    /// The rows, [rows, d].
+    pub(crate) fn tensor(&self) -> Tensor<2> {
         tensor(&self.rows)
     }
 }
