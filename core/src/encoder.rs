@@ -5,8 +5,7 @@ use burn::store::{BurnpackStore, HalfPrecisionAdapter, ModuleRecord, ModuleSnaps
 use burn::tensor::{Device, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
-use crate::geometry::Geometry;
-use crate::geometry::normalise;
+use crate::geometry::{Geometry, normalise};
 use crate::image::{Pixels, Preprocessing};
 use crate::models::{Backbone, BackboneConfig, Head, HeadConfig};
 use crate::random::stream;

@@ -1,7 +1,7 @@
-//! Held to the numbers that the reference implementations print for small seeded inputs.
+//! Compares metrics, losses and miners with the numbers that reference implementations printed for small seeded inputs.
 //!
-//! `AKIN_GOLDEN=DIR cargo test -p akin-core --test golden` runs the same checks on another folder of the same
-//! shape; a relative DIR counts from the workspace root.
+//! `AKIN_GOLDEN=DIR cargo test -p akin-core --test golden` runs the same checks on another folder with the same
+//! layout. A relative DIR counts from the workspace root.
 
 #[path = "golden/hashing.rs"]
 mod hashing;
@@ -22,7 +22,7 @@ mod support;
 
 use support::{Checks, Exception};
 
-/// Every file that is covered, and what checks one of its cases.
+/// The known files, each with the function that checks one of its cases.
 const CHECKS: Checks = &[
     ("blackbox_ap.json", ranking::blackbox_ap),
     ("calibration.json", ranking::calibration),
@@ -58,19 +58,19 @@ const CHECKS: Checks = &[
     ("xbm_pair_loss.json", ranking::pair),
 ];
 
-/// What the references record, and what is not so: at most ten. Central differences of our own value show who is right.
-/// In the repository's own files an output that agrees after all is a fault, too.
+/// Recorded gradients that are wrong, at most ten. For each of them central differences of our value have to agree with our
+/// gradient and, in the repository's own files, to disagree with the recorded one.
 const EXCEPTIONS: &[Exception] = &[
-    Exception { file: "fast_ap.json", cases: "official", output: "grad_embeddings", why: BY_HAND },
-    Exception { file: "softbin_ap.json", cases: "naver_TAP", output: "grad_embeddings", why: NOTHING_ELSE },
+    Exception { file: "fast_ap.json", cases: "official", output: "grad_embeddings", why: HAND_WRITTEN },
+    Exception { file: "softbin_ap.json", cases: "naver_TAP", output: "grad_embeddings", why: LONE_QUERY },
 ];
-const BY_HAND: &str = "the published code writes its gradient by hand, with another factor and a part along each \
-    embedding, as if their length were free";
-const NOTHING_ELSE: &str = "the reference divides by c − 1, which is 0 up to rounding in the bin of the query alone: \
+const HAND_WRITTEN: &str = "the published code writes its gradient by hand: it has another factor, and a part \
+    along each embedding, although their length is fixed";
+const LONE_QUERY: &str = "the reference divides by c − 1, which is 0 up to rounding in a bin that holds only the query: \
     its gradient is millions of times too long";
 
 #[test]
-fn the_references_are_met() {
+fn metrics_losses_and_miners_agree_with_their_references() {
     assert!(EXCEPTIONS.len() <= 10);
     support::run(CHECKS, EXCEPTIONS);
 }

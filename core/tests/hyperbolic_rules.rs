@@ -82,7 +82,7 @@ fn the_maps_keep_lengths_and_invert_each_other() {
 }
 
 #[test]
-fn a_projected_point_is_inside_and_one_inside_stays() {
+fn projection_moves_points_into_the_ball_and_keeps_those_inside() {
     for c in [0.01, 0.1, 1.0, 7.0] {
         let ball = ball(c);
         let far = ball.project(matrix(rows(3, 20, 100.0), DIMENSION));
@@ -90,7 +90,7 @@ fn a_projected_point_is_inside_and_one_inside_stays() {
         assert!(lengths.iter().all(|length| length * c.sqrt() < 0.9991), "{lengths:?}");
         let near = far.clone() * 0.5;
         assert_eq!(values(ball.project(near.clone())), values(near));
-        // The longest features there can be.
+        // Features that are far longer than the clip radius.
         let embedded = ball.embed(matrix(rows(3, 20, 1e6), DIMENSION), 1e3, true);
         assert!(distance(&values(embedded)[..DIMENSION], &[0.0; DIMENSION], ball.curvature).is_ok());
     }
@@ -151,7 +151,7 @@ fn a_riemannian_gradient_is_scaled_by_the_inverse_metric_and_values_stay() {
     let gradient = |riemannian| {
         let features = matrix(rows(6, 5, 1.0), DIMENSION).require_grad();
         let ball = ball(0.1);
-        // The map itself, so that the point is the input.
+        // Without the map into the ball, so that the point is the input.
         let points = if riemannian { ball.riemannian(features.clone()) } else { features.clone() };
         assert_eq!(values(points.clone()), values(features.clone()));
         let gradients = (points * matrix(rows(7, 5, 1.0), DIMENSION)).sum().backward();
@@ -295,12 +295,12 @@ fn hier_draws_the_same_at_the_same_step_and_has_gradients_for_embeddings_and_pro
         let batch = Batch::new(embeddings.clone(), &labels).with_draws(Draws { seed: 5, step });
         let value = hier.forward(&batch);
         let gradients = value.backward();
-        let moved = |rows: Tensor<2>| {
+        let gradient_size = |rows: Tensor<2>| {
             let gradient = rows.grad(&gradients).unwrap();
             gradient.abs().sum().into_data().try_to_vec::<f32>().unwrap()[0]
         };
         let value = value.into_data().try_to_vec::<f32>().unwrap()[0];
-        (value, moved(embeddings), moved(hier.proxies.val()))
+        (value, gradient_size(embeddings), gradient_size(hier.proxies.val()))
     };
     assert_eq!(loss(3), loss(3));
     assert_ne!(loss(3).0, loss(4).0);

@@ -120,7 +120,7 @@ fn blackbox_ap_draws_a_new_random_margin_at_each_step() {
 }
 
 #[test]
-fn cross_batch_memory_moves_only_the_queries() {
+fn cross_batch_memory_has_gradients_for_the_queries_only() {
     let (rows, labels) = (rows(4, CLASSES.len()), labels(&CLASSES));
     for inner in [r#"{ "kind": "pair" }"#, r#"{ "kind": "sup_ap" }"#] {
         let inner = named(inner);
@@ -184,9 +184,9 @@ fn calibration_averages_over_the_pairs_of_each_query() {
     let calibration = number(&init(&CalibrationConfig::default()).forward(&batch));
     assert_close(&[calibration], &[mean(&positive) + mean(&negative)], 1e-12);
 
-    let of = |json: &str| number(&init_named(&named(json)).forward(&batch));
-    let roadmap = 0.75 * of(r#"{ "kind": "sup_ap" }"#) + 0.25 * calibration;
-    assert_close(&[of(r#"{ "kind": "roadmap", "lambda": 0.25 }"#)], &[roadmap], 1e-12);
+    let value = |json: &str| number(&init_named(&named(json)).forward(&batch));
+    let roadmap = 0.75 * value(r#"{ "kind": "sup_ap" }"#) + 0.25 * calibration;
+    assert_close(&[value(r#"{ "kind": "roadmap", "lambda": 0.25 }"#)], &[roadmap], 1e-12);
 }
 
 #[test]

@@ -65,7 +65,7 @@ impl<'de> Deserialize<'de> for Scores {
     }
 }
 
-/// The scores of one query. A score is `None` when the query has no positive.
+/// The scores of one query. A score is `None` when the query has no positive to measure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct QueryScores {
     /// The query's row in its set, from 0.

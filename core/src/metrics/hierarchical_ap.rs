@@ -122,7 +122,7 @@ pub fn precision_recall_curve(ranking: &Ranking, relevance: &CheckedRelevance) -
     curve
 }
 
-/// H-R@k, the share of all relevance in the first k items (HAPPIER, eq. 9–11): the recall of the
+/// H-R@k, the share of all relevance in the first k items (HAPPIER, eq. 9): the recall of the
 /// [`precision_recall_curve`], at any rank.
 ///
 /// In \[0, 1\]; it never falls as k grows, and is 1 for the whole list. `None` when every ranked item has relevance 0.
@@ -137,7 +137,7 @@ pub fn h_recall(ranking: &Ranking, relevance: &CheckedRelevance, k: usize) -> Op
 }
 
 /// H-P@k, the relevance of the first k items, each capped at that of item k, relative to k items like item k (HAPPIER,
-/// eq. 9–11): the precision of the [`precision_recall_curve`], at any rank.
+/// eq. 10): the precision of the [`precision_recall_curve`], at any rank.
 ///
 /// When item k has relevance 0, or the list is shorter than k, the formula is 0/0. The value is then its limit as the
 /// relevance goes to 0: the share of items with a relevance above 0 among the first k.

@@ -156,7 +156,9 @@ impl Metric {
         let input = Input { ranking, relevance, level };
         match (self.entry().compute, self.cutoff()) {
             (Compute::WholeList(value), _) => value(&input),
-            (Compute::FirstK(value), k) => value(&input, k.expect("`read` makes none without a cut-off")),
+            (Compute::FirstK(value), k) => {
+                value(&input, k.expect("`read` refuses this metric without a cut-off"))
+            }
             (Compute::Either(value), k) => value(&input, k),
         }
     }

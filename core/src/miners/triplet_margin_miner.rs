@@ -53,7 +53,7 @@ impl Mine for TripletMarginMiner {
     const ENTRY: MinerEntry = MinerEntry {
         name: "triplet_margin_miner",
         title: "Triplet margin",
-        summary: "triplets that violate a margin: all, only the hard, or only the semi-hard",
+        summary: "triplets that violate a margin, all of them or only the hard or semi-hard ones; or those that do not",
         sources: &["schroff2015", "musgrave2020library"],
     };
 

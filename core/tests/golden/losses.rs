@@ -37,7 +37,7 @@ pub(crate) fn hap_surrogate(case: &Case, verdict: &mut Verdict) {
     };
     for (i, expected) in case.numbers("outputs/one_minus_hap_per_query").into_iter().enumerate() {
         let got = scalar(&loss_of(embeddings.clone().slice(i..i + 1), &shared[i..i + 1]))[0];
-        // Up to rounding of the larger one: either may be a small difference of large terms.
+        // Both are compared together, because the smaller one is rounded as coarsely as the larger one.
         let both = |loss: f64| [1.0 - loss, loss];
         verdict.compare("H-AP and loss of a query", &both(expected), &both(got), RELEVANCE);
     }

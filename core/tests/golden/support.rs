@@ -58,7 +58,7 @@ impl Case {
     /// A list of lists of numbers at a path.
     pub(crate) fn rows(&self, path: &str) -> Vec<Vec<f64>> {
         let rows =
-            self.get(path).as_array().unwrap_or_else(|| panic!("case {:?}: {path} is no list", self.name));
+            self.get(path).as_array().unwrap_or_else(|| panic!("case {:?}: {path} is not a list", self.name));
         rows.iter().map(numbers).collect()
     }
 }
@@ -67,8 +67,8 @@ impl Case {
 pub(crate) fn numbers(value: &Value) -> Vec<f64> {
     match value {
         Value::Array(values) => values.iter().flat_map(numbers).collect(),
-        Value::String(text) => vec![text.parse().unwrap_or_else(|_| panic!("{text:?} is no number"))],
-        number => vec![number.as_f64().unwrap_or_else(|| panic!("{number} is no number"))],
+        Value::String(text) => vec![text.parse().unwrap_or_else(|_| panic!("{text:?} is not a number"))],
+        number => vec![number.as_f64().unwrap_or_else(|| panic!("{number} is not a number"))],
     }
 }
 

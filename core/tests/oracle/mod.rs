@@ -91,7 +91,7 @@ pub(crate) fn hierarchical_precision(ranked: &[usize], similarity: &dyn Fn(usize
     sum(ranked) / sum(&finest_first(ranked))
 }
 
-/// H-R@k and H-P@k (HAPPIER, eq. 9–11) of shared levels in ranked order, for a k-th item with a relevance.
+/// H-R@k and H-P@k (HAPPIER, eq. 9 and 10) of shared levels in ranked order, if item k has a relevance above 0.
 #[allow(dead_code, reason = "not every test that includes this file uses it")]
 pub(crate) fn h_recall_and_precision(ranked: &[usize], rel: &[f64], k: usize) -> (f64, f64) {
     let rels: Vec<f64> = ranked.iter().map(|&l| rel[l]).collect();

@@ -60,7 +60,7 @@ impl Sets {
     }
 }
 
-/// Outputs of a head, some of them outside of the cube.
+/// Outputs of a head, some of them outside the cube.
 fn outputs(seed: u64, count: usize) -> Rows {
     let values = normal(&mut stream(seed, "test", &[]), count * BITS, 1.0);
     values.chunks(BITS).map(|row| row.iter().map(|&x| f64::from(x)).collect()).collect()

@@ -1,5 +1,5 @@
-//! HPL: the sum over levels, the clustering and the updates. Its paper's equations were not at hand; these are those of
-//! the page.
+//! HPL: the sum over levels, the clustering and the updates. The equations are those of the module's page, because only
+//! the supplementary material of the paper was available.
 
 use akin_core::geometry::Geometry;
 use akin_core::losses::hierarchical_proxy::Coarse;
@@ -16,7 +16,7 @@ const CLASSES: u32 = 12;
 
 type Rows = Vec<Vec<f64>>;
 
-/// Three levels: twelve fine classes, in pairs in six, and these by threes in two.
+/// Three levels: two coarse classes of three middle ones each, and two fine classes in each middle one.
 fn labels(fine: &[u32]) -> Labels {
     Labels::new(3, fine.iter().flat_map(|&class| [class / 6, class / 2, class]).collect()).unwrap()
 }
@@ -95,7 +95,8 @@ fn naive_clusters(proxies: &Rows, mut means: Rows) -> (Vec<usize>, Rows) {
         }
         let nearest = next.clone();
         for empty in 0..means.len() {
-            let size = |group: usize, groups: &[usize]| groups.iter().filter(|&&of| of == group).count();
+            let size =
+                |group: usize, groups: &[usize]| groups.iter().filter(|&&other| other == group).count();
             if size(empty, &next) == 0 {
                 let mut candidates: Vec<usize> =
                     (0..next.len()).filter(|&class| size(next[class], &next) > 1).collect();
@@ -133,11 +134,11 @@ fn naive_proxy_nca(items: &Rows, proxies: &Rows, own: &[usize]) -> f64 {
     let distance = |item: &[f64], proxy: &[f64]| {
         unit(item).iter().zip(unit(proxy)).map(|(a, b)| (a - b).powi(2)).sum::<f64>()
     };
-    let of_item = |(item, &own): (&Vec<f64>, &usize)| {
+    let item_loss = |(item, &own): (&Vec<f64>, &usize)| {
         let all: f64 = proxies.iter().map(|proxy| (-9.0 * distance(item, proxy)).exp()).sum();
         -((-9.0 * distance(item, &proxies[own])).exp() / all).ln()
     };
-    items.iter().zip(own).map(of_item).sum::<f64>() / items.len() as f64
+    items.iter().zip(own).map(item_loss).sum::<f64>() / items.len() as f64
 }
 
 fn assert_close(got: f64, expected: f64) {
@@ -145,7 +146,7 @@ fn assert_close(got: f64, expected: f64) {
 }
 
 #[test]
-fn the_loss_is_the_weighted_sum_of_that_of_every_level() {
+fn the_loss_is_the_weighted_sum_over_the_levels() {
     type Naive = fn(&Rows, &Rows, &[usize]) -> f64;
     let nca = r#"{ "kind": "proxy_nca", "scale": 9.0, "denominator": "all" }"#;
     for (loss, naive) in
@@ -256,8 +257,8 @@ fn fixed_coarse_proxies_move_only_in_updates() {
     let mut loss = init(&config(r#"{ "every": 10, "coarse": { "kind": "clusters", "count": 4 } }"#), 1);
     let gradients = loss.forward(&Batch::new(draw(5, 8), &batch_labels())).backward();
     assert!(loss.proxies.val().grad(&gradients).is_some());
-    for kept in [&loss.groups[0].members, &loss.groups[0].proxies] {
-        assert!(!kept.is_require_grad() && kept.val().grad(&gradients).is_none());
+    for fixed in [&loss.groups[0].members, &loss.groups[0].proxies] {
+        assert!(!fixed.is_require_grad() && fixed.val().grad(&gradients).is_none());
     }
     let before = rows(loss.groups[0].proxies.val());
     loss.proxies = Param::from_tensor(draw(9, CLASSES as usize));
@@ -346,7 +347,7 @@ fn coarse_means_follow_the_fine_proxies_in_every_step_and_pass_their_gradient_on
     assert_close(value(&means), value(&fixed));
     let moved = draw(9, CLASSES as usize);
     (means.proxies, fixed.proxies) = (Param::from_tensor(moved.clone()), Param::from_tensor(moved));
-    // Without an update, only the means have moved. With the groups as they are they agree again.
+    // Without an update only the means have moved. With the means of the same groups, the two agree again.
     assert!((value(&means) - value(&fixed)).abs() > 1e-3);
     let groups = group_of_class(&fixed, 0);
     let proxies = naive_means(&rows(fixed.proxies.val()), &groups, 4);

@@ -14,7 +14,7 @@ fn d(case: &Case, query: usize, item: usize) -> f64 {
     distance(&case.queries.rows[query], &case.items().rows[item])
 }
 
-/// The mean of the terms above 0, and 0 of none.
+/// The mean of the terms above 0; 0 if there are none.
 fn mean_above_zero(mut terms: Vec<f64>) -> f64 {
     terms.retain(|&term| term > 0.0);
     mean(&terms)

@@ -83,12 +83,12 @@ impl Case {
         shared_level(self.queries.labels().row(query), self.items().labels().row(item))
     }
 
-    /// What the loss of these settings gives.
+    /// The value of the loss with these settings.
     pub(crate) fn value<C: BuildLoss>(&self, config: &C) -> f64 {
         self.value_of(&init(config))
     }
 
-    /// What a loss gives.
+    /// The value of a loss.
     pub(crate) fn value_of(&self, loss: &impl Objective) -> f64 {
         let (query_labels, item_labels) = (self.queries.labels(), self.items().labels());
         let mut batch = Batch::new(self.queries.tensor(), &query_labels);
@@ -128,7 +128,7 @@ pub(crate) fn batches() -> Vec<Case> {
     batches
 }
 
-/// Those; batches against other items, none of class 3, to which two queries belong; and parts of a larger set against
+/// The batches above; batches against other items, none of class 3, to which two queries belong; and parts of a larger set against
 /// the whole.
 pub(crate) fn cases() -> Vec<Case> {
     let mut cases = batches();
@@ -233,7 +233,7 @@ pub(crate) fn distance(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()
 }
 
-/// The mean; 0 of nothing.
+/// The mean; 0 without values.
 pub(crate) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
