@@ -8,7 +8,7 @@
 //! |---|---|---|---|
 //! | [`hierarchical_ap`] | is the list in order of relevance? | Σ H-rank(i)/rank(i) / Σ rel(i) | HAPPIER eq. 2–3 |
 //! | [`weighted_ap`] | do the positives of every level come first? The weighted mean of AP | Σ w_l AP(l) / Σ w_l | HAPPIER property 1 |
-//! | [`precision_recall_curve`] | how does precision fall as recall rises? H-AP is the area below | [`h_precision`] over [`h_recall`] | HAPPIER eq. 9–11 |
+//! | [`precision_recall_curve`] | how does precision change as recall rises? H-AP is the area below | [`h_precision`] over [`h_recall`] | HAPPIER eq. 9–11 |
 //! | [`h_precision`] | how relevant are the first k items, relative to item k? | Σ_{rank(i) ≤ k} min(rel(i), rel_k) / (k rel_k) | HAPPIER eq. 10 |
 //! | [`h_recall`] | what share of all relevance is in the first k items? | Σ_{rank(i) ≤ k} rel(i) / Σ rel(i) | HAPPIER eq. 9 |
 //! | [`ndcg`] | is the list in order of level, above all at the top? | Σ gain(l(i)) / log2(1 + rank(i)) / ideal | Järvelin & Kekäläinen 2002; gain 2^l − 1: Burges et al. 2005 |

@@ -1,4 +1,4 @@
-//! Which pairs and triplets a loss looks at: one miner a file, and one [`CATALOGUE`] that names them all.
+//! Miners choose the pairs and triplets that a loss uses: one miner a file, and one [`CATALOGUE`] that names them all.
 //!
 //! A miner reads [`Candidates`]: the queries of a batch, the items that they are compared with, and the cosines between
 //! them. It chooses pairs (query, item) or triplets (query, positive, negative): [`Mined`]. Positives are the items of the

@@ -25,19 +25,19 @@ impl Hyperbolicity {
     ///
     /// # Errors
     ///
-    /// [`Kind::Embeddings`] when all points are equal, or a distance is not finite.
+    /// [`Kind::Embeddings`] when a distance is not finite, or all distances are 0.
     pub fn new(count: usize, distance: impl Fn(usize, usize) -> f64) -> Result<Self> {
         let distances: Vec<f64> =
             (0..count * count).map(|place| distance(place / count, place % count)).collect();
+        let refuse = |message: String| {
+            Err(Error::new(Kind::Embeddings, message, "give points with finite distances that are not all 0"))
+        };
+        if let Some(distance) = distances.iter().find(|distance| !distance.is_finite()) {
+            return refuse(format!("the distance of two of the {count} points is {distance}"));
+        }
         let diameter = distances.iter().copied().fold(0.0, f64::max);
-        if !(diameter > 0.0 && distances.iter().all(|distance| distance.is_finite())) {
-            return Err(Error::new(
-                Kind::Embeddings,
-                format!(
-                    "the hyperbolicity of {count} points with the largest distance {diameter} is not defined"
-                ),
-                "give points that are not all the same, with finite distances",
-            ));
+        if diameter <= 0.0 {
+            return refuse(format!("{count} points with no distance above 0 have no hyperbolicity"));
         }
         let row = |values: &'_ [f64], i: usize| values[i * count..][..count].to_vec();
         let from_base = row(&distances, 0);
@@ -82,8 +82,9 @@ mod tests {
 
     #[test]
     fn points_without_distances_are_refused() {
-        assert!(Hyperbolicity::new(0, |_, _| 1.0).is_err());
-        assert!(Hyperbolicity::new(3, |_, _| 0.0).is_err());
-        assert!(Hyperbolicity::new(3, |_, _| f64::NAN).is_err());
+        let fault = |count, distance| Hyperbolicity::new(count, |_, _| distance).unwrap_err();
+        assert!(fault(0, 1.0).message().starts_with("0 points with no distance above 0"));
+        assert!(fault(3, 0.0).message().starts_with("3 points with no distance above 0"));
+        assert_eq!(fault(3, f64::NAN).message(), "the distance of two of the 3 points is NaN");
     }
 }
