@@ -3,8 +3,8 @@
 //! A rank counts the items above one item: rank(k) = 1 + Σ_j H(s_j − s_k). The step has no useful gradient, so ranking
 //! losses replace it where they need one:
 //!
-//! - [`UpperStep`], H⁻ of ROADMAP (eq. 4) and HAPPIER (eq. 44), for items that must not be above k. It is never below H,
-//!   so that its rank is an upper bound;
+//! - [`UpperStep`], H⁻ of ROADMAP (eq. 4) and HAPPIER (eq. 44), for items that must not be above k. With its defaults it
+//!   is never below H, except at t = 0, so that its rank is an upper bound;
 //! - [`LowerStep`], H⁺ of HAPPIER (eq. 43), for items that should be above k and raise its H-rank. It is never above H,
 //!   so that its H-rank is a lower bound.
 //!
@@ -38,7 +38,7 @@ pub struct Smooth<const D: usize> {
 /// which leaves a small jump. Without a `threshold` the line starts at 0. Without a `slope` there is no line, only the
 /// sigmoid of Smooth-AP.
 ///
-/// It is an upper bound if `start` is at least ½ and `offset` at least 1, with one exception. Both papers put t = 0 into
+/// With a slope, a `start` of at least ½ and an `offset` of at least 1 it is an upper bound, with one exception. Both papers put t = 0 into
 /// the first line and into the second. Here it is in the first, as in the published code: the value is ½, while H(0) is 1.
 /// With `start_at_zero` it is in the second, and the bound holds at exact ties too.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_out_of_their_range_are_refused() {
+    fn settings_out_of_range_are_refused() {
         let upper = UpperStep::default();
         for (setting, step) in [
             ("temperature", UpperStep { temperature: 0.0, ..upper.clone() }),
