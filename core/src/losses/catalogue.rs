@@ -255,11 +255,12 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::metrics::Metric;
     use crate::relevance::Relevance;
     use crate::sources::source;
 
     #[test]
-    fn names_are_unique_and_every_source_is_known() {
+    fn names_are_unique_and_every_source_and_metric_is_known() {
         let names: BTreeSet<&str> = CATALOGUE.iter().map(|entry| entry.name).collect();
         assert_eq!(names.len(), CATALOGUE.len());
         for entry in CATALOGUE.iter() {
@@ -268,6 +269,8 @@ mod tests {
             for key in entry.sources {
                 assert!(source(key).is_some(), "{}: no source {key}", entry.name);
             }
+            let metric = entry.optimises.parse::<Metric>();
+            assert!(metric.is_ok(), "{}: {metric:?}", entry.name);
         }
     }
 

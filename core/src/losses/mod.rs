@@ -33,19 +33,12 @@
 //! Two facts about Burn: dividing a tensor by a number rounds the gradient to f32, so multiply by the reciprocal; and a
 //! root has an infinite slope at 0, so mask it there.
 //!
-//! # Adding a loss
+//! # How to add a loss
 //!
-//! 1. Write its file: a page with the equation, its source, shapes, and what happens at ties and without positives; a
-//!    config, which is a serde struct with `deny_unknown_fields` and `default`; its [`BuildLoss`], with the
-//!    [`LossEntry`] and an `init` that checks every number; and a Burn module with its [`Objective`].
-//! 2. Add one line to the [`catalogue`], and the BibTeX entry to `references.bib` if the paper is new.
-//! 3. Write the paper's equation as loops in `core/tests/paper/`. If reference values exist, add them to
-//!    `tests/golden`, with their check in `core/tests/golden/`.
-//!
-//! The catalogue gives the loss its name in a config (`kind = "…"`), its line in `akin list losses` and its section in
-//! `CONFIG.md`. These tests read the catalogue and cover a new loss without a change: `gradients.rs` compares every
-//! gradient with central differences, on random and degenerate batches; the tests of `catalogue.rs` check names,
-//! sources, presets and JSON; `config_md.rs` of the trainer checks that `CONFIG.md` is up to date.
+//! `CONTRIBUTING.md` lists the files to touch. The config is a serde struct with `deny_unknown_fields` and `default`;
+//! its [`BuildLoss`] has the [`LossEntry`] and an `init` that checks every number. The [`catalogue`] gives the loss its
+//! name in a config (`kind = "…"`), its line in `akin list losses` and its section in `CONFIG.md`. The tests of
+//! `gradients.rs` and `catalogue.rs` read the catalogue and cover a new loss without a change.
 
 mod algebra;
 pub mod blackbox_ap;
@@ -395,7 +388,7 @@ pub struct LossEntry {
     pub family: Family,
     /// What it does, in one sentence.
     pub summary: &'static str,
-    /// The name of the metric that it is meant to raise.
+    /// The metric that it is meant to raise, as a config writes it: `ap`, `recall@1`.
     pub optimises: &'static str,
     /// The spaces of the embeddings that it can compare. Those of a combination follow from its parts, see
     /// [`LossConfig::supports`].

@@ -38,13 +38,10 @@
 //!
 //! # How to add a metric
 //!
-//! 1. Write its file: the function, with its equation, range, ties and empty set, and above it a `MetricEntry`, which
-//!    says how configs and tables write it and how it is computed.
-//! 2. Name it in this file: `mod` and `pub use`, and its entry's line in [`CATALOGUE`]. The order of the catalogue is
-//!    the order of reports.
-//!
-//! Configs, reports and `akin list metrics` read the catalogue; so do the laws in `tests/laws.rs`, which hold the metric
-//! to its range, to the ideal order and to the tie policies. A new source goes into `references.bib`.
+//! `CONTRIBUTING.md` lists the files to touch. The `MetricEntry` says how configs and tables write the metric and how it
+//! is computed. Its place in the [`CATALOGUE`] is its place in reports. Configs, reports and `akin list metrics` read
+//! the catalogue; so do the laws in `tests/laws.rs`, which hold the metric to its range, to the ideal order and to the
+//! tie policies.
 
 mod asi;
 mod average_precision;

@@ -10,10 +10,8 @@
 //!
 //! # How to add a backbone
 //!
-//! 1. Write its file: a Burn module with `new` and `forward`, and, if it has published weights, a function that loads
-//!    them from bytes.
-//! 2. Name it in this file: `pub mod`, a variant of [`BackboneConfig`] and of [`Backbone`], and the arms of the matches,
-//!    which the compiler asks for.
+//! `CONTRIBUTING.md` lists the files to touch. In this file the compiler asks for an arm wherever a new variant of
+//! [`BackboneConfig`] or [`Backbone`] needs one.
 
 pub mod head;
 pub mod small_resnet;
@@ -38,13 +36,13 @@ pub use squeezenet::Squeezenet;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum BackboneConfig {
-    /// Four residual stages with 1, 2, 4 and 8 × `width` channels.
+    /// Four residual stages with 1, 2, 4 and 8 × `width` channels; it expects `{ name = "inception", crop = 96 }`.
     SmallResnet {
         /// The channels of the first stage, 1 … 256. Default 16.
         #[serde(default = "default_width")]
         width: usize,
     },
-    /// SqueezeNet 1.1 (Iandola et al., 2016), in torchvision's layout.
+    /// SqueezeNet 1.1 (Iandola et al., 2016), in torchvision's layout; it expects `{ name = "caffe", crop = 224 }`.
     Squeezenet,
 }
 
@@ -134,7 +132,7 @@ impl Backbone {
             Self::Squeezenet(network) => network.load_safetensors(bytes),
             Self::SmallResnet(_) => Err(Error::new(
                 Kind::Config,
-                "weights are given for small_resnet, which has no published weights",
+                "weights are given for a backbone that has no published weights, such as small_resnet",
                 "remove the weights to start from random ones, or choose the backbone squeezenet",
             )),
         }

@@ -174,7 +174,7 @@ impl DataConfig {
         }
         ensure(self.kind == DataKind::Csv || self.images.is_none(), || {
             (
-                "data.images is set, but the data are a folder and not a CSV file".into(),
+                "data.images is set, but data.kind is not `csv`".into(),
                 "remove it; `path` says where the images are",
             )
         })

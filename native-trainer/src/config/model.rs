@@ -29,8 +29,7 @@ pub struct ModelConfig {
     /// features, scaled to unit length.
     pub head: Option<HeadConfig>,
     /// What happens to an image before the backbone sees it: resize, centre crop, normalise. Either a name, such as
-    /// `"imagenet"`, or a table, such as `{ name = "imagenet", crop = 128 }`. Default: what the backbone expects, which
-    /// is `{ name = "inception", crop = 96 }` for `small_resnet` and `{ name = "caffe", crop = 224 }` for `squeezenet`.
+    /// `"imagenet"`, or a table, such as `{ name = "imagenet", crop = 128 }`. Default: what the backbone expects.
     #[schemars(with = "Option<PreprocessingConfig>")]
     pub preprocessing: Preprocessing,
 }

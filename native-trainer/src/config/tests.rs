@@ -4,9 +4,13 @@ use std::{env, fs};
 
 use akin_core::geometry::Geometry;
 use akin_core::image::{Normalisation, Preprocessing};
+use akin_core::models::BackboneConfig;
 use akin_core::poincare::Curvature;
+use akin_core::random::stream;
 use akin_core::similarity::Similarity;
+use burn::tensor::{Device, Tensor};
 
+use super::schema::{Schema, Shape};
 use super::*;
 use crate::problem::parts;
 
@@ -50,6 +54,31 @@ fn refusal(text: &str, sets: &[&str]) -> (String, String) {
 
 fn refusal_of(set: &str) -> (String, String) {
     refusal(SHORT, &[set])
+}
+
+/// The names of the kinds of a type.
+fn kinds_of<T: JsonSchema>() -> Vec<String> {
+    let schema = Schema::of::<T>();
+    match schema.shape(schema.root()) {
+        Shape::Names(names, _) => names.iter().map(|(name, _)| (*name).to_owned()).collect(),
+        Shape::Kinds(kinds) => kinds.iter().map(|(kind, _)| (*kind).to_owned()).collect(),
+        _ => panic!("the type has no kinds"),
+    }
+}
+
+#[test]
+fn every_backbone_gives_the_features_that_it_promises() {
+    let device = Device::flex();
+    for kind in kinds_of::<BackboneConfig>() {
+        let config: BackboneConfig = serde_json::from_value(serde_json::json!({ "kind": kind })).unwrap();
+        assert!(config.preprocessing().side() >= config.smallest_side(), "{kind}");
+        let backbone = config.init(&mut stream(0, "initialisation", &[]), &device).unwrap();
+        let side = config.smallest_side() as usize;
+        let features = backbone.forward(Tensor::ones([2, 3, side, side], &device));
+        assert_eq!(features.dims(), [2, config.features()], "{kind}");
+        let values = features.into_data().try_to_vec::<f32>().unwrap();
+        assert!(values.iter().all(|value| value.is_finite()), "{kind}");
+    }
 }
 
 #[test]
@@ -141,15 +170,18 @@ fn an_unknown_value_is_refused_with_the_nearest_known_one() {
 
 #[test]
 fn all_missing_keys_are_named_at_once() {
+    let data_kinds = kinds_of::<DataKind>().join(", ");
+    assert!(data_kinds.starts_with("folder, csv"), "{data_kinds}");
     let (message, _) = refusal(&SHORT.replace("kind = \"csv\"", ""), &[]);
-    assert!(message.ends_with("the setting `data.kind` (folder, csv) is missing"), "{message}");
+    assert!(message.ends_with(&format!("the setting `data.kind` ({data_kinds}) is missing")), "{message}");
+    let backbones = kinds_of::<BackboneConfig>().join(", ");
+    assert!(backbones.starts_with("small_resnet, squeezenet"), "{backbones}");
     let (message, hint) = refusal("[model]\nhead = {}", &[]);
     assert!(
-        message.ends_with(
-            "these settings are missing: `model.head.dimension`, `model.backbone.kind` (small_resnet, \
-             squeezenet), `data.kind` (folder, csv), `data.path`, `data.levels`, `loss.kind`, \
-             `run.steps` or `run.epochs`"
-        ),
+        message.ends_with(&format!(
+            "these settings are missing: `model.head.dimension`, `model.backbone.kind` ({backbones}), \
+             `data.kind` ({data_kinds}), `data.path`, `data.levels`, `loss.kind`, `run.steps` or `run.epochs`"
+        )),
         "{message}"
     );
     assert!(hint.contains("`--set`"), "{hint}");

@@ -93,7 +93,7 @@ struct ListedImage {
     path: PathBuf,
     /// Label names, coarse → fine.
     labels: Vec<String>,
-    /// None if `test_fraction` splits the data.
+    /// Ignored if `test_fraction` splits the data. Otherwise an image without a split is not used.
     split: Option<Split>,
 }
 
@@ -118,11 +118,14 @@ impl Dataset {
     /// A source that cannot be read, labels that do not form a tree, or splits that contradict each
     /// other.
     pub fn read(data: &DataConfig, seed: u64) -> Result<Self> {
-        let (images, identity) = match data.kind {
+        let (mut images, identity) = match data.kind {
             DataKind::Folder => (folder::list(data)?, ClassIdentity::Path),
             DataKind::Csv if data.qualify => (csv::list(data)?, ClassIdentity::Path),
             DataKind::Csv => (csv::list(data)?, ClassIdentity::Name),
         };
+        if data.test_fraction.is_none() {
+            images.retain(|image| image.split.is_some());
+        }
         if images.is_empty() {
             return Err(problem(
                 format!("{} has no images", data.path.display()),
@@ -180,11 +183,10 @@ impl Dataset {
         if missing.is_empty() {
             return Ok(());
         }
-        let hint = match data.kind {
-            DataKind::Csv => {
-                "check the paths; they are relative to `data.images`, by default the folder of the CSV file"
-            }
-            DataKind::Folder => "check for broken links",
+        let hint = if data.kind == DataKind::Csv {
+            "check the paths; they are relative to `data.images`, by default the folder of the CSV file"
+        } else {
+            "copy the missing files, and check for broken links"
         };
         let count = counted(missing.len(), "image does", "images do");
         Err(problem(format!("{count} not exist: {}", a_few(&missing)), hint))
