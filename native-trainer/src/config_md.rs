@@ -1,7 +1,7 @@
 //! `CONFIG.md`: every setting, written from the types of the config.
 //!
-//! `AKIN_UPDATE=1 cargo test -p native-trainer config_md` writes the page anew; without the variable the test fails
-//! when the page and the types differ.
+//! `AKIN_UPDATE=1 cargo test -p native-trainer config_md` rewrites the page. Without the variable the test fails
+//! if the page and the types differ.
 
 use std::fmt::Write as _;
 use std::{env, fs};

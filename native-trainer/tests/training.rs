@@ -395,6 +395,8 @@ fn a_bundle_holds_encoders_of_every_geometry_each_with_its_own_similarity() {
     }
     at.akin(&["export", "flat", "ball", "code", "--out", "bundle"]).expect_code(0);
     let bundle = at.json("bundle/bundle.json");
+    let card = bundle["model_card"].as_str().unwrap();
+    assert!(card.contains("- train: 32 images in 8 classes of the level *species*"), "{card}");
     let similarity = |encoder: usize| bundle["encoders"][encoder]["report"]["config"]["similarity"].clone();
     assert_eq!(similarity(0), "cosine");
     assert_eq!(similarity(1)["poincare"]["curvature"], 0.5);

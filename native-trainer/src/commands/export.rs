@@ -1,5 +1,6 @@
 //! `akin export`: writes runs into a bundle for the page.
 
+use std::collections::BTreeSet;
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 
@@ -19,6 +20,7 @@ use rayon::prelude::*;
 use serde_json::json;
 
 use crate::config::DeviceName;
+use crate::counts::counted;
 use crate::data::Dataset;
 use crate::embedding::evaluate_dataset;
 use crate::files::{check_directory, create_directory, write_atomic};
@@ -28,7 +30,7 @@ use crate::progress::Progress;
 use crate::run::{Run, encoder_config};
 use crate::{device, shell};
 
-/// Write runs into a bundle for the browser
+/// Write runs into a bundle for the browser.
 ///
 /// A bundle is a folder of static files: encoders, gallery embeddings, taxonomy, thumbnails and results.
 /// It can hold several runs over the same data, which the page compares.
@@ -284,10 +286,11 @@ fn model_card(export: &Export, dataset: &Dataset) -> String {
         .named()
         .into_iter()
         .map(|(name, items)| {
-            let classes = dataset.classes(items, levels.len()).len();
+            let classes: BTreeSet<u32> = dataset.classes(items, levels.len()).into_iter().collect();
             format!(
-                "- {name}: {} images of {classes} classes of level *{}*",
-                items.len(),
+                "- {name}: {} in {} of the level *{}*",
+                counted(items.len(), "image", "images"),
+                counted(classes.len(), "class", "classes"),
                 levels[levels.len() - 1]
             )
         })

@@ -27,7 +27,7 @@ pub(super) struct Fault {
     pub(super) hint: String,
 }
 
-/// All that is wrong with a config.
+/// Everything that is wrong with a config.
 #[derive(Default)]
 pub(super) struct Faults {
     /// Keys and values that are wrong.
@@ -105,7 +105,7 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
-    /// Checks a table's keys; `complete`: whether all that are required must be there.
+    /// Checks a table's keys. `complete` says whether the required keys must be present.
     fn table(&mut self, node: &Node, table: &Table, complete: bool) {
         let known = fields(node);
         let is_closed = node.get("additionalProperties") == Some(&Json::Bool(false));
@@ -254,8 +254,10 @@ impl Check<'_> {
             Shape::List(_, Some(length)) => format!("a list of {length} values"),
             Shape::List(_, None) => "a list".into(),
             Shape::Plain("number") => "a number".into(),
-            Shape::Plain("integer") if minimum(node).is_some() => "a whole number of at least 0".into(),
-            Shape::Plain("integer") => "a whole number".into(),
+            Shape::Plain("integer") => match minimum(node) {
+                Some(minimum) => format!("a whole number of at least {minimum}"),
+                None => "a whole number".into(),
+            },
             Shape::Plain("boolean") => "true or false".into(),
             Shape::Plain(_) | Shape::Any => "a text in quotes".to_owned(),
         };

@@ -131,7 +131,7 @@ impl Rows<'_> {
             Shape::Names(_, Some(table)) => {
                 let first = self.rows.len();
                 self.table(table, &format!("{key}."), value.filter(|value| value.is_object()));
-                // The one key of a name with settings has its meaning on the table.
+                // Serde writes a name with settings as a table with one key; its meaning is that of the table.
                 if let Some(row) = self.rows.get_mut(first).filter(|row| row.meaning.is_empty()) {
                     row.meaning = plain(description(table));
                     row.default.clear();

@@ -3,7 +3,8 @@
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value};
 
-/// Types that other settings only name, as each has a section of its own: they can be nested without end.
+/// Types that have a section of their own. Settings of these types only name them, because they can be nested
+/// without end.
 const NAMED_TYPES: [(&str, &str); 2] = [("LossConfig", "loss"), ("Miner", "miner")];
 
 /// The JSON schema of a type.

@@ -11,6 +11,7 @@ use walkdir::WalkDir;
 
 use super::{ListedImage, Split, looks_like_an_image};
 use crate::config::{DataConfig, Ragged};
+use crate::counts::counted;
 use crate::problem::{Advise, problem};
 
 /// Lists the images of the tree, sorted by path within each split.
@@ -92,7 +93,7 @@ fn labels(folder: &Path, image: &Path, data: &DataConfig) -> Result<Vec<String>>
             format!(
                 "{} is {} deep, but data.levels names {depth} ({})",
                 image.display(),
-                crate::counts::counted(labels.len(), "folder", "folders"),
+                counted(labels.len(), "folder", "folders"),
                 data.levels.join(", ")
             ),
             hint,

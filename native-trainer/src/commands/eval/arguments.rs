@@ -18,8 +18,8 @@ pub struct EvalArgs {
     /// The run directory that `akin train` wrote.
     #[arg(value_name = "RUN", required_unless_present = "queries", conflicts_with = "queries")]
     pub run: Option<PathBuf>,
-    /// Evaluate the backbone that training started from instead: the features from the weights in the config, or
-    /// from random weights, without a head.
+    /// Evaluate the run's encoder as it was before training: with the weights in the config, or random ones. It has
+    /// no head if embeddings are compared by cosine.
     #[arg(long, conflicts_with = "queries")]
     pub untrained: bool,
     /// The device to compute on, instead of the run's run.device.
