@@ -38,9 +38,9 @@ pub struct Smooth<const D: usize> {
 /// which leaves a small jump. Without a `threshold` the line starts at 0. Without a `slope` there is no line, only the
 /// sigmoid of Smooth-AP.
 ///
-/// With a slope, a `start` of at least ½ and an `offset` of at least 1 it is an upper bound, with one exception. Both papers put t = 0 into
-/// the first line and into the second. Here it is in the first, as in the published code: the value is ½, while H(0) is 1.
-/// With `start_at_zero` it is in the second, and the bound holds at exact ties too.
+/// It is an upper bound if it has a slope, a `start` of at least ½ and an `offset` of at least 1, with one exception. Both
+/// papers put t = 0 into the first line and into the second. Here it is in the first, as in the published code: the value
+/// is ½, while H(0) is 1. With `start_at_zero` it is in the second, and the bound holds at exact ties too.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
