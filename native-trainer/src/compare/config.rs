@@ -12,8 +12,9 @@ use toml::{Table, Value};
 #[serde(deny_unknown_fields, default)]
 pub struct CompareConfig {
     /// The rows, in order: losses of `akin list losses`, or names of `[compare.loss]`. `all` stands for every loss
-    /// that the list does not name. A loss that cannot use the recipe's head gets a head that it can use. Default:
-    /// none; `--losses` then has to name them.
+    /// that the list does not name. A loss of the same `kind` as `[loss]` keeps the settings there; the others start
+    /// from their defaults. A loss that cannot use the recipe's head gets a head that it can use. Default: none;
+    /// `--losses` then has to name them.
     pub losses: Vec<String>,
     /// The seeds that every row is trained with. Default 0, 1, 2.
     pub seeds: Vec<u64>,

@@ -240,7 +240,7 @@ impl Execution<'_> {
             tuned.push("settings of its own".into());
         }
         let tuning = match tuned.is_empty() {
-            true => "no tuning, every loss with its defaults".to_owned(),
+            true => "no tuning".to_owned(),
             false => format!(
                 "tuned one after another with one seed: {}; chosen on {:.0} % of the training classes by what the \
                  loss optimises",

@@ -355,6 +355,20 @@ mod tests {
     }
 
     #[test]
+    fn a_loss_of_the_recipes_kind_keeps_its_settings() {
+        let sets = ["loss={kind='happier',lambda=0.3}".to_owned()];
+        let source = Source::read(Path::new("biomorphs"), &sets).unwrap();
+        let losses = ["happier", "happier_published", "roadmap"].map(str::to_owned).to_vec();
+        let plan = Plan::new(source, Overrides { losses, ..Overrides::default() }).unwrap();
+        let losses: Vec<LossConfig> =
+            plan.rows.iter().map(|row| plan.trained(row, &Table::new(), 0).unwrap().config.loss).collect();
+        let setting = |loss: &LossConfig| serde_json::to_value(loss).unwrap()["lambda"].as_f64();
+        assert_eq!(setting(&losses[0]), Some(0.3));
+        let defaults = ["happier_published", "roadmap"].map(|name| LossConfig::named(name).unwrap());
+        assert_eq!(losses[1..], defaults);
+    }
+
+    #[test]
     fn every_recipe_is_a_config_and_compares_known_losses() {
         for recipe in RECIPES {
             let mut sets = vec!["data.path=labels.csv".to_owned()];
