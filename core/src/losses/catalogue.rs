@@ -87,8 +87,8 @@ macro_rules! losses {
 
 losses! {
     NormSoftmax: NormSoftmaxConfig => NormSoftmax,
-    ProxyAnchor: ProxyAnchorConfig => ProxyAnchor,
-    ProxyNca: ProxyNcaConfig => ProxyNca,
+    ProxyAnchor: ProxyAnchorConfig => ClassProxies,
+    ProxyNca: ProxyNcaConfig => ClassProxies,
     SoftTriple: SoftTripleConfig => SoftTriple,
     Contrastive: ContrastiveConfig => Contrastive,
     TripletMargin: TripletMarginConfig => TripletMargin,

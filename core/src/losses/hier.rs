@@ -256,8 +256,8 @@ impl Objective for Hier {
             let count = rows.len();
             [gumbel(&mut rng, count, like), gumbel(&mut rng, count, like)]
         };
-        let term = self.mean_loss(self.distances(points, proxies), &batch_triplets, &mut noise);
-        term + self.mean_loss(between_proxies, &proxy_triplets, noise)
+        let batch_loss = self.mean_loss(self.distances(points, proxies), &batch_triplets, &mut noise);
+        batch_loss + self.mean_loss(between_proxies, &proxy_triplets, noise)
     }
 }
 
@@ -502,7 +502,7 @@ mod tests {
     }
 
     #[test]
-    fn triplets_have_a_mutual_neighbour_and_an_item_that_is_none() {
+    fn triplets_have_a_mutual_neighbour_and_an_item_that_is_not_one() {
         let device = Device::flex();
         let mutual = mutual_neighbours(&line(), 2, false, None);
         let distances = Tensor::from_data(TensorData::new(line(), [6, 6]), (&device, DType::F64));

@@ -75,8 +75,8 @@ use serde::{Deserialize, Serialize};
 
 use super::levels::level_weights;
 use super::{
-    Batch, BuildLoss, Draws, Family, LossContext, LossEntry, Objective, ProxyAnchorConfig, ProxyNcaConfig,
-    buffer, membership, one_hot, read_values, replace_buffer,
+    Batch, BuildLoss, Draws, Family, LossContext, LossEntry, Objective, ProxyAnchorConfig, ProxyLoss, buffer,
+    membership, one_hot, read_values, replace_buffer,
 };
 use crate::geometry::Space;
 use crate::geometry::normalise;
@@ -103,17 +103,6 @@ pub struct HierarchicalProxyConfig {
     /// The weight of each level, coarse → fine, each ≥ 0, not all 0. Default: 0.1 for coarse levels, 1 for the finest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub weights: Option<Vec<f64>>,
-}
-
-/// A loss between embeddings and proxies.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum ProxyLoss {
-    /// [Proxy-Anchor](super::proxy_anchor).
-    ProxyAnchor(ProxyAnchorConfig),
-    /// [Proxy-NCA](super::proxy_nca).
-    ProxyNca(ProxyNcaConfig),
 }
 
 /// What the groups are.
@@ -239,10 +228,7 @@ impl BuildLoss for HierarchicalProxyConfig {
             ));
         }
         let classes = context.fine_classes();
-        let proxies = match &self.loss {
-            ProxyLoss::ProxyAnchor(loss) => loss.proxies(context, classes)?,
-            ProxyLoss::ProxyNca(loss) => loss.proxies(context, classes)?,
-        };
+        let proxies = self.loss.proxies(context, classes)?;
         let directions = normalise(proxies.val().detach());
         let learned = self.coarse_proxies == CoarseProxies::Learned;
         let groups = match self.coarse {
@@ -290,12 +276,7 @@ impl HierarchicalProxy {
 impl Objective for HierarchicalProxy {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
         let level = |proxies: Tensor<2>, own: Tensor<2>, weight: f64| {
-            let embeddings = batch.embeddings.clone();
-            weight
-                * match &self.config.loss {
-                    ProxyLoss::ProxyAnchor(loss) => loss.value(embeddings, proxies, own),
-                    ProxyLoss::ProxyNca(loss) => loss.value(embeddings, proxies, own),
-                }
+            self.config.loss.value(batch.embeddings.clone(), proxies, own) * weight
         };
         let proxies = self.proxies.val();
         let own = one_hot(batch.labels, proxies.dims()[0], &batch.embeddings);
@@ -390,6 +371,7 @@ fn means(directions: &Tensor<2>, members: &Tensor<2>) -> Tensor<2> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::ProxyNcaConfig;
     use super::super::testing::refusal;
     use super::*;
 

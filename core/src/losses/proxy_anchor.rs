@@ -14,19 +14,19 @@
 //! Embeddings are [B, d], proxies [C, d]. A class without items has no first term, and a class of all items no second
 //! one: an empty sum gives log 1 = 0. Ties are not special: the loss is smooth.
 
-use burn::module::{Module, Param};
+use burn::module::Param;
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, log_one_plus_sum_exp,
-    not_negative, one_hot,
+    BuildLoss, ClassProxies, Family, LossContext, LossEntry, ProxyLoss, above_zero, log_one_plus_sum_exp,
+    not_negative,
 };
 use crate::Result;
 use crate::geometry::Space;
 use crate::geometry::normalise;
 
-/// Settings of [`ProxyAnchor`].
+/// Settings of Proxy-Anchor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
@@ -57,15 +57,6 @@ impl Default for ProxyAnchorConfig {
     }
 }
 
-/// One proxy for each fine class.
-#[derive(Module, Debug)]
-pub struct ProxyAnchor {
-    /// [C, d], of any length.
-    pub proxies: Param<Tensor<2>>,
-    #[module(skip)]
-    config: ProxyAnchorConfig,
-}
-
 impl BuildLoss for ProxyAnchorConfig {
     const ENTRY: LossEntry = LossEntry {
         name: "proxy_anchor",
@@ -86,11 +77,10 @@ impl BuildLoss for ProxyAnchorConfig {
         preset: Some(r#"{ "kind": "proxy_anchor", "anchors": "items" }"#),
         ..Self::ENTRY
     }];
-    type Loss = ProxyAnchor;
+    type Loss = ClassProxies;
 
-    fn init(&self, context: &LossContext) -> Result<ProxyAnchor> {
-        let proxies = self.proxies(context, context.fine_classes())?;
-        Ok(ProxyAnchor { proxies, config: self.clone() })
+    fn init(&self, context: &LossContext) -> Result<ClassProxies> {
+        ClassProxies::new(ProxyLoss::ProxyAnchor(self.clone()), context)
     }
 }
 
@@ -115,14 +105,6 @@ impl ProxyAnchorConfig {
         let pull = log_one_plus_sum_exp((scores.clone() - self.margin) * -self.alpha, own.clone());
         let push = log_one_plus_sum_exp((scores + self.margin) * self.alpha, -own + 1.0);
         pull.sum() / with_positives + push.sum() * (1.0 / anchors as f64)
-    }
-}
-
-impl Objective for ProxyAnchor {
-    fn forward(&self, batch: &Batch) -> Tensor<1> {
-        let proxies = self.proxies.val();
-        let own = one_hot(batch.labels, proxies.dims()[0], &batch.embeddings);
-        self.config.value(batch.embeddings.clone(), proxies, own)
     }
 }
 

@@ -23,19 +23,19 @@
 //! Embeddings are [B, d], proxies [C, d]. Every item has a proxy, so every batch has a loss. With a single class the
 //! loss is 0, because there is no other proxy. Ties are not special: the loss is smooth.
 
-use burn::module::{Module, Param};
+use burn::module::Param;
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, log_sum_exp, mask_exponents,
-    one_hot,
+    BuildLoss, ClassProxies, Family, LossContext, LossEntry, ProxyLoss, above_zero, log_sum_exp,
+    mask_exponents,
 };
 use crate::Result;
 use crate::geometry::Space;
 use crate::geometry::normalise;
 
-/// Settings of [`ProxyNca`].
+/// Settings of Proxy-NCA.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
@@ -67,15 +67,6 @@ impl Default for ProxyNcaConfig {
     }
 }
 
-/// One proxy for each fine class.
-#[derive(Module, Debug)]
-pub struct ProxyNca {
-    /// [C, d], of any length.
-    pub proxies: Param<Tensor<2>>,
-    #[module(skip)]
-    config: ProxyNcaConfig,
-}
-
 impl BuildLoss for ProxyNcaConfig {
     const ENTRY: LossEntry = LossEntry {
         name: "proxy_nca",
@@ -98,11 +89,10 @@ impl BuildLoss for ProxyNcaConfig {
         ),
         ..Self::ENTRY
     }];
-    type Loss = ProxyNca;
+    type Loss = ClassProxies;
 
-    fn init(&self, context: &LossContext) -> Result<ProxyNca> {
-        let proxies = self.proxies(context, context.fine_classes())?;
-        Ok(ProxyNca { proxies, config: self.clone() })
+    fn init(&self, context: &LossContext) -> Result<ClassProxies> {
+        ClassProxies::new(ProxyLoss::ProxyNca(self.clone()), context)
     }
 }
 
@@ -127,14 +117,6 @@ impl ProxyNcaConfig {
             Denominator::Others => mask_exponents(exponents, -own + 1.0),
         };
         (log_sum_exp(compared) - positive).sum() * (1.0 / items as f64)
-    }
-}
-
-impl Objective for ProxyNca {
-    fn forward(&self, batch: &Batch) -> Tensor<1> {
-        let proxies = self.proxies.val();
-        let own = one_hot(batch.labels, proxies.dims()[0], &batch.embeddings);
-        self.config.value(batch.embeddings.clone(), proxies, own)
     }
 }
 

@@ -1,0 +1,62 @@
+//! One learned proxy for each fine class, and the losses that compare embeddings with them:
+//! [`proxy_anchor`](super::proxy_anchor) and [`proxy_nca`](super::proxy_nca).
+
+use burn::module::{Module, Param};
+use burn::tensor::Tensor;
+use serde::{Deserialize, Serialize};
+
+use super::{Batch, LossContext, Objective, ProxyAnchorConfig, ProxyNcaConfig, one_hot};
+use crate::Result;
+
+/// A loss between embeddings and proxies.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum ProxyLoss {
+    /// [Proxy-Anchor](super::proxy_anchor).
+    ProxyAnchor(ProxyAnchorConfig),
+    /// [Proxy-NCA](super::proxy_nca).
+    ProxyNca(ProxyNcaConfig),
+}
+
+impl ProxyLoss {
+    /// Checks the settings and draws `count` proxies.
+    pub(super) fn proxies(&self, context: &LossContext, count: usize) -> Result<Param<Tensor<2>>> {
+        match self {
+            Self::ProxyAnchor(loss) => loss.proxies(context, count),
+            Self::ProxyNca(loss) => loss.proxies(context, count),
+        }
+    }
+
+    /// The loss of embeddings [B, d] against proxies [C, d]; `own` is 1 at the proxy of each item, [B, C].
+    pub(super) fn value(&self, embeddings: Tensor<2>, proxies: Tensor<2>, own: Tensor<2>) -> Tensor<1> {
+        match self {
+            Self::ProxyAnchor(loss) => loss.value(embeddings, proxies, own),
+            Self::ProxyNca(loss) => loss.value(embeddings, proxies, own),
+        }
+    }
+}
+
+/// One proxy for each fine class, with the loss that compares items with them.
+#[derive(Module, Debug)]
+pub struct ClassProxies {
+    /// [C, d], of any length.
+    pub proxies: Param<Tensor<2>>,
+    #[module(skip)]
+    loss: ProxyLoss,
+}
+
+impl ClassProxies {
+    pub(super) fn new(loss: ProxyLoss, context: &LossContext) -> Result<Self> {
+        Ok(Self { proxies: loss.proxies(context, context.fine_classes())?, loss })
+    }
+}
+
+impl Objective for ClassProxies {
+    /// Labels must be below C.
+    fn forward(&self, batch: &Batch) -> Tensor<1> {
+        let proxies = self.proxies.val();
+        let own = one_hot(batch.labels, proxies.dims()[0], &batch.embeddings);
+        self.loss.value(batch.embeddings.clone(), proxies, own)
+    }
+}
