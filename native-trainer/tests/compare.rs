@@ -91,7 +91,9 @@ fn a_run_with_another_config_is_replaced_only_with_overwrite() {
     let config = at.read(file);
     let older: Vec<&str> = config.lines().filter(|line| !line.starts_with("temperature =")).collect();
     at.write(file, older.join("\n"));
-    at.compare(&one).expect_code(1).expect_stderr("differs in loss.temperature");
+    at.compare(&one)
+        .expect_code(1)
+        .expect_stderr("it has no loss.temperature, because an older akin wrote it");
     at.write(file, config);
     let changed = [&one[..], &["--set", "optimizer.lr_head=0.1"]].concat();
     at.compare(&changed)

@@ -132,7 +132,7 @@ fn a_run_of_an_older_akin_is_not_resumed_with_new_defaults() {
     at.write("run/config.toml", older.join("\n"));
     at.akin(&["resume", "run"])
         .expect_code(1)
-        .expect_stderr("config.toml has no loss.lambda: an older akin wrote it");
+        .expect_stderr("config.toml has no loss.lambda, because an older akin wrote it");
     at.write("run/config.toml", config);
     at.akin(&["resume", "run"]).expect_code(0);
 }

@@ -126,7 +126,11 @@ pub fn continue_run(run: Run, progress: Progress) -> Result<(Run, Outcome)> {
     let missing = run.missing_keys();
     if !missing.is_empty() {
         return Err(problem(
-            format!("{} has no {}: an older akin wrote it", run.file(CONFIG_FILE).display(), a_few(&missing)),
+            format!(
+                "{} has no {}, because an older akin wrote it",
+                run.file(CONFIG_FILE).display(),
+                a_few(&missing)
+            ),
             "add the values that the training had until now, or start it again with `akin train`",
         ));
     }

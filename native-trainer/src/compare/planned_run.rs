@@ -15,7 +15,7 @@ use super::settings::dotted;
 use crate::config::Config;
 use crate::files::write_atomic;
 use crate::outcome::ProcessOutcome;
-use crate::problem::{Advise, Interrupted, a_few, problem};
+use crate::problem::{Advise, Interrupted, a_few, parts, problem};
 use crate::run::{CONFIG_FILE, Run};
 
 /// A run that a comparison asks for.
@@ -33,8 +33,8 @@ pub enum State {
     Begun,
     /// There is a report.
     Done,
-    /// The run directory has another config, which differs in these keys.
-    Changed(Vec<String>),
+    /// The run directory has another config; the text says what differs.
+    Changed(String),
 }
 
 /// What a training cost: a part of `run.json`.
@@ -59,14 +59,21 @@ impl PlannedRun {
         if !has(CONFIG_FILE) {
             return State::New;
         }
-        match Run::open(directory) {
-            Err(_) => State::Changed(vec![CONFIG_FILE.into()]),
-            Ok(run) => match [run.missing_keys(), differences(&run.config, &self.config)].concat() {
-                keys if !keys.is_empty() => State::Changed(keys),
-                _ if has("report.json") && has("run.json") => State::Done,
-                _ if has("checkpoint.akin") => State::Begun,
-                _ => State::New,
-            },
+        let run = match Run::open(directory) {
+            Ok(run) => run,
+            Err(error) => return State::Changed(format!("it cannot be read: {}", parts(&error).0)),
+        };
+        let (missing, different) = (run.missing_keys(), differences(&run.config, &self.config));
+        if !missing.is_empty() {
+            State::Changed(format!("it has no {}, because an older akin wrote it", a_few(&missing)))
+        } else if !different.is_empty() {
+            State::Changed(format!("it differs in {}", a_few(&different)))
+        } else if has("report.json") && has("run.json") {
+            State::Done
+        } else if has("checkpoint.akin") {
+            State::Begun
+        } else {
+            State::New
         }
     }
 
@@ -77,12 +84,8 @@ impl PlannedRun {
     /// The config has changed and `overwrite` is not set.
     pub fn refuse_changed(&self, overwrite: bool) -> Result<()> {
         match self.state() {
-            State::Changed(keys) if !overwrite => Err(problem(
-                format!(
-                    "{} was trained with another config, which differs in {}",
-                    self.directory().display(),
-                    a_few(&keys)
-                ),
+            State::Changed(reason) if !overwrite => Err(problem(
+                format!("{} was trained with another config: {reason}", self.directory().display()),
                 "pass `--overwrite` to retrain runs whose config has changed, or choose another `--out`",
             )),
             _ => Ok(()),
