@@ -16,13 +16,13 @@
 //!   others;
 //! - `smooth_rank = false`, the published recipes: H for all items, so that the numerator has no gradient.
 //!
-//! Supplementary A.3 writes the sums with smooth steps over all positives and over all items. That is a misprint: the
-//! sums that they replace run only over the items that belong above k, or below it.
-//!
-//! They differ in more than smoothness. Below 0, [`LowerStep`] falls without limit, by `leak` per unit of score. An
+//! The two forms differ in more than smoothness. Below 0, [`LowerStep`] falls without limit, by `leak` per unit of score. An
 //! item that is ranked above many items of finer levels then has a negative H-rank and a negative quotient. The loss
 //! falls as the item's rank grows, so strangers are pulled up past it. The value stays an upper bound of 1 − H-AP. A
 //! smaller `leak` makes such items rarer; with a constant H-rank there are none.
+//!
+//! Supplementary A.3 writes the sums with smooth steps over all positives and over all items. That is a misprint: the
+//! sums that they replace run only over the items that belong above k, or below it.
 //!
 //! Items belong above or below k by their *level*, as in the published code and in supplementary A.3. The main text
 //! compares relevances instead (eq. 5): `order = "relevances"`. The two differ only where the relevance does not grow
