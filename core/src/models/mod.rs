@@ -36,13 +36,15 @@ pub use squeezenet::Squeezenet;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum BackboneConfig {
-    /// Four residual stages with 1, 2, 4 and 8 × `width` channels; it expects `{ name = "inception", crop = 96 }`.
+    /// Four residual stages with 1, 2, 4 and 8 × `width` channels. Its default preprocessing is
+    /// `{ name = "inception", crop = 96 }`.
     SmallResnet {
         /// The channels of the first stage, 1 … 256. Default 16.
         #[serde(default = "default_width")]
         width: usize,
     },
-    /// SqueezeNet 1.1 (Iandola et al., 2016), in torchvision's layout; it expects `{ name = "caffe", crop = 224 }`.
+    /// SqueezeNet 1.1 (Iandola et al., 2016), in torchvision's layout. Its default preprocessing is
+    /// `{ name = "caffe", crop = 224 }`.
     Squeezenet,
 }
 
