@@ -1,7 +1,7 @@
 //! Prints AP and H-AP of the two rankings of HAPPIER's figure 8.
 //!
-//! AP is 0.45 for both. H-AP is 0.78 for the ranking that puts a close relative first and 0.67 for the ranking that puts
-//! a distant one first. Run it with
+//! AP is 0.45 for both. H-AP is 0.78 for the ranking that puts a close relative first and 0.67 for the ranking that
+//! puts a distant one first. Run it with
 //!
 //! ```text
 //! cargo run -p akin-core --example h_ap_of_a_ranking

@@ -182,8 +182,8 @@ impl Encoder {
         rows.try_to_vec().map_err(|error| failed(&format!("{error:?}")))
     }
 
-    /// This encoder with other weights, which [`Self::to_bytes`] or [`Self::to_half_bytes`] wrote. They are converted to
-    /// the precision of the encoder.
+    /// This encoder with other weights, which [`Self::to_bytes`] or [`Self::to_half_bytes`] wrote. They are converted
+    /// to the precision of the encoder.
     ///
     /// # Errors
     ///

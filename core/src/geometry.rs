@@ -21,8 +21,8 @@ pub enum Geometry {
         #[serde(default)]
         #[cfg_attr(feature = "schema", schemars(with = "f64"))]
         curvature: Curvature,
-        /// r > 0: longer features are shortened to this length before they are mapped into the ball, so that none ends up
-        /// at its rim, where gradients vanish. Default 2.3.
+        /// r > 0: longer features are shortened to this length before they are mapped into the ball, so that none ends
+        /// up at its rim, where gradients vanish. Default 2.3.
         #[serde(default = "default_clip_radius")]
         clip_radius: f64,
         /// Whether gradients are scaled by the inverse of the ball's metric, (1 − c‖y‖²)²/4. Default true.
@@ -114,8 +114,8 @@ mod tensors {
     use crate::poincare::Ball;
 
     impl Geometry {
-        /// Features [B, d] → embeddings in the space: scaled to unit length, mapped into the ball, or, for binary codes,
-        /// unchanged.
+        /// Features [B, d] → embeddings in the space: scaled to unit length, mapped into the ball, or, for binary
+        /// codes, unchanged.
         pub fn embed(&self, features: Tensor<2>) -> Tensor<2> {
             match *self {
                 Self::Cosine => normalise(features),
@@ -126,7 +126,8 @@ mod tensors {
             }
         }
 
-        /// The similarity of the rows of x, [B, d], and y, [M, d]: minus the distance in the ball, x·y elsewhere; [B, M].
+        /// The similarity of every row of x, [B, d], and y, [M, d]: minus the distance in the ball, x·y elsewhere. It is
+        /// a matrix [B, M].
         pub fn scores(&self, x: Tensor<2>, y: Tensor<2>) -> Tensor<2> {
             match *self {
                 Self::Poincare { curvature, .. } => -Ball { curvature }.distances(x, y),
@@ -141,8 +142,8 @@ mod tensors {
         rows / (squared_length + 1e-24).sqrt()
     }
 
-    /// The Euclidean distance of each row to each of the others, [Q, M]. Rows that are equal up to the rounding of their
-    /// squares have distance 0 with gradient 0.
+    /// The Euclidean distance of each row to each of the others, [Q, M]. Rows that are equal up to the rounding of
+    /// their squares have distance 0 with gradient 0.
     pub fn distances(rows: Tensor<2>, others: Tensor<2>) -> Tensor<2> {
         let squares = rows.clone().square().sum_dim(1) + others.clone().square().sum_dim(1).transpose();
         let squared = squares.clone() - rows.matmul(others.transpose()) * 2.0;

@@ -19,7 +19,8 @@
 //!
 //! This is the worked example of HAPPIER (Ramzi et al., ECCV 2022, fig. 8), with three levels and the relevances 1/3,
 //! 2/3 and 1. Both rankings have the items of the query's own class at the same ranks, so that their AP is equal. The
-//! first puts a close relative at the top and a distant one below it; the second does the reverse. H-AP tells them apart:
+//! first puts a close relative at the top and a distant one below it; the second does the reverse. H-AP tells them
+//! apart:
 //!
 //! ```
 //! use akin_core::metrics::{average_precision, hierarchical_ap};

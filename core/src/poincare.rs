@@ -1,7 +1,7 @@
 //! The Poincaré ball: hyperbolic space of curvature −c, c > 0, as the points of norm below 1/√c.
 //!
-//! Its volume grows exponentially with the radius, as the number of nodes of a tree grows with its depth. Trees therefore
-//! fit into few dimensions. The distance of two points is
+//! Its volume grows exponentially with the radius, as the number of nodes of a tree grows with its depth. Trees
+//! therefore fit into few dimensions. The distance of two points is
 //!
 //! ```text
 //! d(x, y) = (2/√c) artanh(√c ‖(−x) ⊕ y‖) = (2/√c) arsinh √(c ‖x − y‖² / ((1 − c‖x‖²)(1 − c‖y‖²)))
@@ -10,8 +10,8 @@
 //! with the Möbius addition ⊕ of Ungar. Both forms are equal; the second is computed here, because it has no
 //! cancellation. As c tends to 0 the distance tends to 2‖x − y‖.
 //!
-//! [`distance`] is exact; rankings use it. [`Hyperbolicity`] says how tree-like the distances of a data set are. [`Ball`]
-//! (feature `tensor`) computes on tensors for heads and losses.
+//! [`distance`] is exact; rankings use it. [`Hyperbolicity`] says how tree-like the distances of a data set are.
+//! [`Ball`] (feature `tensor`) computes on tensors for heads and losses.
 
 #[cfg(feature = "tensor")]
 mod ball;

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 /// How items with exactly equal scores are ranked.
 ///
-/// For every metric except [H-P@k](crate::metrics::h_precision), the values under [`Pessimistic`](Self::Pessimistic) and
-/// [`Optimistic`](Self::Optimistic) bound the value under any other order of the ties.
+/// For every metric except [H-P@k](crate::metrics::h_precision), the values under [`Pessimistic`](Self::Pessimistic)
+/// and [`Optimistic`](Self::Optimistic) bound the value under any other order of the ties.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -104,7 +104,8 @@ impl Ranking {
         Self { positives: positives.collect(), counts, ties, query_counts: false }
     }
 
-    /// Sets whether the query itself counts as a member of Ω(L), as in the published numbers. It has no rank either way.
+    /// Sets whether the query itself counts as a member of Ω(L), as in the published numbers. It has no rank either
+    /// way.
     pub fn count_query(mut self, yes: bool) -> Self {
         self.query_counts = yes;
         self

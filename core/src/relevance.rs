@@ -9,8 +9,8 @@ use crate::{Error, Kind, Result};
 ///
 /// This is the config form; [`checked`](Self::checked) turns it into the form that metrics and losses compute with.
 ///
-/// With [`HierarchicalAp`](Self::HierarchicalAp) an item of a rare coarse level can be more relevant than one of a finer
-/// level. The ideal order, by decreasing relevance, is then not the order by level.
+/// With [`HierarchicalAp`](Self::HierarchicalAp) an item of a rare coarse level can be more relevant than one of a
+/// finer level. The ideal order, by decreasing relevance, is then not the order by level.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]

@@ -1,5 +1,5 @@
-//! The similarity of two embeddings: cosine, Euclidean distance or dot product in flat space, the distance of the Poincaré
-//! ball, or the Hamming distance of their signs.
+//! The similarity of two embeddings: cosine, Euclidean distance or dot product in flat space, the distance of the
+//! Poincaré ball, or the Hamming distance of their signs.
 //!
 //! Every score is summed in one fixed order: element i of a pair goes to lane i mod 8, and the eight lanes are then
 //! added as a tree, rounding at each step. A score therefore does not depend on the block it is computed in, on the
@@ -42,8 +42,8 @@ pub enum Similarity {
 const LANES: usize = 8;
 type Lanes = [f32; LANES];
 
-/// Embeddings prepared for one similarity: of unit length for cosine, and padded to whole lanes with zeros, which do not
-/// change a score. For Hamming distance, codes instead of lanes.
+/// Embeddings prepared for one similarity: of unit length for cosine, and padded to whole lanes with zeros, which do
+/// not change a score. For Hamming distance, codes instead of lanes.
 #[derive(Clone, Debug)]
 pub(crate) struct Points {
     similarity: Similarity,

@@ -1,4 +1,5 @@
-//! The publications of losses, miners and metrics: the BibTeX entries of `references.bib`. The catalogues name their keys.
+//! The publications of losses, miners and metrics: the BibTeX entries of `references.bib`. The catalogues name their
+//! keys.
 
 use std::sync::LazyLock;
 

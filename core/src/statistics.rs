@@ -41,8 +41,8 @@ impl Default for Bootstrap {
 /// The 95 % percentile bootstrap interval \[low, high\] of the mean of n values (Efron & Tibshirani, *An Introduction
 /// to the Bootstrap*, 1993, chapter 13).
 ///
-/// Draws n of the values with replacement, `resamples` times. The interval runs from the 2.5 % to the 97.5 % quantile of
-/// the means, interpolated between neighbours. `None` without values or resamples. O(n · resamples).
+/// Draws n of the values with replacement, `resamples` times. The interval runs from the 2.5 % to the 97.5 % quantile
+/// of the means, interpolated between neighbours. `None` without values or resamples. O(n · resamples).
 pub fn bootstrap_interval(values: &[f64], bootstrap: Bootstrap) -> Option<[f64; 2]> {
     bootstrap_statistic(&[values.len()], bootstrap, |drawn| {
         let sum = drawn[0].iter().fold(0.0, |sum, &place| sum + values[place]);
@@ -52,9 +52,9 @@ pub fn bootstrap_interval(values: &[f64], bootstrap: Bootstrap) -> Option<[f64; 
 
 /// The same interval for any statistic of one sample, or of several independent samples.
 ///
-/// `sizes` has the number of members of each sample. Each resample draws as many from each sample, with replacement, and
-/// passes their indices to `statistic`, one list per sample. Resamples without a value are left out; `None` when none has
-/// a value.
+/// `sizes` has the number of members of each sample. Each resample draws as many from each sample, with replacement,
+/// and passes their indices to `statistic`, one list per sample. Resamples without a value are left out; `None` when
+/// none has a value.
 pub fn bootstrap_statistic(
     sizes: &[usize],
     bootstrap: Bootstrap,

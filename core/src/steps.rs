@@ -38,9 +38,9 @@ pub struct Smooth<const D: usize> {
 /// which leaves a small jump. Without a `threshold` the line starts at 0. Without a `slope` there is no line, only the
 /// sigmoid of Smooth-AP.
 ///
-/// It is an upper bound if it has a slope, a `start` of at least ½ and an `offset` of at least 1, with one exception. Both
-/// papers put t = 0 into the first line and into the second. Here it is in the first, as in the published code: the value
-/// is ½, while H(0) is 1. With `start_at_zero` it is in the second, and the bound holds at exact ties too.
+/// It is an upper bound if it has a slope, a `start` of at least ½ and an `offset` of at least 1, with one exception.
+/// Both papers put t = 0 into the first line and into the second. Here it is in the first, as in the published code:
+/// the value is ½, while H(0) is 1. With `start_at_zero` it is in the second, and the bound holds at exact ties too.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
@@ -118,10 +118,10 @@ impl Checked<UpperStep> {
 /// min(β·t + γ, 1)    t > 0
 /// ```
 ///
-/// The paper calls the slopes γ and ν and the start μ. Its eq. 43 has max in place of min, which is a misprint: that step
-/// would be at least 1 above 0 and grow without limit, while the next sentence of the paper says that it is at most H.
-/// Eq. 43 also puts t = 0 into the second line, which gives γ for an exact tie. Here, as in the published code, it is in
-/// the first line and gives 0, unless `start_at_zero` is set. Both are lower bounds of H(0) = 1.
+/// The paper calls the slopes γ and ν and the start μ. Its eq. 43 has max in place of min, which is a misprint: that
+/// step would be at least 1 above 0 and grow without limit, while the next sentence of the paper says that it is at
+/// most H. Eq. 43 also puts t = 0 into the second line, which gives γ for an exact tie. Here, as in the published code,
+/// it is in the first line and gives 0, unless `start_at_zero` is set. Both are lower bounds of H(0) = 1.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]

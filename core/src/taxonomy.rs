@@ -1,7 +1,7 @@
 //! The label tree, the labels of a data set, and the level that two items share.
 //!
-//! Levels run coarse to fine: level 1 is the coarsest, level L the finest. Level 0 is the root: items that share only the
-//! root have nothing in common. Column 0 of a label row is level 1.
+//! Levels run coarse to fine: level 1 is the coarsest, level L the finest. Level 0 is the root: items that share only
+//! the root have nothing in common. Column 0 of a label row is level 1.
 
 use std::collections::{HashMap, HashSet};
 
@@ -57,8 +57,8 @@ impl Taxonomy {
     ///
     /// # Errors
     ///
-    /// [`Kind::Taxonomy`], naming the rows (counted from 0) or classes, when there is no level or no row, a level has no
-    /// name or the name of another, a row has too few or too many labels, a label is empty, or, with
+    /// [`Kind::Taxonomy`], naming the rows (counted from 0) or classes, when there is no level or no row, a level has
+    /// no name or the name of another, a row has too few or too many labels, a label is empty, or, with
     /// [`ClassIdentity::Name`], a class has two parents.
     pub fn from_rows<S: AsRef<str>>(
         levels: &[String],

@@ -58,8 +58,8 @@ const CHECKS: Checks = &[
     ("xbm_pair_loss.json", ranking::pair),
 ];
 
-/// Recorded gradients that are wrong, at most ten. For each of them central differences of our value have to agree with our
-/// gradient and, in the repository's own files, to disagree with the recorded one.
+/// Recorded gradients that are wrong, at most ten. For each of them central differences of our value have to agree with
+/// our gradient and, in the repository's own files, to disagree with the recorded one.
 const EXCEPTIONS: &[Exception] = &[
     Exception { file: "fast_ap.json", cases: "official", output: "grad_embeddings", why: HAND_WRITTEN },
     Exception { file: "softbin_ap.json", cases: "naver_TAP", output: "grad_embeddings", why: LONE_QUERY },

@@ -17,8 +17,9 @@ const STEP: f64 = 1e-6;
 const MOVED: usize = 12;
 
 /// Losses whose gradient is, by design, not the derivative of their value. Blackbox-AP is tested in `ranking_rules.rs`,
-/// and with its random margin in the golden file; HIER, whose proxies have a Riemannian gradient, in `paper/hyperbolic.rs`,
-/// `hyperbolic_rules.rs` and the golden file. Sums with HIER, and a memory's sum of fixed and moving items, are tested below.
+/// and with its random margin in the golden file; HIER, whose proxies have a Riemannian gradient, in
+/// `paper/hyperbolic.rs`, `hyperbolic_rules.rs` and the golden file. Sums with HIER, and a memory's sum of fixed and
+/// moving items, are tested below.
 const BY_RULE: &[&str] = &[
     "blackbox_ap",
     "blackbox_ap_published",

@@ -1,5 +1,5 @@
-//! Rules of the ranking losses that golden files do not cover: gradients that are not those of the value, queries that are
-//! left out, means over queries, and settings that are refused.
+//! Rules of the ranking losses that golden files do not cover: gradients that are not those of the value, queries that
+//! are left out, means over queries, and settings that are refused.
 
 use akin_core::geometry::Geometry;
 use akin_core::losses::{

@@ -60,7 +60,8 @@ pub struct DecomposabilityGap {
 ///
 /// With [`EvaluationConfig::bootstrap`] each mean has an interval over queries; the batches stay the same.
 ///
-/// Takes twice the time of [`evaluate`](super::evaluate), O(N² · d), and O(N · L) memory beside its blocks.
+/// Takes twice the time of [`evaluate`](super::evaluate), O(N² · d), and O(N · L) memory in addition to its blocks of
+/// scores.
 ///
 /// # Errors
 ///

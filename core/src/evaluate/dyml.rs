@@ -7,8 +7,8 @@
 //!
 //! DyML-Vehicle and DyML-Animal have separate queries and a separate gallery for each level, and the queries are items
 //! of their gallery ([`evaluate_among`](super::evaluate_among)). DyML-Product has one set of items, evaluated once with
-//! each [column](crate::taxonomy::Labels::column) of its labels. A label set is not a level of a tree: a class of one set
-//! may overlap several classes of another.
+//! each [column](crate::taxonomy::Labels::column) of its labels. A label set is not a level of a tree: a class of one
+//! set may overlap several classes of another.
 
 use std::collections::BTreeMap;
 
@@ -58,8 +58,8 @@ impl DymlRow {
 /// Averages reports, one for each label set, each from [`evaluate`](super::evaluate) over one level.
 ///
 /// Intervals resample the queries: of separate sets, those of each set by themselves; of columns, the same queries for
-/// all columns, because the scores of one query under its several labels are not independent. Queries without a score are
-/// left out, so that the interval of a single set equals that of its report.
+/// all columns, because the scores of one query under its several labels are not independent. Queries without a score
+/// are left out, so that the interval of a single set equals that of its report.
 ///
 /// # Errors
 ///

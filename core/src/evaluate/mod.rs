@@ -26,8 +26,8 @@ pub use report::{LevelReport, Means, QueryScores, Report, Scores};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct EvaluationConfig {
-    /// The metrics to report, in the order of tables. Default: `h_ap`, `ndcg`, `asi`, and per level `ap`, `map_at_r` and
-    /// `recall@1`.
+    /// The metrics to report, in the order of tables. Default: `h_ap`, `ndcg`, `asi`, and per level `ap`, `map_at_r`
+    /// and `recall@1`.
     pub metrics: Vec<Metric>,
     /// The relevance of H-AP. Default: HAPPIER's eq. 4 with α = 1.
     pub relevance: Relevance,
@@ -70,8 +70,8 @@ impl EvaluationConfig {
     ///
     /// # Errors
     ///
-    /// [`Kind::Config`] for a relevance that does not fit (see [`Relevance::checked`]), no metric or the same one twice,
-    /// a block of 0, or a bootstrap without resamples.
+    /// [`Kind::Config`] for a relevance that does not fit (see [`Relevance::checked`]), no metric or the same one
+    /// twice, a block of 0, or a bootstrap without resamples.
     pub fn checked(&self, depth: usize) -> Result<CheckedEvaluation> {
         let relevance = self.relevance.checked(depth)?;
         let refuse = |what: String, hint: &str| Err(Error::new(Kind::Config, what, hint));
@@ -148,8 +148,8 @@ pub struct Labelled<'a> {
 /// Ranks the gallery for every query and reports every metric. Without a gallery each query ranks the other queries,
 /// never itself.
 ///
-/// `levels` names the levels, coarse → fine. Takes O(Q · N · d) time and O(block · N) memory per thread. With the feature
-/// `parallel`, blocks of queries run on all threads, with the same result.
+/// `levels` names the levels, coarse → fine. Takes O(Q · N · d) time and O(block · N) memory per thread. With the
+/// feature `parallel`, blocks of queries run on all threads, with the same result.
 ///
 /// # Errors
 ///

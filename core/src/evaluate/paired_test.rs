@@ -26,15 +26,16 @@ pub struct PairedTest {
     pub p: f64,
 }
 
-/// Tests two reports query by query, metric by metric: over all levels, then level by level, in the order of the config.
-/// A metric without a query that has a value in both is left out. The p-values are not corrected for the number of tests.
+/// Tests two reports query by query, metric by metric: over all levels, then level by level, in the order of the
+/// config. A metric without a query that has a value in both is left out. The p-values are not corrected for the number
+/// of tests.
 ///
 /// A report knows its queries only by their places. The caller must make sure that they are the same items.
 ///
 /// # Errors
 ///
-/// [`Kind::Config`] when the reports have different queries, levels, settings or numbers of ranked items, or no scores of
-/// single queries.
+/// [`Kind::Config`] when the reports have different queries, levels, settings or numbers of ranked items, or no scores
+/// of single queries.
 pub fn paired_tests(first: &Report, second: &Report, permutations: Permutations) -> Result<Vec<PairedTest>> {
     let refuse = |what: String, hint: &str| Err(Error::new(Kind::Config, what, hint));
     let queries = |report: &Report| report.per_query.iter().map(|row| row.query).collect::<Vec<_>>();

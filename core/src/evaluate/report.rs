@@ -128,8 +128,8 @@ pub struct Report {
 pub struct Means {
     /// The number of queries with a positive at this level or, for metrics over all levels, at any level.
     pub queries: usize,
-    /// The number of queries of each mean that has fewer. H-AP has fewer, for example, when the weights give all positives
-    /// of a query the relevance 0.
+    /// The number of queries of each mean that has fewer. H-AP has fewer, for example, when the weights give all
+    /// positives of a query the relevance 0.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub fewer: BTreeMap<Metric, usize>,
     /// The means.

@@ -16,22 +16,23 @@ use crate::{Error, Kind, Result};
 /// The most pixels that an image may have: 128 million, enough for 12,000 × 9,000 and the largest cameras.
 ///
 /// It is checked before anything is decoded, and bounds the memory that [`decode`] needs besides the file. Measured at
-/// 12,000 × 9,000, an ordinary photo takes 3 bytes per pixel (330 MB), 6 when it must be rotated, a PNG with alpha 7 and
-/// a progressive JPEG 9. The rarest kinds stay below 16 (2 GB at the limit).
+/// 12,000 × 9,000, an ordinary photo takes 3 bytes per pixel (330 MB), 6 when it must be rotated, a PNG with alpha 7
+/// and a progressive JPEG 9. The rarest kinds stay below 16 (2 GB at the limit).
 pub const MAX_PIXELS: u64 = 128_000_000;
 
 /// Decodes a JPEG, PNG or WebP file to 8-bit RGB, as a viewer shows it.
 ///
-/// The EXIF orientation is applied. CMYK and YCCK (inverted if Adobe's marker says so), grey and palettes become RGB, 16
-/// bits are rounded to 8, and transparent pixels are blended with white. Of an animation, the first picture is decoded.
+/// The EXIF orientation is applied. CMYK and YCCK (inverted if Adobe's marker says so), grey and palettes become RGB,
+/// 16 bits are rounded to 8, and transparent pixels are blended with white. Of an animation, the first picture is
+/// decoded.
 ///
-/// A file that ends early is always refused. JPEG has no checksums, so that damage which leaves a readable stream is not
-/// detected; Pillow and browsers do not detect it either.
+/// A file that ends early is always refused. JPEG has no checksums, so that damage which leaves a readable stream is
+/// not detected; Pillow and browsers do not detect it either.
 ///
 /// # Errors
 ///
-/// [`Kind::Image`] when the bytes are empty, of another format (the message names it), cut short or damaged, or when the
-/// image has more than [`MAX_PIXELS`].
+/// [`Kind::Image`] when the bytes are empty, of another format (the message names it), cut short or damaged, or when
+/// the image has more than [`MAX_PIXELS`].
 pub fn decode(bytes: &[u8]) -> Result<Pixels> {
     let (size, data, orientation) = match format(bytes)? {
         Format::Jpeg => jpeg(bytes)?,

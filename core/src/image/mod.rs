@@ -3,9 +3,9 @@
 //! Trainer and browser share this code, so that both see the same image. [`decode`] reads the file,
 //! [`Preprocessing::view`] resizes and crops, and [`Preprocessing::normalise`] computes the numbers.
 //!
-//! The same bytes give the same pixels on every machine: decoding and resampling use integers, with fixed-point weights,
-//! and their plain, SSE4.1 and AVX2 versions were compared and agree in every byte. Colour profiles are ignored, as in
-//! PyTorch's usual loaders.
+//! The same bytes give the same pixels on every machine: decoding and resampling use integers, with fixed-point
+//! weights, and their plain, SSE4.1 and AVX2 versions were compared and agree in every byte. Colour profiles are
+//! ignored, as in PyTorch's usual loaders.
 
 mod decode;
 mod pixels;

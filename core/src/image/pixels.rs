@@ -115,8 +115,8 @@ impl Pixels {
         resample(&part, [x - left, y - top, w, h], [out_w, out_h], filter)
     }
 
-    /// The result of resizing the whole image to `full` and then cropping `out` pixels at `corner`, without computing the
-    /// resized image, which would be huge for a long, thin image.
+    /// The result of resizing the whole image to `full` and then cropping `out` pixels at `corner`, without computing
+    /// the resized image, which would be huge for a long, thin image.
     pub(super) fn resize_then_crop(
         &self,
         full: [f64; 2],
@@ -202,11 +202,12 @@ fn resampling(error: impl std::fmt::Display) -> Error {
     Error::new(Kind::Image, format!("the image could not be resized: {error}"), "please report this image")
 }
 
-/// A synthetic image of `side` × `side` pixels that tests a back end: an export stores the encoder's embedding of it, and
-/// the browser compares it with its own.
+/// A synthetic image of `side` × `side` pixels that tests a back end: an export stores the encoder's embedding of it,
+/// and the browser compares it with its own.
 ///
-/// It is computed with integers, so that it is the same everywhere. It has a red gradient to the right, a green gradient
-/// down, blue checks, a bright disc and a dark diagonal bar, so that every channel has fine and coarse structure.
+/// It is computed with integers, so that it is the same everywhere. It has a red gradient to the right, a green
+/// gradient down, blue checks, a bright disc and a dark diagonal bar, so that every channel has fine and coarse
+/// structure.
 ///
 /// # Errors
 ///

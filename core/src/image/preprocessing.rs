@@ -22,7 +22,8 @@ pub enum Channels {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Normalisation {
-    /// RGB, bytes / 255, minus (0.485, 0.456, 0.406), divided by (0.229, 0.224, 0.225), as torchvision's weights expect.
+    /// RGB, bytes / 255, minus (0.485, 0.456, 0.406), divided by (0.229, 0.224, 0.225), as torchvision's weights
+    /// expect.
     Imagenet,
     /// BGR, bytes from 0 to 255, minus (104, 117, 123), as weights that come from Caffe expect.
     Caffe,

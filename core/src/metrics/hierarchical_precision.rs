@@ -73,14 +73,14 @@ pub(super) const MAHP: MetricEntry = MetricEntry {
     compute: Compute::FirstK(|input, k| mahp(input.ranking, k)),
 };
 
-/// The similarity of two classes, from the height of their lowest common ancestor (LCA). In a tree of L levels below one
-/// root, the LCA of items with shared level l has the height L − l.
+/// The similarity of two classes, from the height of their lowest common ancestor (LCA). In a tree of L levels below
+/// one root, the LCA of items with shared level l has the height L − l.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClassSimilarity {
     /// 1 − height(LCA) / height(root) = l / L; 0 for a stranger.
     LcaHeight,
-    /// Wu–Palmer: 2 depth(LCA) / (depth(a) + depth(b)) = (l + 1) / (L + 1), where the root has depth 1; 1 / (L + 1) for a
-    /// stranger.
+    /// Wu–Palmer: 2 depth(LCA) / (depth(a) + depth(b)) = (l + 1) / (L + 1), where the root has depth 1; 1 / (L + 1) for
+    /// a stranger.
     WuPalmer,
 }
 

@@ -146,8 +146,8 @@ impl Metric {
         }
     }
 
-    /// Its value for one ranking; `None` where the ranking has no positive to measure. A metric per level is measured at
-    /// `level`, 1 … L; the others ignore it.
+    /// Its value for one ranking; `None` where the ranking has no positive to measure. A metric per level is measured
+    /// at `level`, 1 … L; the others ignore it.
     ///
     /// # Panics
     ///

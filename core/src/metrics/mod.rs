@@ -27,9 +27,9 @@
 //! | [`precision`], [`r_precision`] | how many of the first k, or R, items are positives? | count / k | Manning et al. 2008 |
 //! | [`reciprocal_rank`] | how soon does the first positive come? MRR is its mean | 1 / rank | Voorhees 1999 |
 //!
-//! All values are f64, and `None`, never NaN, for a query without positives. They are in \[0, 1\], and greater is better;
-//! only [`mistake_severity`] counts levels, 0 … L, and smaller is better. A mean over queries leaves out those without a
-//! value. [`crate::sources`] has the BibTeX of the sources.
+//! All values are f64, and `None`, never NaN, for a query without positives. They are in \[0, 1\], and greater is
+//! better; only [`mistake_severity`] counts levels, 0 … L, and smaller is better. A mean over queries leaves out those
+//! without a value. [`crate::sources`] has the BibTeX of the sources.
 //!
 //! Two measures are functions of whole sets: the [decomposability gap](crate::evaluate::DecomposabilityGap) of ROADMAP
 //! and the average over label sets of [DyML](fn@crate::evaluate::dyml). The
@@ -38,10 +38,10 @@
 //!
 //! # How to add a metric
 //!
-//! `CONTRIBUTING.md` lists the files to touch. The `MetricEntry` says how configs and tables write the metric and how it
-//! is computed. Its place in the [`CATALOGUE`] is its place in reports. Configs, reports and `akin list metrics` read
-//! the catalogue; so do the laws in `tests/laws.rs`, which hold the metric to its range, to the ideal order and to the
-//! tie policies.
+//! `CONTRIBUTING.md` lists the files to touch. The `MetricEntry` says how configs and tables write the metric and how
+//! it is computed. Its place in the [`CATALOGUE`] is its place in reports. Configs, reports and `akin list metrics`
+//! read the catalogue; so do the laws in `tests/laws.rs`, which hold the metric to its range, to the ideal order and to
+//! the tie policies.
 
 mod asi;
 mod average_precision;

@@ -8,9 +8,9 @@
 //! | all | every one | every one |
 //!
 //! The defaults, the nearest positive with a semi-hard negative, are those of Xuan et al., *Improved Embeddings with
-//! Easy Positive Triplet Mining*, WACV 2020. Semi-hard depends on the choice of the other side, so that only one side can
-//! be semi-hard, and the other cannot be all. Of equally distant items the first is chosen. A query with no choice on one
-//! side is left out, unless a side is all: then the pairs of the other side remain.
+//! Easy Positive Triplet Mining*, WACV 2020. Semi-hard depends on the choice of the other side, so that only one side
+//! can be semi-hard, and the other cannot be all. Of equally distant items the first is chosen. A query with no choice
+//! on one side is left out, unless a side is all: then the pairs of the other side remain.
 
 use std::cmp::Ordering;
 

@@ -1,5 +1,5 @@
-//! Chooses the farthest positive and the nearest negative of each query (Hermans et al., *In Defense of the Triplet Loss
-//! for Person Re-Identification*, 2017, eq. 5): at most one triplet per query.
+//! Chooses the farthest positive and the nearest negative of each query (Hermans et al., *In Defense of the Triplet
+//! Loss for Person Re-Identification*, 2017, eq. 5): at most one triplet per query.
 
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,5 @@
-//! Draws negatives so that all distances are equally frequent (Wu et al., *Sampling Matters in Deep Embedding Learning*,
-//! ICCV 2017, section 4.1).
+//! Draws negatives so that all distances are equally frequent (Wu et al., *Sampling Matters in Deep Embedding
+//! Learning*, ICCV 2017, section 4.1).
 //!
 //! The distance d of two uniform points of the unit sphere in n dimensions has the density
 //!
@@ -40,8 +40,8 @@ impl Default for DistanceWeightedMiner {
 }
 
 impl DistanceWeightedMiner {
-    /// The probability that each item is drawn as a negative of each query: [Q, M], row-major. A query without a negative
-    /// to draw has zeros.
+    /// The probability that each item is drawn as a negative of each query: [Q, M], row-major. A query without a
+    /// negative to draw has zeros.
     pub fn sampling_weights(&self, candidates: &Candidates) -> Vec<f64> {
         let mut weights = vec![0.0; candidates.cosines.len()];
         for ((query, partners), row) in candidates.partners().zip(weights.chunks_mut(candidates.items.max(1)))

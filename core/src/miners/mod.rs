@@ -1,9 +1,9 @@
 //! Miners choose the pairs and triplets that a loss uses: one miner a file, and one [`CATALOGUE`] that names them all.
 //!
 //! A miner reads [`Candidates`]: the queries of a batch, the items that they are compared with, and the cosines between
-//! them. It chooses pairs (query, item) or triplets (query, positive, negative): [`Mined`]. Positives are the items of the
-//! query's fine class without the query itself, negatives the items of the other classes. The result is a multiset, and
-//! every loss of pairs or triplets accepts either form:
+//! them. It chooses pairs (query, item) or triplets (query, positive, negative): [`Mined`]. Positives are the items of
+//! the query's fine class without the query itself, negatives the items of the other classes. The result is a multiset,
+//! and every loss of pairs or triplets accepts either form:
 //!
 //! - a triplet is the two pairs of its query with its positive and with its negative;
 //! - pairs are the triplets of each positive with each negative of the same query.

@@ -1,8 +1,8 @@
-//! SqueezeNet 1.1: a convolution and eight *fire* modules (Iandola et al., *SqueezeNet*, 2016), in torchvision's layout,
-//! without its classifier.
+//! SqueezeNet 1.1: a convolution and eight *fire* modules (Iandola et al., *SqueezeNet*, 2016), in torchvision's
+//! layout, without its classifier.
 //!
-//! A fire module reduces the channels of its input by 1×1 convolutions and expands them by 1×1 and 3×3 convolutions side
-//! by side. Weights are loaded by torchvision's names, `features.0.weight` … `features.12.expand3x3.bias`, from a
+//! A fire module reduces the channels of its input by 1×1 convolutions and expands them by 1×1 and 3×3 convolutions
+//! side by side. Weights are loaded by torchvision's names, `features.0.weight` … `features.12.expand3x3.bias`, from a
 //! safetensors file of any float type.
 
 use burn::module::Module;
@@ -69,12 +69,13 @@ impl Squeezenet {
         x
     }
 
-    /// Replaces the weights by those of a safetensors file, from its bytes. The classifier of an ImageNet model is ignored.
+    /// Replaces the weights by those of a safetensors file, from its bytes. The classifier of an ImageNet model is
+    /// ignored.
     ///
     /// # Errors
     ///
-    /// [`Kind::Weights`] for a file that is not safetensors, or, listing them all, for tensors that are missing, unknown
-    /// or of the wrong shape.
+    /// [`Kind::Weights`] for a file that is not safetensors, or, listing them all, for tensors that are missing,
+    /// unknown or of the wrong shape.
     pub fn load_safetensors(&mut self, bytes: Vec<u8>) -> Result<()> {
         let mut store = SafetensorsStore::from_bytes(Some(bytes))
             .with_key_remapping(r"^features\.0\.", "stem.")

@@ -19,10 +19,10 @@ const BLOCK_ELEMENTS: usize = 1 << 22;
 ///
 /// # Values
 ///
-/// The values are those of the public code of Hyp and HIER, which guards the formulas where they break down. It adds 1e-5
-/// to the denominator of ⊕, which makes d(x, y) too short by a share of at most 1e-5 / (1 − c‖x‖‖y‖)²: 3 in 100,000 for
-/// the usual curvature and clip radius. It caps the argument of artanh at 1 − 1e-5, so that no distance exceeds 12.2/√c.
-/// Rankings use [`distance`](super::distance), which is exact.
+/// The values are those of the public code of Hyp and HIER, which guards the formulas where they break down. It adds
+/// 1e-5 to the denominator of ⊕, which makes d(x, y) too short by a share of at most 1e-5 / (1 − c‖x‖‖y‖)²: 3 in
+/// 100,000 for the usual curvature and clip radius. It caps the argument of artanh at 1 − 1e-5, so that no distance
+/// exceeds 12.2/√c. Rankings use [`distance`](super::distance), which is exact.
 ///
 /// # Gradients
 ///
@@ -40,8 +40,8 @@ pub fn clip(rows: Tensor<2>, radius: f64) -> Tensor<2> {
 }
 
 impl Ball {
-    /// Features → points: clipped, mapped by [`Self::exponential_map`], drawn back from the rim by [`Self::project`] and,
-    /// if `riemannian`, with the gradients of [`Self::riemannian`].
+    /// Features → points: clipped, mapped by [`Self::exponential_map`], drawn back from the rim by [`Self::project`]
+    /// and, if `riemannian`, with the gradients of [`Self::riemannian`].
     pub fn embed(&self, features: Tensor<2>, clip_radius: f64, riemannian: bool) -> Tensor<2> {
         let points = self.project(self.exponential_map(clip(features, clip_radius)));
         if riemannian { self.riemannian(points) } else { points }
@@ -96,8 +96,8 @@ impl Ball {
         self.distance_from(squared_length(&(x - y)), slacks)
     }
 
-    /// d(x, y) of every row of x, [B, d], and y, [M, d]: [B, M], in O(B·M) memory. It is accurate for close points, because
-    /// ‖x − y‖² is summed over differences and not computed from inner products.
+    /// d(x, y) of every row of x, [B, d], and y, [M, d]: [B, M], in O(B·M) memory. It is accurate for close points,
+    /// because ‖x − y‖² is summed over differences and not computed from inner products.
     pub fn distances(&self, x: Tensor<2>, y: Tensor<2>) -> Tensor<2> {
         let slacks = self.slack(&x).matmul(self.slack(&y).transpose());
         self.distance_from(squared_distances(&x, &y), slacks)
@@ -162,8 +162,8 @@ fn artanh(x: Tensor<2>) -> Tensor<2> {
     (x.clone().log1p() - (-x).log1p()) * 0.5
 }
 
-/// ‖x − y‖² of every row of x and y, [B, M]. The value is a sum over differences, block by block. The gradient, in which
-/// nothing cancels, is that of ‖x‖² + ‖y‖² − 2 x·y.
+/// ‖x − y‖² of every row of x and y, [B, M]. The value is a sum over differences, block by block. The gradient is
+/// that of ‖x‖² + ‖y‖² − 2 x·y; no terms of it cancel.
 fn squared_distances(x: &Tensor<2>, y: &Tensor<2>) -> Tensor<2> {
     let products = x.clone().matmul(y.clone().transpose());
     let linear = squared_length(x) + squared_length(y).transpose() - products * 2.0;

@@ -23,8 +23,8 @@ pub(crate) fn hap_surrogate(case: &Case, verdict: &mut Verdict) {
     let reference =
         case.find("inputs/ref_embeddings").map(|_| tensor(case, "inputs/ref_embeddings").require_grad());
     let loss = init(&config, &labels);
-    // The rectangular case labels queries and items separately, which is no tree. The reference counts equal columns, so
-    // its counts are used as the shared levels of every case.
+    // The rectangular case labels queries and items separately, which is no tree. The reference counts equal columns,
+    // so its counts are used as the shared levels of every case.
     let shared = case.rows("outputs/level_matrix");
     let loss_of = |queries: Tensor<2>, shared: &[Vec<f64>]| {
         let items = reference.as_ref().unwrap_or(&embeddings).clone();

@@ -182,9 +182,9 @@ fn evaluated_whole(case: &Case, verdict: &mut Verdict, queries: &[Vec<f64>], rel
     }
 }
 
-/// `metrics_hashing.json`, on its deterministic ranking (`stable_order`): by Hamming distance, then by index. Its unstable
-/// sort (`torch181_sort_order`) must be within the bounds that the orders of ties allow. `mAP_all` and the precisions are
-/// those of the finest column alone, because queries and database were numbered separately.
+/// `metrics_hashing.json`, on its deterministic ranking (`stable_order`): by Hamming distance, then by index. Its
+/// unstable sort (`torch181_sort_order`) must be within the bounds that the orders of ties allow. `mAP_all` and the
+/// precisions are those of the finest column alone, because queries and database were numbered separately.
 ///
 /// The reference differs in one point: a query without positives counts as 0 in its means, or makes mAP NaN.
 pub(crate) fn hashing(case: &Case, verdict: &mut Verdict) {
@@ -269,8 +269,8 @@ pub(crate) fn hierarchical_precisions(case: &Case, verdict: &mut Verdict) {
 
 /// `metrics_pml.json`: the list is cut after the first k items, but R, the number of positives, counts all.
 ///
-/// The reference differs in two points: a query without a hit among the k counts as 0 in its MRR, and with `avg_of_avgs`
-/// it first averages over the queries of each class.
+/// The reference differs in two points: a query without a hit among the k counts as 0 in its MRR, and with
+/// `avg_of_avgs` it first averages over the queries of each class.
 pub(crate) fn accuracy_calculator(case: &Case, verdict: &mut Verdict) {
     let (points, labels) = (case.rows("inputs/embeddings"), column(case, "inputs/labels"));
     let gallery = case
@@ -320,8 +320,8 @@ pub(crate) fn accuracy_calculator(case: &Case, verdict: &mut Verdict) {
     }
 }
 
-/// `metrics_recall_hyperbolic.json`: R@k of rankings by increasing distance in the Poincaré ball or, if the curvature is
-/// 0, by decreasing dot product.
+/// `metrics_recall_hyperbolic.json`: R@k of rankings by increasing distance in the Poincaré ball or, if the curvature
+/// is 0, by decreasing dot product.
 pub(crate) fn recall_hyperbolic(case: &Case, verdict: &mut Verdict) {
     let (points, labels) = (case.rows("inputs/z"), column(case, "inputs/labels"));
     let curvature = case.numbers("params/hyp_c")[0];
@@ -334,8 +334,8 @@ pub(crate) fn recall_hyperbolic(case: &Case, verdict: &mut Verdict) {
     verdict.compare("R@1", &case.numbers("outputs/R@1"), &got[..1], EXACT);
 }
 
-/// `metrics_recall_proxy_anchor.json`: R@k by cosine. With a separate gallery a query counts as right at k if fewer than
-/// k negatives score above its best positive, so that ties count in its favour.
+/// `metrics_recall_proxy_anchor.json`: R@k by cosine. With a separate gallery a query counts as right at k if fewer
+/// than k negatives score above its best positive, so that ties count in its favour.
 pub(crate) fn recall_proxy_anchor(case: &Case, verdict: &mut Verdict) {
     let set = |prefix: &str| {
         (case.rows(&format!("inputs/{prefix}embeddings")), column(case, &format!("inputs/{prefix}labels")))
@@ -391,8 +391,8 @@ mod departures {
         list.iter().enumerate().map(|(i, &level)| rel[level] / (i as f64 + 2.0).log2()).sum()
     }
 
-    /// HPDH's nDCG: the mean of DCG/ideal DCG over the first r ranks, not its value at r. The item of rank n is discounted
-    /// by log2(n − 1), so that the first three count in full.
+    /// HPDH's nDCG: the mean of DCG/ideal DCG over the first r ranks, not its value at r. The item of rank n is
+    /// discounted by log2(n − 1), so that the first three count in full.
     pub(super) fn mean_ndcg(ranking: &Ranking, r: usize) -> Option<f64> {
         let discount = |rank: usize| if rank < 3 { 1.0 } else { (rank as f64 - 1.0).log2() };
         let mut ideal = ranking.ideal_levels();

@@ -14,8 +14,8 @@ use crate::support::{Case, EXACT, SINGLE, STEP, Verdict, init, labels, matrix, s
 /// 3 · 10⁻⁸.
 const ROUNDED: f64 = 1e-6;
 
-/// The tolerance where the reference sums its gradient over pairs and bins in f32: over many seeds this differs from the
-/// sum in f64 by up to 1.2 · 10⁻⁵ of the largest entry.
+/// The tolerance where the reference sums its gradient over pairs and bins in f32: over many seeds this differs from
+/// the sum in f64 by up to 1.2 · 10⁻⁵ of the largest entry.
 const SUMMED_SINGLE: f64 = 5e-5;
 
 /// The inputs of most of these files: a batch, and sometimes a set to rank.
@@ -68,8 +68,8 @@ fn compare<S: BuildLoss>(case: &Case, verdict: &mut Verdict, config: &S) {
     }
 }
 
-/// As [`compare`], except where a query has no positive, which makes the reference's mean NaN. There the expected loss is
-/// the mean over the other queries. The reference's gradients, of a sum divided by all queries, are scaled to match.
+/// As [`compare`], except where a query has no positive, which makes the reference's mean NaN. There the expected loss
+/// is the mean over the other queries. The reference's gradients, of a sum divided by all queries, are scaled to match.
 fn compare_defined<S: BuildLoss>(case: &Case, verdict: &mut Verdict, config: &S) {
     let losses = match case.find("outputs/one_minus_ap_per_query") {
         Some(_) => case.numbers("outputs/one_minus_ap_per_query"),

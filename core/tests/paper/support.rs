@@ -128,8 +128,8 @@ pub(crate) fn batches() -> Vec<Case> {
     batches
 }
 
-/// The batches above; batches against other items, none of class 3, to which two queries belong; and parts of a larger set against
-/// the whole.
+/// The batches above; batches against other items, none of class 3, to which two queries belong; and parts of a larger
+/// set against the whole.
 pub(crate) fn cases() -> Vec<Case> {
     let mut cases = batches();
     for seed in 0..4 {
