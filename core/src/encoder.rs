@@ -59,7 +59,7 @@ impl EncoderConfig {
             return Err(Error::new(
                 Kind::Config,
                 format!(
-                    "the backbone needs images of at least {0}×{0} pixels, and the preprocessing crops to {side}×{side}",
+                    "the backbone needs images of at least {0}×{0} pixels, but the preprocessing crops to {side}×{side}",
                     self.backbone.smallest_side()
                 ),
                 "raise `crop` (and `resize`) of the preprocessing",

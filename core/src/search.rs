@@ -62,7 +62,7 @@ impl Gallery {
             return Err(Error::new(
                 Kind::Embeddings,
                 format!(
-                    "the query has {} numbers and the gallery's embeddings have {}",
+                    "the query has {} numbers, but the gallery's embeddings have {}",
                     query.len(),
                     self.dimension
                 ),

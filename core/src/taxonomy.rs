@@ -107,7 +107,7 @@ impl Taxonomy {
         refuse_any(
             conflicts,
             "a class has two parents",
-            "rename one, or let a class be its whole label path (qualify = true)",
+            "check that the levels are in order, coarse to fine; then rename one, or identify a class by its full path (`qualify = true`)",
         )?;
         Ok((Self { levels: levels.to_vec(), classes, parents }, Labels { levels: depth, ids }))
     }

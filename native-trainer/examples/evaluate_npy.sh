@@ -14,7 +14,7 @@
 #             queries   H-AP
 # all levels        2  96.67
 #
-# 2 queries, each ranking 5 items by cosine; ties stable; the query itself not counted; relevance {"kind":"plain","alpha":1.0}
+# 2 queries, each ranking 5 items by cosine; ties stable; the query itself not counted; relevance plain
 set -eu
 cd "$(dirname "$0")/npy"
 exec "${AKIN:-akin}" eval \

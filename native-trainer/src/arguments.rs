@@ -18,8 +18,9 @@ use serde::de::{DeserializeOwned, IntoDeserializer};
 pub struct SetArgs {
     /// Set a value of the config, for example `--set optimizer.lr_head=1e-3`; can be repeated.
     ///
-    /// The value is TOML; anything else is text. A relative path starts at the current directory. A table that gets
-    /// another `kind` starts from the defaults of that kind; [data], [optimizer] and [schedule] keep their keys.
+    /// The value is TOML, or a text without quotes. A relative path starts at the current directory. A table that
+    /// gets another `kind` starts from the defaults of that kind; `[data]`, `[optimizer]` and `[schedule]` keep their
+    /// other keys.
     #[arg(long = "set", value_name = "SECTION.KEY=VALUE")]
     pub set: Vec<String>,
 }
@@ -39,8 +40,8 @@ pub struct ServerArgs {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Metrics")]
 pub struct MetricArgs {
-    /// The metrics to report; `akin list metrics` lists them [default: h_ap,ndcg,asi,ap,map_at_r,recall@1;
-    /// with --dyml: asi,ap,recall@1,recall@10,recall@20].
+    /// The metrics to report, which `akin list metrics` explains. By default those of the run; for files
+    /// `h_ap,ndcg,asi,ap,map_at_r,recall@1`; with `--dyml` `asi,ap,recall@1,recall@10,recall@20`.
     #[arg(long, value_name = "METRIC,…", value_delimiter = ',')]
     pub metrics: Vec<Metric>,
     /// Print 95 % intervals from this many bootstrap resamples of the queries; 1000 is common.
@@ -53,8 +54,8 @@ pub struct MetricArgs {
     /// [default: the run's own, or cosine].
     #[arg(long, value_name = "NAME", value_parser = similarity)]
     pub similarity: Option<Similarity>,
-    /// The order of items with equal scores: gallery order (stable), not counted against each other (strict), best
-    /// case, worst case [default: stable].
+    /// How items with equal scores are ranked: in gallery order (stable), without counting against each other
+    /// (strict), in the best order (optimistic) or in the worst (pessimistic) [default: stable].
     #[arg(long, value_parser = one_of::<TiePolicy>(&["stable", "strict", "optimistic", "pessimistic"]))]
     pub ties: Option<TiePolicy>,
     /// Count the query itself among the items of its class, as most published results do.

@@ -26,7 +26,7 @@
 //! | [`schema`] | what a config may contain, from the types of the sections |
 //! | [`fault`] | which key is wrong and why, or which keys are missing |
 //! | [`range`] | how a section refuses a value that is out of range |
-//! | [`reference`] | every setting with its default and meaning, for `CONFIG.md` and `akin list` |
+//! | [`mod@reference`] | every setting with its default and meaning, for `CONFIG.md` and `akin list` |
 //!
 //! A path may contain environment variables, written `${NAME}`. A relative path starts at the folder of the config
 //! file; in `--set` and in a built-in recipe it starts at the current directory. The resolved config, with every

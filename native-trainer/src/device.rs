@@ -22,7 +22,7 @@ pub fn open(name: DeviceName) -> Result<Device> {
             "build akin with `cargo build --release`, which includes the back end for the CPU",
         )),
         _ if name == DeviceName::Cuda && cfg!(feature = "cuda") => Err(problem(
-            "`--device cuda` needs an Nvidia driver, and there is none on this machine",
+            "`--device cuda` needs an NVIDIA driver, and this machine has none",
             "install the driver, or choose another `--device`",
         )),
         _ => {

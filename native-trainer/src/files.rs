@@ -14,16 +14,23 @@ use crate::problem::{Advise, problem};
 /// `write` fails or the disk is full, the previous version stays and the temporary file is removed. A `path` that
 /// is not a regular file, such as a pipe or `/dev/stdout`, is written to directly.
 pub fn write_atomic(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
-    if !directory_of(path).is_dir() {
-        return Err(problem(
-            format!("{} was not written: its folder does not exist", path.display()),
-            "create the folder, or check the path",
-        ));
-    }
+    check_folder_of(path)?;
     replace(path, write).advise(
         || format!("{} was not written", path.display()),
         "free some space or check the permissions; the previous version is unchanged",
     )
+}
+
+/// Refuses a file whose folder does not exist. Commands call this before long work.
+pub fn check_folder_of(path: &Path) -> Result<()> {
+    let folder = directory_of(path);
+    if folder.is_dir() {
+        return Ok(());
+    }
+    Err(problem(
+        format!("{} cannot be written: the folder {} does not exist", path.display(), folder.display()),
+        "create the folder, or check the path",
+    ))
 }
 
 fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
@@ -94,16 +101,16 @@ pub fn check_directory(path: &Path, what: &str, marker: &str, overwrite: bool) -
         }
     };
     if occupied {
-        if !overwrite {
-            return Err(problem(
-                format!("{} is not empty, and a {what} is only overwritten on request", path.display()),
-                "choose another directory, or pass `--overwrite` to replace this one",
-            ));
-        }
         if !path.join(marker).is_file() {
             return Err(problem(
-                format!("{} is not a {what}: it has no {marker}", path.display()),
-                "choose another directory, or remove this one yourself",
+                format!("{} is not empty and is not a {what}: it has no {marker}", path.display()),
+                "choose another directory, or empty this one yourself",
+            ));
+        }
+        if !overwrite {
+            return Err(problem(
+                format!("{} already has a {what}", path.display()),
+                "choose another directory, or pass `--overwrite` to replace it",
             ));
         }
     }
@@ -130,7 +137,7 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"first");
         assert_eq!(fs::read_dir(&directory).unwrap().count(), 1, "the temporary file is removed");
         let error = write_atomic(&directory.path().join("nowhere/file"), |_| Ok(())).unwrap_err();
-        assert!(error.to_string().ends_with("its folder does not exist"), "{error}");
+        assert!(error.to_string().ends_with("nowhere does not exist"), "{error}");
     }
 
     #[test]
@@ -169,9 +176,11 @@ mod tests {
         fs::write(run.join("holiday.jpg"), "").unwrap();
         let message =
             |overwrite| create_directory(&run, "run", "config.toml", overwrite).unwrap_err().to_string();
-        assert!(message(false).contains("only overwritten on request"));
-        assert!(message(true).contains("is not a run"));
+        // `--overwrite` is offered only where it would help.
+        assert!(message(false).ends_with("is not a run: it has no config.toml"));
+        assert!(message(true).ends_with("is not a run: it has no config.toml"));
         fs::write(run.join("config.toml"), "").unwrap();
+        assert!(message(false).ends_with("already has a run"));
         create_directory(&run, "run", "config.toml", true).unwrap();
         assert_eq!(fs::read_dir(&run).unwrap().count(), 0);
     }

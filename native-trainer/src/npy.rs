@@ -61,7 +61,7 @@ fn parse(bytes: &[u8]) -> Result<Matrix> {
     let shape = field(header, "shape").unwrap_or_default();
     let Some([rows, columns]) = two_sizes(shape) else {
         return Err(problem(
-            format!("the array has shape {shape}, but two sizes (items, dimension) are needed"),
+            format!("the array has shape {shape}, but shape (items, dimension) is needed"),
             "save a two-dimensional array with one row per item",
         ));
     };

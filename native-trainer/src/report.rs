@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use akin_core::evaluate::{EvaluationConfig, Means, PairedTest, Report};
 use akin_core::metrics::{Metric, Unit};
+use akin_core::relevance::Relevance;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -108,8 +109,23 @@ pub fn measurement(report: &Report) -> String {
         count(report.queries),
         count(report.ranked),
         conditions(&report.config),
-        serde_json::to_string(&report.config.relevance).unwrap_or_default(),
+        relevance_name(&report.config.relevance),
     )
+}
+
+/// A relevance as `akin eval --relevance` takes it: `hierarchical_ap`, `plain:2`, `weighted_ap:1,2`.
+fn relevance_name(relevance: &Relevance) -> String {
+    let with_exponent = |name: &str, alpha: f64| match alpha {
+        1.0 => name.to_owned(),
+        _ => format!("{name}:{alpha}"),
+    };
+    match relevance {
+        Relevance::HierarchicalAp { alpha } => with_exponent("hierarchical_ap", *alpha),
+        Relevance::Plain { alpha } => with_exponent("plain", *alpha),
+        Relevance::WeightedAp { weights } => {
+            format!("weighted_ap:{}", weights.iter().map(f64::to_string).collect::<Vec<_>>().join(","))
+        }
+    }
 }
 
 /// The similarity, the tie policy, whether the query was counted, and the number of resamples.

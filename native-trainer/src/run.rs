@@ -43,9 +43,14 @@ impl Run {
     pub fn open(directory: &Path) -> Result<Self> {
         let config = directory.join(CONFIG_FILE);
         if !config.is_file() {
+            let fault = if directory.exists() {
+                format!("is not a run: it has no {CONFIG_FILE}")
+            } else {
+                "does not exist".into()
+            };
             return Err(problem(
-                format!("{} is not a run: it has no {CONFIG_FILE}", directory.display()),
-                "give a directory that `akin train` wrote",
+                format!("{} {fault}", directory.display()),
+                "give the directory of a run, which `akin train` wrote",
             ));
         }
         Ok(Self { directory: directory.to_owned(), config: Config::load(&config, &[])? })

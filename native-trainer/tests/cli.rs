@@ -102,6 +102,36 @@ fn unusual_images_are_read() {
     assert!(!answer.stdout.contains("cannot be read"), "{}", answer.stdout);
 }
 
+#[test]
+fn a_file_that_cannot_be_written_is_refused_before_evaluation() {
+    let folder = in_folder(&[]);
+    let scores = path(&folder, "nowhere/scores.csv");
+    let files = ["--queries", "none.npy", "--query-labels", "none.csv", "--levels", "kind"];
+    let answer = akin(["eval", "--per-query", &scores].into_iter().chain(files));
+    assert!(answer.stderr.contains("scores.csv cannot be written: the folder"), "{}", answer.stderr);
+}
+
+#[test]
+fn a_mistyped_recipe_is_suggested() {
+    let answer = akin(["train", "grocery-hapier"]);
+    assert_eq!(answer.code, Some(1));
+    assert!(answer.stderr.contains("hint: did you mean `grocery-happier`?"), "{}", answer.stderr);
+}
+
+#[test]
+fn an_unknown_metric_in_a_config_is_one_message_and_one_hint() {
+    let folder = in_folder(&[("config.toml", CONFIG)]);
+    let config = path(&folder, "config.toml");
+    for (metrics, message) in [
+        ("['recal@1']", "`eval.metrics`: unknown metric `recal@1`\n  hint: did you mean recall@k"),
+        ("['recall']", "it needs a cut-off\n  hint: write recall@k"),
+        ("['recall@0']", "a whole number of at least 1\n  hint: write recall@k"),
+    ] {
+        let answer = akin(["train", &config, "--set", &format!("eval.metrics={metrics}")]);
+        assert!(answer.stderr.contains(message), "{}", answer.stderr);
+    }
+}
+
 /// A complete config for training; the data are in `labels.csv`.
 const CONFIG: &[u8] = b"
 run = { steps = 1, device = 'cpu' }
@@ -191,10 +221,10 @@ fn invalid_settings_are_refused_before_a_run_is_created() {
             "3 weights were given for a loss over 2 levels",
         ),
         ("{kind='levels',loss={kind='fast_ap'},weights=[0,0]}", "weights of the levels are [0.0, 0.0]"),
-        ("{kind='csl',margins=[0.1,0.1,0.1]}", "and there are 2 levels"),
+        ("{kind='csl',margins=[0.1,0.1,0.1]}", "but there are 2 levels"),
         ("{kind='hierarchical_proxy',coarse={kind='clusters',count=5}}", "5 clusters for 1 fine class"),
         ("{kind='contrastive',miner={kind='batch_hrad_miner'}}", "did you mean `batch_hard_miner`?"),
-        ("{kind='cross_batch_memory',loss={kind='norm_softmax'}}", "compares no pairs of items"),
+        ("{kind='cross_batch_memory',loss={kind='norm_softmax'}}", "does not compare items with each other"),
         ("{kind='hpdh'}", "the loss hpdh cannot compare cosine embeddings"),
     ] {
         refused(&[&format!("loss={loss}")], why);
@@ -203,7 +233,7 @@ fn invalid_settings_are_refused_before_a_run_is_created() {
         ("roadmap", 8, "the loss roadmap cannot compare binary embeddings"),
         ("hpdh", 1, "codes of 1 bit"),
         ("csq", 1, "codes of 1 bit"),
-        ("hpdh", 64, "codes of 64 bits, and the backbone has only 32 features"),
+        ("hpdh", 64, "codes of 64 bits, but the backbone has only 32 features"),
     ] {
         let head = format!("model.head={{dimension={bits},geometry={{kind='binary'}}}}");
         refused(&[&head, &format!("loss={{kind='{loss}'}}")], why);
@@ -211,7 +241,7 @@ fn invalid_settings_are_refused_before_a_run_is_created() {
     let ball = "model.head={dimension=8,geometry={kind='poincare'}}";
     refused(&[ball, "loss={kind='roadmap'}"], "the loss roadmap cannot compare poincare embeddings");
     for (set, why) in [
-        ("eval.metrics=['recal@1']", "unknown metric `recal@1`; did you mean recall@k"),
+        ("eval.metrics=['recal@1']", "unknown metric `recal@1`\n  hint: did you mean recall@k"),
         ("eval.relevance={kind='weighted_ap',weights=[1,1,1]}", "the relevance has 3 weights for 2 levels"),
         ("eval.similarity={poincare={curvature=0}}", "the curvature of the Poincaré ball is 0"),
         ("eval.bootstrap={resamples=0}", "the bootstrap has 0 resamples"),
@@ -356,7 +386,7 @@ fn metrics_and_intervals_can_be_chosen() {
 
     let answer = eval(&[], &["--metrics", "recal@1"]);
     assert_eq!((answer.code, answer.stdout.as_str()), (Some(2), ""));
-    assert!(answer.stderr.contains("unknown metric `recal@1`; did you mean recall@k"), "{}", answer.stderr);
+    assert!(answer.stderr.contains("unknown metric `recal@1`\n  hint: did you mean recall@k"), "{}", answer.stderr);
     assert_eq!(eval(&[], &["--metrics", "ap,ap"]).code, Some(1));
 }
 

@@ -151,7 +151,9 @@ pub(super) fn check_batch(batch: usize, count: usize) -> Result<()> {
     }
     Err(Error::new(
         Kind::Config,
-        format!("the decomposability gap has batches of {batch}, and the set has {count} items"),
+        format!(
+            "the decomposability gap cannot be measured in batches of {batch} from a set of {count} items"
+        ),
         format!("choose a batch of 2 to {count} items"),
     ))
 }

@@ -340,7 +340,7 @@ fn check_dimensions(queries: usize, gallery: usize) -> Result<()> {
     }
     Err(Error::new(
         Kind::Embeddings,
-        format!("query embeddings have {queries} numbers and gallery embeddings have {gallery}"),
+        format!("query embeddings have {queries} numbers, but gallery embeddings have {gallery}"),
         "embed both with the same encoder",
     ))
 }

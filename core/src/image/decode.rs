@@ -162,7 +162,7 @@ fn require_end(name: &str, whole: bool) -> Result<()> {
 fn unreadable(name: &str, error: impl std::fmt::Display) -> Error {
     Error::new(
         Kind::Image,
-        format!("the {name} image is damaged or of a rare kind: {error}"),
+        format!("the {name} image is damaged or of an unsupported kind: {error}"),
         "copy or download it again, or open it elsewhere and export it as JPEG or PNG",
     )
 }

@@ -198,7 +198,7 @@ impl LossConfig {
             return Err(Error::new(
                 Kind::Config,
                 format!("the loss {} cannot compare {} embeddings", entry.name, space.name()),
-                format!("use a head with the geometry {}, or choose another loss", known.join(" or ")),
+                format!("set the geometry of the head to {}, or choose another loss", known.join(" or ")),
             ));
         }
         self.make(context)

@@ -93,7 +93,7 @@ impl BuildLoss for CslConfig {
         if margins.len() != levels || !margins.iter().all(in_range) {
             return Err(Error::new(
                 Kind::Config,
-                format!("the margins of csl are {margins:?}, and there are {levels} levels"),
+                format!("the margins of csl are {margins:?}, but there are {levels} levels"),
                 "give one finite number of at least 0 for each level, coarse to fine",
             ));
         }
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn settings_out_of_range_are_refused() {
         let error = refusal(&CslConfig { margins: Some(vec![0.3]), ..Default::default() });
-        assert_eq!(error.message(), "the margins of csl are [0.3], and there are 2 levels");
+        assert_eq!(error.message(), "the margins of csl are [0.3], but there are 2 levels");
         let error = refusal(&CslConfig { margins: Some(vec![0.3, f64::NAN]), ..Default::default() });
         assert!(error.message().contains("NaN"), "{error}");
         let error = refusal(&CslConfig { scale: 0.0, ..Default::default() });

@@ -223,7 +223,7 @@ impl BuildLoss for HierarchicalProxyConfig {
         if self.every == 0 {
             return Err(Error::new(
                 Kind::Config,
-                "the every of hierarchical_proxy is 0",
+                "`every` of hierarchical_proxy is 0",
                 "give a whole number of steps of at least 1; 50 is usual",
             ));
         }

@@ -153,7 +153,7 @@ impl BuildLoss for HpdhConfig {
         if deviations.len() != depth {
             return Err(Error::new(
                 Kind::Config,
-                format!("hpdh has {} deviations and the taxonomy {depth} levels", deviations.len()),
+                format!("hpdh has {} deviations, but the taxonomy has {depth} levels", deviations.len()),
                 "give one deviation per level, coarse to fine, or leave them out",
             ));
         }

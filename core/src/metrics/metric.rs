@@ -232,6 +232,7 @@ impl FromStr for Metric {
                         "`{text}` does not name a metric: {}",
                         match entry.compute {
                             Compute::WholeList(_) => "it takes no cut-off",
+                            _ if !text.contains('@') => "it needs a cut-off",
                             _ => "its cut-off must be a whole number of at least 1",
                         }
                     ),

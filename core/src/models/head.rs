@@ -61,7 +61,7 @@ impl HeadConfig {
             return Err(Error::new(
                 Kind::Config,
                 format!(
-                    "the head has codes of {} bits, and the backbone has only {features} features",
+                    "the head has codes of {} bits, but the backbone has only {features} features",
                     self.dimension
                 ),
                 "choose at most as many bits as there are features, or a wider backbone",

@@ -48,13 +48,16 @@ impl BiomorphConfig {
         if !(16..=2048).contains(&self.side) {
             return refuse(
                 format!("the side of a picture is {} pixels, outside 16 to 2048", self.side),
-                "give a side of 16 to 2048",
+                "give a number from 16 to 2048; 64 is the default",
             );
         }
         if !(0.0..1.0).contains(&self.held_out) {
             return refuse(
-                format!("the held-out share is {}, outside 0 to 1", self.held_out),
-                "give a number from 0 up to, but not including, 1",
+                format!(
+                    "the held-out share is {}, but some classes must be left for training",
+                    self.held_out
+                ),
+                "give a number of at least 0 and below 1, such as 0.3",
             );
         }
         let pictures =

@@ -75,9 +75,12 @@ pub fn run(args: BiomorphsArgs) -> Result<()> {
     writeln!(stdout(), "table   {}", args.out.join("labels.csv").display())?;
     let images = counted(creatures.pictures(), "image", "images");
     args.progress.say("Drew", &format!("{images} in {:.1} s", start.elapsed().as_secs_f64()));
-    let table = shell::path(&args.out.join("labels.csv"));
-    let command = format!("`akin train biomorphs-happier --set data.path={table}`");
-    args.progress.say("Next", &format!("{command} trains a model on them"));
+    // The recipe needs three levels, and classes to test on.
+    if creatures.levels().len() == 3 && creatures.species(Split::Test) > 0 {
+        let table = shell::path(&args.out.join("labels.csv"));
+        let command = format!("`akin train biomorphs-happier --set data.path={table}`");
+        args.progress.say("Next", &format!("{command} trains a model on them"));
+    }
     Ok(())
 }
 
@@ -92,8 +95,8 @@ pub fn write(creatures: &Biomorphs, out: &Path, bar: &Bar) -> Result<()> {
         let path = out.join(name);
         if path.exists() {
             return Err(problem(
-                format!("{} already exists and is not overwritten", path.display()),
-                "choose another directory",
+                format!("{} already exists", path.display()),
+                "choose another directory, or remove it yourself",
             ));
         }
     }

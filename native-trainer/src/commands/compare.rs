@@ -24,11 +24,11 @@ use crate::shell;
 /// seeds, and writes the table in Markdown, LaTeX, CSV and JSON.
 #[derive(Debug, Args)]
 pub struct CompareArgs {
-    /// A TOML file with a section [compare], or the name of a recipe.
+    /// A TOML file with a section `[compare]`, or the name of a recipe.
     #[arg(value_name = "CONFIG")]
     pub config: PathBuf,
-    /// The rows, instead of those of the config; `all` stands for every loss. A loss that cannot use the config's
-    /// head gets a head that it can use.
+    /// The losses to compare, instead of those of the config; `all` stands for every loss. A loss that cannot use the
+    /// config's head gets a head that it can use.
     #[arg(long, value_name = "LOSS,…", value_delimiter = ',')]
     pub losses: Vec<String>,
     /// The seeds, instead of those of the config.
@@ -43,13 +43,13 @@ pub struct CompareArgs {
     /// Retrain runs whose config has changed.
     #[arg(long)]
     pub overwrite: bool,
-    /// Fail unless training improves every loss by the metric that it optimises.
+    /// Exit with 1 unless every trained model beats the untrained encoder by the metric that its loss optimises.
     #[arg(long)]
     pub check: bool,
     /// The format of the printed table.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
-    /// The device to compute on, instead of run.device.
+    /// The device to compute on, instead of the config's `run.device`.
     #[arg(long, value_enum)]
     pub device: Option<DeviceName>,
     /// How to show progress.
@@ -91,7 +91,10 @@ pub fn run(args: CompareArgs) -> Result<()> {
         .collect();
     if args.check && !not_improved.is_empty() {
         return Err(problem(
-            format!("training did not improve {} by the metric that each optimises", a_few(&not_improved)),
+            format!(
+                "training with {} did not improve the metric that the loss optimises",
+                a_few(&not_improved)
+            ),
             "train longer, or change the learning rates",
         ));
     }

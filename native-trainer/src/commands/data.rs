@@ -24,10 +24,10 @@ pub enum DataCommand {
 /// Count a data set and report mistakes in it.
 ///
 /// Counts images and classes per split and level, checks the taxonomy, reads every image, and lists unreadable files
-/// and duplicates across splits. Only [data] of the config is needed. Exits with 1 if a file cannot be read.
+/// and duplicates across splits. Only `[data]` of the config is needed. Exits with 1 if a file cannot be read.
 #[derive(Debug, Args)]
 pub struct DataCheckArgs {
-    /// A TOML file with a section [data].
+    /// A TOML file with a section `[data]`.
     #[arg(value_name = "CONFIG")]
     pub config: PathBuf,
     #[command(flatten)]

@@ -1,6 +1,6 @@
 //! `akin embed`: embeds images and writes a .npy file.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
@@ -8,9 +8,11 @@ use walkdir::WalkDir;
 
 use crate::config::DeviceName;
 use crate::counts::counted;
+use crate::data::looks_like_an_image;
 use crate::embedding::embed;
+use crate::files::check_folder_of;
 use crate::loader::Pictures;
-use crate::problem::{Advise, problem};
+use crate::problem::{Advise, a_few, problem};
 use crate::progress::Progress;
 use crate::run::Run;
 use crate::{device, npy};
@@ -29,7 +31,7 @@ pub struct EmbedArgs {
     /// The file to write: float32, one row per image.
     #[arg(long, value_name = "FILE.npy")]
     pub out: PathBuf,
-    /// The device to compute on, instead of the run's run.device.
+    /// The device to compute on, instead of the config's `run.device`.
     #[arg(long, value_enum)]
     pub device: Option<DeviceName>,
     /// How to show progress.
@@ -40,6 +42,7 @@ pub struct EmbedArgs {
 /// Embeds the images and writes the file.
 pub fn run(args: EmbedArgs) -> Result<()> {
     let run = Run::open(&args.run)?;
+    check_folder_of(&args.out)?;
     let device = device::open(args.device.unwrap_or(run.config.run.device))?;
     let encoder = run.encoder(&device)?;
     let files = files(&args.images)?;
@@ -50,7 +53,7 @@ pub fn run(args: EmbedArgs) -> Result<()> {
     if let Some((path, reason)) = pictures.unreadable().into_iter().next() {
         return Err(problem(
             format!("{} cannot be read: {reason}", path.display()),
-            "leave this image out: each row must belong to one image, so none is skipped",
+            "remove or replace the image, or give only the others: no image is skipped, so that row i is image i",
         ));
     }
     npy::write(&args.out, embedded?.embeddings.values(), encoder.dimension())?;
@@ -67,7 +70,7 @@ fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
             for entry in WalkDir::new(path).sort_by_file_name() {
                 let entry =
                     entry.advise(|| format!("{} cannot be read", path.display()), "check its permissions")?;
-                if entry.file_type().is_file() && is_image(entry.path()) {
+                if entry.file_type().is_file() && looks_like_an_image(entry.path()) {
                     files.push(entry.into_path());
                 }
             }
@@ -79,14 +82,9 @@ fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     }
     if files.is_empty() {
         return Err(problem(
-            "the given paths contain no image",
+            format!("{} has no images", a_few(&paths.iter().map(|path| path.display()).collect::<Vec<_>>())),
             "give JPEG, PNG or WebP files, or folders of them",
         ));
     }
     Ok(files)
-}
-
-fn is_image(path: &Path) -> bool {
-    let extension = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
-    matches!(extension.as_str(), "jpg" | "jpeg" | "png" | "webp")
 }

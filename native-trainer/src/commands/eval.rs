@@ -19,7 +19,7 @@ pub use self::arguments::EvalArgs;
 use self::embedding_files::EmbeddingFiles;
 use self::opened_run::OpenedRun;
 use crate::embedding::evaluate_dataset;
-use crate::files::write_atomic;
+use crate::files::{check_folder_of, write_atomic};
 use crate::loader::Pictures;
 use crate::problem::problem;
 use crate::report::{measurement, paired_tests_text, report_text, setting_name};
@@ -33,6 +33,9 @@ pub fn run(args: EvalArgs) -> Result<()> {
     if let Some(against) = &args.against {
         // A missing run is reported now, not after the first run is evaluated.
         Run::open(against)?;
+    }
+    if let Some(file) = &args.per_query {
+        check_folder_of(file)?;
     }
     let Evaluated { mut report, queries, gallery } = match &args.run {
         Some(run) => evaluate_run(run, None, args.untrained, &args)?,
@@ -85,7 +88,7 @@ struct Evaluated {
     gallery: Vec<String>,
 }
 
-/// Evaluates the encoder of a run on its evaluation splits. `eval_config` replaces the run's [eval], except for the
+/// Evaluates the encoder of a run on its evaluation splits. `eval_config` replaces the run's `[eval]`, except for the
 /// similarity, which is always the run's.
 fn evaluate_run(
     directory: &Path,
@@ -118,7 +121,10 @@ fn evaluate_run(
 fn evaluate_files(args: &EvalArgs) -> Result<Evaluated> {
     if args.queries.len() > 1 {
         return Err(problem(
-            format!("`--queries` is given {} times, but one taxonomy covers one set", args.queries.len()),
+            format!(
+                "`--queries` is given {} times, but without `--dyml` one set is evaluated",
+                args.queries.len()
+            ),
             "evaluate one set at a time; if each set has its own label column, add `--dyml` for their average",
         ));
     }

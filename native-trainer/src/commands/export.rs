@@ -1,6 +1,7 @@
 //! `akin export`: writes runs into a bundle for the page.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 
@@ -25,7 +26,7 @@ use crate::data::Dataset;
 use crate::embedding::evaluate_dataset;
 use crate::files::{check_directory, create_directory, write_atomic};
 use crate::loader::Pictures;
-use crate::problem::{Advise, problem};
+use crate::problem::{Advise, problem, repeated};
 use crate::progress::Progress;
 use crate::run::{Run, encoder_config};
 use crate::{device, shell};
@@ -54,7 +55,7 @@ pub struct ExportArgs {
     /// The licence of images and weights, such as "CC-BY-4.0".
     #[arg(long, default_value = "", hide_default_value = true)]
     pub licence: String,
-    /// The device to compute on, instead of the runs' run.device.
+    /// The device to compute on, instead of the config's `run.device`.
     #[arg(long, value_enum)]
     pub device: Option<DeviceName>,
     /// How to show progress.
@@ -113,6 +114,11 @@ pub fn run(args: ExportArgs) -> Result<()> {
 pub fn export(export: &Export) -> Result<()> {
     let Export { runs, out, progress, .. } = export;
     let first = &runs[0].config;
+    let directories: Vec<PathBuf> =
+        runs.iter().map(|run| fs::canonicalize(&run.directory)).collect::<Result<_, _>>()?;
+    if let Some(twice) = repeated(&directories) {
+        return Err(problem(format!("the run {} is given twice", twice.display()), "give each run once"));
+    }
     for run in &runs[1..] {
         // Where the data have no split of their own, the seed draws it.
         let other_split = first.data.draws_split() && run.config.run.seed != first.run.seed;

@@ -1,6 +1,6 @@
 //! `akin list`: the names of losses, miners, metrics, recipes and sources, and the settings of each.
 
-use std::io::{IsTerminal, Write, stdout};
+use std::io::{Write, stdout};
 
 use akin_core::losses::LossEntry;
 use akin_core::metrics::MetricEntry;
@@ -10,6 +10,7 @@ use akin_core::{losses, metrics, miners};
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
+use terminal_size::{Width, terminal_size_of};
 
 use crate::columns::align_words;
 use crate::config::reference::{SettingRow, inline, loss_settings, settings_of_kind};
@@ -19,9 +20,9 @@ use crate::recipes::{RECIPES, Recipe};
 /// What to list.
 #[derive(Debug, Subcommand)]
 pub enum ListCommand {
-    /// List the losses: the `kind` of [loss].
+    /// List the losses, which the `kind` of a `[loss]` table names.
     Losses(ListLossesArgs),
-    /// List the miners, which choose the pairs or triplets for a loss: its `miner`.
+    /// List the miners, which choose the pairs or triplets of a loss.
     Miners(ListMinersArgs),
     /// List the metrics that evaluation can report.
     Metrics(ListArgs),
@@ -79,9 +80,6 @@ pub struct ListSourcesArgs {
     pub list: ListArgs,
 }
 
-/// The width of a list on a terminal.
-const WIDTH: u16 = 100;
-
 /// A list: its columns and their cells.
 struct List {
     header: Vec<&'static str>,
@@ -121,8 +119,8 @@ impl List {
             let objects: Vec<Value> = self.rows.iter().map(object).collect();
             return Ok(serde_json::to_string_pretty(&objects)? + "\n");
         }
-        // For a program that reads the list, a row stays on one line.
-        let width = stdout().is_terminal().then_some(WIDTH);
+        // In a pipe or a file a row stays on one line.
+        let width = terminal_size_of(stdout()).map(|(Width(columns), _)| columns);
         Ok(align_words(&self.header, &self.rows, width) + "\n")
     }
 }
@@ -141,11 +139,11 @@ fn loss(name: &str, args: &ListArgs) -> Result<String> {
             _ => String::new(),
         };
         format!(
-            "{}{}\nOptimises {}; compares {} embeddings.\n{preset}\n",
+            "{}{}\nOptimises {}. The geometry of the head must be {}.\n{preset}\n",
             titled(entry.title, entry.summary),
             cited(entry.sources),
             entry.optimises,
-            spaces.join(", "),
+            spaces.join(" or "),
         )
     });
     Ok(about + &settings.print(args)?)
@@ -155,7 +153,7 @@ fn loss(name: &str, args: &ListArgs) -> Result<String> {
 fn miner(name: &str, args: &ListArgs) -> Result<String> {
     let names = || miners::CATALOGUE.iter().map(|entry| entry.name);
     let entry = miners::CATALOGUE.iter().find(|entry| entry.name == name).ok_or_else(|| {
-        let hint = format!("{}`akin list miners` names them all", did_you_mean(name, names()));
+        let hint = format!("{}`akin list miners` lists all of them", did_you_mean(name, names()));
         problem(format!("unknown miner `{name}`"), hint)
     })?;
     let settings = settings(settings_of_kind::<Miner>(name, None));
@@ -184,7 +182,7 @@ fn losses() -> List {
         ]
     };
     List {
-        header: vec!["loss", "optimises", "embeddings", "summary"],
+        header: vec!["loss", "optimises", "geometry", "summary"],
         rows: losses::CATALOGUE.iter().map(row).collect(),
     }
 }
@@ -213,7 +211,7 @@ fn metrics() -> List {
             entry.spelling(),
             if entry.per_level { "each level" } else { "all levels" }.to_owned(),
             entry.unit.to_string(),
-            if entry.greater_is_better { "more" } else { "less" }.to_owned(),
+            if entry.greater_is_better { "higher" } else { "lower" }.to_owned(),
             entry.source.to_owned(),
             format!("{}: {}", entry.symbol, entry.title),
             entry.formula.to_owned(),
@@ -241,7 +239,7 @@ fn sources() -> List {
 fn recipe(name: &str) -> Result<&'static Recipe> {
     RECIPES.iter().find(|recipe| recipe.name == name).ok_or_else(|| {
         let near = did_you_mean(name, RECIPES.iter().map(|recipe| recipe.name));
-        problem(format!("unknown recipe `{name}`"), format!("{near}`akin list recipes` names them all"))
+        problem(format!("unknown recipe `{name}`"), format!("{near}`akin list recipes` lists all of them"))
     })
 }
 

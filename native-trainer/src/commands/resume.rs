@@ -18,7 +18,7 @@ pub struct ResumeArgs {
     /// The run directory.
     #[arg(value_name = "RUN")]
     pub run: PathBuf,
-    /// The device to compute on, instead of the run's run.device.
+    /// The device to compute on, instead of the config's `run.device`.
     #[arg(long, value_enum)]
     pub device: Option<DeviceName>,
     /// How to show progress.

@@ -39,7 +39,7 @@ pub struct TrainArgs {
     /// Replace the run in that directory.
     #[arg(long)]
     pub overwrite: bool,
-    /// The device to compute on, instead of run.device.
+    /// The device to compute on, instead of the config's `run.device`.
     #[arg(long, value_enum)]
     pub device: Option<DeviceName>,
     /// How to show progress.

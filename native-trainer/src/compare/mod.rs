@@ -7,7 +7,7 @@
 //! | [`config`] | `[compare]`, the section of a recipe |
 //! | [`settings`] | settings as dotted keys, as text, and their combinations |
 //! | [`results`] | means and deviations over seeds, and the best of each column |
-//! | [`print`] | results as text, Markdown, LaTeX, CSV and JSON |
+//! | [`mod@print`] | results as text, Markdown, LaTeX, CSV and JSON |
 //! | [`tuning`] | the order in which settings are tried |
 //! | [`planned_run`] | one training, in a process of its own |
 //! | [`plan`] | rows, seeds, and the config of every run |

@@ -98,8 +98,8 @@ impl Plan {
         }
         if rows.is_empty() {
             return Err(problem(
-                "no losses are named to compare",
-                "name losses with `--losses`, or in [compare]; `akin list losses` shows all of them",
+                "the config has no losses to compare",
+                "name them with `--losses`, or in [compare]; `akin list losses` lists all losses",
             ));
         }
         for row in &mut rows {
@@ -233,12 +233,12 @@ fn row(name: &str, compare: &CompareConfig) -> Result<Row> {
         let names = CATALOGUE.iter().map(|entry| entry.name).chain(rows);
         return Err(problem(
             format!("unknown loss `{kind}`"),
-            format!("{}`akin list losses` shows all of them", did_you_mean(kind, names)),
+            format!("{}`akin list losses` lists all of them", did_you_mean(kind, names)),
         ));
     };
     if name_alone && !entry.complete {
         return Err(problem(
-            format!("the loss `{kind}` combines other losses, which its name alone does not give"),
+            format!("the loss `{kind}` combines other losses, and its name does not say which"),
             format!("write [compare.loss.NAME] with config.loss = {{ kind = \"{kind}\", … }}"),
         ));
     }

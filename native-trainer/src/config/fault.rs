@@ -234,7 +234,7 @@ impl Check<'_> {
     fn unknown_name(&mut self, what: &str, name: &str, known: Vec<&str>) {
         let near = did_you_mean(name, known.iter().copied());
         let hint = match what {
-            "loss" => format!("{near}`akin list losses` names them all"),
+            "loss" => format!("{near}`akin list losses` lists all of them"),
             _ => format!("{near}it can be {}", known.join(", ")),
         };
         let message = format!("unknown {what} `{name}` in `{}`", dotted(&self.path));
@@ -263,11 +263,11 @@ impl Check<'_> {
         };
         let place = dotted(&self.path);
         let message = format!("`{place}` is {value}, not {wanted}");
-        self.faults.wrong.push(Fault {
-            path: self.path.clone(),
-            message,
-            hint: format!("give `{place}` {wanted}"),
-        });
+        let hint = match (shape, value) {
+            (Shape::Kinds(_), Value::String(_)) => format!("write {{ kind = {value} }}"),
+            _ => format!("give `{place}` {wanted}"),
+        };
+        self.faults.wrong.push(Fault { path: self.path.clone(), message, hint });
     }
 }
 

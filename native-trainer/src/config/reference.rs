@@ -42,7 +42,7 @@ pub fn loss_settings(name: &str) -> Result<Vec<SettingRow>> {
         let near = did_you_mean(name, CATALOGUE.iter().map(|entry| entry.name));
         return Err(problem(
             format!("unknown loss `{name}`"),
-            format!("{near}`akin list losses` names them all"),
+            format!("{near}`akin list losses` lists all of them"),
         ));
     }
     // A loss with required settings, such as a sum, has no value that could be shown as defaults.

@@ -42,16 +42,16 @@ pub struct RunConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum DeviceName {
-    /// The first of the others that this `akin` was built with and that works.
+    /// The first that works of CUDA, Vulkan, WebGPU and the CPU.
     #[default]
     Auto,
-    /// An Nvidia GPU.
+    /// An NVIDIA GPU.
     Cuda,
     /// A GPU, through Vulkan.
     Vulkan,
-    /// A GPU, through WebGPU for native programs.
+    /// A GPU, through WebGPU.
     Wgpu,
-    /// The processor.
+    /// The CPU.
     Cpu,
 }
 

@@ -15,7 +15,7 @@ use super::Config;
 use super::fault::{Faults, line_of, value_at};
 use super::overlay::{lay_over, put};
 use super::schema::Schema;
-use crate::problem::{Advise, problem};
+use crate::problem::{Advise, did_you_mean, problem};
 use crate::recipes;
 
 /// Pairs of keys that exclude each other: one given by `--set` replaces the other.
@@ -47,10 +47,19 @@ impl Source {
         let shown = file.display();
         let text = match recipes::built_in(file) {
             Some(recipe) => recipe.text.to_owned(),
-            None => fs::read_to_string(file).advise(
-                || format!("the config {shown} cannot be read"),
-                "check the path; `akin list recipes` names the built-in configs",
-            )?,
+            None => {
+                // A name with an extension is meant to be a file.
+                let near = match file.extension() {
+                    None => {
+                        did_you_mean(&shown.to_string(), recipes::RECIPES.iter().map(|recipe| recipe.name))
+                    }
+                    Some(_) => String::new(),
+                };
+                fs::read_to_string(file).advise(
+                    || format!("the config {shown} cannot be read"),
+                    &format!("{near}check the path; `akin list recipes` lists the built-in configs"),
+                )?
+            }
         };
         let mut table: Table = toml::from_str(&text).map_err(|error| {
             let hint = "correct that line; a section is written [data], a text in double quotes";
@@ -189,7 +198,12 @@ impl Source {
             let text = error.to_string();
             let key = text.lines().find_map(|line| line.strip_prefix("in `")?.strip_suffix('`'));
             let key = key.unwrap_or("the config");
-            problem(format!("{file}: `{key}`: {}", error.message()), format!("correct `{key}`"))
+            // An error of akin-core is its message and its hint, joined by a semicolon.
+            let (message, hint) = match error.message().split_once("; ") {
+                Some((message, hint)) => (message, hint.to_owned()),
+                None => (error.message(), format!("correct `{key}`")),
+            };
+            problem(format!("{file}: `{key}`: {message}"), hint)
         })
     }
 

@@ -8,6 +8,7 @@ use anyhow::Result;
 
 use super::{ListedImage, Split};
 use crate::config::{DataConfig, Ragged};
+use crate::counts::counted;
 use crate::problem::{Advise, did_you_mean, problem};
 
 /// Lists the images of the file, without those whose split is empty.
@@ -79,6 +80,12 @@ impl CsvFile {
     /// A file that cannot be read.
     pub fn open(file: &Path) -> Result<Self> {
         let cannot = || format!("{} cannot be read", file.display());
+        if file.is_dir() {
+            return Err(problem(
+                format!("{} is a folder, not a CSV file", file.display()),
+                "give the path of a CSV file; for images in folders, set data.kind = \"folder\"",
+            ));
+        }
         let mut reader = csv::ReaderBuilder::new()
             .trim(csv::Trim::Headers)
             .from_path(file)
@@ -131,10 +138,24 @@ impl CsvFile {
     ///
     /// A line whose number of cells differs from the header's, or that is not UTF-8.
     pub fn next_line(&mut self) -> Result<Option<(u64, &csv::StringRecord)>> {
-        let more = self.reader.read_record(&mut self.record).advise(
-            || format!("{} has a line that cannot be read", self.file.display()),
-            "give every line as many cells as the header, in UTF-8; put cells with commas in double quotes",
-        )?;
+        let more = self.reader.read_record(&mut self.record).map_err(|error| {
+            let line =
+                error.position().map_or(String::new(), |position| format!(", line {}", position.line()));
+            let place = format!("{}{line}", self.file.display());
+            match error.kind() {
+                csv::ErrorKind::UnequalLengths { expected_len, len, .. } => problem(
+                    format!(
+                        "{place}: the line has {}, but the header has {expected_len}",
+                        counted(*len as usize, "cell", "cells")
+                    ),
+                    "give every line as many cells as the header, and put cells with commas in double quotes",
+                ),
+                csv::ErrorKind::Utf8 { .. } => {
+                    problem(format!("{place}: the line is not UTF-8"), "save the file as CSV in UTF-8")
+                }
+                _ => problem(format!("{place}: the line cannot be read: {error}"), "check the file"),
+            }
+        })?;
         let line = self.record.position().map_or(0, csv::Position::line);
         Ok(more.then_some((line, &self.record)))
     }
@@ -211,7 +232,10 @@ d.jpg,Fuji,Apple,
         assert!(refusal(Dataset::read(&data, 0)).0.contains("nowhere.csv cannot be read"));
         assert!(refused("path,variety,kind,split\n", "").0.ends_with("has no images"));
         let (message, _) = refused("path,variety,kind,split\na.jpg,Gala\n", "");
-        assert!(message.contains("a line that cannot be read") && message.contains("line: 2"), "{message}");
+        assert!(
+            message.ends_with("labels.csv, line 2: the line has 2 cells, but the header has 4"),
+            "{message}"
+        );
         assert!(refused("path,variety,kind,split\n,Gala,Apple,train\n", "").0.contains("the path is empty"));
     }
 }

@@ -17,8 +17,10 @@ use crate::problem::{Advise, problem};
 /// Lists the images of the tree, sorted by path within each split.
 pub(super) fn list(data: &DataConfig) -> Result<Vec<ListedImage>> {
     let root = &data.path;
-    root.read_dir()
-        .advise(|| format!("the data folder {} cannot be read", root.display()), "check data.path")?;
+    root.read_dir().advise(
+        || format!("the data folder {} cannot be read", root.display()),
+        "give data.path a folder; for a CSV file, set data.kind = \"csv\"",
+    )?;
     let mut images = Vec::new();
     if data.test_fraction.is_some() {
         walk(root, None, data, &mut images)?;
@@ -82,7 +84,10 @@ fn labels(folder: &Path, image: &Path, data: &DataConfig) -> Result<Vec<String>>
         fill_from_parent(&mut labels, depth);
     }
     if labels.len() != depth {
-        let hint = if labels.len() > depth {
+        let is_split = |label: &String| Split::names(data).iter().any(|(_, name)| name == label);
+        let hint = if data.test_fraction.is_some() && labels.first().is_some_and(is_split) {
+            "remove data.test_fraction: the folders are already split"
+        } else if labels.len() > depth {
             "name every folder level in data.levels, or move the image up"
         } else if labels.is_empty() {
             "move the image into the folder of its class"
@@ -91,9 +96,10 @@ fn labels(folder: &Path, image: &Path, data: &DataConfig) -> Result<Vec<String>>
         };
         return Err(problem(
             format!(
-                "{} is {} deep, but data.levels names {depth} ({})",
+                "{} is {} deep, but data.levels names {} ({})",
                 image.display(),
                 counted(labels.len(), "folder", "folders"),
+                counted(depth, "level", "levels"),
                 data.levels.join(", ")
             ),
             hint,
@@ -129,7 +135,7 @@ mod tests {
         let images = tree(&["train/Apple/1.jpg", "test/Pear/Conference/1.jpg", "test/Pear/Conference/2.jpg"]);
         let (message, hint) = refusal(Dataset::read(&folder(&images, ""), 0));
         assert!(
-            message.contains("1.jpg is 1 folder deep, but data.levels names 2 (kind, variety)"),
+            message.contains("1.jpg is 1 folder deep, but data.levels names 2 levels (kind, variety)"),
             "{message}"
         );
         assert!(hint.contains("data.ragged"));
@@ -139,6 +145,10 @@ mod tests {
 
         let deep = tree(&["train/a/b/c/1.jpg"]);
         assert!(refusal(Dataset::read(&folder(&deep, "ragged = 'fill'"), 0)).0.contains("3 folders deep"));
+        // With test_fraction the folders of splits would be labels.
+        let split = tree(&["train/a/b/1.jpg", "test/a/c/1.jpg"]);
+        let (_, hint) = refusal(Dataset::read(&folder(&split, "test_fraction = 0.5"), 0));
+        assert!(hint.starts_with("remove data.test_fraction"), "{hint}");
         let shallow = tree(&["train/1.jpg"]);
         assert!(
             refusal(Dataset::read(&folder(&shallow, "ragged = 'fill'"), 0)).1.contains("folder of its class")

@@ -292,7 +292,7 @@ fn group_by_split(splits: &[Split], data: &DataConfig) -> Result<Splits> {
 
 /// Whether a file is an image by its extension. Formats that akin cannot read are included, so that
 /// they are reported instead of overlooked.
-fn looks_like_an_image(path: &Path) -> bool {
+pub fn looks_like_an_image(path: &Path) -> bool {
     const EXTENSIONS: [&str; 11] =
         ["jpg", "jpeg", "png", "webp", "heic", "heif", "avif", "gif", "bmp", "tif", "tiff"];
     let extension = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();

@@ -22,7 +22,7 @@ pub struct EvalArgs {
     /// no head if embeddings are compared by cosine.
     #[arg(long, conflicts_with = "queries")]
     pub untrained: bool,
-    /// The device to compute on, instead of the run's run.device.
+    /// The device to compute on, instead of the config's `run.device`.
     #[arg(long, value_enum, conflicts_with = "queries")]
     pub device: Option<DeviceName>,
     /// Embeddings of the queries: a two-dimensional .npy file of float16, float32 or float64.
