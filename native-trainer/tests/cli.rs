@@ -245,7 +245,7 @@ fn invalid_settings_are_refused_before_a_run_is_created() {
         ("eval.relevance={kind='weighted_ap',weights=[1,1,1]}", "the relevance has 3 weights for 2 levels"),
         ("eval.similarity={poincare={curvature=0}}", "the curvature of the Poincaré ball is 0"),
         ("eval.bootstrap={resamples=0}", "the bootstrap has 0 resamples"),
-        ("eval.decomposability_gap={batch=1}", "has batches of 1, and the set has 2 items"),
+        ("eval.decomposability_gap={batch=1}", "in batches of 1 from a set of 2 items"),
         ("eval.decomposability_gap={batch=3}", "has batches of 3, and the set has 2 items"),
     ] {
         refused(&[set], why);
@@ -386,7 +386,7 @@ fn metrics_and_intervals_can_be_chosen() {
 
     let answer = eval(&[], &["--metrics", "recal@1"]);
     assert_eq!((answer.code, answer.stdout.as_str()), (Some(2), ""));
-    assert!(answer.stderr.contains("unknown metric `recal@1`\n  hint: did you mean recall@k"), "{}", answer.stderr);
+    assert!(answer.stderr.contains("unknown metric `recal@1`; did you mean recall@k"), "{}", answer.stderr);
     assert_eq!(eval(&[], &["--metrics", "ap,ap"]).code, Some(1));
 }
 

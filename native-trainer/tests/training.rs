@@ -371,7 +371,9 @@ fn a_batch_takes_as_many_classes_as_a_small_data_set_has() {
 fn a_bundle_is_replaced_only_when_the_new_one_is_ready() {
     let at = Workplace::new();
     at.akin(&["train", "tiny.toml", "--set", "run.steps=1", "--out", "run"]).expect_code(0);
-    at.akin(&["export", "run", "./run", "--out", "bundle"]).expect_code(1).expect_stderr("run is given twice");
+    at.akin(&["export", "run", "./run", "--out", "bundle"])
+        .expect_code(1)
+        .expect_stderr("run is given twice");
     at.akin(&["export", "run", "--out", "bundle"]).expect_code(0);
     fs::remove_file(at.path("run/encoder.bpk")).unwrap();
     at.akin(&["export", "run", "--out", "bundle", "--overwrite"]).expect_code(1).expect_stderr("encoder.bpk");
