@@ -224,7 +224,7 @@ fn invalid_settings_are_refused_before_a_run_is_created() {
         ("{kind='csl',margins=[0.1,0.1,0.1]}", "but there are 2 levels"),
         ("{kind='hierarchical_proxy',coarse={kind='clusters',count=5}}", "5 clusters for 1 fine class"),
         ("{kind='contrastive',miner={kind='batch_hrad_miner'}}", "did you mean `batch_hard_miner`?"),
-        ("{kind='cross_batch_memory',loss={kind='norm_softmax'}}", "does not compare items with each other"),
+        ("{kind='cross_batch_memory',loss={kind='norm_softmax'}}", "compares no pairs of items"),
         ("{kind='hpdh'}", "the loss hpdh cannot compare cosine embeddings"),
     ] {
         refused(&[&format!("loss={loss}")], why);
@@ -246,7 +246,7 @@ fn invalid_settings_are_refused_before_a_run_is_created() {
         ("eval.similarity={poincare={curvature=0}}", "the curvature of the Poincaré ball is 0"),
         ("eval.bootstrap={resamples=0}", "the bootstrap has 0 resamples"),
         ("eval.decomposability_gap={batch=1}", "in batches of 1 from a set of 2 items"),
-        ("eval.decomposability_gap={batch=3}", "has batches of 3, and the set has 2 items"),
+        ("eval.decomposability_gap={batch=3}", "in batches of 3 from a set of 2 items"),
     ] {
         refused(&[set], why);
     }
