@@ -35,7 +35,7 @@ impl Index {
     /// [`Kind::Bundle`](crate::Kind::Bundle): no JSON, another format, a newer version, a required feature that this
     /// reader does not know, a missing or wrong field, no bundle, an unsafe path, or a path listed twice.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
-        const WRITE_AGAIN: &str = "correct the file; ARCHITECTURE.md describes its format";
+        const WRITE_AGAIN: &str = "correct the file; the description of the bundle format has an example";
         let value = parse_json(INDEX, bytes, WRITE_AGAIN)?;
         check_format(INDEX, &value, FORMAT, WRITE_AGAIN)?;
         let index = Self::deserialize(&value)

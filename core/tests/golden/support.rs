@@ -201,7 +201,7 @@ pub(crate) fn run(checks: Checks, exceptions: &'static [Exception]) {
         }
         say(format!("  {name}: {agreeing} of {} cases agree", cases.len()));
         for Exception { cases, output, why, .. } in file_exceptions {
-            say(format!("    but for {output} of {cases}: {why}"));
+            say(format!("    except {output} of {cases}: {why}"));
         }
     }
     assert!(covered > 0, "{} holds no golden file that is covered; set AKIN_GOLDEN", folder.display());
