@@ -409,10 +409,11 @@ impl<'a> Training<'a> {
 /// from 0 without a gap, and the other classes come after them. Proxies have these numbers.
 fn number_classes(labels: &Labels, first: &[usize]) -> Labels {
     let levels = labels.levels();
+    let first = labels.select(first);
     let mut ids = labels.ids().to_vec();
     for level in 1..=levels {
         let mut number = HashMap::new();
-        let [mut classes, mut others] = [labels.select(first).column(level), labels.column(level)];
+        let [mut classes, mut others] = [first.column(level), labels.column(level)];
         classes.sort_unstable();
         others.sort_unstable();
         for class in classes.into_iter().chain(others) {

@@ -24,8 +24,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Batch, BuildLoss, Family, LossContext, LossEntry, Objective, finite, mask_above_zero, not_negative,
 };
-use crate::geometry::Space;
-use crate::geometry::{distances, normalise};
+use crate::geometry::{Space, distances, normalise};
 use crate::miners::Miner;
 use crate::{Checked, Error, Kind, Result};
 

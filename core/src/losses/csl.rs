@@ -23,8 +23,7 @@ use super::{
     Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, log_one_plus_sum_exp, matrix,
     one_hot,
 };
-use crate::geometry::Space;
-use crate::geometry::normalise;
+use crate::geometry::{Space, normalise};
 use crate::taxonomy::Labels;
 use crate::{Error, Kind, Result};
 

@@ -78,8 +78,7 @@ use super::{
     Batch, BuildLoss, Draws, Family, LossContext, LossEntry, Objective, ProxyAnchorConfig, ProxyLoss, buffer,
     membership, one_hot, read_values, replace_buffer,
 };
-use crate::geometry::Space;
-use crate::geometry::normalise;
+use crate::geometry::{Space, normalise};
 use crate::{Error, Kind, Result};
 
 /// The most rounds of clustering in one update.

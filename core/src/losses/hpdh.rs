@@ -62,8 +62,7 @@ use super::{
     Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, check_two_bits, matrix,
     not_negative, one_hot, quantisation_error, read_values, replace_buffer,
 };
-use crate::geometry::Space;
-use crate::geometry::distances;
+use crate::geometry::{Space, distances};
 use crate::random::normal;
 use crate::taxonomy::Labels;
 use crate::{Error, Kind, Result};

@@ -26,8 +26,7 @@ use super::{
     Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, mask_above_zero, matrix,
     not_negative, one_hot,
 };
-use crate::geometry::Space;
-use crate::geometry::{distances, normalise};
+use crate::geometry::{Space, distances, normalise};
 use crate::miners::{DistanceWeightedMiner, Mined, Miner};
 use crate::{Checked, Result};
 

@@ -25,8 +25,7 @@ use super::{
     Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, finite, log_one_plus_sum_exp,
     mask_above_zero,
 };
-use crate::geometry::Space;
-use crate::geometry::normalise;
+use crate::geometry::{Space, normalise};
 use crate::miners::{Miner, MultiSimilarityMiner};
 use crate::{Checked, Result};
 

@@ -14,8 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, normalise_if, one_hot};
 use crate::Result;
-use crate::geometry::Space;
-use crate::geometry::normalise;
+use crate::geometry::{Space, normalise};
 
 /// Settings of [`NormSoftmax`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

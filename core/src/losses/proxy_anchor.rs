@@ -23,8 +23,7 @@ use super::{
     not_negative,
 };
 use crate::Result;
-use crate::geometry::Space;
-use crate::geometry::normalise;
+use crate::geometry::{Space, normalise};
 
 /// Settings of Proxy-Anchor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

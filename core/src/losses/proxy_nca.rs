@@ -32,8 +32,7 @@ use super::{
     mask_exponents,
 };
 use crate::Result;
-use crate::geometry::Space;
-use crate::geometry::normalise;
+use crate::geometry::{Space, normalise};
 
 /// Settings of Proxy-NCA.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

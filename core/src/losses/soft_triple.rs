@@ -25,8 +25,7 @@ use super::{
     not_negative, one_hot, within,
 };
 use crate::Result;
-use crate::geometry::Space;
-use crate::geometry::normalise;
+use crate::geometry::{Space, normalise};
 
 /// Settings of [`SoftTriple`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

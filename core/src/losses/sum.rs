@@ -10,8 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Batch, BuildLoss, Draws, Family, Loss, LossConfig, LossContext, LossEntry, Objective, normalise_if,
 };
-use crate::geometry::normalise;
-use crate::geometry::{Geometry, Space};
+use crate::geometry::{Geometry, Space, normalise};
 use crate::taxonomy::Labels;
 use crate::{Error, Kind, Result};
 

@@ -26,8 +26,7 @@ use super::{
     Batch, BuildLoss, Family, LossContext, LossEntry, Objective, matrix, not_negative, read_values,
     with_gradient,
 };
-use crate::geometry::Space;
-use crate::geometry::{distances, normalise};
+use crate::geometry::{Space, distances, normalise};
 use crate::miners::{Mined, Miner, Triplet};
 use crate::{Checked, Result};
 
