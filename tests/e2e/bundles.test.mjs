@@ -2,7 +2,13 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -29,21 +35,41 @@ const editManifest = (edit) => (bytes) => {
 function readRows(file, dimension) {
   const bytes = readFileSync(file);
   return Array.from({ length: bytes.length / (4 * dimension) }, (_, row) =>
-    Array.from({ length: dimension }, (_, column) => bytes.readFloatLE(4 * (row * dimension + column))),
+    Array.from({ length: dimension }, (_, column) =>
+      bytes.readFloatLE(4 * (row * dimension + column)),
+    ),
   );
 }
 
 test("the best scores of an encoder are those of its gallery embeddings", () => {
-  for (const { name, dimension, gallery_embeddings, best_scores, report } of bundle.encoders) {
+  for (const {
+    name,
+    dimension,
+    gallery_embeddings,
+    best_scores,
+    report,
+  } of bundle.encoders) {
     assert.equal(report.config.similarity, "cosine");
-    const rows = readRows(fixture("bundle", gallery_embeddings), dimension).map((row) => row.map((value) => value / Math.hypot(...row)));
-    const cosine = (a, b) => a.reduce((sum, value, index) => sum + value * b[index], 0);
-    const best = rows.map((row) => Math.max(...rows.filter((other) => other !== row).map((other) => cosine(row, other))));
+    const rows = readRows(fixture("bundle", gallery_embeddings), dimension).map(
+      (row) => row.map((value) => value / Math.hypot(...row)),
+    );
+    const cosine = (a, b) =>
+      a.reduce((sum, value, index) => sum + value * b[index], 0);
+    const best = rows.map((row) =>
+      Math.max(
+        ...rows
+          .filter((other) => other !== row)
+          .map((other) => cosine(row, other)),
+      ),
+    );
     best.sort((a, b) => a - b);
     assert.equal(best_scores.quantiles.length, 101);
     best_scores.quantiles.forEach((score, percent) => {
       const expected = best[Math.floor((percent * (best.length - 1)) / 100)];
-      assert.ok(Math.abs(score - expected) < 1e-5, `percentile ${percent} of ${name}: ${score} in the bundle, ${expected} computed`);
+      assert.ok(
+        Math.abs(score - expected) < 1e-5,
+        `percentile ${percent} of ${name}: ${score} in the bundle, ${expected} computed`,
+      );
     });
   }
 });
@@ -51,24 +77,70 @@ test("the best scores of an encoder are those of its gallery embeddings", () => 
 test("the digest of a bundle is that of RFC 8785", () => {
   const canonical = (value) => {
     if (Array.isArray(value)) return `[${value.map(canonical)}]`;
-    if (value === null || typeof value !== "object") return JSON.stringify(value);
-    return `{${Object.keys(value).sort().map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`)}}`;
+    if (value === null || typeof value !== "object")
+      return JSON.stringify(value);
+    return `{${Object.keys(value)
+      .sort()
+      .map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`)}}`;
   };
   const { digest, ...manifest } = bundle;
-  assert.equal(createHash("sha256").update(canonical(manifest)).digest("hex"), digest);
+  assert.equal(
+    createHash("sha256").update(canonical(manifest)).digest("hex"),
+    digest,
+  );
 });
 
 const DAMAGES = [
-  ["labels with a byte changed", bundle.labels, changeByte, /labels\.bin was changed after/],
+  [
+    "labels with a byte changed",
+    bundle.labels,
+    changeByte,
+    /labels\.bin was changed after/,
+  ],
   ["labels cut short", bundle.labels, cutShort, /labels\.bin is cut short/],
-  ["weights with a byte changed", encoder.weights, changeByte, /weights\.bpk was changed after/],
+  [
+    "weights with a byte changed",
+    encoder.weights,
+    changeByte,
+    /weights\.bpk was changed after/,
+  ],
   ["weights cut short", encoder.weights, cutShort, /weights\.bpk is cut short/],
-  ["a gallery with a byte changed", encoder.gallery_embeddings, changeByte, /gallery\.f32 was changed after/],
-  ["a gallery cut short", encoder.gallery_embeddings, cutShort, /gallery\.f32 is cut short/],
-  ["a manifest with a byte changed", "bundle.json", editManifest((manifest) => (manifest.title = "Creaturez")), /bundle\.json was changed after/],
-  ["a manifest cut short", "bundle.json", cutShort, /bundle\.json is damaged or cut short/],
-  ["a newer version", "bundle.json", editManifest((manifest) => (manifest.version = 2)), /needs a newer akin: bundle\.json has version 2.*update akin/i],
-  ["another format", "bundle.json", editManifest((manifest) => (manifest.format = "zip")), /has the format "zip"/],
+  [
+    "a gallery with a byte changed",
+    encoder.gallery_embeddings,
+    changeByte,
+    /gallery\.f32 was changed after/,
+  ],
+  [
+    "a gallery cut short",
+    encoder.gallery_embeddings,
+    cutShort,
+    /gallery\.f32 is cut short/,
+  ],
+  [
+    "a manifest with a byte changed",
+    "bundle.json",
+    editManifest((manifest) => (manifest.title = "Creaturez")),
+    /bundle\.json was changed after/,
+  ],
+  [
+    "a manifest cut short",
+    "bundle.json",
+    cutShort,
+    /bundle\.json is damaged or cut short/,
+  ],
+  [
+    "a newer version",
+    "bundle.json",
+    editManifest((manifest) => (manifest.version = 2)),
+    /needs a newer akin: bundle\.json has version 2.*update akin/i,
+  ],
+  [
+    "another format",
+    "bundle.json",
+    editManifest((manifest) => (manifest.format = "zip")),
+    /has the format "zip"/,
+  ],
 ];
 
 for (const [what, file, damage, message] of DAMAGES) {
@@ -78,13 +150,20 @@ for (const [what, file, damage, message] of DAMAGES) {
         query: `?${new URLSearchParams({ encoder: encoder.name })}`,
         wait: false,
         before: (context) =>
-          context.route(`**/bundle/${file}`, (route) => route.fulfill({ body: damage(readFileSync(fixture("bundle", file))) })),
+          context.route(`**/bundle/${file}`, (route) =>
+            route.fulfill({
+              body: damage(readFileSync(fixture("bundle", file))),
+            }),
+          ),
       },
       async (page) => {
         const { code, text } = await waitForNotice(page);
         assert.equal(code, "bundle", text);
         assert.match(text, message);
-        assert.equal(await page.getAttribute("[data-testid=status]", "data-state"), "error");
+        assert.equal(
+          await page.getAttribute("[data-testid=status]", "data-state"),
+          "error",
+        );
       },
     ));
 }
@@ -95,23 +174,37 @@ test("the page refuses a missing bundle and a bundle on another origin", async (
     assert.equal(code, "bundle");
     assert.match(text, /There is no bundle at .*akin export/);
   });
-  await visit({ query: "?bundle=https://example.org/bundle/", wait: false }, async (page) => {
-    assert.equal((await waitForNotice(page)).code, "origin");
-  });
+  await visit(
+    { query: "?bundle=https://example.org/bundle/", wait: false },
+    async (page) => {
+      assert.equal((await waitForNotice(page)).code, "origin");
+    },
+  );
 });
 
 test("`akin serve` refuses damage that it finds without reading every file", async (t) => {
   const folder = mkdtempSync(join(tmpdir(), "akin-"));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
-  for (const [what, file, damage, message] of DAMAGES.filter(([, file, damage]) => damage === cutShort || file === "bundle.json")) {
+  for (const [what, file, damage, message] of DAMAGES.filter(
+    ([, file, damage]) => damage === cutShort || file === "bundle.json",
+  )) {
     const copy = join(folder, what);
     cpSync(fixture("bundle"), copy, { recursive: true });
     writeFileSync(join(copy, file), damage(readFileSync(join(copy, file))));
-    const refused = await promisify(execFile)(akin, ["serve", copy, "--port", "0"], { timeout: 20_000 }).then(
+    const refused = await promisify(execFile)(
+      akin,
+      ["serve", copy, "--port", "0"],
+      { timeout: 20_000 },
+    ).then(
       () => assert.fail(`akin serve accepts ${what}`),
       (error) => error,
     );
     assert.equal(refused.code, 1, what);
-    assert.match(refused.stderr.replaceAll(/\s+/g, " "), damage === cutShort && file !== "bundle.json" ? /of the bundle has \d+ bytes; it should have/ : message);
+    assert.match(
+      refused.stderr.replaceAll(/\s+/g, " "),
+      damage === cutShort && file !== "bundle.json"
+        ? /of the bundle has \d+ bytes; it should have/
+        : message,
+    );
   }
 });

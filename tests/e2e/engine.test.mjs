@@ -17,20 +17,31 @@ function readNpy(file) {
   const start = 10 + bytes.readUInt16LE(8);
   const header = bytes.toString("latin1", 10, start);
   assert.match(header, /'descr': '<f4'.*'fortran_order': False/);
-  const [rows, columns] = header.match(/\((\d+), *(\d+)\)/).slice(1).map(Number);
+  const [rows, columns] = header
+    .match(/\((\d+), *(\d+)\)/)
+    .slice(1)
+    .map(Number);
   return Array.from({ length: rows }, (_, row) =>
-    Array.from({ length: columns }, (_, column) => bytes.readFloatLE(start + 4 * (row * columns + column))),
+    Array.from({ length: columns }, (_, column) =>
+      bytes.readFloatLE(start + 4 * (row * columns + column)),
+    ),
   );
 }
 
 /** A CSV without quotes, as objects. */
 function readCsv(file) {
-  const [header, ...rows] = readFileSync(file, "utf8").trim().split("\n").map((line) => line.split(","));
-  return rows.map((row) => Object.fromEntries(row.map((cell, column) => [header[column], cell])));
+  const [header, ...rows] = readFileSync(file, "utf8")
+    .trim()
+    .split("\n")
+    .map((line) => line.split(","));
+  return rows.map((row) =>
+    Object.fromEntries(row.map((cell, column) => [header[column], cell])),
+  );
 }
 
 function cosine(a, b) {
-  const dot = (x, y) => x.reduce((sum, value, index) => sum + value * y[index], 0);
+  const dot = (x, y) =>
+    x.reduce((sum, value, index) => sum + value * y[index], 0);
   return dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b));
 }
 
@@ -41,12 +52,24 @@ for (const backend of ["webgpu", "cpu"]) {
     test("the bundle opens, and the badge names the back end", () =>
       visit({}, async (page, requests) => {
         // The test of the origins is void unless it sees the worker's requests.
-        assert.ok(requests.some((url) => url.endsWith("weights.bpk")), requests.join("\n"));
-        assert.equal(await page.getAttribute("[data-testid=status]", "data-state"), "ready");
-        assert.equal(await page.getAttribute("[data-testid=backend]", "data-backend"), backend);
+        assert.ok(
+          requests.some((url) => url.endsWith("weights.bpk")),
+          requests.join("\n"),
+        );
+        assert.equal(
+          await page.getAttribute("[data-testid=status]", "data-state"),
+          "ready",
+        );
+        assert.equal(
+          await page.getAttribute("[data-testid=backend]", "data-backend"),
+          backend,
+        );
         await page.click("[data-testid=backend] summary");
         const reason = await page.textContent("[data-testid=backend-reason]");
-        assert.match(reason, backend === "webgpu" ? /passed its checks/ : /no graphics adapter/);
+        assert.match(
+          reason,
+          backend === "webgpu" ? /passed its checks/ : /no graphics adapter/,
+        );
       }));
 
     test("an uploaded picture gets results, votes and times", () =>
@@ -54,13 +77,24 @@ for (const backend of ["webgpu", "cpu"]) {
         await upload(page, "own.jpg", readFileSync(PICTURES[0]));
         await waitForRankings(page, "image:own.jpg");
         assert.ok((await page.$$("[data-testid=results] li")).length > 0);
-        assert.equal((await page.$$("[data-testid=votes] tr[data-vote]")).length, levels.length);
+        assert.equal(
+          (await page.$$("[data-testid=votes] tr[data-vote]")).length,
+          levels.length,
+        );
         for (const step of ["decode", "embed", "search"]) {
-          assert.ok(Number(await page.getAttribute(`[data-timing=${step}]`, "data-value")) >= 0, step);
+          assert.ok(
+            Number(
+              await page.getAttribute(`[data-timing=${step}]`, "data-value"),
+            ) >= 0,
+            step,
+          );
         }
         // With labels chosen by the reader it gets a score.
         await page.click(".labels summary");
-        for (const level of levels.keys()) await page.selectOption(`select[data-level="${level + 1}"]`, { index: 1 });
+        for (const level of levels.keys())
+          await page.selectOption(`select[data-level="${level + 1}"]`, {
+            index: 1,
+          });
         const hAp = await page.waitForSelector("[data-metric=h_ap]");
         assert.ok(Number(await hAp.getAttribute("data-value")) > 0);
       }));
@@ -72,10 +106,17 @@ for (const backend of ["webgpu", "cpu"]) {
           const native = readNpy(fixture(`${encoder}.npy`));
           for (const [index, picture] of PICTURES.entries()) {
             const bytes = [...readFileSync(picture)];
-            const here = await page.evaluate(([encoder, bytes]) => globalThis.akin.embed(encoder, new Uint8Array(bytes)), [encoder, bytes]);
+            const here = await page.evaluate(
+              ([encoder, bytes]) =>
+                globalThis.akin.embed(encoder, new Uint8Array(bytes)),
+              [encoder, bytes],
+            );
             assert.equal(here.length, native[index].length);
             const similarity = cosine(here, native[index]);
-            assert.ok(similarity >= 0.999, `${encoder}, ${basename(picture)}: cosine ${similarity}`);
+            assert.ok(
+              similarity >= 0.999,
+              `${encoder}, ${basename(picture)}: cosine ${similarity}`,
+            );
             lowest = Math.min(lowest, similarity);
           }
         }
@@ -85,9 +126,18 @@ for (const backend of ["webgpu", "cpu"]) {
     test("an item's scores equal its row of `akin eval --per-query`", () =>
       visit({}, async (page) => {
         const [first, second] = encoders;
-        const rows = new Map(encoders.map((encoder) => [encoder, readCsv(fixture(`${encoder}.csv`))]));
+        const rows = new Map(
+          encoders.map((encoder) => [
+            encoder,
+            readCsv(fixture(`${encoder}.csv`)),
+          ]),
+        );
         for (const item of ITEMS) {
-          const query = new URLSearchParams({ encoder: first, compare: second, q: item });
+          const query = new URLSearchParams({
+            encoder: first,
+            compare: second,
+            q: item,
+          });
           await page.goto(new URL(`?${query}`, page.url()).href);
           await waitForRankings(page, `item:${item}`, 2);
           for (const encoder of encoders) {
@@ -99,7 +149,10 @@ for (const backend of ["webgpu", "cpu"]) {
               expected[`recall_at_1-${index + 1}`] = row[`${level}_recall@1`];
             });
             for (const [metric, value] of Object.entries(expected)) {
-              const shown = await page.getAttribute(`[data-metric=${metric}][data-encoder="${encoder}"]`, "data-value");
+              const shown = await page.getAttribute(
+                `[data-metric=${metric}][data-encoder="${encoder}"]`,
+                "data-value",
+              );
               const which = `${metric} of item ${item} by ${encoder}: ${shown} on the page, ${value} by akin eval`;
               assert.equal(shown === "", value === "", which);
               assert.ok(Math.abs(Number(shown) - Number(value)) <= 1e-4, which);

@@ -8,26 +8,66 @@ import { fileURLToPath } from "node:url";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
 /** The pictures that both sides embed: one of every kind on which decoders differ, and a drawing. */
-export const PICTURES = ["rgb.jpg", "progressive.jpg", "cmyk-adobe.jpg", "turned.jpg", "lossy.webp", "detail.png"].map((name) =>
-  join(root, "core/tests/images", name),
-);
+export const PICTURES = [
+  "rgb.jpg",
+  "progressive.jpg",
+  "cmyk-adobe.jpg",
+  "turned.jpg",
+  "lossy.webp",
+  "detail.png",
+].map((name) => join(root, "core/tests/images", name));
 
 /** The encoders of the bundle by name, each with its recipe. */
-export const RECIPES = { HAPPIER: "biomorphs-happier", NormSoftmax: "biomorphs-norm-softmax" };
+export const RECIPES = {
+  HAPPIER: "biomorphs-happier",
+  NormSoftmax: "biomorphs-norm-softmax",
+};
 
 function make(akin, folder) {
-  const run = (...args) => execFileSync(akin, args, { cwd: folder, stdio: ["ignore", "ignore", "inherit"] });
-  run("biomorphs", "data", "--branching", "3,3,4", "--images-per-class", "8", "--side", "64");
+  const run = (...args) =>
+    execFileSync(akin, args, {
+      cwd: folder,
+      stdio: ["ignore", "ignore", "inherit"],
+    });
+  run(
+    "biomorphs",
+    "data",
+    "--branching",
+    "3,3,4",
+    "--images-per-class",
+    "8",
+    "--side",
+    "64",
+  );
   for (const [name, recipe] of Object.entries(RECIPES)) {
     const out = join("runs", name);
     run(
-      "train", join(root, "native-trainer/recipes", `${recipe}.toml`), "--out", out, "--device", "cpu",
-      ...["data.path=data/labels.csv", "run.steps=6", `run.name=${name}`, "sampler.classes_per_batch=8"].flatMap((set) => ["--set", set]),
+      "train",
+      join(root, "native-trainer/recipes", `${recipe}.toml`),
+      "--out",
+      out,
+      "--device",
+      "cpu",
+      ...[
+        "data.path=data/labels.csv",
+        "run.steps=6",
+        `run.name=${name}`,
+        "sampler.classes_per_batch=8",
+      ].flatMap((set) => ["--set", set]),
     );
     run("embed", out, ...PICTURES, "--out", `${name}.npy`);
     run("eval", out, "--per-query", `${name}.csv`);
   }
-  run("export", ...Object.keys(RECIPES).map((name) => join("runs", name)), "--out", "bundle", "--title", "Creatures", "--licence", "CC0-1.0");
+  run(
+    "export",
+    ...Object.keys(RECIPES).map((name) => join("runs", name)),
+    "--out",
+    "bundle",
+    "--title",
+    "Creatures",
+    "--licence",
+    "CC0-1.0",
+  );
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

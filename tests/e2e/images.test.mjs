@@ -6,7 +6,8 @@ import { crc32, deflateSync } from "node:zlib";
 import { openSite, upload, waitForNotice, waitForRankings } from "./site.mjs";
 
 const { visit } = await openSite("cpu");
-const image = (name) => readFileSync(new URL(`../../core/tests/images/${name}`, import.meta.url));
+const image = (name) =>
+  readFileSync(new URL(`../../core/tests/images/${name}`, import.meta.url));
 
 /** A PNG of one colour. Colour types: 0 grey, 2 RGB, 6 RGB with alpha. */
 function png(width, height, depth, type) {
@@ -24,8 +25,15 @@ function png(width, height, depth, type) {
   header.writeUInt32BE(width, 0);
   header.writeUInt32BE(height, 4);
   header.set([depth, type, 0, 0, 0], 8);
-  const data = deflateSync(Buffer.concat(Array(height).fill(row)), { level: 1 });
-  return Buffer.concat([Buffer.from("\x89PNG\r\n\x1a\n", "latin1"), chunk("IHDR", header), chunk("IDAT", data), chunk("IEND", Buffer.alloc(0))]);
+  const data = deflateSync(Buffer.concat(Array(height).fill(row)), {
+    level: 1,
+  });
+  return Buffer.concat([
+    Buffer.from("\x89PNG\r\n\x1a\n", "latin1"),
+    chunk("IHDR", header),
+    chunk("IDAT", data),
+    chunk("IEND", Buffer.alloc(0)),
+  ]);
 }
 
 const PICTURES = {
@@ -41,9 +49,18 @@ const PICTURES = {
 
 const jpeg = image("rgb.jpg");
 const REFUSED = {
-  "a truncated JPEG": [jpeg.subarray(0, jpeg.length / 2), /cut short|truncated|ends|incomplete|damaged/i],
-  "a truncated PNG": [png(40, 30, 8, 2).subarray(0, 60), /cut short|truncated|ends|incomplete|damaged/i],
-  "a HEIC": [Buffer.from("\0\0\0\x18ftypheic\0\0\0\0mif1heic", "latin1"), /HEIC/],
+  "a truncated JPEG": [
+    jpeg.subarray(0, jpeg.length / 2),
+    /cut short|truncated|ends|incomplete|damaged/i,
+  ],
+  "a truncated PNG": [
+    png(40, 30, 8, 2).subarray(0, 60),
+    /cut short|truncated|ends|incomplete|damaged/i,
+  ],
+  "a HEIC": [
+    Buffer.from("\0\0\0\x18ftypheic\0\0\0\0mif1heic", "latin1"),
+    /HEIC/,
+  ],
   "a text": [Buffer.from("Dear akin,\n"), /JPEG, PNG/],
   "an empty file": [Buffer.alloc(0), /empty/i],
 };
@@ -53,10 +70,18 @@ test("every kind of picture gets an answer", async (t) => {
     await t.test(what, () =>
       visit({}, async (page) => {
         await upload(page, "picture", bytes);
-        await page.waitForSelector(`[data-query="image:picture"][aria-busy=false], [data-testid=notice]`);
-        assert.equal(await page.$eval("[data-testid=notice]", (notice) => notice.textContent).catch(() => null), null);
+        await page.waitForSelector(
+          `[data-query="image:picture"][aria-busy=false], [data-testid=notice]`,
+        );
+        assert.equal(
+          await page
+            .$eval("[data-testid=notice]", (notice) => notice.textContent)
+            .catch(() => null),
+          null,
+        );
         await waitForRankings(page, "image:picture");
-      }));
+      }),
+    );
   }
 });
 
@@ -64,11 +89,21 @@ test("other files are refused by name, and the next picture gets an answer", () 
   visit({}, async (page) => {
     for (const [what, [bytes, message]] of Object.entries(REFUSED)) {
       await upload(page, what, bytes);
-      await page.waitForFunction((what) => document.querySelector("[data-testid=notice]")?.textContent.includes(what), what);
+      await page.waitForFunction(
+        (what) =>
+          document
+            .querySelector("[data-testid=notice]")
+            ?.textContent.includes(what),
+        what,
+      );
       const { code, text } = await waitForNotice(page);
       assert.equal(code, "image", what);
       assert.match(text, message);
-      assert.equal((await page.$$("[data-testid=results] li")).length, 0, `${what} has results`);
+      assert.equal(
+        (await page.$$("[data-testid=results] li")).length,
+        0,
+        `${what} has results`,
+      );
     }
     await upload(page, "holiday.jpg", jpeg);
     await waitForRankings(page, "image:holiday.jpg");

@@ -10,10 +10,17 @@ if (!file) throw new Error("usage: node screenshot.mjs FILE [QUERY]");
 const site = await serve();
 const browser = await launch("cpu");
 try {
-  const page = await browser.newPage({ viewport: { width: 1280, height: 800 }, colorScheme: "light" });
+  const page = await browser.newPage({
+    viewport: { width: 1280, height: 800 },
+    colorScheme: "light",
+  });
   await page.goto(site.address + query);
   await waitForResults(page);
-  await page.locator(".answer").evaluate((answer) => answer.scrollIntoView({ block: "start", behavior: "instant" }));
+  await page
+    .locator(".answer")
+    .evaluate((answer) =>
+      answer.scrollIntoView({ block: "start", behavior: "instant" }),
+    );
   // Thumbnails are drawn when their sheet has loaded.
   await page.waitForLoadState("networkidle");
   await page.screenshot({ path: file, quality: 85, animations: "disabled" });

@@ -13,17 +13,34 @@ import { chromium } from "playwright-core";
 
 const requiredVariable = (name) => {
   const value = process.env[name];
-  if (!value) throw new Error(`${name} is not set: run tests/run, or set it as the first lines of tests/e2e/site.mjs describe`);
+  if (!value)
+    throw new Error(
+      `${name} is not set: run tests/run, or set it as the first lines of tests/e2e/site.mjs describe`,
+    );
   return value;
 };
 
 export const akin = requiredVariable("AKIN");
-export const fixture = (...path) => join(requiredVariable("AKIN_FIXTURE"), ...path);
-export const bundle = JSON.parse(readFileSync(fixture("bundle/bundle.json"), "utf8"));
+export const fixture = (...path) =>
+  join(requiredVariable("AKIN_FIXTURE"), ...path);
+export const bundle = JSON.parse(
+  readFileSync(fixture("bundle/bundle.json"), "utf8"),
+);
 
 /** Flags that stop Chromium's own requests, and those that give it WebGPU in software. */
-const QUIET = ["--headless=new", "--no-sandbox", "--no-first-run", "--disable-quic", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
-const FLAGS = { webgpu: ["--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"], cpu: [] };
+const QUIET = [
+  "--headless=new",
+  "--no-sandbox",
+  "--no-first-run",
+  "--disable-quic",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+const FLAGS = {
+  webgpu: ["--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"],
+  cpu: [],
+};
 
 /** The timeout of every step in milliseconds. It is long because the software adapter compiles every shader on the CPU. */
 const TIMEOUT = 180_000;
@@ -31,19 +48,35 @@ const TIMEOUT = 180_000;
 /** Starts `akin serve`. Resolves to its address and a function that stops it. */
 export function serve() {
   // `--page` keeps `akin serve` from building the page.
-  const page = process.env.AKIN_PAGE ?? fileURLToPath(new URL("../../www/dist", import.meta.url));
-  const server = spawn(akin, ["serve", fixture("bundle"), "--port", "0", "--page", page], { stdio: ["ignore", "pipe", "pipe"] });
+  const page =
+    process.env.AKIN_PAGE ??
+    fileURLToPath(new URL("../../www/dist", import.meta.url));
+  const server = spawn(
+    akin,
+    ["serve", fixture("bundle"), "--port", "0", "--page", page],
+    { stdio: ["ignore", "pipe", "pipe"] },
+  );
   let stderr = "";
   server.stderr.on("data", (text) => (stderr += text));
   return new Promise((resolve, reject) => {
     server.once("error", reject);
-    server.once("exit", (code) => reject(new Error(`akin serve ended with ${code}: ${stderr}`)));
-    server.stdout.once("data", (text) => resolve({ address: String(text).trim(), stop: () => server.kill("SIGINT") }));
+    server.once("exit", (code) =>
+      reject(new Error(`akin serve ended with ${code}: ${stderr}`)),
+    );
+    server.stdout.once("data", (text) =>
+      resolve({
+        address: String(text).trim(),
+        stop: () => server.kill("SIGINT"),
+      }),
+    );
   });
 }
 
 export const launch = (backend) =>
-  chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: [...QUIET, ...FLAGS[backend]] });
+  chromium.launch({
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    args: [...QUIET, ...FLAGS[backend]],
+  });
 
 /**
  * A site for one test file. `visit` opens a new page, calls `check` with it and the addresses that it
@@ -58,25 +91,41 @@ export async function openSite(backend) {
     stop();
   });
 
-  async function visit({ query = "", width = 1280, scheme = "light", before, wait = true }, check) {
-    const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme: scheme });
+  async function visit(
+    { query = "", width = 1280, scheme = "light", before, wait = true },
+    check,
+  ) {
+    const context = await browser.newContext({
+      viewport: { width, height: 900 },
+      colorScheme: scheme,
+    });
     const [problems, requests] = [[], []];
     context.on("request", (request) => {
       const url = request.url();
       requests.push(url);
-      if (!url.startsWith(address) && !/^(blob|data):/.test(url)) problems.push(`a request to another origin: ${url}`);
+      if (!url.startsWith(address) && !/^(blob|data):/.test(url))
+        problems.push(`a request to another origin: ${url}`);
     });
-    context.on("weberror", (error) => problems.push(`thrown: ${error.error().message}`));
+    context.on("weberror", (error) =>
+      problems.push(`thrown: ${error.error().message}`),
+    );
     try {
       const page = await context.newPage();
       page.setDefaultTimeout(TIMEOUT);
-      page.on("websocket", (socket) => problems.push(`a socket to ${socket.url()}`));
+      page.on("websocket", (socket) =>
+        problems.push(`a socket to ${socket.url()}`),
+      );
       await before?.(context);
       await page.goto(address + query);
       if (wait) await waitForResults(page);
       await check(page, requests);
-      const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-      if (overflow > 0) problems.push(`the page is ${overflow} px wider than the window of ${width} px`);
+      const overflow = await page.evaluate(
+        () => document.documentElement.scrollWidth - innerWidth,
+      );
+      if (overflow > 0)
+        problems.push(
+          `the page is ${overflow} px wider than the window of ${width} px`,
+        );
     } finally {
       await context.close();
     }
@@ -95,7 +144,10 @@ export async function waitForResults(page) {
 /** Waits for an error notice. Resolves to its code and text. */
 export async function waitForNotice(page) {
   const notice = await page.waitForSelector("[data-testid=notice]");
-  return { code: await notice.getAttribute("data-code"), text: (await notice.innerText()).replaceAll(/\s+/g, " ") };
+  return {
+    code: await notice.getAttribute("data-code"),
+    text: (await notice.innerText()).replaceAll(/\s+/g, " "),
+  };
 }
 
 /** Waits until `rankings` rankings answer `query` (`item:7`, `image:NAME`). */
@@ -103,7 +155,13 @@ export async function waitForRankings(page, query, rankings = 1) {
   await page.waitForFunction(
     ([query, rankings]) => {
       const all = [...document.querySelectorAll("[data-testid=ranking]")];
-      return all.length === rankings && all.every(({ dataset, ariaBusy }) => dataset.query === query && ariaBusy === "false");
+      return (
+        all.length === rankings &&
+        all.every(
+          ({ dataset, ariaBusy }) =>
+            dataset.query === query && ariaBusy === "false",
+        )
+      );
     },
     [query, rankings],
   );
@@ -111,18 +169,48 @@ export async function waitForRankings(page, query, rankings = 1) {
 
 /** Chooses a file as a reader would. */
 export const upload = (page, name, buffer) =>
-  page.setInputFiles("[data-testid=file]", { name, mimeType: "application/octet-stream", buffer });
+  page.setInputFiles("[data-testid=file]", {
+    name,
+    mimeType: "application/octet-stream",
+    buffer,
+  });
 
 /** The problems that axe finds on the page. */
 export async function axeProblems(page) {
   // The contrast is right only after all transitions have ended.
   await page.evaluate(() => {
-    const ending = document.getAnimations().filter((animation) => animation.effect.getComputedTiming().endTime !== Infinity);
+    const ending = document
+      .getAnimations()
+      .filter(
+        (animation) =>
+          animation.effect.getComputedTiming().endTime !== Infinity,
+      );
     return Promise.allSettled(ending.map(({ finished }) => finished));
   });
   // The debugger may run the script, which the page's security policy would forbid.
-  await page.evaluate(readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8"));
-  const rules = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
-  const { violations } = await page.evaluate((runOnly) => globalThis.axe.run(document, { runOnly }), rules);
-  return violations.map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map(({ target, failureSummary }) => `${target} ${failureSummary}`).join("; ")}`);
+  await page.evaluate(
+    readFileSync(
+      createRequire(import.meta.url).resolve("axe-core/axe.min.js"),
+      "utf8",
+    ),
+  );
+  const rules = [
+    "wcag2a",
+    "wcag2aa",
+    "wcag21a",
+    "wcag21aa",
+    "wcag22aa",
+    "best-practice",
+  ];
+  const { violations } = await page.evaluate(
+    (runOnly) => globalThis.axe.run(document, { runOnly }),
+    rules,
+  );
+  return violations.map(
+    ({ id, nodes }) =>
+      `${id}: ${nodes
+        .slice(0, 3)
+        .map(({ target, failureSummary }) => `${target} ${failureSummary}`)
+        .join("; ")}`,
+  );
 }

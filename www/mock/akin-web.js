@@ -26,7 +26,12 @@ export class Engine {
   }
 
   open(json) {
-    if (scenario === "bundle") throw failure("bundle", "this bundle needs a newer akin: bundle.json has version 2, and this akin reads version 1", "update akin, or write the bundle again with this version");
+    if (scenario === "bundle")
+      throw failure(
+        "bundle",
+        "this bundle needs a newer akin: bundle.json has version 2, and this akin reads version 1",
+        "update akin, or write the bundle again with this version",
+      );
     this.manifest = JSON.parse(new TextDecoder().decode(json));
   }
 
@@ -56,11 +61,17 @@ export class Engine {
     try {
       bitmap = await createImageBitmap(new Blob([image]));
     } catch {
-      throw failure("image", "the image could not be read: it ends in the middle of its data", "save it again as JPEG, PNG or WebP");
+      throw failure(
+        "image",
+        "the image could not be read: it ends in the middle of its data",
+        "save it again as JPEG, PNG or WebP",
+      );
     }
     await pause(this.backend === "cpu" ? 90 : 25);
     const item = Math.floor(noise(bitmap.width, bitmap.height, image.length) * this.manifest.gallery.count);
-    const embedding = this.item_embedding(encoder, item).map((value, index) => value + 0.05 * (noise(index, image.length) - 0.5));
+    const embedding = this.item_embedding(encoder, item).map(
+      (value, index) => value + 0.05 * (noise(index, image.length) - 0.5),
+    );
     return { embedding, decode_ms: 6.3, embed_ms: this.backend === "cpu" ? 91.2 : 24.8 };
   }
 
@@ -87,7 +98,12 @@ export class Engine {
     return {
       search_ms: performance.now() - started,
       results: order.slice(0, k),
-      metrics: own && metrics(order.map((result) => result.shared_level), this.depth),
+      metrics:
+        own &&
+        metrics(
+          order.map((result) => result.shared_level),
+          this.depth,
+        ),
       votes: own ? null : votes(order.slice(0, 10), row, this.depth),
     };
   }
@@ -103,7 +119,10 @@ function metrics(levels, depth) {
   let above = [];
   let sum = 0;
   levels.forEach((level, index) => {
-    if (level > 0) sum += (relevance(level) + above.reduce((total, other) => total + Math.min(relevance(level), relevance(other)), 0)) / (index + 1);
+    if (level > 0)
+      sum +=
+        (relevance(level) + above.reduce((total, other) => total + Math.min(relevance(level), relevance(other)), 0)) /
+        (index + 1);
     above.push(level);
   });
   const total = levels.reduce((total, level) => total + relevance(level), 0);

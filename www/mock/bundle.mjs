@@ -19,7 +19,24 @@ function generator(seed) {
   };
 }
 
-const SYLLABLES = ["ver", "mo", "lu", "sa", "tri", "ne", "cor", "di", "pha", "ro", "bel", "qui", "ast", "or", "mel", "in"];
+const SYLLABLES = [
+  "ver",
+  "mo",
+  "lu",
+  "sa",
+  "tri",
+  "ne",
+  "cor",
+  "di",
+  "pha",
+  "ro",
+  "bel",
+  "qui",
+  "ast",
+  "or",
+  "mel",
+  "in",
+];
 function word(random, ending) {
   const parts = Array.from({ length: 2 }, () => SYLLABLES[Math.floor(random() * SYLLABLES.length)]);
   const text = parts.join("") + ending;
@@ -44,7 +61,10 @@ export function makeBundle(folder) {
       for (let kind = 0; kind < 3; kind++) {
         classes[2].push(`${word(random, "a")} ${word(random, "is").toLowerCase()}`);
         parents[2].push(classes[1].length - 1);
-        species.push({ path: [order, classes[1].length - 1, classes[2].length - 1], genes: drift(familyGenes, random, 0.28) });
+        species.push({
+          path: [order, classes[1].length - 1, classes[2].length - 1],
+          genes: drift(familyGenes, random, 0.28),
+        });
       }
     }
   }
@@ -57,11 +77,15 @@ export function makeBundle(folder) {
   const labels = new Uint32Array(items.flatMap(({ path }) => path));
   const dimension = 24;
   const axes = generator(5);
-  const centre = Array.from({ length: 3 }, (_, level) => Array.from({ length: 27 }, () => Array.from({ length: dimension }, () => axes() - 0.5)));
+  const centre = Array.from({ length: 3 }, (_, level) =>
+    Array.from({ length: 27 }, () => Array.from({ length: dimension }, () => axes() - 0.5)),
+  );
   const embed = (weights, spread) =>
     new Float32Array(
       items.flatMap(({ path }) => {
-        const raw = Array.from({ length: dimension }, (_, axis) => path.reduce((sum, id, level) => sum + weights[level] * centre[level][id][axis], spread * (random() - 0.5)));
+        const raw = Array.from({ length: dimension }, (_, axis) =>
+          path.reduce((sum, id, level) => sum + weights[level] * centre[level][id][axis], spread * (random() - 0.5)),
+        );
         const length = Math.hypot(...raw);
         return raw.map((value) => value / length);
       }),
@@ -71,45 +95,90 @@ export function makeBundle(folder) {
   const put = (path, bytes) => {
     mkdirSync(join(folder, path, ".."), { recursive: true });
     writeFileSync(join(folder, path), bytes);
-    if (path !== "bundle.json") files.push({ path, bytes: bytes.length, sha256: createHash("sha256").update(bytes).digest("hex") });
+    if (path !== "bundle.json")
+      files.push({ path, bytes: bytes.length, sha256: createHash("sha256").update(bytes).digest("hex") });
   };
   const buffer = (array) => Buffer.from(array.buffer);
   put("labels.bin", buffer(labels));
   put("thumbnails-0.png", png(sheet, COLUMNS * TILE, rows * TILE));
   const report = (h_ap, ap) => ({
-    queries: items.length, ranked: items.length - 1,
+    queries: items.length,
+    ranked: items.length - 1,
     overall: { queries: items.length, h_ap, ndcg: 0.62 + h_ap / 3, asi: h_ap - 0.11 },
-    levels: LEVELS.map((name, index) => ({ name, queries: items.length, ap: ap[index], map_at_r: ap[index] - 0.08, recall: { 1: ap[index] + 0.2 } })),
+    levels: LEVELS.map((name, index) => ({
+      name,
+      queries: items.length,
+      ap: ap[index],
+      map_at_r: ap[index] - 0.08,
+      recall: { 1: ap[index] + 0.2 },
+    })),
   });
   const encoder = (name, description, weights, spread, results) => {
     const at = name.toLowerCase();
     put(`${at}/weights.bpk`, Buffer.alloc(640_000, 7));
     put(`${at}/gallery.f32`, buffer(embed(weights, spread)));
     return {
-      name, description, dimension, architecture: {}, preprocessing: {}, self_test: [],
-      weights: `${at}/weights.bpk`, gallery_embeddings: `${at}/gallery.f32`, query_embeddings: null, report: results,
+      name,
+      description,
+      dimension,
+      architecture: {},
+      preprocessing: {},
+      self_test: [],
+      weights: `${at}/weights.bpk`,
+      gallery_embeddings: `${at}/gallery.f32`,
+      query_embeddings: null,
+      report: results,
     };
   };
   const encoders = [
-    encoder("NormSoftmax", "Trained to tell species apart, without their kinship.", [0.2, 0.5, 1], 1.1, report(0.5441, [0.4919, 0.5132, 0.5797])),
-    encoder("HAPPIER", "Trained on the whole tree: cousins are nearer than strangers.", [1, 0.85, 0.9], 1.0, report(0.7228, [0.7906, 0.6656, 0.5975])),
+    encoder(
+      "NormSoftmax",
+      "Trained to tell species apart, without their kinship.",
+      [0.2, 0.5, 1],
+      1.1,
+      report(0.5441, [0.4919, 0.5132, 0.5797]),
+    ),
+    encoder(
+      "HAPPIER",
+      "Trained on the whole tree: cousins are nearer than strangers.",
+      [1, 0.85, 0.9],
+      1.0,
+      report(0.7228, [0.7906, 0.6656, 0.5975]),
+    ),
   ];
-  put("bundle.json", Buffer.from(JSON.stringify({
-    format: "akin-bundle", version: 1, title: "Biomorphs", licence: "CC0-1.0",
-    description: "Drawn creatures whose genes drift down a family tree.",
-    model_card: "# Biomorphs\n\nTwo small residual networks with the **same start** and budget.\n\n- Trained for 3 minutes on two cores.\n- Tested on species that it has never seen.\n\n| loss | H-AP |\n|---|---|\n| `norm_softmax` | 0.544 |\n| `happier` | 0.723 |\n",
-    taxonomy: { levels: LEVELS, classes, parents },
-    gallery: { count: items.length }, queries: { count: 0 }, labels: "labels.bin",
-    thumbnails: { tile: TILE, columns: COLUMNS, rows: 20, sheets: ["thumbnails-0.png"] },
-    evaluation_config: {}, encoders, files, digest: "",
-  })));
+  put(
+    "bundle.json",
+    Buffer.from(
+      JSON.stringify({
+        format: "akin-bundle",
+        version: 1,
+        title: "Biomorphs",
+        licence: "CC0-1.0",
+        description: "Drawn creatures whose genes drift down a family tree.",
+        model_card:
+          "# Biomorphs\n\nTwo small residual networks with the **same start** and budget.\n\n- Trained for 3 minutes on two cores.\n- Tested on species that it has never seen.\n\n| loss | H-AP |\n|---|---|\n| `norm_softmax` | 0.544 |\n| `happier` | 0.723 |\n",
+        taxonomy: { levels: LEVELS, classes, parents },
+        gallery: { count: items.length },
+        queries: { count: 0 },
+        labels: "labels.bin",
+        thumbnails: { tile: TILE, columns: COLUMNS, rows: 20, sheets: ["thumbnails-0.png"] },
+        evaluation_config: {},
+        encoders,
+        files,
+        digest: "",
+      }),
+    ),
+  );
 }
 
 /** Draws one creature into its tile, by testing each point against ellipses and strokes. */
 function draw(sheet, index, genes, random) {
   const [plan, length, width, hue, spots, legs, antennae, tone] = genes;
   const hueAngle = (plan * 0.8 + hue * 0.25) * Math.PI * 2;
-  const colour = (light) => [0, 1, 2].map((channel) => Math.max(0, Math.min(255, light * (140 + 80 * Math.cos(hueAngle + (channel * 2 * Math.PI) / 3)))));
+  const colour = (light) =>
+    [0, 1, 2].map((channel) =>
+      Math.max(0, Math.min(255, light * (140 + 80 * Math.cos(hueAngle + (channel * 2 * Math.PI) / 3)))),
+    );
   const paper = 236 + random() * 12;
   const turn = (random() - 0.5) * 0.9;
   const [cos, sin] = [Math.cos(turn), Math.sin(turn)];
@@ -117,31 +186,45 @@ function draw(sheet, index, genes, random) {
   const bodyLength = 0.28 + 0.22 * length;
   const legCount = 2 + Math.floor(plan * 3) + Math.round(legs);
   const stroke = (x, y, ax, ay, bx, by, thick) => {
-    const along = Math.max(0, Math.min(1, ((x - ax) * (bx - ax) + (y - ay) * (by - ay)) / ((bx - ax) ** 2 + (by - ay) ** 2)));
+    const along = Math.max(
+      0,
+      Math.min(1, ((x - ax) * (bx - ax) + (y - ay) * (by - ay)) / ((bx - ax) ** 2 + (by - ay) ** 2)),
+    );
     return Math.hypot(x - ax - along * (bx - ax), y - ay - along * (by - ay)) < thick;
   };
   const at = (x, y) => {
     const mirrored = Math.abs(x);
     if (((mirrored - 0.07) / 0.035) ** 2 + ((y + bodyLength + 0.1) / 0.035) ** 2 < 1) return [30, 28, 26];
-    if ((x / (0.1 + bodyWidth * 0.35)) ** 2 + ((y + bodyLength + 0.06) / 0.15) ** 2 < 1) return colour(0.62 + 0.2 * tone);
+    if ((x / (0.1 + bodyWidth * 0.35)) ** 2 + ((y + bodyLength + 0.06) / 0.15) ** 2 < 1)
+      return colour(0.62 + 0.2 * tone);
     if ((x / bodyWidth) ** 2 + (y / bodyLength) ** 2 < 1) {
-      const marked = spots > 0.5
-        ? Math.hypot(((mirrored * 7 + 0.5) % 1) - 0.5, ((y * 7 + 9.5) % 1) - 0.5) < 0.2 + 0.2 * (spots - 0.5)
-        : Math.sin(y * (18 + 30 * spots)) > 0.55;
+      const marked =
+        spots > 0.5
+          ? Math.hypot(((mirrored * 7 + 0.5) % 1) - 0.5, ((y * 7 + 9.5) % 1) - 0.5) < 0.2 + 0.2 * (spots - 0.5)
+          : Math.sin(y * (18 + 30 * spots)) > 0.55;
       return colour(marked ? 0.5 + 0.2 * tone : 0.9 + 0.2 * tone);
     }
     for (let leg = 0; leg < legCount; leg++) {
       const start = (leg / (legCount - 1) - 0.5) * bodyLength * 1.3;
-      if (stroke(mirrored, y, bodyWidth * 0.7, start, bodyWidth + 0.13 + 0.12 * legs, start * 1.7 + 0.05, 0.018)) return [70, 60, 52];
+      if (stroke(mirrored, y, bodyWidth * 0.7, start, bodyWidth + 0.13 + 0.12 * legs, start * 1.7 + 0.05, 0.018))
+        return [70, 60, 52];
     }
-    if (stroke(mirrored, y, 0.04, -bodyLength - 0.12, 0.12 + 0.15 * antennae, -bodyLength - 0.2 - 0.16 * antennae, 0.014)) return [70, 60, 52];
+    if (
+      stroke(mirrored, y, 0.04, -bodyLength - 0.12, 0.12 + 0.15 * antennae, -bodyLength - 0.2 - 0.16 * antennae, 0.014)
+    )
+      return [70, 60, 52];
     return null;
   };
   const [left, top] = [(index % COLUMNS) * TILE, Math.floor(index / COLUMNS) * TILE];
   for (let row = 0; row < TILE; row++) {
     for (let column = 0; column < TILE; column++) {
       const sum = [0, 0, 0];
-      for (const [dx, dy] of [[0.25, 0.25], [0.75, 0.25], [0.25, 0.75], [0.75, 0.75]]) {
+      for (const [dx, dy] of [
+        [0.25, 0.25],
+        [0.75, 0.25],
+        [0.25, 0.75],
+        [0.75, 0.75],
+      ]) {
         const [u, v] = [((column + dx) / TILE - 0.5) * 1.75, ((row + dy) / TILE - 0.44) * 1.75];
         const hit = at(u * cos + v * sin, v * cos - u * sin) ?? [paper, paper - 4, paper - 14];
         hit.forEach((value, channel) => (sum[channel] += value / 4));
@@ -153,7 +236,8 @@ function draw(sheet, index, genes, random) {
 
 function png(rgb, width, height) {
   const raw = Buffer.alloc(height * (width * 3 + 1));
-  for (let row = 0; row < height; row++) Buffer.from(rgb.buffer, row * width * 3, width * 3).copy(raw, row * (width * 3 + 1) + 1);
+  for (let row = 0; row < height; row++)
+    Buffer.from(rgb.buffer, row * width * 3, width * 3).copy(raw, row * (width * 3 + 1) + 1);
   const chunk = (type, data) => {
     const body = Buffer.concat([Buffer.from(type), data]);
     const size = Buffer.alloc(4);
@@ -166,5 +250,10 @@ function png(rgb, width, height) {
   header.writeUInt32BE(width, 0);
   header.writeUInt32BE(height, 4);
   header.set([8, 2, 0, 0, 0], 8);
-  return Buffer.concat([Buffer.from([137, 80, 78, 71, 13, 10, 26, 10]), chunk("IHDR", header), chunk("IDAT", deflateSync(raw)), chunk("IEND", Buffer.alloc(0))]);
+  return Buffer.concat([
+    Buffer.from([137, 80, 78, 71, 13, 10, 26, 10]),
+    chunk("IHDR", header),
+    chunk("IDAT", deflateSync(raw)),
+    chunk("IEND", Buffer.alloc(0)),
+  ]);
 }

@@ -13,7 +13,15 @@ const shots = process.argv[2];
 const { address, stop } = await serveMock(8096);
 const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-  args: ["--headless=new", "--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking", "--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"],
+  args: [
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--enable-unsafe-webgpu",
+    "--use-webgpu-adapter=swiftshader",
+  ],
 });
 
 let passed = 0;
@@ -21,16 +29,29 @@ let failed = 0;
 
 /** Opens the page, brings it into a state with `act`, checks it with `expect`, and audits it. */
 async function state(name, { query = "", width = 1280, scheme = "light", fail = "", act, expect }) {
-  const context = await browser.newContext({ viewport: { width, height: width < 500 ? 780 : 900 }, colorScheme: scheme, bypassCSP: false });
+  const context = await browser.newContext({
+    viewport: { width, height: width < 500 ? 780 : 900 },
+    colorScheme: scheme,
+    bypassCSP: false,
+  });
   const page = await context.newPage();
   const problems = [];
   page.on("pageerror", (error) => problems.push(`error: ${error.message}`));
-  page.on("console", (message) => message.type() === "error" && !/404|status of/.test(message.text()) && problems.push(`console: ${message.text()}`));
+  page.on(
+    "console",
+    (message) =>
+      message.type() === "error" &&
+      !/404|status of/.test(message.text()) &&
+      problems.push(`console: ${message.text()}`),
+  );
   page.on("request", (request) => {
-    if (!request.url().startsWith(address) && !/^(blob|data):/.test(request.url())) problems.push(`request elsewhere: ${request.url()}`);
+    if (!request.url().startsWith(address) && !/^(blob|data):/.test(request.url()))
+      problems.push(`request elsewhere: ${request.url()}`);
   });
   if (fail) {
-    await context.route("**/akin-web.js*", (route) => route.fulfill({ contentType: "text/javascript", body: `self.akinMock = "${fail}";\n${engine}` }));
+    await context.route("**/akin-web.js*", (route) =>
+      route.fulfill({ contentType: "text/javascript", body: `self.akinMock = "${fail}";\n${engine}` }),
+    );
   }
   try {
     await page.goto(address + query);
@@ -39,17 +60,30 @@ async function state(name, { query = "", width = 1280, scheme = "light", fail = 
     await expect?.(page);
     const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
     if (overflow > 0) problems.push(`${overflow} px too wide`);
-    if (shots) await page.screenshot({ path: join(shots, `${name.replaceAll(/[^a-z0-9]+/gi, "-")}.png`), fullPage: true });
+    if (shots)
+      await page.screenshot({ path: join(shots, `${name.replaceAll(/[^a-z0-9]+/gi, "-")}.png`), fullPage: true });
     // The debugger may run the script, which the page's security policy would forbid.
     await page.evaluate(axe);
-    const { violations } = await page.evaluate(() => globalThis.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] }));
-    for (const { id, nodes } of violations) problems.push(`axe ${id}: ${nodes.slice(0, 3).map((node) => `${node.target} ${node.failureSummary?.split("\n")[1]?.trim()}`).join("; ")}`);
+    const { violations } = await page.evaluate(() =>
+      globalThis.axe.run(document, {
+        runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+      }),
+    );
+    for (const { id, nodes } of violations)
+      problems.push(
+        `axe ${id}: ${nodes
+          .slice(0, 3)
+          .map((node) => `${node.target} ${node.failureSummary?.split("\n")[1]?.trim()}`)
+          .join("; ")}`,
+      );
   } catch (error) {
     problems.push(String(error).split("\n").slice(0, 3).join(" "));
   }
   if (problems.length === 0) passed++;
   else failed++;
-  console.log(`${problems.length === 0 ? "ok  " : "FAIL"} ${name}${problems.map((problem) => `\n       ${problem}`).join("")}`);
+  console.log(
+    `${problems.length === 0 ? "ok  " : "FAIL"} ${name}${problems.map((problem) => `\n       ${problem}`).join("")}`,
+  );
   await context.close();
 }
 
@@ -66,27 +100,51 @@ const picture = readFileSync(fileURLToPath(new URL("out/bundle/thumbnails-0.png"
 for (const scheme of ["light", "dark"]) {
   for (const width of [360, 768, 1280]) {
     await state(`ready ${width} ${scheme}`, { width, scheme, act: ready });
-    await state(`side by side ${width} ${scheme}`, { width, scheme, query: "?encoder=NormSoftmax&compare=HAPPIER&q=40", act: ready });
+    await state(`side by side ${width} ${scheme}`, {
+      width,
+      scheme,
+      query: "?encoder=NormSoftmax&compare=HAPPIER&q=40",
+      act: ready,
+    });
   }
-  await state(`own picture ${scheme}`, { scheme, act: (page) => upload(page, "beetle.png", picture).then(() => page.waitForSelector("[data-testid=votes]")) });
-  await state(`unreadable picture 360 ${scheme}`, {
-    width: 360, scheme, act: (page) => upload(page, "holiday.jpg", Buffer.from("no picture")),
-    expect: async (page) => must((await page.waitForSelector("[data-testid=notice]")) && (await page.getAttribute("[data-testid=notice]", "data-code")) === "image", "no notice"),
+  await state(`own picture ${scheme}`, {
+    scheme,
+    act: (page) => upload(page, "beetle.png", picture).then(() => page.waitForSelector("[data-testid=votes]")),
   });
-  await state(`no bundle ${scheme}`, { scheme, query: "?bundle=nowhere", act: (page) => page.waitForSelector("[data-state=error]") });
+  await state(`unreadable picture 360 ${scheme}`, {
+    width: 360,
+    scheme,
+    act: (page) => upload(page, "holiday.jpg", Buffer.from("no picture")),
+    expect: async (page) =>
+      must(
+        (await page.waitForSelector("[data-testid=notice]")) &&
+          (await page.getAttribute("[data-testid=notice]", "data-code")) === "image",
+        "no notice",
+      ),
+  });
+  await state(`no bundle ${scheme}`, {
+    scheme,
+    query: "?bundle=nowhere",
+    act: (page) => page.waitForSelector("[data-state=error]"),
+  });
 }
 
 await state("bundle elsewhere", {
-  query: "?bundle=https://example.org/bundle/", act: (page) => page.waitForSelector("[data-state=error]"),
-  expect: async (page) => must((await page.getAttribute("[data-testid=notice]", "data-code")) === "origin", "not refused by name"),
+  query: "?bundle=https://example.org/bundle/",
+  act: (page) => page.waitForSelector("[data-state=error]"),
+  expect: async (page) =>
+    must((await page.getAttribute("[data-testid=notice]", "data-code")) === "origin", "not refused by name"),
 });
 await state("newer bundle", {
-  fail: "bundle", act: (page) => page.waitForSelector("[data-state=error]"),
-  expect: async (page) => must((await page.getAttribute("[data-testid=notice]", "data-code")) === "bundle", "not refused by name"),
+  fail: "bundle",
+  act: (page) => page.waitForSelector("[data-state=error]"),
+  expect: async (page) =>
+    must((await page.getAttribute("[data-testid=notice]", "data-code")) === "bundle", "not refused by name"),
 });
 for (const fail of ["webgpu", "selftest", "panic"]) {
   await state(`fallback after ${fail}`, {
-    fail, act: ready,
+    fail,
+    act: ready,
     expect: async (page) => {
       must((await page.getAttribute("[data-testid=backend]", "data-backend")) === "cpu", "not on the CPU");
       await page.click("[data-testid=backend] summary");
@@ -102,9 +160,18 @@ await state("loading", {
     await page.waitForTimeout(400);
   },
 });
-await state("empty search", { act: async (page) => { await ready(page); await page.fill("input[type=search]", "zzz"); } });
+await state("empty search", {
+  act: async (page) => {
+    await ready(page);
+    await page.fill("input[type=search]", "zzz");
+  },
+});
 await state("model card and menus open", {
-  act: async (page) => { await ready(page); await page.click("[data-testid=model-card] summary"); await page.click("[data-testid=backend] summary"); },
+  act: async (page) => {
+    await ready(page);
+    await page.click("[data-testid=model-card] summary");
+    await page.click("[data-testid=backend] summary");
+  },
 });
 await state("own picture named", {
   act: async (page) => {
@@ -128,7 +195,8 @@ await state("keyboard only", {
   },
 });
 await state("reload keeps the state", {
-  query: "?encoder=NormSoftmax&q=12&k=48", act: ready,
+  query: "?encoder=NormSoftmax&q=12&k=48",
+  act: ready,
   expect: async (page) => {
     const read = () => page.$eval("[data-metric=h_ap]", (cell) => cell.dataset.value);
     const before = await read();
@@ -159,7 +227,9 @@ for (const way of ["drop", "paste"]) {
           const data = new DataTransfer();
           data.items.add(new File([new Uint8Array(bytes)], "beetle.png", { type: "image/png" }));
           if (way === "paste") document.dispatchEvent(new ClipboardEvent("paste", { clipboardData: data }));
-          else for (const type of ["dragenter", "drop"]) document.body.dispatchEvent(new DragEvent(type, { dataTransfer: data, bubbles: true, cancelable: true }));
+          else
+            for (const type of ["dragenter", "drop"])
+              document.body.dispatchEvent(new DragEvent(type, { dataTransfer: data, bubbles: true, cancelable: true }));
         },
         [[...picture], way],
       );
@@ -168,22 +238,37 @@ for (const way of ["drop", "paste"]) {
   });
 }
 await state("worker killed", {
-  query: "?q=7", act: async (page) => {
+  query: "?q=7",
+  act: async (page) => {
     await ready(page);
     const before = await page.$eval("[data-metric=h_ap]", (cell) => cell.dataset.value);
     await page.workers()[0].evaluate(() => self.close());
-    await page.waitForFunction(() => document.querySelector("[data-testid=backend-reason]")?.textContent.includes("restarted"));
+    await page.waitForFunction(() =>
+      document.querySelector("[data-testid=backend-reason]")?.textContent.includes("restarted"),
+    );
     await page.waitForSelector("[data-state=ready]");
-    must(before === (await page.$eval("[data-metric=h_ap]", (cell) => cell.dataset.value)), "another score after the restart");
+    must(
+      before === (await page.$eval("[data-metric=h_ap]", (cell) => cell.dataset.value)),
+      "another score after the restart",
+    );
   },
 });
 await state("embedding for tests", {
   act: ready,
-  expect: async (page) => must((await page.evaluate((bytes) => window.akin.embed("HAPPIER", new Uint8Array(bytes)), [...picture.subarray(0)])).length === 24, "no embedding"),
+  expect: async (page) =>
+    must(
+      (await page.evaluate((bytes) => window.akin.embed("HAPPIER", new Uint8Array(bytes)), [...picture.subarray(0)]))
+        .length === 24,
+      "no embedding",
+    ),
 });
 await state("theme by hand", {
-  act: async (page) => { await ready(page); await page.click(".theme"); },
-  expect: async (page) => must((await page.evaluate(() => document.documentElement.dataset.theme)) === "dark", "no dark theme"),
+  act: async (page) => {
+    await ready(page);
+    await page.click(".theme");
+  },
+  expect: async (page) =>
+    must((await page.evaluate(() => document.documentElement.dataset.theme)) === "dark", "no dark theme"),
 });
 
 await browser.close();

@@ -14,7 +14,10 @@ export async function serveMock(port = 8090) {
   rmSync(out, { recursive: true, force: true });
   mkdirSync(out, { recursive: true });
   // A build by Trunk removes these links.
-  writeFileSync(join(out, "index.html"), readFileSync(join(root, "index.html"), "utf8").replaceAll(/\s*<link data-trunk[^>]*>/g, ""));
+  writeFileSync(
+    join(out, "index.html"),
+    readFileSync(join(root, "index.html"), "utf8").replaceAll(/\s*<link data-trunk[^>]*>/g, ""),
+  );
   copyFileSync(join(root, "mock/akin-web.js"), join(out, "akin-web.js"));
   writeFileSync(join(out, "akin-web_bg.wasm"), emptyModule(2_100_000));
   makeBundle(join(out, "bundle"));

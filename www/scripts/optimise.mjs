@@ -18,16 +18,21 @@ const before = statSync(wasm).size;
 // The features that rustc may use for this target. wasm-opt refuses code with a feature that is not
 // enabled.
 const features = [
-  "bulk-memory", "bulk-memory-opt", "simd", "nontrapping-float-to-int", "sign-ext",
-  "mutable-globals", "reference-types", "multivalue", "extended-const",
+  "bulk-memory",
+  "bulk-memory-opt",
+  "simd",
+  "nontrapping-float-to-int",
+  "sign-ext",
+  "mutable-globals",
+  "reference-types",
+  "multivalue",
+  "extended-const",
 ].map((feature) => `--enable-${feature}`);
 
 const binaryen = dirname(createRequire(import.meta.url).resolve("binaryen/package.json"));
-const { status } = spawnSync(
-  process.execPath,
-  [join(binaryen, "bin/wasm-opt"), "-Oz", ...features, wasm, "-o", out],
-  { stdio: "inherit" },
-);
+const { status } = spawnSync(process.execPath, [join(binaryen, "bin/wasm-opt"), "-Oz", ...features, wasm, "-o", out], {
+  stdio: "inherit",
+});
 if (status !== 0) {
   console.error("wasm-opt failed; the engine is unchanged");
   process.exit(status ?? 1);

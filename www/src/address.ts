@@ -58,7 +58,11 @@ export function bundleAddress(bundle: string): string {
   try {
     address = new URL(bundle.endsWith("/") ? bundle : `${bundle}/`, document.baseURI);
   } catch {
-    throw failure("origin", `“${bundle}” is not a valid address`, "name a folder beside this page, such as ?bundle=bundle/");
+    throw failure(
+      "origin",
+      `“${bundle}” is not a valid address`,
+      "name a folder beside this page, such as ?bundle=bundle/",
+    );
   }
   if (address.origin !== location.origin) {
     throw failure(

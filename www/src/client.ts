@@ -33,7 +33,7 @@ export class Client {
     const worker = (this.worker ??= this.spawn());
     const id = this.next++;
     return new Promise((resolve, reject) => {
-      this.waiting.set(id, { resolve: resolve as Waiting["resolve"], reject });
+      this.waiting.set(id, { resolve, reject });
       worker.postMessage({ id, kind, params });
     });
   }
@@ -52,7 +52,11 @@ export class Client {
     const worker = new Worker(new URL("worker.js", import.meta.url), { type: "module", name });
     const died = (reason: string) => {
       if (worker !== this.worker) return;
-      const stopped = failure("worker", `the engine’s worker stopped${reason && `: ${reason}`}`, "it restarts by itself; if it stops again, reload the page");
+      const stopped = failure(
+        "worker",
+        `the engine’s worker stopped${reason && `: ${reason}`}`,
+        "it restarts by itself; if it stops again, reload the page",
+      );
       this.stop(stopped);
       this.on.died(stopped);
     };

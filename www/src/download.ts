@@ -16,7 +16,11 @@ export async function download(address: string, expected: number | null, progres
     throw failure("network", `${name} could not be loaded`, "check the connection and reload the page");
   }
   if (!response.ok) {
-    throw failure("network", `${name} could not be loaded: the server answered ${response.status}`, `check that ${address} exists`);
+    throw failure(
+      "network",
+      `${name} could not be loaded: the server answered ${response.status}`,
+      `check that ${address} exists`,
+    );
   }
   const stated = response.headers.has("content-encoding") ? null : response.headers.get("content-length");
   const total = expected ?? (stated === null ? null : Number(stated));
@@ -31,7 +35,11 @@ export async function download(address: string, expected: number | null, progres
       progress(loaded, total);
     }
   } catch {
-    throw failure("network", `the download of ${name} broke off after ${loaded} bytes`, "check the connection and reload the page");
+    throw failure(
+      "network",
+      `the download of ${name} broke off after ${loaded} bytes`,
+      "check the connection and reload the page",
+    );
   }
   const bytes = new Uint8Array(loaded);
   let offset = 0;

@@ -1,5 +1,6 @@
 /** A score between 0 and 1 with three decimals: 0.782, 1.000. A dash where there is no score. */
-export const score = (value: number | null | undefined): string => (value === null || value === undefined ? "–" : value.toFixed(3));
+export const score = (value: number | null | undefined): string =>
+  value === null || value === undefined ? "–" : value.toFixed(3);
 
 /** A difference with its sign; the minus is the typographic one. */
 export function difference(value: number | null): string {
@@ -18,4 +19,5 @@ export function bytes(count: number): string {
 
 export const milliseconds = (ms: number): string => (ms < 10 ? `${ms.toFixed(1)} ms` : `${Math.round(ms)} ms`);
 
-export const count = (value: number, one: string, many = `${one}s`): string => `${value.toLocaleString("en")} ${value === 1 ? one : many}`;
+export const count = (value: number, one: string, many = `${one}s`): string =>
+  `${value.toLocaleString("en")} ${value === 1 ? one : many}`;

@@ -5,7 +5,8 @@ export const relation = (shared: number, levels: readonly string[]): string =>
   shared === 0 ? "stranger" : `same ${levels[shared - 1] ?? `level ${shared}`}`;
 
 /** A shared level between 1 … L as a number between 0 (furthest kin) and 1 (nearest kin). */
-export const nearness = (shared: number, depth: number): number => (depth <= 1 ? 1 : Math.max(0, (shared - 1) / (depth - 1)));
+export const nearness = (shared: number, depth: number): number =>
+  depth <= 1 ? 1 : Math.max(0, (shared - 1) / (depth - 1));
 
 /** The finest level at which two rows of labels agree, 0 … L. */
 export function sharedLevel(a: ArrayLike<number>, b: ArrayLike<number>): number {

@@ -136,7 +136,13 @@ export interface Calls {
   encoder: { params: { index: number }; result: SelfTest };
   embed: { params: { encoder: number; image: Uint8Array }; result: Embedded };
   rank: {
-    params: { encoder: number; k: number; item: number | null; embedding: Float32Array | null; labels: Uint32Array | null };
+    params: {
+      encoder: number;
+      k: number;
+      item: number | null;
+      embedding: Float32Array | null;
+      labels: Uint32Array | null;
+    };
     result: Ranked;
   };
   sheet: { params: { index: number }; result: Uint8Array };

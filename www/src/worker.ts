@@ -7,7 +7,18 @@
 
 import { download } from "./download.js";
 import { failure, toFailure, type Failure } from "./failure.js";
-import type { Backend, Calls, Engine, EngineModule, Manifest, Phase, Reply, Request, Running, SelfTest } from "./protocol.js";
+import type {
+  Backend,
+  Calls,
+  Engine,
+  EngineModule,
+  Manifest,
+  Phase,
+  Reply,
+  Request,
+  Running,
+  SelfTest,
+} from "./protocol.js";
 
 interface Scope {
   readonly name: string;
@@ -51,7 +62,7 @@ scope.addEventListener("message", ({ data }) => {
 function downloadAhead({ kind, params }: Request): void {
   if (!manifest) return;
   const files = kind === "sheet" ? [sheet(params.index)] : kind === "encoder" ? encoderFiles(params.index) : [];
-  for (const file of files) file?.catch(() => {});
+  for (const file of files) file.catch(() => {});
 }
 
 async function answer(request: Request): Promise<void> {
@@ -70,7 +81,9 @@ async function handle(request: Request): Promise<Calls[keyof Calls]["result"]> {
     case "encoder":
       return withFallback(() => loadEncoder(request.params.index));
     case "embed":
-      return withFallback(async () => rejectOnCrash(currentEngine().embed(request.params.encoder, request.params.image)));
+      return withFallback(async () =>
+        rejectOnCrash(currentEngine().embed(request.params.encoder, request.params.image)),
+      );
     case "rank":
       return withFallback(async () => {
         const { encoder, k, item, embedding, labels } = request.params;
@@ -132,9 +145,14 @@ async function chooseBackend(chosen: Backend | null, cpuReason: string | null): 
   if (chosen === "cpu") return { backend: "cpu", reason: "Chosen by you." };
   if (chosen === null && cpuReason !== null) return { backend: "cpu", reason: cpuReason };
   const problem = await webgpuProblem();
-  if (problem === null) return { backend: "webgpu", reason: chosen ? "Chosen by you." : "The graphics adapter passed its checks." };
+  if (problem === null)
+    return { backend: "webgpu", reason: chosen ? "Chosen by you." : "The graphics adapter passed its checks." };
   if (chosen === null) return { backend: "cpu", reason: problem };
-  throw failure("device", `WebGPU was chosen, but cannot be used: ${problem}`, "remove ?backend=webgpu from the address, or use ?backend=cpu");
+  throw failure(
+    "device",
+    `WebGPU was chosen, but cannot be used: ${problem}`,
+    "remove ?backend=webgpu from the address, or use ?backend=cpu",
+  );
 }
 
 /** Why WebGPU cannot be used, or null. An engine that starts on an unfit adapter would panic. */
@@ -169,7 +187,8 @@ async function loadEncoder(index: number): Promise<SelfTest> {
   const entry = openManifest().encoders[index];
   if (!entry) throw failure("config", `the bundle has no encoder ${index}`, "choose one of its encoders");
   const [weights, gallery, queries] = await Promise.all(encoderFiles(index));
-  if (!weights || !gallery) throw failure("bundle", `encoder ${entry.name} has no weights or no gallery`, "export the bundle again");
+  if (!weights || !gallery)
+    throw failure("bundle", `encoder ${entry.name} has no weights or no gallery`, "export the bundle again");
   const report = reporter("warm-up", entry.name);
   report(0, null);
   const test = await rejectOnCrash(currentEngine().load_encoder(index, weights, gallery, queries));
@@ -255,13 +274,13 @@ function openManifest(): Manifest {
 const sizeOf = (path: string): number | null => manifest?.files.find((file) => file.path === path)?.bytes ?? null;
 
 /** The weights, the gallery embeddings and, if the bundle has stored queries, their embeddings. */
-function encoderFiles(index: number): (Promise<Uint8Array> | undefined)[] {
+function encoderFiles(index: number): Promise<Uint8Array | undefined>[] {
   const entry = openManifest().encoders[index];
   if (!entry) return [];
   return [
     downloadOnce(entry.weights, "weights"),
     downloadOnce(entry.gallery_embeddings, "gallery"),
-    entry.query_embeddings === null ? undefined : downloadOnce(entry.query_embeddings, "gallery"),
+    entry.query_embeddings === null ? Promise.resolve(undefined) : downloadOnce(entry.query_embeddings, "gallery"),
   ];
 }
 

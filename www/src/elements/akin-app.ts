@@ -116,7 +116,11 @@ export class AkinApp extends LightElement {
     this.loads.clear();
     try {
       const bundle = bundleAddress(this.address.bundle);
-      const { manifest, labels, running } = await this.client.call("open", { bundle, backend: this.address.backend, cpuReason });
+      const { manifest, labels, running } = await this.client.call("open", {
+        bundle,
+        backend: this.address.backend,
+        cpuReason,
+      });
       this.running = running;
       if (!this.collection) {
         this.collection = new Collection(manifest, labels);
@@ -240,7 +244,13 @@ export class AkinApp extends LightElement {
     await this.loadEncoder(encoder);
     const k = Math.max(STRIP, this.address.k);
     if (query.kind === "item") {
-      const { search_ms, ...ranked } = await this.client.call("rank", { encoder, k, item: query.item, embedding: null, labels: null });
+      const { search_ms, ...ranked } = await this.client.call("rank", {
+        encoder,
+        k,
+        item: query.item,
+        embedding: null,
+        labels: null,
+      });
       return { encoder, ...ranked, timing: { decode: null, embed: null, search: search_ms } };
     }
     let embedding = this.embeddings.get(encoder);
@@ -251,7 +261,13 @@ export class AkinApp extends LightElement {
       pending.catch(() => this.embeddings.get(encoder) === pending && this.embeddings.delete(encoder));
     }
     const { embedding: vector, decode_ms, embed_ms } = await embedding;
-    const { search_ms, ...ranked } = await this.client.call("rank", { encoder, k, item: null, embedding: vector, labels: query.labels });
+    const { search_ms, ...ranked } = await this.client.call("rank", {
+      encoder,
+      k,
+      item: null,
+      embedding: vector,
+      labels: query.labels,
+    });
     return {
       encoder,
       ...ranked,
@@ -264,7 +280,10 @@ export class AkinApp extends LightElement {
   private withKinship(results: Result[], path: ArrayLike<number> | null): Result[] {
     const { collection } = this;
     if (!collection || !path) return results;
-    return results.map((result) => ({ ...result, shared_level: result.shared_level ?? sharedLevel(path, collection.labels(result.item)) }));
+    return results.map((result) => ({
+      ...result,
+      shared_level: result.shared_level ?? sharedLevel(path, collection.labels(result.item)),
+    }));
   }
 
   private searchItem(item: number, moveFocus: boolean): void {
@@ -284,7 +303,8 @@ export class AkinApp extends LightElement {
   }
 
   private setQuery(query: Query): void {
-    if (this.query?.kind === "image" && this.query.url !== (query as { url?: string }).url) URL.revokeObjectURL(this.query.url);
+    if (this.query?.kind === "image" && this.query.url !== (query as { url?: string }).url)
+      URL.revokeObjectURL(this.query.url);
     this.embeddings = new Map();
     this.query = query;
     this.address.k = PAGE;
@@ -332,7 +352,8 @@ export class AkinApp extends LightElement {
   override render() {
     return html`<p class="status" role="status" data-testid="status" data-state=${this.loading}>${this.statusText}</p>
       ${this.loading === "error" && this.openFailure ? this.failureNotice(this.openFailure) : nothing}
-      ${this.loading === "loading" ? this.loadingNotice() : nothing} ${this.collection && this.loading !== "error" ? this.tool(this.collection) : nothing}`;
+      ${this.loading === "loading" ? this.loadingNotice() : nothing}
+      ${this.collection && this.loading !== "error" ? this.tool(this.collection) : nothing}`;
   }
 
   protected override updated(_changed: PropertyValues): void {
@@ -345,7 +366,9 @@ export class AkinApp extends LightElement {
 
   private loadingNotice() {
     return html`<section class="waiting" aria-label="Loading">
-      <p class="waiting-title">${this.collection ? `Opening ${this.collection.manifest.title}` : "Loading the engine"}</p>
+      <p class="waiting-title">
+        ${this.collection ? `Opening ${this.collection.manifest.title}` : "Loading the engine"}
+      </p>
       ${loadProgress(this.phases)}
     </section>`;
   }
@@ -355,7 +378,8 @@ export class AkinApp extends LightElement {
     return html`<header class="bundle">
         <h3 class="bundle-title">${manifest.title}</h3>
         <p class="soft">
-          ${format.count(manifest.gallery.count, "picture")}, ${format.count(collection.depth, "level")}: ${collection.levels.join(" › ")}. ${manifest.description}
+          ${format.count(manifest.gallery.count, "picture")}, ${format.count(collection.depth, "level")}:
+          ${collection.levels.join(" › ")}. ${manifest.description}
         </p>
       </header>
       <section class="ask" aria-label="Query">
@@ -374,8 +398,16 @@ export class AkinApp extends LightElement {
         ${encoderSwitch(manifest.encoders, this.view, (view) => this.changeView(view))}
         ${this.running ? backendBadge(this.running, this.timing(), (backend) => this.changeBackend(backend)) : nothing}
       </div>
-      ${this.loadingEncoder ? html`<section class="waiting" aria-label="Loading"><p class="waiting-title">Loading ${this.loadingEncoder}</p>${loadProgress(this.phases)}</section>` : nothing}
-      ${this.queryFailure ? notice(this.queryFailure, this.failureTitle(this.queryFailure)) : nothing} ${this.answerPanel(collection)} ${this.about(collection)}`;
+      ${
+        this.loadingEncoder
+          ? html`<section class="waiting" aria-label="Loading">
+              <p class="waiting-title">Loading ${this.loadingEncoder}</p>
+              ${loadProgress(this.phases)}
+            </section>`
+          : nothing
+      }
+      ${this.queryFailure ? notice(this.queryFailure, this.failureTitle(this.queryFailure)) : nothing}
+      ${this.answerPanel(collection)} ${this.about(collection)}`;
   }
 
   /** The times of the first column; those of the second differ little. */
@@ -392,11 +424,15 @@ export class AkinApp extends LightElement {
     const { query, sprites, answers } = this;
     if (this.queryFailure && answers.length === 0) return nothing;
     if (!query || !sprites) {
-      return html`<p class="empty">There is no query yet. Drop a picture anywhere on this page, or choose one above.</p>`;
+      return html`<p class="empty">
+        There is no query yet. Drop a picture anywhere on this page, or choose one above.
+      </p>`;
     }
     const scored = answers.filter((answer) => answer.metrics);
     const votes = answers.filter((answer) => answer.votes);
-    const columns = scored.flatMap(({ encoder, metrics }) => (metrics ? [{ encoder: this.encoderName(encoder), metrics }] : []));
+    const columns = scored.flatMap(({ encoder, metrics }) =>
+      metrics ? [{ encoder: this.encoderName(encoder), metrics }] : [],
+    );
     return html`<section class="answer" aria-label="Answer" data-columns=${this.shown().length}>
       ${queryCard(
         query,
@@ -405,7 +441,14 @@ export class AkinApp extends LightElement {
         votes.map(({ encoder, votes }) => ({ encoder: this.encoderName(encoder), votes: votes ?? [] })),
         (event) => this.setLabels(event.detail),
       )}
-      <div class="rankings" @click=${this.chooseResult} @pointerover=${this.markPointed} @pointerleave=${this.unmarkPointed} @focusin=${this.markPointed} @focusout=${this.unmarkPointed}>
+      <div
+        class="rankings"
+        @click=${this.chooseResult}
+        @pointerover=${this.markPointed}
+        @pointerleave=${this.unmarkPointed}
+        @focusin=${this.markPointed}
+        @focusout=${this.unmarkPointed}
+      >
         ${kinLegend(collection.levels)}
         <div class="columns">${answers.map((answer) => this.ranking(answer, query, collection, sprites))}</div>
         ${this.moreButton(collection)}
@@ -425,11 +468,20 @@ export class AkinApp extends LightElement {
       aria-label=${`Ranked by ${name}`}
     >
       <header class="ranking-head">
-        <div><p class="eyebrow">Ranked by</p><h3>${name}</h3></div>
+        <div>
+          <p class="eyebrow">Ranked by</p>
+          <h3>${name}</h3>
+        </div>
         ${metrics ? html`<p class="ranking-score"><span class="soft">H-AP</span> <span class="number">${format.score(metrics.h_ap)}</span></p>` : nothing}
       </header>
       ${rankStrip(results.slice(0, STRIP), collection.levels)}
-      <ol class="results" data-testid="results" data-encoder=${name} aria-label=${`Results of ${name}, best first`} @keydown=${moveFocus}>
+      <ol
+        class="results"
+        data-testid="results"
+        data-encoder=${name}
+        aria-label=${`Results of ${name}, best first`}
+        @keydown=${moveFocus}
+      >
         ${results.slice(0, this.address.k).map((result, index) => resultCard(result, index + 1, collection, sprites))}
       </ol>
     </section>`;
@@ -438,7 +490,11 @@ export class AkinApp extends LightElement {
   private moreButton(collection: Collection) {
     const shown = Math.min(this.address.k, this.answers[0]?.results.length ?? 0);
     if (shown === 0 || shown >= collection.manifest.gallery.count - 1) return nothing;
-    return html`<p class="more"><button type="button" class="button" data-testid="more" ?disabled=${this.busy} @click=${this.more}>Show ${PAGE} more</button></p>`;
+    return html`<p class="more">
+      <button type="button" class="button" data-testid="more" ?disabled=${this.busy} @click=${this.more}>
+        Show ${PAGE} more
+      </button>
+    </p>`;
   }
 
   private about(collection: Collection) {
@@ -447,14 +503,28 @@ export class AkinApp extends LightElement {
       <h2 id="about-title">About these encoders</h2>
       <div class="about-columns">
         <div>
-          <p>A single ranking can be lucky. These are the means over all queries of the bundle, measured when it was exported.</p>
+          <p>
+            A single ranking can be lucky. These are the means over all queries of the bundle, measured when it was
+            exported.
+          </p>
           <dl class="encoders">
-            ${manifest.encoders.map(({ name, description, dimension }) => html`<div><dt>${name}</dt><dd>${description} <span class="soft">A picture becomes ${dimension} numbers.</span></dd></div>`)}
+            ${manifest.encoders.map(
+              ({ name, description, dimension }) =>
+                html`<div>
+                  <dt>${name}</dt>
+                  <dd>${description} <span class="soft">A picture becomes ${dimension} numbers.</span></dd>
+                </div>`,
+            )}
           </dl>
           <p><span class="soft">Licence of the bundle</span> ${manifest.licence}</p>
-          ${manifest.model_card
-            ? html`<details class="card" data-testid="model-card"><summary>Model card</summary><div class="card-text">${modelCard(manifest.model_card)}</div></details>`
-            : nothing}
+          ${
+            manifest.model_card
+              ? html`<details class="card" data-testid="model-card">
+                  <summary>Model card</summary>
+                  <div class="card-text">${modelCard(manifest.model_card)}</div>
+                </details>`
+              : nothing
+          }
         </div>
         ${modelTable(manifest.encoders, collection.levels)}
       </div>

@@ -15,10 +15,16 @@ export interface Timing {
 export function backendBadge(running: Running, timing: Timing | null, change: (backend: Backend) => void) {
   const other: Backend = running.backend === "cpu" ? "webgpu" : "cpu";
   const step = (name: string, ms: number | null) =>
-    ms === null ? nothing : html`<span data-timing=${name} data-value=${ms}><span class="soft">${name}</span> ${format.milliseconds(ms)}</span>`;
+    ms === null
+      ? nothing
+      : html`<span data-timing=${name} data-value=${ms}
+          ><span class="soft">${name}</span> ${format.milliseconds(ms)}</span
+        >`;
   return html`<div class="backend" data-testid="backend" data-backend=${running.backend}>
     <details @keydown=${close} @focusout=${close}>
-      <summary><span class="visually-hidden">Runs on </span><span class="backend-name">${NAMES[running.backend]}</span></summary>
+      <summary>
+        <span class="visually-hidden">Runs on </span><span class="backend-name">${NAMES[running.backend]}</span>
+      </summary>
       <div class="backend-why">
         <p data-testid="backend-reason">${running.reason}</p>
         <button type="button" class="quiet" @click=${() => change(other)}>Use ${NAMES[other]} instead</button>

@@ -9,32 +9,43 @@ export interface View {
 
 /** The choice of the encoder that ranks, or of two side by side. */
 export function encoderSwitch(encoders: readonly EncoderEntry[], view: View, change: (view: View) => void) {
-  if (encoders.length < 2) return html`<p class="encoder-only"><span class="soft">Encoder</span> ${encoders[0]?.name}</p>`;
+  if (encoders.length < 2)
+    return html`<p class="encoder-only"><span class="soft">Encoder</span> ${encoders[0]?.name}</p>`;
   const both = view.compare !== null;
   // Side by side, the first encoder of the bundle (its baseline) is on the left.
-  const showBoth = () => change(view.encoder === 0 ? { encoder: 0, compare: 1 } : { encoder: 0, compare: view.encoder });
+  const showBoth = () =>
+    change(view.encoder === 0 ? { encoder: 0, compare: 1 } : { encoder: 0, compare: view.encoder });
   return html`<fieldset class="switch" data-testid="encoders">
-    <legend>Encoder</legend>
-    ${encoders.map(
-      ({ name }, index) => html`<label>
-        <input type="radio" name="encoder" value=${name} .checked=${!both && view.encoder === index} @change=${() => change({ encoder: index, compare: null })} />
-        <span>${name}</span>
-      </label>`,
-    )}
-    <label>
-      <input type="radio" name="encoder" value="" data-testid="compare" .checked=${both} @change=${showBoth} />
-      <span>Side by side</span>
-    </label>
-  </fieldset>
-  ${both && encoders.length > 2 ? pairChoice(encoders, view, change) : nothing}`;
+      <legend>Encoder</legend>
+      ${encoders.map(
+        ({ name }, index) =>
+          html`<label>
+            <input
+              type="radio"
+              name="encoder"
+              value=${name}
+              .checked=${!both && view.encoder === index}
+              @change=${() => change({ encoder: index, compare: null })}
+            />
+            <span>${name}</span>
+          </label>`,
+      )}
+      <label>
+        <input type="radio" name="encoder" value="" data-testid="compare" .checked=${both} @change=${showBoth} />
+        <span>Side by side</span>
+      </label>
+    </fieldset>
+    ${both && encoders.length > 2 ? pairChoice(encoders, view, change) : nothing}`;
 }
 
 function pairChoice(encoders: readonly EncoderEntry[], view: View, change: (view: View) => void) {
   const choice = (label: string, chosen: number | null, set: (index: number) => View) =>
-    html`<label class="field"><span>${label}</span>
+    html`<label class="field"
+      ><span>${label}</span>
       <select @change=${(event: Event) => change(set((event.target as HTMLSelectElement).selectedIndex))}>
         ${encoders.map(({ name }, index) => html`<option ?selected=${index === chosen}>${name}</option>`)}
-      </select></label>`;
+      </select></label
+    >`;
   return html`<div class="pair">
     ${choice("Left", view.encoder, (index) => ({ ...view, encoder: index }))}
     ${choice("Right", view.compare, (index) => ({ ...view, compare: index }))}

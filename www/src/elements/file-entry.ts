@@ -40,7 +40,13 @@ export class AkinFile extends LightElement {
       <p class="entry-title">${this.over ? "Drop it to search with it" : "Search with your own picture"}</p>
       <p class="soft entry-ways">Drop it anywhere, paste it, or</p>
       <label class="button file">
-        <input type="file" class="visually-hidden" data-testid="file" accept="image/jpeg,image/png,image/webp" @change=${this.choose} />
+        <input
+          type="file"
+          class="visually-hidden"
+          data-testid="file"
+          accept="image/jpeg,image/png,image/webp"
+          @change=${this.choose}
+        />
         Choose a file
       </label>
       <p class="soft entry-note">JPEG, PNG, WebP. It stays on this device.</p>
@@ -84,7 +90,9 @@ export class AkinFile extends LightElement {
   };
 
   private readonly onPaste = (event: ClipboardEvent): void => {
-    const file = [...(event.clipboardData?.files ?? [])].find(({ type }) => type.startsWith("image/")) ?? event.clipboardData?.files[0];
+    const file =
+      [...(event.clipboardData?.files ?? [])].find(({ type }) => type.startsWith("image/")) ??
+      event.clipboardData?.files[0];
     if (!file) return;
     event.preventDefault();
     this.take(file);

@@ -28,7 +28,13 @@ export function kinshipRing(shared: number, depth: number): TemplateResult {
     { length: depth },
     (_, index) => svg`<path class=${index < shared ? "filled" : "open"} d=${arc(index, depth)}></path>`,
   );
-  return html`<svg class="ring kin" viewBox="0 0 24 24" aria-hidden="true" data-shared=${shared} ${vars({ "--near": nearness(shared, depth) })}>
+  return html`<svg
+    class="ring kin"
+    viewBox="0 0 24 24"
+    aria-hidden="true"
+    data-shared=${shared}
+    ${vars({ "--near": nearness(shared, depth) })}
+  >
     ${segments}
   </svg>`;
 }

@@ -23,15 +23,19 @@ export class AkinLabels extends LightElement {
       ${collection.levels.map((name, index) => {
         const parent = index === 0 ? null : (chosen[index - 1] ?? null);
         const open = index <= chosen.length;
-        return html`<label class="field"><span>${name}</span>
+        return html`<label class="field"
+          ><span>${name}</span>
           <select ?disabled=${!open} data-level=${index + 1} @change=${(event: Event) => this.choose(index, event)}>
             <option value="" ?selected=${chosen[index] === undefined}>not chosen</option>
-            ${open
-              ? collection
-                  .children(index + 1, parent)
-                  .map(({ id, name }) => html`<option value=${id} ?selected=${chosen[index] === id}>${name}</option>`)
-              : nothing}
-          </select></label>`;
+            ${
+              open
+                ? collection
+                    .children(index + 1, parent)
+                    .map(({ id, name }) => html`<option value=${id} ?selected=${chosen[index] === id}>${name}</option>`)
+                : nothing
+            }
+          </select></label
+        >`;
       })}
     </details>`;
   }

@@ -76,14 +76,15 @@ export function metricTable(columns: readonly Column[], levels: readonly string[
     </thead>
     <tbody>
       ${metricRows(levels).map(
-        (row) => html`<tr class=${row.key === "h_ap" ? "headline" : ""}>
-          <th scope="row">${row.name}</th>
-          ${columns.map(({ encoder, metrics }) => cell(row, row.value(metrics), encoder))}
-          ${second ? html`<td class="number gain" data-sign=${Math.sign(gap(row) ?? 0)}>${format.difference(gap(row))}</td>` : nothing}
-        </tr>
-        <tr class="says">
-          <td colspan=${second ? 4 : 2}>${row.description}</td>
-        </tr>`,
+        (row) =>
+          html`<tr class=${row.key === "h_ap" ? "headline" : ""}>
+              <th scope="row">${row.name}</th>
+              ${columns.map(({ encoder, metrics }) => cell(row, row.value(metrics), encoder))}
+              ${second ? html`<td class="number gain" data-sign=${Math.sign(gap(row) ?? 0)}>${format.difference(gap(row))}</td>` : nothing}
+            </tr>
+            <tr class="says">
+              <td colspan=${second ? 4 : 2}>${row.description}</td>
+            </tr>`,
       )}
     </tbody>
   </table>`;

@@ -21,9 +21,19 @@ export function modelCard(markdown: string): TemplateResult {
       blocks.push(html`<pre>${take((line) => !line.startsWith("```")).join("\n")}</pre>`);
       lines.shift();
     } else if (/^#{1,6} /.test(line)) blocks.push(html`<h3>${inline((lines.shift() ?? "").replace(/^#+ /, ""))}</h3>`);
-    else if (LIST.test(line)) blocks.push(html`<ul>${take((line) => LIST.test(line)).map((item) => html`<li>${inline(item.replace(LIST, ""))}</li>`)}</ul>`);
+    else if (LIST.test(line))
+      blocks.push(
+        html`<ul>
+          ${take((line) => LIST.test(line)).map((item) => html`<li>${inline(item.replace(LIST, ""))}</li>`)}
+        </ul>`,
+      );
     else if (line.startsWith("|")) blocks.push(table(take((line) => line.startsWith("|"))));
-    else blocks.push(html`<p>${inline(take((line) => line.trim() !== "" && !/^(#{1,6} |\||```)/.test(line) && !LIST.test(line)).join(" "))}</p>`);
+    else
+      blocks.push(
+        html`<p>
+          ${inline(take((line) => line.trim() !== "" && !/^(#{1,6} |\||```)/.test(line) && !LIST.test(line)).join(" "))}
+        </p>`,
+      );
   }
   return html`${blocks}`;
 }
@@ -33,10 +43,26 @@ const LIST = /^\s*(?:[-*]|\d+\.) /;
 function table(lines: string[]): TemplateResult {
   const rows = lines
     .filter((line) => !/^[|:\-\s]+$/.test(line))
-    .map((line) => line.replace(/^\||\|\s*$/g, "").split("|").map((cell) => cell.trim()));
+    .map((line) =>
+      line
+        .replace(/^\||\|\s*$/g, "")
+        .split("|")
+        .map((cell) => cell.trim()),
+    );
   const [head, ...body] = rows;
   return html`<table>
-    <thead><tr>${head?.map((cell) => html`<th scope="col">${inline(cell)}</th>`)}</tr></thead>
-    <tbody>${body.map((row) => html`<tr>${row.map((cell) => html`<td>${inline(cell)}</td>`)}</tr>`)}</tbody>
+    <thead>
+      <tr>
+        ${head?.map((cell) => html`<th scope="col">${inline(cell)}</th>`)}
+      </tr>
+    </thead>
+    <tbody>
+      ${body.map(
+        (row) =>
+          html`<tr>
+            ${row.map((cell) => html`<td>${inline(cell)}</td>`)}
+          </tr>`,
+      )}
+    </tbody>
   </table>`;
 }

@@ -9,9 +9,18 @@ export function modelTable(encoders: readonly EncoderEntry[], levels: readonly s
   const levelReport = (report: Report, index: number) => report.levels?.[index];
   const rows: { name: string; value: (report: Report) => number | null | undefined }[] = [
     { name: "H-AP", value: (report) => report.overall?.h_ap },
-    ...finest.map(({ name, index }) => ({ name: `AP ${name}`, value: (report: Report) => levelReport(report, index)?.ap })),
-    ...finest.map(({ name, index }) => ({ name: `R@1 ${name}`, value: (report: Report) => levelReport(report, index)?.["recall@1"] })),
-    ...finest.map(({ name, index }) => ({ name: `mAP@R ${name}`, value: (report: Report) => levelReport(report, index)?.map_at_r })),
+    ...finest.map(({ name, index }) => ({
+      name: `AP ${name}`,
+      value: (report: Report) => levelReport(report, index)?.ap,
+    })),
+    ...finest.map(({ name, index }) => ({
+      name: `R@1 ${name}`,
+      value: (report: Report) => levelReport(report, index)?.["recall@1"],
+    })),
+    ...finest.map(({ name, index }) => ({
+      name: `mAP@R ${name}`,
+      value: (report: Report) => levelReport(report, index)?.map_at_r,
+    })),
     { name: "NDCG", value: (report) => report.overall?.ndcg },
     { name: "ASI", value: (report) => report.overall?.asi },
   ];
@@ -34,9 +43,10 @@ export function modelTable(encoders: readonly EncoderEntry[], levels: readonly s
         return html`<tr class=${name === "H-AP" ? "headline" : ""}>
           <th scope="row">${name}</th>
           ${values.map(
-            (value) => html`<td class="number" data-best=${encoders.length > 1 && value === best}>
-              ${format.score(value)}<i class="gauge" ${vars({ "--share": value ?? 0 })}></i>
-            </td>`,
+            (value) =>
+              html`<td class="number" data-best=${encoders.length > 1 && value === best}>
+                ${format.score(value)}<i class="gauge" ${vars({ "--share": value ?? 0 })}></i>
+              </td>`,
           )}
         </tr>`;
       })}

@@ -7,7 +7,10 @@ import { vars } from "../vars.js";
 /** The first results at a glance: one bar each, higher for nearer kin. */
 export function rankStrip(results: readonly Result[], levels: readonly string[]) {
   const depth = levels.length;
-  const counts = Array.from({ length: depth + 1 }, (_, level) => results.filter((result) => result.shared_level === level).length);
+  const counts = Array.from(
+    { length: depth + 1 },
+    (_, level) => results.filter((result) => result.shared_level === level).length,
+  );
   const summary = counts
     .map((count, level) => ({ count, level }))
     .reverse()
@@ -15,7 +18,11 @@ export function rankStrip(results: readonly Result[], levels: readonly string[])
     .map(({ count, level }) => `${count} ${relation(level, levels)}`)
     .join(", ");
   return html`<div class="strip-frame">
-    <div class="strip" role="img" aria-label=${`The first ${format.count(results.length, "result")}: ${summary || "kinship unknown"}`}>
+    <div
+      class="strip"
+      role="img"
+      aria-label=${`The first ${format.count(results.length, "result")}: ${summary || "kinship unknown"}`}
+    >
       ${results.map(
         ({ item, shared_level: shared }) =>
           html`<i

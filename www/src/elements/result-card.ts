@@ -23,7 +23,9 @@ export function resultCard(result: Result, rank: number, collection: Collection,
   >
     <button type="button" data-rove data-query-item=${item} tabindex="-1">
       <akin-thumb .picture=${{ item, sprites }}></akin-thumb>
-      <span class="result-line"><span class="rank">${rank}</span><span class="number">${format.score(score)}</span></span>
+      <span class="result-line"
+        ><span class="rank">${rank}</span><span class="number">${format.score(score)}</span></span
+      >
       ${shared === null ? nothing : html`<span class="relation">${kinshipRing(shared, depth)} ${relation(shared, levels)}</span>`}
       <span class="name">${path.at(-1)}</span>
       ${depth > 1 ? html`<span class="path">${path.slice(0, -1).join(" › ")}</span>` : nothing}

@@ -35,35 +35,72 @@ export class AkinSamples extends LightElement {
     const kinds = kind === "picture" ? "pictures" : "stored queries";
     return html`<div class="samples-bar">
         <h3 id="samples-title">Or search with one from the gallery</h3>
-        <label class="field search"><span class="visually-hidden">Find a class</span>
-          <input type="search" placeholder="Find a class" autocomplete="off" spellcheck="false" .value=${this.words} @input=${this.search} /></label>
-        <button type="button" class="quiet" data-testid="random" ?disabled=${found.length === 0} @click=${() => this.random(found)}>Random</button>
+        <label class="field search"
+          ><span class="visually-hidden">Find a class</span>
+          <input
+            type="search"
+            placeholder="Find a class"
+            autocomplete="off"
+            spellcheck="false"
+            .value=${this.words}
+            @input=${this.search}
+        /></label>
+        <button
+          type="button"
+          class="quiet"
+          data-testid="random"
+          ?disabled=${found.length === 0}
+          @click=${() => this.random(found)}
+        >
+          Random
+        </button>
         <nav class="pager" aria-label="Browse the gallery">
-          <button type="button" class="quiet" aria-label="Previous pictures" ?disabled=${page === 0} @click=${() => (this.page = page - 1)}>‹</button>
+          <button
+            type="button"
+            class="quiet"
+            aria-label="Previous pictures"
+            ?disabled=${page === 0}
+            @click=${() => (this.page = page - 1)}
+          >
+            ‹
+          </button>
           <span class="number">${page + 1}<span class="soft"> / ${pages}</span></span>
-          <button type="button" class="quiet" aria-label="Next pictures" ?disabled=${page >= pages - 1} @click=${() => (this.page = page + 1)}>›</button>
+          <button
+            type="button"
+            class="quiet"
+            aria-label="Next pictures"
+            ?disabled=${page >= pages - 1}
+            @click=${() => (this.page = page + 1)}
+          >
+            ›
+          </button>
         </nav>
       </div>
-      ${shown.length === 0
-        ? html`<p class="empty">No class matches “${this.words}”. Try a shorter word.</p>`
-        : html`<ul class="samples" aria-labelledby="samples-title" @keydown=${moveFocus} @click=${this.onClick}>
-            ${shown.map(
-              (item) => html`<li>
-                <button
-                  type="button"
-                  data-rove
-                  data-item=${item}
-                  tabindex="-1"
-                  aria-current=${item === this.chosen ? "true" : nothing}
-                  title=${collection.path(item).join(" › ")}
-                >
-                  <akin-thumb .picture=${{ item, sprites }}></akin-thumb>
-                  <span class="visually-hidden">${collection.name(item)}, ${kind} ${item}</span>
-                </button>
-              </li>`,
-            )}
-          </ul>`}
-      <p class="visually-hidden" role="status">${this.words ? `${format.count(found.length, kind, kinds)} found` : ""}</p>`;
+      ${
+        shown.length === 0
+          ? html`<p class="empty">No class matches “${this.words}”. Try a shorter word.</p>`
+          : html`<ul class="samples" aria-labelledby="samples-title" @keydown=${moveFocus} @click=${this.onClick}>
+              ${shown.map(
+                (item) =>
+                  html`<li>
+                    <button
+                      type="button"
+                      data-rove
+                      data-item=${item}
+                      tabindex="-1"
+                      aria-current=${item === this.chosen ? "true" : nothing}
+                      title=${collection.path(item).join(" › ")}
+                    >
+                      <akin-thumb .picture=${{ item, sprites }}></akin-thumb>
+                      <span class="visually-hidden">${collection.name(item)}, ${kind} ${item}</span>
+                    </button>
+                  </li>`,
+              )}
+            </ul>`
+      }
+      <p class="visually-hidden" role="status">
+        ${this.words ? `${format.count(found.length, kind, kinds)} found` : ""}
+      </p>`;
   }
 
   protected override updated(_changed: PropertyValues): void {
@@ -73,7 +110,9 @@ export class AkinSamples extends LightElement {
   private found(collection: Collection): number[] {
     const words = this.words.trim().toLocaleLowerCase();
     const samples = collection.samples();
-    return words ? samples.filter((item) => collection.path(item).some((name) => name.toLocaleLowerCase().includes(words))) : samples;
+    return words
+      ? samples.filter((item) => collection.path(item).some((name) => name.toLocaleLowerCase().includes(words)))
+      : samples;
   }
 
   private search(event: Event): void {

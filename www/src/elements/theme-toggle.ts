@@ -5,8 +5,17 @@ import { LightElement } from "./light.js";
 export class AkinTheme extends LightElement {
   override render() {
     const dark = this.isDark();
-    return html`<button type="button" class="theme" aria-pressed=${dark} @click=${this.toggle} title=${dark ? "Light theme" : "Dark theme"}>
-      <svg viewBox="0 0 24 24" aria-hidden="true"><circle cx="12" cy="12" r="8.25" /><path d="M12 3.75a8.25 8.25 0 0 1 0 16.5z" /></svg>
+    return html`<button
+      type="button"
+      class="theme"
+      aria-pressed=${dark}
+      @click=${this.toggle}
+      title=${dark ? "Light theme" : "Dark theme"}
+    >
+      <svg viewBox="0 0 24 24" aria-hidden="true">
+        <circle cx="12" cy="12" r="8.25" />
+        <path d="M12 3.75a8.25 8.25 0 0 1 0 16.5z" />
+      </svg>
       <span class="visually-hidden">Dark theme</span>
     </button>`;
   }

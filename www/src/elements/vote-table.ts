@@ -19,11 +19,12 @@ export function voteTable(votes: readonly Vote[], collection: Collection, encode
     </thead>
     <tbody>
       ${votes.map(
-        ({ level, class: id, share }) => html`<tr data-vote=${level} data-class=${id} data-value=${share}>
-          <th scope="row">${collection.levels[level - 1]}</th>
-          <td class="name">${collection.className(level, id)}</td>
-          <td class="number">${format.percent(share)}<i class="gauge" ${vars({ "--share": share })}></i></td>
-        </tr>`,
+        ({ level, class: id, share }) =>
+          html`<tr data-vote=${level} data-class=${id} data-value=${share}>
+            <th scope="row">${collection.levels[level - 1]}</th>
+            <td class="name">${collection.className(level, id)}</td>
+            <td class="number">${format.percent(share)}<i class="gauge" ${vars({ "--share": share })}></i></td>
+          </tr>`,
       )}
     </tbody>
   </table>`;
