@@ -23,7 +23,7 @@
 
 import { html, nothing, type PropertyValues } from "lit";
 import { state } from "lit/decorators.js";
-import { bundleAddress, PAGE, readAddress, writeAddress, type Address } from "../address.js";
+import { bundleAddress, type AddressState, type COMMON } from "../address.js";
 import { Client, type PhaseProgress } from "../client.js";
 import { Collection } from "../collection.js";
 import { toFailure, type Failure } from "../failure.js";
@@ -32,6 +32,7 @@ import { relation, sharedLevel } from "../kinship.js";
 import type { Backend, Embedded, Metrics, Phase, Result, Running, Vote } from "../protocol.js";
 import { moveFocus, setTabStop } from "../roving.js";
 import { Sprites } from "../sprites.js";
+import type { parameters } from "../views/search.js";
 import { backendBadge, type Timing } from "./backend-badge.js";
 import { encoderSwitch, type View } from "./encoder-switch.js";
 import "./file-entry.js";
@@ -56,6 +57,8 @@ interface Answer {
   timing: Timing;
 }
 
+/** The number of results shown at first, and added by each “Show more”. */
+export const PAGE = 24;
 /** The number of results in the strip, however many cards are shown. */
 const STRIP = 100;
 /** After more restarts than this, the page waits until the reader tries again. */
@@ -75,7 +78,9 @@ export class AkinApp extends LightElement {
   @state() private accessor loadingEncoder: string | null = null;
   @state() private accessor statusText = "Loading the engine.";
 
-  private address: Address = readAddress(location.search);
+  private address!: AddressState<typeof parameters & typeof COMMON>;
+  /** The full address of the bundle. */
+  private bundle = "";
   private sprites: Sprites | null = null;
   private readonly loads = new Map<number, Promise<unknown>>();
   /** The embeddings of the reader's own picture, by encoder. */
@@ -93,7 +98,24 @@ export class AkinApp extends LightElement {
     // Removes the text for readers without scripts.
     this.replaceChildren();
     super.connectedCallback();
+  }
+
+  /** Opens the bundle that the address names. */
+  start(address: AddressState<typeof parameters & typeof COMMON>): void {
+    this.address = address;
+    address.onRestore(() => this.restore());
     void this.open(null);
+  }
+
+  /** Shows what another address names. */
+  private restore(): void {
+    if (bundleAddress(this.address.values.bundle) !== this.bundle) {
+      location.reload();
+      return;
+    }
+    this.view = this.firstView();
+    this.query = this.firstQuery();
+    void this.run();
   }
 
   /** The embedding of an image file's bytes, for tests. */
@@ -115,10 +137,11 @@ export class AkinApp extends LightElement {
     this.phases = new Map();
     this.loads.clear();
     try {
-      const bundle = bundleAddress(this.address.bundle);
+      const bundle = bundleAddress(this.address.values.bundle);
+      this.bundle = bundle;
       const { manifest, labels, running } = await this.client.call("open", {
         bundle,
-        backend: this.address.backend,
+        backend: this.address.values.backend,
         cpuReason,
       });
       this.running = running;
@@ -149,14 +172,14 @@ export class AkinApp extends LightElement {
     const encoders = this.encoders();
     const hAp = (index: number) => encoders[index]?.report?.overall?.h_ap ?? 0;
     const best = encoders.reduce((best, _, index) => (hAp(index) > hAp(best) ? index : best), 0);
-    const encoder = this.encoderNamed(this.address.encoder) ?? best;
-    const compare = this.encoderNamed(this.address.compare);
+    const encoder = this.encoderNamed(this.address.values.encoder) ?? best;
+    const compare = this.encoderNamed(this.address.values.compare);
     return { encoder, compare: compare === encoder ? null : compare };
   }
 
   /** The item that the address names, else one from the gallery, so that the page shows an answer at once. */
   private firstQuery(): Query | null {
-    const { q } = this.address;
+    const { q } = this.address.values;
     const { collection } = this;
     if (!collection) return null;
     if (q !== null && q < collection.count) return { kind: "item", item: q };
@@ -208,8 +231,7 @@ export class AkinApp extends LightElement {
 
   private changeBackend(backend: Backend): void {
     this.client.stop({ code: "stopped", message: "another back end was chosen", hint: "" });
-    this.address.backend = backend;
-    writeAddress(this.address);
+    this.address.set({ backend });
     this.embeddings.clear();
     void this.open(null);
   }
@@ -242,7 +264,7 @@ export class AkinApp extends LightElement {
 
   private async answer(query: Query, encoder: number): Promise<Answer> {
     await this.loadEncoder(encoder);
-    const k = Math.max(STRIP, this.address.k);
+    const k = Math.max(STRIP, this.address.values.k);
     if (query.kind === "item") {
       const { search_ms, ...ranked } = await this.client.call("rank", {
         encoder,
@@ -287,7 +309,6 @@ export class AkinApp extends LightElement {
   }
 
   private searchItem(item: number, moveFocus: boolean): void {
-    this.address.q = item;
     this.setQuery({ kind: "item", item });
     if (!moveFocus) return;
     void this.updateComplete.then(() => {
@@ -297,7 +318,6 @@ export class AkinApp extends LightElement {
   }
 
   private async searchPicture(file: File): Promise<void> {
-    this.address.q = null;
     const bytes = new Uint8Array(await file.arrayBuffer());
     this.setQuery({ kind: "image", name: file.name, bytes, url: URL.createObjectURL(file), labels: null });
   }
@@ -307,8 +327,7 @@ export class AkinApp extends LightElement {
       URL.revokeObjectURL(this.query.url);
     this.embeddings = new Map();
     this.query = query;
-    this.address.k = PAGE;
-    writeAddress(this.address);
+    this.address.set({ q: query.kind === "item" ? query.item : null, k: PAGE });
     void this.run();
   }
 
@@ -321,16 +340,17 @@ export class AkinApp extends LightElement {
 
   private changeView(view: View): void {
     this.view = view;
-    this.address.encoder = this.encoderName(view.encoder);
-    this.address.compare = view.compare === null ? null : this.encoderName(view.compare);
-    writeAddress(this.address);
+    this.address.set({
+      encoder: this.encoderName(view.encoder),
+      compare: view.compare === null ? null : this.encoderName(view.compare),
+    });
     void this.run();
   }
 
   private more(): void {
-    this.address.k += PAGE;
-    writeAddress(this.address);
-    if (this.address.k > STRIP) void this.run();
+    const k = this.address.values.k + PAGE;
+    this.address.set({ k });
+    if (k > STRIP) void this.run();
     else this.requestUpdate();
   }
 
@@ -482,13 +502,13 @@ export class AkinApp extends LightElement {
         aria-label=${`Results of ${name}, best first`}
         @keydown=${moveFocus}
       >
-        ${results.slice(0, this.address.k).map((result, index) => resultCard(result, index + 1, collection, sprites))}
+        ${results.slice(0, this.address.values.k).map((result, index) => resultCard(result, index + 1, collection, sprites))}
       </ol>
     </section>`;
   }
 
   private moreButton(collection: Collection) {
-    const shown = Math.min(this.address.k, this.answers[0]?.results.length ?? 0);
+    const shown = Math.min(this.address.values.k, this.answers[0]?.results.length ?? 0);
     if (shown === 0 || shown >= collection.manifest.gallery.count - 1) return nothing;
     return html`<p class="more">
       <button type="button" class="button" data-testid="more" ?disabled=${this.busy} @click=${this.more}>

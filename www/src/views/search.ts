@@ -1,0 +1,32 @@
+import { text, whole } from "../address.js";
+import { AkinApp, PAGE } from "../elements/akin-app.js";
+import { defineView } from "./view.js";
+
+declare global {
+  interface Window {
+    /** For tests and experiments: the embedding of an image file's bytes by an encoder (name or index). */
+    akin: { embed(encoder: string | number, image: Uint8Array): Promise<number[]> };
+  }
+}
+
+export const parameters = {
+  /** The query, if it is an item of the bundle. */
+  q: whole(null),
+  /** The name of the encoder shown. */
+  encoder: text(null),
+  /** The name of the encoder shown beside it. */
+  compare: text(null),
+  /** The number of results shown. */
+  k: whole(PAGE, { min: 1 }),
+};
+
+/** Search with a picture. The introduction and the place of the tool stand in index.html, to be read before any script. */
+export const view = defineView({
+  parameters,
+  open({ root, address }) {
+    const app = root.querySelector("akin-app");
+    if (!(app instanceof AkinApp)) throw new Error("this page has no <akin-app>");
+    window.akin = { embed: (encoder, image) => app.embed(encoder, image) };
+    app.start(address);
+  },
+});
