@@ -52,7 +52,9 @@
 //! - [`mod@evaluate`]: the scores of whole sets of queries; [`statistics`]: how far a mean can be trusted, and whether
 //!   two runs differ;
 //! - [`miners`]: which pairs and triplets a loss uses;
-//! - `steps`, `losses`, `models` (feature `tensor`, on Burn): what training minimises, and the networks that it trains;
+//! - [`steps`], [`query_losses`]: smooth forms of the step function, and the ranking losses of one query as functions of
+//!   its scores;
+//! - `losses`, `models` (feature `tensor`, on Burn): what training minimises, and the networks that it trains;
 //! - `image` (feature `image`): decoding and preprocessing; `bundle` (feature `image`): the files that the browser loads;
 //! - `encoder` (features `tensor` and `image`): image bytes to embedding;
 //! - [`random`], [`digest`], [`sources`]: named random streams, checksums, and the BibTeX of all sources.
@@ -73,6 +75,7 @@ pub mod hamming;
 pub mod metrics;
 pub mod miners;
 pub mod poincare;
+pub mod query_losses;
 pub mod random;
 mod range;
 pub mod ranking;
@@ -81,7 +84,6 @@ pub mod search;
 pub mod similarity;
 pub mod sources;
 pub mod statistics;
-#[cfg(feature = "tensor")]
 pub mod steps;
 pub mod taxonomy;
 

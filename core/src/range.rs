@@ -45,6 +45,18 @@ pub(crate) fn finite(owner: &str, setting: &str, value: f64, usual: f64) -> Resu
     check(true, owner, setting, value, format!("a finite number; {usual} is usual"))
 }
 
+/// Checks λ of (1 − λ) · first + λ · second, for the loss of this title.
+pub(crate) fn blend_weight(title: &str, lambda: f64) -> Result<()> {
+    if (0.0..=1.0).contains(&lambda) {
+        return Ok(());
+    }
+    Err(Error::new(
+        Kind::Config,
+        format!("the lambda of {title} is {lambda}"),
+        "set it from 0 (only the first part) to 1 (only the second)",
+    ))
+}
+
 fn check(in_range: bool, owner: &str, setting: &str, value: f64, wanted: String) -> Result<()> {
     if in_range && value.abs() <= f64::from(f32::MAX) {
         return Ok(());

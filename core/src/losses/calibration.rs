@@ -15,51 +15,15 @@
 
 use burn::module::Module;
 use burn::tensor::{Tensor, activation::relu};
-use serde::{Deserialize, Serialize};
 
 use super::{
     Batch, BuildLoss, Family, LossContext, LossEntry, Objective, mask_above_zero, normalise_if,
     query_mean_weights,
 };
 use crate::geometry::Space;
-use crate::{Error, Kind, Result};
+use crate::{Checked, Result};
 
-/// Settings of [`Calibration`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
-pub struct CalibrationConfig {
-    /// α: positives should score at least this. Default 0.9.
-    pub positive: f64,
-    /// β ≤ α: negatives should score at most this. Default 0.6.
-    pub negative: f64,
-    /// The pairs that a mean is taken over. Default: the pairs of each query, then the queries.
-    pub mean: PairMean,
-    /// Whether to scale embeddings to unit length first, as the published code does. The heads of akin already do.
-    /// Default false.
-    pub normalise_embeddings: bool,
-}
-
-/// The pairs that a mean is taken over, separately for positives and negatives.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum PairMean {
-    /// The pairs of each query, then the queries, as in the paper.
-    #[default]
-    Queries,
-    /// The same, where |P_i| also counts the query itself if it is one of the items. The paper does not say which it
-    /// means.
-    QueriesWithSelf,
-    /// All pairs of the batch that have a loss above 0, as in the published code.
-    Active,
-}
-
-impl Default for CalibrationConfig {
-    fn default() -> Self {
-        Self { positive: 0.9, negative: 0.6, mean: PairMean::Queries, normalise_embeddings: false }
-    }
-}
+pub use crate::query_losses::{CalibrationConfig, PairMean};
 
 impl BuildLoss for CalibrationConfig {
     const ENTRY: LossEntry = LossEntry {
@@ -76,15 +40,7 @@ impl BuildLoss for CalibrationConfig {
     type Loss = Calibration;
 
     fn init(&self, _: &LossContext) -> Result<Calibration> {
-        let Self { positive, negative, .. } = *self;
-        if !(positive.is_finite() && negative.is_finite() && negative <= positive) {
-            return Err(Error::new(
-                Kind::Config,
-                format!("calibration has positive = {positive} and negative = {negative}"),
-                "set two finite scores, `negative` at most `positive`; the paper has 0.9 and 0.6",
-            ));
-        }
-        Ok(Calibration { config: self.clone() })
+        Ok(Calibration { config: self.checked()? })
     }
 }
 
@@ -92,7 +48,7 @@ impl BuildLoss for CalibrationConfig {
 #[derive(Module, Debug)]
 pub struct Calibration {
     #[module(skip)]
-    config: CalibrationConfig,
+    config: Checked<CalibrationConfig>,
 }
 
 impl Objective for Calibration {

@@ -33,62 +33,16 @@
 
 use burn::module::Module;
 use burn::tensor::Tensor;
-use serde::{Deserialize, Serialize};
 
 use super::ranks::{Block, Counts, weighted_quotients};
 use super::{Batch, BuildLoss, Family, LossContext, LossEntry, Objective, matrix};
+use crate::Result;
 use crate::geometry::Space;
-use crate::relevance::{CheckedRelevance, Relevance};
-use crate::steps::{LowerStep, UpperStep, heaviside};
+use crate::query_losses::CheckedHapSurrogate;
+use crate::steps::tensors::heaviside;
 use crate::taxonomy::shared_level;
-use crate::{Checked, Result};
 
-/// Settings of [`HapSurrogate`]. The defaults are the paper's text. The published recipes use the offset 1.44 and no
-/// `smooth_rank`, see the preset `happier_published`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
-pub struct HapSurrogateConfig {
-    /// The relevance of an item by its shared level, with class sizes counted over the batch. Default: HAPPIER, eq. 4
-    /// with α = 1. HAPPIER_F has a larger α (3 to 5).
-    pub relevance: Relevance,
-    /// H⁻, for items that belong below.
-    pub upper_step: UpperStep,
-    /// H⁺, for items that belong above; used with `smooth_rank`.
-    pub lower_step: LowerStep,
-    /// What says which items belong above another. Default: their levels.
-    pub order: ItemOrder,
-    /// Whether the H-rank is smooth and has a gradient. A smooth H-rank can be negative; the loss then pushes the item
-    /// further down the ranking. Default true.
-    pub smooth_rank: bool,
-    /// Whether the ranked items have no gradient, so that only queries move. Default false.
-    pub stop_gradient: bool,
-}
-
-/// What says which items belong above another.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum ItemOrder {
-    /// A finer shared level, as in the published code.
-    #[default]
-    Levels,
-    /// A higher relevance, as in eq. 5.
-    Relevances,
-}
-
-impl Default for HapSurrogateConfig {
-    fn default() -> Self {
-        Self {
-            relevance: Relevance::HierarchicalAp { alpha: 1.0 },
-            upper_step: UpperStep::default(),
-            lower_step: LowerStep::default(),
-            order: ItemOrder::Levels,
-            smooth_rank: true,
-            stop_gradient: false,
-        }
-    }
-}
+pub use crate::query_losses::{HapSurrogateConfig, ItemOrder};
 
 impl BuildLoss for HapSurrogateConfig {
     const ENTRY: LossEntry = LossEntry {
@@ -105,14 +59,7 @@ impl BuildLoss for HapSurrogateConfig {
     type Loss = HapSurrogate;
 
     fn init(&self, context: &LossContext) -> Result<HapSurrogate> {
-        Ok(HapSurrogate {
-            relevance: self.relevance.checked(context.levels())?,
-            upper_step: self.upper_step.checked()?,
-            lower_step: self.lower_step.checked()?,
-            order: self.order,
-            smooth_rank: self.smooth_rank,
-            stop_gradient: self.stop_gradient,
-        })
+        Ok(HapSurrogate { settings: self.checked(context.levels())? })
     }
 }
 
@@ -120,17 +67,7 @@ impl BuildLoss for HapSurrogateConfig {
 #[derive(Module, Debug)]
 pub struct HapSurrogate {
     #[module(skip)]
-    relevance: CheckedRelevance,
-    #[module(skip)]
-    upper_step: Checked<UpperStep>,
-    #[module(skip)]
-    lower_step: Checked<LowerStep>,
-    #[module(skip)]
-    order: ItemOrder,
-    #[module(skip)]
-    smooth_rank: bool,
-    #[module(skip)]
-    stop_gradient: bool,
+    settings: CheckedHapSurrogate,
 }
 
 impl Objective for HapSurrogate {
@@ -163,7 +100,7 @@ impl HapSurrogate {
         depth: usize,
         shared: &[usize],
     ) -> Tensor<1> {
-        let items = if self.stop_gradient { items.detach() } else { items };
+        let items = if self.settings.stop_gradient { items.detach() } else { items };
         let scores = queries.matmul(items.transpose());
         let [queries, size] = scores.dims();
 
@@ -173,7 +110,7 @@ impl HapSurrogate {
         for levels in shared.chunks(size) {
             let mut counts = vec![0; depth + 1];
             levels.iter().for_each(|&level| counts[level] += 1);
-            let by_level = self.relevance.by_level(&counts);
+            let by_level = self.settings.relevance.by_level(&counts);
             let total: f64 = levels.iter().map(|&level| by_level[level]).sum();
             let weight = if total > 0.0 { 1.0 / total } else { 0.0 };
             relevances.extend(levels.iter().map(|&level| by_level[level]));
@@ -182,7 +119,7 @@ impl HapSurrogate {
         }
         let constant = |values: Vec<f64>| matrix(values, [queries, size], &scores);
         let relevances = constant(relevances);
-        let order = match self.order {
+        let order = match self.settings.order {
             ItemOrder::Levels => constant(shared.iter().map(|&level| level as f64).collect()),
             ItemOrder::Relevances => relevances.clone(),
         };
@@ -203,13 +140,13 @@ impl HapSurrogate {
         // At j = k the step is H(0) = 1: it supplies the 1 of the rank and the rel_k of the H-rank.
         let hard = heaviside(t.clone());
 
-        let upper = self.upper_step.apply(t.clone());
+        let upper = self.settings.upper_step.apply(t.clone());
         let rank = hard.clone().mask_where(below.clone(), upper.value).sum_dim(2);
         let rank_slope = upper.derivative.mask_fill(below.bool_not(), 0.0);
-        if !self.smooth_rank {
+        if !self.settings.smooth_rank {
             return Counts { above: (hard * shared).sum_dim(2), above_slope: None, rank, rank_slope };
         }
-        let lower = self.lower_step.apply(t);
+        let lower = self.settings.lower_step.apply(t);
         let step = hard.mask_where(above.clone(), lower.value);
         let step_slope = lower.derivative.mask_fill(above.bool_not(), 0.0);
         Counts {

@@ -3,30 +3,11 @@
 //! L = (1 − λ) · L_SupAP + λ · L_calibration (Ramzi et al., *Robust and Decomposable Average Precision for Image
 //! Retrieval*, NeurIPS 2021, eq. 2), with [`sup_ap`](mod@super::sup_ap) and [`calibration`](super::calibration).
 
-use serde::{Deserialize, Serialize};
-
-use super::{BuildLoss, CalibrationConfig, Family, Loss, LossContext, LossEntry, SupApConfig, WeightedSum};
+use super::{BuildLoss, Family, Loss, LossContext, LossEntry, WeightedSum};
 use crate::Result;
 use crate::geometry::Space;
 
-/// Settings of ROADMAP. The preset `roadmap_published` has those of the published code, which adds the two losses.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
-pub struct RoadmapConfig {
-    /// λ in 0 … 1, the weight of the calibration. Default 0.5.
-    pub lambda: f64,
-    /// The bound of 1 − AP.
-    pub sup_ap: SupApConfig,
-    /// The calibration of scores.
-    pub calibration: CalibrationConfig,
-}
-
-impl Default for RoadmapConfig {
-    fn default() -> Self {
-        Self { lambda: 0.5, sup_ap: Default::default(), calibration: Default::default() }
-    }
-}
+pub use crate::query_losses::RoadmapConfig;
 
 impl BuildLoss for RoadmapConfig {
     const ENTRY: LossEntry = LossEntry {

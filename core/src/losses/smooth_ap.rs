@@ -12,28 +12,14 @@
 
 use burn::module::Module;
 use burn::tensor::Tensor;
-use serde::{Deserialize, Serialize};
 
 use super::ranks::{Counts, positive_weights, weighted_quotients};
-use super::{Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero};
+use super::{Batch, BuildLoss, Family, LossContext, LossEntry, Objective};
 use crate::geometry::Space;
 use crate::steps::{Smooth, UpperStep};
 use crate::{Checked, Result};
 
-/// Settings of [`SmoothAp`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
-pub struct SmoothApConfig {
-    /// τ > 0, the width of the sigmoid. Default 0.01.
-    pub temperature: f64,
-}
-
-impl Default for SmoothApConfig {
-    fn default() -> Self {
-        Self { temperature: 0.01 }
-    }
-}
+pub use crate::query_losses::SmoothApConfig;
 
 impl BuildLoss for SmoothApConfig {
     const ENTRY: LossEntry = LossEntry {
@@ -50,9 +36,7 @@ impl BuildLoss for SmoothApConfig {
     type Loss = SmoothAp;
 
     fn init(&self, _: &LossContext) -> Result<SmoothAp> {
-        above_zero("smooth_ap", "temperature", self.temperature, 0.01)?;
-        let step = UpperStep { temperature: self.temperature, slope: None, ..Default::default() };
-        Ok(SmoothAp { step: step.checked()? })
+        Ok(SmoothAp { step: self.checked()?.step() })
     }
 }
 

@@ -11,6 +11,7 @@ use super::{
     Batch, BuildLoss, Draws, Family, Loss, LossConfig, LossContext, LossEntry, Objective, normalise_if,
 };
 use crate::geometry::{Geometry, Space, normalise};
+use crate::range::blend_weight;
 use crate::taxonomy::Labels;
 use crate::{Error, Kind, Result};
 
@@ -101,13 +102,7 @@ impl WeightedSum {
     ///
     /// λ is outside 0 … 1.
     pub(super) fn blend(title: &str, lambda: f64, [first, second]: [Loss; 2]) -> Result<Self> {
-        if !(0.0..=1.0).contains(&lambda) {
-            return Err(Error::new(
-                Kind::Config,
-                format!("the lambda of {title} is {lambda}"),
-                "set it from 0 (only the first part) to 1 (only the second)",
-            ));
-        }
+        blend_weight(title, lambda)?;
         Ok(Self::new(vec![(1.0 - lambda, first), (lambda, second)]))
     }
 

@@ -17,22 +17,15 @@
 
 use burn::module::Module;
 use burn::tensor::Tensor;
-use serde::{Deserialize, Serialize};
 
 use super::ranks::{Counts, positive_weights, weighted_quotients};
 use super::{Batch, BuildLoss, Family, LossContext, LossEntry, Objective};
 use crate::geometry::Space;
-use crate::steps::{UpperStep, heaviside};
+use crate::steps::UpperStep;
+use crate::steps::tensors::heaviside;
 use crate::{Checked, Result};
 
-/// Settings of [`SupAp`]. The preset `sup_ap_published` has the offset 1.44 of the published code.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
-pub struct SupApConfig {
-    /// H⁻, the step for negatives. It is continuous by default.
-    pub step: UpperStep,
-}
+pub use crate::query_losses::SupApConfig;
 
 impl BuildLoss for SupApConfig {
     const ENTRY: LossEntry = LossEntry {
@@ -56,7 +49,7 @@ impl BuildLoss for SupApConfig {
     type Loss = SupAp;
 
     fn init(&self, _: &LossContext) -> Result<SupAp> {
-        Ok(SupAp { step: self.step.checked()? })
+        Ok(SupAp { step: self.checked()?.step() })
     }
 }
 

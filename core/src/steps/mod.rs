@@ -3,27 +3,37 @@
 //! A rank counts the items above one item: rank(k) = 1 + Σ_j H(s_j − s_k). The step has no useful gradient, so ranking
 //! losses replace it where they need one:
 //!
-//! - [`UpperStep`], H⁻ of ROADMAP (eq. 4) and HAPPIER (eq. 44), for items that must not be above k. With its defaults it
-//!   is never below H, except at t = 0, so that its rank is an upper bound;
-//! - [`LowerStep`], H⁺ of HAPPIER (eq. 43), for items that should be above k and raise its H-rank. It is never above H,
-//!   so that its H-rank is a lower bound.
+//! - [`UpperStep`], H⁻ of ROADMAP (eq. 4) and H^< of HAPPIER (eq. 44), for items that must not be above k. With its
+//!   defaults it is never below H, except at t = 0, so that its rank is an upper bound. Without its line it is the
+//!   sigmoid of Smooth-AP;
+//! - [`LowerStep`], H^> of HAPPIER (eq. 43), for items that should be above k and raise its H-rank. It is never above
+//!   H, so that its H-rank is a lower bound.
 //!
 //! At exactly t = 0 the papers and their code differ; `start_at_zero` chooses.
 //!
-//! Both are configs; their [`Checked`] forms compute [`Smooth`], the value and the derivative.
+//! Both are configs; their [`Checked`] forms compute [`Smooth`], the value and the derivative: `at` of a number, and,
+//! with the feature `tensor`, `apply` of a tensor.
 
-use burn::tensor::{Bool, Tensor, activation::sigmoid};
+#[cfg(feature = "tensor")]
+pub mod tensors;
+
 use serde::{Deserialize, Serialize};
 
 use crate::range::{above_zero, not_negative};
 use crate::{Checked, Error, Kind, Result};
 
-/// The value of a smooth step and its derivative, each with the shape of the argument.
-pub struct Smooth<const D: usize> {
+/// The value of a smooth step and its derivative: two numbers, or two tensors with the shape of the argument.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Smooth<T> {
     /// h(t).
-    pub value: Tensor<D>,
-    /// h′(t).
-    pub derivative: Tensor<D>,
+    pub value: T,
+    /// h′(t). At a corner or a jump it is the slope of the piece that t belongs to.
+    pub derivative: T,
+}
+
+/// H(t) with H(0) = 1: the step itself. Its derivative is 0 wherever it has one.
+pub fn heaviside(t: f64) -> f64 {
+    if t >= 0.0 { 1.0 } else { 0.0 }
 }
 
 /// H⁻(t), an upper bound of the step (ROADMAP, eq. 4; HAPPIER, eq. 44, for the rank of negatives):
@@ -90,24 +100,34 @@ impl UpperStep {
     }
 }
 
+/// ρ·(t − δ) + offset, the part of an [`UpperStep`] above its threshold δ.
+struct Line {
+    slope: f64,
+    threshold: f64,
+    offset: f64,
+}
+
 impl Checked<UpperStep> {
-    /// h(t) and h′(t).
-    pub fn apply<const D: usize>(&self, t: Tensor<D>) -> Smooth<D> {
-        let sigma = sigmoid(t.clone() / self.temperature);
-        let sigma_derivative = sigma.clone() * (-sigma.clone() + 1.0) / self.temperature;
-        let Some(slope) = self.slope else {
-            return Smooth { value: sigma, derivative: sigma_derivative };
-        };
-        let threshold = self.threshold.unwrap_or(0.0);
-        let offset =
-            self.offset.unwrap_or_else(|| 1.0 / (1.0 + (-threshold / self.temperature).exp()) + self.start);
-        let above = above_zero_or_at(&t, self.start_at_zero);
-        let beyond = t.clone().greater_scalar(threshold);
-        let line = (t - threshold) * slope + offset;
-        Smooth {
-            value: sigma.clone().mask_where(above, sigma + self.start).mask_where(beyond.clone(), line),
-            derivative: sigma_derivative.mask_fill(beyond, slope),
+    /// h(t) and h′(t) of a number.
+    pub fn at(&self, t: f64) -> Smooth<f64> {
+        let sigma = sigmoid(t / self.temperature);
+        let derivative = sigma * (1.0 - sigma) / self.temperature;
+        match self.line() {
+            None => Smooth { value: sigma, derivative },
+            Some(line) if t > line.threshold => {
+                Smooth { value: (t - line.threshold) * line.slope + line.offset, derivative: line.slope }
+            }
+            Some(_) if is_above(t, self.start_at_zero) => Smooth { value: sigma + self.start, derivative },
+            Some(_) => Smooth { value: sigma, derivative },
         }
+    }
+
+    /// The line, if the step has one.
+    fn line(&self) -> Option<Line> {
+        let slope = self.slope?;
+        let threshold = self.threshold.unwrap_or(0.0);
+        let continuous = || sigmoid(threshold / self.temperature) + self.start;
+        Some(Line { slope, threshold, offset: self.offset.unwrap_or_else(continuous) })
     }
 }
 
@@ -163,25 +183,23 @@ impl LowerStep {
 }
 
 impl Checked<LowerStep> {
-    /// h(t) and h′(t).
-    pub fn apply<const D: usize>(&self, t: Tensor<D>) -> Smooth<D> {
-        let line = t.clone() * self.slope + self.start;
-        let above = above_zero_or_at(&t, self.start_at_zero);
-        let full = line.clone().greater_scalar(1.0);
-        let derivative = t.full_like(self.leak).mask_fill(above.clone(), self.slope).mask_fill(full, 0.0);
-        Smooth { value: (t * self.leak).mask_where(above, line.clamp_max(1.0)), derivative }
+    /// h(t) and h′(t) of a number.
+    pub fn at(&self, t: f64) -> Smooth<f64> {
+        if !is_above(t, self.start_at_zero) {
+            return Smooth { value: t * self.leak, derivative: self.leak };
+        }
+        let line = t * self.slope + self.start;
+        Smooth { value: line.min(1.0), derivative: if line > 1.0 { 0.0 } else { self.slope } }
     }
 }
 
-/// Where t > 0, or t ≥ 0 if `at` is set.
-fn above_zero_or_at<const D: usize>(t: &Tensor<D>, at: bool) -> Tensor<D, Bool> {
-    let t = t.clone();
-    if at { t.greater_equal_scalar(0.0) } else { t.greater_scalar(0.0) }
+/// Whether t > 0, or t ≥ 0 if `at` is set.
+fn is_above(t: f64, at: bool) -> bool {
+    t > 0.0 || (at && t == 0.0)
 }
 
-/// H(t) with H(0) = 1: the step itself, without a gradient.
-pub fn heaviside<const D: usize>(t: Tensor<D>) -> Tensor<D> {
-    t.zeros_like().mask_fill(t.greater_equal_scalar(0.0), 1.0)
+fn sigmoid(x: f64) -> f64 {
+    1.0 / (1.0 + (-x).exp())
 }
 
 #[cfg(test)]
@@ -218,18 +236,44 @@ mod tests {
 
     #[test]
     fn the_value_at_an_exact_tie_is_a_setting() {
-        let t = || Tensor::<1>::from_floats([-0.1, 0.0, 1e-6, 0.02, 0.1], &Default::default());
-        let assert_near = |step: Smooth<1>, expected: [f32; 5]| {
-            let values = step.value.into_data().try_to_vec::<f32>().unwrap();
-            for (value, expected) in values.into_iter().zip(expected) {
+        let points = [-0.1, 0.0, 1e-6, 0.02, 0.1];
+        let assert_near = |step: &dyn Fn(f64) -> Smooth<f64>, expected: [f64; 5]| {
+            for (t, expected) in points.into_iter().zip(expected) {
+                let value = step(t).value;
                 assert!((value - expected).abs() < 1e-3, "{value} {expected}");
             }
         };
         for (start_at_zero, lower_at_zero, upper_at_zero) in [(false, 0.0, 0.5), (true, 0.5, 1.0)] {
             let lower = LowerStep { start_at_zero, ..Default::default() }.checked().unwrap();
-            assert_near(lower.apply(t()), [-1.0, lower_at_zero, 0.5, 1.0, 1.0]);
+            assert_near(&|t| lower.at(t), [-1.0, lower_at_zero, 0.5, 1.0, 1.0]);
             let upper = UpperStep { start_at_zero, ..Default::default() }.checked().unwrap();
-            assert_near(upper.apply(t()), [0.0, upper_at_zero, 1.0, 1.381, 6.493]);
+            assert_near(&|t| upper.at(t), [0.0, upper_at_zero, 1.0, 1.381, 6.493]);
+        }
+    }
+
+    #[test]
+    fn the_defaults_bound_the_step() {
+        let upper = UpperStep { start_at_zero: true, ..Default::default() }.checked().unwrap();
+        let lower = LowerStep::default().checked().unwrap();
+        for t in (-1000..=1000).map(|t| f64::from(t) / 1000.0) {
+            assert!(upper.at(t).value >= heaviside(t) && lower.at(t).value <= heaviside(t), "{t}");
+        }
+    }
+
+    #[test]
+    fn the_derivative_is_the_slope_of_the_value() {
+        let upper = UpperStep::default();
+        let uppers =
+            [upper.clone(), UpperStep { slope: None, ..upper.clone() }].map(|step| step.checked().unwrap());
+        let lower = LowerStep::default().checked().unwrap();
+        let assert_slope = |step: &dyn Fn(f64) -> Smooth<f64>, t: f64| {
+            let difference = (step(t + 1e-7).value - step(t - 1e-7).value) / 2e-7;
+            assert!((step(t).derivative - difference).abs() <= 1e-4 * (1.0 + difference.abs()), "{t}");
+        };
+        // No point is at a corner or a jump: 0, 0.02 and 0.05.
+        for t in [-1.0, -0.03, -0.005, 0.005, 0.03, 0.06, 1.0] {
+            assert_slope(&|t| lower.at(t), t);
+            uppers.iter().for_each(|upper| assert_slope(&|t| upper.at(t), t));
         }
     }
 }
