@@ -3,8 +3,8 @@
 #![cfg(feature = "image")]
 
 use akin_core::bundle::{
-    BestScores, BundleWriter, Contents, EncoderEntry, INDEX, Index, IndexEntry, Items, MANIFEST, Manifest,
-    Map, Thumbnails, embedding_bytes, label_bytes,
+    BestScores, BundleWriter, Contents, ElementType, EncoderEntry, INDEX, Index, IndexEntry, Items, MANIFEST,
+    Manifest, Map, Thumbnails, coordinate_bytes, embedding_bytes, label_bytes,
 };
 use akin_core::evaluate::{EvaluationConfig, Report};
 use akin_core::image::{Normalisation, Preprocessing};
@@ -40,6 +40,7 @@ fn contents() -> Contents {
         weights: format!("{name}/weights.bpk"),
         gallery_embeddings: format!("{name}/gallery.f32"),
         query_embeddings: Some(format!("{name}/queries.f32")),
+        element_type: ElementType::F32,
         self_test: vec![0.1, -0.3],
         report: report.clone(),
         maps: Vec::new(),
@@ -79,11 +80,13 @@ fn writer() -> BundleWriter {
     bundle.add("labels.bin", label_bytes(&taxonomy().1)).unwrap();
     bundle.add("t-0.jpg", b"a picture".to_vec()).unwrap();
     bundle.add("t-1.jpg", b"another".to_vec()).unwrap();
-    bundle.add("happier/map.f32", embedding_bytes(POINTS.as_flattened())).unwrap();
+    bundle.add("happier/map.f32", coordinate_bytes(&POINTS)).unwrap();
     for name in ["happier", "baseline"] {
         bundle.add(format!("{name}/weights.bpk"), vec![7; 9]).unwrap();
-        bundle.add(format!("{name}/gallery.f32"), embedding_bytes(GALLERY.as_flattened())).unwrap();
-        bundle.add(format!("{name}/queries.f32"), embedding_bytes(&QUERY)).unwrap();
+        bundle
+            .add(format!("{name}/gallery.f32"), embedding_bytes(GALLERY.as_flattened(), ElementType::F32))
+            .unwrap();
+        bundle.add(format!("{name}/queries.f32"), embedding_bytes(&QUERY, ElementType::F32)).unwrap();
     }
     bundle
 }
@@ -120,6 +123,11 @@ fn read(files: &Files) -> akin_core::Result<Manifest> {
 fn altered(change: impl FnOnce(&mut Value)) -> Vec<u8> {
     let mut value: Value = serde_json::from_slice(&manifest_bytes()).unwrap();
     change(&mut value);
+    with_digest(value)
+}
+
+/// The bytes of a manifest with the digest that belongs to it.
+fn with_digest(mut value: Value) -> Vec<u8> {
     // The error about a wrong digest ends with the right one.
     let text = serde_json::to_vec(&value).unwrap();
     let digest = match Manifest::parse(&text) {
@@ -460,7 +468,8 @@ fn non_finite_numbers_and_unknown_classes_are_refused_by_file() {
         bundle.finish(&contents()).unwrap_err()
     };
     for number in [f32::NAN, f32::INFINITY] {
-        let error = replaced("baseline/gallery.f32", embedding_bytes(&[1.0, 0.0, number, 0.0, 1.0, 0.0]));
+        let numbers = [1.0, 0.0, number, 0.0, 1.0, 0.0];
+        let error = replaced("baseline/gallery.f32", embedding_bytes(&numbers, ElementType::F32));
         assert_eq!(error.kind(), Kind::Bundle);
         assert!(
             error.message().contains("baseline/gallery.f32") && error.message().contains("row 1"),
@@ -468,7 +477,7 @@ fn non_finite_numbers_and_unknown_classes_are_refused_by_file() {
         );
     }
     for number in [f32::NAN, f32::NEG_INFINITY] {
-        let error = replaced("happier/map.f32", embedding_bytes(&[0.0, 0.0, 0.0, 0.0, 0.0, number]));
+        let error = replaced("happier/map.f32", coordinate_bytes(&[[0.0, 0.0], [0.0, 0.0], [0.0, number]]));
         assert!(error.message().contains("happier/map.f32") && error.message().contains("row 2"), "{error}");
     }
     // Variety 9 does not exist; kaiser (2) is not an apple (0).
@@ -478,7 +487,73 @@ fn non_finite_numbers_and_unknown_classes_are_refused_by_file() {
     }
 }
 
+/// The bundle with the second encoder's embeddings in half precision.
+fn half_precision_files(gallery: &[f32]) -> akin_core::Result<Files> {
+    let mut contents = contents();
+    contents.encoders[1].element_type = ElementType::F16;
+    let mut bundle = BundleWriter::new();
+    for (path, bytes) in files().into_iter().filter(|(path, _)| path != MANIFEST) {
+        let bytes = match path.as_str() {
+            "baseline/gallery.f32" => embedding_bytes(gallery, ElementType::F16),
+            "baseline/queries.f32" => embedding_bytes(&QUERY, ElementType::F16),
+            _ => bytes,
+        };
+        bundle.add(path, bytes)?;
+    }
+    bundle.finish(&contents)
+}
+
+#[test]
+fn half_precision_takes_half_the_space_and_is_required_of_the_reader() {
+    let files = half_precision_files(GALLERY.as_flattened()).unwrap();
+    let manifest = read(&files).unwrap();
+    assert_eq!(bytes_of(&files, "baseline/gallery.f32").len(), 3 * 2 * 2);
+    let queries = manifest.query_embeddings(1, bytes_of(&files, "baseline/queries.f32")).unwrap();
+    assert_eq!(queries.values(), QUERY);
+    // A reader from before half precision refuses what it must know by name.
+    let value: Value = serde_json::from_slice(bytes_of(&files, MANIFEST)).unwrap();
+    assert_eq!(value["requires"], json!(["f16"]));
+    assert!(value["encoders"][0].get("element_type").is_none());
+    let full: Value = serde_json::from_slice(&manifest_bytes()).unwrap();
+    assert!(full.get("requires").is_none());
+}
+
+#[test]
+fn wrong_half_precision_is_refused() {
+    let half = |requires: Value| {
+        altered(|m| {
+            m["encoders"][1]["element_type"] = "f16".into();
+            m["requires"] = requires;
+        })
+    };
+    assert_refused(
+        &half(json!(["f16"])),
+        "baseline/gallery.f32 is listed with 24 bytes instead of 3 × 2 × 2",
+    );
+    assert_refused(&altered(|m| m["encoders"][0]["element_type"] = "f64".into()), "unknown variant `f64`");
+    let mut value: Value =
+        serde_json::from_slice(bytes_of(&half_precision_files(GALLERY.as_flattened()).unwrap(), MANIFEST))
+            .unwrap();
+    value["requires"] = json!([]);
+    assert_refused(&with_digest(value), "`requires` does not name \"f16\"");
+    // 65,520 is the smallest number that half precision rounds to infinity.
+    let error = half_precision_files(&[1.0, 0.0, 65_520.0, 0.0, 1.0, 0.0]).unwrap_err();
+    assert!(error.message().contains("baseline/gallery.f32") && error.message().contains("row 1"), "{error}");
+}
+
 proptest! {
+    #[test]
+    fn half_precision_is_read_as_it_was_rounded(numbers in prop::array::uniform6(-65_504.0f32..=65_504.0)) {
+        let files = half_precision_files(&numbers).unwrap();
+        let manifest = read(&files).unwrap();
+        let gallery = manifest.gallery_embeddings(1, bytes_of(&files, "baseline/gallery.f32")).unwrap();
+        prop_assert_eq!(gallery.values(), numbers.map(|number| ElementType::F16.round(number)));
+        for (number, rounded) in numbers.iter().zip(gallery.values()) {
+            // Half of the last of 11 significant bits; 2⁻²⁵ where the number has fewer.
+            prop_assert!((number - rounded).abs() <= (number.abs() / 2048.0).max(2f32.powi(-25)));
+        }
+    }
+
     /// The digest covers numbers as they are read, so each must be the same after writing and reading.
     #[test]
     fn any_finite_numbers_survive(

@@ -1,5 +1,11 @@
 use serde::{Deserialize, Serialize};
 
+use crate::Result;
+use crate::embeddings::Embeddings;
+use crate::evaluate::in_order;
+use crate::search::Gallery;
+use crate::similarity::Similarity;
+
 /// The distribution of the best scores of a gallery's own items, so that a page can say how unusual the best score
 /// of a query is.
 ///
@@ -16,6 +22,23 @@ impl BestScores {
     /// The number of quantiles.
     pub const COUNT: usize = 101;
 
+    /// The percentile below which a picture is unlike the gallery, see [`is_unlike`](Self::is_unlike).
+    pub const UNLIKE_PERCENTILE: usize = 1;
+
+    /// The distribution of the best score of each row of `embeddings`. `None` for fewer than two rows.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind::Embeddings`](crate::Kind::Embeddings) for an embedding that the similarity is not defined for.
+    pub fn of_gallery(embeddings: &Embeddings, similarity: Similarity) -> Result<Option<Self>> {
+        let gallery = Gallery::new(embeddings, similarity)?;
+        let best = |item| -> Result<Option<f32>> {
+            Ok(gallery.nearest(embeddings.row(item), 1, Some(item))?.first().map(|hit| hit.score))
+        };
+        let scores = in_order(gallery.len(), best).into_iter().collect::<Result<Vec<_>>>()?;
+        Ok(Self::from_scores(scores.into_iter().flatten().collect()))
+    }
+
     /// The distribution of the best score of each gallery item, given in any order. `None` for no scores: a gallery
     /// of one item has no other item.
     pub fn from_scores(mut scores: Vec<f32>) -> Option<Self> {
@@ -23,6 +46,16 @@ impl BestScores {
         let last = scores.len().checked_sub(1)?;
         let quantiles = (0..Self::COUNT).map(|p| scores[p * last / (Self::COUNT - 1)]).collect();
         Some(Self { quantiles })
+    }
+
+    /// Whether a picture with this best score is unlike everything in the gallery, so that neither its neighbours nor
+    /// their votes say what it shows: its best score is lower than the 1st percentile, that is, lower than the best
+    /// scores of 99 % of the gallery's own items.
+    ///
+    /// The percentile was chosen by measurement on the gallery of groceries, whose README has the rates: of photos of
+    /// groceries that are not in the gallery few are unlike it, and of pictures of other things most.
+    pub fn is_unlike(&self, score: f32) -> bool {
+        self.quantiles.get(Self::UNLIKE_PERCENTILE).is_some_and(|&lowest| score < lowest)
     }
 
     /// Whether these are 101 finite numbers in ascending order.
@@ -43,6 +76,22 @@ mod tests {
         let quantiles = BestScores::from_scores(scores).unwrap().quantiles;
         let expected: Vec<f32> = (0..=100).map(|p| 2.0 * p as f32).collect();
         assert_eq!(quantiles, expected);
+    }
+
+    #[test]
+    fn the_best_score_of_an_item_is_that_of_another_item() {
+        let rows = Embeddings::new(2, vec![1.0, 0.0, 0.6, 0.8, 0.0, 2.0]).unwrap();
+        let scores = BestScores::of_gallery(&rows, Similarity::Cosine).unwrap();
+        assert_eq!(scores, BestScores::from_scores(vec![0.6, 0.8, 0.8]));
+        let one = Embeddings::new(2, vec![1.0, 0.0]).unwrap();
+        assert_eq!(BestScores::of_gallery(&one, Similarity::Cosine).unwrap(), None);
+    }
+
+    #[test]
+    fn a_picture_is_unlike_below_the_first_percentile() {
+        let scores = BestScores::from_scores((0..=100).map(|score| score as f32).collect()).unwrap();
+        assert!(scores.is_unlike(0.5) && scores.is_unlike(-7.0));
+        assert!(!scores.is_unlike(1.0) && !scores.is_unlike(100.0));
     }
 
     #[test]

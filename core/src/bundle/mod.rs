@@ -9,6 +9,7 @@ mod index;
 mod read;
 mod write;
 
+use half::f16;
 use serde::{Deserialize, Serialize};
 
 use crate::evaluate::{EvaluationConfig, Report};
@@ -18,7 +19,7 @@ use crate::taxonomy::Taxonomy;
 pub use best_scores::BestScores;
 pub use index::{Index, IndexEntry};
 pub use read::Manifest;
-pub use write::{BundleWriter, embedding_bytes, label_bytes};
+pub use write::{BundleWriter, coordinate_bytes, embedding_bytes, label_bytes};
 
 /// The name of the manifest's file.
 pub const MANIFEST: &str = "bundle.json";
@@ -33,6 +34,9 @@ pub const VERSION: u64 = 1;
 pub const MAX_DIMENSION: usize = 16_384;
 
 const FORMAT: &str = "akin-bundle";
+
+/// The feature that a bundle with embeddings in half precision requires of its reader.
+const HALF_PRECISION: &str = "f16";
 
 /// What a bundle says, without the checksums of its files.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -101,6 +105,9 @@ pub struct EncoderEntry {
     pub gallery_embeddings: String,
     /// The path of the stored queries' embeddings; `None` if and only if there are no stored queries.
     pub query_embeddings: Option<String>,
+    /// The type of the numbers in both files of embeddings.
+    #[serde(default, skip_serializing_if = "ElementType::is_default")]
+    pub element_type: ElementType,
     /// The embedding of [`self_test_pattern`](crate::image::self_test_pattern) at the side that the preprocessing
     /// crops to, computed at export with the stored weights: d numbers.
     pub self_test: Vec<f32>,
@@ -112,6 +119,40 @@ pub struct EncoderEntry {
     /// How alike the gallery's own nearest items are. `None` where it was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best_scores: Option<BestScores>,
+}
+
+/// The type of the numbers in a file of embeddings, little-endian.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ElementType {
+    /// Single precision.
+    #[default]
+    F32,
+    /// Half precision (IEEE 754 binary16): half the size. Readers that do not know it refuse the bundle.
+    F16,
+}
+
+impl ElementType {
+    /// The length of a number in bytes.
+    pub fn bytes(self) -> usize {
+        match self {
+            Self::F32 => 4,
+            Self::F16 => 2,
+        }
+    }
+
+    /// `number` as a file of this type stores it. Half precision keeps 11 significant bits, and a number beyond ±65,504
+    /// becomes infinite, which [`BundleWriter::finish`] refuses.
+    pub fn round(self, number: f32) -> f32 {
+        match self {
+            Self::F32 => number,
+            Self::F16 => f16::from_f32(number).to_f32(),
+        }
+    }
+
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// A 2-D map of the gallery: one point per gallery item, near where the embeddings are near.

@@ -4,17 +4,21 @@ use std::collections::HashSet;
 use std::fmt::Display;
 use std::ops::Deref;
 
+use half::f16;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Contents, EncoderEntry, FORMAT, FileEntry, MANIFEST, MAX_DIMENSION, VERSION, canonical};
+use super::{
+    Contents, ElementType, EncoderEntry, FORMAT, FileEntry, HALF_PRECISION, MANIFEST, MAX_DIMENSION, VERSION,
+    canonical,
+};
 use crate::digest::sha256;
 use crate::embeddings::Embeddings;
 use crate::taxonomy::Labels;
 use crate::{Error, Kind, Result};
 
 /// The names in `requires` that this reader knows.
-const FEATURES: &[&str] = &[];
+const FEATURES: &[&str] = &[HALF_PRECISION];
 
 const DOWNLOAD_AGAIN: &str = "download the bundle again, or write it again with `akin export`";
 const EXPORT_AGAIN: &str = "write the bundle again with `akin export`";
@@ -56,7 +60,8 @@ impl Manifest {
     /// or not at all, or counts, lengths and dimensions that do not agree.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let value = parse_json(MANIFEST, bytes, DOWNLOAD_AGAIN)?;
-        check_format(MANIFEST, &value, FORMAT, "choose a directory that `akin export` has written")?;
+        let required =
+            check_format(MANIFEST, &value, FORMAT, "choose a directory that `akin export` has written")?;
         let digest = canonical::digest(&value);
         let stated = value.get("digest").unwrap_or(&Value::Null);
         if stated.as_str() != Some(&digest) {
@@ -73,6 +78,7 @@ impl Manifest {
         let contents = Contents::deserialize(&value).map_err(invalid)?;
         let manifest = Self { contents, files, digest };
         manifest.check()?;
+        manifest.check_required(&required)?;
         Ok(manifest)
     }
 
@@ -188,7 +194,7 @@ impl Manifest {
     /// finite.
     pub fn gallery_embeddings(&self, encoder: usize, bytes: &[u8]) -> Result<Embeddings> {
         let entry = self.encoder(encoder)?;
-        self.rows(&entry.gallery_embeddings, entry.dimension, bytes)
+        self.rows(&entry.gallery_embeddings, entry.dimension, entry.element_type, bytes)
     }
 
     /// An encoder's embeddings of the stored queries, \[Q, d\], from the bytes of their file, which are verified.
@@ -201,7 +207,7 @@ impl Manifest {
         let path = entry.query_embeddings.as_ref().ok_or_else(|| {
             bundle_error(format!("{MANIFEST} has no stored queries"), "use the gallery's items as queries")
         })?;
-        self.rows(path, entry.dimension, bytes)
+        self.rows(path, entry.dimension, entry.element_type, bytes)
     }
 
     /// The points of an encoder's map at a position (counted from 0), one per gallery item, from the bytes of their
@@ -219,14 +225,25 @@ impl Manifest {
                 "choose one of them, counted from 0",
             )
         })?;
-        let points = self.rows(&entry.coordinates, 2, bytes)?;
+        let points = self.rows(&entry.coordinates, 2, ElementType::F32, bytes)?;
         Ok(points.values().as_chunks().0.to_vec())
     }
 
     /// The finite numbers of a file, `dimension` per row.
-    fn rows(&self, path: &str, dimension: usize, bytes: &[u8]) -> Result<Embeddings> {
+    fn rows(
+        &self,
+        path: &str,
+        dimension: usize,
+        element_type: ElementType,
+        bytes: &[u8],
+    ) -> Result<Embeddings> {
         self.verify(path, bytes)?;
-        let numbers = bytes.as_chunks().0.iter().copied().map(f32::from_le_bytes).collect();
+        let numbers = match element_type {
+            ElementType::F32 => bytes.as_chunks().0.iter().copied().map(f32::from_le_bytes).collect(),
+            ElementType::F16 => {
+                bytes.as_chunks().0.iter().map(|&number| f16::from_le_bytes(number).to_f32()).collect()
+            }
+        };
         Embeddings::new(dimension, numbers)
             .map_err(|error| bundle_error(format!("{path}: {}", error.message()), EXPORT_AGAIN))
     }
@@ -251,6 +268,19 @@ impl Manifest {
             self.check_encoder(entry)?;
         }
         Ok(())
+    }
+
+    /// Checks that `requires` names every feature that the contents use, since an older reader relies on it.
+    fn check_required(&self, required: &[String]) -> Result<()> {
+        match self.encoders.iter().find(|entry| entry.element_type == ElementType::F16) {
+            Some(entry) if !required.iter().any(|feature| feature == HALF_PRECISION) => {
+                Err(inconsistent(format!(
+                    "the embeddings of encoder {:?} are in half precision, but `requires` does not name {HALF_PRECISION:?}",
+                    entry.name
+                )))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn check_files(&self) -> Result<()> {
@@ -325,10 +355,11 @@ impl Manifest {
             .checked(self.taxonomy.depth())
             .map_err(|error| inconsistent(format!("the report of encoder {name:?}: {}", error.message())))?;
         self.file(&entry.weights)?;
-        self.check_length(&entry.gallery_embeddings, &[self.gallery.count, *dimension, 4])?;
+        let element = entry.element_type.bytes();
+        self.check_length(&entry.gallery_embeddings, &[self.gallery.count, *dimension, element])?;
         match &entry.query_embeddings {
             Some(path) if self.queries.count > 0 => {
-                self.check_length(path, &[self.queries.count, *dimension, 4])?;
+                self.check_length(path, &[self.queries.count, *dimension, element])?;
             }
             None if self.queries.count == 0 => {}
             Some(path) => {
@@ -384,8 +415,9 @@ pub(super) fn parse_json(name: &str, bytes: &[u8], hint: &str) -> Result<Value> 
         .map_err(|error| bundle_error(format!("{name} is damaged or cut short ({error})"), hint))
 }
 
-/// Checks format, version and required features of the file `name`; `hint` says what to do if they are invalid.
-pub(super) fn check_format(name: &str, value: &Value, format: &str, hint: &str) -> Result<()> {
+/// Checks format, version and required features of the file `name`, and returns the features; `hint` says what to do if
+/// they are invalid.
+pub(super) fn check_format(name: &str, value: &Value, format: &str, hint: &str) -> Result<Vec<String>> {
     let field = |key: &str| value.get(key).unwrap_or(&Value::Null);
     if field("format") != format {
         let message = format!("{name} has the format {}, not {format:?}", field("format"));
@@ -410,7 +442,7 @@ pub(super) fn check_format(name: &str, value: &Value, format: &str, hint: &str) 
     };
     match required.iter().find(|feature| !FEATURES.contains(&feature.as_str())) {
         Some(feature) => Err(newer(format!("requires {feature:?}, which this akin does not know"))),
-        None => Ok(()),
+        None => Ok(required),
     }
 }
 

@@ -1,9 +1,12 @@
 //! Writing: collects files, then adds the manifest with their checksums.
 
+use half::f16;
 use serde_json::{Value, json};
 
 use super::read::{bundle_error, check_path};
-use super::{Contents, FORMAT, FileEntry, MANIFEST, Manifest, Map, VERSION, canonical};
+use super::{
+    Contents, ElementType, FORMAT, FileEntry, HALF_PRECISION, MANIFEST, Manifest, Map, VERSION, canonical,
+};
 use crate::Result;
 use crate::digest::sha256;
 use crate::taxonomy::Labels;
@@ -73,6 +76,9 @@ impl BundleWriter {
         let mut value: Value = serde_json::from_str(&text).map_err(unwritable)?;
         value["format"] = FORMAT.into();
         value["version"] = VERSION.into();
+        if contents.encoders.iter().any(|entry| entry.element_type == ElementType::F16) {
+            value["requires"] = json!([HALF_PRECISION]);
+        }
         value["files"] = json!(entries);
         value["digest"] = canonical::digest(&value).into();
         let manifest_bytes = serde_json::to_vec_pretty(&value).map_err(unwritable)?;
@@ -102,7 +108,16 @@ pub fn label_bytes(labels: &Labels) -> Vec<u8> {
     labels.ids().iter().flat_map(|id| id.to_le_bytes()).collect()
 }
 
-/// The bytes of a file of embeddings or of map coordinates: f32, little-endian, \[N, d\].
-pub fn embedding_bytes(numbers: &[f32]) -> Vec<u8> {
-    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+/// The bytes of a file of embeddings: `element_type`, little-endian, \[N, d\]. Half precision rounds to the nearest
+/// number, ties to even.
+pub fn embedding_bytes(numbers: &[f32], element_type: ElementType) -> Vec<u8> {
+    match element_type {
+        ElementType::F32 => numbers.iter().flat_map(|number| number.to_le_bytes()).collect(),
+        ElementType::F16 => numbers.iter().flat_map(|&number| f16::from_f32(number).to_le_bytes()).collect(),
+    }
+}
+
+/// The bytes of a file of map coordinates: f32, little-endian, \[N, 2\].
+pub fn coordinate_bytes(points: &[[f32; 2]]) -> Vec<u8> {
+    embedding_bytes(points.as_flattened(), ElementType::F32)
 }

@@ -306,7 +306,7 @@ impl Search<'_> {
 }
 
 /// The results of `work` for 0 … `count` − 1, in this order, whatever order they run in.
-fn in_order<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
+pub(crate) fn in_order<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
     #[cfg(feature = "parallel")]
     {
         use rayon::prelude::*;

@@ -10,7 +10,7 @@ use clap::Args;
 
 use crate::arguments::ServerArgs;
 use crate::commands::biomorphs;
-use crate::commands::export::{Export, export};
+use crate::commands::export::{Export, TILE, export};
 use crate::commands::train::{finish, train_new};
 use crate::config::{Config, DeviceName};
 use crate::counts::count;
@@ -105,6 +105,9 @@ pub fn run(args: DemoArgs) -> Result<()> {
                       species shown here, only others of the same families."
             .into(),
         licence: "CC0-1.0".into(),
+        notice: None,
+        tile: TILE,
+        half: false,
         progress,
     })?;
     match listener {

@@ -6,13 +6,12 @@ use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 
 use akin_core::bundle::{
-    BestScores, BundleWriter, Contents, EncoderEntry, Items, MANIFEST, Thumbnails, embedding_bytes,
-    label_bytes,
+    BestScores, BundleWriter, Contents, ElementType, EncoderEntry, Items, MANIFEST, Thumbnails,
+    embedding_bytes, label_bytes,
 };
 use akin_core::embeddings::Embeddings;
 use akin_core::evaluate::EvaluationConfig;
 use akin_core::image::{Filter, Pixels, self_test_pattern};
-use akin_core::search::Gallery;
 use akin_core::similarity::Similarity;
 use anyhow::Result;
 use clap::Args;
@@ -55,6 +54,17 @@ pub struct ExportArgs {
     /// The licence of images and weights, such as "CC-BY-4.0".
     #[arg(long, default_value = "", hide_default_value = true)]
     pub licence: String,
+    /// Credit and licence text of the data, in Markdown: stored in the bundle and shown under its models.
+    #[arg(long, value_name = "FILE")]
+    pub notice: Option<PathBuf>,
+    /// The side of a thumbnail in pixels, 16 to 512. Half the side takes about a third of the space.
+    #[arg(long, value_name = "PIXELS", default_value_t = TILE, value_parser = clap::value_parser!(u32).range(16..=512))]
+    pub thumbnail: u32,
+    /// Store embeddings in half precision, which halves their size. Pages older than this version refuse such a bundle.
+    ///
+    /// Embeddings of the Poincaré ball stay in full precision, because rounding could move one out of the ball.
+    #[arg(long)]
+    pub half: bool,
     /// The device to compute on, instead of the config's `run.device`.
     #[arg(long, value_enum)]
     pub device: Option<DeviceName>,
@@ -63,12 +73,14 @@ pub struct ExportArgs {
     pub progress: Progress,
 }
 
-/// The side of a thumbnail in pixels.
-const TILE: u32 = 96;
+/// The default side of a thumbnail in pixels.
+pub const TILE: u32 = 96;
 /// The number of columns, and of rows, of a full sheet of thumbnails.
 const GRID: u32 = 20;
 /// The JPEG quality of the sheets.
 const QUALITY: u8 = 85;
+/// The file of credit and licence text.
+const NOTICE: &str = "NOTICE.md";
 
 /// What to write into a bundle.
 pub struct Export<'a> {
@@ -84,6 +96,12 @@ pub struct Export<'a> {
     pub description: String,
     /// The licence of images and weights.
     pub licence: String,
+    /// Credit and licence text of the data, in Markdown.
+    pub notice: Option<String>,
+    /// The side of a thumbnail in pixels.
+    pub tile: u32,
+    /// Whether to store embeddings in half precision, except those of the Poincaré ball.
+    pub half: bool,
     /// How to show progress.
     pub progress: Progress,
 }
@@ -95,6 +113,12 @@ pub fn run(args: ExportArgs) -> Result<()> {
         run.config.run.device = args.device.unwrap_or(run.config.run.device);
     }
     let title = args.title.unwrap_or_else(|| title_of(&runs[0].config.data.path));
+    let notice = args.notice.map(|path| {
+        fs::read_to_string(&path).advise(
+            || format!("the notice {} cannot be read", path.display()),
+            "give a text file in UTF-8 with `--notice`",
+        )
+    });
     export(&Export {
         runs: &runs,
         out: &args.out,
@@ -102,6 +126,9 @@ pub fn run(args: ExportArgs) -> Result<()> {
         title,
         description: args.description,
         licence: args.licence,
+        notice: notice.transpose()?,
+        tile: args.thumbnail,
+        half: args.half,
         progress: args.progress,
     })?;
     writeln!(stdout(), "{}", args.out.display())?;
@@ -162,24 +189,35 @@ pub fn export(export: &Export) -> Result<()> {
         let shipped = config.load(half.clone(), &device)?;
         let pattern = self_test_pattern(shipped.preprocessing().side())?;
         let self_test = shipped.embed(&[pattern], &device)?;
+        let similarity = run.config.eval.similarity;
+        let element_type = match similarity {
+            Similarity::Poincare { .. } => ElementType::F32,
+            _ if export.half => ElementType::F16,
+            _ => ElementType::F32,
+        };
+        let extension = match element_type {
+            ElementType::F32 => "f32",
+            ElementType::F16 => "f16",
+        };
         let entry = EncoderEntry {
             description: run.config.loss.describe(),
             architecture: json!({ "backbone": config.backbone, "head": config.head }),
             preprocessing: config.preprocessing.clone(),
             dimension: encoder.dimension(),
             weights: format!("{folder}/weights.bpk"),
-            gallery_embeddings: format!("{folder}/gallery.f32"),
-            query_embeddings: queries.as_ref().map(|_| format!("{folder}/queries.f32")),
+            gallery_embeddings: format!("{folder}/gallery.{extension}"),
+            query_embeddings: queries.as_ref().map(|_| format!("{folder}/queries.{extension}")),
+            element_type,
             self_test,
             maps: Vec::new(),
-            best_scores: best_scores(&gallery.embeddings, run.config.eval.similarity)?,
+            best_scores: BestScores::of_gallery(&rounded(&gallery.embeddings, element_type)?, similarity)?,
             report: evaluation.report,
             name,
         };
         bundle.add(&entry.weights, half)?;
-        bundle.add(&entry.gallery_embeddings, embedding_bytes(gallery.embeddings.values()))?;
+        bundle.add(&entry.gallery_embeddings, embedding_bytes(gallery.embeddings.values(), element_type))?;
         if let (Some(path), Some(queries)) = (&entry.query_embeddings, &queries) {
-            bundle.add(path, embedding_bytes(queries.embeddings.values()))?;
+            bundle.add(path, embedding_bytes(queries.embeddings.values(), element_type))?;
         }
         encoders.push(entry);
         items.get_or_insert((gallery.items, queries.map(|queries| queries.items).unwrap_or_default()));
@@ -191,7 +229,7 @@ pub fn export(export: &Export) -> Result<()> {
     let mut sheets = Vec::new();
     for (number, tiles) in all.chunks((GRID * GRID) as usize).enumerate() {
         let path = format!("thumbnails-{number}.jpg");
-        bundle.add(&path, sheet(&pictures, tiles)?)?;
+        bundle.add(&path, sheet(&pictures, tiles, export.tile)?)?;
         sheets.push(path);
     }
     let contents = Contents {
@@ -203,10 +241,13 @@ pub fn export(export: &Export) -> Result<()> {
         gallery: Items { count: gallery.len() },
         queries: Items { count: queries.len() },
         labels: "labels.bin".into(),
-        thumbnails: Thumbnails { tile: TILE, columns: GRID, rows: GRID, sheets },
+        thumbnails: Thumbnails { tile: export.tile, columns: GRID, rows: GRID, sheets },
         evaluation_config: first.eval.clone(),
         encoders,
     };
+    if let Some(notice) = &export.notice {
+        bundle.add(NOTICE, notice.clone().into_bytes())?;
+    }
     let files = bundle.finish(&contents)?;
     create_directory(out, "bundle", MANIFEST, export.overwrite)?;
     let mut size = 0;
@@ -222,25 +263,22 @@ pub fn export(export: &Export) -> Result<()> {
     Ok(())
 }
 
-/// The distribution of each gallery item's score to the most similar other item.
-fn best_scores(embeddings: &Embeddings, similarity: Similarity) -> Result<Option<BestScores>> {
-    let gallery = Gallery::new(embeddings, similarity)?;
-    let nearest = (0..gallery.len())
-        .into_par_iter()
-        .map(|item| gallery.nearest(embeddings.row(item), 1, Some(item)))
-        .collect::<akin_core::Result<Vec<_>>>()?;
-    Ok(BestScores::from_scores(nearest.iter().flatten().map(|hit| hit.score).collect()))
+/// The embeddings as a reader of the bundle gets them.
+fn rounded(embeddings: &Embeddings, element_type: ElementType) -> akin_core::Result<Embeddings> {
+    let values = embeddings.values().iter().map(|&number| element_type.round(number)).collect();
+    Embeddings::new(embeddings.dimension(), values)
 }
 
 /// A sheet of thumbnails as JPEG: the central square of each picture, row by row.
-fn sheet(pictures: &Pictures, items: &[usize]) -> Result<Vec<u8>> {
+fn sheet(pictures: &Pictures, items: &[usize], side: u32) -> Result<Vec<u8>> {
     let rows = (items.len() as u32).div_ceil(GRID);
-    let mut sheet = image::RgbImage::new(GRID * TILE, rows * TILE);
-    let tiles: Vec<Option<Pixels>> = items.par_iter().map(|&item| tile(&*pictures.get(item)?).ok()).collect();
+    let mut sheet = image::RgbImage::new(GRID * side, rows * side);
+    let tiles: Vec<Option<Pixels>> =
+        items.par_iter().map(|&item| tile(&*pictures.get(item)?, side).ok()).collect();
     for (place, tile) in (0..).zip(tiles) {
-        let tile = tile.and_then(|tile| image::RgbImage::from_raw(TILE, TILE, tile.into_data()));
+        let tile = tile.and_then(|tile| image::RgbImage::from_raw(side, side, tile.into_data()));
         if let Some(tile) = tile {
-            let (x, y) = (place % GRID * TILE, place / GRID * TILE);
+            let (x, y) = (place % GRID * side, place / GRID * side);
             image::imageops::replace(&mut sheet, &tile, i64::from(x), i64::from(y));
         }
     }
@@ -249,11 +287,12 @@ fn sheet(pictures: &Pictures, items: &[usize]) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn tile(picture: &Pixels) -> akin_core::Result<Pixels> {
-    let side = picture.width().min(picture.height());
-    let (x, y) = ((picture.width() - side) / 2, (picture.height() - side) / 2);
-    let side = f64::from(side);
-    picture.resize_region(f64::from(x), f64::from(y), side, side, TILE, TILE, Filter::Bicubic)
+/// The central square of a picture, `side` pixels wide.
+fn tile(picture: &Pixels, side: u32) -> akin_core::Result<Pixels> {
+    let whole = picture.width().min(picture.height());
+    let (x, y) = ((picture.width() - whole) / 2, (picture.height() - whole) / 2);
+    let whole = f64::from(whole);
+    picture.resize_region(f64::from(x), f64::from(y), whole, whole, side, side, Filter::Bicubic)
 }
 
 /// A name that no other encoder of the bundle has: `name`, or `name` with a number.
@@ -306,9 +345,10 @@ fn model_card(export: &Export, dataset: &Dataset) -> String {
         .iter()
         .map(|run| format!("- **{}**: {}", run.config.run.name, run.config.loss.describe()))
         .collect();
+    let notice = export.notice.as_ref().map(|notice| format!("\n{}\n", notice.trim())).unwrap_or_default();
     format!(
         "## Models\n\n{}\n\n## Data\n\n{}\n\nLevels, coarse to fine: {}.\n\n## Limits\n\nTrained on {} only. \
-         An image unlike those still gets nearest neighbours, so a near neighbour does not prove kinship.\n",
+         An image unlike those still gets nearest neighbours, so a near neighbour does not prove kinship.\n{notice}",
         models.join("\n"),
         splits.join("\n"),
         levels.join(", "),
