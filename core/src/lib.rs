@@ -49,6 +49,7 @@
 //! - [`embeddings`], [`similarity`], [`geometry`], [`poincare`], [`hamming`]: embeddings, the spaces that they live in,
 //!   and how they are compared; [`search`]: the ranked list of one query;
 //! - [`ranking`], [`metrics`]: one query's ranked list, and how good it is;
+//! - [`explanation`]: what each item adds to H-AP, and what a move changes;
 //! - [`mod@evaluate`]: the scores of whole sets of queries; [`statistics`]: how far a mean can be trusted, and whether
 //!   two runs differ;
 //! - [`miners`]: which pairs and triplets a loss uses;
@@ -70,6 +71,7 @@ mod error;
 pub mod digest;
 pub mod embeddings;
 pub mod evaluate;
+pub mod explanation;
 pub mod geometry;
 pub mod hamming;
 pub mod metrics;

@@ -74,7 +74,7 @@ fn source_tree() -> Result<PathBuf> {
     built_in
         .into_iter()
         .chain(around)
-        .find(|root| root.join("www/Trunk.toml").is_file() && root.join("web/Cargo.toml").is_file())
+        .find(|root| root.join("www/Trunk.toml").is_file() && root.join("web/engine/Cargo.toml").is_file())
         .ok_or_else(|| {
             problem(
                 "no source tree was found to build the page from",
@@ -228,7 +228,7 @@ mod tests {
     fn the_page_is_outdated_when_a_source_is_newer() {
         let root = tempfile::tempdir().unwrap();
         let root = root.path();
-        for source in ["core/src/lib.rs", "web/src/lib.rs", "www/src/page.ts", "Cargo.lock"] {
+        for source in ["core/src/lib.rs", "web/engine/src/lib.rs", "www/src/page.ts", "Cargo.lock"] {
             write(root, source, 100);
         }
         assert!(!up_to_date(root), "there is no page yet");

@@ -1,9 +1,11 @@
-// `npm run mock`: serves the page with a stand-in engine and an invented bundle, for work on its design.
+// `npm run mock`: serves the page with a stand-in engine, an invented bundle and the real science module, for work on
+// its design.
 import { context } from "esbuild";
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { copyAssets, options } from "../scripts/build.mjs";
+import { buildScience } from "../scripts/science.mjs";
 import { makeBundle } from "./bundle.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -20,6 +22,7 @@ export async function serveMock(port = 8090) {
   );
   copyFileSync(join(root, "mock/akin-web.js"), join(out, "akin-web.js"));
   writeFileSync(join(out, "akin-web_bg.wasm"), emptyModule(2_100_000));
+  buildScience(out);
   makeBundle(join(out, "bundle"));
   copyAssets(join(out, "build"));
   const build = await context(options(join(out, "build")));

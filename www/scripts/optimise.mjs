@@ -1,19 +1,11 @@
-// After trunk: makes the engine smaller with wasm-opt. Only for release builds, so that other builds
+// After trunk: makes the wasm modules smaller with wasm-opt. Only for release builds, so that other builds
 // stay quick and readable in the debugger.
 import { spawnSync } from "node:child_process";
-import { readFileSync, renameSync, statSync } from "node:fs";
+import { readdirSync, readFileSync, renameSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
-
-const explicit = process.argv[2];
-if (!explicit && process.env.TRUNK_PROFILE !== "release") process.exit(0);
-
-const folder = explicit ?? process.env.TRUNK_STAGING_DIR ?? fileURLToPath(new URL("../dist", import.meta.url));
-const wasm = join(folder, "akin-web_bg.wasm");
-const out = `${wasm}.small`;
-const before = statSync(wasm).size;
 
 // The features that rustc may use for this target. wasm-opt refuses code with a feature that is not
 // enabled.
@@ -29,18 +21,28 @@ const features = [
   "extended-const",
 ].map((feature) => `--enable-${feature}`);
 
-const binaryen = dirname(createRequire(import.meta.url).resolve("binaryen/package.json"));
-const { status } = spawnSync(process.execPath, [join(binaryen, "bin/wasm-opt"), "-Oz", ...features, wasm, "-o", out], {
-  stdio: "inherit",
-});
-if (status !== 0) {
-  console.error("wasm-opt failed; the engine is unchanged");
-  process.exit(status ?? 1);
+/** Replaces a module by a smaller one and prints its size. */
+export function optimise(wasm) {
+  const out = `${wasm}.small`;
+  const before = statSync(wasm).size;
+  const binaryen = dirname(createRequire(import.meta.url).resolve("binaryen/package.json"));
+  const { status } = spawnSync(
+    process.execPath,
+    [join(binaryen, "bin/wasm-opt"), "-Oz", ...features, wasm, "-o", out],
+    { stdio: "inherit" },
+  );
+  if (status !== 0) throw new Error(`wasm-opt failed; ${wasm} is unchanged`);
+  renameSync(out, wasm);
+  const kilobytes = (bytes) => `${(bytes / 1e3).toFixed(1)} kB`;
+  const gzipped = gzipSync(readFileSync(wasm), { level: 9 }).length;
+  console.error(
+    `${basename(wasm)}: ${kilobytes(before)} → ${kilobytes(statSync(wasm).size)}, ${kilobytes(gzipped)} gzipped`,
+  );
 }
-renameSync(out, wasm);
 
-const megabytes = (bytes) => `${(bytes / 1e6).toFixed(2)} MB`;
-console.error(
-  `akin-web_bg.wasm: ${megabytes(before)} → ${megabytes(statSync(wasm).size)}, ` +
-    `${megabytes(gzipSync(readFileSync(wasm), { level: 9 }).length)} gzipped`,
-);
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const explicit = process.argv[2];
+  if (!explicit && process.env.TRUNK_PROFILE !== "release") process.exit(0);
+  const folder = explicit ?? process.env.TRUNK_STAGING_DIR ?? fileURLToPath(new URL("../dist", import.meta.url));
+  for (const name of readdirSync(folder).filter((name) => name.endsWith("_bg.wasm"))) optimise(join(folder, name));
+}

@@ -1,5 +1,6 @@
 //! The engine: a device, a bundle and its encoders.
 
+use akin_bridge::{Result, misuse, thrown, to_js};
 use akin_core::bundle::Manifest;
 use akin_core::embeddings::Embeddings;
 use akin_core::encoder::{Encoder, EncoderConfig};
@@ -13,7 +14,6 @@ use serde::{Deserialize, Serialize};
 use wasm_bindgen::prelude::*;
 use web_time::Instant;
 
-use crate::failure::{Result, device, misuse, thrown, to_js};
 use crate::ranked::{Query, Ranked};
 
 /// The lowest cosine to the stored embedding at which the self-test passes.
@@ -68,7 +68,7 @@ impl Engine {
             "webgpu" => Device::wgpu_options()
                 .init_async()
                 .await
-                .map_err(|error| device(format!("WebGPU did not start: {error}")))?,
+                .map_err(|error| no_webgpu(format!("WebGPU did not start: {error}")))?,
             "cpu" => Device::flex(),
             other => {
                 return Err(misuse(&format!("unknown back end {other:?}; there are \"webgpu\" and \"cpu\"")));
@@ -240,6 +240,11 @@ impl Engine {
         let loaded = self.bundle()?.encoders.get(encoder).and_then(Option::as_ref);
         loaded.ok_or_else(|| misuse(&format!("encoder {encoder} is not loaded yet")))
     }
+}
+
+/// A failure of WebGPU.
+fn no_webgpu(message: String) -> JsValue {
+    thrown(akin_core::Error::new(akin_core::Kind::Device, message, "compute on the CPU instead"))
 }
 
 /// The cosine of two embeddings; 0 when it is undefined, as after a failed computation.

@@ -17,15 +17,6 @@
 #![cfg(target_arch = "wasm32")]
 
 mod engine;
-mod failure;
 mod ranked;
 
 pub use engine::Engine;
-
-use wasm_bindgen::prelude::*;
-
-/// Runs when the module is loaded. Afterwards a panic prints its message and place on the console.
-#[wasm_bindgen(start)]
-pub fn start() {
-    console_error_panic_hook::set_once();
-}
