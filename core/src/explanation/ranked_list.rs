@@ -40,10 +40,16 @@ impl RankedList {
     pub fn new(depth: usize, levels: Vec<usize>, ties: Option<Vec<usize>>) -> Result<Self> {
         let refuse = |what: String, hint: &str| Err(Error::new(Kind::Config, what, hint));
         if !(1..=MOST_LEVELS).contains(&depth) {
-            return refuse(format!("the ranking has {depth} levels"), "give a number of levels from 1 to 100");
+            return refuse(
+                format!("the ranking has {depth} levels"),
+                "give a number of levels from 1 to 100",
+            );
         }
         if levels.len() > MOST_ITEMS {
-            return refuse(format!("the ranking has {} items", levels.len()), "give at most 16,777,216 items");
+            return refuse(
+                format!("the ranking has {} items", levels.len()),
+                "give at most 16,777,216 items",
+            );
         }
         if let Some((rank, level)) = (1..).zip(&levels).find(|&(_, &level)| level > depth) {
             return refuse(
