@@ -1,5 +1,5 @@
-import { text, whole } from "../address.js";
-import { AkinApp, PAGE } from "../elements/akin-app.js";
+import { AkinApp } from "../search/akin-app.js";
+import { parameters } from "../search/parameters.js";
 import { defineView } from "./view.js";
 
 declare global {
@@ -8,17 +8,6 @@ declare global {
     akin: { embed(encoder: string | number, image: Uint8Array): Promise<number[]> };
   }
 }
-
-export const parameters = {
-  /** The query, if it is an item of the bundle. */
-  q: whole(null),
-  /** The name of the encoder shown. */
-  encoder: text(null),
-  /** The name of the encoder shown beside it. */
-  compare: text(null),
-  /** The number of results shown. */
-  k: whole(PAGE, { min: 1 }),
-};
 
 /** Search with a picture. The introduction and the place of the tool stand in index.html, to be read before any script. */
 export const view = defineView({

@@ -1,5 +1,5 @@
 import { html, type TemplateResult } from "lit";
-import { inline } from "./inline.js";
+import { inline } from "../elements/inline.js";
 
 /**
  * Renders a model card in the part of Markdown that cards use: headings, paragraphs, lists, tables,

@@ -5,8 +5,8 @@ import { nearness, relation } from "../kinship.js";
 import type { Result } from "../protocol.js";
 import type { Sprites } from "../sprites.js";
 import { vars } from "../vars.js";
-import { kinshipRing } from "./kinship-ring.js";
-import "./thumb.js";
+import { kinshipRing } from "../elements/kinship-ring.js";
+import "../elements/thumb.js";
 
 /** One result: its picture, rank and score, and its kinship to the query. */
 export function resultCard(result: Result, rank: number, collection: Collection, sprites: Sprites) {

@@ -4,7 +4,7 @@ import type { Vote } from "../protocol.js";
 import type { Sprites } from "../sprites.js";
 import { voteTable } from "./vote-table.js";
 import "./label-choice.js";
-import "./thumb.js";
+import "../elements/thumb.js";
 
 /** The query: an item of the bundle, or the reader's own picture. */
 export type Query =

@@ -1,7 +1,7 @@
 import { html, nothing, type PropertyValues } from "lit";
 import { property, state } from "lit/decorators.js";
 import type { Collection } from "../collection.js";
-import { LightElement } from "./light.js";
+import { LightElement } from "../elements/light.js";
 
 /** The labels of the reader's own picture: one choice per level, coarse to fine. Fires `label` with the full path, or null. */
 export class AkinLabels extends LightElement {

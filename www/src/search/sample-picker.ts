@@ -4,8 +4,8 @@ import type { Collection } from "../collection.js";
 import * as format from "../format.js";
 import { moveFocus, setTabStop } from "../roving.js";
 import type { Sprites } from "../sprites.js";
-import { LightElement } from "./light.js";
-import "./thumb.js";
+import { LightElement } from "../elements/light.js";
+import "../elements/thumb.js";
 
 const PER_PAGE = 24;
 

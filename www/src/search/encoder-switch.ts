@@ -1,20 +1,20 @@
 import { html, nothing } from "lit";
 import type { EncoderEntry } from "../protocol.js";
 
-export interface View {
+export interface Shown {
   encoder: number;
   /** The encoder shown beside it. */
   compare: number | null;
 }
 
 /** The choice of the encoder that ranks, or of two side by side. */
-export function encoderSwitch(encoders: readonly EncoderEntry[], view: View, change: (view: View) => void) {
+export function encoderSwitch(encoders: readonly EncoderEntry[], shown: Shown, change: (shown: Shown) => void) {
   if (encoders.length < 2)
     return html`<p class="encoder-only"><span class="soft">Encoder</span> ${encoders[0]?.name}</p>`;
-  const both = view.compare !== null;
+  const both = shown.compare !== null;
   // Side by side, the first encoder of the bundle (its baseline) is on the left.
   const showBoth = () =>
-    change(view.encoder === 0 ? { encoder: 0, compare: 1 } : { encoder: 0, compare: view.encoder });
+    change(shown.encoder === 0 ? { encoder: 0, compare: 1 } : { encoder: 0, compare: shown.encoder });
   return html`<fieldset class="switch" data-testid="encoders">
       <legend>Encoder</legend>
       ${encoders.map(
@@ -24,7 +24,7 @@ export function encoderSwitch(encoders: readonly EncoderEntry[], view: View, cha
               type="radio"
               name="encoder"
               value=${name}
-              .checked=${!both && view.encoder === index}
+              .checked=${!both && shown.encoder === index}
               @change=${() => change({ encoder: index, compare: null })}
             />
             <span>${name}</span>
@@ -35,11 +35,11 @@ export function encoderSwitch(encoders: readonly EncoderEntry[], view: View, cha
         <span>Side by side</span>
       </label>
     </fieldset>
-    ${both && encoders.length > 2 ? pairChoice(encoders, view, change) : nothing}`;
+    ${both && encoders.length > 2 ? pairChoice(encoders, shown, change) : nothing}`;
 }
 
-function pairChoice(encoders: readonly EncoderEntry[], view: View, change: (view: View) => void) {
-  const choice = (label: string, chosen: number | null, set: (index: number) => View) =>
+function pairChoice(encoders: readonly EncoderEntry[], shown: Shown, change: (shown: Shown) => void) {
+  const choice = (label: string, chosen: number | null, set: (index: number) => Shown) =>
     html`<label class="field"
       ><span>${label}</span>
       <select @change=${(event: Event) => change(set((event.target as HTMLSelectElement).selectedIndex))}>
@@ -47,7 +47,7 @@ function pairChoice(encoders: readonly EncoderEntry[], view: View, change: (view
       </select></label
     >`;
   return html`<div class="pair">
-    ${choice("Left", view.encoder, (index) => ({ ...view, encoder: index }))}
-    ${choice("Right", view.compare, (index) => ({ ...view, compare: index }))}
+    ${choice("Left", shown.encoder, (index) => ({ ...shown, encoder: index }))}
+    ${choice("Right", shown.compare, (index) => ({ ...shown, compare: index }))}
   </div>`;
 }

@@ -1,7 +1,7 @@
 import { html } from "lit";
 import { state } from "lit/decorators.js";
 import { failure } from "../failure.js";
-import { LightElement } from "./light.js";
+import { LightElement } from "../elements/light.js";
 
 /**
  * Takes a picture that is dropped anywhere on the page, pasted, or chosen. Fires `picture` with the

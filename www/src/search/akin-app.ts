@@ -1,0 +1,137 @@
+// <akin-app>: the search. Its controller holds the state; this element draws it with what stands beside it.
+//
+// What tests may rely on:
+//   [data-testid=status]    data-state="loading | ready | error"; screen readers read its text
+//   [data-testid=progress]  while loading: li[data-phase][data-state=waiting|running|done]
+//   [data-testid=notice]    an error, with data-code
+//   [data-testid=backend]   data-backend="webgpu | cpu"; inside: [data-testid=backend-reason],
+//                           [data-timing=decode|embed|search] with data-value in milliseconds
+//   [data-testid=encoders]  radio buttons by encoder name, and [data-testid=compare] for side by side
+//   [data-testid=file]      the file input
+//   .samples [data-item]    buttons that make an item the query; [data-testid=random]
+//   [data-testid=query]     data-query="item:N | image:NAME"
+//   [data-testid=ranking]   one for each encoder shown, with data-encoder, data-query, aria-busy; inside:
+//   [data-testid=results]   li[data-item][data-shared-level][data-score], in ranked order; data-encoder
+//   [data-testid=more]      shows more results
+//   [data-metric][data-encoder]  data-value in full precision ("" for none): h_ap, ndcg, asi,
+//                           ap-LEVEL and recall_at_1-LEVEL with levels from 1, the coarsest
+//   [data-testid=votes]     for a picture without labels: tr[data-vote=LEVEL][data-class][data-value]
+//   select[data-level]      the class of the reader's own picture at each level
+//   [data-testid=report]    the encoders' means over all queries
+//   window.akin.embed       see views/search.ts
+
+import { html, nothing, type PropertyValues } from "lit";
+import type { AddressState, COMMON } from "../address.js";
+import { LightElement } from "../elements/light.js";
+import { loadProgress } from "../elements/load-progress.js";
+import { notice } from "../elements/notice.js";
+import type { Failure } from "../failure.js";
+import { setTabStop } from "../roving.js";
+import { session, type OpenBundle } from "../session.js";
+import { about } from "./about.js";
+import { answerPanel } from "./answer-panel.js";
+import { backendBadge } from "./backend-badge.js";
+import { bundleHeader } from "./bundle-header.js";
+import { SearchController } from "./controller.js";
+import { encoderSwitch } from "./encoder-switch.js";
+import "./file-entry.js";
+import type { parameters } from "./parameters.js";
+import "./sample-picker.js";
+
+export class AkinApp extends LightElement {
+  private readonly search = new SearchController(this);
+
+  override connectedCallback(): void {
+    // Removes the text for readers without scripts.
+    this.replaceChildren();
+    super.connectedCallback();
+  }
+
+  /** Opens the bundle that the address names. */
+  start(address: AddressState<typeof parameters & typeof COMMON>): void {
+    this.search.start(address);
+  }
+
+  /** The embedding of an image file's bytes, for tests. */
+  embed(encoder: string | number, image: Uint8Array): Promise<number[]> {
+    return this.search.embed(encoder, image);
+  }
+
+  override render() {
+    const { loading, statusText, openFailure, bundle } = this.search;
+    return html`<p class="status" role="status" data-testid="status" data-state=${loading}>${statusText}</p>
+      ${loading === "error" && openFailure ? this.openNotice(openFailure) : nothing}
+      ${loading === "loading" ? this.waiting(bundle) : nothing}
+      ${bundle && loading !== "error" ? this.tool(bundle) : nothing}`;
+  }
+
+  protected override updated(_changed: PropertyValues): void {
+    for (const list of this.querySelectorAll(".results")) setTabStop(list);
+  }
+
+  private openNotice(failure: Failure) {
+    const tryAgain = { label: "Try again", run: () => void this.search.open() };
+    return notice(failure, "The gallery could not be opened", tryAgain);
+  }
+
+  private waiting(bundle: OpenBundle | null) {
+    const title = bundle ? `Opening ${bundle.collection.manifest.title}` : "Loading the engine";
+    return html`<section class="waiting" aria-label="Loading">
+      <p class="waiting-title">${title}</p>
+      ${loadProgress(session.phases)}
+    </section>`;
+  }
+
+  private tool({ collection, sprites }: OpenBundle) {
+    const { search } = this;
+    const { query, queryFailure } = search;
+    return html`${bundleHeader(collection)}
+      <section class="ask" aria-label="Query">
+        <akin-file
+          @picture=${(event: CustomEvent<File>) => void search.searchPicture(event.detail)}
+          @reject=${(event: CustomEvent<Failure>) => search.rejectPicture(event.detail)}
+        ></akin-file>
+        <akin-samples
+          .collection=${collection}
+          .sprites=${sprites}
+          .chosen=${query?.kind === "item" ? query.item : null}
+          @choose=${(event: CustomEvent<number>) => search.searchItem(event.detail)}
+        ></akin-samples>
+      </section>
+      <div class="bar">
+        ${encoderSwitch(collection.manifest.encoders, search.shown, (shown) => search.show(shown))}
+        ${session.running ? backendBadge(session.running, this.timing(), (backend) => search.changeBackend(backend)) : nothing}
+      </div>
+      ${search.loading === "ready" && session.loadingEncoder ? this.waitingForEncoder(session.loadingEncoder) : nothing}
+      ${queryFailure ? notice(queryFailure, this.failureTitle(queryFailure)) : nothing}
+      ${answerPanel(search, { collection, sprites }, (item) => this.searchResult(item))} ${about(collection)}`;
+  }
+
+  private waitingForEncoder(name: string) {
+    return html`<section class="waiting" aria-label="Loading">
+      <p class="waiting-title">Loading ${name}</p>
+      ${loadProgress(session.phases)}
+    </section>`;
+  }
+
+  /** The times of the first column; those of the second differ little. */
+  private timing() {
+    return this.search.answers[0]?.timing ?? null;
+  }
+
+  private failureTitle({ code }: Failure): string {
+    const { query } = this.search;
+    if (code !== "image") return "This query could not be answered";
+    return query?.kind === "image" ? `“${query.name}” cannot be read` : "This cannot be used as a query";
+  }
+
+  /** Makes a result the query, and moves the focus to it. */
+  private searchResult(item: number): void {
+    this.search.searchItem(item);
+    void this.updateComplete.then(() => {
+      this.querySelector<HTMLElement>("#query-title")?.focus({ preventScroll: true });
+      this.querySelector(".answer")?.scrollIntoView({ block: "start" });
+    });
+  }
+}
+customElements.define("akin-app", AkinApp);

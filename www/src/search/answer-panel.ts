@@ -1,0 +1,107 @@
+import { html, nothing } from "lit";
+import { kinLegend } from "../elements/kin-legend.js";
+import * as format from "../format.js";
+import { moveFocus } from "../roving.js";
+import type { OpenBundle } from "../session.js";
+import { STRIP, type Answer, type SearchController } from "./controller.js";
+import { metricTable } from "./metric-table.js";
+import { PAGE } from "./parameters.js";
+import { queryCard, queryKey, type Query } from "./query-card.js";
+import { rankStrip } from "./rank-strip.js";
+import { resultCard } from "./result-card.js";
+
+/** The query with the rankings of the encoders shown, and their scores. Calls `choose` with a result that the reader clicks. */
+export function answerPanel(search: SearchController, bundle: OpenBundle, choose: (item: number) => void) {
+  const { query, answers } = search;
+  const { collection, sprites } = bundle;
+  if (search.queryFailure && answers.length === 0) return nothing;
+  if (!query) {
+    return html`<p class="empty">There is no query yet. Drop a picture anywhere on this page, or choose one above.</p>`;
+  }
+  const votes = answers.flatMap(({ encoder, votes }) =>
+    votes ? [{ encoder: search.encoderName(encoder), votes }] : [],
+  );
+  const scores = answers.flatMap(({ encoder, metrics }) =>
+    metrics ? [{ encoder: search.encoderName(encoder), metrics }] : [],
+  );
+  const chooseResult = (event: Event) => {
+    const item = (event.target as Element).closest<HTMLElement>("[data-query-item]")?.dataset["queryItem"];
+    if (item !== undefined) choose(Number(item));
+  };
+  return html`<section class="answer" aria-label="Answer" data-columns=${search.encodersShown().length}>
+    ${queryCard(query, collection, sprites, votes, (event) => search.setLabels(event.detail))}
+    <div
+      class="rankings"
+      @click=${chooseResult}
+      @pointerover=${markPointed}
+      @pointerleave=${unmarkPointed}
+      @focusin=${markPointed}
+      @focusout=${unmarkPointed}
+    >
+      ${kinLegend(collection.levels)}
+      <div class="columns">${answers.map((answer) => ranking(search, answer, query, bundle))}</div>
+      ${moreButton(search, bundle)}
+    </div>
+    <div class="scores">${metricTable(scores, collection.levels)}</div>
+  </section>`;
+}
+
+function ranking(search: SearchController, answer: Answer, query: Query, { collection, sprites }: OpenBundle) {
+  const { encoder, results, metrics } = answer;
+  const name = search.encoderName(encoder);
+  return html`<section
+    class="ranking"
+    data-testid="ranking"
+    data-encoder=${name}
+    data-query=${queryKey(query)}
+    aria-busy=${search.busy}
+    aria-label=${`Ranked by ${name}`}
+  >
+    <header class="ranking-head">
+      <div>
+        <p class="eyebrow">Ranked by</p>
+        <h3>${name}</h3>
+      </div>
+      ${metrics ? html`<p class="ranking-score"><span class="soft">H-AP</span> <span class="number">${format.score(metrics.h_ap)}</span></p>` : nothing}
+    </header>
+    ${rankStrip(results.slice(0, STRIP), collection.levels)}
+    <ol
+      class="results"
+      data-testid="results"
+      data-encoder=${name}
+      aria-label=${`Results of ${name}, best first`}
+      @keydown=${moveFocus}
+    >
+      ${results.slice(0, search.k).map((result, index) => resultCard(result, index + 1, collection, sprites))}
+    </ol>
+  </section>`;
+}
+
+function moreButton(search: SearchController, { collection }: OpenBundle) {
+  const shown = Math.min(search.k, search.answers[0]?.results.length ?? 0);
+  if (shown === 0 || shown >= collection.manifest.gallery.count - 1) return nothing;
+  const showMore = () => search.showMore();
+  return html`<p class="more">
+    <button type="button" class="button" data-testid="more" ?disabled=${search.busy} @click=${showMore}>
+      Show ${PAGE} more
+    </button>
+  </p>`;
+}
+
+/** Marks the item under the pointer in the strip and in the other ranking. */
+function markPointed(event: Event): void {
+  unmarkPointed(event);
+  const pointed = (event.target as Element).closest<HTMLElement>("[data-item], [data-cell]");
+  const item = pointed?.dataset["item"] ?? pointed?.dataset["cell"];
+  if (item === undefined) return;
+  const rankings = event.currentTarget as Element;
+  for (const element of rankings.querySelectorAll(`[data-item="${item}"], [data-cell="${item}"]`)) {
+    element.classList.add("pointed");
+  }
+}
+
+function unmarkPointed(event: Event): void {
+  for (const element of (event.currentTarget as Element).querySelectorAll(".pointed")) {
+    element.classList.remove("pointed");
+  }
+}

@@ -1,0 +1,16 @@
+import { text, whole } from "../address.js";
+
+/** The number of results shown at first, and added by each “Show more”. */
+export const PAGE = 24;
+
+/** The state of the search that its address holds. */
+export const parameters = {
+  /** The query, if it is an item of the bundle. */
+  q: whole(null),
+  /** The name of the encoder shown. */
+  encoder: text(null),
+  /** The name of the encoder shown beside it. */
+  compare: text(null),
+  /** The number of results shown. */
+  k: whole(PAGE, { min: 1 }),
+};

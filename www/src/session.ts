@@ -1,0 +1,138 @@
+// The open bundle and the engine that answers questions about it. All views of the page share one session,
+// so that the engine and the bundle are loaded once. Nothing is loaded before a view asks for it.
+
+import { bundleAddress } from "./address.js";
+import { Client, type PhaseProgress } from "./client.js";
+import { Collection } from "./collection.js";
+import { failure, type Failure } from "./failure.js";
+import type { Backend, Calls, EncoderEntry, Phase, Running } from "./protocol.js";
+import { Sprites } from "./sprites.js";
+
+export interface OpenBundle {
+  readonly collection: Collection;
+  readonly sprites: Sprites;
+}
+
+/** What names a bundle and the way to run it: the parameters of every view. */
+export interface Source {
+  readonly bundle: string;
+  readonly backend: Backend | null;
+}
+
+/** After more restarts than this, the session waits until the reader tries again. */
+const MAX_RESTARTS = 2;
+
+/**
+ * Fires `change` when progress or back end have changed, and `lost` when the engine is gone. After `lost`,
+ * a view calls `open` again and repeats what it had asked.
+ */
+export class Session extends EventTarget {
+  /** The bytes of each phase of loading. */
+  phases: ReadonlyMap<Phase, PhaseProgress> = new Map();
+  running: Running | null = null;
+  /** The name of the encoder that is being loaded. */
+  loadingEncoder: string | null = null;
+
+  private opening: Promise<OpenBundle> | null = null;
+  private bundle: (OpenBundle & { readonly address: string }) | null = null;
+  private source: Source = { bundle: "", backend: null };
+  private readonly encoders = new Map<number, Promise<void>>();
+  /** Why the next engine must run on the CPU. */
+  private cpuReason: string | null = null;
+  private restarts = 0;
+  private lastLoss: Failure | null = null;
+  private readonly client = new Client({
+    progress: (phases) => this.change(() => (this.phases = phases)),
+    running: (running) => this.change(() => (this.running = running)),
+    died: (failure) => this.lose(failure),
+  });
+
+  /** Opens a bundle, unless it is open or being opened. The engine starts with the first one. */
+  open(source: Source): Promise<OpenBundle> {
+    const isSame = source.bundle === this.source.bundle && source.backend === this.source.backend;
+    if (this.opening && isSame) return this.opening;
+    if (!isSame) this.stop("another bundle or back end was chosen");
+    this.source = source;
+    const opening = this.load(source);
+    this.opening = opening;
+    // A failed opening can be tried again, in a new worker, which downloads the files again.
+    opening.catch(() => this.opening === opening && this.stop("the bundle could not be opened"));
+    return opening;
+  }
+
+  private async load({ bundle, backend }: Source): Promise<OpenBundle> {
+    const address = bundleAddress(bundle);
+    if (this.lastLoss && this.restarts > MAX_RESTARTS) {
+      this.restarts = 0;
+      throw this.lastLoss;
+    }
+    this.change(() => (this.phases = new Map()));
+    const { manifest, labels, running } = await this.client.call("open", {
+      bundle: address,
+      backend,
+      cpuReason: this.cpuReason,
+    });
+    this.change(() => (this.running = running));
+    // After a restart the bundle is the same, and what shows it can stay.
+    if (this.bundle?.address !== address) {
+      const sprites = new Sprites(this.client, manifest.thumbnails);
+      this.bundle = { address, collection: new Collection(manifest, labels), sprites };
+    }
+    return this.bundle;
+  }
+
+  /** Loads an encoder of the open bundle, unless it is loaded or being loaded. */
+  encoder(index: number): Promise<void> {
+    let load = this.encoders.get(index);
+    if (!load) {
+      this.change(() => (this.loadingEncoder = this.entries()[index]?.name ?? null));
+      load = this.client.call("encoder", { index }).then(() => {});
+      this.encoders.set(index, load);
+      load.catch(() => this.encoders.get(index) === load && this.encoders.delete(index));
+      void load.catch(() => {}).then(() => this.change(() => (this.loadingEncoder = null)));
+    }
+    return load;
+  }
+
+  /** Asks the engine. Its encoder must have been loaded. */
+  call<K extends keyof Calls>(kind: K, params: Calls[K]["params"]): Promise<Calls[K]["result"]> {
+    return this.client.call(kind, params);
+  }
+
+  entries(): readonly EncoderEntry[] {
+    return this.bundle?.collection.manifest.encoders ?? [];
+  }
+
+  /** The number of the encoder with this name. */
+  encoderNamed(name: string | null): number | null {
+    const index = this.entries().findIndex((encoder) => encoder.name === name);
+    return index < 0 ? null : index;
+  }
+
+  private lose(failure: Failure): void {
+    this.restarts++;
+    this.lastLoss = failure;
+    this.cpuReason = `The engine was restarted because ${failure.message}.`;
+    this.opening = null;
+    this.encoders.clear();
+    this.dispatchEvent(new Event("lost"));
+  }
+
+  private stop(reason: string): void {
+    this.client.stop(failure("stopped", reason, ""));
+    this.cpuReason = null;
+    this.restarts = 0;
+    this.opening = null;
+    this.encoders.clear();
+  }
+
+  private change(set: () => void): void {
+    set();
+    this.dispatchEvent(new Event("change"));
+  }
+}
+
+/** Whether a call failed only because its engine was stopped. The view has asked again, or will when it hears `lost`. */
+export const isStopped = ({ code }: Failure): boolean => code === "stopped" || code === "worker";
+
+export const session = new Session();
