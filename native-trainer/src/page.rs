@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::SystemTime;
 use std::{env, io};
 
+use akin_core::bundle::INDEX;
 use anyhow::Result;
 use walkdir::WalkDir;
 
@@ -38,6 +39,12 @@ pub fn find_or_build(given: Option<&Path>) -> Result<PathBuf> {
         format!("{} is not a built page: it has no index.html", folder.display()),
         "run `akin page` in a clone of the repository, and give the folder that it prints",
     ))
+}
+
+/// The folder of the galleries that come with akin, with their `bundles.json`, if the source tree is there.
+pub fn galleries() -> Option<PathBuf> {
+    let folder = source_tree().ok()?.join("www/galleries");
+    folder.join(INDEX).is_file().then_some(folder)
 }
 
 /// Builds the page if a source is newer than it or `force` is set, and returns its folder.
@@ -91,7 +98,7 @@ fn up_to_date(root: &Path) -> bool {
 }
 
 fn newest_source(root: &Path) -> Option<SystemTime> {
-    let generated = ["node_modules", "build", "dist", "target"];
+    let generated = ["node_modules", "build", "dist", "galleries", "target"];
     let source = |entry: &walkdir::DirEntry| {
         entry.depth() == 0 || !generated.iter().any(|name| entry.file_name().to_str() == Some(name))
     };
@@ -234,10 +241,15 @@ mod tests {
         assert!(!up_to_date(root), "there is no page yet");
         write(root, "www/dist/index.html", 50);
         assert!(up_to_date(root));
-        for generated in ["www/node_modules/lit/index.js", "www/build/page.js", "www/dist/page.js"] {
+        for generated in [
+            "www/node_modules/lit/a.js",
+            "www/build/page.js",
+            "www/dist/page.js",
+            "www/galleries/a/labels.bin",
+        ] {
             write(root, generated, 0);
         }
-        assert!(up_to_date(root), "generated files are not sources");
+        assert!(up_to_date(root), "generated files and galleries are not sources of the page");
         write(root, "core/src/lib.rs", 10);
         assert!(!up_to_date(root));
     }

@@ -18,6 +18,7 @@ use crate::files::{create_directory, write_atomic};
 use crate::progress::Progress;
 use crate::report::runs_text;
 use crate::run::Run;
+use crate::serve::Bundles;
 use crate::training::Outcome;
 use crate::{interrupt, page, serve, shell};
 
@@ -25,7 +26,7 @@ use crate::{interrupt, page, serve, shell};
 ///
 /// Draws a data set, trains the same encoder twice from the same initial weights (with NormSoftmax on the finest
 /// labels and with HAPPIER on the whole taxonomy), prints the results of both, exports both to one bundle, and
-/// serves the page. Needs no download and no GPU.
+/// serves the page with it and with the gallery of groceries that comes with akin. Needs no download and no GPU.
 #[derive(Debug, Args)]
 pub struct DemoArgs {
     /// The directory for data, runs and bundle.
@@ -110,15 +111,19 @@ pub fn run(args: DemoArgs) -> Result<()> {
         half: false,
         progress,
     })?;
+    // The gallery of photos that comes with akin stands beside the creatures.
+    let folders: Vec<PathBuf> = [bundle].into_iter().chain(page::galleries()).collect();
     match listener {
         None => {
-            progress.say("Next", &format!("`akin serve {}` shows it in the browser", shell::path(&bundle)));
+            let folders: Vec<String> = folders.iter().map(|folder| shell::path(folder)).collect();
+            progress.say("Next", &format!("`akin serve {}` shows it in the browser", folders.join(" ")));
             Ok(())
         }
         Some(listener) => {
+            let bundles = Bundles::open(&folders)?;
             let page = page::find_or_build(args.server.page.as_deref())?;
             interrupt::leave_to_server();
-            serve::serve(listener, &page, &bundle)
+            serve::serve(listener, &page, &bundles)
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `akin serve`: serves the page with a bundle.
+//! `akin serve`: serves the page with bundles.
 
 use std::path::PathBuf;
 
@@ -6,27 +6,39 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::arguments::ServerArgs;
+use crate::problem::problem;
+use crate::serve::Bundles;
 use crate::{page, serve};
 
-/// Serve the page with a bundle, on this machine only.
+/// Serve the page with one or more bundles, on this machine only.
 ///
-/// Builds the page first if it is not up to date. Browsers allow WebGPU only for pages from localhost or over HTTPS, so
-/// opening the files directly does not work. To publish, copy the page to a web server with HTTPS, and the bundle to
-/// the folder `bundle` beside it.
+/// Builds the page first if it is not up to date. Without a bundle, serves the gallery of groceries that comes with akin.
+/// Browsers allow WebGPU only for pages from localhost or over HTTPS, so opening the files directly does not work. To
+/// publish, copy the page to a web server with HTTPS, and the bundle to the folder `bundle` beside it.
 #[derive(Debug, Args)]
 pub struct ServeArgs {
-    /// The folder that `akin export` wrote.
+    /// Folders that `akin export` wrote, or folders of such folders with a `bundles.json`. The page opens the first, and
+    /// switches between them.
     #[arg(value_name = "BUNDLE")]
-    pub bundle: PathBuf,
+    pub bundles: Vec<PathBuf>,
     #[command(flatten)]
     pub server: ServerArgs,
 }
 
-/// Serves the page and a bundle until Ctrl-C.
+/// Serves the page and bundles until Ctrl-C.
 pub fn run(args: ServeArgs) -> Result<()> {
-    // Errors in the bundle or the port are reported before the page is built.
-    serve::check_bundle(&args.bundle)?;
+    let folders = match args.bundles {
+        none if none.is_empty() => vec![page::galleries().ok_or_else(|| {
+            problem(
+                "there is no bundle to serve",
+                "name a folder that `akin export` wrote, or start `akin demo`",
+            )
+        })?],
+        given => given,
+    };
+    // Errors in a bundle or the port are reported before the page is built.
+    let bundles = Bundles::open(&folders)?;
     let listener = serve::listen(args.server.port)?;
     let page = page::find_or_build(args.server.page.as_deref())?;
-    serve::serve(listener, &page, &args.bundle)
+    serve::serve(listener, &page, &bundles)
 }
