@@ -112,6 +112,79 @@ export interface PairRequest {
   relevance: RelevanceSetting;
 }
 
+// --- Steps and losses of one query (`core/src/steps`, `core/src/query_losses`) --------------------
+
+/** H⁻. What is left out is core's default; `slope`, `threshold` and `offset` can be null. */
+export interface UpperStepSettings {
+  /** τ. */
+  temperature?: number;
+  /** ρ. Null: there is no line, only the sigmoid. */
+  slope?: number | null;
+  /** δ. */
+  threshold?: number | null;
+  /** The value at δ. Null: the step is continuous. */
+  offset?: number | null;
+  start?: number;
+  start_at_zero?: boolean;
+}
+
+/** H⁺. HAPPIER calls `leak` γ, `slope` ν and `start` μ. What is left out is core's default. */
+export interface LowerStepSettings {
+  slope?: number;
+  start?: number;
+  leak?: number;
+  start_at_zero?: boolean;
+}
+
+export type StepSetting =
+  | { kind: "heaviside" }
+  | { kind: "sigmoid"; temperature?: number }
+  | ({ kind: "upper" } & UpperStepSettings)
+  | ({ kind: "lower" } & LowerStepSettings);
+
+export interface StepCurve {
+  values: number[];
+  derivatives: number[];
+}
+
+/** Items of one query, in any order. */
+export interface ScoredItems {
+  depth: number;
+  scores: number[];
+  /** The shared level of each item, 0 … L. */
+  levels: number[];
+}
+
+export type QueryLossSetting =
+  | { kind: "smooth_ap"; temperature?: number }
+  | { kind: "sup_ap"; step?: UpperStepSettings }
+  | { kind: "roadmap"; lambda?: number; sup_ap?: { step?: UpperStepSettings } }
+  | {
+      kind: "hap_surrogate";
+      relevance?: RelevanceSetting;
+      upper_step?: UpperStepSettings;
+      lower_step?: LowerStepSettings;
+      order?: "levels" | "relevances";
+      smooth_rank?: boolean;
+    };
+
+/** The smooth ranks of an item that counts in the average of a loss. */
+export interface Quotient {
+  /** The item's place in the list that was given. */
+  item: number;
+  /** The smooth rank among the positives, or the smooth H-rank. */
+  above: number;
+  rank: number;
+  weight: number;
+}
+
+export interface QueryLoss {
+  value: number;
+  /** ∂L/∂s of each item. A training step moves the score against it. */
+  gradient: number[];
+  quotients: Quotient[];
+}
+
 export interface Science {
   score(ranking: RankingInput, settings: ScoreSettings): Scores;
   /** Moves the item in place `from` of the list to place `to`, both counted from 0. */
@@ -120,6 +193,13 @@ export interface Science {
   order(ranking: RankingInput, settings: ScoreSettings, goal: OrderGoal): number[];
   /** Two rankings of the same items, as shared levels, whose scores are as near as possible to those of the request. Always the same for the same request. */
   pair(request: PairRequest): { first: number[]; second: number[] };
+  /** A step and its slope at some points t. */
+  stepCurve(step: StepSetting, points: Float64Array): StepCurve;
+  stepDefaults(): {
+    upper: Required<UpperStepSettings>;
+    lower: Required<LowerStepSettings>;
+  };
+  queryLoss(items: ScoredItems, loss: QueryLossSetting): QueryLoss;
 }
 
 interface ScienceModule extends Science {

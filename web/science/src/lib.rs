@@ -6,3 +6,4 @@
 #![cfg(target_arch = "wasm32")]
 
 pub mod ranking;
+pub mod steps;

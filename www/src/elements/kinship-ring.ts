@@ -19,15 +19,18 @@ function arc(index: number, depth: number): string {
   return `M${point(from)}A${RADIUS} ${RADIUS} 0 ${to - from > 180 ? 1 : 0} 1 ${point(to)}`;
 }
 
+/** The segments of a ring, for a drawing of 24 × 24 units. */
+export const ringSegments = (shared: number, depth: number) =>
+  Array.from(
+    { length: depth },
+    (_, index) => svg`<path class=${index < shared ? "filled" : "open"} d=${arc(index, depth)}></path>`,
+  );
+
 /**
  * The kinship ring: `depth` segments, filled from the coarsest as far as labels are shared.
  * It is hidden from screen readers, because the word for the relation always stands beside it.
  */
 export function kinshipRing(shared: number, depth: number): TemplateResult {
-  const segments = Array.from(
-    { length: depth },
-    (_, index) => svg`<path class=${index < shared ? "filled" : "open"} d=${arc(index, depth)}></path>`,
-  );
   return html`<svg
     class="ring kin"
     viewBox="0 0 24 24"
@@ -35,6 +38,6 @@ export function kinshipRing(shared: number, depth: number): TemplateResult {
     data-shared=${shared}
     ${vars({ "--near": nearness(shared, depth) })}
   >
-    ${segments}
+    ${ringSegments(shared, depth)}
   </svg>`;
 }
