@@ -102,12 +102,13 @@ export interface Move {
 export type OrderGoal = "ideal" | "best_same_ap" | "worst_same_ap";
 
 export interface PairRequest {
+  /** From 2 to 4. */
   depth: number;
-  /** The number of items. */
+  /** The number of items, from depth + 1 to 40. With eq. 4 HAPPIER's fig. 1 needs 19; 21 if finer levels shall be more relevant. */
   size: number;
   /** AP at level L of both rankings. */
   ap: number;
-  /** H-AP of the first and of the second ranking. */
+  /** H-AP of the first and of the second ranking, the greater one first. */
   h_ap: [number, number];
   relevance: RelevanceSetting;
 }

@@ -23,11 +23,13 @@
 //! ```
 
 mod orders;
+mod pair;
 mod ranked_list;
 mod swaps;
 mod terms;
 
 pub use orders::{Goal, order};
+pub use pair::{PairRequest, pair};
 pub use ranked_list::{RankedList, Scoring};
 pub use swaps::{Swap, Swapped, swaps};
 pub use terms::{ItemTerm, level_curve, terms};

@@ -44,9 +44,10 @@ pub fn to_js(value: &impl Serialize) -> JsValue {
 /// The object has other fields or types.
 pub fn from_js<T: DeserializeOwned>(what: &str, value: JsValue) -> Result<T> {
     serde_wasm_bindgen::from_value(value).map_err(|error| {
+        let why = error.to_string();
         thrown(Error::new(
             Kind::Config,
-            format!("the {what} cannot be read: {error}"),
+            format!("the {what} cannot be read: {}", why.trim_start_matches("Error: ")),
             "give the fields that www/src/science.ts describes",
         ))
     })

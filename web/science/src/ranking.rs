@@ -1,7 +1,7 @@
 //! One ranking: its scores, what a move changes, and the orders that reach a goal.
 
 use akin_bridge::{Result, from_js, thrown, to_js};
-use akin_core::explanation::{self, Goal, RankedList, Scoring, level_curve, swaps, terms};
+use akin_core::explanation::{self, Goal, PairRequest, RankedList, Scoring, level_curve, swaps, terms};
 use akin_core::metrics::{
     Gain, asi, average_precision, hierarchical_ap, mistake_severity, ndcg, precision_recall_curve, recall,
     weighted_ap,
@@ -90,6 +90,22 @@ struct Move {
     after: Scores,
 }
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PairInput {
+    depth: usize,
+    size: usize,
+    ap: f64,
+    h_ap: [f64; 2],
+    relevance: Relevance,
+}
+
+#[derive(Serialize)]
+struct Pair {
+    first: Vec<usize>,
+    second: Vec<usize>,
+}
+
 /// The scores of a ranking.
 ///
 /// # Errors
@@ -135,6 +151,20 @@ pub fn order(ranking: JsValue, settings: JsValue, goal: JsValue) -> Result<JsVal
     let (list, scoring) = read(ranking, settings)?;
     let goal: Goal = from_js("goal", goal)?;
     Ok(to_js(&explanation::order(&list, &scoring, goal)))
+}
+
+/// Two rankings of the same items with the same AP, and the H-AP of the request.
+///
+/// # Errors
+///
+/// The request is out of range.
+#[wasm_bindgen]
+pub fn pair(request: JsValue) -> Result<JsValue> {
+    let PairInput { depth, size, ap, h_ap, relevance } = from_js("request", request)?;
+    let relevance = relevance.checked(depth).map_err(thrown)?;
+    let request = PairRequest { depth, size, average_precision: ap, h_ap, relevance };
+    let [first, second] = explanation::pair(&request).map_err(thrown)?;
+    Ok(to_js(&Pair { first, second }))
 }
 
 fn read(ranking: JsValue, settings: JsValue) -> Result<(RankedList, Scoring)> {
