@@ -33,6 +33,7 @@ export class Engine {
         "update akin, or write the bundle again with this version",
       );
     this.manifest = JSON.parse(new TextDecoder().decode(json));
+    this.own = null;
   }
 
   load_labels(bytes) {
@@ -68,6 +69,12 @@ export class Engine {
       );
     }
     await pause(this.backend === "cpu" ? 90 : 25);
+    // A picture of a few pixels stands for one that is unlike everything in the gallery.
+    if (bitmap.width < 8) {
+      const { dimension } = this.encoders.get(encoder);
+      const embedding = Float32Array.from({ length: dimension }, (_, index) => noise(index, image.length) - 0.5);
+      return { embedding, decode_ms: 0.4, embed_ms: 24.8 };
+    }
     const item = Math.floor(noise(bitmap.width, bitmap.height, image.length) * this.manifest.gallery.count);
     const embedding = this.item_embedding(encoder, item).map(
       (value, index) => value + 0.05 * (noise(index, image.length) - 0.5),
@@ -80,14 +87,40 @@ export class Engine {
     return gallery.slice(item * dimension, (item + 1) * dimension);
   }
 
-  rank(encoder, embedding, k, item, labels) {
+  start_own_gallery(levels, rows) {
+    const depth = levels.length;
+    const classes = levels.map(() => []);
+    const parents = levels.map(() => []);
+    const labels = [];
+    rows.forEach((name, at) => {
+      const level = at % Math.max(1, depth);
+      const parent = level === 0 ? null : labels.at(-1);
+      let id = classes[level].findIndex((other, index) => other === name && (parents[level][index] ?? null) === parent);
+      if (id < 0) {
+        id = classes[level].push(name) - 1;
+        if (parent !== null) parents[level].push(parent);
+      }
+      labels.push(id);
+    });
+    this.own = { depth, labels: Uint32Array.from(labels), encoders: new Map() };
+    return { classes, parents, labels };
+  }
+
+  embed_own_gallery(encoder, embeddings) {
+    this.own.encoders.set(encoder, { gallery: embeddings, dimension: this.manifest.encoders[encoder].dimension });
+  }
+
+  rank(encoder, k, given, item, labels, fromOwn) {
     const started = performance.now();
-    const { gallery, dimension } = this.encoders.get(encoder);
-    const row = (index) => this.labels.subarray(index * this.depth, (index + 1) * this.depth);
-    const own = labels ?? (item === undefined ? null : row(item));
+    const from = fromOwn ? this.own : this;
+    const { gallery, dimension } = from.encoders.get(encoder);
+    const { depth } = from;
+    const embedding = item === undefined ? given : gallery.slice(item * dimension, (item + 1) * dimension);
+    const row = (index) => from.labels.subarray(index * depth, (index + 1) * depth);
+    const own = labels ?? (item === undefined || depth === 0 ? null : row(item));
     const length = (vector) => Math.hypot(...vector);
     const order = [];
-    for (let other = 0; other < this.manifest.gallery.count; other++) {
+    for (let other = 0; other < gallery.length / dimension; other++) {
       if (other === item) continue;
       const vector = gallery.subarray(other * dimension, (other + 1) * dimension);
       const dot = vector.reduce((sum, value, index) => sum + value * embedding[index], 0);
@@ -102,9 +135,10 @@ export class Engine {
         own &&
         metrics(
           order.map((result) => result.shared_level),
-          this.depth,
+          depth,
         ),
-      votes: own ? null : votes(order.slice(0, 10), row, this.depth),
+      votes: own || depth === 0 ? null : votes(order.slice(0, 10), row, depth),
+      likeness: order[0] ? { best: order[0].score, unlike_below: 0.8, unlike: order[0].score < 0.8 } : null,
     };
   }
 }

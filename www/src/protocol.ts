@@ -80,7 +80,32 @@ export interface Ranked {
   search_ms: number;
   results: Result[];
   metrics: Metrics | null;
+  /** Null where the query's labels are known, or the gallery has no labels. */
   votes: Vote[] | null;
+  /** Null where the best scores of the gallery are unknown. */
+  likeness: Likeness | null;
+}
+
+/** How alike a picture and its nearest item are. */
+export interface Likeness {
+  best: number;
+  /** 99 % of the gallery's own items have a best score of at least this. */
+  unlike_below: number;
+  /** Whether the picture is unlike everything in the gallery. */
+  unlike: boolean;
+}
+
+/** A gallery of the reader's own pictures: level names, and the labels of each picture, row by row. */
+export interface OwnRows {
+  levels: string[];
+  rows: string[];
+}
+
+export interface OwnLabels {
+  classes: string[][];
+  parents: number[][];
+  /** Class ids, row by row. */
+  labels: number[];
 }
 
 export interface Embedded {
@@ -102,12 +127,20 @@ export interface Engine {
   load_encoder(index: number, weights: Uint8Array, gallery: Uint8Array, queries?: Uint8Array): Promise<SelfTest>;
   verify(path: string, bytes: Uint8Array): void;
   embed(encoder: number, image: Uint8Array): Promise<Embedded>;
-  item_embedding(encoder: number, item: number): Float32Array;
+  start_own_gallery(levels: string[], rows: string[]): OwnLabels;
+  embed_own_gallery(encoder: number, embeddings: Float32Array): void;
   /**
-   * `item`: the query, if it is an item of the bundle; its labels are known, and it does not rank itself.
-   * `labels`: the labels of the reader's own picture, where the reader has chosen them.
+   * `item`: the query, if it is an item of the gallery; its labels are known, and it does not rank itself. Otherwise
+   * `embedding`, and `labels` where the reader has chosen them. `own`: ranks the gallery of own pictures.
    */
-  rank(encoder: number, embedding: Float32Array, k: number, item?: number, labels?: Uint32Array): Ranked;
+  rank(
+    encoder: number,
+    k: number,
+    embedding: Float32Array | undefined,
+    item: number | undefined,
+    labels: Uint32Array | undefined,
+    own: boolean,
+  ): Ranked;
 }
 
 /** The exports of the module `akin-web.js`. */
@@ -142,10 +175,14 @@ export interface Calls {
       item: number | null;
       embedding: Float32Array | null;
       labels: Uint32Array | null;
+      own: boolean;
     };
     result: Ranked;
   };
   sheet: { params: { index: number }; result: Uint8Array };
+  /** Starts a gallery of the reader's own pictures; `embedOwn` gives it the embeddings of an encoder. */
+  startOwn: { params: OwnRows; result: OwnLabels };
+  embedOwn: { params: { encoder: number; embeddings: Float32Array }; result: null };
 }
 
 export type Request = { [K in keyof Calls]: { id: number; kind: K; params: Calls[K]["params"] } }[keyof Calls];

@@ -13,6 +13,7 @@ import type {
   Engine,
   EngineModule,
   Manifest,
+  OwnRows,
   Phase,
   Reply,
   Request,
@@ -49,6 +50,9 @@ let engineStarts = 0;
 const downloads = new Map<string, Promise<Uint8Array>>();
 const sheets = new Map<number, Promise<Uint8Array>>();
 const loadedEncoders = new Set<number>();
+/** The gallery of the reader's own pictures, for the next engine after a failure. */
+let ownRows: OwnRows | null = null;
+const ownEmbeddings = new Map<number, Float32Array>();
 
 // --- Requests, one after another --------------------------------------------------------------
 
@@ -86,9 +90,21 @@ async function handle(request: Request): Promise<Calls[keyof Calls]["result"]> {
       );
     case "rank":
       return withFallback(async () => {
-        const { encoder, k, item, embedding, labels } = request.params;
-        const query = embedding ?? currentEngine().item_embedding(encoder, item ?? 0);
-        return currentEngine().rank(encoder, query, k, item ?? undefined, labels ?? undefined);
+        const { encoder, k, item, embedding, labels, own } = request.params;
+        return currentEngine().rank(encoder, k, embedding ?? undefined, item ?? undefined, labels ?? undefined, own);
+      });
+    case "startOwn":
+      return withFallback(async () => {
+        ownRows = request.params;
+        ownEmbeddings.clear();
+        return currentEngine().start_own_gallery(ownRows.levels, ownRows.rows);
+      });
+    case "embedOwn":
+      return withFallback(async () => {
+        const { encoder, embeddings } = request.params;
+        currentEngine().embed_own_gallery(encoder, embeddings);
+        ownEmbeddings.set(encoder, embeddings);
+        return null;
       });
     case "sheet": {
       const { index } = request.params;
@@ -180,6 +196,8 @@ async function startEngine(next: Running): Promise<void> {
   engine.open(await downloadOnce("bundle.json", "gallery"));
   if (manifest) engine.load_labels(await downloadOnce(manifest.labels, "gallery"));
   for (const index of loadedEncoders) await loadEncoder(index);
+  if (ownRows) engine.start_own_gallery(ownRows.levels, ownRows.rows);
+  for (const [encoder, embeddings] of ownEmbeddings) engine.embed_own_gallery(encoder, embeddings);
   running = next;
 }
 

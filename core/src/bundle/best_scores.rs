@@ -22,7 +22,7 @@ impl BestScores {
     /// The number of quantiles.
     pub const COUNT: usize = 101;
 
-    /// The percentile below which a picture is unlike the gallery, see [`is_unlike`](Self::is_unlike).
+    /// The percentile below which a picture is unlike the gallery, see [`unlike_below`](Self::unlike_below).
     pub const UNLIKE_PERCENTILE: usize = 1;
 
     /// The distribution of the best score of each row of `embeddings`. `None` for fewer than two rows.
@@ -48,14 +48,14 @@ impl BestScores {
         Some(Self { quantiles })
     }
 
-    /// Whether a picture with this best score is unlike everything in the gallery, so that neither its neighbours nor
-    /// their votes say what it shows: its best score is lower than the 1st percentile, that is, lower than the best
-    /// scores of 99 % of the gallery's own items.
+    /// The best score below which a picture is unlike everything in the gallery, so that neither its neighbours nor their
+    /// votes say what it shows: the 1st percentile, which 99 % of the gallery's own items reach. `None` if there are too
+    /// few percentiles.
     ///
-    /// The percentile was chosen by measurement on the gallery of groceries, whose README has the rates: of photos of
-    /// groceries that are not in the gallery few are unlike it, and of pictures of other things most.
-    pub fn is_unlike(&self, score: f32) -> bool {
-        self.quantiles.get(Self::UNLIKE_PERCENTILE).is_some_and(|&lowest| score < lowest)
+    /// The percentile was chosen by measurement on the gallery of groceries, whose README has the rates: few photos of
+    /// groceries that are not in the gallery have a lower best score, and most pictures of other things have.
+    pub fn unlike_below(&self) -> Option<f32> {
+        self.quantiles.get(Self::UNLIKE_PERCENTILE).copied()
     }
 
     /// Whether these are 101 finite numbers in ascending order.
@@ -90,8 +90,7 @@ mod tests {
     #[test]
     fn a_picture_is_unlike_below_the_first_percentile() {
         let scores = BestScores::from_scores((0..=100).map(|score| score as f32).collect()).unwrap();
-        assert!(scores.is_unlike(0.5) && scores.is_unlike(-7.0));
-        assert!(!scores.is_unlike(1.0) && !scores.is_unlike(100.0));
+        assert_eq!(scores.unlike_below(), Some(1.0));
     }
 
     #[test]

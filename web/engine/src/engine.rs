@@ -1,20 +1,23 @@
 //! The engine: a device, a bundle and its encoders.
 
+use std::collections::HashMap;
+
 use akin_bridge::{Result, misuse, thrown, to_js};
-use akin_core::bundle::Manifest;
+use akin_core::bundle::{BestScores, Manifest};
 use akin_core::embeddings::Embeddings;
 use akin_core::encoder::{Encoder, EncoderConfig};
+use akin_core::evaluate::EvaluationConfig;
 use akin_core::image::{decode, self_test_pattern};
 use akin_core::models::{BackboneConfig, HeadConfig};
 use akin_core::search::Gallery;
 use akin_core::similarity::Similarity;
-use akin_core::taxonomy::Labels;
+use akin_core::taxonomy::{ClassIdentity, Labels, Taxonomy, fill_from_parent};
 use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
 use wasm_bindgen::prelude::*;
 use web_time::Instant;
 
-use crate::ranked::{Query, Ranked};
+use crate::ranked::{Known, Query, Ranked};
 
 /// The lowest cosine to the stored embedding at which the self-test passes.
 const LOWEST_COSINE: f32 = 0.999;
@@ -24,6 +27,7 @@ const LOWEST_COSINE: f32 = 0.999;
 pub struct Engine {
     device: Device,
     bundle: Option<Bundle>,
+    own: Option<OwnGallery>,
 }
 
 struct Bundle {
@@ -38,6 +42,29 @@ struct LoadedEncoder {
     embeddings: Embeddings,
     queries: Option<Embeddings>,
     gallery: Gallery,
+}
+
+/// A gallery of the reader's own pictures.
+#[derive(Default)]
+struct OwnGallery {
+    /// `None` where the pictures have no labels.
+    labels: Option<Labels>,
+    /// By encoder of the bundle.
+    encoders: HashMap<usize, OwnEmbeddings>,
+}
+
+struct OwnEmbeddings {
+    embeddings: Embeddings,
+    gallery: Gallery,
+    best_scores: Option<BestScores>,
+}
+
+/// The taxonomy of own pictures as in `bundle.json`, and their labels, row by row.
+#[derive(Default, Serialize)]
+struct OwnLabels {
+    classes: Vec<Vec<String>>,
+    parents: Vec<Vec<u32>>,
+    labels: Vec<u32>,
 }
 
 /// The field `architecture` of an encoder in a bundle.
@@ -74,7 +101,7 @@ impl Engine {
                 return Err(misuse(&format!("unknown back end {other:?}; there are \"webgpu\" and \"cpu\"")));
             }
         };
-        Ok(Engine { device, bundle: None })
+        Ok(Engine { device, bundle: None, own: None })
     }
 
     /// Opens a bundle by the bytes of its `bundle.json`.
@@ -86,6 +113,7 @@ impl Engine {
         let manifest = Manifest::parse(bundle_json).map_err(thrown)?;
         let encoders = manifest.encoders.iter().map(|_| None).collect();
         self.bundle = Some(Bundle { manifest, labels: None, encoders });
+        self.own = None;
         Ok(())
     }
 
@@ -172,56 +200,122 @@ impl Engine {
         Ok(result.into())
     }
 
-    /// The stored embedding of an item. Items count from 0: gallery first, then stored queries.
+    /// Starts a gallery of the reader's own pictures, which replaces an earlier one. `rows` are its labels, one per picture
+    /// and level, coarse to fine; an empty label becomes that of the level above. Without levels the pictures have no labels. Returns the taxonomy and the labels:
+    /// `{ classes, parents, labels }`. Each encoder needs [`embed_own_gallery`](Self::embed_own_gallery) before it ranks.
     ///
     /// # Errors
     ///
-    /// The bundle has no such item, or the encoder is not loaded.
-    pub fn item_embedding(&self, encoder: usize, item: usize) -> Result<Vec<f32>> {
-        let loaded = self.loaded(encoder)?;
-        let gallery = loaded.embeddings.len();
-        let row = match &loaded.queries {
-            _ if item < gallery => loaded.embeddings.row(item),
-            Some(queries) if item - gallery < queries.len() => queries.row(item - gallery),
-            _ => return Err(misuse(&format!("the bundle has no item {item}"))),
-        };
-        Ok(row.to_vec())
+    /// The rows do not fit the levels, or a label is empty.
+    pub fn start_own_gallery(&mut self, levels: Vec<String>, rows: Vec<String>) -> Result<JsValue> {
+        self.own = None;
+        if levels.is_empty() {
+            self.own = Some(OwnGallery::default());
+            return Ok(to_js(&OwnLabels::default()));
+        }
+        let mut rows: Vec<Vec<String>> = rows.chunks(levels.len()).map(<[String]>::to_vec).collect();
+        rows.iter_mut().for_each(|row| fill_from_parent(row, levels.len()));
+        let (taxonomy, labels) = Taxonomy::from_rows(&levels, &rows, ClassIdentity::Path).map_err(thrown)?;
+        let depth = taxonomy.depth();
+        let ids = |level: usize| 0..taxonomy.class_count(level) as u32;
+        let result = to_js(&OwnLabels {
+            classes: (1..=depth)
+                .map(|level| ids(level).map(|class| taxonomy.class_name(level, class).to_owned()).collect())
+                .collect(),
+            parents: (1..=depth)
+                .map(|level| ids(level).filter_map(|class| taxonomy.parent(level, class)).collect())
+                .collect(),
+            labels: labels.ids().to_vec(),
+        });
+        self.own = Some(OwnGallery { labels: Some(labels), encoders: HashMap::new() });
+        Ok(result)
     }
 
-    /// Ranks the gallery by its similarity to an embedding. Returns the `k` best items and, where the
-    /// query's labels are known, the metrics of the whole ranking; otherwise the votes of the `k` items.
-    ///
-    /// Give `item` when the query is an item of the bundle: its labels are then known, and it does not
-    /// rank itself. Give `labels` (one class per level, coarse to fine) when the labels of another
-    /// query are known.
+    /// Gives an encoder its embeddings of the reader's own gallery, one row per picture.
     ///
     /// # Errors
     ///
-    /// The embedding or the labels do not fit the bundle, or the encoder is not loaded.
+    /// The embeddings do not fit the encoder or the gallery, or the encoder is not loaded.
+    pub fn embed_own_gallery(&mut self, encoder: usize, embeddings: Vec<f32>) -> Result<()> {
+        let dimension = self.loaded(encoder)?.embeddings.dimension();
+        let similarity = self.bundle()?.manifest.encoder(encoder).map_err(thrown)?.report.config.similarity;
+        let own = self.own.as_mut().ok_or_else(|| misuse("there is no gallery of own pictures"))?;
+        let embeddings = Embeddings::new(dimension, embeddings).map_err(thrown)?;
+        if own.labels.as_ref().is_some_and(|labels| labels.len() != embeddings.len()) {
+            return Err(misuse("the gallery has another number of labels than of embeddings"));
+        }
+        let gallery = Gallery::new(&embeddings, similarity).map_err(thrown)?;
+        let best_scores = BestScores::of_gallery(&embeddings, similarity).map_err(thrown)?;
+        own.encoders.insert(encoder, OwnEmbeddings { embeddings, gallery, best_scores });
+        Ok(())
+    }
+
+    /// Ranks the gallery of the bundle, or the reader's own where `own` is true, by its similarity to a query. Returns the
+    /// `k` best items; where the query's labels are known the metrics of the whole ranking, else the votes of the `k`
+    /// items; and how alike the query and its nearest item are.
+    ///
+    /// Give `item` when the query is an item: its embedding and labels are then known, and it does not rank itself.
+    /// Items count from 0, in a bundle gallery first, then stored queries. Otherwise give `embedding`, and `labels` (one
+    /// class per level, coarse to fine) where they are known.
+    ///
+    /// # Errors
+    ///
+    /// The embedding, the item or the labels do not fit the gallery, or the encoder is not loaded.
     pub fn rank(
         &self,
         encoder: usize,
-        embedding: &[f32],
         k: usize,
+        embedding: Option<Vec<f32>>,
         item: Option<usize>,
         labels: Option<Vec<u32>>,
+        own: bool,
     ) -> Result<JsValue> {
         let started = Instant::now();
         let bundle = self.bundle()?;
         let loaded = self.loaded(encoder)?;
-        let item_labels = bundle.labels.as_ref().ok_or_else(|| misuse("the labels are not loaded yet"))?;
-        if item.is_some_and(|item| item >= item_labels.len())
-            || labels.as_ref().is_some_and(|own| own.len() != item_labels.levels())
-        {
-            return Err(misuse("the query's item or labels do not exist in this bundle"));
+        let own_config = EvaluationConfig::default();
+        let (known, gallery, queries) = if own {
+            let own = self.own.as_ref().ok_or_else(|| misuse("there is no gallery of own pictures"))?;
+            let embedded = own.encoders.get(&encoder);
+            let embedded =
+                embedded.ok_or_else(|| misuse("the own pictures are not embedded by this encoder"))?;
+            let known = Known {
+                gallery: &embedded.gallery,
+                labels: own.labels.as_ref(),
+                best_scores: embedded.best_scores.as_ref(),
+                config: &own_config,
+            };
+            (known, &embedded.embeddings, None)
+        } else {
+            let labels = bundle.labels.as_ref().ok_or_else(|| misuse("the labels are not loaded yet"))?;
+            let known = Known {
+                gallery: &loaded.gallery,
+                labels: Some(labels),
+                best_scores: bundle.manifest.encoder(encoder).map_err(thrown)?.best_scores.as_ref(),
+                config: &bundle.manifest.evaluation_config,
+            };
+            (known, &loaded.embeddings, loaded.queries.as_ref())
+        };
+        let stored = item.map(|item| match queries {
+            _ if item < gallery.len() => Ok(gallery.row(item)),
+            Some(queries) if item - gallery.len() < queries.len() => Ok(queries.row(item - gallery.len())),
+            _ => Err(misuse(&format!("the gallery has no item {item}"))),
+        });
+        let embedding = match (stored, &embedding) {
+            (Some(stored), _) => stored?,
+            (None, Some(embedding)) => embedding,
+            (None, None) => return Err(misuse("the query has neither an item nor an embedding")),
+        };
+        let levels = known.labels.map_or(0, Labels::levels);
+        if labels.as_ref().is_some_and(|labels| labels.len() != levels) {
+            return Err(misuse("the query has another number of labels than the gallery has levels"));
         }
         let query = Query {
             embedding,
-            labels: item.map(|item| item_labels.row(item)).or(labels.as_deref()),
-            itself: item.filter(|&item| item < loaded.embeddings.len()),
+            labels: item.and_then(|item| Some(known.labels?.row(item))).or(labels.as_deref()),
+            itself: item.filter(|&item| item < gallery.len()),
         };
-        let mut ranked =
-            Ranked::new(&bundle.manifest, &loaded.gallery, item_labels, &query, k).map_err(thrown)?;
+        let mut ranked = Ranked::new(&known, &query, k).map_err(thrown)?;
         ranked.search_ms = milliseconds_since(started);
         Ok(to_js(&ranked))
     }

@@ -9,7 +9,9 @@
 //! engine.load_labels(bytes)
 //! engine.load_encoder(i, …)    loads weights and embeddings, and runs the self-test
 //! engine.embed(i, image)       image bytes → embedding
-//! engine.rank(i, embedding, …) ranks the gallery, with metrics or votes
+//! engine.rank(i, k, …)         ranks the gallery, with metrics or votes
+//! engine.start_own_gallery(…)  a gallery of the reader's own pictures,
+//! engine.embed_own_gallery(i)  with their embeddings; rank(…, own) ranks it
 //! ```
 //!
 //! Every error that JavaScript sees is `{ code, message, hint }`.

@@ -1,9 +1,10 @@
 //! The answer to one query: results, and either metrics or votes.
 
-use akin_core::bundle::Manifest;
+use akin_core::bundle::BestScores;
+use akin_core::evaluate::EvaluationConfig;
 use akin_core::metrics::{Gain, asi, average_precision, hierarchical_ap, ndcg, recall};
 use akin_core::ranking::Ranking;
-use akin_core::search::{Gallery, top_k};
+use akin_core::search::{Gallery, Hit, top_k};
 use akin_core::taxonomy::{Labels, shared_level};
 use serde::Serialize;
 
@@ -14,6 +15,15 @@ pub(crate) struct Ranked {
     results: Vec<Item>,
     metrics: Option<Metrics>,
     votes: Option<Vec<Vote>>,
+    likeness: Option<Likeness>,
+}
+
+/// How alike a picture and its nearest item are, beside the gallery's own items and theirs.
+#[derive(Serialize)]
+struct Likeness {
+    best: f32,
+    unlike_below: f32,
+    unlike: bool,
 }
 
 #[derive(Serialize)]
@@ -54,25 +64,36 @@ pub(crate) struct Query<'a> {
     pub(crate) itself: Option<usize>,
 }
 
+/// A gallery with what is known of its items.
+pub(crate) struct Known<'a> {
+    pub(crate) gallery: &'a Gallery,
+    /// The labels of all items, gallery first; `None` where no item has labels.
+    pub(crate) labels: Option<&'a Labels>,
+    pub(crate) best_scores: Option<&'a BestScores>,
+    pub(crate) config: &'a EvaluationConfig,
+}
+
 impl Ranked {
-    /// Ranks the gallery; `labels` are those of all items, gallery first.
-    pub(crate) fn new(
-        manifest: &Manifest,
-        gallery: &Gallery,
-        labels: &Labels,
-        query: &Query,
-        k: usize,
-    ) -> akin_core::Result<Self> {
-        let scores = gallery.scores(query.embedding)?;
+    /// Ranks the gallery.
+    pub(crate) fn new(known: &Known, query: &Query, k: usize) -> akin_core::Result<Self> {
+        let scores = known.gallery.scores(query.embedding)?;
         let hits = top_k(&scores, k, query.itself);
-        let shared_level_with = |item: usize| query.labels.map(|own| shared_level(own, labels.row(item)));
-        let votes = match query.labels {
-            Some(_) => None,
-            None => Some(votes(labels, hits.iter().map(|hit| (hit.item, hit.score)))),
+        let likeness = known.best_scores.and_then(BestScores::unlike_below).zip(hits.first()).map(
+            |(unlike_below, &Hit { score: best, .. })| Likeness {
+                best,
+                unlike_below,
+                unlike: best < unlike_below,
+            },
+        );
+        let own = query.labels.zip(known.labels);
+        let shared_level_with = |item: usize| own.map(|(own, labels)| shared_level(own, labels.row(item)));
+        let votes = match (query.labels, known.labels) {
+            (None, Some(labels)) => Some(votes(labels, hits.iter().map(|hit| (hit.item, hit.score)))),
+            _ => None,
         };
-        let config = &manifest.evaluation_config;
-        let relevance = config.relevance.checked(labels.levels())?;
-        let metrics = query.labels.map(|own| {
+        let config = known.config;
+        let metrics = own.map(|(own, labels)| {
+            let relevance = config.relevance.checked(labels.levels())?;
             let items = (0..scores.len())
                 .filter(|&item| Some(item) != query.itself)
                 .map(|item| (scores[item], shared_level(own, labels.row(item))));
@@ -82,18 +103,19 @@ impl Ranked {
                 ap: average_precision(&ranking, level),
                 recall_at_1: recall(&ranking, level, 1),
             };
-            Metrics {
+            Ok(Metrics {
                 h_ap: hierarchical_ap(&ranking, &relevance),
                 ndcg: ndcg(&ranking, Gain::Exponential, None),
                 asi: asi(&ranking),
                 levels: (1..=labels.levels()).map(at_level).collect(),
-            }
+            })
         });
+        let metrics = metrics.transpose()?;
         let results = hits
             .into_iter()
             .map(|hit| Item { item: hit.item, score: hit.score, shared_level: shared_level_with(hit.item) })
             .collect();
-        Ok(Self { search_ms: 0.0, results, metrics, votes })
+        Ok(Self { search_ms: 0.0, results, metrics, votes, likeness })
     }
 }
 

@@ -199,13 +199,20 @@ export class SearchController implements ReactiveController {
     const k = Math.max(STRIP, this.k);
     if (query.kind === "item") {
       const { item } = query;
-      const ranking = await session.call("rank", { encoder, k, item, embedding: null, labels: null });
+      const ranking = await session.call("rank", { encoder, k, item, embedding: null, labels: null, own: false });
       const { search_ms, ...ranked } = ranking;
       return { encoder, ...ranked, timing: { decode: null, embed: null, search: search_ms } };
     }
     const { embedding, decode_ms, embed_ms } = await this.embeddingOf(query.bytes, encoder);
     const { labels } = query;
-    const { search_ms, ...ranked } = await session.call("rank", { encoder, k, item: null, embedding, labels });
+    const { search_ms, ...ranked } = await session.call("rank", {
+      encoder,
+      k,
+      item: null,
+      embedding,
+      labels,
+      own: false,
+    });
     return {
       encoder,
       ...ranked,
