@@ -1,12 +1,14 @@
 //! The data set: the pictures, and the rows of its table of labels.
 
 use akin_core::Result;
-use akin_core::random::stream;
+use akin_core::random::{normal, stream};
 use image::RgbImage;
+use rand_chacha::ChaCha8Rng;
 
 use crate::config::BiomorphConfig;
-use crate::family::{FamilyTree, Split, family_tree};
-use crate::scene::draw;
+use crate::family::{FamilyTree, Species, Split, family_tree};
+use crate::palette::Palette;
+use crate::scene::{draw, draw_alone};
 
 /// A data set of drawn creatures. A picture is drawn when it is asked for.
 ///
@@ -84,9 +86,42 @@ impl Biomorphs {
     pub fn picture(&self, index: usize) -> RgbImage {
         let (species, number) = self.species_and_number(index);
         let species = &self.tree.species[species];
+        draw(&species.genome, self.config.side, &mut self.stream("biomorph picture", species, number))
+    }
+
+    /// What can be measured of the individual in the picture `index`: its 24 genes, and the red, green and blue of its
+    /// four colours (body, belly, marks, limbs). 36 numbers in 0 … 1, each with normal noise of this deviation.
+    ///
+    /// The body plan and the pattern are left out, so that the order can be known only from the families in it.
+    ///
+    /// # Panics
+    ///
+    /// If `index` is not below [`Self::pictures`].
+    pub fn measurements(&self, index: usize, deviation: f32) -> Vec<f32> {
+        let (species, number) = self.species_and_number(index);
+        let species = &self.tree.species[species];
+        let colours = Palette::of(&species.genome).colours().concat();
+        let exact = species.genome.genes().iter().chain(&colours);
+        let noise = normal(&mut self.stream("biomorph measurements", species, number), 36, deviation);
+        exact.zip(noise).map(|(value, noise)| (value + noise).clamp(0.0, 1.0)).collect()
+    }
+
+    /// The individual in the picture `index` alone, on paper of this colour (red, green, blue).
+    ///
+    /// # Panics
+    ///
+    /// If `index` is not below [`Self::pictures`].
+    pub fn portrait(&self, index: usize, side: u32, paper: [u8; 3]) -> RgbImage {
+        let (species, number) = self.species_and_number(index);
+        let species = &self.tree.species[species];
+        let mut rng = self.stream("biomorph picture", species, number);
+        draw_alone(&species.genome, side, paper.map(|c| f32::from(c) / 255.0), &mut rng)
+    }
+
+    /// The named stream of random numbers of one individual.
+    fn stream(&self, name: &str, species: &Species, number: usize) -> ChaCha8Rng {
         let position: Vec<u64> = species.place.iter().copied().chain([number as u64]).collect();
-        let mut rng = stream(self.config.seed, "biomorph picture", &position);
-        draw(&species.genome, self.config.side, &mut rng)
+        stream(self.config.seed, name, &position)
     }
 
     fn species_and_number(&self, index: usize) -> (usize, usize) {

@@ -158,6 +158,11 @@ impl Genome {
         (low + (self.get(gene) * (high - low + 1) as f32) as usize).min(high)
     }
 
+    /// All genes, in the order of [`Gene`].
+    pub(crate) fn genes(&self) -> &[f32] {
+        &self.genes
+    }
+
     /// How different two creatures are: the Euclidean distance of their genes, plus 1 for another plan, ½ for
     /// another pattern, ¼ for another palette.
     #[cfg(test)]

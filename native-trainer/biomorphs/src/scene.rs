@@ -9,7 +9,7 @@ use tiny_skia::Transform;
 use crate::{
     body::{Build, Pose},
     canvas::{Canvas, Light, Part},
-    genome::{Gene, Genome},
+    genome::Genome,
     palette::{Palette, Rgb, hex, lighten, mix},
     plans::{self, View},
     shape::{Tube, V, blob, disc, egg, lerp},
@@ -31,6 +31,26 @@ const PLACES: [[u32; 3]; 8] = [
 /// state of `rng` give the same picture. Below a side of 16 little can be recognised.
 pub(crate) fn draw(genome: &Genome, side: u32, rng: &mut impl Rng) -> RgbImage {
     let side = side.max(1);
+    let (parts, view, light) = individual(genome, rng);
+    let mut canvas = Canvas { side: side as usize, pixels: vec![[0.0; 3]; (side * side) as usize], light };
+    background(&mut canvas, rng);
+    paint(&mut canvas, &parts, view, rng);
+    develop(&canvas, rng)
+}
+
+/// Draws one individual alone, on paper of this colour, without the noise of a camera.
+pub(crate) fn draw_alone(genome: &Genome, side: u32, paper: Rgb, rng: &mut impl Rng) -> RgbImage {
+    let side = side.max(1);
+    let (parts, view, light) = individual(genome, rng);
+    let mut canvas = Canvas { side: side as usize, pixels: vec![paper; (side * side) as usize], light };
+    paint(&mut canvas, &parts, view, rng);
+    RgbImage::from_fn(side, side, |x, y| {
+        Pixel(canvas.pixels[(y * side + x) as usize].map(|c| (c * 255.0).round().clamp(0.0, 255.0) as u8))
+    })
+}
+
+/// The parts of one individual in its pose, how it is seen, and the light on it.
+fn individual(genome: &Genome, rng: &mut impl Rng) -> (Vec<Part>, View, Light) {
     let pose = Pose {
         bend: between(rng, -1.0, 1.0),
         phase: rng.random(),
@@ -39,11 +59,12 @@ pub(crate) fn draw(genome: &Genome, side: u32, rng: &mut impl Rng) -> RgbImage {
         lids: if rng.random::<f32>() < 0.3 { between(rng, 0.2, 0.75) } else { 0.0 },
         individual: between(rng, -1.0, 1.0),
     };
+    let [hue, lightness, contrast] = Palette::shifts(genome);
     let palette = Palette::new(
         genome.palette,
-        genome.span(Gene::Hue, -0.05, 0.05) + between(rng, -0.012, 0.012),
-        genome.span(Gene::Lightness, -0.16, 0.16) + between(rng, -0.05, 0.05),
-        genome.span(Gene::Contrast, 0.6, 1.0),
+        hue + between(rng, -0.012, 0.012),
+        lightness + between(rng, -0.05, 0.05),
+        contrast,
     );
     let mut build = Build { genome, palette, pose, parts: vec![] };
     let view = plans::grow(&mut build);
@@ -59,14 +80,14 @@ pub(crate) fn draw(genome: &Genome, side: u32, rng: &mut impl Rng) -> RgbImage {
         ],
         strength: between(rng, 0.85, 1.35),
     };
-    let mut canvas = Canvas { side: side as usize, pixels: vec![[0.0; 3]; (side * side) as usize], light };
-    background(&mut canvas, rng);
+    (parts, view, light)
+}
 
-    let (frame, scale) = place(&parts, view, side as f32, rng);
-    for part in &parts {
+fn paint(canvas: &mut Canvas, parts: &[Part], view: View, rng: &mut impl Rng) {
+    let (frame, scale) = place(parts, view, canvas.side as f32, rng);
+    for part in parts {
         canvas.paint(part, frame, scale);
     }
-    develop(&canvas, rng)
 }
 
 /// Rotates, scales and moves the creature so that it fills most of the picture and stays inside it.

@@ -1,0 +1,95 @@
+//! What JavaScript calls. `www/src/training/protocol.ts` describes what it gives and gets.
+
+use akin_bridge::{Result, from_js, misuse, thrown, to_js};
+use serde::Serialize;
+use wasm_bindgen::prelude::*;
+
+use crate::{Creatures, Group, Measures, Run, Settings, Space, Tree, offers};
+
+/// The training ground: the creatures, and one or two runs.
+#[wasm_bindgen]
+pub struct Ground {
+    creatures: Creatures,
+    runs: Vec<Run>,
+}
+
+/// Names and labels, as the page shows them.
+#[derive(Serialize)]
+struct Description<'a> {
+    levels: &'a [String],
+    /// The names of the classes at levels 1 … L.
+    classes: Vec<Vec<&'a str>>,
+    /// [N, L], row after row.
+    labels: &'a [u32],
+    held_out: Vec<bool>,
+    features: usize,
+}
+
+/// Where a run stands.
+#[derive(Serialize)]
+struct State {
+    step: u64,
+    /// [N, d], row after row.
+    points: Vec<f32>,
+    proxies: Vec<Group>,
+    /// For a loss with HIER.
+    tree: Option<Tree>,
+    measures: Option<Measures>,
+}
+
+#[wasm_bindgen]
+impl Ground {
+    /// Reads the text of `creatures.json`.
+    #[wasm_bindgen(constructor)]
+    pub fn new(text: &str) -> Result<Ground> {
+        Ok(Self { creatures: Creatures::read(text).map_err(thrown)?, runs: Vec::new() })
+    }
+
+    /// Names and labels of the creatures.
+    pub fn describe(&self) -> JsValue {
+        let (taxonomy, labels) = (self.creatures.taxonomy(), self.creatures.labels());
+        let names = |level| {
+            let count = taxonomy.class_count(level) as u32;
+            (0..count).map(|class| taxonomy.class_name(level, class)).collect()
+        };
+        let mut held_out = vec![false; self.creatures.len()];
+        self.creatures.part(true).into_iter().for_each(|i| held_out[i] = true);
+        to_js(&Description {
+            levels: taxonomy.level_names(),
+            classes: (1..=taxonomy.depth()).map(names).collect(),
+            labels: labels.ids(),
+            held_out,
+            features: self.creatures.features(),
+        })
+    }
+
+    /// The losses that fit a space: `circle`, `sphere` or `disk`.
+    pub fn losses(&self, space: JsValue) -> Result<JsValue> {
+        let space: Space = from_js("space", space)?;
+        Ok(to_js(&offers(&self.creatures, space)))
+    }
+
+    /// Replaces all runs by new ones, one for each of these settings, before their first step.
+    pub fn start(&mut self, settings: JsValue) -> Result<()> {
+        let settings: Vec<Settings> = from_js("settings of a run", settings)?;
+        let new = |settings| Run::new(&self.creatures, settings).map_err(thrown);
+        self.runs = settings.iter().map(new).collect::<Result<_>>()?;
+        Ok(())
+    }
+
+    /// Takes a step in run `number`. Returns the loss of its batch.
+    pub fn step(&mut self, number: usize) -> Result<f64> {
+        Ok(self.runs.get_mut(number).ok_or_else(|| misuse("there is no such run"))?.step())
+    }
+
+    /// Where run `number` stands, with its scores if `measured`.
+    pub fn state(&self, number: usize, measured: bool) -> Result<JsValue> {
+        let run = self.runs.get(number).ok_or_else(|| misuse("there is no such run"))?;
+        let points = run.points();
+        let measure = || run.measure(&self.creatures, &points).map_err(thrown);
+        let measures = measured.then(measure).transpose()?;
+        let proxies = run.proxies();
+        let tree = run.tree(&self.creatures, &points);
+        Ok(to_js(&State { step: run.steps(), proxies, tree, measures, points }))
+    }
+}
