@@ -12,4 +12,5 @@ export interface ViewEntry {
 /** The views of the page, in the order of the navigation. The first one is shown where the address names none. */
 export const VIEWS: readonly [ViewEntry, ...ViewEntry[]] = [
   { name: "search", title: "Search", load: () => import("./search.js") },
+  { name: "steps", title: "Steps", load: () => import("./steps.js") },
 ];
