@@ -396,7 +396,6 @@ export class AkinSteps extends ShadowElement {
               marks: current.scores
                 .map((score, item) => ({ t: score - own, item }))
                 .filter(({ item }) => item !== selected),
-              item: selected,
             })}
           </figure>
           <p class="note">The marks below the axis are the other items, as item ${selected + 1} sees them.</p>

@@ -46,7 +46,7 @@ export const PRESETS: readonly [Preset, ...Preset[]] = [
     name: "no-bound",
     item: 1,
     title: "No upper bound",
-    says: "Four items of the query’s species score almost the same, so that each counts the others below it as half above. Smooth-AP is then less than 1 − AP: it says that the ranking is better than it is. SupAP never is.",
+    says: "Four items of the query’s species score almost the same, so that each counts the others below it as half above. Smooth-AP is then less than 1 − AP: it says that the ranking is better than it is. SupAP bounds 1 − AP from above.",
     scores: [0.7, 0.55, 0.549, 0.548, 0.547],
     levels: [0, 2, 2, 2, 2],
     losses: ["smooth_ap", "sup_ap"],

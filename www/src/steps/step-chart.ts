@@ -10,12 +10,23 @@ export const REACH = 0.15;
 const VALUES: readonly [number, number] = [-1.3, 4];
 const SLOPES = { least: 30, most: 210 };
 
-export const STEP_TITLES: Readonly<Record<StepName, string>> = {
+/** The names in the legend. A mark after ^ is raised. */
+const STEP_TITLES: Readonly<Record<StepName, string>> = {
   heaviside: "H, the true step",
   sigmoid: "σ of Smooth-AP",
-  upper: "H⁻ of SupAP, H< of HAPPIER",
-  lower: "H⁺, H> of HAPPIER",
+  upper: "H^− of SupAP, H^< of HAPPIER",
+  lower: "H^+, H^> of HAPPIER",
 };
+
+/** A text with its raised marks. */
+const raised = (text: string) =>
+  text
+    .split(/\^(.)/)
+    .map((part, index) =>
+      index % 2 === 1
+        ? svg`<tspan class="raised" dy="-0.4em">${part}</tspan>`
+        : svg`<tspan dy=${index === 0 ? "0" : "0.3em"}>${part}</tspan>`,
+    );
 
 /** The solid curve is the lowest one, so that the dashed ones show where they meet it. */
 const DRAWN: readonly StepName[] = ["upper", "sigmoid", "lower", "heaviside"];
@@ -27,7 +38,7 @@ export function points(corners: readonly number[]): Float64Array {
   return Float64Array.from([...even, ...near].filter((t) => Math.abs(t) <= REACH).sort((a, b) => a - b));
 }
 
-/** t of another item, s_j − s_k, for the item that the reader looks at. */
+/** t of another item, s_j − s_k, for the item k that the reader looks at. */
 export interface Mark {
   readonly t: number;
   readonly item: number;
@@ -38,8 +49,6 @@ export interface StepChart {
   readonly points: Float64Array;
   readonly curves: Readonly<Record<StepName, StepCurve>>;
   readonly marks: readonly Mark[];
-  /** The item k whose differences are marked. */
-  readonly item: number | null;
 }
 
 const MARGIN = { left: 40, right: 12 };
@@ -61,16 +70,18 @@ function path(points: Float64Array, values: readonly number[], x: Scale, y: Scal
   return text;
 }
 
-export function stepChart({ width, points, curves, marks, item }: StepChart): SVGTemplateResult {
+export function stepChart({ width, points, curves, marks }: StepChart): SVGTemplateResult {
   const columns = width < 560 ? 1 : 2;
   const legendRows = Math.ceil(STEP_NAMES.length / columns);
   const legendHeight = legendRows * 22 + 10;
   const values = { top: legendHeight + 18, height: width < 560 ? 190 : 240 };
   const slopes = { top: values.top + values.height + 40, height: 120 };
   const marksTop = slopes.top + slopes.height + 24;
-  const height = marksTop + (marks.length > 0 ? 64 : 22);
   const right = width - MARGIN.right;
   const x = scale([-REACH, REACH], [MARGIN.left, right]);
+  const near = marks.filter(({ t }) => Math.abs(t) <= REACH).sort((a, b) => a.t - b.t);
+  const rowOf = rows(near, x);
+  const height = marksTop + 44 + Math.max(0, ...rowOf) * 12;
   const yValue = scale(VALUES, [values.top + values.height, values.top]);
   const steepest = Math.max(SLOPES.least, ...STEP_NAMES.flatMap((name) => curves[name].derivatives)) * 1.08;
   const ySlope = scale([0, Math.min(SLOPES.most, steepest)], [slopes.top + slopes.height, slopes.top]);
@@ -80,7 +91,7 @@ export function stepChart({ width, points, curves, marks, item }: StepChart): SV
     const top = 12 + Math.floor(index / columns) * 22;
     return svg`<g data-step=${name}>
       <line class="curve" x1=${left} x2=${left + 30} y1=${top} y2=${top}></line>
-      <text class="label" x=${left + 38} y=${top + 4}>${STEP_TITLES[name]}</text>
+      <text class="label" x=${left + 38} y=${top + 4}>${raised(STEP_TITLES[name])}</text>
     </g>`;
   });
   const panel = (title: string, top: number, panelHeight: number, y: Scale, every: readonly number[]) => svg`
@@ -121,23 +132,29 @@ export function stepChart({ width, points, curves, marks, item }: StepChart): SV
       (t) =>
         svg`<text class="tick" x=${x(t)} y=${slopes.top + slopes.height + 16} text-anchor="middle">${figure(t)}</text>`,
     )}
-    ${rug(marks, item, x, marksTop)}
+    ${rug(near, rowOf, x, marksTop)}
     <text class="label" x=${right} y=${height - 5} text-anchor="end">t = score of another item − score of this item</text>
   </svg>`;
 }
 
+/** The row of each mark's number, so that no two numbers overlap. */
+function rows(marks: readonly Mark[], x: Scale): number[] {
+  const last: number[] = [];
+  return marks.map(({ t }) => {
+    const free = last.findIndex((end) => x(t) - end >= 14);
+    const row = free < 0 ? last.length : free;
+    last[row] = x(t);
+    return row;
+  });
+}
+
 /** Where the other items stand on the axis, seen from one item. */
-function rug(marks: readonly Mark[], item: number | null, x: Scale, top: number) {
-  if (item === null || marks.length === 0) return "";
-  let last = -Infinity;
-  let row = 0;
-  const shown = marks.filter(({ t }) => Math.abs(t) <= REACH).sort((a, b) => a.t - b.t);
+function rug(marks: readonly Mark[], rowOf: readonly number[], x: Scale, top: number) {
   return svg`<g data-testid="marks">
-    ${shown.map(({ t, item: other }) => {
-      row = x(t) - last < 16 ? (row + 1) % 2 : 0;
-      last = x(t);
-      return svg`<line class="mark" x1=${x(t)} x2=${x(t)} y1=${top} y2=${top + 8}></line>
-        <text class="tick" x=${x(t)} y=${top + 20 + row * 12} text-anchor="middle">${other + 1}</text>`;
-    })}
+    ${marks.map(
+      ({ t, item }, index) =>
+        svg`<line class="mark" x1=${x(t)} x2=${x(t)} y1=${top} y2=${top + 8}></line>
+        <text class="tick" x=${x(t)} y=${top + 20 + (rowOf[index] ?? 0) * 12} text-anchor="middle">${item + 1}</text>`,
+    )}
   </g>`;
 }
