@@ -12,5 +12,7 @@ export interface ViewEntry {
 /** The views of the page, in the order of the navigation. The first one is shown where the address names none. */
 export const VIEWS: readonly [ViewEntry, ...ViewEntry[]] = [
   { name: "search", title: "Search", load: () => import("./search.js") },
+  { name: "lesson", title: "Lesson", load: () => import("./lesson.js") },
+  { name: "playground", title: "Playground", load: () => import("./playground.js") },
   { name: "steps", title: "Steps", load: () => import("./steps.js") },
 ];

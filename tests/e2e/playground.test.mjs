@@ -1,0 +1,413 @@
+// The playground: what its scores are, how its items are moved, and what its address holds.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { axeProblems, openViews } from "./views.mjs";
+
+const { visit } = await openViews();
+
+const open = (query, check, options = {}) =>
+  visit({ ...options, query: `?view=playground${query}` }, async (page) => {
+    await page.waitForSelector("[data-metric=h_ap]:not([data-value=''])");
+    await check(page);
+  });
+
+const value = async (page, metric, which = "metric") =>
+  Number(
+    await page
+      .locator(`[data-${which}="${metric}"]`)
+      .getAttribute("data-value"),
+  );
+const scores = async (page) => ({
+  h_ap: await value(page, "h_ap"),
+  ap: await value(page, "ap-3"),
+});
+const levels = (page, which = 0) =>
+  page
+    .locator(`.items[data-which="${which}"] .item`)
+    .evaluateAll((rows) => rows.map(({ dataset }) => Number(dataset.shared)));
+const near = (a, b, tolerance = 1e-9) =>
+  assert.ok(Math.abs(a - b) < tolerance, `${a} is not ${b}`);
+
+/** Naive transcriptions of HAPPIER, eq. 1 to 4. With `shared`, the items of a level share its relevance (eq. 4). */
+function hAp(levels, { depth = 3, alpha = 1, shared = false } = {}) {
+  const size = (level) =>
+    shared ? levels.filter((other) => other === level).length : 1;
+  const rel = levels.map((level) =>
+    level === 0 ? 0 : (level / depth) ** alpha / size(level),
+  );
+  let sum = 0;
+  rel.forEach((own, place) => {
+    if (own === 0) return;
+    const hRank =
+      own +
+      rel.slice(0, place).reduce((sum, other) => sum + Math.min(other, own), 0);
+    sum += hRank / (place + 1);
+  });
+  return sum / rel.reduce((sum, own) => sum + own, 0);
+}
+
+function ap(levels, level = 3) {
+  const ranks = levels.flatMap((of, place) => (of >= level ? [place + 1] : []));
+  return (
+    ranks.reduce((sum, rank, index) => sum + (index + 1) / rank, 0) /
+    ranks.length
+  );
+}
+
+test("the oracle agrees with the figures that HAPPIER prints", () => {
+  near(hAp([2, 3, 0, 1, 3]), 0.78, 5e-3);
+  near(hAp([1, 3, 0, 2, 3]), 0.67, 5e-3);
+  near(ap([2, 3, 0, 1, 3]), 0.45);
+});
+
+test("a reader changes H-AP by keyboard alone while AP stays", () =>
+  open("", async (page) => {
+    const before = await scores(page);
+    const isRow = () =>
+      page.evaluate(() =>
+        document
+          .querySelector("akin-playground")
+          .shadowRoot.activeElement?.matches(".grip"),
+      );
+    for (let pressed = 0; pressed < 60 && !(await isRow()); pressed++)
+      await page.keyboard.press("Tab");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Space");
+    await page.keyboard.press("ArrowUp");
+    await page.keyboard.press("Enter");
+    assert.deepEqual(await levels(page), [2, 3, 1, 0, 3]);
+    const after = await scores(page);
+    assert.equal(after.ap, before.ap);
+    assert.ok(after.h_ap > before.h_ap);
+    assert.match(
+      await page.locator("[data-testid=spoken]").textContent(),
+      /^H-AP 0\.811, plus 0\.028\. AP 0\.450, the same\./,
+    );
+    assert.ok(await isRow(), "the focus has left the item");
+
+    await page.keyboard.press("Enter");
+    await page.keyboard.press("Home");
+    assert.deepEqual(await levels(page), [1, 2, 3, 0, 3]);
+    await page.keyboard.press("Escape");
+    assert.deepEqual(await levels(page), [2, 3, 1, 0, 3]);
+    near((await scores(page)).h_ap, after.h_ap);
+    await page.keyboard.press("Enter");
+    await page.keyboard.press("End");
+    await page.keyboard.press("Tab");
+    assert.deepEqual(await levels(page), [2, 3, 0, 3, 1]);
+  }));
+
+test("the arrows beside an item move it, and the focus stays with it", () =>
+  open("", async (page) => {
+    const row = page.locator('.item[data-item="3"]');
+    await row.locator("[data-by='-1']").click();
+    await page.keyboard.press("Enter");
+    assert.deepEqual(await levels(page), [2, 1, 3, 0, 3]);
+    await page.keyboard.press("Enter");
+    assert.deepEqual(await levels(page), [1, 2, 3, 0, 3]);
+    assert.equal(
+      await page.evaluate(
+        () =>
+          document
+            .querySelector("akin-playground")
+            .shadowRoot.activeElement.closest(".item").dataset.item,
+      ),
+      "3",
+    );
+  }));
+
+test("an item is dragged by mouse, and its scores follow before it falls", () =>
+  open("", async (page) => {
+    const from = await page.locator('.item[data-item="4"] .grip').boundingBox();
+    const to = await page.locator('.item[data-item="0"]').boundingBox();
+    await page.mouse.move(from.x + 20, from.y + 20);
+    await page.mouse.down();
+    await page.mouse.move(from.x + 20, to.y + 70, { steps: 4 });
+    await page.mouse.move(from.x + 20, to.y + 20, { steps: 2 });
+    near(await value(page, "h_ap"), hAp([3, 2, 3, 0, 1]));
+    assert.equal(new URL(page.url()).searchParams.get("ranking"), null);
+    await page.mouse.up();
+    assert.deepEqual(await levels(page), [3, 2, 3, 0, 1]);
+    await page.waitForURL(/ranking=32301/);
+    await page.locator("[data-do=undo]").click();
+    assert.deepEqual(await levels(page), [2, 3, 0, 1, 3]);
+    await page.locator("[data-do=redo]").click();
+    assert.deepEqual(await levels(page), [3, 2, 3, 0, 1]);
+  }));
+
+test("the numbers of the sentence are the difference of the scores", () =>
+  open("&ranking=2301310203", async (page) => {
+    for (const [from, to] of [
+      [3, 2],
+      [9, 0],
+      [0, 6],
+      [4, 5],
+      [7, 1],
+    ]) {
+      const before = await scores(page);
+      await page.evaluate(
+        ([from, to]) =>
+          document.querySelector("akin-playground").moveItem(0, from, to),
+        [from, to],
+      );
+      await page.evaluate(
+        () => document.querySelector("akin-playground").updateComplete,
+      );
+      const after = await scores(page);
+      const why = page.locator("[data-testid=why]");
+      near(
+        Number(await why.getAttribute("data-delta")),
+        after.h_ap - before.h_ap,
+      );
+      const text = (await why.locator(".why-numbers").textContent()).replaceAll(
+        "−",
+        "-",
+      );
+      const said = Number(
+        /(?:= |up to )([+-]?[\d.]+?)(?:\.$| for)/.exec(text)?.[1],
+      );
+      near(said, after.h_ap - before.h_ap, 5.1e-4);
+      near(after.h_ap, hAp(await levels(page)));
+      near(after.ap, ap(await levels(page)));
+    }
+  }));
+
+test("a swap is explained by the exact law", () =>
+  open("", async (page) => {
+    await page.locator('.item[data-item="3"] [data-by="-1"]').click();
+    assert.equal(
+      await page.locator(".why-plain").textContent(),
+      "One of the same order moved above a stranger.",
+    );
+    assert.equal(
+      await page.locator(".why-numbers").textContent(),
+      "At ranks 3 and 4 that adds to H-AP (0.33 − 0 + 0.67 − 0) / (3 · 4 · 3) = +0.028.",
+    );
+  }));
+
+for (const [preset, expected] of Object.entries({
+  "fig8-first": [[0.45, hAp([2, 3, 0, 1, 3])]],
+  "fig8-second": [[0.45, hAp([1, 3, 0, 2, 3])]],
+  fig8: [
+    [0.45, hAp([2, 3, 0, 1, 3])],
+    [0.45, hAp([1, 3, 0, 2, 3])],
+  ],
+})) {
+  test(`the example ${preset} has the scores of the paper`, () =>
+    open("&ranking=3210", async (page) => {
+      await page.locator(`[data-preset="${preset}"]`).click();
+      for (const [which, [expectedAp, expectedHAp]] of expected.entries()) {
+        const name = which === 0 ? "metric" : "metric2";
+        near(await value(page, "ap-3", name), expectedAp);
+        near(await value(page, "h_ap", name), expectedHAp);
+      }
+    }));
+}
+
+test("the example of Fig. 1 has AP 0.9 twice, and H-AP 0.94 and 0.68", () =>
+  open("", async (page) => {
+    await page.locator('[data-preset="fig1"]').click();
+    await page.waitForSelector('.items[data-which="1"]');
+    const [first, second] = [await levels(page, 0), await levels(page, 1)];
+    assert.deepEqual(first.toSorted(), second.toSorted());
+    near(ap(first), 0.9, 5e-3);
+    near(ap(second), ap(first));
+    near(hAp(first, { shared: true }), 0.94, 5e-3);
+    near(hAp(second, { shared: true }), 0.68, 5e-3);
+    near(await value(page, "h_ap"), hAp(first, { shared: true }));
+    near(await value(page, "h_ap", "metric2"), hAp(second, { shared: true }));
+    near(await value(page, "ap-3"), ap(first));
+  }));
+
+test("orders with the same AP have the best and the worst H-AP", () =>
+  open("&ranking=2301310203", async (page) => {
+    const start = await scores(page);
+    await page.locator("[data-do=worst_same_ap]").click();
+    const worst = await scores(page);
+    await page.locator("[data-do=best_same_ap]").click();
+    const best = await scores(page);
+    assert.ok(worst.h_ap < start.h_ap && start.h_ap < best.h_ap);
+    near(worst.ap, start.ap);
+    near(best.ap, start.ap);
+    await page.locator("[data-do=ideal]").click();
+    near((await scores(page)).h_ap, 1);
+    await page.locator("[data-do=shuffle]").click();
+    near((await scores(page)).h_ap, hAp(await levels(page)));
+  }));
+
+test("with one level H-AP is AP", () =>
+  open("", async (page) => {
+    await page.locator(".tree header .quiet").click();
+    await page.locator("[aria-label='Remove the level order']").click();
+    await page.locator("[aria-label='Remove the level family']").click();
+    assert.deepEqual(await levels(page), [0, 1, 0, 0, 1]);
+    near(await value(page, "h_ap"), 0.45);
+    near(await value(page, "ap-1"), 0.45);
+  }));
+
+test("the tree is edited, and undone", () =>
+  open("", async (page) => {
+    await page.locator(".tree header .quiet").click();
+    await page.locator("[aria-label='Add a family to the beetle']").click();
+    assert.deepEqual(await levels(page), [2, 3, 0, 1, 3, 1]);
+    await page
+      .locator("[aria-label='Add a spotted round snail to the ranking']")
+      .click();
+    assert.deepEqual(await levels(page), [2, 3, 0, 1, 3, 1, 0]);
+    await page
+      .locator("[aria-label='Make the striped round beetle the query']")
+      .click();
+    assert.deepEqual(await levels(page), [3, 2, 0, 1, 2, 1, 0]);
+    near(await value(page, "h_ap"), hAp([3, 2, 0, 1, 2, 1, 0]));
+    await page.locator("text=Add a finer level").click();
+    assert.equal((await levels(page)).length, 7);
+    const shared = new URL(page.url()).search;
+    for (let step = 0; step < 4; step++)
+      await page.locator("[data-do=undo]").click();
+    assert.deepEqual(await levels(page), [2, 3, 0, 1, 3]);
+    assert.ok(shared.length < 300);
+  }));
+
+for (const query of [
+  "&ranking=1302&alpha=2.5",
+  "&ranking=3301021&second=3310021&relevance=hierarchical_ap&count=1",
+  "&ranking=201012&levels=2&ties=2-3,5-6&policy=pessimistic",
+  "&ranking=310&levels=department,kind,variety&relevance=weighted_ap&weights=1,0.5,2",
+  "&ranking=10&levels=1",
+]) {
+  test(`a link shows the same scores to another reader: ${query}`, () =>
+    open(query, async (page) => {
+      const read = () =>
+        page
+          .locator("[data-metric], [data-metric2]")
+          .evaluateAll((cells) => cells.map(({ dataset }) => dataset.value));
+      await page.locator("[data-by='1']").first().click();
+      await page.evaluate(
+        () =>
+          new Promise((resolve) =>
+            requestAnimationFrame(() => requestAnimationFrame(resolve)),
+          ),
+      );
+      const before = await read();
+      await page.reload();
+      await page.waitForSelector("[data-metric=h_ap]:not([data-value=''])");
+      assert.deepEqual(await read(), before);
+      assert.ok(page.url().length < 2000);
+    }));
+}
+
+test("a bad address gives the first example", () =>
+  open(
+    "&ranking=9x!&alpha=abc&levels=,,&tree=99&ties=zz&query=77&policy=nobody&looks=zz&classes=99",
+    async (page) => {
+      assert.deepEqual(await levels(page), [2, 3, 0, 1, 3]);
+      assert.equal(await page.locator("[name=alpha]").inputValue(), "1");
+    },
+  ));
+
+test("tied items are scored by the policy, and the sentence gives the difference itself", () =>
+  open("&ranking=230130", async (page) => {
+    await page.locator("[name=tying]").check();
+    await page.locator('.item[data-item="3"] .glue').click();
+    const stable = await value(page, "h_ap");
+    const tied = (policy) => page.locator("[name=policy]").selectOption(policy);
+    await tied("optimistic");
+    const best = await value(page, "h_ap");
+    await tied("pessimistic");
+    const worst = await value(page, "h_ap");
+    assert.ok(worst <= stable && stable <= best && worst < best);
+    await page.locator('.item[data-item="5"] [data-by="-1"]').click();
+    assert.match(
+      await page.locator(".why-numbers").textContent(),
+      /a change of/,
+    );
+  }));
+
+test("the item under the focus lights its term, its column and its path", () =>
+  open("", async (page) => {
+    await page.locator('.item[data-item="3"] .grip').focus();
+    assert.equal(
+      await page.locator(".term.lit[data-term]").getAttribute("data-term"),
+      "3",
+    );
+    assert.equal(
+      await page.locator(".curve .lit").getAttribute("data-rank"),
+      "4",
+    );
+    assert.deepEqual(
+      await page
+        .locator(".node[data-lit=true] > .node-line .node-name")
+        .allTextContents(),
+      ["beetle", "long beetle", "spotted long beetle"],
+    );
+    assert.match(
+      await page.locator(".term-detail").innerText(),
+      /1 \/ 4 = 0\.25/,
+    );
+  }));
+
+test("a teacher hides parts by the address", () =>
+  open("&hide=controls,tree,curve", async (page) => {
+    for (const part of [".controls", ".tree", ".curve"])
+      assert.equal(await page.locator(part).count(), 0, part);
+    assert.equal(await page.locator(".equation").count(), 2);
+  }));
+
+for (const scheme of ["light", "dark"]) {
+  for (const width of [360, 1280]) {
+    test(`axe finds nothing at ${width} px in ${scheme}`, () =>
+      open(
+        "&second=13023",
+        async (page) => {
+          assert.deepEqual(await axeProblems(page), []);
+          await page.locator("[name=tying]").check();
+          await page.locator(".tree header .quiet").click();
+          await page.locator(".grip").first().focus();
+          await page.keyboard.press("Enter");
+          assert.deepEqual(await axeProblems(page), []);
+        },
+        { width, scheme },
+      ));
+  }
+}
+
+test("200 items: scores follow a move at once, and nothing else moves", () => {
+  const ranking = Array.from(
+    { length: 200 },
+    (_, rank) => (rank * 7 + (rank >> 2)) % 4,
+  ).join("");
+  return open(`&ranking=${ranking}`, async (page) => {
+    const { median, shifts } = await page.evaluate(async () => {
+      const playground = document.querySelector("akin-playground");
+      const boxes = () =>
+        [
+          ...playground.shadowRoot.querySelectorAll(
+            ".scores, .tree, .formulas, .curve, .items, .controls",
+          ),
+        ].map((part) => Math.round(part.getBoundingClientRect().top));
+      playground.moveItem(0, 120, 60);
+      await playground.updateComplete;
+      const before = boxes();
+      const times = [];
+      const shifts = [];
+      for (let move = 0; move < 60; move++) {
+        const [from, to] = [(move * 37) % 200, (move * 53 + 11) % 200];
+        const began = performance.now();
+        playground.moveItem(0, from, to);
+        await playground.updateComplete;
+        times.push(performance.now() - began);
+        const after = boxes();
+        if (after.join() !== before.join())
+          shifts.push([from, to, before, after]);
+        await new Promise((resolve) => requestAnimationFrame(resolve));
+      }
+      return { median: times.sort((a, b) => a - b)[30], shifts };
+    });
+    console.log(
+      `200 items: ${median.toFixed(2)} ms from a move to its scores (median of 60)`,
+    );
+    assert.deepEqual(shifts, []);
+  });
+});

@@ -1,0 +1,458 @@
+// The lesson: eight steps, each with a text, a playground and a task that core's figures check.
+
+import { html, mathml } from "lit";
+import * as format from "../format.js";
+import { readLastRankings } from "../last-ranking.js";
+import { short } from "../playground/explain.js";
+import { FIG_8, fromLastRanking } from "../playground/presets.js";
+import { depth, fromLevels, orderLevels, ranking, settings, type State } from "../playground/state.js";
+import { bestGain, fineAp, isOneMove, near, notYet, solved, type Step, type Work } from "./work.js";
+
+const math = (inner: unknown) => html`<math>${inner}</math>`;
+const blockMath = (inner: unknown) => html`<math display="block">${inner}</math>`;
+const fraction = (above: string | number, below: string | number) =>
+  mathml`<mfrac><mn>${above}</mn><mn>${below}</mn></mfrac>`;
+const of = (name: string, argument = "k") =>
+  mathml`<mrow><mtext>${name}</mtext><mo stretchy="false">(</mo><mi>${argument}</mi><mo stretchy="false">)</mo></mrow>`;
+const RANK_PLUS = mathml`<mrow><msup><mtext>rank</mtext><mo>+</mo></msup><mo stretchy="false">(</mo><mi>k</mi><mo stretchy="false">)</mo></mrow>`;
+
+const levelsOf = ({ state }: Work, which = 0): number[] => orderLevels(state, which);
+
+/** The ranks of the two right results. */
+function rightRanks(work: Work, which = 0): [number, number] {
+  const finest = depth(work.state);
+  const [first = 0, second = 0] = levelsOf(work, which).flatMap((level, place) =>
+    level === finest ? [place + 1] : [],
+  );
+  return [first, second];
+}
+
+const NOUNS = ["a stranger", "one of the same order", "one of the same family", "one of the same species"];
+
+const PARTS = [
+  "presets query tools tree tree-editor bars h-rank scores why ap-equation equation curve controls relevance-kind ties",
+  "ap coarse-ap h_ap ndcg asi mistake_severity",
+]
+  .join(" ")
+  .split(" ");
+
+/** Hides every part but these. */
+const only = (...shown: string[]): string => PARTS.filter((part) => !shown.includes(part)).join(" ");
+
+const whatASearchReturns: Step = {
+  title: "What a search returns",
+  text: html`<p>
+      You show a picture to a large collection and ask what in it looks like this. Your picture is the <dfn>query</dfn>,
+      and the collection is the <dfn>gallery</dfn>. The answer is the whole gallery in an order, with the most similar
+      picture first. The place of a picture in this order is its <dfn>rank</dfn>, counted from 1.
+    </p>
+    <p>
+      Here the query is a spotted round beetle, and the gallery has five pictures. Two of them show the query’s own
+      species. These are the <em>right</em> results. The other three are mistakes.
+    </p>
+    <p>
+      The mistakes are not alike. The ring beside a result shows what it has in common with the query, with one segment
+      for each level: first the order (both are beetles), then the family (both are round beetles), then the species
+      (both are spotted round beetles). A full ring is the same species. An empty ring is a stranger.
+    </p>`,
+  task: html`Bring both results of the query’s own species to the top.`,
+  hint: html`Drag the result at rank 2 to rank 1 by its dots, or press its up arrow. Then bring the result at rank 5 to
+  rank 2 in the same way.`,
+  hide: only("query"),
+  begin: () => ({ state: fromLevels(FIG_8.first) }),
+  check(work) {
+    if (near(fineAp(work.scores[0]), 1)) {
+      return solved(
+        "Both right results now stand above all mistakes. The three mistakes can still stand in any order. This lesson is about whether that order matters.",
+      );
+    }
+    const levels = levelsOf(work);
+    const wrong = levels.findIndex((level) => level < depth(work.state));
+    return notYet(
+      `Rank ${wrong + 1} has ${NOUNS[levels[wrong] ?? 0] ?? ""}, and a right result still stands below it.`,
+    );
+  },
+};
+
+const averagePrecision: Step = {
+  title: "AP: how early do the right results come?",
+  text: html`<p>
+      A score should tell a good order from a bad one. Walk down the list and stop at every right result. Ask there
+      which share of the results so far is right. At rank 2 it is one of two, ${math(fraction(1, 2))}. At rank 5 it is
+      two of five, ${math(fraction(2, 5))}. Such a share is the <dfn>precision</dfn> at that rank.
+    </p>
+    <p>
+      The mean of these shares is the <dfn>average precision</dfn>, or AP. Here it is
+      ${math(
+        mathml`<mrow><mo>(</mo>${fraction(1, 2)}<mo>+</mo>${fraction(2, 5)}<mo>)</mo></mrow><mo>/</mo><mn>2</mn><mo>=</mo><mn>0.45</mn>`,
+      )}.
+      AP is 1 when all right results come first. Every mistake above a right result lowers it.
+    </p>
+    <p>
+      In symbols: ${math(of("rank"))} is the rank of a right result <i>k</i>, and ${math(RANK_PLUS)} counts only the
+      right results down to it, itself included. AP is the mean of
+      ${math(mathml`<mfrac>${RANK_PLUS}${of("rank")}</mfrac>`)} over the right results.
+    </p>`,
+  task: html`Move results until AP is exactly 0.75.`,
+  hint: html`If a right result stands at rank 1, its share is 1. The mean of 1 and which other share is 0.75? The second
+  share is 2 divided by the rank of the second right result.`,
+  hide: only("query", "ap", "ap-equation"),
+  begin: () => ({ state: fromLevels(FIG_8.first) }),
+  check(work) {
+    const [first, second] = rightRanks(work);
+    const ap = fineAp(work.scores[0]);
+    const where = `The right results stand at ranks ${first} and ${second}`;
+    if (near(ap, 0.75)) return solved(`${where}: (1/${first} + 2/${second}) / 2 = 0.75.`);
+    return notYet(`${where}, so AP is (1/${first} + 2/${second}) / 2 = ${format.score(ap)}.`);
+  },
+};
+
+const twoMistakes: Step = {
+  title: "Two mistakes that AP cannot tell apart",
+  text: html`<p>
+      Here are the same five results in two orders. In both, the right ones stand at ranks 2 and 5, so both have the
+      same AP, 0.45. Now look at rank 1. The first order begins with a striped round beetle. It is the wrong species,
+      but of the query’s own family. The second begins with a long beetle, which has only the order in common. You
+      notice the difference. AP does not, because it knows only right and wrong.
+    </p>
+    <p>
+      People who search do care. When they ask for a brown bear, a polar bear is a small mistake and a butterfly a large
+      one. A network that is trained for AP has no reason to prefer the polar bear.
+    </p>
+    <p>
+      One can count how bad a mistake is: how many levels up from the query’s species one must go until the result is
+      included. It is 1 for the same family, 2 for the same order, and 3 for a stranger.
+    </p>`,
+  task: html`Change the second order so that its first mistake is only 1 level away and AP stays at 0.45.`,
+  hint: html`Move the one of the same family from rank 4 to rank 1. The results between move down by one, so the right
+  one is now at rank 3. Which result must move so that it is at rank 2 again?`,
+  hide: only("query", "ap"),
+  begin: () => ({ state: fromLevels(FIG_8.first, FIG_8.second) }),
+  check(work) {
+    const second = work.scores[1];
+    const ap = fineAp(second);
+    const startAp = fineAp(work.start.scores[1]);
+    if (!near(ap, startAp)) {
+      const [a, b] = rightRanks(work, 1);
+      return notYet(
+        `In the second order the right results are now at ranks ${a} and ${b}, and its AP is ${format.score(ap)}. They must be at ranks 2 and 5.`,
+      );
+    }
+    const severity = second?.mistake_severity ?? 0;
+    if (severity > 1) {
+      return notYet(
+        `AP is ${format.score(ap)}, but the first mistake of the second order is still ${severity} levels away.`,
+      );
+    }
+    return solved(
+      "The second order is better now, and its AP is the same number as before. A score should see what you have done.",
+    );
+  },
+};
+
+const relevance: Step = {
+  title: "Relevance from a tree",
+  text: html`<p>
+      The tree of labels is the <dfn>taxonomy</dfn>. It has <i>L</i> = 3 levels: order, family and species. Start at the
+      top of the tree and follow the query’s path down as long as a result is on the same path. The number of levels
+      that you come down is their <dfn>shared level</dfn> <i>l</i>: 3 for the same species, 2 for the same family, 1 for
+      the same order and 0 for a stranger.
+    </p>
+    <p>
+      The shared level gives what a result is worth, its <dfn>relevance</dfn>:
+      ${math(mathml`<mtext>rel</mtext><mo>=</mo><mi>l</mi><mo>/</mo><mi>L</mi>`)}. The four values are 1,
+      ${math(fraction(2, 3))}, ${math(fraction(1, 3))} and 0.
+    </p>
+    <p>
+      Should one of the same family be worth so much? That is a choice, and the exponent <i>α</i> (alpha) makes it:
+      ${math(
+        mathml`<mtext>rel</mtext><mo>=</mo><msup><mrow><mo stretchy="false">(</mo><mi>l</mi><mo>/</mo><mi>L</mi><mo stretchy="false">)</mo></mrow><mi>α</mi></msup>`,
+      )}.
+      With α = 2 the values are 1, ${math(fraction(4, 9))}, ${math(fraction(1, 9))} and 0, so the finest level counts
+      for more. With α = 0 all kin are worth the same. The bars show the relevance. Move the slider below the list and
+      watch them.
+    </p>
+    <p class="aside">
+      The published metric also divides by |Ω(<i>l</i>)|, the number of results with that shared level (HAPPIER, eq. 4).
+      A level with many results then counts no more than a level with few. The playground has both forms. This lesson
+      keeps the simple one, as the paper’s own figures do.
+    </p>`,
+  task: html`Put the five results in order of decreasing relevance. Then set α so that two of the same family together
+  are worth less than one of the same species.`,
+  hint: html`The full rings come first and the empty ring comes last. For the second part, one of the same family must
+  be worth less than 0.5. With α = 1 it is worth 0.67.`,
+  hide: only("query", "tree", "bars", "controls"),
+  begin: () => ({ state: fromLevels([1, 3, 0, 2, 3]) }),
+  check(work) {
+    const items = work.scores[0]?.items ?? [];
+    const worth = (place: number) => items[place]?.relevance ?? 0;
+    const wrong = items.findIndex((_, place) => worth(place) < worth(place + 1));
+    if (wrong >= 0) {
+      return notYet(
+        `Rank ${wrong + 1} has relevance ${short(worth(wrong))}, but rank ${wrong + 2} below it has ${short(worth(wrong + 1))}.`,
+      );
+    }
+    const levels = levelsOf(work);
+    const [family, species] = [worth(levels.indexOf(2)), worth(levels.indexOf(3))];
+    if (2 * family >= species) {
+      return notYet(
+        `The order is right. Two of the same family are worth 2 · ${short(family)} = ${short(2 * family)}, which is not less than ${short(species)}. Now change α.`,
+      );
+    }
+    return solved(
+      `With α = ${work.state.alpha.toFixed(1)}, one of the same family is worth ${short(family)}. The larger α is, the more the finest level counts.`,
+    );
+  },
+};
+
+const hRank: Step = {
+  title: "H-rank, term by term",
+  text: html`<p>
+      In AP, each right result gives the share of right results so far. The hierarchical score works in the same way,
+      but counts relevance instead of right and wrong. Take a result <i>k</i>. Begin with its own relevance. For every
+      result above it, add the smaller of the two relevances, which stands for what both have in common with the query.
+      The sum is the <dfn>H-rank</dfn> of <i>k</i>:
+    </p>
+    <p class="formula">
+      ${blockMath(
+        mathml`${of("H-rank")}<mo>=</mo>${of("rel")}<mo>+</mo><munder><mo>∑</mo><mrow><mi>j</mi><mtext>\u00a0above\u00a0</mtext><mi>k</mi></mrow></munder><mtext>min</mtext><mo stretchy="false">(</mo>${of("rel", "j")}<mo>,</mo>${of("rel")}<mo stretchy="false">)</mo>`,
+      )}
+    </p>
+    <p>
+      Then divide it by the rank. The result at rank 2 has relevance 1, and above it stands one with 0.67. Its H-rank is
+      1 + 0.67 = 1.67, and 1.67 / 2 = 0.83. This <em>quotient</em> stands beside the bar of each result. A stranger adds
+      nothing to the results below it, because its relevance is 0. But it takes a rank, and so it makes their divisor
+      larger.
+    </p>
+    <p>
+      The sum of all quotients, divided by the sum of all relevances, is <dfn>H-AP</dfn>. A perfect order has 1. If
+      there is only right and wrong (<i>L</i> = 1), every right result has relevance 1, H-rank is rank<sup>+</sup>, and
+      H-AP is AP.
+    </p>`,
+  task: html`The one of the same order, at rank 4, gives 1 / 4 = 0.25. Let it give as much as it can: its whole
+  relevance, 0.33.`,
+  hint: html`Its H-rank is 0.33 for itself and 0.33 for each of the two kin above it, together 1. The stranger adds
+  nothing, but makes the divisor 4 instead of 3. What if the stranger stands below?`,
+  hide: only("query", "bars", "h-rank", "h_ap", "equation"),
+  begin: () => ({ state: fromLevels(FIG_8.first) }),
+  lit: 3,
+  check(work) {
+    const levels = levelsOf(work);
+    const place = levels.indexOf(1);
+    const item = work.scores[0]?.items[place];
+    if (!item) return notYet("The one of the same order is missing.");
+    const sum = `${short(item.h_rank)} / ${item.rank} = ${short(item.quotient)}`;
+    if (near(item.quotient, item.relevance)) {
+      return solved(`It gives ${sum}, its whole relevance, because nothing less relevant stands above it.`);
+    }
+    return notYet(`It gives ${sum}. The stranger above it takes a rank and adds nothing.`);
+  },
+};
+
+const area: Step = {
+  title: "H-AP as an area",
+  text: html`<p>
+      Walk down the list once more and collect relevance. The share of all relevance that you have after a result is the
+      <dfn>H-recall</dfn> there. It grows from 0 to 1 and is drawn to the right.
+    </p>
+    <p>
+      At each result <i>k</i>, ask how good the list is so far if <i>k</i> itself is the measure. The answer is the
+      <dfn>H-precision</dfn>,
+      ${math(mathml`<mfrac>${of("H-rank")}<mrow>${of("rank")}<mo>·</mo>${of("rel")}</mrow></mfrac>`)}, drawn upwards. It
+      is 1 when nothing less relevant stands above <i>k</i>.
+    </p>
+    <p>
+      So every result becomes a column. It is as wide as its share of the relevance and as high as its H-precision. The
+      area of all columns is H-AP, because the relevance in the width cancels the one below the fraction line. A perfect
+      order fills the square. Point at a result to find its column. The dashed line is drawn in the same way from right
+      and wrong alone, and the area under it is AP.
+    </p>`,
+  task: html`Keep AP at 0.45 and make the shaded area as small as you can.`,
+  hint: html`The right results must stay at ranks 2 and 5, so only ranks 1, 3 and 4 are free. A mistake costs most near
+  the top. Which of the three is the worst one for rank 1?`,
+  hide: only("query", "bars", "h-rank", "ap", "h_ap", "curve"),
+  begin: () => ({ state: fromLevels(FIG_8.first) }),
+  check(work) {
+    const { science, state, start } = work;
+    const [ap, startAp] = [fineAp(work.scores[0]), fineAp(start.scores[0])];
+    if (!near(ap, startAp)) {
+      return notYet(
+        `AP is ${format.score(ap)} now. It stays at ${format.score(startAp)} if the right results are at ranks 2 and 5.`,
+      );
+    }
+    const levels = levelsOf(work);
+    const worstOrder = science
+      .order(ranking(state, 0), settings(state), "worst_same_ap")
+      .map((place) => levels[place] ?? 0);
+    const worst = science.score({ depth: depth(state), levels: worstOrder }, settings(state)).h_ap ?? 0;
+    const hAp = work.scores[0]?.h_ap ?? 1;
+    if (!near(hAp, worst)) return notYet(`The area is ${format.score(hAp)}. A smaller one has the same AP.`);
+    return solved(
+      `The area went from ${format.score(start.scores[0]?.h_ap)} to ${format.score(hAp)}, the smallest one for this AP. AP is still ${format.score(ap)}.`,
+    );
+  },
+};
+
+const loss: Step = {
+  title: "From the metric to a loss",
+  text: html`<p>
+      Each picture has a score, its similarity to the query, and the scores give the order. A network learns by small
+      changes of these scores: it asks how a number, the <dfn>loss</dfn>, falls when a score changes a little, and
+      follows that slope. Here the loss should be 1 − H-AP. But a rank only counts how many scores are higher. Each
+      comparison is a <dfn>step</dfn>, 0 or 1 and nothing between. A small change of a score mostly changes no rank.
+      Then the slope is 0, and the network learns nothing.
+    </p>
+    <p>
+      So the step is replaced by a curve with a slope. The first idea is the <dfn>sigmoid</dfn>, a step with round
+      corners. Used alone it has three faults:
+    </p>
+    <ul>
+      <li>
+        It is flat far from the middle. A wrong result far above a right one gets almost no slope, although it is a bad
+        mistake.
+      </li>
+      <li>
+        It acts between two right results as well, and pushes one of them down, although their order does not matter.
+      </li>
+      <li>It can make the loss smaller than 1 − AP really is. A small loss then promises nothing.</li>
+    </ul>
+    <p>
+      HAPPIER mends this with two curves. Where a less relevant result competes with <i>k</i>, its curve is never below
+      the step, so that the rank is never too small. Where a more relevant one does, its curve is never above the step,
+      so that H-rank is never too large. Between equals it keeps the step. The loss is then never smaller than 1 − H-AP,
+      and bad mistakes keep a slope.
+    </p>
+    <p>
+      A network sees only a few hundred pictures at a time, a <dfn>batch</dfn>. A perfect order in every batch need not
+      be a perfect order of all pictures, because the scores of two batches can lie on different scales. The
+      <dfn>clustering term</dfn> helps: it pulls all pictures of a class to one point that every batch shares. A weight
+      λ mixes the two parts: <span class="nowrap">(1 − λ) · ranking + λ · clustering</span>.
+    </p>
+    <p>
+      One price remains. A hierarchical loss also gains from cousins. When a network cannot do everything, it can pay to
+      bring a cousin past several strangers even if a right result loses a place. AP then falls a little while H-AP
+      rises. With a larger α this happens less often.
+    </p>`,
+  task: html`Show this price: with one move, raise H-AP and lower AP.`,
+  hint: html`The one of the same family at rank 5 gains H-AP as it passes strangers. AP falls when it passes the right
+  result as well.`,
+  hide: only("query", "ap", "h_ap", "why"),
+  begin: () => ({ state: fromLevels([0, 3, 0, 0, 2]) }),
+  check({ scores, state, start }) {
+    const [ap, startAp] = [fineAp(scores[0]), fineAp(start.scores[0])];
+    const [hAp, startHAp] = [scores[0]?.h_ap ?? 0, start.scores[0]?.h_ap ?? 0];
+    const change = `From the start, H-AP went from ${format.score(startHAp)} to ${format.score(hAp)} and AP from ${format.score(startAp)} to ${format.score(ap)}.`;
+    if (!isOneMove(start.state.orders[0].items, state.orders[0].items))
+      return notYet(`${change} That took more than one move. Start again.`);
+    if (hAp <= startHAp + 1e-9) return notYet(`${change} H-AP must rise.`);
+    if (ap >= startAp - 1e-9)
+      return notYet(`${change} H-AP has risen, but AP must fall: the right result has not lost a place.`);
+    return solved(`${change} A loss made for AP would refuse this move. A loss made for H-AP wants it.`);
+  },
+};
+
+/** The last step has this ranking until the reader has searched. */
+const SAMPLE = [3, 3, 0, 2, 3, 1, 0, 2, 3, 0, 1, 3, 2, 0, 1];
+/** The last step takes so many results of the reader's own ranking. */
+const OWN = 20;
+
+function ownRanking(): { state: State; names?: readonly string[] } {
+  const own = readLastRankings().at(-1);
+  const shared = own?.shared.slice(0, OWN) ?? [];
+  const falls = shared.some((level, place) => level < (shared[place + 1] ?? 0));
+  // In a perfect order there is nothing to move.
+  return own && falls
+    ? { state: fromLastRanking({ ...own, shared }), names: own.names.slice(0, OWN) }
+    : { state: fromLevels(SAMPLE) };
+}
+
+const ownPicture: Step = {
+  title: "Try it on your own picture",
+  text: html`<p>
+      Now take a ranking that a real network has made. <a href="?view=search">Search with a picture</a>, your own or one
+      from the gallery, and come back. The first ${OWN} results then stand here. Until then you see a sample.
+    </p>
+    <p>
+      Look at the mistakes near the top: how far away are they? Then look at the bars. The frame of a bar is what a
+      result could give, and the filled part is what it gives. What is missing is the cost of the results above it.
+    </p>`,
+  task: html`Find the one move that raises H-AP the most. Nine tenths of the best gain are enough.`,
+  hint: html`Try two kinds of moves, and start again after each: bring a full ring from far down to the top, or bring
+  the highest stranger to the end. “Why” names the gain of each.`,
+  hide: only("query", "bars", "h-rank", "ap", "h_ap", "why"),
+  begin: ownRanking,
+  check({ science, scores, state, start }) {
+    const gain = (scores[0]?.h_ap ?? 0) - (start.scores[0]?.h_ap ?? 0);
+    if (!isOneMove(start.state.orders[0].items, state.orders[0].items)) {
+      return notYet(
+        `Together these moves change H-AP by ${format.difference(gain)}, but it took more than one. Start again.`,
+      );
+    }
+    const best = bestGain(science, start.state);
+    if (gain <= 1e-9) return notYet(`This move changes H-AP by ${format.difference(gain)}. It must rise. Start again.`);
+    if (gain < 0.9 * best)
+      return notYet(`This move raises H-AP by ${format.score(gain)}. Another one raises it by more. Start again.`);
+    return solved(`This move raises H-AP by ${format.score(gain)}. The best one raises it by ${format.score(best)}.`);
+  },
+  after: html`<section class="review" aria-labelledby="review-title">
+    <h2 id="review-title">What you can say now</h2>
+    <p>Answer each question for yourself, then open it.</p>
+    <details>
+      <summary>Why can two rankings with the same AP differ in H-AP?</summary>
+      <p>
+        AP sees only the ranks of the right results. H-AP also sees which mistakes stand there: a near relation costs
+        less than a stranger at the same rank.
+      </p>
+    </details>
+    <details>
+      <summary>
+        A result of the same family (two of three levels) stands at rank 4. Above it are one of the same species, a
+        stranger and one of the same order. What are its relevance, its H-rank and their quotient by rank, with α = 1?
+      </summary>
+      <p>
+        Its relevance is 2/3 = 0.67. Its H-rank is its own 0.67, plus min(1, 0.67) = 0.67, plus 0, plus min(0.33, 0.67)
+        = 0.33, together 1.67. Divided by the rank, this is 1.67 / 4 = 0.42, of at most 0.67.
+      </p>
+    </details>
+    <details>
+      <summary>What does α do?</summary>
+      <p>
+        It sets what kin are worth: rel = (<i>l</i> / <i>L</i>)<sup>α</sup>. The larger α is, the more the finest level
+        counts. With α = 0 all kin are worth the same.
+      </p>
+    </details>
+    <details>
+      <summary>Why is a sigmoid alone not a good stand-in for the step?</summary>
+      <p>
+        It is flat far from the middle, so bad mistakes get almost no slope. It pushes right results against each other.
+        And the loss can be smaller than the true one.
+      </p>
+    </details>
+    <details>
+      <summary>What is the clustering term for?</summary>
+      <p>
+        The ranking part sees one batch at a time. The clustering term pulls the pictures of a class to one point that
+        all batches share, so that good orders in the batches become a good order of all pictures.
+      </p>
+    </details>
+    <details>
+      <summary>Why may a hierarchical loss lose a little AP at the finest level?</summary>
+      <p>
+        It also gains from bringing cousins past strangers. Where a network cannot do everything, this gain can be
+        larger than the loss of a place of a right result, which is all that AP sees.
+      </p>
+    </details>
+    <p><a class="button" href="?view=playground">Go on in the playground</a></p>
+  </section>`,
+};
+
+export const STEPS: readonly Step[] = [
+  whatASearchReturns,
+  averagePrecision,
+  twoMistakes,
+  relevance,
+  hRank,
+  area,
+  loss,
+  ownPicture,
+];
