@@ -92,8 +92,9 @@ export class Engine {
     const classes = levels.map(() => []);
     const parents = levels.map(() => []);
     const labels = [];
-    rows.forEach((name, at) => {
+    rows.forEach((given, at) => {
       const level = at % Math.max(1, depth);
+      const name = given || classes[level - 1][labels.at(-1)];
       const parent = level === 0 ? null : labels.at(-1);
       let id = classes[level].findIndex((other, index) => other === name && (parents[level][index] ?? null) === parent);
       if (id < 0) {

@@ -46,8 +46,8 @@ function word(random, ending) {
 /** The genes of a child: those of its parent, each moved at random by up to `by` / 2. */
 const drift = (genes, random, by) => genes.map((gene) => Math.min(1, Math.max(0, gene + by * (random() - 0.5))));
 
-export function makeBundle(folder) {
-  const random = generator(11);
+export function makeBundle(folder, { seed = 11, title = "Biomorphs" } = {}) {
+  const random = generator(seed);
   const classes = [[], [], []];
   const parents = [[], [], []];
   const species = [];
@@ -152,7 +152,7 @@ export function makeBundle(folder) {
       JSON.stringify({
         format: "akin-bundle",
         version: 1,
-        title: "Biomorphs",
+        title,
         licence: "CC0-1.0",
         description: "Drawn creatures whose genes drift down a family tree.",
         model_card:

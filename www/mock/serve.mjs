@@ -24,6 +24,12 @@ export async function serveMock(port = 8090) {
   writeFileSync(join(out, "akin-web_bg.wasm"), emptyModule(2_100_000));
   buildScience(out);
   makeBundle(join(out, "bundle"));
+  makeBundle(join(out, "bundles/others"), { seed: 5, title: "Other creatures" });
+  const bundles = [
+    { path: "bundle", title: "Biomorphs", description: "Drawn creatures." },
+    { path: "bundles/others", title: "Other creatures", description: "More drawn creatures." },
+  ];
+  writeFileSync(join(out, "bundles.json"), JSON.stringify({ format: "akin-bundles", version: 1, bundles }));
   copyAssets(join(out, "build"));
   const build = await context(options(join(out, "build")));
   await build.rebuild();

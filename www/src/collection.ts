@@ -9,6 +9,8 @@ export class Collection {
   constructor(
     readonly manifest: Manifest,
     private readonly ids: Uint32Array,
+    /** The file names of own pictures. */
+    private readonly files: readonly string[] = [],
   ) {
     this.levels = manifest.taxonomy.levels;
     this.depth = this.levels.length;
@@ -29,9 +31,15 @@ export class Collection {
     return Array.from(this.labels(item), (id, index) => this.className(index + 1, id));
   }
 
-  /** The name of an item's finest class. */
+  /** The name of an item's finest class, or of its file where it has no labels. */
   name(item: number): string {
-    return this.path(item).at(-1) ?? "?";
+    return this.path(item).at(-1) ?? this.files[item] ?? "?";
+  }
+
+  /** Whether the name of a class or file of the item contains `words`, which are in lower case. */
+  matches(item: number, words: string): boolean {
+    const names = [...this.path(item), this.files[item] ?? ""];
+    return names.some((name) => name.toLocaleLowerCase().includes(words));
   }
 
   /** The classes of `level` below `parent`, sorted by name; at level 1 all classes. */

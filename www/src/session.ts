@@ -6,11 +6,11 @@ import { Client, type PhaseProgress } from "./client.js";
 import { Collection } from "./collection.js";
 import { failure, type Failure } from "./failure.js";
 import type { Backend, Calls, EncoderEntry, Phase, Running } from "./protocol.js";
-import { Sprites } from "./sprites.js";
+import { Sprites, type SpriteSource } from "./sprites.js";
 
 export interface OpenBundle {
   readonly collection: Collection;
-  readonly sprites: Sprites;
+  readonly sprites: SpriteSource;
 }
 
 /** What names a bundle and the way to run it: the parameters of every view. */

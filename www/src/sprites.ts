@@ -8,8 +8,15 @@ export interface Sheet {
   columns: number;
 }
 
+/** The thumbnails of a gallery, on sheets. */
+export interface SpriteSource {
+  /** The place of `item`: its sheet, and its column and row on it. */
+  place(item: number): { sheet: number; column: number; row: number };
+  sheet(index: number): Promise<Sheet>;
+}
+
 /** The bundle's thumbnails. A sheet is loaded and checked when it is first needed. */
-export class Sprites {
+export class Sprites implements SpriteSource {
   private readonly sheets = new Map<number, Promise<Sheet>>();
 
   constructor(
@@ -17,7 +24,6 @@ export class Sprites {
     private readonly shape: Manifest["thumbnails"],
   ) {}
 
-  /** The place of `item`: its sheet, and its column and row on it. */
   place(item: number): { sheet: number; column: number; row: number } {
     const { columns, rows } = this.shape;
     const index = item % (columns * rows);

@@ -1,12 +1,12 @@
 import { toFailure } from "../failure.js";
-import type { Sprites } from "../sprites.js";
+import type { SpriteSource } from "../sprites.js";
 
 /** One thumbnail, cut from its sheet: `<akin-thumb .picture>`. Screen readers skip it, because a label stands beside it. */
 export class AkinThumb extends HTMLElement {
   private shown = "";
-  private current: { item: number; sprites: Sprites } | null = null;
+  private current: { item: number; sprites: SpriteSource } | null = null;
 
-  set picture(picture: { item: number; sprites: Sprites }) {
+  set picture(picture: { item: number; sprites: SpriteSource }) {
     if (this.current?.item === picture.item && this.current.sprites === picture.sprites) return;
     this.current = picture;
     void this.show(picture.item, picture.sprites);
@@ -16,7 +16,7 @@ export class AkinThumb extends HTMLElement {
     this.setAttribute("aria-hidden", "true");
   }
 
-  private async show(item: number, sprites: Sprites): Promise<void> {
+  private async show(item: number, sprites: SpriteSource): Promise<void> {
     const place = sprites.place(item);
     this.style.setProperty("--column", String(place.column));
     this.style.setProperty("--row", String(place.row));

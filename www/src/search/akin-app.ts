@@ -4,6 +4,10 @@
 //   [data-testid=status]    data-state="loading | ready | error"; screen readers read its text
 //   [data-testid=progress]  while loading: li[data-phase][data-state=waiting|running|done]
 //   [data-testid=notice]    an error, with data-code
+//   [data-testid=galleries] radio buttons by path, and "own"; [data-testid=own-folder], [data-testid=own-files]
+//                           the inputs for own pictures; [data-testid=embedding] with [data-testid=cancel]
+//   [data-testid=own]       data-count; inside [data-testid=damaged] with data-count
+//   [data-testid=unlike]    the picture is unlike the gallery: p[data-encoder][data-best][data-below]
 //   [data-testid=backend]   data-backend="webgpu | cpu"; inside: [data-testid=backend-reason],
 //                           [data-timing=decode|embed|search] with data-value in milliseconds
 //   [data-testid=encoders]  radio buttons by encoder name, and [data-testid=compare] for side by side
@@ -26,6 +30,9 @@ import { LightElement } from "../elements/light.js";
 import { loadProgress } from "../elements/load-progress.js";
 import { notice } from "../elements/notice.js";
 import type { Failure } from "../failure.js";
+import { galleryBar } from "../gallery/gallery-bar.js";
+import { ownHeader } from "../gallery/own-header.js";
+import type { Folder } from "../gallery/photos.js";
 import { setTabStop } from "../roving.js";
 import { session, type OpenBundle } from "../session.js";
 import { about } from "./about.js";
@@ -60,13 +67,28 @@ export class AkinApp extends LightElement {
   override render() {
     const { loading, statusText, openFailure, bundle } = this.search;
     return html`<p class="status" role="status" data-testid="status" data-state=${loading}>${statusText}</p>
-      ${loading === "error" && openFailure ? this.openNotice(openFailure) : nothing}
+      ${this.galleries()} ${loading === "error" && openFailure ? this.openNotice(openFailure) : nothing}
       ${loading === "loading" ? this.waiting(bundle) : nothing}
       ${bundle && loading !== "error" ? this.tool(bundle) : nothing}`;
   }
 
   protected override updated(_changed: PropertyValues): void {
     for (const list of this.querySelectorAll(".results")) setTabStop(list);
+  }
+
+  private galleries() {
+    const { search } = this;
+    if (!search.started) return nothing;
+    return galleryBar({
+      bundles: search.bundles,
+      bundle: search.bundlePath,
+      own: search.own,
+      isOwn: search.isOwn,
+      encoder: search.bundle && search.loading === "ready" ? search.encoderName(search.shown.encoder) : null,
+      chooseBundle: (path) => search.chooseBundle(path),
+      chooseOwn: () => search.chooseOwn(),
+      makeOwn: (folder) => void search.makeOwn(folder),
+    });
   }
 
   private openNotice(failure: Failure) {
@@ -85,10 +107,11 @@ export class AkinApp extends LightElement {
   private tool({ collection, sprites }: OpenBundle) {
     const { search } = this;
     const { query, queryFailure } = search;
-    return html`${bundleHeader(collection)}
+    return html`${search.isOwn && search.own.gallery ? ownHeader(search.own.gallery) : bundleHeader(collection)}
       <section class="ask" aria-label="Query">
         <akin-file
           @picture=${(event: CustomEvent<File>) => void search.searchPicture(event.detail)}
+          @folder=${(event: CustomEvent<Promise<Folder>>) => void search.makeOwn(event.detail)}
           @reject=${(event: CustomEvent<Failure>) => search.rejectPicture(event.detail)}
         ></akin-file>
         <akin-samples
@@ -99,12 +122,13 @@ export class AkinApp extends LightElement {
         ></akin-samples>
       </section>
       <div class="bar">
-        ${encoderSwitch(collection.manifest.encoders, search.shown, (shown) => search.show(shown))}
+        ${encoderSwitch(collection.manifest.encoders, search.shown, (shown) => void search.show(shown))}
         ${session.running ? backendBadge(session.running, this.timing(), (backend) => search.changeBackend(backend)) : nothing}
       </div>
       ${search.loading === "ready" && session.loadingEncoder ? this.waitingForEncoder(session.loadingEncoder) : nothing}
       ${queryFailure ? notice(queryFailure, this.failureTitle(queryFailure)) : nothing}
-      ${answerPanel(search, { collection, sprites }, (item) => this.searchResult(item))} ${about(collection)}`;
+      ${answerPanel(search, { collection, sprites }, (item) => this.searchResult(item))}
+      ${search.isOwn ? nothing : about(collection)}`;
   }
 
   private waitingForEncoder(name: string) {

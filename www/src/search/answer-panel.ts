@@ -1,6 +1,7 @@
 import { html, nothing } from "lit";
 import { kinLegend } from "../elements/kin-legend.js";
 import * as format from "../format.js";
+import { unlikeNote } from "../gallery/unlike-note.js";
 import { moveFocus } from "../roving.js";
 import type { OpenBundle } from "../session.js";
 import { STRIP, type Answer, type SearchController } from "./controller.js";
@@ -18,18 +19,26 @@ export function answerPanel(search: SearchController, bundle: OpenBundle, choose
   if (!query) {
     return html`<p class="empty">There is no query yet. Drop a picture anywhere on this page, or choose one above.</p>`;
   }
-  const votes = answers.flatMap(({ encoder, votes }) =>
-    votes ? [{ encoder: search.encoderName(encoder), votes }] : [],
+  const votes = answers.flatMap(({ encoder, votes, likeness }) =>
+    votes ? [{ encoder: search.encoderName(encoder), votes, unlike: likeness?.unlike ?? false }] : [],
+  );
+  const isUnknown = query.kind === "image" && !query.labels;
+  const found = answers.flatMap(({ encoder, likeness }) =>
+    isUnknown && likeness ? [{ encoder: search.encoderName(encoder), likeness }] : [],
+  );
+  const unlike = unlikeNote(found, search.bundles, search.isOwn ? "" : search.bundlePath, (path) =>
+    search.chooseBundle(path),
   );
   const scores = answers.flatMap(({ encoder, metrics }) =>
     metrics ? [{ encoder: search.encoderName(encoder), metrics }] : [],
   );
+  const hasKin = answers.some(({ results }) => results.some(({ shared_level }) => shared_level !== null));
   const chooseResult = (event: Event) => {
     const item = (event.target as Element).closest<HTMLElement>("[data-query-item]")?.dataset["queryItem"];
     if (item !== undefined) choose(Number(item));
   };
   return html`<section class="answer" aria-label="Answer" data-columns=${search.encodersShown().length}>
-    ${queryCard(query, collection, sprites, votes, (event) => search.setLabels(event.detail))}
+    ${queryCard(query, collection, sprites, votes, unlike, (event) => search.setLabels(event.detail))}
     <div
       class="rankings"
       @click=${chooseResult}
@@ -38,7 +47,7 @@ export function answerPanel(search: SearchController, bundle: OpenBundle, choose
       @focusin=${markPointed}
       @focusout=${unmarkPointed}
     >
-      ${kinLegend(collection.levels)}
+      ${hasKin ? kinLegend(collection.levels) : nothing}
       <div class="columns">${answers.map((answer) => ranking(search, answer, query, bundle))}</div>
       ${moreButton(search, bundle)}
     </div>
@@ -64,7 +73,7 @@ function ranking(search: SearchController, answer: Answer, query: Query, { colle
       </div>
       ${metrics ? html`<p class="ranking-score"><span class="soft">H-AP</span> <span class="number">${format.score(metrics.h_ap)}</span></p>` : nothing}
     </header>
-    ${rankStrip(results.slice(0, STRIP), collection.levels)}
+    ${results.some(({ shared_level }) => shared_level !== null) ? rankStrip(results.slice(0, STRIP), collection.levels) : nothing}
     <ol
       class="results"
       data-testid="results"

@@ -6,8 +6,11 @@ import type { AddressState, COMMON, Values } from "../address.js";
 import type { Collection } from "../collection.js";
 import { toFailure, type Failure } from "../failure.js";
 import * as format from "../format.js";
+import { isSameBundle, loadBundles, type BundleEntry } from "../gallery/bundles.js";
+import { OwnPhotos } from "../gallery/own-photos.js";
+import type { Folder } from "../gallery/photos.js";
 import { relation, sharedLevel } from "../kinship.js";
-import type { Backend, Embedded, Metrics, Result, Vote } from "../protocol.js";
+import type { Backend, Embedded, Likeness, Metrics, Result, Vote } from "../protocol.js";
 import { isStopped, session, type OpenBundle } from "../session.js";
 import type { Timing } from "./backend-badge.js";
 import type { Shown } from "./encoder-switch.js";
@@ -20,6 +23,7 @@ export interface Answer {
   results: Result[];
   metrics: Metrics | null;
   votes: Vote[] | null;
+  likeness: Likeness | null;
   timing: Timing;
 }
 
@@ -38,6 +42,11 @@ export class SearchController implements ReactiveController {
   answers: Answer[] = [];
   busy = false;
   statusText = "Loading the engine.";
+  /** The galleries that the page offers. */
+  bundles: readonly BundleEntry[] = [];
+  /** Whether the reader's own gallery is shown, and not the bundle. */
+  isOwn = false;
+  readonly own: OwnPhotos;
 
   private address: AddressState<Parameters> | null = null;
   /** The embeddings of the reader's own picture, by encoder. */
@@ -45,8 +54,11 @@ export class SearchController implements ReactiveController {
   private queryNumber = 0;
   private attempts = 0;
 
+  private readonly redraw = (): void => this.host.requestUpdate();
+
   constructor(private readonly host: ReactiveControllerHost) {
     host.addController(this);
+    this.own = new OwnPhotos(this.redraw);
   }
 
   hostConnected(): void {
@@ -64,14 +76,21 @@ export class SearchController implements ReactiveController {
     this.address = address;
     address.onRestore(() => this.restore());
     void this.open();
+    void loadBundles().then(
+      (bundles) => this.set({ bundles }),
+      (error: unknown) => this.set({ queryFailure: toFailure(error) }),
+    );
   }
-
-  private readonly redraw = (): void => this.host.requestUpdate();
 
   private readonly reopen = (): void => {
     this.embeddings.clear();
     if (this.address) void this.open();
   };
+
+  /** Whether the view has given it the address. */
+  get started(): boolean {
+    return this.address !== null;
+  }
 
   private get values(): Readonly<Values<Parameters>> {
     if (!this.address) throw new Error("the search has not been started");
@@ -90,8 +109,12 @@ export class SearchController implements ReactiveController {
     const attempt = ++this.attempts;
     this.set({ loading: "loading", openFailure: null, statusText: "Loading the engine." });
     try {
-      const bundle = await session.open(this.values);
+      const opened = await session.open(this.values);
+      const own = this.isOwn ? this.own.gallery : null;
+      // The engine may have been started since the gallery was made.
+      await own?.attach();
       if (attempt !== this.attempts) return;
+      const bundle = own?.bundle ?? opened;
       if (bundle !== this.bundle) {
         this.set({ bundle, answers: [] });
         this.takeFromAddress();
@@ -112,6 +135,7 @@ export class SearchController implements ReactiveController {
 
   /** Shows what another address names. */
   private restore(): void {
+    this.isOwn = false;
     void session.open(this.values).then(
       (bundle) => {
         if (bundle !== this.bundle) return this.open();
@@ -123,17 +147,65 @@ export class SearchController implements ReactiveController {
   }
 
   private takeFromAddress(): void {
-    const query = this.firstQuery();
+    // The reader's own picture can be asked for in any gallery, but its labels are those of one.
+    const picture = this.query?.kind === "image" && this.values.q === null ? { ...this.query, labels: null } : null;
+    const query = picture ?? this.firstQuery();
     const isSame = query?.kind === "item" && this.query?.kind === "item" && query.item === this.query.item;
     this.set({ shown: this.firstShown(), ...(isSame ? {} : { query }) });
+  }
+
+  // --- Galleries ---------------------------------------------------------------------------------
+
+  /** The open bundle, as the address names it. */
+  get bundlePath(): string {
+    return this.values.bundle;
+  }
+
+  /** Opens another bundle. The reader's own picture stays the query. */
+  chooseBundle(path: string): void {
+    if (!this.isOwn && isSameBundle(path, this.bundlePath)) return;
+    this.change(path, false);
+  }
+
+  /** Shows the reader's own gallery, with the bundle whose encoders embed it. */
+  chooseOwn(): void {
+    const { gallery } = this.own;
+    if (gallery) this.change(gallery.source.bundle, true);
+  }
+
+  private change(bundle: string, isOwn: boolean): void {
+    this.address?.set({ bundle, q: null, k: PAGE });
+    this.embeddings.clear();
+    this.set({ isOwn, bundle: null, answers: [], queryFailure: null });
+    void this.open();
+  }
+
+  /** Makes a gallery of the reader's own pictures with the encoder shown, and shows it. */
+  async makeOwn(chosen: Folder | Promise<Folder>): Promise<void> {
+    const { bundle, shown } = this;
+    if (!bundle || this.loading !== "ready") return;
+    const { bundle: path, backend } = this.values;
+    const folder = await this.own.read(chosen);
+    if (!folder) return;
+    const source = { bundle: path, backend };
+    if (!(await this.own.make(folder, source, bundle.collection.manifest, shown.encoder))) return;
+    this.address?.set({ q: null, k: PAGE });
+    this.set({ isOwn: true, bundle: this.own.gallery?.bundle ?? null, answers: [], queryFailure: null });
+    this.takeFromAddress();
+    void this.run();
   }
 
   /** The encoder that the address names, else the one with the best H-AP. */
   private firstShown(): Shown {
     const hAp = session.entries().map(({ report }) => report?.overall?.h_ap ?? 0);
     const best = hAp.reduce((best, value, index) => (value > (hAp[best] ?? 0) ? index : best), 0);
-    const encoder = session.encoderNamed(this.values.encoder) ?? best;
-    const compare = session.encoderNamed(this.values.compare);
+    const own = this.isOwn ? this.own.gallery : null;
+    const isReady = (index: number | null) => index !== null && (own?.has(index) ?? true);
+    const named = session.encoderNamed(this.values.encoder);
+    const fallback = isReady(best) ? best : session.entries().findIndex((_, index) => isReady(index));
+    const encoder = named !== null && isReady(named) ? named : fallback;
+    const beside = session.encoderNamed(this.values.compare);
+    const compare = isReady(beside) ? beside : null;
     return { encoder, compare: compare === encoder ? null : compare };
   }
 
@@ -142,7 +214,7 @@ export class SearchController implements ReactiveController {
     const { q } = this.values;
     const collection = this.bundle?.collection;
     if (!collection) return null;
-    if (q !== null && q < collection.count) return { kind: "item", item: q };
+    if (q !== null && q < collection.count && !this.isOwn) return { kind: "item", item: q };
     const samples = collection.samples();
     const item = samples[Math.floor(samples.length / 3)];
     return item === undefined ? null : { kind: "item", item };
@@ -199,7 +271,7 @@ export class SearchController implements ReactiveController {
     const k = Math.max(STRIP, this.k);
     if (query.kind === "item") {
       const { item } = query;
-      const ranking = await session.call("rank", { encoder, k, item, embedding: null, labels: null, own: false });
+      const ranking = await session.call("rank", { encoder, k, item, embedding: null, labels: null, own: this.isOwn });
       const { search_ms, ...ranked } = ranking;
       return { encoder, ...ranked, timing: { decode: null, embed: null, search: search_ms } };
     }
@@ -211,12 +283,12 @@ export class SearchController implements ReactiveController {
       item: null,
       embedding,
       labels,
-      own: false,
+      own: this.isOwn,
     });
     return {
       encoder,
       ...ranked,
-      results: this.withKinship(ranked.results, labels ?? votedPath(ranked.votes)),
+      results: this.withKinship(ranked.results, labels ?? (ranked.likeness?.unlike ? null : votedPath(ranked.votes))),
       timing: { decode: decode_ms, embed: embed_ms, search: search_ms },
     };
   }
@@ -257,7 +329,8 @@ export class SearchController implements ReactiveController {
     if (this.query?.kind === "image") URL.revokeObjectURL(this.query.url);
     this.embeddings = new Map();
     this.set({ query });
-    this.address?.set({ q: query.kind === "item" ? query.item : null, k: PAGE });
+    // An own picture has no place in an address.
+    this.address?.set({ q: query.kind === "item" && !this.isOwn ? query.item : null, k: PAGE });
     void this.run();
   }
 
@@ -268,8 +341,18 @@ export class SearchController implements ReactiveController {
     void this.run();
   }
 
-  show(shown: Shown): void {
+  /** Shows other encoders. Own pictures are first embedded by them, unless the reader cancels that. */
+  async show(shown: Shown): Promise<void> {
+    const before = this.shown;
     this.set({ shown });
+    if (this.isOwn) {
+      for (const encoder of this.encodersShown()) {
+        if (await this.own.embed(encoder, this.encoderName(encoder))) continue;
+        if (this.shown === shown) this.set({ shown: before });
+        return;
+      }
+      if (this.shown !== shown) return;
+    }
     this.address?.set({
       encoder: this.encoderName(shown.encoder),
       compare: shown.compare === null ? null : this.encoderName(shown.compare),
@@ -290,8 +373,11 @@ export class SearchController implements ReactiveController {
     return this.answers.map((answer) => this.sentenceOf(answer, collection)).join(" ");
   }
 
-  private sentenceOf({ encoder, results, metrics }: Answer, collection: Collection): string {
+  private sentenceOf({ encoder, results, metrics, likeness }: Answer, collection: Collection): string {
     const [first] = results;
+    if (this.query?.kind === "image" && !this.query.labels && likeness?.unlike) {
+      return `To ${this.encoderName(encoder)} this picture is unlike anything in the gallery.`;
+    }
     const scored = metrics ? `: H-AP ${format.score(metrics.h_ap)}` : "";
     const kin = !first || first.shared_level === null ? "" : `, ${relation(first.shared_level, collection.levels)}`;
     const nearest = first ? `The first result is ${collection.name(first.item)}${kin}.` : "";
@@ -306,7 +392,17 @@ export class SearchController implements ReactiveController {
 
 /** What the host draws. */
 type State =
-  "loading" | "openFailure" | "bundle" | "shown" | "query" | "queryFailure" | "answers" | "busy" | "statusText";
+  | "bundles"
+  | "isOwn"
+  | "loading"
+  | "openFailure"
+  | "bundle"
+  | "shown"
+  | "query"
+  | "queryFailure"
+  | "answers"
+  | "busy"
+  | "statusText";
 
 /** The classes that the neighbours vote for, coarse to fine. */
 function votedPath(votes: Vote[] | null): number[] | null {

@@ -1,11 +1,12 @@
 import { html } from "lit";
 import { state } from "lit/decorators.js";
 import { failure } from "../failure.js";
+import { fromDrop } from "../gallery/photos.js";
 import { LightElement } from "../elements/light.js";
 
 /**
  * Takes a picture that is dropped anywhere on the page, pasted, or chosen. Fires `picture` with the
- * file, or `reject` with a failure.
+ * file, `folder` with the promise of a dropped folder or of several dropped pictures, or `reject` with a failure.
  */
 export class AkinFile extends LightElement {
   @state() private accessor over = false;
@@ -78,8 +79,10 @@ export class AkinFile extends LightElement {
     event.preventDefault();
     this.depth = 0;
     this.over = false;
+    const folder = event.dataTransfer && fromDrop(event.dataTransfer);
     const file = event.dataTransfer?.files[0];
-    if (file) this.take(file);
+    if (folder) this.dispatchEvent(new CustomEvent("folder", { detail: folder }));
+    else if (file) this.take(file);
     else {
       this.reject(
         "image",

@@ -1,8 +1,8 @@
 import { html, nothing } from "lit";
 import type { Collection } from "../collection.js";
-import type { Vote } from "../protocol.js";
-import type { Sprites } from "../sprites.js";
-import { voteTable } from "./vote-table.js";
+import type { unlikeNote } from "../gallery/unlike-note.js";
+import type { SpriteSource } from "../sprites.js";
+import { voteTable, type Votes } from "./vote-table.js";
 import "./label-choice.js";
 import "../elements/thumb.js";
 
@@ -15,12 +15,13 @@ export type Query =
 export const queryKey = (query: Query | null): string =>
   query === null ? "" : query.kind === "item" ? `item:${query.item}` : `image:${query.name}`;
 
-/** The query: its picture, its labels or the votes for them, and its origin. */
+/** The query: its picture, its labels or the votes for them, and its origin. `unlike` stands before the votes. */
 export function queryCard(
   query: Query,
   collection: Collection,
-  sprites: Sprites,
-  votes: readonly { encoder: string; votes: readonly Vote[] }[],
+  sprites: SpriteSource,
+  votes: readonly Votes[],
+  unlike: ReturnType<typeof unlikeNote>,
   setLabels: (event: CustomEvent<Uint32Array | null>) => void,
 ) {
   return html`<section class="query" data-testid="query" data-query=${queryKey(query)} aria-labelledby="query-title">
@@ -34,13 +35,21 @@ export function queryCard(
     <div class="query-text">
       <p class="eyebrow">The query</p>
       <h3 id="query-title" tabindex="-1">${query.kind === "item" ? collection.name(query.item) : "Your picture"}</h3>
-      ${query.kind === "item" ? itemText(query.item, collection) : pictureText(query, collection)}
+      ${query.kind === "item" ? itemText(query.item, collection) : pictureText(query, collection, unlike !== nothing)}
     </div>
     ${
       query.kind === "image"
         ? html`<div class="query-votes">
-            ${votes.map(({ encoder, votes: encoderVotes }) => voteTable(encoderVotes, collection, encoder, votes.length > 1))}
-            <akin-labels .collection=${collection} .picture=${query.bytes} @label=${setLabels}></akin-labels>
+            ${unlike} ${votes.map((one) => voteTable(one, collection, votes.length > 1))}
+            ${
+              collection.depth > 0
+                ? html`<akin-labels
+                    .collection=${collection}
+                    .picture=${query.bytes}
+                    @label=${setLabels}
+                  ></akin-labels>`
+                : nothing
+            }
           </div>`
         : nothing
     }
@@ -55,16 +64,18 @@ function itemText(item: number, collection: Collection) {
     </p>`;
 }
 
-function pictureText(query: Query & { kind: "image" }, collection: Collection) {
-  const { labels } = query;
-  return html`<p class="path file-name">${query.name}</p>
-    <p class="soft">
-      ${
-        labels
-          ? `Your labels: ${Array.from(labels, (id, index) => collection.className(index + 1, id)).join(" › ")}.`
-          : "Its class is unknown, so the rings compare each result with the class that the nearest pictures vote for."
-      }
-    </p>`;
+function pictureText({ name, labels }: Query & { kind: "image" }, collection: Collection, isUnlike: boolean) {
+  return html`<p class="path file-name">${name}</p>
+    <p class="soft">${labels ? labelText(labels, collection) : unknownText(collection, isUnlike)}</p>`;
+}
+
+const labelText = (labels: Uint32Array, collection: Collection) =>
+  `Your labels: ${Array.from(labels, (id, index) => collection.className(index + 1, id)).join(" › ")}.`;
+
+function unknownText({ depth }: Collection, isUnlike: boolean): string {
+  if (depth === 0) return "The pictures of this gallery have no labels, so the results have no rings.";
+  if (isUnlike) return "Its class is unknown, and nothing here is like it, so the results have no rings.";
+  return "Its class is unknown, so the rings compare each result with the class that the nearest pictures vote for.";
 }
 
 /** Hides a picture that the browser cannot show, although the engine may read it. */

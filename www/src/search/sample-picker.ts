@@ -3,7 +3,7 @@ import { property, state } from "lit/decorators.js";
 import type { Collection } from "../collection.js";
 import * as format from "../format.js";
 import { moveFocus, setTabStop } from "../roving.js";
-import type { Sprites } from "../sprites.js";
+import type { SpriteSource } from "../sprites.js";
 import { LightElement } from "../elements/light.js";
 import "../elements/thumb.js";
 
@@ -12,7 +12,7 @@ const PER_PAGE = 24;
 /** The bundle's pictures, to be used as queries: found by class, page by page, or at random. Fires `choose` with an item. */
 export class AkinSamples extends LightElement {
   @property({ attribute: false }) accessor collection: Collection | null = null;
-  @property({ attribute: false }) accessor sprites: Sprites | null = null;
+  @property({ attribute: false }) accessor sprites: SpriteSource | null = null;
   @property({ attribute: false }) accessor chosen: number | null = null;
   @state() private accessor words = "";
   @state() private accessor page = 0;
@@ -89,7 +89,7 @@ export class AkinSamples extends LightElement {
                       data-item=${item}
                       tabindex="-1"
                       aria-current=${item === this.chosen ? "true" : nothing}
-                      title=${collection.path(item).join(" › ")}
+                      title=${collection.path(item).join(" › ") || collection.name(item)}
                     >
                       <akin-thumb .picture=${{ item, sprites }}></akin-thumb>
                       <span class="visually-hidden">${collection.name(item)}, ${kind} ${item}</span>
@@ -110,9 +110,7 @@ export class AkinSamples extends LightElement {
   private found(collection: Collection): number[] {
     const words = this.words.trim().toLocaleLowerCase();
     const samples = collection.samples();
-    return words
-      ? samples.filter((item) => collection.path(item).some((name) => name.toLocaleLowerCase().includes(words)))
-      : samples;
+    return words ? samples.filter((item) => collection.matches(item, words)) : samples;
   }
 
   private search(event: Event): void {

@@ -4,11 +4,19 @@ import * as format from "../format.js";
 import type { Vote } from "../protocol.js";
 import { vars } from "../vars.js";
 
+/** The votes of an encoder's nearest pictures. */
+export interface Votes {
+  readonly encoder: string;
+  readonly votes: readonly Vote[];
+  /** Whether the nearest pictures are not near. */
+  readonly unlike: boolean;
+}
+
 /** The votes of the nearest pictures for the class of an unknown one, level by level. Names the encoder if there are two. */
-export function voteTable(votes: readonly Vote[], collection: Collection, encoder: string, named: boolean) {
-  return html`<table class="votes" data-testid="votes" data-encoder=${encoder}>
+export function voteTable({ encoder, votes, unlike }: Votes, collection: Collection, named: boolean) {
+  return html`<table class="votes" data-testid="votes" data-encoder=${encoder} ?data-unlike=${unlike}>
     <caption>
-      Votes of the nearest pictures${named ? `, by ${encoder}` : nothing}
+      ${unlike ? "Votes of the least unlike pictures" : "Votes of the nearest pictures"}${named ? `, by ${encoder}` : nothing}
     </caption>
     <thead class="visually-hidden">
       <tr>

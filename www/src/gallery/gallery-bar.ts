@@ -1,0 +1,110 @@
+import { html, nothing } from "lit";
+import { notice } from "../elements/notice.js";
+import * as format from "../format.js";
+import { vars } from "../vars.js";
+import { isSameBundle, type BundleEntry } from "./bundles.js";
+import type { Embedding, OwnPhotos } from "./own-photos.js";
+import { fromInput, LIMIT, type Folder } from "./photos.js";
+
+/** What the bar shows, and what it calls. */
+export interface GalleryBar {
+  readonly bundles: readonly BundleEntry[];
+  /** The open bundle, as the address names it. */
+  readonly bundle: string;
+  readonly own: OwnPhotos;
+  /** Whether the reader's own gallery is shown. */
+  readonly isOwn: boolean;
+  /** The encoder that would embed own pictures. Null until a bundle is open. */
+  readonly encoder: string | null;
+  readonly chooseBundle: (path: string) => void;
+  readonly chooseOwn: () => void;
+  readonly makeOwn: (folder: Folder) => void;
+}
+
+/** The choice of the gallery, and the way to one of the reader's own pictures. */
+export function galleryBar(bar: GalleryBar) {
+  const { bundles, own } = bar;
+  const choices = bundles.length + (own.gallery ? 1 : 0);
+  return html`<div class="gallery-bar">
+      ${choices > 1 ? gallerySwitch(bar) : nothing} ${bar.encoder === null ? nothing : ownEntry(bar, bar.encoder)}
+    </div>
+    ${own.embedding ? embeddingProgress(own.embedding) : nothing}
+    ${own.failure ? notice(own.failure, "Your pictures could not be used") : nothing}`;
+}
+
+function gallerySwitch({ bundles, bundle, own, isOwn, chooseBundle, chooseOwn }: GalleryBar) {
+  const choice = (value: string, title: string, checked: boolean, choose: () => void) =>
+    html`<label>
+      <input type="radio" name="gallery" value=${value} .checked=${checked} @change=${choose} />
+      <span>${title}</span>
+    </label>`;
+  return html`<fieldset class="switch" data-testid="galleries">
+    <legend>Gallery</legend>
+    ${bundles.map(({ path, title }) => choice(path, title, !isOwn && isSameBundle(path, bundle), () => chooseBundle(path)))}
+    ${own.gallery ? choice("own", own.gallery.folder.name, isOwn, chooseOwn) : nothing}
+  </fieldset>`;
+}
+
+const canChooseFolder = "webkitdirectory" in HTMLInputElement.prototype;
+
+function ownEntry({ own, makeOwn }: GalleryBar, encoder: string) {
+  const take = (event: Event) => {
+    const input = event.target as HTMLInputElement;
+    const files = [...(input.files ?? [])];
+    // So that the same folder can be chosen again.
+    input.value = "";
+    if (files.length === 0) return;
+    input.closest("details")?.removeAttribute("open");
+    makeOwn(fromInput(files));
+  };
+  return html`<details class="own-entry" data-testid="own-entry">
+    <summary>${own.gallery ? "Make another of your own pictures" : "Make a gallery of your own pictures"}</summary>
+    <div class="own-entry-text">
+      <p>
+        ${canChooseFolder ? "Choose a folder of photos, drop one anywhere on this page, or choose" : "Choose"} several
+        pictures. ${encoder} embeds them here, and nothing leaves this device. Subfolders become labels. At most
+        ${LIMIT.toLocaleString("en")} pictures.
+      </p>
+      ${
+        canChooseFolder
+          ? html`<label class="button file">
+              <input type="file" class="visually-hidden" data-testid="own-folder" webkitdirectory @change=${take} />
+              Choose a folder
+            </label>`
+          : nothing
+      }
+      <label class="button file">
+        <input
+          type="file"
+          class="visually-hidden"
+          data-testid="own-files"
+          multiple
+          accept="image/jpeg,image/png,image/webp"
+          @change=${take}
+        />
+        Choose pictures
+      </label>
+    </div>
+  </details>`;
+}
+
+function embeddingProgress({ encoder, done, total, cancel }: Embedding) {
+  return html`<section class="waiting" aria-label="Embedding" data-testid="embedding">
+    <p class="waiting-title">Embedding your pictures with ${encoder}</p>
+    <div
+      class="phases"
+      role="progressbar"
+      aria-label="Pictures embedded"
+      aria-valuemin="0"
+      aria-valuemax=${total}
+      aria-valuenow=${done}
+    >
+      <p class="embedding-line" ${vars({ "--share": total === 0 ? 0 : done / total })}>
+        <span class="number">${done.toLocaleString("en")}</span>
+        <span class="soft number">of ${format.count(total, "picture")}</span>
+        <i class="phase-bar"></i>
+      </p>
+    </div>
+    <button type="button" class="quiet" data-testid="cancel" @click=${cancel}>Cancel</button>
+  </section>`;
+}

@@ -1,0 +1,108 @@
+// The photos of a folder that the reader has chosen or dropped.
+
+/** A gallery of own pictures holds at most this many, so that it stays small beside the engine. */
+export const LIMIT = 2000;
+/** Folders below this depth count as the deepest level. */
+const MAX_DEPTH = 5;
+
+export interface Photo {
+  readonly file: File;
+  /** The names of the folders around it, from the chosen folder down. */
+  readonly folders: readonly string[];
+}
+
+export interface Folder {
+  readonly name: string;
+  /** Sorted by path, at most `LIMIT`. */
+  readonly photos: readonly Photo[];
+  /** The number of photos beyond the limit. */
+  readonly beyond: number;
+  /** The number of files that are no JPEG, PNG or WebP. */
+  readonly others: number;
+}
+
+const isPhoto = ({ name, type }: File) => /^image\/(jpeg|png|webp)$/.test(type) || /\.(jpe?g|png|webp)$/i.test(name);
+
+/** Hidden files, such as those that systems keep in every folder, are not counted. */
+const isHidden = (path: readonly string[]) => path.some((name) => name.startsWith("."));
+
+function folderOf(name: string, files: readonly Photo[]): Folder {
+  const shown = files.filter(({ file, folders }) => !isHidden([...folders, file.name]));
+  const path = ({ file, folders }: Photo) => [...folders, file.name].join("/");
+  const order = new Intl.Collator("en", { numeric: true });
+  const photos = shown.filter(({ file }) => isPhoto(file)).sort((a, b) => order.compare(path(a), path(b)));
+  return {
+    name,
+    photos: photos.slice(0, LIMIT),
+    beyond: Math.max(0, photos.length - LIMIT),
+    others: shown.length - photos.length,
+  };
+}
+
+/** The photos of an input that takes a folder, or several files. */
+export function fromInput(files: Iterable<File>): Folder {
+  const all = [...files];
+  const [root] = (all[0]?.webkitRelativePath ?? "").split("/");
+  const photos = all.map((file) => ({ file, folders: file.webkitRelativePath.split("/").slice(1, -1) }));
+  return folderOf(root || "Your pictures", photos);
+}
+
+/** The folders among dropped things, or all of them if there are several files. Null for a single file. */
+export function fromDrop(transfer: DataTransfer): Promise<Folder> | null {
+  // The entries must be taken before the event has ended.
+  const entries = [...transfer.items].flatMap((item) => item.webkitGetAsEntry?.() ?? []);
+  const [first] = entries;
+  if (!first || (entries.length === 1 && !first.isDirectory)) return null;
+  return readEntries(entries);
+}
+
+async function readEntries(entries: readonly FileSystemEntry[]): Promise<Folder> {
+  const photos: Photo[] = [];
+  const visit = async (entry: FileSystemEntry, folders: readonly string[]): Promise<void> => {
+    if (entry.name.startsWith(".")) return;
+    if (entry.isFile) {
+      const file = await new Promise<File>((resolve, reject) => (entry as FileSystemFileEntry).file(resolve, reject));
+      photos.push({ file, folders });
+      return;
+    }
+    const reader = (entry as FileSystemDirectoryEntry).createReader();
+    const inside = [...folders, entry.name];
+    // A reader returns some of the entries at a time, and none at the end.
+    for (;;) {
+      const some = await new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject));
+      if (some.length === 0) break;
+      for (const child of some) await visit(child, inside);
+    }
+  };
+  for (const entry of entries) await visit(entry, []);
+  const [first] = entries;
+  if (entries.length > 1 || !first) return folderOf("Your pictures", photos);
+  // The name of the only folder is the name of the gallery.
+  return folderOf(
+    first.name,
+    photos.map(({ file, folders }) => ({ file, folders: folders.slice(1) })),
+  );
+}
+
+/**
+ * The labels that the folders give: level names, and a label per photo and level, row by row; an empty one stands
+ * for that of the level above. Folders around all photos tell nothing and are left out. Without levels the photos
+ * have no labels.
+ */
+export function folderLabels(photos: readonly Photo[], root: string): { levels: string[]; rows: string[] } {
+  const [first] = photos;
+  let around = 0;
+  while (
+    first &&
+    around < first.folders.length &&
+    photos.every((photo) => photo.folders[around] === first.folders[around])
+  ) {
+    around++;
+  }
+  const paths = photos.map(({ folders }) => folders.slice(around));
+  const depth = Math.min(MAX_DEPTH, Math.max(0, ...paths.map(({ length }) => length)));
+  const names = depth === 1 ? ["folder"] : depth === 2 ? ["folder", "subfolder"] : [];
+  const levels = Array.from({ length: depth }, (_, level) => names[level] ?? `folder ${level + 1}`);
+  const rows = paths.flatMap((path) => levels.map((_, level) => path[level] ?? (level === 0 ? root : "")));
+  return { levels, rows };
+}
