@@ -92,12 +92,21 @@ export async function openSite(backend) {
   });
 
   async function visit(
-    { query = "", width = 1280, scheme = "light", before, wait = true },
+    {
+      query = "",
+      width = 1280,
+      scheme = "light",
+      before,
+      wait = true,
+      serviceWorkers = "block",
+    },
     check,
   ) {
     const context = await browser.newContext({
       viewport: { width, height: 900 },
       colorScheme: scheme,
+      // They would answer requests before a test's own routes.
+      serviceWorkers,
     });
     const [problems, requests] = [[], []];
     context.on("request", (request) => {

@@ -15,11 +15,11 @@ const out = join(root, "mock/out");
 export async function serveMock(port = 8090) {
   rmSync(out, { recursive: true, force: true });
   mkdirSync(out, { recursive: true });
-  // A build by Trunk removes these links.
-  writeFileSync(
-    join(out, "index.html"),
-    readFileSync(join(root, "index.html"), "utf8").replaceAll(/\s*<link data-trunk[^>]*>/g, ""),
-  );
+  // A build by Trunk removes these links. Without the other line there is no service worker, so that every change shows.
+  const page = readFileSync(join(root, "index.html"), "utf8")
+    .replaceAll(/\s*<link data-trunk[^>]*>/g, "")
+    .replace(/\s*<meta name="akin-service-worker"[^>]*>/, "");
+  writeFileSync(join(out, "index.html"), page);
   copyFileSync(join(root, "mock/akin-web.js"), join(out, "akin-web.js"));
   writeFileSync(join(out, "akin-web_bg.wasm"), emptyModule(2_100_000));
   buildScience(out);

@@ -24,7 +24,13 @@ const stylesheetTexts = {
 /** The options of esbuild; the mock server uses them, too. */
 export const options = (outdir) => ({
   absWorkingDir: root,
-  entryPoints: { page: "src/page.ts", worker: "src/worker.ts", theme: "src/theme.ts", style: "src/page.css" },
+  entryPoints: {
+    page: "src/page.ts",
+    worker: "src/worker.ts",
+    theme: "src/theme.ts",
+    style: "src/page.css",
+    "service-worker": "src/offline/service-worker.ts",
+  },
   outdir,
   bundle: true,
   format: "esm",

@@ -1,10 +1,9 @@
-// After trunk: makes the wasm modules smaller with wasm-opt. Only for release builds, so that other builds
-// stay quick and readable in the debugger.
+// Makes wasm modules smaller with wasm-opt. Only for release builds, so that other builds stay quick and readable in
+// the debugger.
 import { spawnSync } from "node:child_process";
-import { readdirSync, readFileSync, renameSync, statSync } from "node:fs";
+import { readFileSync, renameSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { basename, dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 
 // The features that rustc may use for this target. wasm-opt refuses code with a feature that is not
@@ -38,11 +37,4 @@ export function optimise(wasm) {
   console.error(
     `${basename(wasm)}: ${kilobytes(before)} → ${kilobytes(statSync(wasm).size)}, ${kilobytes(gzipped)} gzipped`,
   );
-}
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const explicit = process.argv[2];
-  if (!explicit && process.env.TRUNK_PROFILE !== "release") process.exit(0);
-  const folder = explicit ?? process.env.TRUNK_STAGING_DIR ?? fileURLToPath(new URL("../dist", import.meta.url));
-  for (const name of readdirSync(folder).filter((name) => name.endsWith("_bg.wasm"))) optimise(join(folder, name));
 }

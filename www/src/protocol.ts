@@ -183,6 +183,8 @@ export interface Calls {
   /** Starts a gallery of the reader's own pictures; `embedOwn` gives it the embeddings of an encoder. */
   startOwn: { params: OwnRows; result: OwnLabels };
   embedOwn: { params: { encoder: number; embeddings: Float32Array }; result: null };
+  /** The addresses of the files that the worker has loaded. */
+  files: { params: Record<never, never>; result: string[] };
 }
 
 export type Request = { [K in keyof Calls]: { id: number; kind: K; params: Calls[K]["params"] } }[keyof Calls];

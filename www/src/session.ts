@@ -99,6 +99,12 @@ export class Session extends EventTarget {
     return this.client.call(kind, params);
   }
 
+  /** The addresses of the files that the engine's worker has loaded. */
+  async files(): Promise<string[]> {
+    if (!this.opening) return [];
+    return this.client.call("files", {}).catch(() => []);
+  }
+
   entries(): readonly EncoderEntry[] {
     return this.bundle?.collection.manifest.encoders ?? [];
   }

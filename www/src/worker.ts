@@ -106,6 +106,8 @@ async function handle(request: Request): Promise<Calls[keyof Calls]["result"]> {
         ownEmbeddings.set(encoder, embeddings);
         return null;
       });
+    case "files":
+      return performance.getEntriesByType("resource").map(({ name }) => name);
     case "sheet": {
       const { index } = request.params;
       const bytes = await sheet(index).finally(() => sheets.delete(index));
