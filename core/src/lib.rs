@@ -47,7 +47,7 @@
 //!
 //! - [`taxonomy`], [`relevance`]: the label tree, and how much an item matters to a query;
 //! - [`embeddings`], [`similarity`], [`geometry`], [`poincare`], [`hamming`]: embeddings, the spaces that they live in,
-//!   and how they are compared; [`search`]: the ranked list of one query;
+//!   and how they are compared; [`search`]: the ranked list of one query; [`votes`]: the classes of its neighbours;
 //! - [`ranking`], [`metrics`]: one query's ranked list, and how good it is;
 //! - [`explanation`]: what each item adds to H-AP, and what a move changes;
 //! - [`mod@evaluate`]: the scores of whole sets of queries; [`statistics`]: how far a mean can be trusted, and whether
@@ -88,6 +88,7 @@ pub mod sources;
 pub mod statistics;
 pub mod steps;
 pub mod taxonomy;
+pub mod votes;
 
 #[cfg(all(feature = "tensor", feature = "image"))]
 pub mod encoder;

@@ -231,6 +231,24 @@ pub fn evaluate_among(
     .report(levels, &checked)
 }
 
+/// One query's ranking of the gallery: `scores[i]` is the score of item i, whose classes are row i of `labels`. `query`
+/// has the query's own classes, and `itself` is its row if it is an item of the gallery, which it then does not rank.
+///
+/// # Panics
+///
+/// When `labels` has fewer rows than there are scores, or a score is not finite.
+pub fn gallery_ranking(
+    scores: &[f32],
+    labels: &Labels,
+    query: &[u32],
+    itself: Option<usize>,
+    config: &EvaluationConfig,
+) -> Ranking {
+    let others = scores.iter().enumerate().filter(|&(item, _)| Some(item) != itself);
+    let scored = others.map(|(item, &score)| (score, shared_level(query, labels.row(item))));
+    Ranking::from_scores(labels.levels(), config.ties, scored).count_query(config.count_query)
+}
+
 /// Where the queries are in the gallery. A query never ranks itself.
 enum Places<'a> {
     /// Query set and gallery are separate.
@@ -270,11 +288,7 @@ impl Search<'_> {
     ) -> Vec<T> {
         let score_query = |query: usize, scores: &[f32]| {
             let itself = self.places.row(query);
-            let row = self.query_labels.row(query);
-            let others = scores.iter().enumerate().filter(|&(item, _)| Some(item) != itself);
-            let scored = others.map(|(item, &score)| (score, shared_level(row, self.labels.row(item))));
-            let ranking = Ranking::from_scores(self.labels.levels(), config.ties, scored);
-            score(query, &ranking.count_query(config.count_query))
+            score(query, &gallery_ranking(scores, self.labels, self.query_labels.row(query), itself, config))
         };
         let (count, items) = (self.queries.len(), self.gallery.len());
         let block = config.block.min(count.max(1));
