@@ -5,8 +5,11 @@ const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const failure = (code, message, hint) => ({ code, message, hint });
 const scenario = new URLSearchParams(new URL(import.meta.url).search).get("fail") ?? self.akinMock ?? "";
 
+let science = null;
+
 export default async function init() {
-  await pause(30);
+  science = await import("./akin-science.js");
+  await science.default();
 }
 
 /** A number between 0 and 1 that depends only on the arguments. */
@@ -149,32 +152,29 @@ function shared(a, b) {
   return 0;
 }
 
+const METRICS = [
+  ["h_ap", "H-AP", "hierarchical average precision", false],
+  ["ndcg", "NDCG", "normalised discounted cumulative gain", false],
+  ["asi", "ASI", "average set intersection with the ideal list", false],
+  ["ap", "AP", "average precision", true],
+  ["recall@1", "R@1", "recall at 1", true],
+];
+
+/** The real scores of the toy ranking. */
 function metrics(levels, depth) {
-  const relevance = (level) => level / depth;
-  let above = [];
-  let sum = 0;
-  levels.forEach((level, index) => {
-    if (level > 0)
-      sum +=
-        (relevance(level) + above.reduce((total, other) => total + Math.min(relevance(level), relevance(other)), 0)) /
-        (index + 1);
-    above.push(level);
-  });
-  const total = levels.reduce((total, level) => total + relevance(level), 0);
-  const gain = (order) => order.reduce((total, level, index) => total + (2 ** level - 1) / Math.log2(index + 2), 0);
-  const at = (level) => {
-    let hits = 0;
-    let precision = 0;
-    levels.forEach((other, index) => {
-      if (other >= level) precision += ++hits / (index + 1);
-    });
-    return { ap: hits ? precision / hits : null, recall_at_1: hits ? Number(levels[0] >= level) : null };
-  };
+  const settings = { relevance: { kind: "hierarchical_ap", alpha: 1 }, ties: "stable", count_query: false };
+  const { h_ap, ndcg, asi, ap, recall_at_1 } = science.score({ depth, levels }, settings);
   return {
-    h_ap: total ? sum / total : null,
-    ndcg: gain(levels) / gain([...levels].sort((a, b) => b - a)),
-    asi: 0.5 + (sum / total) * 0.4,
-    levels: Array.from({ length: depth }, (_, index) => at(index + 1)),
+    described: METRICS.map(([name, label, title, per_level]) => ({
+      name,
+      label,
+      title,
+      unit: "share",
+      greater_is_better: true,
+      per_level,
+    })),
+    overall: { h_ap, ndcg, asi },
+    levels: ap.map((value, index) => ({ ap: value, "recall@1": recall_at_1[index] })),
   };
 }
 

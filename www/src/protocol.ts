@@ -55,12 +55,26 @@ export interface LevelReport extends Means<"ap" | "map_at_r" | "recall@1"> {
 /** The means of the metrics that were evaluated; there may be others. */
 export type Means<Metric extends string> = { queries: number } & { [metric in Metric]?: number | null };
 
-/** The metrics of one ranking. A metric is null where the query has no positives. */
+/** The metrics of one ranking, by name (`h_ap`, `recall@1`). A metric is null where the query has no positives. */
 export interface Metrics {
-  h_ap: number | null;
-  ndcg: number | null;
-  asi: number | null;
-  levels: { ap: number | null; recall_at_1: number | null }[];
+  /** The metrics that the bundle asks for, in its order. */
+  described: MetricInfo[];
+  overall: Record<string, number | null>;
+  /** Coarse to fine. */
+  levels: Record<string, number | null>[];
+}
+
+/** What core's catalogue says about a metric. */
+export interface MetricInfo {
+  name: string;
+  /** The name in a table: `R@1`. */
+  label: string;
+  /** The name in the literature. */
+  title: string;
+  /** A share is from 0 to 1; levels are from 0 to L. */
+  unit: "share" | "levels";
+  greater_is_better: boolean;
+  per_level: boolean;
 }
 
 export interface Result {

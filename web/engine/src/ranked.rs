@@ -1,11 +1,11 @@
 //! The answer to one query: results, and either metrics or votes.
 
 use akin_core::bundle::BestScores;
-use akin_core::evaluate::EvaluationConfig;
-use akin_core::metrics::{Gain, asi, average_precision, hierarchical_ap, ndcg, recall};
-use akin_core::ranking::Ranking;
+use akin_core::evaluate::{EvaluationConfig, QueryScores, Scores, gallery_ranking};
+use akin_core::metrics::{Metric, Unit};
 use akin_core::search::{Gallery, Hit, top_k};
 use akin_core::taxonomy::{Labels, shared_level};
+use akin_core::votes::votes;
 use serde::Serialize;
 
 /// The answer as JavaScript sees it.
@@ -33,19 +33,23 @@ struct Item {
     shared_level: Option<usize>,
 }
 
-/// The metrics of the whole ranking, not only of the results.
+/// The metrics of the whole ranking, not only of the results, by name as in a report.
 #[derive(Serialize)]
 struct Metrics {
-    h_ap: Option<f64>,
-    ndcg: Option<f64>,
-    asi: Option<f64>,
-    levels: Vec<LevelMetrics>,
+    described: Vec<MetricInfo>,
+    overall: Scores,
+    levels: Vec<Scores>,
 }
 
+/// What the catalogue says about a metric of the evaluation.
 #[derive(Serialize)]
-struct LevelMetrics {
-    ap: Option<f64>,
-    recall_at_1: Option<f64>,
+struct MetricInfo {
+    name: String,
+    label: String,
+    title: &'static str,
+    unit: &'static str,
+    greater_is_better: bool,
+    per_level: bool,
 }
 
 #[derive(Serialize)]
@@ -88,65 +92,45 @@ impl Ranked {
         let own = query.labels.zip(known.labels);
         let shared_level_with = |item: usize| own.map(|(own, labels)| shared_level(own, labels.row(item)));
         let votes = match (query.labels, known.labels) {
-            (None, Some(labels)) => Some(votes(labels, hits.iter().map(|hit| (hit.item, hit.score)))),
+            (None, Some(labels)) => Some(votes(labels, &hits)),
             _ => None,
         };
-        let config = known.config;
         let metrics = own.map(|(own, labels)| {
-            let relevance = config.relevance.checked(labels.levels())?;
-            let items = (0..scores.len())
-                .filter(|&item| Some(item) != query.itself)
-                .map(|item| (scores[item], shared_level(own, labels.row(item))));
-            let ranking =
-                Ranking::from_scores(labels.levels(), config.ties, items).count_query(config.count_query);
-            let at_level = |level| LevelMetrics {
-                ap: average_precision(&ranking, level),
-                recall_at_1: recall(&ranking, level, 1),
-            };
-            Ok(Metrics {
-                h_ap: hierarchical_ap(&ranking, &relevance),
-                ndcg: ndcg(&ranking, Gain::Exponential, None),
-                asi: asi(&ranking),
-                levels: (1..=labels.levels()).map(at_level).collect(),
-            })
+            let evaluation = known.config.checked(labels.levels())?;
+            let ranking = gallery_ranking(&scores, labels, own, query.itself, known.config);
+            let QueryScores { overall, levels, .. } = QueryScores::new(0, &ranking, &evaluation);
+            let described = known.config.metrics.iter().copied().map(MetricInfo::new).collect();
+            Ok(Metrics { described, overall, levels })
         });
         let metrics = metrics.transpose()?;
         let results = hits
             .into_iter()
             .map(|hit| Item { item: hit.item, score: hit.score, shared_level: shared_level_with(hit.item) })
             .collect();
+        let votes = votes.map(|votes| votes.into_iter().map(Vote::from).collect());
         Ok(Self { search_ms: 0.0, results, metrics, votes, likeness })
     }
 }
 
-/// The class that the neighbours vote for at each level, coarse to fine. Below the first level only
-/// the neighbours of the class chosen above vote, so that the classes form a path of the taxonomy.
-///
-/// A neighbour's weight falls linearly with its score, from 1.01 for the nearest to 0.01 for the last.
-/// A tie goes to the class of the nearer neighbour. A share is of the weight of all neighbours.
-fn votes(labels: &Labels, neighbours: impl Iterator<Item = (usize, f32)>) -> Vec<Vote> {
-    let mut neighbours: Vec<(usize, f32)> = neighbours.collect();
-    let last = neighbours.last().map_or(0.0, |&(_, score)| score);
-    let span = neighbours.first().map_or(0.0, |&(_, score)| score - last).max(f32::EPSILON);
-    let weight = |score: f32| 0.01 + f64::from((score - last) / span);
-    let total: f64 = neighbours.iter().map(|&(_, score)| weight(score)).sum();
-    let mut votes = Vec::new();
-    for level in 1..=labels.levels() {
-        let class_of = |item: usize| labels.row(item)[level - 1];
-        let mut classes: Vec<(u32, f64)> = Vec::new();
-        for &(item, score) in &neighbours {
-            match classes.iter_mut().find(|(class, _)| *class == class_of(item)) {
-                Some((_, sum)) => *sum += weight(score),
-                None => classes.push((class_of(item), weight(score))),
-            }
-        }
-        let Some((class, sum)) =
-            classes.into_iter().reduce(|best, other| if other.1 > best.1 { other } else { best })
-        else {
-            break;
-        };
-        votes.push(Vote { level, class, share: sum / total });
-        neighbours.retain(|&(item, _)| class_of(item) == class);
+impl From<akin_core::votes::Vote> for Vote {
+    fn from(vote: akin_core::votes::Vote) -> Self {
+        Self { level: vote.level, class: vote.class, share: vote.share }
     }
-    votes
+}
+
+impl MetricInfo {
+    fn new(metric: Metric) -> Self {
+        let entry = metric.entry();
+        Self {
+            name: metric.to_string(),
+            label: metric.label(),
+            title: entry.title,
+            unit: match entry.unit {
+                Unit::Share => "share",
+                Unit::Levels => "levels",
+            },
+            greater_is_better: entry.greater_is_better,
+            per_level: entry.per_level,
+        }
+    }
 }

@@ -71,7 +71,7 @@ function ranking(search: SearchController, answer: Answer, query: Query, { colle
         <p class="eyebrow">Ranked by</p>
         <h3>${name}</h3>
       </div>
-      ${metrics ? html`<p class="ranking-score"><span class="soft">H-AP</span> <span class="number">${format.score(metrics.h_ap)}</span></p>` : nothing}
+      ${metrics?.overall["h_ap"] === undefined ? nothing : html`<p class="ranking-score"><span class="soft">H-AP</span> <span class="number">${format.score(metrics.overall["h_ap"])}</span></p>`}
     </header>
     ${results.some(({ shared_level }) => shared_level !== null) ? rankStrip(results.slice(0, STRIP), collection.levels) : nothing}
     <ol

@@ -378,7 +378,8 @@ export class SearchController implements ReactiveController {
     if (this.query?.kind === "image" && !this.query.labels && likeness?.unlike) {
       return `To ${this.encoderName(encoder)} this picture is unlike anything in the gallery.`;
     }
-    const scored = metrics ? `: H-AP ${format.score(metrics.h_ap)}` : "";
+    const hAp = metrics?.overall["h_ap"];
+    const scored = hAp === undefined ? "" : `: H-AP ${format.score(hAp)}`;
     const kin = !first || first.shared_level === null ? "" : `, ${relation(first.shared_level, collection.levels)}`;
     const nearest = first ? `The first result is ${collection.name(first.item)}${kin}.` : "";
     return `Ranked by ${this.encoderName(encoder)}${scored}. ${nearest}`;
