@@ -19,12 +19,26 @@ const KEY = "akin-last-ranking";
 /** The address gives every shared level one digit. */
 export const MOST_LEVELS = 9;
 
+const listeners = new Set<() => void>();
+
+/** Calls the listener when the reader has a new ranking. */
+export function onLastRankings(listener: () => void): void {
+  listeners.add(listener);
+}
+
+/** The address at which the playground shows a ranking. */
+export function playgroundAddress({ levels, shared }: LastRanking): string {
+  const names = levels.map(encodeURIComponent).join(",");
+  return `?${new URLSearchParams({ view: "playground", ranking: shared.join(""), levels: names }).toString()}`;
+}
+
 export function saveLastRankings(rankings: readonly LastRanking[]): void {
   try {
     sessionStorage.setItem(KEY, JSON.stringify(rankings));
   } catch {
     // Storage may be forbidden or full. The playground then has no ranking of the reader's own.
   }
+  for (const listener of listeners) listener();
 }
 
 export function readLastRankings(): LastRanking[] {

@@ -6,6 +6,7 @@
 import { html, nothing, type PropertyValues } from "lit";
 import { property, query, state as reactive } from "lit/decorators.js";
 import { sheet, ShadowElement } from "../elements/shadow.js";
+import { onLastRankings } from "../last-ranking.js";
 import "../playground/akin-playground.js";
 import type { AkinPlayground } from "../playground/akin-playground.js";
 import type { State } from "../playground/state.js";
@@ -41,6 +42,8 @@ export class AkinLesson extends ShadowElement {
 
   override connectedCallback(): void {
     super.connectedCallback();
+    // The last step shows the reader's own ranking.
+    onLastRankings(() => this.step === STEPS.length && this.hasUpdated && this.begin());
     // The playground tells the reader when core cannot be loaded.
     loadScience().then(
       (science) => (this.science = science),

@@ -9,7 +9,8 @@ import { depth, fromLevels, orderLevels, ranking, settings, type State } from ".
 import { bestGain, fineAp, isOneMove, near, notYet, solved, type Step, type Work } from "./work.js";
 
 const math = (inner: unknown) => html`<math>${inner}</math>`;
-const blockMath = (inner: unknown) => html`<math display="block">${inner}</math>`;
+/** A formula with the sizes of a line of its own. Two of them may stand in two lines on a narrow screen. */
+const display = (inner: unknown) => html`<math displaystyle="true">${inner}</math>`;
 const fraction = (above: string | number, below: string | number) =>
   mathml`<mfrac><mn>${above}</mn><mn>${below}</mn></mfrac>`;
 const of = (name: string, argument = "k") =>
@@ -214,8 +215,9 @@ const hRank: Step = {
       The sum is the <dfn>H-rank</dfn> of <i>k</i>:
     </p>
     <p class="formula">
-      ${blockMath(
-        mathml`${of("H-rank")}<mo>=</mo>${of("rel")}<mo>+</mo><munder><mo>∑</mo><mrow><mi>j</mi><mtext>\u00a0above\u00a0</mtext><mi>k</mi></mrow></munder><mtext>min</mtext><mo stretchy="false">(</mo>${of("rel", "j")}<mo>,</mo>${of("rel")}<mo stretchy="false">)</mo>`,
+      ${display(mathml`${of("H-rank")}<mo>=</mo>${of("rel")}<mo>+</mo>`)}
+      ${display(
+        mathml`<munder><mo>∑</mo><mrow><mi>j</mi><mtext>\u00a0above\u00a0</mtext><mi>k</mi></mrow></munder><mtext>min</mtext><mo stretchy="false">(</mo>${of("rel", "j")}<mo>,</mo>${of("rel")}<mo stretchy="false">)</mo>`,
       )}
     </p>
     <p>

@@ -36,7 +36,13 @@ const REL_SUM = mathml`<mrow><munder><mo>∑</mo><mi>k</mi></munder><mtext>rel</
 export function hApEquation(scores: Scores, lit: number | null) {
   const places = scores.items.flatMap(({ relevance }, place) => (relevance > 0 ? [place] : []));
   const spoken = `H-AP is one divided by the sum of the relevances, times the sum of H-rank by rank: ${format.score(scores.h_ap)}`;
-  return html`<div class="equation" data-testid="h-ap-equation">
+  return html`<div
+    class="equation"
+    data-testid="h-ap-equation"
+    role="group"
+    aria-label="The equation of H-AP"
+    tabindex="0"
+  >
     <math display="block" aria-label=${spoken}>
       <mrow>
         ${H_AP}<mo>=</mo>
@@ -94,14 +100,22 @@ export function termOf(scores: Scores, lit: number | null) {
   const shared = [...counts].map(
     ([least, count]) => mathml`<mo>+</mo>${count > 1 ? mathml`<mn>${count}</mn><mo>·</mo>` : nothing}<mn>${least}</mn>`,
   );
-  return html`<math class="numbers" display="block">
-      <mrow>
-        <mtext>H-rank</mtext><mo>=</mo><mtext>rel</mtext><mo>+</mo>
-        <munder><mo>∑</mo><mtext>above</mtext></munder>
-        <mtext>min</mtext><mo>=</mo>${number(term.relevance)}${shared}<mo>=</mo>
-        <mrow class="term lit">${number(term.h_rank)}</mrow>
-      </mrow>
-    </math>
+  // Two formulas, so that they may stand in two lines on a narrow screen.
+  return html`<p class="numbers">
+      <math displaystyle="true">
+        <mrow>
+          <mtext>H-rank</mtext><mo>=</mo><mtext>rel</mtext><mo>+</mo>
+          <munder><mo>∑</mo><mtext>above</mtext></munder>
+          <mtext>min</mtext>
+        </mrow>
+      </math>
+      <math>
+        <mrow
+          ><mo>=</mo>${number(term.relevance)}${shared}<mo>=</mo
+          ><mrow class="term lit">${number(term.h_rank)}</mrow></mrow
+        >
+      </math>
+    </p>
     <p>
       At rank ${term.rank} it gives
       <b class="number">${short(term.h_rank)} / ${term.rank} = ${short(term.quotient)}</b>. At best it gives its own
@@ -117,7 +131,7 @@ export function apEquation(scores: Scores, levels: readonly number[], depth: num
     ranks.map((_, index) => index),
     null,
   );
-  return html`<div class="equation" data-testid="ap-equation">
+  return html`<div class="equation" data-testid="ap-equation" role="group" aria-label="The equation of AP" tabindex="0">
     <math
       display="block"
       class="numbers"

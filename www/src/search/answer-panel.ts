@@ -2,6 +2,7 @@ import { html, nothing } from "lit";
 import { kinLegend } from "../elements/kin-legend.js";
 import * as format from "../format.js";
 import { unlikeNote } from "../gallery/unlike-note.js";
+import { playgroundAddress, type LastRanking } from "../last-ranking.js";
 import { moveFocus } from "../roving.js";
 import type { OpenBundle } from "../session.js";
 import { STRIP, type Answer, type SearchController } from "./controller.js";
@@ -74,6 +75,7 @@ function ranking(search: SearchController, answer: Answer, query: Query, { colle
       ${metrics?.overall["h_ap"] === undefined ? nothing : html`<p class="ranking-score"><span class="soft">H-AP</span> <span class="number">${format.score(metrics.overall["h_ap"])}</span></p>`}
     </header>
     ${results.some(({ shared_level }) => shared_level !== null) ? rankStrip(results.slice(0, STRIP), collection.levels) : nothing}
+    ${playgroundLink(search.lastRanking(answer))}
     <ol
       class="results"
       data-testid="results"
@@ -85,6 +87,14 @@ function ranking(search: SearchController, answer: Answer, query: Query, { colle
     </ol>
   </section>`;
 }
+
+/** A link that opens the playground with this ranking. */
+const playgroundLink = (ranking: LastRanking | null) =>
+  ranking === null
+    ? nothing
+    : html`<p class="to-playground">
+        <a href=${playgroundAddress(ranking)} data-testid="to-playground">Take this ranking to the playground</a>
+      </p>`;
 
 function moreButton(search: SearchController, { collection }: OpenBundle) {
   const shown = Math.min(search.k, search.answers[0]?.results.length ?? 0);

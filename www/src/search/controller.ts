@@ -10,6 +10,7 @@ import { isSameBundle, loadBundles, type BundleEntry } from "../gallery/bundles.
 import { OwnPhotos } from "../gallery/own-photos.js";
 import type { Folder } from "../gallery/photos.js";
 import { relation, sharedLevel } from "../kinship.js";
+import { MOST_LEVELS, saveLastRankings, type LastRanking } from "../last-ranking.js";
 import type { Backend, Embedded, Likeness, Metrics, Result, Vote } from "../protocol.js";
 import { isStopped, session, type OpenBundle } from "../session.js";
 import type { Timing } from "./backend-badge.js";
@@ -256,6 +257,7 @@ export class SearchController implements ReactiveController {
       if (queryNumber !== this.queryNumber) return;
       this.set({ answers });
       this.set({ statusText: this.summary() });
+      saveLastRankings(answers.flatMap((answer) => this.lastRanking(answer) ?? []));
     } catch (error) {
       if (queryNumber !== this.queryNumber) return;
       const failure = toFailure(error);
@@ -365,6 +367,23 @@ export class SearchController implements ReactiveController {
     this.address?.set({ k });
     if (k > STRIP) void this.run();
     else this.redraw();
+  }
+
+  /** An answer as the playground takes it; null where the kinship is unknown or the levels are too many. */
+  lastRanking({ encoder, results }: Answer): LastRanking | null {
+    const { collection } = this.bundle ?? {};
+    const known = results
+      .slice(0, STRIP)
+      .flatMap(({ item, shared_level: shared }) => (shared === null ? [] : { item, shared }));
+    if (!collection || !this.query || known.length === 0 || collection.depth > MOST_LEVELS) return null;
+    return {
+      encoder: this.encoderName(encoder),
+      query: this.query.kind === "item" ? collection.name(this.query.item) : "your picture",
+      levels: [...collection.levels],
+      shared: known.map(({ shared }) => shared),
+      names: known.map(({ item }) => collection.name(item)),
+      of: collection.manifest.gallery.count,
+    };
   }
 
   private summary(): string {
