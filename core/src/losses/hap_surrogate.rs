@@ -30,6 +30,9 @@
 //! [`UpperStep`] and [`LowerStep`] say where they differ from the paper.
 //!
 //! Autodiff would store several B×B×B tensors. The gradient is computed in closed form, with O(B²) memory.
+//!
+//! [`UpperStep`]: crate::steps::UpperStep
+//! [`LowerStep`]: crate::steps::LowerStep
 
 use burn::module::Module;
 use burn::tensor::Tensor;
