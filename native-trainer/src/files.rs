@@ -1,12 +1,29 @@
-//! Files that are written completely or not at all, and directories for results.
+//! Files: read if they are regular, written completely or not at all, and never over an input.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+use same_file::is_same_file;
 
 use crate::problem::{Advise, problem};
+
+/// The name of a file that is not complete starts and ends with these.
+pub const PART_PREFIX: &str = ".akin-";
+pub const PART_SUFFIX: &str = ".part";
+
+/// The bytes of a regular file. A pipe would wait for its writer, and some devices never end.
+///
+/// # Errors
+///
+/// `InvalidInput` for anything but a regular file or a link to one; the errors of the system.
+pub fn read_regular_file(path: &Path) -> io::Result<Vec<u8>> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+    }
+    fs::read(path)
+}
 
 /// Writes a file so that at every moment `path` holds either its previous version or the new one.
 ///
@@ -21,8 +38,34 @@ pub fn write_atomic(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Resul
     )
 }
 
-/// Refuses a file whose folder does not exist. Commands call this before long work.
-pub fn check_folder_of(path: &Path) -> Result<()> {
+/// Refuses an output that is one of the inputs or another existing file, unless `overwrite` allows that one; and a file
+/// whose folder does not exist. Commands call this before long work.
+///
+/// # Errors
+///
+/// As above. A pipe or a device is never refused.
+pub fn check_output(path: &Path, inputs: &[PathBuf], overwrite: bool) -> Result<()> {
+    check_folder_of(path)?;
+    if !path.is_file() {
+        return Ok(());
+    }
+    if let Some(input) = inputs.iter().find(|input| is_same_file(path, input).unwrap_or(false)) {
+        return Err(problem(
+            format!("the output {} is the input {}", path.display(), input.display()),
+            "write to another file",
+        ));
+    }
+    if !overwrite {
+        return Err(problem(
+            format!("{} already exists", path.display()),
+            "choose another file, or pass `--overwrite` to replace it",
+        ));
+    }
+    Ok(())
+}
+
+/// Refuses a file whose folder does not exist.
+fn check_folder_of(path: &Path) -> Result<()> {
     let folder = directory_of(path);
     if folder.is_dir() {
         return Ok(());
@@ -41,7 +84,7 @@ fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) ->
     }
     let directory = directory_of(path);
     let mut builder = tempfile::Builder::new();
-    builder.prefix(".akin-").suffix(".part");
+    builder.prefix(PART_PREFIX).suffix(PART_SUFFIX);
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
@@ -66,55 +109,6 @@ fn directory_of(path: &Path) -> &Path {
 /// Syncs a rename to the disk, on systems that can sync directories.
 fn sync_directory(directory: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(directory)?.sync_all() } else { Ok(()) }
-}
-
-/// Creates a directory for results. An existing directory must be empty, or is emptied if `overwrite` is set.
-///
-/// # Errors
-///
-/// The errors of [`check_directory`]; a directory that cannot be emptied or created.
-pub fn create_directory(path: &Path, what: &str, marker: &str, overwrite: bool) -> Result<()> {
-    if check_directory(path, what, marker, overwrite)? {
-        fs::remove_dir_all(path).with_context(|| format!("emptying {}", path.display()))?;
-    }
-    fs::create_dir_all(path)
-        .advise(|| format!("{} cannot be created", path.display()), "check the path and its permissions")
-}
-
-/// Whether [`create_directory`] would have to empty the directory. Commands call this before long work.
-///
-/// `what` names the directory in messages, for example "run". Only a directory that contains the file `marker`,
-/// which every directory of that sort has, is ever emptied: a mistyped path cannot delete a home directory.
-///
-/// # Errors
-///
-/// A directory that is not empty, unless it has the marker and `overwrite` is set; a directory that cannot be read.
-pub fn check_directory(path: &Path, what: &str, marker: &str, overwrite: bool) -> Result<bool> {
-    let occupied = match fs::read_dir(path) {
-        Ok(mut entries) => entries.next().is_some(),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => false,
-        Err(error) => {
-            return Err(error).advise(
-                || format!("{} cannot be used for the {what}", path.display()),
-                "choose another directory",
-            );
-        }
-    };
-    if occupied {
-        if !path.join(marker).is_file() {
-            return Err(problem(
-                format!("{} is not empty and is not a {what}: it has no {marker}", path.display()),
-                "choose another directory, or empty this one yourself",
-            ));
-        }
-        if !overwrite {
-            return Err(problem(
-                format!("{} already has a {what}", path.display()),
-                "choose another directory, or pass `--overwrite` to replace it",
-            ));
-        }
-    }
-    Ok(occupied)
 }
 
 #[cfg(test)]
@@ -167,21 +161,38 @@ mod tests {
         }
     }
 
+    #[cfg(unix)]
     #[test]
-    fn a_full_directory_is_replaced_only_on_request_and_with_its_marker() {
+    fn only_regular_files_are_read() {
         let directory = tempfile::tempdir().unwrap();
-        let run = directory.path().join("run");
-        create_directory(&run, "run", "config.toml", false).unwrap();
-        create_directory(&run, "run", "config.toml", false).unwrap();
-        fs::write(run.join("holiday.jpg"), "").unwrap();
-        let message =
-            |overwrite| create_directory(&run, "run", "config.toml", overwrite).unwrap_err().to_string();
-        // `--overwrite` is offered only where it would help.
-        assert!(message(false).ends_with("is not a run: it has no config.toml"));
-        assert!(message(true).ends_with("is not a run: it has no config.toml"));
-        fs::write(run.join("config.toml"), "").unwrap();
-        assert!(message(false).ends_with("already has a run"));
-        create_directory(&run, "run", "config.toml", true).unwrap();
-        assert_eq!(fs::read_dir(&run).unwrap().count(), 0);
+        let [endless, pipe, file] =
+            ["zero.jpg", "pipe.jpg", "file.jpg"].map(|name| directory.path().join(name));
+        std::os::unix::fs::symlink("/dev/zero", &endless).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+        assert!(made.success());
+        fs::write(&file, "bytes").unwrap();
+        for path in [&endless, &pipe, &directory.path().to_owned()] {
+            assert_eq!(read_regular_file(path).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        }
+        assert_eq!(read_regular_file(&file).unwrap(), b"bytes");
+    }
+
+    #[test]
+    fn an_output_is_never_an_input_and_replaces_a_file_only_on_request() {
+        let directory = tempfile::tempdir().unwrap();
+        let [input, other, new] =
+            ["labels.csv", "scores.csv", "new.csv"].map(|name| directory.path().join(name));
+        fs::write(&input, "labels").unwrap();
+        fs::write(&other, "scores").unwrap();
+        let check = |output: &Path, overwrite| check_output(output, std::slice::from_ref(&input), overwrite);
+        check(&new, false).unwrap();
+        assert!(check(&other, false).unwrap_err().to_string().ends_with("scores.csv already exists"));
+        check(&other, true).unwrap();
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink(&input, &new).unwrap();
+            assert!(check(&new, true).unwrap_err().to_string().contains("is the input"), "through a link");
+        }
+        assert!(check(&input, true).unwrap_err().to_string().contains("is the input"));
     }
 }

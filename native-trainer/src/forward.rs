@@ -29,6 +29,7 @@ pub fn forward_pictures(
     for batch in items.chunks(BATCH) {
         let (batch_readable, views): (Vec<usize>, Vec<Pixels>) =
             batch.par_iter().filter_map(|&item| Some((item, view(encoder, pictures, item)?))).unzip();
+        pictures.check()?;
         if !views.is_empty() {
             values.extend(to_vec(forward(encoder.batch(&views, &device)))?);
         }

@@ -1,6 +1,7 @@
 //! Pictures from disk, decoded once while memory allows, and training batches made ahead of time.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -9,10 +10,13 @@ use std::thread::Scope;
 
 use akin_core::image::{Pixels, Preprocessing, decode};
 use akin_core::random::stream;
+use anyhow::Result;
 use rayon::prelude::*;
 
 use crate::augment;
 use crate::config::AugmentConfig;
+use crate::files::read_regular_file;
+use crate::problem::problem;
 
 /// Bytes of decoded pictures that stay in memory. Pictures beyond them are decoded at each use.
 const CACHE_BYTES: u64 = 3 << 30;
@@ -22,12 +26,23 @@ const BATCHES_AHEAD: usize = 2;
 
 /// The pictures of a list of files, by item: the number of the file in the list.
 ///
-/// A file that cannot be read is skipped with a warning, and listed in [`Self::unreadable`].
+/// A file that is missing, damaged or no image is skipped with a warning, and listed in [`Self::unreadable`]. If the
+/// system cannot read a file, for example because too many are open, the picture may be sound: [`Self::check`] then
+/// fails, so that no result is computed without it.
 pub struct Pictures {
     paths: Vec<PathBuf>,
     cache: Vec<OnceLock<Arc<Pixels>>>,
     cached_bytes: AtomicU64,
     unreadable: Mutex<BTreeMap<PathBuf, String>>,
+    fault: OnceLock<(PathBuf, String)>,
+}
+
+/// Why a picture could not be read.
+enum Failure {
+    /// The fault of the file.
+    File(String),
+    /// The fault of the system.
+    System(String),
 }
 
 impl Pictures {
@@ -38,6 +53,7 @@ impl Pictures {
             paths,
             cached_bytes: AtomicU64::new(0),
             unreadable: Mutex::default(),
+            fault: OnceLock::new(),
         }
     }
 
@@ -52,7 +68,12 @@ impl Pictures {
                 self.store(item, &pixels);
                 Some(pixels)
             }
-            Err(reason) => {
+            Err(Failure::System(reason)) => {
+                // The first fault is the one to report.
+                let _ = self.fault.set((self.paths[item].clone(), reason));
+                None
+            }
+            Err(Failure::File(reason)) => {
                 let path = &self.paths[item];
                 if self.lock_unreadable().insert(path.clone(), reason.clone()).is_none() {
                     eprintln!("warning: skipped {}: {reason}", path.display());
@@ -77,14 +98,33 @@ impl Pictures {
         self.lock_unreadable().clone()
     }
 
+    /// Fails if the system could not read a file. To be called before the pictures that were read are used.
+    ///
+    /// # Errors
+    ///
+    /// As above.
+    pub fn check(&self) -> Result<()> {
+        let Some((path, reason)) = self.fault.get() else { return Ok(()) };
+        Err(problem(
+            format!("the system cannot read {}: {reason}", path.display()),
+            "this is no fault of the picture: check the disk, the memory and the limit of open files (`ulimit -n`)",
+        ))
+    }
+
     fn lock_unreadable(&self) -> MutexGuard<'_, BTreeMap<PathBuf, String>> {
         self.unreadable.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 
-fn read(path: &Path) -> Result<Pixels, String> {
-    let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
-    decode(&bytes).map_err(|error| error.to_string())
+fn read(path: &Path) -> Result<Pixels, Failure> {
+    let bytes = read_regular_file(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound
+        | io::ErrorKind::PermissionDenied
+        | io::ErrorKind::InvalidInput
+        | io::ErrorKind::NotADirectory => Failure::File(error.to_string()),
+        _ => Failure::System(error.to_string()),
+    })?;
+    decode(&bytes).map_err(|error| Failure::File(error.to_string()))
 }
 
 /// The input of one training step.

@@ -1,8 +1,8 @@
 //! The machine that this program runs on, its memory, and the date.
 
-use std::fs;
 use std::thread::available_parallelism;
 use std::time::{SystemTime, UNIX_EPOCH};
+use std::{env, fs};
 
 /// The peak memory of this process so far, in bytes. Known only on Linux.
 pub fn peak_memory() -> Option<u64> {
@@ -19,10 +19,25 @@ pub fn describe() -> String {
     format!("{cores}{memory}, {} on {}", std::env::consts::OS, std::env::consts::ARCH)
 }
 
+/// The name of this machine in its network, where the system tells it.
+pub fn host() -> String {
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").ok().or_else(|| env::var("COMPUTERNAME").ok());
+    host.map_or("this machine".into(), |host| host.trim().to_owned())
+}
+
 /// The date in UTC: `2026-11-21`.
 pub fn today() -> String {
-    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    date(seconds / 86_400)
+    date(seconds_since_1970() / 86_400)
+}
+
+/// The date and the time of the day in UTC: `2026-11-21 14:05 UTC`.
+pub fn now() -> String {
+    let minutes = seconds_since_1970() / 60;
+    format!("{} {:02}:{:02} UTC", date(minutes / 1_440), minutes / 60 % 24, minutes % 60)
+}
+
+fn seconds_since_1970() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 /// The date `day` days after 1970-01-01.

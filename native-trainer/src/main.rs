@@ -41,6 +41,7 @@
 //! config/fault config/overlay recipes
 //! config/schema
 //! report npy page serve arguments
+//! directory
 //! files columns counts machine interrupt shell progress
 //! problem
 //! ```
@@ -61,6 +62,7 @@ mod config_md;
 mod counts;
 mod data;
 mod device;
+mod directory;
 mod embedding;
 mod features;
 mod files;

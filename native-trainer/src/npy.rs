@@ -65,6 +65,12 @@ fn parse(bytes: &[u8]) -> Result<Matrix> {
             "save a two-dimensional array with one row per item",
         ));
     };
+    if columns == 0 {
+        return Err(problem(
+            format!("the array has shape {shape}, so its {rows} items have no numbers"),
+            "save an array with one row of at least one number per item",
+        ));
+    }
     let expected = rows.checked_mul(columns).and_then(|count| count.checked_mul(width));
     if expected != Some(data.len()) {
         return Err(problem(
@@ -181,6 +187,11 @@ mod tests {
         assert!(refusal(&file("<f4", "True", "(1, 2)", &[0; 8])).contains("Fortran order"));
         assert!(refusal(&file("<f4", "False", "(2,)", &[0; 8])).contains("shape (2,)"));
         assert!(refusal(&file("<f4", "False", "(1, 1, 2)", &[0; 8])).contains("shape (1, 1, 2)"));
+    }
+
+    #[test]
+    fn rows_without_numbers_are_refused_however_many() {
+        assert!(refusal(&file("<f4", "False", "(1000000000000, 0)", &[])).contains("have no numbers"));
     }
 
     #[test]

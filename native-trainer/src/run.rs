@@ -20,11 +20,14 @@ use serde::Serialize;
 use toml::{Table, Value};
 
 use crate::config::Config;
-use crate::files::{create_directory, write_atomic};
+use crate::files::write_atomic;
 use crate::problem::{Advise, problem};
 
-/// The config, by which a directory is recognised as a run.
+/// The file with the config.
 pub const CONFIG_FILE: &str = "config.toml";
+
+const FILES: [&str; 6] =
+    [CONFIG_FILE, "run.json", "log.jsonl", "checkpoint.akin", "encoder.bpk", "report.json"];
 
 /// A run directory with its config.
 pub struct Run {
@@ -66,19 +69,23 @@ impl Run {
         keys
     }
 
-    /// Makes the directory and writes the resolved config to it.
+    /// Writes the resolved config.
     ///
     /// # Errors
     ///
-    /// A directory that is not empty, unless it is a run and `overwrite` is set.
-    pub fn create(&self, overwrite: bool) -> Result<()> {
-        create_directory(&self.directory, "run", CONFIG_FILE, overwrite)?;
+    /// A full disk, or a directory without write permission.
+    pub fn write_config(&self) -> Result<()> {
         write_atomic(&self.file(CONFIG_FILE), |file| file.write_all(self.config.to_toml().as_bytes()))
     }
 
     /// The path of a file of the run.
     pub fn file(&self, name: &str) -> PathBuf {
         self.directory.join(name)
+    }
+
+    /// The paths of all files that a run has.
+    pub fn files(&self) -> Vec<PathBuf> {
+        FILES.iter().map(|name| self.file(name)).collect()
     }
 
     /// The trained encoder.

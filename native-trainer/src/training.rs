@@ -11,6 +11,7 @@ mod journal;
 mod timetable;
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::thread::Scope;
 
 use akin_core::encoder::Encoder;
@@ -25,6 +26,7 @@ use crate::checkpoint::Checkpoint;
 use crate::config::Config;
 use crate::counts::counted;
 use crate::data::Dataset;
+use crate::directory::{Draft, Kind};
 use crate::embedding::{Embedded, embed_items, evaluate_splits};
 use crate::features::Features;
 use crate::files::write_atomic;
@@ -87,8 +89,9 @@ struct State {
     optimizers: Optimizers,
 }
 
-/// Trains as the run's config says. The run directory is made, or replaced, only when everything is
-/// ready for the first step.
+/// Trains as the run's config says. Returns where the run is then: in its directory, or, if it was stopped while it
+/// was to replace another run, beside it. The directory is made only when everything is ready for the first step, and
+/// an older run is replaced only when the new one is complete.
 ///
 /// # Errors
 ///
@@ -101,7 +104,12 @@ pub fn train(
     device: &Device,
     start: Start,
     progress: Progress,
-) -> Result<Outcome> {
+) -> Result<(Outcome, PathBuf)> {
+    let resumed = match start {
+        Start::Checkpoint => Some(Draft::resume(Kind::Run, &run.directory)?),
+        Start::New { .. } => None,
+    };
+    let written: Run;
     let mut training = Training::new(run, dataset, pictures, device, progress)?;
     let mut state = training.initial_state(start)?;
     for remark in training.sampler.remarks(&run.config.sampler) {
@@ -111,19 +119,27 @@ pub fn train(
         let features = Features::load(&run.config, &state.encoder, dataset, pictures, device, progress)?;
         training.features = Some(features);
     }
-    if let Start::New { overwrite } = start {
-        run.create(overwrite)?;
+    let draft = match start {
+        Start::New { overwrite } => Draft::create(Kind::Run, &run.directory, overwrite)?,
+        Start::Checkpoint => resumed.context("a resumed run has been opened")?,
+    };
+    written = Run { directory: draft.directory().to_owned(), config: run.config.clone() };
+    training.run = &written;
+    if start != Start::Checkpoint {
+        written.write_config()?;
     }
     let ctrl_c = CatchCtrlC::start();
-    let mut journal = Journal::open(run, state.step)?;
+    let mut journal = Journal::open(&written, state.step)?;
     let stopped = training.run_steps(&mut state, &mut journal)?;
     drop(ctrl_c);
     if stopped {
         journal.log(json!({ "event": "stopped", "step": state.step }))?;
-        return Ok(Outcome::Stopped { step: state.step });
+        return Ok((Outcome::Stopped { step: state.step }, draft.directory().to_owned()));
     }
     let report = training.finish(&state, &mut journal)?;
-    Ok(Outcome::Done(Box::new(report)))
+    let directory = draft.target().to_owned();
+    draft.complete()?;
+    Ok((Outcome::Done(Box::new(report)), directory))
 }
 
 /// Checks that the encoder of a training can be made, with its weights.
@@ -210,6 +226,7 @@ impl<'a> Training<'a> {
             let mut batches = self.batches(state, scope);
             while state.step < self.timetable.steps {
                 let batch = batches.next().context("the thread that reads images has ended")?;
+                self.pictures.check()?;
                 self.prepare_epoch_of_loss(state)?;
                 let (loss, rates) = self.step(state, batch)?;
                 let due = self.timetable.due(state.step, stop_requested());

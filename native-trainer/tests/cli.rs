@@ -45,6 +45,29 @@ fn wrong_usage_exits_with_2_and_suggests_a_command() {
 }
 
 #[test]
+fn an_output_is_never_an_input() {
+    let folder = in_folder(&[("l.csv", b"kind\na\na\n"), ("old.csv", b"mine")]);
+    let queries = folder.path().join("q.npy");
+    let dict = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 1), }\n";
+    let header = [b"\x93NUMPY\x01\x00", &(dict.len() as u16).to_le_bytes()[..], dict.as_bytes()].concat();
+    std::fs::write(&queries, [header, vec![0, 0, 128, 63, 0, 0, 128, 63]].concat()).unwrap();
+    let [queries, labels, old] =
+        ["q.npy", "l.csv", "old.csv"].map(|name| folder.path().join(name).display().to_string());
+    let eval = |more: &[&str]| {
+        let files =
+            ["eval", "--queries", &queries, "--query-labels", &labels, "--levels", "kind", "--per-query"];
+        akin(files.iter().chain(more))
+    };
+    for more in [&[&*labels][..], &[&*labels, "--overwrite"], &[&*queries, "--overwrite"], &[&*old]] {
+        let answer = eval(more);
+        assert_eq!(answer.code, Some(1), "{more:?}: {}", answer.stderr);
+    }
+    assert_eq!(std::fs::read_to_string(&old).unwrap(), "mine");
+    let answer = eval(&[&old, "--overwrite"]);
+    assert_eq!(answer.code, Some(0), "{}", answer.stderr);
+}
+
+#[test]
 fn an_error_prints_a_hint_on_stderr_and_exits_with_1() {
     let answer = akin(["data", "check", "nowhere.toml"]);
     assert_eq!((answer.code, answer.stdout.as_str()), (Some(1), ""));

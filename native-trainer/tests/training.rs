@@ -66,13 +66,18 @@ impl Workplace {
     /// Trains until there is a checkpoint, then presses Ctrl-C.
     fn interrupt(&self, run: &str) -> Answer {
         let training = self.spawn(&["train", "tiny.toml", "--out", run]);
+        self.stop(training, run, "-INT")
+    }
+
+    /// Waits until a training has a checkpoint in `run`, then sends it a signal.
+    fn stop(&self, training: Child, run: &str, signal: &str) -> Answer {
         let checkpoint = self.path(run).join("checkpoint.akin");
         let deadline = Instant::now() + Duration::from_secs(60);
         while !checkpoint.exists() && Instant::now() < deadline {
             sleep(Duration::from_millis(5));
         }
-        let pressed = Command::new("kill").args(["-INT", &training.id().to_string()]).status().unwrap();
-        assert!(pressed.success(), "the training has ended already");
+        let sent = Command::new("kill").args([signal, &training.id().to_string()]).status().unwrap();
+        assert!(sent.success(), "the training has ended already");
         Answer::of(training.wait_with_output().unwrap())
     }
 
@@ -306,6 +311,70 @@ fn a_run_is_overwritten_only_on_request() {
         .expect_code(1)
         .expect_stderr("is not a run");
     assert!(at.path("holiday/beach.jpg").exists());
+
+    // A folder with a config of someone else is no run either.
+    fs::create_dir(at.path("s")).unwrap();
+    at.write("s/config.toml", "");
+    at.write("s/thesis", "x");
+    at.akin(&["train", "tiny.toml", "--out", "s", "--overwrite"])
+        .expect_code(1)
+        .expect_stderr("is not a run");
+    assert!(at.path("s/thesis").exists());
+    at.write("run/thesis", "x");
+    short(&["--overwrite"]).expect_code(1).expect_stderr("akin did not write thesis");
+}
+
+#[test]
+fn an_old_run_stays_when_the_new_one_fails_or_is_stopped() {
+    let at = Workplace::new();
+    at.akin(&["train", "tiny.toml", "--set", "run.steps=1", "--out", "run"]).expect_code(0);
+    let before = at.bytes("run/encoder.bpk");
+    let train =
+        |more: &[&str]| at.akin(&[&["train", "tiny.toml", "--out", "run", "--overwrite"], more].concat());
+    let diverging = ["--set", "optimizer.lr_head=1e30", "--set", "optimizer.lr_backbone=1e30"];
+    train(&diverging).expect_code(1).expect_stderr("at step");
+    assert_eq!(at.bytes("run/encoder.bpk"), before);
+
+    // The draft is no obstacle, and can be continued.
+    let training = at.spawn(&["train", "tiny.toml", "--out", "run", "--overwrite"]);
+    at.stop(training, "run.new", "-TERM").expect_code(130).expect_stderr("akin resume run.new");
+    assert_eq!(at.bytes("run/encoder.bpk"), before);
+    at.akin(&["resume", "run.new"]).expect_code(0);
+    assert_ne!(at.bytes("run/encoder.bpk"), before);
+    assert!(!at.path("run.new").exists() && !at.path("run.old").exists());
+    train(&["--set", "run.steps=1"]).expect_code(0);
+}
+
+#[test]
+fn two_trainings_do_not_write_the_same_run() {
+    let at = Workplace::new();
+    let first = at.spawn(&["train", "tiny.toml", "--out", "run"]);
+    while !at.path("run/log.jsonl").exists() {
+        sleep(Duration::from_millis(5));
+    }
+    for arguments in [&["train", "tiny.toml", "--out", "run", "--overwrite"][..], &["resume", "run"]] {
+        at.akin(arguments).expect_code(1).expect_stderr(&format!("process {} on", first.id()));
+    }
+    Answer::of(first.wait_with_output().unwrap()).expect_code(0);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_fault_of_the_system_is_not_taken_for_a_damaged_picture() {
+    let at = Workplace::new();
+    at.akin(&["train", "tiny.toml", "--set", "run.steps=1", "--out", "run"]).expect_code(0);
+    // The training needs some files besides pictures; with this limit it gets no further than these.
+    let refused = (5..40).any(|files| {
+        let command = format!(
+            "ulimit -n {files}; exec {} train tiny.toml --out run-{files} --set run.steps=2",
+            env!("CARGO_BIN_EXE_akin")
+        );
+        let output = Command::new("sh").args(["-c", &command]).current_dir(at.folder()).output().unwrap();
+        let answer = Answer::of(output);
+        assert!(!answer.stderr.contains("warning: skipped"), "{files}: {}", answer.stderr);
+        answer.code != Some(0) && answer.stderr.contains("the system cannot read")
+    });
+    assert!(refused, "no limit was low enough for a picture and high enough for the rest");
 }
 
 #[test]

@@ -11,8 +11,9 @@ use clap::Args;
 use rayon::prelude::*;
 
 use crate::counts::{count, counted};
-use crate::files::{create_directory, write_atomic};
-use crate::problem::{Advise, problem};
+use crate::directory::{self, Draft, Kind};
+use crate::files::write_atomic;
+use crate::problem::Advise;
 use crate::progress::{Bar, Progress};
 use crate::shell;
 
@@ -56,10 +57,10 @@ pub fn run(args: BiomorphsArgs) -> Result<()> {
         side: args.side,
         held_out: args.held_out,
     })?;
-    create_directory(&args.out, "data set", "labels.csv", args.overwrite)?;
+    directory::check(Kind::DataSet, &args.out, args.overwrite)?;
     let start = Instant::now();
     let bar = args.progress.bar("Drawing", creatures.pictures() as u64);
-    write(&creatures, &args.out, &bar)?;
+    write(&creatures, &args.out, args.overwrite, &bar)?;
     drop(bar);
 
     let counts = creatures.levels().iter().zip(creatures.classes());
@@ -84,22 +85,24 @@ pub fn run(args: BiomorphsArgs) -> Result<()> {
     Ok(())
 }
 
-/// Writes `out/images/<level 1>/…/<level L>/000.png`, and when all pictures are written `out/labels.csv` with
-/// the columns path, one per level, split. The files do not depend on the number of threads.
+/// Writes `out/images/<level 1>/…/<level L>/000.png` and `out/labels.csv` with the columns path, one per level, split.
+/// The files do not depend on the number of threads. An existing data set is replaced when the new one is complete.
 ///
 /// # Errors
 ///
-/// `out` already holds `labels.csv` or `images`, or a file cannot be written.
-pub fn write(creatures: &Biomorphs, out: &Path, bar: &Bar) -> Result<()> {
-    for name in ["labels.csv", "images"] {
-        let path = out.join(name);
-        if path.exists() {
-            return Err(problem(
-                format!("{} already exists", path.display()),
-                "choose another directory, or remove it yourself",
-            ));
+/// `out` is not empty, unless it is a data set and `overwrite` is set; a file cannot be written.
+pub fn write(creatures: &Biomorphs, out: &Path, overwrite: bool, bar: &Bar) -> Result<()> {
+    let draft = Draft::create(Kind::DataSet, out, overwrite)?;
+    match write_files(creatures, draft.directory(), bar) {
+        Ok(()) => draft.complete(),
+        Err(error) => {
+            draft.discard();
+            Err(error)
         }
     }
+}
+
+fn write_files(creatures: &Biomorphs, out: &Path, bar: &Bar) -> Result<()> {
     (0..creatures.pictures()).into_par_iter().try_for_each(|index| {
         let path = out.join(creatures.row(index).path);
         let folder = path.parent().unwrap_or(out);
@@ -131,7 +134,7 @@ mod tests {
     use super::*;
 
     fn write_quietly(creatures: &Biomorphs, out: &Path) -> Result<()> {
-        write(creatures, out, &Progress::None.bar("Drawing", 0))
+        write(creatures, out, true, &Progress::None.bar("Drawing", 0))
     }
 
     #[test]
@@ -157,12 +160,12 @@ mod tests {
     }
 
     #[test]
-    fn an_existing_data_set_is_not_overwritten() {
+    fn a_folder_of_someone_else_is_not_overwritten() {
         let out = tempfile::tempdir().unwrap();
         fs::write(out.path().join("labels.csv"), "mine").unwrap();
         let creatures = Biomorphs::new(BiomorphConfig::default()).unwrap();
         let error = write_quietly(&creatures, out.path()).unwrap_err();
-        assert!(error.to_string().contains("already exists"));
+        assert!(error.to_string().contains("is not a data set"));
         assert_eq!(fs::read_to_string(out.path().join("labels.csv")).unwrap(), "mine");
     }
 }

@@ -14,7 +14,8 @@ use crate::commands::export::{Export, TILE, export};
 use crate::commands::train::{finish, train_new};
 use crate::config::{Config, DeviceName};
 use crate::counts::count;
-use crate::files::{create_directory, write_atomic};
+use crate::directory::{self, Draft, Kind};
+use crate::files::write_atomic;
 use crate::progress::Progress;
 use crate::report::runs_text;
 use crate::run::Run;
@@ -57,15 +58,16 @@ const RECIPES: [(&str, &str); 2] = [
     ("happier", include_str!("../../recipes/biomorphs-happier.toml")),
 ];
 
-/// The file by which a directory of the demo is recognised.
-const MARKER: &str = "norm-softmax.toml";
-
 /// Draws, trains twice, exports, and serves unless `--no-serve` is given.
 pub fn run(args: DemoArgs) -> Result<()> {
     let progress = args.progress;
     // A port in use is reported now, not after the training.
     let listener = if args.no_serve { None } else { Some(serve::listen(args.server.port)?) };
-    create_directory(&args.out, "demo", MARKER, args.overwrite)?;
+    // Data, runs and bundle are replaced one by one, each when the new one is complete.
+    let draft = match directory::check(Kind::Demo, &args.out, args.overwrite)? {
+        true => Draft::resume(Kind::Demo, &args.out)?,
+        false => Draft::create(Kind::Demo, &args.out, false)?,
+    };
     for (name, recipe) in RECIPES {
         write_atomic(&args.out.join(format!("{name}.toml")), |file| file.write_all(recipe.as_bytes()))?;
     }
@@ -74,7 +76,7 @@ pub fn run(args: DemoArgs) -> Result<()> {
     let config = BiomorphConfig { seed: args.seed, side: 128, ..BiomorphConfig::default() };
     let creatures = Biomorphs::new(config)?;
     let bar = progress.bar("Drawing", creatures.pictures() as u64);
-    biomorphs::write(&creatures, &args.out.join("data"), &bar)?;
+    biomorphs::write(&creatures, &args.out.join("data"), args.overwrite, &bar)?;
     drop(bar);
     let species = creatures.classes().last().copied().unwrap_or(0);
     progress.say("Drew", &format!("{} creatures of {species} species", count(creatures.pictures())));
@@ -86,7 +88,7 @@ pub fn run(args: DemoArgs) -> Result<()> {
         config.run.seed = args.seed;
         config.run.device = args.device;
         progress.say("Training", &format!("with {}", config.loss.describe()));
-        match train_new(config, false, progress)? {
+        match train_new(config, args.overwrite, progress)? {
             (run, Outcome::Done(report)) => runs.push((run, *report)),
             stopped => return finish(stopped, progress),
         }
@@ -100,7 +102,7 @@ pub fn run(args: DemoArgs) -> Result<()> {
     export(&Export {
         runs: &runs,
         out: &bundle,
-        overwrite: false,
+        overwrite: args.overwrite,
         title: "Biomorphs".into(),
         description: "Drawn creatures that descend from one another. The models have never seen the \
                       species shown here, only others of the same families."
@@ -111,6 +113,7 @@ pub fn run(args: DemoArgs) -> Result<()> {
         half: false,
         progress,
     })?;
+    draft.complete()?;
     // The gallery of photos that comes with akin stands beside the creatures.
     let folders: Vec<PathBuf> = [bundle].into_iter().chain(page::galleries()).collect();
     match listener {

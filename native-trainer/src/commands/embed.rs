@@ -10,7 +10,7 @@ use crate::config::DeviceName;
 use crate::counts::counted;
 use crate::data::looks_like_an_image;
 use crate::embedding::embed;
-use crate::files::check_folder_of;
+use crate::files::check_output;
 use crate::loader::Pictures;
 use crate::problem::{Advise, a_few, problem};
 use crate::progress::Progress;
@@ -31,6 +31,9 @@ pub struct EmbedArgs {
     /// The file to write: float32, one row per image.
     #[arg(long, value_name = "FILE.npy")]
     pub out: PathBuf,
+    /// Replace FILE.npy if it exists.
+    #[arg(long)]
+    pub overwrite: bool,
     /// The device to compute on, instead of the config's `run.device`.
     #[arg(long, value_enum)]
     pub device: Option<DeviceName>,
@@ -42,10 +45,10 @@ pub struct EmbedArgs {
 /// Embeds the images and writes the file.
 pub fn run(args: EmbedArgs) -> Result<()> {
     let run = Run::open(&args.run)?;
-    check_folder_of(&args.out)?;
+    let files = files(&args.images)?;
+    check_output(&args.out, &[files.clone(), run.files()].concat(), args.overwrite)?;
     let device = device::open(args.device.unwrap_or(run.config.run.device))?;
     let encoder = run.encoder(&device)?;
-    let files = files(&args.images)?;
     let items: Vec<usize> = (0..files.len()).collect();
     let pictures = Pictures::new(files);
     let progress = args.progress;

@@ -6,7 +6,7 @@ mod embedding_files;
 mod opened_run;
 
 use std::io::{Write, stdout};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use akin_core::evaluate::{self, EvaluationConfig, Report};
 use akin_core::metrics::Metric;
@@ -19,7 +19,7 @@ pub use self::arguments::EvalArgs;
 use self::embedding_files::EmbeddingFiles;
 use self::opened_run::OpenedRun;
 use crate::embedding::evaluate_dataset;
-use crate::files::{check_folder_of, write_atomic};
+use crate::files::{check_output, write_atomic};
 use crate::loader::Pictures;
 use crate::problem::problem;
 use crate::report::{measurement, paired_tests_text, report_text, setting_name};
@@ -35,7 +35,14 @@ pub fn run(args: EvalArgs) -> Result<()> {
         Run::open(against)?;
     }
     if let Some(file) = &args.per_query {
-        check_folder_of(file)?;
+        let inputs = [&args.queries, &args.query_labels, &args.gallery, &args.gallery_labels];
+        let mut inputs: Vec<PathBuf> = inputs.into_iter().flatten().cloned().collect();
+        if let Some(run) = &args.run {
+            let run = Run::open(run)?;
+            inputs.extend(run.files());
+            inputs.push(run.config.data.path);
+        }
+        check_output(file, &inputs, args.overwrite)?;
     }
     let Evaluated { mut report, queries, gallery } = match &args.run {
         Some(run) => evaluate_run(run, None, args.untrained, &args)?,

@@ -6,8 +6,8 @@ use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 
 use akin_core::bundle::{
-    BestScores, BundleWriter, Contents, ElementType, EncoderEntry, Items, MANIFEST, Thumbnails,
-    embedding_bytes, label_bytes,
+    BestScores, BundleWriter, Contents, ElementType, EncoderEntry, Items, Thumbnails, embedding_bytes,
+    label_bytes,
 };
 use akin_core::embeddings::Embeddings;
 use akin_core::evaluate::EvaluationConfig;
@@ -22,13 +22,14 @@ use serde_json::json;
 use crate::config::DeviceName;
 use crate::counts::counted;
 use crate::data::Dataset;
+use crate::directory::{Draft, Kind};
 use crate::embedding::evaluate_dataset;
-use crate::files::{check_directory, create_directory, write_atomic};
+use crate::files::write_atomic;
 use crate::loader::Pictures;
 use crate::problem::{Advise, problem, repeated};
 use crate::progress::Progress;
 use crate::run::{Run, encoder_config};
-use crate::{device, shell};
+use crate::{device, directory, shell};
 
 /// Write runs into a bundle for the browser.
 ///
@@ -163,7 +164,7 @@ pub fn export(export: &Export) -> Result<()> {
             ));
         }
     }
-    check_directory(out, "bundle", MANIFEST, export.overwrite)?;
+    directory::check(Kind::Bundle, out, export.overwrite)?;
     let dataset = Dataset::load(&first.data, first.run.seed)?;
     let pictures = Pictures::new(dataset.paths.clone());
 
@@ -249,15 +250,14 @@ pub fn export(export: &Export) -> Result<()> {
         bundle.add(NOTICE, notice.clone().into_bytes())?;
     }
     let files = bundle.finish(&contents)?;
-    create_directory(out, "bundle", MANIFEST, export.overwrite)?;
-    let mut size = 0;
-    for (path, bytes) in files {
-        let path = out.join(path);
-        let folder = path.parent().unwrap_or(out);
-        std::fs::create_dir_all(folder)
-            .advise(|| format!("cannot create {}", folder.display()), "check `--out`")?;
-        size += bytes.len();
-        write_atomic(&path, |file| file.write_all(&bytes))?;
+    let draft = Draft::create(Kind::Bundle, out, export.overwrite)?;
+    let size: usize = files.iter().map(|(_, bytes)| bytes.len()).sum();
+    match write_files(draft.directory(), files) {
+        Ok(()) => draft.complete()?,
+        Err(error) => {
+            draft.discard();
+            return Err(error);
+        }
     }
     progress.say("Exported", &format!("{} ({:.1} MB)", out.display(), size as f64 / 1e6));
     Ok(())
@@ -269,12 +269,25 @@ fn rounded(embeddings: &Embeddings, element_type: ElementType) -> akin_core::Res
     Embeddings::new(embeddings.dimension(), values)
 }
 
+/// Writes the files of a bundle, by their paths relative to `directory`.
+fn write_files(directory: &Path, files: impl IntoIterator<Item = (String, Vec<u8>)>) -> Result<()> {
+    for (path, bytes) in files {
+        let path = directory.join(path);
+        let folder = path.parent().unwrap_or(directory);
+        fs::create_dir_all(folder)
+            .advise(|| format!("cannot create {}", folder.display()), "check `--out`")?;
+        write_atomic(&path, |file| file.write_all(&bytes))?;
+    }
+    Ok(())
+}
+
 /// A sheet of thumbnails as JPEG: the central square of each picture, row by row.
 fn sheet(pictures: &Pictures, items: &[usize], side: u32) -> Result<Vec<u8>> {
     let rows = (items.len() as u32).div_ceil(GRID);
     let mut sheet = image::RgbImage::new(GRID * side, rows * side);
     let tiles: Vec<Option<Pixels>> =
         items.par_iter().map(|&item| tile(&*pictures.get(item)?, side).ok()).collect();
+    pictures.check()?;
     for (place, tile) in (0..).zip(tiles) {
         let tile = tile.and_then(|tile| image::RgbImage::from_raw(side, side, tile.into_data()));
         if let Some(tile) = tile {

@@ -9,7 +9,7 @@ use clap::Args;
 use crate::arguments::SetArgs;
 use crate::config::{Config, DeviceName};
 use crate::data::Dataset;
-use crate::files::check_directory;
+use crate::directory::{Draft, Kind};
 use crate::loader::Pictures;
 use crate::outcome::ProcessOutcome;
 use crate::problem::{Interrupted, a_few, problem};
@@ -17,7 +17,7 @@ use crate::progress::Progress;
 use crate::report::report_text;
 use crate::run::{CONFIG_FILE, Run};
 use crate::training::{Outcome, Start, train};
-use crate::{device, shell};
+use crate::{device, directory, shell};
 
 /// Train a model from a config.
 ///
@@ -90,7 +90,7 @@ fn train_and_print(args: TrainArgs) -> Result<()> {
 /// Trains in a new run directory.
 pub fn train_new(config: Config, overwrite: bool, progress: Progress) -> Result<(Run, Outcome)> {
     let directory = config.run.out.clone();
-    check_directory(&directory, "run", CONFIG_FILE, overwrite)?;
+    directory::check(Kind::Run, &directory, overwrite)?;
     train_run(Run { directory, config }, Start::New { overwrite }, progress)
 }
 
@@ -118,6 +118,16 @@ pub fn finish((run, outcome): (Run, Outcome), progress: Progress) -> Result<()> 
 /// Continues a run from its last checkpoint.
 pub fn continue_run(run: Run, progress: Progress) -> Result<(Run, Outcome)> {
     if run.file("encoder.bpk").is_file() && run.file("report.json").is_file() {
+        let draft = Draft::resume(Kind::Run, &run.directory)?;
+        if draft.target() != run.directory {
+            // A process was killed after the training, before the run took its place.
+            let place = draft.target().to_owned();
+            draft.complete()?;
+            return Err(problem(
+                format!("the run was finished; it is now in {}", place.display()),
+                "there is nothing to resume; evaluate it with `akin eval RUN`",
+            ));
+        }
         return Err(problem(
             format!("the run {} is finished; there is nothing to resume", run.directory.display()),
             "evaluate it with `akin eval RUN`, or train a new run with more steps",
@@ -142,6 +152,6 @@ fn train_run(run: Run, start: Start, progress: Progress) -> Result<(Run, Outcome
     let device = device::open(run.config.run.device)?;
     let dataset = Dataset::load(&run.config.data, run.config.run.seed)?;
     let pictures = Pictures::new(dataset.paths.clone());
-    let outcome = train(&run, &dataset, &pictures, &device, start, progress)?;
-    Ok((run, outcome))
+    let (outcome, directory) = train(&run, &dataset, &pictures, &device, start, progress)?;
+    Ok((Run { directory, ..run }, outcome))
 }

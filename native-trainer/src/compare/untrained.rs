@@ -8,11 +8,12 @@ use super::planned_run::{PlannedRun, differences};
 use super::results::{Column, Untrained, scores};
 use crate::data::Dataset;
 use crate::device;
+use crate::directory::{Draft, Kind};
 use crate::embedding::{embed_items, evaluate_splits};
 use crate::features::Features;
 use crate::loader::Pictures;
 use crate::progress::Progress;
-use crate::run::{CONFIG_FILE, Run, untrained_config};
+use crate::run::{Run, untrained_config};
 
 /// The untrained encoders of a comparison. Rows with the same model share one.
 pub struct UntrainedEncoders(Vec<UntrainedEncoder>);
@@ -98,8 +99,6 @@ fn evaluate(planned: &PlannedRun, progress: Progress) -> Result<Report> {
     let dataset = Dataset::load(&run.config.data, run.config.run.seed)?;
     let pictures = Pictures::new(dataset.paths.clone());
     let encoder = run.untrained(&device)?;
-    // An outdated report may be replaced without asking: it takes no training to make it again.
-    run.create(run.file(CONFIG_FILE).is_file())?;
     let features = match run.config.model.freeze_backbone {
         true => Some(Features::load(&run.config, &encoder, &dataset, &pictures, &device, progress)?),
         false => None,
@@ -108,6 +107,11 @@ fn evaluate(planned: &PlannedRun, progress: Progress) -> Result<Report> {
         |items: &[usize]| embed_items(&encoder, &pictures, features.as_ref(), items, &device, progress);
     let mut report = evaluate_splits(&dataset, &run.config.eval, embed)?.report;
     report.per_query.clear();
+    // An outdated report may be replaced without asking: it takes no training to make it again.
+    let draft = Draft::create(Kind::Run, &run.directory, true)?;
+    let run = Run { directory: draft.directory().to_owned(), config: run.config };
+    run.write_config()?;
     run.write_json("report.json", &report)?;
+    draft.complete()?;
     Ok(report)
 }

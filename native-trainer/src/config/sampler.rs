@@ -13,13 +13,17 @@ pub struct SamplerConfig {
     /// P: the number of finest classes in a batch, at least 1. Default: 16, or as many as the training split has if
     /// those are fewer.
     pub classes_per_batch: Option<usize>,
-    /// K: the number of images of each class in a batch, at least 1. A class with fewer images repeats them. Default 4.
+    /// K: the number of images of each class in a batch, at least 1. A class with fewer images repeats them. P × K is at
+    /// most 65,536. Default 4.
     pub images_per_class: usize,
 }
 
 impl SamplerConfig {
     /// P if the config does not set it and there are enough classes.
     pub const DEFAULT_CLASSES: usize = 16;
+
+    /// The largest batch, P × K images. The losses compare all pairs of a batch.
+    const LARGEST_BATCH: usize = 65_536;
 
     /// A batch in words: `16 classes × 4 images`.
     pub fn describe(&self) -> String {
@@ -38,6 +42,11 @@ impl SamplerConfig {
         for (name, number) in numbers {
             ensure(number > 0, || (format!("sampler.{name} is {number}"), "give a number of at least 1"))?;
         }
+        let [(_, classes), (_, images)] = numbers;
+        ensure(classes.checked_mul(images).is_some_and(|batch| batch <= Self::LARGEST_BATCH), || {
+            let batch = format!("a batch of {classes} classes × {images} images is too large");
+            (batch, "give at most 65,536 images a batch in `classes_per_batch` and `images_per_class`")
+        })?;
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! A config file with `--set` values over it: from text to a table, and from there to a checked [`Config`].
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::{env, fs, path};
 
 use akin_core::image::PreprocessingConfig;
@@ -14,6 +14,7 @@ use toml::{Table, Value};
 use super::Config;
 use super::fault::{Faults, line_of, value_at};
 use super::overlay::{lay_over, put};
+use super::range::ensure;
 use super::schema::Schema;
 use crate::problem::{Advise, did_you_mean, problem};
 use crate::recipes;
@@ -120,6 +121,13 @@ impl Source {
             config.run.name = self.name();
         }
         if config.run.out.as_os_str().is_empty() {
+            ensure(is_folder_name(&config.run.name), || {
+                let name = format!(
+                    "run.name is {:?}, which cannot be the name of a folder in runs/",
+                    config.run.name
+                );
+                (name, "choose a name without `/`, or set run.out")
+            })?;
             config.run.out = current_directory()?.join("runs").join(&config.run.name);
         }
         config.validate().with_context(|| self.file.display().to_string())?;
@@ -269,6 +277,12 @@ fn expand(text: &str, key: &str) -> Result<String> {
         rest = after;
     }
     Ok(expanded + rest)
+}
+
+/// Whether a name can be that of a folder inside another.
+fn is_folder_name(name: &str) -> bool {
+    let mut parts = Path::new(name).components();
+    matches!((parts.next(), parts.next()), (Some(Component::Normal(part)), None) if part == name)
 }
 
 fn current_directory() -> Result<PathBuf> {

@@ -302,3 +302,20 @@ fn an_unset_environment_variable_is_named() {
     let home = load(SHORT, &["data.path=${CARGO_MANIFEST_DIR}/x.csv"]).unwrap();
     assert_eq!(home.data.path, Path::new(env!("CARGO_MANIFEST_DIR")).join("x.csv"));
 }
+
+#[test]
+fn a_run_stays_in_runs_unless_its_directory_is_set() {
+    for name in ["../../zz", "a/b", "..", "/tmp/zz", "a/"] {
+        let error = load(SHORT, &[&format!("run.name={name}")]).unwrap_err();
+        assert!(format!("{error:#}").contains("cannot be the name of a folder"), "{name}: {error:#}");
+        load(SHORT, &[&format!("run.name={name}"), "run.out=out"]).unwrap();
+    }
+}
+
+#[test]
+fn a_batch_is_bounded() {
+    for set in ["sampler.images_per_class=9000000000000000000", "sampler.images_per_class=100000"] {
+        let error = load(SHORT, &[set]).unwrap_err();
+        assert!(format!("{error:#}").contains("is too large"), "{error:#}");
+    }
+}

@@ -92,4 +92,7 @@ pub struct EvalArgs {
     /// Write the scores of every query to a CSV file.
     #[arg(long, value_name = "FILE.csv", help_heading = "Output")]
     pub per_query: Option<PathBuf>,
+    /// Replace the file of `--per-query` if it exists.
+    #[arg(long, requires = "per_query", help_heading = "Output")]
+    pub overwrite: bool,
 }
