@@ -1,7 +1,8 @@
 //! A checkpoint: everything that a run needs to continue the very same sequence, in one file.
 //!
-//! The file is a line of JSON, which lists the parts with their lengths and SHA-256, then the parts
-//! themselves. A new checkpoint replaces the previous one only when it is complete and on disk.
+//! The file is a line of JSON, the header, which lists the parts with their lengths and SHA-256; a line with the SHA-256
+//! of the header; and the parts themselves. A new checkpoint replaces the previous one only when it is complete and on
+//! disk.
 
 use std::io::Write;
 use std::path::Path;
@@ -20,13 +21,24 @@ use crate::optimizer::Optimizers;
 use crate::problem::{Advise, problem};
 
 const FORMAT: &str = "akin-checkpoint";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const PARTS: [&str; 5] = ["encoder", "loss", "optimizer-backbone", "optimizer-head", "optimizer-proxies"];
+
+/// What a training was begun with. A resumed training must have the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// The resolved config as TOML.
+    pub config: String,
+    /// The [digest](crate::data::Dataset::digest) of the data set.
+    pub data: String,
+}
 
 /// The state of a run after `step` steps.
 pub struct Checkpoint {
     /// Steps done.
     pub step: usize,
+    /// What the training was begun with.
+    pub origin: Origin,
     /// The bytes of each of [`PARTS`].
     parts: [Vec<u8>; 5],
 }
@@ -36,7 +48,15 @@ struct Header {
     format: String,
     version: u32,
     step: usize,
+    origin: Origin,
     parts: Vec<Part>,
+}
+
+/// The part of a [`Header`] that every version has.
+#[derive(Deserialize)]
+struct Version {
+    format: String,
+    version: u32,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -52,14 +72,20 @@ impl Checkpoint {
     /// # Errors
     ///
     /// Weights that cannot be read back from the device.
-    pub fn new(step: usize, encoder: &Encoder, loss: &Loss, optimizers: &Optimizers) -> Result<Self> {
+    pub fn new(
+        step: usize,
+        origin: Origin,
+        encoder: &Encoder,
+        loss: &Loss,
+        optimizers: &Optimizers,
+    ) -> Result<Self> {
         let loss = loss
             .clone()
             .into_record()
             .into_bytes()
             .map_err(|error| anyhow!("the loss cannot be saved: {error}"))?;
         let [backbone, head, proxies] = optimizers.to_bytes()?;
-        Ok(Self { step, parts: [encoder.to_bytes()?, loss.to_vec(), backbone, head, proxies] })
+        Ok(Self { step, origin, parts: [encoder.to_bytes()?, loss.to_vec(), backbone, head, proxies] })
     }
 
     /// Puts the state into an encoder, a loss and optimisers of the same config.
@@ -104,9 +130,10 @@ impl Checkpoint {
             .zip(&self.parts)
             .map(|(name, bytes)| Part { name: name.to_string(), bytes: bytes.len(), sha256: sha256(bytes) })
             .collect();
-        let header = Header { format: FORMAT.into(), version: VERSION, step: self.step, parts };
-        serde_json::to_writer(&mut *out, &header)?;
-        out.write_all(b"\n")?;
+        let origin = self.origin.clone();
+        let header = Header { format: FORMAT.into(), version: VERSION, step: self.step, origin, parts };
+        let header = serde_json::to_string(&header)?;
+        writeln!(out, "{header}\n{}", sha256(header.as_bytes()))?;
         self.parts.iter().try_for_each(|bytes| out.write_all(bytes))
     }
 
@@ -127,17 +154,18 @@ impl Checkpoint {
     }
 
     fn parse(bytes: &[u8]) -> Result<Self> {
-        let end = bytes.iter().position(|&byte| byte == b'\n').context("its first line has no end")?;
-        let header: Header =
-            serde_json::from_slice(&bytes[..end]).context("its first line is not a header")?;
-        if header.format != FORMAT || header.version != VERSION {
-            bail!(
-                "it is {} version {}, and this akin reads {FORMAT} version {VERSION}",
-                header.format,
-                header.version
-            );
+        let mut lines = bytes.splitn(3, |&byte| byte == b'\n');
+        let first = lines.next().unwrap_or_default();
+        let Version { format, version } =
+            serde_json::from_slice(first).context("its first line is not a header")?;
+        if format != FORMAT || version != VERSION {
+            bail!("it is {format} version {version}, and this akin reads {FORMAT} version {VERSION}");
         }
-        let mut rest = &bytes[end + 1..];
+        if lines.next() != Some(sha256(first).as_bytes()) {
+            bail!("the SHA-256 of its header does not match");
+        }
+        let header: Header = serde_json::from_slice(first).context("its first line is not a header")?;
+        let mut rest = lines.next().context("it has no parts")?;
         let mut parts = Vec::new();
         for (part, name) in header.parts.iter().zip(PARTS) {
             let (bytes, after) = rest
@@ -152,7 +180,7 @@ impl Checkpoint {
         let parts = parts
             .try_into()
             .map_err(|_| anyhow!("it has {} parts instead of {}", header.parts.len(), PARTS.len()))?;
-        Ok(Self { step: header.step, parts })
+        Ok(Self { step: header.step, origin: header.origin, parts })
     }
 }
 
@@ -161,7 +189,8 @@ mod tests {
     use super::*;
 
     fn checkpoint(step: usize) -> Checkpoint {
-        Checkpoint { step, parts: [vec![1; 10], vec![], vec![2; 3], vec![3], vec![4; 7]] }
+        let origin = Origin { config: "[run]\n".into(), data: "digest".into() };
+        Checkpoint { step, origin, parts: [vec![1; 10], vec![], vec![2; 3], vec![3], vec![4; 7]] }
     }
 
     fn to_bytes(checkpoint: &Checkpoint) -> Vec<u8> {
@@ -173,7 +202,8 @@ mod tests {
     #[test]
     fn a_checkpoint_reads_back_what_was_written() {
         let read = Checkpoint::parse(&to_bytes(&checkpoint(7))).unwrap();
-        assert_eq!((read.step, read.parts), (7, checkpoint(7).parts));
+        let Checkpoint { step, origin, parts } = checkpoint(7);
+        assert_eq!((read.step, read.origin, read.parts), (step, origin, parts));
     }
 
     #[test]
@@ -182,9 +212,11 @@ mod tests {
         for length in 0..whole.len() {
             assert!(Checkpoint::parse(&whole[..length]).is_err(), "cut to {length} bytes");
         }
-        let mut changed = whole.clone();
-        *changed.last_mut().unwrap() ^= 1;
-        assert!(Checkpoint::parse(&changed).is_err());
+        for place in 0..whole.len() {
+            let mut changed = whole.clone();
+            changed[place] ^= 1;
+            assert!(Checkpoint::parse(&changed).is_err(), "byte {place}");
+        }
     }
 
     #[test]

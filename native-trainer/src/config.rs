@@ -46,6 +46,7 @@ use crate::problem::problem;
 
 mod augment;
 mod data;
+mod difference;
 mod fault;
 mod model;
 mod optimizer;
@@ -62,6 +63,7 @@ mod tests;
 
 pub use augment::AugmentConfig;
 pub use data::{DataConfig, DataKind, Ragged};
+pub use difference::{NO_RESULT_DEPENDS_ON, differences, dotted};
 pub use model::ModelConfig;
 pub use optimizer::{OptimizerConfig, OptimizerKind};
 pub use overlay::{lay_over, put};

@@ -35,9 +35,10 @@
 //! compare/results compare/config
 //! device outcome
 //! config
-//! config/tests config/reference
+//! config/tests config/reference config/difference
 //! config/run config/data config/augment config/model config/sampler config/optimizer config/schedule
-//! config/source config/range
+//! config/source
+//! config/range
 //! config/fault config/overlay recipes
 //! config/schema
 //! report npy page serve arguments

@@ -12,11 +12,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use akin_core::digest::sha256;
 use akin_core::encoder::{Encoder, EncoderConfig};
 use akin_core::geometry::Space;
 use anyhow::{Context, Result};
 use burn::tensor::Device;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use crate::config::Config;
@@ -92,14 +93,44 @@ impl Run {
     ///
     /// # Errors
     ///
-    /// A run whose training is not finished, or weights that do not fit the config.
+    /// A run whose training is not finished, or weights that are damaged or do not fit the config.
     pub fn encoder(&self, device: &Device) -> Result<Encoder> {
         let path = self.file("encoder.bpk");
         let weights = fs::read(&path).advise(
             || format!("the trained weights {} cannot be read", path.display()),
             "if the training was stopped, finish it with `akin resume RUN`",
         )?;
+        self.check_weights(&path, &weights)?;
         Ok(encoder_config(&self.config).load(weights, device)?)
+    }
+
+    /// Refuses weights whose SHA-256 is not the one in `run.json`.
+    fn check_weights(&self, path: &Path, weights: &[u8]) -> Result<()> {
+        #[derive(Deserialize)]
+        struct Summary {
+            encoder_sha256: String,
+        }
+        let file = self.file("run.json");
+        let again = "restore the run from a copy, or train it again";
+        let summary = fs::read(&file).advise(|| format!("{} cannot be read", file.display()), again)?;
+        let Summary { encoder_sha256 } =
+            serde_json::from_slice(&summary).advise(|| format!("{} is damaged", file.display()), again)?;
+        if sha256(weights) != encoder_sha256 {
+            return Err(problem(
+                format!("{} is damaged: its SHA-256 is not the one in run.json", path.display()),
+                again,
+            ));
+        }
+        Ok(())
+    }
+
+    /// Writes the trained weights.
+    ///
+    /// # Errors
+    ///
+    /// A full disk, or a directory without write permission.
+    pub fn write_weights(&self, weights: &[u8]) -> Result<()> {
+        write_atomic(&self.file("encoder.bpk"), |file| file.write_all(weights))
     }
 
     /// The encoder before its training. Without a head if embeddings are compared by cosine, because

@@ -13,7 +13,9 @@ mod timetable;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::thread::Scope;
+use std::time::Instant;
 
+use akin_core::digest::sha256;
 use akin_core::encoder::Encoder;
 use akin_core::evaluate::Report;
 use akin_core::losses::{Batch, Draws, Loss, LossContext, Objective};
@@ -22,20 +24,19 @@ use anyhow::{Context, Result, anyhow};
 use burn::tensor::{Device, Tensor, TensorData};
 use serde_json::json;
 
-use crate::checkpoint::Checkpoint;
-use crate::config::Config;
+use crate::checkpoint::{Checkpoint, Origin};
+use crate::config::{Config, differences};
 use crate::counts::counted;
 use crate::data::Dataset;
 use crate::directory::{Draft, Kind};
 use crate::embedding::{Embedded, embed_items, evaluate_splits};
 use crate::features::Features;
-use crate::files::write_atomic;
 use crate::interrupt::{CatchCtrlC, stop_requested};
 use crate::loader::{Pictures, Position, TrainingBatch, Views};
 use crate::optimizer::{Optimizers, Rates};
-use crate::problem::problem;
+use crate::problem::{Advise, a_few, problem};
 use crate::progress::Progress;
-use crate::run::{Run, encoder_config, load_backbone};
+use crate::run::{CONFIG_FILE, Run, encoder_config, load_backbone};
 use crate::sampler::Sampler;
 
 use journal::Journal;
@@ -79,7 +80,26 @@ struct Training<'a> {
     timetable: Timetable,
     /// The steps during which the backbone is frozen.
     warmup: u64,
+    /// What checkpoints say that the training was begun with.
+    origin: Origin,
 }
+
+/// Keys that may change between the sessions of a training. No step depends on them, except for the number of steps, by
+/// which a training can be made longer; and the digest of the data covers what is at its paths.
+const MAY_CHANGE: [&str; 12] = [
+    "run.name",
+    "run.out",
+    "run.device",
+    "run.steps",
+    "run.epochs",
+    "run.checkpoint_every",
+    "run.evaluate_every",
+    "data.path",
+    "data.images",
+    "model.weights",
+    "model.feature_cache",
+    "eval.",
+];
 
 /// Everything that changes from step to step.
 struct State {
@@ -111,6 +131,7 @@ pub fn train(
     };
     let written: Run;
     let mut training = Training::new(run, dataset, pictures, device, progress)?;
+    training.origin = Origin { config: run.config.to_toml(), data: dataset.digest() };
     let mut state = training.initial_state(start)?;
     for remark in training.sampler.remarks(&run.config.sampler) {
         progress.say("Sampling", &remark);
@@ -191,6 +212,7 @@ impl<'a> Training<'a> {
             sampler,
             device: device.clone().autodiff(),
             progress,
+            origin: Origin::default(),
         })
     }
 
@@ -203,10 +225,46 @@ impl<'a> Training<'a> {
             return Ok(State { step: 0, encoder, loss, optimizers });
         }
         let checkpoint = Checkpoint::load(&self.run.file("checkpoint.akin"))?;
+        self.check_origin(&checkpoint.origin)?;
         let step = checkpoint.step as u64;
+        if step > self.timetable.steps {
+            return Err(problem(
+                format!(
+                    "the checkpoint is after step {step}, but the config trains {} steps",
+                    self.timetable.steps
+                ),
+                "set run.steps or run.epochs in the run's config.toml to at least that",
+            ));
+        }
         let (encoder, loss, optimizers) = checkpoint.restore(encoder, loss, optimizers)?;
         self.progress.say("Resuming", &format!("after step {step} of {}", self.timetable.steps));
         Ok(State { step, encoder, loss, optimizers })
+    }
+
+    /// Refuses to continue with another config or other data than the training was begun with.
+    fn check_origin(&self, origin: &Origin) -> Result<()> {
+        let file = self.run.directory.join(CONFIG_FILE);
+        let begun: Config = toml::from_str(&origin.config).advise(
+            || "the config in the checkpoint cannot be read".into(),
+            "start the run again with `akin train`",
+        )?;
+        let changed = differences(&begun, &self.run.config, &MAY_CHANGE);
+        if !changed.is_empty() {
+            return Err(problem(
+                format!("{} has changed since the checkpoint: {}", file.display(), a_few(&changed)),
+                "set these back, or train a new run with them",
+            ));
+        }
+        if origin.data != self.origin.data {
+            return Err(problem(
+                format!(
+                    "the images or labels in {} have changed since the checkpoint",
+                    begun.data.path.display()
+                ),
+                "put the data back as they were, or train a new run on them",
+            ));
+        }
+        Ok(())
     }
 
     fn make_loss(&self) -> Result<Loss> {
@@ -224,12 +282,16 @@ impl<'a> Training<'a> {
         bar.start_at(state.step);
         std::thread::scope(|scope| {
             let mut batches = self.batches(state, scope);
+            let mut saved = Instant::now();
             while state.step < self.timetable.steps {
                 let batch = batches.next().context("the thread that reads images has ended")?;
                 self.pictures.check()?;
                 self.prepare_epoch_of_loss(state)?;
                 let (loss, rates) = self.step(state, batch)?;
-                let due = self.timetable.due(state.step, stop_requested());
+                let due = self.timetable.due(state.step, saved.elapsed(), stop_requested());
+                if due.checkpoint {
+                    saved = Instant::now();
+                }
                 if due.log {
                     let line = self.log_step(state.step, loss, rates, journal)?;
                     bar.note(&line, due.progress_line);
@@ -369,14 +431,20 @@ impl<'a> Training<'a> {
     }
 
     fn save_checkpoint(&self, state: &State) -> Result<()> {
-        Checkpoint::new(state.step as usize, &state.encoder, &state.loss, &state.optimizers)?
-            .save(&self.run.file("checkpoint.akin"))
+        Checkpoint::new(
+            state.step as usize,
+            self.origin.clone(),
+            &state.encoder,
+            &state.loss,
+            &state.optimizers,
+        )?
+        .save(&self.run.file("checkpoint.akin"))
     }
 
     /// Saves the trained encoder, evaluates it, and writes the report and the summary of the run.
     fn finish(&self, state: &State, journal: &mut Journal) -> Result<Report> {
         let weights = state.encoder.to_bytes()?;
-        write_atomic(&self.run.file("encoder.bpk"), |file| file.write_all(&weights))?;
+        self.run.write_weights(&weights)?;
         let seconds = journal.seconds();
         journal.measure_memory();
         let report = self.evaluate(&state.encoder)?;
@@ -391,7 +459,7 @@ impl<'a> Training<'a> {
         self.run.write_json(
             "run.json",
             &json!({
-                "akin": env!("CARGO_PKG_VERSION"), "device": format!("{device:?}"),
+                "akin": env!("CARGO_PKG_VERSION"), "encoder_sha256": sha256(&weights), "device": format!("{device:?}"),
                 "steps": state.step, "training_seconds": seconds,
                 "seconds_per_step": (steps_done > 0).then(|| seconds / steps_done as f64),
                 "classes_per_batch": self.sampler.classes_per_batch(),

@@ -281,14 +281,44 @@ fn a_loss_that_is_not_finite_stops_the_training_before_a_checkpoint_is_written()
 }
 
 #[test]
-fn a_checkpoint_of_another_config_is_refused() {
+fn a_training_is_not_continued_with_another_config_or_other_data() {
     let at = Workplace::new();
     at.interrupt("run").expect_code(130);
     let config = at.read("run/config.toml");
-    for (from, to) in [("width = 4", "width = 8"), ("dimension = 8", "dimension = 16")] {
+    let changes = [
+        ("width = 4", "width = 8", "model.backbone.width"),
+        ("dimension = 8", "dimension = 16", "model.head.dimension"),
+        ("seed = 0", "seed = 1", "run.seed"),
+    ];
+    for (from, to, key) in changes {
+        assert!(config.contains(from), "{config}");
         at.write("run/config.toml", config.replace(from, to));
-        at.akin(&["resume", "run"]).expect_code(1).expect_stderr(" fit ").expect_stderr("config");
+        let why = format!("config.toml has changed since the checkpoint: {key}");
+        at.akin(&["resume", "run"]).expect_code(1).expect_stderr(&why);
     }
+    at.write("run/config.toml", config);
+    let table = at.read("data/labels.csv");
+    let picture = table.lines().nth(1).unwrap().split(',').next().unwrap();
+    let picture = format!("data/{picture}");
+    let before = at.bytes(&picture);
+    at.write(&picture, [&before[..], b"x"].concat());
+    at.akin(&["resume", "run"]).expect_code(1).expect_stderr("have changed since the checkpoint");
+    at.write(&picture, before);
+    // The data may be elsewhere.
+    fs::rename(at.path("data"), at.path("moved")).unwrap();
+    at.write("run/config.toml", at.read("run/config.toml").replace("/data/labels.csv", "/moved/labels.csv"));
+    at.akin(&["resume", "run"]).expect_code(0);
+}
+
+#[test]
+fn damaged_weights_are_not_evaluated() {
+    let at = Workplace::new();
+    at.akin(&["train", "tiny.toml", "--set", "run.steps=1", "--out", "run"]).expect_code(0);
+    let mut weights = at.bytes("run/encoder.bpk");
+    let end = weights.len();
+    weights[end - 200..].fill(0);
+    at.write("run/encoder.bpk", &weights);
+    at.akin(&["eval", "run"]).expect_code(1).expect_stderr("encoder.bpk is damaged");
 }
 
 #[test]
@@ -331,7 +361,7 @@ fn an_old_run_stays_when_the_new_one_fails_or_is_stopped() {
     let before = at.bytes("run/encoder.bpk");
     let train =
         |more: &[&str]| at.akin(&[&["train", "tiny.toml", "--out", "run", "--overwrite"], more].concat());
-    let diverging = ["--set", "optimizer.lr_head=1e30", "--set", "optimizer.lr_backbone=1e30"];
+    let diverging = ["--set", "optimizer.lr_backbone=1e30", "--set", "schedule.warmup_steps=0"];
     train(&diverging).expect_code(1).expect_stderr("at step");
     assert_eq!(at.bytes("run/encoder.bpk"), before);
 

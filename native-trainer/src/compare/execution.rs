@@ -9,12 +9,12 @@ use toml::Table;
 
 use super::config::TunedSetting;
 use super::plan::{Plan, Row};
-use super::planned_run::{Cost, PlannedRun, State, differences};
+use super::planned_run::{Cost, PlannedRun, State};
 use super::results::{Comparison, ResultRow, Statistic, Trial, columns, displayed, score, scores};
 use super::settings::describe;
 use super::tuning::tune;
 use super::untrained::UntrainedEncoders;
-use crate::config::{Config, ModelConfig};
+use crate::config::{Config, ModelConfig, NO_RESULT_DEPENDS_ON, differences};
 use crate::counts::counted;
 use crate::data::Dataset;
 use crate::interrupt::{CatchCtrlC, stop_requested};
@@ -168,8 +168,9 @@ impl Execution<'_> {
         let chosen = tune(tuned, row.optimises, |settings| {
             let planned = self.plan.trial(row, settings)?;
             // A value that is the config's own was tried with the setting before.
-            if let Some((_, trial)) =
-                trials.iter().find(|(config, _)| differences(config, &planned.config).is_empty())
+            if let Some((_, trial)) = trials
+                .iter()
+                .find(|(config, _)| differences(config, &planned.config, &NO_RESULT_DEPENDS_ON).is_empty())
             {
                 self.pace.skip();
                 return Ok(trial.score);

@@ -11,8 +11,8 @@ use toml::{Table, Value};
 use super::config::{CompareConfig, TunedSetting};
 use super::planned_run::PlannedRun;
 use super::results::GROUPS;
-use super::settings::{SECTIONS, combinations, describe, dotted};
-use crate::config::{Config, DeviceName, Source, lay_over, put};
+use super::settings::{SECTIONS, combinations, describe};
+use crate::config::{Config, DeviceName, Source, dotted, lay_over, put};
 use crate::problem::{did_you_mean, problem, repeated};
 use crate::run::encoder_config;
 

@@ -9,10 +9,8 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use toml::Table;
 
-use super::settings::dotted;
-use crate::config::Config;
+use crate::config::{Config, NO_RESULT_DEPENDS_ON, differences};
 use crate::files::write_atomic;
 use crate::outcome::ProcessOutcome;
 use crate::problem::{Advise, Interrupted, a_few, parts, problem};
@@ -63,7 +61,8 @@ impl PlannedRun {
             Ok(run) => run,
             Err(error) => return State::Changed(format!("it cannot be read: {}", parts(&error).0)),
         };
-        let (missing, different) = (run.missing_keys(), differences(&run.config, &self.config));
+        let (missing, different) =
+            (run.missing_keys(), differences(&run.config, &self.config, &NO_RESULT_DEPENDS_ON));
         if !missing.is_empty() {
             State::Changed(format!("it has no {}, because an older akin wrote it", a_few(&missing)))
         } else if !different.is_empty() {
@@ -157,23 +156,4 @@ fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
     let hint = "remove its folder to retrain the run";
     let bytes = fs::read(path).advise(|| format!("cannot read {}", path.display()), hint)?;
     serde_json::from_slice(&bytes).advise(|| format!("{} is damaged", path.display()), hint)
-}
-
-/// The keys in which two configs differ, without those that no result depends on.
-pub fn differences(one: &Config, other: &Config) -> Vec<String> {
-    let entries = |config: &Config| {
-        let mut config = config.clone();
-        config.run.name.clear();
-        config.run.out.clear();
-        config.model.feature_cache = None;
-        dotted(&Table::try_from(&config).unwrap_or_default())
-    };
-    let (one, other) = (entries(one), entries(other));
-    let missing = |here: &[(String, String)], there: &[(String, String)]| -> Vec<String> {
-        here.iter().filter(|entry| !there.contains(entry)).map(|(key, _)| key.clone()).collect()
-    };
-    let mut keys = [missing(&one, &other), missing(&other, &one)].concat();
-    keys.sort();
-    keys.dedup();
-    keys
 }

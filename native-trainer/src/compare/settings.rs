@@ -6,26 +6,11 @@ use anyhow::Result;
 use toml::{Table, Value};
 
 use super::config::TunedSetting;
-use crate::config::put;
+use crate::config::{dotted, put};
 use crate::problem::problem;
 
 /// The sections of a config that a row may change.
 pub const SECTIONS: [&str; 5] = ["loss", "model", "optimizer", "schedule", "eval"];
-
-/// The dotted keys of nested tables, each with its value as TOML text.
-pub fn dotted(settings: &Table) -> Vec<(String, String)> {
-    fn collect(table: &Table, path: &str, entries: &mut Vec<(String, String)>) {
-        for (key, value) in table {
-            match value {
-                Value::Table(table) => collect(table, &format!("{path}{key}."), entries),
-                value => entries.push((format!("{path}{key}"), value.to_string())),
-            }
-        }
-    }
-    let mut entries = Vec::new();
-    collect(settings, "", &mut entries);
-    entries
-}
 
 /// Settings on one line: `optimizer.lr_head = 0.001, …`.
 pub fn describe(settings: &Table) -> String {

@@ -4,8 +4,9 @@ use akin_core::evaluate::Report;
 use anyhow::Result;
 
 use super::plan::{Plan, Row};
-use super::planned_run::{PlannedRun, differences};
+use super::planned_run::PlannedRun;
 use super::results::{Column, Untrained, scores};
+use crate::config::{NO_RESULT_DEPENDS_ON, differences};
 use crate::data::Dataset;
 use crate::device;
 use crate::directory::{Draft, Kind};
@@ -87,7 +88,7 @@ fn evaluate(planned: &PlannedRun, progress: Progress) -> Result<Report> {
     // The report depends on nothing else.
     let relevant = ["data.", "model.", "eval.", "run.seed"];
     let unchanged = Run::open(planned.directory()).is_ok_and(|run| {
-        let changed = differences(&run.config, &planned.config);
+        let changed = differences(&run.config, &planned.config, &NO_RESULT_DEPENDS_ON);
         !changed.iter().any(|key| relevant.iter().any(|part| key.starts_with(part)))
     });
     if unchanged && planned.directory().join("report.json").is_file() {

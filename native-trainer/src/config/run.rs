@@ -33,6 +33,12 @@ pub struct RunConfig {
     /// The number of epochs between checkpoints, at least 1. The end of training always writes one. Default 1.
     #[serde(default = "one")]
     pub checkpoint_every_epochs: u64,
+    /// The number of steps between checkpoints, besides those of the epochs. With 0 there are none. Default 0.
+    #[serde(default)]
+    pub checkpoint_every_steps: u64,
+    /// The number of minutes after which a checkpoint is written, whatever the epoch. With 0 there are none. Default 30.
+    #[serde(default = "half_an_hour")]
+    pub checkpoint_every_minutes: u64,
     /// The number of epochs between evaluations. With 0 there is only the one at the end. Default 0.
     #[serde(default)]
     pub evaluate_every_epochs: u64,
@@ -57,6 +63,10 @@ pub enum DeviceName {
 
 fn one() -> u64 {
     1
+}
+
+fn half_an_hour() -> u64 {
+    30
 }
 
 impl RunConfig {

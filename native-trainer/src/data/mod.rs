@@ -14,6 +14,7 @@ pub mod folder;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use akin_core::digest::sha256;
 use akin_core::taxonomy::{ClassIdentity, Labels, Taxonomy};
 use anyhow::{Context, Result};
 
@@ -152,6 +153,24 @@ impl Dataset {
         }
         let paths = images.into_iter().map(|image| image.path).collect();
         Ok(Self { taxonomy, paths, labels, splits })
+    }
+
+    /// A digest of the data set: the names and sizes of the images, their labels and splits. Folders that the images
+    /// are in do not count, so that a data set may be moved.
+    pub fn digest(&self) -> String {
+        let mut text = String::new();
+        let shared = self.paths.first().and_then(|path| path.parent()).map_or(0, |parent| {
+            let depth =
+                |path: &Path| path.components().zip(parent.components()).take_while(|(a, b)| a == b).count();
+            self.paths.iter().map(|path| depth(path)).min().unwrap_or(0)
+        });
+        for (item, path) in self.paths.iter().enumerate() {
+            let size = path.metadata().map_or(0, |metadata| metadata.len());
+            let name: PathBuf = path.components().skip(shared).collect();
+            text += &format!("{}\t{size}\t{:?}\n", name.display(), self.labels.row(item));
+        }
+        text += &format!("{:?}\n{:?}", self.taxonomy.level_names(), self.splits);
+        sha256(text.as_bytes())
     }
 
     /// Checks that no split is empty and that some query has a positive.

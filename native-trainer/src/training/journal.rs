@@ -1,7 +1,8 @@
 //! What a training records about itself: its log, and the time and memory that it takes.
 
 use std::fs::{File, OpenOptions};
-use std::io::Write;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::Path;
 use std::time::Instant;
 
 use anyhow::Result;
@@ -24,7 +25,7 @@ impl Journal {
     /// steps that earlier sessions have done.
     pub(super) fn open(run: &Run, first_step: u64) -> Result<Self> {
         let path = run.file("log.jsonl");
-        let log = OpenOptions::new().create(true).append(true).open(&path).advise(
+        let log = open(&path).advise(
             || format!("the log {} cannot be written", path.display()),
             "check the permissions of the run directory",
         )?;
@@ -61,5 +62,30 @@ impl Journal {
     /// The memory of the training in bytes; none on systems that do not report it.
     pub(super) fn peak_memory(&self) -> Option<u64> {
         self.peak_memory
+    }
+}
+
+/// Opens a log to add to it. The last line is removed if a killed process left it incomplete.
+fn open(path: &Path) -> io::Result<File> {
+    let mut log = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path)?;
+    let mut text = Vec::new();
+    log.read_to_end(&mut text)?;
+    let whole = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+    log.set_len(whole as u64)?;
+    log.seek(SeekFrom::End(0))?;
+    Ok(log)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_was_cut_off_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log.jsonl");
+        std::fs::write(&path, "{\"step\":10}\n{\"ste").unwrap();
+        writeln!(open(&path).unwrap(), "{{}}").unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "{\"step\":10}\n{}\n");
     }
 }

@@ -1,5 +1,7 @@
 //! What is due after each step of a training.
 
+use std::time::Duration;
+
 use crate::config::RunConfig;
 
 /// Steps between two lines of the log.
@@ -13,6 +15,8 @@ pub(super) struct Timetable {
     /// Steps of one epoch.
     pub(super) steps_per_epoch: u64,
     checkpoint_every_epochs: u64,
+    checkpoint_every_steps: u64,
+    checkpoint_every_minutes: u64,
     evaluate_every_epochs: u64,
 }
 
@@ -37,18 +41,25 @@ impl Timetable {
             steps: config.total_steps(steps_per_epoch),
             steps_per_epoch: steps_per_epoch as u64,
             checkpoint_every_epochs: config.checkpoint_every_epochs,
+            checkpoint_every_steps: config.checkpoint_every_steps,
+            checkpoint_every_minutes: config.checkpoint_every_minutes,
             evaluate_every_epochs: config.evaluate_every_epochs,
         }
     }
 
-    /// What is due after `step` steps, 1 … `steps`.
-    pub(super) fn due(&self, step: u64, stop_requested: bool) -> Due {
+    /// What is due after `step` steps, 1 … `steps`, when the last checkpoint is `unsaved` old.
+    pub(super) fn due(&self, step: u64, unsaved: Duration, stop_requested: bool) -> Due {
         let last = step == self.steps;
         let stop = stop_requested && !last;
         let epoch_ended = step.is_multiple_of(self.steps_per_epoch);
         let epoch = step / self.steps_per_epoch;
         let every = |epochs: u64| epoch_ended && epochs > 0 && epoch.is_multiple_of(epochs);
-        let checkpoint = last || stop || every(self.checkpoint_every_epochs);
+        let steps_passed =
+            self.checkpoint_every_steps > 0 && step.is_multiple_of(self.checkpoint_every_steps);
+        let minutes_passed =
+            self.checkpoint_every_minutes > 0 && unsaved.as_secs() / 60 >= self.checkpoint_every_minutes;
+        let checkpoint =
+            last || stop || every(self.checkpoint_every_epochs) || steps_passed || minutes_passed;
         let line_every = (self.steps / 20).next_multiple_of(LOG_EVERY).max(LOG_EVERY);
         Due {
             // A checkpoint is logged first, because the log refuses a loss that is not finite.
@@ -65,17 +76,33 @@ impl Timetable {
 mod tests {
     use super::*;
 
-    const TIMETABLE: Timetable =
-        Timetable { steps: 36, steps_per_epoch: 6, checkpoint_every_epochs: 2, evaluate_every_epochs: 3 };
+    const TIMETABLE: Timetable = Timetable {
+        steps: 36,
+        steps_per_epoch: 6,
+        checkpoint_every_epochs: 2,
+        checkpoint_every_steps: 0,
+        checkpoint_every_minutes: 30,
+        evaluate_every_epochs: 3,
+    };
+    const JUST_SAVED: Duration = Duration::ZERO;
 
     fn steps_with(is_due: impl Fn(Due) -> bool) -> Vec<u64> {
-        (1..=TIMETABLE.steps).filter(|&step| is_due(TIMETABLE.due(step, false))).collect()
+        (1..=TIMETABLE.steps).filter(|&step| is_due(TIMETABLE.due(step, JUST_SAVED, false))).collect()
     }
 
     #[test]
     fn checkpoints_and_evaluations_follow_their_epochs() {
         assert_eq!(steps_with(|due| due.checkpoint), [12, 24, 36]);
         assert_eq!(steps_with(|due| due.evaluation), [18], "the one after the last step is apart");
+    }
+
+    #[test]
+    fn checkpoints_follow_steps_and_minutes_too() {
+        let timetable = Timetable { checkpoint_every_epochs: 100, checkpoint_every_steps: 10, ..TIMETABLE };
+        let saved =
+            |step, minutes: u64| timetable.due(step, Duration::from_secs(60 * minutes), false).checkpoint;
+        assert!(saved(10, 0) && saved(20, 0) && !saved(11, 0));
+        assert!(saved(11, 30) && !saved(11, 29));
     }
 
     #[test]
@@ -86,14 +113,14 @@ mod tests {
 
     #[test]
     fn a_stop_is_saved_and_logged_but_not_evaluated() {
-        let due = TIMETABLE.due(18, true);
+        let due = TIMETABLE.due(18, JUST_SAVED, true);
         assert!(due.stop && due.checkpoint && due.log && !due.evaluation);
-        assert!(!TIMETABLE.due(36, true).stop, "the last step ends the training anyway");
+        assert!(!TIMETABLE.due(36, JUST_SAVED, true).stop, "the last step ends the training anyway");
     }
 
     #[test]
     fn nothing_is_evaluated_on_the_way_unless_asked_for() {
         let timetable = Timetable { evaluate_every_epochs: 0, ..TIMETABLE };
-        assert!((1..=36).all(|step| !timetable.due(step, false).evaluation));
+        assert!((1..=36).all(|step| !timetable.due(step, JUST_SAVED, false).evaluation));
     }
 }
