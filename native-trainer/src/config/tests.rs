@@ -152,7 +152,9 @@ fn an_unknown_key_is_refused_with_the_nearest_known_one() {
     let (message, hint) = refusal(&SHORT.replace("epochs", "epocs"), &[]);
     assert!(message.contains("tiny.toml, line 3: unknown key `epocs` in [run]"), "{message}");
     assert!(
-        hint.starts_with("did you mean `epochs`? the keys are checkpoint_every_epochs, checkpoint_every_minutes, "),
+        hint.starts_with(
+            "did you mean `epochs`? the keys are checkpoint_every_epochs, checkpoint_every_minutes, "
+        ),
         "{hint}"
     );
 
