@@ -20,6 +20,7 @@ export async function serveMock(port = 8090) {
     .replaceAll(/\s*<link data-trunk[^>]*>/g, "")
     .replace(/\s*<meta name="akin-service-worker"[^>]*>/, "");
   writeFileSync(join(out, "index.html"), page);
+  copyFileSync(join(root, "embed.html"), join(out, "embed.html"));
   copyFileSync(join(root, "mock/akin-web.js"), join(out, "akin-web.js"));
   writeFileSync(join(out, "akin-web_bg.wasm"), emptyModule(2_100_000));
   buildScience(out);

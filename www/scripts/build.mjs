@@ -26,6 +26,7 @@ export const options = (outdir) => ({
   absWorkingDir: root,
   entryPoints: {
     page: "src/page.ts",
+    embed: "src/embed.ts",
     worker: "src/worker.ts",
     theme: "src/theme.ts",
     style: "src/page.css",

@@ -48,13 +48,14 @@ const viewOf = (search: string): ViewEntry => {
 };
 
 /** The section of a view. That of the first view stands in index.html, to be read before any script. */
-function rootOf({ name }: ViewEntry): HTMLElement {
+function rootOf({ name, title }: ViewEntry): HTMLElement {
   const id = `view-${name}`;
   const existing = document.getElementById(id);
   if (existing) return existing;
-  const root = document.createElement("div");
+  const root = document.createElement("section");
   root.id = id;
   root.className = "view";
+  root.setAttribute("aria-label", title);
   document.getElementById("main")?.append(root);
   return root;
 }
@@ -111,12 +112,12 @@ async function open(entry: ViewEntry, root: HTMLElement, search: string): Promis
   }
 }
 
-/** Moves the focus to the heading of the view, so that screen readers announce it. */
+/** Moves the focus to the heading of the view, else to the view itself, so that screen readers announce it. */
 function focusHeading(): void {
-  const heading = rootOf(current).querySelector<HTMLElement>("h1");
-  if (!heading) return;
-  heading.tabIndex = -1;
-  heading.focus({ preventScroll: true });
+  const root = rootOf(current);
+  const target = root.querySelector<HTMLElement>("h1") ?? root;
+  target.tabIndex = -1;
+  target.focus({ preventScroll: true });
 }
 
 // --- Navigation --------------------------------------------------------------------------------
