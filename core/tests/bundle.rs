@@ -3,8 +3,9 @@
 #![cfg(feature = "image")]
 
 use akin_core::bundle::{
-    BestScores, BundleWriter, Contents, ElementType, EncoderEntry, INDEX, Index, IndexEntry, Items, MANIFEST,
-    Manifest, Map, Thumbnails, coordinate_bytes, embedding_bytes, label_bytes,
+    Affinity, BestScores, BundleWriter, Contents, ElementType, EncoderEntry, INDEX, Index, IndexEntry, Items,
+    MANIFEST, Manifest, Map, MapGeometry, QueryColumn, QueryTable, Thumbnails, coordinate_bytes,
+    embedding_bytes, label_bytes,
 };
 use akin_core::evaluate::{EvaluationConfig, Report};
 use akin_core::image::{Normalisation, Preprocessing};
@@ -25,7 +26,7 @@ fn taxonomy() -> (Taxonomy, Labels) {
     Taxonomy::from_rows(&levels, &rows, ClassIdentity::Name).unwrap()
 }
 
-/// Three gallery items, one stored query, two encoders, of which the first has a map and best scores.
+/// Three gallery items, one stored query, two encoders, of which the first has every optional part.
 fn contents() -> Contents {
     let (taxonomy, _) = taxonomy();
     let evaluation_config = EvaluationConfig::default();
@@ -45,13 +46,21 @@ fn contents() -> Contents {
         report: report.clone(),
         maps: Vec::new(),
         best_scores: None,
+        affinities: Vec::new(),
+        query_scores: None,
     };
     let happier = EncoderEntry {
         maps: vec![Map {
             name: "PCA".into(),
             description: "the plane of the largest variance".into(),
             coordinates: "happier/map.f32".into(),
+            geometry: MapGeometry::Plane,
         }],
+        affinities: vec![Affinity { level: 1, classes: vec![1, 0], scores: "happier/affinity.f32".into() }],
+        query_scores: Some(QueryTable {
+            columns: vec![QueryColumn { metric: "h_ap".into(), level: 0 }],
+            scores: "happier/scores.f32".into(),
+        }),
         best_scores: BestScores::from_scores(vec![0.8, 0.25, 0.6]),
         ..encoder("happier")
     };
@@ -81,6 +90,8 @@ fn writer() -> BundleWriter {
     bundle.add("t-0.jpg", b"a picture".to_vec()).unwrap();
     bundle.add("t-1.jpg", b"another".to_vec()).unwrap();
     bundle.add("happier/map.f32", coordinate_bytes(&POINTS)).unwrap();
+    bundle.add("happier/affinity.f32", embedding_bytes(&[1.0, 0.25, 0.25, 0.75], ElementType::F32)).unwrap();
+    bundle.add("happier/scores.f32", embedding_bytes(&[-1.0], ElementType::F32)).unwrap();
     for name in ["happier", "baseline"] {
         bundle.add(format!("{name}/weights.bpk"), vec![7; 9]).unwrap();
         bundle
@@ -154,7 +165,7 @@ fn a_reader_gets_back_what_was_written() {
     assert_eq!(files.last().unwrap().0, MANIFEST, "the manifest comes last");
     let manifest = read(&files).unwrap();
     assert_eq!(manifest.contents(), &contents());
-    assert_eq!(manifest.files().len(), 10);
+    assert_eq!(manifest.files().len(), 12);
     assert_eq!(manifest.item_count(), 4);
     assert_eq!(manifest.labels(bytes_of(&files, "labels.bin")).unwrap(), taxonomy().1);
     let gallery = manifest.gallery_embeddings(1, bytes_of(&files, "baseline/gallery.f32")).unwrap();
@@ -162,6 +173,18 @@ fn a_reader_gets_back_what_was_written() {
     let queries = manifest.query_embeddings(0, bytes_of(&files, "happier/queries.f32")).unwrap();
     assert_eq!(queries.values(), QUERY);
     assert_eq!(manifest.map_points(0, 0, bytes_of(&files, "happier/map.f32")).unwrap(), POINTS);
+    let affinity = manifest.affinity_scores(0, 0, bytes_of(&files, "happier/affinity.f32")).unwrap();
+    assert_eq!(affinity.row(1), [0.25, 0.75]);
+    let scores = manifest.query_scores(0, bytes_of(&files, "happier/scores.f32")).unwrap();
+    assert_eq!(scores.values(), [-1.0]);
+}
+
+#[test]
+fn a_point_outside_the_poincare_disk_is_refused() {
+    let mut contents = contents();
+    contents.encoders[0].maps[0].geometry = MapGeometry::PoincareDisk;
+    let error = writer().finish(&contents).unwrap_err();
+    assert!(error.message().contains("the point of item 1 lies outside"), "{error}");
 }
 
 #[test]
@@ -282,12 +305,16 @@ fn optional_fields_may_be_absent() {
     let alone = altered(|m| {
         let encoder = m["encoders"][0].as_object_mut().unwrap();
         encoder.remove("maps").unwrap();
-        encoder.remove("best_scores").unwrap();
+        for field in ["best_scores", "affinities", "query_scores"] {
+            encoder.remove(field).unwrap();
+        }
     });
     let manifest = Manifest::parse(&alone).unwrap();
     assert!(manifest.encoders[0].maps.is_empty() && manifest.encoders[0].best_scores.is_none());
     let error = manifest.map_points(0, 0, b"").unwrap_err();
     assert!(error.message().contains("no map 0"), "{error}");
+    assert!(manifest.affinity_scores(0, 0, b"").unwrap_err().message().contains("no affinity 0"));
+    assert!(manifest.query_scores(0, b"").unwrap_err().message().contains("no scores of each query"));
     // An empty list of requirements is as good as none.
     assert!(Manifest::parse(&altered(|m| m["requires"] = json!([]))).is_ok());
     assert_refused(&altered(|m| m["requires"] = json!("maps")), "invalid list `requires`");
@@ -417,6 +444,12 @@ fn counts_and_lengths_that_do_not_fit_each_other_are_refused() {
         ("/encoders/0/maps/0/name", json!(" "), "not unique"),
         ("/encoders/0/maps/0/coordinates", json!("no-map.f32"), "no-map.f32"),
         ("/encoders/0/maps/0/coordinates", json!("happier/queries.f32"), "8 bytes instead of 3 × 2 × 4"),
+        ("/encoders/0/affinities/0/level", json!(3), "one level"),
+        ("/encoders/0/affinities/0/classes", json!([0, 0]), "different classes"),
+        ("/encoders/0/affinities/0/classes", json!([0]), "16 bytes instead of 1 × 1 × 4"),
+        ("/encoders/0/query_scores/columns", json!([]), "no column"),
+        ("/encoders/0/query_scores/columns/0/level", json!(9), "level that does not exist"),
+        ("/encoders/0/query_scores/scores", json!("happier/map.f32"), "24 bytes instead of 1 × 1 × 4"),
         ("/encoders/0/best_scores/quantiles", json!([0.1, 0.2]), "101 finite numbers"),
         ("/encoders/0/best_scores/quantiles", json!(vec![1e300; 101]), "101 finite numbers"),
         ("/encoders/0/best_scores/quantiles/3", json!(9.0), "ascending order"),
@@ -450,6 +483,9 @@ fn without_stored_queries_there_are_no_query_embeddings() {
     };
     assert!(bundle(&alone).unwrap_err().message().contains("no stored queries"));
     alone.encoders.iter_mut().for_each(|encoder| encoder.query_embeddings = None);
+    // One row per gallery item, and not per stored query.
+    assert!(bundle(&alone).unwrap_err().message().contains("4 bytes instead of 3 × 1 × 4"));
+    alone.encoders[0].query_scores = None;
     let files = bundle(&alone).unwrap();
     let manifest = read(&files).unwrap();
     assert_eq!(manifest.taxonomy, taxonomy);

@@ -24,7 +24,9 @@
 //! compare/settings
 //! training
 //! training/journal training/timetable
-//! embedding
+//! embedding projection class_scores
+//! projection/tsne projection/umap
+//! projection/neighbours projection/pca
 //! features
 //! forward
 //! checkpoint loader
@@ -53,6 +55,7 @@
 mod arguments;
 mod augment;
 mod checkpoint;
+mod class_scores;
 mod cli;
 mod columns;
 mod commands;
@@ -77,6 +80,7 @@ mod outcome;
 mod page;
 mod problem;
 mod progress;
+mod projection;
 mod recipes;
 mod report;
 mod run;

@@ -254,6 +254,8 @@ mod tests {
             report: Report::new(&levels, &config.checked(1).unwrap(), 2, vec![]),
             maps: vec![],
             best_scores: None,
+            affinities: Vec::new(),
+            query_scores: None,
         };
         let contents = Contents {
             title: "Fruit".into(),

@@ -128,6 +128,7 @@ export function makeBundle(folder, { seed = 11, title = "Biomorphs" } = {}) {
       gallery_embeddings: `${at}/gallery.f32`,
       query_embeddings: null,
       report: results,
+      ...lookInside(at, items, weights, put),
     };
   };
   const encoders = [
@@ -256,4 +257,63 @@ function png(rgb, width, height) {
     chunk("IDAT", deflateSync(raw)),
     chunk("IEND", Buffer.alloc(0)),
   ]);
+}
+
+/** Invented maps, class scores and query scores: like those of an export, but drawn from the labels alone. */
+function lookInside(at, items, weights, put) {
+  const random = generator(weights[0] * 1000 + 3);
+  const buffer = (numbers) => Buffer.from(Float32Array.from(numbers).buffer);
+  const gauss = () => random() + random() + random() - 1.5;
+  // A class lies on a circle about its parent, closer for finer levels.
+  const place = (path, spread) => {
+    let [x, y] = [0, 0];
+    path.forEach((id, level) => {
+      const angle = id * 2.399 + level;
+      const reach = [4, 1.8, 0.8][level] * weights[level];
+      [x, y] = [x + reach * Math.cos(angle), y + reach * Math.sin(angle)];
+    });
+    return [x + spread * gauss(), y + spread * gauss()];
+  };
+  const flat = items.flatMap(({ path }) => place(path, 0.35));
+  const disk = items.flatMap(({ path }) => {
+    const [x, y] = place(path, 0.5);
+    const reach = Math.tanh(Math.hypot(x, y) / 4) / Math.hypot(x, y);
+    return [x * reach, y * reach];
+  });
+  const maps = [
+    ["UMAP", "UMAP with 15 neighbours. Near points are alike.", "plane", flat],
+    ["Poincaré disk", "The neighbours of each item, laid out in the hyperbolic plane.", "poincare_disk", disk],
+  ].map(([name, description, geometry, points], number) => {
+    const coordinates = `${at}/map-${number}.f32`;
+    put(coordinates, buffer(points));
+    return { name, description, geometry, coordinates };
+  });
+
+  const paths = [...new Map(items.map(({ path }) => [path.join(), path])).values()].sort(
+    (a, b) => a[0] - b[0] || a[1] - b[1] || a[2] - b[2],
+  );
+  const affinities = [1, 2, 3].map((level) => {
+    const rows = [...new Map(paths.map((path) => [path[level - 1], path.slice(0, level)])).values()];
+    const score = (a, b) => {
+      const shared = a.filter((id, index) => id === b[index]).length / level;
+      return 0.1 + 0.7 * shared * weights[0] + 0.2 * Math.cos(a.at(-1) * 3 + b.at(-1) * 3);
+    };
+    const scores = `${at}/affinity-${level}.f32`;
+    put(scores, buffer(rows.flatMap((a) => rows.map((b) => score(a, b)))));
+    return { level, classes: rows.map((path) => path.at(-1)), scores };
+  });
+
+  const scores = `${at}/query-scores.f32`;
+  const column = (metric, level = 0) => ({ metric, level });
+  const columns = [column("h_ap"), column("ap", 1), column("ap", 2), column("ap", 3), column("first_shared_level")];
+  put(
+    scores,
+    buffer(
+      items.flatMap(({ path }) => {
+        const h = Math.min(1, 0.4 + 0.2 * weights[0] + 0.4 * random() - 0.02 * (path[2] % 5));
+        return [h, h, h * 0.9, h * 0.8, random() < h ? 3 : Math.floor(random() * 3)];
+      }),
+    ),
+  );
+  return { maps, affinities, query_scores: { columns, scores } };
 }

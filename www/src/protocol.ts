@@ -34,9 +34,20 @@ export interface EncoderEntry {
   query_embeddings: string | null;
   report: Report | null;
   /** 2-D maps of the gallery: f32 coordinates, [gallery, 2], y upwards. */
-  maps?: { name: string; description: string; coordinates: string }[];
+  maps?: { name: string; description: string; coordinates: string; geometry?: "plane" | "poincare_disk" }[];
+  /** The mean score of each pair of classes of a level: f32, [C, C]. */
+  affinities?: Affinity[];
+  /** The scores of each stored query or, without any, of each gallery item: f32, [queries, columns]; −1 for none. */
+  query_scores?: { columns: { metric: string; level: number }[]; scores: string };
   /** Percentiles 0 … 100 of each gallery item's score to the most similar other item. */
   best_scores?: { quantiles: number[] };
+}
+
+export interface Affinity {
+  /** 1 … L. */
+  level: number;
+  classes: number[];
+  scores: string;
 }
 
 /**
@@ -199,6 +210,8 @@ export interface Calls {
   embedOwn: { params: { encoder: number; embeddings: Float32Array }; result: null };
   /** The addresses of the files that the worker has loaded. */
   files: { params: Record<never, never>; result: string[] };
+  /** Any file of the bundle, checked. */
+  file: { params: { path: string }; result: Uint8Array };
 }
 
 export type Request = { [K in keyof Calls]: { id: number; kind: K; params: Calls[K]["params"] } }[keyof Calls];

@@ -114,6 +114,12 @@ async function handle(request: Request): Promise<Calls[keyof Calls]["result"]> {
       currentEngine().verify(openManifest().thumbnails.sheets[index] ?? "", bytes);
       return bytes;
     }
+    case "file": {
+      const { path } = request.params;
+      const bytes = await download(base + path, sizeOf(path), () => {});
+      currentEngine().verify(path, bytes);
+      return bytes;
+    }
   }
 }
 

@@ -119,6 +119,12 @@ pub struct EncoderEntry {
     /// How alike the gallery's own nearest items are. `None` where it was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best_scores: Option<BestScores>,
+    /// How alike the classes of the gallery are; at most one per level, and none where there are too many classes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub affinities: Vec<Affinity>,
+    /// The scores of each query. `None` where they were not stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub query_scores: Option<QueryTable>,
 }
 
 /// The type of the numbers in a file of embeddings, little-endian.
@@ -164,6 +170,56 @@ pub struct Map {
     pub description: String,
     /// The path of the coordinates, \[N, 2\]: x to the right, y upwards, in any unit, the same for both.
     pub coordinates: String,
+    /// The space that the points are in.
+    #[serde(default, skip_serializing_if = "MapGeometry::is_plane")]
+    pub geometry: MapGeometry,
+}
+
+/// The space of a map.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MapGeometry {
+    /// The Euclidean plane.
+    #[default]
+    Plane,
+    /// The hyperbolic plane of curvature −1, as the Poincaré disk: points of length below 1.
+    PoincareDisk,
+}
+
+impl MapGeometry {
+    fn is_plane(&self) -> bool {
+        *self == Self::Plane
+    }
+}
+
+/// The mean score of every pair of classes at one level.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Affinity {
+    /// The level, 1 … L.
+    pub level: usize,
+    /// C classes of the level, each with an item in the gallery; classes of one parent stand together.
+    pub classes: Vec<u32>,
+    /// The path of the scores, \[C, C\]: the mean over the pairs of two different gallery items, one of either class.
+    /// A class of one item has the score of that item to itself.
+    pub scores: String,
+}
+
+/// The scores of each stored query or, without any, of each gallery item as the query.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueryTable {
+    /// What the K columns hold.
+    pub columns: Vec<QueryColumn>,
+    /// The path of the scores, \[Q or N, K\]. −1 stands for no score: the query has no positive at that level.
+    pub scores: String,
+}
+
+/// A column of a [`QueryTable`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueryColumn {
+    /// A metric by its name in the catalogue, or `first_shared_level`: the shared level of the first result, 0 … L.
+    pub metric: String,
+    /// The level of a metric per level, 1 … L; 0 for the others.
+    pub level: usize,
 }
 
 /// A file of a bundle and its checksum.

@@ -9,8 +9,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Contents, ElementType, EncoderEntry, FORMAT, FileEntry, HALF_PRECISION, MANIFEST, MAX_DIMENSION, VERSION,
-    canonical,
+    Affinity, Contents, ElementType, EncoderEntry, FORMAT, FileEntry, HALF_PRECISION, MANIFEST,
+    MAX_DIMENSION, MapGeometry, QueryColumn, VERSION, canonical,
 };
 use crate::digest::sha256;
 use crate::embeddings::Embeddings;
@@ -226,7 +226,45 @@ impl Manifest {
             )
         })?;
         let points = self.rows(&entry.coordinates, 2, ElementType::F32, bytes)?;
-        Ok(points.values().as_chunks().0.to_vec())
+        let points = points.values().as_chunks().0.to_vec();
+        let is_outside = |point: &[f32; 2]| point[0].hypot(point[1]) >= 1.0;
+        match points.iter().position(is_outside) {
+            Some(item) if entry.geometry == MapGeometry::PoincareDisk => Err(bundle_error(
+                format!("{}: the point of item {item} lies outside the Poincaré disk", entry.coordinates),
+                EXPORT_AGAIN,
+            )),
+            _ => Ok(points),
+        }
+    }
+
+    /// The mean scores of an encoder's affinity at a position (counted from 0), \[C, C\], from the bytes of their
+    /// file, which are verified.
+    ///
+    /// # Errors
+    ///
+    /// As for a map.
+    pub fn affinity_scores(&self, encoder: usize, affinity: usize, bytes: &[u8]) -> Result<Embeddings> {
+        let EncoderEntry { name, affinities, .. } = self.encoder(encoder)?;
+        let entry = affinities.get(affinity).ok_or_else(|| {
+            bundle_error(
+                format!("encoder {name:?} has {} affinities and no affinity {affinity}", affinities.len()),
+                "choose one of them, counted from 0",
+            )
+        })?;
+        self.rows(&entry.scores, entry.classes.len(), ElementType::F32, bytes)
+    }
+
+    /// The scores of each query, \[Q or N, K\], from the bytes of their file, which are verified.
+    ///
+    /// # Errors
+    ///
+    /// As for a map; also when the encoder has no such scores.
+    pub fn query_scores(&self, encoder: usize, bytes: &[u8]) -> Result<Embeddings> {
+        let EncoderEntry { name, query_scores, .. } = self.encoder(encoder)?;
+        let table = query_scores.as_ref().ok_or_else(|| {
+            bundle_error(format!("encoder {name:?} has no scores of each query"), EXPORT_AGAIN)
+        })?;
+        self.rows(&table.scores, table.columns.len(), ElementType::F32, bytes)
     }
 
     /// The finite numbers of a file, `dimension` per row.
@@ -384,6 +422,26 @@ impl Manifest {
             }
             self.check_length(&map.coordinates, &[self.gallery.count, 2, 4])?;
         }
+        let mut levels = HashSet::new();
+        for affinity in &entry.affinities {
+            if !levels.insert(affinity.level) {
+                return Err(inconsistent(format!(
+                    "encoder {name:?} has two affinities of level {}",
+                    affinity.level
+                )));
+            }
+            self.check_affinity(name, affinity)?;
+        }
+        if let Some(table) = &entry.query_scores {
+            let is_known = |column: &QueryColumn| column.level <= self.taxonomy.depth();
+            if table.columns.is_empty() || !table.columns.iter().all(is_known) {
+                return Err(inconsistent(format!(
+                    "the query scores of encoder {name:?} have no column, or one of a level that does not exist"
+                )));
+            }
+            let rows = if self.queries.count > 0 { self.queries.count } else { self.gallery.count };
+            self.check_length(&table.scores, &[rows, table.columns.len(), 4])?;
+        }
         if !entry.best_scores.as_ref().is_none_or(super::BestScores::is_valid) {
             return Err(inconsistent(format!(
                 "the best scores of encoder {name:?} are not {} finite numbers in ascending order",
@@ -391,6 +449,19 @@ impl Manifest {
             )));
         }
         Ok(())
+    }
+
+    fn check_affinity(&self, name: &str, Affinity { level, classes, scores }: &Affinity) -> Result<()> {
+        let count =
+            if (1..=self.taxonomy.depth()).contains(level) { self.taxonomy.class_count(*level) } else { 0 };
+        let mut seen = HashSet::new();
+        if classes.is_empty() || !classes.iter().all(|&class| (class as usize) < count && seen.insert(class))
+        {
+            return Err(inconsistent(format!(
+                "an affinity of encoder {name:?} has no class, or not different classes of one level"
+            )));
+        }
+        self.check_length(scores, &[classes.len(), classes.len(), 4])
     }
 
     /// Checks that a file is listed, with a length that is the product of `factors`.

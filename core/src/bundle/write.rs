@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use super::read::{bundle_error, check_path};
 use super::{
-    Contents, ElementType, FORMAT, FileEntry, HALF_PRECISION, MANIFEST, Manifest, Map, VERSION, canonical,
+    Affinity, Contents, ElementType, FORMAT, FileEntry, HALF_PRECISION, MANIFEST, Manifest, Map, VERSION,
+    canonical,
 };
 use crate::Result;
 use crate::digest::sha256;
@@ -97,6 +98,12 @@ impl BundleWriter {
             for (map, Map { coordinates, .. }) in entry.maps.iter().enumerate() {
                 manifest.map_points(encoder, map, bytes_of(coordinates))?;
             }
+            for (affinity, Affinity { scores, .. }) in entry.affinities.iter().enumerate() {
+                manifest.affinity_scores(encoder, affinity, bytes_of(scores))?;
+            }
+            if let Some(table) = &entry.query_scores {
+                manifest.query_scores(encoder, bytes_of(&table.scores))?;
+            }
         }
         files.push((MANIFEST.to_owned(), manifest_bytes));
         Ok(files)
@@ -108,7 +115,7 @@ pub fn label_bytes(labels: &Labels) -> Vec<u8> {
     labels.ids().iter().flat_map(|id| id.to_le_bytes()).collect()
 }
 
-/// The bytes of a file of embeddings: `element_type`, little-endian, \[N, d\]. Half precision rounds to the nearest
+/// The bytes of a file of embeddings or, in full precision, of scores: `element_type`, little-endian, \[N, d\]. Half precision rounds to the nearest
 /// number, ties to even.
 pub fn embedding_bytes(numbers: &[f32], element_type: ElementType) -> Vec<u8> {
     match element_type {

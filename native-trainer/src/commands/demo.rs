@@ -10,7 +10,7 @@ use clap::Args;
 
 use crate::arguments::ServerArgs;
 use crate::commands::biomorphs;
-use crate::commands::export::{Export, TILE, export};
+use crate::commands::export::{ALL_MAPS, Export, TILE, export};
 use crate::commands::train::{finish, train_new};
 use crate::config::{Config, DeviceName};
 use crate::counts::count;
@@ -111,6 +111,7 @@ pub fn run(args: DemoArgs) -> Result<()> {
         notice: None,
         tile: TILE,
         half: false,
+        maps: &ALL_MAPS,
         progress,
     })?;
     draft.complete()?;

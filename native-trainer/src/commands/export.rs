@@ -6,11 +6,11 @@ use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 
 use akin_core::bundle::{
-    BestScores, BundleWriter, Contents, ElementType, EncoderEntry, Items, Thumbnails, embedding_bytes,
-    label_bytes,
+    Affinity, BestScores, BundleWriter, Contents, ElementType, EncoderEntry, Items, Map, QueryTable,
+    Thumbnails, coordinate_bytes, embedding_bytes, label_bytes,
 };
 use akin_core::embeddings::Embeddings;
-use akin_core::evaluate::EvaluationConfig;
+use akin_core::evaluate::{EvaluationConfig, Labelled};
 use akin_core::image::{Filter, Pixels, self_test_pattern};
 use akin_core::similarity::Similarity;
 use anyhow::Result;
@@ -19,6 +19,7 @@ use image::codecs::jpeg::JpegEncoder;
 use rayon::prelude::*;
 use serde_json::json;
 
+use crate::class_scores::{ClassScores, class_scores, first_shared_levels, query_table};
 use crate::config::DeviceName;
 use crate::counts::counted;
 use crate::data::Dataset;
@@ -28,6 +29,7 @@ use crate::files::write_atomic;
 use crate::loader::Pictures;
 use crate::problem::{Advise, problem, repeated};
 use crate::progress::Progress;
+use crate::projection::{Method, Projection, project};
 use crate::run::{Run, encoder_config};
 use crate::{device, directory, shell};
 
@@ -66,6 +68,12 @@ pub struct ExportArgs {
     /// Embeddings of the Poincaré ball stay in full precision, because rounding could move one out of the ball.
     #[arg(long)]
     pub half: bool,
+    /// The maps of the gallery. The Poincaré disk is for encoders that embed into the Poincaré ball; others have none.
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "METHODS", default_values_t = ALL_MAPS)]
+    pub maps: Vec<Method>,
+    /// Write no maps.
+    #[arg(long, conflicts_with = "maps")]
+    pub no_maps: bool,
     /// The device to compute on, instead of the config's `run.device`.
     #[arg(long, value_enum)]
     pub device: Option<DeviceName>,
@@ -73,6 +81,9 @@ pub struct ExportArgs {
     #[arg(long, value_enum, default_value_t)]
     pub progress: Progress,
 }
+
+/// The maps that are written by default.
+pub const ALL_MAPS: [Method; 4] = [Method::Pca, Method::Tsne, Method::Umap, Method::Poincare];
 
 /// The default side of a thumbnail in pixels.
 pub const TILE: u32 = 96;
@@ -103,6 +114,8 @@ pub struct Export<'a> {
     pub tile: u32,
     /// Whether to store embeddings in half precision, except those of the Poincaré ball.
     pub half: bool,
+    /// The maps of the gallery.
+    pub maps: &'a [Method],
     /// How to show progress.
     pub progress: Progress,
 }
@@ -130,6 +143,7 @@ pub fn run(args: ExportArgs) -> Result<()> {
         notice: notice.transpose()?,
         tile: args.thumbnail,
         half: args.half,
+        maps: if args.no_maps { &[] } else { &args.maps },
         progress: args.progress,
     })?;
     writeln!(stdout(), "{}", args.out.display())?;
@@ -177,7 +191,7 @@ pub fn export(export: &Export) -> Result<()> {
         let encoder = run.encoder(&device)?;
         let mut evaluation =
             evaluate_dataset(&encoder, &dataset, &pictures, &run.config.eval, &device, *progress)?;
-        evaluation.report.per_query.clear();
+        let per_query = std::mem::take(&mut evaluation.report.per_query);
         let (gallery, queries) = match evaluation.gallery {
             Some(gallery) => (gallery, Some(evaluation.queries)),
             None => (evaluation.queries, None),
@@ -200,7 +214,7 @@ pub fn export(export: &Export) -> Result<()> {
             ElementType::F32 => "f32",
             ElementType::F16 => "f16",
         };
-        let entry = EncoderEntry {
+        let mut entry = EncoderEntry {
             description: run.config.loss.describe(),
             architecture: json!({ "backbone": config.backbone, "head": config.head }),
             preprocessing: config.preprocessing.clone(),
@@ -212,9 +226,42 @@ pub fn export(export: &Export) -> Result<()> {
             self_test,
             maps: Vec::new(),
             best_scores: BestScores::of_gallery(&rounded(&gallery.embeddings, element_type)?, similarity)?,
+            affinities: Vec::new(),
+            query_scores: None,
             report: evaluation.report,
             name,
         };
+        let gallery_labels = dataset.labels.select(&gallery.items);
+        let projections =
+            project(&gallery.embeddings, similarity, export.maps, run.config.run.seed, *progress)?;
+        for Projection { method, description, geometry, points } in projections {
+            let coordinates = format!("{folder}/{}", method.file_name());
+            bundle.add(&coordinates, coordinate_bytes(&points))?;
+            entry.maps.push(Map { name: method.name().into(), description, coordinates, geometry });
+        }
+        for ClassScores { level, classes, scores } in
+            class_scores(&gallery.embeddings, &gallery_labels, similarity)?
+        {
+            let path = format!("{folder}/affinity-{level}.f32");
+            bundle.add(&path, embedding_bytes(&scores, ElementType::F32))?;
+            entry.affinities.push(Affinity { level, classes, scores: path });
+        }
+        let first = match &queries {
+            Some(queries) => first_shared_levels(
+                Labelled { embeddings: &queries.embeddings, labels: &dataset.labels.select(&queries.items) },
+                Labelled { embeddings: &gallery.embeddings, labels: &gallery_labels },
+                false,
+                similarity,
+            )?,
+            None => {
+                let gallery = Labelled { embeddings: &gallery.embeddings, labels: &gallery_labels };
+                first_shared_levels(gallery, gallery, true, similarity)?
+            }
+        };
+        let (columns, scores) = query_table(&per_query, &first);
+        let path = format!("{folder}/query-scores.f32");
+        bundle.add(&path, embedding_bytes(&scores, ElementType::F32))?;
+        entry.query_scores = Some(QueryTable { columns, scores: path });
         bundle.add(&entry.weights, half)?;
         bundle.add(&entry.gallery_embeddings, embedding_bytes(gallery.embeddings.values(), element_type))?;
         if let (Some(path), Some(queries)) = (&entry.query_embeddings, &queries) {

@@ -15,4 +15,5 @@ export const VIEWS: readonly [ViewEntry, ...ViewEntry[]] = [
   { name: "lesson", title: "Lesson", load: () => import("./lesson.js") },
   { name: "playground", title: "Playground", load: () => import("./playground.js") },
   { name: "steps", title: "Steps", load: () => import("./steps.js") },
+  { name: "map", title: "Map", load: () => import("./map.js") },
 ];

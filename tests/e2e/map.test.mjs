@@ -1,0 +1,278 @@
+// The look into a model: map, tree, matrix of classes, and two encoders, with the mock engine and its invented bundle.
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { chromium } from "playwright-core";
+import { serveMock } from "../../www/mock/serve.mjs";
+import { axeProblems } from "./views.mjs";
+
+const mock = await serveMock(0);
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+  args: [
+    "--headless=new",
+    "--no-sandbox",
+    "--no-first-run",
+    "--disable-background-networking",
+  ],
+});
+after(async () => {
+  await browser.close();
+  await mock.stop();
+});
+
+/** Opens the view in a new page, calls `check`, and then checks that nothing was thrown and that the page fits. */
+async function visit(
+  { query = "", width = 1280, scheme = "light", touch = false },
+  check,
+) {
+  const context = await browser.newContext({
+    viewport: { width, height: 900 },
+    colorScheme: scheme,
+    hasTouch: touch,
+  });
+  const problems = [];
+  context.on("weberror", (error) =>
+    problems.push(`thrown: ${error.error().message}`),
+  );
+  context.on("request", (request) => {
+    const url = request.url();
+    if (!url.startsWith(mock.address) && !/^(blob|data):/.test(url))
+      problems.push(`a request to another origin: ${url}`);
+  });
+  try {
+    const page = await context.newPage();
+    page.setDefaultTimeout(20_000);
+    await page.goto(`${mock.address}?view=map${query}`);
+    await page.waitForSelector("[data-testid=map][data-visible]");
+    await check(page);
+    const overflow = await page.evaluate(
+      () => document.documentElement.scrollWidth - innerWidth,
+    );
+    if (overflow > 0)
+      problems.push(
+        `the page is ${overflow} px wider than the window of ${width} px`,
+      );
+  } finally {
+    await context.close();
+  }
+  assert.deepEqual(problems, []);
+}
+
+const address = (page) => new URL(page.url()).searchParams;
+const waitForAddress = (page, name, value) =>
+  page.waitForFunction(
+    ([name, value]) => new URL(location.href).searchParams.get(name) === value,
+    [name, value],
+  );
+const visible = async (page) =>
+  Number(await page.getAttribute("[data-testid=map]", "data-visible"));
+
+test("a reader finds a point by keyboard, makes it the query, and searches with it", () =>
+  visit({}, async (page) => {
+    await page.focus("[data-testid=map]");
+    await page.keyboard.press("ArrowRight");
+    const status = page.locator("[data-testid=map-status]");
+    await page.waitForFunction(
+      (said) => said.textContent.trim() !== "",
+      await status.elementHandle(),
+    );
+    const before = await status.innerText();
+    await page.keyboard.press("ArrowDown");
+    await page.waitForFunction(
+      ([said, before]) => said.textContent.trim() !== before,
+      [await status.elementHandle(), before],
+    );
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("[data-testid=nearest] li[data-item]");
+    const query = address(page).get("q");
+    assert.match(query, /^\d+$/);
+    assert.equal(
+      await page.locator("[data-testid=nearest] li[data-item]").count(),
+      12,
+    );
+    await page.getByRole("link", { name: "Search with it" }).click();
+    await page.waitForSelector(
+      `[data-testid=ranking][data-query="item:${query}"]`,
+    );
+  }));
+
+test("zooming in shows pictures, and the whole map comes back", () =>
+  visit({}, async (page) => {
+    const all = await visible(page);
+    await page.focus("[data-testid=map]");
+    await page.keyboard.press("ArrowRight");
+    for (let step = 0; step < 6; step++) await page.keyboard.press("+");
+    await page.waitForSelector("[data-testid=map][data-pictures=true]");
+    assert.ok((await visible(page)) < all);
+    await page.keyboard.press("0");
+    await page.waitForSelector(
+      `[data-testid=map][data-pictures=false][data-visible="${all}"]`,
+    );
+  }));
+
+test("the tree chooses classes by keyboard, and the address keeps the class", () =>
+  visit({}, async (page) => {
+    await page.focus("[role=treeitem][tabindex='0']");
+    await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("Enter");
+    const chosen = page.locator("[role=treeitem][aria-selected=true]");
+    const items = await chosen.getAttribute("data-items");
+    assert.equal(
+      await page.getAttribute("[data-testid=chosen]", "data-count"),
+      items,
+    );
+    const level = await chosen.getAttribute("data-level");
+    assert.equal(level, "2");
+    await waitForAddress(
+      page,
+      "class",
+      `2.${await chosen.getAttribute("data-class")}`,
+    );
+    await page.reload();
+    await page.waitForSelector(`[data-testid=chosen][data-count="${items}"]`);
+    await page.click("[data-testid=clear-choice]");
+    await page.waitForSelector("[data-testid=chosen]", { state: "detached" });
+  }));
+
+test("a lasso chooses the points inside it", () =>
+  visit({}, async (page) => {
+    await page.click("[data-testid=lasso]");
+    const { x, y, width, height } = await page
+      .locator("[data-testid=map]")
+      .boundingBox();
+    const corners = [
+      [0.02, 0.02],
+      [0.98, 0.02],
+      [0.98, 0.98],
+      [0.02, 0.98],
+    ].map(([u, v]) => [x + u * width, y + v * height]);
+    await page.mouse.move(...corners[0]);
+    await page.mouse.down();
+    for (const corner of corners)
+      await page.mouse.move(...corner, { steps: 3 });
+    await page.mouse.up();
+    const all = await page.getAttribute("[data-testid=map]", "data-points");
+    assert.equal(
+      await page.getAttribute("[data-testid=chosen]", "data-count"),
+      all,
+    );
+  }));
+
+test("a tap shows an item, and a second tap makes it the query", () =>
+  visit({ width: 390, touch: true, query: "&class=3.4" }, async (page) => {
+    await page.focus("[data-testid=map]");
+    await page.keyboard.press("ArrowRight");
+    await page.waitForSelector(".card");
+    const { x, y, width, height } = await page
+      .locator("[data-testid=map]")
+      .boundingBox();
+    const [u, v] = await page.evaluate(() => {
+      const map = document.querySelector("akin-map");
+      return [
+        map.painter.screen[2 * map.focused],
+        map.painter.screen[2 * map.focused + 1],
+      ];
+    });
+    assert.ok(u > 0 && v > 0 && u < width && v < height);
+    await page.touchscreen.tap(x + u, y + v);
+    await page.touchscreen.tap(x + u, y + v);
+    await page.waitForSelector("[data-testid=nearest] li[data-item]");
+  }));
+
+test("the Poincaré disk moves its focus by dragging", () =>
+  visit({ query: "&map=Poincaré disk" }, async (page) => {
+    const centre = () =>
+      page.evaluate(() => document.querySelector("akin-map").view.centre);
+    assert.deepEqual(await centre(), [0, 0]);
+    const { x, y, width, height } = await page
+      .locator("[data-testid=map]")
+      .boundingBox();
+    await page.mouse.move(x + width / 2, y + height / 2);
+    await page.mouse.down();
+    await page.mouse.move(x + width / 2 + 80, y + height / 2, { steps: 4 });
+    await page.mouse.up();
+    const [re, im] = await centre();
+    assert.ok(re < -0.2 && Math.abs(im) < 1e-6, `${re} ${im}`);
+  }));
+
+test("a cell of the matrix names its classes and chooses one on the map", () =>
+  visit({}, async (page) => {
+    await page.focus("[data-testid=affinity]");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("ArrowDown");
+    assert.match(
+      await page.innerText("[data-testid=affinity-status]"),
+      / and .*: -?\d\.\d{3}/,
+    );
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("[role=treeitem][aria-selected=true]");
+    assert.match(address(page).get("class"), /^3\.\d+$/);
+  }));
+
+test("two encoders are compared on the query where they differ", () =>
+  visit({}, async (page) => {
+    await page.selectOption("[data-testid=difference-choice]", "first");
+    const card = page
+      .locator("[data-testid=difference-list][data-list=first] li button")
+      .first();
+    await card.waitFor();
+    const differences = await page
+      .locator("[data-testid=difference-list] strong")
+      .allInnerTexts();
+    const gains = differences.map((text) => -Number(text.replace("−", "-")));
+    assert.ok(
+      gains.every((gain) => gain >= 0) &&
+        gains.every((gain, at) => at === 0 || gain <= gains[at - 1]),
+      `${gains}`,
+    );
+    await card.click();
+    await page.waitForSelector("[data-testid=difference][aria-busy=false]");
+    assert.match(
+      await page.innerText("[data-testid=difference-text]"),
+      /At rank \d+, .* has .*, and .* has|same kinship/,
+    );
+    assert.equal(await page.locator("[data-testid=difference] ol").count(), 2);
+    await waitForAddress(page, "list", "first");
+
+    await page.selectOption(
+      "[data-testid=difference-choice]",
+      "mistakes-second",
+    );
+    const first = await page
+      .locator("[data-testid=difference-list] li")
+      .first()
+      .innerText();
+    assert.match(first, /stranger/);
+  }));
+
+test("a link shows the same map to another reader", () =>
+  visit(
+    { query: "&encoder=NormSoftmax&map=Poincaré disk&colour=2&q=7" },
+    async (page) => {
+      assert.equal(
+        await page.inputValue("[data-testid=map-name]"),
+        "Poincaré disk",
+      );
+      assert.equal(await page.inputValue("[data-testid=map-colour]"), "2");
+      await page.waitForSelector("[data-testid=nearest] li[data-item]");
+      await page.selectOption("[data-testid=map-colour]", "0");
+      await page.waitForSelector("[aria-label='Kinship to the query'] li");
+      await waitForAddress(page, "colour", "0");
+    },
+  ));
+
+for (const scheme of ["light", "dark"]) {
+  for (const width of [360, 1280]) {
+    test(`axe finds nothing at ${width} px in ${scheme}`, () =>
+      visit(
+        { scheme, width, query: "&q=30&colour=0&class=1.0&list=first&look=3" },
+        async (page) => {
+          await page.waitForSelector(
+            "[data-testid=difference][aria-busy=false]",
+          );
+          assert.deepEqual(await axeProblems(page), []);
+        },
+      ));
+  }
+}
