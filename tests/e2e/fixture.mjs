@@ -58,15 +58,30 @@ function make(akin, folder) {
     run("embed", out, ...PICTURES, "--out", `${name}.npy`);
     run("eval", out, "--per-query", `${name}.csv`);
   }
+  const runs = Object.keys(RECIPES).map((name) => join("runs", name));
   run(
     "export",
-    ...Object.keys(RECIPES).map((name) => join("runs", name)),
+    ...runs,
     "--out",
     "bundle",
     "--title",
     "Creatures",
     "--licence",
     "CC0-1.0",
+  );
+  // The same gallery in half precision, with smaller thumbnails.
+  run(
+    "export",
+    ...runs,
+    "--out",
+    "half",
+    "--title",
+    "Half",
+    "--licence",
+    "CC0-1.0",
+    "--half",
+    "--thumbnail",
+    "32",
   );
 }
 

@@ -51,10 +51,13 @@ export function serve() {
   const page =
     process.env.AKIN_PAGE ??
     fileURLToPath(new URL("../../www/dist", import.meta.url));
+  const bundles = [fixture("bundle"), fixture("half")];
   const server = spawn(
     akin,
-    ["serve", fixture("bundle"), "--port", "0", "--page", page],
-    { stdio: ["ignore", "pipe", "pipe"] },
+    ["serve", ...bundles, "--port", "0", "--page", page],
+    {
+      stdio: ["ignore", "pipe", "pipe"],
+    },
   );
   let stderr = "";
   server.stderr.on("data", (text) => (stderr += text));

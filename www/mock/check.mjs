@@ -96,6 +96,11 @@ const upload = async (page, name, buffer) => {
   await page.setInputFiles("[data-testid=file]", { name, mimeType: "image/png", buffer });
 };
 const picture = readFileSync(fileURLToPath(new URL("out/bundle/thumbnails-0.png", import.meta.url)));
+/** A picture of one pixel, which stands for one that is unlike everything. */
+const dot = Buffer.from(
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+  "base64",
+);
 
 for (const scheme of ["light", "dark"]) {
   for (const width of [360, 768, 1280]) {
@@ -121,6 +126,24 @@ for (const scheme of ["light", "dark"]) {
           (await page.getAttribute("[data-testid=notice]", "data-code")) === "image",
         "no notice",
       ),
+  });
+  await state(`unlike picture 360 ${scheme}`, {
+    width: 360,
+    scheme,
+    act: (page) => upload(page, "dot.png", dot).then(() => page.waitForSelector("[data-testid=unlike]")),
+  });
+  await state(`own gallery ${scheme}`, {
+    scheme,
+    act: async (page) => {
+      await ready(page);
+      await page.click("[data-testid=own-entry] summary");
+      const file = (name, buffer) => ({ name, mimeType: "image/png", buffer });
+      const files = [file("a.png", picture), file("b.png", picture), file("broken.png", Buffer.from("no picture"))];
+      await page.setInputFiles("[data-testid=own-files]", files);
+      await page.waitForSelector("[data-testid=own]");
+      await page.click("[data-testid=damaged] summary");
+      await ready(page);
+    },
   });
   await state(`no bundle ${scheme}`, {
     scheme,
