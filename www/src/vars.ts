@@ -3,6 +3,9 @@ import { Directive, directive, PartType, type ElementPart, type PartInfo } from 
 
 /** Sets custom properties through the object model: the page's security policy forbids `style` attributes. */
 class Vars extends Directive {
+  /** What is set, so that drawing again costs nothing where nothing has changed. */
+  private readonly set = new Map<string, string | number>();
+
   constructor(part: PartInfo) {
     super(part);
     if (part.type !== PartType.ELEMENT) throw new Error("vars() must be used on an element");
@@ -14,7 +17,11 @@ class Vars extends Directive {
 
   override update(part: ElementPart, [values]: [Record<string, string | number>]) {
     const { style } = part.element as HTMLElement;
-    for (const [name, value] of Object.entries(values)) style.setProperty(name, String(value));
+    for (const [name, value] of Object.entries(values)) {
+      if (this.set.get(name) === value) continue;
+      this.set.set(name, value);
+      style.setProperty(name, String(value));
+    }
     return noChange;
   }
 }

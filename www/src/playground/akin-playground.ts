@@ -649,9 +649,11 @@ export class AkinPlayground extends ShadowElement {
     // In the next frame, because the height of a row needs the layout.
     requestAnimationFrame(() => {
       const list = this.list(which);
-      const height = (list?.firstElementChild as HTMLElement | null)?.offsetHeight ?? 0;
+      const children = [...(list?.children ?? [])] as HTMLElement[];
+      const rows = new Map(children.map((row) => [Number(row.dataset["item"]), row]));
+      const height = children[0]?.offsetHeight ?? 0;
       for (const { item, by } of moved) {
-        const row = list?.querySelector<HTMLElement>(`[data-item="${item}"]`);
+        const row = rows.get(item);
         if (!row || row.style.getPropertyValue("--dragged")) continue;
         row.animate([{ transform: `translateY(${by * height}px)` }, { transform: "none" }], {
           duration: 160,

@@ -5,7 +5,6 @@ import { html, nothing, svg } from "lit";
 import { guard } from "lit/directives/guard.js";
 import { repeat } from "lit/directives/repeat.js";
 import { kinshipRing } from "../elements/kinship-ring.js";
-import * as format from "../format.js";
 import { nearness, relation } from "../kinship.js";
 import type { Scores } from "../science.js";
 import { vars } from "../vars.js";
@@ -51,43 +50,46 @@ export function rankedList(view: ListView) {
   const order = orderOf(state, which);
   const relevant = scores?.items.map(({ relevance }) => relevance) ?? [];
   const most = Math.max(1e-12, ...relevant);
-  return html`<ol
-    class="items"
-    data-which=${which}
-    data-dense=${order.items.length > ROOMY}
-    aria-label=${state.orders.length > 1 ? (which === 0 ? "First ranking, best first" : "Second ranking, best first") : "Ranking, best first"}
-  >
-    ${repeat(
-      order.items,
-      (item) => item,
-      (item, place) => {
-        const term = scores?.items[place];
-        const seen = [
-          item,
-          place,
-          order.tied[place],
-          order.items.length,
-          item === view.lit,
-          item === view.stop,
-          view.grabbed === place,
-        ];
-        const drawn = [
-          state.tree,
-          state.query,
-          term?.relevance,
-          term?.quotient,
-          most,
-          scores?.relevance_sum,
-          view.names,
-          view.bars,
-          view.quotients,
-          view.tying,
-        ];
-        // After a move most rows are as they were.
-        return guard([...seen, ...drawn], () => row(view, item, place, most));
-      },
-    )}
-  </ol>`;
+  return html`<span class="visually-hidden" aria-hidden="true">
+      <span id=${`grip-${which}`}>Move</span><span id=${`up-${which}`}>Up:</span
+      ><span id=${`down-${which}`}>Down:</span>
+    </span>
+    <ol
+      class="items"
+      data-which=${which}
+      data-dense=${order.items.length > ROOMY}
+      aria-label=${state.orders.length > 1 ? (which === 0 ? "First ranking, best first" : "Second ranking, best first") : "Ranking, best first"}
+    >
+      ${repeat(
+        order.items,
+        (item) => item,
+        (item, place) => {
+          const term = scores?.items[place];
+          const seen = [
+            item,
+            place,
+            order.tied[place],
+            order.items.length,
+            item === view.lit,
+            item === view.stop,
+            view.grabbed === place,
+          ];
+          const drawn = [
+            state.tree,
+            state.query,
+            term?.relevance,
+            term?.quotient,
+            most,
+            view.names,
+            view.bars,
+            view.quotients,
+            view.tying,
+          ];
+          // After a move most rows are as they were.
+          return guard([...seen, ...drawn], () => row(view, item, place, most));
+        },
+      )}
+    </ol>`;
 }
 
 function row(view: ListView, item: number, place: number, most: number) {
@@ -101,7 +103,9 @@ function row(view: ListView, item: number, place: number, most: number) {
   const word = relation(shared, levels);
   const term = scores?.items[place];
   const tab = item === view.stop ? 0 : -1;
-  const what = `${name && !view.names ? name : word}, rank ${place + 1} of ${order.items.length}`;
+  // Labels that refer to others need not be written again when the item moves.
+  const id = `item-${view.which}-${item}`;
+  const label = (verb: string) => `${verb}-${view.which} ${id}-what ${id}-rank`;
   return html`<li
     class="item kin"
     data-item=${item}
@@ -125,30 +129,30 @@ function row(view: ListView, item: number, place: number, most: number) {
           ></button>`
         : nothing
     }
-    <span class="rank" aria-hidden="true">${place + 1}</span>
+    <span class="rank" id=${`${id}-rank`}><span class="visually-hidden">rank </span>${place + 1}</span>
     <button
       type="button"
       class="grip"
       tabindex=${tab}
-      aria-label=${`Move ${what}`}
+      aria-labelledby=${label("grip")}
       aria-pressed=${view.grabbed === place}
       aria-describedby="how-to-move"
     >
       ${DOTS}${view.names ? nothing : guard([look], () => (look ? creature(look) : nothing))}
     </button>
-    <span class="kind">
+    <span class="kind" id=${`${id}-what`}>
       <span class="word"
         >${guard([shared, levels.length], () => kinshipRing(shared, levels.length))}<span>${word}</span></span
       >
       <span class="name">${name}</span>
     </span>
-    ${view.bars ? bar(term, most, scores?.relevance_sum ?? 0, view.quotients) : nothing}
+    ${view.bars ? bar(term, most, view.quotients) : nothing}
     <span class="nudge">
       <button
         type="button"
         tabindex=${tab}
         data-by="-1"
-        aria-label=${`Up: ${what}`}
+        aria-labelledby=${label("up")}
         ?disabled=${place === 0}
         @click=${() => view.shift(place, -1)}
       >
@@ -158,7 +162,7 @@ function row(view: ListView, item: number, place: number, most: number) {
         type="button"
         tabindex=${tab}
         data-by="1"
-        aria-label=${`Down: ${what}`}
+        aria-labelledby=${label("down")}
         ?disabled=${place === order.items.length - 1}
         @click=${() => view.shift(place, 1)}
       >
@@ -169,7 +173,7 @@ function row(view: ListView, item: number, place: number, most: number) {
 }
 
 /** The track is the item's relevance, which is the most that it can give; the bar is H-rank / rank, which it gives. */
-function bar(term: Scores["items"][number] | undefined, most: number, sum: number, quotients: boolean) {
+function bar(term: Scores["items"][number] | undefined, most: number, quotients: boolean) {
   const { relevance = 0, quotient = 0, h_rank: hRank = 0, rank = 0 } = term ?? {};
   const text = relevance === 0 ? "0" : quotients ? `${short(hRank)} / ${rank} = ${short(quotient)}` : short(relevance);
   return html`<span class="share" data-quotient=${term?.quotient ?? ""} data-contribution=${term?.contribution ?? ""}>
@@ -179,7 +183,6 @@ function bar(term: Scores["items"][number] | undefined, most: number, sum: numbe
     >
     <i
       class="share-bar"
-      title=${quotients && relevance > 0 && sum > 0 ? `adds ${format.score(term?.contribution)} to H-AP, of at most ${format.score(relevance / sum)}` : ""}
       ${vars({ "--most": relevance / most, "--given": (quotients ? quotient : relevance) / most })}
     ></i>
   </span>`;
