@@ -93,7 +93,7 @@ const TASKS = [
       await move(page, 5, 3);
       assert.match(
         await verdict(page),
-        /The order is right\. .* not less than 1\. Now change α/,
+        /They are sorted\. .* not less than 1\. Now change α/,
       );
       await setAlpha(page, 2);
     },

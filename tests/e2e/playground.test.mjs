@@ -179,7 +179,7 @@ test("a swap is explained by the exact law", () =>
     await page.locator('.item[data-item="3"] [data-by="-1"]').click();
     assert.equal(
       await page.locator(".why-plain").textContent(),
-      "One of the same order moved above a stranger.",
+      "One of the same group moved above a stranger.",
     );
     assert.equal(
       await page.locator(".why-numbers").textContent(),
@@ -240,7 +240,7 @@ test("orders with the same AP have the best and the worst H-AP", () =>
 test("with one level H-AP is AP", () =>
   open("", async (page) => {
     await page.locator(".tree header .quiet").click();
-    await page.locator("[aria-label='Remove the level order']").click();
+    await page.locator("[aria-label='Remove the level group']").click();
     await page.locator("[aria-label='Remove the level family']").click();
     assert.deepEqual(await levels(page), [0, 1, 0, 0, 1]);
     near(await value(page, "h_ap"), 0.45);

@@ -15,6 +15,9 @@ import style from "./lesson.css";
 import { STEPS } from "./steps.js";
 import type { Step, Verdict } from "./work.js";
 
+/** The step that also shows <akin-steps>, from 0. Its script is loaded with that step. */
+const LOSS = 6;
+
 /** The steps that the reader has solved are remembered as long as the browser's tab. */
 const KEY = "akin-lesson";
 
@@ -87,7 +90,9 @@ export class AkinLesson extends ShadowElement {
   };
 
   protected override updated(changed: PropertyValues): void {
-    if (changed.has("step")) this.begin();
+    if (!changed.has("step")) return;
+    this.begin();
+    if (this.current === STEPS[LOSS]) void import("../steps/akin-steps.js");
   }
 
   override render() {

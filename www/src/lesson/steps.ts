@@ -28,7 +28,7 @@ function rightRanks(work: Work, which = 0): [number, number] {
   return [first, second];
 }
 
-const NOUNS = ["a stranger", "one of the same order", "one of the same family", "one of the same species"];
+const NOUNS = ["a stranger", "one of the same group", "one of the same family", "one of the same species"];
 
 const PARTS = [
   "presets query tools tree tree-editor bars h-rank scores why ap-equation equation curve controls relevance-kind ties",
@@ -44,8 +44,8 @@ const whatASearchReturns: Step = {
   title: "What a search returns",
   text: html`<p>
       You show a picture to a large collection and ask what in it looks like this. Your picture is the <dfn>query</dfn>,
-      and the collection is the <dfn>gallery</dfn>. The answer is the whole gallery in an order, with the most similar
-      picture first. The place of a picture in this order is its <dfn>rank</dfn>, counted from 1.
+      and the collection is the <dfn>gallery</dfn>. The answer is the whole gallery as a list, the <dfn>ranking</dfn>,
+      with the most similar picture first. The place of a picture in it is its <dfn>rank</dfn>, counted from 1.
     </p>
     <p>
       Here the query is a spotted round beetle, and the gallery has five pictures. Two of them show the query’s own
@@ -53,7 +53,7 @@ const whatASearchReturns: Step = {
     </p>
     <p>
       The mistakes are not alike. The ring beside a result shows what it has in common with the query, with one segment
-      for each level: first the order (both are beetles), then the family (both are round beetles), then the species
+      for each level: first the group (both are beetles), then the family (both are round beetles), then the species
       (both are spotted round beetles). A full ring is the same species. An empty ring is a stranger.
     </p>`,
   task: html`Bring both results of the query’s own species to the top.`,
@@ -64,7 +64,7 @@ const whatASearchReturns: Step = {
   check(work) {
     if (near(fineAp(work.scores[0]), 1)) {
       return solved(
-        "Both right results now stand above all mistakes. The three mistakes can still stand in any order. This lesson is about whether that order matters.",
+        "Both right results now stand above all mistakes. How the three mistakes follow each other is still open. This lesson is about whether that matters.",
       );
     }
     const levels = levelsOf(work);
@@ -78,7 +78,7 @@ const whatASearchReturns: Step = {
 const averagePrecision: Step = {
   title: "AP: how early do the right results come?",
   text: html`<p>
-      A score should tell a good order from a bad one. Walk down the list and stop at every right result. Ask there
+      A score should tell a good ranking from a bad one. Walk down the list and stop at every right result. Ask there
       which share of the results so far is right. At rank 2 it is one of two, ${math(fraction(1, 2))}. At rank 5 it is
       two of five, ${math(fraction(2, 5))}. Such a share is the <dfn>precision</dfn> at that rank.
     </p>
@@ -111,9 +111,9 @@ const averagePrecision: Step = {
 const twoMistakes: Step = {
   title: "Two mistakes that AP cannot tell apart",
   text: html`<p>
-      Here are the same five results in two orders. In both, the right ones stand at ranks 2 and 5, so both have the
-      same AP, 0.45. Now look at rank 1. The first order begins with a striped round beetle. It is the wrong species,
-      but of the query’s own family. The second begins with a long beetle, which has only the order in common. You
+      Here are the same five results in two rankings. In both, the right ones stand at ranks 2 and 5, so both have the
+      same AP, 0.45. Now look at rank 1. The first ranking begins with a striped round beetle. It is the wrong species,
+      but of the query’s own family. The second begins with a long beetle, which has only the group in common. You
       notice the difference. AP does not, because it knows only right and wrong.
     </p>
     <p>
@@ -122,9 +122,10 @@ const twoMistakes: Step = {
     </p>
     <p>
       One can count how bad a mistake is: how many levels up from the query’s species one must go until the result is
-      included. It is 1 for the same family, 2 for the same order, and 3 for a stranger.
+      included. This is the <dfn>severity</dfn> of the mistake. It is 1 for the same family, 2 for the same group, and 3
+      for a stranger.
     </p>`,
-  task: html`Change the second order so that its first mistake is only 1 level away and AP stays at 0.45.`,
+  task: html`Change the second ranking so that its first mistake is only 1 level away and AP stays at 0.45.`,
   hint: html`Move the one of the same family from rank 4 to rank 1. The results between move down by one, so the right
   one is now at rank 3. Which result must move so that it is at rank 2 again?`,
   hide: only("query", "ap"),
@@ -136,17 +137,17 @@ const twoMistakes: Step = {
     if (!near(ap, startAp)) {
       const [a, b] = rightRanks(work, 1);
       return notYet(
-        `In the second order the right results are now at ranks ${a} and ${b}, and its AP is ${format.score(ap)}. They must be at ranks 2 and 5.`,
+        `In the second ranking the right results are now at ranks ${a} and ${b}, and its AP is ${format.score(ap)}. They must be at ranks 2 and 5.`,
       );
     }
     const severity = second?.mistake_severity ?? 0;
     if (severity > 1) {
       return notYet(
-        `AP is ${format.score(ap)}, but the first mistake of the second order is still ${severity} levels away.`,
+        `AP is ${format.score(ap)}, but the first mistake of the second ranking is still ${severity} levels away.`,
       );
     }
     return solved(
-      "The second order is better now, and its AP is the same number as before. A score should see what you have done.",
+      "The second ranking is better now, and its AP is the same number as before. A score should see what you have done.",
     );
   },
 };
@@ -154,10 +155,10 @@ const twoMistakes: Step = {
 const relevance: Step = {
   title: "Relevance from a tree",
   text: html`<p>
-      The tree of labels is the <dfn>taxonomy</dfn>. It has <i>L</i> = 3 levels: order, family and species. Start at the
+      The tree of labels is the <dfn>taxonomy</dfn>. It has <i>L</i> = 3 levels: group, family and species. Start at the
       top of the tree and follow the query’s path down as long as a result is on the same path. The number of levels
       that you come down is their <dfn>shared level</dfn> <i>l</i>: 3 for the same species, 2 for the same family, 1 for
-      the same order and 0 for a stranger.
+      the same group and 0 for a stranger.
     </p>
     <p>
       The shared level gives what a result is worth, its <dfn>relevance</dfn>:
@@ -178,7 +179,7 @@ const relevance: Step = {
       A level with many results then counts no more than a level with few. The playground has both forms. This lesson
       keeps the simple one, as the paper’s own figures do.
     </p>`,
-  task: html`Put the five results in order of decreasing relevance. Then set α so that two of the same family together
+  task: html`Sort the five results by relevance, the greatest first. Then set α so that two of the same family together
   are worth less than one of the same species.`,
   hint: html`The full rings come first and the empty ring comes last. For the second part, one of the same family must
   be worth less than 0.5. With α = 1 it is worth 0.67.`,
@@ -197,7 +198,7 @@ const relevance: Step = {
     const [family, species] = [worth(levels.indexOf(2)), worth(levels.indexOf(3))];
     if (2 * family >= species) {
       return notYet(
-        `The order is right. Two of the same family are worth 2 · ${short(family)} = ${short(2 * family)}, which is not less than ${short(species)}. Now change α.`,
+        `They are sorted. Two of the same family are worth 2 · ${short(family)} = ${short(2 * family)}, which is not less than ${short(species)}. Now change α.`,
       );
     }
     return solved(
@@ -211,8 +212,8 @@ const hRank: Step = {
   text: html`<p>
       In AP, each right result gives the share of right results so far. The hierarchical score works in the same way,
       but counts relevance instead of right and wrong. Take a result <i>k</i>. Begin with its own relevance. For every
-      result above it, add the smaller of the two relevances, which stands for what both have in common with the query.
-      The sum is the <dfn>H-rank</dfn> of <i>k</i>:
+      result above it, add the smaller of the two relevances. (A right result above a cousin counts for the cousin only
+      as far as the cousin itself goes, and the other way round.) The sum is the <dfn>H-rank</dfn> of <i>k</i>:
     </p>
     <p class="formula">
       ${display(mathml`${of("H-rank")}<mo>=</mo>${of("rel")}<mo>+</mo>`)}
@@ -227,11 +228,11 @@ const hRank: Step = {
       larger.
     </p>
     <p>
-      The sum of all quotients, divided by the sum of all relevances, is <dfn>H-AP</dfn>. A perfect order has 1. If
+      The sum of all quotients, divided by the sum of all relevances, is <dfn>H-AP</dfn>. A perfect ranking has 1. If
       there is only right and wrong (<i>L</i> = 1), every right result has relevance 1, H-rank is rank<sup>+</sup>, and
       H-AP is AP.
     </p>`,
-  task: html`The one of the same order, at rank 4, gives 1 / 4 = 0.25. Let it give as much as it can: its whole
+  task: html`The one of the same group, at rank 4, gives 1 / 4 = 0.25. Let it give as much as it can: its whole
   relevance, 0.33.`,
   hint: html`Its H-rank is 0.33 for itself and 0.33 for each of the two kin above it, together 1. The stranger adds
   nothing, but makes the divisor 4 instead of 3. What if the stranger stands below?`,
@@ -242,7 +243,7 @@ const hRank: Step = {
     const levels = levelsOf(work);
     const place = levels.indexOf(1);
     const item = work.scores[0]?.items[place];
-    if (!item) return notYet("The one of the same order is missing.");
+    if (!item) return notYet("The one of the same group is missing.");
     const sum = `${short(item.h_rank)} / ${item.rank} = ${short(item.quotient)}`;
     if (near(item.quotient, item.relevance)) {
       return solved(`It gives ${sum}, its whole relevance, because nothing less relevant stands above it.`);
@@ -266,8 +267,8 @@ const area: Step = {
     <p>
       So every result becomes a column. It is as wide as its share of the relevance and as high as its H-precision. The
       area of all columns is H-AP, because the relevance in the width cancels the one below the fraction line. A perfect
-      order fills the square. Point at a result to find its column. The dashed line is drawn in the same way from right
-      and wrong alone, and the area under it is AP.
+      ranking fills the square. Point at a result to find its column. The dashed line is drawn in the same way from
+      right and wrong alone, and the area under it is AP.
     </p>`,
   task: html`Keep AP at 0.45 and make the shaded area as small as you can.`,
   hint: html`The right results must stay at ranks 2 and 5, so only ranks 1, 3 and 4 are free. A mistake costs most near
@@ -297,43 +298,53 @@ const area: Step = {
 
 const loss: Step = {
   title: "From the metric to a loss",
-  text: html`<p>
-      Each picture has a score, its similarity to the query, and the scores give the order. A network learns by small
-      changes of these scores: it asks how a number, the <dfn>loss</dfn>, falls when a score changes a little, and
-      follows that slope. Here the loss should be 1 − H-AP. But a rank only counts how many scores are higher. Each
-      comparison is a <dfn>step</dfn>, 0 or 1 and nothing between. A small change of a score mostly changes no rank.
-      Then the slope is 0, and the network learns nothing.
+  text: html`<h2>Why not use H-AP itself?</h2>
+    <p>
+      A network gives every picture a score, its similarity to the query, and the scores make the ranking. Training
+      changes the network a little at a time. It has a number that should become small, the <dfn>loss</dfn>, and asks
+      how steeply the loss falls when a score changes a little. This is the <dfn>slope</dfn>, and training follows it.
+      Here the loss should be 1 − H-AP.
     </p>
     <p>
-      So the step is replaced by a curve with a slope. The first idea is the <dfn>sigmoid</dfn>, a step with round
-      corners. Used alone it has three faults:
+      But a rank only counts how many scores are higher. Each comparison of two scores is a <dfn>step</dfn>: 0 or 1, and
+      nothing between. Most small changes of a score change no rank at all. The slope is then 0, and the network learns
+      nothing.
+    </p>
+    <h2>Why not a sigmoid?</h2>
+    <p>
+      So the step is replaced by a curve that has a slope. The first idea is the <dfn>sigmoid</dfn>, a step with round
+      corners. Alone it has three faults:
     </p>
     <ul>
       <li>
-        It is flat far from the middle. A wrong result far above a right one gets almost no slope, although it is a bad
-        mistake.
+        It is flat away from the middle. A wrong result far above a right one is a bad mistake, but gets almost no
+        slope.
       </li>
       <li>
-        It acts between two right results as well, and pushes one of them down, although their order does not matter.
+        It also acts between two right results, and pushes one of them down, although it does not matter which of the
+        two comes first.
       </li>
       <li>It can make the loss smaller than 1 − AP really is. A small loss then promises nothing.</li>
     </ul>
     <p>
-      HAPPIER mends this with two curves. Where a less relevant result competes with <i>k</i>, its curve is never below
-      the step, so that the rank is never too small. Where a more relevant one does, its curve is never above the step,
-      so that H-rank is never too large. Between equals it keeps the step. The loss is then never smaller than 1 − H-AP,
-      and bad mistakes keep a slope.
+      HAPPIER takes two curves. One is for less relevant results that compete with <i>k</i>. It is never below the step,
+      so the rank of <i>k</i> is never taken to be too small. The other is for more relevant results. It is never above
+      the step, so H-rank is never taken to be too large. Between equals the step stays. With both, the loss is never
+      smaller than 1 − H-AP, and bad mistakes keep their slope.
     </p>
+    <h2>What is the clustering term for?</h2>
     <p>
-      A network sees only a few hundred pictures at a time, a <dfn>batch</dfn>. A perfect order in every batch need not
-      be a perfect order of all pictures, because the scores of two batches can lie on different scales. The
-      <dfn>clustering term</dfn> helps: it pulls all pictures of a class to one point that every batch shares. A weight
-      λ mixes the two parts: <span class="nowrap">(1 − λ) · ranking + λ · clustering</span>.
+      Training sees a few hundred pictures at a time, a <dfn>batch</dfn>. Even if every batch is ranked perfectly, all
+      pictures together may not be: in one batch the right results may have scores around 0.9, and in another around
+      0.5, where the first batch has its strangers. The <dfn>clustering term</dfn> pulls all pictures of a class to one
+      point, which is the same for every batch. A weight λ mixes the two parts:
+      <span class="nowrap">(1 − λ) · ranking + λ · clustering</span>.
     </p>
+    <h2>What does it cost?</h2>
     <p>
-      One price remains. A hierarchical loss also gains from cousins. When a network cannot do everything, it can pay to
-      bring a cousin past several strangers even if a right result loses a place. AP then falls a little while H-AP
-      rises. With a larger α this happens less often.
+      A hierarchical loss also gains from cousins. A network cannot get everything right. Then it can pay to bring a
+      cousin past several strangers, even if a right result loses a place. AP at the finest level falls a little while
+      H-AP rises. With a larger α cousins are worth less, and this happens less often.
     </p>`,
   task: html`Show this price: with one move, raise H-AP and lower AP.`,
   hint: html`The one of the same family at rank 5 gains H-AP as it passes strangers. AP falls when it passes the right
@@ -351,6 +362,15 @@ const loss: Step = {
       return notYet(`${change} H-AP has risen, but AP must fall: the right result has not lost a place.`);
     return solved(`${change} A loss made for AP would refuse this move. A loss made for H-AP wants it.`);
   },
+  after: html`<section class="review wide" aria-labelledby="faults-title">
+    <h2 id="faults-title">See the three faults</h2>
+    <p>
+      Below, results lie on a line by their scores, and arrows show where each loss pushes them. Choose an example:
+      contradictory gradients, vanishing gradients, no upper bound. Smooth-AP is the loss with the sigmoid alone.
+    </p>
+    <akin-steps state="preset=vanishing" hide="sliders training curves items numbers losses"></akin-steps>
+    <p><a href="?view=steps">All steps and losses, with their settings</a></p>
+  </section>`,
 };
 
 /** The last step has this ranking until the reader has searched. */
@@ -362,7 +382,7 @@ function ownRanking(): { state: State; names?: readonly string[] } {
   const own = readLastRankings().at(-1);
   const shared = own?.shared.slice(0, OWN) ?? [];
   const falls = shared.some((level, place) => level < (shared[place + 1] ?? 0));
-  // In a perfect order there is nothing to move.
+  // In a perfect ranking there is nothing to move.
   return own && falls
     ? { state: fromLastRanking({ ...own, shared }), names: own.names.slice(0, OWN) }
     : { state: fromLevels(SAMPLE) };
@@ -409,7 +429,7 @@ const ownPicture: Step = {
     <details>
       <summary>
         A result of the same family (two of three levels) stands at rank 4. Above it are one of the same species, a
-        stranger and one of the same order. What are its relevance, its H-rank and their quotient by rank, with α = 1?
+        stranger and one of the same group. What are its relevance, its H-rank and their quotient by rank, with α = 1?
       </summary>
       <p>
         Its relevance is 2/3 = 0.67. Its H-rank is its own 0.67, plus min(1, 0.67) = 0.67, plus 0, plus min(0.33, 0.67)
@@ -434,7 +454,7 @@ const ownPicture: Step = {
       <summary>What is the clustering term for?</summary>
       <p>
         The ranking part sees one batch at a time. The clustering term pulls the pictures of a class to one point that
-        all batches share, so that good orders in the batches become a good order of all pictures.
+        all batches share, so that good rankings in the batches make a good ranking of all pictures.
       </p>
     </details>
     <details>

@@ -71,7 +71,7 @@ interface Held {
 }
 
 /** Levels with these names are those of creatures, which have drawings and names. */
-const CREATURE_LEVELS = ["order", "family", "species", "variety", "strain"];
+const CREATURE_LEVELS = ["group", "family", "species", "variety", "strain"];
 /** More rows than this do not glide to their places. */
 const GLIDING = 60;
 

@@ -1,4 +1,4 @@
-// The creatures of the playground. Related classes look alike: the order gives the body plan, the family
+// The creatures of the playground. Related classes look alike: the group gives the body plan, the family
 // its shape, the species its marking and the variety its ornament.
 
 import { html, svg, type SVGTemplateResult, type TemplateResult } from "lit";

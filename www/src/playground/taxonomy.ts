@@ -33,7 +33,7 @@ export const usualNames = (depth: number): string[] =>
     ? ["species"]
     : depth === 2
       ? ["family", "species"]
-      : ["order", "family", "species", "variety"].slice(0, depth);
+      : ["group", "family", "species", "variety"].slice(0, depth);
 
 /** The taxonomy with these shared levels of neighbours, and the creatures that its shape gives. */
 export function taxonomy(levels: readonly string[], between: readonly number[]): Taxonomy {
