@@ -2,7 +2,7 @@
 //
 //   <akin-steps state="preset=vanishing&tau=0.05" hide="curves"></akin-steps>
 //
-// `state` holds the same parameters as the address of the view (state.ts). Parts that `hide` can name: curves, sliders,
+// `state` holds the same parameters as the address of the view (state.ts). Parts that `hide` can name: curves, sliders, equations,
 // presets, losses, items, training, numbers. The event `change` follows every change; `value` then holds it.
 //
 // What tests may rely on: [data-testid=step-chart | score-chart | trace | says | sentence], .item[data-item][data-score],
@@ -22,6 +22,7 @@ import { relation } from "../kinship.js";
 import { loadScience, type LowerStepSettings, type Science, type UpperStepSettings } from "../science.js";
 import { compute, pushFigure, pushText, trained, type Computed } from "./computed.js";
 import { DEPTH, LEVELS, LOSS_NAMES, LOSSES, STEP_NAMES, stepSetting, type LossName } from "./losses.js";
+import { equations } from "./equations.js";
 import { PRESETS, presetOf } from "./presets.js";
 import { domainOf, itemText, lineOf, scoreChart } from "./score-chart.js";
 import { MOST_ITEMS, parameters, RANGES, stateOf, withPreset, type SettingName, type State } from "./state.js";
@@ -329,8 +330,8 @@ export class AkinSteps extends ShadowElement {
     if (!science) return html`<p class="soft placeholder">Loading the steps.</p>`;
     const computed = compute(science, this.current);
     return html`${this.shows("curves") ? this.curves(science) : nothing}
-      <section class="part" aria-label="Items and gradients">
-        <h2>The items of one query</h2>
+      <section class="part" aria-labelledby="items">
+        <h2 id="items">The items of one query</h2>
         <p class="text">
           Every dot is a result, and its ring says how much of its family and species it shares with the query. Move the
           dots. Below, each loss says where it would move them: an arrow is one training step.
@@ -379,8 +380,8 @@ export class AkinSteps extends ShadowElement {
     const curve = (name: (typeof STEP_NAMES)[number]) =>
       [name, science.stepCurve(stepSetting(name, current), at)] as const;
     const own = current.scores[selected] ?? 0;
-    return html`<section class="part" aria-label="Steps">
-      <h2>The steps</h2>
+    return html`<section class="part" aria-labelledby="steps">
+      <h2 id="steps">The steps</h2>
       <p class="text">
         A rank counts the items above an item: each other item j adds H(t), with t = s<sub>j</sub> − s<sub>k</sub>,
         which is 0 below and 1 above. H has no slope, so nothing can be learned from it. A loss puts a smooth step in
@@ -403,6 +404,7 @@ export class AkinSteps extends ShadowElement {
         </div>
         ${this.shows("sliders") ? this.sliders() : nothing}
       </div>
+      ${this.shows("equations") ? equations() : nothing}
     </section>`;
   }
 
