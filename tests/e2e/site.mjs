@@ -75,10 +75,10 @@ export function serve() {
   });
 }
 
-export const launch = (backend) =>
+export const launch = (backend, flags = []) =>
   chromium.launch({
     executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-    args: [...QUIET, ...FLAGS[backend]],
+    args: [...QUIET, ...FLAGS[backend], ...flags],
   });
 
 /**
@@ -86,9 +86,9 @@ export const launch = (backend) =>
  * has requested, and then checks what every page must do: request only its own origin, throw nothing,
  * and fit the width of the window.
  */
-export async function openSite(backend) {
+export async function openSite(backend, flags = []) {
   const { address, stop } = await serve();
-  const browser = await launch(backend);
+  const browser = await launch(backend, flags);
   after(async () => {
     await browser.close();
     stop();

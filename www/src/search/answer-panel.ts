@@ -6,6 +6,7 @@ import { playgroundAddress, type LastRanking } from "../last-ranking.js";
 import { moveFocus } from "../roving.js";
 import type { OpenBundle } from "../session.js";
 import { STRIP, type Answer, type SearchController } from "./controller.js";
+import { copyButtons } from "./copy-results.js";
 import { metricTable } from "./metric-table.js";
 import { PAGE } from "./parameters.js";
 import { queryCard, queryKey, type Query } from "./query-card.js";
@@ -50,7 +51,7 @@ export function answerPanel(search: SearchController, bundle: OpenBundle, choose
     >
       ${hasKin ? kinLegend(collection.levels) : nothing}
       <div class="columns">${answers.map((answer) => ranking(search, answer, query, bundle))}</div>
-      ${moreButton(search, bundle)}
+      ${moreButton(search, bundle)} ${answers.length > 0 ? copyButtons(search, bundle) : nothing}
     </div>
     <div class="scores">${metricTable(scores, collection.levels)}</div>
   </section>`;

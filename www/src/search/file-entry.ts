@@ -40,16 +40,19 @@ export class AkinFile extends LightElement {
       </svg>
       <p class="entry-title">${this.over ? "Drop it to search with it" : "Search with your own picture"}</p>
       <p class="soft entry-ways">Drop it anywhere, paste it, or</p>
-      <label class="button file">
-        <input
-          type="file"
-          class="visually-hidden"
-          data-testid="file"
-          accept="image/jpeg,image/png,image/webp"
-          @change=${this.choose}
-        />
-        Choose a file
-      </label>
+      <div class="entry-buttons">
+        <label class="button file">
+          <input
+            type="file"
+            class="visually-hidden"
+            data-testid="file"
+            accept="image/jpeg,image/png,image/webp"
+            @change=${this.choose}
+          />
+          Choose a file
+        </label>
+        <button type="button" class="quiet" data-testid="take-photo" @click=${this.photograph}>Take a photo</button>
+      </div>
       <p class="soft entry-note">JPEG, PNG, WebP. It stays on this device.</p>
     </div>`;
   }
@@ -100,6 +103,14 @@ export class AkinFile extends LightElement {
     event.preventDefault();
     this.take(file);
   };
+
+  private async photograph(event: Event): Promise<void> {
+    const button = event.currentTarget as HTMLElement;
+    const { takePhoto } = await import("./camera.js");
+    const photo = await takePhoto();
+    if (photo) this.take(photo);
+    else button.focus();
+  }
 
   private choose(event: Event): void {
     const input = event.target as HTMLInputElement;

@@ -57,6 +57,10 @@ function metricRows(described: readonly MetricInfo[], levels: readonly string[])
   });
 }
 
+/** The scores of one ranking by key, with their names, in the order of the table. */
+export const metricCells = (metrics: Metrics, levels: readonly string[]) =>
+  metricRows(metrics.described, levels).map(({ key, name, value }) => ({ key, name, value: value(metrics) }));
+
 export interface Column {
   encoder: string;
   metrics: Metrics;
