@@ -137,6 +137,41 @@ test("an item is dragged by mouse, and its scores follow before it falls", () =>
     assert.deepEqual(await levels(page), [3, 2, 3, 0, 1]);
   }));
 
+test("a finger drags an item by its handle, and scrolls the page elsewhere", () =>
+  open(
+    "",
+    async (page) => {
+      const session = await page.context().newCDPSession(page);
+      const touch = (type, x, y) =>
+        session.send("Input.dispatchTouchEvent", {
+          type,
+          touchPoints: type === "touchEnd" ? [] : [{ x, y }],
+        });
+      const drag = async (selector) => {
+        await page.locator(".items").evaluate((list) => list.scrollIntoView({ block: "center", behavior: "instant" }));
+        const from = await page
+          .locator(`.item[data-item="4"] ${selector}`)
+          .boundingBox();
+        const to = await page
+          .locator('.item[data-item="2"] .grip')
+          .boundingBox();
+        await touch("touchStart", from.x + 10, from.y + 10);
+        for (const part of [0.25, 0.5, 0.75, 1])
+          await touch(
+            "touchMove",
+            from.x + 10,
+            from.y + 10 + (to.y - from.y) * part,
+          );
+        await touch("touchEnd");
+      };
+      await drag(".word");
+      assert.deepEqual(await levels(page), [2, 3, 0, 1, 3]);
+      await drag(".grip");
+      assert.deepEqual(await levels(page), [2, 3, 3, 0, 1]);
+    },
+    { width: 360, touch: true },
+  ));
+
 test("the numbers of the sentence are the difference of the scores", () =>
   open("&ranking=2301310203", async (page) => {
     for (const [from, to] of [

@@ -8,6 +8,11 @@ import { FIG_8, fromLastRanking } from "../playground/presets.js";
 import { depth, fromLevels, orderLevels, ranking, settings, type State } from "../playground/state.js";
 import { bestGain, fineAp, isOneMove, near, notYet, solved, type Step, type Work } from "./work.js";
 
+/** These names are not to be broken at their hyphens. */
+const H_AP = html`<span class="nowrap">H-AP</span>`;
+const H_RANK = html`<span class="nowrap">H-rank</span>`;
+const LOSS = html`<span class="nowrap">1 − H-AP</span>`;
+
 const math = (inner: unknown) => html`<math>${inner}</math>`;
 /** A formula with the sizes of a line of its own. Two of them may stand in two lines on a narrow screen. */
 const display = (inner: unknown) => html`<math displaystyle="true">${inner}</math>`;
@@ -213,7 +218,7 @@ const hRank: Step = {
       In AP, each right result gives the share of right results so far. The hierarchical score works in the same way,
       but counts relevance instead of right and wrong. Take a result <i>k</i>. Begin with its own relevance. For every
       result above it, add the smaller of the two relevances. (A right result above a cousin counts for the cousin only
-      as far as the cousin itself goes, and the other way round.) The sum is the <dfn>H-rank</dfn> of <i>k</i>:
+      as far as the cousin itself goes, and the other way round.) The sum is the <dfn>${H_RANK}</dfn> of <i>k</i>:
     </p>
     <p class="formula">
       ${display(mathml`${of("H-rank")}<mo>=</mo>${of("rel")}<mo>+</mo>`)}
@@ -222,19 +227,19 @@ const hRank: Step = {
       )}
     </p>
     <p>
-      Then divide it by the rank. The result at rank 2 has relevance 1, and above it stands one with 0.67. Its H-rank is
-      1 + 0.67 = 1.67, and 1.67 / 2 = 0.83. This <em>quotient</em> stands beside the bar of each result. A stranger adds
-      nothing to the results below it, because its relevance is 0. But it takes a rank, and so it makes their divisor
-      larger.
+      Then divide it by the rank. The result at rank 2 has relevance 1, and above it stands one with 0.67. Its ${H_RANK}
+      is 1 + 0.67 = 1.67, and 1.67 / 2 = 0.83. This <em>quotient</em> stands beside the bar of each result. A stranger
+      adds nothing to the results below it, because its relevance is 0. But it takes a rank, and so it makes their
+      divisor larger.
     </p>
     <p>
-      The sum of all quotients, divided by the sum of all relevances, is <dfn>H-AP</dfn>. A perfect ranking has 1. If
-      there is only right and wrong (<i>L</i> = 1), every right result has relevance 1, H-rank is rank<sup>+</sup>, and
-      H-AP is AP.
+      The sum of all quotients, divided by the sum of all relevances, is <dfn>${H_AP}</dfn>. A perfect ranking has 1. If
+      there is only right and wrong (<i>L</i> = 1), every right result has relevance 1, ${H_RANK} is rank<sup>+</sup>,
+      and ${H_AP} is AP.
     </p>`,
   task: html`The one of the same group, at rank 4, gives 1 / 4 = 0.25. Let it give as much as it can: its whole
   relevance, 0.33.`,
-  hint: html`Its H-rank is 0.33 for itself and 0.33 for each of the two kin above it, together 1. The stranger adds
+  hint: html`Its ${H_RANK} is 0.33 for itself and 0.33 for each of the two kin above it, together 1. The stranger adds
   nothing, but makes the divisor 4 instead of 3. What if the stranger stands below?`,
   hide: only("query", "bars", "h-rank", "h_ap", "equation"),
   begin: () => ({ state: fromLevels(FIG_8.first) }),
@@ -266,9 +271,9 @@ const area: Step = {
     </p>
     <p>
       So every result becomes a column. It is as wide as its share of the relevance and as high as its H-precision. The
-      area of all columns is H-AP, because the relevance in the width cancels the one below the fraction line. A perfect
-      ranking fills the square. Point at a result to find its column. The dashed line is drawn in the same way from
-      right and wrong alone, and the area under it is AP.
+      area of all columns is ${H_AP}, because the relevance in the width cancels the one below the fraction line. A
+      perfect ranking fills the square. Point at a result to find its column. The dashed line is drawn in the same way
+      from right and wrong alone, and the area under it is AP.
     </p>`,
   task: html`Keep AP at 0.45 and make the shaded area as small as you can.`,
   hint: html`The right results must stay at ranks 2 and 5, so only ranks 1, 3 and 4 are free. A mistake costs most near
@@ -298,12 +303,12 @@ const area: Step = {
 
 const loss: Step = {
   title: "From the metric to a loss",
-  text: html`<h2>Why not use H-AP itself?</h2>
+  text: html`<h2>Why not use ${H_AP} itself?</h2>
     <p>
       A network gives every picture a score, its similarity to the query, and the scores make the ranking. Training
       changes the network a little at a time. It has a number that should become small, the <dfn>loss</dfn>, and asks
       how steeply the loss falls when a score changes a little. This is the <dfn>slope</dfn>, and training follows it.
-      Here the loss should be 1 − H-AP.
+      Here the loss should be ${LOSS}.
     </p>
     <p>
       But a rank only counts how many scores are higher. Each comparison of two scores is a <dfn>step</dfn>: 0 or 1, and
@@ -329,8 +334,8 @@ const loss: Step = {
     <p>
       HAPPIER takes two curves. One is for less relevant results that compete with <i>k</i>. It is never below the step,
       so the rank of <i>k</i> is never taken to be too small. The other is for more relevant results. It is never above
-      the step, so H-rank is never taken to be too large. Between equals the step stays. With both, the loss is never
-      smaller than 1 − H-AP, and bad mistakes keep their slope.
+      the step, so ${H_RANK} is never taken to be too large. Between equals the step stays. With both, the loss is never
+      smaller than ${LOSS}, and bad mistakes keep their slope.
     </p>
     <h2>What is the clustering term for?</h2>
     <p>
@@ -344,11 +349,11 @@ const loss: Step = {
     <p>
       A hierarchical loss also gains from cousins. A network cannot get everything right. Then it can pay to bring a
       cousin past several strangers, even if a right result loses a place. AP at the finest level falls a little while
-      H-AP rises. With a larger α cousins are worth less, and this happens less often.
+      ${H_AP} rises. With a larger α cousins are worth less, and this happens less often.
     </p>`,
-  task: html`Show this price: with one move, raise H-AP and lower AP.`,
-  hint: html`The one of the same family at rank 5 gains H-AP as it passes strangers. AP falls when it passes the right
-  result as well.`,
+  task: html`Show this price: with one move, raise ${H_AP} and lower AP.`,
+  hint: html`The one of the same family at rank 5 gains ${H_AP} as it passes strangers. AP falls when it passes the
+  right result as well.`,
   hide: only("query", "ap", "h_ap", "why"),
   begin: () => ({ state: fromLevels([0, 3, 0, 0, 2]) }),
   check({ scores, state, start }) {
@@ -398,7 +403,7 @@ const ownPicture: Step = {
       Look at the mistakes near the top: how far away are they? Then look at the bars. The frame of a bar is what a
       result could give, and the filled part is what it gives. What is missing is the cost of the results above it.
     </p>`,
-  task: html`Find the one move that raises H-AP the most. Nine tenths of the best gain are enough.`,
+  task: html`Find the one move that raises ${H_AP} the most. Nine tenths of the best gain are enough.`,
   hint: html`Try two kinds of moves, and start again after each: bring a full ring from far down to the top, or bring
   the highest stranger to the end. “Why” names the gain of each.`,
   hide: only("query", "bars", "h-rank", "ap", "h_ap", "why"),
@@ -420,20 +425,21 @@ const ownPicture: Step = {
     <h2 id="review-title">What you can say now</h2>
     <p>Answer each question for yourself, then open it.</p>
     <details>
-      <summary>Why can two rankings with the same AP differ in H-AP?</summary>
+      <summary>Why can two rankings with the same AP differ in ${H_AP}?</summary>
       <p>
-        AP sees only the ranks of the right results. H-AP also sees which mistakes stand there: a near relation costs
+        AP sees only the ranks of the right results. ${H_AP} also sees which mistakes stand there: a near relation costs
         less than a stranger at the same rank.
       </p>
     </details>
     <details>
       <summary>
         A result of the same family (two of three levels) stands at rank 4. Above it are one of the same species, a
-        stranger and one of the same group. What are its relevance, its H-rank and their quotient by rank, with α = 1?
+        stranger and one of the same group. What are its relevance, its ${H_RANK} and their quotient by rank, with α =
+        1?
       </summary>
       <p>
-        Its relevance is 2/3 = 0.67. Its H-rank is its own 0.67, plus min(1, 0.67) = 0.67, plus 0, plus min(0.33, 0.67)
-        = 0.33, together 1.67. Divided by the rank, this is 1.67 / 4 = 0.42, of at most 0.67.
+        Its relevance is 2/3 = 0.67. Its ${H_RANK} is its own 0.67, plus min(1, 0.67) = 0.67, plus 0, plus min(0.33,
+        0.67) = 0.33, together 1.67. Divided by the rank, this is 1.67 / 4 = 0.42, of at most 0.67.
       </p>
     </details>
     <details>

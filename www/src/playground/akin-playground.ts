@@ -16,6 +16,7 @@
 import { html, nothing, type PropertyValues } from "lit";
 import { property, state as reactive } from "lit/decorators.js";
 import { kinshipRing } from "../elements/kinship-ring.js";
+import { saveChartButtons } from "../elements/save-chart.js";
 import { sheet, ShadowElement } from "../elements/shadow.js";
 import { toFailure, type Failure } from "../failure.js";
 import * as format from "../format.js";
@@ -501,7 +502,14 @@ export class AkinPlayground extends ShadowElement {
               </section>`
             : nothing
         }
-        ${active && this.shows("curve") ? curve(active, levels, litTerm?.rank ?? null, (part) => this.shows(part)) : nothing}
+        ${
+          active && this.shows("curve")
+            ? html`<div class="curve-part">
+                ${curve(active, levels, litTerm?.rank ?? null, (part) => this.shows(part))}
+                ${saveChartButtons(() => this.renderRoot.querySelector<SVGSVGElement>(".curve svg"), "h-ap-curve")}
+              </div>`
+            : nothing
+        }
       </div>
       ${this.shows("controls") ? controls({ state, kinds: this.shows("relevance-kind"), ties: this.shows("ties"), tying: this.tying, edit: this.edit, setTying: (on) => (this.tying = on) }) : nothing}
     </div>`;
