@@ -36,3 +36,9 @@ pub use terms::{ItemTerm, level_curve, terms};
 
 #[cfg(doc)]
 use crate::ranking::Ranking;
+
+/// Sorts numbers by decreasing value; those of equal value keep their order. It is the only sort of this module and not
+/// generic, because each other would add kilobytes to the module that the page loads.
+fn sort_by_decreasing(numbers: &mut [usize], value: &dyn Fn(usize) -> f64) {
+    numbers.sort_by(|&a, &b| value(b).total_cmp(&value(a)));
+}

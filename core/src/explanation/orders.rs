@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use super::{RankedList, Scoring};
+use super::{RankedList, Scoring, sort_by_decreasing};
 
 /// What an [`order`] is best at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,8 +41,8 @@ pub fn order(list: &RankedList, scoring: &Scoring, goal: Goal) -> Vec<usize> {
     let is_free = |place: usize| goal == Goal::Ideal || list.levels()[place] < list.depth();
     let mut free: Vec<usize> = places.iter().copied().filter(|&place| is_free(place)).collect();
     match goal {
-        Goal::Ideal | Goal::BestSameAp => free.sort_by(|&a, &b| rel_of(b).total_cmp(&rel_of(a))),
-        Goal::WorstSameAp => free.sort_by(|&a, &b| rel_of(a).total_cmp(&rel_of(b))),
+        Goal::Ideal | Goal::BestSameAp => sort_by_decreasing(&mut free, &rel_of),
+        Goal::WorstSameAp => sort_by_decreasing(&mut free, &|place| -rel_of(place)),
     }
     let slots = places.iter_mut().filter(|place| is_free(**place));
     for (slot, place) in slots.zip(free) {

@@ -1,3 +1,4 @@
+use super::sort_by_decreasing;
 use crate::metrics::{average_precision, hierarchical_ap};
 use crate::ranking::Ranking;
 use crate::relevance::CheckedRelevance;
@@ -26,6 +27,7 @@ pub struct PairRequest {
 }
 
 /// Ranks for the items of level L and a multiset of the other items.
+#[derive(Clone)]
 struct Candidate {
     /// The shared levels in the order of the highest H-AP.
     best: Vec<usize>,
@@ -36,9 +38,10 @@ struct Candidate {
 }
 
 impl Candidate {
-    /// The better candidate is smaller: within the tolerance first, then with rising relevance, then by error.
-    fn key(&self, error: f64) -> (bool, bool, f64) {
-        (error > TOLERANCE, !self.rising, error)
+    /// The better candidate has less: within the tolerance first, then with rising relevance, then by error. An error,
+    /// the sum of at most five differences of scores, is below 10.
+    fn penalty(&self, error: f64) -> f64 {
+        error + f64::from(u8::from(error > TOLERANCE)) * 20.0 + f64::from(u8::from(!self.rising)) * 10.0
     }
 }
 
@@ -73,18 +76,22 @@ pub fn pair(request: &PairRequest) -> Result<[Vec<usize>; 2]> {
             candidates.push(Candidate { best, rising: rel.is_sorted(), error: error + missed });
         }
     }
-    let smaller =
-        |a: &(bool, bool, f64), b: &(bool, bool, f64)| (a.0, a.1).cmp(&(b.0, b.1)).then(a.2.total_cmp(&b.2));
-    candidates.sort_by(|a, b| smaller(&a.key(a.error), &b.key(b.error)));
-    candidates.truncate(MOST_CANDIDATES);
-    let pairs = candidates.iter().map(|candidate| {
+    let nearest = first_by(&candidates, MOST_CANDIDATES, &|candidate| candidate.penalty(candidate.error));
+    let pairs = nearest.iter().map(|candidate| {
         let (error, pair) = nearest_steps(request, candidate);
-        (candidate.key(error), pair)
+        (candidate.penalty(error), pair)
     });
     // The size leaves room for every level, so there is a candidate.
-    pairs.min_by(|(a, _), (b, _)| smaller(a, b)).map(|(_, pair)| pair).ok_or_else(|| {
+    pairs.min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, pair)| pair).ok_or_else(|| {
         Error::new(Kind::Config, "no ranking has these levels and items", "give more items or fewer levels")
     })
+}
+
+/// The `count` entries of least value, in order.
+fn first_by<T: Clone>(entries: &[T], count: usize, value: &dyn Fn(&T) -> f64) -> Vec<T> {
+    let mut order: Vec<usize> = (0..entries.len()).collect();
+    sort_by_decreasing(&mut order, &|entry| -value(&entries[entry]));
+    order.into_iter().take(count).map(|entry| entries[entry].clone()).collect()
 }
 
 fn check(request: &PairRequest) -> Result<()> {
@@ -128,9 +135,7 @@ fn rank_sets(request: &PairRequest) -> Vec<(Vec<usize>, f64)> {
             }
         }
     }
-    sets.sort_by(|(_, a), (_, b)| a.total_cmp(b));
-    sets.truncate(MOST_RANK_SETS);
-    sets
+    first_by(&sets, MOST_RANK_SETS, &|(_, error)| *error)
 }
 
 /// All ways to have `items` items of the levels 0 … depth − 1, at least one of each, as counts per level.
@@ -159,7 +164,7 @@ fn relevance_by_level(request: &PairRequest, ranks: &[usize], counts: &[usize]) 
 fn arrange(request: &PairRequest, ranks: &[usize], counts: &[usize], rel: &[f64], worst: bool) -> Vec<usize> {
     let mut others: Vec<usize> =
         (0..request.depth).flat_map(|level| std::iter::repeat_n(level, counts[level])).collect();
-    others.sort_by(|&a, &b| if worst { rel[a].total_cmp(&rel[b]) } else { rel[b].total_cmp(&rel[a]) });
+    sort_by_decreasing(&mut others, &|level| if worst { -rel[level] } else { rel[level] });
     let mut others = others.into_iter();
     let at = |rank: usize| {
         if ranks.contains(&rank) { request.depth } else { others.next().unwrap_or(0) }

@@ -1,3 +1,4 @@
+use super::sort_by_decreasing;
 use crate::ranking::{Ranking, TiePolicy};
 use crate::relevance::CheckedRelevance;
 use crate::{Error, Kind, Result};
@@ -147,9 +148,9 @@ impl RankedList {
             match scoring.ties {
                 TiePolicy::Stable => {}
                 TiePolicy::Strict | TiePolicy::Optimistic => {
-                    tied.sort_by(|&a, &b| rel_of(b).total_cmp(&rel_of(a)));
+                    sort_by_decreasing(tied, &rel_of);
                 }
-                TiePolicy::Pessimistic => tied.sort_by(|&a, &b| rel_of(a).total_cmp(&rel_of(b))),
+                TiePolicy::Pessimistic => sort_by_decreasing(tied, &|place| -rel_of(place)),
             }
         }
         places
