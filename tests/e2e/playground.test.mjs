@@ -148,7 +148,11 @@ test("a finger drags an item by its handle, and scrolls the page elsewhere", () 
           touchPoints: type === "touchEnd" ? [] : [{ x, y }],
         });
       const drag = async (selector) => {
-        await page.locator(".items").evaluate((list) => list.scrollIntoView({ block: "center", behavior: "instant" }));
+        await page
+          .locator(".items")
+          .evaluate((list) =>
+            list.scrollIntoView({ block: "center", behavior: "instant" }),
+          );
         const from = await page
           .locator(`.item[data-item="4"] ${selector}`)
           .boundingBox();

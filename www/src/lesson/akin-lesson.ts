@@ -59,10 +59,10 @@ export class AkinLesson extends ShadowElement {
   }
 
   private begin(): void {
-    const { state, names } = this.current.begin();
+    const { state, names, query } = this.current.begin();
     this.verdict = null;
     this.start = null;
-    this.playground.start(state, names);
+    this.playground.start(state, names, query);
     this.playground.light(this.current.lit ?? null);
     this.remember();
   }

@@ -5,7 +5,7 @@ import * as format from "../format.js";
 import { readLastRankings } from "../last-ranking.js";
 import { short } from "../playground/explain.js";
 import { FIG_8, fromLastRanking } from "../playground/presets.js";
-import { depth, fromLevels, orderLevels, ranking, settings, type State } from "../playground/state.js";
+import { depth, fromLevels, orderLevels, ranking, settings } from "../playground/state.js";
 import { bestGain, fineAp, isOneMove, near, notYet, solved, type Step, type Work } from "./work.js";
 
 /** These names are not to be broken at their hyphens. */
@@ -383,13 +383,13 @@ const SAMPLE = [3, 3, 0, 2, 3, 1, 0, 2, 3, 0, 1, 3, 2, 0, 1];
 /** The last step takes so many results of the reader's own ranking. */
 const OWN = 20;
 
-function ownRanking(): { state: State; names?: readonly string[] } {
+function ownRanking(): ReturnType<Step["begin"]> {
   const own = readLastRankings().at(-1);
   const shared = own?.shared.slice(0, OWN) ?? [];
   const falls = shared.some((level, place) => level < (shared[place + 1] ?? 0));
   // In a perfect ranking there is nothing to move.
   return own && falls
-    ? { state: fromLastRanking({ ...own, shared }), names: own.names.slice(0, OWN) }
+    ? { state: fromLastRanking({ ...own, shared }), names: own.names.slice(0, OWN), query: own.query }
     : { state: fromLevels(SAMPLE) };
 }
 

@@ -25,8 +25,8 @@ export interface Step {
   readonly hint: TemplateResult;
   /** The parts of the playground that this step does not need. */
   readonly hide: string;
-  /** The state of the playground at the start, and the names of its items if they are not creatures. */
-  readonly begin: () => { state: State; names?: readonly string[] };
+  /** The state of the playground at the start, and the names of its items and query if they are not creatures. */
+  readonly begin: () => { state: State; names?: readonly string[]; query?: string };
   readonly check: (work: Work) => Verdict;
   /** The place of the item that is lit at the start. */
   readonly lit?: number;

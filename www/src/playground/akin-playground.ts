@@ -110,6 +110,7 @@ export class AkinPlayground extends ShadowElement {
   /** The names of the items, where they are not creatures. */
   @reactive() private accessor names: readonly string[] = [];
 
+  private queryName = "";
   private history: History<State> = begin(this.shown.state);
   private science: Science | null = null;
   private seed = 1;
@@ -132,9 +133,10 @@ export class AkinPlayground extends ShadowElement {
     return this.shown.scores;
   }
 
-  /** Begins anew with a state. `names` are those of the items. */
-  start(state: State, names: readonly string[] = []): void {
+  /** Begins anew with a state. `names` are those of the items, and `queryName` is the query's, where they are not creatures. */
+  start(state: State, names: readonly string[] = [], queryName = ""): void {
     this.names = names;
+    this.queryName = queryName;
     this.held = null;
     this.active = 0;
     this.lit = null;
@@ -538,6 +540,7 @@ export class AkinPlayground extends ShadowElement {
     const preset = PRESETS.find((preset) => preset.name === name);
     if (!preset || !this.science) return;
     this.names = [];
+    this.queryName = "";
     const state = preset.make(this.science);
     this.stops = [orderOf(state, 0).items[0] ?? 0, orderOf(state, 1).items[0] ?? 0];
     this.active = 0;
@@ -556,7 +559,7 @@ export class AkinPlayground extends ShadowElement {
       ${creatures && look ? creature(look) : nothing}
       <p>
         <span class="eyebrow">The query</span>
-        ${creatures ? html`<span class="query-name">a ${className(state.tree, state.query)}</span>` : nothing}
+        <span class="query-name">${creatures ? `a ${className(state.tree, state.query)}` : this.queryName}</span>
       </p>
       <ul class="legend" aria-label="How close an item is to the query">
         ${[...levels.keys()].reverse().map((index) => this.key(index + 1, levels))} ${this.key(0, levels)}

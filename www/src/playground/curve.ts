@@ -5,6 +5,8 @@ import * as format from "../format.js";
 import type { Scores } from "../science.js";
 
 const SIZE = 220;
+/** More columns than this have no lines between them. */
+const MANY = 30;
 const LEFT = 34;
 const TOP = 10;
 const BOTTOM = 34;
@@ -60,7 +62,7 @@ export function curve(scores: Scores, levels: readonly string[], lit: number | n
       </g>
       ${
         shows("h_ap")
-          ? svg`<path class="area" d=${columns(hierarchical)} />
+          ? svg`<path class="area" data-many=${hierarchical.length > MANY} d=${columns(hierarchical)} />
             ${litColumn ? svg`<path class="lit" data-rank=${litColumn.rank} d=${column(litColumn)} />` : nothing}
             <path class="h-line" d=${outline(hierarchical)} />`
           : nothing

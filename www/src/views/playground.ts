@@ -61,7 +61,7 @@ export const view = defineView({
       const state = readState(address.values);
       own = ownRanking(state);
       draw();
-      root.querySelector("akin-playground")?.start(state, own?.names);
+      root.querySelector("akin-playground")?.start(state, own?.names, own?.query);
     };
     start();
     address.onRestore(start);
