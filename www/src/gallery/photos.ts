@@ -101,8 +101,9 @@ export function folderLabels(photos: readonly Photo[], root: string): { levels: 
   }
   const paths = photos.map(({ folders }) => folders.slice(around));
   const depth = Math.min(MAX_DEPTH, Math.max(0, ...paths.map(({ length }) => length)));
-  const names = depth === 1 ? ["folder"] : depth === 2 ? ["folder", "subfolder"] : [];
-  const levels = Array.from({ length: depth }, (_, level) => names[level] ?? `folder ${level + 1}`);
+  const names = depth <= 3 ? ["top folder", "folder", "subfolder"] : [];
+  const start = depth === 3 ? 0 : 1;
+  const levels = Array.from({ length: depth }, (_, level) => names[start + level] ?? `folder ${level + 1}`);
   const rows = paths.flatMap((path) => levels.map((_, level) => path[level] ?? (level === 0 ? root : "")));
   return { levels, rows };
 }
