@@ -5,6 +5,7 @@ import sansFile from "@fontsource-variable/source-sans-3/files/source-sans-3-lat
 import serifFile from "@fontsource-variable/source-serif-4/files/source-serif-4-latin-wght-normal.woff2";
 
 const ELEMENTS: Readonly<Record<string, () => Promise<unknown>>> = {
+  "akin-map": () => import("./map/akin-map.js"),
   "akin-playground": () => import("./playground/akin-playground.js"),
   "akin-steps": () => import("./steps/akin-steps.js"),
 };

@@ -288,7 +288,7 @@ export class AkinEncoders extends ShadowElement {
   private ranking({ collection, sprites }: GallerySource, which: 0 | 1, { results, metrics }: Ranked, other: Ranked) {
     const { depth, levels } = collection;
     return html`<div class="ranking">
-      <h4>${this.name(which)} <span class="number soft">H-AP ${format.score(metrics?.h_ap)}</span></h4>
+      <h4>${this.name(which)} <span class="number soft">H-AP ${format.score(metrics?.overall["h_ap"])}</span></h4>
       <ol data-encoder=${this.name(which)}>
         ${results.map(({ item, shared_level }, rank) => {
           const shared = shared_level ?? 0;

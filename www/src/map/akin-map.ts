@@ -327,7 +327,7 @@ export class AkinMap extends ShadowElement {
     const { painter, points, inks, canvas, source } = this;
     if (!painter || !points || !inks || !canvas || !source || this.markOf.length * 2 !== points.length) return;
     const gallery = points.length / 2;
-    const place = this.query !== null && this.query < gallery ? this.query : null;
+    const nearest = this.nearest.slice(0, NEAREST).map(({ item }) => item);
     const tile = source.collection.manifest.thumbnails.tile;
     const { visible, pictures } = painter.paint(
       {
@@ -337,8 +337,8 @@ export class AkinMap extends ShadowElement {
         marks: this.marks,
         markOf: this.markOf,
         faded: this.faded,
-        query: place,
-        nearest: place === null ? [] : this.nearest.slice(0, NEAREST).map(({ item }) => item),
+        query: this.queryPlace(points, gallery),
+        nearest,
         focus: this.focused,
         labels: this.labels,
         lasso: this.lasso,
@@ -357,6 +357,17 @@ export class AkinMap extends ShadowElement {
     canvas.dataset["visible"] = String(visible);
     canvas.dataset["pictures"] = String(pictures);
     this.placeCard();
+  }
+
+  /** The point of the query. A stored query has none of its own and stands amid its three nearest items. */
+  private queryPlace(points: Points, gallery: number): [number, number] | null {
+    const { query } = this;
+    if (query === null) return null;
+    const near = query < gallery ? [query] : this.nearest.slice(0, 3).map(({ item }) => item);
+    if (near.length === 0) return null;
+    const mean = (offset: number) =>
+      near.reduce((sum, item) => sum + (points[2 * item + offset] ?? 0), 0) / near.length;
+    return [mean(0), mean(1)];
   }
 
   private placeCard(): void {
@@ -823,7 +834,10 @@ export class AkinMap extends ShadowElement {
     return html`<section class="list" aria-labelledby="nearest-title">
       <header>
         <h2 id="nearest-title">Nearest to this ${collection.name(query)}</h2>
-        <p class="soft">ranked by ${this.entry()?.name}. Lines on the map lead to the first ${NEAREST}.</p>
+        <p class="soft">
+          ranked by ${this.entry()?.name}. Lines on the map lead to the first
+          ${NEAREST}.${collection.isStoredQuery(query) ? " It is no item of the gallery: the map shows it amid its three nearest." : ""}
+        </p>
         ${
           this.choice
             ? html`<label class="check"
@@ -837,7 +851,7 @@ export class AkinMap extends ShadowElement {
               >`
             : nothing
         }
-        <a href=${this.searchAddress(query)}>Search with it</a>
+        ${this.bundle === "" ? html`<a href=${this.searchAddress(query)}>Search with it</a>` : nothing}
         <button type="button" class="quiet" @click=${() => this.setQuery(null)}>Clear the query</button>
       </header>
       <ul class="tiles" data-testid="nearest" aria-busy=${this.ranking}>

@@ -19,6 +19,11 @@ export class GallerySource {
     this.sprites = opened.sprites;
   }
 
+  /** The folder of the bundle, as the address names it. */
+  get bundle(): string {
+    return this.source.bundle;
+  }
+
   static async open(session: Session, source: Source): Promise<GallerySource> {
     return new GallerySource(session, source, await session.open(source));
   }

@@ -31,7 +31,8 @@ export interface Scene {
   markOf: Uint16Array;
   /** 1 where a point is faded, because others are chosen. */
   faded: Uint8Array;
-  query: number | null;
+  /** The point of the map where the query stands. */
+  query: readonly [number, number] | null;
   /** The query's nearest items, nearest first. */
   nearest: readonly number[];
   focus: number | null;
@@ -95,7 +96,7 @@ export class Painter {
     else this.paintPoints(context, scene, view, ratio, visible);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     this.paintLabels(context, scene, view);
-    this.paintFocus(context, scene, pictures);
+    this.paintFocus(context, scene, view, pictures);
     this.paintLasso(context, scene);
     return { visible: visible.length, pictures };
   }
@@ -168,19 +169,24 @@ export class Painter {
     context.stroke();
   }
 
+  private onScreen(point: readonly [number, number], scene: Scene, view: Viewport): [number, number] {
+    const place = new Float32Array(2);
+    scene.space.project(Float32Array.from(point), view, place);
+    return [place[0] ?? 0, place[1] ?? 0];
+  }
+
   /** Lines from the query to its nearest items: straight ones in the plane, geodesics in the disk. */
   private paintLinks(context: CanvasRenderingContext2D, scene: Scene, view: Viewport): void {
     const { query, nearest, markOf, points } = scene;
     if (query === null) return;
-    const pointOf = (item: number): [number, number] => [points[2 * item] ?? 0, points[2 * item + 1] ?? 0];
-    const placeOf = (item: number) => [this.places[2 * item] ?? 0, this.places[2 * item + 1] ?? 0] as const;
-    if (2 * query + 1 >= points.length) return;
+    const from = this.onScreen(query, scene, view);
+    const back: [number, number] = [-view.centre[0], -view.centre[1]];
     nearest.forEach((item, rank) => {
       context.strokeStyle = scene.marks[markOf[item] ?? 0]?.colour ?? scene.inks.ink;
       context.lineWidth = Math.max(1, 2.4 - rank * 0.15);
       context.beginPath();
-      const back: [number, number] = [-view.centre[0], -view.centre[1]];
-      const arc = scene.isDisk ? geodesic(mobius(back, pointOf(query)), mobius(back, pointOf(item))) : null;
+      const to: [number, number] = [points[2 * item] ?? 0, points[2 * item + 1] ?? 0];
+      const arc = scene.isDisk ? geodesic(mobius(back, query), mobius(back, to)) : null;
       if (arc && arc.radius < 1e4) {
         const r = diskRadius(view);
         // The screen's y runs downwards, so angles change their sign.
@@ -193,8 +199,8 @@ export class Painter {
           !arc.anticlockwise,
         );
       } else {
-        context.moveTo(...placeOf(query));
-        context.lineTo(...placeOf(item));
+        context.moveTo(...from);
+        context.lineTo(this.places[2 * item] ?? 0, this.places[2 * item + 1] ?? 0);
       }
       context.stroke();
     });
@@ -233,10 +239,8 @@ export class Painter {
     });
   }
 
-  private paintFocus(context: CanvasRenderingContext2D, scene: Scene, pictures: boolean): void {
-    const around = (item: number, colour: string, width: number) => {
-      const [x, y] = [this.places[2 * item], this.places[2 * item + 1]];
-      if (x === undefined || y === undefined) return;
+  private paintFocus(context: CanvasRenderingContext2D, scene: Scene, view: Viewport, pictures: boolean): void {
+    const around = (x: number, y: number, colour: string, width: number) => {
       const r = pictures ? PICTURE_SIDE * 0.78 : 10;
       for (const [colourOf, widthOf] of [
         [scene.inks.paper, width + 3],
@@ -249,8 +253,9 @@ export class Painter {
         context.stroke();
       }
     };
-    if (scene.query !== null) around(scene.query, scene.inks.accent, 3);
-    if (scene.focus !== null) around(scene.focus, scene.inks.ink, 2);
+    if (scene.query !== null) around(...this.onScreen(scene.query, scene, view), scene.inks.accent, 3);
+    const { focus } = scene;
+    if (focus !== null) around(this.places[2 * focus] ?? 0, this.places[2 * focus + 1] ?? 0, scene.inks.ink, 2);
   }
 
   private paintLasso(context: CanvasRenderingContext2D, scene: Scene): void {

@@ -269,6 +269,8 @@ export class SearchController implements ReactiveController {
   }
 
   private async answer(query: Query, encoder: number): Promise<Answer> {
+    // Another view may have opened another bundle since.
+    await session.open(this.values);
     await session.encoder(encoder);
     const k = Math.max(STRIP, this.k);
     if (query.kind === "item") {

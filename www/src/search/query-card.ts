@@ -1,4 +1,5 @@
 import { html, nothing } from "lit";
+import { COMMON, printAddress, readAddress } from "../address.js";
 import type { Collection } from "../collection.js";
 import type { unlikeNote } from "../gallery/unlike-note.js";
 import type { SpriteSource } from "../sprites.js";
@@ -61,7 +62,18 @@ function itemText(item: number, collection: Collection) {
   return html`${path.length > 1 ? html`<p class="path">${path.slice(0, -1).join(" › ")}</p>` : nothing}
     <p class="soft">
       ${collection.isStoredQuery(item) ? "A stored query." : "From the gallery. It is left out of its own ranking."}
+      ${hasMap(collection) ? html`<a href=${mapAddress(item)}>Show it on the map</a>` : nothing}
     </p>`;
+}
+
+const hasMap = ({ manifest }: Collection) => manifest.encoders.some(({ maps }) => (maps?.length ?? 0) > 0);
+
+/** The address of the map with an item as the query, of the same bundle. */
+function mapAddress(item: number): string {
+  const { bundle, backend } = readAddress(COMMON, location.search);
+  const params = new URLSearchParams(printAddress("map", COMMON, { bundle, backend, hide: [] }).search);
+  params.set("q", String(item));
+  return `?${params}`;
 }
 
 function pictureText({ name, labels }: Query & { kind: "image" }, collection: Collection, isUnlike: boolean) {

@@ -80,6 +80,7 @@ export const view = defineView({
     const apply = () => {
       const { source } = map;
       if (!source) return;
+      if (!isSameBundle(source.bundle, address.values.bundle)) return void open();
       const { q, encoder, compare, map: name, colour, class: chosen, list, look } = address.values;
       const item = (number: number | null) => (number !== null && number < source.collection.count ? number : null);
       const shown = source.encoderNamed(encoder) ?? source.bestEncoder();
