@@ -54,7 +54,8 @@ const whatASearchReturns: Step = {
     </p>
     <p>
       Here the query is a spotted round beetle, and the gallery has five pictures. Two of them show the query’s own
-      species. These are the <em>right</em> results. The other three are mistakes.
+      species. These are the <em>right</em> results. The other three are mistakes. You can move a result: drag its row,
+      or press its arrows.
     </p>
     <p>
       The mistakes are not alike. The ring beside a result shows what it has in common with the query, with one segment
@@ -118,8 +119,8 @@ const twoMistakes: Step = {
   text: html`<p>
       Here are the same five results in two rankings. In both, the right ones stand at ranks 2 and 5, so both have the
       same AP, 0.45. Now look at rank 1. The first ranking begins with a striped round beetle. It is the wrong species,
-      but of the query’s own family. The second begins with a long beetle, which has only the group in common. You
-      notice the difference. AP does not, because it knows only right and wrong.
+      but of the query’s own family, a <dfn>cousin</dfn>. The second begins with a long beetle, which has only the group
+      in common. You notice the difference. AP does not, because it knows only right and wrong.
     </p>
     <p>
       People who search do care. When they ask for a brown bear, a polar bear is a small mistake and a butterfly a large
@@ -163,7 +164,7 @@ const relevance: Step = {
       The tree of labels is the <dfn>taxonomy</dfn>. It has <i>L</i> = 3 levels: group, family and species. Start at the
       top of the tree and follow the query’s path down as long as a result is on the same path. The number of levels
       that you come down is their <dfn>shared level</dfn> <i>l</i>: 3 for the same species, 2 for the same family, 1 for
-      the same group and 0 for a stranger.
+      the same group and 0 for a stranger. All results but the strangers are <dfn>kin</dfn>.
     </p>
     <p>
       The shared level gives what a result is worth, its <dfn>relevance</dfn>:
@@ -217,8 +218,8 @@ const hRank: Step = {
   text: html`<p>
       In AP, each right result gives the share of right results so far. The hierarchical score works in the same way,
       but counts relevance instead of right and wrong. Take a result <i>k</i>. Begin with its own relevance. For every
-      result above it, add the smaller of the two relevances. (A right result above a cousin counts for the cousin only
-      as far as the cousin itself goes, and the other way round.) The sum is the <dfn>${H_RANK}</dfn> of <i>k</i>:
+      result above it, add the smaller of the two relevances, so that a right result counts no more for a cousin than
+      the cousin itself. The sum is the <dfn>${H_RANK}</dfn> of <i>k</i>:
     </p>
     <p class="formula">
       ${display(mathml`${of("H-rank")}<mo>=</mo>${of("rel")}<mo>+</mo>`)}
@@ -227,20 +228,24 @@ const hRank: Step = {
       )}
     </p>
     <p>
-      Then divide it by the rank. The result at rank 2 has relevance 1, and above it stands one with 0.67. Its ${H_RANK}
-      is 1 + 0.67 = 1.67, and 1.67 / 2 = 0.83. This <em>quotient</em> stands beside the bar of each result. A stranger
-      adds nothing to the results below it, because its relevance is 0. But it takes a rank, and so it makes their
-      divisor larger.
+      Take α = 1 again. The result at rank 4 has relevance 0.33. Above it stand results with 0.67, 1 and 0, which count
+      0.33, 0.33 and 0 for it. Its ${H_RANK} is 0.33 + 0.33 + 0.33 + 0 = 1.
     </p>
     <p>
-      The sum of all quotients, divided by the sum of all relevances, is <dfn>${H_AP}</dfn>. A perfect ranking has 1. If
-      there is only right and wrong (<i>L</i> = 1), every right result has relevance 1, ${H_RANK} is rank<sup>+</sup>,
-      and ${H_AP} is AP.
+      Then divide by the rank, here <span class="nowrap">1 / 4 = 0.25</span>. This <em>quotient</em> stands above the
+      bar of each result. A stranger adds nothing to the results below it, because its relevance is 0. But it takes a
+      rank, and so it makes their divisor larger.
+    </p>
+    <p>
+      The sum of all quotients, divided by the sum of all relevances, is <dfn>${H_AP}</dfn>. Here it is
+      <span class="nowrap">(0.67 + 0.83 + 0.25 + 0.6) / 3 = 0.78</span>, and a perfect ranking has 1. If there is only
+      right and wrong (<i>L</i> = 1), every right result has relevance 1, ${H_RANK} is rank<sup>+</sup>, and ${H_AP} is
+      AP.
     </p>`,
   task: html`The one of the same group, at rank 4, gives 1 / 4 = 0.25. Let it give as much as it can: its whole
   relevance, 0.33.`,
-  hint: html`Its ${H_RANK} is 0.33 for itself and 0.33 for each of the two kin above it, together 1. The stranger adds
-  nothing, but makes the divisor 4 instead of 3. What if the stranger stands below?`,
+  hint: html`The stranger at rank 3 adds nothing to its ${H_RANK}, but makes the divisor 4 instead of 3. What if the
+  stranger stands below?`,
   hide: only("query", "bars", "h-rank", "h_ap", "equation"),
   begin: () => ({ state: fromLevels(FIG_8.first) }),
   lit: 3,
@@ -332,10 +337,10 @@ const loss: Step = {
       <li>It can make the loss smaller than 1 − AP really is. A small loss then promises nothing.</li>
     </ul>
     <p>
-      HAPPIER takes two curves. One is for less relevant results that compete with <i>k</i>. It is never below the step,
-      so the rank of <i>k</i> is never taken to be too small. The other is for more relevant results. It is never above
-      the step, so ${H_RANK} is never taken to be too large. Between equals the step stays. With both, the loss is never
-      smaller than ${LOSS}, and bad mistakes keep their slope.
+      HAPPIER takes two curves. One compares a result <i>k</i> with less relevant ones. It is never below the step, so
+      the rank of <i>k</i> is never taken to be too small. The other compares it with more relevant ones. It is never
+      above the step, so ${H_RANK} is never taken to be too large. Between equals the step stays. With both, the loss is
+      never smaller than ${LOSS}, and bad mistakes keep their slope.
     </p>
     <h2>What is the clustering term for?</h2>
     <p>
