@@ -6,8 +6,8 @@
 //! - [`UpperStep`], H⁻ of ROADMAP (eq. 4) and H^< of HAPPIER (eq. 44), for items that must not be above k. With its
 //!   defaults it is never below H, except at t = 0, so that its rank is an upper bound. Without its line it is the
 //!   sigmoid of Smooth-AP;
-//! - [`LowerStep`], H^> of HAPPIER (eq. 43), for items that should be above k and raise its H-rank. It is never above
-//!   H, so that its H-rank is a lower bound.
+//! - [`LowerStep`], H⁺ here and H^> in HAPPIER (eq. 43), for items that should be above k and raise its H-rank. It is
+//!   never above H, so that its H-rank is a lower bound.
 //!
 //! At exactly t = 0 the papers and their code differ; `start_at_zero` chooses.
 //!
