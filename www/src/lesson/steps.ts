@@ -237,7 +237,7 @@ const hRank: Step = {
       rank, and so it makes their divisor larger.
     </p>
     <p>
-      The sum of all quotients, divided by the sum of all relevances, is <dfn>${H_AP}</dfn>. Here it is
+      The sum of all quotients, divided by the sum of all relevances, is <dfn>${H_AP}</dfn>. At the start it is
       <span class="nowrap">(0.67 + 0.83 + 0.25 + 0.6) / 3 = 0.78</span>, and a perfect ranking has 1. If there is only
       right and wrong (<i>L</i> = 1), every right result has relevance 1, ${H_RANK} is rank<sup>+</sup>, and ${H_AP} is
       AP.
