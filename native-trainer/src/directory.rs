@@ -43,6 +43,8 @@ pub enum Kind {
     DataSet,
     /// All of `akin demo`.
     Demo,
+    /// The page and its bundles, to be published.
+    Site,
 }
 
 impl Kind {
@@ -52,6 +54,7 @@ impl Kind {
             Kind::Bundle => "bundle",
             Kind::DataSet => "data set",
             Kind::Demo => "demo",
+            Kind::Site => "site",
         }
     }
 }

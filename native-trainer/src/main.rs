@@ -43,6 +43,7 @@
 //! config/range
 //! config/fault config/overlay recipes
 //! config/schema
+//! site
 //! report npy page serve arguments
 //! directory
 //! files columns counts machine interrupt shell progress
@@ -87,6 +88,7 @@ mod run;
 mod sampler;
 mod serve;
 mod shell;
+mod site;
 mod training;
 
 use std::io;

@@ -71,6 +71,19 @@ impl Bundles {
         let json = index.to_bytes()?;
         Ok(Self { folders: found.into_iter().map(|(folder, _)| folder).collect(), index, json })
     }
+
+    /// The folder of each bundle, with its place on the site.
+    pub fn places(&self) -> impl Iterator<Item = (&Path, &str)> {
+        self.folders
+            .iter()
+            .map(PathBuf::as_path)
+            .zip(self.index.bundles.iter().map(|entry| entry.path.as_str()))
+    }
+
+    /// The bytes of `bundles.json`.
+    pub fn json(&self) -> &[u8] {
+        &self.json
+    }
 }
 
 /// The place of a bundle on the site, relative to the page, which no other bundle has.

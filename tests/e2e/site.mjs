@@ -45,16 +45,18 @@ const FLAGS = {
 /** The timeout of every step in milliseconds. It is long because the software adapter compiles every shader on the CPU. */
 const TIMEOUT = 180_000;
 
+/** The built page. */
+export const pageFolder =
+  process.env.AKIN_PAGE ??
+  fileURLToPath(new URL("../../www/dist", import.meta.url));
+
 /** Starts `akin serve`. Resolves to its address and a function that stops it. */
 export function serve() {
-  // `--page` keeps `akin serve` from building the page.
-  const page =
-    process.env.AKIN_PAGE ??
-    fileURLToPath(new URL("../../www/dist", import.meta.url));
   const bundles = [fixture("bundle"), fixture("half")];
+  // `--page` keeps `akin serve` from building the page.
   const server = spawn(
     akin,
-    ["serve", ...bundles, "--port", "0", "--page", page],
+    ["serve", ...bundles, "--port", "0", "--page", pageFolder],
     {
       stdio: ["ignore", "pipe", "pipe"],
     },

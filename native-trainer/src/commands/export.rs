@@ -31,7 +31,8 @@ use crate::problem::{Advise, problem, repeated};
 use crate::progress::Progress;
 use crate::projection::{Method, Projection, project};
 use crate::run::{Run, encoder_config};
-use crate::{device, directory, shell};
+use crate::serve::Bundles;
+use crate::{device, directory, page, shell, site};
 
 /// Write runs into a bundle for the browser.
 ///
@@ -45,9 +46,20 @@ pub struct ExportArgs {
     /// The folder to write.
     #[arg(long, value_name = "BUNDLE")]
     pub out: PathBuf,
-    /// Replace an existing bundle.
+    /// Replace an existing bundle, and an existing site.
     #[arg(long)]
     pub overwrite: bool,
+    /// Also write a site: the page with this bundle, as one folder of static files.
+    ///
+    /// Any web server can serve it from any path. Builds the page first if it is not up to date.
+    #[arg(long, value_name = "DIR")]
+    pub site: Option<PathBuf>,
+    /// Other bundles of the site, between which its page switches. Give the option once for each.
+    #[arg(long, value_name = "BUNDLE", requires = "site")]
+    pub with: Vec<PathBuf>,
+    /// The folder of a page that is already built, for the site.
+    #[arg(long, value_name = "DIR", requires = "site")]
+    pub page: Option<PathBuf>,
     /// The gallery's name on the page [default: the name of the data folder].
     #[arg(long)]
     pub title: Option<String>,
@@ -126,6 +138,17 @@ pub fn run(args: ExportArgs) -> Result<()> {
     for run in &mut runs {
         run.config.run.device = args.device.unwrap_or(run.config.run.device);
     }
+    // Errors in the site are reported before the gallery is embedded.
+    let page = match &args.site {
+        Some(site) => {
+            directory::check(Kind::Site, site, args.overwrite)?;
+            if !args.with.is_empty() {
+                Bundles::open(&args.with)?;
+            }
+            Some(page::find_or_build(args.page.as_deref())?)
+        }
+        None => None,
+    };
     let title = args.title.unwrap_or_else(|| title_of(&runs[0].config.data.path));
     let notice = args.notice.map(|path| {
         fs::read_to_string(&path).advise(
@@ -147,7 +170,15 @@ pub fn run(args: ExportArgs) -> Result<()> {
         progress: args.progress,
     })?;
     writeln!(stdout(), "{}", args.out.display())?;
-    args.progress.say("Next", &format!("`akin serve {}` shows it in the browser", shell::path(&args.out)));
+    if let (Some(site), Some(page)) = (&args.site, page) {
+        let folders: Vec<PathBuf> = [args.out].into_iter().chain(args.with).collect();
+        let bytes = site::write(&page, &Bundles::open(&folders)?, site, args.overwrite)?;
+        args.progress.say("Wrote", &format!("the site {} ({:.1} MB)", site.display(), bytes as f64 / 1e6));
+        args.progress.say("Next", "copy it to any path of a web server with HTTPS");
+    } else {
+        args.progress
+            .say("Next", &format!("`akin serve {}` shows it in the browser", shell::path(&args.out)));
+    }
     Ok(())
 }
 

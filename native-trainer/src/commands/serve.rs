@@ -14,7 +14,7 @@ use crate::{page, serve};
 ///
 /// Builds the page first if it is not up to date. Without a bundle, serves the gallery of groceries that comes with akin.
 /// Browsers allow WebGPU only for pages from localhost or over HTTPS, so opening the files directly does not work. To
-/// publish, copy the page to a web server with HTTPS, and the bundle to the folder `bundle` beside it.
+/// publish, let `akin export --site` write the page and its bundles as one folder.
 #[derive(Debug, Args)]
 pub struct ServeArgs {
     /// Folders that `akin export` wrote, or folders of such folders with a `bundles.json`. The page opens the first, and

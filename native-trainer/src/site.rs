@@ -1,0 +1,65 @@
+//! A site: the page and its bundles as one folder of static files, which any web server can serve from any path.
+
+use std::fs;
+use std::path::Path;
+
+use akin_core::bundle::{INDEX, MANIFEST, Manifest};
+use anyhow::Result;
+use walkdir::WalkDir;
+
+use crate::directory::{Draft, Kind};
+use crate::problem::Advise;
+use crate::serve::Bundles;
+
+/// Writes a site and returns its bytes. An existing one is replaced only when the new one is complete.
+///
+/// # Errors
+///
+/// A folder that exists and may not be replaced; a file that cannot be read or written.
+pub fn write(page: &Path, bundles: &Bundles, out: &Path, overwrite: bool) -> Result<u64> {
+    let draft = Draft::create(Kind::Site, out, overwrite)?;
+    match copy(page, bundles, draft.directory()) {
+        Ok(bytes) => {
+            draft.complete()?;
+            Ok(bytes)
+        }
+        Err(error) => {
+            draft.discard();
+            Err(error)
+        }
+    }
+}
+
+fn copy(page: &Path, bundles: &Bundles, site: &Path) -> Result<u64> {
+    let mut bytes = 0;
+    // Trunk keeps its own files in a hidden folder.
+    let visible = |entry: &walkdir::DirEntry| {
+        entry.depth() == 0 || !entry.file_name().to_string_lossy().starts_with('.')
+    };
+    for entry in WalkDir::new(page).into_iter().filter_entry(visible) {
+        let entry = entry?;
+        if entry.file_type().is_file() {
+            bytes += copy_file(page, &entry.path().strip_prefix(page)?.to_string_lossy(), site)?;
+        }
+    }
+    for (folder, place) in bundles.places() {
+        let manifest = Manifest::parse(&fs::read(folder.join(MANIFEST))?)?;
+        let site = site.join(place);
+        for file in manifest.files() {
+            bytes += copy_file(folder, &file.path, &site)?;
+        }
+        bytes += copy_file(folder, MANIFEST, &site)?;
+    }
+    fs::write(site.join(INDEX), bundles.json()).advise(|| format!("{INDEX} cannot be written"), CHECK)?;
+    Ok(bytes + bundles.json().len() as u64)
+}
+
+const CHECK: &str = "check `--site` and the space that is left on the disk";
+
+/// Copies the file at `path` below `from` to the same path below `to`, and returns its bytes.
+fn copy_file(from: &Path, path: &str, to: &Path) -> Result<u64> {
+    let target = to.join(path);
+    let folder = target.parent().unwrap_or(to);
+    fs::create_dir_all(folder).advise(|| format!("{} cannot be created", folder.display()), CHECK)?;
+    fs::copy(from.join(path), &target).advise(|| format!("{} cannot be written", target.display()), CHECK)
+}
