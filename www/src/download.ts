@@ -49,3 +49,16 @@ export async function download(address: string, expected: number | null, progres
   }
   return bytes;
 }
+
+/** Reads a file on the reader's device. */
+export async function readFile(file: File | undefined, path: string, progress: Progress): Promise<Uint8Array> {
+  if (!file) {
+    throw failure("bundle", `the folder has no file ${path}`, "choose the whole folder that `akin export` wrote");
+  }
+  progress(0, file.size);
+  try {
+    return new Uint8Array(await file.arrayBuffer());
+  } catch {
+    throw failure("bundle", `${path} could not be read: it was changed or removed`, "choose the folder again");
+  }
+}

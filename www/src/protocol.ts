@@ -190,7 +190,16 @@ export interface Opened {
 /** The requests of the page: parameters and result of each kind. */
 export interface Calls {
   /** `cpuReason`: why only the CPU may run, after WebGPU has failed. */
-  open: { params: { bundle: string; backend: Backend | null; cpuReason: string | null }; result: Opened };
+  open: {
+    params: {
+      bundle: string;
+      /** The files of a bundle on the reader's device, by their paths. Null for a bundle on a server. */
+      files: ReadonlyMap<string, File> | null;
+      backend: Backend | null;
+      cpuReason: string | null;
+    };
+    result: Opened;
+  };
   encoder: { params: { index: number }; result: SelfTest };
   embed: { params: { encoder: number; image: Uint8Array }; result: Embedded };
   rank: {

@@ -5,6 +5,7 @@ import { bundleAddress } from "./address.js";
 import { Client, type PhaseProgress } from "./client.js";
 import { Collection } from "./collection.js";
 import { failure, type Failure } from "./failure.js";
+import { isLocal, localFiles } from "./gallery/local-bundles.js";
 import type { Backend, Calls, EncoderEntry, Phase, Running } from "./protocol.js";
 import { Sprites, type SpriteSource } from "./sprites.js";
 
@@ -61,7 +62,8 @@ export class Session extends EventTarget {
   }
 
   private async load({ bundle, backend }: Source): Promise<OpenBundle> {
-    const address = bundleAddress(bundle);
+    const files = isLocal(bundle) ? localFiles(bundle) : null;
+    const address = files ? bundle : bundleAddress(bundle);
     if (this.lastLoss && this.restarts > MAX_RESTARTS) {
       this.restarts = 0;
       throw this.lastLoss;
@@ -69,6 +71,7 @@ export class Session extends EventTarget {
     this.change(() => (this.phases = new Map()));
     const { manifest, labels, running } = await this.client.call("open", {
       bundle: address,
+      files,
       backend,
       cpuReason: this.cpuReason,
     });

@@ -5,7 +5,7 @@
 // adapter, a panic, a wrong embedding, no answer) the worker starts an engine on the CPU with the
 // bytes already downloaded, and tells the page why.
 
-import { download } from "./download.js";
+import { download, readFile, type Progress } from "./download.js";
 import { failure, toFailure, type Failure } from "./failure.js";
 import type {
   Backend,
@@ -41,6 +41,8 @@ const GPU_TIMEOUT_MS = 120_000;
 const NOT_THE_DEVICE = new Set(["bundle", "config", "embeddings", "image", "network", "taxonomy", "weights"]);
 
 let base = "";
+/** The files of a bundle on the reader's device. */
+let ownFiles: ReadonlyMap<string, File> | null = null;
 let manifest: Manifest | null = null;
 let code: Promise<WebAssembly.Module> | null = null;
 let engine: Engine | null = null;
@@ -116,7 +118,7 @@ async function handle(request: Request): Promise<Calls[keyof Calls]["result"]> {
     }
     case "file": {
       const { path } = request.params;
-      const bytes = await download(base + path, sizeOf(path), () => {});
+      const bytes = await load(path, () => {});
       currentEngine().verify(path, bytes);
       return bytes;
     }
@@ -139,6 +141,7 @@ void navigator.locks?.request(scope.name, () => {
 
 async function open(params: Calls["open"]["params"]): Promise<Calls["open"]["result"]> {
   base = params.bundle;
+  ownFiles = params.files;
   backendIsForced = params.backend !== null;
   code ??= downloadCode();
   const [json] = await Promise.all([downloadOnce("bundle.json", "gallery"), code]);
@@ -310,10 +313,15 @@ function encoderFiles(index: number): Promise<Uint8Array | undefined>[] {
   ];
 }
 
+/** The bytes of a file of the bundle, from the server or from the reader's device. */
+function load(path: string, progress: Progress): Promise<Uint8Array> {
+  return ownFiles ? readFile(ownFiles.get(path), path, progress) : download(base + path, sizeOf(path), progress);
+}
+
 /** The download of a sheet of thumbnails. The page keeps the sheet; the worker does not. */
 function sheet(index: number): Promise<Uint8Array> {
   const path = openManifest().thumbnails.sheets[index] ?? "";
-  const bytes = sheets.get(index) ?? download(base + path, sizeOf(path), () => {});
+  const bytes = sheets.get(index) ?? load(path, () => {});
   sheets.set(index, bytes);
   return bytes;
 }
@@ -323,7 +331,7 @@ function downloadOnce(path: string, phase: Phase): Promise<Uint8Array> {
   const known = downloads.get(path);
   if (known) return known;
   const report = reporter(phase, path);
-  const bytes = download(base + path, sizeOf(path), report).then(
+  const bytes = load(path, report).then(
     (bytes) => {
       report(bytes.length, bytes.length, true);
       return bytes;

@@ -41,6 +41,7 @@ function isEntry(entry: unknown): entry is BundleEntry {
 
 /** Whether two names of bundles lead to the same folder. */
 export function isSameBundle(a: string, b: string): boolean {
+  if (a === b) return true;
   try {
     return bundleAddress(a) === bundleAddress(b);
   } catch {

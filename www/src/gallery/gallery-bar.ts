@@ -19,6 +19,8 @@ export interface GalleryBar {
   readonly chooseBundle: (path: string) => void;
   readonly chooseOwn: () => void;
   readonly makeOwn: (folder: Folder) => void;
+  /** Says that a folder holds no bundle. */
+  readonly refuseFolder: (name: string) => void;
 }
 
 /** The choice of the gallery, and the way to one of the reader's own pictures. */
@@ -26,10 +28,13 @@ export function galleryBar(bar: GalleryBar) {
   const { bundles, own } = bar;
   const choices = bundles.length + (own.gallery ? 1 : 0);
   return html`<div class="gallery-bar">
-      ${choices > 1 ? gallerySwitch(bar) : nothing} ${bar.encoder === null ? nothing : ownEntry(bar, bar.encoder)}
+      ${choices > 1 ? gallerySwitch(bar) : nothing}
+      <div class="gallery-entries">
+        ${bar.encoder === null ? nothing : ownEntry(bar, bar.encoder)} ${bundleEntry(bar)}
+      </div>
     </div>
     ${own.embedding ? embeddingProgress(own.embedding) : nothing}
-    ${own.failure ? notice(own.failure, "Your pictures could not be used") : nothing}`;
+    ${own.failure ? notice(own.failure, own.failure.code === "bundle" ? "This is not a bundle" : "Your pictures could not be used") : nothing}`;
 }
 
 function gallerySwitch({ bundles, bundle, own, isOwn, chooseBundle, chooseOwn }: GalleryBar) {
@@ -84,6 +89,53 @@ function ownEntry({ own, makeOwn }: GalleryBar, encoder: string) {
         />
         Choose pictures
       </label>
+    </div>
+  </details>`;
+}
+
+/** The ways to a bundle that the page does not offer: a folder on the reader's device, or an address. */
+function bundleEntry({ makeOwn, refuseFolder, chooseBundle }: GalleryBar) {
+  const close = (element: Element) => element.closest("details")?.removeAttribute("open");
+  const take = (event: Event) => {
+    const input = event.target as HTMLInputElement;
+    const files = [...(input.files ?? [])];
+    input.value = "";
+    if (files.length === 0) return;
+    close(input);
+    const folder = fromInput(files);
+    if (folder.bundle) makeOwn(folder);
+    else refuseFolder(folder.name);
+  };
+  const openAddress = (event: Event) => {
+    event.preventDefault();
+    const form = event.currentTarget as HTMLFormElement;
+    const address = form.querySelector("input")?.value.trim() ?? "";
+    if (address === "") return;
+    close(form);
+    chooseBundle(address);
+  };
+  return html`<details class="own-entry" data-testid="bundle-entry">
+    <summary>Open another bundle</summary>
+    <div class="own-entry-text">
+      <p>
+        A bundle is a folder that <code>akin export</code> wrote.
+        ${canChooseFolder ? "Choose one on this device, drop it anywhere on this page, or name" : "Name"} the address of
+        one on this site. Nothing leaves this device.
+      </p>
+      ${
+        canChooseFolder
+          ? html`<label class="button file">
+              <input type="file" class="visually-hidden" data-testid="bundle-folder" webkitdirectory @change=${take} />
+              Choose a folder
+            </label>`
+          : nothing
+      }
+      <form class="field" @submit=${openAddress}>
+        <label
+          >Address <input data-testid="bundle-address" placeholder="bundle/" autocomplete="off" spellcheck="false"
+        /></label>
+        <button type="submit" class="quiet">Open</button>
+      </form>
     </div>
   </details>`;
 }

@@ -31,6 +31,12 @@ export class OwnPhotos {
     }
   }
 
+  /** Shows why a folder could not be used. */
+  refuse(reason: Failure): void {
+    this.failure = reason;
+    this.changed();
+  }
+
   /** Makes a gallery with an encoder of the open bundle; it replaces an earlier one. Resolves to whether it was made. */
   make(folder: Folder, source: Source, base: Manifest, encoder: number): Promise<boolean> {
     return this.run(base.encoders[encoder]?.name ?? "", folder.photos.length, async (progress, signal) => {

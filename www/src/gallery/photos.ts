@@ -19,6 +19,8 @@ export interface Folder {
   readonly beyond: number;
   /** The number of files that are no JPEG, PNG or WebP. */
   readonly others: number;
+  /** The files of the bundle that the folder holds, by their paths in it. Null if it is a folder of photos. */
+  readonly bundle: ReadonlyMap<string, File> | null;
 }
 
 const isPhoto = ({ name, type }: File) => /^image\/(jpeg|png|webp)$/.test(type) || /\.(jpe?g|png|webp)$/i.test(name);
@@ -36,7 +38,18 @@ function folderOf(name: string, files: readonly Photo[]): Folder {
     photos: photos.slice(0, LIMIT),
     beyond: Math.max(0, photos.length - LIMIT),
     others: shown.length - photos.length,
+    bundle: bundleIn(shown),
   };
+}
+
+/** The bundle in the folder that holds a `bundle.json`, the one nearest to the top. */
+function bundleIn(files: readonly Photo[]): ReadonlyMap<string, File> | null {
+  const manifests = files.filter(({ file }) => file.name === "bundle.json");
+  const [manifest] = manifests.sort((a, b) => a.folders.length - b.folders.length);
+  if (!manifest) return null;
+  const above = manifest.folders;
+  const inside = files.filter(({ folders }) => above.every((name, index) => folders[index] === name));
+  return new Map(inside.map(({ file, folders }) => [[...folders.slice(above.length), file.name].join("/"), file]));
 }
 
 /** The photos of an input that takes a folder, or several files. */

@@ -88,6 +88,7 @@ export class AkinApp extends LightElement {
       chooseBundle: (path) => search.chooseBundle(path),
       chooseOwn: () => search.chooseOwn(),
       makeOwn: (folder) => void search.makeOwn(folder),
+      refuseFolder: (name) => search.refuseFolder(name),
     });
   }
 

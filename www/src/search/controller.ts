@@ -4,8 +4,9 @@
 import type { ReactiveController, ReactiveControllerHost } from "lit";
 import type { AddressState, COMMON, Values } from "../address.js";
 import type { Collection } from "../collection.js";
-import { toFailure, type Failure } from "../failure.js";
+import { failure, toFailure, type Failure } from "../failure.js";
 import * as format from "../format.js";
+import { addLocal } from "../gallery/local-bundles.js";
 import { isSameBundle, loadBundles, type BundleEntry } from "../gallery/bundles.js";
 import { OwnPhotos } from "../gallery/own-photos.js";
 import type { Folder } from "../gallery/photos.js";
@@ -181,13 +182,33 @@ export class SearchController implements ReactiveController {
     void this.open();
   }
 
-  /** Makes a gallery of the reader's own pictures with the encoder shown, and shows it. */
+  refuseFolder(name: string): void {
+    this.own.refuse(
+      failure("bundle", `the folder “${name}” holds no bundle.json`, "choose the folder that `akin export` wrote"),
+    );
+  }
+
+  /** Opens a bundle in a folder on the reader's device. */
+  openLocal(title: string, files: ReadonlyMap<string, File>): void {
+    const path = addLocal(title, files);
+    this.set({ bundles: [...this.bundles, { path, title, description: "" }] });
+    this.chooseBundle(path);
+  }
+
+  /**
+   * Makes a gallery of the reader's own pictures with the encoder shown, and shows it. A folder that holds a bundle is
+   * opened instead.
+   */
   async makeOwn(chosen: Folder | Promise<Folder>): Promise<void> {
+    const folder = await this.own.read(chosen);
+    if (!folder) return;
+    if (folder.bundle) {
+      this.openLocal(folder.name, folder.bundle);
+      return;
+    }
     const { bundle, shown } = this;
     if (!bundle || this.loading !== "ready") return;
     const { bundle: path, backend } = this.values;
-    const folder = await this.own.read(chosen);
-    if (!folder) return;
     const source = { bundle: path, backend };
     if (!(await this.own.make(folder, source, bundle.collection.manifest, shown.encoder))) return;
     this.address?.set({ q: null, k: PAGE });

@@ -1,0 +1,29 @@
+// Bundles in folders on the reader's device. They are read where they are: nothing leaves the device.
+
+import { failure } from "../failure.js";
+
+/** What stands in the address for such a bundle. A link to it works only as long as this page is open. */
+const PREFIX = "local:";
+
+const opened = new Map<string, ReadonlyMap<string, File>>();
+
+export const isLocal = (bundle: string): boolean => bundle.startsWith(PREFIX);
+
+/** Remembers the files of a bundle by their paths. Returns its name in the address. */
+export function addLocal(folder: string, files: ReadonlyMap<string, File>): string {
+  let name = PREFIX + folder;
+  for (let number = 2; opened.has(name); number++) name = `${PREFIX}${folder} ${number}`;
+  opened.set(name, files);
+  return name;
+}
+
+/** The files of a bundle that was opened in this visit. */
+export function localFiles(bundle: string): ReadonlyMap<string, File> {
+  const files = opened.get(bundle);
+  if (files) return files;
+  throw failure(
+    "bundle",
+    `the folder “${bundle.slice(PREFIX.length)}” is not open any more, because the page was loaded again`,
+    "choose the folder again under “Open another bundle”",
+  );
+}
