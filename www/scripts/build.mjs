@@ -28,6 +28,7 @@ export const options = (outdir) => ({
     page: "src/page.ts",
     embed: "src/embed.ts",
     worker: "src/worker.ts",
+    "training-worker": "src/training/worker.ts",
     theme: "src/theme.ts",
     style: "src/page.css",
     "service-worker": "src/offline/service-worker.ts",
@@ -47,10 +48,13 @@ export const options = (outdir) => ({
   assetNames: "[name]",
 });
 
-/** Copies what lies beside the scripts: the icon, and the licences of the packages in them. */
+/** Copies what lies beside the scripts: icon, creatures of the training ground, licences of the packages in them. */
 export function copyAssets(outdir) {
   mkdirSync(outdir, { recursive: true });
   copyFileSync(join(root, "src/mark.svg"), join(outdir, "mark.svg"));
+  for (const name of ["creatures.json", "creatures.jpg"]) {
+    copyFileSync(join(root, "src/training", name), join(outdir, name));
+  }
   for (const [name, from] of [
     ["LICENCE-lit.txt", "lit/LICENSE"],
     ["LICENCE-source-serif-4.txt", "@fontsource-variable/source-serif-4/LICENSE"],

@@ -47,7 +47,7 @@ fn every_offer_trains_in_its_space() {
         let offers = offers(&creatures, space);
         assert!(offers.len() >= 3, "{space:?} has only {} losses", offers.len());
         for offer in offers {
-            let settings = Settings { space, species: 8, loss: offer.settings, ..Settings::default() };
+            let settings = Settings { space, species: 8, loss: loss(offer.settings), ..Settings::default() };
             let mut run = Run::new(&creatures, &settings).unwrap();
             for _ in 0..2 {
                 assert!(run.step().is_finite(), "{} on {space:?}", offer.name);

@@ -15,5 +15,6 @@ export const VIEWS: readonly [ViewEntry, ...ViewEntry[]] = [
   { name: "lesson", title: "Lesson", load: () => import("./lesson.js") },
   { name: "playground", title: "Playground", load: () => import("./playground.js") },
   { name: "steps", title: "Steps", load: () => import("./steps.js") },
+  { name: "training", title: "Training ground", load: () => import("./training.js") },
   { name: "map", title: "Map", load: () => import("./map.js") },
 ];
