@@ -1,11 +1,11 @@
 // `npm run mock`: serves the page with a stand-in engine, an invented bundle and the real science module, for work on
-// its design.
+// its design. With `--training` it builds the training ground, too, which takes minutes the first time.
 import { context } from "esbuild";
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { copyAssets, options } from "../scripts/build.mjs";
-import { buildScience } from "../scripts/science.mjs";
+import { buildModule } from "../scripts/science.mjs";
 import { makeBundle } from "./bundle.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -23,7 +23,8 @@ export async function serveMock(port = 8090) {
   copyFileSync(join(root, "embed.html"), join(out, "embed.html"));
   copyFileSync(join(root, "mock/akin-web.js"), join(out, "akin-web.js"));
   writeFileSync(join(out, "akin-web_bg.wasm"), emptyModule(2_100_000));
-  buildScience(out);
+  buildModule("akin-science", out);
+  if (process.argv.includes("--training")) buildModule("akin-training-ground", out);
   makeBundle(join(out, "bundle"));
   makeBundle(join(out, "bundles/others"), { seed: 5, title: "Other creatures" });
   const bundles = [

@@ -1,5 +1,6 @@
 // `npm run science [FOLDER]`: builds the science module (crate akin-science) alone, in seconds, into a folder. The mock
-// server uses it; `akin page` builds it with Trunk.
+// server uses it; `akin page` builds it with Trunk. With `--training` it builds the training ground instead, which takes
+// minutes the first time.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync } from "node:fs";
 import { homedir } from "node:os";
@@ -10,20 +11,20 @@ import { optimise } from "./optimise.mjs";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const TARGET = "wasm32-unknown-unknown";
 
-/** Writes akin-science.js and akin-science_bg.wasm into `folder`. */
-export function buildScience(folder) {
+/** Writes NAME.js and NAME_bg.wasm of a crate into `folder`. */
+export function buildModule(name, folder) {
   const cargo = (...args) =>
     run("cargo", args, "install Rust from https://rustup.rs, then `rustup target add wasm32-unknown-unknown`");
-  cargo("build", "--quiet", "--locked", "-p", "akin-science", "--profile", "page", "--target", TARGET);
+  cargo("build", "--quiet", "--locked", "-p", name, "--profile", "page", "--target", TARGET);
   const metadata = JSON.parse(cargo("metadata", "--format-version", "1", "--no-deps"));
-  const wasm = join(metadata.target_directory, TARGET, "page/akin_science.wasm");
+  const wasm = join(metadata.target_directory, TARGET, `page/${name.replaceAll("-", "_")}.wasm`);
   mkdirSync(folder, { recursive: true });
   run(
     wasmBindgen(),
-    ["--target", "web", "--no-typescript", "--out-name", "akin-science", "--out-dir", folder, wasm],
+    ["--target", "web", "--no-typescript", "--out-name", name, "--out-dir", folder, wasm],
     "run `akin page` once, which installs the version of wasm-bindgen that the project uses",
   );
-  optimise(join(folder, "akin-science_bg.wasm"));
+  optimise(join(folder, `${name}_bg.wasm`));
 }
 
 /** The program that `akin page` has installed, or the one in PATH. */
@@ -46,5 +47,6 @@ function run(program, args, hint) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  buildScience(process.argv[2] ?? join(root, "www/mock/out"));
+  const [folder = join(root, "www/mock/out")] = process.argv.slice(2).filter((argument) => !argument.startsWith("--"));
+  buildModule(process.argv.includes("--training") ? "akin-training-ground" : "akin-science", folder);
 }

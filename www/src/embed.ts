@@ -8,6 +8,7 @@ const ELEMENTS: Readonly<Record<string, () => Promise<unknown>>> = {
   "akin-map": () => import("./map/akin-map.js"),
   "akin-playground": () => import("./playground/akin-playground.js"),
   "akin-steps": () => import("./steps/akin-steps.js"),
+  "akin-training": () => import("./training/akin-training.js"),
 };
 
 const waiting = new Map(Object.entries(ELEMENTS));

@@ -9,7 +9,8 @@
 //   [data-testid=notice]          an error
 
 import { html, nothing, type PropertyValues } from "lit";
-import { property, state } from "lit/decorators.js";
+import { property, state as internal } from "lit/decorators.js";
+import { readAddress } from "../address.js";
 import { notice } from "../elements/notice.js";
 import { saveChartButtons } from "../elements/save-chart.js";
 import { ShadowElement, sheet } from "../elements/shadow.js";
@@ -30,7 +31,7 @@ import {
   type State,
 } from "./protocol.js";
 import { shapeName, type Turn } from "./shapes.js";
-import { BATCHES, CREATURES_PER_SPECIES, exampleOf, initialState, stateOf, type Ground } from "./state.js";
+import { BATCHES, CREATURES_PER_SPECIES, exampleOf, initialState, parameters, stateOf, type Ground } from "./state.js";
 import styles from "./training.css";
 
 /** One run, as the page shows it. */
@@ -73,19 +74,21 @@ const SYMBOLS: readonly [path: string, symbol: string, says: string, step: numbe
 export class AkinTraining extends ShadowElement {
   static override styles = [ShadowElement.styles, sheet(styles)];
 
-  /** The settings, as the address of the view has them. */
+  /** The settings for another page, as the address of the view has them: `space=disk&seed=2`. */
+  @property() accessor state = "";
+  /** The settings. */
   @property({ attribute: false }) accessor value: Ground = initialState();
 
-  @state() private accessor failed: Failure | null = null;
-  @state() private accessor description: Description | null = null;
-  @state() private accessor offers: readonly Offer[] = [];
-  @state() private accessor runs: readonly Shown[] = [];
-  @state() private accessor running = false;
-  @state() private accessor busy = true;
-  @state() private accessor speed: Speed = "steady";
-  @state() private accessor turn: Turn = { yaw: 0.5, pitch: 0.35 };
-  @state() private accessor creature: number | null = null;
-  @state() private accessor spoken = "";
+  @internal() private accessor failed: Failure | null = null;
+  @internal() private accessor description: Description | null = null;
+  @internal() private accessor offers: readonly Offer[] = [];
+  @internal() private accessor runs: readonly Shown[] = [];
+  @internal() private accessor running = false;
+  @internal() private accessor busy = true;
+  @internal() private accessor speed: Speed = "steady";
+  @internal() private accessor turn: Turn = { yaw: 0.5, pitch: 0.35 };
+  @internal() private accessor creature: number | null = null;
+  @internal() private accessor spoken = "";
 
   private client: Client | null = null;
   private drawings: Sheet = { address: "", side: 56, columns: 12, count: 0 };
@@ -107,6 +110,7 @@ export class AkinTraining extends ShadowElement {
   }
 
   protected override willUpdate(changed: PropertyValues<this>) {
+    if (changed.has("state") && this.state !== "") this.value = readAddress(parameters, `?${this.state}`);
     const before = changed.get("value");
     if (!changed.has("value") || !before || !this.description) return;
     const differs = ([name, value]: [string, unknown]) =>
@@ -119,8 +123,8 @@ export class AkinTraining extends ShadowElement {
   private async open() {
     this.failed = null;
     this.busy = true;
-    this.client = new Client((failed) => this.fail(failed));
     try {
+      this.client = new Client((failed) => this.fail(failed));
       const file = (name: string) => new URL(name, import.meta.url).href;
       const answer = await fetch(file(FILES.creatures));
       if (!answer.ok) {

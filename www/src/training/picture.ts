@@ -30,7 +30,7 @@ export interface Picture {
 export const extentOf = (space: Space): number => (space === "circle" ? 1.32 : 1.06);
 const MARK = 0.022;
 /** The radius of a drawing. In the disk drawings leave room for the tree. */
-const DRAWING = { circle: 0.11, sphere: 0.1, disk: 0.075 };
+const DRAWING = { circle: 0.12, sphere: 0.105, disk: 0.08 };
 
 /** The classes of a creature, coarse to fine. */
 export const labelsOf = ({ labels, levels }: Description, creature: number): number[] =>
