@@ -1,7 +1,9 @@
 //! What JavaScript calls. `www/src/training/protocol.ts` describes what it gives and gets.
 
-use akin_bridge::{Result, from_js, misuse, thrown, to_js};
+use akin_bridge::{Result, misuse, thrown, to_js};
+use akin_core::{Error, Kind};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use wasm_bindgen::prelude::*;
 
 use crate::{Creatures, Group, Measures, Run, Settings, Space, Tree, offers};
@@ -63,15 +65,16 @@ impl Ground {
         })
     }
 
-    /// The losses that fit a space: `circle`, `sphere` or `disk`.
-    pub fn losses(&self, space: JsValue) -> Result<JsValue> {
-        let space: Space = from_js("space", space)?;
+    /// The losses that fit a space, which is JSON.
+    pub fn losses(&self, space: &str) -> Result<JsValue> {
+        let space: Space = read(space)?;
         Ok(to_js(&offers(&self.creatures, space)))
     }
 
-    /// Replaces all runs by new ones, one for each of these settings, before their first step.
-    pub fn start(&mut self, settings: JsValue) -> Result<()> {
-        let settings: Vec<Settings> = from_js("settings of a run", settings)?;
+    /// Replaces all runs by new ones, one for each of these settings, before their first step. The settings are
+    /// JSON.
+    pub fn start(&mut self, settings: &str) -> Result<()> {
+        let settings: Vec<Settings> = read(settings)?;
         let new = |settings| Run::new(&self.creatures, settings).map_err(thrown);
         self.runs = settings.iter().map(new).collect::<Result<_>>()?;
         Ok(())
@@ -92,4 +95,12 @@ impl Ground {
         let tree = run.tree(&self.creatures, &points);
         Ok(to_js(&State { step: run.steps(), proxies, tree, measures, points }))
     }
+}
+
+/// A value from JSON. The module reads JSON already, and a second reader, of JavaScript objects, would make it larger.
+fn read<T: DeserializeOwned>(text: &str) -> Result<T> {
+    serde_json::from_str(text).map_err(|error| {
+        let hint = "give the fields that www/src/training/protocol.ts describes";
+        thrown(Error::new(Kind::Config, format!("the settings cannot be read: {error}"), hint))
+    })
 }

@@ -7,6 +7,7 @@
 //!
 //! All of it runs natively too, and is tested there. `face` is what JavaScript calls.
 
+mod adam;
 pub mod creatures;
 #[cfg(target_arch = "wasm32")]
 mod face;

@@ -10,12 +10,12 @@ use akin_core::random::stream;
 use akin_core::taxonomy::{ClassIdentity, Labels, Taxonomy};
 use akin_core::{Error, Kind, Result};
 use burn::module::{ModuleVisitor, Param};
-use burn::optim::{AdamConfig, GradientsParams, ModuleOptimizer};
 use burn::tensor::{Device, Tensor, TensorData};
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
 use crate::Creatures;
+use crate::adam::{Adam, numbers};
 use crate::network::Network;
 
 /// Where the points are.
@@ -96,8 +96,8 @@ pub struct Run {
     device: Device,
     network: Network,
     loss: Loss,
-    network_optimizer: ModuleOptimizer,
-    loss_optimizer: ModuleOptimizer,
+    network_optimizer: Adam,
+    loss_optimizer: Adam,
     /// [N, F] of all creatures.
     measurements: Tensor<2>,
     training: Vec<usize>,
@@ -202,15 +202,14 @@ impl Run {
         let rows: Vec<f32> = (0..creatures.len()).flat_map(|i| creatures.row(i)).copied().collect();
         let measurements =
             Tensor::from_data(TensorData::new(rows, [creatures.len(), creatures.features()]), &device);
-        let optimizer = || AdamConfig::new().with_epsilon(1e-8).init();
         Ok(Self {
             settings: settings.clone(),
             geometry,
             device,
             network,
             loss,
-            network_optimizer: optimizer(),
-            loss_optimizer: optimizer(),
+            network_optimizer: Adam::default(),
+            loss_optimizer: Adam::default(),
             measurements,
             training,
             training_labels,
@@ -239,12 +238,10 @@ impl Run {
         let creatures: Vec<usize> = places.iter().map(|&place| self.training[place]).collect();
         let points = self.network.forward(self.select(&creatures));
         let value = self.loss.forward(&Batch::new(points.clone(), &labels).with_draws(draws));
-        let mut gradients = value.backward();
-        let for_network = GradientsParams::from_module(&mut gradients, &self.network);
-        let for_loss = GradientsParams::from_module(&mut gradients, &self.loss);
+        let gradients = value.backward();
         let Settings { rate, proxy_rate, .. } = self.settings;
-        self.network = self.network_optimizer.step(rate, self.network.clone(), for_network);
-        self.loss = self.loss_optimizer.step(rate * proxy_rate, self.loss.clone(), for_loss);
+        self.network = self.network_optimizer.step(self.network.clone(), &gradients, rate);
+        self.loss = self.loss_optimizer.step(self.loss.clone(), &gradients, rate * proxy_rate);
         self.loss.after_step(points.detach(), &labels);
         self.step += 1;
         f64::from(numbers(value)[0])
@@ -377,10 +374,6 @@ fn training_taxonomy(creatures: &Creatures, training: &[usize]) -> Result<(Taxon
     let rows: Vec<Vec<&str>> =
         training.iter().map(|&i| creatures.labels().row(i).iter().enumerate().map(name).collect()).collect();
     Taxonomy::from_rows(taxonomy.level_names(), &rows, ClassIdentity::Path)
-}
-
-fn numbers<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
-    tensor.into_data().try_into_vec().expect("all tensors are f32")
 }
 
 /// Collects the trained vectors [n, d] of a loss.

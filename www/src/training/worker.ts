@@ -1,7 +1,7 @@
 // The worker of the training ground: trains one or two networks, so that the page stays smooth.
 
 import { toFailure } from "../failure.js";
-import type { Calls, Description, Offer, Reply, Request, RunSettings, Space, State } from "./protocol.js";
+import type { Calls, Description, Offer, Reply, Request, State } from "./protocol.js";
 
 interface Scope {
   readonly name: string;
@@ -12,8 +12,10 @@ const scope = self as unknown as Scope;
 
 interface Ground {
   describe(): Description;
-  losses(space: Space): Offer[];
-  start(runs: RunSettings[]): void;
+  /** Takes a `Space` as JSON. */
+  losses(space: string): Offer[];
+  /** Takes `RunSettings[]` as JSON. */
+  start(runs: string): void;
   step(run: number): number;
   state(run: number, measured: boolean): State;
 }
@@ -58,9 +60,9 @@ async function handle({ kind, params }: Request): Promise<Calls[keyof Calls]["re
   if (!ground) throw new Error("the training ground is not open");
   switch (kind) {
     case "losses":
-      return ground.losses(params.space);
+      return ground.losses(JSON.stringify(params.space));
     case "start":
-      ground.start(params.runs);
+      ground.start(JSON.stringify(params.runs));
       runs = params.runs.length;
       return states(ground, (ground, run) => ground.state(run, true));
     case "advance":
