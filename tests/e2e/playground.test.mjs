@@ -412,6 +412,44 @@ for (const scheme of ["light", "dark"]) {
   }
 }
 
+for (const width of [360, 768, 1280]) {
+  test(`no part of the page moves while a reader moves items at ${width} px`, () =>
+    open(
+      "&ranking=230131020330",
+      async (page) => {
+        const moved = await page.evaluate(async () => {
+          const playground = document.querySelector("akin-playground");
+          const parts = [
+            ...playground.shadowRoot.querySelectorAll(
+              ".scores, .tree, .formulas, .curve, .items, .controls, .term-detail",
+            ),
+          ];
+          const tops = () =>
+            parts.map(
+              (part) =>
+                `${part.className} ${Math.round(part.getBoundingClientRect().top)}`,
+            );
+          playground.light(0);
+          await playground.updateComplete;
+          const before = tops();
+          const moved = new Set();
+          for (let move = 0; move < 40; move++) {
+            playground.moveItem(0, (move * 7) % 12, (move * 5 + 3) % 12);
+            playground.light(move % 12);
+            await playground.updateComplete;
+            tops().forEach(
+              (top, index) =>
+                top !== before[index] && moved.add(`${before[index]} → ${top}`),
+            );
+          }
+          return [...moved];
+        });
+        assert.deepEqual(moved, []);
+      },
+      { width },
+    ));
+}
+
 test("200 items: scores follow a move at once, and nothing else moves", () => {
   const ranking = Array.from(
     { length: 200 },
