@@ -3,7 +3,7 @@
 //!
 //! [`Creatures`] is the file of measurements and labels. A [`Run`] trains one network with one loss; it is a function of
 //! its [`Settings`], so that two runs with the same seed start alike and see the same batches, and a run that starts
-//! again repeats its numbers. [`offers`] lists the losses of the catalogue that fit a space.
+//! again repeats its numbers. [`offers()`] lists the losses of the catalogue that fit a space.
 //!
 //! All of it runs natively too, and is tested there. `face` is what JavaScript calls.
 
