@@ -215,18 +215,14 @@ mod tests {
         let items = mixed();
         for (name, loss) in losses(2) {
             let gradient = loss(&items).gradient;
-            for j in 0..items.scores.len() {
+            for (j, slope) in gradient.into_iter().enumerate() {
                 let value_with = |change: f64| {
                     let mut moved = items.clone();
                     moved.scores[j] += change;
                     loss(&moved).value
                 };
                 let difference = (value_with(1e-7) - value_with(-1e-7)) / 2e-7;
-                assert!(
-                    (gradient[j] - difference).abs() < 1e-5,
-                    "{name}, item {j}: {} {difference}",
-                    gradient[j]
-                );
+                assert!((slope - difference).abs() < 1e-5, "{name}, item {j}: {} {difference}", slope);
             }
         }
     }
