@@ -1,7 +1,7 @@
 // The frame of the page: its views, their addresses, and the elements in a page of somebody else.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { axeProblems, openSite } from "./site.mjs";
+import { axeProblems, bundle, openSite } from "./site.mjs";
 
 const { visit } = await openSite("cpu");
 /** A view that needs no engine. */
@@ -150,6 +150,32 @@ test("an element looks the same in a page without any of our styles", () =>
         await page.evaluate(() =>
           document.fonts.check('16px "Source Sans 3 Variable"'),
         ),
+      );
+    },
+  ));
+
+test("the map stands in a page of somebody else, with the bundle that it names", () =>
+  visit(
+    {
+      query: "bare.html",
+      wait: false,
+      before: (context) =>
+        context.route("**/bare.html", (route) =>
+          route.fulfill({
+            contentType: "text/html",
+            body: `<!doctype html><html lang="en"><title>A course</title><script type="module" src="build/embed.js"></script><akin-map bundle="bundle/"></akin-map></html>`,
+          }),
+        ),
+    },
+    async (page) => {
+      const map = await page.waitForSelector("akin-map [data-testid=map]");
+      await page.waitForFunction(
+        (canvas) => Number(canvas.dataset.points) > 0,
+        map,
+      );
+      assert.equal(
+        Number(await map.getAttribute("data-points")),
+        bundle.gallery.count,
       );
     },
   ));
