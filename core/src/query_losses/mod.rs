@@ -222,7 +222,7 @@ mod tests {
                     loss(&moved).value
                 };
                 let difference = (value_with(1e-7) - value_with(-1e-7)) / 2e-7;
-                assert!((slope - difference).abs() < 1e-5, "{name}, item {j}: {} {difference}", slope);
+                assert!((slope - difference).abs() < 1e-5, "{name}, item {j}: {slope} {difference}");
             }
         }
     }
