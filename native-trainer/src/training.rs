@@ -129,7 +129,6 @@ pub fn train(
         Start::Checkpoint => Some(Draft::resume(Kind::Run, &run.directory)?),
         Start::New { .. } => None,
     };
-    let written: Run;
     let mut training = Training::new(run, dataset, pictures, device, progress)?;
     training.origin = Origin { config: run.config.to_toml(), data: dataset.digest() };
     let mut state = training.initial_state(start)?;
@@ -144,7 +143,7 @@ pub fn train(
         Start::New { overwrite } => Draft::create(Kind::Run, &run.directory, overwrite)?,
         Start::Checkpoint => resumed.context("a resumed run has been opened")?,
     };
-    written = Run { directory: draft.directory().to_owned(), config: run.config.clone() };
+    let written = Run { directory: draft.directory().to_owned(), config: run.config.clone() };
     training.run = &written;
     if start != Start::Checkpoint {
         written.write_config()?;
