@@ -503,6 +503,40 @@ fn a_bundle_holds_encoders_of_every_geometry_each_with_its_own_similarity() {
     assert_eq!(similarity(0), "cosine");
     assert_eq!(similarity(1)["poincare"]["curvature"], 0.5);
     assert_eq!(similarity(2), "hamming");
+
+    at.write("notice.md", "## Credit\n\nThe pictures are **ours**.\n");
+    at.akin(&[
+        "export",
+        "flat",
+        "ball",
+        "--out",
+        "small",
+        "--no-maps",
+        "--half",
+        "--thumbnail",
+        "16",
+        "--notice",
+        "notice.md",
+    ])
+    .expect_code(0);
+    let small = at.json("small/bundle.json");
+    assert_eq!(small["requires"], serde_json::json!(["f16"]));
+    assert_eq!(small["encoders"][0]["element_type"], "f16");
+    let embeddings = |bundle: &str, json: &serde_json::Value| {
+        at.bytes(&format!("{bundle}/{}", json["encoders"][0]["gallery_embeddings"].as_str().unwrap())).len()
+    };
+    assert_eq!(2 * embeddings("small", &small), embeddings("bundle", &bundle));
+    assert!(
+        small["encoders"][1].get("element_type").is_none(),
+        "a point of the ball could leave it by rounding"
+    );
+    assert_eq!(small["thumbnails"]["tile"], 16);
+    assert_eq!(at.read("small/NOTICE.md"), at.read("notice.md"));
+    assert!(small["model_card"].as_str().unwrap().ends_with("The pictures are **ours**.\n"));
+    at.akin(&["export", "flat", "--out", "none", "--notice", "nowhere.md"])
+        .expect_code(1)
+        .expect_stderr("--notice");
+    at.akin(&["export", "flat", "--out", "none", "--thumbnail", "4"]).expect_code(2);
 }
 
 #[test]
