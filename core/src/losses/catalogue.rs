@@ -236,7 +236,7 @@ impl<'de> Deserialize<'de> for LossConfig {
         let name = kind(&table).unwrap_or(name);
         table.as_object_mut().expect("a value with a key is a table").remove("kind");
         // Not through a derived implementation for the enum: that one copies every table into a type of its own first,
-        // which makes the page's training ground a fortieth larger.
+        // which makes the training ground of the page a fiftieth larger.
         let read = Self::read(&name, table).ok_or_else(|| D::Error::unknown_variant(&name, &NAMES))?;
         read.map_err(|error| D::Error::custom(error.to_string()))
     }
