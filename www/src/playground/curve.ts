@@ -7,7 +7,7 @@ import type { Scores } from "../science.js";
 const SIZE = 220;
 /** More columns than this have no lines between them. */
 const MANY = 30;
-const LEFT = 34;
+const LEFT = 44;
 const TOP = 10;
 const BOTTOM = 34;
 
@@ -69,7 +69,7 @@ export function curve(scores: Scores, levels: readonly string[], lit: number | n
       }
       <path class="plain-line" d=${outline(plain)} />
       <text class="axis" x=${x(0.5)} y=${TOP + SIZE + 32} text-anchor="middle">recall</text>
-      <text class="axis" x="-0" y="0" text-anchor="middle" transform=${`translate(10 ${y(0.5)}) rotate(-90)`}>
+      <text class="axis" x="-0" y="0" text-anchor="middle" transform=${`translate(11 ${y(0.5)}) rotate(-90)`}>
         precision
       </text>
     </svg>
