@@ -7,7 +7,7 @@
 //     "[data-preset=fig8-second]" "button[aria-labelledby*=up] >> nth=3"
 //
 // Environment as in site.mjs; AKIN_FIXTURE/bundle is www/galleries/groceries.
-import { launch, serve } from "./site.mjs";
+import { launch, serve, waitForResults } from "./site.mjs";
 
 const [file, query = "", top = ".answer", ...clicks] = process.argv.slice(2);
 if (!file)
@@ -20,6 +20,7 @@ try {
     colorScheme: "light",
   });
   await page.goto(site.address + query);
+  if (top === ".answer") await waitForResults(page);
   for (const selector of clicks) await page.locator(selector).click();
   await page
     .locator(top)
