@@ -95,6 +95,7 @@ test("the scores of 200 random rankings and of every example equal core's", () =
 
 test("every example of the playground shows core's scores", () =>
   visit({ query: "?view=playground" }, async (page) => {
+    await page.waitForSelector("[data-preset]");
     const names = await page
       .locator("[data-preset]")
       .evaluateAll((all) => all.map(({ dataset }) => dataset.preset));
