@@ -166,7 +166,9 @@ test("a tap shows an item, and a second tap makes it the query", () =>
     await page.waitForSelector(".card");
     // A finger reaches only what is in the window.
     const map = page.locator("[data-testid=map]");
-    await map.evaluate((canvas) => canvas.scrollIntoView({ block: "center", behavior: "instant" }));
+    await map.evaluate((canvas) =>
+      canvas.scrollIntoView({ block: "center", behavior: "instant" }),
+    );
     const { x, y, width, height } = await map.boundingBox();
     const [u, v] = await page.evaluate(() => {
       const map = document.querySelector("akin-map");
