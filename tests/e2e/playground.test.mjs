@@ -137,6 +137,17 @@ test("an item is dragged by mouse, and its scores follow before it falls", () =>
     assert.deepEqual(await levels(page), [3, 2, 3, 0, 1]);
   }));
 
+/** Scrolls an element to the centre, and waits until a swipe has stopped moving the page. */
+async function centred(element) {
+  const frame = () => new Promise(requestAnimationFrame);
+  for (let still = 0, top; still < 5; await frame()) {
+    element.scrollIntoView({ block: "center", behavior: "instant" });
+    const now = element.getBoundingClientRect().top;
+    still = now === top ? still + 1 : 0;
+    top = now;
+  }
+}
+
 test("a finger drags an item by its handle, and scrolls the page elsewhere", () =>
   open(
     "",
@@ -148,11 +159,7 @@ test("a finger drags an item by its handle, and scrolls the page elsewhere", () 
           touchPoints: type === "touchEnd" ? [] : [{ x, y }],
         });
       const drag = async (selector) => {
-        await page
-          .locator(".items")
-          .evaluate((list) =>
-            list.scrollIntoView({ block: "center", behavior: "instant" }),
-          );
+        await page.locator(".items").evaluate(centred);
         const from = await page
           .locator(`.item[data-item="4"] ${selector}`)
           .boundingBox();

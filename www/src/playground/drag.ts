@@ -70,7 +70,12 @@ export function followPointer(event: PointerEvent, list: HTMLElement, row: HTMLE
   );
   window.addEventListener(
     "pointerup",
-    of(() => finish(true)),
+    // The pointer may have moved since the last `pointermove`, because the browser sends at most one a frame.
+    of((event) => {
+      y = event.clientY;
+      if (dragging) follow();
+      finish(true);
+    }),
     { signal },
   );
   window.addEventListener(
