@@ -76,9 +76,11 @@ test("a reader switches the gallery by keyboard, and the address and the reload 
       await page.evaluate(() => document.activeElement.value),
       "bundles/half/",
     );
-    const params = new URL(page.url()).searchParams;
-    assert.equal(params.get("bundle"), "bundles/half/");
-    assert.equal(params.get("q"), null);
+    await page.waitForURL(
+      ({ searchParams }) =>
+        searchParams.get("bundle") === "bundles/half/" &&
+        searchParams.get("q") === null,
+    );
     await page.reload();
     await title(page, "Half");
     await waitForResults(page);

@@ -215,10 +215,7 @@ test("the playground takes the reader's own ranking, too", () =>
         await page.locator(".item .name").allTextContents(),
         OWN.names,
       );
-      assert.equal(
-        new URL(page.url()).searchParams.get("ranking"),
-        OWN.shared.join(""),
-      );
+      await page.waitForURL(new RegExp(`ranking=${OWN.shared.join("")}`));
     },
   ));
 

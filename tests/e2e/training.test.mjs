@@ -56,7 +56,7 @@ test("fifty steps raise H-AP, and a reset repeats the same numbers", () =>
     const taken = await step(page);
     const after = await score(page, "B", "training", "h_ap");
     assert.ok(after > before + 0.03, `${before} → ${after}`);
-    assert.equal(new URL(page.url()).searchParams.get("steps"), String(taken));
+    await page.waitForURL(new RegExp(`steps=${taken}\\b`));
 
     const fiveSteps = async () => {
       await page.locator("[data-testid=reset]").click();
@@ -161,9 +161,8 @@ test("settings out of range are refused with a hint, and valid ones stand in the
     await lambda.press("Enter");
     await notice.waitFor({ state: "detached" });
     await ready(page);
-    assert.equal(
-      new URL(page.url()).searchParams.get("b"),
-      "happier;lambda=0.3",
+    await page.waitForURL(
+      (url) => url.searchParams.get("b") === "happier;lambda=0.3",
     );
   }));
 

@@ -147,7 +147,7 @@ export class AddressState<T extends Table> {
     return this.current;
   }
 
-  /** Changes some values. The address bar follows with the next frame, without a new entry in the history. */
+  /** Changes some values. The address bar follows after a pause, without a new entry in the history. */
   set(values: Partial<Values<T>>): void {
     this.current = { ...this.current, ...values };
     this.changed();

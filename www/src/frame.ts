@@ -18,6 +18,8 @@ interface Opened {
   scroll: number;
 }
 
+/** The address bar follows after this time without a change. Writing it takes milliseconds, too long for a frame. */
+const QUIET_MS = 200;
 /** After this time without its module a view says that it is loading. */
 const PATIENCE_MS = 300;
 
@@ -147,10 +149,10 @@ function followLink(event: MouseEvent): void {
   if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
   const link = event.composedPath().find((element) => element instanceof HTMLAnchorElement);
   if (!link || link.target || link.hasAttribute("download")) return;
+  write();
   const { origin, pathname, search, hash } = new URL(link.href);
   if (origin !== location.origin || pathname !== location.pathname || (hash && search === location.search)) return;
   event.preventDefault();
-  write();
   if (search !== location.search) history.pushState(null, "", pathname + search + hash);
   void show(search).then(() => {
     focusHeading();
@@ -162,16 +164,16 @@ function followLink(event: MouseEvent): void {
 
 // --- The address bar ---------------------------------------------------------------------------
 
-let frame: number | null = null;
+let timer = 0;
 
-function scheduleWrite(): void {
-  frame ??= requestAnimationFrame(write);
+function scheduleWrite(after = QUIET_MS): void {
+  clearTimeout(timer);
+  timer = setTimeout(write, after);
 }
 
 /** Writes the state of the view shown into the address bar. */
 function write(): void {
-  if (frame !== null) cancelAnimationFrame(frame);
-  frame = null;
+  clearTimeout(timer);
   for (const [entry, view] of opened) {
     view.search = view.address.print(entry === firstView ? null : entry.name);
   }
@@ -181,6 +183,6 @@ function write(): void {
     history.replaceState(history.state, "", location.pathname + search + location.hash);
   } catch {
     // Some browsers allow only so many changes in a time.
-    setTimeout(scheduleWrite, 1000);
+    scheduleWrite(1000);
   }
 }

@@ -33,7 +33,8 @@ import { begin, record, redo, undo, type History } from "./history.js";
 import { parseState } from "./parameters.js";
 import style from "./playground.css";
 import { PRESETS } from "./presets.js";
-import { rankedList } from "./ranked-list.js";
+import type { AkinRankedList } from "./ranked-list.js";
+import "./ranked-list.js";
 import { headline, scoreTable } from "./score-table.js";
 import {
   depth,
@@ -73,9 +74,6 @@ interface Held {
 
 /** Levels with these names are those of creatures, which have drawings and names. */
 const CREATURE_LEVELS = ["group", "family", "species", "variety", "strain"];
-/** More rows than this do not glide to their places. */
-const GLIDING = 60;
-
 const GOALS: readonly { goal: OrderGoal; title: string; says: string }[] = [
   { goal: "ideal", title: "Ideal order", says: "The items stand in their ideal order, by decreasing relevance." },
   {
@@ -116,7 +114,6 @@ export class AkinPlayground extends ShadowElement {
   private seed = 1;
   /** What gets the focus after the next drawing: moving a row in the document takes it away. */
   private refocus: { which: number; item: number; selector: string } | null = null;
-  private drawn: readonly (readonly number[])[] = [];
 
   // --- For the page around it ----------------------------------------------------------------------
 
@@ -144,7 +141,6 @@ export class AkinPlayground extends ShadowElement {
     this.history = begin(state);
     this.shown = this.scored(state);
     this.tying = hasTies(state);
-    this.drawn = [];
   }
 
   /** Moves an item of a ranking, as a reader would; places from 0. */
@@ -305,6 +301,9 @@ export class AkinPlayground extends ShadowElement {
     this.moveItem(which, place, place + by);
   };
 
+  private readonly tie = (which: number, place: number): void =>
+    this.edit("The tie has changed.", toggleTie(this.history.present, which, place));
+
   private row(
     event: Event,
   ): { which: number; place: number; item: number; row: HTMLElement; list: HTMLElement } | null {
@@ -451,21 +450,20 @@ export class AkinPlayground extends ShadowElement {
                     ${headline(levels, scores[which] ?? null, which === this.active ? now.previous : null, (part) => this.shows(part))}
                   </header>
                   <div class="scroller">
-                    ${rankedList({
-                      state,
-                      which,
-                      scores: scores[which] ?? null,
-                      previous: now.previous,
-                      grabbed: this.held && which === this.active ? this.held.to : null,
-                      lit: this.lit,
-                      stop: this.stops[which] ?? 0,
-                      names: creatures ? null : this.names,
-                      bars: this.shows("bars"),
-                      quotients: this.shows("h-rank"),
-                      tying: this.tying,
-                      tie: (place) => this.edit("The tie has changed.", toggleTie(this.history.present, which, place)),
-                      shift: (place, by) => this.shift(which, place, by),
-                    })}
+                    <akin-ranked-list
+                      .state=${state}
+                      .which=${which}
+                      .scores=${scores[which] ?? null}
+                      .grabbed=${this.held && which === this.active ? this.held.to : null}
+                      .lit=${this.lit}
+                      .stop=${this.stops[which] ?? 0}
+                      .names=${creatures ? null : this.names}
+                      .bars=${this.shows("bars")}
+                      .quotients=${this.shows("h-rank")}
+                      .tying=${this.tying}
+                      .tie=${this.tie}
+                      .shift=${this.shift}
+                    ></akin-ranked-list>
                   </div>
                 </section>`,
             )}
@@ -633,45 +631,24 @@ export class AkinPlayground extends ShadowElement {
   }
 
   protected override updated(): void {
-    const now = this.held?.shown.state ?? this.shown.state;
-    const orders = now.orders.map(({ items }) => items);
-    orders.forEach((items, which) => this.glide(which, this.drawn[which] ?? items, items));
-    this.drawn = orders;
     const { refocus } = this;
     if (!refocus) return;
-    const row = this.list(refocus.which)?.querySelector<HTMLElement>(`[data-item="${refocus.item}"]`);
-    // At the end of the list an arrow is disabled; the handle then gets the focus.
-    (row?.querySelector<HTMLElement>(refocus.selector) ?? row?.querySelector<HTMLElement>(".grip"))?.focus();
-    this.refocus = null;
-  }
-
-  private list(which: number): HTMLElement | null {
-    return this.renderRoot.querySelector<HTMLElement>(`.items[data-which="${which}"]`);
-  }
-
-  /** Lets the rows that have changed their places glide there. */
-  private glide(which: number, before: readonly number[], after: readonly number[]): void {
-    if (before === after || before.length !== after.length) return;
-    const old = new Map(before.map((item, place) => [item, place]));
-    const moved = after
-      .map((item, place) => ({ item, by: (old.get(item) ?? place) - place }))
-      .filter(({ by }) => by !== 0);
-    if (moved.length === 0 || moved.length > GLIDING || matchMedia("(prefers-reduced-motion: reduce)").matches) return;
-    // In the next frame, because the height of a row needs the layout.
-    requestAnimationFrame(() => {
-      const list = this.list(which);
-      const children = [...(list?.children ?? [])] as HTMLElement[];
-      const rows = new Map(children.map((row) => [Number(row.dataset["item"]), row]));
-      const height = children[0]?.offsetHeight ?? 0;
-      for (const { item, by } of moved) {
-        const row = rows.get(item);
-        if (!row || row.style.getPropertyValue("--dragged")) continue;
-        row.animate([{ transform: `translateY(${by * height}px)` }, { transform: "none" }], {
-          duration: 160,
-          easing: "ease-out",
-        });
-      }
+    const list = this.lists()[refocus.which];
+    void list?.updateComplete.then(() => {
+      list.focusRow(refocus.item, refocus.selector);
+      if (this.refocus === refocus) this.refocus = null;
     });
+  }
+
+  /** Complete when the rows are drawn, too: their elements draw after the scores, in the same frame. */
+  protected override async getUpdateComplete(): Promise<boolean> {
+    const complete = await super.getUpdateComplete();
+    await Promise.all(this.lists().map((list) => list.updateComplete));
+    return complete;
+  }
+
+  private lists(): AkinRankedList[] {
+    return [...this.renderRoot.querySelectorAll("akin-ranked-list")];
   }
 
   /** The shared level of the item in a place, for those who check a task. */
