@@ -20,6 +20,10 @@ const features = [
   "extended-const",
 ].map((feature) => `--enable-${feature}`);
 
+// Instances of one generic function are nearly alike, and compress well where they stay so and stand together: by name,
+// and each without the functions that only it calls. That makes the training ground a sixth smaller, and no slower.
+const compressible = ["--one-caller-inline-max-function-size=0", "--reorder-functions-by-name"];
+
 /** Replaces a module by a smaller one and prints its size. */
 export function optimise(wasm) {
   const out = `${wasm}.small`;
@@ -27,8 +31,7 @@ export function optimise(wasm) {
   const binaryen = dirname(createRequire(import.meta.url).resolve("binaryen/package.json"));
   const { status } = spawnSync(
     process.execPath,
-    // Functions of similar names are similar, and beside one another they compress better.
-    [join(binaryen, "bin/wasm-opt"), "-Oz", ...features, "--reorder-functions-by-name", wasm, "-o", out],
+    [join(binaryen, "bin/wasm-opt"), "-Oz", ...features, ...compressible, wasm, "-o", out],
     { stdio: "inherit" },
   );
   if (status !== 0) throw new Error(`wasm-opt failed; ${wasm} is unchanged`);

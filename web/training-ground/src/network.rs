@@ -3,7 +3,7 @@
 use akin_core::geometry::Geometry;
 use akin_core::random::{stream, uniform};
 use burn::module::{Module, Param};
-use burn::nn::{Linear, LinearConfig};
+use burn::nn::Linear;
 use burn::tensor::activation::tanh;
 use burn::tensor::{Device, Tensor, TensorData};
 use rand_chacha::ChaCha8Rng;
@@ -52,8 +52,9 @@ impl Network {
 fn linear(input: usize, output: usize, rng: &mut ChaCha8Rng, device: &Device) -> Linear {
     let bound = (3.0 / input as f32).sqrt();
     let values = uniform(rng, input * output, -bound, bound);
-    let mut layer = LinearConfig::new(input, output).init(device);
-    layer.weight = Param::from_tensor(Tensor::from_data(TensorData::new(values, [input, output]), device));
-    layer.bias = Some(Param::from_tensor(Tensor::zeros([output], device)));
-    layer
+    // Burn's initialisers would make the module larger, and none is needed.
+    Linear {
+        weight: Param::from_tensor(Tensor::from_data(TensorData::new(values, [input, output]), device)),
+        bias: Some(Param::from_tensor(Tensor::zeros([output], device))),
+    }
 }
