@@ -206,7 +206,7 @@ test("a cell of the matrix names its classes and chooses one on the map", () =>
     await page.keyboard.press("ArrowDown");
     assert.match(
       await page.innerText("[data-testid=affinity-status]"),
-      / and .*: -?\d\.\d{3}/,
+      / and .*: −?\d\.\d{3}/,
     );
     await page.keyboard.press("Enter");
     await page.waitForSelector("[role=treeitem][aria-selected=true]");

@@ -303,3 +303,15 @@ for (const [scheme, width] of [
     }
   });
 }
+
+test("equal scores are named, with how they count", () =>
+  open("&preset=none&scores=0.8,0.7,0.7&levels=021", async (page) => {
+    const note = page.locator("[data-testid=tied]");
+    assert.match(await note.innerText(), /Items 2 and 3 .* worst order/);
+    await page.locator(".item[data-item='1']").focus();
+    await page.keyboard.press("ArrowRight");
+    await page.waitForFunction(
+      (note) => note.textContent.trim() === "",
+      await note.elementHandle(),
+    );
+  }));

@@ -94,6 +94,7 @@ test("two losses start from the same points, and a link trains as far as its sen
     assert.equal(await step(page), 3);
     assert.notDeepEqual(await points("A"), await points("B"));
     const marks = await points("B");
+    await page.waitForURL(/steps=3\b/);
     await page.reload();
     await ready(page);
     assert.equal(await step(page), 3);
@@ -217,3 +218,20 @@ for (const scheme of ["light", "dark"]) {
 
 test("the training ground fits a narrow window", () =>
   open("", async () => {}, { width: 360 }));
+
+test("pointing at a creature puts kinship rings around the families of its order", () =>
+  open("", async (page) => {
+    const picture = page.locator("[data-picture=A]");
+    await picture.scrollIntoViewIfNeeded();
+    assert.equal(await picture.locator(".ring").count(), 0);
+    const mark = await picture.locator(".marks").first().boundingBox();
+    // The marks of one order are one path, whose box has a mark at its right edge.
+    for (let y = 0; y < mark.height; y += 4) {
+      await page.mouse.move(mark.x + mark.width - 4, mark.y + y);
+      if (await page.locator(".callout").count()) break;
+    }
+    const shared = await picture
+      .locator(".ring")
+      .evaluateAll((rings) => rings.map(({ dataset }) => dataset.shared));
+    assert.ok(shared.includes("2") && shared.includes("1"), String(shared));
+  }));

@@ -1,6 +1,9 @@
-/** A score between 0 and 1 with three decimals: 0.782, 1.000. A dash where there is no score. */
+/** A number with so many decimals, with the typographic minus: −0.25. */
+export const decimals = (value: number, digits: number): string => value.toFixed(digits).replace("-", "−");
+
+/** A score with three decimals: 0.782, 1.000. A dash where there is no score. */
 export const score = (value: number | null | undefined): string =>
-  value === null || value === undefined ? "–" : value.toFixed(3);
+  value === null || value === undefined ? "–" : decimals(value, 3);
 
 /** A difference with its sign; the minus is the typographic one. */
 export function difference(value: number | null): string {

@@ -89,7 +89,8 @@ const averagePrecision: Step = {
       two of five, ${math(fraction(2, 5))}. Such a share is the <dfn>precision</dfn> at that rank.
     </p>
     <p>
-      The mean of these shares is the <dfn>average precision</dfn>, or AP. Here it is
+      The mean of these shares is the <dfn>average precision</dfn>, or AP. Above the list it is called “AP species”,
+      because right means the same species. Here it is
       ${math(
         mathml`<mrow><mo>(</mo>${fraction(1, 2)}<mo>+</mo>${fraction(2, 5)}<mo>)</mo></mrow><mo>/</mo><mn>2</mn><mo>=</mo><mn>0.45</mn>`,
       )}.
@@ -124,14 +125,14 @@ const twoMistakes: Step = {
     </p>
     <p>
       People who search do care. When they ask for a brown bear, a polar bear is a small mistake and a butterfly a large
-      one. A network that is trained for AP has no reason to prefer the polar bear.
+      one. A program that learns to raise AP has no reason to prefer the polar bear.
     </p>
     <p>
-      One can count how bad a mistake is: how many levels up from the query’s species one must go until the result is
-      included. This is the <dfn>severity</dfn> of the mistake. It is 1 for the same family, 2 for the same group, and 3
-      for a stranger.
+      One can count how bad a mistake is: by the levels that it does not share with the query, which are the empty
+      segments of its ring. This is the <dfn>severity</dfn> of the mistake. It is 1 for the same family, 2 for the same
+      group, and 3 for a stranger.
     </p>`,
-  task: html`Change the second ranking so that its first mistake is only 1 level away and AP stays at 0.45.`,
+  task: html`Change the second ranking so that its first mistake has severity 1 and AP stays at 0.45.`,
   hint: html`Move the one of the same family from rank 4 to rank 1. The results between move down by one, so the right
   one is now at rank 3. Which result must move so that it is at rank 2 again?`,
   hide: only("query", "ap"),
@@ -149,7 +150,7 @@ const twoMistakes: Step = {
     const severity = second?.mistake_severity ?? 0;
     if (severity > 1) {
       return notYet(
-        `AP is ${format.score(ap)}, but the first mistake of the second ranking is still ${severity} levels away.`,
+        `AP is ${format.score(ap)}, but the first mistake of the second ranking still has severity ${severity}.`,
       );
     }
     return solved(
@@ -161,10 +162,11 @@ const twoMistakes: Step = {
 const relevance: Step = {
   title: "Relevance from a tree",
   text: html`<p>
-      The tree of labels is the <dfn>taxonomy</dfn>. It has <i>L</i> = 3 levels: group, family and species. Start at the
-      top of the tree and follow the query’s path down as long as a result is on the same path. The number of levels
-      that you come down is their <dfn>shared level</dfn> <i>l</i>: 3 for the same species, 2 for the same family, 1 for
-      the same group and 0 for a stranger. All results but the strangers are <dfn>kin</dfn>.
+      Groups, families and species make a tree, the <dfn>taxonomy</dfn>. It is drawn below the list and has <i>L</i> = 3
+      levels. Start at the top of the tree and follow the query’s path down as long as a result is on the same path. The
+      number of levels that you come down is their <dfn>shared level</dfn> <i>l</i>, the filled segments of the ring: 3
+      for the same species, 2 for the same family, 1 for the same group and 0 for a stranger. All results but the
+      strangers are <dfn>kin</dfn>.
     </p>
     <p>
       The shared level gives what a result is worth, its <dfn>relevance</dfn>:
@@ -177,7 +179,7 @@ const relevance: Step = {
         mathml`<mtext>rel</mtext><mo>=</mo><msup><mrow><mo stretchy="false">(</mo><mi>l</mi><mo>/</mo><mi>L</mi><mo stretchy="false">)</mo></mrow><mi>α</mi></msup>`,
       )}.
       With α = 2 the values are 1, ${math(fraction(4, 9))}, ${math(fraction(1, 9))} and 0, so the finest level counts
-      for more. With α = 0 all kin are worth the same. The bars show the relevance. Move the slider below the list and
+      for more. With α = 0 all kin are worth the same. The bars show the relevance. Move the slider below the tree and
       watch them.
     </p>
     <p class="aside">
@@ -228,8 +230,12 @@ const hRank: Step = {
       )}
     </p>
     <p>
-      Take α = 1 again. The result at rank 4 has relevance 0.33. Above it stand results with 0.67, 1 and 0, which count
-      0.33, 0.33 and 0 for it. Its ${H_RANK} is 0.33 + 0.33 + 0.33 + 0 = 1.
+      Take α = 1 again. The result at rank 4 has relevance ${math(fraction(1, 3))}, which the page writes as 0.33. Above
+      it stand results with ${math(fraction(2, 3))}, 1 and 0. The smaller ones of the two are ${math(fraction(1, 3))},
+      ${math(fraction(1, 3))} and 0. Its ${H_RANK} is
+      ${math(
+        mathml`${fraction(1, 3)}<mo>+</mo>${fraction(1, 3)}<mo>+</mo>${fraction(1, 3)}<mo>+</mo><mn>0</mn><mo>=</mo><mn>1</mn>`,
+      )}.
     </p>
     <p>
       Then divide by the rank, here <span class="nowrap">1 / 4 = 0.25</span>. This <em>quotient</em> stands above the
@@ -237,10 +243,10 @@ const hRank: Step = {
       rank, and so it makes their divisor larger.
     </p>
     <p>
-      The sum of all quotients, divided by the sum of all relevances, is <dfn>${H_AP}</dfn>. At the start it is
-      <span class="nowrap">(0.67 + 0.83 + 0.25 + 0.6) / 3 = 0.78</span>, and a perfect ranking has 1. If there is only
-      right and wrong (<i>L</i> = 1), every right result has relevance 1, ${H_RANK} is rank<sup>+</sup>, and ${H_AP} is
-      AP.
+      The sum of all quotients, divided by the sum of all relevances, is <dfn>${H_AP}</dfn>. The relevances add up to 3,
+      so at the start ${H_AP} is <span class="nowrap">(0.67 + 0.83 + 0.25 + 0.6) / 3 = 0.78</span>. A perfect ranking
+      has 1, because each result then gives its whole relevance. If there is only right and wrong (<i>L</i> = 1), every
+      right result has relevance 1, ${H_RANK} is rank<sup>+</sup>, and ${H_AP} is AP.
     </p>`,
   task: html`The one of the same group, at rank 4, gives 1 / 4 = 0.25. Let it give as much as it can: its whole
   relevance, 0.33.`,
@@ -269,16 +275,17 @@ const area: Step = {
       <dfn>H-recall</dfn> there. It grows from 0 to 1 and is drawn to the right.
     </p>
     <p>
-      At each result <i>k</i>, ask how good the list is so far if <i>k</i> itself is the measure. The answer is the
-      <dfn>H-precision</dfn>,
+      At each result <i>k</i>, compare its ${H_RANK} with the most that it could be at this rank: its own relevance once
+      for every result down to it. This share is the <dfn>H-precision</dfn>,
       ${math(mathml`<mfrac>${of("H-rank")}<mrow>${of("rank")}<mo>·</mo>${of("rel")}</mrow></mfrac>`)}, drawn upwards. It
       is 1 when nothing less relevant stands above <i>k</i>.
     </p>
     <p>
-      So every result becomes a column. It is as wide as its share of the relevance and as high as its H-precision. The
-      area of all columns is ${H_AP}, because the relevance in the width cancels the one below the fraction line. A
-      perfect ranking fills the square. Point at a result to find its column. The dashed line is drawn in the same way
-      from right and wrong alone, and the area under it is AP.
+      So every result but a stranger becomes a column. It is as wide as its share of all relevance and as high as its
+      H-precision. In width times height its relevance cancels. What is left is its quotient from the last step, divided
+      by the sum of all relevances. So the area of all columns is ${H_AP}. A perfect ranking fills the square. Point at
+      a result to find its column. The dashed line is drawn in the same way from right and wrong alone, and the area
+      under it is AP.
     </p>`,
   task: html`Keep AP at 0.45 and make the shaded area as small as you can.`,
   hint: html`The right results must stay at ranks 2 and 5, so only ranks 1, 3 and 4 are free. A mistake costs most near
@@ -323,7 +330,7 @@ const loss: Step = {
     <h2>Why not a sigmoid?</h2>
     <p>
       So the step is replaced by a curve that has a slope. The first idea is the <dfn>sigmoid</dfn>, a step with round
-      corners. Alone it has three faults:
+      corners (drawn below). Alone it has three faults:
     </p>
     <ul>
       <li>
@@ -348,7 +355,8 @@ const loss: Step = {
       pictures together may not be: in one batch the right results may have scores around 0.9, and in another around
       0.5, where the first batch has its strangers. The <dfn>clustering term</dfn> pulls all pictures of a class to one
       point, which is the same for every batch. A weight λ mixes the two parts:
-      <span class="nowrap">(1 − λ) · ranking + λ · clustering</span>.
+      <span class="nowrap">(1 − λ) · ranking + λ · clustering</span>. The
+      <a href="?view=training">training ground</a> lets you watch it.
     </p>
     <h2>What does it cost?</h2>
     <p>
@@ -373,12 +381,15 @@ const loss: Step = {
     return solved(`${change} A loss made for AP would refuse this move. A loss made for H-AP wants it.`);
   },
   after: html`<section class="review wide" aria-labelledby="faults-title">
-    <h2 id="faults-title">See the three faults</h2>
+    <h2 id="faults-title">See the curves and the three faults</h2>
     <p>
-      Below, results lie on a line by their scores, and arrows show where each loss pushes them. Choose an example:
-      contradictory gradients, vanishing gradients, no upper bound. Smooth-AP is the loss with the sigmoid alone.
+      The first chart has the step H, the sigmoid σ and the two curves of HAPPIER: H⁻ is never below the step, and H⁺ is
+      never above it. The second chart has results on a line by their scores. The slope of a loss for one score is its
+      <dfn>gradient</dfn>. Training moves the score against it, as the arrows show. Smooth-AP is the loss with the
+      sigmoid alone, and SupAP is the one with H⁻. Choose an example: contradictory gradients, vanishing gradients, no
+      upper bound.
     </p>
-    <akin-steps state="preset=vanishing" hide="sliders training curves items numbers losses"></akin-steps>
+    <akin-steps state="preset=vanishing" hide="sliders training items numbers losses"></akin-steps>
     <p><a href="?view=steps">All steps and losses, with their settings</a></p>
   </section>`,
 };

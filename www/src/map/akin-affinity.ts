@@ -13,6 +13,7 @@ import { property, query as element, state } from "lit/decorators.js";
 import { saveCanvasButton } from "../elements/save-chart.js";
 import { ShadowElement, sheet } from "../elements/shadow.js";
 import { sentence, toFailure, type Failure } from "../failure.js";
+import * as format from "../format.js";
 import type { Affinity } from "../protocol.js";
 import { isStopped } from "../session.js";
 import { vars } from "../vars.js";
@@ -280,13 +281,13 @@ export class AkinAffinity extends ShadowElement {
         ${
           matrix
             ? html`<span class="scale" aria-hidden="true"
-                ><span class="number">${matrix.low.toFixed(2)}</span><i></i
-                ><span class="number">${matrix.high.toFixed(2)}</span></span
+                ><span class="number">${format.decimals(matrix.low, 2)}</span><i></i
+                ><span class="number">${format.decimals(matrix.high, 2)}</span></span
               >`
             : nothing
         }
         <p class="soft" role="status" data-testid="affinity-status">
-          ${this.cell ? html`${this.describe(this.cell)}: <span class="number">${this.score(this.cell).toFixed(3)}</span>` : "Mean score of each pair of items"}
+          ${this.cell ? html`${this.describe(this.cell)}: <span class="number">${format.score(this.score(this.cell))}</span>` : "Mean score of each pair of items"}
         </p>
       </div>
       <div class="both">
@@ -343,7 +344,7 @@ export class AkinAffinity extends ShadowElement {
               @pointerenter=${() => (this.cell = cell)}
             >
               <span>${a?.name} <span class="soft">and</span> ${b?.name}</span
-              ><span class="number">${this.score(cell).toFixed(3)}</span>
+              ><span class="number">${format.score(this.score(cell))}</span>
             </button>
           </li>`;
         })}

@@ -5,7 +5,7 @@
 // `state` holds the same parameters as the address of the view (state.ts). Parts that `hide` can name: curves, sliders, equations,
 // presets, losses, items, training, numbers. The event `change` follows every change; `value` then holds it.
 //
-// What tests may rely on: [data-testid=step-chart | score-chart | trace | says | sentence], .item[data-item][data-score],
+// What tests may rely on: [data-testid=step-chart | score-chart | trace | says | sentence | tied], .item[data-item][data-score],
 // .panel[data-loss][data-value][data-exact] .push[data-item][data-push], [data-metric], [data-preset], [data-setting],
 // [data-do=step | run | reset | add | remove].
 
@@ -20,7 +20,7 @@ import { toFailure, type Failure } from "../failure.js";
 import * as format from "../format.js";
 import { relation } from "../kinship.js";
 import { loadScience, type LowerStepSettings, type Science, type UpperStepSettings } from "../science.js";
-import { compute, pushFigure, pushText, trained, type Computed } from "./computed.js";
+import { compute, pushFigure, pushText, tiedItems, trained, type Computed } from "./computed.js";
 import { DEPTH, LEVELS, LOSS_NAMES, LOSSES, STEP_NAMES, stepSetting, type LossName } from "./losses.js";
 import { equations } from "./equations.js";
 import { PRESETS, presetOf } from "./presets.js";
@@ -494,16 +494,21 @@ export class AkinSteps extends ShadowElement {
   }
 
   /** The exact scores of the order. */
-  private metrics({ scores }: Computed) {
+  private metrics(computed: Computed) {
+    const { scores } = computed;
+    const tied = tiedItems(computed).map((item) => item + 1);
     const one = (metric: string, title: string, value: number | null | undefined) =>
       html`<div>
         <dt>${title}</dt>
         <dd data-metric=${metric} data-value=${value ?? ""}>${format.score(value)}</dd>
       </div>`;
     return html`<dl class="metrics">
-      ${one("ap", "AP, species", scores.ap[DEPTH - 1])} ${one("coarse-ap", "AP, family", scores.ap[0])}
-      ${one("h-ap", "H-AP", scores.h_ap)}
-    </dl>`;
+        ${one("ap", "AP, species", scores.ap[DEPTH - 1])} ${one("coarse-ap", "AP, family", scores.ap[0])}
+        ${one("h-ap", "H-AP", scores.h_ap)}
+      </dl>
+      <p class="note" data-testid="tied">
+        ${tied.length > 0 ? `Items ${tied.slice(0, -1).join(", ")} and ${tied.at(-1) ?? ""} have equal scores with others. AP and H-AP count such items in their worst order.` : html`&nbsp;`}
+      </p>`;
   }
 
   private lossChoice() {
@@ -542,14 +547,12 @@ export class AkinSteps extends ShadowElement {
     return html`<div class="editor" role="group" aria-label="Item ${selected + 1}">
       <h3>Item ${selected + 1}</h3>
       <p data-testid="sentence">
-        Item ${selected + 1} scores ${format.score(current.scores[selected]).replace("-", "−")} and has rank
-        ${computed.ranks[selected]}. It gets pushed
+        Item ${selected + 1} scores ${format.score(current.scores[selected])} and has rank ${computed.ranks[selected]}.
+        It gets pushed
         ${pushes.join(", ")}.${
           quotient
             ? html` Its smooth H-rank is
-                <span data-testid="h-rank" data-value=${quotient.above}
-                  >${quotient.above.toFixed(2).replace("-", "−")}</span
-                >.`
+                <span data-testid="h-rank" data-value=${quotient.above}>${format.decimals(quotient.above, 2)}</span>.`
             : nothing
         }
       </p>

@@ -57,6 +57,10 @@ export function trained(science: Science, state: State): { scores: number[]; lar
   return { scores, largest: Math.max(0, ...moves.map(Math.abs)) };
 }
 
+/** The items whose score is that of another item, in the order of their ranks. */
+export const tiedItems = ({ ranks, order }: Computed): number[] =>
+  order.filter((item) => ranks.filter((rank) => rank === ranks[item]).length > 1);
+
 /** A push in words: “up by 0.59”, “down by 1.10”, “nowhere”. */
 export function pushText(push: number): string {
   const text = Math.abs(push).toFixed(2);

@@ -1,6 +1,9 @@
 // The picture of one run: the space, a mark for each creature, and the drawing of each family at its mean.
 
 import { html, nothing, svg } from "lit";
+import { ringSegments } from "../elements/kinship-ring.js";
+import { nearness, sharedLevel } from "../kinship.js";
+import { vars } from "../vars.js";
 import { geodesic, graticule, outline, place, project, type Placed, type Point, type Turn } from "./shapes.js";
 import type { Description, Space, State } from "./protocol.js";
 
@@ -124,11 +127,35 @@ function callout(sheet: Sheet, species: number, { x, y }: Placed) {
   return svg`<g class="callout">${drawing(sheet, species, centre, 0.24)}</g>`;
 }
 
+/** The kinship of a family to the creature under the pointer, as a ring around the family's drawing. Strangers have none. */
+function kinship(view: Picture, path: readonly number[], { x, y }: { x: number; y: number }, radius: number) {
+  const { creature, description } = view;
+  if (creature === null) return nothing;
+  const depth = description.levels.length;
+  const shared = sharedLevel(path.slice(0, depth - 1), labelsOf(description, creature).slice(0, depth - 1));
+  if (shared === 0) return nothing;
+  // The ring has a radius of 9 in a drawing of 24 × 24 units.
+  const scale = (radius * 1.3) / 9;
+  return svg`<g
+    class="ring kin"
+    data-shared=${shared}
+    transform="translate(${x - 12 * scale} ${y - 12 * scale}) scale(${scale})"
+    ${vars({ "--near": nearness(shared, depth) })}
+  >${ringSegments(shared, depth)}</g>`;
+}
+
 /** The mean of each family's points, with its drawing. The mean of a family that is scattered is near the centre. */
-function families({ space, description, sheet, state, turn, family }: Picture) {
+function families(view: Picture) {
+  const { space, description, sheet, state, turn, family } = view;
   const depth = description.levels.length;
   const dimension = space === "sphere" ? 3 : 2;
-  const sums = (description.classes[depth - 2] ?? []).map(() => ({ sum: [0, 0, 0], count: 0, group: 0, species: -1 }));
+  const sums = (description.classes[depth - 2] ?? []).map(() => ({
+    sum: [0, 0, 0],
+    count: 0,
+    group: 0,
+    species: -1,
+    path: [] as number[],
+  }));
   for (const [index, heldOut] of description.held_out.entries()) {
     const labels = labelsOf(description, index);
     const entry = sums[labels[depth - 2] ?? 0];
@@ -136,16 +163,17 @@ function families({ space, description, sheet, state, turn, family }: Picture) {
     for (let axis = 0; axis < dimension; axis++) entry.sum[axis]! += state.points[index * dimension + axis] ?? 0;
     entry.count += 1;
     entry.group = labels[0] ?? 0;
+    entry.path = labels;
     if (entry.species < 0) entry.species = labels[depth - 1] ?? 0;
   }
-  return sums.map(({ sum, count, group, species }, index) => {
+  return sums.map(({ sum, count, group, species, path }, index) => {
     const mean = sum.map((value) => value / Math.max(1, count)) as [number, number, number];
     const at = space === "sphere" ? project(mean, turn) : { x: mean[0], y: -mean[1], behind: false };
     // Inside the ring of marks, so that no drawing covers them.
     const shown = space === "circle" ? { x: at.x * 0.86, y: at.y * 0.86 } : at;
     const radius = DRAWING[space] * (index === family ? 1.5 : 1);
     return svg`<g class="family" data-family=${index} data-group=${group} data-behind=${at.behind ? 1 : 0} data-aside=${family === null || family === index ? 0 : 1}>
-      ${drawing(sheet, species, shown, radius)}
+      ${drawing(sheet, species, shown, radius)} ${kinship(view, path, shown, radius)}
     </g>`;
   });
 }
