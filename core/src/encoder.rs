@@ -5,6 +5,7 @@ use burn::store::{BurnpackStore, HalfPrecisionAdapter, ModuleRecord, ModuleSnaps
 use burn::tensor::{Device, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
+use crate::attribution::{Cells, Occlusion};
 use crate::geometry::{Geometry, normalise};
 use crate::image::{Pixels, Preprocessing};
 use crate::models::{Backbone, BackboneConfig, Head, HeadConfig};
@@ -177,8 +178,40 @@ impl Encoder {
     ///
     /// As [`Self::embed`].
     pub async fn embed_async(&self, pictures: &[Pixels], device: &Device) -> Result<Vec<f32>> {
-        let images = self.images(pictures, device)?;
-        let rows = self.forward(images).into_data_async().await.map_err(|error| failed(&error))?;
+        self.read(self.forward(self.images(pictures, device)?)).await
+    }
+
+    /// The embedding of a picture of any size as a sum over the cells of the backbone's last map.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::embed`].
+    pub async fn cells_async(&self, picture: &Pixels, device: &Device) -> Result<Cells> {
+        let maps = self.backbone.maps(self.images(std::slice::from_ref(picture), device)?);
+        let [_, features, rows, columns] = maps.dims();
+        let cells = maps.reshape([features, rows * columns]).transpose();
+        let parts = match &self.head {
+            Some(head) => head.parts(cells),
+            None => {
+                let sum = cells.clone().sum_dim(0);
+                cells / (sum.square().sum_dim(1) + f64::from(f32::MIN_POSITIVE)).sqrt()
+            }
+        };
+        Cells::new(rows, columns, self.dimension, self.read(parts).await?)
+    }
+
+    /// The embeddings of a picture with each patch of one row covered, row-major; see [`Occlusion`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::embed`].
+    pub async fn occluded_async(&self, picture: &Pixels, row: usize, device: &Device) -> Result<Vec<f32>> {
+        let covered = Occlusion::new(self.preprocessing.view(picture)?).row(row)?;
+        self.read(self.forward(self.batch(&covered, device))).await
+    }
+
+    async fn read(&self, rows: Tensor<2>) -> Result<Vec<f32>> {
+        let rows = rows.into_data_async().await.map_err(|error| failed(&error))?;
         rows.try_to_vec().map_err(|error| failed(&format!("{error:?}")))
     }
 

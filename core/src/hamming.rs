@@ -56,6 +56,12 @@ impl Codes {
         &self.words[i * self.width()..][..self.width()]
     }
 
+    /// The bits of code `i` as a text of `0` and `1`, bit 0 first.
+    pub fn text(&self, i: usize) -> String {
+        let code = self.code(i);
+        (0..self.bits).map(|bit| if code[bit / WORD] >> (bit % WORD) & 1 == 1 { '1' } else { '0' }).collect()
+    }
+
     /// The Hamming distance of the codes `i` and `j`.
     pub fn distance(&self, i: usize, j: usize) -> u32 {
         distance(self.code(i), self.code(j))
@@ -97,6 +103,7 @@ mod tests {
         assert_eq!((codes.len(), codes.bits()), (2, 130));
         assert_eq!(codes.code(0), [0, 0, 0b10]);
         assert_eq!((codes.distance(0, 1), codes.distance(1, 1)), (1, 0));
+        assert_eq!([codes.text(0), codes.text(1)], ["0".repeat(129) + "1", "0".repeat(130)]);
         assert_eq!(codes.scores(&codes, 0..2), [0.0, -1.0, -1.0, 0.0]);
     }
 }

@@ -49,7 +49,8 @@
 //! - [`embeddings`], [`similarity`], [`geometry`], [`poincare`], [`hamming`]: embeddings, the spaces that they live in,
 //!   and how they are compared; [`search`]: the ranked list of one query; [`votes`]: the classes of its neighbours;
 //! - [`ranking`], [`metrics`]: one query's ranked list, and how good it is;
-//! - [`explanation`]: what each item adds to H-AP, and what a move changes;
+//! - [`explanation`]: what each item adds to H-AP, and what a move changes; [`attribution`]: which parts of two pictures
+//!   carry their score;
 //! - [`mod@evaluate`]: the scores of whole sets of queries; [`statistics`]: how far a mean can be trusted, and whether
 //!   two runs differ;
 //! - [`miners`]: which pairs and triplets a loss uses;
@@ -68,6 +69,7 @@
 
 mod error;
 
+pub mod attribution;
 pub mod digest;
 pub mod embeddings;
 pub mod evaluate;

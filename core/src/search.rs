@@ -1,6 +1,7 @@
 //! Exact search: the ranked list of one query.
 
 use crate::embeddings::Embeddings;
+use crate::hamming::Codes;
 use crate::ranking::sort_key;
 use crate::similarity::{Points, Similarity};
 use crate::{Error, Kind, Result};
@@ -50,6 +51,11 @@ impl Gallery {
     #[expect(clippy::len_without_is_empty, reason = "a gallery is searched, not asked whether it is empty")]
     pub fn len(&self) -> usize {
         self.points.len()
+    }
+
+    /// The codes of the items, if they are compared by Hamming distance.
+    pub fn codes(&self) -> Option<&Codes> {
+        self.points.codes()
     }
 
     /// The score of every item, in gallery order.

@@ -108,6 +108,10 @@ impl Points {
         self.count
     }
 
+    pub(crate) fn codes(&self) -> Option<&Codes> {
+        (self.similarity == Similarity::Hamming).then_some(&self.codes)
+    }
+
     fn row(&self, i: usize) -> &[Lanes] {
         &self.lanes[i * self.width..][..self.width]
     }

@@ -35,6 +35,7 @@ fn contents() -> Contents {
     let encoder = |name: &str| EncoderEntry {
         name: name.into(),
         description: "a test".into(),
+        family: None,
         architecture: json!({"backbone": "none", "dropout": 0.1}),
         preprocessing: Preprocessing::new(Normalisation::Imagenet, 32).unwrap(),
         dimension: 2,

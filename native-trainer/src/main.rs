@@ -24,7 +24,7 @@
 //! compare/settings
 //! training
 //! training/journal training/timetable
-//! embedding projection class_scores
+//! embedding projection class_scores families
 //! projection/tsne projection/umap
 //! projection/neighbours projection/pca
 //! features
@@ -69,6 +69,7 @@ mod data;
 mod device;
 mod directory;
 mod embedding;
+mod families;
 mod features;
 mod files;
 mod forward;

@@ -256,6 +256,7 @@ mod tests {
         let encoder = EncoderEntry {
             name: "Test".into(),
             description: String::new(),
+            family: None,
             architecture: serde_json::Value::Null,
             preprocessing: Preprocessing::new(Normalisation::Imagenet, 32).unwrap(),
             dimension: 1,

@@ -90,6 +90,49 @@ export class Engine {
     return gallery.slice(item * dimension, (item + 1) * dimension);
   }
 
+  is_hash(encoder) {
+    return this.manifest.encoders[encoder].report?.config.similarity === "hamming";
+  }
+
+  /** Dark parts of a picture stand for those that the encoder sees. */
+  async look(encoder, query, item) {
+    await pause(60);
+    const exact = !this.is_hash(encoder);
+    const [q, x] = [await darkness(query), await darkness(item)];
+    const pairs = q.flatMap((a, p) =>
+      x.map((b, r) => a * b * (1 + noise(p, r)) - 0.03 * noise(p, 3) ** 2 * (1 - a) * noise(r, 7)),
+    );
+    const total = pairs.reduce((sum, value) => sum + value, 0);
+    const score = exact ? 0.734 : -4;
+    const scaled = pairs.map((value) => (value / total) * score);
+    const sum = (pick) => q.map((_, cell) => scaled.reduce((sum, v, at) => sum + (pick(at) === cell ? v : 0), 0));
+    const side = (values, embedding) => ({
+      rows: GRID,
+      columns: GRID,
+      region: [0.06, 0.06, 0.88, 0.88],
+      values: exact ? values : null,
+      embedding,
+    });
+    return {
+      score,
+      exact,
+      query: side(
+        sum((at) => Math.floor(at / q.length)),
+        q,
+      ),
+      item: side(
+        sum((at) => at % q.length),
+        x,
+      ),
+      pairs: exact ? scaled : null,
+    };
+  }
+
+  async occlude(_encoder, _image, embedding, _other, row) {
+    await pause(20);
+    return Float32Array.from({ length: GRID }, (_, column) => Math.round(6 * embedding[row * GRID + column] - 0.8));
+  }
+
   start_own_gallery(levels, rows) {
     const depth = levels.length;
     const classes = levels.map(() => []);
@@ -123,12 +166,15 @@ export class Engine {
     const row = (index) => from.labels.subarray(index * depth, (index + 1) * depth);
     const own = labels ?? (item === undefined || depth === 0 ? null : row(item));
     const length = (vector) => Math.hypot(...vector);
+    const isHash = this.is_hash(encoder);
+    const text = (vector) => [...vector].map((value) => (value > 0 ? "1" : "0")).join("");
     const order = [];
     for (let other = 0; other < gallery.length / dimension; other++) {
       if (other === item) continue;
       const vector = gallery.subarray(other * dimension, (other + 1) * dimension);
       const dot = vector.reduce((sum, value, index) => sum + value * embedding[index], 0);
-      order.push({ item: other, score: dot / (length(vector) * length(embedding)) });
+      const differ = vector.reduce((sum, value, index) => sum + (value > 0 !== embedding[index] > 0), 0);
+      order.push({ item: other, score: isHash ? -differ : dot / (length(vector) * length(embedding)) });
     }
     order.sort((a, b) => b.score - a.score || a.item - b.item);
     for (const result of order) result.shared_level = own && shared(own, row(result.item));
@@ -142,9 +188,29 @@ export class Engine {
           depth,
         ),
       votes: own || depth === 0 ? null : votes(order.slice(0, 10), row, depth),
-      likeness: order[0] ? { best: order[0].score, unlike_below: 0.8, unlike: order[0].score < 0.8 } : null,
+      likeness: order[0] && !isHash ? { best: order[0].score, unlike_below: 0.8, unlike: order[0].score < 0.8 } : null,
+      codes: isHash
+        ? {
+            query: text(embedding),
+            results: order
+              .slice(0, k)
+              .map(({ item }) => text(gallery.subarray(item * dimension, (item + 1) * dimension))),
+          }
+        : null,
     };
   }
+}
+
+const GRID = 6;
+
+/** How dark each cell of a picture is, 0 to 1. */
+async function darkness(bytes) {
+  const bitmap = await createImageBitmap(new Blob([bytes]));
+  const context = new OffscreenCanvas(GRID, GRID).getContext("2d");
+  context.imageSmoothingQuality = "high";
+  context.drawImage(bitmap, 0, 0, GRID, GRID);
+  const { data } = context.getImageData(0, 0, GRID, GRID);
+  return Array.from({ length: GRID * GRID }, (_, cell) => 1 - data[4 * cell + 1] / 255);
 }
 
 function shared(a, b) {

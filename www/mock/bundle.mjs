@@ -46,7 +46,8 @@ function word(random, ending) {
 /** The genes of a child: those of its parent, each moved at random by up to `by` / 2. */
 const drift = (genes, random, by) => genes.map((gene) => Math.min(1, Math.max(0, gene + by * (random() - 0.5))));
 
-export function makeBundle(folder, { seed = 11, title = "Biomorphs" } = {}) {
+/** With `codes` the encoders are hash encoders of one family, of 16 and 32 bits. */
+export function makeBundle(folder, { seed = 11, title = "Biomorphs", codes = false } = {}) {
   const random = generator(seed);
   const classes = [[], [], []];
   const parents = [[], [], []];
@@ -75,13 +76,12 @@ export function makeBundle(folder, { seed = 11, title = "Biomorphs" } = {}) {
   items.forEach(({ genes }, index) => draw(sheet, index, drift(genes, random, 0.1), random));
 
   const labels = new Uint32Array(items.flatMap(({ path }) => path));
-  const dimension = 24;
-  const axes = generator(5);
-  const centre = Array.from({ length: 3 }, (_, level) =>
-    Array.from({ length: 27 }, () => Array.from({ length: dimension }, () => axes() - 0.5)),
-  );
-  const embed = (weights, spread) =>
-    new Float32Array(
+  const embed = (weights, spread, dimension) => {
+    const axes = generator(5);
+    const centre = Array.from({ length: 3 }, () =>
+      Array.from({ length: 27 }, () => Array.from({ length: dimension }, () => axes() - 0.5)),
+    );
+    return new Float32Array(
       items.flatMap(({ path }) => {
         const raw = Array.from({ length: dimension }, (_, axis) =>
           path.reduce((sum, id, level) => sum + weights[level] * centre[level][id][axis], spread * (random() - 0.5)),
@@ -90,6 +90,7 @@ export function makeBundle(folder, { seed = 11, title = "Biomorphs" } = {}) {
         return raw.map((value) => value / length);
       }),
     );
+  };
 
   const files = [];
   const put = (path, bytes) => {
@@ -102,6 +103,7 @@ export function makeBundle(folder, { seed = 11, title = "Biomorphs" } = {}) {
   put("labels.bin", buffer(labels));
   put("thumbnails-0.png", png(sheet, COLUMNS * TILE, rows * TILE));
   const report = (h_ap, ap) => ({
+    config: { similarity: codes ? "hamming" : "cosine" },
     queries: items.length,
     ranked: items.length - 1,
     overall: { queries: items.length, h_ap, ndcg: 0.62 + h_ap / 3, asi: h_ap - 0.11 },
@@ -113,10 +115,10 @@ export function makeBundle(folder, { seed = 11, title = "Biomorphs" } = {}) {
       recall: { 1: ap[index] + 0.2 },
     })),
   });
-  const encoder = (name, description, weights, spread, results) => {
-    const at = name.toLowerCase();
+  const encoder = (name, description, weights, spread, results, dimension = 24) => {
+    const at = name.toLowerCase().replaceAll(" ", "-");
     put(`${at}/weights.bpk`, Buffer.alloc(640_000, 7));
-    put(`${at}/gallery.f32`, buffer(embed(weights, spread)));
+    put(`${at}/gallery.f32`, buffer(embed(weights, spread, dimension)));
     return {
       name,
       description,
@@ -131,7 +133,11 @@ export function makeBundle(folder, { seed = 11, title = "Biomorphs" } = {}) {
       ...lookInside(at, items, weights, put),
     };
   };
-  const encoders = [
+  const hash = (bits, results) => ({
+    ...encoder(`HPDH ${bits}`, "Codes whose distances follow the tree.", [0.9, 0.7, 1], 1.1, results, bits),
+    family: "HPDH",
+  });
+  const plain = () => [
     encoder(
       "NormSoftmax",
       "Trained to tell species apart, without their kinship.",
@@ -147,6 +153,9 @@ export function makeBundle(folder, { seed = 11, title = "Biomorphs" } = {}) {
       report(0.7228, [0.7906, 0.6656, 0.5975]),
     ),
   ];
+  const encoders = codes
+    ? [hash(16, report(0.511, [0.6012, 0.5021, 0.4877])), hash(32, report(0.583, [0.6712, 0.5533, 0.5301]))]
+    : plain();
   put(
     "bundle.json",
     Buffer.from(

@@ -27,9 +27,11 @@ export async function serveMock(port = 8090) {
   if (process.argv.includes("--training")) buildModule("akin-training-ground", out);
   makeBundle(join(out, "bundle"));
   makeBundle(join(out, "bundles/others"), { seed: 5, title: "Other creatures" });
+  makeBundle(join(out, "bundles/codes"), { title: "Codes", codes: true });
   const bundles = [
     { path: "bundle", title: "Biomorphs", description: "Drawn creatures." },
     { path: "bundles/others", title: "Other creatures", description: "More drawn creatures." },
+    { path: "bundles/codes", title: "Codes", description: "The creatures, in codes of bits." },
   ];
   writeFileSync(join(out, "bundles.json"), JSON.stringify({ format: "akin-bundles", version: 1, bundles }));
   copyAssets(join(out, "build"));

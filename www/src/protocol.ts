@@ -28,6 +28,8 @@ export interface Manifest {
 export interface EncoderEntry {
   name: string;
   description: string;
+  /** Hash encoders of one family differ in the number of bits, which is their dimension. */
+  family?: string;
   dimension: number;
   weights: string;
   gallery_embeddings: string;
@@ -50,11 +52,15 @@ export interface Affinity {
   scores: string;
 }
 
+/** What an encoder's embeddings are ranked by, as core names it. */
+export type Similarity = "cosine" | "euclidean" | "dot" | "hamming" | { poincare: { curvature: number } };
+
 /**
  * The means of an encoder over all queries; `null` where no query has a positive. Any part may be
  * missing, because the evaluation computes only some of the metrics.
  */
 export interface Report {
+  config?: { similarity?: Similarity };
   overall?: Means<"h_ap" | "ndcg" | "asi">;
   levels?: LevelReport[];
 }
@@ -109,6 +115,8 @@ export interface Ranked {
   votes: Vote[] | null;
   /** Null where the best scores of the gallery are unknown. */
   likeness: Likeness | null;
+  /** The codes of the query and of the results, in their order, as texts of 0 and 1; null where the encoder has none. */
+  codes: { query: string; results: string[] } | null;
 }
 
 /** How alike a picture and its nearest item are. */
@@ -139,6 +147,28 @@ export interface Embedded {
   embed_ms: number;
 }
 
+/** Where two pictures carry their score. */
+export interface Look {
+  score: number;
+  /** Whether the score is a sum over cells. Otherwise `occlude` gives the values. */
+  exact: boolean;
+  query: LookSide;
+  item: LookSide;
+  /** The part of each pair of cells, [query's cells, item's cells]. */
+  pairs: number[] | null;
+}
+
+/** One of the two pictures, as a grid of cells. */
+export interface LookSide {
+  rows: number;
+  columns: number;
+  /** What the encoder sees, as shares of the picture: left, top, width, height. */
+  region: [number, number, number, number];
+  /** What each cell adds to the score, row by row; null where the score is no sum. */
+  values: number[] | null;
+  embedding: number[];
+}
+
 export interface SelfTest {
   cosine: number;
   ms: number;
@@ -152,6 +182,15 @@ export interface Engine {
   load_encoder(index: number, weights: Uint8Array, gallery: Uint8Array, queries?: Uint8Array): Promise<SelfTest>;
   verify(path: string, bytes: Uint8Array): void;
   embed(encoder: number, image: Uint8Array): Promise<Embedded>;
+  look(encoder: number, query: Uint8Array, item: Uint8Array): Promise<Look>;
+  /** By how much the score falls when each patch of a row of `image` is covered. */
+  occlude(
+    encoder: number,
+    image: Uint8Array,
+    embedding: Float32Array,
+    other: Float32Array,
+    row: number,
+  ): Promise<Float32Array>;
   start_own_gallery(levels: string[], rows: string[]): OwnLabels;
   embed_own_gallery(encoder: number, embeddings: Float32Array): void;
   /**
@@ -212,6 +251,11 @@ export interface Calls {
       own: boolean;
     };
     result: Ranked;
+  };
+  look: { params: { encoder: number; query: Uint8Array; item: Uint8Array }; result: Look };
+  occlude: {
+    params: { encoder: number; image: Uint8Array; embedding: number[]; other: number[]; row: number };
+    result: Float32Array;
   };
   sheet: { params: { index: number }; result: Uint8Array };
   /** Starts a gallery of the reader's own pictures; `embedOwn` gives it the embeddings of an encoder. */

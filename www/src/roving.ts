@@ -1,11 +1,12 @@
 /**
  * Moves the focus inside a group of buttons that is one stop of the Tab key: arrow keys, Home and End.
- * Up and down move by the rows that the buttons form on the screen.
+ * Up and down move by the rows that the buttons form on the screen. A second button beside one of them, marked with
+ * `data-rove-beside`, comes after it in the Tab order.
  */
 export function moveFocus(event: KeyboardEvent): void {
   const group = event.currentTarget as HTMLElement;
   const buttons = [...group.querySelectorAll<HTMLElement>("[data-rove]")];
-  const at = buttons.indexOf(document.activeElement as HTMLElement);
+  const at = buttons.findIndex(hasFocus);
   if (at < 0 || event.altKey || event.ctrlKey || event.metaKey) return;
   const next = targetIndex(event.key, buttons, at);
   if (next === undefined) return;
@@ -18,8 +19,20 @@ export function moveFocus(event: KeyboardEvent): void {
 /** Puts exactly one button of the group into the Tab order: `chosen`, else the focused one, else the first. */
 export function setTabStop(group: Element | null, chosen?: Element | null): void {
   const buttons = [...(group?.querySelectorAll<HTMLElement>("[data-rove]") ?? [])];
-  const stop = chosen ?? buttons.find((button) => button === document.activeElement) ?? buttons[0];
-  for (const button of buttons) button.tabIndex = button === stop ? 0 : -1;
+  const stop = chosen ?? buttons.find(hasFocus) ?? buttons[0];
+  for (const button of buttons) {
+    const other = beside(button);
+    button.tabIndex = button === stop ? 0 : -1;
+    if (other) other.tabIndex = button.tabIndex;
+  }
+}
+
+const beside = (button: HTMLElement) => button.parentElement?.querySelector<HTMLElement>(":scope > [data-rove-beside]");
+
+/** Whether the button or the one beside it has the focus. */
+function hasFocus(button: HTMLElement): boolean {
+  const { activeElement } = document;
+  return activeElement !== null && (button === activeElement || beside(button) === activeElement);
 }
 
 function targetIndex(key: string, buttons: HTMLElement[], at: number): number | undefined {

@@ -90,6 +90,17 @@ async function handle(request: Request): Promise<Calls[keyof Calls]["result"]> {
       return withFallback(async () =>
         rejectOnCrash(currentEngine().embed(request.params.encoder, request.params.image)),
       );
+    case "look":
+      return withFallback(async () => {
+        const { encoder, query, item } = request.params;
+        return rejectOnCrash(currentEngine().look(encoder, query, item));
+      });
+    case "occlude":
+      return withFallback(async () => {
+        const { encoder, image, embedding, other, row } = request.params;
+        const vectors = [Float32Array.from(embedding), Float32Array.from(other)] as const;
+        return rejectOnCrash(currentEngine().occlude(encoder, image, ...vectors, row));
+      });
     case "rank":
       return withFallback(async () => {
         const { encoder, k, item, embedding, labels, own } = request.params;

@@ -93,6 +93,10 @@ pub struct EncoderEntry {
     pub name: String,
     /// What sets it apart, in a sentence.
     pub description: String,
+    /// The name of a family of hash encoders that differ in the number of bits only; a page offers them as one encoder
+    /// with a choice of bits. `None` for an encoder that stands alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub family: Option<String>,
     /// Backbone and head, as in the config of a run; `encoder` defines their meaning.
     pub architecture: serde_json::Value,
     /// What is done to an image before the backbone.

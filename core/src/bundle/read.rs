@@ -14,6 +14,7 @@ use super::{
 };
 use crate::digest::sha256;
 use crate::embeddings::Embeddings;
+use crate::similarity::Similarity;
 use crate::taxonomy::Labels;
 use crate::{Error, Kind, Result};
 
@@ -304,6 +305,21 @@ impl Manifest {
                 )));
             }
             self.check_encoder(entry)?;
+        }
+        self.check_families()
+    }
+
+    /// Checks that an encoder of a family has codes, and another number of bits than the others.
+    fn check_families(&self) -> Result<()> {
+        let mut seen = HashSet::new();
+        for EncoderEntry { name, family, dimension, report, .. } in &self.encoders {
+            let Some(family) = family else { continue };
+            let is_new = seen.insert((family, dimension));
+            if family.trim().is_empty() || report.config.similarity != Similarity::Hamming || !is_new {
+                return Err(inconsistent(format!(
+                    "encoder {name:?} is of the family {family:?}, but has no codes, or as many bits as another of it"
+                )));
+            }
         }
         Ok(())
     }

@@ -207,13 +207,26 @@ impl Preprocessing {
     ///
     /// [`Kind::Image`] if the image cannot be resized.
     pub fn view(&self, image: &Pixels) -> Result<Pixels> {
-        let PreprocessingNumbers { resize, crop, filter, .. } = self.0;
+        let PreprocessingNumbers { crop, filter, .. } = self.0;
+        let (full, corner) = self.crop_of(image);
+        image.resize_then_crop(full, corner, [crop, crop], filter)
+    }
+
+    /// The part of an image that [`Self::view`] shows, as shares of its width and height: left, top, width, height.
+    pub fn region(&self, image: &Pixels) -> [f64; 4] {
+        let (full, corner) = self.crop_of(image);
+        let crop = f64::from(self.0.crop);
+        [corner[0] / full[0], corner[1] / full[1], crop / full[0], crop / full[1]]
+    }
+
+    /// The size of the resized image, and the upper left corner of the crop in it.
+    fn crop_of(&self, image: &Pixels) -> ([f64; 2], [f64; 2]) {
+        let PreprocessingNumbers { resize, crop, .. } = self.0;
         let (w, h) = (u64::from(image.width()), u64::from(image.height()));
         let short = w.min(h);
         let full = [w, h].map(|side| u64::from(resize) * side / short);
         let corner = full.map(|side| ((side - u64::from(crop)) as f64 / 2.0).round_ties_even());
-        let full = full.map(|side| side as f64);
-        image.resize_then_crop(full, corner, [crop, crop], filter)
+        (full.map(|side| side as f64), corner)
     }
 
     /// An image as numbers: three planes (CHW) in the order of `channels`, each `(byte · scale − mean) / deviation`.

@@ -82,11 +82,35 @@ impl Head {
         let features = self.linear.forward(features);
         self.geometry.embed(features)
     }
+
+    /// The features of a picture's P cells, [P, F], whose mean [`Self::forward`] gets, → parts of its embedding, [P, d],
+    /// that add up to it; see [`attribution`](crate::attribution).
+    pub fn parts(&self, cells: Tensor<2>) -> Tensor<2> {
+        let [count, _] = cells.dims();
+        let cells = if self.layer_norm {
+            let mean = cells.clone().mean_dim(0);
+            let deviation = deviation(mean.clone() - mean.mean_dim(1));
+            (cells.clone() - cells.mean_dim(1)) / deviation
+        } else {
+            cells
+        };
+        let parts = self.linear.forward(cells) / count as f64;
+        // Every geometry leaves the direction of a vector as it is.
+        let sum = parts.clone().sum_dim(0);
+        let factor = (self.geometry.embed(sum.clone()) * sum.clone()).sum_dim(1)
+            / (sum.square().sum_dim(1) + f64::from(f32::MIN_POSITIVE));
+        parts * factor
+    }
 }
 
 /// LayerNorm without scale and shift: rows with mean 0 and (biased) variance 1, ε = 1e-5.
 fn standardise(rows: Tensor<2>) -> Tensor<2> {
     let centred = rows.clone() - rows.mean_dim(1);
-    let variance = centred.clone().square().mean_dim(1);
-    centred / (variance + 1e-5).sqrt()
+    let deviation = deviation(centred.clone());
+    centred / deviation
+}
+
+/// The deviation of rows of mean 0, [B, 1], with ε = 1e-5.
+fn deviation(centred: Tensor<2>) -> Tensor<2> {
+    (centred.square().mean_dim(1) + 1e-5).sqrt()
 }

@@ -116,12 +116,17 @@ pub enum Backbone {
 impl Backbone {
     /// Normalised images [B, 3, H, W] → features [B, F], the mean over positions.
     pub fn forward(&self, images: Tensor<4>) -> Tensor<2> {
-        let maps = match self {
-            Self::SmallResnet(network) => network.forward(images),
-            Self::Squeezenet(network) => network.forward(images),
-        };
+        let maps = self.maps(images);
         let [batch, features, height, width] = maps.dims();
         maps.reshape([batch, features, height * width]).mean_dim(2).squeeze_dim::<2>(2)
+    }
+
+    /// Normalised images [B, 3, H, W] → features by position, [B, F, H′, W′].
+    pub fn maps(&self, images: Tensor<4>) -> Tensor<4> {
+        match self {
+            Self::SmallResnet(network) => network.forward(images),
+            Self::Squeezenet(network) => network.forward(images),
+        }
     }
 
     /// Replaces the weights by published ones, from the bytes of a safetensors file.

@@ -111,6 +111,7 @@ pub fn run(args: DemoArgs) -> Result<()> {
         notice: None,
         tile: TILE,
         half: false,
+        group_bits: false,
         maps: &ALL_MAPS,
         progress,
     })?;

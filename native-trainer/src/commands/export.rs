@@ -20,11 +20,12 @@ use rayon::prelude::*;
 use serde_json::json;
 
 use crate::class_scores::{ClassScores, class_scores, first_shared_levels, query_table};
-use crate::config::DeviceName;
+use crate::config::{Config, DeviceName};
 use crate::counts::counted;
 use crate::data::Dataset;
 use crate::directory::{Draft, Kind};
 use crate::embedding::evaluate_dataset;
+use crate::families::{families, numbered};
 use crate::files::write_atomic;
 use crate::loader::Pictures;
 use crate::problem::{Advise, problem, repeated};
@@ -80,6 +81,10 @@ pub struct ExportArgs {
     /// Embeddings of the Poincaré ball stay in full precision, because rounding could move one out of the ball.
     #[arg(long)]
     pub half: bool,
+    /// Show runs that differ only in the number of bits as one encoder, of which the page lets its reader choose the
+    /// bits. The runs embed into binary codes: `head.geometry` is binary.
+    #[arg(long)]
+    pub group_bits: bool,
     /// The maps of the gallery. The Poincaré disk is for encoders that embed into the Poincaré ball; others have none.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "METHODS", default_values_t = ALL_MAPS)]
     pub maps: Vec<Method>,
@@ -126,6 +131,8 @@ pub struct Export<'a> {
     pub tile: u32,
     /// Whether to store embeddings in half precision, except those of the Poincaré ball.
     pub half: bool,
+    /// Whether runs that differ only in the number of bits are a family.
+    pub group_bits: bool,
     /// The maps of the gallery.
     pub maps: &'a [Method],
     /// How to show progress.
@@ -166,6 +173,7 @@ pub fn run(args: ExportArgs) -> Result<()> {
         notice: notice.transpose()?,
         tile: args.thumbnail,
         half: args.half,
+        group_bits: args.group_bits,
         maps: if args.no_maps { &[] } else { &args.maps },
         progress: args.progress,
     })?;
@@ -209,6 +217,8 @@ pub fn export(export: &Export) -> Result<()> {
             ));
         }
     }
+    let configs: Vec<&Config> = runs.iter().map(|run| &run.config).collect();
+    let families = if export.group_bits { families(&configs)? } else { vec![None; runs.len()] };
     directory::check(Kind::Bundle, out, export.overwrite)?;
     let dataset = Dataset::load(&first.data, first.run.seed)?;
     let pictures = Pictures::new(dataset.paths.clone());
@@ -217,7 +227,7 @@ pub fn export(export: &Export) -> Result<()> {
     let mut encoders: Vec<EncoderEntry> = Vec::new();
     // Gallery items and stored queries.
     let mut items: Option<(Vec<usize>, Vec<usize>)> = None;
-    for run in *runs {
+    for (run, family) in runs.iter().zip(families) {
         let device = device::open(run.config.run.device)?;
         let encoder = run.encoder(&device)?;
         let mut evaluation =
@@ -247,6 +257,7 @@ pub fn export(export: &Export) -> Result<()> {
         };
         let mut entry = EncoderEntry {
             description: run.config.loss.describe(),
+            family,
             architecture: json!({ "backbone": config.backbone, "head": config.head }),
             preprocessing: config.preprocessing.clone(),
             dimension: encoder.dimension(),
@@ -388,14 +399,7 @@ fn tile(picture: &Pixels, side: u32) -> akin_core::Result<Pixels> {
 
 /// A name that no other encoder of the bundle has: `name`, or `name` with a number.
 fn unique(name: &str, others: &[EncoderEntry]) -> String {
-    let taken = |name: &str| others.iter().any(|other| other.name == name);
-    if !taken(name) {
-        return name.to_owned();
-    }
-    (2..)
-        .map(|number| format!("{name} {number}"))
-        .find(|name| !taken(name))
-        .expect("there is always a larger number")
+    numbered(name, |name| others.iter().any(|other| other.name == name))
 }
 
 /// A folder name of ASCII letters, digits and dashes.

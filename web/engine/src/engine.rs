@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 
 use akin_bridge::{Result, misuse, thrown, to_js};
+use akin_core::attribution::Cells;
 use akin_core::bundle::{BestScores, Manifest};
 use akin_core::embeddings::Embeddings;
 use akin_core::encoder::{Encoder, EncoderConfig};
 use akin_core::evaluate::EvaluationConfig;
-use akin_core::image::{decode, self_test_pattern};
+use akin_core::image::{Pixels, decode, self_test_pattern};
 use akin_core::models::{BackboneConfig, HeadConfig};
 use akin_core::search::Gallery;
 use akin_core::similarity::Similarity;
@@ -328,6 +329,30 @@ impl Engine {
 
     fn bundle_mut(&mut self) -> Result<&mut Bundle> {
         self.bundle.as_mut().ok_or_else(|| misuse("no bundle is open yet"))
+    }
+
+    /// What an encoder's embeddings are ranked by.
+    pub(crate) fn similarity(&self, encoder: usize) -> Result<Similarity> {
+        Ok(self.bundle()?.manifest.encoder(encoder).map_err(thrown)?.report.config.similarity)
+    }
+
+    pub(crate) async fn embedding(&self, encoder: usize, picture: &Pixels) -> Result<Vec<f32>> {
+        let encoder = &self.loaded(encoder)?.encoder;
+        encoder.embed_async(std::slice::from_ref(picture), &self.device).await.map_err(thrown)
+    }
+
+    pub(crate) async fn cells(&self, encoder: usize, picture: &Pixels) -> Result<Cells> {
+        self.loaded(encoder)?.encoder.cells_async(picture, &self.device).await.map_err(thrown)
+    }
+
+    /// The embeddings of a picture with each patch of a row covered.
+    pub(crate) async fn occluded(&self, encoder: usize, picture: &Pixels, row: usize) -> Result<Vec<f32>> {
+        self.loaded(encoder)?.encoder.occluded_async(picture, row, &self.device).await.map_err(thrown)
+    }
+
+    /// The part of a picture that an encoder sees, as shares of its sides.
+    pub(crate) fn region(&self, encoder: usize, picture: &Pixels) -> Result<[f64; 4]> {
+        Ok(self.loaded(encoder)?.encoder.preprocessing().region(picture))
     }
 
     fn loaded(&self, encoder: usize) -> Result<&LoadedEncoder> {

@@ -10,6 +10,8 @@
 //! engine.load_encoder(i, …)    loads weights and embeddings, and runs the self-test
 //! engine.embed(i, image)       image bytes → embedding
 //! engine.rank(i, k, …)         ranks the gallery, with metrics or votes
+//! engine.look(i, query, item)  where two pictures carry their score; where that has no parts,
+//! engine.occlude(i, …)         how it changes when patches are covered
 //! engine.start_own_gallery(…)  a gallery of the reader's own pictures,
 //! engine.embed_own_gallery(i)  with their embeddings; rank(…, own) ranks it
 //! ```
@@ -19,6 +21,7 @@
 #![cfg(target_arch = "wasm32")]
 
 mod engine;
+mod look;
 mod ranked;
 
 pub use engine::Engine;

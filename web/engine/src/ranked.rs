@@ -2,6 +2,7 @@
 
 use akin_core::bundle::BestScores;
 use akin_core::evaluate::{EvaluationConfig, QueryScores, Scores, gallery_ranking};
+use akin_core::hamming::Codes;
 use akin_core::metrics::{Metric, Unit};
 use akin_core::search::{Gallery, Hit, top_k};
 use akin_core::taxonomy::{Labels, shared_level};
@@ -16,6 +17,14 @@ pub(crate) struct Ranked {
     metrics: Option<Metrics>,
     votes: Option<Vec<Vote>>,
     likeness: Option<Likeness>,
+    codes: Option<CodeTexts>,
+}
+
+/// The codes of the query and of the results, in their order: texts of `0` and `1`.
+#[derive(Serialize)]
+struct CodeTexts {
+    query: String,
+    results: Vec<String>,
 }
 
 /// How alike a picture and its nearest item are, beside the gallery's own items and theirs.
@@ -103,12 +112,16 @@ impl Ranked {
             Ok(Metrics { described, overall, levels })
         });
         let metrics = metrics.transpose()?;
+        let codes = known.gallery.codes().map(|codes| CodeTexts {
+            query: Codes::from_signs(codes.bits(), query.embedding).text(0),
+            results: hits.iter().map(|hit| codes.text(hit.item)).collect(),
+        });
         let results = hits
             .into_iter()
             .map(|hit| Item { item: hit.item, score: hit.score, shared_level: shared_level_with(hit.item) })
             .collect();
         let votes = votes.map(|votes| votes.into_iter().map(Vote::from).collect());
-        Ok(Self { search_ms: 0.0, results, metrics, votes, likeness })
+        Ok(Self { search_ms: 0.0, results, metrics, votes, likeness, codes })
     }
 }
 

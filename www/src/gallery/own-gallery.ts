@@ -81,6 +81,11 @@ export class OwnGallery {
     }
   }
 
+  /** The file of a picture. */
+  file(item: number): File | null {
+    return this.photos[item]?.file ?? null;
+  }
+
   /** Whether the pictures are embedded by an encoder. */
   has(encoder: number): boolean {
     return this.embeddings.has(encoder);

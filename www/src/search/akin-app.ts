@@ -17,6 +17,7 @@
 //   [data-testid=ranking]   one for each encoder shown, with data-encoder, data-query, aria-busy; inside:
 //   [data-testid=results]   li[data-item][data-shared-level][data-score], in ranked order; data-encoder
 //   [data-testid=more]      shows more results
+//   [data-look-item]        the button of a result that opens <akin-look>, see look/akin-look.ts
 //   [data-metric][data-encoder]  data-value in full precision ("" for none): h_ap, ndcg, asi,
 //                           ap-LEVEL and recall_at_1-LEVEL with levels from 1, the coarsest
 //   [data-testid=votes]     for a picture without labels: tr[data-vote=LEVEL][data-class][data-value]
@@ -129,6 +130,7 @@ export class AkinApp extends LightElement {
       ${search.loading === "ready" && session.loadingEncoder ? this.waitingForEncoder(session.loadingEncoder) : nothing}
       ${queryFailure ? notice(queryFailure, this.failureTitle(queryFailure)) : nothing}
       ${answerPanel(search, { collection, sprites }, (item) => this.searchResult(item))}
+      ${search.look ? html`<akin-look .request=${search.look} @close=${() => search.closeLook()}></akin-look>` : nothing}
       ${search.isOwn ? nothing : about(collection)}`;
   }
 

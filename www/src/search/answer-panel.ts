@@ -7,6 +7,7 @@ import { moveFocus } from "../roving.js";
 import type { OpenBundle } from "../session.js";
 import { STRIP, type Answer, type SearchController } from "./controller.js";
 import { copyButtons } from "./copy-results.js";
+import { codeSquares } from "./code-strip.js";
 import { metricTable } from "./metric-table.js";
 import { PAGE } from "./parameters.js";
 import { queryCard, queryKey, type Query } from "./query-card.js";
@@ -36,8 +37,14 @@ export function answerPanel(search: SearchController, bundle: OpenBundle, choose
   );
   const hasKin = answers.some(({ results }) => results.some(({ shared_level }) => shared_level !== null));
   const chooseResult = (event: Event) => {
-    const item = (event.target as Element).closest<HTMLElement>("[data-query-item]")?.dataset["queryItem"];
+    const target = event.target as Element;
+    const item = target.closest<HTMLElement>("[data-query-item]")?.dataset["queryItem"];
     if (item !== undefined) choose(Number(item));
+    const seen = target.closest<HTMLElement>("[data-look-item]")?.dataset["lookItem"];
+    const column = [...(event.currentTarget as Element).querySelectorAll(".ranking")].findIndex((ranking) =>
+      ranking.contains(target),
+    );
+    if (seen !== undefined) search.lookAt({ item: Number(seen), column: Math.max(0, column) });
   };
   return html`<section class="answer" aria-label="Answer" data-columns=${search.encodersShown().length}>
     ${queryCard(query, collection, sprites, votes, unlike, (event) => search.setLabels(event.detail))}
@@ -58,7 +65,7 @@ export function answerPanel(search: SearchController, bundle: OpenBundle, choose
 }
 
 function ranking(search: SearchController, answer: Answer, query: Query, { collection, sprites }: OpenBundle) {
-  const { encoder, results, metrics } = answer;
+  const { encoder, results, metrics, codes } = answer;
   const name = search.encoderName(encoder);
   return html`<section
     class="ranking"
@@ -76,6 +83,16 @@ function ranking(search: SearchController, answer: Answer, query: Query, { colle
       ${metrics?.overall["h_ap"] === undefined ? nothing : html`<p class="ranking-score"><span class="soft">H-AP</span> <span class="number">${format.score(metrics.overall["h_ap"])}</span></p>`}
     </header>
     ${results.some(({ shared_level }) => shared_level !== null) ? rankStrip(results.slice(0, STRIP), collection.levels) : nothing}
+    ${
+      codes
+        ? html`<div data-testid="query-code">
+            ${codeSquares("The query’s code", codes.query)}
+            <p class="soft code-note">
+              Results are ranked by how many bits of their code differ. Tall marks are those bits.
+            </p>
+          </div>`
+        : nothing
+    }
     ${playgroundLink(search.lastRanking(answer))}
     <ol
       class="results"
@@ -84,7 +101,7 @@ function ranking(search: SearchController, answer: Answer, query: Query, { colle
       aria-label=${`Results of ${name}, best first`}
       @keydown=${moveFocus}
     >
-      ${results.slice(0, search.k).map((result, index) => resultCard(result, index + 1, collection, sprites))}
+      ${results.slice(0, search.k).map((result, index) => resultCard(result, index + 1, collection, sprites, codes && { query: codes.query, result: codes.results[index] ?? "" }))}
     </ol>
   </section>`;
 }

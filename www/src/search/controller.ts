@@ -11,8 +11,9 @@ import { isSameBundle, loadBundles, type BundleEntry } from "../gallery/bundles.
 import { OwnPhotos } from "../gallery/own-photos.js";
 import type { Folder } from "../gallery/photos.js";
 import { relation, sharedLevel } from "../kinship.js";
+import type { LookRequest } from "../look/akin-look.js";
 import { MOST_LEVELS, saveLastRankings, type LastRanking } from "../last-ranking.js";
-import type { Backend, Embedded, Likeness, Metrics, Result, Vote } from "../protocol.js";
+import type { Backend, Embedded, Likeness, Metrics, Ranked, Result, Vote } from "../protocol.js";
 import { isStopped, session, type OpenBundle } from "../session.js";
 import type { Timing } from "./backend-badge.js";
 import type { Shown } from "./encoder-switch.js";
@@ -26,7 +27,14 @@ export interface Answer {
   metrics: Metrics | null;
   votes: Vote[] | null;
   likeness: Likeness | null;
+  codes: Ranked["codes"];
   timing: Timing;
+}
+
+/** A result, and the column of its ranking. */
+export interface Looking {
+  item: number;
+  column: number;
 }
 
 /** The number of results in the strip, however many cards are shown. */
@@ -49,6 +57,8 @@ export class SearchController implements ReactiveController {
   /** Whether the reader's own gallery is shown, and not the bundle. */
   isOwn = false;
   readonly own: OwnPhotos;
+  /** The result of which the reader sees where the encoder looks. */
+  look: LookRequest | null = null;
 
   private address: AddressState<Parameters> | null = null;
   /** The embeddings of the reader's own picture, by encoder. */
@@ -176,7 +186,7 @@ export class SearchController implements ReactiveController {
   }
 
   private change(bundle: string, isOwn: boolean): void {
-    this.address?.set({ bundle, q: null, k: PAGE });
+    this.address?.set({ bundle, q: null, k: PAGE, look: "" });
     this.embeddings.clear();
     this.set({ isOwn, bundle: null, answers: [], queryFailure: null });
     void this.open();
@@ -279,6 +289,7 @@ export class SearchController implements ReactiveController {
       this.set({ answers });
       this.set({ statusText: this.summary() });
       saveLastRankings(answers.flatMap((answer) => this.lastRanking(answer) ?? []));
+      this.lookAtNamed();
     } catch (error) {
       if (queryNumber !== this.queryNumber) return;
       const failure = toFailure(error);
@@ -337,6 +348,63 @@ export class SearchController implements ReactiveController {
     }));
   }
 
+  /** Shows where the encoder looks at the query and at a result. The dialog is loaded when a reader first asks for it. */
+  lookAt(looking: Looking): void {
+    const { item, column } = looking;
+    // A query that has no place in an address has no result in one.
+    if (this.query?.kind === "item" && !this.isOwn) {
+      this.address?.set({ look: column === 0 ? String(item) : `${item}.${column + 1}` });
+    }
+    void this.openLook(looking).catch((error: unknown) => this.set({ queryFailure: toFailure(error) }));
+  }
+
+  closeLook(): void {
+    this.address?.set({ look: "" });
+    this.set({ look: null });
+  }
+
+  /** Shows the result that the address names, if it is one of this answer. */
+  private lookAtNamed(): void {
+    const [, item, column = "1"] = /^(\d+)(?:\.([12]))?$/.exec(this.values.look) ?? [];
+    const looking = { item: Number(item), column: Number(column) - 1 };
+    const isKnown = this.answers[looking.column]?.results.some((result) => result.item === looking.item);
+    if (item !== undefined && isKnown) this.lookAt(looking);
+    else if (this.look) this.closeLook();
+  }
+
+  private async openLook({ item, column }: Looking): Promise<void> {
+    const { query, bundle } = this;
+    const answer = this.answers[column];
+    const place = answer?.results.findIndex((result) => result.item === item) ?? -1;
+    const result = answer?.results[place];
+    if (!query || !bundle || !answer || !result) return;
+    const { codes } = answer;
+    const { originalPicture, thumbnailPicture } = await import("../look/picture.js");
+    await import("../look/akin-look.js");
+    const picture = (item: number) => () => {
+      const file = this.isOwn ? this.own.gallery?.file(item) : null;
+      return file ? originalPicture(file) : thumbnailPicture(item, bundle);
+    };
+    const { encoder } = answer;
+    this.set({
+      look: {
+        encoder,
+        encoderName: this.encoderName(encoder),
+        similarity: session.entries()[encoder]?.report?.config?.similarity ?? "cosine",
+        score: result.score,
+        codes: codes && { query: codes.query, item: codes.results[place] ?? "" },
+        query:
+          query.kind === "item"
+            ? { name: bundle.collection.name(query.item), picture: picture(query.item) }
+            : {
+                name: "Your picture",
+                picture: () => originalPicture(new Blob([query.bytes as Uint8Array<ArrayBuffer>])),
+              },
+        item: { name: bundle.collection.name(item), picture: picture(item) },
+      },
+    });
+  }
+
   searchItem(item: number): void {
     this.setQuery({ kind: "item", item });
   }
@@ -355,7 +423,7 @@ export class SearchController implements ReactiveController {
     this.embeddings = new Map();
     this.set({ query });
     // An own picture has no place in an address.
-    this.address?.set({ q: query.kind === "item" && !this.isOwn ? query.item : null, k: PAGE });
+    this.address?.set({ q: query.kind === "item" && !this.isOwn ? query.item : null, k: PAGE, look: "" });
     void this.run();
   }
 
@@ -445,6 +513,7 @@ type State =
   | "queryFailure"
   | "answers"
   | "busy"
+  | "look"
   | "statusText";
 
 /** The classes that the neighbours vote for, coarse to fine. */

@@ -17,15 +17,15 @@ export function encoderSwitch(encoders: readonly EncoderEntry[], shown: Shown, c
     change(shown.encoder === 0 ? { encoder: 0, compare: 1 } : { encoder: 0, compare: shown.encoder });
   return html`<fieldset class="switch" data-testid="encoders">
       <legend>Encoder</legend>
-      ${encoders.map(
-        ({ name }, index) =>
+      ${families(encoders).map(
+        ({ name, members }) =>
           html`<label>
             <input
               type="radio"
               name="encoder"
               value=${name}
-              .checked=${!both && shown.encoder === index}
-              @change=${() => change({ encoder: index, compare: null })}
+              .checked=${!both && members.includes(shown.encoder)}
+              @change=${() => change({ encoder: sameBits(encoders, members, shown.encoder), compare: null })}
             />
             <span>${name}</span>
           </label>`,
@@ -35,7 +35,49 @@ export function encoderSwitch(encoders: readonly EncoderEntry[], shown: Shown, c
         <span>Side by side</span>
       </label>
     </fieldset>
+    ${both ? nothing : bitsChoice(encoders, shown, change)}
     ${both && encoders.length > 2 ? pairChoice(encoders, shown, change) : nothing}`;
+}
+
+/** Encoders that stand for one: a family of hash encoders, or one encoder alone. */
+interface Family {
+  name: string;
+  members: number[];
+}
+
+function families(encoders: readonly EncoderEntry[]): Family[] {
+  const all: Family[] = [];
+  encoders.forEach(({ name, family }, index) => {
+    const known = all.find(({ members }) => family !== undefined && encoders[members[0] ?? -1]?.family === family);
+    if (known) known.members.push(index);
+    else all.push({ name: family ?? name, members: [index] });
+  });
+  return all;
+}
+
+/** The member with as many bits as the encoder shown, else the one with the most. */
+function sameBits(encoders: readonly EncoderEntry[], members: readonly number[], shown: number): number {
+  const bits = (index: number) => encoders[index]?.dimension ?? 0;
+  const longest = members.reduce((a, b) => (bits(b) > bits(a) ? b : a));
+  return members.find((index) => bits(index) === bits(shown)) ?? longest;
+}
+
+/** The choice of the number of bits, which loads the encoder with that number. */
+function bitsChoice(encoders: readonly EncoderEntry[], shown: Shown, change: (shown: Shown) => void) {
+  const bits = (index: number) => encoders[index]?.dimension ?? 0;
+  const members = families(encoders).find(({ members }) => members.includes(shown.encoder))?.members ?? [];
+  if (members.length < 2) return nothing;
+  return html`<label class="field"
+    ><span>Bits</span>
+    <select
+      data-testid="bits"
+      @change=${(event: Event) => change({ encoder: Number((event.target as HTMLSelectElement).value), compare: null })}
+    >
+      ${members
+        .toSorted((a, b) => bits(a) - bits(b))
+        .map((index) => html`<option value=${index} ?selected=${index === shown.encoder}>${bits(index)}</option>`)}
+    </select></label
+  >`;
 }
 
 function pairChoice(encoders: readonly EncoderEntry[], shown: Shown, change: (shown: Shown) => void) {

@@ -13,4 +13,6 @@ export const parameters = {
   compare: text(null),
   /** The number of results shown. */
   k: whole(PAGE, { min: 1 }),
+  /** The result of which the page shows where the encoder looks, `17`, or `17.2` for the second encoder. */
+  look: text(""),
 };

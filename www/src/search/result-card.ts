@@ -5,11 +5,18 @@ import { nearness, relation } from "../kinship.js";
 import type { Result } from "../protocol.js";
 import type { SpriteSource } from "../sprites.js";
 import { vars } from "../vars.js";
+import { codeTicks } from "./code-strip.js";
 import { kinshipRing } from "../elements/kinship-ring.js";
 import "../elements/thumb.js";
 
-/** One result: its picture, rank and score, and its kinship to the query. */
-export function resultCard(result: Result, rank: number, collection: Collection, sprites: SpriteSource) {
+/** One result: its picture, rank and score, and its kinship to the query. Of a hash encoder, the bits that differ. */
+export function resultCard(
+  result: Result,
+  rank: number,
+  collection: Collection,
+  sprites: SpriteSource,
+  codes: { query: string; result: string } | null,
+) {
   const { item, score, shared_level: shared } = result;
   const { depth, levels } = collection;
   const path = collection.path(item);
@@ -24,11 +31,26 @@ export function resultCard(result: Result, rank: number, collection: Collection,
     <button type="button" data-rove data-query-item=${item} tabindex="-1">
       <akin-thumb .picture=${{ item, sprites }}></akin-thumb>
       <span class="result-line"
-        ><span class="rank">${rank}</span><span class="number">${format.score(score)}</span></span
+        ><span class="rank">${rank}</span
+        ><span class="number">${codes ? bitsText(codes.result, score) : format.score(score)}</span></span
       >
+      ${codes ? codeTicks(codes.query, codes.result) : nothing}
       ${shared === null ? nothing : html`<span class="relation">${kinshipRing(shared, depth)} ${relation(shared, levels)}</span>`}
       <span class="name">${collection.name(item)}</span>
       ${depth > 1 ? html`<span class="path">${path.slice(0, -1).join(" › ")}</span>` : nothing}
     </button>
+    <button
+      type="button"
+      class="quiet where"
+      data-rove-beside
+      data-look-item=${item}
+      aria-label=${`Where it looks: result ${rank}, ${collection.name(item)}`}
+      tabindex="-1"
+    >
+      Where it looks
+    </button>
   </li>`;
 }
+
+/** How many bits of a code differ; the score is minus that number. */
+const bitsText = (code: string, score: number): string => `${-score} of ${format.count(code.length, "bit")}`;

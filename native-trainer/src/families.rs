@@ -1,0 +1,132 @@
+//! Families: runs that differ only in the number of bits of their codes.
+
+use akin_core::geometry::Geometry;
+use anyhow::Result;
+
+use crate::config::{Config, NO_RESULT_DEPENDS_ON, differences};
+use crate::problem::{problem, repeated};
+
+/// The key of the number of bits.
+const BITS: &str = "model.head.dimension";
+
+/// The family of each config, named after its loss. A config that has no sibling has none.
+///
+/// # Errors
+///
+/// Two configs of a family with equally many bits, or no family at all.
+pub fn families(configs: &[&Config]) -> Result<Vec<Option<String>>> {
+    let ignored = [&NO_RESULT_DEPENDS_ON[..], &["run.device", BITS]].concat();
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for (position, config) in configs.iter().enumerate() {
+        if bits(config).is_none() {
+            continue;
+        }
+        let is_sibling =
+            |group: &&mut Vec<usize>| differences(configs[group[0]], config, &ignored).is_empty();
+        match groups.iter_mut().find(is_sibling) {
+            Some(group) => group.push(position),
+            None => groups.push(vec![position]),
+        }
+    }
+    groups.retain(|group| group.len() > 1);
+    if groups.is_empty() {
+        return Err(problem(
+            "no two of the runs differ only in the number of bits",
+            "give runs with a binary `model.head.geometry` that differ in `model.head.dimension` only, or leave out \
+             `--group-bits`",
+        ));
+    }
+    let mut families: Vec<Option<String>> = vec![None; configs.len()];
+    for group in groups {
+        let lengths: Vec<usize> = group.iter().filter_map(|&position| bits(configs[position])).collect();
+        if let Some(twice) = repeated(&lengths) {
+            return Err(problem(
+                format!("two of the runs have the same config, with {twice} bits"),
+                "leave out one of them, or leave out `--group-bits`",
+            ));
+        }
+        let title = configs[group[0]].loss.entry().title;
+        let name = numbered(title, |name| families.iter().flatten().any(|taken| taken == name));
+        for position in group {
+            families[position] = Some(name.clone());
+        }
+    }
+    Ok(families)
+}
+
+/// The number of bits of a run with codes.
+fn bits(config: &Config) -> Option<usize> {
+    let head = config.model.head.as_ref()?;
+    (head.geometry == Geometry::Binary).then_some(head.dimension)
+}
+
+/// `name`, or `name` with the first number that makes it one that is not taken.
+pub fn numbered(name: &str, taken: impl Fn(&str) -> bool) -> String {
+    if !taken(name) {
+        return name.to_owned();
+    }
+    (2..)
+        .map(|number| format!("{name} {number}"))
+        .find(|name| !taken(name))
+        .expect("there is always a larger number")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::problem::parts;
+
+    /// A hash run with other settings, each `KEY=VALUE`.
+    fn config(sets: &[&str]) -> Config {
+        let text = r#"
+            [run]
+            epochs = 1
+            [data]
+            kind = "csv"
+            path = "labels.csv"
+            levels = ["order", "species"]
+            [model]
+            backbone = { kind = "small_resnet" }
+            head = { dimension = 16, geometry = { kind = "binary" } }
+            [loss]
+            kind = "hpdh"
+        "#;
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("hash.toml");
+        fs::write(&file, text).unwrap();
+        // Every config has a folder of its own, so that its relative paths would differ.
+        let mut sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
+        sets.extend(["data.path=/data/labels.csv".to_owned(), format!("run.out={}", file.display())]);
+        Config::load(&file, &sets).unwrap()
+    }
+
+    #[test]
+    fn runs_that_differ_in_bits_alone_are_a_family() {
+        let configs = [
+            config(&["run.name=short"]),
+            config(&["model.head.dimension=32", "run.name=long"]),
+            config(&["model.head.dimension=32", "loss.kind=csq"]),
+            config(&["run.seed=1"]),
+            config(&["run.seed=1", "model.head.dimension=8"]),
+            config(&["loss.kind=norm_softmax", "model.head.geometry.kind=cosine"]),
+        ];
+        let found = families(&configs.iter().collect::<Vec<_>>()).unwrap();
+        let expected = [Some("HPDH"), Some("HPDH"), None, Some("HPDH 2"), Some("HPDH 2"), None];
+        assert_eq!(found, expected.map(|name| name.map(str::to_owned)));
+    }
+
+    #[test]
+    fn equal_codes_and_lone_codes_are_refused() {
+        let refusal = |configs: &[Config]| {
+            let (message, hint) = parts(&families(&configs.iter().collect::<Vec<_>>()).unwrap_err());
+            assert!(hint.is_some_and(|hint| hint.contains("--group-bits")));
+            message
+        };
+        let twice = [config(&[]), config(&[])];
+        assert_eq!(refusal(&twice), "two of the runs have the same config, with 16 bits");
+        let lone = [config(&[]), config(&["model.head.dimension=32", "run.seed=1"])];
+        assert_eq!(refusal(&lone), "no two of the runs differ only in the number of bits");
+    }
+}

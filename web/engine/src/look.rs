@@ -1,0 +1,107 @@
+//! Where it looks: which parts of two pictures carry their score.
+
+use akin_bridge::{Result, misuse, thrown, to_js};
+use akin_core::attribution::{Cells, Occlusion, ScoreParts};
+use akin_core::embeddings::Embeddings;
+use akin_core::image::decode;
+use akin_core::search::Gallery;
+use serde::Serialize;
+use wasm_bindgen::prelude::*;
+
+use crate::Engine;
+
+#[derive(Serialize)]
+struct Look {
+    /// The score of the two pictures.
+    score: f64,
+    /// Whether the score is a sum over cells. Otherwise [`Engine::occlude`] gives the values of the patches.
+    exact: bool,
+    query: Side,
+    item: Side,
+    /// The part of each pair of cells, [query's cells, item's cells]; `None` where the score is no sum.
+    pairs: Option<Vec<f64>>,
+}
+
+/// One of the two pictures.
+#[derive(Serialize)]
+struct Side {
+    rows: usize,
+    columns: usize,
+    /// What the encoder sees, as shares of the picture: left, top, width, height.
+    region: [f64; 4],
+    /// What each cell adds to the score, row by row; `None` where the score is no sum.
+    values: Option<Vec<f64>>,
+    embedding: Vec<f32>,
+}
+
+#[wasm_bindgen]
+impl Engine {
+    /// The score of two pictures, from their bytes, with what each cell of their grids adds to it where the score is
+    /// such a sum: `{ score, exact, query, item, pairs }`, each picture as `{ rows, columns, region, values, embedding }`.
+    ///
+    /// # Errors
+    ///
+    /// A picture cannot be read, the encoder is not loaded, or the device fails.
+    pub async fn look(&self, encoder: usize, query: Vec<u8>, item: Vec<u8>) -> Result<JsValue> {
+        let similarity = self.similarity(encoder)?;
+        let pictures = [decode(&query).map_err(thrown)?, decode(&item).map_err(thrown)?];
+        let regions = [self.region(encoder, &pictures[0])?, self.region(encoder, &pictures[1])?];
+        if !ScoreParts::exist(similarity) {
+            let mut embeddings = Vec::new();
+            for picture in &pictures {
+                embeddings.push(self.embedding(encoder, picture).await?);
+            }
+            let [q, x] = [&embeddings[0], &embeddings[1]];
+            let gallery = Embeddings::new(x.len(), x.clone()).map_err(thrown)?;
+            let scores =
+                Gallery::new(&gallery, similarity).and_then(|gallery| gallery.scores(q)).map_err(thrown)?;
+            let side = |at: usize| Side {
+                rows: Occlusion::SIDE,
+                columns: Occlusion::SIDE,
+                region: regions[at],
+                values: None,
+                embedding: embeddings[at].clone(),
+            };
+            let (query, item) = (side(0), side(1));
+            return Ok(to_js(&Look { score: f64::from(scores[0]), exact: false, query, item, pairs: None }));
+        }
+        let query = self.cells(encoder, &pictures[0]).await?;
+        let item = self.cells(encoder, &pictures[1]).await?;
+        let parts = ScoreParts::new(similarity, &query, &item).map_err(thrown)?;
+        let parts = parts.ok_or_else(|| misuse("the score has no parts"))?;
+        let side = |cells: &Cells, at: usize, values: Vec<f64>| Side {
+            rows: cells.rows(),
+            columns: cells.columns(),
+            region: regions[at],
+            values: Some(values),
+            embedding: cells.embedding().iter().map(|&x| x as f32).collect(),
+        };
+        Ok(to_js(&Look {
+            score: parts.score,
+            exact: true,
+            query: side(&query, 0, parts.query),
+            item: side(&item, 1, parts.item),
+            pairs: Some(parts.pairs),
+        }))
+    }
+
+    /// By how much the score of two pictures falls when each patch of a row of one of them is covered, from left to
+    /// right. `embedding` is that of `image`, `other` that of the other picture, both from [`look`](Self::look).
+    ///
+    /// # Errors
+    ///
+    /// As for `look`.
+    pub async fn occlude(
+        &self,
+        encoder: usize,
+        image: Vec<u8>,
+        embedding: Vec<f32>,
+        other: Vec<f32>,
+        row: usize,
+    ) -> Result<Vec<f32>> {
+        let similarity = self.similarity(encoder)?;
+        let picture = decode(&image).map_err(thrown)?;
+        let covered = self.occluded(encoder, &picture, row).await?;
+        Occlusion::falls(similarity, &embedding, &covered, &other).map_err(thrown)
+    }
+}
