@@ -50,7 +50,7 @@
 //!   and how they are compared; [`search`]: the ranked list of one query; [`votes`]: the classes of its neighbours;
 //! - [`ranking`], [`metrics`]: one query's ranked list, and how good it is;
 //! - [`explanation`]: what each item adds to H-AP, and what a move changes; [`attribution`]: which parts of two pictures
-//!   carry their score;
+//!   carry their score; [`ancestors`]: the learned vectors under which an item and its kin meet;
 //! - [`mod@evaluate`]: the scores of whole sets of queries; [`statistics`]: how far a mean can be trusted, and whether
 //!   two runs differ;
 //! - [`miners`]: which pairs and triplets a loss uses;
@@ -69,6 +69,7 @@
 
 mod error;
 
+pub mod ancestors;
 pub mod attribution;
 pub mod digest;
 pub mod embeddings;

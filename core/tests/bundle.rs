@@ -4,8 +4,8 @@
 
 use akin_core::bundle::{
     Affinity, BestScores, BundleWriter, Contents, ElementType, EncoderEntry, INDEX, Index, IndexEntry, Items,
-    MANIFEST, Manifest, Map, MapGeometry, QueryColumn, QueryTable, Thumbnails, coordinate_bytes,
-    embedding_bytes, label_bytes,
+    MANIFEST, Manifest, Map, MapGeometry, MapProxies, NO_ANCESTOR, QueryColumn, QueryTable, Thumbnails,
+    coordinate_bytes, embedding_bytes, label_bytes, number_bytes,
 };
 use akin_core::evaluate::{EvaluationConfig, Report};
 use akin_core::image::{Normalisation, Preprocessing};
@@ -56,6 +56,13 @@ fn contents() -> Contents {
             description: "the plane of the largest variance".into(),
             coordinates: "happier/map.f32".into(),
             geometry: MapGeometry::Plane,
+            proxies: Some(MapProxies {
+                count: 2,
+                coordinates: "happier/proxies.f32".into(),
+                per_proxy: 1,
+                nearest: "happier/nearest.u32".into(),
+                ancestors: "happier/ancestors.u32".into(),
+            }),
         }],
         affinities: vec![Affinity { level: 1, classes: vec![1, 0], scores: "happier/affinity.f32".into() }],
         query_scores: Some(QueryTable {
@@ -91,6 +98,9 @@ fn writer() -> BundleWriter {
     bundle.add("t-0.jpg", b"a picture".to_vec()).unwrap();
     bundle.add("t-1.jpg", b"another".to_vec()).unwrap();
     bundle.add("happier/map.f32", coordinate_bytes(&POINTS)).unwrap();
+    bundle.add("happier/proxies.f32", coordinate_bytes(&POINTS[..2])).unwrap();
+    bundle.add("happier/nearest.u32", number_bytes(&[2, 0])).unwrap();
+    bundle.add("happier/ancestors.u32", number_bytes(&[1, 0, NO_ANCESTOR, 1, 0, 0])).unwrap();
     bundle.add("happier/affinity.f32", embedding_bytes(&[1.0, 0.25, 0.25, 0.75], ElementType::F32)).unwrap();
     bundle.add("happier/scores.f32", embedding_bytes(&[-1.0], ElementType::F32)).unwrap();
     for name in ["happier", "baseline"] {
@@ -166,7 +176,7 @@ fn a_reader_gets_back_what_was_written() {
     assert_eq!(files.last().unwrap().0, MANIFEST, "the manifest comes last");
     let manifest = read(&files).unwrap();
     assert_eq!(manifest.contents(), &contents());
-    assert_eq!(manifest.files().len(), 12);
+    assert_eq!(manifest.files().len(), 15);
     assert_eq!(manifest.item_count(), 4);
     assert_eq!(manifest.labels(bytes_of(&files, "labels.bin")).unwrap(), taxonomy().1);
     let gallery = manifest.gallery_embeddings(1, bytes_of(&files, "baseline/gallery.f32")).unwrap();
@@ -445,6 +455,14 @@ fn counts_and_lengths_that_do_not_fit_each_other_are_refused() {
         ("/encoders/0/maps/0/name", json!(" "), "not unique"),
         ("/encoders/0/maps/0/coordinates", json!("no-map.f32"), "no-map.f32"),
         ("/encoders/0/maps/0/coordinates", json!("happier/queries.f32"), "8 bytes instead of 3 × 2 × 4"),
+        ("/encoders/0/maps/0/proxies/count", json!(0), "no proxies"),
+        ("/encoders/0/maps/0/proxies/count", json!(3), "16 bytes instead of 3 × 2 × 4"),
+        ("/encoders/0/maps/0/proxies/per_proxy", json!(2), "8 bytes instead of 2 × 2 × 4"),
+        (
+            "/encoders/0/maps/0/proxies/ancestors",
+            json!("happier/nearest.u32"),
+            "8 bytes instead of 3 × 2 × 4",
+        ),
         ("/encoders/0/affinities/0/level", json!(3), "one level"),
         ("/encoders/0/affinities/0/classes", json!([0, 0]), "different classes"),
         ("/encoders/0/affinities/0/classes", json!([0]), "16 bytes instead of 1 × 1 × 4"),
@@ -491,6 +509,22 @@ fn without_stored_queries_there_are_no_query_embeddings() {
     let manifest = read(&files).unwrap();
     assert_eq!(manifest.taxonomy, taxonomy);
     assert!(manifest.query_embeddings(0, b"").unwrap_err().hint().contains("gallery"));
+}
+
+#[test]
+fn encoders_of_a_family_have_different_numbers_of_bits() {
+    let family = |m: &mut Value, encoder: usize| {
+        m["encoders"][encoder]["family"] = json!("HPDH");
+        m["encoders"][encoder]["report"]["config"]["similarity"] = json!("hamming");
+    };
+    let one = Manifest::parse(&altered(|m| family(m, 0))).unwrap();
+    assert_eq!(one.encoders[0].family.as_deref(), Some("HPDH"));
+    let two = altered(|m| {
+        family(m, 0);
+        family(m, 1);
+    });
+    assert_refused(&two, "as many bits as another");
+    assert_refused(&altered(|m| m["encoders"][0]["family"] = json!("HPDH")), "has no codes");
 }
 
 #[test]

@@ -100,18 +100,20 @@ impl Checkpoint {
         optimizers: Optimizers,
     ) -> Result<(Encoder, Loss, Optimizers)> {
         let [encoder_bytes, loss_bytes, optimizer_bytes @ ..] = self.parts;
-        let mismatch = |part: &str, error: &dyn std::fmt::Display| {
-            problem(
-                format!("the {part} of the checkpoint does not fit the config of this run: {error}"),
-                "resume with the config.toml and the data that the run was started with",
-            )
-        };
-        let record = ModuleRecord::from_bytes(Bytes::from_bytes_vec(loss_bytes))
-            .map_err(|error| mismatch("loss", &error))?;
-        let loss = loss.try_load_record(record).map_err(|error| mismatch("loss", &error))?;
+        let loss = load_loss(loss, loss_bytes)?;
         let optimizers =
             optimizers.with_bytes(optimizer_bytes).map_err(|error| mismatch("optimiser", &error))?;
         Ok((encoder.with_weights(encoder_bytes)?, loss, optimizers))
+    }
+
+    /// Puts the state of the loss alone into a loss of the same config.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::restore`].
+    pub fn restore_loss(self, loss: Loss) -> Result<Loss> {
+        let [_, bytes, ..] = self.parts;
+        load_loss(loss, bytes)
     }
 
     /// Writes the checkpoint. The previous one stays until this one is complete and on disk.
@@ -182,6 +184,19 @@ impl Checkpoint {
             .map_err(|_| anyhow!("it has {} parts instead of {}", header.parts.len(), PARTS.len()))?;
         Ok(Self { step: header.step, origin: header.origin, parts })
     }
+}
+
+fn load_loss(loss: Loss, bytes: Vec<u8>) -> Result<Loss> {
+    let record =
+        ModuleRecord::from_bytes(Bytes::from_bytes_vec(bytes)).map_err(|error| mismatch("loss", &error))?;
+    loss.try_load_record(record).map_err(|error| mismatch("loss", &error))
+}
+
+fn mismatch(part: &str, error: &dyn std::fmt::Display) -> anyhow::Error {
+    problem(
+        format!("the {part} of the checkpoint does not fit the config of this run: {error}"),
+        "use the config.toml and the data that the run was started with",
+    )
 }
 
 #[cfg(test)]

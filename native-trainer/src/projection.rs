@@ -71,12 +71,15 @@ pub struct Projection {
     pub geometry: MapGeometry,
     /// [N, 2].
     pub points: Vec<[f32; 2]>,
+    /// The proxies among them, [P, 2]; only on the Poincaré disk.
+    pub proxies: Option<Vec<[f32; 2]>>,
 }
 
 /// The fewest embeddings for t-SNE and UMAP, whose neighbourhoods mean nothing in smaller sets.
 const FEWEST: usize = 16;
 
-/// The maps of these embeddings, in the order of `methods`. Left out are the Poincaré disk of embeddings that are not
+/// The maps of these embeddings, in the order of `methods`. On the Poincaré disk `proxies` of the same ball are laid out
+/// together with the embeddings, as in HIER's figures. Left out are the Poincaré disk of embeddings that are not
 /// compared in the Poincaré ball, and t-SNE and UMAP of fewer than 16 embeddings.
 ///
 /// # Errors
@@ -85,6 +88,7 @@ const FEWEST: usize = 16;
 pub fn project(
     embeddings: &Embeddings,
     similarity: Similarity,
+    proxies: Option<&Embeddings>,
     methods: &[Method],
     seed: u64,
     progress: Progress,
@@ -101,8 +105,11 @@ pub fn project(
     };
     let methods: Vec<Method> = methods.iter().copied().filter(is_possible).collect();
     let flat = pca::project(&neighbours::vectors(embeddings, similarity));
-    let needs_neighbours =
-        |method: &Method| *method != Method::Pca && !(is_disk && *method == Method::Poincare);
+    let needs_neighbours = |method: &Method| match method {
+        Method::Pca => false,
+        Method::Tsne | Method::Umap => true,
+        Method::Poincare => !is_disk && proxies.is_none(),
+    };
     let neighbours = methods
         .iter()
         .any(needs_neighbours)
@@ -110,23 +117,36 @@ pub fn project(
         .transpose()?;
     let mut maps = Vec::new();
     for method in methods {
+        let mut proxy_points = None;
         let (description, geometry, points) = match (method, curvature, &neighbours) {
             (Method::Poincare, Some(curvature), _) if is_disk => {
                 let scale = curvature.value().sqrt() as f32;
-                let rows = embeddings.values().as_chunks::<2>().0.iter();
-                let points = rows.map(|row| row.map(|x| x * scale)).collect();
+                let scaled = |points: &Embeddings| -> Vec<[f32; 2]> {
+                    points.values().as_chunks::<2>().0.iter().map(|row| row.map(|x| x * scale)).collect()
+                };
+                let points = scaled(embeddings);
+                proxy_points = proxies.map(scaled);
                 (
                     "The embeddings themselves: they have two dimensions.".to_owned(),
                     MapGeometry::PoincareDisk,
                     points,
                 )
             }
-            (Method::Poincare, _, Some(neighbours)) => {
-                let points = umap::project_to_disk(neighbours, &flat, seed, progress);
+            (Method::Poincare, Some(_), _) if proxies.is_some() || neighbours.is_some() => {
+                let points = match (proxies, &neighbours) {
+                    (Some(proxies), _) => {
+                        let mut points = disk_of_both(embeddings, proxies, similarity, seed, progress)?;
+                        proxy_points = Some(points.split_off(embeddings.len()));
+                        points
+                    }
+                    (None, Some(neighbours)) => umap::project_to_disk(neighbours, &flat, seed, progress),
+                    (None, None) => Vec::new(),
+                };
                 let description = format!(
                     "The neighbours of each item in the ball of {} dimensions, laid out in the hyperbolic plane. \
-                     Who is near whom is kept; the distance to the centre is that of the layout, not of the embedding.",
-                    embeddings.dimension()
+                     Who is near whom is kept; the distance to the centre is that of the layout, not of the embedding.{}",
+                    embeddings.dimension(),
+                    if proxies.is_some() { " Proxies are laid out among the items." } else { "" }
                 );
                 (description, MapGeometry::PoincareDisk, points)
             }
@@ -157,15 +177,31 @@ pub fn project(
                 (description, MapGeometry::Plane, flat.points.clone())
             }
         };
-        if points.iter().flatten().any(|x: &f32| !x.is_finite()) {
+        let drawn = points.iter().chain(proxy_points.iter().flatten());
+        if drawn.flatten().any(|x: &f32| !x.is_finite()) {
             return Err(problem(
                 format!("the map {} is not finite", method.name()),
                 "leave it out of `--maps`, and please report this",
             ));
         }
-        maps.push(Projection { method, description, geometry, points });
+        maps.push(Projection { method, description, geometry, points, proxies: proxy_points });
     }
     Ok(maps)
+}
+
+/// The points of embeddings and then of proxies in the Poincaré disk, laid out over one graph of neighbours.
+fn disk_of_both(
+    embeddings: &Embeddings,
+    proxies: &Embeddings,
+    similarity: Similarity,
+    seed: u64,
+    progress: Progress,
+) -> Result<Vec<[f32; 2]>> {
+    let values = [embeddings.values(), proxies.values()].concat();
+    let both = Embeddings::new(embeddings.dimension(), values)?;
+    let flat = pca::project(&neighbours::vectors(&both, similarity));
+    let neighbours = Neighbours::new(&both, similarity, progress)?;
+    Ok(umap::project_to_disk(&neighbours, &flat, seed, progress))
 }
 
 #[cfg(test)]
@@ -188,7 +224,7 @@ mod tests {
     }
 
     fn maps(embeddings: &Embeddings, similarity: Similarity) -> Vec<Projection> {
-        project(embeddings, similarity, &ALL, 3, Progress::None).unwrap()
+        project(embeddings, similarity, None, &ALL, 3, Progress::None).unwrap()
     }
 
     /// The share of points whose nearest other point is of their own cluster.
@@ -243,9 +279,46 @@ mod tests {
     fn a_disk_of_two_dimensions_is_drawn_as_it_is() {
         let embeddings = Embeddings::new(2, vec![0.0, 1.0, -0.5, 0.0]).unwrap();
         let curvature = Curvature::try_from(0.25).unwrap();
-        let maps =
-            project(&embeddings, Similarity::Poincare { curvature }, &[Method::Poincare], 0, Progress::None);
-        assert_eq!(maps.unwrap()[0].points, [[0.0, 0.5], [-0.25, 0.0]]);
+        let proxies = Embeddings::new(2, vec![1.0, 1.0]).unwrap();
+        let maps = project(
+            &embeddings,
+            Similarity::Poincare { curvature },
+            Some(&proxies),
+            &[Method::Poincare],
+            0,
+            Progress::None,
+        );
+        let map = &maps.unwrap()[0];
+        assert_eq!(map.points, [[0.0, 0.5], [-0.25, 0.0]]);
+        assert_eq!(map.proxies, Some(vec![[0.5, 0.5]]));
+    }
+
+    #[test]
+    fn a_proxy_lies_among_the_embeddings_that_it_is_near_to() {
+        let embeddings = clusters(60, 8, 0.4);
+        // One proxy for each cluster, near its middle.
+        let middle = |cluster: usize| -> Vec<f32> {
+            let rows = (0..60).map(|row| embeddings.row(60 * cluster + row));
+            let sum = rows.fold(vec![0.0; 8], |sum, row| sum.iter().zip(row).map(|(s, x)| s + x).collect());
+            sum.into_iter().map(|x: f32| x / 60.0).collect()
+        };
+        let proxies = Embeddings::new(8, [middle(0), middle(1)].concat()).unwrap();
+        let similarity = Similarity::Poincare { curvature: Curvature::try_from(1.0).unwrap() };
+        let maps = project(&embeddings, similarity, Some(&proxies), &ALL, 3, Progress::None).unwrap();
+        for map in maps {
+            let Some(proxies) = map.proxies else {
+                assert_ne!(map.method, Method::Poincare);
+                continue;
+            };
+            assert_eq!((map.points.len(), proxies.len()), (120, 2));
+            for (cluster, proxy) in proxies.iter().enumerate() {
+                let distance = |point: &[f32; 2]| (point[0] - proxy[0]).hypot(point[1] - proxy[1]);
+                let nearest =
+                    |&a: &usize, &b: &usize| distance(&map.points[a]).total_cmp(&distance(&map.points[b]));
+                assert_eq!((0..120).min_by(nearest).unwrap() / 60, cluster);
+                assert!(proxy[0].hypot(proxy[1]) < 1.0);
+            }
+        }
     }
 
     #[test]

@@ -16,8 +16,10 @@ use std::thread::Scope;
 use std::time::Instant;
 
 use akin_core::digest::sha256;
+use akin_core::embeddings::Embeddings;
 use akin_core::encoder::Encoder;
 use akin_core::evaluate::Report;
+use akin_core::geometry::Space;
 use akin_core::losses::{Batch, Draws, Loss, LossContext, Objective};
 use akin_core::taxonomy::Labels;
 use anyhow::{Context, Result, anyhow};
@@ -178,6 +180,33 @@ pub fn check_encoder(config: &Config, device: &Device) -> Result<()> {
 /// The errors of [`train`] before its first step.
 pub fn check_loss(run: &Run, dataset: &Dataset, pictures: &Pictures, device: &Device) -> Result<Loss> {
     Training::new(run, dataset, pictures, device, Progress::None)?.make_loss()
+}
+
+/// The proxies that a run has learned as ancestors of its items (HIER), as points of the Poincaré ball; none for other
+/// losses and spaces.
+///
+/// # Errors
+///
+/// A checkpoint that is missing, damaged or of another config.
+pub fn learned_ancestors(
+    run: &Run,
+    dataset: &Dataset,
+    pictures: &Pictures,
+    device: &Device,
+) -> Result<Option<Embeddings>> {
+    let is_wanted =
+        |loss: &Loss| loss.hierarchy().is_some_and(|hierarchy| hierarchy.space() == Space::Poincare);
+    if encoder_config(&run.config).geometry().space() != Space::Poincare {
+        return Ok(None);
+    }
+    let loss = check_loss(run, dataset, pictures, device)?;
+    if !is_wanted(&loss) {
+        return Ok(None);
+    }
+    let loss = Checkpoint::load(&run.file("checkpoint.akin"))?.restore_loss(loss)?;
+    let dimension = encoder_config(&run.config).dimension();
+    let points = loss.hierarchy().map(|hierarchy| hierarchy.points()).transpose()?;
+    Ok(points.map(|points| Embeddings::new(dimension, points)).transpose()?)
 }
 
 fn make_encoder(config: &Config, device: &Device) -> Result<Encoder> {

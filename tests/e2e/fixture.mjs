@@ -1,4 +1,4 @@
-// Makes the data of the browser tests with the binary that users run: two short trainings, their bundle,
+// Makes the data of the browser tests with the binary that users run: short trainings, their bundles,
 // and the embeddings and scores of the command line. Usage: node fixture.mjs AKIN FOLDER
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync } from "node:fs";
@@ -23,6 +23,22 @@ export const RECIPES = {
   NormSoftmax: "biomorphs-norm-softmax",
 };
 
+/** Other encoders over the same gallery: of codes of two lengths, and of the Poincaré ball with HIER's ancestors. */
+const INSIDE = {
+  "HPDH 16": [
+    'model.head={dimension=16, geometry={kind="binary"}}',
+    'loss={kind="hpdh"}',
+  ],
+  "HPDH 32": [
+    'model.head={dimension=32, geometry={kind="binary"}}',
+    'loss={kind="hpdh"}',
+  ],
+  HIER: [
+    'model.head={dimension=8, geometry={kind="poincare"}}',
+    'loss={kind="hier", proxies=12}',
+  ],
+};
+
 function make(akin, folder) {
   const run = (...args) =>
     execFileSync(akin, args, {
@@ -39,13 +55,12 @@ function make(akin, folder) {
     "--side",
     "64",
   );
-  for (const [name, recipe] of Object.entries(RECIPES)) {
-    const out = join("runs", name);
+  const train = (name, recipe, sets) =>
     run(
       "train",
       join(root, "native-trainer/recipes", `${recipe}.toml`),
       "--out",
-      out,
+      join("runs", name),
       "--device",
       "cpu",
       ...[
@@ -53,11 +68,28 @@ function make(akin, folder) {
         "run.steps=6",
         `run.name=${name}`,
         "sampler.classes_per_batch=8",
+        ...sets,
       ].flatMap((set) => ["--set", set]),
     );
+  for (const [name, recipe] of Object.entries(RECIPES)) {
+    const out = join("runs", name);
+    train(name, recipe, []);
     run("embed", out, ...PICTURES, "--out", `${name}.npy`);
     run("eval", out, "--per-query", `${name}.csv`);
   }
+  for (const [name, sets] of Object.entries(INSIDE))
+    train(name, RECIPES.HAPPIER, sets);
+  run(
+    "export",
+    ...Object.keys(INSIDE).map((name) => join("runs", name)),
+    "--out",
+    "inside",
+    "--title",
+    "Inside",
+    "--group-bits",
+    "--maps",
+    "pca,poincare",
+  );
   const runs = Object.keys(RECIPES).map((name) => join("runs", name));
   run(
     "export",
@@ -88,7 +120,7 @@ function make(akin, folder) {
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const [akin, folder] = process.argv.slice(2);
   if (!akin || !folder) throw new Error("usage: node fixture.mjs AKIN FOLDER");
-  if (existsSync(join(folder, "bundle/bundle.json"))) process.exit(0);
+  if (existsSync(join(folder, "half/bundle.json"))) process.exit(0);
   mkdirSync(folder, { recursive: true });
   make(akin, folder);
 }

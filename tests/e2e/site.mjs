@@ -50,9 +50,9 @@ export const pageFolder =
   process.env.AKIN_PAGE ??
   fileURLToPath(new URL("../../www/dist", import.meta.url));
 
-/** Starts `akin serve`. Resolves to its address and a function that stops it. */
-export function serve() {
-  const bundles = [fixture("bundle"), fixture("half")];
+/** Starts `akin serve` with bundles of the fixture. Resolves to its address and a function that stops it. */
+export function serve(names = ["bundle", "half"]) {
+  const bundles = names.map((name) => fixture(name));
   // `--page` keeps `akin serve` from building the page.
   const server = spawn(
     akin,
@@ -88,8 +88,8 @@ export const launch = (backend, flags = []) =>
  * has requested, and then checks what every page must do: request only its own origin, throw nothing,
  * and fit the width of the window.
  */
-export async function openSite(backend, flags = []) {
-  const { address, stop } = await serve();
+export async function openSite(backend, flags = [], bundles = undefined) {
+  const { address, stop } = await serve(bundles);
   const browser = await launch(backend, flags);
   after(async () => {
     await browser.close();

@@ -36,13 +36,30 @@ export interface EncoderEntry {
   query_embeddings: string | null;
   report: Report | null;
   /** 2-D maps of the gallery: f32 coordinates, [gallery, 2], y upwards. */
-  maps?: { name: string; description: string; coordinates: string; geometry?: "plane" | "poincare_disk" }[];
+  maps?: GalleryMap[];
   /** The mean score of each pair of classes of a level: f32, [C, C]. */
   affinities?: Affinity[];
   /** The scores of each stored query or, without any, of each gallery item: f32, [queries, columns]; −1 for none. */
   query_scores?: { columns: { metric: string; level: number }[]; scores: string };
   /** Percentiles 0 … 100 of each gallery item's score to the most similar other item. */
   best_scores?: { quantiles: number[] };
+}
+
+export interface GalleryMap {
+  name: string;
+  description: string;
+  coordinates: string;
+  geometry?: "plane" | "poincare_disk";
+  proxies?: MapProxies;
+}
+
+/** The learned ancestors of the items on a map: f32 [P, 2], u32 [P, per_proxy], u32 [gallery, L]. */
+export interface MapProxies {
+  count: number;
+  coordinates: string;
+  per_proxy: number;
+  nearest: string;
+  ancestors: string;
 }
 
 export interface Affinity {

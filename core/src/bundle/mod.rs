@@ -19,7 +19,7 @@ use crate::taxonomy::Taxonomy;
 pub use best_scores::BestScores;
 pub use index::{Index, IndexEntry};
 pub use read::Manifest;
-pub use write::{BundleWriter, coordinate_bytes, embedding_bytes, label_bytes};
+pub use write::{BundleWriter, coordinate_bytes, embedding_bytes, label_bytes, number_bytes};
 
 /// The name of the manifest's file.
 pub const MANIFEST: &str = "bundle.json";
@@ -177,7 +177,28 @@ pub struct Map {
     /// The space that the points are in.
     #[serde(default, skip_serializing_if = "MapGeometry::is_plane")]
     pub geometry: MapGeometry,
+    /// Learned ancestors of the items, in the same space.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proxies: Option<MapProxies>,
 }
+
+/// The proxies of an encoder that was trained with HIER, on a map of its gallery; see [`ancestors`](crate::ancestors).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MapProxies {
+    /// P, the number of proxies, at least 1.
+    pub count: usize,
+    /// The path of their coordinates, \[P, 2\].
+    pub coordinates: String,
+    /// M, the number of nearest items of each proxy.
+    pub per_proxy: usize,
+    /// The path of the gallery items nearest to each proxy, \[P, M\], nearest first.
+    pub nearest: String,
+    /// The path of the ancestor of each gallery item at each level, \[N, L\], coarse to fine; [`NO_ANCESTOR`] for none.
+    pub ancestors: String,
+}
+
+/// Stands for no proxy in the file of ancestors.
+pub const NO_ANCESTOR: u32 = u32::MAX;
 
 /// The space of a map.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

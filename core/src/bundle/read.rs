@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{
     Affinity, Contents, ElementType, EncoderEntry, FORMAT, FileEntry, HALF_PRECISION, MANIFEST,
-    MAX_DIMENSION, MapGeometry, QueryColumn, VERSION, canonical,
+    MAX_DIMENSION, Map, MapGeometry, MapProxies, NO_ANCESTOR, QueryColumn, VERSION, canonical,
 };
 use crate::digest::sha256;
 use crate::embeddings::Embeddings;
@@ -219,19 +219,58 @@ impl Manifest {
     /// [`Kind::Bundle`] when there is no such encoder or map, the bytes are not those of the file, or a number is not
     /// finite.
     pub fn map_points(&self, encoder: usize, map: usize, bytes: &[u8]) -> Result<Vec<[f32; 2]>> {
+        let entry = self.map(encoder, map)?;
+        self.points(&entry.coordinates, entry.geometry, bytes)
+    }
+
+    /// Checks the files of a map's proxies: their coordinates, the items nearest to each, and the ancestors of each item.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::map_points`]; also when the map has no proxies, or a file names an item or a proxy that does not
+    /// exist.
+    pub fn check_map_proxies(&self, encoder: usize, map: usize, files: [&[u8]; 3]) -> Result<()> {
+        let entry = self.map(encoder, map)?;
+        let proxies = entry.proxies.as_ref().ok_or_else(|| {
+            bundle_error(format!("the map {:?} has no proxies", entry.name), "choose a map that has them")
+        })?;
+        let [coordinates, nearest, ancestors] = files;
+        self.points(&proxies.coordinates, entry.geometry, coordinates)?;
+        let numbers = |path: &str, bytes: &[u8], count: usize, what: &str| {
+            self.verify(path, bytes)?;
+            let mut numbers = bytes.as_chunks().0.iter().copied().map(u32::from_le_bytes);
+            match numbers
+                .find(|&number| number as usize >= count && (what != "proxy" || number != NO_ANCESTOR))
+            {
+                None => Ok(()),
+                Some(number) => Err(bundle_error(
+                    format!("{path} names the {what} {number}, but there are {count}"),
+                    EXPORT_AGAIN,
+                )),
+            }
+        };
+        numbers(&proxies.nearest, nearest, self.gallery.count, "item")?;
+        numbers(&proxies.ancestors, ancestors, proxies.count, "proxy")
+    }
+
+    fn map(&self, encoder: usize, map: usize) -> Result<&Map> {
         let EncoderEntry { name, maps, .. } = self.encoder(encoder)?;
-        let entry = maps.get(map).ok_or_else(|| {
+        maps.get(map).ok_or_else(|| {
             bundle_error(
                 format!("encoder {name:?} has {} maps and no map {map}", maps.len()),
                 "choose one of them, counted from 0",
             )
-        })?;
-        let points = self.rows(&entry.coordinates, 2, ElementType::F32, bytes)?;
+        })
+    }
+
+    /// The points of a map's file.
+    fn points(&self, path: &str, geometry: MapGeometry, bytes: &[u8]) -> Result<Vec<[f32; 2]>> {
+        let points = self.rows(path, 2, ElementType::F32, bytes)?;
         let points = points.values().as_chunks().0.to_vec();
         let is_outside = |point: &[f32; 2]| point[0].hypot(point[1]) >= 1.0;
         match points.iter().position(is_outside) {
-            Some(item) if entry.geometry == MapGeometry::PoincareDisk => Err(bundle_error(
-                format!("{}: the point of item {item} lies outside the Poincaré disk", entry.coordinates),
+            Some(item) if geometry == MapGeometry::PoincareDisk => Err(bundle_error(
+                format!("{path}: the point of item {item} lies outside the Poincaré disk"),
                 EXPORT_AGAIN,
             )),
             _ => Ok(points),
@@ -437,6 +476,17 @@ impl Manifest {
                 )));
             }
             self.check_length(&map.coordinates, &[self.gallery.count, 2, 4])?;
+            if let Some(MapProxies { count, coordinates, per_proxy, nearest, ancestors }) = &map.proxies {
+                if *count == 0 || *per_proxy == 0 {
+                    return Err(inconsistent(format!(
+                        "the map {:?} of encoder {name:?} has no proxies, or proxies without an item",
+                        map.name
+                    )));
+                }
+                self.check_length(coordinates, &[*count, 2, 4])?;
+                self.check_length(nearest, &[*count, *per_proxy, 4])?;
+                self.check_length(ancestors, &[self.gallery.count, self.taxonomy.depth(), 4])?;
+            }
         }
         let mut levels = HashSet::new();
         for affinity in &entry.affinities {

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::read::{bundle_error, check_path};
 use super::{
-    Affinity, Contents, ElementType, FORMAT, FileEntry, HALF_PRECISION, MANIFEST, Manifest, Map, VERSION,
-    canonical,
+    Affinity, Contents, ElementType, FORMAT, FileEntry, HALF_PRECISION, MANIFEST, Manifest, Map, MapProxies,
+    VERSION, canonical,
 };
 use crate::Result;
 use crate::digest::sha256;
@@ -95,8 +95,12 @@ impl BundleWriter {
             if let Some(path) = &entry.query_embeddings {
                 manifest.query_embeddings(encoder, bytes_of(path))?;
             }
-            for (map, Map { coordinates, .. }) in entry.maps.iter().enumerate() {
+            for (map, Map { coordinates, proxies, .. }) in entry.maps.iter().enumerate() {
                 manifest.map_points(encoder, map, bytes_of(coordinates))?;
+                if let Some(MapProxies { coordinates, nearest, ancestors, .. }) = proxies {
+                    let files = [coordinates, nearest, ancestors].map(|path| bytes_of(path));
+                    manifest.check_map_proxies(encoder, map, files)?;
+                }
             }
             for (affinity, Affinity { scores, .. }) in entry.affinities.iter().enumerate() {
                 manifest.affinity_scores(encoder, affinity, bytes_of(scores))?;
@@ -112,7 +116,12 @@ impl BundleWriter {
 
 /// The bytes of a label file: u32, little-endian, \[N, L\].
 pub fn label_bytes(labels: &Labels) -> Vec<u8> {
-    labels.ids().iter().flat_map(|id| id.to_le_bytes()).collect()
+    number_bytes(labels.ids())
+}
+
+/// The bytes of a file of items or proxies: u32, little-endian.
+pub fn number_bytes(numbers: &[u32]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
 
 /// The bytes of a file of embeddings or, in full precision, of scores: `element_type`, little-endian, \[N, d\]. Half precision rounds to the nearest

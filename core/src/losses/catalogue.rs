@@ -85,6 +85,10 @@ macro_rules! losses {
             fn before_epoch(&mut self, embeddings: Tensor<2>, labels: &Labels) {
                 match self { $(Self::$variant(loss) => loss.before_epoch(embeddings, labels),)+ }
             }
+
+            fn hierarchy(&self) -> Option<&Hier> {
+                match self { $(Self::$variant(loss) => loss.hierarchy(),)+ }
+            }
         }
 
         /// Each loss with its presets.

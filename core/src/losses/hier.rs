@@ -70,9 +70,9 @@ use super::{
     Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, float_mask, mask_above_zero,
     not_negative, read_values, with_gradient, within,
 };
-use crate::Result;
 use crate::geometry::{Geometry, Space};
 use crate::random::uniform;
+use crate::{Error, Kind, Result};
 
 /// Elements of the largest matrix, [block, P].
 const BLOCK_ELEMENTS: usize = 1 << 21;
@@ -259,9 +259,35 @@ impl Objective for Hier {
         let batch_loss = self.mean_loss(self.distances(points, proxies), &batch_triplets, &mut noise);
         batch_loss + self.mean_loss(between_proxies, &proxy_triplets, noise)
     }
+
+    fn hierarchy(&self) -> Option<&Hier> {
+        Some(self)
+    }
 }
 
 impl Hier {
+    /// The proxies as points of their space, [P, d], row-major.
+    ///
+    /// # Errors
+    ///
+    /// A device that fails.
+    pub fn points(&self) -> Result<Vec<f32>> {
+        let points = self.geometry.embed(self.proxies.val().without_autodiff()).try_into_data();
+        let points = points.map_err(|error| error.to_string());
+        points.and_then(|points| points.try_to_vec().map_err(|error| format!("{error:?}"))).map_err(|error| {
+            Error::new(
+                Kind::Device,
+                format!("the proxies could not be read from the device: {error}"),
+                "try again, or use the CPU",
+            )
+        })
+    }
+
+    /// The space of the proxies.
+    pub fn space(&self) -> Space {
+        self.geometry.space()
+    }
+
     /// The term of the batch and the term of the proxies, for given triplets and given Gumbel draws for ρ_ij and
     /// ρ_ijk, [triplets, P] each.
     pub fn forward_drawn(

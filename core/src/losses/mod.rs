@@ -378,6 +378,11 @@ pub trait Objective {
     /// Called at the start of an epoch with the embeddings of the whole training set, without gradient, if
     /// [`Self::needs_training_set`].
     fn before_epoch(&mut self, _embeddings: Tensor<2>, _labels: &Labels) {}
+
+    /// The first [`Hier`] in this loss, whose proxies are ancestors of the items.
+    fn hierarchy(&self) -> Option<&Hier> {
+        None
+    }
 }
 
 /// The entry of a loss or preset in the catalogue.

@@ -8,7 +8,7 @@ use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Batch, BuildLoss, Draws, Family, Loss, LossConfig, LossContext, LossEntry, Objective, normalise_if,
+    Batch, BuildLoss, Draws, Family, Hier, Loss, LossConfig, LossContext, LossEntry, Objective, normalise_if,
 };
 use crate::geometry::{Geometry, Space, normalise};
 use crate::range::blend_weight;
@@ -144,6 +144,10 @@ impl Objective for WeightedSum {
         for (term, input) in self.terms_with_inputs(embeddings) {
             term.after_step(input, labels);
         }
+    }
+
+    fn hierarchy(&self) -> Option<&Hier> {
+        self.terms.iter().find_map(Objective::hierarchy)
     }
 
     fn needs_training_set(&self, epoch: u64) -> bool {

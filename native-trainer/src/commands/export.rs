@@ -5,9 +5,10 @@ use std::fs;
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 
+use akin_core::ancestors::Ancestors;
 use akin_core::bundle::{
-    Affinity, BestScores, BundleWriter, Contents, ElementType, EncoderEntry, Items, Map, QueryTable,
-    Thumbnails, coordinate_bytes, embedding_bytes, label_bytes,
+    Affinity, BestScores, BundleWriter, Contents, ElementType, EncoderEntry, Items, Map, MapProxies,
+    NO_ANCESTOR, QueryTable, Thumbnails, coordinate_bytes, embedding_bytes, label_bytes, number_bytes,
 };
 use akin_core::embeddings::Embeddings;
 use akin_core::evaluate::{EvaluationConfig, Labelled};
@@ -33,6 +34,7 @@ use crate::progress::Progress;
 use crate::projection::{Method, Projection, project};
 use crate::run::{Run, encoder_config};
 use crate::serve::Bundles;
+use crate::training::learned_ancestors;
 use crate::{device, directory, page, shell, site};
 
 /// Write runs into a bundle for the browser.
@@ -108,6 +110,8 @@ pub const TILE: u32 = 96;
 const GRID: u32 = 20;
 /// The JPEG quality of the sheets.
 const QUALITY: u8 = 85;
+/// The number of nearest items stored for each proxy.
+const NEAREST: usize = 8;
 /// The file of credit and licence text.
 const NOTICE: &str = "NOTICE.md";
 
@@ -274,12 +278,31 @@ pub fn export(export: &Export) -> Result<()> {
             name,
         };
         let gallery_labels = dataset.labels.select(&gallery.items);
-        let projections =
-            project(&gallery.embeddings, similarity, export.maps, run.config.run.seed, *progress)?;
-        for Projection { method, description, geometry, points } in projections {
+        let proxies = if export.maps.contains(&Method::Poincare) {
+            learned_ancestors(run, &dataset, &pictures, &device)?
+        } else {
+            None
+        };
+        let projections = project(
+            &gallery.embeddings,
+            similarity,
+            proxies.as_ref(),
+            export.maps,
+            run.config.run.seed,
+            *progress,
+        )?;
+        for Projection { method, description, geometry, points, proxies: proxy_points } in projections {
             let coordinates = format!("{folder}/{}", method.file_name());
             bundle.add(&coordinates, coordinate_bytes(&points))?;
-            entry.maps.push(Map { name: method.name().into(), description, coordinates, geometry });
+            let proxies = match (&proxies, proxy_points) {
+                (Some(proxies), Some(points)) => {
+                    let ancestors =
+                        Ancestors::new(&gallery.embeddings, &gallery_labels, proxies, similarity)?;
+                    Some(add_proxies(&mut bundle, &folder, &ancestors, &points, gallery.items.len())?)
+                }
+                _ => None,
+            };
+            entry.maps.push(Map { name: method.name().into(), description, coordinates, geometry, proxies });
         }
         for ClassScores { level, classes, scores } in
             class_scores(&gallery.embeddings, &gallery_labels, similarity)?
@@ -350,6 +373,37 @@ pub fn export(export: &Export) -> Result<()> {
     }
     progress.say("Exported", &format!("{} ({:.1} MB)", out.display(), size as f64 / 1e6));
     Ok(())
+}
+
+/// Adds the files of a map's proxies.
+fn add_proxies(
+    bundle: &mut BundleWriter,
+    folder: &str,
+    ancestors: &Ancestors,
+    points: &[[f32; 2]],
+    items: usize,
+) -> Result<MapProxies> {
+    let per_proxy = NEAREST.min(items);
+    let nearest: Vec<Vec<usize>> = (0..points.len())
+        .into_par_iter()
+        .map(|proxy| ancestors.nearest(proxy, per_proxy))
+        .collect::<akin_core::Result<_>>()?;
+    let lines: Vec<Vec<Option<usize>>> =
+        (0..items).into_par_iter().map(|item| ancestors.line(item)).collect::<akin_core::Result<_>>()?;
+    let numbers: Vec<u32> = nearest.into_iter().flatten().map(|item| item as u32).collect();
+    let line_numbers: Vec<u32> =
+        lines.into_iter().flatten().map(|proxy| proxy.map_or(NO_ANCESTOR, |proxy| proxy as u32)).collect();
+    let proxies = MapProxies {
+        count: points.len(),
+        coordinates: format!("{folder}/proxies.f32"),
+        per_proxy,
+        nearest: format!("{folder}/proxies-nearest.u32"),
+        ancestors: format!("{folder}/ancestors.u32"),
+    };
+    bundle.add(&proxies.coordinates, coordinate_bytes(points))?;
+    bundle.add(&proxies.nearest, number_bytes(&numbers))?;
+    bundle.add(&proxies.ancestors, number_bytes(&line_numbers))?;
+    Ok(proxies)
 }
 
 /// The embeddings as a reader of the bundle gets them.

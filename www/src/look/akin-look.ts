@@ -66,8 +66,11 @@ export class AkinLook extends ShadowElement {
 
   private attempt = 0;
 
+  protected override firstUpdated(): void {
+    this.dialog.showModal();
+  }
+
   protected override updated(changed: PropertyValues<this>): void {
-    if (!this.dialog.open) this.dialog.showModal();
     if (changed.has("request")) void this.load();
   }
 
