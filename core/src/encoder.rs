@@ -1,8 +1,9 @@
 //! The encoder: image bytes → embedding. The same code in training, evaluation and browser.
 
 use burn::module::Module;
+use burn::store::burn_pack::{self, Reader, Writer};
 use burn::store::{BurnpackStore, HalfPrecisionAdapter, ModuleRecord, ModuleSnapshot};
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Bytes, Device, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
 use crate::attribution::{Cells, Occlusion};
@@ -139,18 +140,28 @@ impl Encoder {
         Tensor::from_data(TensorData::new::<f32, _>(values, [views.len(), 3, side, side]), device)
     }
 
-    /// The weights as the bytes of a burnpack file, in their own precision.
+    /// The weights as the bytes of a burnpack file, in their own precision. Equal weights give equal bytes.
     ///
     /// # Errors
     ///
     /// Weights that cannot be read back from the device.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        without_ids(self.to_bytes_with_ids()?)
+    }
+
+    /// As [`Self::to_bytes`], with the random ids by which an optimiser knows the weights: for a checkpoint.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::to_bytes`].
+    pub fn to_bytes_with_ids(&self) -> Result<Vec<u8>> {
         // Without `valid` the record would lack the statistics that the last step added to the normalisation.
         let bytes = self.valid().into_record().into_bytes().map_err(|error| unwritable(&error))?;
         Ok(bytes.to_vec())
     }
 
     /// The weights as the bytes of a burnpack file in half precision, except those of normalisation: for the browser.
+    /// Equal weights give equal bytes.
     ///
     /// # Errors
     ///
@@ -158,7 +169,7 @@ impl Encoder {
     pub fn to_half_bytes(&self) -> Result<Vec<u8>> {
         let mut store = BurnpackStore::from_bytes(None).with_to_adapter(HalfPrecisionAdapter::new());
         self.valid().save_into(&mut store).map_err(|error| unwritable(&error))?;
-        Ok(store.get_bytes().map_err(|error| unwritable(&error))?.to_vec())
+        without_ids(store.get_bytes().map_err(|error| unwritable(&error))?.to_vec())
     }
 
     /// The embeddings of a few images of any size, row-major.
@@ -229,10 +240,20 @@ impl Encoder {
                 "use the config that the weights were trained with",
             )
         };
-        let record = ModuleRecord::from_bytes(burn::tensor::Bytes::from_bytes_vec(weights))
-            .map_err(|error| refused(&error))?;
+        let record =
+            ModuleRecord::from_bytes(Bytes::from_bytes_vec(weights)).map_err(|error| refused(&error))?;
         self.try_load_record(record.cast_to_module_dtype()).map_err(|error| refused(&error))
     }
+}
+
+/// A burnpack file without the ids of its tensors, which are random in every process.
+fn without_ids(weights: Vec<u8>) -> Result<Vec<u8>> {
+    let strip = || -> std::result::Result<Vec<u8>, burn_pack::Error> {
+        let mut tensors = Reader::from_bytes(Bytes::from_bytes_vec(weights))?.into_tensors()?;
+        tensors.iter_mut().for_each(|tensor| tensor.param_id = None);
+        Ok(Writer::new(tensors).into_bytes()?.to_vec())
+    };
+    strip().map_err(|error| unwritable(&error))
 }
 
 fn unwritable(error: &dyn std::fmt::Display) -> Error {
