@@ -1,27 +1,24 @@
 //! A checkpoint: everything that a run needs to continue the very same sequence, in one file.
 //!
-//! The file is a line of JSON, the header, which lists the parts with their lengths and SHA-256; a line with the SHA-256
-//! of the header; and the parts themselves. A new checkpoint replaces the previous one only when it is complete and on
-//! disk.
+//! It is a [sealed](crate::sealed) file. A new checkpoint replaces the previous one only when it is complete and on disk.
 
 use std::io::Write;
 use std::path::Path;
 
-use akin_core::digest::sha256;
 use akin_core::encoder::Encoder;
 use akin_core::losses::Loss;
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 use burn::module::Module;
 use burn::store::ModuleRecord;
 use burn::tensor::Bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::files::write_atomic;
+use crate::files::{read_regular_file, write_atomic};
 use crate::optimizer::Optimizers;
 use crate::problem::{Advise, problem};
+use crate::sealed::{self, Flaw, Format};
 
-const FORMAT: &str = "akin-checkpoint";
-const VERSION: u32 = 2;
+const FORMAT: Format = Format { name: "akin-checkpoint", version: 2 };
 const PARTS: [&str; 5] = ["encoder", "loss", "optimizer-backbone", "optimizer-head", "optimizer-proxies"];
 
 /// What a training was begun with. A resumed training must have the same.
@@ -45,25 +42,8 @@ pub struct Checkpoint {
 
 #[derive(Serialize, Deserialize)]
 struct Header {
-    format: String,
-    version: u32,
     step: usize,
     origin: Origin,
-    parts: Vec<Part>,
-}
-
-/// The part of a [`Header`] that every version has.
-#[derive(Deserialize)]
-struct Version {
-    format: String,
-    version: u32,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Part {
-    name: String,
-    bytes: usize,
-    sha256: String,
 }
 
 impl Checkpoint {
@@ -85,7 +65,11 @@ impl Checkpoint {
             .into_bytes()
             .map_err(|error| anyhow!("the loss cannot be saved: {error}"))?;
         let [backbone, head, proxies] = optimizers.to_bytes()?;
-        Ok(Self { step, origin, parts: [encoder.to_bytes()?, loss.to_vec(), backbone, head, proxies] })
+        Ok(Self {
+            step,
+            origin,
+            parts: [encoder.to_bytes_with_ids()?, loss.to_vec(), backbone, head, proxies],
+        })
     }
 
     /// Puts the state into an encoder, a loss and optimisers of the same config.
@@ -127,16 +111,9 @@ impl Checkpoint {
     }
 
     fn write(&self, out: &mut dyn Write) -> std::io::Result<()> {
-        let parts = PARTS
-            .iter()
-            .zip(&self.parts)
-            .map(|(name, bytes)| Part { name: name.to_string(), bytes: bytes.len(), sha256: sha256(bytes) })
-            .collect();
-        let origin = self.origin.clone();
-        let header = Header { format: FORMAT.into(), version: VERSION, step: self.step, origin, parts };
-        let header = serde_json::to_string(&header)?;
-        writeln!(out, "{header}\n{}", sha256(header.as_bytes()))?;
-        self.parts.iter().try_for_each(|bytes| out.write_all(bytes))
+        let parts: Vec<(&str, &[u8])> =
+            PARTS.iter().copied().zip(self.parts.iter().map(Vec::as_slice)).collect();
+        sealed::write(out, FORMAT, Header { step: self.step, origin: self.origin.clone() }, &parts)
     }
 
     /// Reads a checkpoint and checks every part.
@@ -147,42 +124,22 @@ impl Checkpoint {
     pub fn load(path: &Path) -> Result<Self> {
         let file = path.display();
         const RESTART: &str = "start the run again with `akin train CONFIG --overwrite`";
-        let bytes = std::fs::read(path).advise(
+        let bytes = read_regular_file(path).advise(
             || format!("the checkpoint {file} cannot be read"),
             &format!("if the run was stopped before its first checkpoint, {RESTART}"),
         )?;
-        Self::parse(&bytes)
-            .map_err(|error| problem(format!("the checkpoint {file} is damaged: {error:#}"), RESTART))
+        Self::parse(&bytes).map_err(|flaw| match flaw {
+            Flaw::OtherVersion(text) => problem(
+                format!("the checkpoint {file} cannot be read: {text}"),
+                format!("finish the run with the akin that began it, or {RESTART}"),
+            ),
+            flaw => problem(format!("the checkpoint {file} is damaged: {flaw}"), RESTART),
+        })
     }
 
-    fn parse(bytes: &[u8]) -> Result<Self> {
-        let mut lines = bytes.splitn(3, |&byte| byte == b'\n');
-        let first = lines.next().unwrap_or_default();
-        let Version { format, version } =
-            serde_json::from_slice(first).context("its first line is not a header")?;
-        if format != FORMAT || version != VERSION {
-            bail!("it is {format} version {version}, and this akin reads {FORMAT} version {VERSION}");
-        }
-        if lines.next() != Some(sha256(first).as_bytes()) {
-            bail!("the SHA-256 of its header does not match");
-        }
-        let header: Header = serde_json::from_slice(first).context("its first line is not a header")?;
-        let mut rest = lines.next().context("it has no parts")?;
-        let mut parts = Vec::new();
-        for (part, name) in header.parts.iter().zip(PARTS) {
-            let (bytes, after) = rest
-                .split_at_checked(part.bytes)
-                .with_context(|| format!("the file ends in the middle of part {:?}", part.name))?;
-            if part.name != name || sha256(bytes) != part.sha256 {
-                bail!("the SHA-256 of part {:?} does not match", part.name);
-            }
-            parts.push(bytes.to_vec());
-            rest = after;
-        }
-        let parts = parts
-            .try_into()
-            .map_err(|_| anyhow!("it has {} parts instead of {}", header.parts.len(), PARTS.len()))?;
-        Ok(Self { step: header.step, origin: header.origin, parts })
+    fn parse(bytes: &[u8]) -> std::result::Result<Self, Flaw> {
+        let (Header { step, origin }, parts) = sealed::read(bytes, FORMAT, PARTS)?;
+        Ok(Self { step, origin, parts })
     }
 }
 
@@ -219,19 +176,6 @@ mod tests {
         let read = Checkpoint::parse(&to_bytes(&checkpoint(7))).unwrap();
         let Checkpoint { step, origin, parts } = checkpoint(7);
         assert_eq!((read.step, read.origin, read.parts), (step, origin, parts));
-    }
-
-    #[test]
-    fn a_truncated_or_changed_checkpoint_is_refused() {
-        let whole = to_bytes(&checkpoint(7));
-        for length in 0..whole.len() {
-            assert!(Checkpoint::parse(&whole[..length]).is_err(), "cut to {length} bytes");
-        }
-        for place in 0..whole.len() {
-            let mut changed = whole.clone();
-            changed[place] ^= 1;
-            assert!(Checkpoint::parse(&changed).is_err(), "byte {place}");
-        }
     }
 
     #[test]

@@ -35,6 +35,7 @@ enum Command {
     Data(commands::data::DataCommand),
     Export(commands::export::ExportArgs),
     Serve(commands::serve::ServeArgs),
+    Verify(commands::verify::VerifyArgs),
     Page(commands::page::PageArgs),
     Biomorphs(commands::biomorphs::BiomorphsArgs),
 }
@@ -61,6 +62,7 @@ impl Cli {
             Command::Data(what) => commands::data::run(what),
             Command::Export(args) => commands::export::run(args),
             Command::Serve(args) => commands::serve::run(args),
+            Command::Verify(args) => commands::verify::run(args),
             Command::Page(args) => commands::page::run(args),
             Command::Biomorphs(args) => commands::biomorphs::run(args),
         }

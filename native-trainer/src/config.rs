@@ -136,6 +136,13 @@ impl Config {
         self.optimizer.validate()?;
         self.schedule.validate()?;
         self.eval.checked(self.data.levels.len())?;
+        let best_by = self.run.best_by;
+        if self.run.evaluate_every_epochs > 0 && !self.eval.metrics.contains(&best_by) {
+            return Err(problem(
+                format!("run.best_by is {best_by}, but eval.metrics does not have it"),
+                "set run.best_by to a metric of eval.metrics, or add it there",
+            ));
+        }
         Ok(())
     }
 }

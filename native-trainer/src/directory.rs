@@ -1,8 +1,15 @@
-//! Directories of results: runs, bundles, data sets and demos. They are replaced only as a whole, and never by mistake.
+//! Directories of results: runs, bundles, data sets, comparisons and demos. They are replaced only as a whole, and never
+//! by mistake.
 //!
-//! Each bears a mark, the file `.akin.json`, which says what it is: `{ "akin": "run", "version": 1 }`. Only a directory
-//! with its mark is ever replaced. A directory that akin completed is replaced only if nothing else was put into it: the
-//! mark lists what akin wrote.
+//! Each bears a mark, the file `.akin.json`, which says what it is. Once the directory is complete, the mark lists what
+//! akin wrote, with lengths and checksums:
+//!
+//! ```text
+//! { "akin": "run", "version": 2, "files": [{ "path": "config.toml", "bytes": 812, "sha256": "…" }, …], "sha256": "…" }
+//! ```
+//!
+//! Only a directory with its mark is ever replaced. A directory that akin completed is replaced only if nothing else
+//! was put into it.
 //!
 //! A [`Draft`] is a directory that is being written. It holds a lock, which names its process, so that two processes
 //! never write the same results. Where there are older results, the draft stands beside them, in `NAME.new`, and
@@ -12,24 +19,31 @@
 //! NAME → NAME.old     NAME.new → NAME     remove NAME.old
 //! ```
 //!
-//! A process that is killed between these steps leaves `NAME.old` without `NAME`. The next draft of `NAME` puts it back.
+//! A process that is killed between these steps leaves `NAME.old` without `NAME`. [`recover`] puts it back, before the
+//! next draft and before the next reader.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Write};
+use std::fs::{self, TryLockError};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process;
 
+use akin_core::bundle::FileEntry;
+use akin_core::digest::sha256;
 use anyhow::Result;
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::files::{PART_PREFIX, PART_SUFFIX, write_atomic};
+use crate::files::{
+    self, PART_PREFIX, PART_SUFFIX, create_folder, read_regular_file, remove_file, remove_folder, rename,
+    write_atomic,
+};
 use crate::machine;
 use crate::problem::{Advise, a_few, problem};
 
 /// The name of the mark.
 pub const MARK_FILE: &str = ".akin.json";
 const LOCK_FILE: &str = ".akin.lock";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// What a directory holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,6 +55,8 @@ pub enum Kind {
     Bundle,
     /// Drawn images with their labels.
     DataSet,
+    /// The trainings and tables of `akin compare`.
+    Comparison,
     /// All of `akin demo`.
     Demo,
     /// The page and its bundles, to be published.
@@ -48,11 +64,13 @@ pub enum Kind {
 }
 
 impl Kind {
-    fn name(self) -> &'static str {
+    /// Its name in messages.
+    pub fn name(self) -> &'static str {
         match self {
             Kind::Run => "run",
             Kind::Bundle => "bundle",
             Kind::DataSet => "data set",
+            Kind::Comparison => "comparison",
             Kind::Demo => "demo",
             Kind::Site => "site",
         }
@@ -61,28 +79,131 @@ impl Kind {
 
 /// The contents of [`MARK_FILE`].
 #[derive(Debug, Serialize, Deserialize)]
-struct Mark {
-    akin: Kind,
+pub struct Mark {
+    /// What the directory holds.
+    #[serde(rename = "akin")]
+    pub kind: Kind,
     version: u32,
-    /// Whether this is a draft that stands beside the results that it will replace.
+    /// Whether this was a draft that stood beside the results that it was to replace.
     #[serde(default)]
     beside: bool,
-    /// The names of what akin wrote, once the directory is complete.
+    /// What akin wrote, once the directory is complete. Directories with a mark of their own are apart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    entries: Option<Vec<String>>,
+    pub files: Option<Vec<FileEntry>>,
+    /// The directories inside that have a mark of their own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub directories: Vec<String>,
+    /// The SHA-256 of this mark without this field.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    sha256: String,
+}
+
+/// The part of a [`Mark`] that every version has.
+#[derive(Deserialize)]
+struct Version {
+    version: u32,
 }
 
 impl Mark {
-    /// The mark of a directory; none if it has no readable mark of a known version.
-    fn read(directory: &Path) -> Option<Self> {
-        let mark: Self = serde_json::from_slice(&fs::read(directory.join(MARK_FILE)).ok()?).ok()?;
-        (mark.version == VERSION).then_some(mark)
+    fn new(kind: Kind, beside: bool) -> Self {
+        Self { kind, version: VERSION, beside, files: None, directories: Vec::new(), sha256: String::new() }
     }
 
-    fn write(&self, directory: &Path) -> Result<()> {
-        let json = serde_json::to_vec(self)?;
+    /// The mark of a directory; none if it has no mark.
+    ///
+    /// # Errors
+    ///
+    /// A mark that cannot be read, is damaged, or is of another version.
+    pub fn read(directory: &Path) -> Result<Option<Self>> {
+        let path = directory.join(MARK_FILE);
+        let bytes = match read_regular_file(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory].contains(&error.kind()) => {
+                return Ok(None);
+            }
+            Err(error) => {
+                return Err(error)
+                    .advise(|| format!("{} cannot be read", path.display()), "check its permissions");
+            }
+        };
+        let damaged = || {
+            problem(
+                format!("{} is damaged", path.display()),
+                "akin no longer knows what it wrote there: use another directory, or remove this one yourself",
+            )
+        };
+        let Version { version } = serde_json::from_slice(&bytes).map_err(|_| damaged())?;
+        if version != VERSION {
+            return Err(problem(
+                format!("{} is of version {version}, but this akin knows version {VERSION}", path.display()),
+                "use the akin that wrote it, or another directory",
+            ));
+        }
+        let mut mark: Self = serde_json::from_slice(&bytes).map_err(|_| damaged())?;
+        let stated = std::mem::take(&mut mark.sha256);
+        if stated != sha256(&serde_json::to_vec(&mark)?) {
+            return Err(damaged());
+        }
+        Ok(Some(mark))
+    }
+
+    fn write(mut self, directory: &Path) -> Result<()> {
+        self.sha256 = String::new();
+        self.sha256 = sha256(&serde_json::to_vec(&self)?);
+        let json = serde_json::to_vec(&self)?;
         write_atomic(&directory.join(MARK_FILE), |file| file.write_all(&json))
     }
+
+    /// The paths of what is in the directory and in no list of this mark.
+    fn foreign(&self, inventory: &Inventory) -> Vec<String> {
+        let Some(files) = &self.files else { return Vec::new() };
+        let known: std::collections::HashSet<&str> =
+            files.iter().map(|file| &*file.path).chain(self.directories.iter().map(String::as_str)).collect();
+        let found = inventory.files.iter().chain(&inventory.directories).chain(&inventory.others);
+        found.filter(|path| !known.contains(path.as_str())).cloned().collect()
+    }
+}
+
+/// What is wrong with a file that a mark lists.
+///
+/// # Errors
+///
+/// A file that is missing, has another length or another SHA-256, or cannot be read; in words.
+pub fn check_file(directory: &Path, file: &FileEntry) -> std::result::Result<Vec<u8>, String> {
+    let bytes = read_regular_file(&directory.join(&file.path)).map_err(|error| error.to_string())?;
+    if bytes.len() as u64 != file.bytes {
+        return Err(format!("it has {} bytes instead of {}", bytes.len(), file.bytes));
+    }
+    match sha256(&bytes) == file.sha256 {
+        true => Ok(bytes),
+        false => Err("its SHA-256 is not the one in the mark of the directory".into()),
+    }
+}
+
+/// Reads a file of a complete directory, and checks that it is as akin wrote it.
+///
+/// # Errors
+///
+/// A directory without a mark, or one that is not complete; a file that the mark does not list, or that has changed.
+pub fn read_checked(directory: &Path, name: &str) -> Result<Vec<u8>> {
+    let path = directory.join(name);
+    let again = "restore the directory from a copy, or make it again";
+    let files = Mark::read(directory)?.and_then(|mark| mark.files);
+    let Some(file) = files.iter().flatten().find(|file| file.path == name) else {
+        return Err(problem(format!("{} is not complete: it has no {name}", directory.display()), again));
+    };
+    check_file(directory, file).map_err(|why| problem(format!("{} is damaged: {why}", path.display()), again))
+}
+
+/// Whether a directory is complete and still has every file that akin wrote. Their contents are not checked.
+///
+/// # Errors
+///
+/// The errors of [`Mark::read`].
+pub fn is_complete(kind: Kind, directory: &Path) -> Result<bool> {
+    let mark = Mark::read(directory)?.filter(|mark| mark.kind == kind);
+    let files = mark.and_then(|mark| mark.files);
+    Ok(files.is_some_and(|files| files.iter().all(|file| directory.join(&file.path).is_file())))
 }
 
 /// A directory of results that this process writes.
@@ -103,7 +224,6 @@ impl Draft {
     ///
     /// The errors of [`check`]; another process that writes here; a directory that cannot be created.
     pub fn create(kind: Kind, target: &Path, overwrite: bool) -> Result<Self> {
-        restore(kind, target)?;
         let replaces = check(kind, target, overwrite)?;
         let mut locks = Vec::new();
         let directory = if replaces {
@@ -112,38 +232,57 @@ impl Draft {
             // What an earlier attempt left.
             if check(kind, &directory, true)? {
                 drop(Lock::acquire(&directory)?);
-                fs::remove_dir_all(&directory)
+                remove_folder(&directory, MARK_FILE)
                     .advise(|| format!("{} cannot be removed", directory.display()), "remove it yourself")?;
             }
             directory
         } else {
             target.to_owned()
         };
-        fs::create_dir_all(&directory).advise(
-            || format!("{} cannot be created", directory.display()),
-            "check the path and its permissions",
-        )?;
+        create_folder(&directory)?;
         locks.push(Lock::acquire(&directory)?);
-        Mark { akin: kind, version: VERSION, beside: replaces, entries: None }.write(&directory)?;
+        Mark::new(kind, replaces).write(&directory)?;
         Ok(Self { kind, target: target.to_owned(), directory, locks })
     }
 
-    /// Continues a directory of results that an earlier process began.
+    /// Continues a directory of results that an earlier process began. It is not complete until [`Draft::complete`].
     ///
     /// # Errors
     ///
     /// A directory without the mark; another process that writes here.
     pub fn resume(kind: Kind, directory: &Path) -> Result<Self> {
-        let Some(mark) = Mark::read(directory).filter(|mark| mark.akin == kind) else {
+        let (draft, mark) = Self::open(kind, directory)?;
+        remove_parts(directory)?;
+        if mark.files.is_some() {
+            Mark { files: None, directories: Vec::new(), ..mark }.write(directory)?;
+        }
+        Ok(draft)
+    }
+
+    /// Continues a directory of results, or begins it if there is none.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Draft::resume`] and [`Draft::create`].
+    pub fn resume_or_create(kind: Kind, directory: &Path) -> Result<Self> {
+        match Mark::read(directory)? {
+            Some(_) => Self::resume(kind, directory),
+            None => Self::create(kind, directory, false),
+        }
+    }
+
+    /// The directory of a draft, with its locks, and its mark.
+    fn open(kind: Kind, directory: &Path) -> Result<(Self, Mark)> {
+        let Some(mark) = Mark::read(directory)?.filter(|mark| mark.kind == kind) else {
             return Err(unmarked(kind, directory));
         };
         let mut locks = vec![Lock::acquire(directory)?];
-        let target = if mark.beside { directory.with_extension("") } else { directory.to_owned() };
-        if mark.beside && target.exists() {
+        let stands_beside = mark.beside && directory.extension().is_some_and(|extension| extension == "new");
+        let target = if stands_beside { directory.with_extension("") } else { directory.to_owned() };
+        if stands_beside && target.exists() {
             locks.push(Lock::acquire(&target)?);
         }
-        remove_parts(directory)?;
-        Ok(Self { kind, target, directory: directory.to_owned(), locks })
+        Ok((Self { kind, target, directory: directory.to_owned(), locks }, mark))
     }
 
     /// Where to write.
@@ -160,19 +299,37 @@ impl Draft {
     ///
     /// # Errors
     ///
-    /// A directory that cannot be renamed or removed. The message says where the new results are.
+    /// A file that cannot be synced to the disk or read; a directory that cannot be renamed or removed. The message says
+    /// where the new results are.
     pub fn complete(self) -> Result<()> {
+        let inventory = take_inventory(&self.directory)?;
+        let entry = |path: String| -> io::Result<FileEntry> {
+            let bytes = files::sync_and_read(&self.directory.join(&path))?;
+            Ok(FileEntry { path, bytes: bytes.len() as u64, sha256: sha256(&bytes) })
+        };
+        let files = inventory.files.into_par_iter().map(entry).collect::<io::Result<Vec<_>>>().advise(
+            || format!("the files in {} cannot be synced to the disk", self.directory.display()),
+            "check the disk",
+        )?;
+        let mark = Mark::new(self.kind, self.target != self.directory);
+        Mark { files: Some(files), directories: inventory.directories, ..mark }.write(&self.directory)?;
+        self.take_place()
+    }
+
+    /// Puts the complete directory into the place of the old one.
+    fn take_place(self) -> Result<()> {
         let Self { kind, target, directory, locks } = self;
-        Mark { akin: kind, version: VERSION, beside: false, entries: Some(results(&directory)?) }
-            .write(&directory)?;
         if target != directory {
             let old = beside(&target, "old");
             let place = || {
+                remove_own(kind, &old)?;
                 if target.exists() {
-                    remove_own(kind, &old)?;
-                    fs::rename(&target, &old)?;
+                    rename(&target, &old)?;
                 }
-                fs::rename(&directory, &target)
+                rename(&directory, &target).inspect_err(|_| {
+                    // What is reported is why the new results could not take the place.
+                    let _ = rename(&old, &target);
+                })
             };
             place().advise(
                 || {
@@ -193,7 +350,7 @@ impl Draft {
         } else {
             drop(locks);
         }
-        let _ = fs::remove_file(target.join(LOCK_FILE));
+        let _ = remove_file(&target.join(LOCK_FILE));
         Ok(())
     }
 
@@ -201,11 +358,27 @@ impl Draft {
     pub fn discard(self) {
         drop(self.locks);
         // The failure that led here is what the user has to see, not one of removing.
-        let _ = fs::remove_dir_all(&self.directory);
+        let _ = remove_folder(&self.directory, MARK_FILE);
         if self.directory != self.target {
-            let _ = fs::remove_file(self.target.join(LOCK_FILE));
+            let _ = remove_file(&self.target.join(LOCK_FILE));
         }
     }
+}
+
+/// Puts a complete draft into the place of the old results, if a process was killed before it did. Returns where the
+/// results are; none if `directory` is no such draft.
+///
+/// # Errors
+///
+/// The errors of [`Draft::resume`] and [`Draft::complete`].
+pub fn finish_replacement(kind: Kind, directory: &Path) -> Result<Option<PathBuf>> {
+    let (draft, _) = Draft::open(kind, directory)?;
+    if draft.target == draft.directory || !is_complete(kind, directory)? {
+        return Ok(None);
+    }
+    let place = draft.target.clone();
+    draft.take_place()?;
+    Ok(Some(place))
 }
 
 /// Whether a directory has results, which [`Draft::create`] would replace. Commands call this before long work.
@@ -215,9 +388,10 @@ impl Draft {
 /// A directory that is not empty, unless it bears the mark of `kind`, holds nothing that akin did not write, and
 /// `overwrite` is set; a directory that cannot be read.
 pub fn check(kind: Kind, path: &Path, overwrite: bool) -> Result<bool> {
+    recover(path)?;
     let what = kind.name();
-    let found = match results(path) {
-        Ok(found) => found,
+    let inventory = match take_inventory(path) {
+        Ok(inventory) => inventory,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         Err(error) => {
             return Err(error).advise(
@@ -226,19 +400,18 @@ pub fn check(kind: Kind, path: &Path, overwrite: bool) -> Result<bool> {
             );
         }
     };
-    let mark = Mark::read(path);
-    if found.is_empty() && mark.is_none() {
+    let mark = Mark::read(path)?;
+    if inventory.is_empty() && mark.is_none() {
         return Ok(false);
     }
-    let Some(mark) = mark.filter(|mark| mark.akin == kind) else { return Err(unmarked(kind, path)) };
+    let Some(mark) = mark.filter(|mark| mark.kind == kind) else { return Err(unmarked(kind, path)) };
     if !overwrite {
         return Err(problem(
             format!("{} already has a {what}", path.display()),
             "choose another directory, or pass `--overwrite` to replace it",
         ));
     }
-    let foreign: Vec<String> =
-        mark.entries.map_or(vec![], |own| found.into_iter().filter(|name| !own.contains(name)).collect());
+    let foreign = mark.foreign(&inventory);
     if !foreign.is_empty() {
         return Err(problem(
             format!("{} is a {what}, but akin did not write {} in it", path.display(), a_few(&foreign)),
@@ -246,6 +419,15 @@ pub fn check(kind: Kind, path: &Path, overwrite: bool) -> Result<bool> {
         ));
     }
     Ok(true)
+}
+
+/// The paths of what is in a complete directory although akin did not write it.
+///
+/// # Errors
+///
+/// A directory that cannot be read.
+pub fn foreign(mark: &Mark, directory: &Path) -> io::Result<Vec<String>> {
+    Ok(mark.foreign(&take_inventory(directory)?))
 }
 
 /// The error for a directory that is not empty and has no mark of `kind`.
@@ -261,49 +443,97 @@ fn unmarked(kind: Kind, path: &Path) -> anyhow::Error {
 }
 
 /// Puts the old results back where a process was killed while it replaced them.
-fn restore(kind: Kind, target: &Path) -> Result<()> {
+///
+/// # Errors
+///
+/// A process that is replacing them now; a directory that cannot be renamed.
+pub fn recover(target: &Path) -> Result<()> {
     let old = beside(target, "old");
-    if target.exists() || Mark::read(&old).is_none_or(|mark| mark.akin != kind) {
+    if target.exists() || !old.is_dir() || Mark::read(&old)?.is_none() {
         return Ok(());
     }
-    fs::rename(&old, target).advise(
+    let lock = Lock::acquire(&old)?;
+    rename(&old, target).advise(
         || format!("{} cannot be renamed to {}", old.display(), target.display()),
         "rename it yourself",
-    )
+    )?;
+    drop(lock);
+    let _ = remove_file(&target.join(LOCK_FILE));
+    Ok(())
 }
 
-/// Removes a directory that bears the mark of `kind`, if there is one.
+/// Removes a directory that bears the mark of `kind`, if there is one. A process that was killed here has left the mark,
+/// or an empty directory.
 fn remove_own(kind: Kind, path: &Path) -> io::Result<()> {
     if !path.exists() {
         return Ok(());
     }
-    if Mark::read(path).is_none_or(|mark| mark.akin != kind) {
+    let mark = Mark::read(path).map_err(|error| io::Error::other(error.to_string()))?;
+    if mark.map_or(!take_inventory(path)?.is_empty(), |mark| mark.kind != kind) {
         return Err(io::Error::other(format!("{} is not a {}", path.display(), kind.name())));
     }
-    fs::remove_dir_all(path)
+    remove_folder(path, MARK_FILE)
 }
 
 /// Removes the unfinished files that a killed process left.
 fn remove_parts(directory: &Path) -> Result<()> {
-    for name in names(directory)? {
-        if name.starts_with(PART_PREFIX) && name.ends_with(PART_SUFFIX) {
-            fs::remove_file(directory.join(&name))?;
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        if is_part(&entry.file_name().to_string_lossy()) {
+            remove_file(&entry.path())?;
         }
     }
     Ok(())
 }
 
-/// The names of what a directory holds besides its mark and its lock.
-fn results(directory: &Path) -> io::Result<Vec<String>> {
-    Ok(names(directory)?.into_iter().filter(|name| name != MARK_FILE && name != LOCK_FILE).collect())
+/// Whether this is the name of a file that is not complete.
+fn is_part(name: &str) -> bool {
+    name.starts_with(PART_PREFIX) && name.ends_with(PART_SUFFIX)
 }
 
-/// The names of what a directory holds, sorted. No name that akin writes has characters that are lost here.
-fn names(directory: &Path) -> io::Result<Vec<String>> {
-    let name = |entry: io::Result<fs::DirEntry>| Ok(entry?.file_name().to_string_lossy().into_owned());
-    let mut names = fs::read_dir(directory)?.map(name).collect::<io::Result<Vec<_>>>()?;
-    names.sort();
-    Ok(names)
+/// What a directory holds besides its mark, its lock and unfinished files: paths relative to it, sorted, with `/`. No
+/// name that akin writes has characters that are lost here.
+#[derive(Default)]
+struct Inventory {
+    files: Vec<String>,
+    /// Directories with a mark of their own. What is in them is not listed.
+    directories: Vec<String>,
+    /// Links, pipes and the like, which akin does not make.
+    others: Vec<String>,
+}
+
+impl Inventory {
+    fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.directories.is_empty() && self.others.is_empty()
+    }
+}
+
+fn take_inventory(directory: &Path) -> io::Result<Inventory> {
+    let mut inventory = Inventory::default();
+    let mut folders = vec![(directory.to_owned(), String::new())];
+    while let Some((folder, prefix)) = folders.pop() {
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if is_part(&name) || prefix.is_empty() && [MARK_FILE, LOCK_FILE].contains(&name.as_str()) {
+                continue;
+            }
+            let (path, kind) = (format!("{prefix}{name}"), entry.file_type()?);
+            if kind.is_file() {
+                inventory.files.push(path);
+            } else if !kind.is_dir() {
+                inventory.others.push(path);
+            } else if entry.path().join(MARK_FILE).is_file() {
+                inventory.directories.push(path);
+            } else {
+                folders.push((entry.path(), format!("{path}/")));
+            }
+        }
+    }
+    inventory.files.sort();
+    inventory.directories.sort();
+    inventory.others.sort();
+    Ok(inventory)
 }
 
 /// The path with an extension added to its name: `runs/a` and `old` give `runs/a.old`.
@@ -316,7 +546,7 @@ fn beside(path: &Path, extension: &str) -> PathBuf {
 
 /// The lock of a directory. The system releases it when the process ends, however it ends.
 struct Lock {
-    _file: File,
+    _file: fs::File,
 }
 
 /// The process that holds a lock, for messages.
@@ -334,12 +564,7 @@ impl Lock {
     fn acquire(directory: &Path) -> Result<Self> {
         let path = directory.join(LOCK_FILE);
         let check_permissions = "check the permissions of the directory";
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path)
+        let mut file = files::open_lock(&path)
             .advise(|| format!("{} cannot be opened", path.display()), check_permissions)?;
         match file.try_lock() {
             Ok(()) => {}
@@ -361,8 +586,8 @@ impl Lock {
             }
         }
         let holder = Holder { process: process::id(), host: machine::host(), since: machine::now() };
-        file.set_len(0)?;
-        file.write_all(&serde_json::to_vec(&holder)?)?;
+        files::rewrite(&mut file, &path, &serde_json::to_vec(&holder)?)
+            .advise(|| format!("{} cannot be written", path.display()), check_permissions)?;
         Ok(Self { _file: file })
     }
 }
@@ -382,6 +607,15 @@ mod tests {
         result.err().expect("an error").to_string()
     }
 
+    /// The names of what a directory holds, sorted.
+    fn names(directory: &Path) -> Vec<String> {
+        let entries = fs::read_dir(directory).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
     #[test]
     fn only_a_directory_with_the_mark_of_its_kind_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
@@ -391,7 +625,7 @@ mod tests {
             fs::write(path.join(name), "x").unwrap();
         }
         assert!(refusal(Draft::create(Kind::Run, &path, true)).contains("is not a run"));
-        assert_eq!(names(&path).unwrap(), ["config.toml", "thesis"]);
+        assert_eq!(names(&path), ["config.toml", "thesis"]);
 
         let bundle = folder.path().join("bundle");
         complete(Kind::Bundle, &bundle, "first", false);
@@ -399,8 +633,8 @@ mod tests {
         assert!(refusal(Draft::create(Kind::Bundle, &bundle, false)).ends_with("already has a bundle"));
         complete(Kind::Bundle, &bundle, "second", true);
         assert_eq!(fs::read(bundle.join("results")).unwrap(), b"second");
-        assert_eq!(names(folder.path()).unwrap(), ["bundle", "s"]);
-        assert_eq!(names(&bundle).unwrap(), [MARK_FILE, "results"]);
+        assert_eq!(names(folder.path()), ["bundle", "s"]);
+        assert_eq!(names(&bundle), [MARK_FILE, "results"]);
     }
 
     #[test]
@@ -423,7 +657,7 @@ mod tests {
         fs::write(draft.directory().join("results"), "half").unwrap();
         assert_eq!(fs::read(path.join("results")).unwrap(), b"first");
         draft.discard();
-        assert_eq!(names(folder.path()).unwrap(), ["run"]);
+        assert_eq!(names(folder.path()), ["run"]);
 
         // A process that was killed leaves its draft, which can be continued or begun again.
         let killed = Draft::create(Kind::Run, &path, true).unwrap();
@@ -435,10 +669,10 @@ mod tests {
         assert_eq!(resumed.target(), path);
         resumed.complete().unwrap();
         assert_eq!(fs::read(path.join("results")).unwrap(), b"second");
-        assert_eq!(names(&path).unwrap(), [MARK_FILE, "results"]);
+        assert_eq!(names(&path), [MARK_FILE, "results"]);
         drop(Draft::create(Kind::Run, &path, true).unwrap());
         complete(Kind::Run, &path, "third", true);
-        assert_eq!(names(folder.path()).unwrap(), ["run"]);
+        assert_eq!(names(folder.path()), ["run"]);
     }
 
     #[test]

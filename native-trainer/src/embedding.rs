@@ -3,15 +3,16 @@
 use akin_core::embeddings::Embeddings;
 use akin_core::encoder::Encoder;
 use akin_core::evaluate::{EvaluationConfig, Labelled, Report, evaluate};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use burn::module::Module;
 use burn::tensor::Device;
 
+use crate::counts::{count, counted};
 use crate::data::Dataset;
 use crate::features::Features;
 use crate::forward::{BATCH, forward_pictures, to_vec};
 use crate::loader::Pictures;
-use crate::problem::problem;
+use crate::problem::{a_few, problem};
 use crate::progress::Progress;
 
 /// The embeddings of the items whose picture could be read.
@@ -23,16 +24,32 @@ pub struct Embedded {
 }
 
 impl Embedded {
-    fn new(items: Vec<usize>, dimension: usize, values: Vec<f32>) -> Result<Self> {
+    fn new(items: Vec<usize>, dimension: usize, values: Vec<f32>, pictures: &Pictures) -> Result<Self> {
         if items.is_empty() {
             return Err(problem(
                 "none of the pictures can be read",
                 "`akin data check CONFIG` lists each with the reason",
             ));
         }
-        let embeddings = Embeddings::new(dimension, values)
-            .context("the encoder returned numbers that are not finite; train with lower learning rates")?;
-        Ok(Self { items, embeddings })
+        let flawed = |row: &[f32]| row.iter().any(|number| !number.is_finite());
+        let rows = values.chunks(dimension).zip(&items);
+        let flawed: Vec<String> = rows
+            .filter(|(row, _)| flawed(row))
+            .map(|(_, &item)| pictures.path(item).display().to_string())
+            .collect();
+        if !flawed.is_empty() {
+            return Err(problem(
+                format!(
+                    "the embeddings of {} of {} have NaN or infinity: {}",
+                    count(flawed.len()),
+                    counted(items.len(), "picture", "pictures"),
+                    a_few(&flawed)
+                ),
+                "the weights are finite, so they are too large: train again with lower learning rates or with \
+                 optimizer.clip_norm",
+            ));
+        }
+        Ok(Self { items, embeddings: Embeddings::new(dimension, values)? })
     }
 }
 
@@ -52,7 +69,7 @@ pub fn embed(
     let encoder = encoder.valid();
     let forward = |images| encoder.forward(images);
     let (readable, values) = forward_pictures(&encoder, pictures, items, device, &bar, forward)?;
-    Embedded::new(readable, encoder.dimension(), values)
+    Embedded::new(readable, encoder.dimension(), values, pictures)
 }
 
 /// Embeds `items` from their features if there are any, else from their pictures.
@@ -69,13 +86,14 @@ pub fn embed_items(
     progress: Progress,
 ) -> Result<Embedded> {
     match features {
-        Some(features) => embed_features(encoder, features, items, device),
+        Some(features) => embed_features(encoder, pictures, features, items, device),
         None => embed(encoder, pictures, items, device, progress),
     }
 }
 
 fn embed_features(
     encoder: &Encoder,
+    pictures: &Pictures,
     features: &Features,
     items: &[usize],
     device: &Device,
@@ -87,7 +105,7 @@ fn embed_features(
     for batch in readable.chunks(BATCH) {
         values.extend(to_vec(encoder.embed_features(features.batch(batch, &device)))?);
     }
-    Embedded::new(readable, encoder.dimension(), values)
+    Embedded::new(readable, encoder.dimension(), values, pictures)
 }
 
 /// The embeddings of the evaluation splits, and their report.

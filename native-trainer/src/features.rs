@@ -1,6 +1,6 @@
 //! The features of a frozen backbone: computed once, and stored in a file if the config names one.
 //!
-//! The file is a line of JSON, then the features as little-endian f32, row after row. The line has a
+//! The file is [sealed](crate::sealed). Its part is the features as little-endian f32, row after row. Its header has a
 //! key, derived from weights and preprocessing, and the path, size and modification time of every
 //! picture: a file whose key or pictures differ is computed again. A file with more pictures than the
 //! data set is used as it is, so that a training on some of the classes does not replace the features
@@ -17,19 +17,19 @@ use anyhow::Result;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::config::Config;
 use crate::counts::counted;
 use crate::data::Dataset;
-use crate::files::write_atomic;
+use crate::files::{read_regular_file, write_atomic};
 use crate::forward::{forward_pictures, view};
 use crate::loader::Pictures;
 use crate::problem::{Advise, problem};
 use crate::progress::Progress;
+use crate::sealed::{self, Flaw, Format};
 
-const FORMAT: &str = "akin-features";
-const VERSION: u32 = 3;
+const FORMAT: Format = Format { name: "akin-features", version: 4 };
+const PART: &str = "features";
 
 /// The features of the items of a data set.
 pub struct Features {
@@ -40,16 +40,12 @@ pub struct Features {
     values: Vec<f32>,
 }
 
-/// The first line of a file.
 #[derive(Serialize, Deserialize)]
 struct Header {
-    format: String,
-    version: u32,
     /// See [`key`].
     key: String,
     /// Every picture of the file, readable or not.
     pictures: Vec<CachedPicture>,
-    sha256: String,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -151,7 +147,7 @@ fn items_of_splits(dataset: &Dataset) -> Vec<usize> {
 fn key(config: &Config) -> Result<String> {
     let weights = match &config.model.weights {
         Some(path) => {
-            let bytes = fs::read(path)
+            let bytes = read_regular_file(path)
                 .advise(|| format!("the weights {} cannot be read", path.display()), "check model.weights")?;
             sha256(&bytes)
         }
@@ -174,28 +170,30 @@ fn read(
     if !path.exists() {
         return Ok(None);
     }
-    let bytes = fs::read(path).advise(
+    let bytes = read_regular_file(path).advise(
         || format!("the features {} cannot be read", path.display()),
         "check model.feature_cache and the permissions of the file",
     )?;
-    let line_end = bytes.iter().position(|&byte| byte == b'\n').unwrap_or(0);
-    let header: Option<Value> = serde_json::from_slice(&bytes[..line_end]).ok();
-    let Some(header) = header.filter(|header| header["format"] == FORMAT) else {
-        return Err(problem(
-            format!("{} is not a feature cache of akin", path.display()),
-            "give model.feature_cache a path that nothing else uses",
-        ));
-    };
     let reject = |state: &str| {
         progress.say(state, &format!("features in {}: computing them again", path.display()));
         Ok(None)
     };
-    let header =
-        Header::deserialize(header).ok().filter(|header| (header.version, &*header.key) == (VERSION, key));
-    let Some(header) = header else { return reject("Outdated") };
-    let body = &bytes[line_end + 1..];
+    let (header, [body]) = match sealed::read::<Header, 1>(&bytes, FORMAT, [PART]) {
+        Ok(read) => read,
+        Err(Flaw::OtherVersion(_)) => return reject("Outdated"),
+        Err(Flaw::Damaged(_)) => return reject("Damaged"),
+        Err(Flaw::Foreign) => {
+            return Err(problem(
+                format!("{} is not a feature cache of akin", path.display()),
+                "give model.feature_cache a path that nothing else uses",
+            ));
+        }
+    };
+    if header.key != key {
+        return reject("Outdated");
+    }
     let rows = body.len() / (4 * dimension);
-    let whole = header.sha256 == sha256(body) && body.len() == 4 * dimension * rows;
+    let whole = body.len() == 4 * dimension * rows;
     if !whole || header.pictures.iter().any(|picture| picture.row.is_some_and(|row| row >= rows)) {
         return reject("Damaged");
     }
@@ -217,16 +215,6 @@ fn write(path: &Path, key: String, features: &Features, dataset: &Dataset, items
         let file = PictureFile::read(&dataset.paths[item])?;
         Some(CachedPicture { file, row: features.row_of_item[item] })
     };
-    let header = Header {
-        format: FORMAT.into(),
-        version: VERSION,
-        key,
-        pictures: items.iter().filter_map(cached).collect(),
-        sha256: sha256(&body),
-    };
-    write_atomic(path, |file| {
-        serde_json::to_writer(&mut *file, &header)?;
-        file.write_all(b"\n")?;
-        file.write_all(&body)
-    })
+    let header = Header { key, pictures: items.iter().filter_map(cached).collect() };
+    write_atomic(path, |file| sealed::write(file, FORMAT, &header, &[(PART, &body)]))
 }

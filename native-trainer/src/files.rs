@@ -1,17 +1,23 @@
 //! Files: read if they are regular, written completely or not at all, and never over an input.
+//!
+//! Every file that akin writes is written here, and every file that it reads again is read here. So a test can make
+//! each operation fail in turn, see [`crate::faults`].
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use same_file::is_same_file;
 
+use crate::faults::{self, Course};
 use crate::problem::{Advise, problem};
 
 /// The name of a file that is not complete starts and ends with these.
 pub const PART_PREFIX: &str = ".akin-";
 pub const PART_SUFFIX: &str = ".part";
+
+const FREE_SPACE: &str = "free some space or check the permissions";
 
 /// The bytes of a regular file. A pipe would wait for its writer, and some devices never end.
 ///
@@ -19,10 +25,202 @@ pub const PART_SUFFIX: &str = ".part";
 ///
 /// `InvalidInput` for anything but a regular file or a link to one; the errors of the system.
 pub fn read_regular_file(path: &Path) -> io::Result<Vec<u8>> {
-    if !fs::metadata(path)?.is_file() {
+    let metadata = fs::metadata(path)?;
+    if !metadata.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
     }
-    fs::read(path)
+    let mut file = attempt("open", path, || File::open(path))?;
+    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0));
+    Tracked { file: &mut file, path }.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// As [`read_regular_file`], after the file is on the disk for good.
+///
+/// # Errors
+///
+/// As [`read_regular_file`], and a file that cannot be synced.
+pub fn sync_and_read(path: &Path) -> io::Result<Vec<u8>> {
+    attempt("sync", path, || File::open(path)?.sync_all())?;
+    read_regular_file(path)
+}
+
+/// Writes a file of a directory that is not complete yet: not atomically, and not synced to the disk.
+///
+/// # Errors
+///
+/// A folder that cannot be made; a file that cannot be written.
+pub fn write_into_draft(path: &Path, bytes: &[u8]) -> Result<()> {
+    create_folder(folder_of(path))?;
+    let write = || {
+        let mut file = create(path)?;
+        Tracked { file: &mut file, path }.write_all(bytes)
+    };
+    write().advise(|| format!("{} was not written", path.display()), FREE_SPACE)
+}
+
+/// Makes a folder and those that it is in.
+///
+/// # Errors
+///
+/// A path that cannot be a folder.
+pub fn create_folder(path: &Path) -> Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    attempt("create folder", path, || fs::create_dir_all(path)).advise(
+        || format!("the folder {} cannot be created", path.display()),
+        "check the path and its permissions",
+    )
+}
+
+/// Renames a file or a folder, for good.
+///
+/// # Errors
+///
+/// The errors of the system.
+pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    attempt("rename", from, || fs::rename(from, to))?;
+    sync_directory(folder_of(to))
+}
+
+/// Removes a file, if it exists.
+///
+/// # Errors
+///
+/// The errors of the system.
+pub fn remove_file(path: &Path) -> io::Result<()> {
+    match attempt("remove", path, || fs::remove_file(path)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        result => result,
+    }
+}
+
+/// Removes a folder with everything in it, the entry called `last` at the end.
+///
+/// # Errors
+///
+/// The errors of the system.
+pub fn remove_folder(path: &Path, last: &str) -> io::Result<()> {
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        if entry.file_name() == last {
+            continue;
+        }
+        let path = entry.path();
+        if entry.file_type()?.is_dir() {
+            attempt("remove", &path, || fs::remove_dir_all(&path))?;
+        } else {
+            remove_file(&path)?;
+        }
+    }
+    remove_file(&path.join(last))?;
+    attempt("remove", path, || fs::remove_dir(path))
+}
+
+/// Opens a file to be locked, and makes it if there is none.
+///
+/// # Errors
+///
+/// The errors of the system.
+pub fn open_lock(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    attempt("open", path, || options.open(path))
+}
+
+/// Replaces the contents of an open file. Not atomic: for a file that nobody depends on, such as a lock.
+///
+/// # Errors
+///
+/// The errors of the system.
+pub fn rewrite(file: &mut File, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    attempt("cut", path, || file.set_len(0))?;
+    file.seek(SeekFrom::Start(0))?;
+    Tracked { file, path }.write_all(bytes)
+}
+
+/// Makes an empty file for the output of another process.
+///
+/// # Errors
+///
+/// The errors of the system.
+pub fn create(path: &Path) -> io::Result<File> {
+    attempt("create", path, || File::create(path))
+}
+
+/// A text of whole lines that grows at its end.
+pub struct Lines {
+    path: PathBuf,
+    file: File,
+}
+
+impl Lines {
+    /// Opens the text at `path`, and makes it if there is none. A last line that a killed process left incomplete is
+    /// removed.
+    ///
+    /// # Errors
+    ///
+    /// The errors of the system.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let mut file = open_lock(path)?;
+        let mut text = Vec::new();
+        Tracked { file: &mut file, path }.read_to_end(&mut text)?;
+        let whole = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+        attempt("cut", path, || file.set_len(whole as u64))?;
+        file.seek(SeekFrom::End(0))?;
+        Ok(Self { path: path.to_owned(), file })
+    }
+
+    /// Adds a line.
+    ///
+    /// # Errors
+    ///
+    /// The errors of the system. The next [`Lines::open`] then removes a part of the line.
+    pub fn add(&mut self, line: &str) -> io::Result<()> {
+        Tracked { file: &mut self.file, path: &self.path }.write_all(format!("{line}\n").as_bytes())
+    }
+}
+
+/// Does an operation, again if a signal interrupts it.
+fn attempt<T>(operation: &str, path: &Path, mut act: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match faults::before(operation, path).and_then(|_| act()) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}
+
+/// A file whose reads and writes can be made to fail.
+struct Tracked<'a, F> {
+    file: F,
+    path: &'a Path,
+}
+
+impl<F: Read> Read for Tracked<'_, F> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        match faults::before("read", self.path)? {
+            Course::Whole => self.file.read(bytes),
+            Course::Short => {
+                let part = bytes.len().div_ceil(2);
+                self.file.read(&mut bytes[..part])
+            }
+        }
+    }
+}
+
+impl<F: Write> Write for Tracked<'_, F> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match faults::before("write", self.path)? {
+            Course::Whole => self.file.write(bytes),
+            Course::Short => self.file.write(&bytes[..bytes.len().div_ceil(2)]),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
 }
 
 /// Writes a file so that at every moment `path` holds either its previous version or the new one.
@@ -34,7 +232,7 @@ pub fn write_atomic(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Resul
     check_folder_of(path)?;
     replace(path, write).advise(
         || format!("{} was not written", path.display()),
-        "free some space or check the permissions; the previous version is unchanged",
+        &format!("{FREE_SPACE}; the previous version is unchanged"),
     )
 }
 
@@ -66,7 +264,7 @@ pub fn check_output(path: &Path, inputs: &[PathBuf], overwrite: bool) -> Result<
 
 /// Refuses a file whose folder does not exist.
 fn check_folder_of(path: &Path) -> Result<()> {
-    let folder = directory_of(path);
+    let folder = folder_of(path);
     if folder.is_dir() {
         return Ok(());
     }
@@ -78,11 +276,11 @@ fn check_folder_of(path: &Path) -> Result<()> {
 
 fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     if fs::metadata(path).is_ok_and(|existing| !existing.is_file() && !existing.is_dir()) {
-        let mut buffered = BufWriter::new(OpenOptions::new().write(true).open(path)?);
-        write(&mut buffered)?;
-        return buffered.flush();
+        let mut file = BufWriter::new(OpenOptions::new().write(true).open(path)?);
+        write(&mut file)?;
+        return file.flush();
     }
-    let directory = directory_of(path);
+    let folder = folder_of(path);
     let mut builder = tempfile::Builder::new();
     builder.prefix(PART_PREFIX).suffix(PART_SUFFIX);
     #[cfg(unix)]
@@ -91,15 +289,20 @@ fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) ->
         // As `File::create` does; the user's umask applies.
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
-    let mut buffered = BufWriter::new(builder.tempfile_in(directory)?);
+    let mut temporary = attempt("create", path, || builder.tempfile_in(folder))?;
+    let mut buffered = BufWriter::new(Tracked { file: temporary.as_file_mut(), path });
     write(&mut buffered)?;
-    let temporary = buffered.into_inner().map_err(io::IntoInnerError::into_error)?;
-    temporary.as_file().sync_all()?;
+    buffered.flush()?;
+    drop(buffered);
+    attempt("sync", path, || temporary.as_file().sync_all())?;
+    // `persist` takes the file, so that a second attempt would have none: only the fault is tried again.
+    attempt("rename", path, || Ok(()))?;
     temporary.persist(path).map_err(|error| error.error)?;
-    sync_directory(directory)
+    sync_directory(folder)
 }
 
-fn directory_of(path: &Path) -> &Path {
+/// The folder that a file is in.
+fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -108,7 +311,7 @@ fn directory_of(path: &Path) -> &Path {
 
 /// Syncs a rename to the disk, on systems that can sync directories.
 fn sync_directory(directory: &Path) -> io::Result<()> {
-    if cfg!(unix) { File::open(directory)?.sync_all() } else { Ok(()) }
+    attempt("sync", directory, || if cfg!(unix) { File::open(directory)?.sync_all() } else { Ok(()) })
 }
 
 #[cfg(test)]
@@ -132,6 +335,15 @@ mod tests {
         assert_eq!(fs::read_dir(&directory).unwrap().count(), 1, "the temporary file is removed");
         let error = write_atomic(&directory.path().join("nowhere/file"), |_| Ok(())).unwrap_err();
         assert!(error.to_string().ends_with("nowhere does not exist"), "{error}");
+    }
+
+    #[test]
+    fn a_line_that_was_cut_off_is_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log.jsonl");
+        fs::write(&path, "{\"step\":10}\n{\"ste").unwrap();
+        Lines::open(&path).unwrap().add("{}").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "{\"step\":10}\n{}\n");
     }
 
     #[test]

@@ -57,6 +57,11 @@ impl Pictures {
         }
     }
 
+    /// The file of an item.
+    pub fn path(&self, item: usize) -> &Path {
+        &self.paths[item]
+    }
+
     /// The picture of an item; none if it cannot be read.
     pub fn get(&self, item: usize) -> Option<Arc<Pixels>> {
         if let Some(pixels) = self.cache[item].get() {

@@ -12,7 +12,9 @@
 //! commands
 //! commands/demo commands/compare commands/resume
 //! commands/train commands/eval commands/export commands/embed commands/list
-//! commands/data commands/biomorphs commands/page commands/serve
+//! commands/data commands/biomorphs commands/page commands/serve commands/verify
+//! commands/verify/run_checks commands/verify/bundle_checks
+//! commands/verify/check
 //! commands/eval/dyml
 //! commands/eval/embedding_files commands/eval/opened_run
 //! commands/eval/arguments
@@ -23,7 +25,7 @@
 //! compare/planned_run compare/tuning
 //! compare/settings
 //! training
-//! training/journal training/timetable
+//! training/journal training/timetable training/numbers
 //! embedding projection class_scores families
 //! projection/tsne projection/umap
 //! projection/neighbours projection/pca
@@ -31,6 +33,7 @@
 //! forward
 //! checkpoint loader
 //! sampler augment optimizer run
+//! magnitude
 //! data
 //! data/check data/csv data/folder
 //! config_md
@@ -45,9 +48,9 @@
 //! config/schema
 //! site
 //! report npy page serve arguments
-//! directory
+//! directory sealed
 //! files columns counts machine interrupt shell progress
-//! problem
+//! problem faults
 //! ```
 
 // A binary exports nothing: `pub` here means "for the other modules".
@@ -70,12 +73,14 @@ mod device;
 mod directory;
 mod embedding;
 mod families;
+mod faults;
 mod features;
 mod files;
 mod forward;
 mod interrupt;
 mod loader;
 mod machine;
+mod magnitude;
 mod npy;
 mod optimizer;
 mod outcome;
@@ -87,6 +92,7 @@ mod recipes;
 mod report;
 mod run;
 mod sampler;
+mod sealed;
 mod serve;
 mod shell;
 mod site;

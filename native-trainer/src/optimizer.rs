@@ -11,6 +11,7 @@ use burn::optim::{AdamConfig, AdamWConfig, GradientsParams, ModuleOptimizer, Sgd
 use burn::tensor::{Bytes, Gradients, Tensor};
 
 use crate::config::{OptimizerConfig, OptimizerKind};
+use crate::magnitude::of_gradients;
 
 /// Learning rates of one step.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,6 +22,16 @@ pub struct Rates {
     pub head: f64,
     /// The rate of the proxies.
     pub proxies: f64,
+}
+
+/// The [magnitude](crate::magnitude) of each part's gradients; none without gradients.
+pub struct GradientMagnitudes {
+    /// Of the backbone.
+    pub backbone: Option<Tensor<1>>,
+    /// Of the head.
+    pub head: Option<Tensor<1>>,
+    /// Of the proxies.
+    pub proxies: Option<Tensor<1>>,
 }
 
 /// See the [module](self).
@@ -42,17 +53,23 @@ impl Optimizers {
         }
     }
 
-    /// Takes one step, after clipping the norm of all gradients together.
+    /// Takes one step, after clipping the norm of all gradients together. Also returns the magnitudes of the gradients
+    /// before they were clipped.
     pub fn step(
         &mut self,
         encoder: Encoder,
         loss: Loss,
         mut gradients: Gradients,
         rates: Rates,
-    ) -> (Encoder, Loss) {
+    ) -> (Encoder, Loss, GradientMagnitudes) {
         let mut backbone_gradients = GradientsParams::from_module(&mut gradients, &encoder.backbone);
         let mut head_gradients = GradientsParams::from_module(&mut gradients, &encoder.head);
         let mut loss_gradients = GradientsParams::from_module(&mut gradients, &loss);
+        let magnitudes = GradientMagnitudes {
+            backbone: of_gradients(&encoder.backbone, &backbone_gradients),
+            head: of_gradients(&encoder.head, &head_gradients),
+            proxies: of_gradients(&loss, &loss_gradients),
+        };
         if let Some(limit) = self.clip_norm {
             let squares = [
                 squared_norm(&encoder.backbone, &backbone_gradients),
@@ -74,7 +91,7 @@ impl Optimizers {
         };
         let head = self.head.step(rates.head, head, head_gradients);
         let loss = self.proxies.step(rates.proxies, loss, loss_gradients);
-        (encoder.with_parts(backbone, head), loss)
+        (encoder.with_parts(backbone, head), loss, magnitudes)
     }
 
     /// The state of the three optimisers, for a checkpoint: backbone, head, proxies.
@@ -267,7 +284,7 @@ mod tests {
             ..OptimizerConfig::default()
         };
         let before = (weights(&encoder), weights(&loss));
-        let (encoder, loss) = Optimizers::new(&descent).step(encoder, loss, gradients, rates);
+        let (encoder, loss, _) = Optimizers::new(&descent).step(encoder, loss, gradients, rates);
         let after = (weights(&encoder), weights(&loss));
         let square =
             |a: &[f32], b: &[f32]| -> f64 { a.iter().zip(b).map(|(x, y)| f64::from(x - y).powi(2)).sum() };

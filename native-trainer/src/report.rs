@@ -56,6 +56,22 @@ pub fn report_text(report: &Report) -> String {
     parts.join("\n\n")
 }
 
+/// A score of a report. Without a level it is the score over all levels or, for a metric per level, that at the
+/// finest.
+pub fn score(report: &Report, metric: Metric, level: Option<&str>) -> Option<f64> {
+    let place = match level {
+        Some(name) => 1 + report.levels.iter().position(|level| level.name == name)?,
+        None if metric.entry().per_level => report.levels.len(),
+        None => 0,
+    };
+    report.at(place).get(metric)
+}
+
+/// Whether a score is better than another.
+pub fn is_better(metric: Metric, score: f64, other: f64) -> bool {
+    if metric.entry().greater_is_better { score > other } else { score < other }
+}
+
 /// Runs side by side, one row each: H-AP, NDCG and ASI, then R@1 at the finest level and AP at every level,
 /// finest first.
 pub fn runs_text(reports: &[(&str, &Report)]) -> String {

@@ -6,29 +6,61 @@
 //! | `run.json` | version, device, batch, time and memory of the training |
 //! | `log.jsonl` | one JSON object per line: steps, evaluations, stops |
 //! | `checkpoint.akin` | the state from which `akin resume` continues |
-//! | `encoder.bpk` | the trained encoder |
+//! | `encoder.bpk` | the trained encoder, after the last step |
+//! | `best.akin` | the encoder of the best evaluation, if there were evaluations on the way: a [sealed](crate::sealed) file |
 //! | `report.json` | the final evaluation |
 
-use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use akin_core::digest::sha256;
 use akin_core::encoder::{Encoder, EncoderConfig};
 use akin_core::geometry::Space;
+use akin_core::metrics::Metric;
 use anyhow::{Context, Result};
 use burn::tensor::Device;
+use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use crate::config::Config;
-use crate::files::write_atomic;
+use crate::directory;
+use crate::files::{read_regular_file, write_atomic};
+use crate::magnitude::is_finite;
 use crate::problem::{Advise, problem};
+use crate::sealed::{self, Format};
 
 /// The file with the config.
 pub const CONFIG_FILE: &str = "config.toml";
 
-const FILES: [&str; 6] =
-    [CONFIG_FILE, "run.json", "log.jsonl", "checkpoint.akin", "encoder.bpk", "report.json"];
+const FILES: [&str; 7] =
+    [CONFIG_FILE, "run.json", "log.jsonl", "checkpoint.akin", "encoder.bpk", BEST_FILE, "report.json"];
+
+const BEST_FILE: &str = "best.akin";
+const BEST_FORMAT: Format = Format { name: "akin-best", version: 1 };
+const BEST_PART: &str = "encoder";
+
+/// Which encoder of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Which {
+    /// The one after the last step.
+    #[default]
+    Last,
+    /// The one of the best evaluation, by `run.best_by`. It was chosen on the splits that it is evaluated on, so its
+    /// scores flatter it.
+    Best,
+}
+
+/// The best evaluation so far.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Best {
+    /// The steps done before it.
+    pub step: u64,
+    /// The metric that it is the best by.
+    pub metric: Metric,
+    /// The score.
+    pub score: f64,
+}
 
 /// A run directory with its config.
 pub struct Run {
@@ -45,6 +77,7 @@ impl Run {
     ///
     /// A directory that is not a run.
     pub fn open(directory: &Path) -> Result<Self> {
+        directory::recover(directory)?;
         let config = directory.join(CONFIG_FILE);
         if !config.is_file() {
             let fault = if directory.exists() {
@@ -63,7 +96,9 @@ impl Run {
     /// The keys of the config that `config.toml` does not have. An older akin wrote it, without settings that have
     /// a default now; the training may have used other values.
     pub fn missing_keys(&self) -> Vec<String> {
-        let written = fs::read_to_string(self.file(CONFIG_FILE)).ok().and_then(|text| text.parse().ok());
+        let text =
+            read_regular_file(&self.file(CONFIG_FILE)).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+        let written = text.and_then(|text| text.parse().ok());
         let resolved = Table::try_from(&self.config).unwrap_or_default();
         let mut keys = Vec::new();
         find_missing("", &Value::Table(resolved), &Value::Table(written.unwrap_or_default()), &mut keys);
@@ -93,15 +128,82 @@ impl Run {
     ///
     /// # Errors
     ///
-    /// A run whose training is not finished, or weights that are damaged or do not fit the config.
-    pub fn encoder(&self, device: &Device) -> Result<Encoder> {
+    /// A run whose training is not finished, or was not evaluated on the way; weights that are damaged, do not fit the
+    /// config, or are not finite.
+    pub fn encoder(&self, which: Which, device: &Device) -> Result<Encoder> {
+        match which {
+            Which::Last => self.last(device),
+            Which::Best => {
+                let Some((_, weights)) = self.best()? else {
+                    return Err(problem(
+                        format!(
+                            "{} has no {BEST_FILE}: the training was not evaluated on the way",
+                            self.directory.display()
+                        ),
+                        "use the last encoder, or train with run.evaluate_every_epochs",
+                    ));
+                };
+                self.load(&self.file(BEST_FILE), weights, device)
+            }
+        }
+    }
+
+    /// The best evaluation so far, with the weights of its encoder; none if there was no evaluation.
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be read or is damaged.
+    pub fn best(&self) -> Result<Option<(Best, Vec<u8>)>> {
+        let path = self.file(BEST_FILE);
+        let bytes = match read_regular_file(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => {
+                return Err(error)
+                    .advise(|| format!("{} cannot be read", path.display()), "check its permissions");
+            }
+        };
+        let (best, [weights]) = sealed::read(&bytes, BEST_FORMAT, [BEST_PART]).map_err(|flaw| {
+            problem(
+                format!("{} cannot be used: {flaw}", path.display()),
+                "remove it to go on without it; the last encoder is not affected",
+            )
+        })?;
+        Ok(Some((best, weights)))
+    }
+
+    /// Writes the encoder of the best evaluation.
+    ///
+    /// # Errors
+    ///
+    /// A full disk, or a directory without write permission.
+    pub fn write_best(&self, best: &Best, weights: &[u8]) -> Result<()> {
+        write_atomic(&self.file(BEST_FILE), |file| {
+            sealed::write(file, BEST_FORMAT, best, &[(BEST_PART, weights)])
+        })
+    }
+
+    /// The encoder after the last step.
+    fn last(&self, device: &Device) -> Result<Encoder> {
         let path = self.file("encoder.bpk");
-        let weights = fs::read(&path).advise(
+        let weights = read_regular_file(&path).advise(
             || format!("the trained weights {} cannot be read", path.display()),
             "if the training was stopped, finish it with `akin resume RUN`",
         )?;
         self.check_weights(&path, &weights)?;
-        Ok(encoder_config(&self.config).load(weights, device)?)
+        self.load(&path, weights, device)
+    }
+
+    /// The encoder with weights from a file of the run.
+    fn load(&self, path: &Path, weights: Vec<u8>, device: &Device) -> Result<Encoder> {
+        let encoder = encoder_config(&self.config).load(weights, device)?;
+        if !is_finite(&encoder) {
+            return Err(problem(
+                format!("the trained weights {} have NaN or infinity", path.display()),
+                "train again with lower learning rates or with optimizer.clip_norm",
+            ));
+        }
+        Ok(encoder)
     }
 
     /// Refuses weights whose SHA-256 is not the one in `run.json`.
@@ -112,7 +214,8 @@ impl Run {
         }
         let file = self.file("run.json");
         let again = "restore the run from a copy, or train it again";
-        let summary = fs::read(&file).advise(|| format!("{} cannot be read", file.display()), again)?;
+        let summary =
+            read_regular_file(&file).advise(|| format!("{} cannot be read", file.display()), again)?;
         let Summary { encoder_sha256 } =
             serde_json::from_slice(&summary).advise(|| format!("{} is damaged", file.display()), again)?;
         if sha256(weights) != encoder_sha256 {
@@ -205,9 +308,16 @@ pub fn encoder_config(config: &Config) -> EncoderConfig {
 ///
 /// A file that cannot be read or does not fit, or a backbone without published weights.
 pub fn load_backbone(encoder: &mut Encoder, path: &Path) -> Result<()> {
-    let bytes = fs::read(path).advise(
+    let bytes = read_regular_file(path).advise(
         || format!("the weights {} cannot be read", path.display()),
         "check model.weights, or remove it to start from random weights",
     )?;
-    encoder.backbone.load_pretrained(bytes).with_context(|| path.display().to_string())
+    encoder.backbone.load_pretrained(bytes).with_context(|| path.display().to_string())?;
+    if !is_finite(&encoder.backbone) {
+        return Err(problem(
+            format!("the weights {} have NaN or infinity", path.display()),
+            "the training that made them diverged, or the file is damaged: use other weights",
+        ));
+    }
+    Ok(())
 }

@@ -1,6 +1,5 @@
 //! A site: the page and its bundles as one folder of static files, which any web server can serve from any path.
 
-use std::fs;
 use std::path::Path;
 
 use akin_core::bundle::{INDEX, MANIFEST, Manifest};
@@ -8,6 +7,7 @@ use anyhow::Result;
 use walkdir::WalkDir;
 
 use crate::directory::{Draft, Kind};
+use crate::files::{read_regular_file, write_into_draft};
 use crate::problem::Advise;
 use crate::serve::Bundles;
 
@@ -43,23 +43,24 @@ fn copy(page: &Path, bundles: &Bundles, site: &Path) -> Result<u64> {
         }
     }
     for (folder, place) in bundles.places() {
-        let manifest = Manifest::parse(&fs::read(folder.join(MANIFEST))?)?;
+        let manifest = Manifest::parse(&read_regular_file(&folder.join(MANIFEST))?)?;
         let site = site.join(place);
         for file in manifest.files() {
             bytes += copy_file(folder, &file.path, &site)?;
         }
         bytes += copy_file(folder, MANIFEST, &site)?;
     }
-    fs::write(site.join(INDEX), bundles.json()).advise(|| format!("{INDEX} cannot be written"), CHECK)?;
+    write_into_draft(&site.join(INDEX), bundles.json())?;
     Ok(bytes + bundles.json().len() as u64)
 }
 
-const CHECK: &str = "check `--site` and the space that is left on the disk";
-
 /// Copies the file at `path` below `from` to the same path below `to`, and returns its bytes.
 fn copy_file(from: &Path, path: &str, to: &Path) -> Result<u64> {
-    let target = to.join(path);
-    let folder = target.parent().unwrap_or(to);
-    fs::create_dir_all(folder).advise(|| format!("{} cannot be created", folder.display()), CHECK)?;
-    fs::copy(from.join(path), &target).advise(|| format!("{} cannot be written", target.display()), CHECK)
+    let source = from.join(path);
+    let bytes = read_regular_file(&source).advise(
+        || format!("{} cannot be read", source.display()),
+        "check its permissions, or build the page or write the bundle again",
+    )?;
+    write_into_draft(&to.join(path), &bytes)?;
+    Ok(bytes.len() as u64)
 }

@@ -8,6 +8,7 @@
 //! each followed by what [`timetable`] says is due, and `finish` saves and evaluates the encoder.
 
 mod journal;
+mod numbers;
 mod timetable;
 
 use std::collections::HashMap;
@@ -22,7 +23,7 @@ use akin_core::evaluate::Report;
 use akin_core::geometry::Space;
 use akin_core::losses::{Batch, Draws, Loss, LossContext, Objective};
 use akin_core::taxonomy::Labels;
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use burn::tensor::{Device, Tensor, TensorData};
 use serde_json::json;
 
@@ -38,10 +39,12 @@ use crate::loader::{Pictures, Position, TrainingBatch, Views};
 use crate::optimizer::{Optimizers, Rates};
 use crate::problem::{Advise, a_few, problem};
 use crate::progress::Progress;
-use crate::run::{CONFIG_FILE, Run, encoder_config, load_backbone};
+use crate::report::{is_better, score};
+use crate::run::{Best, CONFIG_FILE, Run, encoder_config, load_backbone};
 use crate::sampler::Sampler;
 
 use journal::Journal;
+use numbers::StepNumbers;
 use timetable::{Due, Timetable};
 
 /// How a training ended.
@@ -88,7 +91,8 @@ struct Training<'a> {
 
 /// Keys that may change between the sessions of a training. No step depends on them, except for the number of steps, by
 /// which a training can be made longer; and the digest of the data covers what is at its paths.
-const MAY_CHANGE: [&str; 12] = [
+pub const MAY_CHANGE: [&str; 13] = [
+    "run.best_by",
     "run.name",
     "run.out",
     "run.device",
@@ -311,21 +315,31 @@ impl<'a> Training<'a> {
         std::thread::scope(|scope| {
             let mut batches = self.batches(state, scope);
             let mut saved = Instant::now();
+            let mut saved_step = (state.step > 0).then_some(state.step);
+            let mut unread: Option<StepNumbers> = None;
             while state.step < self.timetable.steps {
                 let batch = batches.next().context("the thread that reads images has ended")?;
                 self.pictures.check()?;
                 self.prepare_epoch_of_loss(state)?;
-                let (loss, rates) = self.step(state, batch)?;
-                let due = self.timetable.due(state.step, saved.elapsed(), stop_requested());
-                if due.checkpoint {
-                    saved = Instant::now();
+                let (numbers, rates) = self.step(state, batch)?;
+                // The device works on this step while the numbers of the one before are read.
+                if let Some(previous) = unread.take() {
+                    previous.check(self.pictures, saved_step)?;
                 }
-                if due.log {
+                let due = self.timetable.due(state.step, saved.elapsed(), stop_requested());
+                if due.log || due.evaluation {
+                    // A checkpoint is logged first, so that none has a number that is not finite.
+                    let loss = numbers.check(self.pictures, saved_step)?;
                     let line = self.log_step(state.step, loss, rates, journal)?;
                     bar.note(&line, due.progress_line);
+                } else {
+                    unread = Some(numbers);
                 }
                 bar.advance(1);
                 self.follow_step(state, due, journal)?;
+                if due.checkpoint {
+                    (saved, saved_step) = (Instant::now(), Some(state.step));
+                }
                 if due.stop {
                     return Ok(true);
                 }
@@ -378,8 +392,8 @@ impl<'a> Training<'a> {
         Ok(())
     }
 
-    /// Does one step. The loss stays on the device, because reading it waits for the step to end.
-    fn step(&self, state: &mut State, batch: TrainingBatch) -> Result<(Tensor<1>, Rates)> {
+    /// Does one step. Its numbers stay on the device, because reading them waits for the step to end.
+    fn step(&self, state: &mut State, batch: TrainingBatch) -> Result<(StepNumbers, Rates)> {
         let rates = self.rates(state.step);
         state.step += 1;
         if batch.items.is_empty() {
@@ -389,7 +403,8 @@ impl<'a> Training<'a> {
                     "`akin data check CONFIG` lists every file that cannot be read, with the reason",
                 ));
             }
-            return Ok((Tensor::zeros([1], &self.device), rates));
+            let device = self.device.clone().without_autodiff();
+            return Ok((StepNumbers::none(state.step, &device), rates));
         }
         let labels = self.labels.select(&batch.items);
         let embeddings = self.embed_batch(&state.encoder, &batch, rates.backbone.is_some());
@@ -397,10 +412,21 @@ impl<'a> Training<'a> {
         state.loss.before_step(draws);
         let loss = state.loss.forward(&Batch::new(embeddings.clone(), &labels).with_draws(draws));
         let gradients = loss.backward();
-        (state.encoder, state.loss) =
+        let magnitudes;
+        (state.encoder, state.loss, magnitudes) =
             state.optimizers.step(state.encoder.clone(), state.loss.clone(), gradients, rates);
-        state.loss.after_step(embeddings.without_autodiff(), &labels);
-        Ok((loss.without_autodiff(), rates))
+        let embeddings = embeddings.without_autodiff();
+        state.loss.after_step(embeddings.clone(), &labels);
+        let numbers = StepNumbers::new(
+            state.step,
+            batch.items,
+            embeddings,
+            loss.without_autodiff(),
+            magnitudes,
+            &state.encoder,
+            &state.loss,
+        );
+        Ok((numbers, rates))
     }
 
     /// The learning rates after `step` steps.
@@ -425,16 +451,8 @@ impl<'a> Training<'a> {
         }
     }
 
-    /// Checks and logs the loss of a step. Returns a line about it for the terminal.
-    fn log_step(&self, step: u64, loss: Tensor<1>, rates: Rates, journal: &mut Journal) -> Result<String> {
-        let loss = loss.try_into_data()?.try_to_vec::<f32>();
-        let loss = f64::from(loss.map_err(|error| anyhow!("the loss is not of type f32: {error:?}"))?[0]);
-        if !loss.is_finite() {
-            return Err(problem(
-                format!("the loss is {loss} at step {step}"),
-                "lower the learning rates, or set optimizer.clip_norm, and check the numbers in [loss]",
-            ));
-        }
+    /// Logs the loss of a step. Returns a line about it for the terminal.
+    fn log_step(&self, step: u64, loss: f64, rates: Rates, journal: &mut Journal) -> Result<String> {
         let seconds = journal.seconds();
         journal.log(json!({
             "event": "step", "step": step, "epoch": (step - 1) / self.timetable.steps_per_epoch, "loss": loss,
@@ -453,7 +471,19 @@ impl<'a> Training<'a> {
         if due.evaluation {
             journal.measure_memory();
             let report = self.evaluate(&state.encoder)?;
+            self.keep_best(state, &report)?;
             journal.log(json!({ "event": "evaluation", "step": state.step, "report": report }))?;
+        }
+        Ok(())
+    }
+
+    /// Keeps the encoder if its evaluation is the best so far. With several equally good ones the first is kept.
+    fn keep_best(&self, state: &State, report: &Report) -> Result<()> {
+        let metric = self.run.config.run.best_by;
+        let Some(score) = score(report, metric, None) else { return Ok(()) };
+        let best = self.run.best()?.map(|(best, _)| best).filter(|best| best.metric == metric);
+        if best.is_none_or(|best| is_better(metric, score, best.score)) {
+            self.run.write_best(&Best { step: state.step, metric, score }, &state.encoder.to_bytes()?)?;
         }
         Ok(())
     }
@@ -476,6 +506,10 @@ impl<'a> Training<'a> {
         let seconds = journal.seconds();
         journal.measure_memory();
         let report = self.evaluate(&state.encoder)?;
+        if self.run.config.run.evaluate_every_epochs > 0 {
+            self.keep_best(state, &report)?;
+        }
+        let best = self.run.best()?.map(|(best, _)| best);
         let unreadable = self.pictures.unreadable();
         journal.log(json!({
             "event": "done", "step": state.step, "seconds": seconds, "report": report,
@@ -488,7 +522,7 @@ impl<'a> Training<'a> {
             "run.json",
             &json!({
                 "akin": env!("CARGO_PKG_VERSION"), "encoder_sha256": sha256(&weights), "device": format!("{device:?}"),
-                "steps": state.step, "training_seconds": seconds,
+                "steps": state.step, "best": best, "training_seconds": seconds,
                 "seconds_per_step": (steps_done > 0).then(|| seconds / steps_done as f64),
                 "classes_per_batch": self.sampler.classes_per_batch(),
                 "images_per_class": self.sampler.images_per_class(),

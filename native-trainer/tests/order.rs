@@ -17,6 +17,27 @@ fn no_file_imports_one_above_it() {
     assert!(found.is_empty(), "\n{}", found.join("\n"));
 }
 
+/// So that a test can make every write fail, see `src/faults.rs`. The folder of build tools in `page` holds no results.
+#[test]
+fn only_one_module_writes() {
+    let writes = [
+        "fs::write",
+        "fs::copy",
+        "fs::rename",
+        "fs::remove",
+        "fs::create_dir",
+        "File::create",
+        "OpenOptions",
+    ];
+    for (module, text) in read_sources().iter().filter(|(module, _)| !["files", "page"].contains(&&***module))
+    {
+        // The tests of a module write as they like.
+        let text = text.split("#[cfg(test)]").next().unwrap();
+        let found = text.lines().map(code).find(|line| writes.iter().any(|write| line.contains(write)));
+        assert!(found.is_none() || module.ends_with("tests") || module == "config_md", "{module}: {found:?}");
+    }
+}
+
 #[test]
 fn an_upward_import_is_found() {
     let order =

@@ -1,19 +1,18 @@
 //! `akin biomorphs`: a data set of drawn creatures.
 
-use std::fs;
-use std::io::{Write, stdout};
+use std::io::{Cursor, Write, stdout};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use akin_biomorphs::{BiomorphConfig, Biomorphs, Split};
 use anyhow::Result;
 use clap::Args;
+use image::ImageFormat;
 use rayon::prelude::*;
 
 use crate::counts::{count, counted};
 use crate::directory::{self, Draft, Kind};
-use crate::files::write_atomic;
-use crate::problem::Advise;
+use crate::files::write_into_draft;
 use crate::progress::{Bar, Progress};
 use crate::shell;
 
@@ -104,16 +103,9 @@ pub fn write(creatures: &Biomorphs, out: &Path, overwrite: bool, bar: &Bar) -> R
 
 fn write_files(creatures: &Biomorphs, out: &Path, bar: &Bar) -> Result<()> {
     (0..creatures.pictures()).into_par_iter().try_for_each(|index| {
-        let path = out.join(creatures.row(index).path);
-        let folder = path.parent().unwrap_or(out);
-        fs::create_dir_all(folder).advise(
-            || format!("{} cannot be created", folder.display()),
-            "check the path and its permissions",
-        )?;
-        creatures.picture(index).save(&path).advise(
-            || format!("{} was not written", path.display()),
-            "free some space or check the permissions",
-        )?;
+        let mut png = Cursor::new(Vec::new());
+        creatures.picture(index).write_to(&mut png, ImageFormat::Png)?;
+        write_into_draft(&out.join(creatures.row(index).path), png.get_ref())?;
         bar.advance(1);
         anyhow::Ok(())
     })?;
@@ -126,11 +118,13 @@ fn write_files(creatures: &Biomorphs, out: &Path, bar: &Bar) -> Result<()> {
         table.write_record([row.path.as_str()].into_iter().chain(labels).chain([row.split.name()]))?;
     }
     let bytes = table.into_inner()?;
-    write_atomic(&out.join("labels.csv"), |file| file.write_all(&bytes))
+    write_into_draft(&out.join("labels.csv"), &bytes)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn write_quietly(creatures: &Biomorphs, out: &Path) -> Result<()> {

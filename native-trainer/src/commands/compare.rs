@@ -63,12 +63,13 @@ pub fn run(args: CompareArgs) -> Result<()> {
     let overrides = Overrides { losses: args.losses, seeds: args.seeds, out: args.out, device: args.device };
     let plan = Plan::new(source, overrides)?;
     let progress = args.progress;
-    let comparison = execution::run(&plan, args.overwrite, progress, command_line())?;
+    let (comparison, draft) = execution::run(&plan, args.overwrite, progress, command_line())?;
 
     for (name, format) in FILES {
         let text = print(&comparison, format, false);
         write_atomic(&plan.out.join(name), |file| file.write_all(text.as_bytes()))?;
     }
+    draft.complete()?;
     write!(stdout(), "{}", print(&comparison, args.format, stdout().is_terminal()))?;
     progress.say("Wrote", &plan.out.join("table.{md,tex,csv,json}").display().to_string());
     if let Some(row) = comparison.rows.iter().find(|row| row.failed.is_empty()) {

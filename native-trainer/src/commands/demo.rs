@@ -18,7 +18,7 @@ use crate::directory::{self, Draft, Kind};
 use crate::files::write_atomic;
 use crate::progress::Progress;
 use crate::report::runs_text;
-use crate::run::Run;
+use crate::run::{Run, Which};
 use crate::serve::Bundles;
 use crate::training::Outcome;
 use crate::{interrupt, page, serve, shell};
@@ -101,6 +101,7 @@ pub fn run(args: DemoArgs) -> Result<()> {
     let bundle = args.out.join("bundle");
     export(&Export {
         runs: &runs,
+        which: Which::Last,
         out: &bundle,
         overwrite: args.overwrite,
         title: "Biomorphs".into(),

@@ -14,7 +14,7 @@ use crate::files::check_output;
 use crate::loader::Pictures;
 use crate::problem::{Advise, a_few, problem};
 use crate::progress::Progress;
-use crate::run::Run;
+use crate::run::{Run, Which};
 use crate::{device, npy};
 
 /// Write the embeddings of images to a .npy file.
@@ -34,6 +34,9 @@ pub struct EmbedArgs {
     /// Replace FILE.npy if it exists.
     #[arg(long)]
     pub overwrite: bool,
+    /// The encoder of the run.
+    #[arg(long, value_enum, default_value_t)]
+    pub which: Which,
     /// The device to compute on, instead of the config's `run.device`.
     #[arg(long, value_enum)]
     pub device: Option<DeviceName>,
@@ -48,7 +51,7 @@ pub fn run(args: EmbedArgs) -> Result<()> {
     let files = files(&args.images)?;
     check_output(&args.out, &[files.clone(), run.files()].concat(), args.overwrite)?;
     let device = device::open(args.device.unwrap_or(run.config.run.device))?;
-    let encoder = run.encoder(&device)?;
+    let encoder = run.encoder(args.which, &device)?;
     let items: Vec<usize> = (0..files.len()).collect();
     let pictures = Pictures::new(files);
     let progress = args.progress;

@@ -110,7 +110,7 @@ fn evaluate_run(
     }
     let eval = &run.config.eval;
     eval.checked(run.config.data.levels.len())?;
-    let OpenedRun { device, encoder, dataset } = OpenedRun::open(&run, untrained, args.device)?;
+    let OpenedRun { device, encoder, dataset } = OpenedRun::open(&run, args.which, untrained, args.device)?;
     eval.check_sets(dataset.splits.query.len(), !dataset.splits.leave_one_out())?;
     let pictures = Pictures::new(dataset.paths.clone());
     let progress = args.progress;

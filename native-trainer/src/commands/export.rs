@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{Write, stdout};
+use std::io::{self, Write, stdout};
 use std::path::{Path, PathBuf};
 
 use akin_core::ancestors::Ancestors;
@@ -27,12 +27,12 @@ use crate::data::Dataset;
 use crate::directory::{Draft, Kind};
 use crate::embedding::evaluate_dataset;
 use crate::families::{families, numbered};
-use crate::files::write_atomic;
+use crate::files::{read_regular_file, write_into_draft};
 use crate::loader::Pictures;
 use crate::problem::{Advise, problem, repeated};
 use crate::progress::Progress;
 use crate::projection::{Method, Projection, project};
-use crate::run::{Run, encoder_config};
+use crate::run::{Run, Which, encoder_config};
 use crate::serve::Bundles;
 use crate::training::learned_ancestors;
 use crate::{device, directory, page, shell, site};
@@ -93,6 +93,9 @@ pub struct ExportArgs {
     /// Write no maps.
     #[arg(long, conflicts_with = "maps")]
     pub no_maps: bool,
+    /// The encoder of each run.
+    #[arg(long, value_enum, default_value_t)]
+    pub which: Which,
     /// The device to compute on, instead of the config's `run.device`.
     #[arg(long, value_enum)]
     pub device: Option<DeviceName>,
@@ -119,6 +122,8 @@ const NOTICE: &str = "NOTICE.md";
 pub struct Export<'a> {
     /// The runs, on the same data.
     pub runs: &'a [Run],
+    /// The encoder of each run.
+    pub which: Which,
     /// The folder to write.
     pub out: &'a Path,
     /// Whether to replace an existing bundle.
@@ -162,13 +167,16 @@ pub fn run(args: ExportArgs) -> Result<()> {
     };
     let title = args.title.unwrap_or_else(|| title_of(&runs[0].config.data.path));
     let notice = args.notice.map(|path| {
-        fs::read_to_string(&path).advise(
+        let text =
+            read_regular_file(&path).and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other));
+        text.advise(
             || format!("the notice {} cannot be read", path.display()),
             "give a text file in UTF-8 with `--notice`",
         )
     });
     export(&Export {
         runs: &runs,
+        which: args.which,
         out: &args.out,
         overwrite: args.overwrite,
         title,
@@ -233,7 +241,7 @@ pub fn export(export: &Export) -> Result<()> {
     let mut items: Option<(Vec<usize>, Vec<usize>)> = None;
     for (run, family) in runs.iter().zip(families) {
         let device = device::open(run.config.run.device)?;
-        let encoder = run.encoder(&device)?;
+        let encoder = run.encoder(export.which, &device)?;
         let mut evaluation =
             evaluate_dataset(&encoder, &dataset, &pictures, &run.config.eval, &device, *progress)?;
         let per_query = std::mem::take(&mut evaluation.report.per_query);
@@ -414,14 +422,7 @@ fn rounded(embeddings: &Embeddings, element_type: ElementType) -> akin_core::Res
 
 /// Writes the files of a bundle, by their paths relative to `directory`.
 fn write_files(directory: &Path, files: impl IntoIterator<Item = (String, Vec<u8>)>) -> Result<()> {
-    for (path, bytes) in files {
-        let path = directory.join(path);
-        let folder = path.parent().unwrap_or(directory);
-        fs::create_dir_all(folder)
-            .advise(|| format!("cannot create {}", folder.display()), "check `--out`")?;
-        write_atomic(&path, |file| file.write_all(&bytes))?;
-    }
-    Ok(())
+    files.into_iter().try_for_each(|(path, bytes)| write_into_draft(&directory.join(path), &bytes))
 }
 
 /// A sheet of thumbnails as JPEG: the central square of each picture, row by row.

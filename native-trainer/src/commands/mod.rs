@@ -12,3 +12,4 @@ pub mod page;
 pub mod resume;
 pub mod serve;
 pub mod train;
+pub mod verify;

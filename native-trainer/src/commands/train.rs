@@ -9,7 +9,7 @@ use clap::Args;
 use crate::arguments::SetArgs;
 use crate::config::{Config, DeviceName};
 use crate::data::Dataset;
-use crate::directory::{Draft, Kind};
+use crate::directory::Kind;
 use crate::loader::Pictures;
 use crate::outcome::ProcessOutcome;
 use crate::problem::{Interrupted, a_few, problem};
@@ -117,12 +117,9 @@ pub fn finish((run, outcome): (Run, Outcome), progress: Progress) -> Result<()> 
 
 /// Continues a run from its last checkpoint.
 pub fn continue_run(run: Run, progress: Progress) -> Result<(Run, Outcome)> {
-    if run.file("encoder.bpk").is_file() && run.file("report.json").is_file() {
-        let draft = Draft::resume(Kind::Run, &run.directory)?;
-        if draft.target() != run.directory {
-            // A process was killed after the training, before the run took its place.
-            let place = draft.target().to_owned();
-            draft.complete()?;
+    if directory::is_complete(Kind::Run, &run.directory)? {
+        // A process may have been killed after the training, before the run took its place.
+        if let Some(place) = directory::finish_replacement(Kind::Run, &run.directory)? {
             return Err(problem(
                 format!("the run was finished; it is now in {}", place.display()),
                 "there is nothing to resume; evaluate it with `akin eval RUN`",

@@ -10,34 +10,38 @@ use toml::Table;
 use super::config::TunedSetting;
 use super::plan::{Plan, Row};
 use super::planned_run::{Cost, PlannedRun, State};
-use super::results::{Comparison, ResultRow, Statistic, Trial, columns, displayed, score, scores};
+use super::results::{Comparison, ResultRow, Statistic, Trial, columns, displayed, scores};
 use super::settings::describe;
 use super::tuning::tune;
 use super::untrained::UntrainedEncoders;
 use crate::config::{Config, ModelConfig, NO_RESULT_DEPENDS_ON, differences};
 use crate::counts::counted;
 use crate::data::Dataset;
+use crate::directory::{Draft, Kind};
 use crate::interrupt::{CatchCtrlC, stop_requested};
 use crate::loader::Pictures;
 use crate::optimizer::has_proxies;
 use crate::outcome::ProcessOutcome;
 use crate::problem::{Interrupted, problem};
 use crate::progress::Progress;
+use crate::report::score;
 use crate::run::Run;
 use crate::training::{check_encoder, check_loss};
 use crate::{device, machine};
 
-/// Trains every run that is not done, and collects the results of all.
+/// Trains every run that is not done, and collects the results of all. Also returns their directory, into which the
+/// tables have to be written.
 ///
 /// # Errors
 ///
 /// A row that could not begin, which is found before any training begins; a run with another config, unless
 /// `overwrite` is set; [`Interrupted`] after Ctrl-C. A training that fails does not stop the others: the results
 /// name it.
-pub fn run(plan: &Plan, overwrite: bool, progress: Progress, command: String) -> Result<Comparison> {
+pub fn run(plan: &Plan, overwrite: bool, progress: Progress, command: String) -> Result<(Comparison, Draft)> {
     let execution = Execution { plan, overwrite, progress, pace: Pace::default() };
     let tuned = execution.check()?;
-    execution.train_all(&tuned, command)
+    let draft = Draft::resume_or_create(Kind::Comparison, &plan.out)?;
+    Ok((execution.train_all(&tuned, command)?, draft))
 }
 
 /// The setting that only proxies have a use for.

@@ -2,7 +2,6 @@
 //! failure does not end the others.
 
 use std::env;
-use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -11,7 +10,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::config::{Config, NO_RESULT_DEPENDS_ON, differences};
-use crate::files::write_atomic;
+use crate::directory::{self, Kind};
+use crate::files::{create, create_folder, read_regular_file, remove_file, write_atomic};
 use crate::outcome::ProcessOutcome;
 use crate::problem::{Advise, Interrupted, a_few, parts, problem};
 use crate::run::{CONFIG_FILE, Run};
@@ -67,7 +67,7 @@ impl PlannedRun {
             State::Changed(format!("it has no {}, because an older akin wrote it", a_few(&missing)))
         } else if !different.is_empty() {
             State::Changed(format!("it differs in {}", a_few(&different)))
-        } else if has("report.json") && has("run.json") {
+        } else if directory::is_complete(Kind::Run, directory).unwrap_or(false) {
             State::Done
         } else if has("checkpoint.akin") {
             State::Begun
@@ -99,8 +99,7 @@ impl PlannedRun {
     pub fn train(&self) -> Result<ProcessOutcome> {
         let directory = self.directory();
         let folder = directory.parent().unwrap_or(directory);
-        fs::create_dir_all(folder)
-            .advise(|| format!("cannot create {}", folder.display()), "check `--out`")?;
+        create_folder(folder)?;
         let outcome_file = directory.with_extension("outcome.json");
         let stderr_file = directory.with_extension("stderr");
         let mut command = Command::new(env::current_exe().context("the path of `akin` is not known")?);
@@ -111,10 +110,11 @@ impl PlannedRun {
             write_atomic(&file, |out| out.write_all(self.config.to_toml().as_bytes()))?;
             command.arg("train").arg(file).arg("--overwrite");
         }
-        if outcome_file.exists() {
-            fs::remove_file(&outcome_file)?;
-        }
-        let stderr = File::create(&stderr_file)
+        remove_file(&outcome_file).advise(
+            || format!("cannot remove {}", outcome_file.display()),
+            "check the permissions of its folder",
+        )?;
+        let stderr = create(&stderr_file)
             .advise(|| format!("cannot write {}", stderr_file.display()), "check `--out`")?;
         let status = command
             .args(["--progress", "none", "--outcome"])
@@ -127,8 +127,8 @@ impl PlannedRun {
         if outcome_file.is_file() {
             let outcome = read_json(&outcome_file)?;
             if outcome == ProcessOutcome::Done {
-                fs::remove_file(&outcome_file)?;
-                fs::remove_file(&stderr_file)?;
+                // They say nothing more. Left behind, they do no harm.
+                let _ = remove_file(&outcome_file).and(remove_file(&stderr_file));
             }
             return Ok(outcome);
         }
@@ -142,18 +142,24 @@ impl PlannedRun {
         Ok(ProcessOutcome::Failed { message, hint: Some(format!("read {}", stderr_file.display())) })
     }
 
-    /// Reads a JSON file of the run.
+    /// Reads a JSON file of the run, which must be complete.
     ///
     /// # Errors
     ///
-    /// The file cannot be read, or is not what it should be.
+    /// The file cannot be read, or is not as it was written.
     pub fn read<T: DeserializeOwned>(&self, name: &str) -> Result<T> {
-        read_json(&self.directory().join(name))
+        let bytes = directory::read_checked(self.directory(), name)?;
+        parse(&self.directory().join(name), &bytes)
     }
 }
 
+const RETRAIN: &str = "remove its folder to retrain the run";
+
 fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
-    let hint = "remove its folder to retrain the run";
-    let bytes = fs::read(path).advise(|| format!("cannot read {}", path.display()), hint)?;
-    serde_json::from_slice(&bytes).advise(|| format!("{} is damaged", path.display()), hint)
+    let bytes = read_regular_file(path).advise(|| format!("cannot read {}", path.display()), RETRAIN)?;
+    parse(path, &bytes)
+}
+
+fn parse<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<T> {
+    serde_json::from_slice(bytes).advise(|| format!("{} is damaged", path.display()), RETRAIN)
 }

@@ -6,6 +6,8 @@ use akin_core::statistics::{deviation, mean};
 use serde::Serialize;
 use toml::Table;
 
+use crate::report::{is_better, score};
+
 /// A metric that has a column in the table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Column {
@@ -28,22 +30,6 @@ pub fn columns(metrics: &[Metric], levels: &[String]) -> Vec<Column> {
         columns.extend(at.into_iter().map(|level| Column { metric, level: level.cloned() }));
     }
     columns
-}
-
-/// A score of a report. Without a level it is the score over all levels or, for a metric per level, that at the
-/// finest.
-pub fn score(report: &Report, metric: Metric, level: Option<&str>) -> Option<f64> {
-    let place = match level {
-        Some(name) => 1 + report.levels.iter().position(|level| level.name == name)?,
-        None if metric.entry().per_level => report.levels.len(),
-        None => 0,
-    };
-    report.at(place).get(metric)
-}
-
-/// Whether a score is better than another.
-pub fn is_better(metric: Metric, score: f64, other: f64) -> bool {
-    if metric.entry().greater_is_better { score > other } else { score < other }
 }
 
 /// A score as tables show it: shares in percent.

@@ -5,8 +5,8 @@ use anyhow::Result;
 use toml::Table;
 
 use super::config::TunedSetting;
-use super::results::is_better;
 use crate::config::lay_over;
+use crate::report::is_better;
 
 /// The best settings by a metric; none if no training had a score.
 ///

@@ -9,7 +9,7 @@ use super::results::{Column, Untrained, scores};
 use crate::config::{NO_RESULT_DEPENDS_ON, differences};
 use crate::data::Dataset;
 use crate::device;
-use crate::directory::{Draft, Kind};
+use crate::directory::{self, Draft, Kind};
 use crate::embedding::{embed_items, evaluate_splits};
 use crate::features::Features;
 use crate::loader::Pictures;
@@ -91,7 +91,7 @@ fn evaluate(planned: &PlannedRun, progress: Progress) -> Result<Report> {
         let changed = differences(&run.config, &planned.config, &NO_RESULT_DEPENDS_ON);
         !changed.iter().any(|key| relevant.iter().any(|part| key.starts_with(part)))
     });
-    if unchanged && planned.directory().join("report.json").is_file() {
+    if unchanged && directory::is_complete(Kind::Run, planned.directory())? {
         return planned.read("report.json");
     }
     let (directory, config) = (planned.directory().to_owned(), planned.config.clone());

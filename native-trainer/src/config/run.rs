@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use akin_core::metrics::Metric;
 use anyhow::Result;
 use clap::ValueEnum;
 use schemars::JsonSchema;
@@ -42,6 +43,10 @@ pub struct RunConfig {
     /// The number of epochs between evaluations. With 0 there is only the one at the end. Default 0.
     #[serde(default)]
     pub evaluate_every_epochs: u64,
+    /// The metric by which the best evaluation is chosen; a metric per level counts at the finest. With
+    /// `evaluate_every_epochs`, the encoder of the best evaluation is kept beside the last one. Default `h_ap`.
+    #[serde(default = "h_ap")]
+    pub best_by: Metric,
 }
 
 /// The device that computes.
@@ -59,6 +64,10 @@ pub enum DeviceName {
     Wgpu,
     /// The CPU.
     Cpu,
+}
+
+fn h_ap() -> Metric {
+    Metric::named("h_ap")
 }
 
 fn one() -> u64 {

@@ -153,7 +153,7 @@ fn an_unknown_key_is_refused_with_the_nearest_known_one() {
     assert!(message.contains("tiny.toml, line 3: unknown key `epocs` in [run]"), "{message}");
     assert!(
         hint.starts_with(
-            "did you mean `epochs`? the keys are checkpoint_every_epochs, checkpoint_every_minutes, "
+            "did you mean `epochs`? the keys are best_by, checkpoint_every_epochs, checkpoint_every_minutes, "
         ),
         "{hint}"
     );

@@ -1,20 +1,18 @@
 //! What a training records about itself: its log, and the time and memory that it takes.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::path::Path;
 use std::time::Instant;
 
 use anyhow::Result;
 use serde_json::{Value, json};
 
+use crate::files::Lines;
 use crate::machine;
 use crate::problem::Advise;
 use crate::run::Run;
 
 /// See the [module](self).
 pub(super) struct Journal {
-    log: File,
+    log: Lines,
     started: Instant,
     first_step: u64,
     peak_memory: Option<u64>,
@@ -25,7 +23,7 @@ impl Journal {
     /// steps that earlier sessions have done.
     pub(super) fn open(run: &Run, first_step: u64) -> Result<Self> {
         let path = run.file("log.jsonl");
-        let log = open(&path).advise(
+        let log = Lines::open(&path).advise(
             || format!("the log {} cannot be written", path.display()),
             "check the permissions of the run directory",
         )?;
@@ -38,7 +36,7 @@ impl Journal {
 
     /// Adds a line to the log.
     pub(super) fn log(&mut self, entry: Value) -> Result<()> {
-        writeln!(self.log, "{entry}").advise(
+        self.log.add(&entry.to_string()).advise(
             || "the log cannot be written".into(),
             "free some space; `akin resume RUN` continues from the last checkpoint",
         )
@@ -62,30 +60,5 @@ impl Journal {
     /// The memory of the training in bytes; none on systems that do not report it.
     pub(super) fn peak_memory(&self) -> Option<u64> {
         self.peak_memory
-    }
-}
-
-/// Opens a log to add to it. The last line is removed if a killed process left it incomplete.
-fn open(path: &Path) -> io::Result<File> {
-    let mut log = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path)?;
-    let mut text = Vec::new();
-    log.read_to_end(&mut text)?;
-    let whole = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
-    log.set_len(whole as u64)?;
-    log.seek(SeekFrom::End(0))?;
-    Ok(log)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_line_that_was_cut_off_is_removed() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("log.jsonl");
-        std::fs::write(&path, "{\"step\":10}\n{\"ste").unwrap();
-        writeln!(open(&path).unwrap(), "{{}}").unwrap();
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), "{\"step\":10}\n{}\n");
     }
 }

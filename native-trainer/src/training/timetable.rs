@@ -62,7 +62,6 @@ impl Timetable {
             last || stop || every(self.checkpoint_every_epochs) || steps_passed || minutes_passed;
         let line_every = (self.steps / 20).next_multiple_of(LOG_EVERY).max(LOG_EVERY);
         Due {
-            // A checkpoint is logged first, because the log refuses a loss that is not finite.
             log: step.is_multiple_of(LOG_EVERY) || checkpoint,
             progress_line: last || step.is_multiple_of(line_every),
             checkpoint,

@@ -7,6 +7,7 @@ use clap::Args;
 use crate::arguments::MetricArgs;
 use crate::config::DeviceName;
 use crate::progress::Progress;
+use crate::run::Which;
 
 /// Evaluate a run, or embeddings from .npy files.
 ///
@@ -22,6 +23,9 @@ pub struct EvalArgs {
     /// no head if embeddings are compared by cosine.
     #[arg(long, conflicts_with = "queries")]
     pub untrained: bool,
+    /// The encoder of the run. With `--against`, of both runs.
+    #[arg(long, value_enum, default_value_t, conflicts_with_all = ["untrained", "queries"])]
+    pub which: Which,
     /// The device to compute on, instead of the config's `run.device`.
     #[arg(long, value_enum, conflicts_with = "queries")]
     pub device: Option<DeviceName>,

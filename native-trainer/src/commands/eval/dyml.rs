@@ -55,7 +55,8 @@ fn dyml_config(config: EvaluationConfig, args: &EvalArgs) -> Result<EvaluationCo
 fn evaluate_levels(directory: &Path, args: &EvalArgs) -> Result<Vec<Report>> {
     let run = Run::open(directory)?;
     let config = dyml_config(run.config.eval.clone(), args)?;
-    let OpenedRun { device, encoder, dataset } = OpenedRun::open(&run, args.untrained, args.device)?;
+    let OpenedRun { device, encoder, dataset } =
+        OpenedRun::open(&run, args.which, args.untrained, args.device)?;
     let (pictures, progress) = (Pictures::new(dataset.paths.clone()), args.progress);
     let (queries, gallery) =
         embed_splits(&dataset, |items| embed(&encoder, &pictures, items, &device, progress))?;

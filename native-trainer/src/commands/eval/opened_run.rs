@@ -7,7 +7,7 @@ use burn::tensor::Device;
 use crate::config::{Config, DeviceName};
 use crate::data::Dataset;
 use crate::device;
-use crate::run::Run;
+use crate::run::{Run, Which};
 
 /// The device, the encoder and the data set of a run.
 pub struct OpenedRun {
@@ -22,10 +22,10 @@ pub struct OpenedRun {
 impl OpenedRun {
     /// Opens the encoder and the data set of a run. With `untrained` the encoder is the backbone that training started
     /// from, without a head. `device` replaces the device of the run.
-    pub fn open(run: &Run, untrained: bool, device: Option<DeviceName>) -> Result<Self> {
+    pub fn open(run: &Run, which: Which, untrained: bool, device: Option<DeviceName>) -> Result<Self> {
         let Config { data, run: settings, .. } = &run.config;
         let device = device::open(device.unwrap_or(settings.device))?;
-        let encoder = if untrained { run.untrained(&device)? } else { run.encoder(&device)? };
+        let encoder = if untrained { run.untrained(&device)? } else { run.encoder(which, &device)? };
         let dataset = Dataset::load(data, settings.seed)?;
         Ok(Self { device, encoder, dataset })
     }

@@ -1,0 +1,176 @@
+//! `akin verify`: checks what akin wrote.
+
+mod bundle_checks;
+mod check;
+mod run_checks;
+
+use std::io::{Write, stdout};
+use std::path::{Path, PathBuf};
+
+use akin_core::bundle::{INDEX, Index, MANIFEST};
+use anyhow::Result;
+use clap::Args;
+use rayon::prelude::*;
+use serde_json::json;
+
+use self::check::{Check, Checks, State};
+use crate::columns::align_words;
+use crate::counts::counted;
+use crate::directory::{self, Kind, MARK_FILE, Mark, check_file, foreign};
+use crate::files::read_regular_file;
+use crate::problem::{Advise, problem};
+use crate::run::CONFIG_FILE;
+
+/// Check every file of a run, a bundle or another directory that akin wrote.
+///
+/// Checks lengths and SHA-256, that every file can be read and says what it should, and that files agree with each
+/// other. For a run: its config, checkpoint, log, results and weights, and whether its data have changed. For a bundle:
+/// its manifest, labels, embeddings, maps, thumbnails and weights. For a data set, a comparison, a demo and a site: all
+/// of their files, and the directories in them. Exits with 1 if anything is damaged, missing or changed.
+#[derive(Debug, Args)]
+pub struct VerifyArgs {
+    /// The directories to check.
+    #[arg(value_name = "RUN|BUNDLE", required = true)]
+    pub directories: Vec<PathBuf>,
+    /// Print the checks as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Checks the directories and prints what was found.
+pub fn run(args: VerifyArgs) -> Result<()> {
+    let mut verified = Vec::new();
+    for directory in &args.directories {
+        verify(directory, &mut verified)?;
+    }
+    if args.json {
+        let directories = verified.iter().map(|Verified { directory, what, checks }| {
+            json!({ "directory": directory, "kind": what, "sound": faults(checks) == 0, "checks": checks })
+        });
+        let sound = verified.iter().all(|verified| faults(&verified.checks) == 0);
+        let all = json!({ "sound": sound, "directories": directories.collect::<Vec<_>>() });
+        writeln!(stdout(), "{}", serde_json::to_string_pretty(&all)?)?;
+    } else {
+        let tables: Vec<String> = verified.iter().map(Verified::table).collect();
+        writeln!(stdout(), "{}", tables.join("\n\n"))?;
+    }
+    let faulty: Vec<&Verified> = verified.iter().filter(|verified| faults(&verified.checks) > 0).collect();
+    match &faulty[..] {
+        [] => Ok(()),
+        [Verified { directory, checks, .. }, rest @ ..] => {
+            let more = match rest.len() {
+                0 => String::new(),
+                more => {
+                    format!(", and so are parts of {}", counted(more, "other directory", "other directories"))
+                }
+            };
+            let count = counted(faults(checks), "part", "parts");
+            Err(problem(
+                format!("{count} of {} are damaged, missing or changed{more}", directory.display()),
+                "restore them from a copy, or make the directory again",
+            ))
+        }
+    }
+}
+
+/// A directory and what its checks found.
+struct Verified {
+    directory: PathBuf,
+    /// The name of its kind.
+    what: &'static str,
+    checks: Vec<Check>,
+}
+
+fn faults(checks: &[Check]) -> usize {
+    checks.iter().filter(|check| check.state == State::Faulty).count()
+}
+
+impl Verified {
+    fn table(&self) -> String {
+        let row = |check: &Check| {
+            let state = match check.state {
+                State::Sound => "ok",
+                State::Note => "note",
+                State::Faulty => "FAULTY",
+            };
+            vec![check.what.clone(), state.to_owned(), check.detail.clone()]
+        };
+        let header = format!("{} {}", self.what, self.directory.display());
+        let rows: Vec<Vec<String>> = self.checks.iter().map(row).collect();
+        format!("{header}\n{}", align_words(&["", "state", ""], &rows, None))
+    }
+}
+
+/// Checks a directory, and those inside it that have a mark of their own.
+fn verify(path: &Path, verified: &mut Vec<Verified>) -> Result<()> {
+    directory::recover(path)?;
+    let mut checks = Checks::default();
+    let Some(mark) = Mark::read(path)? else {
+        return verify_unmarked(path, verified);
+    };
+    let complete = mark.files.is_some();
+    if complete {
+        checks.sound(MARK_FILE, "complete");
+        check_files(path, &mark, &mut checks)?;
+    } else {
+        checks.note(MARK_FILE, "not complete: it is being written, or was interrupted");
+    }
+    match mark.kind {
+        Kind::Run => run_checks::check(path, &mut checks),
+        Kind::Bundle => bundle_checks::check(path, &mut checks),
+        Kind::DataSet | Kind::Comparison | Kind::Demo | Kind::Site => {}
+    }
+    verified.push(Verified { directory: path.to_owned(), what: mark.kind.name(), checks: checks.0 });
+    mark.directories.iter().try_for_each(|inner| verify(&path.join(inner), verified))
+}
+
+/// Checks a directory without a mark, such as a bundle that was downloaded.
+fn verify_unmarked(path: &Path, verified: &mut Vec<Verified>) -> Result<()> {
+    if path.join(MANIFEST).is_file() {
+        let mut checks = Checks::default();
+        bundle_checks::check(path, &mut checks);
+        verified.push(Verified { directory: path.to_owned(), what: Kind::Bundle.name(), checks: checks.0 });
+        return Ok(());
+    }
+    let index = path.join(INDEX);
+    if index.is_file() {
+        let bytes = read_regular_file(&index)
+            .advise(|| format!("{} cannot be read", index.display()), "check its permissions")?;
+        return Index::parse(&bytes)?
+            .bundles
+            .iter()
+            .try_for_each(|entry| verify(&path.join(&entry.path), verified));
+    }
+    let why = match path.exists() {
+        true => format!("has neither {MARK_FILE} nor {MANIFEST}"),
+        false => "does not exist".into(),
+    };
+    Err(problem(
+        format!("{} {why}", path.display()),
+        "give a directory that akin wrote: a run, a bundle, a data set, a comparison, a demo or a site",
+    ))
+}
+
+/// Checks the files that the mark lists, and names what it does not list.
+fn check_files(path: &Path, mark: &Mark, checks: &mut Checks) -> Result<()> {
+    let files = mark.files.as_deref().unwrap_or_default();
+    let faults: Vec<(&str, String)> =
+        files.par_iter().filter_map(|file| Some((&*file.path, check_file(path, file).err()?))).collect();
+    let sound = files.len() - faults.len();
+    let files = counted(files.len(), "file has", "files have");
+    checks.sound("files", format!("{sound} of {files} the length and SHA-256 that akin wrote"));
+    for (name, why) in faults {
+        // The config is compared with the one in the checkpoint: paths in it may be changed.
+        if mark.kind == Kind::Run && name == CONFIG_FILE && path.join(name).exists() {
+            checks.note(name, "edited since the training");
+        } else {
+            checks.faulty(name, why);
+        }
+    }
+    let unknown = foreign(mark, path)
+        .advise(|| format!("{} cannot be read", path.display()), "check its permissions")?;
+    for name in unknown {
+        checks.note(name, "akin did not write it");
+    }
+    Ok(())
+}

@@ -1,0 +1,124 @@
+//! The checks of a bundle.
+
+use std::path::Path;
+
+use akin_core::bundle::{MANIFEST, Manifest};
+use akin_core::encoder::EncoderConfig;
+use akin_core::image::{decode, self_test_pattern};
+use anyhow::{Context, Result};
+use rayon::prelude::*;
+use serde_json::json;
+
+use super::check::Checks;
+use crate::config::DeviceName;
+use crate::counts::counted;
+use crate::device;
+use crate::files::read_regular_file;
+
+/// The largest difference between a number of the self-test and the one in the manifest. The CPU computes them alike;
+/// devices differ by rounding.
+const TOLERANCE: f32 = 1e-2;
+
+/// Checks the manifest, the length and SHA-256 of every file, what the files hold, and that each encoder computes its
+/// self-test.
+pub fn check(directory: &Path, checks: &mut Checks) {
+    let read = |path: &str| read_regular_file(&directory.join(path)).context("it cannot be read");
+    let manifest = read(MANIFEST).and_then(|bytes| Ok(Manifest::parse(&bytes)?));
+    let Some(manifest) = checks.result(MANIFEST, manifest, |manifest| {
+        format!(
+            "{}, {}",
+            counted(manifest.item_count(), "item", "items"),
+            counted(manifest.encoders.len(), "encoder", "encoders")
+        )
+    }) else {
+        return;
+    };
+    let files: Vec<(&str, Result<Vec<u8>>)> = manifest
+        .files()
+        .par_iter()
+        .map(|file| {
+            let bytes =
+                read(&file.path).and_then(|bytes| Ok(manifest.verify(&file.path, &bytes).map(|()| bytes)?));
+            (&*file.path, bytes)
+        })
+        .collect();
+    let bytes = |path: &str| -> Result<&[u8]> {
+        let file = files.iter().find(|(name, _)| *name == path).and_then(|(_, bytes)| bytes.as_ref().ok());
+        Ok(file.with_context(|| format!("{path} is damaged"))?)
+    };
+    let contents = |path: &str| check_contents(&manifest, path, &bytes);
+    for (path, result) in &files {
+        match result {
+            Ok(read) => {
+                let checked = contents(path);
+                checks.result(*path, checked, |()| counted(read.len(), "byte", "bytes"));
+            }
+            Err(error) => checks.faulty(*path, crate::problem::parts(error).0),
+        }
+    }
+    for (place, entry) in manifest.encoders.iter().enumerate() {
+        let what = format!("encoder {}", entry.name);
+        if bytes(&entry.weights).is_err() {
+            continue;
+        }
+        checks.result(what, self_test(&manifest, place, &bytes), |difference| {
+            format!("computes its self-test within {difference:.0e}")
+        });
+    }
+}
+
+/// Checks what a file holds, where the bytes alone do not tell.
+fn check_contents<'a>(
+    manifest: &Manifest,
+    path: &str,
+    bytes: &impl Fn(&str) -> Result<&'a [u8]>,
+) -> Result<()> {
+    if path == manifest.labels {
+        manifest.labels(bytes(path)?)?;
+    }
+    if manifest.thumbnails.sheets.iter().any(|sheet| sheet == path) {
+        decode(bytes(path)?)?;
+    }
+    for (place, entry) in manifest.encoders.iter().enumerate() {
+        if path == entry.gallery_embeddings {
+            manifest.gallery_embeddings(place, bytes(path)?)?;
+        }
+        if Some(path) == entry.query_embeddings.as_deref() {
+            manifest.query_embeddings(place, bytes(path)?)?;
+        }
+        for (map, _) in entry.maps.iter().enumerate().filter(|(_, map)| map.coordinates == path) {
+            manifest.map_points(place, map, bytes(path)?)?;
+        }
+        for (affinity, _) in entry.affinities.iter().enumerate().filter(|(_, table)| table.scores == path) {
+            manifest.affinity_scores(place, affinity, bytes(path)?)?;
+        }
+        if entry.query_scores.as_ref().is_some_and(|table| table.scores == path) {
+            manifest.query_scores(place, bytes(path)?)?;
+        }
+    }
+    Ok(())
+}
+
+/// The largest difference between the embedding of the self-test and the one in the manifest.
+fn self_test<'a>(
+    manifest: &Manifest,
+    place: usize,
+    bytes: &impl Fn(&str) -> Result<&'a [u8]>,
+) -> Result<f32> {
+    let entry = manifest.encoder(place)?;
+    let device = device::open(DeviceName::Cpu).or_else(|_| device::open(DeviceName::Auto))?;
+    let config = json!({
+        "backbone": entry.architecture["backbone"], "head": entry.architecture["head"],
+        "preprocessing": entry.preprocessing,
+    });
+    let config: EncoderConfig = serde_json::from_value(config).context("its architecture is not known")?;
+    let encoder = config.load(bytes(&entry.weights)?.to_vec(), &device)?;
+    let embedding = encoder.embed(&[self_test_pattern(encoder.preprocessing().side())?], &device)?;
+    let differences = embedding.iter().zip(&entry.self_test).map(|(one, other)| (one - other).abs());
+    let difference = differences.fold(0.0, f32::max);
+    anyhow::ensure!(
+        difference <= TOLERANCE,
+        "it computes another embedding of the self-test than it did at the export: they differ by {difference}"
+    );
+    Ok(difference)
+}

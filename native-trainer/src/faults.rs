@@ -1,0 +1,102 @@
+//! Faults of files that a test asks for. Release builds have none.
+//!
+//! With `AKIN_FAULT="full 7"` the 7th operation on files of this process fails as on a full disk. Every operation of
+//! [`crate::files`] asks [`before`] first. The kinds are those of [`Fault`]. The process says on stderr which operation
+//! was hit, so that a test knows when there are no more.
+
+use std::io;
+use std::path::Path;
+
+/// What becomes of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Course {
+    /// It is done.
+    Whole,
+    /// A read or write moves only a part of the bytes, as the system may do. Other operations are done.
+    Short,
+}
+
+/// Has to be called before each operation on files.
+///
+/// # Errors
+///
+/// The fault that the test asked for.
+#[cfg(not(debug_assertions))]
+pub fn before(_operation: &str, _path: &Path) -> io::Result<Course> {
+    Ok(Course::Whole)
+}
+
+/// Has to be called before each operation on files.
+///
+/// # Errors
+///
+/// The fault that the test asked for.
+#[cfg(debug_assertions)]
+pub fn before(operation: &str, path: &Path) -> io::Result<Course> {
+    use std::sync::LazyLock;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    static ASKED_FOR: LazyLock<Option<(Fault, u64)>> =
+        LazyLock::new(|| parse(&std::env::var("AKIN_FAULT").ok()?));
+    static DONE: AtomicU64 = AtomicU64::new(0);
+
+    let Some((fault, number)) = *ASKED_FOR else { return Ok(Course::Whole) };
+    if DONE.fetch_add(1, Ordering::SeqCst) + 1 != number {
+        return Ok(Course::Whole);
+    }
+    eprintln!("{MESSAGE}{fault:?} at operation {number}: {operation} {}", path.display());
+    match fault {
+        Fault::Full => Err(io::Error::from_raw_os_error(28)),
+        Fault::Io => Err(io::Error::from_raw_os_error(5)),
+        Fault::Denied => Err(io::Error::from_raw_os_error(13)),
+        Fault::Interrupted => Err(io::ErrorKind::Interrupted.into()),
+        Fault::Short => Ok(Course::Short),
+        Fault::Terminated => {
+            let this = std::process::id().to_string();
+            std::process::Command::new("kill").args(["-TERM", &this]).status()?;
+            Ok(Course::Whole)
+        }
+        Fault::Killed => std::process::abort(),
+    }
+}
+
+/// The start of the message on stderr.
+#[cfg(debug_assertions)]
+const MESSAGE: &str = "fault: ";
+
+/// A kind of fault.
+#[cfg(debug_assertions)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    /// ENOSPC: the disk is full.
+    Full,
+    /// EIO: the disk is broken.
+    Io,
+    /// EACCES: no permission.
+    Denied,
+    /// EINTR: a signal came; the operation has to be begun again.
+    Interrupted,
+    /// See [`Course::Short`].
+    Short,
+    /// The process receives SIGTERM.
+    Terminated,
+    /// The process ends before the operation, as by SIGKILL.
+    Killed,
+}
+
+/// `full 7` → a full disk at operation 7, counted from 1.
+#[cfg(debug_assertions)]
+fn parse(text: &str) -> Option<(Fault, u64)> {
+    let (fault, number) = text.split_once(' ')?;
+    let kinds = [
+        Fault::Full,
+        Fault::Io,
+        Fault::Denied,
+        Fault::Interrupted,
+        Fault::Short,
+        Fault::Terminated,
+        Fault::Killed,
+    ];
+    let fault = kinds.into_iter().find(|kind| format!("{kind:?}").eq_ignore_ascii_case(fault))?;
+    Some((fault, number.parse().ok()?))
+}

@@ -1,0 +1,395 @@
+//! Faults of the disk and kills at every operation on files, through the `akin` binary: the earlier state always loads,
+//! and the same command, or `akin resume`, then gives what it would have given without the fault.
+//!
+//! `AKIN_FAULT="KIND N"` makes the N-th operation of the process fail (see `src/faults.rs`). A sweep counts N up until
+//! the command no longer reaches it. The short sweeps take some of the operations, the long ones all of them, with every
+//! kind of fault; `tests/full` runs these.
+#![cfg(all(unix, debug_assertions))]
+
+mod workplace;
+
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+
+use serde_json::Value;
+use workplace::{Answer, Workplace};
+
+/// A training of three steps on twelve pictures, with a checkpoint after each step.
+const CONFIG: &str = r#"
+[run]
+steps = 3
+device = "cpu"
+checkpoint_every_steps = 1
+
+[data]
+kind = "csv"
+path = "data/labels.csv"
+levels = ["family", "species"]
+
+[model]
+backbone = { kind = "small_resnet", width = 1 }
+head = { dimension = 4 }
+preprocessing = { resize = 32, crop = 32, filter = "bilinear", channels = "rgb", scale = 0.004, mean = [0.5, 0.5, 0.5], deviation = [0.5, 0.5, 0.5] }
+
+[loss]
+kind = "happier"
+
+[sampler]
+classes_per_batch = 2
+images_per_class = 2
+
+[eval]
+metrics = ["h_ap"]
+"#;
+
+/// The kinds of faults, see `src/faults.rs`. After the first two a command has to succeed.
+const KINDS: [&str; 7] = ["interrupted", "short", "full", "io", "denied", "terminated", "killed"];
+
+/// A command under faults.
+struct Scenario<'a> {
+    name: &'a str,
+    command: &'a [&'a str],
+    /// Checks the state that the command left, and then completes its work. `Answer` is that of the command.
+    survives: &'a dyn Fn(&Workplace, &Answer),
+}
+
+/// How many operations a sweep takes.
+#[derive(Clone, Copy)]
+enum Sweep {
+    /// Every so many operations, with one kind of fault each.
+    Some(usize),
+    /// Every operation, with every kind of fault.
+    All,
+}
+
+impl Scenario<'_> {
+    /// Sweeps over the operations of the command. `prepared` holds the state before it.
+    fn sweep(&self, prepared: &Workplace, sweep: Sweep) {
+        let (stride, offset) = match sweep {
+            Sweep::Some(stride) => (stride, self.name.len() % stride),
+            Sweep::All => (1, 0),
+        };
+        let mut injected = 0;
+        let mut exhausted = false;
+        for (turn, operation) in (1 + offset..).step_by(stride).enumerate() {
+            for (place, kind) in KINDS.iter().enumerate() {
+                if matches!(sweep, Sweep::Some(_)) && place != turn % KINDS.len() {
+                    continue;
+                }
+                let at = Workplace::empty();
+                copy(prepared.folder(), at.folder());
+                let answer = self.run_with(&at, &format!("{kind} {operation}"));
+                if !was_injected(&at, &answer) {
+                    exhausted = true;
+                    break;
+                }
+                injected += 1;
+                self.check(kind, &answer);
+                (self.survives)(&at, &answer);
+            }
+            if exhausted {
+                break;
+            }
+        }
+        assert!(injected >= KINDS.len(), "{}: only {injected} faults were injected", self.name);
+        println!("figure: faults in `akin {}`, injected and survived: {injected}", self.name);
+    }
+
+    fn run_with(&self, at: &Workplace, fault: &str) -> Answer {
+        let mut command = at.command(self.command);
+        command.env("AKIN_FAULT", fault).env("RAYON_NUM_THREADS", "1");
+        let answer = Answer::of(command.stdin(Stdio::null()).output().unwrap());
+        println!("{} {fault}: {:?} {}", self.name, answer.code, answer.stderr.replace('\n', " | "));
+        answer
+    }
+
+    /// Checks how the command ended.
+    fn check(&self, kind: &str, answer: &Answer) {
+        let (name, stderr) = (self.name, &answer.stderr);
+        assert!(!stderr.contains("panicked"), "{name}: {stderr}");
+        match kind {
+            "interrupted" | "short" => assert_eq!(answer.code, Some(0), "{name} {kind}: {stderr}"),
+            "killed" => assert_ne!(answer.code, Some(1), "{name}: {stderr}"),
+            "terminated" => assert!(matches!(answer.code, Some(0 | 130) | None), "{name}: {stderr}"),
+            _ => assert!(matches!(answer.code, Some(0 | 1)), "{name} {kind}: {stderr}"),
+        }
+        if answer.code == Some(1) {
+            assert!(stderr.contains("error: ") && stderr.contains("hint: "), "{name}: {stderr}");
+        }
+    }
+}
+
+/// Whether a fault was injected into the process, or into one that it started.
+fn was_injected(at: &Workplace, answer: &Answer) -> bool {
+    let in_child = |entry: &walkdir::DirEntry| {
+        entry.path().extension().is_some_and(|extension| extension == "stderr")
+            && fs::read_to_string(entry.path()).is_ok_and(|text| text.contains("fault: "))
+    };
+    answer.stderr.contains("fault: ")
+        || walkdir::WalkDir::new(at.folder()).into_iter().filter_map(Result::ok).any(|entry| in_child(&entry))
+}
+
+fn copy(from: &Path, to: &Path) {
+    for entry in walkdir::WalkDir::new(from).min_depth(1) {
+        let entry = entry.unwrap();
+        let target = to.join(entry.path().strip_prefix(from).unwrap());
+        if entry.file_type().is_dir() {
+            fs::create_dir(target).unwrap();
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+/// Twelve pictures, and the config.
+fn prepared() -> Workplace {
+    let at = Workplace::empty();
+    at.write("tiny.toml", CONFIG);
+    let draw = ["biomorphs", "data", "--branching", "2,3", "--images-per-class", "2", "--side", "32"];
+    at.akin(&draw).expect_code(0);
+    at
+}
+
+impl Workplace {
+    fn ok(&self, arguments: &[&str]) -> Answer {
+        self.akin(arguments).expect_code(0)
+    }
+
+    fn sound(&self, directory: &str) {
+        let answer = self.akin(&["verify", directory]);
+        assert_eq!(answer.code, Some(0), "{}{}", answer.stdout, answer.stderr);
+    }
+
+    fn exists(&self, name: &str) -> bool {
+        self.path(name).exists()
+    }
+
+    /// Checks that no draft or old version is left.
+    fn is_tidy(&self, name: &str) {
+        for rest in [format!("{name}.new"), format!("{name}.old")] {
+            assert!(!self.exists(&rest), "{rest} is left");
+        }
+    }
+}
+
+fn train(sweep: Sweep) {
+    let at = prepared();
+    let command = ["train", "tiny.toml", "--out", "run"];
+    let straight = Workplace::empty();
+    copy(at.folder(), straight.folder());
+    straight.ok(&command);
+    let weights = straight.bytes("run/encoder.bpk");
+    let survives = |at: &Workplace, answer: &Answer| {
+        if at.exists("run/checkpoint.akin") {
+            at.sound("run");
+            let resumed = at.akin(&["resume", "run"]);
+            if resumed.code != Some(0) {
+                resumed.expect_stderr("nothing to resume");
+            }
+        } else {
+            assert_ne!(answer.code, Some(0));
+            at.ok(&[&command[..], &["--overwrite"]].concat());
+        }
+        at.sound("run");
+        assert!(at.bytes("run/encoder.bpk") == weights, "other weights after a fault");
+    };
+    Scenario { name: "train", command: &command, survives: &survives }.sweep(&at, sweep);
+}
+
+fn train_again(sweep: Sweep) {
+    let at = prepared();
+    at.ok(&["train", "tiny.toml", "--out", "run", "--seed", "1"]);
+    let old = at.bytes("run/encoder.bpk");
+    let command = ["train", "tiny.toml", "--out", "run", "--overwrite"];
+    let straight = Workplace::empty();
+    copy(at.folder(), straight.folder());
+    straight.ok(&command);
+    let new = straight.bytes("run/encoder.bpk");
+    assert!(old != new);
+    let survives = |at: &Workplace, answer: &Answer| {
+        at.sound("run");
+        let now = at.bytes("run/encoder.bpk");
+        assert!(now == new || now == old && answer.code != Some(0), "neither the old weights nor the new");
+        at.ok(&command);
+        at.sound("run");
+        assert!(at.bytes("run/encoder.bpk") == new);
+        at.is_tidy("run");
+    };
+    Scenario { name: "train --overwrite", command: &command, survives: &survives }.sweep(&at, sweep);
+}
+
+fn resume(sweep: Sweep) {
+    let at = prepared();
+    let train = ["train", "tiny.toml", "--out", "run"];
+    let straight = Workplace::empty();
+    copy(at.folder(), straight.folder());
+    straight.ok(&train);
+    let weights = straight.bytes("run/encoder.bpk");
+    // A training that was killed after its first checkpoint.
+    let killed = (20..)
+        .map(|operation| {
+            let killed = Workplace::empty();
+            copy(at.folder(), killed.folder());
+            let mut command = killed.command(&train);
+            command.env("AKIN_FAULT", format!("killed {operation}")).output().unwrap();
+            killed
+        })
+        .find(|at| at.exists("run/checkpoint.akin"))
+        .unwrap();
+    let survives = |at: &Workplace, _: &Answer| {
+        at.sound("run");
+        let resumed = at.akin(&["resume", "run"]);
+        if resumed.code != Some(0) {
+            resumed.expect_stderr("nothing to resume");
+        }
+        at.sound("run");
+        assert!(at.bytes("run/encoder.bpk") == weights, "other weights after a fault");
+    };
+    Scenario { name: "resume", command: &["resume", "run"], survives: &survives }.sweep(&killed, sweep);
+}
+
+fn export(sweep: Sweep) {
+    let at = prepared();
+    at.ok(&["train", "tiny.toml", "--out", "one"]);
+    at.ok(&["train", "tiny.toml", "--out", "two", "--seed", "1"]);
+    at.ok(&["export", "one", "--out", "bundle", "--no-maps"]);
+    let command = ["export", "two", "--out", "bundle", "--no-maps", "--overwrite"];
+    let straight = Workplace::empty();
+    copy(at.folder(), straight.folder());
+    straight.ok(&command);
+    let [old, new] = [&at, &straight].map(|at| at.bytes("bundle/bundle.json"));
+    assert!(old != new);
+    let survives = |at: &Workplace, answer: &Answer| {
+        at.sound("bundle");
+        let now = at.bytes("bundle/bundle.json");
+        // A picture that may not be read is left out with a warning, so that the bundle is another one.
+        let other = answer.stderr.contains("skipped");
+        assert!(
+            now == new || other || now == old && answer.code != Some(0),
+            "neither the old bundle nor the new"
+        );
+        at.ok(&command);
+        at.sound("bundle");
+        assert!(at.bytes("bundle/bundle.json") == new);
+        at.is_tidy("bundle");
+    };
+    Scenario { name: "export --overwrite", command: &command, survives: &survives }.sweep(&at, sweep);
+}
+
+fn compare(sweep: Sweep) {
+    let at = prepared();
+    let command = ["compare", "tiny.toml", "--losses", "happier", "--seeds", "0", "--out", "both"];
+    let scores = |at: &Workplace| -> Value {
+        let table = at.json("both/table.json");
+        table["lines"].as_array().unwrap().iter().map(|line| line["scores"].clone()).collect()
+    };
+    let straight = Workplace::empty();
+    copy(at.folder(), straight.folder());
+    straight.ok(&command);
+    let expected = scores(&straight);
+    let survives = |at: &Workplace, _: &Answer| {
+        at.ok(&command);
+        at.sound("both");
+        assert_eq!(scores(at), expected);
+    };
+    Scenario { name: "compare", command: &command, survives: &survives }.sweep(&at, sweep);
+}
+
+fn cache(sweep: Sweep) {
+    let at = prepared();
+    let frozen = ["--set", "model.freeze_backbone=true", "--set", "model.feature_cache=features.akin"];
+    let command = [&["train", "tiny.toml", "--out", "run", "--overwrite"], &frozen[..]].concat();
+    // The cache of another seed, which is outdated.
+    at.ok(&[&command[..], &["--seed", "1"]].concat());
+    let straight = Workplace::empty();
+    copy(at.folder(), straight.folder());
+    straight.ok(&command);
+    let weights = straight.bytes("run/encoder.bpk");
+    let survives = |at: &Workplace, _: &Answer| {
+        at.ok(&command);
+        at.sound("run");
+        assert!(at.bytes("run/encoder.bpk") == weights, "other weights after a fault");
+    };
+    Scenario { name: "train (features)", command: &command, survives: &survives }.sweep(&at, sweep);
+}
+
+fn data_set(sweep: Sweep) {
+    let at = Workplace::empty();
+    let draw = |seed| ["biomorphs", "data", "--branching", "2,2", "--images-per-class", "1", "--seed", seed];
+    at.ok(&draw("1"));
+    let command = [&draw("0")[..], &["--overwrite", "--side", "32"]].concat();
+    let survives = |at: &Workplace, _: &Answer| {
+        at.sound("data");
+        at.ok(&command);
+        at.sound("data");
+        at.is_tidy("data");
+    };
+    Scenario { name: "biomorphs --overwrite", command: &command, survives: &survives }.sweep(&at, sweep);
+}
+
+fn embeddings(sweep: Sweep) {
+    let at = prepared();
+    at.ok(&["train", "tiny.toml", "--out", "run"]);
+    at.write("e.npy", "old");
+    let command = ["embed", "run", "data/images", "--out", "e.npy", "--overwrite"];
+    let straight = Workplace::empty();
+    copy(at.folder(), straight.folder());
+    straight.ok(&command);
+    let new = straight.bytes("e.npy");
+    let survives = |at: &Workplace, answer: &Answer| {
+        let now = at.bytes("e.npy");
+        assert!(now == new || now == b"old" && answer.code != Some(0), "neither the old file nor the new");
+        at.ok(&command);
+        assert!(at.bytes("e.npy") == new);
+    };
+    Scenario { name: "embed --overwrite", command: &command, survives: &survives }.sweep(&at, sweep);
+}
+
+#[test]
+fn the_state_survives_faults_of_train() {
+    train(Sweep::Some(13));
+}
+
+#[test]
+fn the_old_run_survives_faults_of_the_training_that_replaces_it() {
+    train_again(Sweep::Some(17));
+}
+
+#[test]
+fn the_checkpoint_survives_faults_of_resume() {
+    resume(Sweep::Some(11));
+}
+
+#[test]
+fn the_old_bundle_survives_faults_of_export() {
+    export(Sweep::Some(11));
+}
+
+#[test]
+fn a_comparison_survives_faults() {
+    compare(Sweep::Some(17));
+}
+
+#[test]
+fn a_cache_survives_faults() {
+    cache(Sweep::Some(17));
+}
+
+#[test]
+fn a_data_set_survives_faults() {
+    data_set(Sweep::Some(5));
+}
+
+#[test]
+fn a_file_of_embeddings_survives_faults() {
+    embeddings(Sweep::Some(6));
+}
+
+#[test]
+#[ignore = "takes long; tests/full runs it"]
+fn the_state_survives_every_fault_of_every_command() {
+    for scenario in [train, train_again, resume, export, compare, cache, data_set, embeddings] {
+        scenario(Sweep::All);
+    }
+}

@@ -1,0 +1,236 @@
+//! `kill -9` at random moments: what was there still loads, `akin resume` continues, and nothing is lost.
+//!
+//! The moments are drawn from a seed, which a failure prints. The short tests kill each command five times, the long one
+//! a hundred times; `tests/full` runs it.
+#![cfg(unix)]
+
+mod workplace;
+
+use std::collections::hash_map::DefaultHasher;
+use std::fs;
+use std::hash::{Hash, Hasher};
+use std::path::Path;
+use std::process::Stdio;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use workplace::{Answer, Workplace};
+
+/// A training that takes some tenths of a second.
+const CONFIG: &str = r#"
+[run]
+steps = 20
+device = "cpu"
+checkpoint_every_steps = 2
+
+[data]
+kind = "csv"
+path = "data/labels.csv"
+levels = ["family", "species"]
+
+[model]
+backbone = { kind = "small_resnet", width = 2 }
+head = { dimension = 4 }
+preprocessing = { resize = 32, crop = 32, filter = "bilinear", channels = "rgb", scale = 0.004, mean = [0.5, 0.5, 0.5], deviation = [0.5, 0.5, 0.5] }
+
+[loss]
+kind = "happier"
+
+[sampler]
+classes_per_batch = 2
+images_per_class = 4
+"#;
+
+/// How often each command is killed.
+const FEW: u64 = 5;
+const MANY: u64 = 100;
+
+/// Kills `command` `times` times, each time in a copy of `prepared`, and lets `survives` check what is left.
+fn kill(name: &str, times: u64, prepared: &Workplace, command: &[&str], survives: impl Fn(&Workplace)) {
+    // A test without a kill tells how long the command takes.
+    let whole = copy_of(prepared);
+    let started = Instant::now();
+    whole.akin(command).expect_code(0);
+    let duration = started.elapsed();
+    let mut killed = 0;
+    for number in 0..times {
+        let at = copy_of(prepared);
+        let moment = duration.mul_f64(share(name, number));
+        println!("{name}, kill {number}: after {moment:?} of {duration:?}");
+        let mut process = at.command(command).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        sleep(moment);
+        process.kill().unwrap();
+        killed += u64::from(!process.wait().unwrap().success());
+        survives(&at);
+    }
+    println!(
+        "figure: `kill -9` of `akin {name}`, survived: {times} of {times}, {killed} of them before its end"
+    );
+}
+
+/// A number from 0 to 1: a function of the name and the number.
+fn share(name: &str, number: u64) -> f64 {
+    let mut hasher = DefaultHasher::new();
+    (name, number).hash(&mut hasher);
+    (hasher.finish() >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+fn copy_of(prepared: &Workplace) -> Workplace {
+    let at = Workplace::empty();
+    copy(prepared.folder(), at.folder());
+    at
+}
+
+fn copy(from: &Path, to: &Path) {
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            fs::create_dir(&target).unwrap();
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+/// Twenty-four pictures, and the config.
+fn prepared() -> Workplace {
+    let at = Workplace::empty();
+    at.write("tiny.toml", CONFIG);
+    let draw = ["biomorphs", "data", "--branching", "2,3", "--images-per-class", "4", "--side", "32"];
+    at.akin(&draw).expect_code(0);
+    at
+}
+
+impl Workplace {
+    fn sound(&self, directory: &str) {
+        let answer = self.akin(&["verify", directory]);
+        assert_eq!(answer.code, Some(0), "{}{}", answer.stdout, answer.stderr);
+    }
+
+    fn encoder(&self) -> Vec<u8> {
+        self.bytes("run/encoder.bpk")
+    }
+
+    /// Continues a training, which may have been finished before the kill.
+    fn resume(&self) {
+        let answer: Answer = self.akin(&["resume", "run"]);
+        if answer.code != Some(0) {
+            answer.expect_stderr("nothing to resume");
+        }
+    }
+}
+
+const TRAIN: [&str; 4] = ["train", "tiny.toml", "--out", "run"];
+
+fn train(times: u64) {
+    let at = prepared();
+    let straight = copy_of(&at);
+    straight.akin(&TRAIN).expect_code(0);
+    kill("train", times, &at, &TRAIN, |at| {
+        if at.path("run/checkpoint.akin").exists() {
+            at.sound("run");
+            at.resume();
+        } else {
+            at.akin(&[&TRAIN[..], &["--overwrite"]].concat()).expect_code(0);
+        }
+        at.sound("run");
+        assert!(at.encoder() == straight.encoder(), "other weights after a kill");
+    });
+}
+
+fn resume(times: u64) {
+    let at = prepared();
+    let straight = copy_of(&at);
+    straight.akin(&TRAIN).expect_code(0);
+    let mut training = at.command(&TRAIN).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !at.path("run/checkpoint.akin").exists() && Instant::now() < deadline {
+        sleep(Duration::from_millis(1));
+    }
+    training.kill().unwrap();
+    assert!(!training.wait().unwrap().success(), "the training ended before it could be killed");
+    kill("resume", times, &at, &["resume", "run"], |at| {
+        at.sound("run");
+        at.resume();
+        at.sound("run");
+        assert!(at.encoder() == straight.encoder(), "other weights after a kill");
+    });
+}
+
+fn export(times: u64) {
+    let at = prepared();
+    at.akin(&TRAIN).expect_code(0);
+    at.akin(&["export", "run", "--out", "bundle", "--title", "old"]).expect_code(0);
+    let old = at.bytes("bundle/bundle.json");
+    let command = ["export", "run", "--out", "bundle", "--title", "new", "--overwrite"];
+    let straight = copy_of(&at);
+    straight.akin(&command).expect_code(0);
+    let new = straight.bytes("bundle/bundle.json");
+    assert!(old != new);
+    kill("export", times, &at, &command, |at| {
+        at.sound("bundle");
+        let now = at.bytes("bundle/bundle.json");
+        assert!(now == old || now == new, "neither the old bundle nor the new");
+        at.akin(&command).expect_code(0);
+        at.sound("bundle");
+        assert!(at.bytes("bundle/bundle.json") == new);
+        assert!(!at.path("bundle.new").exists() && !at.path("bundle.old").exists());
+    });
+}
+
+fn compare(times: u64) {
+    let at = prepared();
+    let command =
+        ["compare", "tiny.toml", "--losses", "happier,norm_softmax", "--seeds", "0", "--out", "both"];
+    let scores = |at: &Workplace| -> Value {
+        let table = at.json("both/table.json");
+        table["lines"].as_array().unwrap().iter().map(|line| line["scores"].clone()).collect()
+    };
+    let straight = copy_of(&at);
+    straight.akin(&command).expect_code(0);
+    let expected = scores(&straight);
+    kill("compare", times, &at, &command, |at| {
+        // The training that it had started goes on, and holds the lock of its run for a moment.
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let mut answer = at.akin(&command);
+        while answer.code != Some(0) && Instant::now() < deadline {
+            assert!(answer.stderr.contains("is writing to"), "{}", answer.stderr);
+            sleep(Duration::from_millis(20));
+            answer = at.akin(&command);
+        }
+        answer.expect_code(0);
+        at.sound("both");
+        assert_eq!(scores(at), expected);
+    });
+}
+
+#[test]
+fn a_training_survives_kills() {
+    train(FEW);
+}
+
+#[test]
+fn a_resumed_training_survives_kills() {
+    resume(FEW);
+}
+
+#[test]
+fn an_old_bundle_survives_kills_of_the_export() {
+    export(FEW);
+}
+
+#[test]
+fn a_comparison_survives_kills() {
+    compare(FEW);
+}
+
+#[test]
+#[ignore = "takes long; tests/full runs it"]
+fn every_command_survives_a_hundred_kills() {
+    for command in [train, resume, export, compare] {
+        command(MANY);
+    }
+}
