@@ -79,6 +79,7 @@ pub mod geometry;
 pub mod hamming;
 pub mod metrics;
 pub mod miners;
+mod panels;
 pub mod poincare;
 pub mod query_losses;
 pub mod random;

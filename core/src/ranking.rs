@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+mod strangers;
+
 /// How items with exactly equal scores are ranked.
 ///
 /// For every metric except [H-P@k](crate::metrics::h_precision), the values under [`Pessimistic`](Self::Pessimistic)
@@ -66,42 +68,56 @@ impl Ranking {
 
     /// The ranking, by decreasing score, of items given in gallery order as (score, shared level 0 … `depth`).
     ///
-    /// Scores must be finite; −0 and 0 are equal. Only the P positives are sorted: O(N log P).
+    /// Scores must be finite; −0 and 0 are equal. Only the P positives are sorted: O(N + P log P) for scores that are
+    /// spread about evenly, at most O(N log P).
     ///
     /// # Panics
     ///
     /// When a level exceeds `depth`.
     pub fn from_scores(depth: usize, ties: TiePolicy, items: impl IntoIterator<Item = (f32, usize)>) -> Self {
-        let mut counts = vec![0; depth + 1];
-        let (mut related, mut strangers) = (Vec::new(), Vec::new());
-        for (item, (score, level)) in items.into_iter().enumerate() {
-            counts[level] += 1;
+        let (scores, levels): (Vec<f32>, Vec<usize>) = items.into_iter().unzip();
+        let related = levels.iter().copied().enumerate().filter(|&(_, level)| level > 0);
+        Self::from_related(depth, ties, &scores, related, None, |item| levels[item] == 0)
+    }
+
+    /// As [`from_scores`](Self::from_scores), for a caller who knows the positives: `related` gives their places and
+    /// levels, in gallery order. The item `itself`, which is not one of them, is not ranked. `stranger` says whether an
+    /// item is neither.
+    pub(crate) fn from_related(
+        depth: usize,
+        ties: TiePolicy,
+        scores: &[f32],
+        related: impl Iterator<Item = (usize, usize)>,
+        itself: Option<usize>,
+        stranger: impl Fn(usize) -> bool,
+    ) -> Self {
+        let key = |item: usize, level: usize| {
             let within_tie = match ties {
                 TiePolicy::Stable => item,
                 TiePolicy::Strict | TiePolicy::Optimistic => depth - level,
                 TiePolicy::Pessimistic => level,
             };
-            let key = sort_key(score, within_tie);
-            if level > 0 { related.push((key, level)) } else { strangers.push(key) }
-        }
+            sort_key(scores[item], within_tie)
+        };
+        let mut related: Vec<(u64, usize)> = related.map(|(item, level)| (key(item, level), level)).collect();
         related.sort_unstable_by_key(|&(key, _)| key);
-
-        // strangers_before[i]: how many strangers rank between the positives i − 1 and i.
         let keys: Vec<u64> = related.iter().map(|&(key, _)| key).collect();
-        let mut strangers_before = vec![0; keys.len() + 1];
-        for stranger in strangers {
-            strangers_before[keys.partition_point(|&key| key < stranger)] += 1;
-        }
+        let stranger = |item: usize| stranger(item).then(|| key(item, 0));
+        let strangers_before = strangers::count_before(&keys, scores, itself, stranger);
 
+        let mut counts = vec![0; depth + 1];
         let (mut rank, mut tie, mut tied_score) = (0, 0, None);
         let positives = related.into_iter().zip(strangers_before).map(|((key, level), strangers)| {
-            rank += strangers + 1;
+            counts[level] += 1;
+            rank += strangers as usize + 1;
             if tied_score != Some(key >> 32) {
                 (tie, tied_score) = (rank, Some(key >> 32));
             }
             Positive { rank, level, tie }
         });
-        Self { positives: positives.collect(), counts, ties, query_counts: false }
+        let positives: Vec<Positive> = positives.collect();
+        counts[0] = scores.len() - positives.len() - usize::from(itself.is_some());
+        Self { positives, counts, ties, query_counts: false }
     }
 
     /// Sets whether the query itself counts as a member of Ω(L), as in the published numbers. It has no rank either
@@ -193,11 +209,18 @@ pub(crate) fn sort_key(score: f32, within_tie: usize) -> u64 {
     u64::from(descending(score)) << 32 | within_tie as u64
 }
 
+const SIGN: u32 = 1 << 31;
+
 /// Bits that increase as the score decreases.
 fn descending(score: f32) -> u32 {
-    const SIGN: u32 = 1 << 31;
     let bits = (score + 0.0).to_bits(); // −0 + 0 is 0.
     if bits < SIGN { SIGN - 1 - bits } else { bits }
+}
+
+/// The score of a [`sort_key`].
+fn score_of(key: u64) -> f32 {
+    let bits = (key >> 32) as u32;
+    f32::from_bits(if bits < SIGN { SIGN - 1 - bits } else { bits })
 }
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
 //! The similarity of two embeddings: cosine, Euclidean distance or dot product in flat space, the distance of the
 //! Poincaré ball, or the Hamming distance of their signs.
 //!
-//! Every score is summed in one fixed order: element i of a pair goes to lane i mod 8, and the eight lanes are then
-//! added as a tree, rounding at each step. A score therefore does not depend on the block it is computed in, on the
-//! number of threads or on the width of the machine's vectors, and score(a, b) = score(b, a).
+//! Every score is summed in one fixed order, as `panels.rs` says. It therefore does not depend on the block
+//! it is computed in, on the number of threads or on the machine, and score(a, b) = score(b, a).
 
 use std::ops::Range;
 
@@ -11,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::embeddings::Embeddings;
 use crate::hamming::Codes;
+use crate::panels::{Panels, Product, SquaredDifference};
 use crate::poincare::Curvature;
 use crate::{Error, Kind, Result, poincare};
 
@@ -39,17 +39,12 @@ pub enum Similarity {
     Hamming,
 }
 
-const LANES: usize = 8;
-type Lanes = [f32; LANES];
-
-/// Embeddings prepared for one similarity: of unit length for cosine, and padded to whole lanes with zeros, which do
-/// not change a score. For Hamming distance, codes instead of lanes.
+/// Embeddings prepared for one similarity: of unit length for cosine; codes for Hamming distance.
 #[derive(Clone, Debug)]
 pub(crate) struct Points {
     similarity: Similarity,
     count: usize,
-    width: usize,
-    lanes: Vec<Lanes>,
+    panels: Panels,
     /// The [`poincare::slack`] of each point of the Poincaré ball; empty for other similarities.
     slacks: Vec<f64>,
     codes: Codes,
@@ -61,10 +56,9 @@ impl Points {
         let count = embeddings.len();
         if similarity == Similarity::Hamming {
             let codes = Codes::from_signs(embeddings.dimension(), embeddings.values());
-            return Ok(Self { similarity, count, width: 0, lanes: Vec::new(), slacks: Vec::new(), codes });
+            return Ok(Self { similarity, count, panels: Panels::default(), slacks: Vec::new(), codes });
         }
-        let width = embeddings.dimension().div_ceil(LANES);
-        let mut lanes = Vec::with_capacity(count * width);
+        let mut panels = Panels::new(count, embeddings.dimension());
         let mut slacks = Vec::new();
         for (number, row) in embeddings.values().chunks_exact(embeddings.dimension()).enumerate() {
             // f64: the square of a finite f32 does not overflow.
@@ -93,15 +87,9 @@ impl Points {
                     poincare::outside(&format!("the {set} embedding in row {number}"), square, curvature)
                 })?);
             }
-            lanes.extend(row.chunks(LANES).map(|chunk| {
-                let mut lane = [0.0; LANES];
-                for (slot, &x) in lane.iter_mut().zip(chunk) {
-                    *slot = (f64::from(x) / length) as f32;
-                }
-                lane
-            }));
+            panels.set(number, row.iter().map(|&x| (f64::from(x) / length) as f32));
         }
-        Ok(Self { similarity, count, width, lanes, slacks, codes: Codes::default() })
+        Ok(Self { similarity, count, panels, slacks, codes: Codes::default() })
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -112,17 +100,17 @@ impl Points {
         (self.similarity == Similarity::Hamming).then_some(&self.codes)
     }
 
-    fn row(&self, i: usize) -> &[Lanes] {
-        &self.lanes[i * self.width..][..self.width]
-    }
-
     /// The scores of a range of queries against all these points: [queries, N], row-major.
     pub(crate) fn scores(&self, queries: &Points, range: Range<usize>) -> Vec<f32> {
         match self.similarity {
-            Similarity::Cosine | Similarity::Dot => self.fold(queries, range, |x, y| x * y),
-            Similarity::Euclidean => self.fold(queries, range, |x, y| -((x - y) * (x - y))),
+            Similarity::Cosine | Similarity::Dot => self.panels.sums(&queries.panels, range, Product),
+            Similarity::Euclidean => {
+                let mut scores = self.panels.sums(&queries.panels, range, SquaredDifference);
+                scores.iter_mut().for_each(|score| *score = -*score);
+                scores
+            }
             Similarity::Poincare { curvature } => {
-                let mut scores = self.fold(queries, range.clone(), |x, y| (x - y) * (x - y));
+                let mut scores = self.panels.sums(&queries.panels, range.clone(), SquaredDifference);
                 for (query, scores) in range.zip(scores.chunks_exact_mut(self.len().max(1))) {
                     for (score, slack) in scores.iter_mut().zip(&self.slacks) {
                         let slacks = queries.slacks[query] * slack;
@@ -134,50 +122,6 @@ impl Points {
             Similarity::Hamming => self.codes.scores(&queries.codes, range),
         }
     }
-
-    /// Σ term(x, y) for every pair. Two queries are compared with two items at a time, so that each loaded number is
-    /// used twice. The items are taken in tiles that stay in the cache from one pair of queries to the next.
-    fn fold(&self, queries: &Points, range: Range<usize>, term: impl Fn(f32, f32) -> f32 + Copy) -> Vec<f32> {
-        const TILE: usize = 16;
-        let count = self.len();
-        let mut scores = vec![0.0; range.len() * count];
-        for tile in (0..count).step_by(TILE) {
-            for q in range.clone().step_by(2) {
-                let pair = [q, (q + 1).min(range.end - 1)];
-                for i in (tile..count.min(tile + TILE)).step_by(2) {
-                    let items = [i, (i + 1).min(count - 1)];
-                    let sums = fold_pairs(pair.map(|q| queries.row(q)), items.map(|i| self.row(i)), term);
-                    for (&q, sums) in pair.iter().zip(sums) {
-                        for (&i, sum) in items.iter().zip(sums) {
-                            scores[(q - range.start) * count + i] = sum;
-                        }
-                    }
-                }
-            }
-        }
-        scores
-    }
-}
-
-#[inline(always)]
-fn fold_pairs(x: [&[Lanes]; 2], y: [&[Lanes]; 2], term: impl Fn(f32, f32) -> f32) -> [[f32; 2]; 2] {
-    let width = x[0].len();
-    let (x, y) = (x.map(|row| &row[..width]), y.map(|row| &row[..width]));
-    let mut sums = [[[0.0; LANES]; 2]; 2];
-    for at in 0..width {
-        for (sums, x) in sums.iter_mut().zip(x) {
-            for (sums, y) in sums.iter_mut().zip(y) {
-                for lane in 0..LANES {
-                    sums[lane] += term(x[at][lane], y[at][lane]);
-                }
-            }
-        }
-    }
-    sums.map(|row| row.map(tree_sum))
-}
-
-fn tree_sum(s: Lanes) -> f32 {
-    ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@ mod dyml;
 mod paired_test;
 mod report;
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::embeddings::Embeddings;
@@ -286,9 +288,14 @@ impl Search<'_> {
         config: &EvaluationConfig,
         score: impl Fn(usize, &Ranking) -> T + Sync + Send,
     ) -> Vec<T> {
+        let relatives = Relatives::new(self.labels, self.query_labels);
         let score_query = |query: usize, scores: &[f32]| {
-            let itself = self.places.row(query);
-            score(query, &gallery_ranking(scores, self.labels, self.query_labels.row(query), itself, config))
+            let (classes, itself) = (self.query_labels.row(query), self.places.row(query));
+            let related = relatives.of(classes).filter(|&(item, _)| Some(item) != itself);
+            let stranger = |item: usize| shared_level(classes, self.labels.row(item)) == 0;
+            let ranking =
+                Ranking::from_related(self.labels.levels(), config.ties, scores, related, itself, stranger);
+            score(query, &ranking.count_query(config.count_query))
         };
         let (count, items) = (self.queries.len(), self.gallery.len());
         let block = config.block.min(count.max(1));
@@ -316,6 +323,46 @@ impl Search<'_> {
             ));
         }
         Ok(report)
+    }
+}
+
+/// The items that can be positives of a query, found without a look at all items.
+struct Relatives<'a> {
+    labels: &'a Labels,
+    /// Whether two items that share any level share level 1, too. Then only the query's class of level 1 is searched,
+    /// otherwise all items.
+    nested: bool,
+    /// Ordered by the class of level 1 if the labels are nested; in a class in gallery order.
+    items: Vec<usize>,
+}
+
+impl<'a> Relatives<'a> {
+    fn new(labels: &'a Labels, queries: &Labels) -> Self {
+        let mut coarse = HashMap::new();
+        let rows =
+            labels.ids().chunks_exact(labels.levels()).chain(queries.ids().chunks_exact(queries.levels()));
+        let mut classes =
+            rows.flat_map(|row| row.iter().enumerate().map(|(level, &class)| ((level, class), row[0])));
+        let nested = classes.all(|(class, parent)| *coarse.entry(class).or_insert(parent) == parent);
+        let mut items: Vec<usize> = (0..labels.len()).collect();
+        if nested {
+            items.sort_by_key(|&item| labels.row(item)[0]);
+        }
+        Self { labels, nested, items }
+    }
+
+    /// The positives of a query of these classes, with the levels that they share with it; in gallery order.
+    fn of(&self, classes: &[u32]) -> impl Iterator<Item = (usize, usize)> {
+        let class = |item: usize| self.labels.row(item)[0];
+        let candidates = if self.nested {
+            let start = self.items.partition_point(|&item| class(item) < classes[0]);
+            let count = self.items[start..].partition_point(|&item| class(item) == classes[0]);
+            &self.items[start..][..count]
+        } else {
+            &self.items
+        };
+        let levels = candidates.iter().map(move |&item| (item, shared_level(classes, self.labels.row(item))));
+        levels.filter(|&(_, level)| level > 0)
     }
 }
 
@@ -587,6 +634,23 @@ mod tests {
         let mut bare = columns(&drawn);
         bare[1].per_query.clear();
         assert!(fault(&bare, LabelSets::Columns).contains("no scores of single queries"));
+    }
+
+    #[test]
+    fn positives_are_found_in_every_order_of_classes_and_in_labels_that_are_no_tree() {
+        let nested = vec![7, 70, 3, 30, 7, 71, 3, 30, 5, 50, 7, 70];
+        let crossed = vec![7, 70, 3, 30, 7, 30, 3, 70, 5, 50, 5, 70];
+        for (ids, is_nested) in [(nested, true), (crossed, false)] {
+            let labels = Labels::new(2, ids).unwrap();
+            let relatives = Relatives::new(&labels, &labels);
+            assert_eq!(relatives.nested, is_nested);
+            for query in 0..labels.len() {
+                let shared = |item: usize| (item, shared_level(labels.row(query), labels.row(item)));
+                let expected = (0..labels.len()).map(shared).filter(|&(_, level)| level > 0);
+                assert!(relatives.of(labels.row(query)).eq(expected));
+            }
+            assert_eq!(relatives.of(&[9, 90]).count(), 0);
+        }
     }
 
     #[test]

@@ -55,7 +55,8 @@ impl Gain {
 /// without positives. Ties: in the order of the ranking's policy.
 pub fn ndcg(ranking: &Ranking, gain: Gain, k: Option<usize>) -> Option<f64> {
     let k = k.unwrap_or(usize::MAX);
-    let discounted = |level: usize, rank: usize| gain.value(level) / (1.0 + rank as f64).log2();
+    let gains: Vec<f64> = (0..=ranking.depth()).map(|level| gain.value(level)).collect();
+    let discounted = |level: usize, rank: usize| gains[level] / (1.0 + rank as f64).log2();
     let found = ranking.positives().iter().take_while(|positive| positive.rank <= k);
     // Not `sum`: the sum of no f64 is −0.
     let dcg = found.fold(0.0, |sum, positive| sum + discounted(positive.level, positive.rank));

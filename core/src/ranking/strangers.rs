@@ -1,0 +1,151 @@
+//! How many strangers rank between two positives.
+//!
+//! A query often has few positives and always many strangers, whose order does not matter. The range of the positives'
+//! scores is cut into buckets of equal width. A stranger whose bucket has no positive is above all positives of later
+//! buckets and below those of earlier ones, so that its score need not be compared with theirs. The others, a few, are
+//! compared.
+
+use macerator::{Simd, with_simd};
+
+/// Buckets per positive: more make fewer comparisons, and take more cache.
+const BUCKETS_PER_POSITIVE: usize = 8;
+/// At most so many, so that they stay in the cache.
+const MOST_BUCKETS: usize = 1 << 15;
+/// Marks a bucket that has positives.
+const MIXED: u32 = 1 << 31;
+
+/// For the sorted keys of the positives: how many strangers rank between the positives i − 1 and i, and, last, after
+/// all of them. `itself` is an item that does not count. `stranger` gives the key of an item that is a stranger.
+pub(super) fn count_before(
+    keys: &[u64],
+    scores: &[f32],
+    itself: Option<usize>,
+    stranger: impl Fn(usize) -> Option<u64>,
+) -> Vec<u32> {
+    let (Some(&first), Some(&last)) = (keys.first(), keys.last()) else { return Vec::new() };
+    let buckets = Buckets::new(super::score_of(first), super::score_of(last), keys.len());
+    // The positives of earlier buckets, for every bucket and behind the last.
+    let mut starts = vec![0; buckets.count + 1];
+    for &key in keys {
+        starts[buckets.of(super::score_of(key)) as usize + 1] += 1;
+    }
+    let mut start = 0;
+    for bucket in 0..buckets.count {
+        let here: u32 = starts[bucket + 1];
+        starts[bucket] = start | if here > 0 { MIXED } else { 0 };
+        start += here;
+    }
+    starts[buckets.count] = start;
+
+    let mut before = vec![0; keys.len() + 1];
+    let mut open = Vec::new();
+    count_apart(scores, buckets, &starts, &mut before, &mut open);
+    if let Some(start) =
+        itself.map(|item| starts[buckets.of(scores[item]) as usize]).filter(|&start| start < MIXED)
+    {
+        before[start as usize] -= 1;
+    }
+    for item in open.into_iter().map(|item| item as usize).filter(|&item| Some(item) != itself) {
+        if let Some(key) = stranger(item) {
+            let bucket = buckets.of(scores[item]) as usize;
+            let [start, end] = [starts[bucket], starts[bucket + 1]].map(|start| (start & !MIXED) as usize);
+            before[start + keys[start..end].partition_point(|&positive| positive < key)] += 1;
+        }
+    }
+    before
+}
+
+/// Buckets of scores, the best first.
+#[derive(Clone, Copy)]
+struct Buckets {
+    best: f32,
+    scale: f32,
+    count: usize,
+}
+
+impl Buckets {
+    fn new(best: f32, worst: f32, positives: usize) -> Self {
+        let count = (positives * BUCKETS_PER_POSITIVE).clamp(16, MOST_BUCKETS);
+        let scale = (count - 2) as f32 / (best - worst);
+        // All scores fall into one bucket if they are too close for a finite scale.
+        Self { best, scale: if scale.is_finite() { scale } else { 0.0 }, count }
+    }
+
+    /// The bucket of a score. A better score never has a later bucket, because every step rounds monotonically.
+    #[inline(always)]
+    fn of(self, score: f32) -> u32 {
+        // Bucket 0 is for scores above `best`.
+        ((self.best - score) * self.scale + 1.0).clamp(0.0, (self.count - 1) as f32) as u32
+    }
+}
+
+/// Counts the items of buckets without positives, and lists the items of the others.
+#[with_simd]
+#[allow(clippy::extra_unused_type_parameters, reason = "the instruction set is chosen by its type")]
+fn count_apart<S: Simd>(
+    scores: &[f32],
+    buckets: Buckets,
+    starts: &[u32],
+    before: &mut [u32],
+    open: &mut Vec<u32>,
+) {
+    const CHUNK: usize = 512;
+    let mut chunk_buckets = [0; CHUNK];
+    let mut listed = [0; CHUNK];
+    for (first, scores) in (0..).step_by(CHUNK).zip(scores.chunks(CHUNK)) {
+        for (bucket, &score) in chunk_buckets.iter_mut().zip(scores) {
+            *bucket = buckets.of(score);
+        }
+        let mut length = 0;
+        for (item, &bucket) in (first..).zip(&chunk_buckets[..scores.len()]) {
+            let start = starts[bucket as usize];
+            // Without branches, because none could be foreseen.
+            let mixed = start >> 31;
+            before[(start & !MIXED) as usize] += 1 - mixed;
+            listed[length % CHUNK] = item;
+            length += mixed as usize;
+        }
+        open.extend_from_slice(&listed[..length]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::sort_key;
+    use super::*;
+
+    /// Scores with ties, twins of the range's ends, and extreme values.
+    fn score() -> impl Strategy<Value = f32> {
+        prop_oneof![
+            4 => (-20i8..20).prop_map(|x| f32::from(x) / 7.0),
+            2 => -1.0f32..1.0,
+            1 => prop_oneof![Just(f32::MAX / 4.0), Just(-f32::MAX / 4.0), Just(1e-45), Just(0.0), Just(-0.0)],
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn buckets_count_as_comparisons_do(
+            items in proptest::collection::vec((score(), any::<bool>()), 0..300),
+            itself in any::<Option<prop::sample::Index>>(),
+        ) {
+            let scores: Vec<f32> = items.iter().map(|item| item.0).collect();
+            let itself = itself.filter(|_| !items.is_empty()).map(|itself| itself.index(items.len()));
+            let key = |item: usize| sort_key(scores[item], item);
+            let positive = |&item: &usize| items[item].1 && Some(item) != itself;
+            let mut keys: Vec<u64> = (0..items.len()).filter(positive).map(key).collect();
+            keys.sort_unstable();
+            let stranger = |item: usize| (!items[item].1 && Some(item) != itself).then(|| key(item));
+            let mut expected = vec![0; keys.len() + 1];
+            for key in (0..items.len()).filter_map(stranger) {
+                expected[keys.iter().filter(|&&positive| positive < key).count()] += 1;
+            }
+            let got = count_before(&keys, &scores, itself, stranger);
+            if !keys.is_empty() {
+                prop_assert_eq!(got, expected);
+            }
+        }
+    }
+}
