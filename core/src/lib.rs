@@ -88,6 +88,7 @@ pub mod ranking;
 pub mod relevance;
 pub mod search;
 pub mod similarity;
+pub mod smooth_ranks;
 pub mod sources;
 pub mod statistics;
 pub mod steps;

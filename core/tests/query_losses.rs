@@ -1,5 +1,6 @@
-//! The losses of one query, written out as loops over numbers, against the losses of batches on tensors: the same
-//! values and gradients, on random scores, on scores that are mostly tied, and without positives.
+//! The losses of one query, written out as loops over numbers, against the losses of batches: the same values and
+//! gradients, on random scores, on scores that are mostly tied, and without positives. Ranking losses have two forms, from
+//! sorted scores and in tensor operations; both are compared.
 
 use akin_core::geometry::Geometry;
 use akin_core::losses::{
@@ -39,12 +40,12 @@ fn numbers<const D: usize>(tensor: Tensor<D>) -> Vec<f64> {
 
 /// Value and ∂L/∂s of a loss on tensors, for one query against items. Query and items are vectors of one dimension, and
 /// the query is 1, so that the score of an item is the item.
-fn on_tensors(loss: &impl Objective, items: &ScoredItems, dtype: DType) -> (f64, Vec<f64>) {
+fn of_batch(forward: impl Fn(&Batch) -> Tensor<1>, items: &ScoredItems, dtype: DType) -> (f64, Vec<f64>) {
     let (query_labels, item_labels) = (labels(&[DEPTH]), labels(items.levels()));
     let scores = tensor(items.scores().to_vec(), items.scores().len(), dtype).require_grad();
     let reference = Reference { embeddings: scores.clone(), labels: &item_labels, own: None };
     let batch = Batch::new(tensor(vec![1.0], 1, dtype), &query_labels).with_reference(reference);
-    let value = loss.forward(&batch);
+    let value = forward(&batch);
     let gradient = scores.grad(&value.backward()).map_or(vec![0.0; items.scores().len()], numbers);
     (numbers(value)[0], gradient)
 }
@@ -53,18 +54,14 @@ fn on_tensors(loss: &impl Objective, items: &ScoredItems, dtype: DType) -> (f64,
 fn assert_near(name: &str, got: &[f64], expected: &[f64], tolerance: f64) {
     let scale = expected.iter().fold(1.0_f64, |largest, value| largest.max(value.abs()));
     for (got, expected) in got.iter().zip(expected) {
-        assert!(
-            (got - expected).abs() <= tolerance * scale,
-            "{name}: {got} on tensors, {expected} on numbers"
-        );
+        assert!((got - expected).abs() <= tolerance * scale, "{name}: {got}, written out {expected}");
     }
 }
 
-/// Compares the two in f64 and in f32.
-fn compare<C: BuildLoss>(name: &str, config: &C, items: &ScoredItems, plain: &QueryLoss) {
-    let loss = init(config);
+/// Compares a form of the loss with the plain one in f64 and in f32.
+fn compare(name: &str, forward: impl Fn(&Batch) -> Tensor<1>, items: &ScoredItems, plain: &QueryLoss) {
     for (dtype, tolerance) in [(DType::F64, 1e-10), (DType::F32, 1e-6)] {
-        let (value, gradient) = on_tensors(&loss, items, dtype);
+        let (value, gradient) = of_batch(&forward, items, dtype);
         let name = format!("{name}, {dtype:?}");
         assert_near(&name, &[value], &[plain.value], tolerance);
         // A sigmoid of width 0.01 has slopes up to 25, with rounding errors in proportion.
@@ -75,20 +72,26 @@ fn compare<C: BuildLoss>(name: &str, config: &C, items: &ScoredItems, plain: &Qu
 fn compare_all(items: &ScoredItems, upper_step: &UpperStep, lower_step: &LowerStep) {
     for temperature in [0.01, 0.1] {
         let config = SmoothApConfig { temperature };
-        compare("smooth_ap", &config, items, &smooth_ap(items, &config.checked().unwrap()));
+        let (loss, plain) = (init(&config), smooth_ap(items, &config.checked().unwrap()));
+        compare("smooth_ap", |batch| loss.forward(batch), items, &plain);
+        compare("smooth_ap on tensors", |batch| loss.on_tensors(batch), items, &plain);
     }
     let config = SupApConfig { step: upper_step.clone() };
-    compare("sup_ap", &config, items, &sup_ap(items, &config.checked().unwrap()));
+    let (loss, plain) = (init(&config), sup_ap(items, &config.checked().unwrap()));
+    compare("sup_ap", |batch| loss.forward(batch), items, &plain);
+    compare("sup_ap on tensors", |batch| loss.on_tensors(batch), items, &plain);
     for mean in [PairMean::Queries, PairMean::QueriesWithSelf, PairMean::Active] {
         let config = CalibrationConfig { mean, ..Default::default() };
-        compare("calibration", &config, items, &calibration(items, &config.checked().unwrap()));
+        let (loss, plain) = (init(&config), calibration(items, &config.checked().unwrap()));
+        compare("calibration", |batch| loss.forward(batch), items, &plain);
     }
     let config = RoadmapConfig {
         lambda: 0.3,
         sup_ap: SupApConfig { step: upper_step.clone() },
         calibration: Default::default(),
     };
-    compare("roadmap", &config, items, &roadmap(items, &config.checked().unwrap()));
+    let (loss, plain) = (init(&config), roadmap(items, &config.checked().unwrap()));
+    compare("roadmap", |batch| loss.forward(batch), items, &plain);
     for smooth_rank in [true, false] {
         for order in [ItemOrder::Levels, ItemOrder::Relevances] {
             for relevance in [
@@ -104,7 +107,9 @@ fn compare_all(items: &ScoredItems, upper_step: &UpperStep, lower_step: &LowerSt
                     stop_gradient: false,
                 };
                 let plain = hap_surrogate(items, &config.checked(DEPTH).unwrap());
-                compare(&format!("{config:?}"), &config, items, &plain);
+                let (loss, name) = (init(&config), format!("{config:?}"));
+                compare(&name, |batch| loss.forward(batch), items, &plain);
+                compare(&format!("{name} on tensors"), |batch| loss.on_tensors(batch), items, &plain);
             }
         }
     }

@@ -29,7 +29,8 @@
 //! with the level. By eq. 4 a level with many items can have a lower relevance than a coarser one with few. The pages of
 //! [`UpperStep`] and [`LowerStep`] say where they differ from the paper.
 //!
-//! Autodiff would store several B×B×B tensors. The gradient is computed in closed form, with O(B²) memory.
+//! Autodiff would store several B×B×B tensors. The gradient is computed in closed form, with O(B²) memory; on the CPU from
+//! sorted scores, see [`smooth_ranks`](crate::smooth_ranks).
 //!
 //! [`UpperStep`]: crate::steps::UpperStep
 //! [`LowerStep`]: crate::steps::LowerStep
@@ -37,11 +38,12 @@
 use burn::module::Module;
 use burn::tensor::Tensor;
 
-use super::ranks::{Block, Counts, weighted_quotients};
+use super::ranks::{Block, Counts, is_cpu, smooth_rank_loss, weighted_quotients};
 use super::{Batch, BuildLoss, Family, LossContext, LossEntry, Objective, matrix};
 use crate::Result;
 use crate::geometry::Space;
 use crate::query_losses::CheckedHapSurrogate;
+use crate::smooth_ranks::{Places, RankSteps, SmoothRanks};
 use crate::steps::tensors::heaviside;
 use crate::taxonomy::shared_level;
 
@@ -62,7 +64,12 @@ impl BuildLoss for HapSurrogateConfig {
     type Loss = HapSurrogate;
 
     fn init(&self, context: &LossContext) -> Result<HapSurrogate> {
-        Ok(HapSurrogate { settings: self.checked(context.levels())? })
+        let settings = self.checked(context.levels())?;
+        let ranks = SmoothRanks::new(RankSteps::Bounds {
+            upper: settings.upper_step.clone(),
+            lower: settings.smooth_rank.then(|| settings.lower_step.clone()),
+        });
+        Ok(HapSurrogate { settings, ranks })
     }
 }
 
@@ -71,6 +78,8 @@ impl BuildLoss for HapSurrogateConfig {
 pub struct HapSurrogate {
     #[module(skip)]
     settings: CheckedHapSurrogate,
+    #[module(skip)]
+    ranks: SmoothRanks,
 }
 
 impl Objective for HapSurrogate {
@@ -80,16 +89,31 @@ impl Objective for HapSurrogate {
     /// positive. Against a reference set, a query without a positive is left out of the mean; the loss is 0 if no query
     /// has one.
     fn forward(&self, batch: &Batch) -> Tensor<1> {
+        if !is_cpu(&batch.embeddings.device()) {
+            return self.on_tensors(batch);
+        }
+        let items = batch.items();
+        let depth = items.labels.levels();
+        let (query_labels, item_labels) = (batch.labels, items.labels);
+        self.from_sorted_scores(batch.embeddings.clone(), items.embeddings, depth, |query, levels| {
+            let row = query_labels.row(query);
+            let shared = |item| shared_level(row, item_labels.row(item)) as u32;
+            levels.extend((0..item_labels.len()).map(shared));
+        })
+    }
+}
+
+impl HapSurrogate {
+    /// The same loss in tensor operations, as on a GPU: O(B² · K) for K positives of a query.
+    pub fn on_tensors(&self, batch: &Batch) -> Tensor<1> {
         let items = batch.items();
         let shared: Vec<usize> = (0..batch.labels.len())
             .flat_map(|query| (0..items.labels.len()).map(move |item| (query, item)))
             .map(|(query, item)| shared_level(batch.labels.row(query), items.labels.row(item)))
             .collect();
-        self.forward_shared(batch.embeddings.clone(), items.embeddings, items.labels.levels(), &shared)
+        self.from_comparisons(batch.embeddings.clone(), items.embeddings, items.labels.levels(), &shared)
     }
-}
 
-impl HapSurrogate {
     /// As [`Objective::forward`], from the shared levels (0 … `depth`) of queries and items, [Q, N] row by row, instead
     /// of labels.
     ///
@@ -97,6 +121,49 @@ impl HapSurrogate {
     ///
     /// If there are no queries or no items.
     pub fn forward_shared(
+        &self,
+        queries: Tensor<2>,
+        items: Tensor<2>,
+        depth: usize,
+        shared: &[usize],
+    ) -> Tensor<1> {
+        if !is_cpu(&queries.device()) {
+            return self.from_comparisons(queries, items, depth, shared);
+        }
+        let [size, _] = items.dims();
+        self.from_sorted_scores(queries, items, depth, |query, levels| {
+            levels.extend(shared[query * size..][..size].iter().map(|&level| level as u32));
+        })
+    }
+
+    /// On the CPU. `levels` fills in the shared levels of a query.
+    fn from_sorted_scores(
+        &self,
+        queries: Tensor<2>,
+        items: Tensor<2>,
+        depth: usize,
+        levels: impl Fn(usize, &mut Vec<u32>) + Sync,
+    ) -> Tensor<1> {
+        let items = if self.settings.stop_gradient { items.detach() } else { items };
+        let scores = queries.matmul(items.transpose());
+        smooth_rank_loss(scores, &self.ranks, |query, Places { of_items, relevances }| {
+            levels(query, of_items);
+            let mut counts = vec![0; depth + 1];
+            of_items.iter().for_each(|&level| counts[level as usize] += 1);
+            relevances.extend(self.settings.relevance.by_level(&counts));
+            if self.settings.order == ItemOrder::Relevances {
+                let by_level = relevances.clone();
+                relevances.sort_by(f64::total_cmp);
+                relevances.dedup();
+                let place = |rel: &f64| relevances.partition_point(|other| other < rel) as u32;
+                let places: Vec<u32> = by_level.iter().map(place).collect();
+                of_items.iter_mut().for_each(|item| *item = places[*item as usize]);
+            }
+        })
+    }
+
+    /// In tensor operations.
+    fn from_comparisons(
         &self,
         queries: Tensor<2>,
         items: Tensor<2>,

@@ -8,14 +8,65 @@
 //! ```
 //!
 //! Autodiff through these three-way comparisons would store several B×B×B tensors. Here the gradient is computed
-//! beside the value, one block of queries at a time, and both go to [`with_gradient`]: memory is O(B²). Only items k
-//! with a weight are compared with the others: time is O(B² · K) if no query has more than K of them.
+//! beside the value, and both go to [`with_gradient`]: memory is O(B²).
+//!
+//! On the CPU, [`smooth_rank_loss`] gets both from sorted scores, in O(B² log B). On other devices [`weighted_quotients`]
+//! compares one block of queries at a time in tensor operations. Only items k with a weight are compared with the
+//! others: time is O(B² · K) if no query has more than K of them.
 
 use std::ops::Range;
 
-use burn::tensor::{IndexingUpdateOp, Int, Tensor, TensorData};
+use burn::tensor::{DType, Device, IndexingUpdateOp, Int, Tensor, TensorData};
 
 use super::{Batch, matrix, with_gradient};
+use crate::smooth_ranks::{Places, SmoothRanks};
+use crate::taxonomy::Labels;
+
+/// Whether the tensors of this device are in the memory of the CPU. Burn has no other way to ask.
+pub(super) fn is_cpu(device: &Device) -> bool {
+    format!("{device:?}").contains("Flex")
+}
+
+/// The mean over queries of 1 − Σ_k above_k / rank_k ÷ Σ_k rel_k for scores [Q, N], computed on the CPU. `places` is as
+/// for [`SmoothRanks::batch`]. It is 0 if no query has a relevant item.
+pub(super) fn smooth_rank_loss(
+    scores: Tensor<2>,
+    ranks: &SmoothRanks,
+    places: impl Fn(usize, &mut Places) + Sync,
+) -> Tensor<1> {
+    let [_, items] = scores.dims();
+    let plain = scores.clone().without_autodiff();
+    let (device, dtype) = (plain.device(), plain.dtype());
+    let double = dtype == DType::F64;
+    let data = plain.into_data();
+    let shape = scores.dims();
+    let (loss, gradient) = if double {
+        let scores: Vec<f64> = data.try_into_vec().expect("these are f64");
+        let mut gradient = vec![0.0_f64; scores.len()];
+        let loss = ranks.batch(&scores, items, &mut gradient, places);
+        (loss, TensorData::new(gradient, shape))
+    } else {
+        let scores: Vec<f32> = data.convert::<f32>().try_into_vec().expect("they were just converted");
+        let mut gradient = vec![0.0_f32; scores.len()];
+        let loss = ranks.batch(&scores, items, &mut gradient, places);
+        (loss, TensorData::new(gradient, shape))
+    };
+    let gradient = Tensor::from_data(gradient, (&device, dtype));
+    let mean = 1.0 / loss.queries.max(1) as f64;
+    let sum = Tensor::from_data(TensorData::new(vec![loss.sum], [1]), (&device, dtype));
+    with_gradient(scores, sum, gradient) * mean
+}
+
+/// The places of a loss on one level: 1 for the items of the query's fine class, 0 for the others.
+pub(super) fn by_fine_class(queries: &Labels, items: &Labels) -> impl Fn(usize, &mut Places) + Sync {
+    let query_classes = queries.column(queries.levels());
+    let item_classes = items.column(items.levels());
+    move |query, places| {
+        let class = query_classes[query];
+        places.of_items.extend(item_classes.iter().map(|&other| u32::from(other == class)));
+        places.relevances.extend([0.0, 1.0]);
+    }
+}
 
 /// Elements of the largest three-way tensor, [block, K, B].
 pub(super) const BLOCK_ELEMENTS: usize = 1 << 22;

@@ -13,9 +13,10 @@
 use burn::module::Module;
 use burn::tensor::Tensor;
 
-use super::ranks::{Counts, positive_weights, weighted_quotients};
+use super::ranks::{Counts, by_fine_class, is_cpu, positive_weights, smooth_rank_loss, weighted_quotients};
 use super::{Batch, BuildLoss, Family, LossContext, LossEntry, Objective};
 use crate::geometry::Space;
+use crate::smooth_ranks::{RankSteps, SmoothRanks};
 use crate::steps::{Smooth, UpperStep};
 use crate::{Checked, Result};
 
@@ -36,7 +37,9 @@ impl BuildLoss for SmoothApConfig {
     type Loss = SmoothAp;
 
     fn init(&self, _: &LossContext) -> Result<SmoothAp> {
-        Ok(SmoothAp { step: self.checked()?.step() })
+        let step = self.checked()?.step();
+        let ranks = SmoothRanks::new(RankSteps::Sigmoid { step: step.clone() });
+        Ok(SmoothAp { step, ranks })
     }
 }
 
@@ -46,10 +49,23 @@ pub struct SmoothAp {
     /// The sigmoid alone, without the line of [`UpperStep`].
     #[module(skip)]
     step: Checked<UpperStep>,
+    #[module(skip)]
+    ranks: SmoothRanks,
 }
 
 impl Objective for SmoothAp {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
+        if is_cpu(&batch.embeddings.device()) {
+            let places = by_fine_class(batch.labels, batch.items().labels);
+            return smooth_rank_loss(batch.scores(), &self.ranks, places);
+        }
+        self.on_tensors(batch)
+    }
+}
+
+impl SmoothAp {
+    /// The same loss in tensor operations, as on a GPU: O(B² · K) for K positives of a query.
+    pub fn on_tensors(&self, batch: &Batch) -> Tensor<1> {
         let [_, negatives] = batch.pairs();
         let positives = -negatives + 1.0;
         let weights = positive_weights(batch);

@@ -18,9 +18,10 @@
 use burn::module::Module;
 use burn::tensor::Tensor;
 
-use super::ranks::{Counts, positive_weights, weighted_quotients};
+use super::ranks::{Counts, by_fine_class, is_cpu, positive_weights, smooth_rank_loss, weighted_quotients};
 use super::{Batch, BuildLoss, Family, LossContext, LossEntry, Objective};
 use crate::geometry::Space;
+use crate::smooth_ranks::{RankSteps, SmoothRanks};
 use crate::steps::UpperStep;
 use crate::steps::tensors::heaviside;
 use crate::{Checked, Result};
@@ -49,7 +50,9 @@ impl BuildLoss for SupApConfig {
     type Loss = SupAp;
 
     fn init(&self, _: &LossContext) -> Result<SupAp> {
-        Ok(SupAp { step: self.checked()?.step() })
+        let step = self.checked()?.step();
+        let ranks = SmoothRanks::new(RankSteps::Bounds { upper: step.clone(), lower: None });
+        Ok(SupAp { step, ranks })
     }
 }
 
@@ -58,10 +61,23 @@ impl BuildLoss for SupApConfig {
 pub struct SupAp {
     #[module(skip)]
     step: Checked<UpperStep>,
+    #[module(skip)]
+    ranks: SmoothRanks,
 }
 
 impl Objective for SupAp {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
+        if is_cpu(&batch.embeddings.device()) {
+            let places = by_fine_class(batch.labels, batch.items().labels);
+            return smooth_rank_loss(batch.scores(), &self.ranks, places);
+        }
+        self.on_tensors(batch)
+    }
+}
+
+impl SupAp {
+    /// The same loss in tensor operations, as on a GPU: O(B² · K) for K positives of a query.
+    pub fn on_tensors(&self, batch: &Batch) -> Tensor<1> {
         let [_, negatives] = batch.pairs();
         let positives = -negatives.clone() + 1.0;
         let weights = positive_weights(batch);

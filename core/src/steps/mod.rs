@@ -101,10 +101,11 @@ impl UpperStep {
 }
 
 /// ρ·(t − δ) + offset, the part of an [`UpperStep`] above its threshold δ.
-struct Line {
-    slope: f64,
-    threshold: f64,
-    offset: f64,
+#[derive(Clone, Debug)]
+pub(crate) struct Line {
+    pub(crate) slope: f64,
+    pub(crate) threshold: f64,
+    pub(crate) offset: f64,
 }
 
 impl Checked<UpperStep> {
@@ -123,7 +124,7 @@ impl Checked<UpperStep> {
     }
 
     /// The line, if the step has one.
-    fn line(&self) -> Option<Line> {
+    pub(crate) fn line(&self) -> Option<Line> {
         let slope = self.slope?;
         let threshold = self.threshold.unwrap_or(0.0);
         let continuous = || sigmoid(threshold / self.temperature) + self.start;
@@ -183,6 +184,11 @@ impl LowerStep {
 }
 
 impl Checked<LowerStep> {
+    /// Whether the line would exceed 1 at t > 0.
+    pub(crate) fn is_full(&self, t: f64) -> bool {
+        t * self.slope + self.start > 1.0
+    }
+
     /// h(t) and h′(t) of a number.
     pub fn at(&self, t: f64) -> Smooth<f64> {
         if !is_above(t, self.start_at_zero) {

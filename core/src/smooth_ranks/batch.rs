@@ -1,0 +1,222 @@
+//! The loss of a batch of queries, one after the other, or on all threads with the feature `parallel`.
+
+use super::{Memory, ScoredPlaces, SmoothRanks};
+
+/// A score: f32 or f64.
+pub trait Score: Copy + Send + Sync {
+    /// Whether it has the digits of an f32 only.
+    const SINGLE: bool;
+    /// The same number as an f64.
+    fn to_f64(self) -> f64;
+    /// The nearest score.
+    fn from_f64(number: f64) -> Self;
+}
+
+impl Score for f32 {
+    const SINGLE: bool = true;
+
+    fn to_f64(self) -> f64 {
+        f64::from(self)
+    }
+
+    fn from_f64(number: f64) -> Self {
+        number as f32
+    }
+}
+
+impl Score for f64 {
+    const SINGLE: bool = false;
+
+    fn to_f64(self) -> f64 {
+        self
+    }
+
+    fn from_f64(number: f64) -> Self {
+        number
+    }
+}
+
+/// The loss of a batch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BatchLoss {
+    /// The sum over the queries that have a relevant item.
+    pub sum: f64,
+    /// The number of those queries.
+    pub queries: usize,
+}
+
+/// The places of the items of one query, and the relevance of each place.
+#[derive(Default)]
+pub struct Places {
+    /// The place of each item, below the number of relevances. Items of a higher place belong above it.
+    pub of_items: Vec<u32>,
+    /// The relevance of each place, finite and at least 0. Items of a relevance above 0 are ranked.
+    pub relevances: Vec<f64>,
+}
+
+/// The memory of one thread.
+#[derive(Default)]
+struct Thread {
+    places: Places,
+    scores: Vec<f64>,
+    descent: Vec<f64>,
+    memory: Memory,
+}
+
+impl SmoothRanks {
+    /// Σ over queries of 1 − Σ_k above_k / rank_k ÷ Σ_k rel_k, and the gradient of that sum.
+    ///
+    /// `scores` and `gradient` are [Q, N], row by row. `places` fills in the places of the items of a query; it gets
+    /// empty lists. A query without a relevant item is left out, and its gradient is 0. The result does not depend on
+    /// the number of threads.
+    ///
+    /// # Panics
+    ///
+    /// If there are no items, `gradient` is shorter than `scores`, or `places` gives another number of places than items
+    /// or a place without a relevance.
+    pub fn batch<S: Score>(
+        &self,
+        scores: &[S],
+        items: usize,
+        gradient: &mut [S],
+        places: impl Fn(usize, &mut Places) + Sync,
+    ) -> BatchLoss {
+        let query = |thread: &mut Thread, (query, (scores, gradient)): (usize, (&[S], &mut [S]))| {
+            thread.places.of_items.clear();
+            thread.places.relevances.clear();
+            places(query, &mut thread.places);
+            self.query_of_batch(thread, scores, gradient)
+        };
+        let losses: Vec<Option<f64>> = for_each_query(scores, items, gradient, query);
+        let sum = losses.iter().flatten().sum();
+        BatchLoss { sum, queries: losses.iter().flatten().count() }
+    }
+
+    fn query_of_batch<S: Score>(&self, thread: &mut Thread, scores: &[S], gradient: &mut [S]) -> Option<f64> {
+        let Thread { places, scores: numbers, descent, memory } = thread;
+        assert_eq!(places.of_items.len(), scores.len(), "one place for each item");
+        let total: f64 = places.of_items.iter().map(|&place| places.relevances[place as usize]).sum();
+        if total <= 0.0 {
+            gradient.fill(S::from_f64(0.0));
+            return None;
+        }
+        numbers.clear();
+        numbers.extend(scores.iter().map(|score| score.to_f64()));
+        if numbers.iter().any(|score| !score.is_finite()) {
+            gradient.fill(S::from_f64(f64::NAN));
+            return Some(f64::NAN);
+        }
+        descent.clear();
+        descent.resize(scores.len(), 0.0);
+        let items =
+            ScoredPlaces { scores: numbers, places: &places.of_items, relevances: &places.relevances };
+        let path = self.path(&items, S::SINGLE);
+        let quotients = self.query(path, memory, &items, 1.0 / total, descent);
+        gradient.iter_mut().zip(descent).for_each(|(gradient, slope)| *gradient = S::from_f64(*slope));
+        Some(1.0 - quotients)
+    }
+}
+
+#[cfg(feature = "parallel")]
+fn for_each_query<S: Score>(
+    scores: &[S],
+    items: usize,
+    gradient: &mut [S],
+    query: impl Fn(&mut Thread, (usize, (&[S], &mut [S]))) -> Option<f64> + Sync,
+) -> Vec<Option<f64>> {
+    use rayon::prelude::*;
+    let rows = scores.par_chunks(items).zip(gradient.par_chunks_mut(items)).enumerate();
+    rows.map_init(Thread::default, |thread, row| query(thread, row)).collect()
+}
+
+#[cfg(not(feature = "parallel"))]
+fn for_each_query<S: Score>(
+    scores: &[S],
+    items: usize,
+    gradient: &mut [S],
+    query: impl Fn(&mut Thread, (usize, (&[S], &mut [S]))) -> Option<f64>,
+) -> Vec<Option<f64>> {
+    let mut thread = Thread::default();
+    let rows = scores.chunks(items).zip(gradient.chunks_mut(items)).enumerate();
+    rows.map(|row| query(&mut thread, row)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::smooth_ranks::RankSteps;
+    use crate::steps::{LowerStep, UpperStep};
+
+    fn surrogate() -> SmoothRanks {
+        let upper = UpperStep::default().checked().unwrap();
+        let lower = Some(LowerStep::default().checked().unwrap());
+        SmoothRanks::new(RankSteps::Bounds { upper, lower })
+    }
+
+    /// Every third item is of place 1; more than the pairwise path takes.
+    fn every_third(query: usize, places: &mut Places, items: usize) {
+        places.of_items.extend((0..items).map(|item| u32::from((item + query).is_multiple_of(3))));
+        places.relevances.extend([0.0, 1.0]);
+    }
+
+    fn scores(count: usize) -> Vec<f32> {
+        (0..count).map(|i| (i as f32 * 0.7).sin()).collect()
+    }
+
+    #[test]
+    fn a_query_with_a_score_that_is_not_finite_has_no_number_for_a_loss() {
+        for wrong in [f32::NAN, f32::INFINITY] {
+            let mut scores = scores(12);
+            scores[7] = wrong;
+            let mut gradient = [1.0; 12];
+            let loss =
+                surrogate().batch(&scores, 6, &mut gradient, |query, places| every_third(query, places, 6));
+            assert!(loss.sum.is_nan() && loss.queries == 2);
+            assert!(gradient[..6].iter().all(|slope| slope.is_finite()));
+            assert!(gradient[6..].iter().all(|slope| slope.is_nan()));
+        }
+    }
+
+    #[test]
+    fn a_query_without_relevant_items_is_left_out() {
+        let mut gradient = [1.0; 6];
+        let loss = surrogate().batch(&scores(6), 6, &mut gradient, |_, places| {
+            places.of_items.extend([0; 6]);
+            places.relevances.extend([0.0, 1.0]);
+        });
+        assert_eq!((loss, gradient), (BatchLoss { sum: 0.0, queries: 0 }, [0.0; 6]));
+    }
+
+    #[test]
+    fn one_item_and_equal_scores_have_a_loss() {
+        let mut gradient = [1.0];
+        let loss = surrogate().batch(&[0.3_f32], 1, &mut gradient, |_, places| {
+            places.of_items.push(1);
+            places.relevances.extend([0.0, 1.0]);
+        });
+        assert_eq!((loss.sum, gradient), (0.0, [0.0]));
+        let mut gradient = [1.0; 300];
+        let equal = [0.5_f64; 300];
+        let loss =
+            surrogate().batch(&equal, 300, &mut gradient, |query, places| every_third(query, places, 300));
+        // Each of the 100 relevant items has 100 at or above it, and 200 ties that count one half.
+        assert!((loss.sum - 0.5).abs() < 1e-12, "{}", loss.sum);
+        assert!(gradient.iter().sum::<f64>().abs() < 1e-9);
+    }
+
+    #[cfg(feature = "parallel")]
+    #[test]
+    fn the_number_of_threads_changes_no_digit() {
+        let of_threads = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let mut gradient = vec![0.0; 20 * 150];
+            let scores = scores(20 * 150);
+            let loss = pool.install(|| {
+                surrogate()
+                    .batch(&scores, 150, &mut gradient, |query, places| every_third(query, places, 150))
+            });
+            (loss, gradient)
+        };
+        assert_eq!(of_threads(1), of_threads(3));
+    }
+}

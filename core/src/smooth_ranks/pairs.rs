@@ -1,0 +1,205 @@
+//! The ranks of one query by comparing every ranked item with every item: O(K·N), and quicker where K is small.
+//!
+//! One exponential an item is enough: e^{−(s_j − s_k)/τ} is a product of one of j and one of k. The loops have no
+//! branches and run in vectors of eight.
+
+use super::{RankSteps, ScoredPlaces, Sums};
+use crate::steps::Line as Beyond;
+
+const LANES: usize = 8;
+
+/// The largest difference of scores in units of τ: the powers of both ends are far from overflow.
+pub(super) const LARGEST_SPREAD: f64 = 600.0;
+
+/// Memory that is used again for each query. Lengths are multiples of [`LANES`].
+#[derive(Default)]
+pub(super) struct Pairs {
+    scores: Vec<f64>,
+    places: Vec<f64>,
+    relevances: Vec<f64>,
+    /// e^{(m − s_j)/τ}, with the middle m of the scores.
+    powers: Vec<f64>,
+    middle: f64,
+    above_slopes: Vec<f64>,
+    rank_slopes: Vec<f64>,
+    gradient: Vec<f64>,
+}
+
+impl Pairs {
+    /// As [`super::sorted::Sorted::query`].
+    #[inline(always)]
+    pub(super) fn query(
+        &mut self,
+        steps: &RankSteps,
+        temperature: f64,
+        items: &ScoredPlaces,
+        weight: f64,
+        descent: &mut [f64],
+    ) -> f64 {
+        self.set(temperature, items);
+        let mut total = 0.0;
+        for (item, &place) in items.places.iter().enumerate() {
+            let relevance = items.relevances[place as usize];
+            if relevance <= 0.0 {
+                continue;
+            }
+            // With this power the sigmoid of the item itself is the 1 of its rank, without a slope.
+            let power = std::mem::replace(&mut self.powers[item], 0.0);
+            let sums = self.compare(steps, temperature, items.scores[item], f64::from(place), relevance);
+            self.powers[item] = power;
+            let quotient = sums.above / sums.rank;
+            let share = weight / sums.rank;
+            total += weight * quotient;
+            let slopes = self.above_slopes.iter().zip(&self.rank_slopes);
+            for (gradient, (above, rank)) in self.gradient.iter_mut().zip(slopes) {
+                *gradient -= share * (above - quotient * rank);
+            }
+            self.gradient[item] += share * (sums.above_slope - quotient * sums.rank_slope);
+        }
+        descent.iter_mut().zip(&self.gradient).for_each(|(descent, slope)| *descent += slope);
+        total
+    }
+
+    /// Fills the buffers. Those behind the last item hold a stranger below all others, which adds nothing.
+    #[inline(always)]
+    fn set(&mut self, temperature: f64, items: &ScoredPlaces) {
+        let size = items.scores.len().next_multiple_of(LANES);
+        let [low, high] = items.range();
+        self.middle = low + (high - low) / 2.0;
+        let fill = |buffer: &mut Vec<f64>, values: &mut dyn Iterator<Item = f64>, rest: f64| {
+            buffer.clear();
+            buffer.extend(values);
+            buffer.resize(size, rest);
+        };
+        let power = |score: &f64| ((self.middle - score) / temperature).exp();
+        fill(&mut self.scores, &mut items.scores.iter().copied(), low.next_down());
+        fill(&mut self.powers, &mut items.scores.iter().map(power), f64::INFINITY);
+        fill(&mut self.places, &mut items.places.iter().map(|&place| f64::from(place)), f64::MAX);
+        let relevance = |&place: &u32| items.relevances[place as usize];
+        fill(&mut self.relevances, &mut items.places.iter().map(relevance), 0.0);
+        for buffer in [&mut self.above_slopes, &mut self.rank_slopes, &mut self.gradient] {
+            fill(buffer, &mut std::iter::empty(), 0.0);
+        }
+    }
+
+    /// The sums of an item, and the slopes of each addend.
+    #[inline(always)]
+    fn compare(
+        &mut self,
+        steps: &RankSteps,
+        temperature: f64,
+        score: f64,
+        place: f64,
+        relevance: f64,
+    ) -> Sums {
+        let power = ((score - self.middle) / temperature).exp();
+        let per_temperature = 1.0 / temperature;
+        match steps {
+            RankSteps::Sigmoid { .. } => self.add_up(score, power, |pair| {
+                let sigma = 1.0 / (1.0 + pair.power);
+                let slope = sigma * (1.0 - sigma) * per_temperature;
+                let shared = pair.relevance.min(relevance);
+                Sums { above: shared * sigma, above_slope: shared * slope, rank: sigma, rank_slope: slope }
+            }),
+            RankSteps::Bounds { upper, lower } => {
+                let line = upper.line();
+                let start = if line.is_some() { upper.start } else { 0.0 };
+                let start_at_zero = if upper.start_at_zero { start } else { 0.0 };
+                let Beyond { slope: rho, threshold, offset } =
+                    line.unwrap_or(Beyond { slope: 0.0, threshold: f64::MAX, offset: 0.0 });
+                let upper_step = |pair: &Pair| {
+                    let sigma = 1.0 / (1.0 + pair.power);
+                    let jump = if pair.t > 0.0 { start } else { 0.0 };
+                    let jump = if pair.t == 0.0 { start_at_zero } else { jump };
+                    let beyond = pair.t > threshold;
+                    let slope = sigma * (1.0 - sigma) * per_temperature;
+                    let value = if beyond { (pair.t - threshold) * rho + offset } else { sigma + jump };
+                    (value, if beyond { rho } else { slope })
+                };
+                let Some(lower) = lower else {
+                    return self.add_up(score, power, |pair| {
+                        let (value, slope) = upper_step(&pair);
+                        let hard = if pair.t >= 0.0 { 1.0 } else { 0.0 };
+                        let below = pair.place < place;
+                        Sums {
+                            above: pair.relevance.min(relevance) * hard,
+                            above_slope: 0.0,
+                            rank: if below { value } else { hard },
+                            rank_slope: if below { slope } else { 0.0 },
+                        }
+                    });
+                };
+                let tie = lower.at(0.0);
+                self.add_up(score, power, |pair| {
+                    let (value, slope) = upper_step(&pair);
+                    let hard = if pair.t >= 0.0 { 1.0 } else { 0.0 };
+                    let (below, finer) = (pair.place < place, pair.place > place);
+                    let shared = pair.relevance.min(relevance);
+                    let rising = pair.t * lower.slope + lower.start;
+                    let full = rising > 1.0;
+                    let step = if full { 1.0 } else { rising };
+                    let step_slope = if full { 0.0 } else { lower.slope };
+                    let step = if pair.t > 0.0 { step } else { pair.t * lower.leak };
+                    let step_slope = if pair.t > 0.0 { step_slope } else { lower.leak };
+                    let step = if pair.t == 0.0 { tie.value } else { step };
+                    let step_slope = if pair.t == 0.0 { tie.derivative } else { step_slope };
+                    Sums {
+                        above: shared * if finer { step } else { hard },
+                        above_slope: shared * if finer { step_slope } else { 0.0 },
+                        rank: if below { value } else { hard },
+                        rank_slope: if below { slope } else { 0.0 },
+                    }
+                })
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn add_up(&mut self, score: f64, power: f64, addends: impl Fn(Pair) -> Sums) -> Sums {
+        let scores = self.scores.as_chunks::<LANES>().0.iter();
+        let powers = self.powers.as_chunks::<LANES>().0.iter();
+        let places = self.places.as_chunks::<LANES>().0.iter();
+        let relevances = self.relevances.as_chunks::<LANES>().0.iter();
+        let above_slopes = self.above_slopes.as_chunks_mut::<LANES>().0.iter_mut();
+        let rank_slopes = self.rank_slopes.as_chunks_mut::<LANES>().0.iter_mut();
+        let inputs = scores.zip(powers).zip(places.zip(relevances));
+        let mut above = [0.0; LANES];
+        let mut rank = [0.0; LANES];
+        let mut above_slope = [0.0; LANES];
+        let mut rank_slope = [0.0; LANES];
+        for (((scores, powers), (places, relevances)), (above_slopes, rank_slopes)) in
+            inputs.zip(above_slopes.zip(rank_slopes))
+        {
+            for lane in 0..LANES {
+                let addend = addends(Pair {
+                    t: scores[lane] - score,
+                    power: powers[lane] * power,
+                    place: places[lane],
+                    relevance: relevances[lane],
+                });
+                above[lane] += addend.above;
+                rank[lane] += addend.rank;
+                above_slope[lane] += addend.above_slope;
+                rank_slope[lane] += addend.rank_slope;
+                above_slopes[lane] = addend.above_slope;
+                rank_slopes[lane] = addend.rank_slope;
+            }
+        }
+        let sum = |lanes: [f64; LANES]| lanes.iter().sum();
+        Sums {
+            above: sum(above),
+            rank: sum(rank),
+            above_slope: sum(above_slope),
+            rank_slope: sum(rank_slope),
+        }
+    }
+}
+
+/// Another item, as a ranked item sees it.
+struct Pair {
+    t: f64,
+    /// e^{−t/τ}.
+    power: f64,
+    place: f64,
+    relevance: f64,
+}

@@ -1,0 +1,356 @@
+//! The ranks of one query along the sorted scores: O(N log N).
+
+use std::ops::Range;
+
+use super::Sums;
+use super::distances::{Behind, behind_by_place};
+use super::line::{Line, Window};
+use super::sums::{Channels, RunningSums, StepSeries};
+use super::{RankSteps, ScoredPlaces};
+use crate::Checked;
+use crate::steps::LowerStep;
+
+/// Memory that is used again for each query.
+#[derive(Default)]
+pub(super) struct Sorted {
+    order: Vec<(u64, u32)>,
+    line: Line,
+    mirror: Line,
+    window: Window,
+    running: RunningSums,
+    by_place: Vec<Behind>,
+    sources: Vec<f64>,
+    weights: Vec<f64>,
+    sums: Vec<Sums>,
+    gradient: Vec<f64>,
+}
+
+/// Which channel of the running sums an item of each place feeds and reads, and what it makes of them.
+///
+/// With bounds, the rank of an item of place l counts the items of the places below l by the upper step: one channel for
+/// each place of a ranked item. With the sigmoid, all items count: one channel for each place, with the items up to
+/// that place.
+struct Plan {
+    forward: Channels,
+    /// What an item of each place adds to each channel, [places, channels].
+    feeds: Vec<f64>,
+    /// The share of each channel in the numerator of an item of each place, [places, channels].
+    above_shares: Vec<f64>,
+    /// The share in the rank.
+    rank_shares: Vec<f64>,
+    backward: Channels,
+    /// As above: what the numerator of an item of each place passes back to each channel.
+    above_returns: Vec<f64>,
+    rank_returns: Vec<f64>,
+}
+
+impl Plan {
+    fn new(sigmoid: bool, items: &ScoredPlaces) -> Self {
+        let relevances = items.relevances;
+        let places = relevances.len();
+        let mut present = vec![false; places];
+        items.places.iter().for_each(|&place| present[place as usize] = true);
+        let lowest = present.iter().position(|&present| present).unwrap_or(0);
+        let of_channel: Vec<usize> = (0..places)
+            .filter(|&place| present[place])
+            .filter(|&place| sigmoid || (place > lowest && relevances[place] > 0.0))
+            .collect();
+        let count = of_channel.len();
+        let table = |entry: &dyn Fn(usize, usize) -> f64| -> Vec<f64> {
+            let row = |place| (0..count).map(move |channel| (place, channel));
+            (0..places).flat_map(row).map(|(place, channel)| entry(place, channel)).collect()
+        };
+        let one_if = |condition: bool| f64::from(u8::from(condition));
+        let shared = |place: usize, other: usize| relevances[place].min(relevances[other]);
+        let channels = |reads: &dyn Fn(usize) -> Range<usize>| Channels {
+            count,
+            reads: (0..places).map(reads).collect(),
+        };
+        if sigmoid {
+            return Self {
+                forward: channels(&|place| if relevances[place] > 0.0 { 0..count } else { 0..0 }),
+                feeds: table(&|place, channel| one_if(place <= of_channel[channel])),
+                above_shares: table(&|place, channel| {
+                    let next = of_channel.get(channel + 1).map_or(0.0, |&next| shared(place, next));
+                    shared(place, of_channel[channel]) - next
+                }),
+                rank_shares: table(&|_, channel| one_if(channel + 1 == count)),
+                backward: channels(&|place| {
+                    let channel = of_channel.iter().position(|&other| other == place);
+                    channel.map_or(0..0, |channel| channel..channel + 1)
+                }),
+                above_returns: table(&|place, channel| shared(place, of_channel[channel])),
+                rank_returns: table(&|_, _| 1.0),
+            };
+        }
+        Self {
+            forward: channels(&|place| {
+                let channel = of_channel.iter().position(|&other| other == place);
+                channel.map_or(0..0, |channel| channel..channel + 1)
+            }),
+            feeds: table(&|place, channel| one_if(place < of_channel[channel])),
+            above_shares: table(&|_, _| 0.0),
+            rank_shares: table(&|_, _| 1.0),
+            backward: channels(&|place| {
+                let channel = of_channel.iter().position(|&other| other > place);
+                channel.map_or(0..0, |channel| channel..channel + 1)
+            }),
+            above_returns: table(&|_, _| 0.0),
+            rank_returns: table(&|place, channel| one_if(place >= of_channel[channel])),
+        }
+    }
+}
+
+impl Sorted {
+    /// Σ_k w · above_k / rank_k over the items with a relevance. The gradient of its negative is added to `descent`.
+    #[inline(always)]
+    pub(super) fn query<const M: usize, const FAR: usize>(
+        &mut self,
+        step: &StepSeries<M, FAR>,
+        steps: &RankSteps,
+        items: &ScoredPlaces,
+        weight: f64,
+        descent: &mut [f64],
+    ) -> f64 {
+        let size = items.scores.len();
+        let temperature = step.temperature;
+        let last = size - 1;
+        let relevances = items.relevances;
+        self.order.clear();
+        self.order.extend(items.scores.iter().map(|&score| ordered_bits(score)).zip(0..));
+        self.order.sort_unstable_by_key(|&(bits, _)| bits);
+        let sorted = self.order.iter().map(|&(_, item)| item as usize);
+        self.line.set(sorted.map(|item| (items.scores[item], items.places[item])), temperature);
+        self.mirror.set_mirror(&self.line);
+
+        let lower = match steps {
+            RankSteps::Sigmoid { .. } => None,
+            RankSteps::Bounds { lower, .. } => lower.as_ref(),
+        };
+        let sigmoid = matches!(steps, RankSteps::Sigmoid { .. });
+        let plan = Plan::new(sigmoid, items);
+        let channels = plan.forward.count;
+        let places = relevances.len();
+        let sums = &mut self.sums;
+        sums.clear();
+        // At j = k the sigmoid gives ½ where the rank has 1, and a slope where there is none. A true step gives the 1.
+        let [own, own_slope] = if sigmoid { [0.5, 0.25 * (1.0 / temperature)] } else { [0.0; 2] };
+        let own = |&place: &u32| Sums {
+            above: own * relevances[place as usize],
+            rank: own,
+            above_slope: -own_slope * relevances[place as usize],
+            rank_slope: -own_slope,
+        };
+        sums.extend(self.line.places.iter().map(own));
+
+        // The upper step, from the items below and from those above.
+        let take = |sums: &mut [Sums], line: &Line, item: usize, at: usize, channel, value, slope| {
+            let entry = line.places[item] as usize * channels + channel;
+            let (above, rank) = (plan.above_shares[entry], plan.rank_shares[entry]);
+            sums[at].above += above * value;
+            sums[at].above_slope += above * slope;
+            sums[at].rank += rank * value;
+            sums[at].rank_slope += rank * slope;
+        };
+        if channels > 0 {
+            let feed = |sources: &mut Vec<f64>, line: &Line| {
+                sources.clear();
+                for group in 0..line.scores.len() {
+                    let start = sources.len();
+                    sources.resize(start + channels, 0.0);
+                    for item in line.items(group) {
+                        let row = &plan.feeds[line.places[item] as usize * channels..][..channels];
+                        sources[start..].iter_mut().zip(row).for_each(|(source, feed)| *source += feed);
+                    }
+                }
+            };
+            feed(&mut self.sources, &self.line);
+            self.running.below(
+                step,
+                &self.line,
+                &plan.forward,
+                &self.sources,
+                |item, channel, value, slope| {
+                    take(sums, &self.line, item, item, channel, value, slope);
+                },
+            );
+            feed(&mut self.sources, &self.mirror);
+            step.set_window(&mut self.window, &self.mirror);
+            let (mirror, window) = (&self.mirror, &self.window);
+            self.running.above(
+                step,
+                mirror,
+                window,
+                &plan.forward,
+                &self.sources,
+                |item, channel, value, slope| {
+                    take(sums, mirror, item, last - item, channel, value, slope);
+                },
+            );
+        }
+
+        // The true step and the lower step.
+        let lower_sums = lower.map(LowerSums::new);
+        if !sigmoid {
+            self.weights.clear();
+            self.weights.resize(size, 1.0);
+            let window = lower.map(|lower| {
+                self.window.set(&self.mirror, 1.0, |t| lower.is_full(t));
+                &self.window
+            });
+            let mirror = &self.mirror;
+            behind_by_place(mirror, window, &self.weights, &mut self.by_place, places, |item, above| {
+                let place = mirror.places[item] as usize;
+                if relevances[place] <= 0.0 {
+                    return;
+                }
+                let sum = &mut sums[last - item];
+                for (other, behind) in above.iter().enumerate() {
+                    let shared = relevances[other].min(relevances[place]);
+                    let hard = behind.within + behind.beyond + behind.tied;
+                    if other >= place {
+                        sum.rank += hard;
+                    }
+                    match &lower_sums {
+                        Some(lower) if other > place => {
+                            sum.above += shared * lower.value_above(behind);
+                            sum.above_slope += shared * lower.slope_above(behind);
+                        }
+                        _ => sum.above += shared * hard,
+                    }
+                }
+            });
+            if let Some(lower) = &lower_sums {
+                let line = &self.line;
+                behind_by_place(line, None, &self.weights, &mut self.by_place, places, |item, below| {
+                    let place = line.places[item] as usize;
+                    let sum = &mut sums[item];
+                    for (other, behind) in below.iter().enumerate().skip(place + 1) {
+                        let shared = relevances[other].min(relevances[place]);
+                        sum.above -= shared * lower.leak * behind.distance;
+                        sum.above_slope += shared * lower.leak * behind.within;
+                    }
+                });
+            }
+        }
+
+        // The quotients, and what each item passes back: g_k · (a′ − q · r′) with g = w / r.
+        let mut total = 0.0;
+        self.gradient.clear();
+        self.gradient.resize(size, 0.0);
+        self.weights.clear();
+        self.weights.resize(size, 0.0);
+        for (item, sum) in sums.iter().enumerate() {
+            if relevances[self.line.places[item] as usize] <= 0.0 {
+                continue;
+            }
+            let quotient = sum.above / sum.rank;
+            let share = weight / sum.rank;
+            total += weight * quotient;
+            self.weights[item] = share;
+            self.gradient[item] += share * (sum.above_slope - quotient * sum.rank_slope);
+        }
+        let (gradient, shares) = (&mut self.gradient, &self.weights);
+        if channels > 0 {
+            let returns = |sources: &mut Vec<f64>, line: &Line, at: &dyn Fn(usize) -> usize| {
+                sources.clear();
+                for group in 0..line.scores.len() {
+                    let start = sources.len();
+                    sources.resize(start + channels, 0.0);
+                    for item in line.items(group) {
+                        let share = shares[at(item)];
+                        if share == 0.0 {
+                            continue;
+                        }
+                        let quotient = sums[at(item)].above / sums[at(item)].rank;
+                        let row = line.places[item] as usize * channels..;
+                        let rows = plan.above_returns[row.clone()].iter().zip(&plan.rank_returns[row]);
+                        for (source, (above, rank)) in sources[start..].iter_mut().zip(rows) {
+                            *source += share * (above - quotient * rank);
+                        }
+                    }
+                }
+            };
+            // Seen from an item j, the items k above it have t = s_j − s_k < 0.
+            returns(&mut self.sources, &self.mirror, &|item| last - item);
+            self.running.below(step, &self.mirror, &plan.backward, &self.sources, |item, _, _, slope| {
+                gradient[last - item] -= slope;
+            });
+            returns(&mut self.sources, &self.line, &|item| item);
+            step.set_window(&mut self.window, &self.line);
+            let (line, window) = (&self.line, &self.window);
+            self.running.above(step, line, window, &plan.backward, &self.sources, |item, _, _, slope| {
+                gradient[item] -= slope;
+            });
+            for (item, sum) in sums.iter().enumerate().filter(|_| sigmoid) {
+                let relevance = relevances[self.line.places[item] as usize];
+                let returned = shares[item] * (relevance - sum.above / sum.rank);
+                gradient[item] += 0.25 * returned * (1.0 / temperature);
+            }
+        }
+        if let Some(lower) = lower.zip(lower_sums.as_ref()) {
+            let (step, lower) = lower;
+            self.window.set(&self.line, 1.0, |t| step.is_full(t));
+            let line = &self.line;
+            let shared = |place: usize, other: usize| relevances[other].min(relevances[place]);
+            behind_by_place(line, Some(&self.window), shares, &mut self.by_place, places, |item, below| {
+                let place = line.places[item] as usize;
+                for (other, behind) in below.iter().enumerate().take(place) {
+                    gradient[item] -= shared(place, other) * lower.slope_above(behind);
+                }
+            });
+            let mirror = &self.mirror;
+            let reversed: Vec<f64> = shares.iter().rev().copied().collect();
+            behind_by_place(mirror, None, &reversed, &mut self.by_place, places, |item, above| {
+                let place = mirror.places[item] as usize;
+                for (other, behind) in above.iter().enumerate().take(place) {
+                    gradient[last - item] -= shared(place, other) * lower.leak * behind.within;
+                }
+            });
+        }
+        for (&(_, item), slope) in self.order.iter().zip(gradient) {
+            descent[item as usize] += *slope;
+        }
+        total
+    }
+}
+
+/// The lower step as sums of counts and distances.
+struct LowerSums {
+    slope: f64,
+    start: f64,
+    leak: f64,
+    tie_value: f64,
+    tie_slope: f64,
+}
+
+impl LowerSums {
+    fn new(step: &Checked<LowerStep>) -> Self {
+        let tie = step.at(0.0);
+        Self {
+            slope: step.slope,
+            start: step.start,
+            leak: step.leak,
+            tie_value: tie.value,
+            tie_slope: tie.derivative,
+        }
+    }
+
+    /// Of the items with t ≥ 0.
+    fn value_above(&self, behind: &Behind) -> f64 {
+        self.slope * behind.distance
+            + self.start * behind.within
+            + behind.beyond
+            + self.tie_value * behind.tied
+    }
+
+    fn slope_above(&self, behind: &Behind) -> f64 {
+        self.slope * behind.within + self.tie_slope * behind.tied
+    }
+}
+
+/// Bits that are ordered like the finite numbers they stand for. −0 and 0 are equal.
+fn ordered_bits(number: f64) -> u64 {
+    let bits = (number + 0.0).to_bits();
+    if bits >> 63 == 0 { bits | 1 << 63 } else { !bits }
+}
