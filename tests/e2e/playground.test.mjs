@@ -520,3 +520,56 @@ test("200 items: scores follow a move at once and before the rows, and nothing e
     assert.deepEqual(shifts, []);
   });
 });
+
+test("a node is renamed by keyboard alone, and a link keeps its name", () =>
+  open("", async (page) => {
+    const tree = page.locator("[data-testid=tree]");
+    const active = () =>
+      page.evaluate(() =>
+        document
+          .querySelector("akin-playground")
+          .shadowRoot.activeElement?.getAttribute("aria-label"),
+      );
+    const rename = async (name) => {
+      await tree
+        .getByRole("button", { name: `Rename the ${name}`, exact: true })
+        .press("Enter");
+      await page.waitForFunction(
+        () =>
+          document.querySelector("akin-playground").shadowRoot.activeElement
+            ?.className === "name-field",
+      );
+    };
+    await tree.getByRole("button", { name: "Edit" }).press("Enter");
+    await rename("round beetle");
+    await page.keyboard.type("weevil, 1.5 mm");
+    await page.keyboard.press("Enter");
+    await tree
+      .getByRole("button", { name: "Rename the weevil, 1.5 mm" })
+      .waitFor();
+    assert.equal(await active(), "Rename the weevil, 1.5 mm");
+    assert.match(
+      await page.locator("[data-testid=spoken]").textContent(),
+      /The round beetle is now called weevil, 1\.5 mm\./,
+    );
+
+    await rename("striped round beetle");
+    await page.keyboard.type("gone");
+    await page.keyboard.press("Escape");
+    await tree.getByText("striped round beetle", { exact: true }).waitFor();
+
+    // The names stay with their nodes as the tree changes.
+    await tree.getByRole("button", { name: "Remove the snail" }).click();
+    await tree.getByRole("button", { name: "Add a finer level" }).click();
+    await page.waitForURL((url) => url.searchParams.get("levels") === "4");
+    await page.reload();
+    await page.waitForSelector("[data-metric=h_ap]:not([data-value=''])");
+    assert.equal(await tree.getByText("weevil, 1.5 mm").count(), 1);
+    assert.deepEqual(await axeProblems(page), []);
+
+    await tree.getByRole("button", { name: "Edit" }).click();
+    await rename("weevil, 1.5 mm");
+    await page.keyboard.press("Delete");
+    await page.keyboard.press("Enter");
+    await tree.getByText("round beetle", { exact: true }).waitFor();
+  }));

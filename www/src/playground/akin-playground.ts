@@ -50,7 +50,7 @@ import {
   toggleTie,
   type State,
 } from "./state.js";
-import { className } from "./taxonomy.js";
+import { className, type Node } from "./taxonomy.js";
 import { tree } from "./tree.js";
 
 /** What the reader sees of one state. */
@@ -102,6 +102,7 @@ export class AkinPlayground extends ShadowElement {
   /** The item of each ranking that Tab reaches. */
   @reactive() private accessor stops: readonly [number, number] = [0, 0];
   @reactive() private accessor editingTree = false;
+  @reactive() private accessor renaming: Node | null = null;
   @reactive() private accessor tying = false;
   @reactive() private accessor failed: Failure | null = null;
   @reactive() private accessor spoken = "";
@@ -272,6 +273,22 @@ export class AkinPlayground extends ShadowElement {
       reorder(present, this.active, this.science.order(ranking(present, this.active), settings(present), goal)),
     );
   }
+
+  /** Begins to write the name of a node in the tree, or ends it. The focus goes to the field, and back to its button. */
+  private readonly rename = (node: Node | null): boolean => {
+    if (node === this.renaming) return false;
+    const { level, first } = node ?? this.renaming ?? { level: 0, first: 0 };
+    const hadFocus = this.shadowRoot?.activeElement?.matches(".name-field, [data-rename]");
+    this.renaming = node;
+    void this.updateComplete.then(() => {
+      const field = this.renderRoot.querySelector<HTMLInputElement>(".name-field");
+      if (field) {
+        field.focus();
+        field.select();
+      } else if (hadFocus) this.renderRoot.querySelector<HTMLElement>(`[data-rename="${level}.${first}"]`)?.focus();
+    });
+    return true;
+  };
 
   private step(direction: "undo" | "redo"): void {
     const next = direction === "undo" ? undo(this.history) : redo(this.history);
@@ -481,6 +498,8 @@ export class AkinPlayground extends ShadowElement {
                 creatures,
                 editing: this.editingTree,
                 editable: this.shows("controls") && this.shows("tree-editor"),
+                renaming: this.renaming,
+                rename: this.rename,
                 toggle: () => (this.editingTree = !this.editingTree),
                 edit: this.edit,
               })

@@ -14,7 +14,18 @@ import {
   type Order,
   type State,
 } from "./state.js";
-import { MAX_CLASSES, sharedLevel, taxonomy, usualLooks, usualNames, type Taxonomy } from "./taxonomy.js";
+import {
+  givenName,
+  LONGEST_NAME,
+  MAX_CLASSES,
+  nodeOf,
+  renameNode,
+  sharedLevel,
+  taxonomy,
+  usualLooks,
+  usualNames,
+  type Taxonomy,
+} from "./taxonomy.js";
 
 /** The parameters that hold a state. */
 export const PARAMETERS = [
@@ -23,6 +34,7 @@ export const PARAMETERS = [
   "levels",
   "tree",
   "looks",
+  "names",
   "query",
   "classes",
   "ties",
@@ -61,6 +73,7 @@ export function printState(state: State): Parameters {
         : tree.levels.map(encodeURIComponent).join(),
     tree: digits(tree.between) !== digits(usualTree(tree.levels.length)) && (digits(tree.between) || "-"),
     looks: looksText(tree) !== looksText(taxonomy(tree.levels, tree.between)) && looksText(tree),
+    names: namesText(tree) || false,
     query: state.query !== 0 && String(state.query),
     classes: classes.some((of, at) => of !== firstClass(tree, state.query, levels[at] ?? 0)) && digits(classes),
     ties: tiesText(state.orders[0]) || false,
@@ -82,6 +95,18 @@ const usualTree = (depth: number): number[] => Array.from({ length: depth }, (_,
 const looksText = ({ attributes, classes }: Taxonomy): string =>
   `${digits(attributes)}-${classes.map(digits).join("")}`;
 
+/** The names that a reader has given: level, first class and name of each node, “2.0.weevil”. */
+const namesText = (tree: Taxonomy): string =>
+  tree.levels
+    .flatMap((_, index) =>
+      tree.classes.flatMap((_, first) => {
+        const node = nodeOf(tree, index + 1, first);
+        const name = givenName(tree, node);
+        return name && node.first === first ? [`${index + 1}.${first}.${encodeURIComponent(name)}`] : [];
+      }),
+    )
+    .join();
+
 /** Tied ranks as ranges: “2-4,7-8”. */
 function tiesText({ tied }: Order): string {
   const ranges: string[] = [];
@@ -100,7 +125,7 @@ function tiesText({ tied }: Order): string {
 export function parseState(read: (name: (typeof PARAMETERS)[number]) => string | null): State {
   const names = parseNames(read("levels"));
   const depth = names.length;
-  const tree = parseTree(names, read("tree"), read("looks"));
+  const tree = withNames(parseTree(names, read("tree"), read("looks")), read("names"));
   const named = wholeNumber(read("query")) ?? 0;
   const query = named < tree.classes.length ? named : 0;
   const given = parseDigits(read("ranking") ?? "", depth);
@@ -147,7 +172,7 @@ const firstClass = (tree: Taxonomy, query: number, level: number): number | null
 function parseNames(text: string | null): string[] {
   if (text === null || text === "") return usualNames(3);
   if (/^[1-4]$/.test(text)) return usualNames(Number(text));
-  const names = text.split(",").map((name) => decode(name).trim().slice(0, 24));
+  const names = text.split(",").map((name) => decode(name).trim().slice(0, LONGEST_NAME));
   return names.length <= MOST_LEVELS && names.every(Boolean) ? names : usualNames(3);
 }
 
@@ -174,6 +199,15 @@ function parseTree(levels: readonly string[], text: string | null, looks: string
     attributes,
     classes: usualLooks(depth, tree.between).map((_, index): Look => look(values.slice(4 * index))),
   };
+}
+
+function withNames(tree: Taxonomy, text: string | null): Taxonomy {
+  for (const entry of text?.split(",") ?? []) {
+    const [, level, first, name] = /^([1-9])\.(\d{1,2})\.(.+)$/.exec(entry) ?? [];
+    if (Number(level) > tree.levels.length || Number(first) >= tree.classes.length) continue;
+    if (name) tree = renameNode(tree, nodeOf(tree, Number(level), Number(first)), decode(name));
+  }
+  return tree;
 }
 
 const look = ([plan = 0, shape = 0, marking = 0, ornament = 0]: readonly number[]): Look => [

@@ -8,6 +8,8 @@ import { ATTRIBUTES, type Look } from "./creature.js";
 
 export const MAX_LEVELS = 4;
 export const MAX_CLASSES = 30;
+/** Names are cut after so many characters. */
+export const LONGEST_NAME = 24;
 
 export interface Taxonomy {
   /** The names of the levels, coarse to fine. Their number is L. */
@@ -16,6 +18,8 @@ export interface Taxonomy {
   readonly attributes: readonly number[];
   /** The classes of the finest level, by how their creatures look. */
   readonly classes: readonly Look[];
+  /** For each class, the names that a reader has given to its nodes, coarse to fine. Empty where there is none. */
+  readonly names: readonly (readonly string[])[];
   /** The shared level, 0 … L − 1, of each class and the next. */
   readonly between: readonly number[];
 }
@@ -37,7 +41,9 @@ export const usualNames = (depth: number): string[] =>
 
 /** The taxonomy with these shared levels of neighbours, and the creatures that its shape gives. */
 export function taxonomy(levels: readonly string[], between: readonly number[]): Taxonomy {
-  return { levels, attributes: levels.map((_, index) => index), between, classes: usualLooks(levels.length, between) };
+  const classes = usualLooks(levels.length, between);
+  const names = classes.map(() => levels.map(() => ""));
+  return { levels, attributes: levels.map((_, index) => index), between, classes, names };
 }
 
 /** How the classes of a tree look when nothing else is said: each level sets one attribute. */
@@ -76,8 +82,22 @@ export function children(tree: Taxonomy, node: Node): Node[] {
   return found;
 }
 
-/** The name of a node, made of the attributes of its level and the coarser ones: “round beetle”. */
-export function nodeName({ attributes, classes }: Taxonomy, { level, first, last }: Node): string {
+/** The name that a reader has given to a node; empty if there is none. */
+export const givenName = ({ names }: Taxonomy, { level, first }: Node): string => names[first]?.[level - 1] ?? "";
+
+/** Gives a node a name. An empty one takes its name away. */
+export function renameNode(tree: Taxonomy, { level, first, last }: Node, name: string): Taxonomy {
+  const inside = (index: number) => index >= first && index <= last;
+  const given = name.trim().slice(0, LONGEST_NAME);
+  return { ...tree, names: tree.names.map((names, index) => (inside(index) ? names.with(level - 1, given) : names)) };
+}
+
+/** The name of a node: the one it was given, or one of the attributes of its level and the coarser ones, “round beetle”. */
+export function nodeName(tree: Taxonomy, node: Node): string {
+  const { attributes, classes } = tree;
+  const { level, first, last } = node;
+  const given = givenName(tree, node);
+  if (given) return given;
   const used = level === 0 ? -1 : (attributes[level - 1] ?? 0);
   const looks = classes.slice(first, last + 1);
   const words = ATTRIBUTES.map((names, at) => {
@@ -104,6 +124,11 @@ export function addClass(tree: Taxonomy, node: Node): Taxonomy {
   return {
     ...tree,
     between: tree.between.toSpliced(node.last, 0, node.level),
+    names: tree.names.toSpliced(
+      node.last + 1,
+      0,
+      tree.levels.map((_, index) => (index < node.level ? (tree.names[node.last]?.[index] ?? "") : "")),
+    ),
     classes: tree.classes.toSpliced(node.last + 1, 0, [look[0] ?? 0, look[1] ?? 0, look[2] ?? 0, look[3] ?? 0]),
   };
 }
@@ -116,6 +141,7 @@ export function removeNode(tree: Taxonomy, { first, last }: Node): Taxonomy {
   return {
     ...tree,
     classes: tree.classes.toSpliced(first, last - first + 1),
+    names: tree.names.toSpliced(first, last - first + 1),
     between: tree.between.toSpliced(start, gap.length, ...(inside ? [Math.min(...gap)] : [])),
   };
 }
@@ -128,17 +154,20 @@ export function removeLevel(tree: Taxonomy, level: number): { tree: Taxonomy; mo
   const depth = tree.levels.length;
   const moved: number[] = [];
   const classes: Look[] = [];
+  const names: string[][] = [];
   const between: number[] = [];
+  const without = <Value>(list: readonly Value[]) => list.toSpliced(level - 1, 1);
   tree.classes.forEach((look, index) => {
     const shared = tree.between[index - 1];
     if (shared === undefined || level < depth || shared < depth - 1) {
       if (shared !== undefined) between.push(shared >= level ? shared - 1 : shared);
       classes.push(look);
+      names.push(without(tree.names[index] ?? []));
     }
     moved.push(classes.length - 1);
   });
-  const without = <Value>(list: readonly Value[]) => list.toSpliced(level - 1, 1);
-  return { tree: { levels: without(tree.levels), attributes: without(tree.attributes), classes, between }, moved };
+  const attributes = without(tree.attributes);
+  return { tree: { levels: without(tree.levels), attributes, classes, names, between }, moved };
 }
 
 /** Whether one more level fits. */
@@ -160,6 +189,10 @@ export function addLevel(tree: Taxonomy): Taxonomy {
       second[attribute] = (second[attribute] ?? 0) + 1;
       return [look, second];
     }),
+    names: tree.names.flatMap((names) => [
+      [...names, ""],
+      [...names, ""],
+    ]),
     between: tree.classes.flatMap((_, index) => (index === 0 ? [depth] : [tree.between[index - 1] ?? 0, depth])),
   };
 }

@@ -17,7 +17,17 @@ import {
   splitLevel,
   type State,
 } from "./state.js";
-import { canAddLevel, children, MAX_CLASSES, nodeName, sharedLevel, type Node } from "./taxonomy.js";
+import {
+  canAddLevel,
+  children,
+  givenName,
+  LONGEST_NAME,
+  MAX_CLASSES,
+  nodeName,
+  renameNode,
+  sharedLevel,
+  type Node,
+} from "./taxonomy.js";
 
 export interface TreeView {
   state: State;
@@ -28,7 +38,11 @@ export interface TreeView {
   editing: boolean;
   /** Whether there is an editor. */
   editable: boolean;
+  /** The node whose name is being written. */
+  renaming: Node | null;
   toggle(): void;
+  /** Begins to write the name of a node, or ends it. Whether that has changed anything. */
+  rename(node: Node | null): boolean;
   edit(what: string, state: State): void;
 }
 
@@ -82,9 +96,9 @@ function branch(view: TreeView, node: Node): TemplateResult {
   const count = state.items.filter((of) => inside(node, of)).length;
   const name = view.creatures
     ? nodeName(state.tree, node)
-    : finest
-      ? relation(shared, state.tree.levels)
-      : (state.tree.levels[node.level - 1] ?? "");
+    : givenName(state.tree, node) ||
+      (finest ? relation(shared, state.tree.levels) : (state.tree.levels[node.level - 1] ?? ""));
+  const isRenamed = view.editing && isSame(view.renaming, node);
   const look = state.tree.classes[node.first];
   return html`<li
     class="node kin"
@@ -100,10 +114,10 @@ function branch(view: TreeView, node: Node): TemplateResult {
           ? html`${view.creatures && look ? creature(look) : nothing}${kinshipRing(kin, depth(state))}`
           : html`<span class="level-name">${view.creatures ? state.tree.levels[node.level - 1] : nothing}</span>`
       }
-      <span class="node-name">${name}</span>
+      ${isRenamed ? nameField(view, node, name) : html`<span class="node-name">${name}</span>`}
       ${finest ? html`<span class="count number" title=${`${count} in the ranking`}>×${count}</span>` : nothing}
       ${finest && own ? html`<span class="tag">query</span>` : nothing}
-      ${view.editing ? nodeEditor(view, node, name, finest, own) : nothing}
+      ${view.editing && !isRenamed ? nodeEditor(view, node, name, finest, own) : nothing}
     </span>
     ${
       finest
@@ -115,13 +129,49 @@ function branch(view: TreeView, node: Node): TemplateResult {
   </li>`;
 }
 
-function nodeEditor({ state, edit }: TreeView, node: Node, name: string, finest: boolean, own: boolean) {
+const isSame = (one: Node | null, other: Node): boolean => one?.level === other.level && one.first === other.first;
+
+/** Enter and leaving the field keep the name, Escape does not. Without a name the node has its usual one. */
+function nameField(view: TreeView, node: Node, name: string) {
+  const end = (event: Event, kept: boolean) => {
+    // A field that is taken away loses the focus, too.
+    if (!view.rename(null)) return;
+    const { value } = event.target as HTMLInputElement;
+    if (!kept || value === name) return;
+    const tree = renameNode(view.state.tree, node, value);
+    view.edit(`The ${name} is now called ${nodeName(tree, node)}.`, { ...view.state, tree });
+  };
+  return html`<input
+    class="name-field"
+    aria-label=${`Name of the ${name}`}
+    maxlength=${LONGEST_NAME}
+    .value=${name}
+    @blur=${(event: Event) => end(event, true)}
+    @keydown=${(event: KeyboardEvent) => {
+      if (event.key !== "Enter" && event.key !== "Escape") return;
+      event.preventDefault();
+      end(event, event.key === "Enter");
+    }}
+  />`;
+}
+
+function nodeEditor({ state, edit, rename }: TreeView, node: Node, name: string, finest: boolean, own: boolean) {
   const child = state.tree.levels[node.level] ?? "class";
   const button = (label: string, sign: string, disabled: boolean, act: () => void) =>
     html`<button type="button" class="small" aria-label=${label} title=${label} ?disabled=${disabled} @click=${act}>
       ${sign}
     </button>`;
   return html`<span class="node-edit">
+    <button
+      type="button"
+      class="small"
+      data-rename="${node.level}.${node.first}"
+      aria-label=${`Rename the ${name}`}
+      title=${`Rename the ${name}`}
+      @click=${() => rename(node)}
+    >
+      Aa
+    </button>
     ${
       finest
         ? html`${button(`Add a ${name} to the ranking`, "+", state.items.length >= MAX_ITEMS, () => edit(`A ${name} joined at the end.`, addItem(state, node.first)))}
