@@ -70,6 +70,13 @@ for (const backend of ["webgpu", "cpu"]) {
           reason,
           backend === "webgpu" ? /passed its checks/ : /no graphics adapter/,
         );
+        const adapter = await page.$("[data-testid=adapter]");
+        if (backend === "cpu") assert.equal(adapter, null);
+        else
+          assert.match(
+            await adapter.textContent(),
+            /^Adapter: google swiftshader, in software\. Buffers of up to [\d.]+ MB/,
+          );
       }));
 
     test("an uploaded picture gets results, votes and times", () =>

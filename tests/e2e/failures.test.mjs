@@ -3,7 +3,14 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { PICTURES } from "./fixture.mjs";
-import { axeProblems, openSite, upload, waitForRankings } from "./site.mjs";
+import {
+  axeProblems,
+  inWorker,
+  keepDevice,
+  openSite,
+  upload,
+  waitForRankings,
+} from "./site.mjs";
 
 const cpu = await openSite("cpu");
 const webgpu = await openSite("webgpu");
@@ -28,41 +35,57 @@ test("a browser without room says that the page will not work offline", () =>
     await page.waitForSelector("[data-testid=ranking][aria-busy=false]");
   }));
 
-/** Keeps the device that the engine gets, so that a test can take it away. */
-const keepDevice = (context) =>
-  context.route("**/build/worker.js", async (route) => {
-    const response = await route.fetch();
-    const keep = `{
-      const request = GPUAdapter.prototype.requestDevice;
-      GPUAdapter.prototype.requestDevice = async function (...args) {
-        return (self.akinDevice = await request.apply(this, args));
-      };
-    }`;
-    await route.fulfill({
-      response,
-      body: `${keep}\n${await response.text()}`,
-    });
-  });
+const waitForBackend = (page, backend) =>
+  page.waitForSelector(`[data-testid=backend][data-backend=${backend}]`);
 
 test("a graphics device that is lost is replaced by the CPU, with the reason", () =>
   webgpu.visit({ query: "?q=7", before: keepDevice }, async (page) => {
-    assert.equal(
-      await page.getAttribute("[data-testid=backend]", "data-backend"),
-      "webgpu",
-    );
+    await waitForBackend(page, "webgpu");
     await page.workers()[0].evaluate(() => self.akinDevice.destroy());
-    await upload(page, "own.jpg", readFileSync(PICTURES[0]));
-    await waitForRankings(page, "image:own.jpg");
-    assert.equal(
-      await page.getAttribute("[data-testid=backend]", "data-backend"),
-      "cpu",
-    );
+    // The page hears of it without a request.
+    await waitForBackend(page, "cpu");
     await page.click("[data-testid=backend] summary");
     assert.match(
       await page.textContent("[data-testid=backend-reason]"),
-      /WebGPU was tried first, but/,
+      /WebGPU was tried first, but the graphics device was lost/,
     );
+    await upload(page, "own.jpg", readFileSync(PICTURES[0]));
+    await waitForRankings(page, "image:own.jpg");
   }));
+
+test("a lost device is replaced by another one where the reader has chosen WebGPU", () =>
+  webgpu.visit(
+    { query: "?q=7&backend=webgpu", before: keepDevice },
+    async (page) => {
+      const [worker] = page.workers();
+      await worker.evaluate(() => {
+        self.lost = self.akinDevice;
+        self.lost.destroy();
+      });
+      await upload(page, "own.jpg", readFileSync(PICTURES[0]));
+      await waitForRankings(page, "image:own.jpg");
+      await waitForBackend(page, "webgpu");
+      assert.ok(await worker.evaluate(() => self.akinDevice !== self.lost));
+    },
+  ));
+
+test("an adapter that cannot measure time is left for the CPU, with the reason", () =>
+  webgpu.visit(
+    {
+      query: "?q=7",
+      before: inWorker(`
+        Object.defineProperty(GPUAdapter.prototype, "features", { value: new Set() });
+      `),
+    },
+    async (page) => {
+      await waitForBackend(page, "cpu");
+      await page.click("[data-testid=backend] summary");
+      assert.match(
+        await page.textContent("[data-testid=backend-reason]"),
+        /lacks the feature timestamp-query/,
+      );
+    },
+  ));
 
 test("an engine that stops again and again leaves an explanation, and starts when the reader asks for it", () =>
   cpu.visit({ query: "?q=7" }, async (page) => {

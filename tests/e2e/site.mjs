@@ -42,6 +42,15 @@ const FLAGS = {
   cpu: [],
 };
 
+/** Flags beside those of `webgpu` without which a software adapter loses its device when it draws on a canvas. */
+export const WEBGPU_CANVAS = [
+  "--enable-features=Vulkan",
+  "--use-vulkan=swiftshader",
+  "--use-angle=swiftshader",
+  "--enable-gpu",
+  "--ignore-gpu-blocklist",
+];
+
 /** The timeout of every step in milliseconds. It is long because the software adapter compiles every shader on the CPU. */
 const TIMEOUT = 180_000;
 
@@ -147,6 +156,24 @@ export async function openSite(backend, flags = [], bundles = undefined) {
   }
   return { address, visit };
 }
+
+/** Runs `code` in the engine's worker before its own code: for `before` of a visit. */
+export const inWorker = (code) => (context) =>
+  context.route("**/build/worker.js", async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({
+      response,
+      body: `{${code}}\n${await response.text()}`,
+    });
+  });
+
+/** Keeps the graphics device that the engine gets as `akinDevice`, so that a test can take it away. */
+export const keepDevice = inWorker(`
+  const request = GPUAdapter.prototype.requestDevice;
+  GPUAdapter.prototype.requestDevice = async function (...args) {
+    return (self.akinDevice = await request.apply(this, args));
+  };
+`);
 
 /** Waits until the page shows an answer. Fails with the text of an error that the page shows instead. */
 export async function waitForResults(page) {

@@ -22,10 +22,18 @@ function noise(...parts) {
 export class Engine {
   static async create(backend) {
     if (backend === "webgpu" && scenario === "webgpu") throw failure("device", "the adapter was lost", "use the CPU");
+    const adapter = backend === "webgpu" ? await navigator.gpu?.requestAdapter() : null;
+    if (backend === "webgpu" && !adapter)
+      throw failure("device", "the browser found no graphics adapter for WebGPU", "use the CPU");
     const engine = new Engine();
     engine.backend = backend;
     engine.encoders = new Map();
     return engine;
+  }
+
+  adapter() {
+    if (this.backend === "cpu") return null;
+    return { name: "mock", software: true, largest_buffer: 2 ** 30, half_precision: false };
   }
 
   open(json) {

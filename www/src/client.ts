@@ -29,12 +29,16 @@ export class Client {
 
   constructor(private readonly on: Listeners) {}
 
-  call<K extends keyof Calls>(kind: K, params: Calls[K]["params"]): Promise<Calls[K]["result"]> {
+  call<K extends keyof Calls>(
+    kind: K,
+    params: Calls[K]["params"],
+    transfer: Transferable[] = [],
+  ): Promise<Calls[K]["result"]> {
     const worker = (this.worker ??= this.spawn());
     const id = this.next++;
     return new Promise((resolve, reject) => {
       this.waiting.set(id, { resolve, reject });
-      worker.postMessage({ id, kind, params });
+      worker.postMessage({ id, kind, params }, transfer);
     });
   }
 

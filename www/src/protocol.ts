@@ -1,6 +1,7 @@
 // The messages between the page and its worker, and the interface of the engine.
 
 import type { Failure } from "./failure.js";
+import type { MapCanvas } from "./map/gpu-messages.js";
 
 export type Backend = "webgpu" | "cpu";
 
@@ -192,8 +193,24 @@ export interface SelfTest {
   passed: boolean;
 }
 
+/** The graphics adapter that the engine computes with. */
+export interface Adapter {
+  /** What the browser tells of it, such as `nvidia ampere`; empty where it tells nothing. */
+  name: string;
+  /** Whether the processor does its work. */
+  software: boolean;
+  /** The largest buffer in bytes. */
+  largest_buffer: number;
+  /** Whether shaders have numbers of 16 bits. */
+  half_precision: boolean;
+}
+
 /** The wasm engine (crate akin-web). It throws a `Failure`, and nothing else. */
 export interface Engine {
+  /** Null on the CPU. */
+  adapter(): Adapter | null;
+  /** Needs WebGPU. */
+  map(canvas: OffscreenCanvas, tile: number): MapCanvas;
   open(bundleJson: Uint8Array): void;
   load_labels(bytes: Uint8Array): void;
   load_encoder(index: number, weights: Uint8Array, gallery: Uint8Array, queries?: Uint8Array): Promise<SelfTest>;
@@ -227,13 +244,15 @@ export interface Engine {
 /** The exports of the module `akin-web.js`. */
 export interface EngineModule {
   default(options: { module_or_path: WebAssembly.Module }): Promise<unknown>;
-  Engine: { create(backend: Backend): Promise<Engine> };
+  Engine: { create(backend: Backend, onLost: (reason: string) => void): Promise<Engine> };
 }
 
 /** The back end that runs, and why it was chosen. */
 export interface Running {
   backend: Backend;
   reason: string;
+  /** Null on the CPU. */
+  adapter: Adapter | null;
 }
 
 export interface Opened {
@@ -278,6 +297,8 @@ export interface Calls {
   /** Starts a gallery of the reader's own pictures; `embedOwn` gives it the embeddings of an encoder. */
   startOwn: { params: OwnRows; result: OwnLabels };
   embedOwn: { params: { encoder: number; embeddings: Float32Array }; result: null };
+  /** Draws a map on a canvas, as `gpu-messages.ts` tells it through the port; `tile` is the side of a thumbnail. */
+  map: { params: { canvas: OffscreenCanvas; port: MessagePort; tile: number }; result: null };
   /** The addresses of the files that the worker has loaded. */
   files: { params: Record<never, never>; result: string[] };
   /** Any file of the bundle, checked. */

@@ -97,9 +97,13 @@ export class Session extends EventTarget {
     return load;
   }
 
-  /** Asks the engine. Its encoder must have been loaded. */
-  call<K extends keyof Calls>(kind: K, params: Calls[K]["params"]): Promise<Calls[K]["result"]> {
-    return this.client.call(kind, params);
+  /** Asks the engine. Its encoder must have been loaded. What is in `transfer` leaves the page. */
+  call<K extends keyof Calls>(
+    kind: K,
+    params: Calls[K]["params"],
+    transfer: Transferable[] = [],
+  ): Promise<Calls[K]["result"]> {
+    return this.client.call(kind, params, transfer);
   }
 
   /** The addresses of the files that the engine's worker has loaded. */

@@ -2,11 +2,12 @@
 // another. It takes requests from the start; they wait until the engine has loaded.
 //
 // WebGPU is tried first and must pass the encoder's self-test. After any failure of WebGPU (no
-// adapter, a panic, a wrong embedding, no answer) the worker starts an engine on the CPU with the
-// bytes already downloaded, and tells the page why.
+// adapter, a lost device, a panic, a wrong embedding, no answer) the worker starts an engine on the
+// CPU with the bytes already downloaded, and tells the page why.
 
 import { download, readFile, type Progress } from "./download.js";
 import { failure, toFailure, type Failure } from "./failure.js";
+import { serveMap } from "./map/gpu-server.js";
 import type {
   Backend,
   Calls,
@@ -46,7 +47,7 @@ let ownFiles: ReadonlyMap<string, File> | null = null;
 let manifest: Manifest | null = null;
 let code: Promise<WebAssembly.Module> | null = null;
 let engine: Engine | null = null;
-let running: Running = { backend: "cpu", reason: "" };
+let running: Running = { backend: "cpu", reason: "", adapter: null };
 let backendIsForced = false;
 let engineStarts = 0;
 const downloads = new Map<string, Promise<Uint8Array>>();
@@ -119,6 +120,11 @@ async function handle(request: Request): Promise<Calls[keyof Calls]["result"]> {
         ownEmbeddings.set(encoder, embeddings);
         return null;
       });
+    case "map": {
+      const { canvas, port, tile } = request.params;
+      serveMap(currentEngine().map(canvas, tile), port);
+      return null;
+    }
     case "files":
       return performance.getEntriesByType("resource").map(({ name }) => name);
     case "sheet": {
@@ -156,9 +162,10 @@ async function open(params: Calls["open"]["params"]): Promise<Calls["open"]["res
   backendIsForced = params.backend !== null;
   code ??= downloadCode();
   const [json] = await Promise.all([downloadOnce("bundle.json", "gallery"), code]);
-  running = await chooseBackend(params.backend, params.cpuReason);
+  const first = firstBackend(params.backend, params.cpuReason);
+  running = first;
   // After a fallback the engine has been started already.
-  await withFallback(async () => engine ?? startEngine(running));
+  await withFallback(async () => engine ?? startEngine(first));
   // The engine has checked format, version, digest, paths and counts.
   manifest = JSON.parse(new TextDecoder().decode(json)) as Manifest;
   const labels = await downloadOnce(manifest.labels, "gallery");
@@ -174,36 +181,11 @@ async function downloadCode(): Promise<WebAssembly.Module> {
   return module;
 }
 
-interface Gpu {
-  requestAdapter(): Promise<{ features: { has(name: string): boolean } } | null>;
-}
-
-/** The back end to start: the one that the reader chose, else WebGPU if it works here, else the CPU. */
-async function chooseBackend(chosen: Backend | null, cpuReason: string | null): Promise<Running> {
-  if (chosen === "cpu") return { backend: "cpu", reason: "Chosen by you." };
-  if (chosen === null && cpuReason !== null) return { backend: "cpu", reason: cpuReason };
-  const problem = await webgpuProblem();
-  if (problem === null)
-    return { backend: "webgpu", reason: chosen ? "Chosen by you." : "The graphics adapter passed its checks." };
-  if (chosen === null) return { backend: "cpu", reason: problem };
-  throw failure(
-    "device",
-    `WebGPU was chosen, but cannot be used: ${problem}`,
-    "remove ?backend=webgpu from the address, or use ?backend=cpu",
-  );
-}
-
-/** Why WebGPU cannot be used, or null. An engine that starts on an unfit adapter would panic. */
-async function webgpuProblem(): Promise<string | null> {
-  const gpu = (navigator as Navigator & { gpu?: Gpu }).gpu;
-  if (!gpu) return "This browser does not offer WebGPU here. (WebGPU needs HTTPS or localhost.)";
-  try {
-    const adapter = await gpu.requestAdapter();
-    if (!adapter) return "The browser found no graphics adapter for WebGPU.";
-    return adapter.features.has("timestamp-query") ? null : "The graphics adapter lacks the feature timestamp-query.";
-  } catch (error) {
-    return `The browser rejected WebGPU: ${toFailure(error).message}.`;
-  }
+/** The back end to try first: the one that the reader chose, else WebGPU, unless it has failed before. */
+function firstBackend(chosen: Backend | null, cpuReason: string | null): Running {
+  if (chosen !== null) return { backend: chosen, reason: "Chosen by you.", adapter: null };
+  if (cpuReason !== null) return { backend: "cpu", reason: cpuReason, adapter: null };
+  return { backend: "webgpu", reason: "The graphics adapter passed its checks.", adapter: null };
 }
 
 /** Starts an engine on `next` and loads everything that the engine before it had. */
@@ -214,13 +196,14 @@ async function startEngine(next: Running): Promise<void> {
   const module = (await import(address.href)) as EngineModule;
   if (code === null) throw failure("unexpected", "the engine's code is not loaded", "reload the page");
   await module.default({ module_or_path: await code });
-  engine = await rejectOnCrash(module.Engine.create(next.backend));
+  const start = engineStarts;
+  engine = await rejectOnCrash(module.Engine.create(next.backend, (reason) => onDeviceLost(start, reason)));
   engine.open(await downloadOnce("bundle.json", "gallery"));
   if (manifest) engine.load_labels(await downloadOnce(manifest.labels, "gallery"));
   for (const index of loadedEncoders) await loadEncoder(index);
   if (ownRows) engine.start_own_gallery(ownRows.levels, ownRows.rows);
   for (const [encoder, embeddings] of ownEmbeddings) engine.embed_own_gallery(encoder, embeddings);
-  running = next;
+  running = { ...next, adapter: engine.adapter() };
 }
 
 async function loadEncoder(index: number): Promise<SelfTest> {
@@ -254,7 +237,7 @@ async function withFallback<T>(work: () => Promise<T>): Promise<T> {
     const caught = toFailure(error);
     if (NOT_THE_DEVICE.has(caught.code)) throw caught;
     if (running.backend === "webgpu" && !backendIsForced) {
-      await switchTo({ backend: "cpu", reason: `WebGPU was tried first, but ${caught.message}.` });
+      await switchTo(cpuAfter(caught));
       return work();
     }
     if (caught.code === "crash" && engine) await switchTo(running);
@@ -262,10 +245,35 @@ async function withFallback<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
+const cpuAfter = ({ message }: Failure): Running => ({
+  backend: "cpu",
+  reason: `WebGPU was tried first, but ${message}.`,
+  adapter: null,
+});
+
 async function switchTo(next: Running): Promise<void> {
   running = next;
   await startEngine(next);
   scope.postMessage({ running });
+}
+
+/** Replaces the engine whose device is lost: the running request at once, which then runs again, or else in turn. */
+function onDeviceLost(start: number, reason: string): void {
+  const lost = failure(
+    "device",
+    `the graphics device was lost${reason === "" ? "" : `: ${reason.replace(/\.$/, "")}`}`,
+    "use ?backend=cpu",
+  );
+  if (start === engineStarts) rejectRunning?.(lost);
+  // If no other engine starts, the next request says why.
+  queue = queue.then(() => replaceLost(start, lost)).catch(() => {});
+}
+
+async function replaceLost(start: number, lost: Failure): Promise<void> {
+  // A request may have noticed first.
+  if (start !== engineStarts) return;
+  // The reader's choice of WebGPU holds: the new engine asks for another device.
+  await switchTo(backendIsForced ? running : cpuAfter(lost));
 }
 
 /** Rejects the running `rejectOnCrash`: after a panic inside a future, its promise never ends by itself. */

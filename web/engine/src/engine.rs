@@ -14,10 +14,14 @@ use akin_core::search::Gallery;
 use akin_core::similarity::Similarity;
 use akin_core::taxonomy::{ClassIdentity, Labels, Taxonomy, fill_from_parent};
 use burn::tensor::Device;
+use js_sys::Function;
 use serde::{Deserialize, Serialize};
 use wasm_bindgen::prelude::*;
+use web_sys::OffscreenCanvas;
 use web_time::Instant;
 
+use crate::graphics::Graphics;
+use crate::map::MapCanvas;
 use crate::ranked::{Known, Query, Ranked};
 
 /// The lowest cosine to the stored embedding at which the self-test passes.
@@ -27,6 +31,7 @@ const LOWEST_COSINE: f32 = 0.999;
 #[wasm_bindgen]
 pub struct Engine {
     device: Device,
+    graphics: Option<Graphics>,
     bundle: Option<Bundle>,
     own: Option<OwnGallery>,
 }
@@ -86,23 +91,36 @@ struct SelfTest {
 
 #[wasm_bindgen]
 impl Engine {
-    /// An engine on `"webgpu"` or `"cpu"`.
+    /// An engine on `"webgpu"` or `"cpu"`. `on_lost(reason)` runs if WebGPU loses its device.
     ///
     /// # Errors
     ///
     /// WebGPU does not start, or the back end has another name.
-    pub async fn create(backend: String) -> Result<Engine> {
-        let device = match backend.as_str() {
-            "webgpu" => Device::wgpu_options()
-                .init_async()
-                .await
-                .map_err(|error| no_webgpu(format!("WebGPU did not start: {error}")))?,
-            "cpu" => Device::flex(),
+    pub async fn create(backend: String, on_lost: Function) -> Result<Engine> {
+        let graphics = match backend.as_str() {
+            "webgpu" => Some(Graphics::open(on_lost).await?),
+            "cpu" => None,
             other => {
                 return Err(misuse(&format!("unknown back end {other:?}; there are \"webgpu\" and \"cpu\"")));
             }
         };
-        Ok(Engine { device, bundle: None, own: None })
+        let device = graphics.as_ref().map_or_else(Device::flex, |graphics| graphics.tensors.clone());
+        Ok(Engine { device, graphics, bundle: None, own: None })
+    }
+
+    /// The graphics adapter: `{ name, software, largest_buffer, half_precision }`; null on the CPU.
+    pub fn adapter(&self) -> JsValue {
+        to_js(&self.graphics.as_ref().map(Graphics::adapter))
+    }
+
+    /// A map on a canvas, drawn by the device of the tensors. Its pictures are squares of `tile` pixels.
+    ///
+    /// # Errors
+    ///
+    /// The engine runs on the CPU, or the device cannot draw on the canvas.
+    pub fn map(&self, canvas: OffscreenCanvas, tile: u32) -> Result<MapCanvas> {
+        let graphics = self.graphics.as_ref().ok_or_else(|| misuse("the engine runs on the CPU"))?;
+        MapCanvas::new(graphics.setup.clone(), canvas, tile)
     }
 
     /// Opens a bundle by the bytes of its `bundle.json`.
@@ -359,11 +377,6 @@ impl Engine {
         let loaded = self.bundle()?.encoders.get(encoder).and_then(Option::as_ref);
         loaded.ok_or_else(|| misuse(&format!("encoder {encoder} is not loaded yet")))
     }
-}
-
-/// A failure of WebGPU.
-fn no_webgpu(message: String) -> JsValue {
-    thrown(akin_core::Error::new(akin_core::Kind::Device, message, "compute on the CPU instead"))
 }
 
 /// The cosine of two embeddings; 0 when it is undefined, as after a failed computation.

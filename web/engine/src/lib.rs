@@ -4,7 +4,7 @@
 //! page fetches the files itself and shows its progress:
 //!
 //! ```text
-//! Engine.create("webgpu")      opens a device; after an error, try "cpu"
+//! Engine.create("webgpu", …)   opens a device; after an error, try "cpu"
 //! engine.open(bundle.json)     checks the manifest
 //! engine.load_labels(bytes)
 //! engine.load_encoder(i, …)    loads weights and embeddings, and runs the self-test
@@ -14,6 +14,7 @@
 //! engine.occlude(i, …)         how it changes when patches are covered
 //! engine.start_own_gallery(…)  a gallery of the reader's own pictures,
 //! engine.embed_own_gallery(i)  with their embeddings; rank(…, own) ranks it
+//! engine.map(canvas, tile)     a map on a canvas, where the engine runs on WebGPU
 //! ```
 //!
 //! Every error that JavaScript sees is `{ code, message, hint }`.
@@ -21,7 +22,10 @@
 #![cfg(target_arch = "wasm32")]
 
 mod engine;
+mod graphics;
 mod look;
+mod map;
 mod ranked;
 
 pub use engine::Engine;
+pub use map::MapCanvas;

@@ -4,7 +4,8 @@
 // `source` instead.
 //
 // What tests may rely on:
-//   [data-testid=map]        the canvas, with data-points, data-visible, data-pictures="true | false"
+//   [data-testid=map]        the canvas, with data-points, data-visible, data-pictures="true | false",
+//                            data-drawing="webgpu | canvas", data-drawn="true | false"
 //   [data-testid=map-status] what screen readers read: the item in focus
 //   [data-testid=tree]       role=tree; treeitems with data-level, data-class, data-items
 //   [data-testid=chosen]     the grid of chosen items, with data-count
@@ -19,7 +20,7 @@ import { ShadowElement, sheet } from "../elements/shadow.js";
 import { sentence, toFailure, type Failure } from "../failure.js";
 import * as format from "../format.js";
 import { relation, sharedLevel } from "../kinship.js";
-import type { Result } from "../protocol.js";
+import type { Result, Running } from "../protocol.js";
 import { isStopped, session } from "../session.js";
 import { vars } from "../vars.js";
 import "../elements/thumb.js";
@@ -27,8 +28,10 @@ import thumb from "../elements/thumb.css";
 import styles from "./akin-map.css";
 import { GallerySource, type QueryScores } from "./gallery-source.js";
 import { bounds, disk, isInside, plane, zoomed, type Points, type Space, type Viewport } from "./geometry.js";
+import { GpuDrawing, isDrawnByGpu } from "./gpu-drawing.js";
 import { classMark, colourReader, kinMark, markIcon, type Mark } from "./marks.js";
-import { Painter, Pictures, type Inks, type Label } from "./painter.js";
+import { Painter, Pictures } from "./painter.js";
+import type { Inks, Label, Scene } from "./scene.js";
 import { ClassTree, meanOfClass, type ClassNode } from "./tree.js";
 
 /** What is chosen: a class, or the items inside a lasso. */
@@ -81,6 +84,9 @@ export class AkinMap extends ShadowElement {
   private space: Space = disk;
   private painter: Painter | null = null;
   private pictures: Pictures | null = null;
+  /** The engine that draws the map, as the session knew it when it began. */
+  private drawer: Running | null = null;
+  private gpuHasFailed = false;
   private inks: Inks | null = null;
   private marks: Mark[] = [];
   private markOf = new Uint16Array(0);
@@ -101,14 +107,17 @@ export class AkinMap extends ShadowElement {
   /** Asks a new engine again. */
   private readonly onLost = () => {
     this.ranked = "";
+    this.drawWithoutGpu();
     this.requestUpdate();
   };
+  private readonly onEngine = () => this.followEngine();
 
   override connectedCallback(): void {
     super.connectedCallback();
     this.themed.observe(document.documentElement, { attributeFilter: ["data-theme"] });
     this.scheme.addEventListener("change", this.onScheme);
     session.addEventListener("lost", this.onLost);
+    session.addEventListener("change", this.onEngine);
     if (!this.source && this.bundle) void this.openBundle();
   }
 
@@ -118,6 +127,8 @@ export class AkinMap extends ShadowElement {
     this.resized.disconnect();
     this.scheme.removeEventListener("change", this.onScheme);
     session.removeEventListener("lost", this.onLost);
+    session.removeEventListener("change", this.onEngine);
+    this.closeGpu();
     cancelAnimationFrame(this.frame);
   }
 
@@ -280,6 +291,8 @@ export class AkinMap extends ShadowElement {
       this.treeStop = this.tree.roots[0] ?? null;
       this.loaded = "";
       this.ranked = "";
+      this.closeGpu();
+      this.gpuHasFailed = false;
     }
     if (this.source) {
       void this.load(this.source);
@@ -298,8 +311,10 @@ export class AkinMap extends ShadowElement {
     }
     if (!canvas && this.painter) {
       this.resized.disconnect();
+      this.closeGpu();
       this.painter = null;
     }
+    this.followEngine();
     if (this.source && !this.pictures)
       this.pictures = new Pictures(
         (index) => this.source!.sprites.sheet(index),
@@ -323,40 +338,84 @@ export class AkinMap extends ShadowElement {
     });
   }
 
-  private paint(): void {
-    const { painter, points, inks, canvas, source } = this;
-    if (!painter || !points || !inks || !canvas || !source || this.markOf.length * 2 !== points.length) return;
-    const gallery = points.length / 2;
-    const nearest = this.nearest.slice(0, NEAREST).map(({ item }) => item);
-    const tile = source.collection.manifest.thumbnails.tile;
-    const { visible, pictures } = painter.paint(
-      {
-        points,
-        space: this.space,
-        isDisk: this.space === disk,
-        marks: this.marks,
-        markOf: this.markOf,
-        faded: this.faded,
-        query: this.queryPlace(points, gallery),
-        nearest,
-        focus: this.focused,
-        labels: this.labels,
-        lasso: this.lasso,
-        picture: (item) => {
-          const at = source.sprites.place(item);
-          const image = this.pictures?.get(at.sheet);
-          return image ? { image, x: at.column * tile, y: at.row * tile, side: tile } : null;
-        },
-        inks,
-        font: `600 12px ${getComputedStyle(this).getPropertyValue("--sans")}`,
+  /** Lets the engine's graphics device draw, where it has one. */
+  private followEngine(): void {
+    const { running } = session;
+    if (this.drawer && running !== this.drawer) this.drawWithoutGpu();
+    const { painter, source, canvas } = this;
+    const stage = canvas?.parentElement;
+    if (!painter || !source || !stage || this.drawer || this.gpuHasFailed) return;
+    if (!isDrawnByGpu(running, source.wantsGpu)) return;
+    this.drawer = running;
+    painter.gpu = GpuDrawing.open(stage, source, {
+      drawn: () => (canvas.dataset["drawn"] = String(painter.gpu?.isDrawing !== true)),
+      changed: () => this.schedule(),
+      failed: () => this.drawWithoutGpu(),
+    });
+    this.schedule();
+  }
+
+  /** Draws this gallery with the 2-D canvas from now on: the same frame may lose the next device, too. */
+  private drawWithoutGpu(): void {
+    if (!this.drawer) return;
+    this.closeGpu();
+    this.gpuHasFailed = true;
+    this.schedule();
+  }
+
+  private closeGpu(): void {
+    this.drawer = null;
+    if (!this.painter?.gpu) return;
+    this.painter.gpu.close();
+    this.painter.gpu = null;
+  }
+
+  private scene(): Scene | null {
+    const { points, inks, source } = this;
+    if (!points || !inks || !source || this.markOf.length * 2 !== points.length) return null;
+    const { tile } = source.collection.manifest.thumbnails;
+    return {
+      points,
+      space: this.space,
+      isDisk: this.space === disk,
+      marks: this.marks,
+      markOf: this.markOf,
+      faded: this.faded,
+      query: this.queryPlace(points, points.length / 2),
+      nearest: this.nearest.slice(0, NEAREST).map(({ item }) => item),
+      focus: this.focused,
+      labels: this.labels,
+      lasso: this.lasso,
+      picture: (item) => {
+        const at = source.sprites.place(item);
+        const image = this.pictures?.get(at.sheet);
+        return image ? { image, x: at.column * tile, y: at.row * tile, side: tile } : null;
       },
-      this.view,
-      devicePixelRatio,
-    );
-    canvas.dataset["points"] = String(gallery);
+      inks,
+      font: `600 12px ${getComputedStyle(this).getPropertyValue("--sans")}`,
+    };
+  }
+
+  private paint(): void {
+    const { painter, canvas } = this;
+    const scene = this.scene();
+    if (!painter || !canvas || !scene) return;
+    const { visible, pictures } = painter.paint(scene, this.view, devicePixelRatio);
+    canvas.dataset["points"] = String(scene.points.length / 2);
     canvas.dataset["visible"] = String(visible);
     canvas.dataset["pictures"] = String(pictures);
+    canvas.dataset["drawing"] = painter.gpu ? "webgpu" : "canvas";
+    canvas.dataset["drawn"] = String(painter.gpu?.isDrawing !== true);
     this.placeCard();
+  }
+
+  /** The map as one picture, also where a canvas below has a part of it. */
+  private wholeCanvas(): HTMLCanvasElement | null {
+    const scene = this.scene();
+    if (!this.painter?.gpu || !scene) return this.canvas;
+    const canvas = document.createElement("canvas");
+    new Painter(canvas).paint(scene, this.view, devicePixelRatio);
+    return canvas;
   }
 
   /** The point of the query. A stored query has none of its own and stands amid its three nearest items. */
@@ -631,7 +690,7 @@ export class AkinMap extends ShadowElement {
       </div>
       <div class="caption">
         <p>${map.description}</p>
-        ${this.shows("controls") ? saveCanvasButton(() => this.canvas, `map-${this.entry()?.name}-${map.name}`) : nothing}
+        ${this.shows("controls") ? saveCanvasButton(() => this.wholeCanvas(), `map-${this.entry()?.name}-${map.name}`) : nothing}
       </div>
       ${this.shows("lists") ? html`${this.nearestList(source)}${this.chosenGrid(source, tree)}` : nothing}`;
   }

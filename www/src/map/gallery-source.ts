@@ -69,6 +69,17 @@ export class GallerySource {
     return this.session.call("rank", { encoder, k, item, embedding: null, labels: null, own: false });
   }
 
+  /** Whether the reader has chosen WebGPU. */
+  get wantsGpu(): boolean {
+    return this.source.backend === "webgpu";
+  }
+
+  /** Lets the engine's graphics device draw a map on a canvas, as it is told through a port. */
+  async drawOn(canvas: OffscreenCanvas, port: MessagePort): Promise<void> {
+    const { tile } = this.collection.manifest.thumbnails;
+    await this.session.call("map", { canvas, port, tile }, [canvas, port]);
+  }
+
   /** The scores of each query by an encoder; null where the bundle has none. */
   async queryScores(encoder: number): Promise<QueryScores | null> {
     const entry = this.encoders[encoder];

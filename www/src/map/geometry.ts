@@ -16,6 +16,8 @@ export interface Viewport {
 
 /** What a map looks like on the screen. */
 export interface Space {
+  /** The CSS pixels of a unit of the map: of the plane, or of the radius of the disk. */
+  scale(view: Viewport): number;
   /** Writes the places of all points on the screen into `out`, in CSS pixels. */
   project(points: Points, view: Viewport, out: Float32Array): void;
   /** The point of the map at a place on the screen. */
@@ -53,6 +55,7 @@ export function bounds(points: Points): { centre: [number, number]; radius: numb
 export function plane(radius: number): Space {
   const scale = ({ width, height, zoom }: Viewport) => (Math.min(width, height) / 2 / radius) * FILL * zoom;
   return {
+    scale,
     project(points, view, out) {
       const s = scale(view);
       const [cx, cy] = view.centre;
@@ -97,6 +100,7 @@ export const diskRadius = ({ width, height, zoom }: Viewport) => (Math.min(width
 
 /** The hyperbolic plane as the Poincaré disk of radius 1. */
 export const disk: Space = {
+  scale: diskRadius,
   project(points, view, out) {
     const r = diskRadius(view);
     const [a, b] = [-view.centre[0], -view.centre[1]];

@@ -20,7 +20,8 @@ const SHAPES = {
 } as const;
 
 export type Shape = keyof typeof SHAPES;
-const NAMES = Object.keys(SHAPES) as Shape[];
+/** The shapes in the order that map.wgsl of the engine knows them by. */
+export const SHAPE_NAMES = Object.keys(SHAPES) as Shape[];
 
 export interface Mark {
   /** A colour of the stylesheet, such as `var(--class-1)`. */
@@ -33,7 +34,7 @@ export interface Mark {
 /** The mark of class number `place` of a level. The first eight differ in both colour and shape, the first 64 in one. */
 export const classMark = (place: number): Mark => ({
   colour: `var(--class-${(place % COLOURS) + 1})`,
-  shape: NAMES[(place + Math.floor(place / COLOURS)) % NAMES.length] ?? "circle",
+  shape: SHAPE_NAMES[(place + Math.floor(place / COLOURS)) % SHAPE_NAMES.length] ?? "circle",
   size: 1,
 });
 
@@ -75,6 +76,25 @@ export function colourReader(root: ShadowRoot): { read: (colour: string) => stri
     },
     done: () => probe.remove(),
   };
+}
+
+let probe: CanvasRenderingContext2D | null = null;
+const parts = new Map<string, [number, number, number]>();
+
+/** Red, green and blue of a computed colour, each from 0 to 1. */
+export function rgb(colour: string): [number, number, number] {
+  const known = parts.get(colour);
+  if (known) return known;
+  const canvas = document.createElement("canvas");
+  canvas.width = canvas.height = 1;
+  probe ??= canvas.getContext("2d", { willReadFrequently: true });
+  if (!probe) return [0, 0, 0];
+  probe.fillStyle = colour;
+  probe.fillRect(0, 0, 1, 1);
+  const [red = 0, green = 0, blue = 0] = probe.getImageData(0, 0, 1, 1).data;
+  const found: [number, number, number] = [red / 255, green / 255, blue / 255];
+  parts.set(colour, found);
+  return found;
 }
 
 /** Draws one mark, whose colour the browser has computed, with an edge that keeps neighbours apart. */

@@ -1,63 +1,31 @@
-// Draws a map on a canvas.
+// Draws a map on a canvas: everything, or only what lies above the items, where the graphics device draws the rest.
 
 import type { Sheet } from "../sprites.js";
-import { diskRadius, geodesic, mobius, type Points, type Space, type Viewport } from "./geometry.js";
-import { drawMark, MarkLayer, type Mark } from "./marks.js";
-
-/** The colours that a map is drawn with, as the browser computes them. */
-export interface Inks {
-  paper: string;
-  ink: string;
-  soft: string;
-  line: string;
-  accent: string;
-}
-
-export interface Label {
-  text: string;
-  /** The point of the map where it stands. */
-  at: [number, number];
-  /** Its mark: the middle of a class. */
-  mark: number;
-}
-
-/** What a map shows. */
-export interface Scene {
-  points: Points;
-  space: Space;
-  isDisk: boolean;
-  /** The marks, with computed colours, and the mark of each point. */
-  marks: readonly Mark[];
-  markOf: Uint16Array;
-  /** 1 where a point is faded, because others are chosen. */
-  faded: Uint8Array;
-  /** The point of the map where the query stands. */
-  query: readonly [number, number] | null;
-  /** The query's nearest items, nearest first. */
-  nearest: readonly number[];
-  focus: number | null;
-  labels: readonly Label[];
-  lasso: readonly (readonly [number, number])[];
-  /** The picture of an item: its sheet and the place on it; null while it loads. */
-  picture: (item: number) => { image: HTMLImageElement; x: number; y: number; side: number } | null;
-  inks: Inks;
-  font: string;
-}
-
-/** So many items on the screen are drawn as pictures. */
-const PICTURES = 90;
-const PICTURE_SIDE = 44;
-const FADED = 0.22;
+import type { Viewport } from "./geometry.js";
+import type { GpuDrawing } from "./gpu-drawing.js";
+import { drawMark, MarkLayer } from "./marks.js";
+import {
+  FADED,
+  FADED_PICTURE,
+  onScreen,
+  PICTURE_SIDE,
+  PICTURES,
+  pointRadius,
+  RING_NUMBERS,
+  ringRadius,
+  strokes,
+  type Scene,
+  type Seen,
+} from "./scene.js";
 
 export type Painted = { visible: number; pictures: boolean };
-
-/** The radius of a point in CSS pixels: smaller in large galleries, growing with the zoom. */
-export const pointRadius = (count: number, zoom: number): number =>
-  Math.min(7, Math.max(1.8, 5.5 / Math.max(1, count / 400) ** 0.28) * Math.max(1, zoom) ** 0.25);
 
 export class Painter {
   private readonly layer = new MarkLayer();
   private places = new Float32Array(0);
+
+  /** Draws paper, lines and items below the canvas, if it is set. */
+  gpu: GpuDrawing | null = null;
 
   constructor(private readonly canvas: HTMLCanvasElement) {}
 
@@ -73,32 +41,42 @@ export class Painter {
       canvas.width = width;
       canvas.height = height;
     }
-    const context = canvas.getContext("2d", { alpha: false });
-    const count = scene.points.length / 2;
-    if (this.places.length !== scene.points.length) this.places = new Float32Array(scene.points.length);
-    scene.space.project(scene.points, view, this.places);
+    const context = canvas.getContext("2d");
+    const seen = this.see(scene, view);
     if (!context) return { visible: 0, pictures: false };
     context.setTransform(1, 0, 0, 1, 0, 0);
-    context.fillStyle = scene.inks.paper;
-    context.fillRect(0, 0, width, height);
+    if (this.gpu) {
+      context.clearRect(0, 0, width, height);
+      this.gpu.paint(scene, seen, view, ratio);
+    } else {
+      context.fillStyle = scene.inks.paper;
+      context.fillRect(0, 0, width, height);
+      context.scale(ratio, ratio);
+      this.paintStrokes(context, scene, view);
+      if (seen.pictures) this.paintPictures(context, scene, seen.visible);
+      else this.paintPoints(context, scene, view, ratio, seen.visible);
+    }
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    if (scene.isDisk) this.paintRingNumbers(context, scene, view);
+    this.paintLabels(context, scene, view);
+    this.paintFocus(context, scene, view, seen.pictures);
+    this.paintLasso(context, scene);
+    return { visible: seen.visible.length, pictures: seen.pictures };
+  }
 
+  /** Finds the places of all points, and which are on the screen. */
+  private see(scene: Scene, view: Viewport): Seen {
+    const count = scene.points.length / 2;
+    if (this.places.length !== scene.points.length) this.places = new Float32Array(scene.points.length);
+    const { places } = this;
+    scene.space.project(scene.points, view, places);
     const visible: number[] = [];
     for (let item = 0; item < count; item++) {
-      const x = this.places[2 * item] ?? 0;
-      const y = this.places[2 * item + 1] ?? 0;
+      const x = places[2 * item] ?? 0;
+      const y = places[2 * item + 1] ?? 0;
       if (x > -9 && y > -9 && x < view.width + 9 && y < view.height + 9) visible.push(item);
     }
-    context.scale(ratio, ratio);
-    if (scene.isDisk) this.paintDisk(context, scene, view);
-    this.paintLinks(context, scene, view);
-    const pictures = visible.length <= PICTURES && view.zoom > 1.2;
-    if (pictures) this.paintPictures(context, scene, visible);
-    else this.paintPoints(context, scene, view, ratio, visible);
-    context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    this.paintLabels(context, scene, view);
-    this.paintFocus(context, scene, view, pictures);
-    this.paintLasso(context, scene);
-    return { visible: visible.length, pictures };
+    return { places, visible, pictures: visible.length <= PICTURES && view.zoom > 1.2 };
   }
 
   private paintPoints(
@@ -106,7 +84,7 @@ export class Painter {
     scene: Scene,
     view: Viewport,
     ratio: number,
-    visible: number[],
+    visible: readonly number[],
   ): void {
     const { layer } = this;
     const { markOf, faded } = scene;
@@ -120,7 +98,7 @@ export class Painter {
     layer.draw(context);
   }
 
-  private paintPictures(context: CanvasRenderingContext2D, scene: Scene, visible: number[]): void {
+  private paintPictures(context: CanvasRenderingContext2D, scene: Scene, visible: readonly number[]): void {
     const half = PICTURE_SIDE / 2;
     for (const row of [1, 0]) {
       for (const item of visible) {
@@ -128,7 +106,7 @@ export class Painter {
         const [x, y] = [this.places[2 * item] ?? 0, this.places[2 * item + 1] ?? 0];
         const mark = scene.marks[scene.markOf[item] ?? 0];
         const picture = scene.picture(item);
-        context.globalAlpha = row === 1 ? 1.5 * FADED : 1;
+        context.globalAlpha = row === 1 ? FADED_PICTURE : 1;
         context.fillStyle = mark?.colour ?? scene.inks.ink;
         context.fillRect(x - half - 2, y - half - 2, PICTURE_SIDE + 4, PICTURE_SIDE + 4);
         if (picture) {
@@ -145,65 +123,31 @@ export class Painter {
     context.globalAlpha = 1;
   }
 
-  /** The rim of the disk and rings at the hyperbolic distances 1, 2, … from the middle of the screen. */
-  private paintDisk(context: CanvasRenderingContext2D, scene: Scene, view: Viewport): void {
-    const [x, y] = [view.width / 2, view.height / 2];
-    const r = diskRadius(view);
-    context.strokeStyle = scene.inks.line;
+  private paintStrokes(context: CanvasRenderingContext2D, scene: Scene, view: Viewport): void {
+    for (const stroke of strokes(scene, view, this.places)) {
+      context.strokeStyle = stroke.colour;
+      context.lineWidth = stroke.width;
+      context.beginPath();
+      if ("radius" in stroke) {
+        const { x, y, radius, start, end, anticlockwise } = stroke;
+        context.arc(x, y, radius, start, end, anticlockwise);
+      } else {
+        context.moveTo(...stroke.from);
+        context.lineTo(...stroke.to);
+      }
+      context.stroke();
+    }
+  }
+
+  private paintRingNumbers(context: CanvasRenderingContext2D, scene: Scene, view: Viewport): void {
     context.fillStyle = scene.inks.soft;
     context.font = scene.font;
     context.textAlign = "left";
     context.textBaseline = "middle";
-    context.lineWidth = 1;
-    for (let distance = 1; distance <= 6; distance++) {
-      const ring = Math.tanh(distance / 2) * r;
-      context.beginPath();
-      context.arc(x, y, ring, 0, 2 * Math.PI);
-      context.stroke();
-      if (distance <= 3 && ring + 16 < view.height / 2) context.fillText(String(distance), x + 4, y + ring);
+    for (const distance of RING_NUMBERS) {
+      const ring = ringRadius(distance, view);
+      if (ring + 16 < view.height / 2) context.fillText(String(distance), view.width / 2 + 4, view.height / 2 + ring);
     }
-    context.strokeStyle = scene.inks.soft;
-    context.lineWidth = 1.5;
-    context.beginPath();
-    context.arc(x, y, r, 0, 2 * Math.PI);
-    context.stroke();
-  }
-
-  private onScreen(point: readonly [number, number], scene: Scene, view: Viewport): [number, number] {
-    const place = new Float32Array(2);
-    scene.space.project(Float32Array.from(point), view, place);
-    return [place[0] ?? 0, place[1] ?? 0];
-  }
-
-  /** Lines from the query to its nearest items: straight ones in the plane, geodesics in the disk. */
-  private paintLinks(context: CanvasRenderingContext2D, scene: Scene, view: Viewport): void {
-    const { query, nearest, markOf, points } = scene;
-    if (query === null) return;
-    const from = this.onScreen(query, scene, view);
-    const back: [number, number] = [-view.centre[0], -view.centre[1]];
-    nearest.forEach((item, rank) => {
-      context.strokeStyle = scene.marks[markOf[item] ?? 0]?.colour ?? scene.inks.ink;
-      context.lineWidth = Math.max(1, 2.4 - rank * 0.15);
-      context.beginPath();
-      const to: [number, number] = [points[2 * item] ?? 0, points[2 * item + 1] ?? 0];
-      const arc = scene.isDisk ? geodesic(mobius(back, query), mobius(back, to)) : null;
-      if (arc && arc.radius < 1e4) {
-        const r = diskRadius(view);
-        // The screen's y runs downwards, so angles change their sign.
-        context.arc(
-          view.width / 2 + arc.x * r,
-          view.height / 2 - arc.y * r,
-          arc.radius * r,
-          -arc.from,
-          -arc.to,
-          !arc.anticlockwise,
-        );
-      } else {
-        context.moveTo(...from);
-        context.lineTo(this.places[2 * item] ?? 0, this.places[2 * item + 1] ?? 0);
-      }
-      context.stroke();
-    });
   }
 
   /** Names at the middles of classes, larger classes first; names that would cover others are left out. */
@@ -253,7 +197,7 @@ export class Painter {
         context.stroke();
       }
     };
-    if (scene.query !== null) around(...this.onScreen(scene.query, scene, view), scene.inks.accent, 3);
+    if (scene.query !== null) around(...onScreen(scene.query, scene, view), scene.inks.accent, 3);
     const { focus } = scene;
     if (focus !== null) around(this.places[2 * focus] ?? 0, this.places[2 * focus + 1] ?? 0, scene.inks.ink, 2);
   }

@@ -1,6 +1,6 @@
 import { html, nothing } from "lit";
 import * as format from "../format.js";
-import type { Backend, Running } from "../protocol.js";
+import type { Adapter, Backend, Running } from "../protocol.js";
 
 const NAMES: Record<Backend, string> = { webgpu: "WebGPU", cpu: "CPU" };
 
@@ -27,12 +27,20 @@ export function backendBadge(running: Running, timing: Timing | null, change: (b
       </summary>
       <div class="backend-why">
         <p data-testid="backend-reason">${running.reason}</p>
+        ${running.adapter ? html`<p class="soft" data-testid="adapter">${describe(running.adapter)}</p>` : nothing}
         <button type="button" class="quiet" @click=${() => change(other)}>Use ${NAMES[other]} instead</button>
       </div>
     </details>
     ${timing ? html`<p class="timing number">${step("decode", timing.decode)}${step("embed", timing.embed)}${step("search", timing.search)}</p>` : nothing}
   </div>`;
 }
+
+const describe = ({ name, software, largest_buffer, half_precision }: Adapter): string =>
+  [
+    `Adapter: ${name === "" ? "not named by the browser" : name}${software ? ", in software" : ""}.`,
+    `Buffers of up to ${format.bytes(largest_buffer)},`,
+    `${half_precision ? "with" : "without"} numbers of 16 bits.`,
+  ].join(" ");
 
 /** Closes the reason on Escape, or when it loses the focus. */
 function close(event: KeyboardEvent | FocusEvent): void {
