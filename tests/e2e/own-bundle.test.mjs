@@ -1,6 +1,14 @@
 // A bundle in a folder on the reader's device, or at an address of the same site.
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync, cpSync } from "node:fs";
+import {
+  cpSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
@@ -11,6 +19,10 @@ import {
   waitForNotice,
   waitForRankings,
 } from "./site.mjs";
+
+const { strToU8, zipSync } = createRequire(
+  new URL("../../www/package.json", import.meta.url),
+)("fflate");
 
 const { visit } = await openSite("cpu");
 const folder = mkdtempSync(join(tmpdir(), "akin-"));
@@ -92,4 +104,114 @@ test("an address on the same site opens another bundle, and one elsewhere is ref
     );
     await page.keyboard.press("Enter");
     assert.equal((await waitForNotice(page)).code, "origin");
+  }));
+
+/** The files of the bundle, to be packed, with those of `changes` instead. */
+function bundleFiles(changes = {}, prefix = "") {
+  const files = readdirSync(fixture("bundle"), {
+    recursive: true,
+    withFileTypes: true,
+  })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name));
+  const own = files.map((file) => [
+    file.slice(fixture("bundle").length + 1),
+    readFileSync(file),
+  ]);
+  return Object.fromEntries(
+    [...own, ...Object.entries(changes)].map(([path, bytes]) => [
+      prefix + path,
+      bytes,
+    ]),
+  );
+}
+
+const pack = (name, files) => {
+  const path = join(folder, name);
+  writeFileSync(path, zipSync(files, { level: 1 }));
+  return path;
+};
+
+/** Drops files or folders of this device on the page, as a reader would. */
+async function drop(page, path) {
+  const session = await page.context().newCDPSession(page);
+  const data = { items: [], files: [path], dragOperationsMask: 1 };
+  for (const type of ["dragEnter", "dragOver", "drop"])
+    await session.send("Input.dispatchDragEvent", {
+      type,
+      x: 200,
+      y: 300,
+      data,
+    });
+}
+
+const opened = async (page, name) => {
+  await page.waitForSelector(
+    `[data-testid=galleries] input[value='local:${name}']:checked`,
+  );
+  await page.waitForSelector("[data-testid=status][data-state=ready]");
+  assert.equal(await page.$("akin-thumb[data-failed]"), null);
+};
+
+test("a folder and an archive can be dropped, and give the scores of the bundle on the server", () =>
+  visit({ query: "?q=5" }, async (page) => {
+    await waitForRankings(page, "item:5");
+    const before = await scores(page);
+    const archive = pack("packed.zip", bundleFiles({}, "some/folder/"));
+    for (const [path, name] of [
+      [fixture("bundle"), "bundle"],
+      [archive, "packed"],
+    ]) {
+      await drop(page, path);
+      await opened(page, name);
+      await page.click(".samples [data-item='5']");
+      await waitForRankings(page, "item:5");
+      assert.deepEqual(await scores(page), before);
+    }
+  }));
+
+test("an archive can be chosen, and what it holds beside the bundle is not unpacked", () =>
+  visit({}, async (page) => {
+    const beside = { "notes/huge.bin": new Uint8Array(50_000_000) };
+    await openEntry(page);
+    await page.setInputFiles(
+      "[data-testid=bundle-archive]",
+      pack("chosen.zip", bundleFiles(beside)),
+    );
+    await opened(page, "chosen");
+  }));
+
+test("an archive is refused that leads outside, holds more than it says, is damaged, or holds no bundle", () =>
+  visit({}, async (page) => {
+    await page.waitForSelector("[data-testid=status][data-state=ready]");
+    const damaged = readFileSync(pack("whole.zip", bundleFiles()));
+    const cut = join(folder, "cut.zip");
+    writeFileSync(cut, damaged.subarray(0, damaged.length / 2));
+    const noise = join(folder, "noise.zip");
+    writeFileSync(noise, Buffer.alloc(10_000, "noise"));
+    const outside = { "../outside.txt": strToU8("outside") };
+    const bomb = { "labels.bin": new Uint8Array(20_000_000) };
+    const manifest = { "bundle.json": strToU8("{}") };
+    for (const [path, message] of [
+      [pack("outside.zip", bundleFiles(outside)), /outside of itself/],
+      [pack("bomb.zip", bundleFiles(bomb)), /labels\.bin.*is larger than/],
+      [pack("empty.zip", { "readme.txt": strToU8("hi") }), /no bundle\.json/],
+      [pack("unnamed.zip", bundleFiles(manifest)), /names no files/],
+      [cut, /cannot be read/],
+      [noise, /holds no bundle\.json|cannot be read/],
+    ]) {
+      await page.setInputFiles("[data-testid=bundle-archive]", path);
+      await page.waitForFunction(
+        ([source]) =>
+          new RegExp(source, "s").test(
+            document.querySelector("[data-testid=notice]")?.innerText ?? "",
+          ),
+        [message.source],
+      );
+      assert.equal((await waitForNotice(page)).code, "bundle");
+      assert.equal(
+        await page.getAttribute("[data-testid=status]", "data-state"),
+        "ready",
+      );
+    }
   }));

@@ -57,6 +57,7 @@ export function copyAssets(outdir) {
   }
   for (const [name, from] of [
     ["LICENCE-lit.txt", "lit/LICENSE"],
+    ["LICENCE-fflate.txt", "fflate/LICENSE"],
     ["LICENCE-source-serif-4.txt", "@fontsource-variable/source-serif-4/LICENSE"],
     ["LICENCE-source-sans-3.txt", "@fontsource-variable/source-sans-3/LICENSE"],
   ]) {

@@ -12,7 +12,7 @@ function npm(...args) {
 }
 
 if (!existsSync(new URL("../node_modules", import.meta.url))) {
-  console.error("installing the page's packages (npm ci): lit, two fonts, esbuild, typescript, binaryen");
+  console.error("installing the page's packages (npm ci): lit, fflate, two fonts, esbuild, typescript, binaryen");
   npm("ci", "--no-audit", "--no-fund");
 }
 npm("run", "--silent", "build");

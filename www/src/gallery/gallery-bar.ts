@@ -4,7 +4,7 @@ import * as format from "../format.js";
 import { vars } from "../vars.js";
 import { isSameBundle, type BundleEntry } from "./bundles.js";
 import type { Embedding, OwnPhotos } from "./own-photos.js";
-import { fromInput, LIMIT, type Folder } from "./photos.js";
+import { fromArchive, fromInput, LIMIT, type Folder } from "./photos.js";
 
 /** What the bar shows, and what it calls. */
 export interface GalleryBar {
@@ -18,7 +18,7 @@ export interface GalleryBar {
   readonly encoder: string | null;
   readonly chooseBundle: (path: string) => void;
   readonly chooseOwn: () => void;
-  readonly makeOwn: (folder: Folder) => void;
+  readonly makeOwn: (folder: Folder | Promise<Folder>) => void;
   /** Says that a folder holds no bundle. */
   readonly refuseFolder: (name: string) => void;
 }
@@ -106,6 +106,14 @@ function bundleEntry({ makeOwn, refuseFolder, chooseBundle }: GalleryBar) {
     if (folder.bundle) makeOwn(folder);
     else refuseFolder(folder.name);
   };
+  const takeArchive = (event: Event) => {
+    const input = event.target as HTMLInputElement;
+    const [file] = input.files ?? [];
+    input.value = "";
+    if (!file) return;
+    close(input);
+    makeOwn(fromArchive(file));
+  };
   const openAddress = (event: Event) => {
     event.preventDefault();
     const form = event.currentTarget as HTMLFormElement;
@@ -119,8 +127,8 @@ function bundleEntry({ makeOwn, refuseFolder, chooseBundle }: GalleryBar) {
     <div class="own-entry-text">
       <p>
         A bundle is a folder that <code>akin export</code> wrote.
-        ${canChooseFolder ? "Choose one on this device, drop it anywhere on this page, or name" : "Name"} the address of
-        one on this site. Nothing leaves this device.
+        ${canChooseFolder ? "Choose one on this device, or its zip archive, drop it" : "Choose its zip archive, drop it"}
+        anywhere on this page, or name the address of one on this site. Nothing leaves this device.
       </p>
       ${
         canChooseFolder
@@ -130,6 +138,16 @@ function bundleEntry({ makeOwn, refuseFolder, chooseBundle }: GalleryBar) {
             </label>`
           : nothing
       }
+      <label class="button file">
+        <input
+          type="file"
+          class="visually-hidden"
+          data-testid="bundle-archive"
+          accept=".zip,application/zip"
+          @change=${takeArchive}
+        />
+        Choose an archive
+      </label>
       <form class="field" @submit=${openAddress}>
         <label
           >Address <input data-testid="bundle-address" placeholder="bundle/" autocomplete="off" spellcheck="false"

@@ -20,12 +20,17 @@ export class OwnPhotos {
 
   constructor(private readonly changed: () => void) {}
 
-  /** The chosen folder, or null if its files cannot be listed. */
+  /** The chosen folder or archive, or null if it cannot be read. */
   async read(folder: Folder | Promise<Folder>): Promise<Folder | null> {
+    this.failure = null;
     try {
       return await folder;
-    } catch {
-      this.failure = failure("image", "the dropped folder cannot be read", "choose it with the button instead");
+    } catch (error) {
+      const known = toFailure(error);
+      this.failure =
+        known.code === "bundle"
+          ? known
+          : failure("image", "the dropped folder cannot be read", "choose it with the button instead");
       this.changed();
       return null;
     }

@@ -60,8 +60,19 @@ export function fromInput(files: Iterable<File>): Folder {
   return folderOf(root || "Your pictures", photos);
 }
 
-/** The folders among dropped things, or all of them if there are several files. Null for a single file. */
+export const isArchive = ({ name, type }: File): boolean => /zip/.test(type) || /\.zip$/i.test(name);
+
+/** The bundle in an archive. What reads archives is loaded with the first one. */
+export async function fromArchive(archive: File): Promise<Folder> {
+  const { readArchive } = await import("./archive.js");
+  const bundle = await readArchive(archive);
+  return { name: archive.name.replace(/\.zip$/i, ""), photos: [], beyond: 0, others: 0, bundle };
+}
+
+/** The folders among dropped things, or all of them if there are several files. Null for a single file but an archive. */
 export function fromDrop(transfer: DataTransfer): Promise<Folder> | null {
+  const [file] = transfer.files;
+  if (file && transfer.files.length === 1 && isArchive(file)) return fromArchive(file);
   // The entries must be taken before the event has ended.
   const entries = [...transfer.items].flatMap((item) => item.webkitGetAsEntry?.() ?? []);
   const [first] = entries;

@@ -6,7 +6,7 @@ import { LightElement } from "../elements/light.js";
 
 /**
  * Takes a picture that is dropped anywhere on the page, pasted, or chosen. Fires `picture` with the
- * file, `folder` with the promise of a dropped folder or of several dropped pictures, or `reject` with a failure.
+ * file, `folder` with the promise of a dropped folder or archive or of several dropped pictures, or `reject` with a failure.
  */
 export class AkinFile extends LightElement {
   @state() private accessor over = false;
