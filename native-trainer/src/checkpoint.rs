@@ -13,12 +13,13 @@ use burn::store::ModuleRecord;
 use burn::tensor::Bytes;
 use serde::{Deserialize, Serialize};
 
+use crate::data::DataDigest;
 use crate::files::{read_regular_file, write_atomic};
 use crate::optimizer::Optimizers;
 use crate::problem::{Advise, problem};
 use crate::sealed::{self, Flaw, Format};
 
-const FORMAT: Format = Format { name: "akin-checkpoint", version: 2 };
+const FORMAT: Format = Format { name: "akin-checkpoint", version: 3 };
 const PARTS: [&str; 5] = ["encoder", "loss", "optimizer-backbone", "optimizer-head", "optimizer-proxies"];
 
 /// What a training was begun with. A resumed training must have the same.
@@ -26,8 +27,8 @@ const PARTS: [&str; 5] = ["encoder", "loss", "optimizer-backbone", "optimizer-he
 pub struct Origin {
     /// The resolved config as TOML.
     pub config: String,
-    /// The [digest](crate::data::Dataset::digest) of the data set.
-    pub data: String,
+    /// The digest of the data set.
+    pub data: DataDigest,
 }
 
 /// The state of a run after `step` steps.
@@ -161,7 +162,7 @@ mod tests {
     use super::*;
 
     fn checkpoint(step: usize) -> Checkpoint {
-        let origin = Origin { config: "[run]\n".into(), data: "digest".into() };
+        let origin = Origin { config: "[run]\n".into(), data: DataDigest::default() };
         Checkpoint { step, origin, parts: [vec![1; 10], vec![], vec![2; 3], vec![3], vec![4; 7]] }
     }
 

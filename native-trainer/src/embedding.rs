@@ -172,3 +172,18 @@ pub fn evaluate_splits(
     )?;
     Ok(Evaluation { queries, gallery, report })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pictures_whose_embeddings_are_not_finite_are_named() {
+        let pictures = Pictures::new(["a.png", "b.png", "c.png"].map(Into::into).to_vec());
+        let embed = |values: Vec<f32>| Embedded::new(vec![2, 0, 1], 2, values, &pictures);
+        assert!(embed(vec![0.0; 6]).is_ok());
+        let error = embed(vec![0.0, f32::NAN, 0.0, 0.0, f32::INFINITY, 0.0]).err().unwrap();
+        let message = "the embeddings of 2 of 3 pictures have NaN or infinity: c.png, b.png";
+        assert_eq!(error.to_string(), message);
+    }
+}

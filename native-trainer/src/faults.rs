@@ -2,7 +2,7 @@
 //!
 //! With `AKIN_FAULT="full 7"` the 7th operation on files of this process fails as on a full disk. Every operation of
 //! [`crate::files`] asks [`before`] first. The kinds are those of [`Fault`]. The process says on stderr which operation
-//! was hit, so that a test knows when there are no more.
+//! was hit and, with `AKIN_FAULT="full 7 FILE"`, also in a file, so that a test knows when there are no more.
 
 use std::io;
 use std::path::Path;
@@ -36,15 +36,19 @@ pub fn before(operation: &str, path: &Path) -> io::Result<Course> {
     use std::sync::LazyLock;
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    static ASKED_FOR: LazyLock<Option<(Fault, u64)>> =
+    static ASKED_FOR: LazyLock<Option<(Fault, u64, Option<String>)>> =
         LazyLock::new(|| parse(&std::env::var("AKIN_FAULT").ok()?));
     static DONE: AtomicU64 = AtomicU64::new(0);
 
-    let Some((fault, number)) = *ASKED_FOR else { return Ok(Course::Whole) };
-    if DONE.fetch_add(1, Ordering::SeqCst) + 1 != number {
+    let Some((fault, number, file)) = &*ASKED_FOR else { return Ok(Course::Whole) };
+    if DONE.fetch_add(1, Ordering::SeqCst) + 1 != *number {
         return Ok(Course::Whole);
     }
-    eprintln!("{MESSAGE}{fault:?} at operation {number}: {operation} {}", path.display());
+    let message = format!("fault: {fault:?} at operation {number}: {operation} {}", path.display());
+    eprintln!("{message}");
+    if let Some(file) = file {
+        std::fs::write(file, message)?;
+    }
     match fault {
         Fault::Full => Err(io::Error::from_raw_os_error(28)),
         Fault::Io => Err(io::Error::from_raw_os_error(5)),
@@ -59,10 +63,6 @@ pub fn before(operation: &str, path: &Path) -> io::Result<Course> {
         Fault::Killed => std::process::abort(),
     }
 }
-
-/// The start of the message on stderr.
-#[cfg(debug_assertions)]
-const MESSAGE: &str = "fault: ";
 
 /// A kind of fault.
 #[cfg(debug_assertions)]
@@ -84,10 +84,11 @@ enum Fault {
     Killed,
 }
 
-/// `full 7` → a full disk at operation 7, counted from 1.
+/// `full 7 FILE` → a full disk at operation 7, counted from 1, and the file that is to say so.
 #[cfg(debug_assertions)]
-fn parse(text: &str) -> Option<(Fault, u64)> {
-    let (fault, number) = text.split_once(' ')?;
+fn parse(text: &str) -> Option<(Fault, u64, Option<String>)> {
+    let mut words = text.splitn(3, ' ');
+    let (fault, number, file) = (words.next()?, words.next()?, words.next());
     let kinds = [
         Fault::Full,
         Fault::Io,
@@ -98,5 +99,5 @@ fn parse(text: &str) -> Option<(Fault, u64)> {
         Fault::Killed,
     ];
     let fault = kinds.into_iter().find(|kind| format!("{kind:?}").eq_ignore_ascii_case(fault))?;
-    Some((fault, number.parse().ok()?))
+    Some((fault, number.parse().ok()?, file.map(str::to_owned)))
 }

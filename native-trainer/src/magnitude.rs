@@ -66,3 +66,35 @@ pub fn is_finite(module: &impl Module) -> bool {
     let sum = of_weights(module, Weights::All).map(|sum| sum.into_data().iter::<f32>().all(f32::is_finite));
     sum.unwrap_or(true)
 }
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::Device;
+
+    use super::*;
+
+    #[derive(Module, Debug)]
+    struct Pair {
+        learning: Param<Tensor<2>>,
+        fixed: Param<Tensor<1>>,
+    }
+
+    fn pair(learning: f32, fixed: f32) -> Pair {
+        let device = Device::flex().autodiff();
+        let fixed = Tensor::<1>::from_data([fixed], &device);
+        Pair {
+            learning: Param::from_data([[1.0, learning]], &device),
+            fixed: Param::from_tensor(fixed).set_require_grad(false),
+        }
+    }
+
+    #[test]
+    fn one_number_that_is_not_finite_is_noticed_and_large_ones_are_not() {
+        assert!(is_finite(&pair(-1e30, 1e30)));
+        for number in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            assert!(!is_finite(&pair(number, 0.0)) && !is_finite(&pair(0.0, number)), "{number}");
+            let learning = of_weights(&pair(0.0, number), Weights::Learning).unwrap();
+            assert!(learning.into_data().iter::<f32>().all(f32::is_finite));
+        }
+    }
+}

@@ -287,11 +287,13 @@ impl<'a> Training<'a> {
                 "set these back, or train a new run with them",
             ));
         }
-        if origin.data != self.origin.data {
+        let changes = self.origin.data.changes(&origin.data);
+        if !changes.is_empty() {
             return Err(problem(
                 format!(
-                    "the images or labels in {} have changed since the checkpoint",
-                    begun.data.path.display()
+                    "the data in {} have changed since the checkpoint: {}",
+                    self.run.config.data.path.display(),
+                    changes.join(", ")
                 ),
                 "put the data back as they were, or train a new run on them",
             ));

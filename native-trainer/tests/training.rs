@@ -270,6 +270,9 @@ fn a_loss_that_is_not_finite_stops_the_training_before_a_checkpoint_is_written()
     at.akin(&[&wild[..], &["--out", "run"]].concat())
         .expect_code(1)
         .expect_stderr("the loss is ")
+        .expect_stderr("at step 2; NaN or infinite are the embeddings of 16 of 16 pictures, ")
+        .expect_stderr("pictures of the step: ")
+        .expect_stderr("001.png")
         .expect_stderr("learning rates");
     assert!(!at.path("run/checkpoint.akin").exists());
     at.akin(&["resume", "run"])
@@ -299,7 +302,9 @@ fn a_training_is_not_continued_with_another_config_or_other_data() {
     let picture = format!("data/{picture}");
     let before = at.bytes(&picture);
     at.write(&picture, [&before[..], b"x"].concat());
-    at.akin(&["resume", "run"]).expect_code(1).expect_stderr("have changed since the checkpoint");
+    at.akin(&["resume", "run"])
+        .expect_code(1)
+        .expect_stderr("have changed since the checkpoint: image files have other sizes");
     at.write(&picture, before);
     // The data may be elsewhere.
     fs::rename(at.path("data"), at.path("moved")).unwrap();
@@ -316,6 +321,62 @@ fn damaged_weights_are_not_evaluated() {
     weights[end - 200..].fill(0);
     at.write("run/encoder.bpk", &weights);
     at.akin(&["eval", "run"]).expect_code(1).expect_stderr("encoder.bpk is damaged");
+}
+
+#[test]
+fn a_checkpoint_survives_the_divergence_after_it() {
+    let at = Workplace::new();
+    let diverge = ["--set", "optimizer.lr_backbone=1e30", "--set", "schedule.warmup_steps=3"];
+    let train = ["train", "tiny.toml", "--out", "run", "--set", "run.checkpoint_every_steps=1"];
+    at.akin(&[&train[..], &diverge].concat())
+        .expect_code(1)
+        .expect_stderr("at step 5; NaN or infinite are")
+        .expect_stderr("; the checkpoint after step 4 is kept");
+    at.akin(&["verify", "run"]).expect_code(0).expect_stdout("after step 4");
+}
+
+#[test]
+fn the_best_encoder_and_the_last_one_are_both_kept() {
+    let at = Workplace::new();
+    let train = ["train", "tiny.toml", "--set", "run.evaluate_every_epochs=3"];
+    at.akin(&[&train[..], &["--out", "run"]].concat()).expect_code(0);
+    let log = at.read("run/log.jsonl");
+    let evaluations = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let evaluations: Vec<(u64, f64)> = evaluations
+        .filter(|entry| entry["event"] == "evaluation" || entry["event"] == "done")
+        .map(|entry| (entry["step"].as_u64().unwrap(), entry["report"]["overall"]["h_ap"].as_f64().unwrap()))
+        .collect();
+    assert!(evaluations.len() > 5, "{evaluations:?}");
+    let highest = evaluations.iter().map(|&(_, score)| score).fold(0.0, f64::max);
+    let first = evaluations.iter().find(|&&(_, score)| score == highest).unwrap();
+    let best = at.json("run/run.json")["best"].clone();
+    assert_eq!((best["step"].as_u64().unwrap(), best["score"].as_f64().unwrap()), *first);
+    let score = |which: &str| {
+        let output = at.command(&["eval", "run", "--which", which, "--json"]).output().unwrap();
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        report["overall"]["h_ap"].as_f64().unwrap()
+    };
+    assert_eq!((score("best"), score("last")), (highest, evaluations.last().unwrap().1));
+    at.akin(&["export", "run", "--which", "best", "--out", "bundle", "--no-maps"]).expect_code(0);
+    let bundle = at.json("bundle/bundle.json");
+    assert_eq!(bundle["encoders"][0]["report"]["overall"]["h_ap"].as_f64(), Some(highest));
+
+    // A training that was stopped knows the best evaluation when it goes on.
+    let training = at.spawn(&[&train[..], &["--out", "stopped"]].concat());
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !at.path("stopped/best.akin").exists() && Instant::now() < deadline {
+        sleep(Duration::from_millis(5));
+    }
+    at.stop(training, "stopped", "-INT").expect_code(130);
+    at.akin(&["resume", "stopped"]).expect_code(0);
+    assert_eq!(at.json("stopped/run.json")["best"], best);
+    assert!(at.bytes("stopped/best.akin") == at.bytes("run/best.akin"));
+
+    at.akin(&["train", "tiny.toml", "--set", "run.steps=1", "--out", "short"]).expect_code(0);
+    at.akin(&["eval", "short", "--which", "best"]).expect_code(1).expect_stderr("evaluate_every_epochs");
+    at.akin(&[&train[..], &["--set", "run.best_by=mrr", "--out", "none"]].concat())
+        .expect_code(1)
+        .expect_stderr("run.best_by is mrr, but eval.metrics does not have it");
 }
 
 #[test]

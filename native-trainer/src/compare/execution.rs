@@ -218,6 +218,11 @@ impl Execution<'_> {
             self.progress.say("Failed", &format!("{name}: {message}{hint}"));
             return Ok(Some(message));
         }
+        let skipped = planned.read::<Cost>("run.json")?.skipped_images;
+        if !skipped.is_empty() {
+            let images = counted(skipped.len(), "image", "images");
+            eprintln!("warning: {name}: skipped {images} that cannot be read; see run.json");
+        }
         let report: Report = planned.read("report.json")?;
         let score = score(&report, row.optimises, None)
             .map_or("–".into(), |score| format!("{:.2}", displayed(row.optimises, score)));

@@ -1,6 +1,7 @@
 //! One training of a comparison. Each has a process of its own, so that its time and memory are its own and a
 //! failure does not end the others.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -42,6 +43,8 @@ pub struct Cost {
     pub seconds_per_step: Option<f64>,
     /// Peak memory of the process before its first evaluation, where the system tells it.
     pub peak_memory_bytes: Option<u64>,
+    /// The images that could not be read, with the reason.
+    pub skipped_images: BTreeMap<String, String>,
 }
 
 impl PlannedRun {
@@ -125,7 +128,11 @@ impl PlannedRun {
             .status()
             .advise(|| "cannot start a training".into(), "check that `akin` has not been moved")?;
         if outcome_file.is_file() {
-            let outcome = read_json(&outcome_file)?;
+            let mut outcome = read_json(&outcome_file)?;
+            if matches!(outcome, ProcessOutcome::Failed { .. }) && self.state() == State::Done {
+                // The training of a comparison that was killed went on, and ended meanwhile.
+                outcome = ProcessOutcome::Done;
+            }
             if outcome == ProcessOutcome::Done {
                 // They say nothing more. Left behind, they do no harm.
                 let _ = remove_file(&outcome_file).and(remove_file(&stderr_file));

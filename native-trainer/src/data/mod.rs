@@ -17,9 +17,10 @@ use std::path::{Path, PathBuf};
 use akin_core::digest::sha256;
 use akin_core::taxonomy::{ClassIdentity, Labels, Taxonomy};
 use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
 
 use crate::config::{DataConfig, DataKind};
-use crate::counts::counted;
+use crate::counts::{count, counted};
 use crate::problem::{a_few, problem};
 
 /// Images with their labels, in splits.
@@ -33,6 +34,42 @@ pub struct Dataset {
     pub labels: Labels,
     /// The items of each split.
     pub splits: Splits,
+}
+
+/// What identifies a data set: the names and sizes of its images, their labels and splits, each as a SHA-256.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DataDigest {
+    /// The number of images.
+    pub images: usize,
+    names: String,
+    sizes: String,
+    labels: String,
+    splits: String,
+}
+
+impl DataDigest {
+    /// What has changed since an earlier digest, in words; empty if nothing has.
+    pub fn changes(&self, before: &Self) -> Vec<String> {
+        let mut changes = Vec::new();
+        if self.images != before.images {
+            changes.push(format!(
+                "there are {} images instead of {}",
+                count(self.images),
+                count(before.images)
+            ));
+        } else if self.names != before.names {
+            changes.push("images have other names".into());
+        } else if self.sizes != before.sizes {
+            changes.push("image files have other sizes".into());
+        }
+        if self.images == before.images && self.labels != before.labels {
+            changes.push("labels differ".into());
+        }
+        if self.images == before.images && self.splits != before.splits {
+            changes.push("splits differ".into());
+        }
+        changes
+    }
 }
 
 /// The items of each split, in increasing order.
@@ -155,22 +192,29 @@ impl Dataset {
         Ok(Self { taxonomy, paths, labels, splits })
     }
 
-    /// A digest of the data set: the names and sizes of the images, their labels and splits. Folders that the images
-    /// are in do not count, so that a data set may be moved.
-    pub fn digest(&self) -> String {
-        let mut text = String::new();
+    /// The digest of the data set. Folders that all images are in do not count, so that a data set may be moved.
+    pub fn digest(&self) -> DataDigest {
         let shared = self.paths.first().and_then(|path| path.parent()).map_or(0, |parent| {
             let depth =
                 |path: &Path| path.components().zip(parent.components()).take_while(|(a, b)| a == b).count();
             self.paths.iter().map(|path| depth(path)).min().unwrap_or(0)
         });
+        let (mut names, mut sizes, mut labels) = (String::new(), String::new(), String::new());
         for (item, path) in self.paths.iter().enumerate() {
-            let size = path.metadata().map_or(0, |metadata| metadata.len());
             let name: PathBuf = path.components().skip(shared).collect();
-            text += &format!("{}\t{size}\t{:?}\n", name.display(), self.labels.row(item));
+            names += &format!("{}\n", name.display());
+            sizes += &format!("{}\n", path.metadata().map_or(0, |metadata| metadata.len()));
+            labels += &format!("{:?}\n", self.labels.row(item));
         }
-        text += &format!("{:?}\n{:?}", self.taxonomy.level_names(), self.splits);
-        sha256(text.as_bytes())
+        labels += &format!("{:?}", self.taxonomy.level_names());
+        let sha256 = |text: &str| sha256(text.as_bytes());
+        DataDigest {
+            images: self.paths.len(),
+            names: sha256(&names),
+            sizes: sha256(&sizes),
+            labels: sha256(&labels),
+            splits: sha256(&format!("{:?}", self.splits)),
+        }
     }
 
     /// Checks that no split is empty and that some query has a positive.

@@ -88,6 +88,12 @@ impl Answer {
         self
     }
 
+    /// Fails the test unless stdout contains this text.
+    pub(crate) fn expect_stdout(self, part: &str) -> Self {
+        assert!(self.stdout.contains(part), "no {part:?} in {}", self.stdout);
+        self
+    }
+
     /// The number of trainings that a comparison began.
     pub(crate) fn trainings(&self) -> usize {
         self.stderr.matches("    Training ").count()

@@ -106,13 +106,10 @@ fn check_data(config: &Config, origin: &Origin, checks: &mut Checks) {
     }
     match Dataset::load(&config.data, config.run.seed) {
         Err(error) => checks.faulty("data", crate::problem::parts(&error).0),
-        Ok(dataset) if dataset.digest() == origin.data => {
-            checks.sound("data", format!("those of the training, in {path}"));
-        }
-        Ok(_) => checks.faulty(
-            "data",
-            format!("names, sizes, labels or splits in {path} have changed since the training"),
-        ),
+        Ok(dataset) => match &dataset.digest().changes(&origin.data)[..] {
+            [] => checks.sound("data", format!("those of the training, in {path}")),
+            changes => checks.faulty("data", format!("{path} has changed: {}", changes.join(", "))),
+        },
     }
 }
 

@@ -1,0 +1,129 @@
+//! `akin verify` finds every damage, and finds none where there is none.
+
+mod workplace;
+
+use std::fs;
+
+use serde_json::Value;
+use workplace::Workplace;
+
+const CONFIG: &str = r#"
+[run]
+epochs = 2
+device = "cpu"
+evaluate_every_epochs = 1
+
+[data]
+kind = "csv"
+path = "data/labels.csv"
+levels = ["order", "family", "species"]
+
+[model]
+backbone = { kind = "small_resnet", width = 1 }
+head = { dimension = 4 }
+preprocessing = { resize = 32, crop = 32, filter = "bilinear", channels = "rgb", scale = 0.004, mean = [0.5, 0.5, 0.5], deviation = [0.5, 0.5, 0.5] }
+
+[loss]
+kind = "happier"
+
+[sampler]
+classes_per_batch = 4
+images_per_class = 4
+"#;
+
+/// A run and its bundle.
+fn prepared() -> Workplace {
+    let at = Workplace::drawn(CONFIG, "32");
+    at.akin(&["train", "tiny.toml", "--out", "run"]).expect_code(0);
+    at.akin(&["export", "run", "--out", "bundle", "--maps", "pca"]).expect_code(0);
+    at
+}
+
+/// What is faulty, in order.
+fn faults(at: &Workplace, directory: &str) -> Vec<String> {
+    let answer = at.akin(&["verify", directory, "--json"]);
+    let found: Value = serde_json::from_str(&answer.stdout).unwrap_or_else(|_| panic!("{}", answer.stderr));
+    let checks =
+        found["directories"].as_array().unwrap().iter().flat_map(|one| one["checks"].as_array().unwrap());
+    let faulty = checks.filter(|check| check["state"] == "faulty");
+    let names: Vec<String> = faulty.map(|check| check["what"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(answer.code, Some(i32::from(!names.is_empty())), "{}", answer.stderr);
+    assert_eq!(found["sound"], names.is_empty());
+    names
+}
+
+#[test]
+fn a_change_of_any_file_is_found() {
+    let at = prepared();
+    for directory in ["data", "run", "bundle"] {
+        assert_eq!(faults(&at, directory), [""; 0]);
+        let files = walkdir::WalkDir::new(at.path(directory));
+        let files = files.into_iter().map(Result::unwrap).filter(|entry| entry.file_type().is_file());
+        for file in files.map(walkdir::DirEntry::into_path) {
+            let name = file.strip_prefix(at.path(directory)).unwrap().to_str().unwrap();
+            let before = fs::read(&file).unwrap();
+            let mut changed = before.clone();
+            let middle = changed.len() / 2;
+            changed[middle] ^= 1;
+            for damaged in [&changed[..], &before[..middle]] {
+                fs::write(&file, damaged).unwrap();
+                match name {
+                    // Without its mark nothing is known about the directory.
+                    ".akin.json" => {
+                        at.akin(&["verify", directory]).expect_code(1).expect_stderr(".akin.json is damaged");
+                    }
+                    // A config may be edited where no result depends on it.
+                    "config.toml" => {
+                        at.akin(&["verify", directory]).expect_stdout("config.toml");
+                    }
+                    _ => assert!(faults(&at, directory).contains(&name.to_owned()), "{directory}/{name}"),
+                }
+            }
+            fs::remove_file(&file).unwrap();
+            if name != ".akin.json" && !(directory == "run" && name == "config.toml") {
+                assert!(faults(&at, directory).contains(&name.to_owned()), "{directory}/{name} is missing");
+            }
+            fs::write(&file, before).unwrap();
+        }
+        assert_eq!(faults(&at, directory), [""; 0]);
+    }
+}
+
+#[test]
+fn a_run_is_compared_with_its_checkpoint_and_its_data() {
+    let at = prepared();
+    let config = at.read("run/config.toml");
+    at.write("run/config.toml", config.replace("lr_head = ", "lr_head = 1"));
+    assert_eq!(faults(&at, "run"), ["config and checkpoint"]);
+    at.akin(&["verify", "run"]).expect_stdout("config.toml has changed: optimizer.lr_head");
+    at.write("run/config.toml", &config);
+
+    let table = at.read("data/labels.csv");
+    at.write("data/labels.csv", table.lines().take(table.lines().count() - 1).collect::<Vec<_>>().join("\n"));
+    assert_eq!(faults(&at, "run"), ["data"]);
+    at.akin(&["verify", "run"]).expect_stdout("there are 47 images instead of 48");
+    assert_eq!(faults(&at, "data"), ["labels.csv"]);
+    at.write("data/labels.csv", table);
+
+    // The data may be elsewhere, or nowhere.
+    fs::rename(at.path("data"), at.path("moved")).unwrap();
+    assert_eq!(faults(&at, "run"), [""; 0]);
+    at.akin(&["verify", "run"]).expect_stdout("labels.csv is not there");
+    at.write("run/config.toml", config.replace("/data/labels.csv", "/moved/labels.csv"));
+    at.akin(&["verify", "run"]).expect_code(0).expect_stdout("those of the training, in ");
+    at.write("run/notes.txt", "mine");
+    at.akin(&["verify", "run"]).expect_code(0).expect_stdout("akin did not write it");
+}
+
+#[test]
+fn a_bundle_without_its_mark_and_an_index_of_bundles_are_checked_too() {
+    let at = prepared();
+    fs::remove_file(at.path("bundle/.akin.json")).unwrap();
+    at.akin(&["verify", "bundle", "run"]).expect_code(0).expect_stdout("computes its self-test within");
+    at.write("bundles.json", r#"{ "format": "akin-bundles", "version": 1, "bundles": [{ "path": "bundle", "title": "", "description": "" }] }"#);
+    at.akin(&["verify", "."]).expect_code(0).expect_stdout("bundle ./bundle");
+    at.akin(&["verify", "nowhere"]).expect_code(1).expect_stderr("nowhere does not exist");
+    at.akin(&["verify", "data/images"])
+        .expect_code(1)
+        .expect_stderr("has neither .akin.json nor bundle.json");
+}
