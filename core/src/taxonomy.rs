@@ -104,11 +104,14 @@ impl Taxonomy {
                 parent = Some(class);
             }
         }
-        refuse_any(
-            conflicts,
-            "a class has two parents",
-            "check that the levels are in order, coarse to fine; then rename one, or identify a class by its full path (`qualify = true`)",
-        )?;
+        let hint = match coarse_to_fine(levels, rows).filter(|_| !conflicts.is_empty()) {
+            Some(order) => format!(
+                "the levels are not in order; from coarse to fine they are {}",
+                order.into_iter().map(|level| levels[level].as_str()).collect::<Vec<_>>().join(", ")
+            ),
+            None => "check that the levels are in order, coarse to fine; then rename one, or identify a class by its full path (`qualify = true`)".into(),
+        };
+        refuse_any(conflicts, "a class has two parents", &hint)?;
         Ok((Self { levels: levels.to_vec(), classes, parents }, Labels { levels: depth, ids }))
     }
 
@@ -304,6 +307,24 @@ pub fn fill_from_parent(row: &mut Vec<String>, depth: usize) {
     }
 }
 
+/// The order of the levels in which the labels form a tree with at least two coarsest classes, if there is one: by the
+/// number of classes.
+fn coarse_to_fine<S: AsRef<str>>(levels: &[String], rows: &[Vec<S>]) -> Option<Vec<usize>> {
+    let classes =
+        |level: &usize| rows.iter().map(|row| row[*level].as_ref()).collect::<HashSet<&str>>().len();
+    let mut order: Vec<usize> = (0..levels.len()).collect();
+    order.sort_by_cached_key(classes);
+    let is_tree = order.windows(2).all(|pair| {
+        let mut parents = HashMap::new();
+        let label = |row: &'_ Vec<S>, level: usize| -> String { row[level].as_ref().to_owned() };
+        rows.iter().all(|row| {
+            let parent = label(row, pair[0]);
+            *parents.entry(label(row, pair[1])).or_insert_with(|| parent.clone()) == parent
+        })
+    });
+    (is_tree && order.first().is_some_and(|level| classes(level) > 1)).then_some(order)
+}
+
 fn check_level_names(levels: &[String]) -> Result<()> {
     let mut seen = HashSet::new();
     let faults = levels.iter().enumerate().filter_map(|(position, name)| {
@@ -377,6 +398,23 @@ mod tests {
         assert!(text.contains(r#"variety "gala" under "apple" and, in row 1, "pear""#), "{text}");
         assert!(!text.contains("row 2"), "each conflict is named once: {text}");
         assert!(text.contains("qualify = true"), "{text}");
+    }
+
+    #[test]
+    fn levels_in_the_wrong_order_are_named_in_the_right_one() {
+        let levels = ["variety", "order", "kind"].map(String::from);
+        let rows = [
+            ["gala", "fruit", "apple"],
+            ["fuji", "fruit", "apple"],
+            ["kaiser", "fruit", "pear"],
+            ["nantes", "root", "carrot"],
+        ];
+        let rows = rows.map(|row| row.to_vec());
+        let error = Taxonomy::from_rows(&levels, &rows, ClassIdentity::Name).unwrap_err();
+        assert_eq!(
+            error.hint(),
+            "the levels are not in order; from coarse to fine they are order, kind, variety"
+        );
     }
 
     #[test]

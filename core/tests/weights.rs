@@ -119,6 +119,19 @@ fn weights_of_another_shape_or_type_are_listed() {
 }
 
 #[test]
+fn weights_that_are_not_finite_are_refused_by_name() {
+    let bytes = safetensors(&torchvision());
+    let end = bytes.len();
+    for (number, from_end) in [(f32::NAN, 4), (f32::INFINITY, 8)] {
+        let mut damaged = bytes.clone();
+        damaged[end - from_end..][..4].copy_from_slice(&number.to_le_bytes());
+        let error = network().load_safetensors(damaged).unwrap_err();
+        assert_eq!(error.message(), "the weights of features.12.expand3x3 are not all finite numbers");
+        assert!(error.hint().contains("damaged"), "{error}");
+    }
+}
+
+#[test]
 fn a_file_that_is_cut_short_or_not_safetensors_is_refused() {
     let whole = safetensors(&torchvision());
     for bytes in [vec![], b"no weights".to_vec(), whole[..100].to_vec(), whole[..whole.len() - 1].to_vec()] {

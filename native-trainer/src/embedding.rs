@@ -2,7 +2,7 @@
 
 use akin_core::embeddings::Embeddings;
 use akin_core::encoder::Encoder;
-use akin_core::evaluate::{EvaluationConfig, Labelled, Report, evaluate};
+use akin_core::evaluate::{EvaluationConfig, Labelled, Report, evaluate_and_count};
 use anyhow::Result;
 use burn::module::Module;
 use burn::tensor::Device;
@@ -131,7 +131,7 @@ pub fn evaluate_dataset(
     device: &Device,
     progress: Progress,
 ) -> Result<Evaluation> {
-    evaluate_splits(dataset, config, |items| embed(encoder, pictures, items, device, progress))
+    evaluate_splits(dataset, config, progress, |items| embed(encoder, pictures, items, device, progress))
 }
 
 /// Embeds the queries and, if it is a separate split, the gallery, with `embed`.
@@ -156,19 +156,23 @@ pub fn embed_splits(
 pub fn evaluate_splits(
     dataset: &Dataset,
     config: &EvaluationConfig,
+    progress: Progress,
     embed: impl Fn(&[usize]) -> Result<Embedded>,
 ) -> Result<Evaluation> {
     let (queries, gallery) = embed_splits(dataset, embed)?;
     let query_labels = dataset.labels.select(&queries.items);
     let gallery_labels = gallery.as_ref().map(|gallery| dataset.labels.select(&gallery.items));
-    let report = evaluate(
+    let bar = progress.bar("Ranking", queries.items.len() as u64);
+    let report = evaluate_and_count(
         dataset.taxonomy.level_names(),
         Labelled { embeddings: &queries.embeddings, labels: &query_labels },
         gallery
             .as_ref()
             .zip(gallery_labels.as_ref())
             .map(|(gallery, labels)| Labelled { embeddings: &gallery.embeddings, labels }),
+        None,
         config,
+        &|queries| bar.advance(queries as u64),
     )?;
     Ok(Evaluation { queries, gallery, report })
 }

@@ -45,7 +45,7 @@ pub fn before(operation: &str, path: &Path) -> io::Result<Course> {
         return Ok(Course::Whole);
     }
     let message = format!("fault: {fault:?} at operation {number}: {operation} {}", path.display());
-    eprintln!("{message}");
+    crate::terminal::say(&message);
     if let Some(file) = file {
         std::fs::write(file, message)?;
     }

@@ -17,6 +17,7 @@ use crate::augment;
 use crate::config::AugmentConfig;
 use crate::files::read_regular_file;
 use crate::problem::problem;
+use crate::terminal;
 
 /// Bytes of decoded pictures that stay in memory. Pictures beyond them are decoded at each use.
 const CACHE_BYTES: u64 = 3 << 30;
@@ -26,15 +27,16 @@ const BATCHES_AHEAD: usize = 2;
 
 /// The pictures of a list of files, by item: the number of the file in the list.
 ///
-/// A file that is missing, damaged or no image is skipped with a warning, and listed in [`Self::unreadable`]. If the
-/// system cannot read a file, for example because too many are open, the picture may be sound: [`Self::check`] then
-/// fails, so that no result is computed without it.
+/// A file that is missing, damaged or no image is skipped with a warning, and listed in [`Self::unreadable`], unless all
+/// pictures are required. If the system cannot read a file, for example because too many are open, the picture may be
+/// sound: [`Self::check`] then fails, so that no result is computed without it.
 pub struct Pictures {
     paths: Vec<PathBuf>,
+    all_required: bool,
     cache: Vec<OnceLock<Arc<Pixels>>>,
     cached_bytes: AtomicU64,
     unreadable: Mutex<BTreeMap<PathBuf, String>>,
-    fault: OnceLock<(PathBuf, String)>,
+    fault: OnceLock<(PathBuf, Failure)>,
 }
 
 /// Why a picture could not be read.
@@ -51,6 +53,7 @@ impl Pictures {
         Self {
             cache: paths.iter().map(|_| OnceLock::new()).collect(),
             paths,
+            all_required: false,
             cached_bytes: AtomicU64::new(0),
             unreadable: Mutex::default(),
             fault: OnceLock::new(),
@@ -60,6 +63,11 @@ impl Pictures {
     /// The file of an item.
     pub fn path(&self, item: usize) -> &Path {
         &self.paths[item]
+    }
+
+    /// The pictures of these files, none of which is skipped: [`Self::check`] fails if one cannot be read.
+    pub fn all_required(paths: Vec<PathBuf>) -> Self {
+        Self { all_required: true, ..Self::new(paths) }
     }
 
     /// The picture of an item; none if it cannot be read.
@@ -73,15 +81,15 @@ impl Pictures {
                 self.store(item, &pixels);
                 Some(pixels)
             }
-            Err(Failure::System(reason)) => {
+            Err(failure) if self.all_required || matches!(failure, Failure::System(_)) => {
                 // The first fault is the one to report.
-                let _ = self.fault.set((self.paths[item].clone(), reason));
+                let _ = self.fault.set((self.paths[item].clone(), failure));
                 None
             }
-            Err(Failure::File(reason)) => {
+            Err(Failure::File(reason) | Failure::System(reason)) => {
                 let path = &self.paths[item];
                 if self.lock_unreadable().insert(path.clone(), reason.clone()).is_none() {
-                    eprintln!("warning: skipped {}: {reason}", path.display());
+                    terminal::say(format_args!("warning: skipped {}: {reason}", path.display()));
                 }
                 None
             }
@@ -103,17 +111,24 @@ impl Pictures {
         self.lock_unreadable().clone()
     }
 
-    /// Fails if the system could not read a file. To be called before the pictures that were read are used.
+    /// Fails if the system could not read a file, or a required one cannot be read. To be called before the pictures that
+    /// were read are used.
     ///
     /// # Errors
     ///
     /// As above.
     pub fn check(&self) -> Result<()> {
-        let Some((path, reason)) = self.fault.get() else { return Ok(()) };
-        Err(problem(
-            format!("the system cannot read {}: {reason}", path.display()),
-            "this is no fault of the picture: check the disk, the memory and the limit of open files (`ulimit -n`)",
-        ))
+        let Some((path, failure)) = self.fault.get() else { return Ok(()) };
+        Err(match failure {
+            Failure::System(reason) => problem(
+                format!("the system cannot read {}: {reason}", path.display()),
+                "this is no fault of the picture: check the disk, the memory and the limit of open files (`ulimit -n`)",
+            ),
+            Failure::File(reason) => problem(
+                format!("{} cannot be read: {reason}", path.display()),
+                "remove or replace the image; none is skipped, so that row i is image i",
+            ),
+        })
     }
 
     fn lock_unreadable(&self) -> MutexGuard<'_, BTreeMap<PathBuf, String>> {

@@ -49,12 +49,16 @@
 //! site
 //! report npy page serve arguments
 //! directory sealed
-//! files columns counts machine interrupt shell progress
+//! files columns machine interrupt shell progress
+//! counts
 //! problem faults
+//! terminal
 //! ```
 
 // A binary exports nothing: `pub` here means "for the other modules".
 #![allow(unreachable_pub)]
+// Only `terminal` prints, because it escapes control characters in names and labels.
+#![warn(clippy::print_stdout, clippy::print_stderr)]
 
 mod arguments;
 mod augment;
@@ -96,6 +100,7 @@ mod sealed;
 mod serve;
 mod shell;
 mod site;
+mod terminal;
 mod training;
 
 use std::io;
@@ -109,16 +114,28 @@ use crate::interrupt::Answer;
 use crate::problem::Interrupted;
 
 fn main() -> ExitCode {
-    let Err(error) = run(Cli::parse()) else { return ExitCode::SUCCESS };
+    let cli = Cli::try_parse().unwrap_or_else(|error| refuse(&error));
+    let Err(error) = run(cli) else { return ExitCode::SUCCESS };
     if reader_left(&error) {
         return ExitCode::SUCCESS;
     }
     if let Some(stopped) = error.downcast_ref::<Interrupted>() {
-        eprintln!("     Stopped {stopped}");
+        terminal::say(format_args!("     Stopped {stopped}"));
         return ExitCode::from(Interrupted::EXIT_CODE);
     }
-    problem::report(&error);
+    let (message, hint) = problem::parts(&error);
+    terminal::report(&message, hint.as_deref());
     ExitCode::FAILURE
+}
+
+/// Prints what clap says of the arguments, which may be help, and ends. Without style if an argument has control
+/// characters.
+fn refuse(error: &clap::Error) -> ! {
+    if std::env::args_os().all(|argument| terminal::is_harmless(&argument.to_string_lossy())) {
+        error.exit();
+    }
+    terminal::say(error);
+    exit(error.exit_code())
 }
 
 fn run(cli: Cli) -> Result<()> {
@@ -131,7 +148,7 @@ fn run(cli: Cli) -> Result<()> {
 /// Lets a training save before Ctrl-C ends the program. A second Ctrl-C ends it at once.
 fn handle_ctrl_c() -> Result<()> {
     ctrlc::set_handler(|| match interrupt::answer() {
-        Answer::Wait => eprintln!("\n    Stopping after this step; press Ctrl-C again to abort at once"),
+        Answer::Wait => terminal::say("\n    Stopping after this step; press Ctrl-C again to abort at once"),
         Answer::Exit => exit(Interrupted::EXIT_CODE.into()),
         Answer::Ignore => {}
     })

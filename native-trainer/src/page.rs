@@ -1,17 +1,18 @@
 //! Finds the page, or builds it from the source tree.
 
+use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::SystemTime;
-use std::{env, io};
 
 use akin_core::bundle::INDEX;
 use anyhow::Result;
 use walkdir::WalkDir;
 
 use crate::problem::{Advise, problem};
+use crate::terminal;
 
 /// Their versions must be those in www/Trunk.toml and the workspace's Cargo.toml.
 const TOOLS: [Tool; 2] = [
@@ -55,7 +56,10 @@ pub fn build(force: bool) -> Result<PathBuf> {
     if !force && up_to_date(&root) {
         return Ok(dist);
     }
-    eprintln!("building the page in {} (the first build takes some minutes)", www.display());
+    terminal::say(format_args!(
+        "building the page in {} (the first build takes some minutes)",
+        www.display()
+    ));
     provide_target(&root)?;
     let tools = provide_tools()?;
     provide_packages(&www)?;
@@ -119,7 +123,7 @@ fn provide_target(root: &Path) -> Result<()> {
     if Path::new(String::from_utf8_lossy(&output.stdout).trim()).is_dir() {
         return Ok(());
     }
-    eprintln!("installing the Rust target {TARGET} (rustup target add)");
+    terminal::say(format_args!("installing the Rust target {TARGET} (rustup target add)"));
     run(
         Command::new("rustup").args(["target", "add", TARGET]).current_dir(root),
         "install the target with the package manager that installed Rust, or install Rust from https://rustup.rs",
@@ -134,7 +138,12 @@ fn provide_tools() -> Result<PathBuf> {
         if version_of(&program).as_deref() == Some(tool.version) {
             continue;
         }
-        eprintln!("installing {} {} into {} (cargo install)", tool.name, tool.version, tools.display());
+        terminal::say(format_args!(
+            "installing {} {} into {} (cargo install)",
+            tool.name,
+            tool.version,
+            tools.display()
+        ));
         let mut install = Command::new("cargo");
         install.args(["install", tool.package, "--version", tool.version, "--force", "--root"]).arg(&tools);
         if tool.locked {
@@ -176,7 +185,10 @@ fn provide_packages(www: &Path) -> Result<()> {
     if installed.is_some() && installed >= modified("package-lock.json") {
         return Ok(());
     }
-    eprintln!("installing the page's packages into {} (npm ci)", www.join("node_modules").display());
+    terminal::say(format_args!(
+        "installing the page's packages into {} (npm ci)",
+        www.join("node_modules").display()
+    ));
     run(
         Command::new(NPM).args(["ci", "--no-audit", "--no-fund"]).current_dir(www),
         "see its messages above; npm needs access to its registry",
@@ -212,7 +224,7 @@ fn run(command: &mut Command, hint: &str) -> Result<()> {
     let name =
         Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy().into_owned();
     let status = command
-        .stdout(io::stderr())
+        .stdout(terminal::stderr_of_child())
         .status()
         .advise(|| format!("{name} cannot be started"), "install it, or check PATH")?;
     if status.success() { Ok(()) } else { Err(problem(format!("{name} failed ({status})"), hint)) }

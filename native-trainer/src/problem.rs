@@ -2,7 +2,6 @@
 
 use std::error::Error;
 use std::fmt;
-use std::io::{self, IsTerminal, Write};
 
 /// An error with a hint. Every error that a user can cause is one of these or an [`akin_core::Error`].
 #[derive(Debug)]
@@ -78,20 +77,6 @@ pub fn parts(error: &anyhow::Error) -> (String, Option<String>) {
         });
     }
     (messages.join(": "), hint.filter(|hint| !hint.is_empty()))
-}
-
-/// Prints an error on stderr, in the format of cargo.
-pub fn report(error: &anyhow::Error) {
-    let (message, hint) = parts(error);
-    let coloured =
-        io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    let (red, blue, plain) = if coloured { ("\x1b[1;31m", "\x1b[1;34m", "\x1b[0m") } else { ("", "", "") };
-    let mut text = format!("{red}error{plain}: {}\n", message.trim_end());
-    if let Some(hint) = hint {
-        text += &format!("  {blue}hint{plain}: {hint}\n");
-    }
-    // If stderr is closed, nobody can be told.
-    let _ = io::stderr().write_all(text.as_bytes());
 }
 
 /// The candidate that is most similar to a mistyped `word`, if one is similar enough.

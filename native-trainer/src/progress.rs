@@ -1,9 +1,13 @@
 //! Progress on stderr: bars on a terminal, plain lines elsewhere, or nothing.
 
-use std::io::{IsTerminal, stderr};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::counts::count;
+use crate::terminal;
 
 /// How progress is shown on stderr.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -17,42 +21,69 @@ pub enum Progress {
     None,
 }
 
+/// Without a bar, long work prints a line this often.
+const BETWEEN_LINES: Duration = Duration::from_secs(10);
+
 /// The progress of one piece of work.
 pub struct Bar {
     progress: Progress,
     bar: ProgressBar,
     verb: &'static str,
+    /// When the last line was printed, or the work began.
+    last_line: Mutex<Instant>,
 }
 
 impl Progress {
     /// Starts a piece of work of `length` units, such as `Embedding` 1,000 pictures.
     pub fn bar(self, verb: &'static str, length: u64) -> Bar {
         let bar = match self {
-            Self::Auto if stderr().is_terminal() => ProgressBar::new(length).with_style(
+            Self::Auto if terminal::stderr_is_terminal() => ProgressBar::new(length).with_style(
                 ProgressStyle::with_template(
                     "{prefix:>12.green.bold} [{bar:30}] {pos}/{len}  {msg}  {eta} left",
                 )
                 .expect("the template is a valid constant")
                 .progress_chars("=> "),
             ),
-            _ => ProgressBar::hidden(),
+            _ => ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::hidden()),
         };
         bar.set_prefix(verb);
-        Bar { progress: self, bar, verb }
+        Bar { progress: self, bar, verb, last_line: Mutex::new(Instant::now()) }
     }
 
     /// Prints a message in the format of cargo: a verb and its object.
     pub fn say(self, verb: &str, what: &str) {
         if self != Self::None {
-            eprintln!("{verb:>12} {what}");
+            terminal::say(format_args!("{verb:>12} {what}"));
         }
     }
 }
 
 impl Bar {
-    /// Adds finished units.
+    /// Adds finished units. Without a bar, prints a line from time to time.
     pub fn advance(&self, units: u64) {
         self.bar.inc(units);
+        if let Some(line) = self.line_after(BETWEEN_LINES) {
+            self.print(&line);
+        }
+    }
+
+    /// A line of progress, if there is no bar and none was printed for this time.
+    fn line_after(&self, time: Duration) -> Option<String> {
+        // Another thread that holds the lock prints the line.
+        let last_line = self.last_line.try_lock().ok()?;
+        let number = |units: u64| count(units as usize);
+        let is_due = self.bar.is_hidden() && last_line.elapsed() >= time;
+        is_due
+            .then(|| format!("{} of {}", number(self.bar.position()), number(self.bar.length().unwrap_or(0))))
+    }
+
+    fn print(&self, line: &str) {
+        if self.progress != Progress::None {
+            terminal::say(format_args!("{:>12} {line}", self.verb));
+        }
+        if let Ok(mut last_line) = self.last_line.lock() {
+            *last_line = Instant::now();
+        }
     }
 
     /// Starts at a unit other than the first.
@@ -64,8 +95,8 @@ impl Bar {
     /// Shows a note beside the bar. Without a bar, prints it as a line if `mark` is set.
     pub fn note(&self, note: &str, mark: bool) {
         self.bar.set_message(note.to_owned());
-        if mark && self.bar.is_hidden() && self.progress != Progress::None {
-            eprintln!("{:>12} {note}", self.verb);
+        if mark && self.bar.is_hidden() {
+            self.print(note);
         }
     }
 }
@@ -73,5 +104,18 @@ impl Bar {
 impl Drop for Bar {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_work_without_a_bar_has_a_line_from_time_to_time() {
+        let bar = Progress::Plain.bar("Ranking", 200_000);
+        bar.advance(1_200);
+        assert_eq!(bar.line_after(Duration::ZERO).as_deref(), Some("1,200 of 200,000"));
+        assert_eq!(bar.line_after(Duration::MAX), None);
     }
 }

@@ -2,7 +2,7 @@
 //! `/bundles.json`.
 
 use std::collections::HashSet;
-use std::io::{self, Write, stdout};
+use std::io;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::{fs, future};
@@ -17,6 +17,7 @@ use tower_http::services::{ServeDir, ServeFile};
 use tower_http::set_header::SetResponseHeaderLayer;
 
 use crate::problem::{Advise, problem};
+use crate::terminal;
 
 /// The bundles of a site, checked, each with its place there.
 #[derive(Debug)]
@@ -139,10 +140,10 @@ pub fn listen(port: u16) -> Result<TcpListener> {
 /// Serves until Ctrl-C. Prints the address on stdout and an explanation on stderr.
 pub fn serve(listener: TcpListener, page: &Path, bundles: &Bundles) -> Result<()> {
     let address = listener.local_addr()?;
-    writeln!(stdout(), "http://{address}/")?;
-    eprintln!(
+    terminal::print(&format!("http://{address}/"))?;
+    terminal::say(
         "Open this address in a browser on this machine; other machines cannot reach it. Browsers allow WebGPU,\n\
-         which is fast, only for pages from localhost or over HTTPS. Press Ctrl-C to stop."
+         which is fast, only for pages from localhost or over HTTPS. Press Ctrl-C to stop.",
     );
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
@@ -182,7 +183,7 @@ fn router(page: &Path, bundles: &Bundles) -> Router {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Read;
+    use std::io::{Read, Write};
     use std::net::TcpStream;
 
     use akin_core::bundle::{

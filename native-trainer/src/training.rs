@@ -544,7 +544,7 @@ impl<'a> Training<'a> {
     /// The report over the evaluation splits, without the scores of single queries.
     fn evaluate(&self, encoder: &Encoder) -> Result<Report> {
         let embed = |items: &[usize]| self.embed(encoder, items);
-        let mut report = evaluate_splits(self.dataset, &self.run.config.eval, embed)?.report;
+        let mut report = evaluate_splits(self.dataset, &self.run.config.eval, self.progress, embed)?.report;
         report.per_query.clear();
         Ok(report)
     }

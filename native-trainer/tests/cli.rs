@@ -92,9 +92,17 @@ fn data_check_counts_images_and_lists_mistakes() {
     fs::write(folder.path().join("images/test/Apple/Fuji/4.heic"), b"\0\0\0\x18ftypheic\0\0\0\0mif1heic")
         .unwrap();
     fs::write(folder.path().join("images/test/Apple/Fuji/5.png"), png(1)).unwrap();
+    fs::write(folder.path().join("images/test/Apple/Fuji/6.png"), png(4)).unwrap();
     let answer = akin(["data", "check", &path(&folder, "data.toml")]);
     assert_eq!(answer.code, Some(1));
-    for part in ["2 images cannot be read", "3.png: ", "4.heic: ", "HEIC", "in more than one split"] {
+    for part in [
+        "2 images cannot be read",
+        "3.png: ",
+        "4.heic: ",
+        "HEIC",
+        "in more than one split",
+        "in one split more than once",
+    ] {
         assert!(answer.stdout.contains(part), "{part} in {}", answer.stdout);
     }
     assert!(answer.stderr.starts_with("error: 2 images cannot be read"), "{}", answer.stderr);
@@ -102,6 +110,41 @@ fn data_check_counts_images_and_lists_mistakes() {
     let json = akin(["data", "check", "--json", &path(&folder, "data.toml")]).stdout;
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["unreadable"].as_array().unwrap().len(), 2);
+    assert_eq!(json["repeated"][0][1]["path"].as_str().unwrap().rsplit('/').next(), Some("6.png"));
+}
+
+/// Names of files come from anywhere, and terminals obey control characters.
+#[cfg(unix)]
+#[test]
+fn control_characters_in_names_are_printed_as_their_codes() {
+    let folder = in_folder(&[
+        ("data.toml", b"[data]\nkind = 'folder'\npath = 'images'\nlevels = ['kind', 'variety']\n"),
+        ("images/train/Apple/Gala/\u{1b}[2J\u{9b}31m.png", b"damaged"),
+        ("images/test/Apple/Fuji/1.png", &png(3)),
+    ]);
+    let is_unsafe = |text: &str| text.contains(|c: char| c.is_control() && c != '\n');
+    for format in [&[][..], &["--json"]] {
+        let answer = akin(["data", "check", &path(&folder, "data.toml")].iter().chain(format));
+        assert!(answer.stdout.contains("\\u001b[2J\\u009b31m.png"), "{}", answer.stdout);
+        assert!(!is_unsafe(&answer.stdout) && !is_unsafe(&answer.stderr));
+    }
+    let answer = akin(["train", "\u{1b}[2J.toml"]);
+    assert!(answer.stderr.contains("\\u001b[2J") && !is_unsafe(&answer.stderr), "{}", answer.stderr);
+    let answer = akin(["train", "--\u{9b}2J"]);
+    assert!(answer.stderr.contains("\\u009b2J") && !is_unsafe(&answer.stderr), "{}", answer.stderr);
+}
+
+#[test]
+fn a_closed_stderr_stops_no_command() {
+    let folder = in_folder(&[]);
+    let mut child = Command::new(env!("CARGO_BIN_EXE_akin"))
+        .args(["biomorphs", &path(&folder, "data"), "--branching", "1,2", "--images-per-class", "2"])
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stderr.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
 /// Images of unusual formats are neither refused nor counted as damaged.
@@ -462,6 +505,16 @@ fn a_query_in_the_gallery_does_not_rank_itself() {
     refused("g.csv", &labels.replacen(b"c,Con", b"a,Con"), "has `a` twice");
     refused("q.csv", &query_labels.replacen(b"Gala,b", b"Fuji,b"), "the query `b` has other labels in");
     refused("g.csv", &labels.replacen(b"file", b"name"), "no column `file`");
+
+    let twins = eval(&files, &arguments[..4]);
+    assert_eq!(twins.code, Some(0), "{}", twins.stderr);
+    for part in ["warning: 2 queries have the embedding and the labels of a gallery item", "--path-column"] {
+        assert!(twins.stderr.contains(part), "{}", twins.stderr);
+    }
+    let queries = floats(&[[0.9, 0.1], [1.0, 0.1]]);
+    let one_twin = eval(&[&files[..], &[("q.npy", &queries)]].concat(), &arguments[..4]);
+    assert_eq!(one_twin.code, Some(0), "{}", one_twin.stderr);
+    assert!(one_twin.stderr.contains("warning: 1 query has the embedding"), "{}", one_twin.stderr);
 }
 
 /// The rows of a table, each by its cells.

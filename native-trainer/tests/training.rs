@@ -598,6 +598,30 @@ fn a_bundle_holds_encoders_of_every_geometry_each_with_its_own_similarity() {
 }
 
 #[test]
+fn embeddings_stand_beside_the_names_of_their_images_and_no_image_is_skipped() {
+    let at = Workplace::new();
+    at.akin(&["train", "tiny.toml", "--out", "run", "--set", "run.steps=1"]).expect_code(0);
+    let embed = |out: &str| at.akin(&["embed", "run", "data/images", "--out", out]);
+    embed("e.npy").expect_code(0).expect_stderr("Embedded 48 images into e.npy").expect_stderr("e.csv");
+    let names = at.read("e.csv");
+    let mut lines = names.lines();
+    assert_eq!(lines.next(), Some("path"));
+    let paths: Vec<&str> = lines.collect();
+    assert_eq!(paths.len(), 48);
+    assert!(paths.is_sorted() && paths.iter().all(|path| at.path(path).is_file()), "{names}");
+
+    embed("e.npy").expect_code(1).expect_stderr("e.npy already exists");
+    at.write("f.csv", "mine");
+    embed("f.npy").expect_code(1).expect_stderr("f.csv already exists");
+    assert_eq!((at.read("f.csv").as_str(), at.path("f.npy").exists()), ("mine", false));
+
+    at.write(paths[7], "no picture");
+    let answer = embed("g.npy").expect_code(1).expect_stderr(paths[7]).expect_stderr("none is skipped");
+    assert!(!answer.stderr.contains("warning: skipped"), "{}", answer.stderr);
+    assert!(!at.path("g.npy").exists() && !at.path("g.csv").exists());
+}
+
+#[test]
 fn unreadable_images_are_skipped_counted_and_named() {
     let at = Workplace::new();
     let table = at.read("data/labels.csv");

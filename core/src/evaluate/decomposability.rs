@@ -169,7 +169,9 @@ fn average_precisions(
 ) -> Vec<Vec<Option<f64>>> {
     let depth = labels.levels();
     let search = Search { queries, query_labels, gallery, labels, places };
-    search.rank(config, |_, ranking| (1..=depth).map(|level| average_precision(ranking, level)).collect())
+    search.rank(config, &|_| {}, |_, ranking| {
+        (1..=depth).map(|level| average_precision(ranking, level)).collect()
+    })
 }
 
 #[cfg(test)]

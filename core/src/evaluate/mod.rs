@@ -166,35 +166,7 @@ pub fn evaluate(
     gallery: Option<Labelled<'_>>,
     config: &EvaluationConfig,
 ) -> Result<Report> {
-    check_shapes(levels.len(), "query", queries)?;
-    let checked = config.checked(levels.len())?;
-    config.check_sets(queries.labels.len(), gallery.is_some())?;
-    let points = Points::new(config.similarity, queries.embeddings, "query")?;
-    let Some(gallery) = gallery else {
-        let search = Search {
-            queries: &points,
-            query_labels: queries.labels,
-            gallery: &points,
-            labels: queries.labels,
-            places: Places::Same,
-        };
-        let mut report = search.report(levels, &checked)?;
-        if let Some(settings) = config.decomposability_gap {
-            report.decomposability_gap = Some(decomposability_gap(queries, config, settings)?);
-        }
-        return Ok(report);
-    };
-    check_shapes(levels.len(), "gallery", gallery)?;
-    check_dimensions(queries.embeddings.dimension(), gallery.embeddings.dimension())?;
-    let gallery_points = Points::new(config.similarity, gallery.embeddings, "gallery")?;
-    Search {
-        queries: &points,
-        query_labels: queries.labels,
-        gallery: &gallery_points,
-        labels: gallery.labels,
-        places: Places::Apart,
-    }
-    .report(levels, &checked)
+    evaluate_and_count(levels, queries, gallery, None, config, &|_| {})
 }
 
 /// As [`evaluate`], for queries that are items of the gallery: query i is the item in row `places[i]`, and ranks all
@@ -210,27 +182,60 @@ pub fn evaluate_among(
     places: &[usize],
     config: &EvaluationConfig,
 ) -> Result<Report> {
+    evaluate_and_count(levels, queries, Some(gallery), Some(places), config, &|_| {})
+}
+
+/// As [`evaluate_among`] if there are places, else as [`evaluate`]. Calls `ranked` from several threads, each time with
+/// the number of queries whose rankings have been scored since its last call.
+///
+/// # Errors
+///
+/// As [`evaluate_among`]; also [`Kind::Config`] for places without a gallery.
+pub fn evaluate_and_count(
+    levels: &[String],
+    queries: Labelled<'_>,
+    gallery: Option<Labelled<'_>>,
+    places: Option<&[usize]>,
+    config: &EvaluationConfig,
+    ranked: &(dyn Fn(usize) + Sync),
+) -> Result<Report> {
     check_shapes(levels.len(), "query", queries)?;
-    check_shapes(levels.len(), "gallery", gallery)?;
-    check_dimensions(queries.embeddings.dimension(), gallery.embeddings.dimension())?;
     let checked = config.checked(levels.len())?;
-    config.check_sets(queries.labels.len(), true)?;
-    let (count, items) = (queries.labels.len(), gallery.labels.len());
-    if places.len() != count || places.iter().any(|&place| place >= items) {
+    config.check_sets(queries.labels.len(), gallery.is_some())?;
+    let (count, items) = (queries.labels.len(), gallery.map_or(0, |gallery| gallery.labels.len()));
+    let fits = |places: &[usize]| places.len() == count && places.iter().all(|&place| place < items);
+    if let Some(places) = places.filter(|places| !fits(places)) {
         return Err(Error::new(
             Kind::Config,
             format!("{count} queries have {} places among {items} gallery items", places.len()),
             "give each query its row in the gallery, counted from 0",
         ));
     }
+    let points = Points::new(config.similarity, queries.embeddings, "query")?;
+    let Some(gallery) = gallery else {
+        let search = Search {
+            queries: &points,
+            query_labels: queries.labels,
+            gallery: &points,
+            labels: queries.labels,
+            places: Places::Same,
+        };
+        let mut report = search.report(levels, &checked, ranked)?;
+        if let Some(settings) = config.decomposability_gap {
+            report.decomposability_gap = Some(decomposability_gap(queries, config, settings)?);
+        }
+        return Ok(report);
+    };
+    check_shapes(levels.len(), "gallery", gallery)?;
+    check_dimensions(queries.embeddings.dimension(), gallery.embeddings.dimension())?;
     Search {
-        queries: &Points::new(config.similarity, queries.embeddings, "query")?,
+        queries: &points,
         query_labels: queries.labels,
         gallery: &Points::new(config.similarity, gallery.embeddings, "gallery")?,
         labels: gallery.labels,
-        places: Places::Among(places),
+        places: places.map_or(Places::Apart, Places::Among),
     }
-    .report(levels, &checked)
+    .report(levels, &checked, ranked)
 }
 
 /// One query's ranking of the gallery: `scores[i]` is the score of item i, whose classes are row i of `labels`. `query`
@@ -282,10 +287,11 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// `score` of each query's ranking, in the order of the queries.
+    /// `score` of each query's ranking, in the order of the queries. Calls `ranked` after each block with its length.
     fn rank<T: Send>(
         &self,
         config: &EvaluationConfig,
+        ranked: &(dyn Fn(usize) + Sync),
         score: impl Fn(usize, &Ranking) -> T + Sync + Send,
     ) -> Vec<T> {
         let relatives = Relatives::new(self.labels, self.query_labels);
@@ -302,17 +308,26 @@ impl Search<'_> {
         let score_block = |number: usize| -> Vec<T> {
             let range = number * block..count.min((number + 1) * block);
             let scores = self.gallery.scores(self.queries, range.clone());
-            range
+            let results = range
+                .clone()
                 .zip(scores.chunks_exact(items.max(1)))
                 .map(|(query, scores)| score_query(query, scores))
-                .collect()
+                .collect();
+            ranked(range.len());
+            results
         };
         in_order(count.div_ceil(block), score_block).into_iter().flatten().collect()
     }
 
-    fn report(&self, levels: &[String], checked: &CheckedEvaluation) -> Result<Report> {
+    fn report(
+        &self,
+        levels: &[String],
+        checked: &CheckedEvaluation,
+        ranked: &(dyn Fn(usize) + Sync),
+    ) -> Result<Report> {
         let (count, items) = (self.queries.len(), self.gallery.len());
-        let rows = self.rank(checked.config(), |query, ranking| QueryScores::new(query, ranking, checked));
+        let score = |query: usize, ranking: &Ranking| QueryScores::new(query, ranking, checked);
+        let rows = self.rank(checked.config(), ranked, score);
         let itself = usize::from(!matches!(self.places, Places::Apart) && items > 0);
         let report = Report::new(levels, checked, items - itself, rows);
         if report.overall.queries == 0 {
@@ -470,6 +485,21 @@ mod tests {
             assert_eq!(blocks.per_query, whole.per_query);
             assert_eq!(blocks.overall, whole.overall);
         }
+    }
+
+    #[test]
+    fn every_query_is_counted_when_it_is_ranked() {
+        let (embeddings, labels) = circle();
+        let set = Labelled { embeddings: &embeddings, labels: &labels };
+        let config = EvaluationConfig { block: 2, ..EvaluationConfig::default() };
+        let ranked = std::sync::Mutex::new(Vec::new());
+        let count = |queries| ranked.lock().unwrap().push(queries);
+        let report = evaluate_and_count(&levels(), set, None, None, &config, &count).unwrap();
+        assert_eq!(report, evaluate(&levels(), set, None, &config).unwrap());
+        let mut blocks = ranked.lock().unwrap().clone();
+        blocks.sort_unstable();
+        assert_eq!(blocks, [1, 2, 2]);
+        assert!(evaluate_and_count(&levels(), set, None, Some(&[0]), &config, &count).is_err());
     }
 
     #[test]

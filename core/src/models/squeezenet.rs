@@ -75,7 +75,7 @@ impl Squeezenet {
     /// # Errors
     ///
     /// [`Kind::Weights`] for a file that is not safetensors, or, listing them all, for tensors that are missing,
-    /// unknown or of the wrong shape.
+    /// unknown, of the wrong shape or not finite.
     pub fn load_safetensors(&mut self, bytes: Vec<u8>) -> Result<()> {
         let mut store = SafetensorsStore::from_bytes(Some(bytes))
             .with_key_remapping(r"^features\.0\.", "stem.")
@@ -104,15 +104,36 @@ impl Squeezenet {
                 .filter(|(_, names)| !names.is_empty())
                 .map(|(what, names)| format!("{what}: {}", names.join(", ")))
                 .collect();
-        if faults.is_empty() {
-            Ok(())
-        } else {
-            Err(Error::new(
+        if !faults.is_empty() {
+            return Err(Error::new(
                 Kind::Weights,
                 format!("the weights do not fit SqueezeNet 1.1 ({})", faults.join("; ")),
                 advice,
-            ))
+            ));
         }
+        self.check_finite()
+    }
+
+    /// Refuses weights that are infinite or no numbers, naming them as torchvision does.
+    fn check_finite(&self) -> Result<()> {
+        let fires = FIRES.iter().zip(&self.fires).flat_map(|((number, _), fire)| {
+            let layers =
+                [("squeeze", &fire.squeeze), ("expand1x1", &fire.expand1x1), ("expand3x3", &fire.expand3x3)];
+            layers.map(|(name, layer)| (format!("features.{number}.{name}"), layer))
+        });
+        for (name, layer) in [("features.0".to_owned(), &self.stem)].into_iter().chain(fires) {
+            let bias = layer.bias.as_ref().map(|bias| bias.val().is_finite().all());
+            let weight = layer.weight.val().is_finite().all();
+            let finite = bias.into_iter().chain([weight]).all(|all| all.into_scalar::<bool>());
+            if !finite {
+                return Err(Error::new(
+                    Kind::Weights,
+                    format!("the weights of {name} are not all finite numbers"),
+                    "the file is damaged; get it again",
+                ));
+            }
+        }
+        Ok(())
     }
 }
 

@@ -1,6 +1,6 @@
 //! `akin biomorphs`: a data set of drawn creatures.
 
-use std::io::{Cursor, Write, stdout};
+use std::io::Cursor;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -14,7 +14,7 @@ use crate::counts::{count, counted};
 use crate::directory::{self, Draft, Kind};
 use crate::files::write_into_draft;
 use crate::progress::{Bar, Progress};
-use crate::shell;
+use crate::{shell, terminal};
 
 /// Draw a data set of creatures that descend from one another.
 ///
@@ -69,10 +69,10 @@ pub fn run(args: BiomorphsArgs) -> Result<()> {
         let images = classes * args.images_per_class;
         format!("{} of {}", counted(images, "image", "images"), counted(classes, "class", "classes"))
     };
-    writeln!(stdout(), "levels  {}", levels.join(", "))?;
-    writeln!(stdout(), "train   {}", split(Split::Train))?;
-    writeln!(stdout(), "test    {}", split(Split::Test))?;
-    writeln!(stdout(), "table   {}", args.out.join("labels.csv").display())?;
+    terminal::print(&format!("levels  {}", levels.join(", ")))?;
+    terminal::print(&format!("train   {}", split(Split::Train)))?;
+    terminal::print(&format!("test    {}", split(Split::Test)))?;
+    terminal::print(&format!("table   {}", args.out.join("labels.csv").display()))?;
     let images = counted(creatures.pictures(), "image", "images");
     args.progress.say("Drew", &format!("{images} in {:.1} s", start.elapsed().as_secs_f64()));
     // The recipe needs three levels, and classes to test on.

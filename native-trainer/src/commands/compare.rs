@@ -1,6 +1,5 @@
 //! `akin compare`: many losses on the same data.
 
-use std::io::{IsTerminal, Write, stdout};
 use std::path::PathBuf;
 
 use anyhow::Result;
@@ -15,7 +14,7 @@ use crate::counts::counted;
 use crate::files::write_atomic;
 use crate::problem::{a_few, problem};
 use crate::progress::Progress;
-use crate::shell;
+use crate::{shell, terminal};
 
 /// Train many losses on the same data and compare them in one table.
 ///
@@ -70,7 +69,11 @@ pub fn run(args: CompareArgs) -> Result<()> {
         write_atomic(&plan.out.join(name), |file| file.write_all(text.as_bytes()))?;
     }
     draft.complete()?;
-    write!(stdout(), "{}", print(&comparison, args.format, stdout().is_terminal()))?;
+    let text = print(&comparison, args.format, terminal::stdout_is_terminal());
+    match args.format {
+        Format::Text => terminal::print_styled(text.trim_end())?,
+        _ => terminal::print(text.trim_end())?,
+    }
     progress.say("Wrote", &plan.out.join("table.{md,tex,csv,json}").display().to_string());
     if let Some(row) = comparison.rows.iter().find(|row| row.failed.is_empty()) {
         let run = shell::path(&plan.out.join(&row.name).join(format!("seed-{}", plan.seeds[0])));

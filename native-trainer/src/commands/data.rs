@@ -1,6 +1,5 @@
 //! `akin data check`: counts a data set and reports mistakes in it.
 
-use std::io::{Write, stdout};
 use std::path::PathBuf;
 
 use anyhow::Result;
@@ -14,6 +13,7 @@ use crate::data::Dataset;
 use crate::data::check::{Findings, inspect};
 use crate::problem::problem;
 use crate::progress::Progress;
+use crate::terminal;
 
 #[derive(Debug, Subcommand)]
 /// The commands on a data set.
@@ -55,7 +55,7 @@ fn check(args: DataCheckArgs) -> Result<()> {
     let findings = inspect(&dataset, || bar.advance(1));
     drop(bar);
     let text = if args.json { serde_json::to_string_pretty(&findings)? } else { describe(&findings) };
-    writeln!(stdout(), "{text}")?;
+    terminal::print(&text)?;
     match findings.unreadable.len() {
         0 => Ok(()),
         unreadable => Err(problem(
@@ -97,10 +97,14 @@ fn describe(findings: &Findings) -> String {
     for remark in &findings.remarks {
         text += &format!("\n\nnote: {remark}");
     }
-    if !findings.duplicates.is_empty() {
-        let groups = counted(findings.duplicates.len(), "image is", "images are");
-        text += &format!("\n\nwarning: {groups} in more than one split:");
-        for group in &findings.duplicates {
+    let groups = [
+        (&findings.duplicates, "in more than one split"),
+        (&findings.repeated, "in one split more than once, where a copy is a positive that is found at once"),
+    ];
+    for (groups, place) in groups.into_iter().filter(|(groups, _)| !groups.is_empty()) {
+        let count = counted(groups.len(), "image is", "images are");
+        text += &format!("\n\nwarning: {count} {place}:");
+        for group in groups {
             let files: Vec<String> =
                 group.iter().map(|file| format!("{} ({})", file.path.display(), file.split)).collect();
             text += &format!("\n  {}", files.join(" = "));

@@ -1,6 +1,5 @@
 //! `akin demo`: draws creatures, trains two models, exports both and serves the page. Needs no download.
 
-use std::io::{Write, stdout};
 use std::path::PathBuf;
 
 use akin_biomorphs::{BiomorphConfig, Biomorphs};
@@ -21,7 +20,7 @@ use crate::report::runs_text;
 use crate::run::{Run, Which};
 use crate::serve::Bundles;
 use crate::training::Outcome;
-use crate::{interrupt, page, serve, shell};
+use crate::{interrupt, page, serve, shell, terminal};
 
 /// Draw creatures, train two models on them, and show both in the browser.
 ///
@@ -95,7 +94,7 @@ pub fn run(args: DemoArgs) -> Result<()> {
     }
     let rows: Vec<(&str, &Report)> =
         runs.iter().map(|(run, report)| (run.config.run.name.as_str(), report)).collect();
-    writeln!(stdout(), "{}", runs_text(&rows))?;
+    terminal::print(&runs_text(&rows))?;
 
     let runs: Vec<Run> = runs.into_iter().map(|(run, _)| run).collect();
     let bundle = args.out.join("bundle");

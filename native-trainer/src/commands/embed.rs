@@ -1,6 +1,6 @@
 //! `akin embed`: embeds images and writes a .npy file.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
@@ -10,7 +10,7 @@ use crate::config::DeviceName;
 use crate::counts::counted;
 use crate::data::looks_like_an_image;
 use crate::embedding::embed;
-use crate::files::check_output;
+use crate::files::{check_output, write_atomic};
 use crate::loader::Pictures;
 use crate::problem::{Advise, a_few, problem};
 use crate::progress::Progress;
@@ -19,7 +19,7 @@ use crate::{device, npy};
 
 /// Write the embeddings of images to a .npy file.
 ///
-/// `akin eval --queries` evaluates such a file with a CSV file of labels.
+/// Writes the paths of the images beside it. With columns of labels added to them, `akin eval --queries` evaluates both.
 #[derive(Debug, Args)]
 pub struct EmbedArgs {
     /// The run directory of the model.
@@ -28,10 +28,11 @@ pub struct EmbedArgs {
     /// Image files, or folders of them. Rows are in this order; the files of a folder are sorted.
     #[arg(value_name = "IMAGES", required = true)]
     pub images: Vec<PathBuf>,
-    /// The file to write: float32, one row per image.
+    /// The file to write: float32, one row per image. The paths of the images go into a CSV file of the same name beside
+    /// it, with the column `path`, in the same order.
     #[arg(long, value_name = "FILE.npy")]
     pub out: PathBuf,
-    /// Replace FILE.npy if it exists.
+    /// Replace FILE.npy and FILE.csv if they exist.
     #[arg(long)]
     pub overwrite: bool,
     /// The encoder of the run.
@@ -49,23 +50,40 @@ pub struct EmbedArgs {
 pub fn run(args: EmbedArgs) -> Result<()> {
     let run = Run::open(&args.run)?;
     let files = files(&args.images)?;
-    check_output(&args.out, &[files.clone(), run.files()].concat(), args.overwrite)?;
+    let paths = args.out.with_extension("csv");
+    if paths == args.out {
+        return Err(problem(
+            format!("{} is the file of the paths, not of the embeddings", paths.display()),
+            "give `--out` a name that ends in .npy; the paths are written beside it, as .csv",
+        ));
+    }
+    for out in [&args.out, &paths] {
+        check_output(out, &[files.clone(), run.files()].concat(), args.overwrite)?;
+    }
     let device = device::open(args.device.unwrap_or(run.config.run.device))?;
     let encoder = run.encoder(args.which, &device)?;
     let items: Vec<usize> = (0..files.len()).collect();
-    let pictures = Pictures::new(files);
+    let pictures = Pictures::all_required(files.clone());
     let progress = args.progress;
-    let embedded = embed(&encoder, &pictures, &items, &device, progress);
-    if let Some((path, reason)) = pictures.unreadable().into_iter().next() {
-        return Err(problem(
-            format!("{} cannot be read: {reason}", path.display()),
-            "remove or replace the image, or give only the others: no image is skipped, so that row i is image i",
-        ));
-    }
-    npy::write(&args.out, embedded?.embeddings.values(), encoder.dimension())?;
-    progress
-        .say("Embedded", &format!("{} into {}", counted(items.len(), "image", "images"), args.out.display()));
+    let embedded = embed(&encoder, &pictures, &items, &device, progress)?;
+    npy::write(&args.out, embedded.embeddings.values(), encoder.dimension())?;
+    write_paths(&paths, &files)?;
+    let images = counted(items.len(), "image", "images");
+    progress.say("Embedded", &format!("{images} into {}", args.out.display()));
+    progress.say("Wrote", &format!("their paths to {}, in the same order", paths.display()));
     Ok(())
+}
+
+/// Writes a CSV file with the column `path`, to which columns of labels may be added.
+fn write_paths(file: &Path, paths: &[PathBuf]) -> Result<()> {
+    write_atomic(file, |out| {
+        let mut table = csv::Writer::from_writer(out);
+        table.write_record(["path"])?;
+        for path in paths {
+            table.write_record([path.display().to_string()])?;
+        }
+        table.flush()
+    })
 }
 
 /// The given files, and the images in the given folders, sorted inside each folder.

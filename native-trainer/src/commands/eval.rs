@@ -5,7 +5,6 @@ mod dyml;
 mod embedding_files;
 mod opened_run;
 
-use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 
 use akin_core::evaluate::{self, EvaluationConfig, Report};
@@ -24,6 +23,7 @@ use crate::loader::Pictures;
 use crate::problem::problem;
 use crate::report::{measurement, paired_tests_text, report_text, setting_name};
 use crate::run::Run;
+use crate::terminal;
 
 /// Evaluates, and prints the report.
 pub fn run(args: EvalArgs) -> Result<()> {
@@ -84,7 +84,7 @@ pub fn run(args: EvalArgs) -> Result<()> {
             }
         }
     };
-    writeln!(stdout(), "{text}")?;
+    terminal::print(&text)?;
     Ok(())
 }
 
@@ -139,7 +139,7 @@ fn evaluate_files(args: &EvalArgs) -> Result<Evaluated> {
     let identity = if args.qualify { ClassIdentity::Path } else { ClassIdentity::Name };
     let mut config = EvaluationConfig::default();
     args.metrics.apply(&mut config);
-    let report = files.evaluate(&args.levels, 0, identity, &config)?;
+    let report = files.evaluate(&args.levels, 0, identity, &config, args.progress)?;
     Ok(Evaluated { report, queries: files.into_paths(), gallery: vec![] })
 }
 

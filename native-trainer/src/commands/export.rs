@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{self, Write, stdout};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use akin_core::ancestors::Ancestors;
@@ -35,7 +35,7 @@ use crate::projection::{Method, Projection, project};
 use crate::run::{Run, Which, encoder_config};
 use crate::serve::Bundles;
 use crate::training::learned_ancestors;
-use crate::{device, directory, page, shell, site};
+use crate::{device, directory, page, shell, site, terminal};
 
 /// Write runs into a bundle for the browser.
 ///
@@ -189,7 +189,7 @@ pub fn run(args: ExportArgs) -> Result<()> {
         maps: if args.no_maps { &[] } else { &args.maps },
         progress: args.progress,
     })?;
-    writeln!(stdout(), "{}", args.out.display())?;
+    terminal::print(&args.out.display().to_string())?;
     if let (Some(site), Some(page)) = (&args.site, page) {
         let folders: Vec<PathBuf> = [args.out].into_iter().chain(args.with).collect();
         let bytes = site::write(&page, &Bundles::open(&folders)?, site, args.overwrite)?;

@@ -1,7 +1,5 @@
 //! `akin list`: the names of losses, miners, metrics, recipes and sources, and the settings of each.
 
-use std::io::{Write, stdout};
-
 use akin_core::losses::LossEntry;
 use akin_core::metrics::MetricEntry;
 use akin_core::miners::{Miner, MinerEntry};
@@ -10,12 +8,12 @@ use akin_core::{losses, metrics, miners};
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use terminal_size::{Width, terminal_size_of};
 
 use crate::columns::align_words;
 use crate::config::reference::{SettingRow, inline, loss_settings, settings_of_kind};
 use crate::problem::{did_you_mean, problem};
 use crate::recipes::{RECIPES, Recipe};
+use crate::terminal;
 
 /// What to list.
 #[derive(Debug, Subcommand)]
@@ -105,7 +103,7 @@ pub fn run(command: ListCommand) -> Result<()> {
         }
         ListCommand::Sources(args) => sources().print(&args.list)?,
     };
-    write!(stdout(), "{text}")?;
+    terminal::print(text.trim_end())?;
     Ok(())
 }
 
@@ -120,8 +118,7 @@ impl List {
             return Ok(serde_json::to_string_pretty(&objects)? + "\n");
         }
         // In a pipe or a file a row stays on one line.
-        let width = terminal_size_of(stdout()).map(|(Width(columns), _)| columns);
-        Ok(align_words(&self.header, &self.rows, width) + "\n")
+        Ok(align_words(&self.header, &self.rows, terminal::width()) + "\n")
     }
 }
 

@@ -1,11 +1,9 @@
 //! `akin page`: builds the page.
 
-use std::io::{Write, stdout};
-
 use anyhow::Result;
 use clap::Args;
 
-use crate::page;
+use crate::{page, terminal};
 
 /// Build the page if it is not up to date, and print its folder.
 ///
@@ -21,6 +19,6 @@ pub struct PageArgs {
 /// Builds the page and prints its folder.
 pub fn run(args: PageArgs) -> Result<()> {
     let folder = page::build(args.force)?;
-    writeln!(stdout(), "{}", folder.display())?;
+    terminal::print(&folder.display().to_string())?;
     Ok(())
 }

@@ -1,6 +1,5 @@
 //! `akin train`: trains a model.
 
-use std::io::{Write, stdout};
 use std::path::PathBuf;
 
 use anyhow::Result;
@@ -17,7 +16,7 @@ use crate::progress::Progress;
 use crate::report::report_text;
 use crate::run::{CONFIG_FILE, Run};
 use crate::training::{Outcome, Start, train};
-use crate::{device, directory, shell};
+use crate::{device, directory, shell, terminal};
 
 /// Train a model from a config.
 ///
@@ -103,7 +102,7 @@ pub fn finish((run, outcome): (Run, Outcome), progress: Progress) -> Result<()> 
     let directory = shell::path(&run.directory);
     match outcome {
         Outcome::Done(report) => {
-            writeln!(stdout(), "{}", report_text(&report))?;
+            terminal::print(&report_text(&report))?;
             progress.say("Finished", &format!("the run is in {directory}"));
             progress
                 .say("Next", &format!("`akin export {directory} --out bundle` writes it for the browser"));

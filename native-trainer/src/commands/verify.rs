@@ -4,7 +4,6 @@ mod bundle_checks;
 mod check;
 mod run_checks;
 
-use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 
 use akin_core::bundle::{INDEX, Index, MANIFEST};
@@ -20,6 +19,7 @@ use crate::directory::{self, Kind, MARK_FILE, Mark, check_file, foreign};
 use crate::files::read_regular_file;
 use crate::problem::{Advise, problem};
 use crate::run::CONFIG_FILE;
+use crate::terminal;
 
 /// Check every file of a run, a bundle or another directory that akin wrote.
 ///
@@ -49,10 +49,10 @@ pub fn run(args: VerifyArgs) -> Result<()> {
         });
         let sound = verified.iter().all(|verified| faults(&verified.checks) == 0);
         let all = json!({ "sound": sound, "directories": directories.collect::<Vec<_>>() });
-        writeln!(stdout(), "{}", serde_json::to_string_pretty(&all)?)?;
+        terminal::print(&serde_json::to_string_pretty(&all)?)?;
     } else {
         let tables: Vec<String> = verified.iter().map(Verified::table).collect();
-        writeln!(stdout(), "{}", tables.join("\n\n"))?;
+        terminal::print(&tables.join("\n\n"))?;
     }
     let faulty: Vec<&Verified> = verified.iter().filter(|verified| faults(&verified.checks) > 0).collect();
     match &faulty[..] {

@@ -8,6 +8,7 @@ use akin_core::metrics::Metric;
 
 use super::results::{Column, Comparison, Place, ResultRow, Statistic, displayed};
 use super::settings::describe;
+use crate::terminal::escape;
 
 /// The format of a comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -99,7 +100,7 @@ fn scores(comparison: &Comparison) -> Grid {
     for (result, places) in comparison.rows.iter().zip(comparison.places()) {
         if group != Some(&result.group) {
             group = Some(&result.group);
-            rows.push(PrintedRow::Group(result.group.clone()));
+            rows.push(PrintedRow::Group(one_line(&result.group)));
         }
         rows.push(row(&result.label, &result.scores, Some(&places)));
     }
@@ -168,11 +169,16 @@ fn notes(comparison: &Comparison) -> Vec<String> {
         }
         notes.extend(result.failed.iter().map(|reason| format!("Failed: {}, {reason}", result.label)));
     }
-    notes
+    notes.iter().map(|note| one_line(note)).collect()
 }
 
-fn plain(text: impl Into<String>) -> Cell {
-    Cell { text: text.into(), place: Place::Other }
+fn plain(text: impl AsRef<str>) -> Cell {
+    Cell { text: one_line(text.as_ref()), place: Place::Other }
+}
+
+/// The text without line ends, which would end a row or a comment.
+fn one_line(text: &str) -> String {
+    text.replace(['\r', '\n'], " ")
 }
 
 fn number(metric: Metric, score: Option<&Statistic>, digits: usize) -> String {
@@ -194,7 +200,7 @@ impl Style for Text {
                 PrintedRow::Group(_) => None,
             })
         };
-        let long = |text: &String| text.chars().count();
+        let long = |text: &String| escape(text).chars().count();
         let widths: Vec<usize> = (0..grid.header.len())
             .map(|column| {
                 let header = grid.header[column].iter().map(long);
@@ -206,7 +212,7 @@ impl Style for Text {
             for (column, cell) in cells.iter().enumerate() {
                 let blanks = " ".repeat(widths[column].saturating_sub(long(&cell.text)));
                 line += &match column {
-                    0 => format!("{}{blanks}", cell.text),
+                    0 => format!("{}{blanks}", escape(&cell.text)),
                     _ => format!("  {blanks}{}", self.mark(cell)),
                 };
             }
@@ -221,7 +227,7 @@ impl Style for Text {
         }
         for row in &grid.rows {
             text += &match row {
-                PrintedRow::Group(name) => format!("{name}\n"),
+                PrintedRow::Group(name) => format!("{}\n", escape(name)),
                 PrintedRow::Cells(cells) => line(cells),
             };
         }
@@ -229,16 +235,17 @@ impl Style for Text {
     }
 
     fn note(&self, text: &str) -> String {
-        format!("{text}\n")
+        format!("{}\n", escape(text))
     }
 }
 
 impl Text {
     fn mark(&self, cell: &Cell) -> String {
+        let text = escape(&cell.text);
         match cell.place {
-            Place::Best if self.styled => format!("\x1b[1m{}\x1b[0m", cell.text),
-            Place::Second if self.styled => format!("\x1b[4m{}\x1b[0m", cell.text),
-            _ => cell.text.clone(),
+            Place::Best if self.styled => format!("\x1b[1m{text}\x1b[0m"),
+            Place::Second if self.styled => format!("\x1b[4m{text}\x1b[0m"),
+            _ => text.into_owned(),
         }
     }
 }
@@ -274,15 +281,39 @@ impl Style for Markdown {
 
     fn note(&self, text: &str) -> String {
         match text.split_once(": ") {
-            Some(("Command", command)) => format!("- Command: `{command}`\n"),
+            Some(("Command", command)) => format!("- Command: {}\n", markdown_code(command)),
             _ => format!("- {}\n", markdown(text)),
         }
     }
 }
 
-/// Escapes what would end a cell or begin a mark.
+/// Escapes what would end a cell or begin a mark. An underscore inside a word begins none.
 fn markdown(text: &str) -> String {
-    text.replace('|', "\\|").replace('*', "\\*").replace('<', "&lt;")
+    let mut escaped = String::new();
+    let mut before = ' ';
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        let after = characters.peek().copied().unwrap_or(' ');
+        match character {
+            '&' if after.is_alphanumeric() || after == '#' => escaped += "&amp;",
+            '<' => escaped += "&lt;",
+            '|' | '*' | '\\' | '`' | '[' | ']' | '~' => escaped.extend(['\\', character]),
+            '_' if !before.is_alphanumeric() || !after.is_alphanumeric() => escaped += "\\_",
+            _ => escaped.push(character),
+        }
+        before = character;
+    }
+    escaped
+}
+
+/// Code in a line: between as many backticks as it does not have itself.
+fn markdown_code(code: &str) -> String {
+    let longest = code.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest + 1);
+    match longest {
+        0 => format!("{fence}{code}{fence}"),
+        _ => format!("{fence} {code} {fence}"),
+    }
 }
 
 struct Latex;
@@ -498,6 +529,34 @@ Command: akin compare tiny
         assert!(text.contains("\\multicolumn{3}{l}{\\emph{fine\\_grained}} \\\\"), "{text}");
         assert!(text.contains("\\underline{41.0$\\pm$1.4}"), "{text}");
         assert_eq!(latex("a\\b^~"), "a\\textbackslash{}b\\textasciicircum{}\\textasciitilde{}");
+    }
+
+    #[test]
+    fn labels_with_markup_are_text() {
+        let mut comparison = comparison();
+        comparison.rows[0].label = "<img src=x onerror=alert(1)>\n\\input{/etc/passwd}".into();
+        comparison.rows[0].group = "[a](b:c) `d` _e_\n&lt;".into();
+        comparison.rows[0].failed = vec!["\n\\write18{rm}".into(), "\x1b[2J".into()];
+        comparison.command = "akin compare 'a`b``c'".into();
+
+        let markdown = print(&comparison, Format::Markdown, false);
+        assert!(
+            markdown.contains("| &lt;img src=x onerror=alert(1)> \\\\input{/etc/passwd} |"),
+            "{markdown}"
+        );
+        assert!(markdown.contains(r"*\[a\](b:c) \`d\` \_e\_ &amp;lt;*"), "{markdown}");
+        assert!(markdown.contains("- Command: ``` akin compare 'a`b``c' ```"), "{markdown}");
+
+        let latex = print(&comparison, Format::Latex, false);
+        assert!(latex.contains("\\textbackslash{}input\\{/etc/passwd\\}"), "{latex}");
+        let comment = latex.lines().find(|line| line.contains("write18")).unwrap();
+        assert!(comment.starts_with("% Failed"), "{latex}");
+
+        let csv = print(&comparison, Format::Csv, false);
+        assert!(csv.lines().any(|line| line.starts_with("# Failed") && line.contains("write18")), "{csv}");
+
+        let text = print(&comparison, Format::Text, false);
+        assert!(text.contains("\\u001b[2J") && !text.contains('\x1b'), "{text}");
     }
 
     #[test]

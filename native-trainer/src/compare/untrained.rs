@@ -106,7 +106,7 @@ fn evaluate(planned: &PlannedRun, progress: Progress) -> Result<Report> {
     };
     let embed =
         |items: &[usize]| embed_items(&encoder, &pictures, features.as_ref(), items, &device, progress);
-    let mut report = evaluate_splits(&dataset, &run.config.eval, embed)?.report;
+    let mut report = evaluate_splits(&dataset, &run.config.eval, progress, embed)?.report;
     report.per_query.clear();
     // An outdated report may be replaced without asking: it takes no training to make it again.
     let draft = Draft::create(Kind::Run, &run.directory, true)?;

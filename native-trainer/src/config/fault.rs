@@ -153,7 +153,7 @@ impl Check<'_> {
             }
             (Shape::Plain("number"), Value::Float(number)) if number.is_finite() => {}
             (Shape::Plain("number"), Value::Integer(_)) => {}
-            (Shape::Plain("integer"), Value::Integer(number)) if !is_too_small(node, *number) => {}
+            (Shape::Plain("integer"), Value::Integer(number)) if !is_out_of_range(node, *number) => {}
             (Shape::Plain("boolean"), Value::Boolean(_)) | (Shape::Plain("string"), Value::String(_)) => {}
             (Shape::Plain("object"), Value::Table(_)) | (Shape::Any, _) => {}
             _ => self.wrong_value(node, &shape, value),
@@ -254,9 +254,10 @@ impl Check<'_> {
             Shape::List(_, Some(length)) => format!("a list of {length} values"),
             Shape::List(_, None) => "a list".into(),
             Shape::Plain("number") => "a number".into(),
-            Shape::Plain("integer") => match minimum(node) {
-                Some(minimum) => format!("a whole number of at least {minimum}"),
-                None => "a whole number".into(),
+            Shape::Plain("integer") => match (minimum(node), value) {
+                (_, Value::Integer(number)) if is_too_large(node, *number) => "a small enough number".into(),
+                (Some(minimum), _) => format!("a whole number of at least {minimum}"),
+                (None, _) => "a whole number".into(),
             },
             Shape::Plain("boolean") => "true or false".into(),
             Shape::Plain(_) | Shape::Any => "a text in quotes".to_owned(),
@@ -275,6 +276,11 @@ fn minimum(node: &Node) -> Option<i64> {
     node.get("minimum")?.as_i64()
 }
 
-fn is_too_small(node: &Node, number: i64) -> bool {
-    minimum(node).is_some_and(|minimum| number < minimum)
+fn is_out_of_range(node: &Node, number: i64) -> bool {
+    minimum(node).is_some_and(|minimum| number < minimum) || is_too_large(node, number)
+}
+
+/// Whether a number does not fit into the 32 bits that the setting has.
+fn is_too_large(node: &Node, number: i64) -> bool {
+    node.get("format").and_then(Json::as_str) == Some("uint32") && number > i64::from(u32::MAX)
 }

@@ -28,6 +28,8 @@ pub struct Findings {
     pub unreadable: Vec<Unreadable>,
     /// Groups of files with the same bytes in different splits.
     pub duplicates: Vec<Vec<Duplicate>>,
+    /// Groups of files with the same bytes in one split.
+    pub repeated: Vec<Vec<Duplicate>>,
 }
 
 /// The counts of one split.
@@ -63,7 +65,7 @@ pub struct Unreadable {
     pub reason: String,
 }
 
-/// A file whose bytes are also in another split.
+/// A file whose bytes another file has too.
 #[derive(Debug, Serialize)]
 pub struct Duplicate {
     /// The split of the file.
@@ -93,7 +95,9 @@ pub fn inspect(dataset: &Dataset, done: impl Fn() + Sync) -> Findings {
         images: items.len(),
         classes: (1..=depth).map(|level| classes(items, level).len()).collect(),
     });
-    let (unreadable, duplicates) = read_files(dataset, done);
+    let (unreadable, groups) = read_files(dataset, done);
+    let (duplicates, repeated) =
+        groups.into_iter().partition(|group| group.iter().any(|file| file.split != group[0].split));
     Findings {
         levels: dataset.taxonomy.level_names().to_vec(),
         splits: counts.collect(),
@@ -101,10 +105,11 @@ pub fn inspect(dataset: &Dataset, done: impl Fn() + Sync) -> Findings {
         remarks: remarks(dataset),
         unreadable,
         duplicates,
+        repeated,
     }
 }
 
-/// Reads every file. Returns the unreadable files, and the groups of equal files in different splits.
+/// Reads every file. Returns the unreadable files, and the groups of equal files.
 fn read_files(dataset: &Dataset, done: impl Fn() + Sync) -> (Vec<Unreadable>, Vec<Vec<Duplicate>>) {
     let digest = |path: &PathBuf| {
         let result = fs::read(path).map_err(|error| error.to_string()).and_then(|bytes| {
@@ -129,12 +134,9 @@ fn read_files(dataset: &Dataset, done: impl Fn() + Sync) -> (Vec<Unreadable>, Ve
             }
         }
     }
-    let mut duplicates: Vec<Vec<Duplicate>> = by_content
-        .into_values()
-        .filter(|group| group.iter().any(|file| file.split != group[0].split))
-        .collect();
-    duplicates.sort_by(|a, b| a[0].path.cmp(&b[0].path));
-    (unreadable, duplicates)
+    let mut groups: Vec<Vec<Duplicate>> = by_content.into_values().filter(|group| group.len() > 1).collect();
+    groups.sort_by(|a, b| a[0].path.cmp(&b[0].path));
+    (unreadable, groups)
 }
 
 /// Likely mistakes in the labels.

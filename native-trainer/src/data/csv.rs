@@ -98,8 +98,14 @@ impl CsvFile {
     ///
     /// # Errors
     ///
-    /// A column that the file does not have. `otherwise` tells the user what to do if the file is right.
+    /// A column that the file does not have, or has twice. `otherwise` tells the user what to do if the file is right.
     pub fn column(&self, name: &str, otherwise: &str) -> Result<usize> {
+        if self.header.iter().filter(|&column| column == name).count() > 1 {
+            return Err(problem(
+                format!("{} has the column `{name}` more than once", self.file.display()),
+                "remove or rename all but one, so that it is clear which cells count",
+            ));
+        }
         self.header.iter().position(|column| column == name).ok_or_else(|| {
             let separator = [';', '\t']
                 .into_iter()
@@ -203,6 +209,17 @@ d.jpg,Fuji,Apple,
         assert!(refused(GOOD, "path_column = 'file'").0.contains("no column `file`"));
         let (message, hint) = refused(&GOOD.replace(',', ";"), "");
         assert!(message.contains("separates its columns by ';'") && hint.contains("commas"), "{message}");
+    }
+
+    #[test]
+    fn a_column_that_is_used_stands_once() {
+        let (message, hint) = refused(&GOOD.replace("split\n", "kind\n"), "test_fraction = 0.5");
+        assert!(message.ends_with("has the column `kind` more than once"), "{message}");
+        assert!(hint.contains("rename"), "{hint}");
+        // A column that is not used may stand twice.
+        let text = "path,kind,variety,split,note,note\na,x,y,train,1,2\nb,x,y,test,1,2\n";
+        let (_directory, data) = csv(text, "");
+        Dataset::read(&data, 0).unwrap();
     }
 
     #[test]

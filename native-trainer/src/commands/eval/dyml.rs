@@ -1,6 +1,5 @@
 //! `akin eval --dyml`: the protocol of DyML, which evaluates each label column separately and averages.
 
-use std::io::{Write, stdout};
 use std::path::Path;
 use std::slice::from_ref;
 
@@ -22,6 +21,7 @@ use crate::loader::Pictures;
 use crate::problem::{problem, repeated};
 use crate::report::{conditions, with_interval};
 use crate::run::Run;
+use crate::terminal;
 
 /// Evaluates each label set, and prints a row for each and for their average.
 pub fn run(args: &EvalArgs) -> Result<()> {
@@ -37,7 +37,7 @@ pub fn run(args: &EvalArgs) -> Result<()> {
     } else {
         describe(&reports, &average, args)
     };
-    writeln!(stdout(), "{text}")?;
+    terminal::print(&text)?;
     Ok(())
 }
 
@@ -83,7 +83,9 @@ fn evaluate_columns(args: &EvalArgs) -> Result<Vec<Report>> {
     }
     let files = EmbeddingFiles::read(args, 0, columns)?;
     let report = |(place, name): (usize, &String)| {
-        files.evaluate(from_ref(name), place, ClassIdentity::Name, &config).with_context(|| set_name(name))
+        files
+            .evaluate(from_ref(name), place, ClassIdentity::Name, &config, args.progress)
+            .with_context(|| set_name(name))
     };
     columns.iter().enumerate().map(report).collect()
 }
@@ -110,7 +112,9 @@ fn evaluate_sets(args: &EvalArgs) -> Result<Vec<Report>> {
     let report = |(number, &column): (usize, &&String)| {
         let name = if names_repeat { args.queries[number].display().to_string() } else { column.clone() };
         let files = EmbeddingFiles::read(args, number, from_ref(column))?;
-        files.evaluate(from_ref(&name), 0, ClassIdentity::Name, &config).with_context(|| set_name(&name))
+        files
+            .evaluate(from_ref(&name), 0, ClassIdentity::Name, &config, args.progress)
+            .with_context(|| set_name(&name))
     };
     columns.iter().enumerate().map(report).collect()
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use akin_core::embeddings::Embeddings;
-use akin_core::evaluate::{EvaluationConfig, Labelled, Report, evaluate, evaluate_among};
+use akin_core::evaluate::{EvaluationConfig, Labelled, Report, evaluate_and_count};
 use akin_core::taxonomy::{ClassIdentity, Taxonomy};
 use anyhow::{Context, Result};
 
@@ -13,6 +13,8 @@ use crate::counts::{count, counted};
 use crate::data::csv::CsvFile;
 use crate::npy;
 use crate::problem::problem;
+use crate::progress::Progress;
+use crate::terminal;
 
 /// Queries, and the gallery that they rank.
 pub struct EmbeddingFiles {
@@ -42,7 +44,13 @@ impl EmbeddingFiles {
         };
         let labels = &args.gallery_labels[number];
         let gallery = read(gallery, labels)?;
-        let query_rows = path_column.map(|_| rows_in_gallery(&queries, &gallery, labels)).transpose()?;
+        let query_rows = match path_column {
+            Some(_) => Some(rows_in_gallery(&queries, &gallery, labels)?),
+            None => {
+                warn_of_twins(&queries, &gallery);
+                None
+            }
+        };
         Ok(Self { queries, gallery: Some(gallery), query_rows })
     }
 
@@ -53,6 +61,7 @@ impl EmbeddingFiles {
         first: usize,
         identity: ClassIdentity,
         config: &EvaluationConfig,
+        progress: Progress,
     ) -> Result<Report> {
         // Queries and gallery need one taxonomy, so that their class ids agree.
         let both = [Some(&self.queries), self.gallery.as_ref()].into_iter().flatten();
@@ -69,10 +78,9 @@ impl EmbeddingFiles {
         let queries = Labelled { embeddings: &self.queries.embeddings, labels: &query_labels };
         let gallery = (self.gallery.as_ref())
             .map(|gallery| Labelled { embeddings: &gallery.embeddings, labels: &gallery_labels });
-        Ok(match (gallery, &self.query_rows) {
-            (Some(gallery), Some(rows)) => evaluate_among(levels, queries, gallery, rows, config)?,
-            _ => evaluate(levels, queries, gallery, config)?,
-        })
+        let bar = progress.bar("Ranking", self.queries.rows.len() as u64);
+        let ranked = |queries| bar.advance(queries as u64);
+        Ok(evaluate_and_count(levels, queries, gallery, self.query_rows.as_deref(), config, &ranked)?)
     }
 
     /// The paths of the queries; empty if there is no column of paths.
@@ -99,6 +107,33 @@ fn check_counts(args: &EvalArgs) -> Result<()> {
             ),
             "give each option once per set, in the same order, and either a gallery for every set or none",
         )),
+    }
+}
+
+/// Warns of queries that have the embedding and the labels of exactly one gallery item: they are probably that item, and
+/// each finds itself first. Codes that many items share say nothing.
+fn warn_of_twins(queries: &EmbeddingSet, gallery: &EmbeddingSet) {
+    let bits = |set: &EmbeddingSet, row| -> Vec<u32> {
+        set.embeddings.row(row).iter().map(|value| value.to_bits()).collect()
+    };
+    let mut twins: HashMap<Vec<u32>, Vec<usize>> =
+        (0..queries.rows.len()).map(|row| (bits(queries, row), Vec::new())).collect();
+    for row in 0..gallery.rows.len() {
+        if let Some(rows) = twins.get_mut(&bits(gallery, row)) {
+            rows.push(row);
+        }
+    }
+    let has_twin = |&query: &usize| match twins[&bits(queries, query)][..] {
+        [row] => gallery.rows[row] == queries.rows[query],
+        _ => false,
+    };
+    let count = (0..queries.rows.len()).filter(has_twin).count();
+    if count > 0 {
+        let have = counted(count, "query has", "queries have");
+        terminal::say(format_args!(
+            "warning: {have} the embedding and the labels of a gallery item, and would find itself first; name a column \
+             that identifies an item with `--path-column`"
+        ));
     }
 }
 

@@ -1,0 +1,107 @@
+//! What the user sees: results on stdout, everything else on stderr. No other module prints.
+//!
+//! File names, labels and cells of files can hold anything. A control character in one of them could move the cursor,
+//! hide text or change the settings of a terminal. It is therefore printed as its code, `\u001b`, as JSON writes it.
+
+#![allow(clippy::disallowed_methods, reason = "this is the module that prints")]
+
+use std::borrow::Cow;
+use std::env;
+use std::fmt;
+use std::io::{self, IsTerminal, Write};
+use std::process::Stdio;
+
+use terminal_size::{Width, terminal_size_of};
+
+/// Prints a result and a line end on stdout.
+///
+/// # Errors
+///
+/// A full disk; a pipe that is closed.
+pub fn print(text: &str) -> io::Result<()> {
+    print_styled(&escape(text))
+}
+
+/// Prints a result with styles for a terminal, and a line end. The caller has escaped every part that is not its own.
+///
+/// # Errors
+///
+/// The errors of [`print`].
+pub fn print_styled(text: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    writeln!(stdout, "{text}")?;
+    stdout.flush()
+}
+
+/// Prints a line on stderr. If stderr is closed, nobody can be told.
+pub fn say(line: impl fmt::Display) {
+    let _ = writeln!(io::stderr(), "{}", escape(&line.to_string()));
+}
+
+/// Prints an error and its hint on stderr, in the format of cargo.
+pub fn report(message: &str, hint: Option<&str>) {
+    let coloured = stderr_is_terminal() && env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let (red, blue, plain) = if coloured { ("\x1b[1;31m", "\x1b[1;34m", "\x1b[0m") } else { ("", "", "") };
+    let mut text = format!("{red}error{plain}: {}\n", escape(message.trim_end()));
+    if let Some(hint) = hint {
+        text += &format!("  {blue}hint{plain}: {}\n", escape(hint));
+    }
+    let _ = io::stderr().write_all(text.as_bytes());
+}
+
+/// The text with every control character replaced by its code, except line ends and tabs. Characters that change the
+/// direction of the text count as control characters.
+pub fn escape(text: &str) -> Cow<'_, str> {
+    if is_harmless(text) {
+        return Cow::Borrowed(text);
+    }
+    let escaped = text.chars().map(|c| match is_unsafe(c) {
+        true => format!("\\u{:04x}", u32::from(c)),
+        false => c.to_string(),
+    });
+    Cow::Owned(escaped.collect())
+}
+
+/// Whether a text has nothing to escape.
+pub fn is_harmless(text: &str) -> bool {
+    !text.contains(is_unsafe)
+}
+
+fn is_unsafe(c: char) -> bool {
+    let changes_direction =
+        matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    changes_direction || c.is_control() && !matches!(c, '\n' | '\t')
+}
+
+/// Where the output of another program goes that reports progress.
+pub fn stderr_of_child() -> Stdio {
+    io::stderr().into()
+}
+
+/// Whether stdout is a terminal.
+pub fn stdout_is_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
+/// Whether stderr is a terminal.
+pub fn stderr_is_terminal() -> bool {
+    io::stderr().is_terminal()
+}
+
+/// The columns of the terminal; none if stdout is no terminal.
+pub fn width() -> Option<u16> {
+    terminal_size_of(io::stdout()).map(|(Width(columns), _)| columns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_become_their_codes_and_lines_stay() {
+        assert_eq!(escape("a\tb\né – 猫"), "a\tb\né – 猫");
+        assert_eq!(escape("\x1b[31m\r\u{7f}\u{9b}2J\u{202e}"), "\\u001b[31m\\u000d\\u007f\\u009b2J\\u202e");
+        let json = serde_json::to_string("\u{9b}\x1b").unwrap();
+        assert_eq!(serde_json::from_str::<String>(&escape(&json)).unwrap(), "\u{9b}\x1b");
+    }
+}
