@@ -170,6 +170,14 @@ export class AddressState<T extends Table> {
     for (const listener of this.listeners) listener(this.current);
   }
 
+  /** As `print`, but with another bundle, in which the values of `ofBundle` mean nothing. */
+  printWith(view: string | null, common: Partial<Values<T>>, ofBundle: readonly string[]): string {
+    const isSame = common["bundle"] === this.current["bundle"];
+    const forgotten = isSame ? [] : ofBundle.map((name) => [name, this.table[name]?.initial]);
+    const values = { ...this.current, ...Object.fromEntries(forgotten), ...common } as Values<T>;
+    return printAddress(view, this.table, values).search;
+  }
+
   print(view: string | null): string {
     const { search, complete } = printAddress(view, this.table, this.current);
     this.complete = complete;

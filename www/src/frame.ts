@@ -12,6 +12,7 @@ import type { View } from "./views/view.js";
 
 interface Opened {
   readonly address: AddressState<View["parameters"] & typeof COMMON>;
+  readonly ofBundle: readonly string[];
   /** The address, as it was last read or written. */
   search: string;
   /** How far the reader had scrolled when leaving it. */
@@ -99,7 +100,7 @@ async function open(entry: ViewEntry, root: HTMLElement, search: string): Promis
   try {
     const { view } = await entry.load();
     const address = new AddressState({ ...COMMON, ...view.parameters }, search, () => scheduleWrite());
-    opened.set(entry, { address, search, scroll: 0 });
+    opened.set(entry, { address, ofBundle: view.ofBundle ?? [], search, scroll: 0 });
     view.open({ root, address });
   } catch (error) {
     const { code, message } = toFailure(error);
@@ -124,12 +125,12 @@ function focusHeading(): void {
 
 // --- Navigation --------------------------------------------------------------------------------
 
-/** The address of a view: its last one, or its first one with what all views have in common. */
+/** The address of a view: its last one, or its first one. All views have the bundle of the one shown. */
 function addressOf(entry: ViewEntry, search: string): string {
-  const known = opened.get(entry);
-  if (known) return known.search || "?";
   const { bundle, backend } = readAddress(COMMON, search);
   const name = entry === firstView ? null : entry.name;
+  const known = opened.get(entry);
+  if (known) return known.address.printWith(name, { bundle, backend }, known.ofBundle) || "?";
   return printAddress(name, COMMON, { bundle, backend, hide: [] }).search || "?";
 }
 
@@ -179,6 +180,7 @@ function write(): void {
   }
   const { search } = opened.get(current) ?? location;
   if (search === location.search) return;
+  drawNavigation(search);
   try {
     history.replaceState(history.state, "", location.pathname + search + location.hash);
   } catch {

@@ -10,6 +10,8 @@
 
 import { html, nothing } from "lit";
 import { property, state } from "lit/decorators.js";
+import difference from "../elements/difference.css";
+import { differenceText, furtherMark, levelsFurther } from "../elements/difference.js";
 import { kinshipRing } from "../elements/kinship-ring.js";
 import { ShadowElement, sheet } from "../elements/shadow.js";
 import thumb from "../elements/thumb.css";
@@ -43,7 +45,7 @@ const SHOWN = 24;
 const RESULTS = 10;
 
 export class AkinEncoders extends ShadowElement {
-  static override styles = [...ShadowElement.styles, sheet(thumb), sheet(styles)];
+  static override styles = [...ShadowElement.styles, sheet(thumb), sheet(difference), sheet(styles)];
 
   @property({ attribute: false }) accessor source: GallerySource | null = null;
   @property({ attribute: false }) accessor pair: Pair = [0, 1];
@@ -257,7 +259,7 @@ export class AkinEncoders extends ShadowElement {
           <h3 id="detail-title" tabindex="-1">${collection.name(query)}</h3>
           <p class="soft">${collection.path(query).slice(0, -1).join(" › ")}</p>
           <p data-testid="difference-text">
-            ${first && second ? this.differenceText(first, second) : "Ranking the gallery with both encoders."}
+            ${first && second ? differenceText([this.name(0), this.name(1)], [first.results, second.results], collection.levels) : "Ranking the gallery with both encoders."}
           </p>
         </div>
       </header>
@@ -271,20 +273,6 @@ export class AkinEncoders extends ShadowElement {
     </section>`;
   }
 
-  /** The first rank at which the two rankings differ in kinship, in words. */
-  private differenceText(first: Ranked, second: Ranked): string {
-    const levels = this.source?.collection.levels ?? [];
-    const at = first.results.findIndex(
-      ({ shared_level }, rank) => shared_level !== (second.results[rank]?.shared_level ?? null),
-    );
-    if (at < 0) return `Both rankings have the same kinship at the first ${first.results.length} ranks.`;
-    const word = (ranked: Ranked) => {
-      const shared = ranked.results[at]?.shared_level ?? 0;
-      return shared === 0 ? "a stranger" : `one of the ${relation(shared, levels)}`;
-    };
-    return `At rank ${at + 1}, ${this.name(0)} has ${word(first)}, and ${this.name(1)} has ${word(second)}.`;
-  }
-
   private ranking({ collection, sprites }: GallerySource, which: 0 | 1, { results, metrics }: Ranked, other: Ranked) {
     const { depth, levels } = collection;
     return html`<div class="ranking">
@@ -292,11 +280,11 @@ export class AkinEncoders extends ShadowElement {
       <ol data-encoder=${this.name(which)}>
         ${results.map(({ item, shared_level }, rank) => {
           const shared = shared_level ?? 0;
-          const worse = (other.results[rank]?.shared_level ?? 0) - shared;
+          const further = levelsFurther(results, other.results, rank);
           return html`<li
             data-item=${item}
             data-shared-level=${shared}
-            data-worse=${worse > 0}
+            data-worse=${further > 0}
             ${vars({ "--near": depth <= 1 ? 1 : Math.max(0, (shared - 1) / (depth - 1)) })}
           >
             <akin-thumb .picture=${{ item, sprites }}></akin-thumb>
@@ -304,7 +292,7 @@ export class AkinEncoders extends ShadowElement {
               ><span class="number">${rank + 1}</span> ${kinshipRing(shared, depth)} ${relation(shared, levels)}</span
             >
             <span class="query-name">${collection.name(item)}</span>
-            ${worse > 0 ? html`<span class="worse">${format.count(worse, "level")} further</span>` : nothing}
+            ${furtherMark(further)}
           </li>`;
         })}
       </ol>

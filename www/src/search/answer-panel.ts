@@ -1,4 +1,5 @@
 import { html, nothing } from "lit";
+import { differenceText, levelsFurther } from "../elements/difference.js";
 import { kinLegend } from "../elements/kin-legend.js";
 import * as format from "../format.js";
 import { unlikeNote } from "../gallery/unlike-note.js";
@@ -6,6 +7,7 @@ import { playgroundAddress, type LastRanking } from "../last-ranking.js";
 import { moveFocus } from "../roving.js";
 import type { OpenBundle } from "../session.js";
 import { STRIP, type Answer, type SearchController } from "./controller.js";
+import { classFilter } from "./class-filter.js";
 import { copyButtons } from "./copy-results.js";
 import { codeSquares } from "./code-strip.js";
 import { metricTable } from "./metric-table.js";
@@ -35,6 +37,7 @@ export function answerPanel(search: SearchController, bundle: OpenBundle, choose
   const scores = answers.flatMap(({ encoder, metrics }) =>
     metrics ? [{ encoder: search.encoderName(encoder), metrics }] : [],
   );
+  const [first, second] = answers;
   const hasKin = answers.some(({ results }) => results.some(({ shared_level }) => shared_level !== null));
   const chooseResult = (event: Event) => {
     const target = event.target as Element;
@@ -57,14 +60,24 @@ export function answerPanel(search: SearchController, bundle: OpenBundle, choose
       @focusout=${unmarkPointed}
     >
       ${hasKin ? kinLegend(collection.levels) : nothing}
-      <div class="columns">${answers.map((answer) => ranking(search, answer, query, bundle))}</div>
+      ${answers.length > 0 ? classFilter(collection, search.classChoice, (choice) => search.chooseClass(choice)) : nothing}
+      ${first && second && hasKin ? html`<p class="difference-text" data-testid="difference-text">${differenceText([search.encoderName(first.encoder), search.encoderName(second.encoder)], [first.results, second.results], collection.levels)}</p>` : nothing}
+      <div class="columns">
+        ${answers.map((answer) => ranking(search, answer, answers.find((other) => other !== answer) ?? null, query, bundle))}
+      </div>
       ${moreButton(search, bundle)} ${answers.length > 0 ? copyButtons(search, bundle) : nothing}
     </div>
     <div class="scores">${metricTable(scores, collection.levels)}</div>
   </section>`;
 }
 
-function ranking(search: SearchController, answer: Answer, query: Query, { collection, sprites }: OpenBundle) {
+function ranking(
+  search: SearchController,
+  answer: Answer,
+  other: Answer | null,
+  query: Query,
+  { collection, sprites }: OpenBundle,
+) {
   const { encoder, results, metrics, codes } = answer;
   const name = search.encoderName(encoder);
   return html`<section
@@ -101,7 +114,18 @@ function ranking(search: SearchController, answer: Answer, query: Query, { colle
       aria-label=${`Results of ${name}, best first`}
       @keydown=${moveFocus}
     >
-      ${results.slice(0, search.k).map((result, index) => resultCard(result, index + 1, collection, sprites, codes && { query: codes.query, result: codes.results[index] ?? "" }))}
+      ${search
+        .shownResults(answer)
+        .map(({ result, place }) =>
+          resultCard(
+            result,
+            place + 1,
+            collection,
+            sprites,
+            codes && { query: codes.query, result: codes.results[place] ?? "" },
+            other ? levelsFurther(results, other.results, place) : 0,
+          ),
+        )}
     </ol>
   </section>`;
 }
@@ -115,8 +139,9 @@ const playgroundLink = (ranking: LastRanking | null) =>
       </p>`;
 
 function moreButton(search: SearchController, { collection }: OpenBundle) {
-  const shown = Math.min(search.k, search.answers[0]?.results.length ?? 0);
-  if (shown === 0 || shown >= collection.manifest.gallery.count - 1) return nothing;
+  const [answer] = search.answers;
+  const shown = answer ? search.shownResults(answer).length : 0;
+  if (shown < search.k || shown >= collection.manifest.gallery.count - 1) return nothing;
   const showMore = () => search.showMore();
   return html`<p class="more">
     <button type="button" class="button" data-testid="more" ?disabled=${search.busy} @click=${showMore}>

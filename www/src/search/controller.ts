@@ -3,6 +3,7 @@
 
 import type { ReactiveController, ReactiveControllerHost } from "lit";
 import type { AddressState, COMMON, Values } from "../address.js";
+import { isInClass, parseClass, printClass, type ClassChoice } from "../class-choice.js";
 import type { Collection } from "../collection.js";
 import { failure, toFailure, type Failure } from "../failure.js";
 import * as format from "../format.js";
@@ -114,6 +115,26 @@ export class SearchController implements ReactiveController {
     return this.values.k;
   }
 
+  /** The class whose results are shown; null for all results. */
+  get classChoice(): ClassChoice | null {
+    const { collection } = this.bundle ?? {};
+    return collection ? parseClass(this.values.class, collection) : null;
+  }
+
+  chooseClass(choice: ClassChoice | null): void {
+    this.address?.set({ class: printClass(choice), k: PAGE });
+    void this.run();
+  }
+
+  /** The results that are shown, with their places in the ranking. */
+  shownResults({ results }: Answer): { result: Result; place: number }[] {
+    const { classChoice, bundle } = this;
+    return results
+      .map((result, place) => ({ result, place }))
+      .filter(({ result }) => !bundle || isInClass(bundle.collection, classChoice, result.item))
+      .slice(0, this.k);
+  }
+
   // --- Opening -----------------------------------------------------------------------------------
 
   /** Opens the bundle, loads the encoders shown, and answers the query. */
@@ -186,7 +207,7 @@ export class SearchController implements ReactiveController {
   }
 
   private change(bundle: string, isOwn: boolean): void {
-    this.address?.set({ bundle, q: null, k: PAGE, look: "" });
+    this.address?.set({ bundle, q: null, k: PAGE, look: "", class: "" });
     this.embeddings.clear();
     this.set({ isOwn, bundle: null, answers: [], queryFailure: null });
     void this.open();
@@ -221,7 +242,7 @@ export class SearchController implements ReactiveController {
     const { bundle: path, backend } = this.values;
     const source = { bundle: path, backend };
     if (!(await this.own.make(folder, source, bundle.collection.manifest, shown.encoder))) return;
-    this.address?.set({ q: null, k: PAGE });
+    this.address?.set({ q: null, k: PAGE, class: "" });
     this.set({ isOwn: true, bundle: this.own.gallery?.bundle ?? null, answers: [], queryFailure: null });
     this.takeFromAddress();
     void this.run();
@@ -304,7 +325,9 @@ export class SearchController implements ReactiveController {
     // Another view may have opened another bundle since.
     await session.open(this.values);
     await session.encoder(encoder);
-    const k = Math.max(STRIP, this.k);
+    // The results of a class can stand anywhere in the ranking.
+    const all = this.classChoice ? (this.bundle?.collection.manifest.gallery.count ?? 0) : 0;
+    const k = Math.max(STRIP, this.k, all);
     if (query.kind === "item") {
       const { item } = query;
       const ranking = await session.call("rank", { encoder, k, item, embedding: null, labels: null, own: this.isOwn });

@@ -13,6 +13,8 @@ export const parameters = {
   compare: text(null),
   /** The number of results shown. */
   k: whole(PAGE, { min: 1 }),
+  /** The class whose results are shown: its level and its number, `2.17`. */
+  class: text(""),
   /** The result of which the page shows where the encoder looks, `17`, or `17.2` for the second encoder. */
   look: text(""),
 };

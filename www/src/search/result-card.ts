@@ -6,6 +6,7 @@ import type { Result } from "../protocol.js";
 import type { SpriteSource } from "../sprites.js";
 import { vars } from "../vars.js";
 import { codeTicks } from "./code-strip.js";
+import { furtherMark } from "../elements/difference.js";
 import { kinshipRing } from "../elements/kinship-ring.js";
 import "../elements/thumb.js";
 
@@ -16,6 +17,8 @@ export function resultCard(
   collection: Collection,
   sprites: SpriteSource,
   codes: { query: string; result: string } | null,
+  /** By how many levels the other encoder's result at this rank is closer to the query. */
+  further: number,
 ) {
   const { item, score, shared_level: shared } = result;
   const { depth, levels } = collection;
@@ -26,6 +29,7 @@ export function resultCard(
     data-score=${score}
     data-shared=${shared ?? "unknown"}
     data-shared-level=${shared ?? "unknown"}
+    data-worse=${further > 0}
     ${vars({ "--near": nearness(shared ?? 0, depth) })}
   >
     <button type="button" data-rove data-query-item=${item} tabindex="-1">
@@ -36,6 +40,7 @@ export function resultCard(
       >
       ${codes ? codeTicks(codes.query, codes.result) : nothing}
       ${shared === null ? nothing : html`<span class="relation">${kinshipRing(shared, depth)} ${relation(shared, levels)}</span>`}
+      ${furtherMark(further)}
       <span class="name">${collection.name(item)}</span>
       ${depth > 1 ? html`<span class="path">${path.slice(0, -1).join(" › ")}</span>` : nothing}
     </button>

@@ -1,5 +1,6 @@
 import { html, render } from "lit";
 import { oneOf, text, whole } from "../address.js";
+import { parseClass, printClass } from "../class-choice.js";
 import { isSameBundle, loadBundles, type BundleEntry } from "../gallery/bundles.js";
 import { notice } from "../elements/notice.js";
 import { toFailure } from "../failure.js";
@@ -33,6 +34,7 @@ export const parameters = {
 /** A look into a model: the gallery as a map, its classes as a matrix, and two encoders over all queries. */
 export const view = defineView({
   parameters,
+  ofBundle: ["q", "map", "class", "look"],
   open({ root, address }) {
     const map = document.createElement("akin-map");
     const affinity = document.createElement("akin-affinity");
@@ -40,8 +42,13 @@ export const view = defineView({
     map.hide = address.values.hide.join(" ");
     const place = document.createElement("div");
     const choice = document.createElement("div");
+    let bundles: readonly BundleEntry[] = [];
+    const drawGalleries = () => render(galleries(), choice);
     void loadBundles().then(
-      (bundles) => render(galleries(bundles), choice),
+      (found) => {
+        bundles = found;
+        drawGalleries();
+      },
       () => {},
     );
     render(
@@ -56,22 +63,24 @@ export const view = defineView({
       root,
     );
 
-    /** The galleries of the page. Another one is another page: every view then reads the same bundle. */
-    const galleries = (bundles: readonly BundleEntry[]) =>
+    const chooseBundle = (bundle: string) => {
+      address.set({ bundle, q: null, map: "", class: "", look: null });
+      apply();
+    };
+
+    /** The galleries of the page. */
+    const galleries = () =>
       bundles.length < 2
         ? ""
         : html`<label class="field"
             >Gallery
             <select
               data-testid="map-gallery"
-              @change=${(event: Event) =>
-                location.assign(
-                  `?${new URLSearchParams({ view: "map", bundle: (event.target as HTMLSelectElement).value })}`,
-                )}
+              @change=${(event: Event) => chooseBundle((event.target as HTMLSelectElement).value)}
             >
               ${bundles.map(
                 ({ path, title }) =>
-                  html`<option value=${path} ?selected=${isSameBundle(path, address.values.bundle)}>${title}</option>`,
+                  html`<option value=${path} .selected=${isSameBundle(path, address.values.bundle)}>${title}</option>`,
               )}
             </select></label
           >`;
@@ -89,8 +98,8 @@ export const view = defineView({
       map.map = name;
       map.colour = colour;
       map.query = item(q);
-      const [level, id] = chosen.split(".").map(Number);
-      map.chooseById(level ?? 0, id ?? -1);
+      const { level, id } = parseClass(chosen, source.collection) ?? { level: 0, id: -1 };
+      map.chooseById(level, id);
       const first = other ?? source.encoders.findIndex((_, index) => index !== shown);
       encoders.pair = [first === shown ? 0 : Math.max(0, first), first === shown ? 1 : shown];
       encoders.list = list;
@@ -104,7 +113,7 @@ export const view = defineView({
         encoder: source?.encoders[map.encoder]?.name ?? null,
         map: map.map,
         colour: map.colour,
-        class: choice?.kind === "class" ? `${choice.node.level}.${choice.node.id}` : "",
+        class: printClass(choice?.kind === "class" ? choice.node : null),
       });
     });
     affinity.addEventListener("akin-class", (event) => {
@@ -149,6 +158,7 @@ export const view = defineView({
     };
 
     const open = async () => {
+      drawGalleries();
       render(html`<p class="placeholder" role="status">Opening the gallery.</p>`, place);
       try {
         const { bundle, backend } = address.values;

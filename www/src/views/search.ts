@@ -12,6 +12,7 @@ declare global {
 /** Search with a picture. The introduction and the place of the tool stand in index.html, to be read before any script. */
 export const view = defineView({
   parameters,
+  ofBundle: ["q", "k", "class", "look"],
   open({ root, address }) {
     const app = root.querySelector("akin-app");
     if (!(app instanceof AkinApp)) throw new Error("this page has no <akin-app>");

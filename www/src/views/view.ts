@@ -11,6 +11,8 @@ export interface Place<T extends Table> {
 export interface View<T extends Table = Table> {
   /** The parameters of its address, beside those of every view. */
   readonly parameters: T;
+  /** Those that mean nothing in another bundle. */
+  readonly ofBundle?: readonly (keyof T & string)[];
   /** Fills the root. It is called once, when the view is first opened. The root must then contain an <h1>. */
   open(place: Place<T>): void;
 }
