@@ -62,6 +62,7 @@ export class GpuDrawing {
   static open(stage: Element, source: GallerySource, on: Listeners): GpuDrawing {
     const canvas = document.createElement("canvas");
     canvas.className = "ground";
+    canvas.ariaHidden = "true";
     const { port1, port2 } = new MessageChannel();
     const drawing = new GpuDrawing(canvas, port1, on);
     stage.append(canvas);
