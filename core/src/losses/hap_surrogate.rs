@@ -95,7 +95,7 @@ impl Objective for HapSurrogate {
         let items = batch.items();
         let depth = items.labels.levels();
         let (query_labels, item_labels) = (batch.labels, items.labels);
-        self.from_sorted_scores(batch.embeddings.clone(), items.embeddings, depth, |query, levels| {
+        self.loss_by_sorting(batch.embeddings.clone(), items.embeddings, depth, |query, levels| {
             let row = query_labels.row(query);
             let shared = |item| shared_level(row, item_labels.row(item)) as u32;
             levels.extend((0..item_labels.len()).map(shared));
@@ -111,7 +111,7 @@ impl HapSurrogate {
             .flat_map(|query| (0..items.labels.len()).map(move |item| (query, item)))
             .map(|(query, item)| shared_level(batch.labels.row(query), items.labels.row(item)))
             .collect();
-        self.from_comparisons(batch.embeddings.clone(), items.embeddings, items.labels.levels(), &shared)
+        self.loss_by_comparing(batch.embeddings.clone(), items.embeddings, items.labels.levels(), &shared)
     }
 
     /// As [`Objective::forward`], from the shared levels (0 … `depth`) of queries and items, [Q, N] row by row, instead
@@ -128,16 +128,16 @@ impl HapSurrogate {
         shared: &[usize],
     ) -> Tensor<1> {
         if !is_cpu(&queries.device()) {
-            return self.from_comparisons(queries, items, depth, shared);
+            return self.loss_by_comparing(queries, items, depth, shared);
         }
         let [size, _] = items.dims();
-        self.from_sorted_scores(queries, items, depth, |query, levels| {
+        self.loss_by_sorting(queries, items, depth, |query, levels| {
             levels.extend(shared[query * size..][..size].iter().map(|&level| level as u32));
         })
     }
 
     /// On the CPU. `levels` fills in the shared levels of a query.
-    fn from_sorted_scores(
+    fn loss_by_sorting(
         &self,
         queries: Tensor<2>,
         items: Tensor<2>,
@@ -163,7 +163,7 @@ impl HapSurrogate {
     }
 
     /// In tensor operations.
-    fn from_comparisons(
+    fn loss_by_comparing(
         &self,
         queries: Tensor<2>,
         items: Tensor<2>,
