@@ -231,8 +231,8 @@ const hRank: Step = {
     </p>
     <p>
       Take α = 1 again. The result at rank 4 has relevance ${math(fraction(1, 3))}, which the page writes as 0.33. Above
-      it stand results with ${math(fraction(2, 3))}, 1 and 0. The smaller ones of the two are ${math(fraction(1, 3))},
-      ${math(fraction(1, 3))} and 0. Its ${H_RANK} is
+      it stand results with ${math(fraction(2, 3))}, 1 and 0. For it they count ${math(fraction(1, 3))},
+      ${math(fraction(1, 3))} and 0, because none counts more than the result itself. Its ${H_RANK} is
       ${math(
         mathml`${fraction(1, 3)}<mo>+</mo>${fraction(1, 3)}<mo>+</mo>${fraction(1, 3)}<mo>+</mo><mn>0</mn><mo>=</mo><mn>1</mn>`,
       )}.
