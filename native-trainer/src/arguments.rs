@@ -13,6 +13,8 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::de::{DeserializeOwned, IntoDeserializer};
 
+use crate::serve::{Host, Hosts};
+
 /// Changes to a config.
 #[derive(Clone, Debug, Default, Args)]
 pub struct SetArgs {
@@ -25,15 +27,28 @@ pub struct SetArgs {
     pub set: Vec<String>,
 }
 
-/// The page to serve, and the port.
+/// The page to serve, the port, and who may ask.
 #[derive(Clone, Debug, Args)]
 pub struct ServerArgs {
     /// The port to serve on; 0 chooses a free port.
     #[arg(long, default_value_t = 8080)]
     pub port: u16,
+    /// Serve under this name or address, too; can be repeated. By default only browsers on this machine are answered.
+    ///
+    /// An address of this machine, such as 192.168.1.5, is listened on; 0.0.0.0 stands for all of them. A name, such as
+    /// akin.example.org, is one under which a proxy passes requests on. Everybody who can reach it sees the galleries.
+    #[arg(long, value_name = "HOST")]
+    pub host: Vec<Host>,
     /// The folder of a page that is already built, instead of building it.
     #[arg(long, value_name = "DIR")]
     pub page: Option<PathBuf>,
+}
+
+impl ServerArgs {
+    /// The names under which the server answers.
+    pub fn hosts(&self) -> anyhow::Result<Hosts> {
+        Hosts::new(self.host.clone())
+    }
 }
 
 /// How rankings are made and scored. Without an option, the setting of the run or the default applies.

@@ -46,8 +46,12 @@
 //! config/range
 //! config/fault config/overlay recipes
 //! config/schema
-//! site
-//! report npy page serve arguments
+//! site arguments
+//! report npy serve
+//! serve/answer
+//! serve/hosts serve/connections
+//! page bundles
+//! page/build page/embedded
 //! directory sealed
 //! files columns machine interrupt shell progress
 //! counts
@@ -62,6 +66,7 @@
 
 mod arguments;
 mod augment;
+mod bundles;
 mod checkpoint;
 mod class_scores;
 mod cli;

@@ -1,277 +1,181 @@
-//! Finds the page, or builds it from the source tree.
+//! The page: inside this program, in a folder, or to be built from the source tree.
 
+mod build;
+mod embedded;
+
+use std::borrow::Cow;
 use std::env;
-use std::ffi::OsString;
-use std::fs;
+use std::io::{self, BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::SystemTime;
 
 use akin_core::bundle::INDEX;
 use anyhow::Result;
-use walkdir::WalkDir;
 
-use crate::problem::{Advise, problem};
-use crate::terminal;
+use crate::files::read_regular_file;
+use crate::problem::{Advise, a_few, problem};
+use crate::{shell, terminal};
 
-/// Their versions must be those in www/Trunk.toml and the workspace's Cargo.toml.
-const TOOLS: [Tool; 2] = [
-    Tool { name: "trunk", package: "trunk", version: "0.21.14", locked: true },
-    Tool { name: "wasm-bindgen", package: "wasm-bindgen-cli", version: "0.2.130", locked: false },
-];
-const TARGET: &str = "wasm32-unknown-unknown";
+pub use self::embedded::EmbeddedFile;
 
-/// A program that cargo installs.
-struct Tool {
-    name: &'static str,
-    package: &'static str,
-    version: &'static str,
-    /// Whether to build it with its own lock file.
-    locked: bool,
+/// The built page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Page {
+    /// The files of a folder.
+    Folder(PathBuf),
+    /// The files inside this program.
+    Embedded,
 }
 
-/// The page that `--page` gives, or the page of the source tree, which is built if it is not up to date.
-pub fn find_or_build(given: Option<&Path>) -> Result<PathBuf> {
-    let Some(folder) = given else { return build(false) };
-    if folder.join("index.html").is_file() {
-        return Ok(folder.to_owned());
+impl Page {
+    /// The page's Content-Security-Policy: that of the `<meta>` tag in its `index.html`, if it has one.
+    ///
+    /// # Errors
+    ///
+    /// An `index.html` that cannot be read.
+    pub fn policy(&self) -> Result<Option<String>> {
+        const INDEX: &str = "index.html";
+        let bytes = match self {
+            Self::Folder(folder) => read_regular_file(&folder.join(INDEX)).map(Cow::Owned),
+            Self::Embedded => {
+                EmbeddedFile::at(INDEX).map_or(Err(io::ErrorKind::NotFound.into()), EmbeddedFile::bytes)
+            }
+        };
+        let bytes =
+            bytes.advise(|| format!("{INDEX} of the page cannot be read"), "run `akin page --force`")?;
+        Ok(policy_of(&String::from_utf8_lossy(&bytes)))
     }
-    Err(problem(
-        format!("{} is not a built page: it has no index.html", folder.display()),
-        "run `akin page` in a clone of the repository, and give the folder that it prints",
-    ))
 }
 
-/// The folder of the galleries that come with akin, with their `bundles.json`, if the source tree is there.
+/// The content of `<meta http-equiv="Content-Security-Policy" content="…">`.
+fn policy_of(html: &str) -> Option<String> {
+    let tag = html
+        .split('<')
+        .find(|tag| tag.starts_with("meta") && tag.contains("http-equiv=\"Content-Security-Policy\""))?;
+    Some(tag.split_once("content=\"")?.1.split_once('"')?.0.to_owned())
+}
+
+/// A page that is there, or that the user has agreed to build.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Plan {
+    Show(Page),
+    /// Build that of the source tree in this folder.
+    Build(PathBuf),
+}
+
+impl Plan {
+    /// The page, which is built now if it has to be.
+    pub fn carry_out(self) -> Result<Page> {
+        match self {
+            Self::Show(page) => Ok(page),
+            Self::Build(root) => build::build(&root, false).map(Page::Folder),
+        }
+    }
+}
+
+/// Finds the page: the folder `given` with `--page`, the one inside this program, or that of the source tree around the
+/// current directory. Asks before that one is built. Commands call this before long work.
+///
+/// # Errors
+///
+/// A folder without a page; no page and no source tree; a page that has to be built, if the user does not agree or there
+/// is no terminal to ask on.
+pub fn plan(given: Option<&Path>) -> Result<Plan> {
+    if let Some(folder) = given {
+        if folder.join("index.html").is_file() {
+            return Ok(Plan::Show(Page::Folder(folder.to_owned())));
+        }
+        return Err(problem(
+            format!("{} is not a built page: it has no index.html", folder.display()),
+            "run `akin page` in a clone of the repository, and give the folder that it prints",
+        ));
+    }
+    if !EmbeddedFile::all().is_empty() {
+        return Ok(Plan::Show(Page::Embedded));
+    }
+    let root = source_tree()?;
+    if build::is_up_to_date(&root) {
+        return Ok(Plan::Show(Page::Folder(root.join("www/dist"))));
+    }
+    ask(&root)?;
+    Ok(Plan::Build(root))
+}
+
+/// Builds the page of the source tree around the current directory, without asking, and returns its folder.
+pub fn build(force: bool) -> Result<PathBuf> {
+    build::build(&source_tree()?, force)
+}
+
+/// The folder of the galleries that come with akin, with their `bundles.json`, if the current directory is in the source
+/// tree.
 pub fn galleries() -> Option<PathBuf> {
     let folder = source_tree().ok()?.join("www/galleries");
     folder.join(INDEX).is_file().then_some(folder)
 }
 
-/// Builds the page if a source is newer than it or `force` is set, and returns its folder.
-pub fn build(force: bool) -> Result<PathBuf> {
-    let root = source_tree()?;
-    let www = root.join("www");
-    let dist = www.join("dist");
-    if !force && up_to_date(&root) {
-        return Ok(dist);
-    }
-    terminal::say(format_args!(
-        "building the page in {} (the first build takes some minutes)",
-        www.display()
-    ));
-    provide_target(&root)?;
-    let tools = provide_tools()?;
-    provide_packages(&www)?;
-
-    let path = env::var_os("PATH").unwrap_or_default();
-    let path = env::join_paths([tools.join("bin")].into_iter().chain(env::split_paths(&path))).advise(
-        || format!("{} cannot be added to PATH", tools.display()),
-        "set AKIN_CACHE to a path without `:`",
-    )?;
-    let mut trunk = Command::new(tools.join("bin/trunk"));
-    trunk.args(["build", "--release"]).current_dir(&www).env("PATH", path);
-    // Flags for native code would break the wasm build, and this version of trunk refuses NO_COLOR=1.
-    trunk.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS").env_remove("NO_COLOR");
-    run(&mut trunk, "see its messages above; `akin page --force` tries again")?;
-    Ok(dist)
-}
-
-/// The root of the source tree: the one this binary was built in, or one that contains the current directory.
+/// The root of the source tree that contains the current directory. Building runs programs of that tree, so it is never
+/// one that the user is not in.
 fn source_tree() -> Result<PathBuf> {
-    let built_in = Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_owned);
     let here = env::current_dir().ok();
-    let around = here.iter().flat_map(|here| here.ancestors().map(Path::to_owned));
-    built_in
-        .into_iter()
-        .chain(around)
+    here.iter()
+        .flat_map(|here| here.ancestors())
         .find(|root| root.join("www/Trunk.toml").is_file() && root.join("web/engine/Cargo.toml").is_file())
+        .map(Path::to_owned)
         .ok_or_else(|| {
             problem(
-                "no source tree was found to build the page from",
-                "run akin in a clone of the repository, or give a built page with `--page DIR`",
+                "this akin was built without the page, and the current directory is not in its source tree",
+                "run akin in a clone of the repository, give a built page with `--page DIR`, or install akin with \
+                 the page inside: `native-trainer/install`",
             )
         })
 }
 
-/// Whether www/dist is newer than all sources.
-fn up_to_date(root: &Path) -> bool {
-    let modified = |path: &Path| fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
-    let Some(built) = modified(&root.join("www/dist/index.html")) else { return false };
-    newest_source(root).is_some_and(|newest| newest < built)
-}
-
-fn newest_source(root: &Path) -> Option<SystemTime> {
-    let generated = ["node_modules", "build", "dist", "galleries", "target"];
-    let source = |entry: &walkdir::DirEntry| {
-        entry.depth() == 0 || !generated.iter().any(|name| entry.file_name().to_str() == Some(name))
-    };
-    ["core", "web", "www", "Cargo.toml", "Cargo.lock"]
-        .iter()
-        .flat_map(|part| WalkDir::new(root.join(part)).into_iter().filter_entry(source))
-        .filter_map(|entry| entry.ok()?.metadata().ok().filter(fs::Metadata::is_file)?.modified().ok())
-        .max()
-}
-
-/// Installs the wasm target of the toolchain if it is missing.
-fn provide_target(root: &Path) -> Result<()> {
-    let output = Command::new("rustc")
-        .args(["--print", "target-libdir", "--target", TARGET])
-        .current_dir(root)
-        .output()
-        .advise(|| "rustc cannot be started".into(), "install Rust from https://rustup.rs")?;
-    if Path::new(String::from_utf8_lossy(&output.stdout).trim()).is_dir() {
+/// Says what building the page installs and how long it takes, and asks on a terminal.
+fn ask(root: &Path) -> Result<()> {
+    let www = root.join("www");
+    let state =
+        if www.join("dist/index.html").is_file() { "is older than its sources" } else { "is not built yet" };
+    let missing = build::missing(root)?;
+    let state = format!("the page of {} {state}", shell::path(&www));
+    let duration = build::DURATION;
+    let hint = "run `akin page`, which builds it, or give a built page with `--page DIR`";
+    if !(io::stdin().is_terminal() && terminal::stderr_is_terminal()) {
+        let install =
+            if missing.is_empty() { String::new() } else { format!(" and installs {}", a_few(&missing)) };
+        return Err(problem(format!("{state}; building it takes {duration}{install}"), hint));
+    }
+    terminal::say(format_args!("{state}; building it takes {duration}."));
+    if !missing.is_empty() {
+        terminal::say("First it installs:");
+        missing.iter().for_each(|what| terminal::say(format_args!("  {what}")));
+    }
+    terminal::say("Build it now? Type y and press Enter; anything else ends akin.");
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    if ["y", "yes"].contains(&answer.trim().to_ascii_lowercase().as_str()) {
         return Ok(());
     }
-    terminal::say(format_args!("installing the Rust target {TARGET} (rustup target add)"));
-    run(
-        Command::new("rustup").args(["target", "add", TARGET]).current_dir(root),
-        "install the target with the package manager that installed Rust, or install Rust from https://rustup.rs",
-    )
-}
-
-/// Installs the tools that are missing or have another version. Returns the folder that contains `bin`.
-fn provide_tools() -> Result<PathBuf> {
-    let tools = cache()?.join("tools");
-    for tool in &TOOLS {
-        let program = tools.join("bin").join(tool.name);
-        if version_of(&program).as_deref() == Some(tool.version) {
-            continue;
-        }
-        terminal::say(format_args!(
-            "installing {} {} into {} (cargo install)",
-            tool.name,
-            tool.version,
-            tools.display()
-        ));
-        let mut install = Command::new("cargo");
-        install.args(["install", tool.package, "--version", tool.version, "--force", "--root"]).arg(&tools);
-        if tool.locked {
-            install.arg("--locked");
-        }
-        // The flags and the target folder of this project must not apply to a tool.
-        install.env_remove("RUSTFLAGS").env_remove("CARGO_TARGET_DIR").current_dir(cache()?);
-        run(&mut install, "see its messages above; cargo needs a C compiler and access to crates.io")?;
-    }
-    Ok(tools)
-}
-
-/// `trunk 0.21.14` → `0.21.14`.
-fn version_of(program: &Path) -> Option<String> {
-    let output =
-        Command::new(program).arg("--version").env_remove("NO_COLOR").stderr(Stdio::null()).output().ok()?;
-    let text = String::from_utf8(output.stdout).ok()?;
-    Some(text.split_whitespace().nth(1)?.to_owned())
-}
-
-/// Installs the npm packages in the page's lock file if they are missing or older than it.
-fn provide_packages(www: &Path) -> Result<()> {
-    let hint =
-        "install Node 18 or newer, which brings npm: https://nodejs.org, or your system's package `npm`";
-    for program in ["node", NPM] {
-        let answer = Command::new(program).arg("--version").output();
-        let answer =
-            answer.advise(|| format!("{program} cannot be started, and building the page needs it"), hint)?;
-        if !answer.status.success() {
-            return Err(problem(
-                format!("`{program} --version` failed, and building the page needs {program}"),
-                hint,
-            ));
-        }
-    }
-    let modified = |name: &str| fs::metadata(www.join(name)).and_then(|metadata| metadata.modified()).ok();
-    // npm writes this file last.
-    let installed = modified("node_modules/.package-lock.json");
-    if installed.is_some() && installed >= modified("package-lock.json") {
-        return Ok(());
-    }
-    terminal::say(format_args!(
-        "installing the page's packages into {} (npm ci)",
-        www.join("node_modules").display()
-    ));
-    run(
-        Command::new(NPM).args(["ci", "--no-audit", "--no-fund"]).current_dir(www),
-        "see its messages above; npm needs access to its registry",
-    )
-}
-
-/// On Windows npm is a script.
-const NPM: &str = if cfg!(windows) { "npm.cmd" } else { "npm" };
-
-/// The folder for tools: $AKIN_CACHE, or `akin` in the user's cache folder. It is created if it does not exist.
-fn cache() -> Result<PathBuf> {
-    let given =
-        |name: &str| env::var_os(name).filter(|value: &OsString| !value.is_empty()).map(PathBuf::from);
-    let home = || given("HOME").or_else(|| given("USERPROFILE"));
-    let cache = given("AKIN_CACHE")
-        .or_else(|| Some(given("XDG_CACHE_HOME")?.join("akin")))
-        .or_else(|| Some(home()?.join(".cache/akin")))
-        .ok_or_else(|| {
-            problem(
-                "no folder for build tools was found: neither AKIN_CACHE nor HOME is set",
-                "set AKIN_CACHE to a folder",
-            )
-        })?;
-    let created = fs::create_dir_all(&cache).and_then(|()| std::path::absolute(&cache));
-    created.advise(
-        || format!("{} cannot be used as the folder for build tools", cache.display()),
-        "set AKIN_CACHE to another folder",
-    )
-}
-
-/// Runs a program. Its output goes to stderr.
-fn run(command: &mut Command, hint: &str) -> Result<()> {
-    let name =
-        Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let status = command
-        .stdout(terminal::stderr_of_child())
-        .status()
-        .advise(|| format!("{name} cannot be started"), "install it, or check PATH")?;
-    if status.success() { Ok(()) } else { Err(problem(format!("{name} failed ({status})"), hint)) }
+    Err(problem(state, hint))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs::File;
-    use std::time::Duration;
+    use std::fs;
 
     use super::*;
-
-    fn write(root: &Path, name: &str, age: u64) {
-        let path = root.join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        File::create(&path).unwrap().set_modified(SystemTime::now() - Duration::from_secs(age)).unwrap();
-    }
-
-    #[test]
-    fn the_page_is_outdated_when_a_source_is_newer() {
-        let root = tempfile::tempdir().unwrap();
-        let root = root.path();
-        for source in ["core/src/lib.rs", "web/engine/src/lib.rs", "www/src/page.ts", "Cargo.lock"] {
-            write(root, source, 100);
-        }
-        assert!(!up_to_date(root), "there is no page yet");
-        write(root, "www/dist/index.html", 50);
-        assert!(up_to_date(root));
-        for generated in [
-            "www/node_modules/lit/a.js",
-            "www/build/page.js",
-            "www/dist/page.js",
-            "www/galleries/a/labels.bin",
-        ] {
-            write(root, generated, 0);
-        }
-        assert!(up_to_date(root), "generated files and galleries are not sources of the page");
-        write(root, "core/src/lib.rs", 10);
-        assert!(!up_to_date(root));
-    }
 
     #[test]
     fn a_folder_without_a_page_is_refused() {
         let folder = tempfile::tempdir().unwrap();
-        let error = find_or_build(Some(folder.path())).unwrap_err();
+        let error = plan(Some(folder.path())).unwrap_err();
         assert!(error.to_string().contains("no index.html"));
         fs::write(folder.path().join("index.html"), "").unwrap();
-        assert_eq!(find_or_build(Some(folder.path())).unwrap(), folder.path());
+        assert_eq!(plan(Some(folder.path())).unwrap(), Plan::Show(Page::Folder(folder.path().to_owned())));
+    }
+
+    #[test]
+    fn the_policy_is_that_of_the_page() {
+        let html = "<meta charset=\"utf-8\" />\n<meta\n  http-equiv=\"Content-Security-Policy\"\n  content=\"default-src 'none'\" />";
+        assert_eq!(policy_of(html).unwrap(), "default-src 'none'");
+        assert_eq!(policy_of("<meta name=\"Content-Security-Policy\" content=\"x\">"), None);
     }
 }

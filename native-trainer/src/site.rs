@@ -6,17 +6,18 @@ use akin_core::bundle::{INDEX, MANIFEST, Manifest};
 use anyhow::Result;
 use walkdir::WalkDir;
 
+use crate::bundles::Bundles;
 use crate::directory::{Draft, Kind};
 use crate::files::{read_regular_file, write_into_draft};
+use crate::page::{EmbeddedFile, Page};
 use crate::problem::Advise;
-use crate::serve::Bundles;
 
 /// Writes a site and returns its bytes. An existing one is replaced only when the new one is complete.
 ///
 /// # Errors
 ///
 /// A folder that exists and may not be replaced; a file that cannot be read or written.
-pub fn write(page: &Path, bundles: &Bundles, out: &Path, overwrite: bool) -> Result<u64> {
+pub fn write(page: &Page, bundles: &Bundles, out: &Path, overwrite: bool) -> Result<u64> {
     let draft = Draft::create(Kind::Site, out, overwrite)?;
     match copy(page, bundles, draft.directory()) {
         Ok(bytes) => {
@@ -30,16 +31,31 @@ pub fn write(page: &Path, bundles: &Bundles, out: &Path, overwrite: bool) -> Res
     }
 }
 
-fn copy(page: &Path, bundles: &Bundles, site: &Path) -> Result<u64> {
+fn copy(page: &Page, bundles: &Bundles, site: &Path) -> Result<u64> {
     let mut bytes = 0;
-    // Trunk keeps its own files in a hidden folder.
-    let visible = |entry: &walkdir::DirEntry| {
-        entry.depth() == 0 || !entry.file_name().to_string_lossy().starts_with('.')
-    };
-    for entry in WalkDir::new(page).into_iter().filter_entry(visible) {
-        let entry = entry?;
-        if entry.file_type().is_file() {
-            bytes += copy_file(page, &entry.path().strip_prefix(page)?.to_string_lossy(), site)?;
+    match page {
+        Page::Folder(page) => {
+            // Trunk keeps its own files in a hidden folder.
+            let visible = |entry: &walkdir::DirEntry| {
+                entry.depth() == 0 || !entry.file_name().to_string_lossy().starts_with('.')
+            };
+            for entry in WalkDir::new(page).into_iter().filter_entry(visible) {
+                let entry = entry?;
+                if entry.file_type().is_file() {
+                    bytes += copy_file(page, &entry.path().strip_prefix(page)?.to_string_lossy(), site)?;
+                }
+            }
+        }
+        Page::Embedded => {
+            for file in EmbeddedFile::all() {
+                let contents = file.bytes()?;
+                write_into_draft(&site.join(file.path()), &contents)?;
+                bytes += contents.len() as u64;
+                if let Some(copy) = file.gzipped() {
+                    write_into_draft(&site.join(format!("{}.gz", file.path())), copy)?;
+                    bytes += copy.len() as u64;
+                }
+            }
         }
     }
     for (folder, place) in bundles.places() {

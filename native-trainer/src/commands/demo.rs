@@ -8,6 +8,7 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::arguments::ServerArgs;
+use crate::bundles::Bundles;
 use crate::commands::biomorphs;
 use crate::commands::export::{ALL_MAPS, Export, TILE, export};
 use crate::commands::train::{finish, train_new};
@@ -18,7 +19,6 @@ use crate::files::write_atomic;
 use crate::progress::Progress;
 use crate::report::runs_text;
 use crate::run::{Run, Which};
-use crate::serve::Bundles;
 use crate::training::Outcome;
 use crate::{interrupt, page, serve, shell, terminal};
 
@@ -60,8 +60,14 @@ const RECIPES: [(&str, &str); 2] = [
 /// Draws, trains twice, exports, and serves unless `--no-serve` is given.
 pub fn run(args: DemoArgs) -> Result<()> {
     let progress = args.progress;
-    // A port in use is reported now, not after the training.
-    let listener = if args.no_serve { None } else { Some(serve::listen(args.server.port)?) };
+    // A port in use, or a page that cannot be shown, is reported now, not after the training.
+    let server = if args.no_serve {
+        None
+    } else {
+        let hosts = args.server.hosts()?;
+        let listener = serve::listen(&hosts, args.server.port)?;
+        Some((listener, page::plan(args.server.page.as_deref())?, hosts))
+    };
     // Data, runs and bundle are replaced one by one, each when the new one is complete.
     let draft = match directory::check(Kind::Demo, &args.out, args.overwrite)? {
         true => Draft::resume(Kind::Demo, &args.out)?,
@@ -118,17 +124,17 @@ pub fn run(args: DemoArgs) -> Result<()> {
     draft.complete()?;
     // The gallery of photos that comes with akin stands beside the creatures.
     let folders: Vec<PathBuf> = [bundle].into_iter().chain(page::galleries()).collect();
-    match listener {
+    match server {
         None => {
             let folders: Vec<String> = folders.iter().map(|folder| shell::path(folder)).collect();
             progress.say("Next", &format!("`akin serve {}` shows it in the browser", folders.join(" ")));
             Ok(())
         }
-        Some(listener) => {
+        Some((listener, page, hosts)) => {
             let bundles = Bundles::open(&folders)?;
-            let page = page::find_or_build(args.server.page.as_deref())?;
+            let page = page.carry_out()?;
             interrupt::leave_to_server();
-            serve::serve(listener, &page, &bundles)
+            serve::serve(listener, page, bundles, hosts)
         }
     }
 }

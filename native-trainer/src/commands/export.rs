@@ -20,6 +20,7 @@ use image::codecs::jpeg::JpegEncoder;
 use rayon::prelude::*;
 use serde_json::json;
 
+use crate::bundles::Bundles;
 use crate::class_scores::{ClassScores, class_scores, first_shared_levels, query_table};
 use crate::config::{Config, DeviceName};
 use crate::counts::counted;
@@ -33,7 +34,6 @@ use crate::problem::{Advise, problem, repeated};
 use crate::progress::Progress;
 use crate::projection::{Method, Projection, project};
 use crate::run::{Run, Which, encoder_config};
-use crate::serve::Bundles;
 use crate::training::learned_ancestors;
 use crate::{device, directory, page, shell, site, terminal};
 
@@ -54,7 +54,7 @@ pub struct ExportArgs {
     pub overwrite: bool,
     /// Also write a site: the page with this bundle, as one folder of static files.
     ///
-    /// Any web server can serve it from any path. Builds the page first if it is not up to date.
+    /// Any web server can serve it from any path. Takes the page as `akin serve` does.
     #[arg(long, value_name = "DIR")]
     pub site: Option<PathBuf>,
     /// Other bundles of the site, between which its page switches. Give the option once for each.
@@ -161,7 +161,7 @@ pub fn run(args: ExportArgs) -> Result<()> {
             if !args.with.is_empty() {
                 Bundles::open(&args.with)?;
             }
-            Some(page::find_or_build(args.page.as_deref())?)
+            Some(page::plan(args.page.as_deref())?.carry_out()?)
         }
         None => None,
     };

@@ -6,13 +6,14 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::arguments::ServerArgs;
+use crate::bundles::Bundles;
 use crate::problem::problem;
-use crate::serve::Bundles;
 use crate::{page, serve};
 
-/// Serve the page with one or more bundles, on this machine only.
+/// Serve the page with one or more bundles, by default on this machine only.
 ///
-/// Builds the page first if it is not up to date. Without a bundle, serves the gallery of groceries that comes with akin.
+/// Checks the bundles first. Shows the page inside this program; an akin without it shows that of the source tree around
+/// the current directory, and asks before it builds it. Without a bundle, serves the gallery of groceries in that tree.
 /// Browsers allow WebGPU only for pages from localhost or over HTTPS, so opening the files directly does not work. To
 /// publish, let `akin export --site` write the page and its bundles as one folder.
 #[derive(Debug, Args)]
@@ -38,7 +39,8 @@ pub fn run(args: ServeArgs) -> Result<()> {
     };
     // Errors in a bundle or the port are reported before the page is built.
     let bundles = Bundles::open(&folders)?;
-    let listener = serve::listen(args.server.port)?;
-    let page = page::find_or_build(args.server.page.as_deref())?;
-    serve::serve(listener, &page, &bundles)
+    let hosts = args.server.hosts()?;
+    let listener = serve::listen(&hosts, args.server.port)?;
+    let page = page::plan(args.server.page.as_deref())?.carry_out()?;
+    serve::serve(listener, page, bundles, hosts)
 }

@@ -1,0 +1,348 @@
+//! The answer to one request: a file of the page or of a bundle, or the reason why there is none.
+
+use std::convert::Infallible;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use akin_core::bundle::{INDEX, MANIFEST};
+use axum::body::{Body, Bytes, HttpBody};
+use axum::http::header::{
+    ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_SECURITY_POLICY,
+    CONTENT_TYPE, ETAG, HeaderMap, HeaderName, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE,
+    LOCATION, RANGE, REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+};
+use axum::http::{Method, Request, StatusCode};
+use axum::response::{IntoResponse, Response};
+use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use tower_http::services::ServeFile;
+
+use super::hosts::Hosts;
+use crate::bundles::Bundles;
+use crate::page::{EmbeddedFile, Page};
+
+/// What a server shows, and to whom.
+#[derive(Debug)]
+pub struct Site {
+    page: Page,
+    bundles: Bundles,
+    hosts: Hosts,
+    /// The headers of every answer.
+    headers: HeaderMap,
+}
+
+impl Site {
+    /// # Errors
+    ///
+    /// A page whose `index.html` cannot be read.
+    pub fn new(page: Page, bundles: Bundles, hosts: Hosts) -> anyhow::Result<Self> {
+        let headers = security_headers(page.policy()?.as_deref());
+        Ok(Self { page, bundles, hosts, headers })
+    }
+
+    /// Answers a request. Never fails: what goes wrong is an answer, too.
+    pub async fn answer<B: HttpBody>(&self, request: Request<B>) -> Result<Response, Infallible> {
+        let mut response = self.choose(request).await;
+        for (name, value) in &self.headers {
+            response.headers_mut().insert(name, value.clone());
+        }
+        Ok(response)
+    }
+
+    async fn choose<B: HttpBody>(&self, request: Request<B>) -> Response {
+        if let Err((status, text)) = self.hosts.check(request.uri(), request.headers()) {
+            return message(status, text);
+        }
+        // What is left of a body would be taken for the next request.
+        if !request.body().is_end_stream() {
+            let mut refusal = message(StatusCode::PAYLOAD_TOO_LARGE, "akin serve takes no uploads.\n");
+            refusal.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            return refusal;
+        }
+        if ![Method::GET, Method::HEAD].contains(request.method()) {
+            let mut refusal = message(StatusCode::METHOD_NOT_ALLOWED, "akin serve only shows files.\n");
+            refusal.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+            return refusal;
+        }
+        let Some(path) = decode(request.uri().path()) else { return nothing() };
+        if path == INDEX {
+            let json = Bytes::copy_from_slice(self.bundles.json());
+            return with_caching(whole("application/json", json), "no-store");
+        }
+        for (folder, place) in self.bundles.places() {
+            let Some(rest) = path.strip_prefix(place) else { continue };
+            if !rest.is_empty() && !rest.starts_with('/') {
+                continue;
+            }
+            let rest = rest.trim_start_matches('/');
+            // It names all other files, so no browser may keep an old one.
+            let caching = if rest == MANIFEST { "no-store" } else { "no-cache" };
+            return with_caching(from_folder(folder, rest, request).await, caching);
+        }
+        // Pages are rebuilt often, so a browser must ask each time whether a file has changed.
+        let answer = match &self.page {
+            Page::Folder(folder) => from_folder(folder, &path, request).await,
+            Page::Embedded => from_program(&path, request.headers()),
+        };
+        with_caching(answer, "no-cache")
+    }
+}
+
+/// The headers that keep other sites out and hold the page to its own policy.
+///
+/// The page's policy is that of its `<meta>` tag, which also holds where another server shows the page. Only a header
+/// can say who may frame the page: pages of this server, such as one that a teacher puts beside it.
+fn security_headers(policy: Option<&str>) -> HeaderMap {
+    const FRAMES: &str = "frame-ancestors 'self'";
+    let policy = policy.map_or(FRAMES.to_owned(), |policy| format!("{policy}; {FRAMES}"));
+    let mut headers = HeaderMap::new();
+    let policy = HeaderValue::from_str(&policy).unwrap_or(HeaderValue::from_static(FRAMES));
+    headers.insert(CONTENT_SECURITY_POLICY, policy);
+    for (name, value) in [
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (X_FRAME_OPTIONS, "SAMEORIGIN"),
+        (REFERRER_POLICY, "no-referrer"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    headers
+}
+
+/// The path of a file below a folder, with `/` between its parts and at its end if the address has one. None if a part is
+/// hidden, leads upwards, or would be two parts on some system.
+fn decode(path: &str) -> Option<String> {
+    let path = percent_decode_str(path.strip_prefix('/')?).decode_utf8().ok()?;
+    let parts = path.strip_suffix('/').unwrap_or(&path);
+    let is_plain =
+        |part: &str| !part.is_empty() && !part.starts_with('.') && !part.contains(['\\', ':', '\0']);
+    (path.is_empty() || parts.split('/').all(is_plain)).then(|| path.into_owned())
+}
+
+/// A regular file that is served.
+struct Found {
+    path: PathBuf,
+    tag: String,
+    /// Whether a compressed copy lies beside it.
+    is_compressed: bool,
+}
+
+/// What lies at a path.
+enum Lookup {
+    File(Found),
+    /// A folder with an `index.html`, whose address lacks the `/` at its end.
+    Folder,
+    Nothing,
+}
+
+/// Looks for a file below a folder. A link may lead to another file below that folder, but not out of it.
+fn look_up(folder: &Path, path: &str) -> io::Result<Lookup> {
+    let root = fs::canonicalize(folder)?;
+    let inside = |path: &Path| fs::canonicalize(path).ok().filter(|path| path.starts_with(&root));
+    let at =
+        if path.is_empty() || path.ends_with('/') { format!("{path}index.html") } else { path.to_owned() };
+    let Some(path) = inside(&root.join(at)) else { return Ok(Lookup::Nothing) };
+    let metadata = fs::metadata(&path)?;
+    if metadata.is_dir() && inside(&path.join("index.html")).is_some_and(|index| index.is_file()) {
+        return Ok(Lookup::Folder);
+    }
+    if !metadata.is_file() {
+        return Ok(Lookup::Nothing);
+    }
+    let modified = metadata.modified()?;
+    let mut compressed = path.clone().into_os_string();
+    compressed.push(".gz");
+    let compressed = PathBuf::from(compressed);
+    // Without a file that is not what its name says: an old copy, or a link elsewhere.
+    let is_compressed = fs::symlink_metadata(&compressed)
+        .is_ok_and(|copy| copy.is_file() && copy.modified().is_ok_and(|time| time >= modified));
+    let time = modified.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+    Ok(Lookup::File(Found { path, tag: format!("\"{:x}-{time:x}\"", metadata.len()), is_compressed }))
+}
+
+/// The file at a path below a folder.
+async fn from_folder<B>(folder: &Path, path: &str, request: Request<B>) -> Response {
+    let (folder, wanted) = (folder.to_owned(), path.to_owned());
+    let found = match tokio::task::spawn_blocking(move || look_up(&folder, &wanted)).await {
+        Ok(Ok(Lookup::File(found))) => found,
+        Ok(Ok(Lookup::Folder)) => return redirect(path),
+        Ok(Ok(Lookup::Nothing)) => return nothing(),
+        Ok(Err(error)) => return unreadable(&error),
+        Err(_) => return unreadable(&io::Error::other("the server is ending")),
+    };
+    let (mut parts, _) = request.into_parts();
+    let headers = &mut parts.headers;
+    let compressed_tag = tag_of_copy(&found.tag);
+    if headers.contains_key(IF_NONE_MATCH) {
+        for tag in [&found.tag, &compressed_tag] {
+            if matches(headers, tag) {
+                return unchanged(tag);
+            }
+        }
+        // The tag decides where both are sent.
+        headers.remove(IF_MODIFIED_SINCE);
+    }
+    // A part of another version is of no use.
+    if headers.get(IF_RANGE).is_some_and(|tag| tag.as_bytes() != found.tag.as_bytes()) {
+        headers.remove(RANGE);
+    }
+    // A part is one of the file itself.
+    let takes_copy = found.is_compressed && !headers.contains_key(RANGE);
+    let mut file = ServeFile::new(&found.path);
+    if takes_copy {
+        file = file.precompressed_gzip();
+    }
+    let mut response = match file.try_call(Request::from_parts(parts, ())).await {
+        Ok(response) => response.map(Body::new),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return nothing(),
+        Err(error) => return unreadable(&error),
+    };
+    let is_copy = response.headers().contains_key(CONTENT_ENCODING);
+    insert(&mut response, ETAG, if is_copy { &compressed_tag } else { &found.tag });
+    if found.is_compressed {
+        insert(&mut response, VARY, "accept-encoding");
+    }
+    response
+}
+
+/// The file of the page inside this program.
+fn from_program(path: &str, headers: &HeaderMap) -> Response {
+    let at = if path.is_empty() { "index.html" } else { path };
+    let Some(file) = EmbeddedFile::at(at) else { return nothing() };
+    let tag = format!("\"{}\"", file.sha256());
+    let compressed_tag = tag_of_copy(&tag);
+    for tag in [&tag, &compressed_tag] {
+        if matches(headers, tag) {
+            return unchanged(tag);
+        }
+    }
+    let kind = mime_guess::from_path(at).first_raw().unwrap_or("application/octet-stream");
+    let mut response = match file.gzipped().filter(|_| takes_gzip(headers)) {
+        Some(copy) => {
+            let mut response = whole(kind, Bytes::from_static(copy));
+            insert(&mut response, CONTENT_ENCODING, "gzip");
+            insert(&mut response, ETAG, &compressed_tag);
+            response
+        }
+        None => {
+            let mut response = match file.bytes() {
+                Ok(bytes) => whole(kind, bytes),
+                Err(error) => return unreadable(&error),
+            };
+            insert(&mut response, ETAG, &tag);
+            response
+        }
+    };
+    insert(&mut response, VARY, "accept-encoding");
+    response
+}
+
+/// The tag of the compressed copy of a file: other bytes, so another tag.
+fn tag_of_copy(tag: &str) -> String {
+    format!("{}-gzip\"", tag.trim_end_matches('"'))
+}
+
+/// Whether the client has the version with this tag already.
+fn matches(headers: &HeaderMap, tag: &str) -> bool {
+    headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok()).any(|tags| {
+        tags.split(',').map(str::trim).any(|known| known == "*" || known.trim_start_matches("W/") == tag)
+    })
+}
+
+/// Whether the client takes gzip: it names it, and not with the quality 0.
+fn takes_gzip(headers: &HeaderMap) -> bool {
+    headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok()).any(|codings| {
+        codings.split(',').any(|coding| {
+            let (name, quality) = coding.split_once(';').unwrap_or((coding, "q=1"));
+            let quality = quality.trim().trim_start_matches("q=").parse::<f32>();
+            name.trim().eq_ignore_ascii_case("gzip") && quality.is_ok_and(|quality| quality > 0.0)
+        })
+    })
+}
+
+fn unchanged(tag: &str) -> Response {
+    let mut response = StatusCode::NOT_MODIFIED.into_response();
+    insert(&mut response, ETAG, tag);
+    response
+}
+
+/// To the same folder with `/` at its end, from which the links of its page start.
+fn redirect(path: &str) -> Response {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let mut response = message(StatusCode::PERMANENT_REDIRECT, "The address of a folder ends with /.\n");
+    // Relative, so that it is right behind a proxy that adds folders.
+    insert(&mut response, LOCATION, &format!("./{}/", utf8_percent_encode(name, NON_ALPHANUMERIC)));
+    response
+}
+
+fn nothing() -> Response {
+    message(
+        StatusCode::NOT_FOUND,
+        "There is nothing here. The page is at the address that akin serve has printed.\n",
+    )
+}
+
+fn unreadable(error: &io::Error) -> Response {
+    message(StatusCode::INTERNAL_SERVER_ERROR, format!("The file cannot be read: {error}.\n"))
+}
+
+/// A text as the answer, which browsers do not keep.
+fn message(status: StatusCode, text: impl Into<String>) -> Response {
+    with_caching((status, text.into()).into_response(), "no-store")
+}
+
+/// A whole file of this MIME type.
+fn whole(kind: &'static str, bytes: impl IntoResponse) -> Response {
+    ([(CONTENT_TYPE, kind)], bytes).into_response()
+}
+
+/// Adds how long a browser may keep an answer, unless it says so already.
+fn with_caching(mut response: Response, caching: &'static str) -> Response {
+    response.headers_mut().entry(CACHE_CONTROL).or_insert(HeaderValue::from_static(caching));
+    response
+}
+
+/// Sets a header. A value with characters that no header has is left out.
+fn insert(response: &mut Response, name: HeaderName, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        response.headers_mut().insert(name, value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_stays_below_its_folder_and_shows_nothing_hidden() {
+        for path in [
+            "/a/../b",
+            "/..",
+            "/%2e%2e/b",
+            "/a//b",
+            "//b",
+            "/.akin.json",
+            "/a\\b",
+            "/c:",
+            "/%00",
+            "/%ff",
+            "a",
+        ] {
+            assert_eq!(decode(path), None, "{path}");
+        }
+        assert_eq!(decode("/").unwrap(), "");
+        assert_eq!(decode("/a%20b/c").unwrap(), "a b/c");
+        assert_eq!(decode("/a/").unwrap(), "a/");
+    }
+
+    #[test]
+    fn gzip_is_sent_only_to_those_who_take_it() {
+        let takes = |value: &str| {
+            takes_gzip(&HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_str(value).unwrap())]))
+        };
+        assert!(takes("br, gzip") && takes("GZIP;q=0.5, br"));
+        assert!(!takes("br") && !takes("gzip;q=0") && !takes("identity, x-gzip"));
+    }
+}
