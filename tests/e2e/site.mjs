@@ -93,12 +93,19 @@ export const launch = (backend, flags = []) =>
   });
 
 /**
- * A site for one test file. `visit` opens a new page, calls `check` with it and the addresses that it
+ * A site for one test file, or another one at the address `given`. `visit` opens a new page, calls `check` with it and the addresses that it
  * has requested, and then checks what every page must do: request only its own origin, throw nothing,
  * and fit the width of the window.
  */
-export async function openSite(backend, flags = [], bundles = undefined) {
-  const { address, stop } = await serve(bundles);
+export async function openSite(
+  backend,
+  flags = [],
+  bundles = undefined,
+  given = null,
+) {
+  const { address, stop } = given
+    ? { address: given, stop() {} }
+    : await serve(bundles);
   const browser = await launch(backend, flags);
   after(async () => {
     await browser.close();

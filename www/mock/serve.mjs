@@ -2,6 +2,7 @@
 // its design. With `--training` it builds the training ground, too, which takes minutes the first time.
 import { context } from "esbuild";
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, request } from "node:http";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { copyAssets, options } from "../scripts/build.mjs";
@@ -37,9 +38,44 @@ export async function serveMock(port = 8090) {
   copyAssets(join(out, "build"));
   const build = await context(options(join(out, "build")));
   await build.rebuild();
-  const server = await build.serve({ servedir: out, port, host: "127.0.0.1" });
-  return { address: `http://localhost:${server.port}/`, stop: () => build.dispose() };
+  // esbuild builds again before it answers. It sets no headers, so it stands behind a server that does.
+  const behind = await build.serve({ servedir: out, port: 0, host: "127.0.0.1" });
+  const server = createServer(addHeaders(behind.port, securityHeaders(page)));
+  await new Promise((resolve, reject) => server.once("error", reject).listen(port, "127.0.0.1", resolve));
+  const stop = () => {
+    server.closeAllConnections();
+    server.close();
+    return build.dispose();
+  };
+  return { address: `http://localhost:${server.address().port}/`, stop };
 }
+
+/** The headers of `akin serve`: the page's own policy, and those that keep other sites out. */
+function securityHeaders(page) {
+  const [, policy] = /http-equiv="Content-Security-Policy"\s+content="([^"]*)"/.exec(page);
+  return {
+    "content-security-policy": `${policy}; frame-ancestors 'self'`,
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "SAMEORIGIN",
+  };
+}
+
+/** Passes requests on to a port, and adds headers to the answers. */
+const addHeaders = (port, headers) => (incoming, outgoing) => {
+  const { method, url } = incoming;
+  const passed = request(
+    { host: "127.0.0.1", port, method, path: url, headers: { ...incoming.headers, host: `127.0.0.1:${port}` } },
+    (answer) => {
+      outgoing.writeHead(answer.statusCode, { ...answer.headers, ...headers });
+      answer.pipe(outgoing);
+    },
+  );
+  passed.on("error", () => outgoing.destroy());
+  incoming.pipe(passed);
+};
 
 /** A valid wasm module of about `size` bytes: a header and one custom section of zeros. */
 function emptyModule(size) {

@@ -7,6 +7,8 @@ export interface PhaseProgress {
   /** Null where the size of a file is unknown. */
   total: number | null;
   done: boolean;
+  /** Whether a connection broke off, so that the download waits before it goes on. */
+  broken: boolean;
 }
 
 interface Waiting {
@@ -18,6 +20,8 @@ interface Listeners {
   progress: (phases: Map<Phase, PhaseProgress>) => void;
   running: (running: Running) => void;
   died: (failure: Failure) => void;
+  /** The server has another bundle now than the one that is open. */
+  replaced: () => void;
 }
 
 /** The page's side of the worker: one promise per request, and a new worker after one has died. */
@@ -76,8 +80,9 @@ export class Client {
 
   private receive(reply: Exclude<Reply, { alive: true }>): void {
     if ("progress" in reply) {
-      const { progress: phase, path, loaded, total, done } = reply;
-      this.files.set(`${phase}/${path}`, { phase, loaded, total, done });
+      const { progress: phase, path, loaded, total, state } = reply;
+      const [done, broken] = [state === "done", state === "broken"];
+      this.files.set(`${phase}/${path}`, { phase, loaded, total, done, broken });
       this.on.progress(this.phases());
       return;
     }
@@ -87,18 +92,21 @@ export class Client {
     }
     const waiting = this.waiting.get(reply.id);
     this.waiting.delete(reply.id);
-    if ("failure" in reply) waiting?.reject(reply.failure);
-    else waiting?.resolve(reply.result as never);
+    if ("failure" in reply) {
+      waiting?.reject(reply.failure);
+      if (reply.failure.code === "replaced") this.on.replaced();
+    } else waiting?.resolve(reply.result as never);
   }
 
   private phases(): Map<Phase, PhaseProgress> {
     const phases = new Map<Phase, PhaseProgress>();
-    for (const { phase, loaded, total, done } of this.files.values()) {
-      const sum = phases.get(phase) ?? { loaded: 0, total: 0, done: true };
+    for (const { phase, loaded, total, done, broken } of this.files.values()) {
+      const sum = phases.get(phase) ?? { loaded: 0, total: 0, done: true, broken: false };
       phases.set(phase, {
         loaded: sum.loaded + loaded,
         total: sum.total === null || total === null ? null : sum.total + total,
         done: sum.done && done,
+        broken: sum.broken || broken,
       });
     }
     return phases;

@@ -1,7 +1,20 @@
-import { failure } from "./failure.js";
+import { failure, type Failure } from "./failure.js";
+import type { ProgressState } from "./protocol.js";
 
 /** Called as bytes arrive. `total` is null where the server does not state it. */
-export type Progress = (loaded: number, total: number | null) => void;
+export type Progress = (loaded: number, total: number | null, state?: ProgressState) => void;
+
+/** How long a download that broke off waits before it goes on, in milliseconds, time after time. */
+const PAUSES_MS = [300, 1000, 3000];
+
+/** What has arrived of a file. */
+interface Part {
+  pieces: Uint8Array[];
+  loaded: number;
+  total: number | null;
+  /** Names the version of the file, so that no other version is added to it. */
+  tag: string | null;
+}
 
 /**
  * Downloads a file of the page's own origin and reports progress. `expected` is its size where the
@@ -9,11 +22,37 @@ export type Progress = (loaded: number, total: number | null) => void;
  */
 export async function download(address: string, expected: number | null, progress: Progress): Promise<Uint8Array> {
   const name = new URL(address).pathname.split("/").pop() ?? address;
+  const part: Part = { pieces: [], loaded: 0, total: expected, tag: null };
+  for (let attempt = 0; !(await arrives(address, name, part, progress)); attempt++) {
+    const pause = PAUSES_MS[attempt];
+    if (pause === undefined) {
+      throw failure(
+        "network",
+        `the download of ${name} broke off ${attempt + 1} times`,
+        "check the connection and try again",
+      );
+    }
+    progress(part.loaded, part.total, "broken");
+    await new Promise((resolve) => setTimeout(resolve, pause));
+  }
+  return joined(part, name);
+}
+
+/** Downloads what is missing of a file. False if the connection broke off before the end. */
+async function arrives(address: string, name: string, part: Part, progress: Progress): Promise<boolean> {
   let response: Response;
   try {
-    response = await fetch(address, { mode: "same-origin", credentials: "same-origin" });
+    response = await fetch(address, {
+      mode: "same-origin",
+      credentials: "same-origin",
+      // A manifest names the other files, so an old one would not fit them.
+      cache: name.endsWith(".json") ? "no-cache" : "default",
+      headers: part.tag && part.loaded > 0 ? { range: `bytes=${part.loaded}-`, "if-range": part.tag } : {},
+    });
   } catch {
-    throw failure("network", `${name} could not be loaded`, "check the connection and reload the page");
+    // Without a first answer, the server cannot be reached at all.
+    if (part.loaded > 0) return false;
+    throw failure("network", `${name} could not be loaded`, "check the connection and try again");
   }
   if (!response.ok) {
     throw failure(
@@ -22,30 +61,38 @@ export async function download(address: string, expected: number | null, progres
       `check that ${address} exists`,
     );
   }
-  const stated = response.headers.has("content-encoding") ? null : response.headers.get("content-length");
-  const total = expected ?? (stated === null ? null : Number(stated));
-  const parts: Uint8Array[] = [];
-  let loaded = 0;
-  progress(0, total);
+  if (response.status !== 206) {
+    part.pieces = [];
+    part.loaded = 0;
+    const stated = response.headers.has("content-encoding") ? null : response.headers.get("content-length");
+    part.total ??= stated === null ? null : Number(stated);
+    part.tag = response.headers.get("etag");
+  }
+  progress(part.loaded, part.total);
+  const reader = response.body?.getReader();
   try {
-    const reader = response.body?.getReader();
-    for (let part = await reader?.read(); part && !part.done; part = await reader?.read()) {
-      parts.push(part.value);
-      loaded += part.value.length;
-      progress(loaded, total);
+    for (let piece = await reader?.read(); piece && !piece.done; piece = await reader?.read()) {
+      part.pieces.push(piece.value);
+      part.loaded += piece.value.length;
+      progress(part.loaded, part.total);
     }
   } catch {
-    throw failure(
-      "network",
-      `the download of ${name} broke off after ${loaded} bytes`,
-      "check the connection and reload the page",
-    );
+    return false;
   }
-  const bytes = new Uint8Array(loaded);
+  return true;
+}
+
+function joined({ pieces, loaded }: Part, name: string): Uint8Array {
+  let bytes: Uint8Array;
+  try {
+    bytes = new Uint8Array(loaded);
+  } catch {
+    throw refusedMemory(name, loaded);
+  }
   let offset = 0;
-  for (const part of parts) {
-    bytes.set(part, offset);
-    offset += part.length;
+  for (const piece of pieces) {
+    bytes.set(piece, offset);
+    offset += piece.length;
   }
   return bytes;
 }
@@ -58,7 +105,15 @@ export async function readFile(file: File | undefined, path: string, progress: P
   progress(0, file.size);
   try {
     return new Uint8Array(await file.arrayBuffer());
-  } catch {
+  } catch (error) {
+    if (error instanceof RangeError) throw refusedMemory(path, file.size);
     throw failure("bundle", `${path} could not be read: it was changed or removed`, "choose the folder again");
   }
 }
+
+const refusedMemory = (name: string, bytes: number): Failure =>
+  failure(
+    "memory",
+    `the browser has no memory left for ${name} (${(bytes / 1e6).toFixed(1)} MB)`,
+    "close other tabs and programs, and try again",
+  );

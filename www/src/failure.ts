@@ -13,11 +13,19 @@ export const failure = (code: string, message: string, hint: string): Failure =>
 const isFailure = (error: unknown): error is Failure =>
   typeof error === "object" && error !== null && "code" in error && "message" in error && "hint" in error;
 
-/** Anything thrown, as a `Failure`. A crash of the engine gets the code `crash`, an unknown error `unexpected`. */
+/** Anything thrown, as a `Failure`. A crash of the engine gets the code `crash`, refused memory `memory`, an unknown error `unexpected`. */
 export function toFailure(error: unknown): Failure {
   if (isFailure(error)) return failure(String(error.code), String(error.message), String(error.hint));
   if (error instanceof WebAssembly.RuntimeError) {
     return failure("crash", `the engine stopped: ${error.message}`, "it restarts by itself; please try again");
+  }
+  // Browsers refuse memory with this error: "Array buffer allocation failed", "could not allocate memory".
+  if (error instanceof RangeError && /memory|alloc/i.test(error.message)) {
+    return failure(
+      "memory",
+      `the browser has no memory left for this: ${error.message}`,
+      "close other tabs and programs, and try again",
+    );
   }
   const message = error instanceof Error ? error.message : String(error);
   return failure("unexpected", message, "reload the page; if it happens again, please report it");

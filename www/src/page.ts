@@ -1,5 +1,7 @@
 import "./elements/theme-toggle.js";
 import { startFrame } from "./frame.js";
 import "./offline/akin-offline.js";
+import { reloadWhenReplaced } from "./replaced.js";
 
 startFrame();
+reloadWhenReplaced();

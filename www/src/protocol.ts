@@ -311,9 +311,12 @@ export type Request = { [K in keyof Calls]: { id: number; kind: K; params: Calls
 export const PHASES = ["code", "gallery", "weights", "warm-up"] as const;
 export type Phase = (typeof PHASES)[number];
 
+/** `broken`: the connection broke off, and the download will go on. */
+export type ProgressState = "running" | "broken" | "done";
+
 export type Reply =
   | { id: number; result: unknown }
   | { id: number; failure: Failure }
-  | { progress: Phase; path: string; loaded: number; total: number | null; done: boolean }
+  | { progress: Phase; path: string; loaded: number; total: number | null; state: ProgressState }
   | { running: Running }
   | { alive: true };

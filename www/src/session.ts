@@ -24,8 +24,8 @@ export interface Source {
 const MAX_RESTARTS = 2;
 
 /**
- * Fires `change` when progress or back end have changed, and `lost` when the engine is gone. After `lost`,
- * a view calls `open` again and repeats what it had asked.
+ * Fires `change` when progress or back end have changed, `lost` when the engine is gone, and `replaced` when the server
+ * has another bundle now than the open one. After `lost`, a view calls `open` again and repeats what it had asked.
  */
 export class Session extends EventTarget {
   /** The bytes of each phase of loading. */
@@ -46,6 +46,7 @@ export class Session extends EventTarget {
     progress: (phases) => this.change(() => (this.phases = phases)),
     running: (running) => this.change(() => (this.running = running)),
     died: (failure) => this.lose(failure),
+    replaced: () => this.dispatchEvent(new Event("replaced")),
   });
 
   /** Opens a bundle, unless it is open or being opened. The engine starts with the first one. */

@@ -16,6 +16,7 @@ import type {
   Manifest,
   OwnRows,
   Phase,
+  ProgressState,
   Reply,
   Request,
   Running,
@@ -39,7 +40,10 @@ const ENGINE_CODE = new URL("../akin-web_bg.wasm", import.meta.url);
 const GPU_TIMEOUT_MS = 120_000;
 
 /** The codes of failures that another back end would not prevent. */
-const NOT_THE_DEVICE = new Set(["bundle", "config", "embeddings", "image", "network", "taxonomy", "weights"]);
+const NOT_THE_DEVICE = new Set(["bundle", "config", "embeddings", "image", "memory", "network", "taxonomy", "weights"]);
+
+/** The codes of failures that files of another bundle cause. */
+const OF_FILES = new Set(["bundle", "embeddings", "network", "weights"]);
 
 let base = "";
 /** The files of a bundle on the reader's device. */
@@ -77,8 +81,25 @@ async function answer(request: Request): Promise<void> {
     const result = await handle(request);
     scope.postMessage({ id: request.id, result }, transferables(result));
   } catch (error) {
-    scope.postMessage({ id: request.id, failure: toFailure(error) });
+    const caught = toFailure(error);
+    const replaced = failure(
+      "replaced",
+      "the gallery was replaced on the server while it was open",
+      "reload the page to open the new one",
+    );
+    scope.postMessage({ id: request.id, failure: (await isReplaced(caught)) ? replaced : caught });
   }
+}
+
+/** Whether the server has another bundle now than the one that is open, which explains a failure. */
+async function isReplaced({ code }: Failure): Promise<boolean> {
+  if (ownFiles || !OF_FILES.has(code)) return false;
+  const opened = await downloads.get("bundle.json")?.catch(() => null);
+  if (!opened) return false;
+  const current = await download(`${base}bundle.json`, null, () => {}).catch(() => null);
+  return (
+    current !== null && (current.length !== opened.length || current.some((byte, index) => byte !== opened[index]))
+  );
 }
 
 async function handle(request: Request): Promise<Calls[keyof Calls]["result"]> {
@@ -177,7 +198,7 @@ async function downloadCode(): Promise<WebAssembly.Module> {
   const report = reporter("code", "akin-web_bg.wasm");
   const bytes = await download(ENGINE_CODE.href, null, report);
   const module = await WebAssembly.compile(bytes as Uint8Array<ArrayBuffer>);
-  report(bytes.length, bytes.length, true);
+  report(bytes.length, bytes.length, "done");
   return module;
 }
 
@@ -223,7 +244,7 @@ async function loadEncoder(index: number): Promise<SelfTest> {
     );
   }
   loadedEncoders.add(index);
-  report(0, null, true);
+  report(0, null, "done");
   return test;
 }
 
@@ -352,7 +373,7 @@ function downloadOnce(path: string, phase: Phase): Promise<Uint8Array> {
   const report = reporter(phase, path);
   const bytes = load(path, report).then(
     (bytes) => {
-      report(bytes.length, bytes.length, true);
+      report(bytes.length, bytes.length, "done");
       return bytes;
     },
     (error: unknown) => {
@@ -372,10 +393,10 @@ function downloadOnce(path: string, phase: Phase): Promise<Uint8Array> {
 /** Returns a function that reports the progress of `path` to the page, at most every 60 ms. */
 function reporter(phase: Phase, path: string) {
   let last = 0;
-  return (bytes: number, total: number | null, done = false) => {
+  return (bytes: number, total: number | null, state: ProgressState = "running") => {
     const now = performance.now();
-    if (!done && bytes > 0 && now - last < 60) return;
+    if (state === "running" && bytes > 0 && now - last < 60) return;
     last = now;
-    scope.postMessage({ progress: phase, path, loaded: bytes, total, done });
+    scope.postMessage({ progress: phase, path, loaded: bytes, total, state });
   };
 }
