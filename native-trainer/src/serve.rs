@@ -64,7 +64,12 @@ pub fn serve(listener: TcpListener, page: Page, bundles: Bundles, hosts: Hosts) 
             address.ip()
         ));
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    // Files are read in the blocking threads. Each keeps memory of its own, so that a few of them hold it flat.
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .max_blocking_threads(8)
+        .enable_all()
+        .build()?;
     runtime.block_on(async {
         tokio::select! {
             accepted = accept(listener, Arc::new(site), Limits::default()) => accepted?,
