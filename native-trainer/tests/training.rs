@@ -622,6 +622,59 @@ fn embeddings_stand_beside_the_names_of_their_images_and_no_image_is_skipped() {
 }
 
 #[test]
+fn the_ancestors_that_hier_has_learned_are_exported_with_the_disk() {
+    let at = Workplace::new();
+    let sum = r#"kind = "sum"
+        terms = [
+            { weight = 1.0, loss = { kind = "hyperbolic_cross_entropy" } },
+            { weight = 1.0, loss = { kind = "hier", proxies = 6 } },
+        ]"#;
+    at.set_loss(sum, "{ dimension = 2, geometry = { kind = \"poincare\", curvature = 0.5 } }");
+    at.akin(&["train", "tiny.toml", "--set", "run.steps=1", "--out", "run"]).expect_code(0);
+    at.akin(&["export", "run", "--out", "bundle", "--maps", "pca,poincare"]).expect_code(0);
+    let bundle = at.json("bundle/bundle.json");
+    let maps = &bundle["encoders"][0]["maps"];
+    assert!(maps[0].get("proxies").is_none(), "PCA has no place for points of the ball");
+    let proxies = &maps[1]["proxies"];
+    assert_eq!((proxies["count"].as_u64(), proxies["per_proxy"].as_u64()), (Some(6), Some(8)));
+    let numbers = |file: &str| -> Vec<u32> {
+        let bytes = at.bytes(&format!("bundle/{}", proxies[file].as_str().unwrap()));
+        bytes.as_chunks().0.iter().copied().map(u32::from_le_bytes).collect()
+    };
+    let items = bundle["gallery"]["count"].as_u64().unwrap();
+    let ancestors = numbers("ancestors");
+    assert_eq!(ancestors.len() as u64, 3 * items);
+    assert!(ancestors.iter().all(|&proxy| proxy < 6 || proxy == u32::MAX));
+    assert!(ancestors.iter().any(|&proxy| proxy < 6));
+    assert_eq!(numbers("nearest").len(), 6 * 8);
+    assert_eq!(numbers("coordinates").len(), 6 * 2);
+
+    fs::remove_file(at.path("run/checkpoint.akin")).unwrap();
+    at.akin(&["export", "run", "--out", "other"]).expect_code(1).expect_stderr("checkpoint.akin");
+    at.akin(&["export", "run", "--out", "other", "--maps", "pca"]).expect_code(0);
+}
+
+#[test]
+fn hash_runs_that_differ_in_bits_are_exported_as_a_family() {
+    let at = Workplace::new();
+    for bits in ["8", "16"] {
+        at.set_loss(
+            "kind = \"hpdh\"",
+            &format!("{{ dimension = {bits}, geometry = {{ kind = \"binary\" }} }}"),
+        );
+        at.akin(&["train", "tiny.toml", "--set", "run.steps=1", "--out", bits]).expect_code(0);
+    }
+    at.akin(&["export", "8", "16", "--out", "bundle", "--group-bits", "--no-maps"]).expect_code(0);
+    let bundle = at.json("bundle/bundle.json");
+    let encoders: Vec<_> = bundle["encoders"].as_array().unwrap().iter().collect();
+    let families = encoders.iter().map(|encoder| (encoder["family"].as_str(), encoder["dimension"].as_u64()));
+    assert_eq!(families.collect::<Vec<_>>(), [(Some("HPDH"), Some(8)), (Some("HPDH"), Some(16))]);
+
+    at.akin(&["export", "8", "--out", "lone", "--group-bits"]).expect_code(1).expect_stderr("--group-bits");
+    assert!(!at.path("lone").exists());
+}
+
+#[test]
 fn unreadable_images_are_skipped_counted_and_named() {
     let at = Workplace::new();
     let table = at.read("data/labels.csv");

@@ -9,6 +9,7 @@
 //   [data-testid=map-status] what screen readers read: the item in focus
 //   [data-testid=tree]       role=tree; treeitems with data-level, data-class, data-items
 //   [data-testid=chosen]     the grid of chosen items, with data-count
+//   [data-testid=show-proxies], [data-testid=proxies]   see proxy-panel.ts; the overlay is canvas.proxies[data-proxies]
 //   [data-testid=nearest]    the query's nearest items: li[data-item][data-shared-level]
 //   the events akin-query ({ item }) and akin-change, when the address should follow
 
@@ -31,6 +32,9 @@ import { bounds, disk, isInside, plane, zoomed, type Points, type Space, type Vi
 import { GpuDrawing, isDrawnByGpu } from "./gpu-drawing.js";
 import { classMark, colourReader, kinMark, markIcon, type Mark } from "./marks.js";
 import { Painter, Pictures } from "./painter.js";
+import { Proxies } from "./proxies.js";
+import { ProxyLayer } from "./proxy-layer.js";
+import { proxyControl, proxyPanel } from "./proxy-panel.js";
 import type { Inks, Label, Scene } from "./scene.js";
 import { ClassTree, meanOfClass, type ClassNode } from "./tree.js";
 
@@ -64,7 +68,11 @@ export class AkinMap extends ShadowElement {
   @property({ attribute: false }) accessor query: number | null = null;
   @property({ attribute: false }) accessor choice: Choice | null = null;
 
+  /** The learned ancestors: `""` hides them, `"all"` shows them, a number from 0 also chooses one. */
+  @property() accessor proxies = "";
+
   @state() private accessor tree: ClassTree | null = null;
+  @state() private accessor ancestors: Proxies | null = null;
   @state() private accessor scores: QueryScores | null = null;
   @state() private accessor points: Points | null = null;
   @state() private accessor problem: Failure | null = null;
@@ -78,11 +86,13 @@ export class AkinMap extends ShadowElement {
   @state() private accessor onlyChosen = false;
 
   @element("canvas") private accessor canvas!: HTMLCanvasElement | null;
+  @element("canvas.proxies") private accessor overlay!: HTMLCanvasElement | null;
   @element(".card") private accessor card!: HTMLElement | null;
 
   private view: Viewport = { width: 1, height: 1, zoom: 1, centre: [0, 0] };
   private space: Space = disk;
   private painter: Painter | null = null;
+  private proxyLayer: ProxyLayer | null = null;
   private pictures: Pictures | null = null;
   /** The engine that draws the map, as the session knew it when it began. */
   private drawer: Running | null = null;
@@ -160,7 +170,9 @@ export class AkinMap extends ShadowElement {
     try {
       const scores = await source.queryScores(this.encoder);
       const points = map && (await source.numbers(map.coordinates));
+      const ancestors = map?.proxies ? await Proxies.load(source, map.proxies) : null;
       if (key !== this.loaded) return;
+      this.ancestors = ancestors;
       this.scores = scores;
       this.points = points;
       if (!points) return;
@@ -309,6 +321,7 @@ export class AkinMap extends ShadowElement {
       this.resized.observe(canvas);
       this.resize();
     }
+    if (!this.overlay) this.proxyLayer = null;
     if (!canvas && this.painter) {
       this.resized.disconnect();
       this.closeGpu();
@@ -406,16 +419,48 @@ export class AkinMap extends ShadowElement {
     canvas.dataset["pictures"] = String(pictures);
     canvas.dataset["drawing"] = painter.gpu ? "webgpu" : "canvas";
     canvas.dataset["drawn"] = String(painter.gpu?.isDrawing !== true);
+    this.paintProxies(scene);
     this.placeCard();
   }
 
-  /** The map as one picture, also where a canvas below has a part of it. */
+  /** The map as one picture, also where other canvases have a part of it. */
   private wholeCanvas(): HTMLCanvasElement | null {
     const scene = this.scene();
-    if (!this.painter?.gpu || !scene) return this.canvas;
-    const canvas = document.createElement("canvas");
-    new Painter(canvas).paint(scene, this.view, devicePixelRatio);
-    return canvas;
+    const { canvas, overlay } = this;
+    if (!scene || !(this.painter?.gpu || overlay)) return canvas;
+    const whole = document.createElement("canvas");
+    new Painter(whole).paint(scene, this.view, devicePixelRatio);
+    if (overlay) {
+      const context = whole.getContext("2d");
+      context?.resetTransform();
+      context?.drawImage(overlay, 0, 0);
+    }
+    return whole;
+  }
+
+  private paintProxies({ points, space, isDisk, inks }: Scene): void {
+    const { ancestors, overlay } = this;
+    if (!ancestors || !overlay) return;
+    this.proxyLayer ??= new ProxyLayer(overlay);
+    const item = this.focused ?? this.query;
+    this.proxyLayer.draw(
+      { proxies: ancestors, points, space, isDisk, chosen: this.chosenProxy(), item, inks },
+      this.view,
+      devicePixelRatio,
+    );
+    overlay.dataset["proxies"] = String(ancestors.count);
+    overlay.dataset["line"] = item !== null && item < ancestors.items ? ancestors.line(item).join(" ") : "";
+  }
+
+  /** The proxy that the reader has chosen, if there is such a one. */
+  private chosenProxy(): number | null {
+    const number = /^\d+$/.test(this.proxies) ? Number(this.proxies) : null;
+    return number !== null && number < (this.ancestors?.count ?? 0) ? number : null;
+  }
+
+  private chooseProxy(proxy: number | null): void {
+    this.proxies = proxy === null ? "all" : String(proxy);
+    this.announce();
   }
 
   /** The point of the query. A stored query has none of its own and stands amid its three nearest items. */
@@ -512,6 +557,12 @@ export class AkinMap extends ShadowElement {
     const touched = event.pointerType !== "mouse";
     if (this.dragged < CLICK_PIXELS) {
       this.lasso = [];
+      const proxy = this.overlay ? (this.proxyLayer?.at(place, touched ? 18 : 8) ?? null) : null;
+      if (proxy !== null) {
+        this.grip = null;
+        this.chooseProxy(proxy);
+        return;
+      }
       const before = this.focused;
       const item = this.focusNear(place, touched ? 26 : 14);
       // A first tap shows the card, a second one makes the item the query.
@@ -692,6 +743,15 @@ export class AkinMap extends ShadowElement {
         <p>${map.description}</p>
         ${this.shows("controls") ? saveCanvasButton(() => this.wholeCanvas(), `map-${this.entry()?.name}-${map.name}`) : nothing}
       </div>
+      ${
+        this.ancestors && this.proxies !== "" && this.shows("lists")
+          ? proxyPanel(source, this.ancestors, this.chosenProxy(), {
+              choose: (proxy) => this.chooseProxy(proxy),
+              query: (item) => this.setQuery(item),
+              focus: (item) => (this.focused = item),
+            })
+          : nothing
+      }
       ${this.shows("lists") ? html`${this.nearestList(source)}${this.chosenGrid(source, tree)}` : nothing}`;
   }
 
@@ -738,6 +798,11 @@ export class AkinMap extends ShadowElement {
           <option value="0" ?selected=${level === 0} ?disabled=${this.query === null}>kinship to the query</option>
         </select></label
       >
+      ${
+        this.ancestors
+          ? proxyControl(this.proxies !== "", (shown) => set(() => (this.proxies = shown ? "all" : "")))
+          : nothing
+      }
       <span class="tools">
         <button
           type="button"
@@ -775,6 +840,7 @@ export class AkinMap extends ShadowElement {
         @wheel=${{ handleEvent: (event: WheelEvent) => this.onWheel(event), passive: false }}
         @keydown=${this.onKey}
       ></canvas>
+      ${this.ancestors && this.proxies !== "" ? html`<canvas class="proxies" aria-hidden="true"></canvas>` : nothing}
       ${focused === null ? nothing : this.itemCard(source, focused)}
       <p id="map-keys" class="visually-hidden">
         The arrow keys move from point to point, Enter makes a point the query, plus and minus zoom, Shift with an arrow
@@ -795,7 +861,14 @@ export class AkinMap extends ShadowElement {
       ...collection.path(item).reverse(),
       ...kin,
       ...(score === null ? [] : [`H-AP ${format.score(score)} as the query`]),
+      ...this.lineText(item),
     ].join(", ");
+  }
+
+  /** The ancestors of an item, where they are shown. */
+  private lineText(item: number): string[] {
+    const line = this.proxies === "" ? [] : (this.ancestors?.line(item) ?? []);
+    return line.length === 0 ? [] : [`below proxy ${line.map((proxy) => proxy + 1).join(" and ")}`];
   }
 
   private itemCard({ collection, sprites }: GallerySource, item: number) {

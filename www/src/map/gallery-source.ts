@@ -55,6 +55,11 @@ export class GallerySource {
     return file;
   }
 
+  /** As `numbers`, for a file of items or proxies. */
+  async wholeNumbers(path: string): Promise<Uint32Array> {
+    return new Uint32Array((await this.numbers(path)).buffer);
+  }
+
   private async read(path: string): Promise<Float32Array> {
     await this.session.open(this.source);
     const bytes = await this.session.call("file", { path });

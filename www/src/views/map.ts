@@ -25,6 +25,8 @@ export const parameters = {
   colour: whole(1, { max: 99 }),
   /** The class chosen: its level and its number, `2.17`. */
   class: text(""),
+  /** The learned ancestors: hidden, `all`, or the number of the one chosen. */
+  proxies: text(""),
   /** The list of queries on which two encoders differ. */
   list: oneOf(["first", "second", "mistakes-first", "mistakes-second"], "second"),
   /** The query on which two encoders are compared. */
@@ -90,12 +92,13 @@ export const view = defineView({
       const { source } = map;
       if (!source) return;
       if (!isSameBundle(source.bundle, address.values.bundle)) return void open();
-      const { q, encoder, compare, map: name, colour, class: chosen, list, look } = address.values;
+      const { q, encoder, compare, map: name, colour, class: chosen, proxies, list, look } = address.values;
       const item = (number: number | null) => (number !== null && number < source.collection.count ? number : null);
       const shown = source.encoderNamed(encoder) ?? source.bestEncoder();
       const other = source.encoderNamed(compare);
       map.encoder = affinity.encoder = shown;
       map.map = name;
+      map.proxies = proxies;
       map.colour = colour;
       map.query = item(q);
       const { level, id } = parseClass(chosen, source.collection) ?? { level: 0, id: -1 };
@@ -113,6 +116,7 @@ export const view = defineView({
         encoder: source?.encoders[map.encoder]?.name ?? null,
         map: map.map,
         colour: map.colour,
+        proxies: map.proxies,
         class: printClass(choice?.kind === "class" ? choice.node : null),
       });
     });
