@@ -37,7 +37,8 @@ mkdirSync(folder, { recursive: true });
 async function servePage() {
   const { AKIN_ADDRESS, AKIN, AKIN_FIXTURE } = process.env;
   if (AKIN_ADDRESS) return { address: AKIN_ADDRESS, stop: () => undefined };
-  if (AKIN && AKIN_FIXTURE) return (await import("./site.mjs")).serve();
+  if (AKIN && AKIN_FIXTURE)
+    return (await import("./site.mjs")).serve(["bundle", "half", "inside"]);
   return (await import("../../www/mock/serve.mjs")).serveMock(0);
 }
 
@@ -113,6 +114,12 @@ const ownGallery = async (page) => {
   await page.waitForSelector("[data-testid=own]");
   await results(page);
 };
+const look = async (page) => {
+  await results(page);
+  await page.click("[data-look-item]");
+  await page.waitForSelector("akin-look [data-testid=look][data-busy=false]");
+  await page.focus("akin-look [data-testid=look-query]");
+};
 const camera = async (page) => {
   await results(page);
   await page.click("[data-testid=take-photo]");
@@ -148,6 +155,19 @@ const { bundles } = await (
 )
   .json()
   .catch(() => ({ bundles: [] }));
+/** The address of each map with learned ancestors. */
+const ancestors = [];
+for (const { path } of bundles) {
+  const bundle = await (
+    await fetch(new URL(`${path}/bundle.json`, address))
+  ).json();
+  for (const { name: encoder, maps = [] } of bundle.encoders)
+    for (const { name: map, proxies } of maps)
+      if (proxies)
+        ancestors.push(
+          `?${new URLSearchParams({ view: "map", bundle: path, encoder, map, proxies: "all" })}`,
+        );
+}
 const hasTraining = (
   await fetch(new URL("akin-training-ground_bg.wasm", address), {
     method: "HEAD",
@@ -158,6 +178,7 @@ const hasTraining = (
 const views = [
   ["search", "", results],
   ["search-two", `?encoder=${first}&compare=${second}&q=40`, results],
+  ["search-look", "?q=40", look],
   ["search-own-picture", "", upload],
   ["search-own-gallery", "", ownGallery],
   ["search-camera", "", camera],
@@ -200,6 +221,11 @@ const views = [
     `?view=map&q=40&colour=0&look=40&encoder=${second}`,
     visible("akin-encoders"),
   ],
+  ...ancestors.map((query, index) => [
+    `map-ancestors-${index + 1}`,
+    query,
+    visible("akin-map canvas.proxies[data-proxies]"),
+  ]),
   ["embed", "embed.html", visible("akin-steps .panel")],
 ];
 

@@ -91,6 +91,11 @@ const must = (condition, message) => {
   if (!condition) throw new Error(message);
 };
 const ready = (page) => page.waitForSelector("[data-testid=results] li", { timeout: 15000 });
+const look = async (page) => {
+  await ready(page);
+  await page.click("[data-look-item]");
+  await page.waitForSelector("akin-look [data-testid=look][data-busy=false]");
+};
 const upload = async (page, name, buffer) => {
   await ready(page);
   await page.setInputFiles("[data-testid=file]", { name, mimeType: "image/png", buffer });
@@ -132,6 +137,10 @@ for (const scheme of ["light", "dark"]) {
     scheme,
     act: (page) => upload(page, "dot.png", dot).then(() => page.waitForSelector("[data-testid=unlike]")),
   });
+  for (const width of [360, 1280]) {
+    await state(`where it looks ${width} ${scheme}`, { width, scheme, query: "?q=40", act: look });
+    await state(`codes ${width} ${scheme}`, { width, scheme, query: "?bundle=bundles/codes/&q=40", act: look });
+  }
   await state(`own gallery ${scheme}`, {
     scheme,
     act: async (page) => {
