@@ -56,6 +56,9 @@ for (const backend of ["webgpu", "cpu"]) {
           requests.some((url) => url.endsWith("weights.bpk")),
           requests.join("\n"),
         );
+        // An engine that finds no adapter leaves its module to the next one.
+        const modules = requests.filter((url) => url.includes("akin-web.js"));
+        assert.equal(modules.length, 1, modules.join("\n"));
         assert.equal(
           await page.getAttribute("[data-testid=status]", "data-state"),
           "ready",

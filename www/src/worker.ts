@@ -212,13 +212,20 @@ function firstBackend(chosen: Backend | null, cpuReason: string | null): Running
 /** Starts an engine on `next` and loads everything that the engine before it had. */
 async function startEngine(next: Running): Promise<void> {
   const address = new URL(ENGINE);
-  // A module that has panicked stays broken, so every start imports a new instance.
-  if (engineStarts++ > 0) address.searchParams.set("start", String(engineStarts));
+  const start = engineStarts + 1;
+  // A module that has panicked stays broken, so every engine has an instance of its own.
+  if (start > 1) address.searchParams.set("start", String(start));
   const module = (await import(address.href)) as EngineModule;
   if (code === null) throw failure("unexpected", "the engine's code is not loaded", "reload the page");
   await module.default({ module_or_path: await code });
-  const start = engineStarts;
-  engine = await rejectOnCrash(module.Engine.create(next.backend, (reason) => onDeviceLost(start, reason)));
+  try {
+    engine = await rejectOnCrash(module.Engine.create(next.backend, (reason) => onDeviceLost(start, reason)));
+    engineStarts = start;
+  } catch (error) {
+    // An instance that found no device is still whole.
+    if (toFailure(error).code !== "device") engineStarts = start;
+    throw error;
+  }
   engine.open(await downloadOnce("bundle.json", "gallery"));
   if (manifest) engine.load_labels(await downloadOnce(manifest.labels, "gallery"));
   for (const index of loadedEncoders) await loadEncoder(index);
