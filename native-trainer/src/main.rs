@@ -18,6 +18,7 @@
 //! commands/eval/dyml
 //! commands/eval/embedding_files commands/eval/opened_run
 //! commands/eval/arguments
+//! commands/eval/shard
 //! compare
 //! compare/execution
 //! compare/untrained compare/print

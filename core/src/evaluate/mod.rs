@@ -199,6 +199,41 @@ pub fn evaluate_and_count(
     config: &EvaluationConfig,
     ranked: &(dyn Fn(usize) + Sync),
 ) -> Result<Report> {
+    let mut report = search(levels, queries, gallery, places, config, |search, checked| {
+        search.report(levels, checked, ranked)
+    })?;
+    if let Some(settings) = config.decomposability_gap {
+        report.decomposability_gap = Some(decomposability_gap(queries, config, settings)?);
+    }
+    Ok(report)
+}
+
+/// The [rows](Report::per_query) of [`evaluate_and_count`], also if no query has a positive. So several machines can
+/// share the queries of one evaluation: [`Report::new`] gives the report of all their rows.
+///
+/// # Errors
+///
+/// As [`evaluate_and_count`], except that no query needs a positive.
+pub fn query_scores(
+    levels: &[String],
+    queries: Labelled<'_>,
+    gallery: Option<Labelled<'_>>,
+    places: Option<&[usize]>,
+    config: &EvaluationConfig,
+    ranked: &(dyn Fn(usize) + Sync),
+) -> Result<Vec<QueryScores>> {
+    search(levels, queries, gallery, places, config, |search, checked| Ok(search.rows(checked, ranked)))
+}
+
+/// Checks the arguments of an evaluation, and calls `work` with them.
+fn search<T>(
+    levels: &[String],
+    queries: Labelled<'_>,
+    gallery: Option<Labelled<'_>>,
+    places: Option<&[usize]>,
+    config: &EvaluationConfig,
+    work: impl FnOnce(&Search<'_>, &CheckedEvaluation) -> Result<T>,
+) -> Result<T> {
     check_shapes(levels.len(), "query", queries)?;
     let checked = config.checked(levels.len())?;
     config.check_sets(queries.labels.len(), gallery.is_some())?;
@@ -213,29 +248,23 @@ pub fn evaluate_and_count(
     }
     let points = Points::new(config.similarity, queries.embeddings, "query")?;
     let Some(gallery) = gallery else {
-        let search = Search {
-            queries: &points,
-            query_labels: queries.labels,
-            gallery: &points,
-            labels: queries.labels,
-            places: Places::Same,
-        };
-        let mut report = search.report(levels, &checked, ranked)?;
-        if let Some(settings) = config.decomposability_gap {
-            report.decomposability_gap = Some(decomposability_gap(queries, config, settings)?);
-        }
-        return Ok(report);
+        let labels = queries.labels;
+        let places = Places::Same;
+        return work(
+            &Search { queries: &points, query_labels: labels, gallery: &points, labels, places },
+            &checked,
+        );
     };
     check_shapes(levels.len(), "gallery", gallery)?;
     check_dimensions(queries.embeddings.dimension(), gallery.embeddings.dimension())?;
-    Search {
+    let search = Search {
         queries: &points,
         query_labels: queries.labels,
         gallery: &Points::new(config.similarity, gallery.embeddings, "gallery")?,
         labels: gallery.labels,
         places: places.map_or(Places::Apart, Places::Among),
-    }
-    .report(levels, &checked, ranked)
+    };
+    work(&search, &checked)
 }
 
 /// One query's ranking of the gallery: `scores[i]` is the score of item i, whose classes are row i of `labels`. `query`
@@ -319,6 +348,10 @@ impl Search<'_> {
         in_order(count.div_ceil(block), score_block).into_iter().flatten().collect()
     }
 
+    fn rows(&self, checked: &CheckedEvaluation, ranked: &(dyn Fn(usize) + Sync)) -> Vec<QueryScores> {
+        self.rank(checked.config(), ranked, |query, ranking| QueryScores::new(query, ranking, checked))
+    }
+
     fn report(
         &self,
         levels: &[String],
@@ -326,8 +359,7 @@ impl Search<'_> {
         ranked: &(dyn Fn(usize) + Sync),
     ) -> Result<Report> {
         let (count, items) = (self.queries.len(), self.gallery.len());
-        let score = |query: usize, ranking: &Ranking| QueryScores::new(query, ranking, checked);
-        let rows = self.rank(checked.config(), ranked, score);
+        let rows = self.rows(checked, ranked);
         let itself = usize::from(!matches!(self.places, Places::Apart) && items > 0);
         let report = Report::new(levels, checked, items - itself, rows);
         if report.overall.queries == 0 {

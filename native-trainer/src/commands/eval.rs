@@ -4,6 +4,7 @@ mod arguments;
 mod dyml;
 mod embedding_files;
 mod opened_run;
+mod shard;
 
 use std::path::{Path, PathBuf};
 
@@ -17,6 +18,7 @@ use serde_json::json;
 pub use self::arguments::EvalArgs;
 use self::embedding_files::EmbeddingFiles;
 use self::opened_run::OpenedRun;
+use self::shard::{Part, Shard, Whole};
 use crate::embedding::evaluate_dataset;
 use crate::files::{check_output, write_atomic};
 use crate::loader::Pictures;
@@ -34,8 +36,8 @@ pub fn run(args: EvalArgs) -> Result<()> {
         // A missing run is reported now, not after the first run is evaluated.
         Run::open(against)?;
     }
-    if let Some(file) = &args.per_query {
-        let inputs = [&args.queries, &args.query_labels, &args.gallery, &args.gallery_labels];
+    if let Some(file) = args.per_query.as_ref().or(args.out.as_ref()) {
+        let inputs = [&args.queries, &args.query_labels, &args.gallery, &args.gallery_labels, &args.merge];
         let mut inputs: Vec<PathBuf> = inputs.into_iter().flatten().cloned().collect();
         if let Some(run) = &args.run {
             let run = Run::open(run)?;
@@ -44,9 +46,19 @@ pub fn run(args: EvalArgs) -> Result<()> {
         }
         check_output(file, &inputs, args.overwrite)?;
     }
+    if let (Some(shard), Some(out)) = (args.shard, &args.out) {
+        let part = evaluate_shard(shard, &args)?;
+        part.write(out)?;
+        terminal::say(format_args!("     Scored the shard {shard}; its scores are in {}", out.display()));
+        return Ok(());
+    }
     let Evaluated { mut report, queries, gallery } = match &args.run {
         Some(run) => evaluate_run(run, None, args.untrained, &args)?,
-        None => evaluate_files(&args)?,
+        None if args.merge.is_empty() => evaluate_files(&args)?,
+        None => {
+            let (report, queries) = shard::merge(&args.merge)?;
+            Evaluated { report, queries, gallery: vec![] }
+        }
     };
     if let Some(file) = &args.per_query {
         write_per_query(file, &report, &queries)?;
@@ -126,6 +138,35 @@ fn evaluate_run(
 }
 
 fn evaluate_files(args: &EvalArgs) -> Result<Evaluated> {
+    let (files, identity, config) = read_files(args)?;
+    let report = files.evaluate(&args.levels, 0, identity, &config, args.progress)?;
+    Ok(Evaluated { report, queries: files.into_paths(), gallery: vec![] })
+}
+
+fn evaluate_shard(shard: Shard, args: &EvalArgs) -> Result<Part> {
+    let (files, identity, config) = read_files(args)?;
+    let queries = shard.queries(files.queries())?;
+    let inputs: Vec<&PathBuf> = [&args.queries, &args.query_labels, &args.gallery, &args.gallery_labels]
+        .into_iter()
+        .flatten()
+        .collect();
+    let whole = Whole {
+        akin: env!("CARGO_PKG_VERSION").into(),
+        data: shard::data_digest(&inputs, &format!("{:?} {identity:?} {:?}", args.levels, args.path_column))?,
+        levels: args.levels.clone(),
+        queries: files.queries(),
+        ranked: files.ranked(),
+        config,
+    };
+    let scores =
+        files.evaluate_some(queries.clone(), &args.levels, identity, &whole.config, args.progress)?;
+    let paths = files.into_paths();
+    let paths = if paths.is_empty() { paths } else { paths[queries].to_vec() };
+    Part::new(shard, whole, scores, paths)
+}
+
+/// The files of one set, and how to read and measure them.
+fn read_files(args: &EvalArgs) -> Result<(EmbeddingFiles, ClassIdentity, EvaluationConfig)> {
     if args.queries.len() > 1 {
         return Err(problem(
             format!(
@@ -139,8 +180,7 @@ fn evaluate_files(args: &EvalArgs) -> Result<Evaluated> {
     let identity = if args.qualify { ClassIdentity::Path } else { ClassIdentity::Name };
     let mut config = EvaluationConfig::default();
     args.metrics.apply(&mut config);
-    let report = files.evaluate(&args.levels, 0, identity, &config, args.progress)?;
-    Ok(Evaluated { report, queries: files.into_paths(), gallery: vec![] })
+    Ok((files, identity, config))
 }
 
 /// Writes the scores of every query in full precision. A cell is empty if the query has no positive.

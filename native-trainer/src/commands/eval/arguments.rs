@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::shard::Shard;
 use crate::arguments::MetricArgs;
 use crate::config::DeviceName;
 use crate::progress::Progress;
@@ -17,7 +18,7 @@ use crate::run::Which;
 #[derive(Debug, Args)]
 pub struct EvalArgs {
     /// The run directory that `akin train` wrote.
-    #[arg(value_name = "RUN", required_unless_present = "queries", conflicts_with = "queries")]
+    #[arg(value_name = "RUN", required_unless_present_any = ["queries", "merge"], conflicts_with = "queries")]
     pub run: Option<PathBuf>,
     /// Evaluate the run's encoder as it was before training: with the weights in the config, or random ones. It has
     /// no head if embeddings are compared by cosine.
@@ -87,6 +88,30 @@ pub struct EvalArgs {
     #[command(flatten)]
     pub metrics: MetricArgs,
 
+    /// Score only this share of the queries, for example `3/16`, and write the scores to `--out`. Each shard can run on
+    /// a machine of its own; `--merge` gives the report of all.
+    #[arg(
+        long,
+        value_name = "NUMBER/COUNT",
+        requires = "queries",
+        requires = "out",
+        conflicts_with_all = ["dyml", "per_query", "json", "decomposability_gap"],
+        help_heading = "Shards"
+    )]
+    pub shard: Option<Shard>,
+    /// Where `--shard` writes its part.
+    #[arg(long, value_name = "PART.json", requires = "shard", group = "written", help_heading = "Shards")]
+    pub out: Option<PathBuf>,
+    /// Print the report of all these parts, which is digit for digit that of an evaluation without shards.
+    #[arg(
+        long,
+        value_name = "PART.json",
+        num_args = 1..,
+        conflicts_with_all = ["run", "queries", "shard", "dyml", "against", "untrained", "device", "which", "MetricArgs"],
+        help_heading = "Shards"
+    )]
+    pub merge: Vec<PathBuf>,
+
     /// How to show progress.
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]
     pub progress: Progress,
@@ -94,9 +119,9 @@ pub struct EvalArgs {
     #[arg(long, help_heading = "Output")]
     pub json: bool,
     /// Write the scores of every query to a CSV file.
-    #[arg(long, value_name = "FILE.csv", help_heading = "Output")]
+    #[arg(long, value_name = "FILE.csv", group = "written", help_heading = "Output")]
     pub per_query: Option<PathBuf>,
-    /// Replace the file of `--per-query` if it exists.
-    #[arg(long, requires = "per_query", help_heading = "Output")]
+    /// Replace the file of `--per-query` or `--out` if it exists.
+    #[arg(long, requires = "written", help_heading = "Output")]
     pub overwrite: bool,
 }

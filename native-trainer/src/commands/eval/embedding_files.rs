@@ -1,11 +1,14 @@
 //! Embeddings from .npy files, with their labels in CSV files.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::path::Path;
 
 use akin_core::embeddings::Embeddings;
-use akin_core::evaluate::{EvaluationConfig, Labelled, Report, evaluate_and_count};
-use akin_core::taxonomy::{ClassIdentity, Taxonomy};
+use akin_core::evaluate::{
+    EvaluationConfig, Labelled, QueryScores, Report, evaluate_and_count, query_scores,
+};
+use akin_core::taxonomy::{ClassIdentity, Labels, Taxonomy};
 use anyhow::{Context, Result};
 
 use super::arguments::EvalArgs;
@@ -63,6 +66,46 @@ impl EmbeddingFiles {
         config: &EvaluationConfig,
         progress: Progress,
     ) -> Result<Report> {
+        let [query_labels, gallery_labels] = self.labels(levels, first, identity)?;
+        let queries = Labelled { embeddings: &self.queries.embeddings, labels: &query_labels };
+        let gallery = (self.gallery.as_ref())
+            .map(|gallery| Labelled { embeddings: &gallery.embeddings, labels: &gallery_labels });
+        let bar = progress.bar("Ranking", self.queries.rows.len() as u64);
+        let ranked = |queries| bar.advance(queries as u64);
+        Ok(evaluate_and_count(levels, queries, gallery, self.query_rows.as_deref(), config, &ranked)?)
+    }
+
+    /// The scores of some of the queries.
+    pub fn evaluate_some(
+        &self,
+        some: Range<usize>,
+        levels: &[String],
+        identity: ClassIdentity,
+        config: &EvaluationConfig,
+        progress: Progress,
+    ) -> Result<Vec<QueryScores>> {
+        let [query_labels, gallery_labels] = self.labels(levels, 0, identity)?;
+        let all = &self.queries.embeddings;
+        let values = all.values()[some.start * all.dimension()..some.end * all.dimension()].to_vec();
+        let embeddings = Embeddings::new(all.dimension(), values)?;
+        let rows: Vec<usize> = some.collect();
+        let queries = Labelled { embeddings: &embeddings, labels: &query_labels.select(&rows) };
+        // Without a gallery, each query ranks all the others.
+        let (gallery, places) = match &self.gallery {
+            Some(gallery) => {
+                let places = |places: &Vec<usize>| rows.iter().map(|&row| places[row]).collect::<Vec<_>>();
+                let places = self.query_rows.as_ref().map(places);
+                (Labelled { embeddings: &gallery.embeddings, labels: &gallery_labels }, places)
+            }
+            None => (Labelled { embeddings: all, labels: &query_labels }, Some(rows.clone())),
+        };
+        let bar = progress.bar("Ranking", rows.len() as u64);
+        let ranked = |queries| bar.advance(queries as u64);
+        Ok(query_scores(levels, queries, Some(gallery), places.as_deref(), config, &ranked)?)
+    }
+
+    /// The labels of the queries and of the gallery over `levels`, whose columns begin at `first`.
+    fn labels(&self, levels: &[String], first: usize, identity: ClassIdentity) -> Result<[Labels; 2]> {
         // Queries and gallery need one taxonomy, so that their class ids agree.
         let both = [Some(&self.queries), self.gallery.as_ref()].into_iter().flatten();
         let columns = first..first + levels.len();
@@ -73,14 +116,18 @@ impl EmbeddingFiles {
         let (_, labels) = Taxonomy::from_rows(levels, &rows, identity)?;
         let (query_items, gallery_items): (Vec<usize>, Vec<usize>) =
             (0..rows.len()).partition(|&item| item < self.queries.rows.len());
-        let [query_labels, gallery_labels] = [query_items, gallery_items].map(|items| labels.select(&items));
+        Ok([query_items, gallery_items].map(|items| labels.select(&items)))
+    }
 
-        let queries = Labelled { embeddings: &self.queries.embeddings, labels: &query_labels };
-        let gallery = (self.gallery.as_ref())
-            .map(|gallery| Labelled { embeddings: &gallery.embeddings, labels: &gallery_labels });
-        let bar = progress.bar("Ranking", self.queries.rows.len() as u64);
-        let ranked = |queries| bar.advance(queries as u64);
-        Ok(evaluate_and_count(levels, queries, gallery, self.query_rows.as_deref(), config, &ranked)?)
+    /// The number of queries.
+    pub fn queries(&self) -> usize {
+        self.queries.rows.len()
+    }
+
+    /// The number of items that each query ranks.
+    pub fn ranked(&self) -> usize {
+        let itself = usize::from(self.gallery.is_none() || self.query_rows.is_some());
+        self.gallery.as_ref().unwrap_or(&self.queries).rows.len() - itself
     }
 
     /// The paths of the queries; empty if there is no column of paths.

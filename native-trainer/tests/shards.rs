@@ -1,0 +1,130 @@
+//! `akin eval --shard` and `--merge`: several machines share the queries of one evaluation.
+
+mod workplace;
+
+use workplace::{Answer, Workplace};
+
+const ITEMS: usize = 23;
+
+/// Embeddings and labels of 23 items, and of 7 of them as queries.
+fn sets() -> Workplace {
+    let workplace = Workplace::empty();
+    let number = |item: usize, k: usize| (((item * 31 + k * 17) % 97) as f32 / 48.0 - 1.0).to_le_bytes();
+    for (name, items) in [("g", 0..ITEMS), ("q", 3..10)] {
+        let dict = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, 4), }}\n", items.len());
+        let header = [b"\x93NUMPY\x01\x00", &(dict.len() as u16).to_le_bytes()[..], dict.as_bytes()].concat();
+        let numbers = items.clone().flat_map(|item| (0..4).flat_map(move |k| number(item, k)));
+        workplace.write(&format!("{name}.npy"), [header, numbers.collect()].concat());
+        // The first items have classes of their own, so that the first shard has no positives.
+        let row = |item: usize| match item {
+            0..=4 => format!("alone {item},alone {item},{item}\n"),
+            _ => format!("kind {},variety {},{item}\n", item % 3, item % 6),
+        };
+        let rows: String = items.map(row).collect();
+        workplace.write(&format!("{name}.csv"), format!("kind,variety,file\n{rows}"));
+    }
+    workplace
+}
+
+const ALONE: [&str; 6] = ["--queries", "g.npy", "--query-labels", "g.csv", "--levels", "kind,variety"];
+const AMONG: [&str; 12] = [
+    "--queries",
+    "q.npy",
+    "--query-labels",
+    "q.csv",
+    "--levels",
+    "kind,variety", //
+    "--gallery",
+    "g.npy",
+    "--gallery-labels",
+    "g.csv",
+    "--path-column",
+    "file",
+];
+
+fn eval(workplace: &Workplace, set: &[&str], more: &[&str]) -> Answer {
+    workplace.akin(&[&["eval"], set, more].concat())
+}
+
+/// Writes the parts `1.json` … of so many shards.
+fn write_parts(workplace: &Workplace, set: &[&str], shards: usize, more: &[&str]) -> Vec<String> {
+    let part = |number: usize| {
+        let (shard, out) = (format!("{number}/{shards}"), format!("{number}.json"));
+        let options = ["--shard", &shard, "--out", &out, "--overwrite"];
+        eval(workplace, set, &[&options, more].concat()).expect_code(0);
+        out
+    };
+    (1..=shards).map(part).collect()
+}
+
+fn merge(workplace: &Workplace, parts: &[String], more: &[&str]) -> Answer {
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    workplace.akin(&[&["eval"], more, &["--merge"], &parts].concat())
+}
+
+#[test]
+fn merged_shards_give_the_report_of_the_whole_digit_for_digit() {
+    let workplace = sets();
+    let metrics = ["--metrics", "h_ap,ndcg,ap,recall@1", "--bootstrap", "50"];
+    for set in [&ALONE[..], &AMONG[..]] {
+        let whole = eval(&workplace, set, &[&metrics[..], &["--json"]].concat()).expect_code(0).stdout;
+        let rows = ["--per-query", "whole.csv", "--overwrite"];
+        eval(&workplace, set, &[&metrics[..], &rows].concat()).expect_code(0);
+        for shards in [1, 3, 7] {
+            let mut parts = write_parts(&workplace, set, shards, &metrics);
+            parts.reverse();
+            assert_eq!(merge(&workplace, &parts, &["--json"]).expect_code(0).stdout, whole);
+            merge(&workplace, &parts, &["--per-query", "merged.csv", "--overwrite"]).expect_code(0);
+            assert_eq!(workplace.read("merged.csv"), workplace.read("whole.csv"));
+        }
+    }
+}
+
+#[test]
+fn parts_that_do_not_fit_each_other_are_refused() {
+    let workplace = sets();
+    let parts = write_parts(&workplace, &ALONE, 3, &[]);
+    let refused = |parts: &[&str], message: &str| {
+        let parts: Vec<String> = parts.iter().map(|&part| part.to_owned()).collect();
+        merge(&workplace, &parts, &[]).expect_code(1).expect_stderr(message);
+    };
+    refused(&["1.json", "3.json"], "of 3 shards these are missing: 2");
+    std::fs::copy(workplace.path("1.json"), workplace.path("copy.json")).unwrap();
+    refused(&["1.json", "2.json", "3.json", "copy.json"], "are both the shard 1/3");
+    refused(&["1.json", "nowhere.json"], "nowhere.json cannot be read");
+    refused(&["1.json", "g.csv"], "g.csv is not a part of an evaluation");
+
+    let text = workplace.read("2.json");
+    let damaged = |from: &str, to: &str| {
+        assert!(text.contains(from), "{from} is not in {text}");
+        workplace.write("damaged.json", text.replacen(from, to, 1));
+    };
+    damaged(r#""shard":"2/3""#, r#""shard":"4/3""#);
+    refused(&["1.json", "damaged.json", "3.json"], "damaged.json is not a part of an evaluation");
+    damaged(r#""query":7"#, r#""query":8"#);
+    refused(&["1.json", "damaged.json", "3.json"], "damaged.json does not hold the scores of its");
+    damaged(r#""akin":""#, r#""akin":"9."#);
+    refused(&["1.json", "damaged.json", "3.json"], "another version of akin");
+
+    let other = |more: &[&str], set: &[&str], message: &str| {
+        let options = ["--shard", "2/3", "--out", "other.json", "--overwrite"];
+        eval(&workplace, set, &[&options, more].concat()).expect_code(0);
+        refused(&["1.json", "other.json", "3.json"], message);
+    };
+    other(&["--metrics", "ap"], &ALONE, "other settings");
+    other(&[], &[&ALONE[..4], &["--levels", "kind"]].concat(), "other data");
+    workplace.write("g.csv", workplace.read("g.csv").replace("variety 5", "variety 6"));
+    other(&[], &ALONE, "other data");
+    assert_eq!(parts.len(), 3);
+}
+
+#[test]
+fn a_shard_that_cannot_be_is_refused_before_anything_is_scored() {
+    let workplace = sets();
+    let shard = |shard: &str| eval(&workplace, &ALONE, &["--shard", shard, "--out", "part.json"]);
+    shard("4/3").expect_code(2).expect_stderr("such as 3/16");
+    shard("1/24").expect_code(1).expect_stderr("there are 24 shards and only 23 queries");
+    eval(&workplace, &ALONE, &["--shard", "1/3", "--out", "g.npy", "--overwrite"]).expect_code(1);
+    eval(&workplace, &ALONE, &["--shard", "1/3"]).expect_code(2);
+    assert!(!workplace.path("part.json").exists());
+}
