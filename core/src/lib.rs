@@ -55,7 +55,7 @@
 //!   two runs differ;
 //! - [`miners`]: which pairs and triplets a loss uses;
 //! - [`steps`], [`query_losses`]: smooth forms of the step function, and the ranking losses of one query as functions of
-//!   its scores;
+//!   its scores; [`smooth_ranks`]: the same for batches, from sorted scores;
 //! - `losses`, `models` (feature `tensor`, on Burn): what training minimises, and the networks that it trains;
 //! - `image` (feature `image`): decoding and preprocessing; `bundle` (feature `image`): the files that the browser loads;
 //! - `encoder` (features `tensor` and `image`): image bytes to embedding;

@@ -23,7 +23,7 @@
 //! | buffers | [`LossContext::buffer`] |
 //! | random draws | [`Draws::stream`] at a step, [`LossContext::stream`] at the start |
 //! | constants, masks, means, closed-form gradients | `algebra.rs` |
-//! | quotients of ranks in O(B²) memory; rankings in bins | `ranks.rs`; `histogram.rs` |
+//! | quotients of ranks, on the CPU in O(B² log B); rankings in bins | `ranks.rs`; `histogram.rs` |
 //! | smooth steps; the settings of losses that use them | [`crate::steps`]; [`crate::query_losses`] |
 //! | distances | [`crate::geometry::distances`], [`Geometry::scores`] |
 //! | range checks of settings | `range.rs`, one function for each kind of range |

@@ -68,8 +68,10 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// The window of those distances t for which `is_beyond(t)` is false; it is true from some t on.
-    pub(super) fn set(&mut self, line: &Line, temperature: f64, is_beyond: impl Fn(f64) -> bool) {
+    /// The window of those distances t for which `is_beyond(t)` is false; it is true from some t on. Without a
+    /// temperature the reach is not set.
+    #[inline(always)]
+    pub(super) fn set(&mut self, line: &Line, temperature: Option<f64>, is_beyond: impl Fn(f64) -> bool) {
         self.beyond.clear();
         self.reach.clear();
         let mut beyond = 0;
@@ -77,9 +79,9 @@ impl Window {
             while beyond < group && is_beyond(score - line.scores[beyond]) {
                 beyond += 1;
             }
-            let reach = match beyond.checked_sub(1) {
-                Some(last) => decay((score - line.scores[last]) / temperature),
-                None => 0.0,
+            let reach = match (beyond.checked_sub(1), temperature) {
+                (Some(last), Some(temperature)) => decay((score - line.scores[last]) / temperature),
+                _ => 0.0,
             };
             self.beyond.push(beyond as u32);
             self.reach.push(reach);

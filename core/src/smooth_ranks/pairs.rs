@@ -1,7 +1,7 @@
 //! The ranks of one query by comparing every ranked item with every item: O(K·N), and quicker where K is small.
 //!
 //! One exponential an item is enough: e^{−(s_j − s_k)/τ} is a product of one of j and one of k. The loops have no
-//! branches and run in vectors of eight.
+//! branches and run in vectors.
 
 use super::{RankSteps, ScoredPlaces, Sums};
 use crate::steps::Line as Beyond;
@@ -20,6 +20,8 @@ pub(super) struct Pairs {
     /// e^{(m − s_j)/τ}, with the middle m of the scores.
     powers: Vec<f64>,
     middle: f64,
+    above: Vec<f64>,
+    rank: Vec<f64>,
     above_slopes: Vec<f64>,
     rank_slopes: Vec<f64>,
     gradient: Vec<f64>,
@@ -27,7 +29,6 @@ pub(super) struct Pairs {
 
 impl Pairs {
     /// As [`super::sorted::Sorted::query`].
-    #[inline(always)]
     pub(super) fn query(
         &mut self,
         steps: &RankSteps,
@@ -77,7 +78,8 @@ impl Pairs {
         fill(&mut self.places, &mut items.places.iter().map(|&place| f64::from(place)), f64::MAX);
         let relevance = |&place: &u32| items.relevances[place as usize];
         fill(&mut self.relevances, &mut items.places.iter().map(relevance), 0.0);
-        for buffer in [&mut self.above_slopes, &mut self.rank_slopes, &mut self.gradient] {
+        let Self { above, rank, above_slopes, rank_slopes, gradient, .. } = self;
+        for buffer in [above, rank, above_slopes, rank_slopes, gradient] {
             fill(buffer, &mut std::iter::empty(), 0.0);
         }
     }
@@ -154,45 +156,46 @@ impl Pairs {
         }
     }
 
+    /// The sums of an item. What each other item adds is left in the buffers.
     #[inline(always)]
     fn add_up(&mut self, score: f64, power: f64, addends: impl Fn(Pair) -> Sums) -> Sums {
-        let scores = self.scores.as_chunks::<LANES>().0.iter();
-        let powers = self.powers.as_chunks::<LANES>().0.iter();
-        let places = self.places.as_chunks::<LANES>().0.iter();
-        let relevances = self.relevances.as_chunks::<LANES>().0.iter();
-        let above_slopes = self.above_slopes.as_chunks_mut::<LANES>().0.iter_mut();
-        let rank_slopes = self.rank_slopes.as_chunks_mut::<LANES>().0.iter_mut();
-        let inputs = scores.zip(powers).zip(places.zip(relevances));
-        let mut above = [0.0; LANES];
-        let mut rank = [0.0; LANES];
-        let mut above_slope = [0.0; LANES];
-        let mut rank_slope = [0.0; LANES];
-        for (((scores, powers), (places, relevances)), (above_slopes, rank_slopes)) in
-            inputs.zip(above_slopes.zip(rank_slopes))
-        {
-            for lane in 0..LANES {
-                let addend = addends(Pair {
-                    t: scores[lane] - score,
-                    power: powers[lane] * power,
-                    place: places[lane],
-                    relevance: relevances[lane],
-                });
-                above[lane] += addend.above;
-                rank[lane] += addend.rank;
-                above_slope[lane] += addend.above_slope;
-                rank_slope[lane] += addend.rank_slope;
-                above_slopes[lane] = addend.above_slope;
-                rank_slopes[lane] = addend.rank_slope;
-            }
+        let size = self.scores.len();
+        let (scores, powers) = (&self.scores[..size], &self.powers[..size]);
+        let (places, relevances) = (&self.places[..size], &self.relevances[..size]);
+        let (above, rank) = (&mut self.above[..size], &mut self.rank[..size]);
+        let above_slopes = &mut self.above_slopes[..size];
+        let rank_slopes = &mut self.rank_slopes[..size];
+        for item in 0..size {
+            let addend = addends(Pair {
+                t: scores[item] - score,
+                power: powers[item] * power,
+                place: places[item],
+                relevance: relevances[item],
+            });
+            above[item] = addend.above;
+            rank[item] = addend.rank;
+            above_slopes[item] = addend.above_slope;
+            rank_slopes[item] = addend.rank_slope;
         }
-        let sum = |lanes: [f64; LANES]| lanes.iter().sum();
         Sums {
             above: sum(above),
             rank: sum(rank),
-            above_slope: sum(above_slope),
-            rank_slope: sum(rank_slope),
+            above_slope: sum(above_slopes),
+            rank_slope: sum(rank_slopes),
         }
     }
+}
+
+/// The sum of the values, in the same order for every width of vectors.
+#[inline(always)]
+fn sum(values: &[f64]) -> f64 {
+    let mut partial = [0.0; LANES];
+    for values in values.as_chunks::<LANES>().0 {
+        for lane in 0..LANES {
+            partial[lane] += values[lane];
+        }
+    }
+    partial.iter().sum()
 }
 
 /// Another item, as a ranked item sees it.

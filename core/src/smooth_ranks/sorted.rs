@@ -22,6 +22,7 @@ pub(super) struct Sorted {
     sources: Vec<f64>,
     weights: Vec<f64>,
     sums: Vec<Sums>,
+    quotients: Vec<f64>,
     gradient: Vec<f64>,
 }
 
@@ -101,6 +102,55 @@ impl Plan {
     }
 }
 
+impl Plan {
+    /// Adds a sum of steps to the two ranks of an item.
+    #[inline(always)]
+    fn take(&self, sums: &mut Sums, place: u32, channel: usize, value: f64, slope: f64) {
+        let entry = place as usize * self.forward.count + channel;
+        let (above, rank) = (self.above_shares[entry], self.rank_shares[entry]);
+        sums.above += above * value;
+        sums.above_slope += above * slope;
+        sums.rank += rank * value;
+        sums.rank_slope += rank * slope;
+    }
+
+    /// The weight of each group as it is counted.
+    #[inline(always)]
+    fn feed(&self, sources: &mut Vec<f64>, line: &Line) {
+        let channels = self.forward.count;
+        sources.clear();
+        sources.resize(line.scores.len() * channels, 0.0);
+        for (group, sources) in sources.chunks_exact_mut(channels).enumerate() {
+            for item in line.items(group) {
+                let row = &self.feeds[line.places[item] as usize * channels..][..channels];
+                sources.iter_mut().zip(row).for_each(|(source, feed)| *source += feed);
+            }
+        }
+    }
+
+    /// The weight of each group as it passes back: g · (a − q · r) for items of these g and q.
+    #[inline(always)]
+    fn pass_back(&self, sources: &mut Vec<f64>, line: &Line, of_item: impl Fn(usize) -> (f64, f64)) {
+        let channels = self.backward.count;
+        sources.clear();
+        sources.resize(line.scores.len() * channels, 0.0);
+        for (group, sources) in sources.chunks_exact_mut(channels).enumerate() {
+            for item in line.items(group) {
+                let (share, quotient) = of_item(item);
+                if share == 0.0 {
+                    continue;
+                }
+                let start = line.places[item] as usize * channels;
+                let above = &self.above_returns[start..start + channels];
+                let rank = &self.rank_returns[start..start + channels];
+                for (source, (above, rank)) in sources.iter_mut().zip(above.iter().zip(rank)) {
+                    *source += share * (above - quotient * rank);
+                }
+            }
+        }
+    }
+}
+
 impl Sorted {
     /// Σ_k w · above_k / rank_k over the items with a relevance. The gradient of its negative is added to `descent`.
     #[inline(always)]
@@ -144,37 +194,18 @@ impl Sorted {
         sums.extend(self.line.places.iter().map(own));
 
         // The upper step, from the items below and from those above.
-        let take = |sums: &mut [Sums], line: &Line, item: usize, at: usize, channel, value, slope| {
-            let entry = line.places[item] as usize * channels + channel;
-            let (above, rank) = (plan.above_shares[entry], plan.rank_shares[entry]);
-            sums[at].above += above * value;
-            sums[at].above_slope += above * slope;
-            sums[at].rank += rank * value;
-            sums[at].rank_slope += rank * slope;
-        };
         if channels > 0 {
-            let feed = |sources: &mut Vec<f64>, line: &Line| {
-                sources.clear();
-                for group in 0..line.scores.len() {
-                    let start = sources.len();
-                    sources.resize(start + channels, 0.0);
-                    for item in line.items(group) {
-                        let row = &plan.feeds[line.places[item] as usize * channels..][..channels];
-                        sources[start..].iter_mut().zip(row).for_each(|(source, feed)| *source += feed);
-                    }
-                }
-            };
-            feed(&mut self.sources, &self.line);
+            plan.feed(&mut self.sources, &self.line);
             self.running.below(
                 step,
                 &self.line,
                 &plan.forward,
                 &self.sources,
                 |item, channel, value, slope| {
-                    take(sums, &self.line, item, item, channel, value, slope);
+                    plan.take(&mut sums[item], self.line.places[item], channel, value, slope);
                 },
             );
-            feed(&mut self.sources, &self.mirror);
+            plan.feed(&mut self.sources, &self.mirror);
             step.set_window(&mut self.window, &self.mirror);
             let (mirror, window) = (&self.mirror, &self.window);
             self.running.above(
@@ -184,7 +215,7 @@ impl Sorted {
                 &plan.forward,
                 &self.sources,
                 |item, channel, value, slope| {
-                    take(sums, mirror, item, last - item, channel, value, slope);
+                    plan.take(&mut sums[last - item], mirror.places[item], channel, value, slope);
                 },
             );
         }
@@ -195,7 +226,7 @@ impl Sorted {
             self.weights.clear();
             self.weights.resize(size, 1.0);
             let window = lower.map(|lower| {
-                self.window.set(&self.mirror, 1.0, |t| lower.is_full(t));
+                self.window.set(&self.mirror, None, |t| lower.is_full(t));
                 &self.window
             });
             let mirror = &self.mirror;
@@ -240,6 +271,8 @@ impl Sorted {
         self.gradient.resize(size, 0.0);
         self.weights.clear();
         self.weights.resize(size, 0.0);
+        self.quotients.clear();
+        self.quotients.resize(size, 0.0);
         for (item, sum) in sums.iter().enumerate() {
             if relevances[self.line.places[item] as usize] <= 0.0 {
                 continue;
@@ -248,49 +281,33 @@ impl Sorted {
             let share = weight / sum.rank;
             total += weight * quotient;
             self.weights[item] = share;
+            self.quotients[item] = quotient;
             self.gradient[item] += share * (sum.above_slope - quotient * sum.rank_slope);
         }
-        let (gradient, shares) = (&mut self.gradient, &self.weights);
+        let (gradient, shares, quotients) = (&mut self.gradient, &self.weights, &self.quotients);
         if channels > 0 {
-            let returns = |sources: &mut Vec<f64>, line: &Line, at: &dyn Fn(usize) -> usize| {
-                sources.clear();
-                for group in 0..line.scores.len() {
-                    let start = sources.len();
-                    sources.resize(start + channels, 0.0);
-                    for item in line.items(group) {
-                        let share = shares[at(item)];
-                        if share == 0.0 {
-                            continue;
-                        }
-                        let quotient = sums[at(item)].above / sums[at(item)].rank;
-                        let row = line.places[item] as usize * channels..;
-                        let rows = plan.above_returns[row.clone()].iter().zip(&plan.rank_returns[row]);
-                        for (source, (above, rank)) in sources[start..].iter_mut().zip(rows) {
-                            *source += share * (above - quotient * rank);
-                        }
-                    }
-                }
-            };
             // Seen from an item j, the items k above it have t = s_j − s_k < 0.
-            returns(&mut self.sources, &self.mirror, &|item| last - item);
+            plan.pass_back(&mut self.sources, &self.mirror, |item| {
+                (shares[last - item], quotients[last - item])
+            });
             self.running.below(step, &self.mirror, &plan.backward, &self.sources, |item, _, _, slope| {
                 gradient[last - item] -= slope;
             });
-            returns(&mut self.sources, &self.line, &|item| item);
+            plan.pass_back(&mut self.sources, &self.line, |item| (shares[item], quotients[item]));
             step.set_window(&mut self.window, &self.line);
             let (line, window) = (&self.line, &self.window);
             self.running.above(step, line, window, &plan.backward, &self.sources, |item, _, _, slope| {
                 gradient[item] -= slope;
             });
-            for (item, sum) in sums.iter().enumerate().filter(|_| sigmoid) {
+            for item in (0..size).filter(|_| sigmoid) {
                 let relevance = relevances[self.line.places[item] as usize];
-                let returned = shares[item] * (relevance - sum.above / sum.rank);
+                let returned = shares[item] * (relevance - quotients[item]);
                 gradient[item] += 0.25 * returned * (1.0 / temperature);
             }
         }
         if let Some(lower) = lower.zip(lower_sums.as_ref()) {
             let (step, lower) = lower;
-            self.window.set(&self.line, 1.0, |t| step.is_full(t));
+            self.window.set(&self.line, None, |t| step.is_full(t));
             let line = &self.line;
             let shared = |place: usize, other: usize| relevances[other].min(relevances[place]);
             behind_by_place(line, Some(&self.window), shares, &mut self.by_place, places, |item, below| {

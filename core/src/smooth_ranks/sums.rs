@@ -50,9 +50,10 @@ impl<const M: usize, const FAR: usize> StepSeries<M, FAR> {
     }
 
     /// Sets the window of the step on a line.
+    #[inline(always)]
     pub(super) fn set_window(&self, window: &mut Window, line: &Line) {
         let threshold = self.beyond.as_ref().map_or(f64::INFINITY, |line| line.threshold);
-        window.set(line, self.temperature, |t| t > threshold);
+        window.set(line, self.far.as_ref().map(|_| self.temperature), |t| t > threshold);
     }
 }
 
