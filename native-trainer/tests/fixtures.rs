@@ -5,6 +5,7 @@ mod workplace;
 use std::fs;
 use std::path::Path;
 
+use akin_core::bundle::{INDEX, Index, MANIFEST, Manifest};
 use workplace::Workplace;
 
 /// A copy of the files of a version, whose runs name this copy of the data.
@@ -46,4 +47,41 @@ fn files_of_2026_11_are_read() {
     // The mark tells that these may be replaced, and what may not.
     at.write("run/notes.txt", "mine");
     at.akin(&["train", "tiny.toml", "--out", "run", "--overwrite"]).expect_code(1).expect_stderr("notes.txt");
+}
+
+#[test]
+fn a_site_is_the_page_with_whole_bundles_and_their_index() {
+    let at = copy_of("2026-11");
+    fs::create_dir_all(at.path("page/build")).unwrap();
+    fs::create_dir_all(at.path("page/.stage")).unwrap();
+    at.write("page/index.html", "<!doctype html>");
+    at.write("page/build/page.js", "export {};");
+    at.write("page/.stage/notes.txt", "of the build");
+    let export = ["export", "run", "--out", "new", "--no-maps", "--page", "page", "--site", "site"];
+    at.akin(&[&export[..], &["--with", "bundle"]].concat()).expect_code(0).expect_stderr("the site site");
+
+    for path in ["index.html", "build/page.js"] {
+        assert_eq!(at.read(&format!("site/{path}")), at.read(&format!("page/{path}")));
+    }
+    assert!(!at.path("site/.stage").exists());
+    let index = Index::parse(&fs::read(at.path(&format!("site/{INDEX}"))).unwrap()).unwrap();
+    assert_eq!(index.bundles.len(), 2);
+    for (entry, source) in index.bundles.iter().zip(["new", "bundle"]) {
+        let read = |path: &str| fs::read(at.path(&format!("site/{}/{path}", entry.path))).unwrap();
+        let manifest = Manifest::parse(&read(MANIFEST)).unwrap();
+        assert_eq!(manifest.title, entry.title);
+        for file in manifest.files() {
+            manifest.verify(&file.path, &read(&file.path)).unwrap();
+            assert_eq!(read(&file.path), fs::read(at.path(&format!("{source}/{}", file.path))).unwrap());
+        }
+    }
+
+    // It is replaced only when asked, and only where it is a site.
+    let again = [&export[..], &["--overwrite"]].concat();
+    at.akin(&export).expect_code(1);
+    at.akin(&again).expect_code(0);
+    assert!(!at.path("site/bundles").exists());
+    at.write("site/notes.txt", "mine");
+    at.akin(&again).expect_code(1).expect_stderr("notes.txt");
+    assert_eq!(at.read("site/notes.txt"), "mine");
 }
