@@ -8,6 +8,7 @@ use akin_core::bundle::{FileEntry, INDEX, Index, IndexEntry, MANIFEST, Manifest}
 use anyhow::{Context, Result};
 use rayon::prelude::*;
 
+use crate::directory;
 use crate::files::read_regular_file;
 use crate::problem::{Advise, problem};
 
@@ -101,6 +102,7 @@ fn place(folder: &Path, others: &[IndexEntry]) -> String {
 /// Checks that a folder is a bundle of a version that akin reads, and every file of it.
 fn check_bundle(folder: &Path) -> Result<Manifest> {
     const HINT: &str = "write one with `akin export RUN --out BUNDLE`, or `akin demo`";
+    directory::recover(folder)?;
     let bytes = read_regular_file(&folder.join(MANIFEST))
         .advise(|| format!("{} is not a bundle: {MANIFEST} cannot be read", folder.display()), HINT)?;
     let manifest = Manifest::parse(&bytes)?;
