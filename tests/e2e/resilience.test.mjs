@@ -22,9 +22,14 @@ const weights = readFileSync(fixture("bundle", encoder.weights));
  * `cuts` says. It notes the requests for that file.
  */
 async function cuttingServer(file) {
-  const state = { cuts: 0, requests: [] };
+  const state = { cuts: 0, requests: [], arrived: () => {} };
   const { hostname, port } = new URL(site.address);
   const server = createServer(({ url, method, headers }, response) => {
+    if (url === "/arrived") {
+      state.arrived();
+      response.writeHead(204).end();
+      return;
+    }
     const isFile = url.endsWith(`/${file}`);
     const passed = request(
       { hostname, port, path: url, method, headers },
@@ -42,8 +47,8 @@ async function cuttingServer(file) {
         answer.on("data", (part) => parts.push(part));
         answer.on("end", () => {
           const half = Buffer.concat(parts).subarray(0, Math.ceil(length / 2));
-          // What was written reaches the browser before the connection is reset.
-          response.write(half, () => setImmediate(() => response.destroy()));
+          response.write(half);
+          state.arrived = () => response.destroy();
         });
       },
     );
@@ -59,13 +64,40 @@ async function cuttingServer(file) {
   });
 }
 
+/** Lets the worker tell the server when it has read bytes of the file, so that the cut is after them. */
+const tellOfBytes = (file) => (context) =>
+  context.route("**/build/worker.js", async (route) => {
+    const response = await route.fetch();
+    const tell = `{
+      const load = self.fetch;
+      self.fetch = async (address, options) => {
+        const response = await load(address, options);
+        if (!String(address).endsWith("/${file}")) return response;
+        const reader = response.body.getReader();
+        const read = reader.read.bind(reader);
+        reader.read = async () => {
+          const piece = await read();
+          if (!piece.done) await load("/arrived");
+          return piece;
+        };
+        response.body.getReader = () => reader;
+        return response;
+      };
+    }`;
+    await route.fulfill({
+      response,
+      body: `${tell}\n${await response.text()}`,
+    });
+  });
+
 const cut = await cuttingServer(encoder.weights);
 const behindCuts = await openSite("cpu", [], undefined, cut.address);
 
 test("a download that breaks off goes on where it was, and the encoder passes its test", () => {
   cut.cuts = 2;
   cut.requests.length = 0;
-  return behindCuts.visit({ query }, async (page) => {
+  const before = tellOfBytes(encoder.weights);
+  return behindCuts.visit({ query, before }, async (page) => {
     await waitForRankings(page, "item:5");
     const [first, ...rest] = cut.requests;
     assert.deepEqual(first, { range: undefined, status: 200 });
@@ -81,8 +113,9 @@ test("a download that breaks off goes on where it was, and the encoder passes it
 test("the page says that the connection broke off, and a reader can try again", () => {
   cut.cuts = Infinity;
   // What the page says until it gives up, by the role of where it says it.
-  const listen = (context) =>
-    context.addInitScript(() => {
+  const listen = async (context) => {
+    await tellOfBytes(encoder.weights)(context);
+    await context.addInitScript(() => {
       globalThis.said = new Set();
       new MutationObserver(() => {
         const note = document.querySelector("[data-testid=broken]");
@@ -94,6 +127,7 @@ test("the page says that the connection broke off, and a reader can try again", 
         characterData: true,
       });
     });
+  };
   return behindCuts.visit(
     { query, wait: false, before: listen },
     async (page) => {
