@@ -48,7 +48,7 @@
 //! config/fault config/overlay recipes
 //! config/schema
 //! site arguments
-//! report npy serve
+//! report npy csv_file serve
 //! serve/answer
 //! serve/hosts serve/connections
 //! page bundles
@@ -78,6 +78,7 @@ mod config;
 #[cfg(test)]
 mod config_md;
 mod counts;
+mod csv_file;
 mod data;
 mod device;
 mod directory;

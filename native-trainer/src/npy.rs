@@ -37,7 +37,12 @@ pub fn read(path: &Path) -> Result<Matrix> {
     parse(&bytes).with_context(|| path.display().to_string())
 }
 
-fn parse(bytes: &[u8]) -> Result<Matrix> {
+/// Reads the bytes of such a file.
+///
+/// # Errors
+///
+/// The errors of [`read`].
+pub fn parse(bytes: &[u8]) -> Result<Matrix> {
     let (header, data) = split(bytes)
         .ok_or_else(|| problem("this is not a .npy file, or its header is truncated", SAVE_AGAIN))?;
     let descr = field(header, "descr").unwrap_or_default().trim_matches(['\'', '"']);

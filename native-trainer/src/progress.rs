@@ -70,19 +70,18 @@ impl Bar {
     /// A line of progress, if there is no bar and none was printed for this time.
     fn line_after(&self, time: Duration) -> Option<String> {
         // Another thread that holds the lock prints the line.
-        let last_line = self.last_line.try_lock().ok()?;
-        let number = |units: u64| count(units as usize);
-        let is_due = self.bar.is_hidden() && last_line.elapsed() >= time;
-        is_due
-            .then(|| format!("{} of {}", number(self.bar.position()), number(self.bar.length().unwrap_or(0))))
+        let mut last_line = self.last_line.try_lock().ok()?;
+        if !self.bar.is_hidden() || last_line.elapsed() < time {
+            return None;
+        }
+        *last_line = Instant::now();
+        let [done, all] = [self.bar.position(), self.bar.length().unwrap_or(0)];
+        Some(format!("{} of {}", count(done as usize), count(all as usize)))
     }
 
     fn print(&self, line: &str) {
         if self.progress != Progress::None {
             terminal::say(format_args!("{:>12} {line}", self.verb));
-        }
-        if let Ok(mut last_line) = self.last_line.lock() {
-            *last_line = Instant::now();
         }
     }
 
@@ -97,6 +96,9 @@ impl Bar {
         self.bar.set_message(note.to_owned());
         if mark && self.bar.is_hidden() {
             self.print(note);
+            if let Ok(mut last_line) = self.last_line.lock() {
+                *last_line = Instant::now();
+            }
         }
     }
 }

@@ -221,7 +221,9 @@ impl Execution<'_> {
         let skipped = planned.read::<Cost>("run.json")?.skipped_images;
         if !skipped.is_empty() {
             let images = counted(skipped.len(), "image", "images");
-            eprintln!("warning: {name}: skipped {images} that cannot be read; see run.json");
+            crate::terminal::say(format_args!(
+                "warning: {name}: skipped {images} that cannot be read; see run.json"
+            ));
         }
         let report: Report = planned.read("report.json")?;
         let score = score(&report, row.optimises, None)

@@ -1,15 +1,15 @@
 //! A CSV file: one line per image, with columns for its path, its label at each level, and its split.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use akin_core::taxonomy::fill_from_parent;
 use anyhow::Result;
 
 use super::{ListedImage, Split};
 use crate::config::{DataConfig, Ragged};
-use crate::counts::counted;
-use crate::problem::{Advise, did_you_mean, problem};
+use crate::csv_file::CsvFile;
+use crate::problem::{did_you_mean, problem};
 
 /// Lists the images of the file, without those whose split is empty.
 pub(super) fn list(data: &DataConfig) -> Result<Vec<ListedImage>> {
@@ -62,109 +62,6 @@ pub(super) fn list(data: &DataConfig) -> Result<Vec<ListedImage>> {
         images.push(ListedImage { path: folder.join(path), labels, split });
     }
     Ok(images)
-}
-
-/// A CSV file with a header, read line by line.
-pub struct CsvFile {
-    file: PathBuf,
-    header: csv::StringRecord,
-    reader: csv::Reader<std::fs::File>,
-    record: csv::StringRecord,
-}
-
-impl CsvFile {
-    /// Opens a file and reads its header.
-    ///
-    /// # Errors
-    ///
-    /// A file that cannot be read.
-    pub fn open(file: &Path) -> Result<Self> {
-        let cannot = || format!("{} cannot be read", file.display());
-        if file.is_dir() {
-            return Err(problem(
-                format!("{} is a folder, not a CSV file", file.display()),
-                "give the path of a CSV file; for images in folders, set data.kind = \"folder\"",
-            ));
-        }
-        let mut reader = csv::ReaderBuilder::new()
-            .trim(csv::Trim::Headers)
-            .from_path(file)
-            .advise(cannot, "check the path")?;
-        let header = reader.headers().advise(cannot, "save it as CSV in UTF-8, with a header line")?.clone();
-        Ok(Self { file: file.to_owned(), header, reader, record: csv::StringRecord::new() })
-    }
-
-    /// The position of a column.
-    ///
-    /// # Errors
-    ///
-    /// A column that the file does not have, or has twice. `otherwise` tells the user what to do if the file is right.
-    pub fn column(&self, name: &str, otherwise: &str) -> Result<usize> {
-        if self.header.iter().filter(|&column| column == name).count() > 1 {
-            return Err(problem(
-                format!("{} has the column `{name}` more than once", self.file.display()),
-                "remove or rename all but one, so that it is clear which cells count",
-            ));
-        }
-        self.header.iter().position(|column| column == name).ok_or_else(|| {
-            let separator = [';', '\t']
-                .into_iter()
-                .find(|&other| self.header.len() == 1 && self.header[0].contains(other));
-            if let Some(separator) = separator {
-                return problem(
-                    format!("{} separates its columns by {separator:?}", self.file.display()),
-                    "save it with commas between the columns",
-                );
-            }
-            let suggestion = did_you_mean(name, &self.header);
-            let columns: Vec<&str> = self.header.iter().collect();
-            problem(
-                format!(
-                    "{} has no column `{name}`; its columns are {}",
-                    self.file.display(),
-                    columns.join(", ")
-                ),
-                format!("{suggestion}add the column, or {otherwise}"),
-            )
-        })
-    }
-
-    /// The positions of several columns.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`CsvFile::column`].
-    pub fn columns(&self, names: &[String], otherwise: &str) -> Result<Vec<usize>> {
-        names.iter().map(|name| self.column(name, otherwise)).collect()
-    }
-
-    /// The cells of the next line, with its line number; none at the end of the file.
-    ///
-    /// # Errors
-    ///
-    /// A line whose number of cells differs from the header's, or that is not UTF-8.
-    pub fn next_line(&mut self) -> Result<Option<(u64, &csv::StringRecord)>> {
-        let more = self.reader.read_record(&mut self.record).map_err(|error| {
-            let line =
-                error.position().map_or(String::new(), |position| format!(", line {}", position.line()));
-            let place = format!("{}{line}", self.file.display());
-            match error.kind() {
-                csv::ErrorKind::UnequalLengths { expected_len, len, .. } => problem(
-                    format!(
-                        "{place}: the line has {}, but the header has {expected_len}",
-                        counted(*len as usize, "cell", "cells")
-                    ),
-                    "give every line as many cells as the header, and put cells with commas in double quotes",
-                ),
-                csv::ErrorKind::Utf8 { .. } => {
-                    problem(format!("{place}: the line is not UTF-8"), "save the file as CSV in UTF-8")
-                }
-                _ => problem(format!("{place}: the line cannot be read: {error}"), "check the file"),
-            }
-        })?;
-        let line = self.record.position().map_or(0, csv::Position::line);
-        Ok(more.then_some((line, &self.record)))
-    }
 }
 
 #[cfg(test)]

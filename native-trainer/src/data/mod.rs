@@ -8,7 +8,7 @@
 //! place in [`Dataset::paths`] and [`Dataset::labels`], and the splits are lists of such numbers.
 
 pub mod check;
-pub mod csv;
+mod csv;
 pub mod folder;
 
 use std::collections::HashMap;

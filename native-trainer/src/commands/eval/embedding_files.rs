@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 
 use super::arguments::EvalArgs;
 use crate::counts::{count, counted};
-use crate::data::csv::CsvFile;
+use crate::csv_file::CsvFile;
 use crate::npy;
 use crate::problem::problem;
 use crate::progress::Progress;

@@ -1,0 +1,285 @@
+// Calls akin with hundreds of bad inputs: every command, every option that takes a value, every key of a config, and
+// damaged files.
+//
+//   node tests/bad-inputs.mjs AKIN
+//
+// Each call has to fail with a message and a hint, without a panic, in time, and without leaving anything behind.
+
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+
+const akin = path.resolve(process.argv[2] ?? 'target/debug/akin');
+const TIME_LIMIT = 60_000;
+
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'akin-bad-inputs-'));
+process.on('exit', () => fs.rmSync(folder, { recursive: true, force: true }));
+
+const run = (args) => spawnSync(akin, args, { cwd: folder, encoding: 'utf8', timeout: TIME_LIMIT, input: '' });
+const write = (name, content) => {
+  fs.mkdirSync(path.dirname(path.join(folder, name)), { recursive: true });
+  fs.writeFileSync(path.join(folder, name), content);
+};
+const read = (name) => fs.readFileSync(path.join(folder, name));
+const listing = () => fs.readdirSync(folder, { recursive: true }).sort().join('\n');
+
+// --- Calls that succeed, to be spoilt --------------------------------------------------------------
+
+const CONFIG = `
+run = { steps = 1, device = "cpu" }
+data = { kind = "csv", path = "data/labels.csv", levels = ["order", "family", "species"] }
+model = { backbone = { kind = "small_resnet", width = 4 }, head = { dimension = 4 }, preprocessing = { name = "imagenet", crop = 16 } }
+loss = { kind = "happier" }
+sampler = { classes_per_batch = 2, images_per_class = 2 }
+`;
+
+function expectSuccess(...args) {
+  const { status, stderr } = run(args);
+  if (status !== 0) throw new Error(`akin ${args.join(' ')}: ${stderr}`);
+}
+
+write('tiny.toml', CONFIG);
+write('file', 'a file');
+expectSuccess('biomorphs', 'data', '--branching', '2,2,3', '--images-per-class', '2', '--side', '16');
+expectSuccess('train', 'tiny.toml', '--out', 'run');
+expectSuccess('export', 'run', '--out', 'bundle', '--no-maps', '--thumbnail', '16');
+expectSuccess('embed', 'run', 'data/images', '--out', 'e.npy');
+const labels = read('e.csv').toString().trim().split('\n').slice(1)
+  .map((image) => [image, ...image.split('/').slice(2, 5)].join(','));
+write('e-labels.csv', ['path,order,family,species', ...labels].join('\n') + '\n');
+
+const FILES = ['eval', '--queries', 'e.npy', '--query-labels', 'e-labels.csv', '--levels', 'order,family,species'];
+const GALLERY = [...FILES, '--gallery', 'e.npy', '--gallery-labels', 'e-labels.csv', '--path-column', 'path'];
+const GOOD = {
+  train: ['train', 'tiny.toml', '--out', 'new'],
+  resume: ['resume', 'nowhere'],
+  compare: ['compare', 'tiny.toml', '--out', 'new'],
+  eval: ['eval', 'run'],
+  'eval files': GALLERY,
+  embed: ['embed', 'run', 'data/images', '--out', 'new.npy'],
+  'data check': ['data', 'check', 'tiny.toml'],
+  export: ['export', 'run', '--out', 'new'],
+  serve: ['serve', 'nowhere'],
+  biomorphs: ['biomorphs', 'new'],
+  demo: ['demo', '--out', 'new', '--no-serve'],
+  verify: ['verify', 'nowhere'],
+  page: ['page'],
+  'list losses': ['list', 'losses'],
+  'list miners': ['list', 'miners'],
+  'list recipes': ['list', 'recipes'],
+};
+for (const files of [FILES, GALLERY]) expectSuccess(...files);
+
+// --- Options ---------------------------------------------------------------------------------------
+
+const NUMBERS = ['x', '-1', '1.5', '99999999999999999999', ''];
+const MISSING = ['nowhere', 'nowhere/at/all'];
+/// Bad values of each option that takes one.
+const BAD = {
+  '--set': ['nonsense', '=1', 'run.steps=', 'run.nonsense=1', 'nonsense.key=1', 'run.steps=[', 'data.levels=[]'],
+  '--out': ['file/below', 'file', ''],
+  '--seed': NUMBERS,
+  '--device': ['x', ''],
+  '--progress': ['x', ''],
+  '--which': ['x', ''],
+  '--against': MISSING,
+  '--queries': ['nowhere.npy', 'e-labels.csv', 'data', 'file'],
+  '--query-labels': ['nowhere.csv', 'e.npy', 'data', 'file'],
+  '--gallery': ['nowhere.npy', 'e-labels.csv', 'data'],
+  '--gallery-labels': ['nowhere.csv', 'e.npy', 'data'],
+  '--path-column': ['nowhere', 'order', ''],
+  '--levels': ['nowhere', 'species,family,order', 'order,order', ''],
+  '--metrics': ['x', 'recall', 'recall@0', 'recall@-1', 'recall@x', 'ap,ap', 'mrr@10', ''],
+  '--bootstrap': NUMBERS,
+  '--decomposability-gap': [...NUMBERS, '0'],
+  '--similarity': ['x', ''],
+  '--ties': ['x', ''],
+  '--relevance': ['x', 'plain:x', 'plain:-1', 'weighted_ap:1', 'weighted_ap:nan,1,1', ''],
+  '--per-query': ['nowhere/rows.csv', 'e.npy', 'e-labels.csv', 'file', 'run/config.toml'],
+  '--site': ['data', 'file'],
+  '--with': MISSING,
+  '--page': ['nowhere', 'file'],
+  '--notice': ['nowhere', 'data'],
+  '--thumbnail': [...NUMBERS, '0', '4'],
+  '--maps': ['x', ''],
+  '--port': ['x', '-1', '70000', ''],
+  '--host': ['a/b', 'a b', ''],
+  '--losses': ['x', ''],
+  '--seeds': ['x', '-1', ''],
+  '--format': ['x', ''],
+  '--branching': ['x', '0', '-1', '2,,2', '99999,99999', ''],
+  '--images-per-class': [...NUMBERS, '0'],
+  '--side': [...NUMBERS, '0', '100000'],
+  '--held-out': ['x', '-1', '2', 'nan', ''],
+  '--show': ['x', ''],
+};
+/// Values that are fine for one command, and options whose text is free.
+const FINE = new Set(['--title', '--description', '--licence']);
+const isFine = (command, option, value) =>
+  (['--page', '--host'].includes(option) && command === 'demo') || // nothing is served
+  (option === '--set' && command === 'data check' && /^(run|nonsense)\./.test(value)) || // it reads only [data]
+  (option === '--path-column' && command !== 'eval files') ||
+  (option === '--levels' && command !== 'eval files');
+
+const cases = [];
+const add = (name, args, prepare) => cases.push({ name, args, prepare });
+
+for (const [command, good] of Object.entries(GOOD)) {
+  const words = command === 'eval files' ? ['eval'] : command.split(' ');
+  const help = run([...words, '--help']).stdout;
+  const options = [...help.matchAll(/^ +(?:-\w, )?(--[a-z-]+) <\S+>/gm)].map((match) => match[1]);
+  for (const option of options.filter((option) => !FINE.has(option))) {
+    if (!BAD[option]) throw new Error(`${option} of akin ${command} has no bad value in this script`);
+    for (const value of BAD[option].filter((value) => !isFine(command, option, value))) {
+      const at = good.indexOf(option);
+      const args = at < 0 ? [...good, option, value] : good.with(at + 1, value);
+      add(`akin ${command} ${option} ${JSON.stringify(value)}`, args);
+    }
+  }
+  add(`akin ${command} with an unknown option`, [...good, '--nonsense']);
+  if (good.length > words.length && !good[words.length].startsWith('--')) {
+    if (command !== 'biomorphs') add(`akin ${command} on nothing`, good.with(words.length, 'nowhere'));
+    add(`akin ${command} on an empty name`, good.with(words.length, ''));
+  }
+}
+for (const words of [[], ['nonsense'], ['data'], ['list'], ['list', 'nonsense']]) {
+  add(`akin ${words.join(' ')}`, words);
+}
+
+// --- Configs ---------------------------------------------------------------------------------------
+
+/// The keys of a TOML file that akin wrote, with their values.
+function* keys(toml) {
+  let section = '';
+  for (const line of toml.split('\n')) {
+    const header = line.match(/^\[([\w.]+)\]$/);
+    const pair = line.match(/^(\w+) = (.*)$/);
+    if (header) section = header[1];
+    if (pair) yield [section ? `${section}.${pair[1]}` : pair[1], pair[2]];
+  }
+}
+
+for (const [key, value] of keys(read('run/config.toml').toString())) {
+  const isNumber = /^-?[\d.]/.test(value);
+  const wrong = ['[[1]]', '{ nonsense = 1 }', ...(isNumber ? ["'x'", 'nan', 'true'] : ['1.5'])];
+  for (const bad of wrong) add(`the config with ${key}=${bad}`, [...GOOD.train, '--set', `${key}=${bad}`]);
+}
+for (const section of ['run', 'data', 'model', 'loss', 'sampler', 'augment', 'optimizer', 'schedule', 'eval']) {
+  add(`the config with an unknown key in ${section}`, [...GOOD.train, '--set', `${section}.nonsense=1`]);
+}
+for (const [part, name] of [
+  [/^data = .*$/m, '[data]'], [/^model = .*$/m, '[model]'], [/^loss = .*$/m, '[loss]'],
+  [/path = "[^"]*", /, 'data.path'], [/kind = "csv", /, 'data.kind'], [/, levels = \[[^\]]*\]/, 'data.levels'],
+  [/backbone = \{[^}]*\}, /, 'model.backbone'], [/kind = "happier"/, 'loss.kind'],
+]) {
+  add(`the config without ${name}`, ['train', 'bad.toml', '--out', 'new'], () => write('bad.toml', CONFIG.replace(part, '')));
+}
+for (const [name, text] of Object.entries({
+  'that is empty': '', 'that is no TOML': '[run\nsteps', 'that is no text': Buffer.from([0xff, 0xfe, 0]),
+  'with a key twice': `${CONFIG}\n[loss]\nkind = "happier"`, 'that is deeply nested': 'x='.padEnd(100_000, '['),
+})) {
+  add(`a config ${name}`, ['train', 'bad.toml', '--out', 'new'], () => write('bad.toml', text));
+}
+
+// --- Files -----------------------------------------------------------------------------------------
+
+const copy = (from, to) => fs.cpSync(path.join(folder, from), path.join(folder, to), { recursive: true });
+const DAMAGES = {
+  'cut short': (bytes) => bytes.subarray(0, bytes.length >> 1),
+  empty: () => Buffer.alloc(0),
+  'of zeros': (bytes) => Buffer.alloc(bytes.length),
+  missing: () => null,
+};
+
+/// Adds a call on a copy of `from` for each damage of one of its files.
+function damage(from, file, call) {
+  for (const [damage, apply] of Object.entries(DAMAGES)) {
+    add(`akin ${call('…').join(' ')} with ${file} ${damage}`, call('bad'), () => {
+      copy(from, 'bad');
+      const damaged = apply(read(path.join(from, file)));
+      if (damaged) write(path.join('bad', file), damaged);
+      else fs.rmSync(path.join(folder, 'bad', file));
+    });
+  }
+}
+
+for (const file of ['config.toml', 'encoder.bpk', 'run.json']) {
+  damage('run', file, (at) => ['eval', at]);
+  damage('run', file, (at) => ['embed', at, 'data/images', '--out', 'new.npy']);
+  damage('run', file, (at) => ['export', at, '--out', 'new']);
+}
+for (const file of ['config.toml', 'encoder.bpk', 'run.json', 'checkpoint.akin']) {
+  damage('run', file, (at) => ['verify', at]);
+}
+for (const file of fs.readdirSync(path.join(folder, 'bundle'), { recursive: true })) {
+  if (!fs.statSync(path.join(folder, 'bundle', file)).isFile() || path.basename(file).startsWith('.')) continue;
+  damage('bundle', file, (at) => ['verify', at]);
+}
+
+const npy = read('e.npy');
+const header = (from, to) => Buffer.from(npy.toString('latin1').replace(from, to.padEnd(from.length)), 'latin1');
+for (const [name, bytes] of Object.entries({
+  'cut short': npy.subarray(0, -1), 'that is empty': Buffer.alloc(0), 'of zeros': Buffer.alloc(npy.length),
+  'of integers': header("'<f4'", "'<i4'"), 'in Fortran order': header('False', 'True '),
+  'with one dimension': header('(24, 4)', '(96,)'), 'without columns': header('(24, 4)', '(9, 0)'),
+  'that is huge': header('(24, 4)', '(9e9,4)'), 'with numbers that are none': Buffer.concat([npy.subarray(0, -4), Buffer.from([0, 0, 0xc0, 0x7f])]),
+  'with a row of zeros': Buffer.concat([npy.subarray(0, -16), Buffer.alloc(16)]),
+})) {
+  add(`embeddings ${name}`, FILES.with(2, 'bad.npy'), () => write('bad.npy', bytes));
+}
+
+const table = read('e-labels.csv').toString();
+for (const [name, text] of Object.entries({
+  'that is empty': '', 'with a header alone': 'path,order,family,species\n', 'with a column twice': table.replace('family', 'order'),
+  'with semicolons': table.replaceAll(',', ';'), 'with a short line': table.replace(/,[^,]*\n$/, '\n'),
+  'with an empty label': table.replace(/,[^,]*\n$/, ',\n'), 'that is no text': Buffer.concat([Buffer.from(table), Buffer.from([0xff])]),
+  'with too few lines': table.split('\n').slice(0, -2).join('\n'), 'with a class under two parents': table.replace(/,([^,]*),([^,\n]*)\n$/, ',other,$2\n'),
+})) {
+  add(`labels ${name}`, FILES.with(4, 'bad.csv'), () => write('bad.csv', text));
+}
+
+const set = read('data/labels.csv').toString();
+for (const [name, text] of Object.entries({
+  'without a path': set.replace(/\nimages[^,]*/, '\n'), 'with an unknown split': set.replace(/,train\n/, ',trian\n'),
+  'without training images': set.replaceAll(',train', ',test'), 'without queries': set.replaceAll(',test', ',train'),
+  'with an image that is missing': set.replace(/\nimages/, '\nnowhere'), 'with a column twice': set.replace('family', 'order'),
+  'that is empty': '',
+})) {
+  const args = [...GOOD.train, '--set', "data.path='bad.csv'", '--set', "data.images='data'"];
+  add(`a data set ${name}`, args, () => write('bad.csv', text));
+}
+
+for (const name of ['bad.jpg', 'bad.png', 'bad.webp', 'bad.gif', 'bad.heic']) {
+  for (const [damage, bytes] of Object.entries({ empty: '', 'of text': 'no picture', 'with no end': Buffer.from('\x89PNG\r\n\x1a\n', 'latin1') })) {
+    add(`a picture ${name} ${damage}`, ['embed', 'run', name, '--out', 'new.npy'], () => write(name, bytes));
+  }
+}
+
+// --- The calls -------------------------------------------------------------------------------------
+
+const began = Date.now();
+const before = listing();
+let failures = 0;
+for (const { name, args, prepare } of cases) {
+  prepare?.();
+  const prepared = listing();
+  const { status, signal, error, stdout, stderr } = run(args);
+  const faults = [];
+  if (error ?? signal) faults.push(`it ended with ${error?.code ?? signal}`);
+  if (status === 0) faults.push('it succeeded');
+  if (stderr.includes('panicked')) faults.push('it panicked');
+  if (!/^error: \S/m.test(stderr) && status !== 2) faults.push('it has no message');
+  if (!/^ {2}(hint|tip): \S/m.test(stderr) && !/Usage:|--help/.test(stderr)) faults.push('it has no hint');
+  if (listing() !== prepared) faults.push('it left something behind');
+  if (faults.length) {
+    failures += 1;
+    console.error(`${name}: ${faults.join(', ')}\n  akin ${args.join(' ')}\n${stdout}${stderr}`);
+  }
+  for (const entry of fs.readdirSync(folder)) {
+    if (!before.split('\n').includes(entry)) fs.rmSync(path.join(folder, entry), { recursive: true, force: true });
+  }
+}
+const seconds = Math.round((Date.now() - began) / 1000);
+console.log(`figure: bad inputs that were refused with a message and a hint: ${cases.length - failures} of ${cases.length}, in ${seconds} s`);
+if (cases.length < 300 || failures) process.exit(1);
