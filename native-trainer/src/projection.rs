@@ -18,6 +18,7 @@ mod umap;
 
 use akin_core::bundle::MapGeometry;
 use akin_core::embeddings::Embeddings;
+use akin_core::search::Gallery;
 use akin_core::similarity::Similarity;
 use anyhow::Result;
 use clap::ValueEnum;
@@ -78,8 +79,8 @@ pub struct Projection {
 /// The fewest embeddings for t-SNE and UMAP, whose neighbourhoods mean nothing in smaller sets.
 const FEWEST: usize = 16;
 
-/// The maps of these embeddings, in the order of `methods`. On the Poincaré disk `proxies` of the same ball are laid out
-/// together with the embeddings, as in HIER's figures. Left out are the Poincaré disk of embeddings that are not
+/// The maps of these embeddings, in the order of `methods`. On the Poincaré disk `proxies` of the same ball stand
+/// among the embeddings, as in HIER's figures. Left out are the Poincaré disk of embeddings that are not
 /// compared in the Poincaré ball, and t-SNE and UMAP of fewer than 16 embeddings.
 ///
 /// # Errors
@@ -108,7 +109,7 @@ pub fn project(
     let needs_neighbours = |method: &Method| match method {
         Method::Pca => false,
         Method::Tsne | Method::Umap => true,
-        Method::Poincare => !is_disk && proxies.is_none(),
+        Method::Poincare => !is_disk,
     };
     let neighbours = methods
         .iter()
@@ -132,21 +133,19 @@ pub fn project(
                     points,
                 )
             }
-            (Method::Poincare, Some(_), _) if proxies.is_some() || neighbours.is_some() => {
-                let points = match (proxies, &neighbours) {
-                    (Some(proxies), _) => {
-                        let mut points = disk_of_both(embeddings, proxies, similarity, seed, progress)?;
-                        proxy_points = Some(points.split_off(embeddings.len()));
-                        points
-                    }
-                    (None, Some(neighbours)) => umap::project_to_disk(neighbours, &flat, seed, progress),
-                    (None, None) => Vec::new(),
-                };
+            (Method::Poincare, _, Some(neighbours)) => {
+                let points = umap::project_to_disk(neighbours, &flat, seed, progress);
+                proxy_points =
+                    proxies.map(|proxies| among(embeddings, similarity, &points, proxies)).transpose()?;
                 let description = format!(
                     "The neighbours of each item in the ball of {} dimensions, laid out in the hyperbolic plane. \
                      Who is near whom is kept; the distance to the centre is that of the layout, not of the embedding.{}",
                     embeddings.dimension(),
-                    if proxies.is_some() { " Proxies are laid out among the items." } else { "" }
+                    if proxies.is_some() {
+                        " Each proxy stands at the mean of the 15 items nearest to it."
+                    } else {
+                        ""
+                    }
                 );
                 (description, MapGeometry::PoincareDisk, points)
             }
@@ -189,19 +188,20 @@ pub fn project(
     Ok(maps)
 }
 
-/// The points of embeddings and then of proxies in the Poincaré disk, laid out over one graph of neighbours.
-fn disk_of_both(
+/// The points of proxies on a disk that has the points of the embeddings: the mean of the nearest ones.
+fn among(
     embeddings: &Embeddings,
-    proxies: &Embeddings,
     similarity: Similarity,
-    seed: u64,
-    progress: Progress,
+    points: &[[f32; 2]],
+    proxies: &Embeddings,
 ) -> Result<Vec<[f32; 2]>> {
-    let values = [embeddings.values(), proxies.values()].concat();
-    let both = Embeddings::new(embeddings.dimension(), values)?;
-    let flat = pca::project(&neighbours::vectors(&both, similarity));
-    let neighbours = Neighbours::new(&both, similarity, progress)?;
-    Ok(umap::project_to_disk(&neighbours, &flat, seed, progress))
+    let gallery = Gallery::new(embeddings, similarity)?;
+    let place = |proxy| {
+        let nearest = gallery.nearest(proxies.row(proxy), umap::NEIGHBOURS, None)?;
+        let around: Vec<[f32; 2]> = nearest.iter().map(|hit| points[hit.item]).collect();
+        Ok(umap::mean_in_disk(&around))
+    };
+    (0..proxies.len()).map(place).collect()
 }
 
 #[cfg(test)]

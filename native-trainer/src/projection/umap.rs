@@ -130,6 +130,24 @@ pub(super) fn project_to_disk(
     points.into_iter().map(inside).collect()
 }
 
+/// The point of the Poincaré disk with the least sum of squared hyperbolic distances to `points`, of which there is at
+/// least one.
+pub(super) fn mean_in_disk(points: &[[f32; 2]]) -> [f32; 2] {
+    let points: Vec<[f64; 2]> = points.iter().map(|point| point.map(f64::from)).collect();
+    let mut mean = [0.0; 2];
+    for _ in 0..200 {
+        let (mut pull, mut steepness) = ([0.0; 2], 0.0);
+        for &point in &points {
+            let (distance, direction) = Disk::towards(mean, point);
+            pull = [pull[0] + distance * direction[0], pull[1] + distance * direction[1]];
+            // The slope of the pull is at most d coth d, which is at most 1 + d.
+            steepness += 1.0 + distance;
+        }
+        mean = Disk::walk(mean, pull.map(|pull| pull / steepness));
+    }
+    mean.map(|x| x as f32)
+}
+
 /// Points scaled so that the largest coordinate has this size.
 fn spread(points: &[[f32; 2]], size: f64) -> Vec<[f64; 2]> {
     let largest = points.iter().flatten().map(|x| f64::from(x.abs())).fold(f64::MIN_POSITIVE, f64::max);
@@ -234,6 +252,19 @@ mod tests {
             assert!((length - 0.5).abs() < 1e-9);
             assert!((direction[0] - 0.6).abs() < 1e-9 && (direction[1] - 0.8).abs() < 1e-9);
         }
+    }
+
+    #[test]
+    fn the_mean_of_two_points_is_the_middle_of_their_geodesic() {
+        let [a, b] = [[0.9f32, 0.1], [-0.2, -0.95]];
+        let mean = mean_in_disk(&[a, b]).map(f64::from);
+        let to = |point: [f32; 2]| Disk::towards(mean, point.map(f64::from));
+        let ((to_a, towards_a), (to_b, towards_b)) = (to(a), to(b));
+        assert!((to_a - to_b).abs() < 1e-4, "{to_a} {to_b}");
+        assert!(towards_a.iter().zip(towards_b).all(|(a, b)| (a + b).abs() < 1e-4));
+        assert_eq!(mean_in_disk(&[[0.5, 0.0]; 3]), [0.5, 0.0]);
+        let around = mean_in_disk(&[[0.99, 0.0], [-0.99, 0.0], [0.0, 0.5], [0.0, -0.5]]);
+        assert!(around.iter().all(|x| x.abs() < 1e-6));
     }
 
     #[test]
