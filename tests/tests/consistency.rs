@@ -25,7 +25,10 @@ fn the_wasm_bindgen_crate_and_its_tool_have_the_same_version() {
     let trunk = toml("www/Trunk.toml")["tools"]["wasm_bindgen"].clone();
     assert_eq!(trunk.as_str(), Some(&*version), "www/Trunk.toml");
     let installed = format!("package: \"wasm-bindgen-cli\", version: \"{version}\"");
-    assert!(read("native-trainer/src/page.rs").contains(&installed), "native-trainer/src/page.rs");
+    assert!(
+        read("native-trainer/src/page/build.rs").contains(&installed),
+        "native-trainer/src/page/build.rs"
+    );
 }
 
 #[test]

@@ -39,12 +39,14 @@ pub fn decode(bytes: &[u8]) -> Result<Pixels> {
         Format::Png => {
             require_end("PNG", png_is_complete(bytes))?;
             let decoder = PngDecoder::with_limits(Cursor::new(bytes), limits());
-            with_decoder("PNG", decoder.map_err(|error| unreadable("PNG", error))?)?
+            with_decoder("PNG", decoder.map_err(|error| unreadable("PNG", error))?, true)?
         }
         Format::WebP => {
             require_end("WebP", webp_is_complete(bytes))?;
             let decoder = WebPDecoder::new(Cursor::new(bytes));
-            with_decoder("WebP", decoder.map_err(|error| unreadable("WebP", error))?)?
+            // The decoder allocates what a chunk of tags claims to hold, up to 4 GB, before it reads the chunk.
+            let read_tags = webp_chunks_fit(bytes);
+            with_decoder("WebP", decoder.map_err(|error| unreadable("WebP", error))?, read_tags)?
         }
     };
     upright(size, data, orientation)
@@ -168,15 +170,15 @@ fn unreadable(name: &str, error: impl std::fmt::Display) -> Error {
 }
 
 /// PNG and WebP, through the `image` crate.
-fn with_decoder(name: &str, mut decoder: impl ImageDecoder) -> Result<Decoded> {
+fn with_decoder(name: &str, mut decoder: impl ImageDecoder, read_tags: bool) -> Result<Decoded> {
     let (width, height) = decoder.dimensions();
     require_size(width, height)?;
     // An image with a damaged tag is still readable.
-    let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
+    let orientation = if read_tags { decoder.orientation().ok() } else { None };
     let color = decoder.color_type();
     let mut raw = vec![0; decoder.total_bytes() as usize];
     decoder.read_image(&mut raw).map_err(|error: ImageError| unreadable(name, error))?;
-    Ok(((width, height), to_rgb(color, raw)?, orientation))
+    Ok(((width, height), to_rgb(color, raw)?, orientation.unwrap_or(Orientation::NoTransforms)))
 }
 
 /// JPEG, through zune-jpeg: through `image`, damaged data would become grey blocks without an error.
@@ -255,6 +257,20 @@ fn webp_is_complete(bytes: &[u8]) -> bool {
     bytes.len() as u64 >= length + 8
 }
 
+/// Whether every chunk of a WebP file ends before the file does.
+fn webp_chunks_fit(bytes: &[u8]) -> bool {
+    let mut rest = bytes.get(12..).unwrap_or_default();
+    while let Some((header, data)) = rest.split_first_chunk::<8>() {
+        let length = header[4..].iter().rev().fold(0, |length, &byte| length << 8 | usize::from(byte));
+        if length > data.len() {
+            return false;
+        }
+        // A chunk of an odd length has a byte of padding.
+        rest = &data[length.next_multiple_of(2).min(data.len())..];
+    }
+    true
+}
+
 /// Rotates and mirrors the image as the EXIF tag says.
 fn upright((width, height): (u32, u32), data: Vec<u8>, orientation: Orientation) -> Result<Pixels> {
     if orientation == Orientation::NoTransforms {
@@ -299,4 +315,21 @@ fn each<const N: usize>(raw: &[u8], rgb: impl Fn([u8; N]) -> [u8; 3]) -> Vec<u8>
 fn blend<const MAX: u64>(value: u64, alpha: u64) -> u8 {
     let light = value * alpha + MAX * (MAX - alpha);
     ((light * 255 + MAX * MAX / 2) / (MAX * MAX)) as u8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_that_claim_more_than_a_webp_file_holds_are_not_read() {
+        let mut file = include_bytes!("../../tests/images/turned.webp").to_vec();
+        assert!(webp_chunks_fit(&file));
+        let turned = decode(&file).unwrap();
+        let tags = file.windows(4).position(|name| name == b"EXIF").unwrap();
+        file[tags + 4..tags + 8].copy_from_slice(&0xF600_0000_u32.to_le_bytes());
+        assert!(!webp_chunks_fit(&file));
+        let stored = decode(&file).unwrap();
+        assert_eq!((stored.width(), stored.height()), (turned.height(), turned.width()));
+    }
 }
