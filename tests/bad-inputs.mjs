@@ -93,6 +93,8 @@ const BAD = {
   '--metrics': ['x', 'recall', 'recall@0', 'recall@-1', 'recall@x', 'ap,ap', 'mrr@10', ''],
   '--bootstrap': NUMBERS,
   '--decomposability-gap': [...NUMBERS, '0'],
+  '--shard': ['x', '3', '0/4', '5/4', '1/0', '-1/4', ''],
+  '--merge': [...MISSING, 'e.npy', 'data', 'run/report.json'],
   '--similarity': ['x', ''],
   '--ties': ['x', ''],
   '--relevance': ['x', 'plain:x', 'plain:-1', 'weighted_ap:1', 'weighted_ap:nan,1,1', ''],
@@ -238,6 +240,9 @@ for (const [name, text] of Object.entries({
 })) {
   add(`labels ${name}`, FILES.with(4, 'bad.csv'), () => write('bad.csv', text));
 }
+
+add('more shards than queries', [...FILES, '--shard', '1/99999', '--out', 'part.json']);
+for (const part of BAD['--merge']) add(`the merge of ${part}`, ['eval', '--merge', part]);
 
 const set = read('data/labels.csv').toString();
 for (const [name, text] of Object.entries({
