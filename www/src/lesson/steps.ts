@@ -84,9 +84,10 @@ const whatASearchReturns: Step = {
 const averagePrecision: Step = {
   title: "AP: how early do the right results come?",
   text: html`<p>
-      A score should tell a good ranking from a bad one. Walk down the list and stop at every right result. Ask there
-      which share of the results so far is right. At rank 2 it is one of two, ${math(fraction(1, 2))}. At rank 5 it is
-      two of five, ${math(fraction(2, 5))}. Such a share is the <dfn>precision</dfn> at that rank.
+      A <dfn>metric</dfn> is a number that tells a good ranking from a bad one. Walk down the list and stop at every
+      right result. Ask there which share of the results so far is right. At rank 2 it is one of two,
+      ${math(fraction(1, 2))}. At rank 5 it is two of five, ${math(fraction(2, 5))}. Such a share is the
+      <dfn>precision</dfn> at that rank.
     </p>
     <p>
       The mean of these shares is the <dfn>average precision</dfn>, or AP. Above the list it is called “AP species”,
@@ -128,9 +129,9 @@ const twoMistakes: Step = {
       one. A program that learns to raise AP has no reason to prefer the polar bear.
     </p>
     <p>
-      One can count how bad a mistake is: by the levels that it does not share with the query, which are the empty
-      segments of its ring. This is the <dfn>severity</dfn> of the mistake. It is 1 for the same family, 2 for the same
-      group, and 3 for a stranger.
+      How bad is a mistake? Count the levels that it does not share with the query, the empty segments of its ring. This
+      number is the <dfn>severity</dfn> of the mistake. It is 1 for the same family, 2 for the same group, and 3 for a
+      stranger.
     </p>`,
   task: html`Change the second ranking so that its first mistake has severity 1 and AP stays at 0.45.`,
   hint: html`Move the one of the same family from rank 4 to rank 1. The results between move down by one, so the right
@@ -154,7 +155,7 @@ const twoMistakes: Step = {
       );
     }
     return solved(
-      "The second ranking is better now, and its AP is the same number as before. A score should see what you have done.",
+      "The second ranking is better now, and its AP is the same number as before. A metric should see what you have done.",
     );
   },
 };
@@ -163,10 +164,9 @@ const relevance: Step = {
   title: "Relevance from a tree",
   text: html`<p>
       Groups, families and species make a tree, the <dfn>taxonomy</dfn>. It is drawn below the list and has <i>L</i> = 3
-      levels. Start at the top of the tree and follow the query’s path down as long as a result is on the same path. The
-      number of levels that you come down is their <dfn>shared level</dfn> <i>l</i>, the filled segments of the ring: 3
-      for the same species, 2 for the same family, 1 for the same group and 0 for a stranger. All results but the
-      strangers are <dfn>kin</dfn>.
+      levels. Compare a result with the query from the group down. The number of levels at which they have the same name
+      is their <dfn>shared level</dfn> <i>l</i>, the filled segments of the ring: 3 for the same species, 2 for the same
+      family, 1 for the same group and 0 for a stranger. All results but the strangers are <dfn>kin</dfn>.
     </p>
     <p>
       The shared level gives what a result is worth, its <dfn>relevance</dfn>:
@@ -178,14 +178,14 @@ const relevance: Step = {
       ${math(
         mathml`<mtext>rel</mtext><mo>=</mo><msup><mrow><mo stretchy="false">(</mo><mi>l</mi><mo>/</mo><mi>L</mi><mo stretchy="false">)</mo></mrow><mi>α</mi></msup>`,
       )}.
-      With α = 2 the values are 1, ${math(fraction(4, 9))}, ${math(fraction(1, 9))} and 0, so the finest level counts
-      for more. With α = 0 all kin are worth the same. The bars show the relevance. Move the slider below the tree and
-      watch them.
+      With α = 2 the values are 1, ${math(fraction(4, 9))}, ${math(fraction(1, 9))} and 0, so the
+      <dfn>finest level</dfn>, here the species, counts for more. With α = 0 all kin are worth the same. The bars show
+      the relevance. Move the slider below the tree and watch them.
     </p>
     <p class="aside">
-      The published metric also divides by |Ω(<i>l</i>)|, the number of results with that shared level (HAPPIER, eq. 4).
-      A level with many results then counts no more than a level with few. The playground has both forms. This lesson
-      keeps the simple one, as the paper’s own figures do.
+      This lesson follows the paper HAPPIER. Its relevance is also divided by |Ω(<i>l</i>)|, the number of results with
+      that shared level (eq. 4). A level with many results then counts no more than a level with few. The playground has
+      both forms. This lesson keeps the simple one, as the paper’s Fig. 8 does.
     </p>`,
   task: html`Sort the five results by relevance, the greatest first. Then set α so that two of the same family together
   are worth less than one of the same species.`,
@@ -218,10 +218,10 @@ const relevance: Step = {
 const hRank: Step = {
   title: "H-rank, term by term",
   text: html`<p>
-      In AP, each right result gives the share of right results so far. The hierarchical score works in the same way,
-      but counts relevance instead of right and wrong. Take a result <i>k</i>. Begin with its own relevance. For every
-      result above it, add the smaller of the two relevances, so that a right result counts no more for a cousin than
-      the cousin itself. The sum is the <dfn>${H_RANK}</dfn> of <i>k</i>:
+      In AP, each right result gives the share of right results so far. A hierarchical metric works in the same way, but
+      counts relevance instead of right and wrong. Take a result <i>k</i>. Begin with its own relevance. For every
+      result <i>j</i> above it, add the smaller of their two relevances. So no result adds more than <i>k</i> itself is
+      worth. The sum is the hierarchical rank, or <dfn>${H_RANK}</dfn>, of <i>k</i>:
     </p>
     <p class="formula">
       ${display(mathml`${of("H-rank")}<mo>=</mo>${of("rel")}<mo>+</mo>`)}
@@ -231,22 +231,23 @@ const hRank: Step = {
     </p>
     <p>
       Take α = 1 again. The result at rank 4 has relevance ${math(fraction(1, 3))}, which the page writes as 0.33. Above
-      it stand results with ${math(fraction(2, 3))}, 1 and 0. For it they count ${math(fraction(1, 3))},
-      ${math(fraction(1, 3))} and 0, because none counts more than the result itself. Its ${H_RANK} is
+      it stand results with ${math(fraction(2, 3))}, 1 and 0. They add ${math(fraction(1, 3))}, ${math(fraction(1, 3))}
+      and 0. Its ${H_RANK} is
       ${math(
         mathml`${fraction(1, 3)}<mo>+</mo>${fraction(1, 3)}<mo>+</mo>${fraction(1, 3)}<mo>+</mo><mn>0</mn><mo>=</mo><mn>1</mn>`,
       )}.
     </p>
     <p>
-      Then divide by the rank, here <span class="nowrap">1 / 4 = 0.25</span>. This <em>quotient</em> stands above the
-      bar of each result. A stranger adds nothing to the results below it, because its relevance is 0. But it takes a
-      rank, and so it makes their divisor larger.
+      Then divide by the rank, here <span class="nowrap">1 / 4 = 0.25</span>. This <em>quotient</em> is what the result
+      gives. It fills the bar, and the frame of the bar is the relevance. A stranger adds nothing to the results below
+      it, but it takes a rank and makes their divisor larger.
     </p>
     <p>
-      The sum of all quotients, divided by the sum of all relevances, is <dfn>${H_AP}</dfn>. The relevances add up to 3,
-      so at the start ${H_AP} is <span class="nowrap">(0.67 + 0.83 + 0.25 + 0.6) / 3 = 0.78</span>. A perfect ranking
-      has 1, because each result then gives its whole relevance. If there is only right and wrong (<i>L</i> = 1), every
-      right result has relevance 1, ${H_RANK} is rank<sup>+</sup>, and ${H_AP} is AP.
+      The sum of all quotients, divided by the sum of all relevances, is the hierarchical AP, or <dfn>${H_AP}</dfn>. At
+      the start the five relevances add up to 3, so ${H_AP} is
+      <span class="nowrap">(0.67 + 0.83 + 0.25 + 0.6) / 3 = 0.78</span>. A perfect ranking has 1, because each result
+      then gives its whole relevance. If there is only right and wrong (<i>L</i> = 1), every right result has relevance
+      1, ${H_RANK} is rank<sup>+</sup>, and ${H_AP} is AP.
     </p>`,
   task: html`The one of the same group, at rank 4, gives 1 / 4 = 0.25. Let it give as much as it can: its whole
   relevance, 0.33.`,
@@ -275,8 +276,8 @@ const area: Step = {
       <dfn>H-recall</dfn> there. It grows from 0 to 1 and is drawn to the right.
     </p>
     <p>
-      At each result <i>k</i>, compare its ${H_RANK} with the most that it could be at this rank: its own relevance once
-      for every result down to it. This share is the <dfn>H-precision</dfn>,
+      At each result <i>k</i>, compare its ${H_RANK} with the most that it could be at this rank: its rank times its own
+      relevance. This share is the <dfn>H-precision</dfn>,
       ${math(mathml`<mfrac>${of("H-rank")}<mrow>${of("rank")}<mo>·</mo>${of("rel")}</mrow></mfrac>`)}, drawn upwards. It
       is 1 when nothing less relevant stands above <i>k</i>.
     </p>
@@ -317,15 +318,14 @@ const loss: Step = {
   title: "From the metric to a loss",
   text: html`<h2>Why not use ${H_AP} itself?</h2>
     <p>
-      A network gives every picture a score, its similarity to the query, and the scores make the ranking. Training
-      changes the network a little at a time. It has a number that should become small, the <dfn>loss</dfn>, and asks
-      how steeply the loss falls when a score changes a little. This is the <dfn>slope</dfn>, and training follows it.
-      Here the loss should be ${LOSS}.
+      A neural network makes a point of every picture. The nearer a point is to the query’s, the higher is its
+      <dfn>score</dfn>, and the scores make the ranking. Training changes the network a little at a time. It has a
+      number that should become small, the <dfn>loss</dfn>, and asks how steeply the loss falls when a score changes a
+      little. This is the <dfn>slope</dfn>, and training follows it. Here the loss should be ${LOSS}.
     </p>
     <p>
-      But a rank only counts how many scores are higher. Each comparison of two scores is a <dfn>step</dfn>: 0 or 1, and
-      nothing between. Most small changes of a score change no rank at all. The slope is then 0, and the network learns
-      nothing.
+      But a rank only counts how many scores are higher. Each comparison of two scores is a <dfn>step</dfn>, 0 or 1.
+      Most small changes of a score change no rank. The slope is then 0, and the network learns nothing.
     </p>
     <h2>Why not a sigmoid?</h2>
     <p>
@@ -334,38 +334,37 @@ const loss: Step = {
     </p>
     <ul>
       <li>
-        It is flat away from the middle. A wrong result far above a right one is a bad mistake, but gets almost no
+        It is flat where two scores are far apart. A bad mistake, a wrong result far above a right one, gets almost no
         slope.
       </li>
       <li>
-        It also acts between two right results, and pushes one of them down, although it does not matter which of the
-        two comes first.
+        It also acts between two right results, and pushes one of them down, although their order does not matter.
       </li>
-      <li>It can make the loss smaller than 1 − AP really is. A small loss then promises nothing.</li>
+      <li>It can make the loss smaller than ${LOSS} really is. A small loss then promises nothing.</li>
     </ul>
     <p>
-      HAPPIER takes two curves. One compares a result <i>k</i> with less relevant ones. It is never below the step, so
-      the rank of <i>k</i> is never taken to be too small. The other compares it with more relevant ones. It is never
-      above the step, so ${H_RANK} is never taken to be too large. Between equals the step stays. With both, the loss is
-      never smaller than ${LOSS}, and bad mistakes keep their slope.
+      The paper HAPPIER takes two curves. One compares a result <i>k</i> with less relevant ones. It is never below the
+      step, so the rank of <i>k</i> is never taken to be too small. The other compares it with more relevant ones. It is
+      never above the step, so ${H_RANK} is never taken to be too large. Between equals the step stays. So no quotient
+      is too large, the loss is never smaller than ${LOSS}, and bad mistakes keep their slope.
     </p>
     <h2>What is the clustering term for?</h2>
     <p>
       Training sees a few hundred pictures at a time, a <dfn>batch</dfn>. Even if every batch is ranked perfectly, all
       pictures together may not be: in one batch the right results may have scores around 0.9, and in another around
-      0.5, where the first batch has its strangers. The <dfn>clustering term</dfn> pulls all pictures of a class to one
-      point, which is the same for every batch. A weight λ mixes the two parts:
+      0.5, where the first batch has its strangers. The <dfn>clustering term</dfn> pulls all pictures of a species to
+      one point, the same for every batch. A weight λ (lambda) mixes it with the ranking part:
       <span class="nowrap">(1 − λ) · ranking + λ · clustering</span>. The
       <a href="?view=training">training ground</a> lets you watch it.
     </p>
     <h2>What does it cost?</h2>
     <p>
-      A hierarchical loss also gains from cousins. A network cannot get everything right. Then it can pay to bring a
-      cousin past several strangers, even if a right result loses a place. AP at the finest level falls a little while
-      ${H_AP} rises. With a larger α cousins are worth less, and this happens less often.
+      A hierarchical loss also falls when a cousin rises. A network cannot get everything right. Then it can pay to
+      bring a cousin past several strangers, even if a right result loses a place. AP at the finest level falls a little
+      while ${H_AP} rises. With a larger α cousins are worth less, and this happens less often.
     </p>`,
   task: html`Show this price: with one move, raise ${H_AP} and lower AP.`,
-  hint: html`The one of the same family at rank 5 gains ${H_AP} as it passes strangers. AP falls when it passes the
+  hint: html`The one of the same family at rank 5 raises ${H_AP} as it passes strangers. AP falls when it passes the
   right result as well.`,
   hide: only("query", "ap", "h_ap", "why"),
   begin: () => ({ state: fromLevels([0, 3, 0, 0, 2]) }),
@@ -383,11 +382,11 @@ const loss: Step = {
   after: html`<section class="review wide" aria-labelledby="faults-title">
     <h2 id="faults-title">See the curves and the three faults</h2>
     <p>
-      The first chart has the step H, the sigmoid σ and the two curves of HAPPIER: H⁻ is never below the step, and H⁺ is
-      never above it. The second chart has results on a line by their scores. The slope of a loss for one score is its
+      The first chart has the step H, the sigmoid σ and the two curves of HAPPIER, H⁻ (never below the step) and H⁺
+      (never above it). The second chart has results on a line by their scores. The slope of a loss for one score is its
       <dfn>gradient</dfn>. Training moves the score against it, as the arrows show. Smooth-AP is the loss with the
-      sigmoid alone, and SupAP is the one with H⁻. Choose an example: contradictory gradients, vanishing gradients, no
-      upper bound.
+      sigmoid alone, and SupAP is the one with H⁻. See the faults in turn: vanishing gradients, contradictory gradients,
+      no upper bound.
     </p>
     <akin-steps state="preset=vanishing" hide="sliders training items numbers losses"></akin-steps>
     <p><a href="?view=steps">All steps and losses, with their settings</a></p>
@@ -416,8 +415,8 @@ const ownPicture: Step = {
       from the gallery, and come back. The first ${OWN} results then stand here. Until then you see a sample.
     </p>
     <p>
-      Look at the mistakes near the top: how far away are they? Then look at the bars. The frame of a bar is what a
-      result could give, and the filled part is what it gives. What is missing is the cost of the results above it.
+      Look at the mistakes near the top: how severe are they? Then look at the bars. The empty part of a bar is the cost
+      of the results above it.
     </p>`,
   task: html`Find the one move that raises ${H_AP} the most. Nine tenths of the best gain are enough.`,
   hint: html`Try two kinds of moves, and start again after each: bring a full ring from far down to the top, or bring
@@ -450,8 +449,7 @@ const ownPicture: Step = {
     <details>
       <summary>
         A result of the same family (two of three levels) stands at rank 4. Above it are one of the same species, a
-        stranger and one of the same group. What are its relevance, its ${H_RANK} and their quotient by rank, with α =
-        1?
+        stranger and one of the same group. What are its relevance, its ${H_RANK} and its quotient, with α = 1?
       </summary>
       <p>
         Its relevance is 2/3 = 0.67. Its ${H_RANK} is its own 0.67, plus min(1, 0.67) = 0.67, plus 0, plus min(0.33,
@@ -468,22 +466,22 @@ const ownPicture: Step = {
     <details>
       <summary>Why is a sigmoid alone not a good stand-in for the step?</summary>
       <p>
-        It is flat far from the middle, so bad mistakes get almost no slope. It pushes right results against each other.
-        And the loss can be smaller than the true one.
+        It is flat where two scores are far apart, so bad mistakes get almost no slope. It pushes right results against
+        each other. And the loss can be smaller than the true one.
       </p>
     </details>
     <details>
       <summary>What is the clustering term for?</summary>
       <p>
-        The ranking part sees one batch at a time. The clustering term pulls the pictures of a class to one point that
+        The ranking part sees one batch at a time. The clustering term pulls the pictures of a species to one point that
         all batches share, so that good rankings in the batches make a good ranking of all pictures.
       </p>
     </details>
     <details>
       <summary>Why may a hierarchical loss lose a little AP at the finest level?</summary>
       <p>
-        It also gains from bringing cousins past strangers. Where a network cannot do everything, this gain can be
-        larger than the loss of a place of a right result, which is all that AP sees.
+        It also falls when a cousin rises past strangers. Where a network cannot get everything right, this can outweigh
+        a right result that loses a place. AP sees only the lost place.
       </p>
     </details>
     <p><a class="button" href="?view=playground">Go on in the playground</a></p>

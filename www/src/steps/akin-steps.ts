@@ -383,9 +383,10 @@ export class AkinSteps extends ShadowElement {
     return html`<section class="part" aria-labelledby="steps">
       <h2 id="steps">The steps</h2>
       <p class="text">
-        A rank counts the items above an item: each other item j adds H(t), with t = s<sub>j</sub> − s<sub>k</sub>,
-        which is 0 below and 1 above. H has no slope, so nothing can be learned from it. A loss puts a smooth step in
-        its place, and the slope of that step is all that training feels.
+        The rank of an item k counts the items above it. Each other item j adds H(t), which is 0 below t = 0 and 1
+        above. Here t = s<sub>j</sub> − s<sub>k</sub> is the difference of their scores. H has no slope, so nothing can
+        be learned from it. A loss puts a smooth step in its place, and the slope of that step is all that training
+        feels.
       </p>
       <div class="side">
         <div>
