@@ -139,7 +139,7 @@ for (const backend of ["webgpu", "cpu"]) {
         const rows = new Map(
           encoders.map((encoder) => [
             encoder,
-            readCsv(fixture(`${encoder}.csv`)),
+            readCsv(fixture(`${encoder}-scores.csv`)),
           ]),
         );
         for (const item of ITEMS) {

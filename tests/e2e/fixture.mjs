@@ -75,7 +75,7 @@ function make(akin, folder) {
     const out = join("runs", name);
     train(name, recipe, []);
     run("embed", out, ...PICTURES, "--out", `${name}.npy`);
-    run("eval", out, "--per-query", `${name}.csv`);
+    run("eval", out, "--per-query", `${name}-scores.csv`);
   }
   for (const [name, sets] of Object.entries(INSIDE))
     train(name, RECIPES.HAPPIER, sets);
