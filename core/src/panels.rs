@@ -2,8 +2,8 @@
 //!
 //! A sum runs over the numbers 0 … d − 1 in this order, one fused multiply-add each: sum ← round(x·y + sum). So it does
 //! not depend on the block in which it is computed, on the number of threads, or on the machine, and the sum of (a, b)
-//! is that of (b, a). The vector lanes of the machine lie across *items*, which share no sum. For this, embeddings
-//! stand in panels of 32 items: number k of all 32, then number k + 1.
+//! equals that of (b, a). The lanes of a vector belong to different *items*, and each lane has a sum of its own. For
+//! this, embeddings stand in panels of 32 items: number k of all 32, then number k + 1.
 //!
 //! A multiply-add of one query and one lane costs a load of the item's number. A tile of several queries uses each
 //! loaded number once for each of them, and its sums stay in registers. What [`tile`] writes as loops over arrays, the
@@ -170,15 +170,10 @@ fn write<const Q: usize, const LANES: usize>(
     query: usize,
     item: usize,
 ) {
+    // Half a panel may lie behind the last item.
     let items = LANES.min(count.saturating_sub(item));
     for (q, tile) in tile.iter().enumerate() {
-        if let Ok(row) =
-            <&mut [f32; LANES]>::try_from(&mut sums[(query + q) * count + item.min(count)..][..items])
-        {
-            *row = *tile;
-        } else {
-            sums[(query + q) * count + item.min(count)..][..items].copy_from_slice(&tile[..items]);
-        }
+        sums[(query + q) * count + item.min(count)..][..items].copy_from_slice(&tile[..items]);
     }
 }
 

@@ -40,7 +40,11 @@ fn numbers<const D: usize>(tensor: Tensor<D>) -> Vec<f64> {
 
 /// Value and ∂L/∂s of a loss on tensors, for one query against items. Query and items are vectors of one dimension, and
 /// the query is 1, so that the score of an item is the item.
-fn of_batch(forward: impl Fn(&Batch) -> Tensor<1>, items: &ScoredItems, dtype: DType) -> (f64, Vec<f64>) {
+fn loss_on_tensors(
+    forward: impl Fn(&Batch) -> Tensor<1>,
+    items: &ScoredItems,
+    dtype: DType,
+) -> (f64, Vec<f64>) {
     let (query_labels, item_labels) = (labels(&[DEPTH]), labels(items.levels()));
     let scores = tensor(items.scores().to_vec(), items.scores().len(), dtype).require_grad();
     let reference = Reference { embeddings: scores.clone(), labels: &item_labels, own: None };
@@ -61,7 +65,7 @@ fn assert_near(name: &str, got: &[f64], expected: &[f64], tolerance: f64) {
 /// Compares a form of the loss with the plain one in f64 and in f32.
 fn compare(name: &str, forward: impl Fn(&Batch) -> Tensor<1>, items: &ScoredItems, plain: &QueryLoss) {
     for (dtype, tolerance) in [(DType::F64, 1e-10), (DType::F32, 1e-6)] {
-        let (value, gradient) = of_batch(&forward, items, dtype);
+        let (value, gradient) = loss_on_tensors(&forward, items, dtype);
         let name = format!("{name}, {dtype:?}");
         assert_near(&name, &[value], &[plain.value], tolerance);
         // A sigmoid of width 0.01 has slopes up to 25, with rounding errors in proportion.

@@ -1,4 +1,4 @@
-//! JPEG, PNG and WebP, with their orientation, and the preprocessing of what they hold.
+//! Decodes JPEG, PNG and WebP files, applies their orientation, and preprocesses the pixels.
 
 #![no_main]
 

@@ -14,7 +14,7 @@ pub enum Weights {
 }
 
 /// The sum over the weights of a module, of shape \[1\]; none without weights.
-pub fn of_weights(module: &impl Module, weights: Weights) -> Option<Tensor<1>> {
+pub fn weight_magnitude(module: &impl Module, weights: Weights) -> Option<Tensor<1>> {
     struct Visitor {
         weights: Weights,
         sum: Option<Tensor<1>>,
@@ -34,7 +34,7 @@ pub fn of_weights(module: &impl Module, weights: Weights) -> Option<Tensor<1>> {
 }
 
 /// The sum over the gradients of a module, of shape \[1\]; none without gradients.
-pub fn of_gradients(module: &impl Module, gradients: &GradientsParams) -> Option<Tensor<1>> {
+pub fn gradient_magnitude(module: &impl Module, gradients: &GradientsParams) -> Option<Tensor<1>> {
     struct Visitor<'a> {
         gradients: &'a GradientsParams,
         sum: Option<Tensor<1>>,
@@ -63,7 +63,8 @@ fn add<const D: usize>(sum: &mut Option<Tensor<1>>, tensor: Tensor<D>) {
 
 /// Whether all weights of a module are finite. Waits for the device.
 pub fn is_finite(module: &impl Module) -> bool {
-    let sum = of_weights(module, Weights::All).map(|sum| sum.into_data().iter::<f32>().all(f32::is_finite));
+    let sum =
+        weight_magnitude(module, Weights::All).map(|sum| sum.into_data().iter::<f32>().all(f32::is_finite));
     sum.unwrap_or(true)
 }
 
@@ -93,7 +94,7 @@ mod tests {
         assert!(is_finite(&pair(-1e30, 1e30)));
         for number in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
             assert!(!is_finite(&pair(number, 0.0)) && !is_finite(&pair(0.0, number)), "{number}");
-            let learning = of_weights(&pair(0.0, number), Weights::Learning).unwrap();
+            let learning = weight_magnitude(&pair(0.0, number), Weights::Learning).unwrap();
             assert!(learning.into_data().iter::<f32>().all(f32::is_finite));
         }
     }

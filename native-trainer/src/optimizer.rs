@@ -11,7 +11,7 @@ use burn::optim::{AdamConfig, AdamWConfig, GradientsParams, ModuleOptimizer, Sgd
 use burn::tensor::{Bytes, Gradients, Tensor};
 
 use crate::config::{OptimizerConfig, OptimizerKind};
-use crate::magnitude::of_gradients;
+use crate::magnitude::gradient_magnitude;
 
 /// Learning rates of one step.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -66,9 +66,9 @@ impl Optimizers {
         let mut head_gradients = GradientsParams::from_module(&mut gradients, &encoder.head);
         let mut loss_gradients = GradientsParams::from_module(&mut gradients, &loss);
         let magnitudes = GradientMagnitudes {
-            backbone: of_gradients(&encoder.backbone, &backbone_gradients),
-            head: of_gradients(&encoder.head, &head_gradients),
-            proxies: of_gradients(&loss, &loss_gradients),
+            backbone: gradient_magnitude(&encoder.backbone, &backbone_gradients),
+            head: gradient_magnitude(&encoder.head, &head_gradients),
+            proxies: gradient_magnitude(&loss, &loss_gradients),
         };
         if let Some(limit) = self.clip_norm {
             let squares = [

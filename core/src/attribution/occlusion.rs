@@ -55,9 +55,9 @@ impl Occlusion {
         Pixels::new(self.view.width(), self.view.height(), data)
     }
 
-    /// By how much each covered picture lowers the score: the score of the whole picture minus that of the covered
-    /// one, both to `other`, [d]. `embedding`, [d], is that of the whole picture, `covered`, [N, d], are those of the
-    /// covered ones.
+    /// How much the score with `other` falls when a part is covered: for each covered picture, the score of the whole
+    /// picture minus its own. `embedding`, [d], belongs to the whole picture, and `covered`, [N, d], has a row for each
+    /// covered picture.
     ///
     /// # Errors
     ///

@@ -2,8 +2,8 @@
 //!
 //! A query often has few positives and always many strangers, whose order does not matter. The range of the positives'
 //! scores is cut into buckets of equal width. A stranger whose bucket has no positive is above all positives of later
-//! buckets and below those of earlier ones, so that its score need not be compared with theirs. The others, a few, are
-//! compared.
+//! buckets and below those of earlier ones, so its score is not compared with theirs. Only the few strangers in the
+//! other buckets are compared.
 
 use macerator::{Simd, with_simd};
 

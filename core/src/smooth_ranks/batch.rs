@@ -206,8 +206,8 @@ mod tests {
 
     #[cfg(feature = "parallel")]
     #[test]
-    fn the_number_of_threads_changes_no_digit() {
-        let of_threads = |threads: usize| {
+    fn the_number_with_threads_changes_no_digit() {
+        let with_threads = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             let mut gradient = vec![0.0; 20 * 150];
             let scores = scores(20 * 150);
@@ -217,6 +217,6 @@ mod tests {
             });
             (loss, gradient)
         };
-        assert_eq!(of_threads(1), of_threads(3));
+        assert_eq!(with_threads(1), with_threads(3));
     }
 }

@@ -3,8 +3,8 @@
 /// Decays below this are 0: what they add to a rank is beyond the digits of an f64.
 const SMALLEST_DECAY: f64 = 1e-18;
 
-/// Items in groups of equal score, by increasing score. Behind an item are those of lower score. The mirror of a
-/// line has the scores negated, so that behind an item are those above it.
+/// Items in groups of equal score, by increasing score. The items of lower score are behind an item. The mirror of a
+/// line has the scores negated, so that the items above an item are behind it.
 #[derive(Default)]
 pub(super) struct Line {
     /// The score of each group.

@@ -7,10 +7,10 @@
 //! f(x) ≈ x · (1 − R(x)) / (1 + x),      relative error R(x),      |R| ≤ 1 / |T(−1)|
 //! ```
 //!
-//! is a polynomial of M terms whose largest *relative* error is the least possible. So a sum of sigmoids with weights of
-//! one sign has that relative error too, however many there are and whatever the temperature. On 0 … 1 the error is
+//! is a polynomial of M terms whose largest *relative* error is the least possible. A sum of sigmoids with weights of one
+//! sign has the same bound, for any number of sigmoids and any temperature. On 0 … 1 the error is
 //! about 2 · 5.83^−M. For the slope, R = α T_M + β T_{M+1} with R(−1) = 1 and R′(−1) = 0 gives the double root.
-//! Coefficients are at most 1 in size, those of the slope at most 16: sums of powers lose no digits to cancellation.
+//! The coefficients are at most 1 in size, and those of the slope at most 16, so cancellation costs no digits.
 
 /// Both polynomials, M terms each, for x in 0 … X: coefficient m − 1 belongs to x^m.
 #[derive(Clone, Debug, PartialEq)]

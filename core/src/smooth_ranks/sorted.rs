@@ -52,11 +52,11 @@ impl Plan {
         let mut present = vec![false; places];
         items.places.iter().for_each(|&place| present[place as usize] = true);
         let lowest = present.iter().position(|&present| present).unwrap_or(0);
-        let of_channel: Vec<usize> = (0..places)
+        let channel_places: Vec<usize> = (0..places)
             .filter(|&place| present[place])
             .filter(|&place| sigmoid || (place > lowest && relevances[place] > 0.0))
             .collect();
-        let count = of_channel.len();
+        let count = channel_places.len();
         let table = |entry: &dyn Fn(usize, usize) -> f64| -> Vec<f64> {
             let row = |place| (0..count).map(move |channel| (place, channel));
             (0..places).flat_map(row).map(|(place, channel)| entry(place, channel)).collect()
@@ -70,34 +70,34 @@ impl Plan {
         if sigmoid {
             return Self {
                 forward: channels(&|place| if relevances[place] > 0.0 { 0..count } else { 0..0 }),
-                feeds: table(&|place, channel| one_if(place <= of_channel[channel])),
+                feeds: table(&|place, channel| one_if(place <= channel_places[channel])),
                 above_shares: table(&|place, channel| {
-                    let next = of_channel.get(channel + 1).map_or(0.0, |&next| shared(place, next));
-                    shared(place, of_channel[channel]) - next
+                    let next = channel_places.get(channel + 1).map_or(0.0, |&next| shared(place, next));
+                    shared(place, channel_places[channel]) - next
                 }),
                 rank_shares: table(&|_, channel| one_if(channel + 1 == count)),
                 backward: channels(&|place| {
-                    let channel = of_channel.iter().position(|&other| other == place);
+                    let channel = channel_places.iter().position(|&other| other == place);
                     channel.map_or(0..0, |channel| channel..channel + 1)
                 }),
-                above_returns: table(&|place, channel| shared(place, of_channel[channel])),
+                above_returns: table(&|place, channel| shared(place, channel_places[channel])),
                 rank_returns: table(&|_, _| 1.0),
             };
         }
         Self {
             forward: channels(&|place| {
-                let channel = of_channel.iter().position(|&other| other == place);
+                let channel = channel_places.iter().position(|&other| other == place);
                 channel.map_or(0..0, |channel| channel..channel + 1)
             }),
-            feeds: table(&|place, channel| one_if(place < of_channel[channel])),
+            feeds: table(&|place, channel| one_if(place < channel_places[channel])),
             above_shares: table(&|_, _| 0.0),
             rank_shares: table(&|_, _| 1.0),
             backward: channels(&|place| {
-                let channel = of_channel.iter().position(|&other| other > place);
+                let channel = channel_places.iter().position(|&other| other > place);
                 channel.map_or(0..0, |channel| channel..channel + 1)
             }),
             above_returns: table(&|_, _| 0.0),
-            rank_returns: table(&|place, channel| one_if(place >= of_channel[channel])),
+            rank_returns: table(&|place, channel| one_if(place >= channel_places[channel])),
         }
     }
 }

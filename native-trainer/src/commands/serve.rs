@@ -12,8 +12,8 @@ use crate::{page, serve};
 
 /// Serve the page with one or more bundles, by default on this machine only.
 ///
-/// Checks the bundles first. Shows the page inside this program; an akin without it shows that of the source tree around
-/// the current directory, and asks before it builds it. Without a bundle, serves the gallery of groceries in that tree.
+/// Checks the bundles first. Shows the page that this program holds. A program without a page shows the page of the
+/// source tree around the current directory, and asks before it builds that page. Without a bundle, serves the gallery of groceries in that tree.
 /// Browsers allow WebGPU only for pages from localhost or over HTTPS, so opening the files directly does not work. To
 /// publish, let `akin export --site` write the page and its bundles as one folder.
 #[derive(Debug, Args)]

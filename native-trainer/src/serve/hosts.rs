@@ -25,7 +25,7 @@ pub enum Host {
 
 impl Host {
     /// Reads the host of an address bar: a name, an IPv4 address, or an IPv6 address in brackets.
-    fn of_authority(authority: &str) -> Option<Self> {
+    fn from_authority(authority: &str) -> Option<Self> {
         // User names, which could look like a host, are in no header that a browser sends.
         if authority.contains('@') {
             return None;
@@ -111,10 +111,10 @@ impl Hosts {
         let in_address = address.authority().map(|authority| authority.as_str().to_owned());
         // A request without the header is of no browser. One with two could mean either.
         let hosts_are_known = asked.len() == 1
-            && asked.iter().chain(&in_address).all(|authority| self.knows(Host::of_authority(authority)));
+            && asked.iter().chain(&in_address).all(|authority| self.knows(Host::from_authority(authority)));
         if !hosts_are_known {
             let asked = asked.join(", ");
-            let advice = match Host::of_authority(&asked) {
+            let advice = match Host::from_authority(&asked) {
                 Some(Host::Name(name)) => format!("start it with `--host {name}`"),
                 Some(Host::Address(address)) => format!("start it with `--host {address}`"),
                 None => "open the address that it has printed".to_owned(),
@@ -130,7 +130,7 @@ impl Hosts {
         let Some(origin) = headers.get(ORIGIN).map(text) else { return Ok(()) };
         // `null` is the origin of files and of pages in a sandbox.
         let host = origin.parse::<Uri>().ok().and_then(|origin| {
-            Host::of_authority(
+            Host::from_authority(
                 origin.authority().map(Authority::as_str).filter(|_| origin.scheme().is_some())?,
             )
         });

@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow};
 use burn::tensor::{Device, Tensor};
 
 use crate::loader::Pictures;
-use crate::magnitude::{Weights, of_weights};
+use crate::magnitude::{Weights, weight_magnitude};
 use crate::optimizer::GradientMagnitudes;
 use crate::problem::{a_few, problem};
 
@@ -36,14 +36,15 @@ impl StepNumbers {
         loss_module: &Loss,
     ) -> Self {
         // A frozen backbone has no gradient, and its weights do not change.
-        let backbone = gradients.backbone.is_some().then(|| of_weights(&encoder.backbone, Weights::All));
+        let backbone =
+            gradients.backbone.is_some().then(|| weight_magnitude(&encoder.backbone, Weights::All));
         let sums = [
             ("the gradient of the backbone", gradients.backbone),
             ("the gradient of the head", gradients.head),
             ("the gradient of the proxies", gradients.proxies),
             ("the weights of the backbone", backbone.flatten()),
-            ("the weights of the head", of_weights(&encoder.head, Weights::All)),
-            ("the proxies", of_weights(loss_module, Weights::Learning)),
+            ("the weights of the head", weight_magnitude(&encoder.head, Weights::All)),
+            ("the proxies", weight_magnitude(loss_module, Weights::Learning)),
         ];
         let (names, mut values): (Vec<_>, Vec<_>) =
             sums.into_iter().filter_map(|(name, sum)| Some((name, sum?))).unzip();

@@ -102,7 +102,7 @@ pub struct EvalArgs {
     /// Where `--shard` writes its part.
     #[arg(long, value_name = "PART.json", requires = "shard", group = "written", help_heading = "Shards")]
     pub out: Option<PathBuf>,
-    /// Print the report of all these parts, which is digit for digit that of an evaluation without shards.
+    /// Print the report of all these parts. It equals the report without shards, digit for digit.
     #[arg(
         long,
         value_name = "PART.json",

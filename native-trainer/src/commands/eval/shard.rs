@@ -86,7 +86,7 @@ impl Shard {
 pub struct Whole {
     /// The version of `akin` that scores.
     pub akin: String,
-    /// SHA-256 of the files of embeddings and labels, and of what is read of them.
+    /// SHA-256 of the files of embeddings and labels, and of the options by which they are read.
     pub data: String,
     /// The names of the levels.
     pub levels: Vec<String>,
