@@ -64,14 +64,14 @@ fn check(in_range: bool, owner: &str, setting: &str, value: f64, wanted: String)
     Err(Error::new(Kind::Config, format!("the {setting} of {owner} is {value}"), format!("give {wanted}")))
 }
 
-/// Checks that a count is within a range; a larger one would not fit into memory.
+/// Checks that a number is within a range.
 #[cfg(feature = "tensor")]
-pub(crate) fn within(
+pub(crate) fn within<T: PartialOrd + std::fmt::Display>(
     owner: &str,
     setting: &str,
-    value: usize,
-    range: std::ops::RangeInclusive<usize>,
-    usual: usize,
+    value: T,
+    range: std::ops::RangeInclusive<T>,
+    usual: T,
 ) -> Result<()> {
     if range.contains(&value) {
         return Ok(());

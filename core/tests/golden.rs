@@ -24,6 +24,7 @@ use support::{Checks, Exception};
 
 /// The known files, each with the function that checks one of its cases.
 const CHECKS: Checks = &[
+    ("arcface.json", proxies::arc_face),
     ("blackbox_ap.json", ranking::blackbox_ap),
     ("calibration.json", ranking::calibration),
     ("contrastive.json", pairs::contrastive),
@@ -54,6 +55,9 @@ const CHECKS: Checks = &[
     ("soft_triple.json", proxies::soft_triple),
     ("softbin_ap.json", ranking::softbin_ap),
     ("sup_ap.json", ranking::sup_ap),
+    ("suprank_h_ap.json", ranking::suprank_h_ap),
+    ("suprank_ndcg.json", ranking::suprank_ndcg),
+    ("suprank_recall.json", ranking::suprank_recall),
     ("triplet.json", pairs::triplet),
     ("xbm_pair_loss.json", ranking::pair),
 ];

@@ -32,6 +32,7 @@ const BY_RULE: &[&str] = &[
 
 /// Settings other than the defaults of the catalogue.
 const VARIANTS: &[&str] = &[
+    r#"{ "kind": "arc_face", "easy_margin": true, "label_smoothing": 0.2 }"#,
     r#"{ "kind": "contrastive", "squared": true, "negative_margin": 1.5 }"#,
     r#"{ "kind": "contrastive", "measure": "cosine", "positive_margin": 0.9, "negative_margin": 0.1 }"#,
     r#"{ "kind": "contrastive", "miner": { "kind": "batch_hard_miner" } }"#,
@@ -55,6 +56,8 @@ const VARIANTS: &[&str] = &[
     r#"{ "kind": "margin", "miner": { "kind": "multi_similarity_miner" } }"#,
     r#"{ "kind": "multi_similarity", "miner": { "kind": "all" } }"#,
     r#"{ "kind": "multi_similarity", "miner": { "kind": "triplet_margin_miner", "type_of_triplets": "hard" } }"#,
+    r#"{ "kind": "smooth_ndcg", "temperature": 0.1 }"#,
+    r#"{ "kind": "sup_recall", "cutoffs": [2], "cutoff_temperature": 0.3, "step": { "temperature": 0.1 } }"#,
     r#"{ "kind": "softbin_ap", "ties": "mean" }"#,
     r#"{ "kind": "softbin_ap", "ties": "middle" }"#,
     r#"{ "kind": "sum", "terms": [

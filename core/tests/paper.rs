@@ -18,5 +18,7 @@ mod hyperbolic;
 mod pairs;
 #[path = "paper/proxies.rs"]
 mod proxies;
+#[path = "paper/rank_losses.rs"]
+mod rank_losses;
 #[path = "paper/support.rs"]
 mod support;

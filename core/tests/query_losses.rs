@@ -5,10 +5,12 @@
 use akin_core::geometry::Geometry;
 use akin_core::losses::{
     Batch, BuildLoss, CalibrationConfig, HapSurrogateConfig, ItemOrder, LossContext, Objective, PairMean,
-    Reference, RoadmapConfig, SmoothApConfig, SupApConfig,
+    Reference, RoadmapConfig, SmoothApConfig, SmoothHapConfig, SmoothNdcgConfig, SmoothRecallConfig,
+    SupApConfig, SupNdcgConfig, SupRecallConfig,
 };
 use akin_core::query_losses::{
-    QueryLoss, ScoredItems, calibration, hap_surrogate, roadmap, smooth_ap, sup_ap,
+    QueryLoss, ScoredItems, calibration, hap_surrogate, roadmap, smooth_ap, smooth_hap, smooth_ndcg,
+    smooth_recall, sup_ap, sup_ndcg, sup_recall,
 };
 use akin_core::relevance::Relevance;
 use akin_core::steps::{LowerStep, Smooth, UpperStep};
@@ -73,6 +75,33 @@ fn compare(name: &str, forward: impl Fn(&Batch) -> Tensor<1>, items: &ScoredItem
     }
 }
 
+/// The losses of H-AP with sigmoids, of NDCG and of recall.
+fn ndcg_and_recall(items: &ScoredItems, upper_step: &UpperStep) {
+    let temperature = upper_step.temperature;
+    let config = SmoothHapConfig { temperature, ..Default::default() };
+    let (loss, plain) = (init(&config), smooth_hap(items, &config.checked(DEPTH).unwrap()));
+    compare("smooth_hap", |batch| loss.forward(batch), items, &plain);
+    compare("smooth_hap on tensors", |batch| loss.on_tensors(batch), items, &plain);
+    let config = SmoothNdcgConfig { temperature };
+    let (loss, plain) = (init(&config), smooth_ndcg(items, &config.checked().unwrap()));
+    compare("smooth_ndcg", |batch| loss.forward(batch), items, &plain);
+    compare("smooth_ndcg on tensors", |batch| loss.on_tensors(batch), items, &plain);
+    let config = SupNdcgConfig { step: upper_step.clone() };
+    let (loss, plain) = (init(&config), sup_ndcg(items, &config.checked().unwrap()));
+    compare("sup_ndcg", |batch| loss.forward(batch), items, &plain);
+    compare("sup_ndcg on tensors", |batch| loss.on_tensors(batch), items, &plain);
+    for (cutoffs, cutoff_temperature) in [(vec![1, 2, 4, 8, 16], 1.0), (vec![2], 0.5)] {
+        let config = SmoothRecallConfig { cutoffs: cutoffs.clone(), cutoff_temperature, temperature };
+        let (loss, plain) = (init(&config), smooth_recall(items, &config.checked().unwrap()));
+        compare("smooth_recall", |batch| loss.forward(batch), items, &plain);
+        compare("smooth_recall on tensors", |batch| loss.on_tensors(batch), items, &plain);
+        let config = SupRecallConfig { cutoffs, cutoff_temperature, step: upper_step.clone() };
+        let (loss, plain) = (init(&config), sup_recall(items, &config.checked().unwrap()));
+        compare("sup_recall", |batch| loss.forward(batch), items, &plain);
+        compare("sup_recall on tensors", |batch| loss.on_tensors(batch), items, &plain);
+    }
+}
+
 fn compare_all(items: &ScoredItems, upper_step: &UpperStep, lower_step: &LowerStep) {
     for temperature in [0.01, 0.1] {
         let config = SmoothApConfig { temperature };
@@ -84,6 +113,7 @@ fn compare_all(items: &ScoredItems, upper_step: &UpperStep, lower_step: &LowerSt
     let (loss, plain) = (init(&config), sup_ap(items, &config.checked().unwrap()));
     compare("sup_ap", |batch| loss.forward(batch), items, &plain);
     compare("sup_ap on tensors", |batch| loss.on_tensors(batch), items, &plain);
+    ndcg_and_recall(items, upper_step);
     for mean in [PairMean::Queries, PairMean::QueriesWithSelf, PairMean::Active] {
         let config = CalibrationConfig { mean, ..Default::default() };
         let (loss, plain) = (init(&config), calibration(items, &config.checked().unwrap()));

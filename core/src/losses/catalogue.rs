@@ -99,6 +99,7 @@ macro_rules! losses {
 
 losses! {
     NormSoftmax: NormSoftmaxConfig => NormSoftmax,
+    ArcFace: ArcFaceConfig => ArcFace,
     ProxyAnchor: ProxyAnchorConfig => ClassProxies,
     ProxyNca: ProxyNcaConfig => ClassProxies,
     SoftTriple: SoftTripleConfig => SoftTriple,
@@ -107,8 +108,13 @@ losses! {
     Margin: MarginConfig => Margin,
     MultiSimilarity: MultiSimilarityConfig => MultiSimilarity,
     HapSurrogate: HapSurrogateConfig => HapSurrogate,
+    SmoothHap: SmoothHapConfig => SmoothHap,
     SmoothAp: SmoothApConfig => SmoothAp,
     SupAp: SupApConfig => SupAp,
+    SmoothNdcg: SmoothNdcgConfig => Ndcg,
+    SupNdcg: SupNdcgConfig => Ndcg,
+    SmoothRecall: SmoothRecallConfig => Recall,
+    SupRecall: SupRecallConfig => Recall,
     FastAp: FastApConfig => FastAp,
     SoftbinAp: SoftbinApConfig => SoftbinAp,
     BlackboxAp: BlackboxApConfig => BlackboxAp,

@@ -64,6 +64,18 @@ impl BuildLoss for HappierConfig {
             ),
             ..Self::ENTRY
         },
+        LossEntry {
+            name: "happier_published_inat",
+            title: "HAPPIER (code, iNaturalist)",
+            summary: "HAPPIER as its code and that of SupRank run it on iNaturalist: offset 1, start 0, constant numerator",
+            sources: &["ramzi2022", "ramzi2025"],
+            preset: Some(
+                r#"{ "kind": "happier", "surrogate": {
+                    "upper_step": { "offset": 1.0, "start": 0.0 }, "smooth_rank": false
+                } }"#,
+            ),
+            ..Self::ENTRY
+        },
     ];
     type Loss = WeightedSum;
 

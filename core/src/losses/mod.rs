@@ -23,7 +23,7 @@
 //! | buffers | [`LossContext::buffer`] |
 //! | random draws | [`Draws::stream`] at a step, [`LossContext::stream`] at the start |
 //! | constants, masks, means, closed-form gradients | `algebra.rs` |
-//! | quotients of ranks, on the CPU in O(B² log B); rankings in bins | `ranks.rs`; `histogram.rs` |
+//! | functions of ranks, on the CPU in O(B² log B); rankings in bins | `ranks.rs`; `histogram.rs` |
 //! | smooth steps; the settings of losses that use them | [`crate::steps`]; [`crate::query_losses`] |
 //! | distances | [`crate::geometry::distances`], [`Geometry::scores`] |
 //! | range checks of settings | `range.rs`, one function for each kind of range |
@@ -42,6 +42,7 @@
 //! `gradients.rs` and `catalogue.rs` read the catalogue and cover a new loss without a change.
 
 mod algebra;
+pub mod arc_face;
 pub mod blackbox_ap;
 pub mod calibration;
 pub mod catalogue;
@@ -67,13 +68,16 @@ pub mod levels;
 pub mod margin;
 mod mined;
 pub mod multi_similarity;
+pub mod ndcg;
 pub mod norm_softmax;
 pub mod pair;
 pub mod proxy_anchor;
 pub mod proxy_nca;
 mod ranks;
+pub mod recall;
 pub mod roadmap;
 pub mod smooth_ap;
+pub mod smooth_hap;
 pub mod soft_triple;
 pub mod softbin_ap;
 pub mod sum;
@@ -97,6 +101,7 @@ use algebra::{
     reciprocal_or_zero, replace_buffer, with_gradient,
 };
 
+pub use arc_face::{ArcFace, ArcFaceConfig};
 pub use blackbox_ap::{BlackboxAp, BlackboxApConfig};
 pub use calibration::{Calibration, CalibrationConfig, PairMean};
 pub use catalogue::{CATALOGUE, Loss, LossConfig};
@@ -122,12 +127,15 @@ pub use hyperbolic_multi_similarity::{HyperbolicMultiSimilarity, HyperbolicMulti
 pub use levels::{Levels, LevelsConfig};
 pub use margin::{Margin, MarginConfig};
 pub use multi_similarity::{MultiSimilarity, MultiSimilarityConfig};
+pub use ndcg::{Ndcg, SmoothNdcgConfig, SupNdcgConfig};
 pub use norm_softmax::{NormSoftmax, NormSoftmaxConfig};
 pub use pair::{Pair, PairConfig};
 pub use proxy_anchor::ProxyAnchorConfig;
 pub use proxy_nca::ProxyNcaConfig;
+pub use recall::{Recall, SmoothRecallConfig, SupRecallConfig};
 pub use roadmap::RoadmapConfig;
 pub use smooth_ap::{SmoothAp, SmoothApConfig};
+pub use smooth_hap::{SmoothHap, SmoothHapConfig};
 pub use soft_triple::{SoftTriple, SoftTripleConfig};
 pub use softbin_ap::{BinTies, SoftbinAp, SoftbinApConfig};
 pub use sum::{SumConfig, Term, WeightedSum};

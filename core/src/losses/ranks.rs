@@ -1,16 +1,17 @@
-//! Sums of quotients of ranks, with the gradient in closed form: the common part of the smooth versions of AP.
+//! Sums of functions of ranks, with the gradient in closed form: the common part of the smooth versions of AP, H-AP, NDCG
+//! and recall.
 //!
-//! Each loss is a sum over queries i and items k of w_ik · a_ik / r_ik. Both a, the number of items rightly above k,
-//! and r, the rank of k, add up smooth steps of t_kj = s_ij − s_ik over the items j:
+//! Each loss is a sum over queries i and items k of w_ik · f(a_ik, r_ik); for AP f is the quotient a / r. Both a, the
+//! number of items rightly above k, and r, the rank of k, add up smooth steps of t_kj = s_ij − s_ik over the items j:
 //!
 //! ```text
-//! ∂(a_k / r_k) / ∂t_kj = (a′_kj − (a_k / r_k) · r′_kj) / r_k
+//! ∂f_k / ∂t_kj = ∂f/∂a · a′_kj + ∂f/∂r · r′_kj
 //! ```
 //!
 //! Autodiff through these three-way comparisons would store several B×B×B tensors. Here the gradient is computed
 //! beside the value, and both go to [`with_gradient`]: memory is O(B²).
 //!
-//! On the CPU, [`smooth_rank_loss`] gets both from sorted scores, in O(B² log B). On other devices [`weighted_quotients`]
+//! On the CPU, [`smooth_rank_loss`] gets both from sorted scores, in O(B² log B). On other devices [`weighted_values`]
 //! compares one block of queries at a time in tensor operations. Only items k with a weight are compared with the
 //! others: time is O(B² · K) if no query has more than K of them.
 
@@ -20,15 +21,15 @@ use burn::tensor::{DType, Device, IndexingUpdateOp, Int, Tensor, TensorData};
 
 use super::{Batch, matrix, with_gradient};
 use crate::smooth_ranks::{Places, SmoothRanks};
-use crate::taxonomy::Labels;
+use crate::taxonomy::{Labels, shared_level};
 
 /// Whether the tensors of this device are in the memory of the CPU. Burn has no other way to ask.
 pub(super) fn is_cpu(device: &Device) -> bool {
     format!("{device:?}").contains("Flex")
 }
 
-/// The mean over queries of 1 − Σ_k above_k / rank_k ÷ Σ_k rel_k for scores [Q, N], computed on the CPU. `places` is as
-/// for [`SmoothRanks::batch`]. It is 0 if no query has a relevant item.
+/// The mean over queries of 1 − the value of the ranking for scores [Q, N], computed on the CPU. `places` is as for
+/// [`SmoothRanks::batch`]. It is 0 if no query has a relevant item.
 pub(super) fn smooth_rank_loss(
     scores: Tensor<2>,
     ranks: &SmoothRanks,
@@ -68,6 +69,31 @@ pub(super) fn by_fine_class(queries: &Labels, items: &Labels) -> impl Fn(usize, 
     }
 }
 
+/// The places of a loss on all levels: the shared level of each item with the query. `relevances` gets the number of
+/// items of each level and gives the relevance of each level.
+pub(super) fn by_shared_level<'a>(
+    queries: &'a Labels,
+    items: &'a Labels,
+    relevances: impl Fn(&[usize]) -> Vec<f64> + Sync + 'a,
+) -> impl Fn(usize, &mut Places) + Sync + 'a {
+    move |query, places| {
+        let row = queries.row(query);
+        let mut counts = vec![0; items.levels() + 1];
+        for item in 0..items.len() {
+            let level = shared_level(row, items.row(item));
+            counts[level] += 1;
+            places.of_items.push(level as u32);
+        }
+        places.relevances.extend(relevances(&counts));
+    }
+}
+
+/// The shared level of each query with each item, row by row.
+pub(super) fn shared_levels(queries: &Labels, items: &Labels) -> Vec<usize> {
+    let row = |query| (0..items.len()).map(move |item| shared_level(queries.row(query), items.row(item)));
+    (0..queries.len()).flat_map(row).collect()
+}
+
 /// Elements of the largest three-way tensor, [block, K, B].
 pub(super) const BLOCK_ELEMENTS: usize = 1 << 22;
 
@@ -96,10 +122,22 @@ impl Block {
         matrix.clone().slice(self.queries.clone()).unsqueeze_dim(1)
     }
 
+    /// The block's rows of a column over all queries [Q, 1], as [Q, 1, 1].
+    pub(super) fn along_queries(&self, column: &Tensor<2>) -> Tensor<3> {
+        column.clone().slice(self.queries.clone()).unsqueeze_dim(2)
+    }
+
     /// The same at the items k, [Q, K, 1].
     pub(super) fn along_k(&self, matrix: &Tensor<2>) -> Tensor<3> {
         matrix.clone().slice(self.queries.clone()).gather(1, self.items.clone()).unsqueeze_dim(2)
     }
+}
+
+/// The value of each item and its slopes along both ranks, [Q, K, 1].
+pub(super) struct Values {
+    pub value: Tensor<3>,
+    pub above_slope: Tensor<3>,
+    pub rank_slope: Tensor<3>,
 }
 
 /// Σ_ik w_ik · a_ik / r_ik for scores [Q, N] and weights [Q, N], the weights row by row. `count` computes the counts of
@@ -108,6 +146,20 @@ pub(super) fn weighted_quotients(
     scores: Tensor<2>,
     weights: Vec<f64>,
     count: impl Fn(Tensor<3>, &Block) -> Counts,
+) -> Tensor<1> {
+    weighted_values(scores, weights, count, |above, rank, _| {
+        let value = above / rank.clone();
+        let above_slope = rank.recip();
+        Values { rank_slope: -value.clone() * above_slope.clone(), above_slope, value }
+    })
+}
+
+/// Σ_ik w_ik · f(a_ik, r_ik), as [`weighted_quotients`]; `value` computes f from a and r, both [Q, K, 1].
+pub(super) fn weighted_values(
+    scores: Tensor<2>,
+    weights: Vec<f64>,
+    count: impl Fn(Tensor<3>, &Block) -> Counts,
+    value: impl Fn(Tensor<3>, Tensor<3>, &Block) -> Values,
 ) -> Tensor<1> {
     let [queries, size] = scores.dims();
     let plain = scores.clone().without_autodiff();
@@ -130,15 +182,15 @@ pub(super) fn weighted_quotients(
         let t = block.along_j(&plain) - block.along_k(&plain);
         let Counts { above, above_slope, rank, rank_slope } = count(t, &block);
 
-        let quotient = above / rank.clone();
+        let values = value(above, rank, &block);
         let weight = block.along_k(&weights);
-        sums.push((quotient.clone() * weight.clone()).sum());
+        sums.push((values.value * weight.clone()).sum());
 
+        let slope = rank_slope * (values.rank_slope * weight.clone());
         let slope = match above_slope {
-            Some(above_slope) => above_slope - quotient * rank_slope,
-            None => -quotient * rank_slope,
+            Some(above_slope) => above_slope * (values.above_slope * weight) + slope,
+            None => slope,
         };
-        let slope = slope * (weight / rank);
         let slope_k = slope.clone().sum_dim(2).squeeze_dim::<2>(2);
         let slope_j = slope.sum_dim(1).squeeze_dim::<2>(1);
         gradients.push(slope_j.scatter(1, block.items, -slope_k, IndexingUpdateOp::Add));

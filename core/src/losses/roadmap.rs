@@ -2,6 +2,12 @@
 //!
 //! L = (1 − λ) · L_SupAP + λ · L_calibration (Ramzi et al., *Robust and Decomposable Average Precision for Image
 //! Retrieval*, NeurIPS 2021, eq. 2), with [`sup_ap`](mod@super::sup_ap) and [`calibration`](super::calibration).
+//!
+//! ROADMAP++ of its successor (Ramzi et al., *Optimization of Rank Losses for Image Retrieval*, TPAMI 2025) has another
+//! second term: 0.9 · L_SupAP + 0.1 · L_clust, with [`norm_softmax`](super::norm_softmax) at a temperature of 0.05. So do
+//! `roadndcg` and `roadratk`, over [`sup_ndcg`](super::ndcg) and [`sup_recall`](super::recall), and `happier_published`
+//! over the H-AP surrogate with a constant H-rank. Each has the step of its code for SOP (offset 1.44) and a preset
+//! `…_inat` with that for iNaturalist (offset 1, start 0).
 
 use super::{BuildLoss, Family, Loss, LossContext, LossEntry, WeightedSum};
 use crate::Result;
@@ -21,18 +27,46 @@ impl BuildLoss for RoadmapConfig {
         complete: true,
         preset: None,
     };
-    const PRESETS: &'static [LossEntry] = &[LossEntry {
-        name: "roadmap_published",
-        title: "ROADMAP (code)",
-        summary: "ROADMAP as in its published code: the sum of both losses, offset 1.44, means over active pairs",
-        preset: Some(
-            r#"{ "kind": "sum", "terms": [
+    const PRESETS: &'static [LossEntry] = &[
+        LossEntry {
+            name: "roadmap_published",
+            title: "ROADMAP (code)",
+            summary: "ROADMAP as in its published code: the sum of both losses, offset 1.44, means over active pairs",
+            preset: Some(
+                r#"{ "kind": "sum", "terms": [
                     { "weight": 1.0, "loss": { "kind": "sup_ap", "step": { "offset": 1.44 } } },
                     { "weight": 1.0, "loss": { "kind": "calibration", "mean": "active", "normalise_embeddings": true } }
                 ] }"#,
-        ),
-        ..Self::ENTRY
-    }];
+            ),
+            ..Self::ENTRY
+        },
+        LossEntry {
+            name: "roadmap_plus_plus",
+            title: "ROADMAP++",
+            summary: "SupAP with the clustering loss of HAPPIER, as in the code for SOP",
+            sources: &["ramzi2025"],
+            preset: Some(
+                r#"{ "kind": "sum", "terms": [
+                    { "weight": 0.9, "loss": { "kind": "sup_ap", "step": { "offset": 1.44 } } },
+                    { "weight": 0.1, "loss": { "kind": "norm_softmax" } }
+                ] }"#,
+            ),
+            ..Self::ENTRY
+        },
+        LossEntry {
+            name: "roadmap_plus_plus_inat",
+            title: "ROADMAP++ (iNaturalist)",
+            summary: "SupAP with the clustering loss of HAPPIER, as in the code for iNaturalist",
+            sources: &["ramzi2025"],
+            preset: Some(
+                r#"{ "kind": "sum", "terms": [
+                    { "weight": 0.9, "loss": { "kind": "sup_ap", "step": { "offset": 1.0, "start": 0.0 } } },
+                    { "weight": 0.1, "loss": { "kind": "norm_softmax" } }
+                ] }"#,
+            ),
+            ..Self::ENTRY
+        },
+    ];
     type Loss = WeightedSum;
 
     fn init(&self, context: &LossContext) -> Result<WeightedSum> {

@@ -11,6 +11,9 @@
 //! | [`calibration`] | positives above one score, negatives below another |
 //! | [`roadmap`] | the last two together |
 //! | [`hap_surrogate`] | a smooth upper bound of 1 − H-AP |
+//! | [`smooth_hap`] | 1 − H-AP with sigmoids for the step |
+//! | [`smooth_ndcg`], [`sup_ndcg`] | 1 − NDCG with sigmoids, and an upper bound of it |
+//! | [`smooth_recall`], [`sup_recall`] | 1 − R@K with sigmoids, at every positive |
 //!
 //! They write the equations out as loops over pairs, O(N²) for a query, to explain the losses and to check them. For
 //! training, `losses` (feature `tensor`) computes the same for batches, on any device. Its losses have the settings of
@@ -33,8 +36,11 @@
 
 mod calibration;
 mod hap_surrogate;
+mod ndcg;
+mod recall;
 mod roadmap;
 mod smooth_ap;
+mod smooth_hap;
 mod sup_ap;
 
 use crate::steps::Smooth;
@@ -42,8 +48,13 @@ use crate::{Error, Kind, Result};
 
 pub use calibration::{CalibrationConfig, PairMean, calibration};
 pub use hap_surrogate::{CheckedHapSurrogate, HapSurrogateConfig, ItemOrder, hap_surrogate};
+#[cfg(feature = "tensor")]
+pub(crate) use ndcg::gain;
+pub use ndcg::{SmoothNdcgConfig, SupNdcgConfig, smooth_ndcg, sup_ndcg};
+pub use recall::{SmoothRecallConfig, SupRecallConfig, smooth_recall, sup_recall};
 pub use roadmap::{RoadmapConfig, roadmap};
 pub use smooth_ap::{SmoothApConfig, smooth_ap};
+pub use smooth_hap::{CheckedSmoothHap, SmoothHapConfig, smooth_hap};
 pub use sup_ap::{SupApConfig, sup_ap};
 
 /// The items that one query ranks: the score and the shared level of each.
@@ -116,7 +127,7 @@ pub struct QueryLoss {
     pub value: f64,
     /// ∂L/∂s_j for every item j. A training step moves the score of an item against it.
     pub gradient: Vec<f64>,
-    /// The quotients of ranks that the loss averages, by item. Empty for a loss that does not rank.
+    /// The quotients of ranks that the loss averages, by item. Empty for a loss that is not a mean of such quotients.
     pub quotients: Vec<Quotient>,
 }
 
@@ -181,10 +192,42 @@ fn one_minus_quotients(
     loss
 }
 
+/// 1 − Σ_k f_k(rank_k) over the items k that `ranked` chooses, or 0 if it chooses none.
+///
+/// `addend(k, j, s_j − s_k)` is what another item j adds to the rank of k, `value(k, rank_k)` is f_k.
+fn one_minus_ranked(
+    items: &ScoredItems,
+    ranked: impl Fn(usize) -> bool,
+    addend: impl Fn(usize, usize, f64) -> Smooth<f64>,
+    value: impl Fn(usize, f64) -> Smooth<f64>,
+) -> QueryLoss {
+    let size = items.scores.len();
+    let mut loss = QueryLoss { value: 0.0, gradient: vec![0.0; size], quotients: Vec::new() };
+    let chosen: Vec<usize> = (0..size).filter(|&k| ranked(k)).collect();
+    if !chosen.is_empty() {
+        loss.value = 1.0;
+    }
+    for k in chosen {
+        let others: Vec<(usize, Smooth<f64>)> = (0..size)
+            .filter(|&j| j != k)
+            .map(|j| (j, addend(k, j, items.scores[j] - items.scores[k])))
+            .collect();
+        let rank = others.iter().fold(1.0, |rank, (_, addend)| rank + addend.value);
+        let of_item = value(k, rank);
+        loss.value -= of_item.value;
+        for (j, addend) in others {
+            let slope = of_item.derivative * addend.derivative;
+            loss.gradient[j] -= slope;
+            loss.gradient[k] += slope;
+        }
+    }
+    loss
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::{average_precision, hierarchical_ap};
+    use crate::metrics::{Gain, average_precision, hierarchical_ap, ndcg};
     use crate::ranking::{Ranking, TiePolicy};
     use crate::steps::UpperStep;
 
@@ -196,12 +239,22 @@ mod tests {
         let calibrated = CalibrationConfig::default().checked().unwrap();
         let both = RoadmapConfig::default().checked().unwrap();
         let surrogate = HapSurrogateConfig::default().checked(depth).unwrap();
+        let hap = SmoothHapConfig::default().checked(depth).unwrap();
+        let ndcg = SmoothNdcgConfig::default().checked().unwrap();
+        let ndcg_bound = SupNdcgConfig::default().checked().unwrap();
+        let recall = SmoothRecallConfig::default().checked().unwrap();
+        let recall_bound = SupRecallConfig::default().checked().unwrap();
         vec![
             ("smooth_ap", Box::new(move |items| smooth_ap(items, &smooth))),
             ("sup_ap", Box::new(move |items| sup_ap(items, &sup))),
             ("calibration", Box::new(move |items| calibration(items, &calibrated))),
             ("roadmap", Box::new(move |items| roadmap(items, &both))),
             ("hap_surrogate", Box::new(move |items| hap_surrogate(items, &surrogate))),
+            ("smooth_hap", Box::new(move |items| smooth_hap(items, &hap))),
+            ("smooth_ndcg", Box::new(move |items| smooth_ndcg(items, &ndcg))),
+            ("sup_ndcg", Box::new(move |items| sup_ndcg(items, &ndcg_bound))),
+            ("smooth_recall", Box::new(move |items| smooth_recall(items, &recall))),
+            ("sup_recall", Box::new(move |items| sup_recall(items, &recall_bound))),
         ]
     }
 
@@ -251,6 +304,44 @@ mod tests {
         let config = HapSurrogateConfig::default();
         let h_ap = hierarchical_ap(&ranking, &config.relevance.checked(2).unwrap()).unwrap();
         assert!(hap_surrogate(&items, &config.checked(2).unwrap()).value >= 1.0 - h_ap);
+    }
+
+    #[test]
+    fn sup_ndcg_bounds_ndcg_and_the_gain_is_that_of_the_metric() {
+        let items = mixed();
+        let list = || items.scores.iter().map(|&s| s as f32).zip(items.levels.iter().copied());
+        let ranking = Ranking::from_scores(2, TiePolicy::Stable, list());
+        let exact = 1.0 - ndcg(&ranking, Gain::Exponential, None).unwrap();
+        let step = UpperStep { start_at_zero: true, ..Default::default() };
+        assert!(sup_ndcg(&items, &SupNdcgConfig { step }.checked().unwrap()).value >= exact);
+        let sharp = SmoothNdcgConfig { temperature: 1e-6 }.checked().unwrap();
+        assert!((smooth_ndcg(&items, &sharp).value - exact).abs() < 1e-12);
+    }
+
+    #[test]
+    fn with_narrow_sigmoids_the_recall_is_the_share_of_places_that_positives_take() {
+        // The positives have the ranks 2, 6 and 7, so one is among the first 2 and two are among the first 6.
+        let items = mixed();
+        for (cutoff, recall) in [(1, 0.0), (2, 0.5), (4, 1.0 / 3.0), (6, 2.0 / 3.0), (100, 1.0)] {
+            let config =
+                SmoothRecallConfig { cutoffs: vec![cutoff], cutoff_temperature: 1e-6, temperature: 1e-6 };
+            // Half of the sigmoid belongs to a rank that is exactly K.
+            let at_cutoff =
+                items.levels.iter().zip([1, 2, 3, 4, 5, 6, 7]).any(|(&l, r)| l == 2 && r == cutoff);
+            let counted = recall - if at_cutoff { 0.5 / 3.0_f64.min(cutoff as f64) } else { 0.0 };
+            let loss = smooth_recall(&items, &config.checked().unwrap());
+            assert!((loss.value - (1.0 - counted)).abs() < 1e-9, "{cutoff}: {}", loss.value);
+        }
+    }
+
+    #[test]
+    fn cutoffs_that_cannot_be_are_refused() {
+        let with = |cutoffs: Vec<usize>| SupRecallConfig { cutoffs, ..Default::default() };
+        assert_eq!(with(vec![]).checked().unwrap_err().message(), "the cutoffs of sup_recall are []");
+        assert_eq!(with(vec![1, 0]).checked().unwrap_err().message(), "the cutoffs of sup_recall are [1, 0]");
+        let flat = SmoothRecallConfig { cutoff_temperature: 0.0, ..Default::default() };
+        let message = "the cutoff_temperature of smooth_recall is 0";
+        assert_eq!(flat.checked().unwrap_err().message(), message);
     }
 
     #[test]

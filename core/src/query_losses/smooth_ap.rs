@@ -37,7 +37,7 @@ impl SmoothApConfig {
 impl Checked<SmoothApConfig> {
     /// The sigmoid: an [`UpperStep`] without its line.
     pub fn step(&self) -> Checked<UpperStep> {
-        Checked::new(UpperStep { temperature: self.temperature, slope: None, ..Default::default() })
+        UpperStep::sigmoid(self.temperature)
     }
 }
 

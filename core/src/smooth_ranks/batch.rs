@@ -64,7 +64,7 @@ struct Thread {
 }
 
 impl SmoothRanks {
-    /// Σ over queries of 1 − Σ_k above_k / rank_k ÷ Σ_k rel_k, and the gradient of that sum.
+    /// Σ over queries of 1 − [`RankValue`](super::RankValue), and the gradient of that sum.
     ///
     /// `scores` and `gradient` are [Q, N], row by row. `places` fills in the places of the items of a query; it gets
     /// empty lists. A query without a relevant item is left out, and its gradient is 0. The result does not depend on
@@ -95,25 +95,24 @@ impl SmoothRanks {
     fn query_of_batch<S: Score>(&self, thread: &mut Thread, scores: &[S], gradient: &mut [S]) -> Option<f64> {
         let Thread { places, scores: numbers, descent, memory } = thread;
         assert_eq!(places.of_items.len(), scores.len(), "one place for each item");
-        let total: f64 = places.of_items.iter().map(|&place| places.relevances[place as usize]).sum();
-        if total <= 0.0 {
-            gradient.fill(S::from_f64(0.0));
-            return None;
-        }
         numbers.clear();
         numbers.extend(scores.iter().map(|score| score.to_f64()));
+        let items =
+            ScoredPlaces { scores: numbers, places: &places.of_items, relevances: &places.relevances };
+        let Some(values) = self.value.of_items(&items) else {
+            gradient.fill(S::from_f64(0.0));
+            return None;
+        };
         if numbers.iter().any(|score| !score.is_finite()) {
             gradient.fill(S::from_f64(f64::NAN));
             return Some(f64::NAN);
         }
         descent.clear();
         descent.resize(scores.len(), 0.0);
-        let items =
-            ScoredPlaces { scores: numbers, places: &places.of_items, relevances: &places.relevances };
         let path = self.path(&items, S::SINGLE);
-        let quotients = self.query(path, memory, &items, 1.0 / total, descent);
+        let value = self.query(path, memory, &items, &values, descent);
         gradient.iter_mut().zip(descent).for_each(|(gradient, slope)| *gradient = S::from_f64(*slope));
-        Some(1.0 - quotients)
+        Some(1.0 - value)
     }
 }
 

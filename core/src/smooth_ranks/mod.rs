@@ -32,15 +32,18 @@ mod pairs;
 mod series;
 mod sorted;
 mod sums;
+mod values;
 
 use crate::Checked;
 use crate::steps::{LowerStep, UpperStep};
 
 pub use batch::{BatchLoss, Places, Score};
+pub use values::RankValue;
 
 use pairs::{LARGEST_SPREAD, Pairs};
 use sorted::Sorted;
 use sums::StepSeries;
+use values::ItemValues;
 
 /// The smooth steps of the two ranks of an item k: its rank, and the H-rank above it in the quotient.
 #[derive(Clone, Debug, PartialEq)]
@@ -88,10 +91,11 @@ pub(crate) struct Sums {
     pub rank_slope: f64,
 }
 
-/// Smooth ranks by these steps: 1 − Σ_k above_k / rank_k ÷ Σ_k rel_k and its gradient.
+/// Smooth ranks by these steps, and the loss of a ranking: 1 − its [`RankValue`], with the gradient.
 #[derive(Clone, Debug)]
 pub struct SmoothRanks {
     steps: RankSteps,
+    value: RankValue,
     temperature: f64,
     single: Powers<12>,
     double: Powers<16>,
@@ -119,12 +123,12 @@ impl<const M: usize> Powers<M> {
         ranks: &SmoothRanks,
         memory: &mut Sorted,
         items: &ScoredPlaces,
-        weight: f64,
+        values: &ItemValues,
         descent: &mut [f64],
     ) -> f64 {
         match self {
-            Self::FewBeyond(step) => memory.query(step, &ranks.steps, items, weight, descent),
-            Self::AllBeyond(step) => memory.query(step, &ranks.steps, items, weight, descent),
+            Self::FewBeyond(step) => memory.query(step, ranks, items, values, descent),
+            Self::AllBeyond(step) => memory.query(step, ranks, items, values, descent),
         }
     }
 }
@@ -151,13 +155,19 @@ pub(crate) enum Path {
 }
 
 impl SmoothRanks {
-    /// Smooth ranks by these steps.
+    /// Smooth ranks by these steps, with [`RankValue::Precision`] as the value.
     pub fn new(steps: RankSteps) -> Self {
+        Self::with_value(steps, RankValue::Precision)
+    }
+
+    /// Smooth ranks by these steps, with this value.
+    pub fn with_value(steps: RankSteps, value: RankValue) -> Self {
         let upper = match &steps {
             RankSteps::Sigmoid { step } => step,
             RankSteps::Bounds { upper, .. } => upper,
         };
-        Self { temperature: upper.temperature, single: Powers::new(upper), double: Powers::new(upper), steps }
+        let (single, double) = (Powers::new(upper), Powers::new(upper));
+        Self { temperature: upper.temperature, single, double, steps, value }
     }
 
     /// The quicker path for these items, with scores in f32 or f64.
@@ -177,20 +187,20 @@ impl SmoothRanks {
         (high - low) / self.temperature <= LARGEST_SPREAD
     }
 
-    /// Σ_k w · above_k / rank_k of the ranked items; ∂/∂s of its negative is added to `descent`.
+    /// The sum of the values of the ranked items; ∂/∂s of its negative is added to `descent`.
     #[inline(always)]
     pub(crate) fn query(
         &self,
         path: Path,
         memory: &mut Memory,
         items: &ScoredPlaces,
-        weight: f64,
+        values: &ItemValues,
         descent: &mut [f64],
     ) -> f64 {
         match path {
-            Path::Pairs => memory.pairs.query(&self.steps, self.temperature, items, weight, descent),
-            Path::SortedSingle => self.single.query(self, &mut memory.sorted, items, weight, descent),
-            Path::SortedDouble => self.double.query(self, &mut memory.sorted, items, weight, descent),
+            Path::Pairs => memory.pairs.query(&self.steps, self.temperature, items, values, descent),
+            Path::SortedSingle => self.single.query(self, &mut memory.sorted, items, values, descent),
+            Path::SortedDouble => self.double.query(self, &mut memory.sorted, items, values, descent),
         }
     }
 }
@@ -201,8 +211,9 @@ mod tests {
 
     use super::*;
     use crate::query_losses::{
-        HapSurrogateConfig, ItemOrder, QueryLoss, ScoredItems, SmoothApConfig, SupApConfig, hap_surrogate,
-        smooth_ap, sup_ap,
+        HapSurrogateConfig, ItemOrder, QueryLoss, ScoredItems, SmoothApConfig, SmoothHapConfig,
+        SmoothNdcgConfig, SmoothRecallConfig, SupApConfig, SupNdcgConfig, SupRecallConfig, hap_surrogate,
+        smooth_ap, smooth_hap, smooth_ndcg, smooth_recall, sup_ap, sup_ndcg, sup_recall,
     };
     use crate::relevance::Relevance;
 
@@ -212,10 +223,9 @@ mod tests {
     fn loss(ranks: &SmoothRanks, path: Path, items: &ScoredPlaces) -> QueryLoss {
         let size = items.scores.len();
         let mut loss = QueryLoss { value: 0.0, gradient: vec![0.0; size], quotients: Vec::new() };
-        let total: f64 = items.places.iter().map(|&place| items.relevances[place as usize]).sum();
-        if total > 0.0 {
+        if let Some(values) = ranks.value.of_items(items) {
             let mut memory = Memory::default();
-            loss.value = 1.0 - ranks.query(path, &mut memory, items, 1.0 / total, &mut loss.gradient);
+            loss.value = 1.0 - ranks.query(path, &mut memory, items, &values, &mut loss.gradient);
         }
         loss
     }
@@ -271,6 +281,47 @@ mod tests {
         compare(&format!("{config:?}"), &ranks, &scored, &hap_surrogate(items, &settings));
     }
 
+    /// The losses whose value is a function of the rank alone.
+    fn ndcg_and_recall(items: &ScoredItems, upper: &UpperStep) {
+        let sigmoid = || RankSteps::Sigmoid { step: UpperStep::sigmoid(upper.temperature) };
+        let bounds = || RankSteps::Bounds { upper: upper.checked().unwrap(), lower: None };
+        let levels: Vec<u32> = items.levels().iter().map(|&level| level as u32).collect();
+        let gains = [0.0, 1.0, 3.0, 7.0];
+        let scored = ScoredPlaces { scores: items.scores(), places: &levels, relevances: &gains };
+        let smooth = SmoothNdcgConfig { temperature: upper.temperature }.checked().unwrap();
+        let ranks = SmoothRanks::with_value(sigmoid(), RankValue::DiscountedGain);
+        compare("smooth_ndcg", &ranks, &scored, &smooth_ndcg(items, &smooth));
+        let sup = SupNdcgConfig { step: upper.clone() }.checked().unwrap();
+        let ranks = SmoothRanks::with_value(bounds(), RankValue::DiscountedGain);
+        compare("sup_ndcg", &ranks, &scored, &sup_ndcg(items, &sup));
+
+        let places: Vec<u32> = levels.iter().map(|&level| u32::from(level == DEPTH as u32)).collect();
+        let scored = ScoredPlaces { scores: items.scores(), places: &places, relevances: &[0.0, 1.0] };
+        for (cutoffs, cutoff_temperature) in [(vec![1, 2, 4, 8, 16], 1.0), (vec![3], 0.2)] {
+            let temperature = upper.temperature;
+            let value = || RankValue::Recall { cutoffs: cutoffs.clone(), temperature: cutoff_temperature };
+            let smooth = SmoothRecallConfig { cutoffs: cutoffs.clone(), cutoff_temperature, temperature };
+            let ranks = SmoothRanks::with_value(sigmoid(), value());
+            compare("smooth_recall", &ranks, &scored, &smooth_recall(items, &smooth.checked().unwrap()));
+            let step = upper.clone();
+            let sup = SupRecallConfig { cutoffs: cutoffs.clone(), cutoff_temperature, step };
+            let ranks = SmoothRanks::with_value(bounds(), value());
+            compare("sup_recall", &ranks, &scored, &sup_recall(items, &sup.checked().unwrap()));
+        }
+
+        for relevance in
+            [Relevance::HierarchicalAp { alpha: 1.0 }, Relevance::WeightedAp { weights: vec![0.2, 0.0, 0.8] }]
+        {
+            let config = SmoothHapConfig { relevance, temperature: upper.temperature };
+            let settings = config.checked(DEPTH).unwrap();
+            let mut counts = vec![0; DEPTH + 1];
+            items.levels().iter().for_each(|&level| counts[level] += 1);
+            let relevances = settings.relevance.by_level(&counts);
+            let scored = ScoredPlaces { scores: items.scores(), places: &levels, relevances: &relevances };
+            compare("smooth_hap", &SmoothRanks::new(sigmoid()), &scored, &smooth_hap(items, &settings));
+        }
+    }
+
     fn compare_all(items: &ScoredItems, upper: &UpperStep, lower: &LowerStep) {
         let positive = |&level: &usize| u32::from(level == DEPTH);
         let places: Vec<u32> = items.levels().iter().map(positive).collect();
@@ -281,6 +332,7 @@ mod tests {
         let sup = SupApConfig { step: upper.clone() }.checked().unwrap();
         let ranks = SmoothRanks::new(RankSteps::Bounds { upper: sup.step(), lower: None });
         compare("sup_ap", &ranks, &scored, &sup_ap(items, &sup));
+        ndcg_and_recall(items, upper);
         for smooth_rank in [false, true] {
             for order in [ItemOrder::Levels, ItemOrder::Relevances] {
                 for relevance in [

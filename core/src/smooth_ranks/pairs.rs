@@ -3,6 +3,7 @@
 //! One exponential an item is enough: e^{−(s_j − s_k)/τ} is a product of one of j and one of k. The loops have no
 //! branches and run in vectors.
 
+use super::values::{ItemValue, ItemValues};
 use super::{RankSteps, ScoredPlaces, Sums};
 use crate::steps::Line as Beyond;
 
@@ -34,7 +35,7 @@ impl Pairs {
         steps: &RankSteps,
         temperature: f64,
         items: &ScoredPlaces,
-        weight: f64,
+        values: &ItemValues,
         descent: &mut [f64],
     ) -> f64 {
         self.set(temperature, items);
@@ -48,14 +49,13 @@ impl Pairs {
             let power = std::mem::replace(&mut self.powers[item], 0.0);
             let sums = self.compare(steps, temperature, items.scores[item], f64::from(place), relevance);
             self.powers[item] = power;
-            let quotient = sums.above / sums.rank;
-            let share = weight / sums.rank;
-            total += weight * quotient;
+            let ItemValue { value, above_slope, rank_slope } = values.at(&sums, relevance);
+            total += value;
             let slopes = self.above_slopes.iter().zip(&self.rank_slopes);
             for (gradient, (above, rank)) in self.gradient.iter_mut().zip(slopes) {
-                *gradient -= share * (above - quotient * rank);
+                *gradient -= above_slope * above + rank_slope * rank;
             }
-            self.gradient[item] += share * (sums.above_slope - quotient * sums.rank_slope);
+            self.gradient[item] += above_slope * sums.above_slope + rank_slope * sums.rank_slope;
         }
         descent.iter_mut().zip(&self.gradient).for_each(|(descent, slope)| *descent += slope);
         total

@@ -6,7 +6,8 @@ use super::Sums;
 use super::distances::{Behind, behind_by_place};
 use super::line::{Line, Window};
 use super::sums::{Channels, RunningSums, StepSeries};
-use super::{RankSteps, ScoredPlaces};
+use super::values::{ItemValue, ItemValues};
+use super::{RankSteps, ScoredPlaces, SmoothRanks};
 use crate::Checked;
 use crate::steps::LowerStep;
 
@@ -22,7 +23,8 @@ pub(super) struct Sorted {
     sources: Vec<f64>,
     weights: Vec<f64>,
     sums: Vec<Sums>,
-    quotients: Vec<f64>,
+    above_weights: Vec<f64>,
+    rank_weights: Vec<f64>,
     gradient: Vec<f64>,
 }
 
@@ -30,7 +32,7 @@ pub(super) struct Sorted {
 ///
 /// With bounds, the rank of an item of place l counts the items of the places below l by the upper step: one channel for
 /// each place of a ranked item. With the sigmoid, all items count: one channel for each place, with the items up to
-/// that place.
+/// that place, or one channel in all if the value does not depend on the H-rank.
 struct Plan {
     forward: Channels,
     /// What an item of each place adds to each channel, [places, channels].
@@ -46,16 +48,19 @@ struct Plan {
 }
 
 impl Plan {
-    fn new(sigmoid: bool, items: &ScoredPlaces) -> Self {
+    fn new(sigmoid: bool, counts_above: bool, items: &ScoredPlaces) -> Self {
         let relevances = items.relevances;
         let places = relevances.len();
         let mut present = vec![false; places];
         items.places.iter().for_each(|&place| present[place as usize] = true);
         let lowest = present.iter().position(|&present| present).unwrap_or(0);
-        let channel_places: Vec<usize> = (0..places)
+        let mut channel_places: Vec<usize> = (0..places)
             .filter(|&place| present[place])
             .filter(|&place| sigmoid || (place > lowest && relevances[place] > 0.0))
             .collect();
+        if sigmoid && !counts_above {
+            channel_places.drain(..channel_places.len() - 1);
+        }
         let count = channel_places.len();
         let table = |entry: &dyn Fn(usize, usize) -> f64| -> Vec<f64> {
             let row = |place| (0..count).map(move |channel| (place, channel));
@@ -77,7 +82,7 @@ impl Plan {
                 }),
                 rank_shares: table(&|_, channel| one_if(channel + 1 == count)),
                 backward: channels(&|place| {
-                    let channel = channel_places.iter().position(|&other| other == place);
+                    let channel = channel_places.iter().position(|&other| other >= place);
                     channel.map_or(0..0, |channel| channel..channel + 1)
                 }),
                 above_returns: table(&|place, channel| shared(place, channel_places[channel])),
@@ -128,7 +133,7 @@ impl Plan {
         }
     }
 
-    /// The weight of each group as it passes back: g · (a − q · r) for items of these g and q.
+    /// The weight of each group as it passes back: w · a + v · r for items of these slopes w and v of the value.
     #[inline(always)]
     fn pass_back(&self, sources: &mut Vec<f64>, line: &Line, of_item: impl Fn(usize) -> (f64, f64)) {
         let channels = self.backward.count;
@@ -136,15 +141,15 @@ impl Plan {
         sources.resize(line.scores.len() * channels, 0.0);
         for (group, sources) in sources.chunks_exact_mut(channels).enumerate() {
             for item in line.items(group) {
-                let (share, quotient) = of_item(item);
-                if share == 0.0 {
+                let (above_weight, rank_weight) = of_item(item);
+                if above_weight == 0.0 && rank_weight == 0.0 {
                     continue;
                 }
                 let start = line.places[item] as usize * channels;
                 let above = &self.above_returns[start..start + channels];
                 let rank = &self.rank_returns[start..start + channels];
                 for (source, (above, rank)) in sources.iter_mut().zip(above.iter().zip(rank)) {
-                    *source += share * (above - quotient * rank);
+                    *source += above_weight * above + rank_weight * rank;
                 }
             }
         }
@@ -152,14 +157,14 @@ impl Plan {
 }
 
 impl Sorted {
-    /// Σ_k w · above_k / rank_k over the items with a relevance. The gradient of its negative is added to `descent`.
+    /// The sum of the values of the items with a relevance. The gradient of its negative is added to `descent`.
     #[inline(always)]
     pub(super) fn query<const M: usize, const FAR: usize>(
         &mut self,
         step: &StepSeries<M, FAR>,
-        steps: &RankSteps,
+        ranks: &SmoothRanks,
         items: &ScoredPlaces,
-        weight: f64,
+        values: &ItemValues,
         descent: &mut [f64],
     ) -> f64 {
         let size = items.scores.len();
@@ -173,12 +178,12 @@ impl Sorted {
         self.line.set(sorted.map(|item| (items.scores[item], items.places[item])), temperature);
         self.mirror.set_mirror(&self.line);
 
-        let lower = match steps {
+        let lower = match &ranks.steps {
             RankSteps::Sigmoid { .. } => None,
             RankSteps::Bounds { lower, .. } => lower.as_ref(),
         };
-        let sigmoid = matches!(steps, RankSteps::Sigmoid { .. });
-        let plan = Plan::new(sigmoid, items);
+        let sigmoid = matches!(ranks.steps, RankSteps::Sigmoid { .. });
+        let plan = Plan::new(sigmoid, ranks.value.counts_above(), items);
         let channels = plan.forward.count;
         let places = relevances.len();
         let sums = &mut self.sums;
@@ -265,35 +270,34 @@ impl Sorted {
             }
         }
 
-        // The quotients, and what each item passes back: g_k · (a′ − q · r′) with g = w / r.
+        // The values, and what each item passes back: ∂f/∂above · above′ + ∂f/∂rank · rank′.
         let mut total = 0.0;
-        self.gradient.clear();
-        self.gradient.resize(size, 0.0);
-        self.weights.clear();
-        self.weights.resize(size, 0.0);
-        self.quotients.clear();
-        self.quotients.resize(size, 0.0);
+        for buffer in [&mut self.gradient, &mut self.above_weights, &mut self.rank_weights] {
+            buffer.clear();
+            buffer.resize(size, 0.0);
+        }
         for (item, sum) in sums.iter().enumerate() {
-            if relevances[self.line.places[item] as usize] <= 0.0 {
+            let relevance = relevances[self.line.places[item] as usize];
+            if relevance <= 0.0 {
                 continue;
             }
-            let quotient = sum.above / sum.rank;
-            let share = weight / sum.rank;
-            total += weight * quotient;
-            self.weights[item] = share;
-            self.quotients[item] = quotient;
-            self.gradient[item] += share * (sum.above_slope - quotient * sum.rank_slope);
+            let ItemValue { value, above_slope, rank_slope } = values.at(sum, relevance);
+            total += value;
+            self.above_weights[item] = above_slope;
+            self.rank_weights[item] = rank_slope;
+            self.gradient[item] += above_slope * sum.above_slope + rank_slope * sum.rank_slope;
         }
-        let (gradient, shares, quotients) = (&mut self.gradient, &self.weights, &self.quotients);
+        let gradient = &mut self.gradient;
+        let (above_weights, rank_weights) = (&self.above_weights, &self.rank_weights);
         if channels > 0 {
             // Seen from an item j, the items k above it have t = s_j − s_k < 0.
             plan.pass_back(&mut self.sources, &self.mirror, |item| {
-                (shares[last - item], quotients[last - item])
+                (above_weights[last - item], rank_weights[last - item])
             });
             self.running.below(step, &self.mirror, &plan.backward, &self.sources, |item, _, _, slope| {
                 gradient[last - item] -= slope;
             });
-            plan.pass_back(&mut self.sources, &self.line, |item| (shares[item], quotients[item]));
+            plan.pass_back(&mut self.sources, &self.line, |item| (above_weights[item], rank_weights[item]));
             step.set_window(&mut self.window, &self.line);
             let (line, window) = (&self.line, &self.window);
             self.running.above(step, line, window, &plan.backward, &self.sources, |item, _, _, slope| {
@@ -301,7 +305,7 @@ impl Sorted {
             });
             for item in (0..size).filter(|_| sigmoid) {
                 let relevance = relevances[self.line.places[item] as usize];
-                let returned = shares[item] * (relevance - quotients[item]);
+                let returned = above_weights[item] * relevance + rank_weights[item];
                 gradient[item] += 0.25 * returned * (1.0 / temperature);
             }
         }
@@ -310,14 +314,21 @@ impl Sorted {
             self.window.set(&self.line, None, |t| step.is_full(t));
             let line = &self.line;
             let shared = |place: usize, other: usize| relevances[other].min(relevances[place]);
-            behind_by_place(line, Some(&self.window), shares, &mut self.by_place, places, |item, below| {
-                let place = line.places[item] as usize;
-                for (other, behind) in below.iter().enumerate().take(place) {
-                    gradient[item] -= shared(place, other) * lower.slope_above(behind);
-                }
-            });
+            behind_by_place(
+                line,
+                Some(&self.window),
+                above_weights,
+                &mut self.by_place,
+                places,
+                |item, below| {
+                    let place = line.places[item] as usize;
+                    for (other, behind) in below.iter().enumerate().take(place) {
+                        gradient[item] -= shared(place, other) * lower.slope_above(behind);
+                    }
+                },
+            );
             let mirror = &self.mirror;
-            let reversed: Vec<f64> = shares.iter().rev().copied().collect();
+            let reversed: Vec<f64> = above_weights.iter().rev().copied().collect();
             behind_by_place(mirror, None, &reversed, &mut self.by_place, places, |item, above| {
                 let place = mirror.places[item] as usize;
                 for (other, behind) in above.iter().enumerate().take(place) {

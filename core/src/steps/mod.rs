@@ -98,6 +98,11 @@ impl UpperStep {
         not_negative("the upper step", "start", start, 0.5)?;
         Ok(Checked::new(self.clone()))
     }
+
+    /// The sigmoid alone, without a line, for a temperature above 0.
+    pub(crate) fn sigmoid(temperature: f64) -> Checked<Self> {
+        Checked::new(Self { temperature, slope: None, ..Default::default() })
+    }
 }
 
 /// ρ·(t − δ) + offset, the part of an [`UpperStep`] above its threshold δ.
@@ -121,6 +126,11 @@ impl Checked<UpperStep> {
             Some(_) if is_above(t, self.start_at_zero) => Smooth { value: sigma + self.start, derivative },
             Some(_) => Smooth { value: sigma, derivative },
         }
+    }
+
+    /// h(t) for an item that belongs below, and the true step for any other.
+    pub(crate) fn below_or_heaviside(&self, below: bool, t: f64) -> Smooth<f64> {
+        if below { self.at(t) } else { Smooth { value: heaviside(t), derivative: 0.0 } }
     }
 
     /// The line, if the step has one.

@@ -1,13 +1,30 @@
 //! The golden files of losses with proxies.
 
+use akin_core::losses::arc_face::Smoothing;
 use akin_core::losses::proxy_anchor::Anchors;
 use akin_core::losses::proxy_nca::Denominator;
-use akin_core::losses::{Batch, CslConfig, Objective, ProxyAnchorConfig, ProxyNcaConfig, SoftTripleConfig};
+use akin_core::losses::{
+    ArcFaceConfig, Batch, CslConfig, Objective, ProxyAnchorConfig, ProxyNcaConfig, SoftTripleConfig,
+};
 use akin_core::taxonomy::Labels;
 use burn::module::Param;
 use burn::tensor::Tensor;
 
 use crate::support::{Case, EXACT, Verdict, init, labels, scalar, tensor, values};
+
+/// `arcface.json`.
+pub(crate) fn arc_face(case: &Case, verdict: &mut Verdict) {
+    let config = ArcFaceConfig {
+        scale: number(case, "s"),
+        margin: number(case, "m"),
+        easy_margin: case.get("params/easy_margin") == true,
+        label_smoothing: number(case, "label_smoothing"),
+        smoothing: Smoothing::Logits,
+    };
+    let mut loss = init(&config, &labels(case, "inputs/labels"));
+    loss.proxies = proxies(case);
+    compare(&loss, &loss.proxies, case, verdict);
+}
 
 /// `proxy_anchor.json`.
 pub(crate) fn proxy_anchor(case: &Case, verdict: &mut Verdict) {

@@ -1,10 +1,13 @@
-//! The golden files of the smooth versions of average precision, of calibration, ROADMAP and cross-batch memory.
+//! The golden files of the smooth versions of average precision, H-AP, NDCG and recall, of calibration, ROADMAP and cross-batch memory.
 
 use akin_core::losses::{
-    Batch, BinTies, BlackboxApConfig, BuildLoss, CalibrationConfig, FastApConfig, LossConfig, Objective,
-    PairConfig, PairMean, Reference, SmoothApConfig, SoftbinApConfig, SumConfig, SupApConfig, Term,
+    Batch, BinTies, BlackboxApConfig, BuildLoss, CalibrationConfig, FastApConfig, HapSurrogateConfig,
+    LossConfig, Objective, PairConfig, PairMean, Reference, SmoothApConfig, SmoothHapConfig,
+    SmoothNdcgConfig, SmoothRecallConfig, SoftbinApConfig, SumConfig, SupApConfig, SupNdcgConfig,
+    SupRecallConfig, Term,
 };
-use akin_core::steps::UpperStep;
+use akin_core::relevance::Relevance;
+use akin_core::steps::{LowerStep, UpperStep};
 use akin_core::taxonomy::Labels;
 use burn::tensor::Tensor;
 
@@ -109,16 +112,18 @@ pub(crate) fn sup_ap(case: &Case, verdict: &mut Verdict) {
 }
 
 fn sup_ap_config(case: &Case) -> SupApConfig {
+    SupApConfig { step: upper_step(case) }
+}
+
+fn upper_step(case: &Case) -> UpperStep {
     let optional = |name: &str| case.find(&format!("params/{name}")).and_then(|value| value.as_f64());
-    SupApConfig {
-        step: UpperStep {
-            temperature: number(case, "tau"),
-            slope: optional("rho"),
-            threshold: optional("delta"),
-            offset: optional("offset"),
-            start: optional("start").unwrap_or(0.5),
-            start_at_zero: false,
-        },
+    UpperStep {
+        temperature: number(case, "tau"),
+        slope: optional("rho"),
+        threshold: optional("delta"),
+        offset: optional("offset"),
+        start: optional("start").unwrap_or(0.5),
+        start_at_zero: false,
     }
 }
 
@@ -150,6 +155,73 @@ impl Slopes {
         }
         Self { recorded, ours, differences }
     }
+}
+
+/// `suprank_ndcg.json`. The reference sums the ideal in f32: a perfect query has an NDCG of 1 + 2 · 10⁻⁸ there.
+pub(crate) fn suprank_ndcg(case: &Case, verdict: &mut Verdict) {
+    if is_smooth(case) {
+        compare_queries(case, verdict, &SmoothNdcgConfig { temperature: number(case, "tau") }, ROUNDED);
+    } else {
+        compare_queries(case, verdict, &SupNdcgConfig { step: upper_step(case) }, ROUNDED);
+    }
+}
+
+/// `suprank_recall.json`.
+pub(crate) fn suprank_recall(case: &Case, verdict: &mut Verdict) {
+    let cutoffs = case.numbers("params/at_k").into_iter().map(|cutoff| cutoff as usize).collect();
+    let cutoff_temperature = number(case, "temp");
+    if is_smooth(case) {
+        let temperature = number(case, "tau");
+        let config = SmoothRecallConfig { cutoffs, cutoff_temperature, temperature };
+        compare_queries(case, verdict, &config, EXACT);
+    } else {
+        let config = SupRecallConfig { cutoffs, cutoff_temperature, step: upper_step(case) };
+        compare_queries(case, verdict, &config, EXACT);
+    }
+}
+
+/// `suprank_h_ap.json`. The reference rounds relevances to f32.
+pub(crate) fn suprank_h_ap(case: &Case, verdict: &mut Verdict) {
+    let relevance = Relevance::HierarchicalAp { alpha: number(case, "alpha") };
+    if is_smooth(case) {
+        let config = SmoothHapConfig { relevance, temperature: number(case, "tau") };
+        return compare_queries(case, verdict, &config, ROUNDED);
+    }
+    let config = HapSurrogateConfig {
+        relevance,
+        upper_step: upper_step(case),
+        lower_step: LowerStep {
+            slope: number(case, "beta"),
+            start: number(case, "gamma"),
+            leak: number(case, "leak"),
+            start_at_zero: false,
+        },
+        smooth_rank: case.get("params/with_hrank") == true,
+        ..Default::default()
+    };
+    compare_queries(case, verdict, &config, ROUNDED);
+}
+
+fn is_smooth(case: &Case) -> bool {
+    case.get("params/rank") == "smooth"
+}
+
+/// Compares the loss, that of each query, and the gradient.
+fn compare_queries<S: BuildLoss>(case: &Case, verdict: &mut Verdict, config: &S, tolerance: f64) {
+    let inputs = Inputs::new(case);
+    let loss = init(config, &inputs.labels);
+    let (value, gradients) = inputs.run(&loss, 1.0);
+    verdict.compare("loss", &case.numbers("outputs/loss"), &value, tolerance);
+    for (name, gradient) in gradients {
+        verdict.compare(name, &case.numbers(&format!("outputs/{name}")), &gradient, tolerance);
+    }
+    let each = (0..inputs.labels.len()).map(|i| {
+        let (row, row_labels) = (inputs.embeddings.clone().slice(i..i + 1), inputs.labels.select(&[i]));
+        let items = Reference { own: Some(i), ..inputs.batch().items() };
+        scalar(&loss.forward(&Batch::new(row, &row_labels).with_reference(items)))[0]
+    });
+    let each: Vec<f64> = each.collect();
+    verdict.compare("the loss of each query", &case.numbers("outputs/loss_per_query"), &each, tolerance);
 }
 
 /// `fast_ap.json`. The published code writes its gradient by hand. The part of it that is orthogonal to each embedding

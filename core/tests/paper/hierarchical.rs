@@ -21,7 +21,7 @@ fn lower_step(t: f64, start_at_zero: bool) -> f64 {
 }
 
 /// HAPPIER, eq. 4, and the relevances of its property 1 and of its figures.
-fn relevance(relevance: &Relevance, level: usize, sizes: &[usize]) -> f64 {
+pub(crate) fn relevance(relevance: &Relevance, level: usize, sizes: &[usize]) -> f64 {
     let share = level as f64 / LEVELS as f64;
     match relevance {
         _ if level == 0 => 0.0,

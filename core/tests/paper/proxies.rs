@@ -1,8 +1,11 @@
 //! Losses of items and proxies.
 
+use akin_core::losses::arc_face::Smoothing;
 use akin_core::losses::proxy_anchor::Anchors;
 use akin_core::losses::proxy_nca::Denominator;
-use akin_core::losses::{NormSoftmaxConfig, ProxyAnchorConfig, ProxyNcaConfig, SoftTripleConfig};
+use akin_core::losses::{
+    ArcFaceConfig, NormSoftmaxConfig, ProxyAnchorConfig, ProxyNcaConfig, SoftTripleConfig,
+};
 
 use crate::support::{CLASSES, Case, batches, distance, dot, init, mean, parameter, random_rows, unit};
 
@@ -32,6 +35,55 @@ fn norm_softmax() {
         for case in batches() {
             let paper = paper_norm_softmax(&case, &proxies, temperature);
             case.assert_agree("norm_softmax", case.value_of(&loss), paper);
+        }
+    }
+}
+
+/// ArcFace, eq. 3: the angle to the own proxy is larger by m. Where that exceeds π, and with `easy_margin` beyond a right
+/// angle, the published codes have another value.
+#[test]
+fn arc_face() {
+    let proxies = proxies(CLASSES);
+    for (easy_margin, label_smoothing, smoothing) in [
+        (false, 0.0, Smoothing::Targets),
+        (true, 0.0, Smoothing::Targets),
+        (false, 0.2, Smoothing::Targets),
+        (false, 0.2, Smoothing::Logits),
+    ] {
+        let (scale, margin) = (30.0, 0.5);
+        let config = ArcFaceConfig { scale, margin, easy_margin, label_smoothing, smoothing };
+        let mut loss = init(&config);
+        loss.proxies = parameter(&proxies);
+        for case in batches() {
+            let mut losses = Vec::new();
+            for (x, &y) in case.queries.rows.iter().zip(&case.queries.classes) {
+                let target = |c: usize| {
+                    let own = f64::from(u8::from(c == y as usize));
+                    (1.0 - label_smoothing) * own + label_smoothing / CLASSES as f64
+                };
+                let logit = |c: usize| {
+                    let cosine = dot(x, &unit(&proxies[c])).clamp(-1.0, 1.0);
+                    let turned = if easy_margin && cosine <= 0.0 {
+                        cosine
+                    } else if !easy_margin && cosine.acos() + margin >= std::f64::consts::PI {
+                        cosine - margin * margin.sin()
+                    } else {
+                        (cosine.acos() + margin).cos()
+                    };
+                    let share = match smoothing {
+                        Smoothing::Logits => target(c),
+                        Smoothing::Targets => f64::from(u8::from(c == y as usize)),
+                    };
+                    scale * (share * turned + (1.0 - share) * cosine)
+                };
+                let sum: f64 = (0..CLASSES).map(|c| logit(c).exp()).sum();
+                let log_share = |c: usize| logit(c) - sum.ln();
+                losses.push(match smoothing {
+                    Smoothing::Logits => -log_share(y as usize),
+                    Smoothing::Targets => -(0..CLASSES).map(|c| target(c) * log_share(c)).sum::<f64>(),
+                });
+            }
+            case.assert_agree("arc_face", case.value_of(&loss), mean(&losses));
         }
     }
 }
