@@ -81,24 +81,24 @@ fn ndcg_and_recall(items: &ScoredItems, upper_step: &UpperStep) {
     let config = SmoothHapConfig { temperature, ..Default::default() };
     let (loss, plain) = (init(&config), smooth_hap(items, &config.checked(DEPTH).unwrap()));
     compare("smooth_hap", |batch| loss.forward(batch), items, &plain);
-    compare("smooth_hap on tensors", |batch| loss.on_tensors(batch), items, &plain);
+    compare("smooth_hap on tensors", |batch| loss.on_tensors(batch).unwrap(), items, &plain);
     let config = SmoothNdcgConfig { temperature };
     let (loss, plain) = (init(&config), smooth_ndcg(items, &config.checked().unwrap()));
     compare("smooth_ndcg", |batch| loss.forward(batch), items, &plain);
-    compare("smooth_ndcg on tensors", |batch| loss.on_tensors(batch), items, &plain);
+    compare("smooth_ndcg on tensors", |batch| loss.on_tensors(batch).unwrap(), items, &plain);
     let config = SupNdcgConfig { step: upper_step.clone() };
     let (loss, plain) = (init(&config), sup_ndcg(items, &config.checked().unwrap()));
     compare("sup_ndcg", |batch| loss.forward(batch), items, &plain);
-    compare("sup_ndcg on tensors", |batch| loss.on_tensors(batch), items, &plain);
+    compare("sup_ndcg on tensors", |batch| loss.on_tensors(batch).unwrap(), items, &plain);
     for (cutoffs, cutoff_temperature) in [(vec![1, 2, 4, 8, 16], 1.0), (vec![2], 0.5)] {
         let config = SmoothRecallConfig { cutoffs: cutoffs.clone(), cutoff_temperature, temperature };
         let (loss, plain) = (init(&config), smooth_recall(items, &config.checked().unwrap()));
         compare("smooth_recall", |batch| loss.forward(batch), items, &plain);
-        compare("smooth_recall on tensors", |batch| loss.on_tensors(batch), items, &plain);
+        compare("smooth_recall on tensors", |batch| loss.on_tensors(batch).unwrap(), items, &plain);
         let config = SupRecallConfig { cutoffs, cutoff_temperature, step: upper_step.clone() };
         let (loss, plain) = (init(&config), sup_recall(items, &config.checked().unwrap()));
         compare("sup_recall", |batch| loss.forward(batch), items, &plain);
-        compare("sup_recall on tensors", |batch| loss.on_tensors(batch), items, &plain);
+        compare("sup_recall on tensors", |batch| loss.on_tensors(batch).unwrap(), items, &plain);
     }
 }
 
@@ -107,12 +107,12 @@ fn compare_all(items: &ScoredItems, upper_step: &UpperStep, lower_step: &LowerSt
         let config = SmoothApConfig { temperature };
         let (loss, plain) = (init(&config), smooth_ap(items, &config.checked().unwrap()));
         compare("smooth_ap", |batch| loss.forward(batch), items, &plain);
-        compare("smooth_ap on tensors", |batch| loss.on_tensors(batch), items, &plain);
+        compare("smooth_ap on tensors", |batch| loss.on_tensors(batch).unwrap(), items, &plain);
     }
     let config = SupApConfig { step: upper_step.clone() };
     let (loss, plain) = (init(&config), sup_ap(items, &config.checked().unwrap()));
     compare("sup_ap", |batch| loss.forward(batch), items, &plain);
-    compare("sup_ap on tensors", |batch| loss.on_tensors(batch), items, &plain);
+    compare("sup_ap on tensors", |batch| loss.on_tensors(batch).unwrap(), items, &plain);
     ndcg_and_recall(items, upper_step);
     for mean in [PairMean::Queries, PairMean::QueriesWithSelf, PairMean::Active] {
         let config = CalibrationConfig { mean, ..Default::default() };
@@ -143,7 +143,12 @@ fn compare_all(items: &ScoredItems, upper_step: &UpperStep, lower_step: &LowerSt
                 let plain = hap_surrogate(items, &config.checked(DEPTH).unwrap());
                 let (loss, name) = (init(&config), format!("{config:?}"));
                 compare(&name, |batch| loss.forward(batch), items, &plain);
-                compare(&format!("{name} on tensors"), |batch| loss.on_tensors(batch), items, &plain);
+                compare(
+                    &format!("{name} on tensors"),
+                    |batch| loss.on_tensors(batch).unwrap(),
+                    items,
+                    &plain,
+                );
             }
         }
     }

@@ -38,6 +38,9 @@ enum Command {
     Verify(commands::verify::VerifyArgs),
     Page(commands::page::PageArgs),
     Biomorphs(commands::biomorphs::BiomorphsArgs),
+    /// Measure the speed and memory of akin on this machine.
+    #[command(subcommand)]
+    Bench(commands::bench::BenchCommand),
 }
 
 impl Cli {
@@ -65,6 +68,7 @@ impl Cli {
             Command::Verify(args) => commands::verify::run(args),
             Command::Page(args) => commands::page::run(args),
             Command::Biomorphs(args) => commands::biomorphs::run(args),
+            Command::Bench(what) => commands::bench::run(what),
         }
     }
 }

@@ -12,7 +12,9 @@
 //! commands
 //! commands/demo commands/compare commands/resume
 //! commands/train commands/eval commands/export commands/embed commands/list
-//! commands/data commands/biomorphs commands/page commands/serve commands/verify
+//! commands/data commands/biomorphs commands/page commands/serve commands/verify commands/bench
+//! commands/bench/loss
+//! commands/bench/measure
 //! commands/verify/run_checks commands/verify/bundle_checks
 //! commands/verify/check
 //! commands/eval/dyml

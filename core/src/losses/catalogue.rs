@@ -70,6 +70,10 @@ macro_rules! losses {
                 match self { $(Self::$variant(loss) => loss.forward(batch),)+ }
             }
 
+            fn on_tensors(&self, batch: &Batch) -> Option<Tensor<1>> {
+                match self { $(Self::$variant(loss) => loss.on_tensors(batch),)+ }
+            }
+
             fn before_step(&mut self, draws: Draws) {
                 match self { $(Self::$variant(loss) => loss.before_step(draws),)+ }
             }

@@ -90,7 +90,7 @@ impl Objective for HapSurrogate {
     /// has one.
     fn forward(&self, batch: &Batch) -> Tensor<1> {
         if !is_cpu(&batch.embeddings.device()) {
-            return self.on_tensors(batch);
+            return self.compare(batch);
         }
         let items = batch.items();
         let depth = items.labels.levels();
@@ -101,11 +101,15 @@ impl Objective for HapSurrogate {
             levels.extend((0..item_labels.len()).map(shared));
         })
     }
+
+    fn on_tensors(&self, batch: &Batch) -> Option<Tensor<1>> {
+        Some(self.compare(batch))
+    }
 }
 
 impl HapSurrogate {
-    /// The same loss in tensor operations, as on a GPU: O(B² · K) for K positives of a query.
-    pub fn on_tensors(&self, batch: &Batch) -> Tensor<1> {
+    /// In tensor operations: O(B² · K) for K positives of a query.
+    fn compare(&self, batch: &Batch) -> Tensor<1> {
         let items = batch.items();
         let shared: Vec<usize> = (0..batch.labels.len())
             .flat_map(|query| (0..items.labels.len()).map(move |item| (query, item)))

@@ -372,6 +372,11 @@ pub trait Objective {
     /// The loss of a batch, shape `[1]`.
     fn forward(&self, batch: &Batch) -> Tensor<1>;
 
+    /// The same loss in tensor operations, as [`Self::forward`] computes it on a GPU. None: it does so everywhere.
+    fn on_tensors(&self, _batch: &Batch) -> Option<Tensor<1>> {
+        None
+    }
+
     /// Called before each step.
     fn before_step(&mut self, _draws: Draws) {}
 

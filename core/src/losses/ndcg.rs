@@ -110,8 +110,8 @@ impl Ndcg {
         Self { ranks: SmoothRanks::with_value(steps.clone(), RankValue::DiscountedGain), steps }
     }
 
-    /// The same loss in tensor operations, as on a GPU: O(B² · K) for K items of a level above 0.
-    pub fn on_tensors(&self, batch: &Batch) -> Tensor<1> {
+    /// In tensor operations: O(B² · K) for K positives of a query.
+    fn compare(&self, batch: &Batch) -> Tensor<1> {
         let scores = batch.scores();
         let [queries, size] = scores.dims();
         let shared = shared_levels(batch.labels, batch.items().labels);
@@ -177,6 +177,10 @@ impl Objective for Ndcg {
             let places = by_shared_level(batch.labels, batch.items().labels, gains);
             return smooth_rank_loss(batch.scores(), &self.ranks, places);
         }
-        self.on_tensors(batch)
+        self.compare(batch)
+    }
+
+    fn on_tensors(&self, batch: &Batch) -> Option<Tensor<1>> {
+        Some(self.compare(batch))
     }
 }

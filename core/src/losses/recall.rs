@@ -113,8 +113,8 @@ impl Recall {
         Self { ranks: SmoothRanks::with_value(steps.clone(), value), steps, cutoffs, cutoff_temperature }
     }
 
-    /// The same loss in tensor operations, as on a GPU: O(B² · K) for K positives of a query.
-    pub fn on_tensors(&self, batch: &Batch) -> Tensor<1> {
+    /// In tensor operations: O(B² · K) for K positives of a query.
+    fn compare(&self, batch: &Batch) -> Tensor<1> {
         let scores = batch.scores();
         let [queries, _] = scores.dims();
         let [_, negatives] = batch.pairs();
@@ -165,6 +165,10 @@ impl Objective for Recall {
             let places = by_fine_class(batch.labels, batch.items().labels);
             return smooth_rank_loss(batch.scores(), &self.ranks, places);
         }
-        self.on_tensors(batch)
+        self.compare(batch)
+    }
+
+    fn on_tensors(&self, batch: &Batch) -> Option<Tensor<1>> {
+        Some(self.compare(batch))
     }
 }

@@ -59,13 +59,17 @@ impl Objective for SmoothAp {
             let places = by_fine_class(batch.labels, batch.items().labels);
             return smooth_rank_loss(batch.scores(), &self.ranks, places);
         }
-        self.on_tensors(batch)
+        self.compare(batch)
+    }
+
+    fn on_tensors(&self, batch: &Batch) -> Option<Tensor<1>> {
+        Some(self.compare(batch))
     }
 }
 
 impl SmoothAp {
-    /// The same loss in tensor operations, as on a GPU: O(B² · K) for K positives of a query.
-    pub fn on_tensors(&self, batch: &Batch) -> Tensor<1> {
+    /// In tensor operations: O(B² · K) for K positives of a query.
+    fn compare(&self, batch: &Batch) -> Tensor<1> {
         let [_, negatives] = batch.pairs();
         let positives = -negatives + 1.0;
         let weights = positive_weights(batch);

@@ -63,13 +63,17 @@ impl Objective for SmoothHap {
             let places = by_shared_level(batch.labels, batch.items().labels, relevances);
             return smooth_rank_loss(batch.scores(), &self.ranks, places);
         }
-        self.on_tensors(batch)
+        self.compare(batch)
+    }
+
+    fn on_tensors(&self, batch: &Batch) -> Option<Tensor<1>> {
+        Some(self.compare(batch))
     }
 }
 
 impl SmoothHap {
-    /// The same loss in tensor operations, as on a GPU: O(B² · K) for K items with a relevance.
-    pub fn on_tensors(&self, batch: &Batch) -> Tensor<1> {
+    /// In tensor operations: O(B² · K) for K positives of a query.
+    fn compare(&self, batch: &Batch) -> Tensor<1> {
         let scores = batch.scores();
         let [queries, size] = scores.dims();
         let shared = shared_levels(batch.labels, batch.items().labels);

@@ -106,16 +106,8 @@ impl WeightedSum {
         Ok(Self::new(vec![(1.0 - lambda, first), (lambda, second)]))
     }
 
-    /// Each term with the embeddings that it receives: these, or their directions.
-    fn terms_with_inputs(&mut self, embeddings: Tensor<2>) -> impl Iterator<Item = (&mut Loss, Tensor<2>)> {
-        let inputs =
-            self.directions.iter().map(move |&directions| normalise_if(directions, embeddings.clone()));
-        self.terms.iter_mut().zip(inputs)
-    }
-}
-
-impl Objective for WeightedSum {
-    fn forward(&self, batch: &Batch) -> Tensor<1> {
+    /// Σ_t w_t · L_t of the terms, each of which is computed by `term`.
+    fn add_up(&self, batch: &Batch, term: impl Fn(&Loss, &Batch) -> Tensor<1>) -> Tensor<1> {
         let directions = || {
             let mut batch = batch.clone();
             batch.embeddings = normalise(batch.embeddings);
@@ -126,14 +118,31 @@ impl Objective for WeightedSum {
         };
         let term = |number: usize| {
             let loss = &self.terms[number];
-            let value =
-                if self.directions[number] { loss.forward(&directions()) } else { loss.forward(batch) };
+            let value = if self.directions[number] { term(loss, &directions()) } else { term(loss, batch) };
             value * self.weights[number]
         };
         (0..self.terms.len())
             .map(term)
             .reduce(|sum, term| sum + term)
             .expect("`init` requires at least one term")
+    }
+
+    /// Each term with the embeddings that it receives: these, or their directions.
+    fn terms_with_inputs(&mut self, embeddings: Tensor<2>) -> impl Iterator<Item = (&mut Loss, Tensor<2>)> {
+        let inputs =
+            self.directions.iter().map(move |&directions| normalise_if(directions, embeddings.clone()));
+        self.terms.iter_mut().zip(inputs)
+    }
+}
+
+impl Objective for WeightedSum {
+    fn forward(&self, batch: &Batch) -> Tensor<1> {
+        self.add_up(batch, Loss::forward)
+    }
+
+    fn on_tensors(&self, batch: &Batch) -> Option<Tensor<1>> {
+        let term = |loss: &Loss, batch: &Batch| loss.on_tensors(batch).unwrap_or_else(|| loss.forward(batch));
+        Some(self.add_up(batch, term))
     }
 
     fn before_step(&mut self, draws: Draws) {

@@ -1,5 +1,6 @@
 //! The commands, one per file: its arguments, its work and its output.
 
+pub mod bench;
 pub mod biomorphs;
 pub mod compare;
 pub mod data;

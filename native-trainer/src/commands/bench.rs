@@ -1,0 +1,22 @@
+//! `akin bench`: measures akin on this machine, each part beside something else that is measured in the same minute.
+//!
+//! Times depend on the machine, and ratios much less: compare those.
+
+mod loss;
+mod measure;
+
+use anyhow::Result;
+use clap::Subcommand;
+
+/// What to measure.
+#[derive(Debug, Subcommand)]
+pub enum BenchCommand {
+    Loss(loss::BenchLossArgs),
+}
+
+/// Measures, and prints a table or JSON.
+pub fn run(command: BenchCommand) -> Result<()> {
+    match command {
+        BenchCommand::Loss(args) => loss::run(args),
+    }
+}
