@@ -2,6 +2,9 @@
 //!
 //! `AKIN_GOLDEN=DIR cargo test -p akin-core --test golden` runs the same checks on another folder with the same
 //! layout. A relative DIR counts from the workspace root.
+//!
+//! Losses are computed in f64 on the CPU. `BURN_DEVICE=cuda` or `vulkan` computes them in f32 on that device, if the tests
+//! are built with its back end, and compares more coarsely. `tests/gpu/run` does both.
 
 #[path = "golden/hashing.rs"]
 mod hashing;

@@ -544,9 +544,49 @@ fn beside(path: &Path, extension: &str) -> PathBuf {
     path.with_file_name(name)
 }
 
+/// A share in a directory of results that several processes write at once, each a part of its own. As long as one of
+/// them has a share, none has the directory as a [`Draft`], so that none can complete it.
+pub struct Share {
+    _lock: Lock,
+}
+
+impl Share {
+    /// Takes a share in a directory, which is begun if there is none.
+    ///
+    /// # Errors
+    ///
+    /// A directory that is not empty and has no mark of `kind`; a process that has it as a draft; a directory that cannot
+    /// be created.
+    pub fn take(kind: Kind, directory: &Path) -> Result<Self> {
+        // In this order, because every process writes the mark before it writes anything else.
+        let is_empty = match take_inventory(directory) {
+            Ok(inventory) => inventory.is_empty(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => true,
+            Err(error) => {
+                return Err(error).advise(
+                    || format!("{} cannot be used for the {}", directory.display(), kind.name()),
+                    "choose another directory",
+                );
+            }
+        };
+        match Mark::read(directory)? {
+            Some(mark) if mark.kind == kind => {}
+            None if is_empty => create_folder(directory)?,
+            _ => return Err(unmarked(kind, directory)),
+        }
+        let lock = Lock::share(directory)?;
+        // Several processes may write the mark here. They all write the same.
+        if Mark::read(directory)?.is_none_or(|mark| mark.files.is_some()) {
+            Mark::new(kind, false).write(directory)?;
+        }
+        Ok(Self { _lock: lock })
+    }
+}
+
 /// The lock of a directory. The system releases it when the process ends, however it ends.
-struct Lock {
-    _file: fs::File,
+pub struct Lock {
+    file: fs::File,
+    path: PathBuf,
 }
 
 /// The process that holds a lock, for messages.
@@ -562,35 +602,89 @@ impl Lock {
     ///
     /// Another process holds the lock; the lock file cannot be written.
     fn acquire(directory: &Path) -> Result<Self> {
-        let path = directory.join(LOCK_FILE);
-        let check_permissions = "check the permissions of the directory";
-        let mut file = files::open_lock(&path)
-            .advise(|| format!("{} cannot be opened", path.display()), check_permissions)?;
-        match file.try_lock() {
-            Ok(()) => {}
+        Self::open(directory, directory.join(LOCK_FILE))?.hold(directory)
+    }
+
+    /// As [`Lock::acquire`], but the lock file is beside the directory, which need not exist: the file of `runs/a` is
+    /// `runs/a.lock`.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Lock::acquire`].
+    pub fn beside(directory: &Path) -> Result<Self> {
+        Self::open(directory, directory.with_extension("lock"))?.hold(directory)
+    }
+
+    /// Whether another process holds the lock of [`Lock::beside`].
+    pub fn is_held_beside(directory: &Path) -> bool {
+        let file = fs::File::open(directory.with_extension("lock"));
+        file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+    }
+
+    /// A lock that several processes can hold, as long as none holds it alone.
+    fn share(directory: &Path) -> Result<Self> {
+        let mut lock = Self::open(directory, directory.join(LOCK_FILE))?;
+        let answer = lock.file.try_lock_shared();
+        lock.check(answer, directory)?;
+        // A process that held it alone may have left its name.
+        let Self { file, path } = &mut lock;
+        files::rewrite(file, path, b"")
+            .advise(|| format!("{} cannot be written", path.display()), CHECK_PERMISSIONS)?;
+        Ok(lock)
+    }
+
+    fn open(directory: &Path, path: PathBuf) -> Result<Self> {
+        let file = files::open_lock(&path).advise(
+            || format!("{} cannot be locked: {} cannot be opened", directory.display(), path.display()),
+            CHECK_PERMISSIONS,
+        )?;
+        Ok(Self { file, path })
+    }
+
+    /// Takes the lock for this process alone.
+    fn hold(mut self, directory: &Path) -> Result<Self> {
+        let answer = self.file.try_lock();
+        self.check(answer, directory)?;
+        let holder = Holder { process: process::id(), host: machine::host(), since: machine::now() };
+        let Self { file, path } = &mut self;
+        files::rewrite(file, path, &serde_json::to_vec(&holder)?)
+            .advise(|| format!("{} cannot be written", path.display()), CHECK_PERMISSIONS)?;
+        Ok(self)
+    }
+
+    /// The error for a lock that could not be had.
+    fn check(&mut self, answer: std::result::Result<(), TryLockError>, directory: &Path) -> Result<()> {
+        match answer {
+            Ok(()) => Ok(()),
             Err(TryLockError::WouldBlock) => {
                 let mut text = String::new();
                 let holder =
-                    file.read_to_string(&mut text).ok().and_then(|_| serde_json::from_str(&text).ok());
+                    self.file.read_to_string(&mut text).ok().and_then(|_| serde_json::from_str(&text).ok());
                 let holder = holder.map_or("another process".into(), |Holder { process, host, since }| {
                     format!("process {process} on {host}, since {since},")
                 });
-                return Err(problem(
+                Err(problem(
                     format!("{holder} is writing to {}", directory.display()),
                     "wait until it has ended, or choose another directory",
-                ));
+                ))
             }
             Err(TryLockError::Error(error)) => {
-                return Err(error)
-                    .advise(|| format!("{} cannot be locked", path.display()), check_permissions);
+                Err(error).advise(|| format!("{} cannot be locked", self.path.display()), CHECK_PERMISSIONS)
             }
         }
-        let holder = Holder { process: process::id(), host: machine::host(), since: machine::now() };
-        files::rewrite(&mut file, &path, &serde_json::to_vec(&holder)?)
-            .advise(|| format!("{} cannot be written", path.display()), check_permissions)?;
-        Ok(Self { _file: file })
+    }
+
+    /// Releases the lock and removes its file.
+    pub fn release(self) {
+        let Self { file, path } = self;
+        // On some systems a locked file cannot be removed.
+        drop(file);
+        // A file that is left does no harm.
+        let _ = remove_file(&path);
     }
 }
+
+const CHECK_PERMISSIONS: &str = "check the permissions of the directory";
 
 #[cfg(test)]
 mod tests {
@@ -697,5 +791,30 @@ mod tests {
         let second = Draft::create(Kind::Run, &path, true).unwrap();
         assert!(refusal(Draft::create(Kind::Run, &path, true)).contains("is writing to"));
         second.complete().unwrap();
+    }
+
+    #[test]
+    fn processes_share_a_directory_that_no_other_has_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("comparison");
+        let alone = Draft::resume_or_create(Kind::Comparison, &path).unwrap();
+        assert!(
+            refusal(Share::take(Kind::Comparison, &path)).contains(&format!("process {}", process::id()))
+        );
+        fs::write(path.join("table"), "").unwrap();
+        alone.complete().unwrap();
+        let shares = [(); 2].map(|()| Share::take(Kind::Comparison, &path).unwrap());
+        assert_eq!(Mark::read(&path).unwrap().unwrap().files, None, "it is no longer complete");
+        assert!(refusal(Draft::resume(Kind::Comparison, &path)).starts_with("another process is writing to"));
+        drop(shares);
+        Draft::resume(Kind::Comparison, &path).unwrap();
+
+        let foreign = folder.path().join("thesis");
+        fs::create_dir(&foreign).unwrap();
+        fs::write(foreign.join("chapter"), "").unwrap();
+        for directory in [&foreign, &foreign.join("chapter")] {
+            refusal(Share::take(Kind::Comparison, directory));
+        }
+        assert_eq!(names(&foreign), ["chapter"]);
     }
 }

@@ -23,7 +23,8 @@
 //! commands/eval/shard
 //! compare
 //! compare/execution
-//! compare/untrained compare/print
+//! compare/untrained compare/print compare/cells
+//! compare/data_sets
 //! compare/plan
 //! compare/planned_run compare/tuning
 //! compare/settings

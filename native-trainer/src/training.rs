@@ -523,7 +523,7 @@ impl<'a> Training<'a> {
         self.run.write_json(
             "run.json",
             &json!({
-                "akin": env!("CARGO_PKG_VERSION"), "encoder_sha256": sha256(&weights), "device": format!("{device:?}"),
+                "akin": env!("CARGO_PKG_VERSION"), "data": self.origin.data, "encoder_sha256": sha256(&weights), "device": format!("{device:?}"),
                 "steps": state.step, "best": best, "training_seconds": seconds,
                 "seconds_per_step": (steps_done > 0).then(|| seconds / steps_done as f64),
                 "classes_per_batch": self.sampler.classes_per_batch(),

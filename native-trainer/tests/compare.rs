@@ -312,3 +312,155 @@ fn lists_show_losses_recipes_and_sources() {
     // A built-in recipe is found by its name, and its data in the current directory.
     at.akin(&["data", "check", "biomorphs"]).expect_code(0);
 }
+
+/// The commands that `--cells` lists for a comparison in `folder`.
+fn cells(at: &Workplace, folder: &str, more: &[&str]) -> Vec<String> {
+    let listed = at.akin(&[&["compare", "tiny.toml", "--out", folder, "--cells"], more].concat());
+    listed.expect_code(0).stdout.lines().map(str::to_owned).collect()
+}
+
+/// Runs a command that `--cells` listed.
+fn run(at: &Workplace, command: &str) -> Answer {
+    let words: Vec<&str> = command.split(' ').collect();
+    assert_eq!(words[0], "akin");
+    at.akin(&words[1..])
+}
+
+/// The rows of a table without what differs from machine to machine.
+fn rows(at: &Workplace, folder: &str) -> Value {
+    let mut rows = at.json(&format!("{folder}/table.json"))["lines"].take();
+    for row in rows.as_array_mut().unwrap() {
+        for measured in ["seconds_per_step", "peak_memory_bytes"] {
+            row.as_object_mut().unwrap().remove(measured);
+        }
+    }
+    rows
+}
+
+#[test]
+fn cells_that_are_trained_one_by_one_give_the_same_table_digit_for_digit() {
+    let at = Workplace::with(TUNED);
+    let more =
+        ["--losses", "norm_softmax,smooth_ap", "--seeds", "0,2", "--set", "sampler.classes_per_batch=2"];
+    at.compare(&more).expect_code(0);
+
+    let mut lists = Vec::new();
+    loop {
+        let commands = cells(&at, "parts", &more);
+        if commands.is_empty() {
+            break;
+        }
+        // The last first: nothing depends on the order.
+        for command in commands.iter().rev() {
+            assert_eq!(run(&at, command).expect_code(0).trainings(), 1, "{command}");
+        }
+        lists.push(commands.len());
+    }
+    // Two rates for each row, then the other setting with the best rate, of which one value is the recipe's own, and then
+    // the seeds.
+    assert_eq!(lists, [4, 2, 4]);
+    let table = at.akin(&[&["compare", "tiny.toml", "--out", "parts"], &more[..]].concat()).expect_code(0);
+    assert_eq!(table.trainings(), 0);
+    assert_eq!(rows(&at, "parts"), rows(&at, "out"));
+
+    let all = [&["compare", "tiny.toml", "--out", "parts", "--cells", "--json"], &more[..]].concat();
+    let all: Value = serde_json::from_str(&at.akin(&all).expect_code(0).stdout).unwrap();
+    let all = all.as_array().unwrap();
+    assert_eq!(all.len(), 2 * (2 + 2) + 2 * 2);
+    assert!(all.iter().all(|cell| cell["state"] == "done"), "{all:?}");
+    let again = run(&at, all[11]["command"].as_str().unwrap()).expect_code(0);
+    assert_eq!(again.expect_stderr("smooth_ap, seed 2").trainings(), 0, "it is done");
+}
+
+#[test]
+fn a_cell_waits_for_those_by_whose_results_its_settings_are_chosen() {
+    let at = Workplace::with(TUNED);
+    let more = ["--losses", "smooth_ap", "--seeds", "0", "--set", "sampler.classes_per_batch=2"];
+    let cell = |number: &str| at.compare(&[&["--cell", number], &more[..]].concat());
+    cell("3").expect_code(1).expect_stderr("waits for the cells 1, 2,");
+    cell("5").expect_code(1).expect_stderr("waits for the cells 1, 2, 3, 4,");
+    cell("6").expect_code(1).expect_stderr("there is no cell 6: this comparison has 5 cells");
+    cell("1").expect_code(0);
+    cell("3").expect_code(1).expect_stderr("waits for cell 2,");
+}
+
+#[test]
+fn a_cell_that_fails_is_listed_again_and_holds_nothing_up() {
+    let at = Workplace::with(
+        "tune = [{ key = \"optimizer.lr_head\", values = [1e30, 1e-2] }]
+validation_fraction = 0.5
+[compare.loss.wild]
+config.loss.kind = \"norm_softmax\"
+config.optimizer.lr_backbone = 1e-2
+",
+    );
+    let more = ["--losses", "wild", "--seeds", "0", "--set", "sampler.classes_per_batch=2"];
+    let commands = cells(&at, "out", &more);
+    assert_eq!(commands.len(), 2);
+    run(&at, &commands[0]).expect_code(1).expect_stderr("error: cell 1 (wild, optimizer.lr_head = 1000");
+    run(&at, &commands[1]).expect_code(0);
+    let later = cells(&at, "out", &more);
+    assert_eq!(later.len(), 2, "the failed one and the seed: {later:?}");
+    assert_eq!(later[0], commands[0]);
+    run(&at, &later[1]).expect_code(0);
+    let table = at.compare(&more).expect_code(0);
+    assert_eq!(table.trainings(), 1, "it is tried once more");
+}
+
+#[test]
+fn two_processes_do_not_train_the_same_cell() {
+    let at = Workplace::new();
+    let commands = cells(&at, "out", &[]);
+    assert_eq!(commands.len(), 4);
+    run(&at, &commands[0]).expect_code(0);
+    let lock = |name: &str| fs::File::create(at.path(name)).unwrap();
+
+    let cell = lock("out/norm_softmax/seed-1.lock");
+    cell.lock().unwrap();
+    run(&at, &commands[1]).expect_code(1).expect_stderr("another process is writing to");
+    assert_eq!(cells(&at, "out", &[]), commands[2..], "one is done and one is running");
+    drop(cell);
+
+    // While cells are trained, nobody collects, and the other way round.
+    let folder = lock("out/.akin.lock");
+    folder.lock_shared().unwrap();
+    run(&at, &commands[1]).expect_code(0);
+    at.compare(&[]).expect_code(1).expect_stderr("another process is writing to");
+    folder.unlock().unwrap();
+    folder.lock().unwrap();
+    run(&at, &commands[2]).expect_code(1).expect_stderr("another process is writing to");
+    drop(folder);
+    assert_eq!(at.compare(&[]).expect_code(0).trainings(), 2);
+    let left = |name: &str| at.path(name).exists();
+    assert!(!left("out/norm_softmax/seed-1.lock") && !left("out/happier/seed-0.lock"));
+}
+
+#[test]
+fn a_run_of_another_plan_or_of_other_data_is_refused() {
+    let at = Workplace::new();
+    let one = ["--losses", "happier", "--seeds", "0"];
+    let commands = cells(&at, "out", &one);
+    run(&at, &commands[0]).expect_code(0);
+    let changed = [&one[..], &["--set", "optimizer.lr_head=0.1"]].concat();
+    for more in [&["--cells"][..], &["--cell", "1"], &[]] {
+        at.compare(&[&changed[..], more].concat())
+            .expect_code(1)
+            .expect_stderr("differs in optimizer.lr_head");
+    }
+    let table = at.compare(&one).expect_code(0).stdout;
+
+    let picture =
+        format!("data/{}", at.read("data/labels.csv").lines().nth(1).unwrap().split(',').next().unwrap());
+    let kept = at.bytes(&picture);
+    at.write(&picture, [&kept[..], &[0]].concat());
+    for more in [&["--cells"][..], &["--cell", "1"], &[]] {
+        at.compare(&[&one[..], more].concat())
+            .expect_code(1)
+            .expect_stderr("since then the data have changed: image files have other sizes");
+    }
+    assert_eq!(at.compare(&[&one[..], &["--overwrite"]].concat()).expect_code(0).trainings(), 1);
+    at.write(&picture, kept);
+    let again = at.compare(&[&one[..], &["--overwrite"]].concat()).expect_code(0);
+    assert_eq!(again.trainings(), 1);
+    assert_eq!(again.stdout.lines().count(), table.lines().count());
+}

@@ -2,10 +2,12 @@
 
 use akin_core::losses::{Batch, HpdhConfig, Objective};
 use burn::module::Param;
-use burn::tensor::{DType, Tensor, TensorData};
+use burn::tensor::{Tensor, TensorData};
 use serde_json::Value;
 
-use crate::support::{Case, EXACT, SINGLE, Verdict, device, init, labels, numbers, scalar, tensor, values};
+use crate::support::{
+    Case, EXACT, SINGLE, Verdict, device, dtype, init, labels, numbers, scalar, tensor, values,
+};
 
 /// `hpdh_loss.json`, which has the finest level first.
 pub(crate) fn hpdh(case: &Case, verdict: &mut Verdict) {
@@ -44,14 +46,14 @@ pub(crate) fn hpdh_centres(case: &Case, verdict: &mut Verdict) {
     loss.before_epoch(tensor(case, "inputs/features"), &labels);
     let expected = case.get("outputs/centers").as_array().unwrap();
     for (expected, centres) in expected.iter().rev().zip(&loss.centres) {
-        let centres = values(centres.val().cast(DType::F64));
+        let centres = values(centres.val());
         verdict.compare("centers", &numbers(expected), &centres, SINGLE);
     }
 }
 
-/// Centres of one level, in f64 and not learned.
+/// Centres of one level, not learned.
 fn centre_parameter(rows: &Value) -> Param<Tensor<2>> {
     let shape = [rows.as_array().unwrap().len(), rows[0].as_array().unwrap().len()];
     let data = TensorData::new(numbers(rows), shape);
-    Param::from_tensor(Tensor::from_data(data, (&device(), DType::F64))).set_require_grad(false)
+    Param::from_tensor(Tensor::from_data(data, (&device(), dtype()))).set_require_grad(false)
 }

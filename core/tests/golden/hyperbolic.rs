@@ -9,7 +9,7 @@ use akin_core::losses::{
 use akin_core::poincare::{Ball, Curvature, Hyperbolicity};
 use burn::tensor::Tensor;
 
-use crate::support::{Case, EXACT, Verdict, device, labels, scalar, tensor, values};
+use crate::support::{Case, EXACT, Verdict, device, labels, precision, scalar, tensor, values};
 
 /// `hyperbolic_ops.json`.
 pub(crate) fn operations(case: &Case, verdict: &mut Verdict) {
@@ -73,7 +73,7 @@ fn distances(ball: Ball, case: &Case, verdict: &mut Verdict, beside: bool) {
                 let slack = 1.0 - ball.curvature.value() * point.iter().map(|x| x * x).sum::<f64>();
                 let weight = if swapped { weight(j, i) } else { weight(i, j) };
                 let slope = weight.abs() * 2.0 * slack / (slack * slack + 1e-5);
-                if (more - slope).abs() <= EXACT * largest {
+                if (more - slope).abs() <= precision(EXACT) * largest {
                     expected[rows.clone()].copy_from_slice(&got[rows]);
                 }
             }

@@ -1,11 +1,14 @@
 //! `akin compare`: many losses on the same data.
 
 use std::path::PathBuf;
+use std::{env, iter};
 
 use anyhow::Result;
 use clap::Args;
+use serde_json::{Value, json};
 
 use crate::arguments::SetArgs;
+use crate::compare::cells::{Cell, CellState};
 use crate::compare::execution;
 use crate::compare::plan::{Overrides, Plan};
 use crate::compare::print::{FILES, Format, print};
@@ -45,9 +48,20 @@ pub struct CompareArgs {
     /// Exit with 1 unless every trained model beats the untrained encoder by the metric that its loss optimises.
     #[arg(long)]
     pub check: bool,
+    /// List the trainings that can begin now, as commands, one a line. Each can run on a machine of its own. Settings are
+    /// tuned one after another, so a later list may name more. The same command without `--cells` then collects the
+    /// results.
+    #[arg(long, conflicts_with_all = ["cell", "check", "format"])]
+    pub cells: bool,
+    /// Do only one training: a number that `--cells` prints.
+    #[arg(long, value_name = "N", conflicts_with_all = ["check", "format", "json"])]
+    pub cell: Option<usize>,
     /// The format of the printed table.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
+    /// Print JSON: the table, or with `--cells` every training and how far it is.
+    #[arg(long, conflicts_with = "format")]
+    pub json: bool,
     /// The device to compute on, instead of the config's `run.device`.
     #[arg(long, value_enum)]
     pub device: Option<DeviceName>,
@@ -56,12 +70,19 @@ pub struct CompareArgs {
     pub progress: Progress,
 }
 
-/// Trains every run that is not done, and prints and writes the table.
+/// Trains every run that is not done, and prints and writes the table. Or lists or trains cells.
 pub fn run(args: CompareArgs) -> Result<()> {
     let source = Source::read(&args.config, &args.sets.set)?;
     let overrides = Overrides { losses: args.losses, seeds: args.seeds, out: args.out, device: args.device };
     let plan = Plan::new(source, overrides)?;
     let progress = args.progress;
+    if args.cells {
+        return print_cells(&execution::list_cells(&plan, args.overwrite, progress)?, args.json, progress);
+    }
+    if let Some(number) = args.cell {
+        return execution::train_cell(&plan, number, args.overwrite, progress);
+    }
+    let format = if args.json { Format::Json } else { args.format };
     let (comparison, draft) = execution::run(&plan, args.overwrite, progress, command_line())?;
 
     for (name, format) in FILES {
@@ -69,8 +90,8 @@ pub fn run(args: CompareArgs) -> Result<()> {
         write_atomic(&plan.out.join(name), |file| file.write_all(text.as_bytes()))?;
     }
     draft.complete()?;
-    let text = print(&comparison, args.format, terminal::stdout_is_terminal());
-    match args.format {
+    let text = print(&comparison, format, terminal::stdout_is_terminal());
+    match format {
         Format::Text => terminal::print_styled(text.trim_end())?,
         _ => terminal::print(text.trim_end())?,
     }
@@ -105,8 +126,53 @@ pub fn run(args: CompareArgs) -> Result<()> {
     Ok(())
 }
 
+/// Prints the cells that can begin, as commands; as JSON, every cell.
+fn print_cells(cells: &[Cell], json: bool, progress: Progress) -> Result<()> {
+    if json {
+        let entry = |cell: &Cell| {
+            json!({
+                "cell": cell.number, "row": cell.row.name, "name": cell.name, "state": cell.state,
+                "waits_for": cell.waits_for, "command": cell_command(cell.number),
+            })
+        };
+        let entries: Vec<Value> = cells.iter().map(entry).collect();
+        terminal::print(&serde_json::to_string_pretty(&entries)?)?;
+        return Ok(());
+    }
+    let commands: Vec<String> =
+        cells.iter().filter(|cell| cell.state.can_begin()).map(|cell| cell_command(cell.number)).collect();
+    if !commands.is_empty() {
+        terminal::print(&commands.join("\n"))?;
+    }
+    let states = [
+        (CellState::Failed, "failed before"),
+        (CellState::Running, "running"),
+        (CellState::Waiting, "waiting for others"),
+        (CellState::Done, "done"),
+    ];
+    let mut counts = vec![format!("{} of {} can begin", commands.len(), cells.len())];
+    for (state, words) in states {
+        let count = cells.iter().filter(|cell| cell.state == state).count();
+        counts.extend((count > 0).then(|| format!("{count} {words}")));
+    }
+    progress.say("Cells", &counts.join(", "));
+    Ok(())
+}
+
 /// The command line, quoted for a shell.
 fn command_line() -> String {
-    let words = std::env::args().skip(1).map(|word| shell::word(&word));
-    std::iter::once("akin".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+    quoted(env::args().skip(1))
+}
+
+/// The command line of `--cells` with `--cell N` in its place.
+fn cell_command(number: usize) -> String {
+    quoted(env::args().skip(1).filter(|word| word != "--json").flat_map(|word| match &*word {
+        "--cells" => vec!["--cell".to_owned(), number.to_string()],
+        _ => vec![word],
+    }))
+}
+
+fn quoted(arguments: impl Iterator<Item = String>) -> String {
+    let words = arguments.map(|word| shell::word(&word));
+    iter::once("akin".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }

@@ -1,28 +1,31 @@
-//! Carries out a plan: checks every row, evaluates the untrained encoders, tunes, trains and collects the results.
+//! Carries out a plan: checks every row, evaluates the untrained encoders, tunes, trains and collects the results. Or
+//! carries out a single cell of it.
 
-use std::cell::Cell;
+use std::cell;
 use std::time::{Duration, Instant};
 
 use akin_core::evaluate::Report;
 use anyhow::{Context, Result};
 use toml::Table;
 
+use super::cells::{Cell, CellState, cells};
 use super::config::TunedSetting;
+use super::data_sets::DataSets;
 use super::plan::{Plan, Row};
-use super::planned_run::{Cost, PlannedRun, State};
+use super::planned_run::{Cost, PlannedRun};
 use super::results::{Comparison, ResultRow, Statistic, Trial, columns, displayed, scores};
 use super::settings::describe;
-use super::tuning::tune;
+use super::tuning::{Answer, Tuning, tune};
 use super::untrained::UntrainedEncoders;
 use crate::config::{Config, ModelConfig, NO_RESULT_DEPENDS_ON, differences};
 use crate::counts::counted;
 use crate::data::Dataset;
-use crate::directory::{Draft, Kind};
+use crate::directory::{Draft, Kind, Share};
 use crate::interrupt::{CatchCtrlC, stop_requested};
 use crate::loader::Pictures;
 use crate::optimizer::has_proxies;
 use crate::outcome::ProcessOutcome;
-use crate::problem::{Interrupted, problem};
+use crate::problem::{Interrupted, a_few, problem};
 use crate::progress::Progress;
 use crate::report::score;
 use crate::run::Run;
@@ -38,10 +41,66 @@ use crate::{device, machine};
 /// `overwrite` is set; [`Interrupted`] after Ctrl-C. A training that fails does not stop the others: the results
 /// name it.
 pub fn run(plan: &Plan, overwrite: bool, progress: Progress, command: String) -> Result<(Comparison, Draft)> {
-    let execution = Execution { plan, overwrite, progress, pace: Pace::default() };
+    let execution = Execution::new(plan, overwrite, progress);
     let tuned = execution.check()?;
     let draft = Draft::resume_or_create(Kind::Comparison, &plan.out)?;
     Ok((execution.train_all(&tuned, command)?, draft))
+}
+
+/// The cells of a plan, and how far each is. Writes nothing.
+///
+/// # Errors
+///
+/// A row that could not begin; a run with another config, version or data, unless `overwrite` is set.
+pub fn list_cells(plan: &Plan, overwrite: bool, progress: Progress) -> Result<Vec<Cell<'_>>> {
+    let execution = Execution::new(plan, overwrite, progress);
+    execution.cells(&execution.check()?)
+}
+
+/// Trains one cell of a plan unless it is done. Other processes may train other cells in the same directory.
+///
+/// # Errors
+///
+/// As [`list_cells`]; a number that no cell has; a cell that waits for others; a process that trains the cell, or that
+/// collects the results; a training that fails.
+pub fn train_cell(plan: &Plan, number: usize, overwrite: bool, progress: Progress) -> Result<()> {
+    let execution = Execution::new(plan, overwrite, progress);
+    let cells = execution.cells(&execution.check()?)?;
+    let count = cells.len();
+    let Some(cell) = cells.into_iter().find(|cell| cell.number == number) else {
+        return Err(problem(
+            format!("there is no cell {number}: this comparison has {}", counted(count, "cell", "cells")),
+            "`--cells` lists the cells that can begin now, as commands",
+        ));
+    };
+    let name = format!("{}, {}", cell.row.name, cell.name);
+    match (cell.state, cell.run) {
+        (CellState::Waiting, _) => Err(problem(
+            format!(
+                "cell {number} ({name}) waits for {}, by whose results its settings are chosen",
+                match &cell.waits_for[..] {
+                    [other] => format!("cell {other}"),
+                    others => format!("the cells {}", a_few(others)),
+                }
+            ),
+            "run these first; `--cells` lists the cells that can begin now, as commands",
+        )),
+        (CellState::Done, _) | (_, None) => {
+            progress.say("Done", &format!("cell {number} ({name}) before"));
+            Ok(())
+        }
+        (_, Some(run)) => {
+            let _share = Share::take(Kind::Comparison, &plan.out)?;
+            execution.pace.expect(1);
+            match execution.train(&run, cell.row, &cell.name)? {
+                None => Ok(()),
+                Some(reason) => Err(problem(
+                    format!("cell {number} ({name}) failed: {reason}"),
+                    "the same command tries it again; the table leaves out a training that fails",
+                )),
+            }
+        }
+    }
 }
 
 /// The setting that only proxies have a use for.
@@ -53,17 +112,21 @@ struct Execution<'a> {
     overwrite: bool,
     progress: Progress,
     pace: Pace,
+    data: DataSets,
 }
 
-impl Execution<'_> {
+impl<'a> Execution<'a> {
+    fn new(plan: &'a Plan, overwrite: bool, progress: Progress) -> Self {
+        Self { plan, overwrite, progress, pace: Pace::default(), data: DataSets::default() }
+    }
+
     /// Checks that every training could begin, before the first one does. Returns the settings that each row tunes.
     fn check(&self) -> Result<Vec<Vec<TunedSetting>>> {
         let plan = self.plan;
         let shared = plan.shared()?;
-        let load = |config: &Config| Dataset::load(&config.data, config.run.seed);
-        let dataset = load(&shared)?;
+        let dataset = self.data.load(&shared)?;
         let validation = match plan.rows.iter().find(|row| !row.tune.is_empty()) {
-            Some(row) => Some(load(&plan.trial(row, &Table::new())?.config)?),
+            Some(row) => Some(self.data.load(&plan.trial(row, &Table::new())?.config)?),
             None => None,
         };
         let device = device::open(shared.run.device)?;
@@ -89,13 +152,13 @@ impl Execution<'_> {
             for setting in &tuned {
                 for settings in setting.choices()? {
                     let trial = plan.trial(row, &settings)?;
-                    trial.refuse_changed(self.overwrite)?;
+                    self.is_done(&trial)?;
                     check(&trial.config, validation.as_ref().unwrap_or(&dataset))?;
                 }
             }
             if tuned.is_empty() {
                 for &seed in &plan.seeds {
-                    plan.trained(row, &Table::new(), seed)?.refuse_changed(self.overwrite)?;
+                    self.is_done(&plan.trained(row, &Table::new(), seed)?)?;
                 }
             }
             Ok(tuned)
@@ -106,11 +169,24 @@ impl Execution<'_> {
             .collect()
     }
 
+    /// Whether a run is done.
+    ///
+    /// # Errors
+    ///
+    /// A run with another config, version or data, unless it may be replaced.
+    fn is_done(&self, run: &PlannedRun) -> Result<bool> {
+        run.is_done(&self.data.provenance(run)?, self.overwrite)
+    }
+
+    fn cells(&self, tuned: &[Vec<TunedSetting>]) -> Result<Vec<Cell<'a>>> {
+        cells(self.plan, tuned, |run| self.is_done(run), trial_score)
+    }
+
     /// Trains what is not done and collects the results.
     fn train_all(&self, tuned: &[Vec<TunedSetting>], command: String) -> Result<Comparison> {
         let plan = self.plan;
         let columns = columns(&plan.columns, &plan.shared()?.data.levels);
-        let untrained = UntrainedEncoders::evaluate(plan, self.progress)?;
+        let untrained = UntrainedEncoders::evaluate(plan, &self.data, self.progress)?;
         let trials = tuned.iter().flatten().map(|setting| setting.values.len()).sum::<usize>();
         self.pace.expect(trials + plan.rows.len() * plan.seeds.len());
         // All settings are chosen before the first seed, so that a changed value is noticed early.
@@ -169,7 +245,7 @@ impl Execution<'_> {
             return Ok((Table::new(), Vec::new()));
         }
         let mut trials: Vec<(Config, Trial)> = Vec::new();
-        let chosen = tune(tuned, row.optimises, |settings| {
+        let tuning = tune(tuned, row.optimises, |settings| {
             let planned = self.plan.trial(row, settings)?;
             // A value that is the config's own was tried with the setting before.
             if let Some((_, trial)) = trials
@@ -177,16 +253,16 @@ impl Execution<'_> {
                 .find(|(config, _)| differences(config, &planned.config, &NO_RESULT_DEPENDS_ON).is_empty())
             {
                 self.pace.skip();
-                return Ok(trial.score);
+                return Ok(Answer::Score(trial.score));
             }
             let score = match self.train(&planned, row, &describe(settings))? {
-                None => score(&planned.read::<Report>("report.json")?, row.optimises, None),
+                None => trial_score(&planned, row)?,
                 Some(_) => None,
             };
             trials.push((planned.config, Trial { settings: settings.clone(), score }));
-            Ok(score)
+            Ok(Answer::Score(score))
         })?;
-        let Some(chosen) = chosen else {
+        let Tuning::Chosen(chosen) = tuning else {
             return Err(problem(
                 format!("tuning the row `{}` failed: none of its trainings has a score", row.name),
                 "run `akin train` on one of the TOML files in its folder to see why, and change `tune`",
@@ -198,8 +274,7 @@ impl Execution<'_> {
     /// Trains a run unless it is done. The answer is the reason if the training failed.
     fn train(&self, planned: &PlannedRun, row: &Row, name: &str) -> Result<Option<String>> {
         let name = format!("{}, {name}", row.name);
-        planned.refuse_changed(self.overwrite)?;
-        if planned.state() == State::Done {
+        if self.is_done(planned)? {
             self.pace.skip();
             return Ok(None);
         }
@@ -229,7 +304,7 @@ impl Execution<'_> {
         let score = score(&report, row.optimises, None)
             .map_or("–".into(), |score| format!("{:.2}", displayed(row.optimises, score)));
         let seconds = started.elapsed().as_secs_f64();
-        let result = format!("{name}: {} {score} in {seconds:.0} s; {left}", row.optimises.label());
+        let result = format!("{name}: {} {score} in {seconds:.0} s{left}", row.optimises.label());
         self.progress.say("Trained", &result);
         Ok(None)
     }
@@ -264,12 +339,17 @@ impl Execution<'_> {
     }
 }
 
+/// The score of a training for tuning, by the metric that its row optimises.
+fn trial_score(run: &PlannedRun, row: &Row) -> Result<Option<f64>> {
+    Ok(score(&run.read::<Report>("report.json")?, row.optimises, None))
+}
+
 /// How many trainings are left, and how long the others took.
 #[derive(Default)]
 struct Pace {
-    left: Cell<usize>,
-    trained: Cell<u32>,
-    time: Cell<Duration>,
+    left: cell::Cell<usize>,
+    trained: cell::Cell<u32>,
+    time: cell::Cell<Duration>,
 }
 
 impl Pace {
@@ -282,13 +362,16 @@ impl Pace {
         self.left.set(self.left.get().saturating_sub(1));
     }
 
-    /// Counts a training that took this long, and says what is left.
+    /// Counts a training that took this long, and says what is left, if anything is.
     fn count(&self, took: Duration) -> String {
         self.skip();
         self.trained.set(self.trained.get() + 1);
         self.time.set(self.time.get() + took);
         let left = self.left.get();
+        if left == 0 {
+            return String::new();
+        }
         let minutes = (self.time.get() / self.trained.get() * left as u32).as_secs().div_ceil(60);
-        format!("{left} left, about {minutes} min")
+        format!("; {left} left, about {minutes} min")
     }
 }

@@ -11,6 +11,8 @@
 //! | [`tuning`] | the order in which settings are tried |
 //! | [`planned_run`] | one training, in a process of its own |
 //! | [`plan`] | rows, seeds, and the config of every run |
+//! | [`data_sets`] | what runs would be made with today, to compare with what they were made with |
+//! | [`cells`] | the trainings, numbered, for several machines |
 //! | [`untrained`] | the encoders that the trainings begin with, evaluated |
 //! | [`execution`] | checks, trains and collects everything |
 //!
@@ -22,13 +24,16 @@
 //! OUT/untrained/seed-0/       the untrained encoder, evaluated
 //! OUT/LOSS/seed-0.toml        the config of a training
 //! OUT/LOSS/seed-0/            its run
+//! OUT/LOSS/seed-0.lock        is locked while a process trains it
 //! OUT/LOSS/seed-0.stderr      what a failed or stopped training printed
 //! OUT/LOSS/seed-0.outcome.json  how it ended, with its error
 //! OUT/LOSS/tune-3f9a1c22/     a run for tuning; its name is a digest of its settings
 //! OUT/table.{md,tex,csv,json}
 //! ```
 
+pub mod cells;
 pub mod config;
+pub mod data_sets;
 pub mod execution;
 pub mod plan;
 pub mod planned_run;

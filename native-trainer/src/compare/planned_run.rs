@@ -3,15 +3,16 @@
 
 use std::collections::BTreeMap;
 use std::env;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::config::{Config, NO_RESULT_DEPENDS_ON, differences};
-use crate::directory::{self, Kind};
+use crate::data::DataDigest;
+use crate::directory::{self, Kind, Lock};
 use crate::files::{create, create_folder, read_regular_file, remove_file, write_atomic};
 use crate::outcome::ProcessOutcome;
 use crate::problem::{Advise, Interrupted, a_few, parts, problem};
@@ -47,6 +48,36 @@ pub struct Cost {
     pub skipped_images: BTreeMap<String, String>,
 }
 
+/// What a run was made with, apart from its config: a part of `run.json`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Provenance {
+    /// The version of akin.
+    akin: String,
+    /// The data set. Earlier versions of akin did not write it.
+    data: Option<DataDigest>,
+}
+
+impl Provenance {
+    /// Made now, with this data set.
+    pub fn now(data: DataDigest) -> Self {
+        Self { akin: env!("CARGO_PKG_VERSION").into(), data: Some(data) }
+    }
+
+    /// What differs from `other`, in words.
+    fn difference(&self, other: &Self) -> Option<String> {
+        if self.akin != other.akin {
+            return Some(format!("akin {} made it, and this is akin {}", self.akin, other.akin));
+        }
+        match (&self.data, &other.data) {
+            (Some(data), Some(other)) if data == other => None,
+            (Some(data), Some(other)) => {
+                Some(format!("since then the data have changed: {}", a_few(&other.changes(data))))
+            }
+            _ => Some("it does not say with which data, because an older akin made it".into()),
+        }
+    }
+}
+
 impl PlannedRun {
     /// The run directory.
     pub fn directory(&self) -> &Path {
@@ -79,31 +110,73 @@ impl PlannedRun {
         }
     }
 
-    /// Refuses a run directory with another config, unless it may be replaced.
+    /// Whether the run is done. A run with another config, another version of akin or other data may have to be replaced.
     ///
     /// # Errors
     ///
-    /// The config has changed and `overwrite` is not set.
-    pub fn refuse_changed(&self, overwrite: bool) -> Result<()> {
-        match self.state() {
-            State::Changed(reason) if !overwrite => Err(problem(
-                format!("{} was trained with another config: {reason}", self.directory().display()),
-                "pass `--overwrite` to retrain runs whose config has changed, or choose another `--out`",
-            )),
-            _ => Ok(()),
+    /// Such a run, unless `overwrite` is set; a `run.json` that cannot be read.
+    pub fn is_done(&self, now: &Provenance, overwrite: bool) -> Result<bool> {
+        let directory = self.directory().display();
+        let reason = match self.state() {
+            State::New | State::Begun => return Ok(false),
+            State::Changed(reason) => format!("{directory} was trained with another config: {reason}"),
+            State::Done => match self.read::<Provenance>("run.json")?.difference(now) {
+                None => return Ok(true),
+                Some(reason) => format!("{directory} cannot be used: {reason}"),
+            },
+        };
+        if overwrite {
+            return Ok(false);
         }
+        Err(problem(
+            reason,
+            "pass `--overwrite` to retrain runs whose config, data or akin have changed, or choose another `--out`",
+        ))
+    }
+
+    /// Why the last training of this run failed, if it did.
+    ///
+    /// # Errors
+    ///
+    /// The file of its outcome cannot be read.
+    pub fn failure(&self) -> Result<Option<String>> {
+        let file = self.outcome_file();
+        if !file.is_file() {
+            return Ok(None);
+        }
+        Ok(match read_json(&file)? {
+            ProcessOutcome::Failed { message, .. } => Some(message),
+            ProcessOutcome::Done | ProcessOutcome::Stopped => None,
+        })
+    }
+
+    /// Whether a process trains the run now.
+    pub fn is_running(&self) -> bool {
+        Lock::is_held_beside(self.directory())
+    }
+
+    fn outcome_file(&self) -> PathBuf {
+        self.directory().with_extension("outcome.json")
     }
 
     /// Trains the run in another process, from its checkpoint if it has one.
     ///
     /// # Errors
     ///
-    /// The process cannot be started, or its files cannot be written.
+    /// Another process trains it; the process cannot be started, or its files cannot be written.
     pub fn train(&self) -> Result<ProcessOutcome> {
         let directory = self.directory();
-        let folder = directory.parent().unwrap_or(directory);
-        create_folder(folder)?;
-        let outcome_file = directory.with_extension("outcome.json");
+        create_folder(directory.parent().unwrap_or(directory))?;
+        // The lock of the run comes later: without this one, two processes would write the files beside the run.
+        let lock = Lock::beside(directory)?;
+        let outcome = self.train_locked();
+        lock.release();
+        outcome
+    }
+
+    fn train_locked(&self) -> Result<ProcessOutcome> {
+        let directory = self.directory();
+        let outcome_file = self.outcome_file();
         let stderr_file = directory.with_extension("stderr");
         let mut command = Command::new(env::current_exe().context("the path of `akin` is not known")?);
         if self.state() == State::Begun {
@@ -146,7 +219,10 @@ impl PlannedRun {
             Some(code) => format!("the process ended with exit code {code}"),
             None => "the process was killed, perhaps because memory ran out".into(),
         };
-        Ok(ProcessOutcome::Failed { message, hint: Some(format!("read {}", stderr_file.display())) })
+        let outcome =
+            ProcessOutcome::Failed { message, hint: Some(format!("read {}", stderr_file.display())) };
+        outcome.write(&outcome_file)?;
+        Ok(outcome)
     }
 
     /// Reads a JSON file of the run, which must be complete.
@@ -169,4 +245,22 @@ fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
 
 fn parse<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<T> {
     serde_json::from_slice(bytes).advise(|| format!("{} is damaged", path.display()), RETRAIN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_of_another_akin_or_of_unknown_data_is_told_apart() {
+        let now = Provenance::now(DataDigest::default());
+        assert_eq!(now.difference(&now), None);
+        let older = Provenance { akin: "0.0.1".into(), ..now.clone() };
+        assert!(older.difference(&now).unwrap().starts_with("akin 0.0.1 made it"));
+        let unknown = Provenance { data: None, ..now.clone() };
+        assert!(unknown.difference(&now).unwrap().contains("does not say with which data"));
+        let data = DataDigest { images: 3, ..DataDigest::default() };
+        let difference = Provenance::now(data).difference(&now).unwrap();
+        assert!(difference.ends_with("there are 0 images instead of 3"), "{difference}");
+    }
 }

@@ -3,8 +3,9 @@
 use akin_core::evaluate::Report;
 use anyhow::Result;
 
+use super::data_sets::DataSets;
 use super::plan::{Plan, Row};
-use super::planned_run::PlannedRun;
+use super::planned_run::{PlannedRun, Provenance};
 use super::results::{Column, Untrained, scores};
 use crate::config::{NO_RESULT_DEPENDS_ON, differences};
 use crate::data::Dataset;
@@ -33,7 +34,7 @@ impl UntrainedEncoders {
     /// # Errors
     ///
     /// Data or weights that cannot be read.
-    pub fn evaluate(plan: &Plan, progress: Progress) -> Result<Self> {
+    pub fn evaluate(plan: &Plan, data: &DataSets, progress: Progress) -> Result<Self> {
         let mut encoders: Vec<(_, UntrainedEncoder)> = Vec::new();
         for row in &plan.rows {
             let PlannedRun { config } = plan.untrained(row, plan.seeds[0])?;
@@ -45,7 +46,7 @@ impl UntrainedEncoders {
             }
             let label = format!("untrained, {} {}", encoder.geometry().space().name(), encoder.dimension());
             let runs = distinct_runs(plan, row)?;
-            let reports = runs.iter().map(|run| evaluate(run, progress)).collect::<Result<Vec<_>>>()?;
+            let reports = runs.iter().map(|run| evaluate(run, data, progress)).collect::<Result<Vec<_>>>()?;
             encoders.push((key, UntrainedEncoder { label, rows: vec![row.name.clone()], reports }));
         }
         let mut encoders: Vec<UntrainedEncoder> = encoders.into_iter().map(|(_, encoder)| encoder).collect();
@@ -84,14 +85,16 @@ fn distinct_runs(plan: &Plan, row: &Row) -> Result<Vec<PlannedRun>> {
 }
 
 /// The report of an encoder before its training, from its run directory or evaluated now.
-fn evaluate(planned: &PlannedRun, progress: Progress) -> Result<Report> {
+fn evaluate(planned: &PlannedRun, data: &DataSets, progress: Progress) -> Result<Report> {
+    let provenance = data.provenance(planned)?;
     // The report depends on nothing else.
     let relevant = ["data.", "model.", "eval.", "run.seed"];
     let unchanged = Run::open(planned.directory()).is_ok_and(|run| {
         let changed = differences(&run.config, &planned.config, &NO_RESULT_DEPENDS_ON);
         !changed.iter().any(|key| relevant.iter().any(|part| key.starts_with(part)))
     });
-    if unchanged && directory::is_complete(Kind::Run, planned.directory())? {
+    let same_data = || planned.read::<Provenance>("run.json").is_ok_and(|made| made == provenance);
+    if unchanged && directory::is_complete(Kind::Run, planned.directory())? && same_data() {
         return planned.read("report.json");
     }
     let (directory, config) = (planned.directory().to_owned(), planned.config.clone());
@@ -113,6 +116,7 @@ fn evaluate(planned: &PlannedRun, progress: Progress) -> Result<Report> {
     let run = Run { directory: draft.directory().to_owned(), config: run.config };
     run.write_config()?;
     run.write_json("report.json", &report)?;
+    run.write_json("run.json", &provenance)?;
     draft.complete()?;
     Ok(report)
 }

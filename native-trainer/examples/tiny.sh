@@ -1,0 +1,53 @@
+# For the checks of the examples: makes tiny data in a temporary folder and goes there. AKIN is the program.
+: "${AKIN:=akin}"
+AKIN=$(realpath "$(command -v "$AKIN")")
+export AKIN
+npy=$here/../npy
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+# A folder with a space and a quote in its name: commands are quoted.
+mkdir "it's here"
+cp "$npy"/gallery.* "it's here"
+eval_options=(--queries "it's here/gallery.npy" --query-labels "it's here/gallery.csv" --levels kind,variety --bootstrap 50)
+"$AKIN" biomorphs data --branching 2,2,3 --images-per-class 4 --side 16
+cat >tiny.toml <<'TOML'
+[run]
+steps = 2
+device = "cpu"
+
+[data]
+kind = "csv"
+path = "data/labels.csv"
+levels = ["order", "family", "species"]
+
+[model]
+backbone = { kind = "small_resnet", width = 2 }
+head = { dimension = 8 }
+preprocessing = { resize = 16, crop = 16, filter = "bilinear", channels = "rgb", scale = 0.004, mean = [0.5, 0.5, 0.5], deviation = [0.5, 0.5, 0.5] }
+
+[loss]
+kind = "happier"
+
+[sampler]
+classes_per_batch = 2
+images_per_class = 2
+
+[compare]
+losses = ["norm_softmax", "happier"]
+seeds = [0]
+tune = [{ key = "optimizer.lr_head", values = [1e-3, 1e-2] }, { key = "optimizer.lr_proxies", values = [1e-2, 1e-1] }]
+validation_fraction = 0.5
+TOML
+
+# expect_same WHAT ONE OTHER: fails unless two files are equal.
+expect_same() {
+  diff "$2" "$3" >/dev/null || {
+    printf '%s differs from that of one process\n' "$1" >&2
+    exit 1
+  }
+  printf '%s is that of one process\n' "$1"
+}
+
+# scores TABLE: table.csv without the columns for seconds per step and peak memory.
+scores() { grep -v '^#' "$1" | sed -E 's/,[^,]*,[^,]*(,[^,]*)$/\1/'; }

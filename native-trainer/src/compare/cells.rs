@@ -1,0 +1,169 @@
+//! The trainings of a comparison, numbered, so that several machines can share them.
+//!
+//! A cell is one training. First come the trainings for tuning, row by row, then those of the table, row by row and seed
+//! by seed. The numbers depend on the recipe and the data, not on results. But settings are tuned one after another: what
+//! a later cell of a row trains is known only when its earlier ones have ended. Until then it waits for them.
+
+use anyhow::Result;
+use serde::Serialize;
+use toml::Table;
+
+use super::config::TunedSetting;
+use super::plan::{Plan, Row};
+use super::planned_run::{PlannedRun, State};
+use super::settings::describe;
+use super::tuning::{Answer, Tuning, tune};
+use crate::config::{NO_RESULT_DEPENDS_ON, differences};
+
+/// One training of a comparison.
+pub struct Cell<'a> {
+    /// Its number, from 1.
+    pub number: usize,
+    /// Its row.
+    pub row: &'a Row,
+    /// Its settings or seed, in words.
+    pub name: String,
+    /// How far it is.
+    pub state: CellState,
+    /// The cells that have to end before it can begin.
+    pub waits_for: Vec<usize>,
+    /// What it trains, once that is known.
+    pub run: Option<PlannedRun>,
+}
+
+/// How far a cell is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CellState {
+    /// It can begin.
+    Ready,
+    /// It was stopped, and continues from its checkpoint.
+    Stopped,
+    /// It failed, and can be tried again. A failed training for tuning counts as one without a score.
+    Failed,
+    /// A process trains it now.
+    Running,
+    /// It waits for other cells.
+    Waiting,
+    /// It is done, or the same as another cell of its row.
+    Done,
+}
+
+impl CellState {
+    /// Whether a process may begin the cell.
+    pub fn can_begin(self) -> bool {
+        matches!(self, Self::Ready | Self::Stopped | Self::Failed)
+    }
+
+    /// Whether no later cell has to wait for this one.
+    fn has_ended(self) -> bool {
+        matches!(self, Self::Done | Self::Failed)
+    }
+}
+
+/// Every cell of a plan. `tuned` has the settings that each row tunes. `is_done` says whether a run is done, and `score`
+/// reads the score of one that is, by the metric that its row optimises.
+///
+/// # Errors
+///
+/// The errors of `is_done` and `score`.
+pub fn cells<'a>(
+    plan: &'a Plan,
+    tuned: &[Vec<TunedSetting>],
+    is_done: impl Fn(&PlannedRun) -> Result<bool>,
+    score: impl Fn(&PlannedRun, &Row) -> Result<Option<f64>>,
+) -> Result<Vec<Cell<'a>>> {
+    let state = |run: &PlannedRun| -> Result<CellState> {
+        Ok(if is_done(run)? {
+            CellState::Done
+        } else if run.is_running() {
+            CellState::Running
+        } else if run.state() == State::Begun {
+            CellState::Stopped
+        } else if run.failure()?.is_some() {
+            CellState::Failed
+        } else {
+            CellState::Ready
+        })
+    };
+    let mut cells: Vec<Cell<'a>> = Vec::new();
+    let mut choices: Vec<(Tuning, Vec<usize>)> = Vec::new();
+    for (row, tuned) in plan.rows.iter().zip(tuned) {
+        let first = cells.len();
+        let new = |number: usize, name: String| Cell {
+            number,
+            row,
+            name,
+            state: CellState::Waiting,
+            waits_for: Vec::new(),
+            run: None,
+        };
+        let mut answers: Vec<Answer> = Vec::new();
+        let tuning = tune(tuned, row.optimises, |settings| {
+            let run = plan.trial(row, settings)?;
+            let mut cell = new(cells.len() + 1, describe(settings));
+            // As in the comparison itself, a value that is the config's own was tried with the setting before.
+            let same = cells[first..].iter().position(|cell| {
+                let earlier = cell.run.as_ref();
+                earlier.is_some_and(|earlier| {
+                    differences(&earlier.config, &run.config, &NO_RESULT_DEPENDS_ON).is_empty()
+                })
+            });
+            let answer = if let Some(same) = same {
+                cell.state = CellState::Done;
+                answers[same]
+            } else {
+                cell.state = state(&run)?;
+                let answer = match cell.state {
+                    CellState::Done => Answer::Score(score(&run, row)?),
+                    CellState::Failed => Answer::Score(None),
+                    _ => Answer::Pending,
+                };
+                cell.run = Some(run);
+                answer
+            };
+            answers.push(answer);
+            cells.push(cell);
+            Ok(answer)
+        })?;
+        let pending = |cells: &[Cell]| -> Vec<usize> {
+            cells[first..].iter().filter(|cell| !cell.state.has_ended()).map(|cell| cell.number).collect()
+        };
+        // The settings after one whose values have not all been tried.
+        let tried = cells.len();
+        let mut number = first;
+        for setting in tuned {
+            let waits_for = pending(&cells);
+            for choice in setting.choices()? {
+                number += 1;
+                if number > tried {
+                    cells.push(Cell { waits_for: waits_for.clone(), ..new(number, describe(&choice)) });
+                }
+            }
+        }
+        let before = match tuning {
+            Tuning::NoScore => (first + 1..=cells.len()).collect(),
+            _ => pending(&cells),
+        };
+        choices.push((tuning, before));
+    }
+    for (row, (tuning, before)) in plan.rows.iter().zip(choices) {
+        let chosen = match tuning {
+            Tuning::Chosen(settings) => Some(settings),
+            Tuning::NoScore if before.is_empty() => Some(Table::new()),
+            Tuning::NoScore | Tuning::Pending => None,
+        };
+        for &seed in &plan.seeds {
+            let run = chosen.as_ref().map(|settings| plan.trained(row, settings, seed)).transpose()?;
+            cells.push(Cell {
+                number: cells.len() + 1,
+                row,
+                name: format!("seed {seed}"),
+                state: run.as_ref().map_or(Ok(CellState::Waiting), &state)?,
+                waits_for: if run.is_some() { Vec::new() } else { before.clone() },
+                run,
+            });
+        }
+    }
+    Ok(cells)
+}
