@@ -78,10 +78,10 @@ pub fn cells<'a>(
             CellState::Done
         } else if run.is_running() {
             CellState::Running
-        } else if run.state() == State::Begun {
-            CellState::Stopped
         } else if run.failure()?.is_some() {
             CellState::Failed
+        } else if run.state() == State::Begun {
+            CellState::Stopped
         } else {
             CellState::Ready
         })

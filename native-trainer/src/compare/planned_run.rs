@@ -259,7 +259,8 @@ mod tests {
         assert!(older.difference(&now).unwrap().starts_with("akin 0.0.1 made it"));
         let unknown = Provenance { data: None, ..now.clone() };
         assert!(unknown.difference(&now).unwrap().contains("does not say with which data"));
-        let data = DataDigest { images: 3, ..DataDigest::default() };
+        let mut data = DataDigest::default();
+        data.images = 3;
         let difference = Provenance::now(data).difference(&now).unwrap();
         assert!(difference.ends_with("there are 0 images instead of 3"), "{difference}");
     }

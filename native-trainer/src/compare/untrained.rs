@@ -17,6 +17,9 @@ use crate::loader::Pictures;
 use crate::progress::Progress;
 use crate::run::{Run, untrained_config};
 
+/// What an untrained encoder was evaluated with. It has no `run.json`, because there was no training.
+const PROVENANCE: &str = "provenance.json";
+
 /// The untrained encoders of a comparison. Rows with the same model share one.
 pub struct UntrainedEncoders(Vec<UntrainedEncoder>);
 
@@ -93,7 +96,7 @@ fn evaluate(planned: &PlannedRun, data: &DataSets, progress: Progress) -> Result
         let changed = differences(&run.config, &planned.config, &NO_RESULT_DEPENDS_ON);
         !changed.iter().any(|key| relevant.iter().any(|part| key.starts_with(part)))
     });
-    let same_data = || planned.read::<Provenance>("run.json").is_ok_and(|made| made == provenance);
+    let same_data = || planned.read::<Provenance>(PROVENANCE).is_ok_and(|made| made == provenance);
     if unchanged && directory::is_complete(Kind::Run, planned.directory())? && same_data() {
         return planned.read("report.json");
     }
@@ -116,7 +119,7 @@ fn evaluate(planned: &PlannedRun, data: &DataSets, progress: Progress) -> Result
     let run = Run { directory: draft.directory().to_owned(), config: run.config };
     run.write_config()?;
     run.write_json("report.json", &report)?;
-    run.write_json("run.json", &provenance)?;
+    run.write_json(PROVENANCE, &provenance)?;
     draft.complete()?;
     Ok(report)
 }
