@@ -59,6 +59,7 @@ const GOOD = {
   'eval files': GALLERY,
   embed: ['embed', 'run', 'data/images', '--out', 'new.npy'],
   'data check': ['data', 'check', 'tiny.toml'],
+  'data verify': ['data', 'verify', 'tiny.toml'],
   export: ['export', 'run', '--out', 'new'],
   serve: ['serve', 'nowhere'],
   biomorphs: ['biomorphs', 'new'],
@@ -67,6 +68,7 @@ const GOOD = {
   page: ['page'],
   'list losses': ['list', 'losses'],
   'list miners': ['list', 'miners'],
+  'list datasets': ['list', 'datasets'],
   'list recipes': ['list', 'recipes'],
 };
 for (const files of [FILES, GALLERY]) expectSuccess(...files);
@@ -120,7 +122,7 @@ const BAD = {
 const FINE = new Set(['--title', '--description', '--licence']);
 const isFine = (command, option, value) =>
   (['--page', '--host'].includes(option) && command === 'demo') || // nothing is served
-  (option === '--set' && command === 'data check' && /^(run|nonsense)\./.test(value)) || // it reads only [data]
+  (option === '--set' && command.startsWith('data ') && /^(run|nonsense)\./.test(value)) || // it reads only [data]
   (option === '--path-column' && command !== 'eval files') ||
   (option === '--levels' && command !== 'eval files');
 

@@ -64,9 +64,9 @@ struct PictureFile {
 }
 
 impl PictureFile {
-    /// The file at a path; none if it cannot be identified.
-    fn read(path: &Path) -> Option<Self> {
-        let file = fs::metadata(path).ok()?;
+    /// The file of an item; none if it cannot be identified.
+    fn read(dataset: &Dataset, item: usize) -> Option<Self> {
+        let (path, file) = (&dataset.paths[item], fs::metadata(dataset.file(item)).ok()?);
         Some(Self { path: path.to_str()?.to_owned(), bytes: file.len(), modified: file.modified().ok()? })
     }
 }
@@ -201,7 +201,7 @@ fn read(
         header.pictures.iter().map(|picture| (&picture.file, picture.row)).collect();
     let mut row_of_item = vec![None; dataset.paths.len()];
     for &item in items {
-        let file = PictureFile::read(&dataset.paths[item]);
+        let file = PictureFile::read(dataset, item);
         let Some(&row) = file.and_then(|file| row_of_file.get(&file)) else { return reject("Outdated") };
         row_of_item[item] = row;
     }
@@ -212,7 +212,7 @@ fn read(
 fn write(path: &Path, key: String, features: &Features, dataset: &Dataset, items: &[usize]) -> Result<()> {
     let body: Vec<u8> = features.values.iter().flat_map(|value| value.to_le_bytes()).collect();
     let cached = |&item: &usize| {
-        let file = PictureFile::read(&dataset.paths[item])?;
+        let file = PictureFile::read(dataset, item)?;
         Some(CachedPicture { file, row: features.row_of_item[item] })
     };
     let header = Header { key, pictures: items.iter().filter_map(cached).collect() };

@@ -8,14 +8,14 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::thread::Scope;
 
-use akin_core::image::{Pixels, Preprocessing, decode};
+use akin_core::image::{Pixels, Preprocessing};
 use akin_core::random::stream;
 use anyhow::Result;
 use rayon::prelude::*;
 
 use crate::augment;
 use crate::config::AugmentConfig;
-use crate::files::read_regular_file;
+use crate::data::{Dataset, Storage};
 use crate::problem::problem;
 use crate::terminal;
 
@@ -32,6 +32,7 @@ const BATCHES_AHEAD: usize = 2;
 /// sound: [`Self::check`] then fails, so that no result is computed without it.
 pub struct Pictures {
     paths: Vec<PathBuf>,
+    storage: Arc<Storage>,
     all_required: bool,
     cache: Vec<OnceLock<Arc<Pixels>>>,
     cached_bytes: AtomicU64,
@@ -48,11 +49,17 @@ enum Failure {
 }
 
 impl Pictures {
+    /// The pictures of a data set. None is read yet.
+    pub fn of(dataset: &Dataset) -> Self {
+        Self { storage: dataset.storage.clone(), ..Self::new(dataset.paths.clone()) }
+    }
+
     /// The pictures of these files. None is read yet.
     pub fn new(paths: Vec<PathBuf>) -> Self {
         Self {
             cache: paths.iter().map(|_| OnceLock::new()).collect(),
             paths,
+            storage: Arc::default(),
             all_required: false,
             cached_bytes: AtomicU64::new(0),
             unreadable: Mutex::default(),
@@ -75,7 +82,7 @@ impl Pictures {
         if let Some(pixels) = self.cache[item].get() {
             return Some(pixels.clone());
         }
-        match read(&self.paths[item]) {
+        match self.read(item) {
             Ok(pixels) => {
                 let pixels = Arc::new(pixels);
                 self.store(item, &pixels);
@@ -94,6 +101,17 @@ impl Pictures {
                 None
             }
         }
+    }
+
+    fn read(&self, item: usize) -> Result<Pixels, Failure> {
+        let bytes = self.storage.bytes(item, &self.paths[item]).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound
+            | io::ErrorKind::PermissionDenied
+            | io::ErrorKind::InvalidInput
+            | io::ErrorKind::NotADirectory => Failure::File(error.to_string()),
+            _ => Failure::System(error.to_string()),
+        })?;
+        self.storage.decode(item, &bytes).map_err(|error| Failure::File(error.to_string()))
     }
 
     /// Keeps a decoded picture if memory allows.
@@ -134,17 +152,6 @@ impl Pictures {
     fn lock_unreadable(&self) -> MutexGuard<'_, BTreeMap<PathBuf, String>> {
         self.unreadable.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
-}
-
-fn read(path: &Path) -> Result<Pixels, Failure> {
-    let bytes = read_regular_file(path).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound
-        | io::ErrorKind::PermissionDenied
-        | io::ErrorKind::InvalidInput
-        | io::ErrorKind::NotADirectory => Failure::File(error.to_string()),
-        _ => Failure::System(error.to_string()),
-    })?;
-    decode(&bytes).map_err(|error| Failure::File(error.to_string()))
 }
 
 /// The input of one training step.

@@ -13,8 +13,8 @@
 //! commands/demo commands/compare commands/resume
 //! commands/train commands/eval commands/export commands/embed commands/list
 //! commands/data commands/biomorphs commands/page commands/serve commands/verify commands/bench
-//! commands/bench/loss
-//! commands/bench/measure
+//! commands/bench/loss commands/data/verify
+//! commands/bench/measure commands/data/arguments
 //! commands/verify/run_checks commands/verify/bundle_checks
 //! commands/verify/check
 //! commands/eval/dyml
@@ -39,7 +39,13 @@
 //! sampler augment optimizer run
 //! magnitude
 //! data
-//! data/check data/csv data/folder
+//! data/published
+//! data/check
+//! data/aircraft data/cars196 data/cifar100 data/csv data/cub200 data/dyml data/grocery data/h_gldv2
+//! data/inaturalist data/inshop data/nabirds data/omniglot data/sop
+//! data/folder data/hierarchy
+//! data/listing
+//! data/storage
 //! config_md
 //! compare/results compare/config
 //! device outcome
@@ -51,7 +57,7 @@
 //! config/fault config/overlay recipes
 //! config/schema
 //! site arguments
-//! report npy csv_file serve
+//! report npy mat csv_file serve
 //! serve/answer
 //! serve/hosts serve/connections
 //! page bundles
@@ -95,6 +101,7 @@ mod interrupt;
 mod loader;
 mod machine;
 mod magnitude;
+mod mat;
 mod npy;
 mod optimizer;
 mod outcome;

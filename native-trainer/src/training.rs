@@ -91,7 +91,7 @@ struct Training<'a> {
 
 /// Keys that may change between the sessions of a training. No step depends on them, except for the number of steps, by
 /// which a training can be made longer; and the digest of the data covers what is at its paths.
-pub const MAY_CHANGE: [&str; 13] = [
+pub const MAY_CHANGE: [&str; 14] = [
     "run.best_by",
     "run.name",
     "run.out",
@@ -102,6 +102,7 @@ pub const MAY_CHANGE: [&str; 13] = [
     "run.evaluate_every",
     "data.path",
     "data.images",
+    "data.hierarchy",
     "model.weights",
     "model.feature_cache",
     "eval.",

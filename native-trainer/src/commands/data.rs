@@ -1,13 +1,15 @@
-//! `akin data check`: counts a data set and reports mistakes in it.
+//! `akin data`: checks, verifies, describes and fetches data sets. `akin data check` is here; the others have files of
+//! their own.
 
-use std::path::PathBuf;
+mod arguments;
+mod verify;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
 
-use crate::arguments::SetArgs;
+use self::arguments::DataSetArgs;
+use self::verify::DataVerifyArgs;
 use crate::columns::align_numbers;
-use crate::config::DataConfig;
 use crate::counts::{count, counted};
 use crate::data::Dataset;
 use crate::data::check::{Findings, inspect};
@@ -19,6 +21,7 @@ use crate::terminal;
 /// The commands on a data set.
 pub enum DataCommand {
     Check(DataCheckArgs),
+    Verify(DataVerifyArgs),
 }
 
 /// Count a data set and report mistakes in it.
@@ -27,11 +30,8 @@ pub enum DataCommand {
 /// and duplicates across splits. Only `[data]` of the config is needed. Exits with 1 if a file cannot be read.
 #[derive(Debug, Args)]
 pub struct DataCheckArgs {
-    /// A TOML file with a section `[data]`.
-    #[arg(value_name = "CONFIG")]
-    pub config: PathBuf,
     #[command(flatten)]
-    pub sets: SetArgs,
+    pub data: DataSetArgs,
     /// Print the findings as JSON.
     #[arg(long)]
     pub json: bool,
@@ -43,13 +43,14 @@ pub struct DataCheckArgs {
 /// Runs a command on a data set.
 pub fn run(command: DataCommand) -> Result<()> {
     match command {
-        DataCommand::Check(args) => check(args),
+        DataCommand::Check(args) => check(&args),
+        DataCommand::Verify(args) => verify::run(&args),
     }
 }
 
 /// Counts a data set and prints the findings.
-fn check(args: DataCheckArgs) -> Result<()> {
-    let (data, seed) = DataConfig::load(&args.config, &args.sets.set)?;
+fn check(args: &DataCheckArgs) -> Result<()> {
+    let (data, seed) = args.data.load()?;
     let dataset = Dataset::read(&data, seed)?;
     let bar = args.progress.bar("Reading", dataset.paths.len() as u64);
     let findings = inspect(&dataset, || bar.advance(1));

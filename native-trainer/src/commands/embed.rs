@@ -8,7 +8,7 @@ use walkdir::WalkDir;
 
 use crate::config::DeviceName;
 use crate::counts::counted;
-use crate::data::looks_like_an_image;
+use crate::data::folder::looks_like_an_image;
 use crate::embedding::embed;
 use crate::files::{check_output, write_atomic};
 use crate::loader::Pictures;

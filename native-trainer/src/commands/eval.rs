@@ -124,7 +124,7 @@ fn evaluate_run(
     eval.checked(run.config.data.levels.len())?;
     let OpenedRun { device, encoder, dataset } = OpenedRun::open(&run, args.which, untrained, args.device)?;
     eval.check_sets(dataset.splits.query.len(), !dataset.splits.leave_one_out())?;
-    let pictures = Pictures::new(dataset.paths.clone());
+    let pictures = Pictures::of(&dataset);
     let progress = args.progress;
     let evaluation = evaluate_dataset(&encoder, &dataset, &pictures, eval, &device, progress)?;
     let paths = |items: &[usize]| -> Vec<String> {

@@ -233,7 +233,7 @@ pub fn export(export: &Export) -> Result<()> {
     let families = if export.group_bits { families(&configs)? } else { vec![None; runs.len()] };
     directory::check(Kind::Bundle, out, export.overwrite)?;
     let dataset = Dataset::load(&first.data, first.run.seed)?;
-    let pictures = Pictures::new(dataset.paths.clone());
+    let pictures = Pictures::of(&dataset);
 
     let mut bundle = BundleWriter::new();
     let mut encoders: Vec<EncoderEntry> = Vec::new();

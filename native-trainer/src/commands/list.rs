@@ -10,7 +10,10 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use crate::columns::align_words;
+use crate::config::DataKind;
 use crate::config::reference::{SettingRow, inline, loss_settings, settings_of_kind};
+use crate::counts::count;
+use crate::data;
 use crate::problem::{did_you_mean, problem};
 use crate::recipes::{RECIPES, Recipe};
 use crate::terminal;
@@ -24,6 +27,8 @@ pub enum ListCommand {
     Miners(ListMinersArgs),
     /// List the metrics that evaluation can report.
     Metrics(ListArgs),
+    /// List the data sets that akin reads, which the `kind` of a `[data]` section names.
+    Datasets(ListDatasetsArgs),
     /// List the built-in configs.
     Recipes(ListRecipesArgs),
     /// List the papers behind losses and metrics.
@@ -52,6 +57,16 @@ pub struct ListLossesArgs {
 #[derive(Debug, Args)]
 pub struct ListMinersArgs {
     /// List the settings of this miner, with their defaults and meaning.
+    #[arg(long, value_name = "NAME")]
+    pub show: Option<String>,
+    #[command(flatten)]
+    pub list: ListArgs,
+}
+
+/// The arguments of `akin list datasets`.
+#[derive(Debug, Args)]
+pub struct ListDatasetsArgs {
+    /// Show everything about this data set: levels, published counts, layout, licence, and where it is.
     #[arg(long, value_name = "NAME")]
     pub show: Option<String>,
     #[command(flatten)]
@@ -95,6 +110,8 @@ pub fn run(command: ListCommand) -> Result<()> {
         ListCommand::Miners(ListMinersArgs { show: Some(name), list }) => miner(&name, &list)?,
         ListCommand::Miners(args) => miners().print(&args.list)?,
         ListCommand::Metrics(args) => metrics().print(&args)?,
+        ListCommand::Datasets(ListDatasetsArgs { show: Some(name), list }) => dataset(&name)?.print(&list)?,
+        ListCommand::Datasets(args) => datasets().print(&args.list)?,
         ListCommand::Recipes(ListRecipesArgs { show: Some(name), .. }) => recipe(&name)?.text.to_owned(),
         ListCommand::Recipes(args) => recipes().print(&args.list)?,
         ListCommand::Sources(args) if args.bibtex => {
@@ -218,6 +235,54 @@ fn metrics() -> List {
         header: vec!["metric", "over", "range", "better", "source", "summary", "formula"],
         rows: metrics::CATALOGUE.iter().map(row).collect(),
     }
+}
+
+fn datasets() -> List {
+    let row = |kind: &DataKind| {
+        let entry = data::entry(*kind);
+        let levels = match kind.levels(true) {
+            [] => "named by the config".to_owned(),
+            levels => levels.join(", "),
+        };
+        vec![kind.name(), entry.title.to_owned(), levels, entry.content.to_owned()]
+    };
+    List { header: vec!["kind", "title", "levels", "content"], rows: DataKind::ALL.iter().map(row).collect() }
+}
+
+/// Everything about a data set.
+fn dataset(name: &str) -> Result<List> {
+    let kind = DataKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
+        let near = did_you_mean(name, DataKind::names().iter().map(String::as_str));
+        problem(format!("unknown data set `{name}`"), format!("{near}`akin list datasets` lists all of them"))
+    })?;
+    let entry = data::entry(kind);
+    let mut rows = Vec::new();
+    let mut add = |key: &str, value: String| rows.push(vec![key.to_owned(), value]);
+    add("content", entry.content.to_owned());
+    add("layout", entry.layout.to_owned());
+    if !kind.levels(true).is_empty() {
+        add("levels", kind.levels(true).join(", "));
+    }
+    if let Some(counts) = &entry.counts {
+        for split in counts.splits {
+            let classes = split.classes.map(|classes| format!(" of {} finest classes", count(classes)));
+            let images = count(split.images.published());
+            add(split.split, format!("{images} images{}", classes.unwrap_or_default()));
+        }
+        add("counts", format!("published in {}", counts.published_in));
+    }
+    add("licence", entry.licence.to_owned());
+    match &entry.source {
+        data::listing::Source::Own => {}
+        data::listing::Source::Public(files) => {
+            for file in *files {
+                let checksum = file.md5.map_or(String::new(), |md5| format!(" (MD5 {md5})"));
+                add("source", format!("{}{checksum}", file.address));
+            }
+        }
+        data::listing::Source::Page(page) => add("source", (*page).to_owned()),
+    }
+    Ok(List { header: vec!["data set", entry.title], rows })
 }
 
 fn recipes() -> List {

@@ -147,7 +147,7 @@ pub fn continue_run(run: Run, progress: Progress) -> Result<(Run, Outcome)> {
 fn train_run(run: Run, start: Start, progress: Progress) -> Result<(Run, Outcome)> {
     let device = device::open(run.config.run.device)?;
     let dataset = Dataset::load(&run.config.data, run.config.run.seed)?;
-    let pictures = Pictures::new(dataset.paths.clone());
+    let pictures = Pictures::of(&dataset);
     let (outcome, directory) = train(&run, &dataset, &pictures, &device, start, progress)?;
     Ok((Run { directory, ..run }, outcome))
 }

@@ -136,7 +136,7 @@ impl<'a> Execution<'a> {
                 check_encoder(config, &device)?;
                 models.push(config.model.clone());
             }
-            let pictures = Pictures::new(dataset.paths.clone());
+            let pictures = Pictures::of(dataset);
             let run = Run { directory: config.run.out.clone(), config: config.clone() };
             check_loss(&run, dataset, &pictures, &device)
         };

@@ -104,7 +104,7 @@ fn evaluate(planned: &PlannedRun, data: &DataSets, progress: Progress) -> Result
     let run = Run { directory, config };
     let device = device::open(run.config.run.device)?;
     let dataset = Dataset::load(&run.config.data, run.config.run.seed)?;
-    let pictures = Pictures::new(dataset.paths.clone());
+    let pictures = Pictures::of(&dataset);
     let encoder = run.untrained(&device)?;
     let features = match run.config.model.freeze_backbone {
         true => Some(Features::load(&run.config, &encoder, &dataset, &pictures, &device, progress)?),

@@ -9,19 +9,28 @@ use serde::{Deserialize, Serialize};
 
 use super::Source;
 use super::range::ensure;
+use crate::problem::{did_you_mean, problem};
 
 /// `[data]`: see the [module](self).
 #[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DataConfig {
-    /// How the data set is stored.
+    /// Which data set it is, or how it is stored. `akin list datasets` says more about each.
     pub kind: DataKind,
-    /// The folder, or the CSV file.
+    /// The folder of the data set, or the CSV file.
     pub path: PathBuf,
     /// `csv`: the folder that the paths in the file are relative to. Default: the folder of the CSV file.
     pub images: Option<PathBuf>,
-    /// The names of the levels, coarse to fine. In a CSV file these columns hold the labels.
+    /// The names of the levels, coarse to fine. In a CSV file these columns hold the labels. Of a data set
+    /// that has levels of its own, these are used and the others are not. Default: those of the data set; `folder` and
+    /// `csv` have none.
     pub levels: Vec<String>,
+    /// `cub200`, `cars196`: the file with the published hierarchy, from which the coarse levels are read. See
+    /// GUIDE.md, "Data sets". Default: none, and the data set has one level.
+    pub hierarchy: Option<PathBuf>,
+    /// `dyml_vehicle`, `dyml_animal`: the benchmark whose queries and gallery are evaluated. Each has labels of one
+    /// level; `akin eval --dyml` evaluates all three. Default `fine`.
+    pub benchmark: Option<Benchmark>,
     /// `csv`: whether a class is its whole label path, so that `Apple / Gala` and `Pear / Gala` are two classes. If
     /// not, equal names are one class, and all its images must have the same labels above it. In a folder tree a class
     /// is always its path. Default false.
@@ -58,7 +67,7 @@ pub struct DataConfig {
     pub validation_fraction: Option<f64>,
 }
 
-/// How a data set is stored.
+/// A data set, or how one is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DataKind {
@@ -66,6 +75,111 @@ pub enum DataKind {
     Folder,
     /// A CSV file with one image a line: its path, a column for each level, and its split.
     Csv,
+    /// Stanford Online Products.
+    Sop,
+    /// CUB-200-2011: the first 100 bird species for training, the others for evaluation.
+    Cub200,
+    /// Cars-196: the first 98 car models for training, the others for evaluation.
+    Cars196,
+    /// In-Shop Clothes Retrieval.
+    Inshop,
+    /// iNaturalist 2018 with species and their groups.
+    InatBase,
+    /// iNaturalist 2018 with the seven ranks of biology.
+    InatFull,
+    /// DyML-Vehicle.
+    DymlVehicle,
+    /// DyML-Animal.
+    DymlAnimal,
+    /// DyML-Product.
+    DymlProduct,
+    /// CIFAR-100 in its binary version.
+    Cifar100,
+    /// NABirds.
+    Nabirds,
+    /// Omniglot.
+    Omniglot,
+    /// Grocery Store.
+    Grocery,
+    /// FGVC-Aircraft.
+    Aircraft,
+    /// H-GLDv2: Google Landmarks v2 with categories.
+    HGldv2,
+}
+
+impl DataKind {
+    /// The levels of the data set, coarse → fine. None if the config names them.
+    pub fn levels(self, has_hierarchy: bool) -> &'static [&'static str] {
+        match self {
+            Self::Folder | Self::Csv => &[],
+            Self::Sop => &["category", "product"],
+            Self::Cub200 if has_hierarchy => &["order", "family", "species"],
+            Self::Cub200 => &["species"],
+            Self::Cars196 if has_hierarchy => &["type", "model"],
+            Self::Cars196 => &["model"],
+            Self::Inshop => &["gender", "category", "item"],
+            Self::InatBase => &["group", "species"],
+            Self::InatFull => &["kingdom", "phylum", "class", "order", "family", "genus", "species"],
+            Self::DymlVehicle | Self::DymlAnimal | Self::DymlProduct => &["coarse", "middle", "fine"],
+            Self::Cifar100 => &["superclass", "class"],
+            Self::Nabirds => &["group", "family", "species", "plumage"],
+            Self::Omniglot => &["alphabet", "character"],
+            Self::Grocery => &["department", "kind", "variety"],
+            Self::Aircraft => &["manufacturer", "family", "variant"],
+            Self::HGldv2 => &["supercategory", "category", "landmark"],
+        }
+    }
+
+    /// Every kind.
+    pub const ALL: [Self; 17] = [
+        Self::Folder,
+        Self::Csv,
+        Self::Sop,
+        Self::Cub200,
+        Self::Cars196,
+        Self::Inshop,
+        Self::InatBase,
+        Self::InatFull,
+        Self::DymlVehicle,
+        Self::DymlAnimal,
+        Self::DymlProduct,
+        Self::Cifar100,
+        Self::Nabirds,
+        Self::Omniglot,
+        Self::Grocery,
+        Self::Aircraft,
+        Self::HGldv2,
+    ];
+
+    /// The names of all kinds in a config.
+    pub fn names() -> Vec<String> {
+        Self::ALL.iter().map(|kind| kind.name()).collect()
+    }
+
+    /// The name in a config.
+    pub fn name(self) -> String {
+        serde_json::to_value(self).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
+    }
+}
+
+/// A benchmark of DyML. Each has labels of the level that it is called after.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Benchmark {
+    /// The coarse labels.
+    Coarse,
+    /// The middle labels.
+    Middle,
+    /// The fine labels.
+    #[default]
+    Fine,
+}
+
+impl Benchmark {
+    /// The benchmark of a level.
+    pub fn named(level: &str) -> Option<Self> {
+        toml::Value::from(level).try_into().ok()
+    }
 }
 
 /// What to do with an image that has fewer labels than there are levels.
@@ -131,6 +245,33 @@ impl DataConfig {
         Ok((part.data, part.run.seed))
     }
 
+    /// The section for a copy of a data set in this folder, with every other setting left at its default.
+    ///
+    /// # Errors
+    ///
+    /// A name that is no data set, or one of a kind that needs more settings.
+    pub fn of_copy(name: &str, path: &Path) -> Result<Self> {
+        let kind: DataKind = toml::Value::from(name).try_into().map_err(|_| {
+            let near = did_you_mean(name, DataKind::names().iter().map(String::as_str));
+            problem(
+                format!("there is no data set `{name}`"),
+                format!("{near}`akin list datasets` lists all of them"),
+            )
+        })?;
+        let levels = kind.levels(false);
+        ensure(!levels.is_empty(), || {
+            (
+                format!("`{name}` needs more settings than a path"),
+                "give a config with a section [data] instead",
+            )
+        })?;
+        let mut section = toml::Table::new();
+        section.insert("kind".into(), name.into());
+        section.insert("path".into(), path.to_string_lossy().as_ref().into());
+        section.insert("levels".into(), levels.to_vec().into());
+        Ok(section.try_into()?)
+    }
+
     pub(super) fn validate(&self) -> Result<()> {
         ensure(!self.levels.is_empty(), || {
             (
@@ -177,6 +318,50 @@ impl DataConfig {
                 "data.images is set, but data.kind is not `csv`".into(),
                 "remove it; `path` says where the images are",
             )
+        })?;
+        let of_some_kinds: [(&str, bool, &[DataKind]); 2] = [
+            ("hierarchy", self.hierarchy.is_some(), &[DataKind::Cub200, DataKind::Cars196]),
+            ("benchmark", self.benchmark.is_some(), &[DataKind::DymlVehicle, DataKind::DymlAnimal]),
+        ];
+        for (key, is_set, kinds) in of_some_kinds {
+            ensure(!is_set || kinds.contains(&self.kind), || {
+                let kinds = kinds.iter().map(|kind| format!("`{}`", kind.name())).collect::<Vec<_>>();
+                let message = format!(
+                    "data.{key} is set, but data.kind is `{}`; it belongs to {}",
+                    self.kind.name(),
+                    kinds.join(" and ")
+                );
+                (message, "remove it, or correct data.kind")
+            })?;
+        }
+        let known = self.kind.levels(self.hierarchy.is_some());
+        let mut places = Vec::new();
+        for level in self.levels.iter().filter(|_| !known.is_empty()) {
+            let Some(place) = known.iter().position(|known| known == level) else {
+                return Err(self.unknown_level(level, known));
+            };
+            places.push(place);
+        }
+        ensure(places.is_sorted(), || {
+            (
+                format!("data.levels is {}, which is not coarse to fine", self.levels.join(", ")),
+                "write the levels in the order in which `akin list datasets` shows them",
+            )
         })
+    }
+
+    /// The error for a level that the data set does not have.
+    fn unknown_level(&self, level: &str, known: &[&str]) -> anyhow::Error {
+        let hint = if self.kind.levels(true).contains(&level) {
+            "set data.hierarchy to the file with the published hierarchy; GUIDE.md, \"Data sets\", says where to find \
+             it"
+            .to_owned()
+        } else {
+            format!("{}remove it from data.levels", did_you_mean(level, known.iter().copied()))
+        };
+        problem(
+            format!("`{}` has no level `{level}`; its levels are {}", self.kind.name(), known.join(", ")),
+            hint,
+        )
     }
 }

@@ -12,7 +12,7 @@ use super::schema::{Node, Schema, Shape, fields, required};
 use crate::problem::did_you_mean;
 
 /// More names than this are not listed in a message.
-const FEW_NAMES: usize = 8;
+const FEW_NAMES: usize = 24;
 
 /// The path of a setting: keys, and the places of items in lists.
 type Path = Vec<String>;

@@ -11,11 +11,11 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
-use super::Config;
 use super::fault::{Faults, line_of, value_at};
 use super::overlay::{lay_over, put};
 use super::range::ensure;
 use super::schema::Schema;
+use super::{Config, DataKind};
 use crate::problem::{Advise, did_you_mean, problem};
 use crate::recipes;
 
@@ -24,7 +24,8 @@ const ALTERNATIVES: [[&str; 2]; 2] =
     [["run.steps", "run.epochs"], ["schedule.warmup_steps", "schedule.warmup_epochs"]];
 
 /// Keys that hold paths.
-const PATHS: [&str; 5] = ["run.out", "data.path", "data.images", "model.weights", "model.feature_cache"];
+const PATHS: [&str; 6] =
+    ["run.out", "data.path", "data.images", "data.hierarchy", "model.weights", "model.feature_cache"];
 
 /// A config file with `--set` values over it, read but not yet a [`Config`].
 pub struct Source {
@@ -110,6 +111,7 @@ impl Source {
         lay_over(&mut table, over);
         self.resolve_paths(&mut table, |_| false)?;
         self.resolve_preprocessing(&mut table)?;
+        resolve_levels(&mut table);
         let has_similarity = find(&mut table, "eval.similarity").is_some();
         let has_length = find(&mut table, "run.steps").is_some() || find(&mut table, "run.epochs").is_some();
         let also_missing: &[&str] = if has_length { &[] } else { &["`run.steps` or `run.epochs`"] };
@@ -140,7 +142,9 @@ impl Source {
     ///
     /// As [`Config::load`], for these sections.
     pub(super) fn part<T: DeserializeOwned + JsonSchema>(&self) -> Result<T> {
-        self.parse("", self.table.clone(), &[])
+        let mut table = self.table.clone();
+        resolve_levels(&mut table);
+        self.parse("", table, &[])
     }
 
     /// The section `[compare]`.
@@ -221,6 +225,18 @@ impl Source {
         let place = usize::from(path.first().is_some_and(|section| section == "compare"));
         let value = value_at(table, &path[place..]);
         (value_at(&file, path) == value).then(|| line_of(&self.text, path))?
+    }
+}
+
+/// Writes the levels of a data set into a config that does not name them.
+fn resolve_levels(table: &mut Table) {
+    let Some(Value::Table(data)) = table.get_mut("data") else { return };
+    // What cannot be read is reported with the rest of the config.
+    let Some(Ok(kind)) = data.get("kind").map(|kind| kind.clone().try_into::<DataKind>()) else { return };
+    let levels = kind.levels(data.contains_key("hierarchy"));
+    if !levels.is_empty() && !data.contains_key("levels") {
+        let levels = levels.iter().map(|&level| Value::from(level)).collect();
+        data.insert("levels".into(), Value::Array(levels));
     }
 }
 

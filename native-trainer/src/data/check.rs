@@ -1,10 +1,8 @@
 //! Counts a data set and looks for likely mistakes in it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fs;
 use std::path::PathBuf;
 
-use akin_core::image::decode;
 use rayon::prelude::*;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -111,15 +109,16 @@ pub fn inspect(dataset: &Dataset, done: impl Fn() + Sync) -> Findings {
 
 /// Reads every file. Returns the unreadable files, and the groups of equal files.
 fn read_files(dataset: &Dataset, done: impl Fn() + Sync) -> (Vec<Unreadable>, Vec<Vec<Duplicate>>) {
-    let digest = |path: &PathBuf| {
-        let result = fs::read(path).map_err(|error| error.to_string()).and_then(|bytes| {
-            decode(&bytes).map_err(|error| error.message().to_owned())?;
+    let digest = |(item, path): (usize, &PathBuf)| {
+        let bytes = dataset.storage.bytes(item, path).map_err(|error| error.to_string());
+        let result = bytes.and_then(|bytes| {
+            dataset.storage.decode(item, &bytes).map_err(|error| error.message().to_owned())?;
             Ok(<[u8; 32]>::from(Sha256::digest(&bytes)))
         });
         done();
         result
     };
-    let digests: Vec<Result<[u8; 32], String>> = dataset.paths.par_iter().map(digest).collect();
+    let digests: Vec<Result<[u8; 32], String>> = dataset.paths.par_iter().enumerate().map(digest).collect();
 
     let path = |item: usize| dataset.paths[item].clone();
     let mut unreadable = Vec::new();
@@ -211,6 +210,7 @@ fn class_names(dataset: &Dataset, level: usize, classes: impl Iterator<Item = u3
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::super::fixtures::*;

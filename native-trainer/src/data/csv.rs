@@ -3,16 +3,34 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use akin_core::taxonomy::fill_from_parent;
+use akin_core::taxonomy::{ClassIdentity, fill_from_parent};
 use anyhow::Result;
 
-use super::{ListedImage, Split};
+use super::listing::{Entry, ListedImage, Listing, LocalCopy, Source, Split};
+use super::storage::Part;
 use crate::config::{DataConfig, Ragged};
 use crate::csv_file::CsvFile;
 use crate::problem::{did_you_mean, problem};
 
+/// A CSV file of the user.
+pub static ENTRY: Entry = Entry {
+    title: "CSV file",
+    layout: "a header line, then a line per image: path, a column per level, split",
+    content: "the levels, classes and splits that the file names",
+    counts: None,
+    licence: "yours",
+    source: Source::Own,
+    list,
+};
+
 /// Lists the images of the file, without those whose split is empty.
-pub(super) fn list(data: &DataConfig) -> Result<Vec<ListedImage>> {
+fn list(copy: &LocalCopy) -> Result<Listing> {
+    let data = copy.data;
+    let identity = if data.qualify { ClassIdentity::Path } else { ClassIdentity::Name };
+    Ok(Listing::of_files(images(data)?, identity))
+}
+
+fn images(data: &DataConfig) -> Result<Vec<ListedImage>> {
     let file = &data.path;
     let mut table = CsvFile::open(file)?;
     let folder = data.images.as_deref().or(file.parent()).unwrap_or(Path::new(""));
@@ -59,7 +77,7 @@ pub(super) fn list(data: &DataConfig) -> Result<Vec<ListedImage>> {
                 "write the label, or set data.ragged = \"fill\" to take the one above it",
             ));
         }
-        images.push(ListedImage { path: folder.join(path), labels, split });
+        images.push(ListedImage { path: folder.join(path), part: Part::Whole, labels, split });
     }
     Ok(images)
 }

@@ -5,17 +5,33 @@
 
 use std::path::Path;
 
-use akin_core::taxonomy::fill_from_parent;
+use akin_core::taxonomy::{ClassIdentity, fill_from_parent};
 use anyhow::Result;
 use walkdir::WalkDir;
 
-use super::{ListedImage, Split, looks_like_an_image};
+use super::listing::{Entry, ListedImage, Listing, LocalCopy, Source, Split};
+use super::storage::Part;
 use crate::config::{DataConfig, Ragged};
 use crate::counts::counted;
 use crate::problem::{Advise, problem};
 
+/// A folder tree of the user.
+pub static ENTRY: Entry = Entry {
+    title: "folder tree",
+    layout: "SPLIT/LEVEL 1/…/LEVEL L/image.jpg",
+    content: "a level per folder level; a class is its whole path",
+    counts: None,
+    licence: "yours",
+    source: Source::Own,
+    list,
+};
+
 /// Lists the images of the tree, sorted by path within each split.
-pub(super) fn list(data: &DataConfig) -> Result<Vec<ListedImage>> {
+fn list(copy: &LocalCopy) -> Result<Listing> {
+    Ok(Listing::of_files(images(copy.data)?, ClassIdentity::Path))
+}
+
+fn images(data: &DataConfig) -> Result<Vec<ListedImage>> {
     let root = &data.path;
     root.read_dir().advise(
         || format!("the data folder {} cannot be read", root.display()),
@@ -46,7 +62,12 @@ pub(super) fn list(data: &DataConfig) -> Result<Vec<ListedImage>> {
 }
 
 /// Adds the images below `folder`.
-fn walk(folder: &Path, split: Option<Split>, data: &DataConfig, images: &mut Vec<ListedImage>) -> Result<()> {
+pub fn walk(
+    folder: &Path,
+    split: Option<Split>,
+    data: &DataConfig,
+    images: &mut Vec<ListedImage>,
+) -> Result<()> {
     let visible = |entry: &walkdir::DirEntry| {
         entry.depth() == 0 || !entry.file_name().to_string_lossy().starts_with('.')
     };
@@ -60,7 +81,7 @@ fn walk(folder: &Path, split: Option<Split>, data: &DataConfig, images: &mut Vec
         )?;
         if entry.file_type().is_file() && looks_like_an_image(entry.path()) {
             let labels = labels(folder, entry.path(), data)?;
-            images.push(ListedImage { path: entry.into_path(), labels, split });
+            images.push(ListedImage { path: entry.into_path(), part: Part::Whole, labels, split });
         }
     }
     Ok(())
@@ -106,6 +127,15 @@ fn labels(folder: &Path, image: &Path, data: &DataConfig) -> Result<Vec<String>>
         ));
     }
     Ok(labels)
+}
+
+/// Whether a file is an image by its extension. Formats that akin cannot read are included, so that
+/// they are reported instead of overlooked.
+pub fn looks_like_an_image(path: &Path) -> bool {
+    const EXTENSIONS: [&str; 11] =
+        ["jpg", "jpeg", "png", "webp", "heic", "heif", "avif", "gif", "bmp", "tif", "tiff"];
+    let extension = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+    EXTENSIONS.contains(&extension.as_str())
 }
 
 #[cfg(test)]

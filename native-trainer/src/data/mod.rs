@@ -1,24 +1,43 @@
 //! Data sets: images with label paths, in splits.
 //!
-//! [`folder`] and [`csv`] list the images of a folder tree or a CSV file. This module builds the
-//! taxonomy and the splits from that list, and [`check`] looks for mistakes in them. No image is
-//! decoded here.
+//! Each data set is a file of this folder: [`sop`] is a short example. It states what is published about the data set
+//! and lists the images of a copy of it. This module builds the taxonomy and the splits from that list, and [`check`]
+//! looks for mistakes in them. No image is decoded here.
 //!
 //! An *item* is an image of the data set, known by its number: its path and its labels stand at that
 //! place in [`Dataset::paths`] and [`Dataset::labels`], and the splits are lists of such numbers.
 
+mod aircraft;
+mod cars196;
 pub mod check;
+mod cifar100;
 mod csv;
+mod cub200;
+mod dyml;
 pub mod folder;
+mod grocery;
+mod h_gldv2;
+mod hierarchy;
+mod inaturalist;
+mod inshop;
+pub mod listing;
+mod nabirds;
+mod omniglot;
+pub mod published;
+mod sop;
+mod storage;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use akin_core::digest::sha256;
-use akin_core::taxonomy::{ClassIdentity, Labels, Taxonomy};
+use akin_core::taxonomy::{Labels, Taxonomy};
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
+use self::listing::{Entry, LocalCopy, Split};
+pub use self::storage::Storage;
 use crate::config::{DataConfig, DataKind};
 use crate::counts::{count, counted};
 use crate::problem::{a_few, problem};
@@ -28,8 +47,10 @@ use crate::problem::{a_few, problem};
 pub struct Dataset {
     /// The label tree over the images of all splits, so that class ids mean the same in each.
     pub taxonomy: Taxonomy,
-    /// The file of every item. Absolute if `data.path` is.
+    /// The file of every item, or its name inside a larger file. Absolute if `data.path` is.
     pub paths: Vec<PathBuf>,
+    /// What of these files are the images.
+    pub storage: Arc<Storage>,
     /// The class ids of every item, [N, L].
     pub labels: Labels,
     /// The items of each split.
@@ -100,39 +121,27 @@ impl Splits {
     }
 }
 
-/// The split of an image, as a folder or a CSV file names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Split {
-    /// Training images.
-    Train,
-    /// Images that are both queries and gallery.
-    Test,
-    /// Queries.
-    Query,
-    /// Gallery images.
-    Gallery,
-}
-
-impl Split {
-    /// Every split with its name in this config.
-    fn names(data: &DataConfig) -> [(Self, &str); 4] {
-        [
-            (Self::Train, &data.train),
-            (Self::Test, &data.test),
-            (Self::Query, &data.query),
-            (Self::Gallery, &data.gallery),
-        ]
+/// What is published about a data set, and its reader.
+pub fn entry(kind: DataKind) -> &'static Entry {
+    match kind {
+        DataKind::Folder => &folder::ENTRY,
+        DataKind::Csv => &csv::ENTRY,
+        DataKind::Sop => &sop::ENTRY,
+        DataKind::Cub200 => &cub200::ENTRY,
+        DataKind::Cars196 => &cars196::ENTRY,
+        DataKind::Inshop => &inshop::ENTRY,
+        DataKind::InatBase => &inaturalist::BASE,
+        DataKind::InatFull => &inaturalist::FULL,
+        DataKind::DymlVehicle => &dyml::VEHICLE,
+        DataKind::DymlAnimal => &dyml::ANIMAL,
+        DataKind::DymlProduct => &dyml::PRODUCT,
+        DataKind::Cifar100 => &cifar100::ENTRY,
+        DataKind::Nabirds => &nabirds::ENTRY,
+        DataKind::Omniglot => &omniglot::ENTRY,
+        DataKind::Grocery => &grocery::ENTRY,
+        DataKind::Aircraft => &aircraft::ENTRY,
+        DataKind::HGldv2 => &h_gldv2::ENTRY,
     }
-}
-
-/// An image as a folder tree or a CSV file lists it.
-#[derive(Debug)]
-struct ListedImage {
-    path: PathBuf,
-    /// Label names, coarse → fine.
-    labels: Vec<String>,
-    /// Ignored if `test_fraction` splits the data. Otherwise an image without a split is not used.
-    split: Option<Split>,
 }
 
 impl Dataset {
@@ -156,11 +165,18 @@ impl Dataset {
     /// A source that cannot be read, labels that do not form a tree, or splits that contradict each
     /// other.
     pub fn read(data: &DataConfig, seed: u64) -> Result<Self> {
-        let (mut images, identity) = match data.kind {
-            DataKind::Folder => (folder::list(data)?, ClassIdentity::Path),
-            DataKind::Csv if data.qualify => (csv::list(data)?, ClassIdentity::Path),
-            DataKind::Csv => (csv::list(data)?, ClassIdentity::Name),
+        let entry = entry(data.kind);
+        let listing = (entry.list)(&LocalCopy { data, layout: entry.layout })?;
+        let (mut images, identity) = (listing.images, listing.identity);
+        // Only the levels that the config names are used.
+        let all_levels = data.kind.levels(data.hierarchy.is_some());
+        let is_used = |place: usize| {
+            all_levels.is_empty() || data.levels.iter().any(|level| level == all_levels[place])
         };
+        for image in &mut images {
+            let mut place = 0..;
+            image.labels.retain(|_| place.next().is_some_and(is_used));
+        }
         if data.test_fraction.is_none() {
             images.retain(|image| image.split.is_some());
         }
@@ -188,8 +204,9 @@ impl Dataset {
             let (query, train) = splits.train.iter().copied().partition(|&item| held_out[item]);
             splits = Splits { train, query, gallery: Vec::new() };
         }
-        let paths = images.into_iter().map(|image| image.path).collect();
-        Ok(Self { taxonomy, paths, labels, splits })
+        let (paths, parts) = images.into_iter().map(|image| (image.path, image.part)).unzip();
+        let storage = Arc::new(Storage::new(parts, listing.containers));
+        Ok(Self { taxonomy, paths, storage, labels, splits })
     }
 
     /// The digest of the data set. Folders that all images are in do not count, so that a data set may be moved.
@@ -203,7 +220,7 @@ impl Dataset {
         for (item, path) in self.paths.iter().enumerate() {
             let name: PathBuf = path.components().skip(shared).collect();
             names += &format!("{}\n", name.display());
-            sizes += &format!("{}\n", path.metadata().map_or(0, |metadata| metadata.len()));
+            sizes += &format!("{}\n", self.storage.length(item, path));
             labels += &format!("{:?}\n", self.labels.row(item));
         }
         labels += &format!("{:?}", self.taxonomy.level_names());
@@ -241,18 +258,24 @@ impl Dataset {
 
     /// Checks that every image file exists.
     fn check_files(&self, data: &DataConfig) -> Result<()> {
+        let is_missing = |&(item, path): &(usize, &PathBuf)| !self.storage.file(item, path).is_file();
         let missing: Vec<_> =
-            self.paths.iter().filter(|path| !path.is_file()).map(|path| path.display()).collect();
+            self.paths.iter().enumerate().filter(is_missing).map(|(_, path)| path.display()).collect();
         if missing.is_empty() {
             return Ok(());
         }
         let hint = if data.kind == DataKind::Csv {
-            "check the paths; they are relative to `data.images`, by default the folder of the CSV file"
+            "check the paths; they are relative to `data.images`, by default the folder of the file"
         } else {
             "copy the missing files, and check for broken links"
         };
         let count = counted(missing.len(), "image does", "images do");
         Err(problem(format!("{count} not exist: {}", a_few(&missing)), hint))
+    }
+
+    /// The file that the image of an item is in.
+    pub fn file(&self, item: usize) -> &Path {
+        self.storage.file(item, &self.paths[item])
     }
 
     /// The classes of some items at a level, 1 … L.
@@ -353,15 +376,6 @@ fn group_by_split(splits: &[Split], data: &DataConfig) -> Result<Splits> {
     }
 }
 
-/// Whether a file is an image by its extension. Formats that akin cannot read are included, so that
-/// they are reported instead of overlooked.
-pub fn looks_like_an_image(path: &Path) -> bool {
-    const EXTENSIONS: [&str; 11] =
-        ["jpg", "jpeg", "png", "webp", "heic", "heif", "avif", "gif", "bmp", "tif", "tiff"];
-    let extension = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
-    EXTENSIONS.contains(&extension.as_str())
-}
-
 #[cfg(test)]
 pub(crate) mod fixtures {
     //! Small data sets on disk.
@@ -406,6 +420,42 @@ pub(crate) mod fixtures {
             &format!("kind = 'csv'\npath = 'labels.csv'\nlevels = ['kind', 'variety']\n{more}"),
         );
         (directory, data)
+    }
+
+    /// A data set that is a copy in this directory. `toml` is the section without `path`.
+    pub(crate) fn config(copy: &TempDir, toml: &str) -> Result<DataConfig> {
+        let mut section: toml::Table = toml::from_str(toml).unwrap();
+        section.insert("path".into(), copy.path().to_str().unwrap().into());
+        let mut root = toml::Table::new();
+        root.insert("data".into(), section.into());
+        let file = copy.path().join("akin-test.toml");
+        fs::write(&file, toml::to_string(&root).unwrap()).unwrap();
+        Ok(DataConfig::load(&file, &[])?.0)
+    }
+
+    pub(crate) fn try_to_read(copy: &TempDir, toml: &str) -> Result<Dataset> {
+        Dataset::read(&config(copy, toml)?, 0)
+    }
+
+    pub(crate) fn read(copy: &TempDir, toml: &str) -> Dataset {
+        try_to_read(copy, toml).unwrap()
+    }
+
+    /// The names and sizes of the splits.
+    pub(crate) fn splits(dataset: &Dataset) -> Vec<(&'static str, usize)> {
+        dataset.splits.named().into_iter().map(|(name, items)| (name, items.len())).collect()
+    }
+
+    /// The label names of an item, coarse → fine.
+    pub(crate) fn labels(dataset: &Dataset, item: usize) -> Vec<String> {
+        let row = dataset.labels.row(item).iter().enumerate();
+        row.map(|(place, &class)| dataset.taxonomy.class_name(place + 1, class).to_owned()).collect()
+    }
+
+    /// The picture of an item.
+    pub(crate) fn picture(dataset: &Dataset, item: usize) -> akin_core::image::Pixels {
+        let bytes = dataset.storage.bytes(item, &dataset.paths[item]).unwrap();
+        dataset.storage.decode(item, &bytes).unwrap()
     }
 
     /// The message and the hint of an error.

@@ -15,6 +15,7 @@ use super::arguments::EvalArgs;
 use super::embedding_files::EmbeddingFiles;
 use super::opened_run::OpenedRun;
 use crate::columns::align_numbers;
+use crate::config::{Benchmark, DataKind};
 use crate::counts::{count, counted};
 use crate::embedding::{embed, embed_splits};
 use crate::loader::Pictures;
@@ -26,7 +27,7 @@ use crate::terminal;
 /// Evaluates each label set, and prints a row for each and for their average.
 pub fn run(args: &EvalArgs) -> Result<()> {
     let (mut reports, sets) = match &args.run {
-        Some(run) => (evaluate_levels(run, args)?, LabelSets::Columns),
+        Some(run) => evaluate_run(run, args)?,
         None if args.queries.len() == 1 => (evaluate_columns(args)?, LabelSets::Columns),
         None => (evaluate_sets(args)?, LabelSets::Apart),
     };
@@ -51,13 +52,26 @@ fn dyml_config(config: EvaluationConfig, args: &EvalArgs) -> Result<EvaluationCo
     Ok(config)
 }
 
-/// Evaluates each level of a run.
-fn evaluate_levels(directory: &Path, args: &EvalArgs) -> Result<Vec<Report>> {
-    let run = Run::open(directory)?;
+/// Evaluates each level of a run: each benchmark of a data set that has one per level, else each level of one set.
+fn evaluate_run(directory: &Path, args: &EvalArgs) -> Result<(Vec<Report>, LabelSets)> {
+    let mut run = Run::open(directory)?;
+    if ![DataKind::DymlVehicle, DataKind::DymlAnimal].contains(&run.config.data.kind) {
+        return Ok((evaluate_levels(&run, args, None)?, LabelSets::Columns));
+    }
+    let mut reports = Vec::new();
+    for (level, name) in (1..).zip(run.config.data.levels.clone()) {
+        run.config.data.benchmark = Benchmark::named(&name);
+        reports.extend(evaluate_levels(&run, args, Some(level))?);
+    }
+    Ok((reports, LabelSets::Apart))
+}
+
+/// Evaluates each level of a run's data set, or only one of them.
+fn evaluate_levels(run: &Run, args: &EvalArgs, only: Option<usize>) -> Result<Vec<Report>> {
     let config = dyml_config(run.config.eval.clone(), args)?;
     let OpenedRun { device, encoder, dataset } =
-        OpenedRun::open(&run, args.which, args.untrained, args.device)?;
-    let (pictures, progress) = (Pictures::new(dataset.paths.clone()), args.progress);
+        OpenedRun::open(run, args.which, args.untrained, args.device)?;
+    let (pictures, progress) = (Pictures::of(&dataset), args.progress);
     let (queries, gallery) =
         embed_splits(&dataset, |items| embed(&encoder, &pictures, items, &device, progress))?;
     let query_labels = dataset.labels.select(&queries.items);
@@ -71,7 +85,8 @@ fn evaluate_levels(directory: &Path, args: &EvalArgs) -> Result<Vec<Report>> {
         let queries = Labelled { embeddings: &queries.embeddings, labels: &column(&query_labels, level)? };
         evaluate(from_ref(name), queries, gallery, &config).with_context(|| set_name(name))
     };
-    (1..).zip(dataset.taxonomy.level_names()).map(report).collect()
+    let levels = (1..).zip(dataset.taxonomy.level_names());
+    levels.filter(|&(level, _)| only.is_none_or(|only| level == only)).map(report).collect()
 }
 
 /// Evaluates each label column of one set of embeddings.

@@ -1,0 +1,36 @@
+//! Which data set a command is about.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+
+use crate::arguments::SetArgs;
+use crate::config::DataConfig;
+
+/// Names a data set: by a config, or by its name and the folder of a copy.
+#[derive(Debug, Args)]
+pub struct DataSetArgs {
+    /// A TOML file with a section `[data]`, or, with PATH, the name of a data set from `akin list datasets`.
+    #[arg(value_name = "CONFIG|NAME")]
+    pub data: PathBuf,
+    /// The folder of a copy of the data set that is named first.
+    #[arg(value_name = "PATH", conflicts_with = "set")]
+    pub path: Option<PathBuf>,
+    #[command(flatten)]
+    pub sets: SetArgs,
+}
+
+impl DataSetArgs {
+    /// `[data]`, and the seed for what is drawn.
+    ///
+    /// # Errors
+    ///
+    /// As [`DataConfig::load`] and [`DataConfig::of_copy`].
+    pub fn load(&self) -> Result<(DataConfig, u64)> {
+        match &self.path {
+            Some(path) => Ok((DataConfig::of_copy(&self.data.to_string_lossy(), path)?, 0)),
+            None => DataConfig::load(&self.data, &self.sets.set),
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! `akin data verify`: holds a copy of a data set to its published counts, and decodes every image.
+
+use anyhow::Result;
+use clap::Args;
+use serde_json::json;
+
+use super::arguments::DataSetArgs;
+use crate::columns::align_words;
+use crate::counts::{count, counted};
+use crate::data::check::inspect;
+use crate::data::published::{Comparison, compare};
+use crate::data::{Dataset, entry};
+use crate::problem::{a_few, problem};
+use crate::progress::Progress;
+use crate::terminal;
+
+/// Hold a copy of a data set to its published counts, and decode every image.
+///
+/// Compares the numbers of images and classes with those that were published, and reads every image. Exits with 1 if a
+/// number differs or an image cannot be read.
+#[derive(Debug, Args)]
+pub struct DataVerifyArgs {
+    #[command(flatten)]
+    pub data: DataSetArgs,
+    /// Print the counts as JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// How to show progress.
+    #[arg(long, value_enum, default_value_t)]
+    pub progress: Progress,
+}
+
+/// Verifies a data set and prints the counts.
+pub fn run(args: &DataVerifyArgs) -> Result<()> {
+    let (mut data, seed) = args.data.load()?;
+    let entry = entry(data.kind);
+    let Some(counts) = &entry.counts else {
+        return Err(problem(
+            format!("a {} has no published counts", entry.title),
+            "use `akin data check`, which counts it and looks for mistakes",
+        ));
+    };
+    // The published counts are those of the published splits.
+    (data.test_fraction, data.validation_fraction) = (None, None);
+    let dataset = Dataset::read(&data, seed)?;
+    let bar = args.progress.bar("Reading", dataset.paths.len() as u64);
+    let findings = inspect(&dataset, || bar.advance(1));
+    drop(bar);
+    let comparisons = compare(&findings, counts);
+    let text = if args.json {
+        let unreadable = &findings.unreadable;
+        serde_json::to_string_pretty(&json!({
+            "title": entry.title,
+            "counts": comparisons,
+            "published_in": counts.published_in,
+            "unreadable": unreadable,
+        }))?
+    } else {
+        describe(entry.title, &comparisons, counts.published_in)
+    };
+    terminal::print(&text)?;
+    let differing: Vec<&str> =
+        comparisons.iter().filter(|count| !count.agrees).map(|count| count.what.as_str()).collect();
+    if !differing.is_empty() {
+        let what = counted(differing.len(), "count is", "counts are");
+        return Err(problem(
+            format!("{what} not the published one: {}", differing.join("; ")),
+            "copy or unpack the data set again; `akin list datasets` says which files belong to it",
+        ));
+    }
+    let unreadable: Vec<String> =
+        findings.unreadable.iter().map(|file| format!("{} ({})", file.path.display(), file.reason)).collect();
+    if !unreadable.is_empty() {
+        return Err(problem(
+            format!(
+                "{} cannot be read: {}",
+                counted(unreadable.len(), "image", "images"),
+                a_few(&unreadable)
+            ),
+            "copy or unpack these images again",
+        ));
+    }
+    Ok(())
+}
+
+fn describe(title: &str, comparisons: &[Comparison], published_in: &str) -> String {
+    let row = |comparison: &Comparison| {
+        let published = count(comparison.published);
+        vec![
+            comparison.what.clone(),
+            count(comparison.found),
+            if comparison.rounded { format!("about {published}") } else { published },
+            if comparison.agrees { "the same" } else { "different" }.to_owned(),
+        ]
+    };
+    let rows: Vec<Vec<String>> = comparisons.iter().map(row).collect();
+    let table = align_words(&[title, "found", "published", ""], &rows, None);
+    format!("{table}\n\nPublished in {published_in}.")
+}

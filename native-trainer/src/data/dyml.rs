@@ -1,0 +1,158 @@
+//! DyML-Vehicle, -Animal and -Product (Sun et al., CVPR 2021). Training images have three labels. Vehicle and Animal are
+//! evaluated by three benchmarks, each with queries, a gallery and labels of one level; Product by one list with all
+//! three labels.
+
+use akin_core::taxonomy::ClassIdentity;
+use anyhow::Result;
+
+use super::listing::{Count, Counts, Entry, ListedImage, Listing, LocalCopy, Source, Split, SplitCounts};
+use super::storage::Part;
+use crate::config::Benchmark;
+
+const LICENCE: &str = "compiled from other data sets, for research";
+const SOURCE: Source = Source::Page("https://onedrive.live.com (the link is in Sun et al., CVPR 2021)");
+const PUBLISHED_IN: &str = "HAPPIER, Table 8, in thousands";
+const BENCHMARKS: &str = "train/label.csv, train/imgs/*; bmk_coarse, bmk_middle and bmk_fine, each with query.csv, \
+                          gallery.csv, query/* and gallery/*";
+
+/// DyML-Vehicle.
+pub static VEHICLE: Entry = Entry {
+    title: "DyML-Vehicle",
+    layout: BENCHMARKS,
+    content: "three levels of vehicles for training; data.benchmark chooses the level that is evaluated",
+    counts: Some(Counts {
+        splits: &[SplitCounts { split: "train", images: Count::About(343_100), classes: Some(36_301) }],
+        classes: &[],
+        published_in: PUBLISHED_IN,
+    }),
+    licence: LICENCE,
+    source: SOURCE,
+    list: list_benchmarks,
+};
+
+/// DyML-Animal.
+pub static ANIMAL: Entry = Entry {
+    title: "DyML-Animal",
+    layout: BENCHMARKS,
+    content: "three levels of animals for training; data.benchmark chooses the level that is evaluated",
+    counts: Some(Counts {
+        splits: &[SplitCounts { split: "train", images: Count::About(407_800), classes: Some(495) }],
+        classes: &[],
+        published_in: PUBLISHED_IN,
+    }),
+    licence: LICENCE,
+    source: SOURCE,
+    list: list_benchmarks,
+};
+
+/// DyML-Product.
+pub static PRODUCT: Entry = Entry {
+    title: "DyML-Product",
+    layout: "train/label.csv, train/imgs/*; mini-bmk_all_in_one/label.csv, mini-bmk_all_in_one/imgs/*",
+    content: "three levels of products",
+    counts: Some(Counts {
+        splits: &[
+            SplitCounts { split: "train", images: Count::About(747_100), classes: Some(1_609) },
+            SplitCounts { split: "test", images: Count::About(1_500), classes: Some(315) },
+        ],
+        classes: &[],
+        published_in: PUBLISHED_IN,
+    }),
+    licence: LICENCE,
+    source: SOURCE,
+    list: list_product,
+};
+
+const LEVELS: usize = 3;
+
+/// The columns of the image and of its labels, coarse → fine, as the files spell them.
+const COLUMNS: [&str; 4] = ["fname", "coarse_id", "middle_id", "fine_id0.jpg"];
+
+fn list_benchmarks(copy: &LocalCopy) -> Result<Listing> {
+    let mut images = labelled(copy, "train", Split::Train)?;
+    let (name, level) = match copy.data.benchmark.unwrap_or_default() {
+        Benchmark::Coarse => ("bmk_coarse", 0),
+        Benchmark::Middle => ("bmk_middle", 1),
+        Benchmark::Fine => ("bmk_fine", 2),
+    };
+    for (split, part) in [(Split::Query, "query"), (Split::Gallery, "gallery")] {
+        for (_, [file, label]) in copy.rows(&format!("{name}/{part}.csv"), ["fname", "labels0.jpg"])? {
+            // A benchmark knows one level. Its classes are not those of the training images; above that level all
+            // images are of one class, and below it each class has one child.
+            let label = format!("{name} {label}");
+            let labels = (0..LEVELS).map(|place| if place < level { name } else { &label }.to_owned());
+            images.push(ListedImage {
+                path: copy.path(name).join(part).join(file),
+                part: Part::Whole,
+                labels: labels.collect(),
+                split: Some(split),
+            });
+        }
+    }
+    Ok(Listing::of_files(images, ClassIdentity::Path))
+}
+
+fn list_product(copy: &LocalCopy) -> Result<Listing> {
+    let mut images = labelled(copy, "train", Split::Train)?;
+    for mut image in labelled(copy, "mini-bmk_all_in_one", Split::Test)? {
+        // Class 3 of the benchmark is not class 3 of the training images.
+        image.labels = image.labels.into_iter().map(|label| format!("test {label}")).collect();
+        images.push(image);
+    }
+    Ok(Listing::of_files(images, ClassIdentity::Path))
+}
+
+/// The images of a folder with `label.csv` and `imgs`.
+fn labelled(copy: &LocalCopy, folder: &str, split: Split) -> Result<Vec<ListedImage>> {
+    let rows = copy.rows(&format!("{folder}/label.csv"), COLUMNS)?;
+    let image = |(_, [file, coarse, middle, fine]): (usize, [String; 4])| ListedImage {
+        path: copy.path(folder).join("imgs").join(file),
+        part: Part::Whole,
+        labels: vec![coarse, middle, fine],
+        split: Some(split),
+    };
+    Ok(rows.into_iter().map(image).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixtures::*;
+
+    /// Names with leading spaces and a stray `.jpg`, as published.
+    const TRAIN: &[u8] = b"fname, fine_id0.jpg, middle_id, coarse_id\na.jpg, 1, 2, 3\nb.jpg, 4, 2, 3\n";
+
+    #[test]
+    fn a_benchmark_has_labels_of_one_level() {
+        let copy = files(&[
+            ("train/label.csv", TRAIN),
+            ("bmk_fine/query.csv", b"fname, labels0.jpg\nq.jpg, 1\n"),
+            ("bmk_fine/gallery.csv", b"fname, labels0.jpg\ng.jpg, 1\nh.jpg, 2\n"),
+            ("bmk_middle/query.csv", b"fname, labels0.jpg\nq.jpg, 7\n"),
+            ("bmk_middle/gallery.csv", b"fname, labels0.jpg\ng.jpg, 7\n"),
+        ]);
+        let dataset = read(&copy, "kind = 'dyml_vehicle'");
+        assert_eq!(splits(&dataset), [("train", 2), ("query", 1), ("gallery", 2)]);
+        assert_eq!(labels(&dataset, 1), ["3", "2", "4"]);
+        assert_eq!(labels(&dataset, 3), ["bmk_fine", "bmk_fine", "bmk_fine 1"]);
+        assert_eq!(dataset.paths[3], copy.path().join("bmk_fine/gallery/g.jpg"));
+        let middle = read(&copy, "kind = 'dyml_animal'\nbenchmark = 'middle'");
+        assert_eq!(labels(&middle, 2), ["bmk_middle", "bmk_middle 7", "bmk_middle 7"]);
+        let (message, hint) = refusal(try_to_read(&copy, "kind = 'dyml_animal'\nbenchmark = 'coarse'"));
+        assert!(
+            message.contains("bmk_coarse/query.csv cannot be read") && hint.contains("bmk_coarse"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn products_have_one_test_list_with_all_labels() {
+        let copy = files(&[("train/label.csv", TRAIN), ("mini-bmk_all_in_one/label.csv", TRAIN)]);
+        let dataset = read(&copy, "kind = 'dyml_product'");
+        assert_eq!(splits(&dataset), [("train", 2), ("test", 2)]);
+        assert_eq!(labels(&dataset, 3), ["test 3", "test 2", "test 4"]);
+        assert_eq!(dataset.taxonomy.class_count(3), 4);
+        let copy = files(&[("train/label.csv", b"fname,middle_id\na.jpg,1\n")]);
+        let (message, _) = refusal(try_to_read(&copy, "kind = 'dyml_product'"));
+        assert!(message.contains("has no column `coarse_id`"), "{message}");
+    }
+}

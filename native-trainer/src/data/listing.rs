@@ -1,0 +1,288 @@
+//! What every data set states about itself, and what its reader returns.
+
+use std::path::{Path, PathBuf};
+
+use akin_core::taxonomy::ClassIdentity;
+use anyhow::Result;
+
+use super::storage::{Container, Part};
+use crate::config::DataConfig;
+use crate::csv_file::CsvFile;
+use crate::files::read_regular_file;
+use crate::problem::{Advise, problem};
+
+/// A data set that akin can read: what is published about it, and its reader.
+pub struct Entry {
+    /// Its name in prose.
+    pub title: &'static str,
+    /// What a copy of it looks like, in a line: the files that are read, relative to `data.path`.
+    pub layout: &'static str,
+    /// What its levels, splits and classes are, in a sentence.
+    pub content: &'static str,
+    /// The published counts; none for a layout that holds any data.
+    pub counts: Option<Counts>,
+    /// The licence, in a sentence.
+    pub licence: &'static str,
+    /// Where it can be had.
+    pub source: Source,
+    /// Lists the images of a copy.
+    pub list: fn(&LocalCopy) -> Result<Listing>,
+}
+
+/// The published counts of a data set.
+pub struct Counts {
+    /// The images and the finest classes of each split, by the names of [`Splits::named`](super::Splits::named).
+    pub splits: &'static [SplitCounts],
+    /// The number of classes of some levels in all splits together.
+    pub classes: &'static [(&'static str, usize)],
+    /// Where these numbers are published.
+    pub published_in: &'static str,
+}
+
+/// The published counts of a split.
+pub struct SplitCounts {
+    /// `train`, `test`, `query` or `gallery`.
+    pub split: &'static str,
+    /// The number of images.
+    pub images: Count,
+    /// The number of finest classes, if it is published.
+    pub classes: Option<usize>,
+}
+
+/// A published number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Count {
+    /// The number itself.
+    Exactly(usize),
+    /// A number that is published in thousands with one decimal, such as 343.1 K.
+    About(usize),
+}
+
+impl Count {
+    /// Whether a count agrees with the published one.
+    pub fn agrees(self, count: usize) -> bool {
+        match self {
+            Self::Exactly(published) => count == published,
+            Self::About(published) => count.abs_diff(published) <= 50,
+        }
+    }
+
+    /// The published number.
+    pub fn published(self) -> usize {
+        match self {
+            Self::Exactly(count) | Self::About(count) => count,
+        }
+    }
+}
+
+/// Where a data set can be had.
+pub enum Source {
+    /// It is the user's own.
+    Own,
+    /// Files that anyone may download.
+    Public(&'static [Download]),
+    /// The page on which its licence has to be accepted, or on which there are only links that a program cannot follow.
+    Page(&'static str),
+}
+
+/// A file that anyone may download.
+pub struct Download {
+    /// Its address.
+    pub address: &'static str,
+    /// Its MD5 in hexadecimal digits, if its publishers give one.
+    pub md5: Option<&'static str>,
+}
+
+/// The split of an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Split {
+    /// Training images.
+    Train,
+    /// Images that are both queries and gallery.
+    Test,
+    /// Queries.
+    Query,
+    /// Gallery images.
+    Gallery,
+}
+
+impl Split {
+    /// Every split with its name in this config.
+    pub fn names(data: &DataConfig) -> [(Self, &str); 4] {
+        [
+            (Self::Train, &data.train),
+            (Self::Test, &data.test),
+            (Self::Query, &data.query),
+            (Self::Gallery, &data.gallery),
+        ]
+    }
+}
+
+/// An image as a data set lists it.
+#[derive(Debug)]
+pub struct ListedImage {
+    /// The file, or, inside a larger file, the name of the image: that file and the number of the image in it.
+    pub path: PathBuf,
+    /// What of the file is the image.
+    pub part: Part,
+    /// Label names, coarse → fine.
+    pub labels: Vec<String>,
+    /// Ignored if `test_fraction` splits the data. Otherwise an image without a split is not used.
+    pub split: Option<Split>,
+}
+
+/// The images of a data set.
+#[derive(Debug)]
+pub struct Listing {
+    /// The images, in an order that depends only on the data set.
+    pub images: Vec<ListedImage>,
+    /// Whether a class is its name or its whole path.
+    pub identity: ClassIdentity,
+    /// The files with many images, to which the parts of the images refer.
+    pub containers: Vec<Container>,
+}
+
+impl Listing {
+    /// Images that are files of their own.
+    pub fn of_files(images: Vec<ListedImage>, identity: ClassIdentity) -> Self {
+        Self { images, identity, containers: Vec::new() }
+    }
+}
+
+/// A copy of a data set on this machine.
+pub struct LocalCopy<'a> {
+    /// `[data]` of the config.
+    pub data: &'a DataConfig,
+    /// The layout that a copy has.
+    pub layout: &'static str,
+}
+
+impl LocalCopy<'_> {
+    /// A path inside the copy.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.data.path.join(name)
+    }
+
+    /// The folder that a file of the copy is in: `data.path`, or one of these folders inside it. `data.path` if it is in
+    /// none, so that an error names that place.
+    pub fn root(&self, file: &str, folders: &[&str]) -> PathBuf {
+        let inside = folders.iter().map(|folder| self.path(folder));
+        let mut roots = std::iter::once(self.data.path.clone()).chain(inside);
+        roots.find(|root| root.join(file).exists()).unwrap_or_else(|| self.data.path.clone())
+    }
+
+    /// What to do if a file is missing.
+    pub fn layout_hint(&self) -> String {
+        format!("check data.path; a copy of `{}` holds {}", self.data.kind.name(), self.layout)
+    }
+
+    /// The bytes of a file.
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be read.
+    pub fn bytes(&self, file: &Path) -> Result<Vec<u8>> {
+        read_regular_file(file).advise(|| format!("{} cannot be read", file.display()), &self.layout_hint())
+    }
+
+    /// The text of a file.
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be read, or that is not UTF-8.
+    pub fn text(&self, file: &Path) -> Result<String> {
+        String::from_utf8(self.bytes(file)?).map_err(|_| {
+            problem(
+                format!("{} is not a text in UTF-8", file.display()),
+                "copy the file from the data set again",
+            )
+        })
+    }
+
+    /// A CSV file of the copy.
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be read.
+    pub fn csv(&self, name: &str) -> Result<CsvFile> {
+        let file = self.path(name);
+        file.metadata().advise(|| format!("{} cannot be read", file.display()), &self.layout_hint())?;
+        CsvFile::open(&file)
+    }
+
+    /// The cells of these columns of a CSV file, with the number of each line.
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be read or lacks a column.
+    pub fn rows<const N: usize>(&self, name: &str, columns: [&str; N]) -> Result<Vec<(usize, [String; N])>> {
+        let mut table = self.csv(name)?;
+        let columns = table.columns(&columns.map(str::to_owned), "take the file of the data set as it is")?;
+        let mut rows = Vec::new();
+        while let Some((line, record)) = table.next_line()? {
+            rows.push((line as usize, std::array::from_fn(|place| record[columns[place]].trim().to_owned())));
+        }
+        Ok(rows)
+    }
+
+    /// The lines of a text as their words, without empty lines, after `skipped` lines at the start.
+    ///
+    /// # Errors
+    ///
+    /// As [`LocalCopy::text`], and a line with fewer than N words.
+    pub fn lines<const N: usize>(&self, file: &Path, skipped: usize) -> Result<Vec<[String; N]>> {
+        let text = self.text(file)?;
+        let lines = text.lines().enumerate().skip(skipped).filter(|(_, line)| !line.trim().is_empty());
+        lines
+            .map(|(number, line)| {
+                // The last word takes the rest of the line: names and paths may have spaces.
+                let mut rest = line.trim();
+                let mut words: [String; N] = std::array::from_fn(|_| String::new());
+                for (place, word) in words.iter_mut().enumerate() {
+                    let end = rest.find(char::is_whitespace).filter(|_| place + 1 < N).unwrap_or(rest.len());
+                    *word = rest[..end].to_owned();
+                    rest = rest[end..].trim_start();
+                }
+                if words[N - 1].is_empty() {
+                    return Err(damaged(file, number + 1, &format!("{line:?} has fewer than {N} words")));
+                }
+                Ok(words)
+            })
+            .collect()
+    }
+}
+
+/// The error for a line that the data set's own files would not have.
+pub fn damaged(file: &Path, line: usize, why: &str) -> anyhow::Error {
+    problem(
+        format!("{}, line {line}: {why}", file.display()),
+        "copy the file from the data set again, or use a CSV file (data.kind = \"csv\")",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixtures::*;
+    use super::*;
+
+    #[test]
+    fn the_last_word_of_a_line_is_its_rest() {
+        let directory = files(&[("a.txt", b"header\n1  x y z\n\n 2\tw\n"), ("bad.txt", b"1 2\n3\n")]);
+        let data = data(&directory, "kind = 'sop'\npath = ''\nlevels = ['product']");
+        let copy = LocalCopy { data: &data, layout: "a.txt" };
+        let lines = copy.lines::<2>(&copy.path("a.txt"), 1).unwrap();
+        assert_eq!(lines, [["1", "x y z"], ["2", "w"]]);
+        let (message, hint) = refusal(copy.lines::<2>(&copy.path("bad.txt"), 0));
+        assert!(message.ends_with("bad.txt, line 2: \"3\" has fewer than 2 words"), "{message}");
+        assert!(hint.contains("again"));
+        let (message, hint) = refusal(copy.text(&copy.path("b.txt")));
+        assert!(message.contains("b.txt cannot be read"), "{message}");
+        assert!(hint.contains("a copy of `sop` holds a.txt"), "{hint}");
+    }
+
+    #[test]
+    fn a_rounded_count_agrees_with_what_rounds_to_it() {
+        assert!(Count::About(343_100).agrees(343_060) && !Count::About(343_100).agrees(343_200));
+        assert!(Count::Exactly(5).agrees(5) && !Count::Exactly(5).agrees(6));
+    }
+}
