@@ -60,6 +60,7 @@ const GOOD = {
   embed: ['embed', 'run', 'data/images', '--out', 'new.npy'],
   'data check': ['data', 'check', 'tiny.toml'],
   'data verify': ['data', 'verify', 'tiny.toml'],
+  'data fetch': ['data', 'fetch', 'aircraft', '--yes', '--from', 'http://127.0.0.1:9'],
   export: ['export', 'run', '--out', 'new'],
   serve: ['serve', 'nowhere'],
   biomorphs: ['biomorphs', 'new'],
@@ -117,6 +118,7 @@ const BAD = {
   '--side': [...NUMBERS, '0', '100000'],
   '--held-out': ['x', '-1', '2', 'nan', ''],
   '--show': ['x', ''],
+  '--from': ['x', 'ftp://127.0.0.1', 'http://', 'http://127.0.0.1:9', ''],
 };
 /// Values that are fine for one command, and options whose text is free.
 const FINE = new Set(['--title', '--description', '--licence']);
@@ -255,6 +257,25 @@ for (const [name, text] of Object.entries({
 })) {
   const args = [...GOOD.train, '--set', "data.path='bad.csv'", '--set', "data.images='data'"];
   add(`a data set ${name}`, args, () => write('bad.csv', text));
+}
+
+const KINDS = ['sop', 'cub200', 'cars196', 'inshop', 'inat_base', 'inat_full', 'dyml_vehicle', 'dyml_animal', 'dyml_product',
+  'cifar100', 'nabirds', 'omniglot', 'grocery', 'aircraft', 'h_gldv2'];
+for (const kind of KINDS) add(`a copy of ${kind} without its files`, ['data', 'verify', kind, 'empty'], () => write('empty/x', ''));
+const writeCopy = (files) => Object.entries(files).forEach(([name, text]) => write(`copy/${name}`, text));
+const PARTS = 'fname,middle_id,coarse_id\na.jpg,1,2\n';
+for (const [name, kind, files] of [
+  ['with wrong counts', 'omniglot', { 'images_background/a/b/c.png': '', 'images_evaluation/d/e/f.png': '' }],
+  ['without a column', 'dyml_product', { 'train/label.csv': PARTS, 'mini-bmk_all_in_one/label.csv': PARTS }],
+  ['with a label that has no parent', 'nabirds', {
+    'images.txt': 'a x.jpg', 'image_class_labels.txt': 'a 5', 'train_test_split.txt': 'a 1', 'classes.txt': '5 Owl', 'hierarchy.txt': '6 0',
+  }],
+  ['whose labels are no MATLAB file', 'cars196', { 'cars_annos.mat': 'MATLAB' }],
+  ['that is cut', 'cifar100', { 'train.bin': 'x', 'test.bin': '', 'coarse_label_names.txt': 'a', 'fine_label_names.txt': 'b' }],
+]) add(`a copy of ${kind} ${name}`, ['data', 'verify', kind, 'copy'], () => writeCopy(files));
+for (const set of ['data.hierarchy=nowhere', 'data.benchmark=fine', 'data.kind=sop', "data={kind='sop',path='.',levels=['x']}",
+  "data={kind='sop',path='.',levels=['product','category']}", "data={kind='cub200',path='.',levels=['order']}"]) {
+  add(`a data set with ${set}`, [...GOOD['data check'], '--set', set]);
 }
 
 for (const name of ['bad.jpg', 'bad.png', 'bad.webp', 'bad.gif', 'bad.heic']) {

@@ -182,6 +182,63 @@ impl Lines {
     }
 }
 
+/// A file that grows at its end, and that a later process can continue.
+pub struct Growing {
+    path: PathBuf,
+    file: File,
+    length: u64,
+}
+
+impl Growing {
+    /// Opens the file at `path` to add to it, and makes it if there is none.
+    ///
+    /// # Errors
+    ///
+    /// The errors of the system.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let mut file = open_lock(path)?;
+        let length = file.seek(SeekFrom::End(0))?;
+        Ok(Self { path: path.to_owned(), file, length })
+    }
+
+    /// The number of bytes.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Adds bytes.
+    ///
+    /// # Errors
+    ///
+    /// The errors of the system.
+    pub fn add(&mut self, bytes: &[u8]) -> io::Result<()> {
+        Tracked { file: &mut self.file, path: &self.path }.write_all(bytes)?;
+        self.length += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Removes all bytes.
+    ///
+    /// # Errors
+    ///
+    /// The errors of the system.
+    pub fn clear(&mut self) -> io::Result<()> {
+        attempt("cut", &self.path, || self.file.set_len(0))?;
+        self.file.seek(SeekFrom::Start(0))?;
+        self.length = 0;
+        Ok(())
+    }
+
+    /// Waits until every byte is on the disk.
+    ///
+    /// # Errors
+    ///
+    /// The errors of the system.
+    pub fn sync(&self) -> io::Result<()> {
+        attempt("sync", &self.path, || self.file.sync_all())
+    }
+}
+
 /// Does an operation, again if a signal interrupts it.
 fn attempt<T>(operation: &str, path: &Path, mut act: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {

@@ -13,7 +13,7 @@
 //! commands/demo commands/compare commands/resume
 //! commands/train commands/eval commands/export commands/embed commands/list
 //! commands/data commands/biomorphs commands/page commands/serve commands/verify commands/bench
-//! commands/bench/loss commands/data/verify
+//! commands/bench/loss commands/data/verify commands/data/fetch
 //! commands/bench/measure commands/data/arguments
 //! commands/verify/run_checks commands/verify/bundle_checks
 //! commands/verify/check
@@ -56,7 +56,7 @@
 //! config/range
 //! config/fault config/overlay recipes
 //! config/schema
-//! site arguments
+//! site arguments download
 //! report npy mat csv_file serve
 //! serve/answer
 //! serve/hosts serve/connections
@@ -91,6 +91,7 @@ mod csv_file;
 mod data;
 mod device;
 mod directory;
+mod download;
 mod embedding;
 mod families;
 mod faults;

@@ -50,6 +50,18 @@ impl Progress {
         Bar { progress: self, bar, verb, last_line: Mutex::new(Instant::now()) }
     }
 
+    /// Starts a download of this number of bytes, if it is known.
+    pub fn byte_bar(self, verb: &'static str, bytes: Option<u64>) -> Bar {
+        let bar = self.bar(verb, bytes.unwrap_or(0));
+        if !bar.bar.is_hidden() {
+            let template =
+                "{prefix:>12.green.bold} [{bar:30}] {bytes}/{total_bytes}  {bytes_per_sec}  {eta} left";
+            let style = ProgressStyle::with_template(template).expect("the template is a valid constant");
+            bar.bar.set_style(style.progress_chars("=> "));
+        }
+        bar
+    }
+
     /// Prints a message in the format of cargo: a verb and its object.
     pub fn say(self, verb: &str, what: &str) {
         if self != Self::None {
@@ -77,6 +89,12 @@ impl Bar {
         *last_line = Instant::now();
         let [done, all] = [self.bar.position(), self.bar.length().unwrap_or(0)];
         Some(format!("{} of {}", count(done as usize), count(all as usize)))
+    }
+
+    /// Sets the number of finished units. Without a bar, prints a line from time to time.
+    pub fn set(&self, units: u64) {
+        self.bar.set_position(units);
+        self.advance(0);
     }
 
     fn print(&self, line: &str) {

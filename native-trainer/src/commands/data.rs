@@ -2,12 +2,14 @@
 //! their own.
 
 mod arguments;
+mod fetch;
 mod verify;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
 
 use self::arguments::DataSetArgs;
+use self::fetch::DataFetchArgs;
 use self::verify::DataVerifyArgs;
 use crate::columns::align_numbers;
 use crate::counts::{count, counted};
@@ -22,6 +24,7 @@ use crate::terminal;
 pub enum DataCommand {
     Check(DataCheckArgs),
     Verify(DataVerifyArgs),
+    Fetch(DataFetchArgs),
 }
 
 /// Count a data set and report mistakes in it.
@@ -45,6 +48,7 @@ pub fn run(command: DataCommand) -> Result<()> {
     match command {
         DataCommand::Check(args) => check(&args),
         DataCommand::Verify(args) => verify::run(&args),
+        DataCommand::Fetch(args) => fetch::run(&args),
     }
 }
 

@@ -275,6 +275,7 @@ fn dataset(name: &str) -> Result<List> {
     match &entry.source {
         data::listing::Source::Own => {}
         data::listing::Source::Public(files) => {
+            add("source", format!("`akin data fetch {name}` downloads it"));
             for file in *files {
                 let checksum = file.md5.map_or(String::new(), |md5| format!(" (MD5 {md5})"));
                 add("source", format!("{}{checksum}", file.address));

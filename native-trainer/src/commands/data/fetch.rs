@@ -1,0 +1,160 @@
+//! `akin data fetch`: downloads the files of a data set that anyone may download.
+
+use std::io::{self, BufRead, IsTerminal};
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+
+use crate::config::DataKind;
+use crate::counts::counted;
+use crate::data::entry;
+use crate::data::listing::Source;
+use crate::download::Downloader;
+use crate::files::create_folder;
+use crate::problem::{did_you_mean, problem};
+use crate::progress::Progress;
+use crate::terminal;
+
+/// Download a data set that anyone may download.
+///
+/// Says first how large the files are, and asks on a terminal. A download that was cut is continued by the same command;
+/// a file that has changed on the server meanwhile is downloaded again. Published checksums are compared. A data set
+/// with a licence to accept is refused, with the page on which it can be accepted.
+#[derive(Debug, Args)]
+pub struct DataFetchArgs {
+    /// The name of a data set from `akin list datasets`.
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// The folder to download to.
+    #[arg(long, value_name = "DIR", default_value = "data")]
+    pub out: PathBuf,
+    /// Take the files from this address instead of the published one, for example from a mirror.
+    #[arg(long, value_name = "URL")]
+    pub from: Option<String>,
+    /// Download without asking.
+    #[arg(long)]
+    pub yes: bool,
+    /// How to show progress.
+    #[arg(long, value_enum, default_value_t)]
+    pub progress: Progress,
+}
+
+/// Downloads the files of a data set.
+pub fn run(args: &DataFetchArgs) -> Result<()> {
+    let name = &args.name;
+    let kind = DataKind::ALL.into_iter().find(|kind| kind.name() == *name).ok_or_else(|| {
+        let near = did_you_mean(name, DataKind::names().iter().map(String::as_str));
+        problem(
+            format!("there is no data set `{name}`"),
+            format!("{near}`akin list datasets` lists all of them"),
+        )
+    })?;
+    let entry = entry(kind);
+    let files = match &entry.source {
+        Source::Public(files) => *files,
+        Source::Page(page) => {
+            return Err(problem(
+                format!("{} cannot be fetched: {}", entry.title, entry.licence),
+                format!("accept its terms and download it at {page}; then `akin data verify {name} PATH`"),
+            ));
+        }
+        Source::Own => {
+            return Err(problem(
+                format!("a {} is your own data, which is nowhere to be fetched", entry.title),
+                "`akin list datasets` lists the data sets",
+            ));
+        }
+    };
+    if let Some(from) = &args.from
+        && !["http://", "https://"].iter().any(|scheme| from.starts_with(scheme))
+    {
+        return Err(problem(
+            format!("`--from {from}` is not an address"),
+            "write an address that starts with https:// or http://",
+        ));
+    }
+    let folder = args.out.join(name);
+    let downloader = Downloader::new();
+    let mut missing = Vec::new();
+    for file in files {
+        let file_name = file.address.rsplit('/').next().unwrap_or(file.address);
+        let target = folder.join(file_name);
+        if target.is_file() {
+            args.progress.say("Found", &target.display().to_string());
+            continue;
+        }
+        let address = match &args.from {
+            None => file.address.to_owned(),
+            Some(mirror) => format!("{}/{file_name}", mirror.trim_end_matches('/')),
+        };
+        missing.push((downloader.ask(&address)?, target, file.md5));
+    }
+    if !missing.is_empty() && !args.yes {
+        let sizes: Vec<Option<u64>> = missing.iter().map(|(remote, _, _)| remote.bytes).collect();
+        ask(&cost(entry.title, &sizes), entry.licence)?;
+    }
+    create_folder(&folder)?;
+    for (remote, target, md5) in &missing {
+        let bar = args.progress.byte_bar("Fetching", remote.bytes);
+        downloader.fetch(remote, target, *md5, |bytes| bar.set(bytes))?;
+        drop(bar);
+        let checked = if md5.is_some() { ", whose checksum is the published one" } else { "" };
+        args.progress.say("Fetched", &format!("{}{checked}", target.display()));
+    }
+    let archives: Vec<String> = files
+        .iter()
+        .map(|file| {
+            let name = file.address.rsplit('/').next().unwrap_or(file.address);
+            let tool = if name.ends_with(".zip") { "unzip -q" } else { "tar -xzf" };
+            format!("{tool} {name}")
+        })
+        .collect();
+    terminal::say(format_args!(
+        "\nNext: (cd {} && {}), then `akin data verify {name} {}`",
+        folder.display(),
+        archives.join(" && "),
+        folder.display()
+    ));
+    Ok(())
+}
+
+/// What a download costs, in words.
+fn cost(title: &str, sizes: &[Option<u64>]) -> String {
+    let known: u64 = sizes.iter().flatten().sum();
+    let unknown = sizes.iter().filter(|size| size.is_none()).count();
+    let files = counted(sizes.len(), "file", "files");
+    let size = match unknown {
+        0 => human(known),
+        _ if known == 0 => "a size that the server does not say".to_owned(),
+        _ => format!("at least {}", human(known)),
+    };
+    // Images hardly get smaller in an archive.
+    format!(
+        "{title} is {files} of {size} to download; unpacked beside its archives it takes about twice that on the disk"
+    )
+}
+
+/// A number of bytes in words.
+fn human(bytes: u64) -> String {
+    match bytes {
+        0..1_000_000 => format!("{} kB", bytes.div_ceil(1_000)),
+        1_000_000..1_000_000_000 => format!("{:.0} MB", bytes as f64 / 1e6),
+        _ => format!("{:.1} GB", bytes as f64 / 1e9),
+    }
+}
+
+/// Asks on a terminal whether to download.
+fn ask(cost: &str, licence: &str) -> Result<()> {
+    terminal::say(format_args!("{cost}.\nLicence: {licence}."));
+    if !io::stdin().is_terminal() {
+        return Err(problem("nothing is downloaded without being asked for", "pass `--yes` to download it"));
+    }
+    terminal::say("Download it? [y/N]");
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    if ["y", "yes"].contains(&answer.trim().to_ascii_lowercase().as_str()) {
+        return Ok(());
+    }
+    Err(problem("the data set was not downloaded", "answer `y`, or pass `--yes`"))
+}
