@@ -1,4 +1,5 @@
-# What tests/run and tests/full share: the messages of their stages, and a folder that is removed at the end.
+# What tests/run and tests/full share: the messages of their stages, packages from Debian, and a folder that is removed
+# at the end.
 # shellcheck shell=bash
 
 stage='' began=0
@@ -20,6 +21,21 @@ fail() {
 }
 
 installing() { printf 'installing %s\n' "$*"; }
+
+# install_from_debian PROGRAM HINT PACKAGE...: installs Debian packages, if this is Debian and the user is root.
+install_from_debian() {
+  local program=$1 hint=$2
+  shift 2
+  if [[ ! -e /etc/debian_version || $(id -u) != 0 ]]; then
+    fail "$program is not installed" "$hint"
+  fi
+  installing "$* (apt-get)"
+  apt-get update -qq
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >"$scratch/apt.log" || {
+    cat "$scratch/apt.log" >&2
+    return 1
+  }
+}
 
 scratch=$(mktemp -d)
 trap 'status=$?; rm -rf "$scratch"; ((status == 0)) || printf "\n=== FAILED: %s, after %d s\n" "$stage" $((SECONDS - began)) >&2' EXIT
