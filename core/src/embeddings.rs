@@ -1,6 +1,30 @@
 //! The embeddings of a set of items, which similarity, search and evaluation read.
 
+use std::fmt::Debug;
+
 use crate::{Error, Kind, Result};
+
+/// N embeddings of d numbers each, read by position: [`Embeddings`] in memory, or a file that is larger than memory.
+pub trait Rows: Debug + Sync {
+    /// N, the number of embeddings.
+    #[expect(clippy::len_without_is_empty, reason = "embeddings are a column of a data set, not a container")]
+    fn len(&self) -> usize;
+
+    /// d, the length of an embedding; at least 1.
+    fn dimension(&self) -> usize;
+
+    /// Fills `rows`, [n, d], row-major, with the embeddings of the items from `first` on. Several threads call it at
+    /// once, several times for the same items; each time it gives the same numbers.
+    ///
+    /// # Errors
+    ///
+    /// The numbers cannot be read.
+    ///
+    /// # Panics
+    ///
+    /// There are no such items.
+    fn read(&self, first: usize, rows: &mut [f32]) -> Result<()>;
+}
 
 /// N embeddings of d finite numbers each: [N, d], row-major.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,28 +48,9 @@ impl Embeddings {
                 "give a matrix with one embedding per row",
             ));
         }
-        if let Some(place) = values.iter().position(|value| !value.is_finite()) {
-            let (row, column) = (place / dimension, place % dimension);
-            let rows = values.chunks(dimension).enumerate().skip(row + 1);
-            let others: Vec<usize> = rows
-                .filter(|(_, row)| row.iter().any(|value| !value.is_finite()))
-                .map(|(row, _)| row)
-                .collect();
-            let more = match &others[..] {
-                [] => String::new(),
-                [row] => format!("; row {row} is not finite either"),
-                rows => {
-                    let listed: Vec<String> = rows.iter().take(10).map(usize::to_string).collect();
-                    let dots = if rows.len() > listed.len() { ", …" } else { "" };
-                    format!("; {} more rows are not finite: {}{dots}", rows.len(), listed.join(", "))
-                }
-            };
-            return Err(Error::new(
-                Kind::Embeddings,
-                format!("the embedding in row {row} has {} in column {column}{more}", values[place]),
-                "leave out these items, or find out why their embeddings diverged",
-            ));
-        }
+        let mut flaws = Flaws::default();
+        flaws.find(dimension, 0, &values);
+        flaws.refuse("")?;
         Ok(Self { dimension, values })
     }
 
@@ -71,6 +76,78 @@ impl Embeddings {
     }
 }
 
+impl Rows for Embeddings {
+    fn len(&self) -> usize {
+        self.len()
+    }
+
+    fn dimension(&self) -> usize {
+        self.dimension
+    }
+
+    fn read(&self, first: usize, rows: &mut [f32]) -> Result<()> {
+        rows.copy_from_slice(&self.values[first * self.dimension..][..rows.len()]);
+        Ok(())
+    }
+}
+
+/// The embeddings that are not finite.
+#[derive(Debug, Default)]
+pub(crate) struct Flaws {
+    /// The row, the column and the first number that is not finite.
+    first: Option<(usize, usize, f32)>,
+    /// The rows after that of `first`, but only so many as are named.
+    others: Vec<usize>,
+    /// The number of rows after that of `first`.
+    more: usize,
+}
+
+impl Flaws {
+    const NAMED: usize = 10;
+
+    /// Looks for more in the rows from `first` on, which stand behind those that were looked at before.
+    pub(crate) fn find(&mut self, dimension: usize, first: usize, values: &[f32]) {
+        if values.iter().all(|value| value.is_finite()) {
+            return;
+        }
+        for (row, values) in (first..).zip(values.chunks(dimension)) {
+            let Some(column) = values.iter().position(|value| !value.is_finite()) else { continue };
+            self.add(Flaws { first: Some((row, column, values[column])), ..Flaws::default() });
+        }
+    }
+
+    /// Adds those of later rows.
+    pub(crate) fn add(&mut self, later: Flaws) {
+        let Some(first) = later.first else { return };
+        if self.first.is_none() {
+            *self = later;
+            return;
+        }
+        self.more += 1 + later.more;
+        self.others.extend([first.0].into_iter().chain(later.others));
+        self.others.truncate(Self::NAMED);
+    }
+
+    /// The error that names them; `Ok` if there are none. `set` says whose they are: "query ", "gallery ", or nothing.
+    pub(crate) fn refuse(self, set: &str) -> Result<()> {
+        let Some((row, column, value)) = self.first else { return Ok(()) };
+        let more = match &self.others[..] {
+            [] => String::new(),
+            [row] => format!("; row {row} is not finite either"),
+            rows => {
+                let listed: Vec<String> = rows.iter().map(usize::to_string).collect();
+                let dots = if self.more > listed.len() { ", …" } else { "" };
+                format!("; {} more rows are not finite: {}{dots}", self.more, listed.join(", "))
+            }
+        };
+        Err(Error::new(
+            Kind::Embeddings,
+            format!("the {set}embedding in row {row} has {value} in column {column}{more}"),
+            "leave out these items, or find out why their embeddings diverged",
+        ))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,6 +158,11 @@ mod tests {
         assert!(error.message().contains("row 1 has NaN in column 0"), "{error}");
         let error = Embeddings::new(1, vec![f32::NAN, 0.0, f32::INFINITY, f32::NAN]).unwrap_err();
         assert!(error.message().ends_with("column 0; 2 more rows are not finite: 2, 3"), "{error}");
+        let error = Embeddings::new(1, vec![f32::NAN; 13]).unwrap_err();
+        assert!(
+            error.message().ends_with("12 more rows are not finite: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, …"),
+            "{error}"
+        );
         assert!(Embeddings::new(2, vec![0.0, f32::INFINITY]).is_err());
         assert!(Embeddings::new(2, vec![0.0; 3]).is_err());
         assert!(Embeddings::new(0, vec![]).is_err());

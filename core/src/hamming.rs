@@ -9,6 +9,8 @@
 
 use std::ops::Range;
 
+use macerator::{Simd, with_simd};
+
 /// N codes of K bits.
 ///
 /// ```
@@ -67,11 +69,13 @@ impl Codes {
         distance(self.code(i), self.code(j))
     }
 
-    /// Minus the distance of a range of queries to all these codes: [queries, N], row-major.
-    pub(crate) fn scores(&self, queries: &Codes, range: Range<usize>) -> Vec<f32> {
-        let score = |query: &[u64], item: &[u64]| -(distance(query, item) as f32);
-        let row = |query| self.words.chunks_exact(self.width()).map(move |item| score(query, item));
-        range.flat_map(|query| row(queries.code(query))).collect()
+    /// Minus the distances of a range of queries to all these codes. The scores of a query are `stride` places behind
+    /// those of the query before: [queries, `stride`], of which the first N columns are written.
+    pub(crate) fn score(&self, queries: &Codes, range: Range<usize>, scores: &mut [f32], stride: usize) {
+        if self.len() > 0 && !range.is_empty() {
+            let queries = &queries.words[range.start * self.width()..range.end * self.width()];
+            score_words(queries, &self.words, self.width(), scores, stride);
+        }
     }
 
     /// The number of words of a code; 1 if there are no codes.
@@ -81,8 +85,26 @@ impl Codes {
 }
 
 /// The Hamming distance of two codes of equal length.
+#[inline(always)]
 pub fn distance(a: &[u64], b: &[u64]) -> u32 {
     a.iter().zip(b).map(|(a, b)| (a ^ b).count_ones()).sum()
+}
+
+/// Counts with the machine's instruction for it, of whole vectors where it has that.
+#[with_simd]
+#[allow(clippy::extra_unused_type_parameters, reason = "the instruction set is chosen by its type")]
+fn score_words<S: Simd>(queries: &[u64], items: &[u64], width: usize, scores: &mut [f32], stride: usize) {
+    for (query, scores) in queries.chunks_exact(width).zip(scores.chunks_mut(stride)) {
+        if let [query] = *query {
+            for (score, item) in scores.iter_mut().zip(items) {
+                *score = -((query ^ item).count_ones() as f32);
+            }
+        } else {
+            for (score, item) in scores.iter_mut().zip(items.chunks_exact(width)) {
+                *score = -(distance(query, item) as f32);
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -104,6 +126,8 @@ mod tests {
         assert_eq!(codes.code(0), [0, 0, 0b10]);
         assert_eq!((codes.distance(0, 1), codes.distance(1, 1)), (1, 0));
         assert_eq!([codes.text(0), codes.text(1)], ["0".repeat(129) + "1", "0".repeat(130)]);
-        assert_eq!(codes.scores(&codes, 0..2), [0.0, -1.0, -1.0, 0.0]);
+        let mut scores = [9.0; 6];
+        codes.score(&codes, 0..2, &mut scores, 3);
+        assert_eq!(scores, [0.0, -1.0, 9.0, -1.0, 0.0, 9.0]);
     }
 }

@@ -93,6 +93,7 @@ pub mod sources;
 pub mod statistics;
 pub mod steps;
 pub mod taxonomy;
+mod threads;
 pub mod votes;
 
 #[cfg(all(feature = "tensor", feature = "image"))]

@@ -10,8 +10,6 @@
 //! compiler turns into vector instructions: once for each instruction set of the machine's family, of which the best
 //! is chosen when the program runs. A machine without a fused multiply-add computes it in software, slowly.
 
-use std::ops::Range;
-
 use macerator::{Simd, with_simd};
 
 /// The number of items in a panel: two of the widest vectors.
@@ -56,38 +54,34 @@ pub(crate) struct Panels {
 }
 
 impl Panels {
-    /// Panels for `count` embeddings of `dimension` numbers, above 0; all are 0.
-    pub(crate) fn new(count: usize, dimension: usize) -> Self {
-        Self { dimension, count, numbers: vec![[0.0; PANEL]; count.div_ceil(PANEL) * dimension] }
+    /// Panels of embeddings [N, `dimension`], row-major.
+    pub(crate) fn new(dimension: usize, rows: &[f32]) -> Self {
+        /// So many numbers of each item at a time stay in the first-level cache, as read and as written.
+        const RUN: usize = 16;
+        let mut numbers = vec![[0.0; PANEL]; (rows.len() / dimension).div_ceil(PANEL) * dimension];
+        for (rows, panel) in rows.chunks(PANEL * dimension).zip(numbers.chunks_exact_mut(dimension)) {
+            for (run, panel) in (0..).step_by(RUN).zip(panel.chunks_mut(RUN)) {
+                for (i, row) in rows.chunks_exact(dimension).enumerate() {
+                    for (numbers, &number) in panel.iter_mut().zip(&row[run..]) {
+                        numbers[i] = number;
+                    }
+                }
+            }
+        }
+        Self { dimension, count: rows.len() / dimension, numbers }
     }
 
-    /// Sets embedding `i`.
-    pub(crate) fn set(&mut self, i: usize, embedding: impl Iterator<Item = f32>) {
-        let panel = &mut self.numbers[i / PANEL * self.dimension..][..self.dimension];
-        for (numbers, number) in panel.iter_mut().zip(embedding) {
-            numbers[i % PANEL] = number;
-        }
+    /// N, the number of embeddings.
+    pub(crate) fn len(&self) -> usize {
+        self.count
     }
 
-    /// Writes embedding `i` to `row`.
-    fn copy(&self, i: usize, row: &mut [f32]) {
-        let panel = &self.numbers[i / PANEL * self.dimension..][..self.dimension];
-        for (number, numbers) in row.iter_mut().zip(panel) {
-            *number = numbers[i % PANEL];
+    /// Σ term(x, y) of queries [Q, d], row-major, with all these items. The sums of a query are `stride` places behind
+    /// those of the query before: [Q, `stride`], of which the first N columns are written.
+    pub(crate) fn add_up(&self, queries: &[f32], sums: &mut [f32], stride: usize, term: impl Term) {
+        if self.count > 0 && !queries.is_empty() {
+            add_up(queries, self.dimension, &self.numbers, self.count, sums, stride, term);
         }
-    }
-
-    /// Σ term(x, y) of a range of queries with all these items: [queries, N], row-major.
-    pub(crate) fn sums(&self, queries: &Panels, range: Range<usize>, term: impl Term) -> Vec<f32> {
-        let mut rows = vec![0.0; range.len() * self.dimension];
-        for (query, row) in range.clone().zip(rows.chunks_exact_mut(self.dimension.max(1))) {
-            queries.copy(query, row);
-        }
-        let mut sums = vec![0.0; range.len() * self.count];
-        if !sums.is_empty() {
-            add_up(&rows, self.dimension, &self.numbers, self.count, &mut sums, term);
-        }
-        sums
     }
 }
 
@@ -99,6 +93,7 @@ fn add_up<S: Simd, T: Term>(
     panels: &[[f32; PANEL]],
     count: usize,
     sums: &mut [f32],
+    stride: usize,
     term: T,
 ) {
     /// Some panels stay in the second-level cache while all queries meet them: 512 KiB.
@@ -116,13 +111,13 @@ fn add_up<S: Simd, T: Term>(
                 // As many sums as registers hold.
                 if wide {
                     let tile = tile::<T, 8, PANEL>(std::array::from_fn(row), panel, 0);
-                    write(&tile, sums, count, done, items);
+                    write(&tile, sums, [count, stride], done, items);
                 } else {
                     for first in [0, 4] {
                         for lane in [0, PANEL / 2] {
                             let rows = std::array::from_fn(|q| row(first + q));
                             let tile = tile::<T, 4, { PANEL / 2 }>(rows, panel, lane);
-                            write(&tile, sums, count, done + first, items + lane);
+                            write(&tile, sums, [count, stride], done + first, items + lane);
                         }
                     }
                 }
@@ -131,7 +126,7 @@ fn add_up<S: Simd, T: Term>(
         }
         for row in groups.remainder().chunks_exact(dimension) {
             for (panel, items) in panels.chunks_exact(dimension).zip((first..count).step_by(PANEL)) {
-                write(&tile::<T, 1, PANEL>([row], panel, 0), sums, count, done, items);
+                write(&tile::<T, 1, PANEL>([row], panel, 0), sums, [count, stride], done, items);
             }
             done += 1;
         }
@@ -166,14 +161,14 @@ fn tile<T: Term, const Q: usize, const LANES: usize>(
 fn write<const Q: usize, const LANES: usize>(
     tile: &[[f32; LANES]; Q],
     sums: &mut [f32],
-    count: usize,
+    [count, stride]: [usize; 2],
     query: usize,
     item: usize,
 ) {
     // Half a panel may lie behind the last item.
     let items = LANES.min(count.saturating_sub(item));
     for (q, tile) in tile.iter().enumerate() {
-        sums[(query + q) * count + item.min(count)..][..items].copy_from_slice(&tile[..items]);
+        sums[(query + q) * stride + item.min(count)..][..items].copy_from_slice(&tile[..items]);
     }
 }
 
@@ -185,12 +180,8 @@ mod tests {
         ((i * 37 + 11) % 101) as f32 / 50.0 - 1.0
     }
 
-    fn panels(count: usize, dimension: usize, seed: usize) -> Panels {
-        let mut panels = Panels::new(count, dimension);
-        for i in 0..count {
-            panels.set(i, (0..dimension).map(|k| number(seed + i * dimension + k)));
-        }
-        panels
+    fn rows(count: usize, dimension: usize, seed: usize) -> Vec<f32> {
+        (seed..seed + count * dimension).map(number).collect()
     }
 
     /// The sums in the stated order, one pair after another.
@@ -209,17 +200,28 @@ mod tests {
         for (queries, items, dimension) in
             [(1, 1, 1), (8, 32, 7), (9, 33, 64), (13, 70, 21), (16, 5, 3), (7, 300, 2), (17, 8300, 9)]
         {
-            let (a, b) = (panels(queries, dimension, 0), panels(items, dimension, 5));
+            let (a, b) = (rows(queries, dimension, 0), Panels::new(dimension, &rows(items, dimension, 5)));
+            assert_eq!(b.len(), items);
+            let sums = |term| {
+                let mut sums = vec![f32::NAN; queries * (items + 3)];
+                match term {
+                    0 => b.add_up(&a, &mut sums, items + 3, Product),
+                    _ => b.add_up(&a, &mut sums, items + 3, SquaredDifference),
+                }
+                let rows = sums.chunks_exact(items + 3);
+                assert!(rows.clone().all(|row| row[items..].iter().all(|unwritten| unwritten.is_nan())));
+                rows.flat_map(|row| &row[..items]).copied().collect::<Vec<_>>()
+            };
             let expected = one_by_one([queries, 0], [items, 5], dimension, Product);
-            assert!(b.sums(&a, 0..queries, Product) == expected, "{queries} {items} {dimension}");
+            assert!(sums(0) == expected, "{queries} {items} {dimension}");
             let expected = one_by_one([queries, 0], [items, 5], dimension, SquaredDifference);
-            assert!(b.sums(&a, 0..queries, SquaredDifference) == expected, "{queries} {items} {dimension}");
+            assert!(sums(1) == expected, "{queries} {items} {dimension}");
         }
     }
 
     #[test]
     fn nothing_has_no_sums() {
-        assert!(panels(0, 3, 0).sums(&panels(2, 3, 0), 0..2, Product).is_empty());
-        assert!(panels(4, 3, 0).sums(&panels(2, 3, 0), 1..1, Product).is_empty());
+        Panels::new(3, &[]).add_up(&rows(2, 3, 0), &mut [], 0, Product);
+        Panels::new(3, &rows(4, 3, 0)).add_up(&[], &mut [], 4, Product);
     }
 }

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 
 mod strangers;
 
+use strangers::Strangers;
+
 /// How items with exactly equal scores are ranked.
 ///
 /// For every metric except [H-P@k](crate::metrics::h_precision), the values under [`Pessimistic`](Self::Pessimistic)
@@ -24,6 +26,18 @@ pub enum TiePolicy {
     Optimistic,
     /// The least relevant first.
     Pessimistic,
+}
+
+impl TiePolicy {
+    /// The [sort key](sort_key) of an item with this score and shared level, 0 … `depth`.
+    fn key(self, score: f32, item: usize, level: usize, depth: usize) -> u64 {
+        let within_tie = match self {
+            Self::Stable => item,
+            Self::Strict | Self::Optimistic => depth - level,
+            Self::Pessimistic => level,
+        };
+        sort_key(score, within_tie)
+    }
 }
 
 /// One positive of a ranked list: an item that shares at least level 1 with the query.
@@ -76,48 +90,13 @@ impl Ranking {
     /// When a level exceeds `depth`.
     pub fn from_scores(depth: usize, ties: TiePolicy, items: impl IntoIterator<Item = (f32, usize)>) -> Self {
         let (scores, levels): (Vec<f32>, Vec<usize>) = items.into_iter().unzip();
-        let related = levels.iter().copied().enumerate().filter(|&(_, level)| level > 0);
-        Self::from_related(depth, ties, &scores, related, None, |item| levels[item] == 0)
-    }
-
-    /// As [`from_scores`](Self::from_scores), for a caller who knows the positives: `related` gives their places and
-    /// levels, in gallery order. The item `itself`, which is not one of them, is not ranked. `stranger` says whether an
-    /// item is neither.
-    pub(crate) fn from_related(
-        depth: usize,
-        ties: TiePolicy,
-        scores: &[f32],
-        related: impl Iterator<Item = (usize, usize)>,
-        itself: Option<usize>,
-        stranger: impl Fn(usize) -> bool,
-    ) -> Self {
-        let key = |item: usize, level: usize| {
-            let within_tie = match ties {
-                TiePolicy::Stable => item,
-                TiePolicy::Strict | TiePolicy::Optimistic => depth - level,
-                TiePolicy::Pessimistic => level,
-            };
-            sort_key(scores[item], within_tie)
-        };
-        let mut related: Vec<(u64, usize)> = related.map(|(item, level)| (key(item, level), level)).collect();
-        related.sort_unstable_by_key(|&(key, _)| key);
-        let keys: Vec<u64> = related.iter().map(|&(key, _)| key).collect();
-        let stranger = |item: usize| stranger(item).then(|| key(item, 0));
-        let strangers_before = strangers::count_before(&keys, scores, itself, stranger);
-
-        let mut counts = vec![0; depth + 1];
-        let (mut rank, mut tie, mut tied_score) = (0, 0, None);
-        let positives = related.into_iter().zip(strangers_before).map(|((key, level), strangers)| {
-            counts[level] += 1;
-            rank += strangers as usize + 1;
-            if tied_score != Some(key >> 32) {
-                (tie, tied_score) = (rank, Some(key >> 32));
-            }
-            Positive { rank, level, tie }
-        });
-        let positives: Vec<Positive> = positives.collect();
-        counts[0] = scores.len() - positives.len() - usize::from(itself.is_some());
-        Self { positives, counts, ties, query_counts: false }
+        let mut ranking = PartialRanking::new(depth, ties, None);
+        for (item, &level) in levels.iter().enumerate().filter(|&(_, &level)| level > 0) {
+            ranking.add_positive(item, scores[item], level);
+        }
+        ranking.sort();
+        ranking.count(0, &scores, |item| levels[item] == 0);
+        ranking.finish(|item| levels[item])
     }
 
     /// Sets whether the query itself counts as a member of Ω(L), as in the published numbers. It has no rank either
@@ -201,6 +180,86 @@ impl Ranking {
     ) -> impl Iterator<Item = &'a [Positive]> + use<'a> {
         let strict = self.ties == TiePolicy::Strict;
         positives.chunk_by(move |a, b| strict && a.tie == b.tie)
+    }
+}
+
+/// A ranking in the making: first all positives are added, then sorted, and then all items are counted, in any number
+/// of blocks.
+#[derive(Debug)]
+pub(crate) struct PartialRanking {
+    depth: usize,
+    ties: TiePolicy,
+    /// The query's own row in the gallery, which it does not rank.
+    itself: Option<usize>,
+    /// The [sort keys](sort_key) of the positives.
+    keys: Vec<u64>,
+    strangers: Strangers,
+    counted: usize,
+}
+
+impl PartialRanking {
+    pub(crate) fn new(depth: usize, ties: TiePolicy, itself: Option<usize>) -> Self {
+        Self { depth, ties, itself, keys: Vec::new(), strangers: Strangers::default(), counted: 0 }
+    }
+
+    /// The bytes that the ranking of so many positives takes.
+    pub(crate) fn bytes(positives: usize) -> usize {
+        size_of::<Self>() + positives * size_of::<u64>() + Strangers::bytes(positives)
+    }
+
+    /// Makes room for so many positives.
+    pub(crate) fn reserve(&mut self, positives: usize) {
+        self.keys.reserve_exact(positives);
+    }
+
+    /// Adds an item that shares a level, 1 … L, with the query. The query itself is left out.
+    pub(crate) fn add_positive(&mut self, item: usize, score: f32, level: usize) {
+        if Some(item) == self.itself {
+            return;
+        }
+        self.keys.push(self.ties.key(score, item, level, self.depth));
+    }
+
+    /// Sorts the positives, when all are there.
+    pub(crate) fn sort(&mut self) {
+        self.keys.sort_unstable();
+        self.strangers = Strangers::new(&self.keys);
+    }
+
+    /// Counts the items from `first` on with these scores. `stranger` says whether an item is neither a positive nor
+    /// the query itself; it is asked of few.
+    pub(crate) fn count(&mut self, first: usize, scores: &[f32], stranger: impl Fn(usize) -> bool) {
+        let itself = self.itself.filter(|itself| (first..first + scores.len()).contains(itself));
+        self.counted += scores.len() - usize::from(itself.is_some());
+        let itself = itself.map(|itself| itself - first);
+        let (ties, depth) = (self.ties, self.depth);
+        let key = |place: usize| ties.key(scores[place], first + place, 0, depth);
+        let stranger = |place: usize| stranger(first + place).then(|| key(place));
+        self.strangers.count(&self.keys, scores, itself, stranger);
+    }
+
+    /// The ranking, when all items are counted. `level` gives the level that a positive shares with the query.
+    pub(crate) fn finish(self, level: impl Fn(usize) -> usize) -> Ranking {
+        let Self { depth, ties, keys, strangers, counted, .. } = self;
+        let mut counts = vec![0; depth + 1];
+        let (mut rank, mut tie, mut tied_score) = (0, 0, None);
+        let positives = keys.into_iter().zip(strangers.before()).map(|(key, &strangers)| {
+            let within_tie = key as u32 as usize; // The low half of the key.
+            let level = match ties {
+                TiePolicy::Stable => level(within_tie),
+                TiePolicy::Strict | TiePolicy::Optimistic => depth - within_tie,
+                TiePolicy::Pessimistic => within_tie,
+            };
+            counts[level] += 1;
+            rank += strangers as usize + 1;
+            if tied_score != Some(key >> 32) {
+                (tie, tied_score) = (rank, Some(key >> 32));
+            }
+            Positive { rank, level, tie }
+        });
+        let positives: Vec<Positive> = positives.collect();
+        counts[0] = counted - positives.len();
+        Ranking { positives, counts, ties, query_counts: false }
     }
 }
 

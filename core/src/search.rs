@@ -3,7 +3,7 @@
 use crate::embeddings::Embeddings;
 use crate::hamming::Codes;
 use crate::ranking::sort_key;
-use crate::similarity::{Points, Similarity};
+use crate::similarity::{Items, Points, Similarity};
 use crate::{Error, Kind, Result};
 
 /// A gallery prepared for search.
@@ -22,7 +22,7 @@ use crate::{Error, Kind, Result};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Gallery {
-    points: Points,
+    items: Items,
     similarity: Similarity,
     dimension: usize,
 }
@@ -43,19 +43,19 @@ impl Gallery {
     ///
     /// [`Kind::Embeddings`] for an embedding that the similarity is not defined for; the error names its row.
     pub fn new(embeddings: &Embeddings, similarity: Similarity) -> Result<Self> {
-        let points = Points::new(similarity, embeddings, "gallery")?;
-        Ok(Self { points, similarity, dimension: embeddings.dimension() })
+        let items = Points::checked(similarity, embeddings, "gallery")?.into();
+        Ok(Self { items, similarity, dimension: embeddings.dimension() })
     }
 
     /// The number of items.
     #[expect(clippy::len_without_is_empty, reason = "a gallery is searched, not asked whether it is empty")]
     pub fn len(&self) -> usize {
-        self.points.len()
+        self.items.len()
     }
 
     /// The codes of the items, if they are compared by Hamming distance.
     pub fn codes(&self) -> Option<&Codes> {
-        self.points.codes()
+        self.items.codes()
     }
 
     /// The score of every item, in gallery order.
@@ -76,7 +76,7 @@ impl Gallery {
             ));
         }
         let query = Embeddings::new(self.dimension, query.to_vec())?;
-        Ok(self.points.scores(&Points::new(self.similarity, &query, "query")?, 0..1))
+        Ok(self.items.scores(&Points::checked(self.similarity, &query, "query")?, 0..1))
     }
 
     /// The `k` nearest items, or all items if there are fewer; best first, ties in gallery order. `excluded` is the

@@ -39,88 +39,164 @@ pub enum Similarity {
     Hamming,
 }
 
-/// Embeddings prepared for one similarity: of unit length for cosine; codes for Hamming distance.
+/// What a similarity needs to know of each embedding of a set: its length for cosine, its [`poincare::slack`] for the
+/// Poincaré ball. Empty for the other similarities.
+pub(crate) type Measures = Vec<f64>;
+
+/// Measures embeddings [n, d], row-major, whose first is item `first` of its set, for a similarity. `set` names the set
+/// in an error: "query" or "gallery".
+///
+/// # Errors
+///
+/// [`Kind::Embeddings`] for an embedding that the similarity is not defined for; the error names its row.
+pub(crate) fn measure(
+    similarity: Similarity,
+    (dimension, rows): (usize, &[f32]),
+    first: usize,
+    set: &str,
+) -> Result<Measures> {
+    let mut measures = Measures::new();
+    if similarity == Similarity::Hamming {
+        return Ok(measures);
+    }
+    for (number, row) in (first..).zip(rows.chunks_exact(dimension)) {
+        // f64: the square of a finite f32 does not overflow.
+        let square: f64 = row.iter().map(|&x| f64::from(x).powi(2)).sum();
+        let length = if similarity == Similarity::Cosine { square.sqrt() } else { 1.0 };
+        if length == 0.0 {
+            return Err(Error::new(
+                Kind::Embeddings,
+                format!("the {set} embedding in row {number} is all zero and has no cosine"),
+                "leave out that item, or choose the similarity euclidean or dot",
+            ));
+        }
+        // |x·y| and ‖x − y‖² are at most 4 max ‖x‖², which must not overflow.
+        if square / length.powi(2) > f64::from(f32::MAX) / 4.0 {
+            return Err(Error::new(
+                Kind::Embeddings,
+                format!(
+                    "the {set} embedding in row {number} is too long to be compared ({:e})",
+                    square.sqrt()
+                ),
+                "scale the embeddings down, or choose the similarity cosine",
+            ));
+        }
+        match similarity {
+            Similarity::Cosine => measures.push(length),
+            Similarity::Poincare { curvature } => {
+                measures.push(poincare::slack(square, curvature).ok_or_else(|| {
+                    poincare::outside(&format!("the {set} embedding in row {number}"), square, curvature)
+                })?);
+            }
+            Similarity::Euclidean | Similarity::Dot | Similarity::Hamming => {}
+        }
+    }
+    Ok(measures)
+}
+
+/// Embeddings prepared for one similarity, row by row: of unit length for cosine; codes for Hamming distance.
 #[derive(Clone, Debug)]
 pub(crate) struct Points {
     similarity: Similarity,
-    count: usize,
-    panels: Panels,
+    dimension: usize,
+    /// [N, d], row-major; empty for codes.
+    rows: Vec<f32>,
     /// The [`poincare::slack`] of each point of the Poincaré ball; empty for other similarities.
     slacks: Vec<f64>,
     codes: Codes,
 }
 
 impl Points {
-    /// Prepares embeddings. `set` names them in an error: "query" or "gallery".
-    pub(crate) fn new(similarity: Similarity, embeddings: &Embeddings, set: &str) -> Result<Self> {
-        let count = embeddings.len();
-        if similarity == Similarity::Hamming {
-            let codes = Codes::from_signs(embeddings.dimension(), embeddings.values());
-            return Ok(Self { similarity, count, panels: Panels::default(), slacks: Vec::new(), codes });
+    /// Prepares embeddings [N, d], row-major, with their measures.
+    pub(crate) fn new(
+        similarity: Similarity,
+        (dimension, mut rows): (usize, Vec<f32>),
+        measures: Measures,
+    ) -> Self {
+        let mut points =
+            Self { similarity, dimension, rows: vec![], slacks: vec![], codes: Codes::default() };
+        match similarity {
+            Similarity::Hamming => points.codes = Codes::from_signs(dimension, &rows),
+            Similarity::Cosine => {
+                for (row, &length) in rows.chunks_exact_mut(dimension).zip(&measures) {
+                    row.iter_mut().for_each(|x| *x = (f64::from(*x) / length) as f32);
+                }
+                points.rows = rows;
+            }
+            Similarity::Poincare { .. } => (points.rows, points.slacks) = (rows, measures),
+            Similarity::Euclidean | Similarity::Dot => points.rows = rows,
         }
-        let mut panels = Panels::new(count, embeddings.dimension());
-        let mut slacks = Vec::new();
-        for (number, row) in embeddings.values().chunks_exact(embeddings.dimension()).enumerate() {
-            // f64: the square of a finite f32 does not overflow.
-            let square: f64 = row.iter().map(|&x| f64::from(x).powi(2)).sum();
-            let length = if similarity == Similarity::Cosine { square.sqrt() } else { 1.0 };
-            if length == 0.0 {
-                return Err(Error::new(
-                    Kind::Embeddings,
-                    format!("the {set} embedding in row {number} is all zero and has no cosine"),
-                    "leave out that item, or choose the similarity euclidean or dot",
-                ));
-            }
-            // |x·y| and ‖x − y‖² are at most 4 max ‖x‖², which must not overflow.
-            if square / length.powi(2) > f64::from(f32::MAX) / 4.0 {
-                return Err(Error::new(
-                    Kind::Embeddings,
-                    format!(
-                        "the {set} embedding in row {number} is too long to be compared ({:e})",
-                        square.sqrt()
-                    ),
-                    "scale the embeddings down, or choose the similarity cosine",
-                ));
-            }
-            if let Similarity::Poincare { curvature } = similarity {
-                slacks.push(poincare::slack(square, curvature).ok_or_else(|| {
-                    poincare::outside(&format!("the {set} embedding in row {number}"), square, curvature)
-                })?);
-            }
-            panels.set(number, row.iter().map(|&x| (f64::from(x) / length) as f32));
-        }
-        Ok(Self { similarity, count, panels, slacks, codes: Codes::default() })
+        points
     }
 
+    /// Measures and prepares embeddings; see [`measure`].
+    pub(crate) fn checked(similarity: Similarity, embeddings: &Embeddings, set: &str) -> Result<Self> {
+        let (dimension, rows) = (embeddings.dimension(), embeddings.values());
+        let measures = measure(similarity, (dimension, rows), 0, set)?;
+        Ok(Self::new(similarity, (dimension, rows.to_vec()), measures))
+    }
+}
+
+/// Items prepared to be scored: the numbers of [`Points`] in [`Panels`].
+#[derive(Clone, Debug)]
+pub(crate) struct Items {
+    similarity: Similarity,
+    panels: Panels,
+    slacks: Vec<f64>,
+    codes: Codes,
+}
+
+impl From<Points> for Items {
+    fn from(points: Points) -> Self {
+        let Points { similarity, dimension, rows, slacks, codes } = points;
+        Self { similarity, panels: Panels::new(dimension, &rows), slacks, codes }
+    }
+}
+
+impl Items {
     pub(crate) fn len(&self) -> usize {
-        self.count
+        if self.similarity == Similarity::Hamming { self.codes.len() } else { self.panels.len() }
     }
 
     pub(crate) fn codes(&self) -> Option<&Codes> {
         (self.similarity == Similarity::Hamming).then_some(&self.codes)
     }
 
-    /// The scores of a range of queries against all these points: [queries, N], row-major.
-    pub(crate) fn scores(&self, queries: &Points, range: Range<usize>) -> Vec<f32> {
+    /// The scores of a range of queries with all these items. The scores of a query are `stride` places behind those of
+    /// the query before: [queries, `stride`], of which the first N columns are written.
+    pub(crate) fn score(&self, queries: &Points, range: Range<usize>, scores: &mut [f32], stride: usize) {
+        let rows = |range: Range<usize>| {
+            &queries.rows[range.start * queries.dimension..range.end * queries.dimension]
+        };
+        let lines = |scores| range.clone().zip(<[f32]>::chunks_mut(scores, stride.max(1)));
         match self.similarity {
-            Similarity::Cosine | Similarity::Dot => self.panels.sums(&queries.panels, range, Product),
+            Similarity::Cosine | Similarity::Dot => {
+                self.panels.add_up(rows(range.clone()), scores, stride, Product);
+            }
             Similarity::Euclidean => {
-                let mut scores = self.panels.sums(&queries.panels, range, SquaredDifference);
-                scores.iter_mut().for_each(|score| *score = -*score);
-                scores
+                self.panels.add_up(rows(range.clone()), scores, stride, SquaredDifference);
+                for (_, scores) in lines(scores) {
+                    scores.iter_mut().take(self.len()).for_each(|score| *score = -*score);
+                }
             }
             Similarity::Poincare { curvature } => {
-                let mut scores = self.panels.sums(&queries.panels, range.clone(), SquaredDifference);
-                for (query, scores) in range.zip(scores.chunks_exact_mut(self.len().max(1))) {
+                self.panels.add_up(rows(range.clone()), scores, stride, SquaredDifference);
+                for (query, scores) in lines(scores) {
                     for (score, slack) in scores.iter_mut().zip(&self.slacks) {
                         let slacks = queries.slacks[query] * slack;
                         *score = -poincare::distance_from(f64::from(*score), slacks, curvature) as f32;
                     }
                 }
-                scores
             }
-            Similarity::Hamming => self.codes.scores(&queries.codes, range),
+            Similarity::Hamming => self.codes.score(&queries.codes, range, scores, stride),
         }
+    }
+
+    /// The scores of all `queries`: [Q, N], row-major.
+    pub(crate) fn scores(&self, queries: &Points, range: Range<usize>) -> Vec<f32> {
+        let mut scores = vec![0.0; range.len() * self.len()];
+        self.score(queries, range, &mut scores, self.len());
+        scores
     }
 }
 
@@ -163,8 +239,8 @@ mod tests {
         for similarity in every_similarity() {
             for dimension in [1, 3, 8, 21] {
                 let items = embeddings(5, dimension);
-                let points = Points::new(similarity, &items, "gallery").unwrap();
-                let scores = points.scores(&points, 0..5);
+                let points = Points::checked(similarity, &items, "gallery").unwrap();
+                let scores = Items::from(points.clone()).scores(&points, 0..5);
                 for (place, &got) in scores.iter().enumerate() {
                     let expected = score(similarity, items.row(place / 5), items.row(place % 5));
                     assert!(
@@ -179,10 +255,11 @@ mod tests {
     #[test]
     fn a_score_does_not_depend_on_its_block() {
         for similarity in every_similarity() {
-            let points = Points::new(similarity, &embeddings(39, 21), "gallery").unwrap();
-            let all = points.scores(&points, 0..39);
+            let points = Points::checked(similarity, &embeddings(39, 21), "gallery").unwrap();
+            let items = Items::from(points.clone());
+            let all = items.scores(&points, 0..39);
             for block in [1, 2, 7] {
-                let blocks = (0..39).step_by(block).map(|at| points.scores(&points, at..39.min(at + block)));
+                let blocks = (0..39).step_by(block).map(|at| items.scores(&points, at..39.min(at + block)));
                 assert_eq!(blocks.collect::<Vec<_>>().concat(), all);
             }
             assert!((0..39).all(|a| (0..39).all(|b| all[a * 39 + b] == all[b * 39 + a])));
@@ -192,14 +269,14 @@ mod tests {
     #[test]
     fn embeddings_that_cannot_be_compared_are_refused_by_row() {
         let zero = Embeddings::new(2, vec![1.0, 0.0, 0.0, 0.0]).unwrap();
-        let error = Points::new(Similarity::Cosine, &zero, "query").unwrap_err();
+        let error = Points::checked(Similarity::Cosine, &zero, "query").unwrap_err();
         assert!(error.message().contains("query embedding in row 1 is all zero"), "{error}");
-        assert!(Points::new(Similarity::Dot, &zero, "query").is_ok());
-        assert!(Points::new(Similarity::Hamming, &zero, "query").is_ok());
+        assert!(Points::checked(Similarity::Dot, &zero, "query").is_ok());
+        assert!(Points::checked(Similarity::Hamming, &zero, "query").is_ok());
 
-        let error = Points::new(poincare(1.0), &zero, "gallery").unwrap_err();
+        let error = Points::checked(poincare(1.0), &zero, "gallery").unwrap_err();
         assert!(error.message().contains("gallery embedding in row 0 lies outside"), "{error}");
-        assert!(Points::new(poincare(0.5), &zero, "gallery").is_ok());
+        assert!(Points::checked(poincare(0.5), &zero, "gallery").is_ok());
     }
 
     #[test]
@@ -215,9 +292,11 @@ mod tests {
     #[test]
     fn finite_embeddings_have_finite_scores() {
         let huge = Embeddings::new(2, vec![f32::MAX, f32::MAX, -f32::MAX, 1e-45]).unwrap();
-        let points = Points::new(Similarity::Cosine, &huge, "gallery").unwrap();
-        assert!(points.scores(&points, 0..2).iter().all(|score| score.abs() <= 1.0 + 1e-6));
-        assert!(Points::new(Similarity::Dot, &huge, "gallery").is_err());
-        assert!(Points::new(Similarity::Euclidean, &huge, "gallery").is_err());
+        let points = Points::checked(Similarity::Cosine, &huge, "gallery").unwrap();
+        assert!(
+            Items::from(points.clone()).scores(&points, 0..2).iter().all(|score| score.abs() <= 1.0 + 1e-6)
+        );
+        assert!(Points::checked(Similarity::Dot, &huge, "gallery").is_err());
+        assert!(Points::checked(Similarity::Euclidean, &huge, "gallery").is_err());
     }
 }

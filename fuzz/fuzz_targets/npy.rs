@@ -2,15 +2,19 @@
 
 #![no_main]
 
-use akin_core::embeddings::Embeddings;
-use akin_fuzz::npy;
+use std::io::Cursor;
+use std::path::Path;
+
+use akin_core::embeddings::{Embeddings, Rows};
+use akin_fuzz::npy::Matrix;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    if let Ok(matrix) = npy::parse(bytes) {
-        assert_eq!(matrix.values.len(), matrix.rows * matrix.columns);
+    if let Ok(matrix) = Matrix::new(Path::new("e.npy"), Cursor::new(bytes)) {
         // Every number takes at least two bytes of the file.
-        assert!(2 * matrix.values.len() <= bytes.len());
-        let _ = Embeddings::new(matrix.columns, matrix.values);
+        assert!(2 * matrix.len() * matrix.dimension() <= bytes.len());
+        let mut values = vec![0.0; matrix.len() * matrix.dimension()];
+        matrix.read(0, &mut values).expect("bytes in memory can be read");
+        let _ = Embeddings::new(matrix.dimension(), values);
     }
 });

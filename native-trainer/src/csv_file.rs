@@ -1,17 +1,34 @@
 //! A CSV file with a header, read line by line.
 
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use sha2::{Digest, Sha256};
 
 use crate::counts::counted;
 use crate::problem::{Advise, did_you_mean, problem};
+
+/// A file, and the SHA-256 of what was read of it.
+struct Digesting {
+    file: File,
+    digest: Sha256,
+}
+
+impl Read for Digesting {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let length = self.file.read(bytes)?;
+        self.digest.update(&bytes[..length]);
+        Ok(length)
+    }
+}
 
 /// See the [module](self).
 pub struct CsvFile {
     file: PathBuf,
     header: csv::StringRecord,
-    reader: csv::Reader<std::fs::File>,
+    reader: csv::Reader<Digesting>,
     record: csv::StringRecord,
 }
 
@@ -29,10 +46,10 @@ impl CsvFile {
                 "give the path of a CSV file; for images in folders, set data.kind = \"folder\"",
             ));
         }
+        let bytes = File::open(file).advise(cannot, "check the path")?;
         let mut reader = csv::ReaderBuilder::new()
             .trim(csv::Trim::Headers)
-            .from_path(file)
-            .advise(cannot, "check the path")?;
+            .from_reader(Digesting { file: bytes, digest: Sha256::new() });
         let header = reader.headers().advise(cannot, "save it as CSV in UTF-8, with a header line")?.clone();
         Ok(Self { file: file.to_owned(), header, reader, record: csv::StringRecord::new() })
     }
@@ -107,5 +124,10 @@ impl CsvFile {
         })?;
         let line = self.record.position().map_or(0, csv::Position::line);
         Ok(more.then_some((line, &self.record)))
+    }
+
+    /// SHA-256 of the lines that were read: after the last, of the whole file.
+    pub fn digest(self) -> [u8; 32] {
+        self.reader.into_inner().digest.finalize().into()
     }
 }

@@ -1,8 +1,10 @@
 //! Items → embeddings, and the evaluation of a data set.
 
+use std::sync::OnceLock;
+
 use akin_core::embeddings::Embeddings;
 use akin_core::encoder::Encoder;
-use akin_core::evaluate::{EvaluationConfig, Labelled, Report, evaluate_and_count};
+use akin_core::evaluate::{self, EvaluationConfig, Execution, Labelled, Report, Step};
 use anyhow::Result;
 use burn::module::Module;
 use burn::tensor::Device;
@@ -13,7 +15,7 @@ use crate::features::Features;
 use crate::forward::{BATCH, forward_pictures, to_vec};
 use crate::loader::Pictures;
 use crate::problem::{a_few, problem};
-use crate::progress::Progress;
+use crate::progress::{Bar, Progress};
 
 /// The embeddings of the items whose picture could be read.
 pub struct Embedded {
@@ -162,19 +164,59 @@ pub fn evaluate_splits(
     let (queries, gallery) = embed_splits(dataset, embed)?;
     let query_labels = dataset.labels.select(&queries.items);
     let gallery_labels = gallery.as_ref().map(|gallery| dataset.labels.select(&gallery.items));
-    let bar = progress.bar("Ranking", queries.items.len() as u64);
-    let report = evaluate_and_count(
-        dataset.taxonomy.level_names(),
-        Labelled { embeddings: &queries.embeddings, labels: &query_labels },
-        gallery
+    let bars = EvaluationBars::new(
+        progress,
+        [
+            queries.items.len() + gallery.as_ref().map_or(0, |gallery| gallery.items.len()),
+            queries.items.len(),
+        ],
+    );
+    let report = evaluate::Evaluation {
+        levels: dataset.taxonomy.level_names(),
+        queries: Labelled { embeddings: &queries.embeddings, labels: &query_labels },
+        gallery: gallery
             .as_ref()
             .zip(gallery_labels.as_ref())
-            .map(|(gallery, labels)| Labelled { embeddings: &gallery.embeddings, labels }),
-        None,
+            .map(|(gallery, labels)| Labelled { embeddings: &gallery.embeddings, labels }.into()),
+        places: None,
         config,
-        &|queries| bar.advance(queries as u64),
-    )?;
+        execution: Execution { progress: &|step| bars.advance(step), ..Execution::default() },
+    }
+    .report()?;
     Ok(Evaluation { queries, gallery, report })
+}
+
+/// The progress of an evaluation.
+pub struct EvaluationBars {
+    progress: Progress,
+    queries: usize,
+    checking: Bar,
+    ranking: OnceLock<Bar>,
+}
+
+impl EvaluationBars {
+    /// For so many embeddings to check, and queries to rank.
+    pub fn new(progress: Progress, [embeddings, queries]: [usize; 2]) -> Self {
+        let checking = progress.bar("Checking", embeddings as u64);
+        Self { progress, queries, checking, ranking: OnceLock::new() }
+    }
+
+    /// Shows what is done.
+    pub fn advance(&self, step: Step) {
+        match step {
+            Step::Checked(embeddings) => self.checking.advance(embeddings as u64),
+            Step::Ranked(queries) => self.ranking().advance(queries as u64),
+            _ => {}
+        }
+    }
+
+    /// The second bar, which takes the place of the first.
+    fn ranking(&self) -> &Bar {
+        self.ranking.get_or_init(|| {
+            self.checking.finish();
+            self.progress.bar("Ranking", self.queries as u64)
+        })
+    }
 }
 
 #[cfg(test)]

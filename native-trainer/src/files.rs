@@ -6,6 +6,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use anyhow::Result;
 use same_file::is_same_file;
@@ -33,6 +34,62 @@ pub fn read_regular_file(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0));
     Tracked { file: &mut file, path }.read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+/// A regular file that is read by position, for as long as an evaluation takes.
+#[derive(Debug)]
+pub struct InputFile {
+    path: PathBuf,
+    file: File,
+    /// The length and the time of the last change, when it was opened.
+    state: (u64, Option<SystemTime>),
+}
+
+impl InputFile {
+    /// Opens a regular file.
+    ///
+    /// # Errors
+    ///
+    /// As [`read_regular_file`].
+    pub fn open(path: &Path) -> io::Result<Self> {
+        if !fs::metadata(path)?.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+        }
+        let file = attempt("open", path, || File::open(path))?;
+        Ok(Self { path: path.to_owned(), state: state(&file)?, file })
+    }
+
+    /// Checks that the file is as it was when it was opened.
+    ///
+    /// # Errors
+    ///
+    /// Its length or the time of its last change is another.
+    pub fn check_unchanged(&self) -> Result<()> {
+        if state(&self.file).is_ok_and(|state| state == self.state) {
+            return Ok(());
+        }
+        Err(problem(
+            format!("{} was changed while it was read", self.path.display()),
+            "run the command again when nothing writes to the file",
+        ))
+    }
+}
+
+fn state(file: &File) -> io::Result<(u64, Option<SystemTime>)> {
+    let metadata = file.metadata()?;
+    Ok((metadata.len(), metadata.modified().ok()))
+}
+
+impl Read for InputFile {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        Tracked { file: &mut self.file, path: &self.path }.read(bytes)
+    }
+}
+
+impl Seek for InputFile {
+    fn seek(&mut self, position: SeekFrom) -> io::Result<u64> {
+        self.file.seek(position)
+    }
 }
 
 /// As [`read_regular_file`], after the file is on the disk for good.

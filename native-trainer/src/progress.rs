@@ -1,10 +1,10 @@
 //! Progress on stderr: bars on a terminal, plain lines elsewhere, or nothing.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::counts::count;
 use crate::terminal;
@@ -31,6 +31,8 @@ pub struct Bar {
     verb: &'static str,
     /// When the last line was printed, or the work began.
     last_line: Mutex<Instant>,
+    /// When the work began, and with which unit.
+    began: Mutex<(Instant, u64)>,
 }
 
 impl Progress {
@@ -47,7 +49,8 @@ impl Progress {
             _ => ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::hidden()),
         };
         bar.set_prefix(verb);
-        Bar { progress: self, bar, verb, last_line: Mutex::new(Instant::now()) }
+        let now = Instant::now();
+        Bar { progress: self, bar, verb, last_line: Mutex::new(now), began: Mutex::new((now, 0)) }
     }
 
     /// Starts a download of this number of bytes, if it is known.
@@ -88,7 +91,12 @@ impl Bar {
         }
         *last_line = Instant::now();
         let [done, all] = [self.bar.position(), self.bar.length().unwrap_or(0)];
-        Some(format!("{} of {}", count(done as usize), count(all as usize)))
+        let (began, first) = *self.began.lock().unwrap_or_else(PoisonError::into_inner);
+        let line = format!("{} of {}", count(done as usize), count(all as usize));
+        Some(match time_left(began.elapsed(), done.saturating_sub(first), all.saturating_sub(done)) {
+            Some(left) => format!("{line}, {} left", HumanDuration(left)),
+            None => line,
+        })
     }
 
     /// Sets the number of finished units. Without a bar, prints a line from time to time.
@@ -103,10 +111,16 @@ impl Bar {
         }
     }
 
+    /// Removes the bar.
+    pub fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+
     /// Starts at a unit other than the first.
     pub fn start_at(&self, unit: u64) {
         self.bar.set_position(unit);
         self.bar.reset_eta();
+        *self.began.lock().unwrap_or_else(PoisonError::into_inner) = (Instant::now(), unit);
     }
 
     /// Shows a note beside the bar. Without a bar, prints it as a line if `mark` is set.
@@ -121,9 +135,14 @@ impl Bar {
     }
 }
 
+/// How long the units that are left take, if they take as long as those that are done; `None` before the first.
+fn time_left(elapsed: Duration, done: u64, left: u64) -> Option<Duration> {
+    (done > 0).then(|| elapsed.mul_f64(left as f64 / done as f64))
+}
+
 impl Drop for Bar {
     fn drop(&mut self) {
-        self.bar.finish_and_clear();
+        self.finish();
     }
 }
 
@@ -134,8 +153,18 @@ mod tests {
     #[test]
     fn long_work_without_a_bar_has_a_line_from_time_to_time() {
         let bar = Progress::Plain.bar("Ranking", 200_000);
+        assert_eq!(bar.line_after(Duration::ZERO).as_deref(), Some("0 of 200,000"));
         bar.advance(1_200);
-        assert_eq!(bar.line_after(Duration::ZERO).as_deref(), Some("1,200 of 200,000"));
+        let line = bar.line_after(Duration::ZERO).unwrap();
+        assert!(line.starts_with("1,200 of 200,000, ") && line.ends_with(" left"), "{line}");
         assert_eq!(bar.line_after(Duration::MAX), None);
+    }
+
+    #[test]
+    fn the_time_left_is_that_of_the_units_left() {
+        let seconds = Duration::from_secs;
+        assert_eq!(time_left(seconds(30), 10, 20), Some(seconds(60)));
+        assert_eq!(time_left(seconds(30), 10, 0), Some(seconds(0)));
+        assert_eq!(time_left(seconds(30), 0, 20), None);
     }
 }

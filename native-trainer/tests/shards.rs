@@ -113,9 +113,24 @@ fn parts_that_do_not_fit_each_other_are_refused() {
     };
     other(&["--metrics", "ap"], &ALONE, "other settings");
     other(&[], &[&ALONE[..4], &["--levels", "kind"]].concat(), "other data");
-    workplace.write("g.csv", workplace.read("g.csv").replace("variety 5", "variety 6"));
+    let (labels, embeddings) = (workplace.read("g.csv"), workplace.bytes("g.npy"));
+    workplace.write("g.csv", labels.replace("variety 5", "variety 6"));
     other(&[], &ALONE, "other data");
-    assert_eq!(parts.len(), 3);
+    workplace.write("g.csv", labels);
+    let mut changed = embeddings;
+    *changed.last_mut().unwrap() ^= 1;
+    workplace.write("g.npy", changed);
+    other(&[], &ALONE, "other data");
+    // Queries 5 … 10 stand in two of these parts.
+    let options = ["--shard", "1/2", "--out", "half.json", "--overwrite"];
+    eval(&workplace, &ALONE, &options).expect_code(0);
+    other(&[], &ALONE, "other data");
+    refused(&["half.json", "other.json"], "another number of shards");
+
+    for part in &parts {
+        workplace.write(part, workplace.read(part).replacen(r#""akin":""#, r#""akin":"9."#, 1));
+    }
+    refused(&["1.json", "2.json", "3.json"], "the parts were made by akin 9.");
 }
 
 #[test]
@@ -127,4 +142,41 @@ fn a_shard_that_cannot_be_is_refused_before_anything_is_scored() {
     eval(&workplace, &ALONE, &["--shard", "1/3", "--out", "g.npy", "--overwrite"]).expect_code(1);
     eval(&workplace, &ALONE, &["--shard", "1/3"]).expect_code(2);
     assert!(!workplace.path("part.json").exists());
+}
+
+#[test]
+fn bad_rows_and_empty_sets_are_refused_in_every_shard_and_named_by_their_row_in_the_file() {
+    let workplace = sets();
+    let embeddings = workplace.bytes("g.npy");
+    let with_row = |row: usize, numbers: [f32; 4]| {
+        let mut changed = embeddings.clone();
+        let start = changed.len() - (ITEMS - row) * 16;
+        changed[start..start + 16].copy_from_slice(&numbers.map(f32::to_le_bytes).concat());
+        workplace.write("g.npy", changed);
+    };
+    let refused = |set: &[&str], shard: &str, message: &str| {
+        let options = ["--shard", shard, "--out", "part.json"];
+        eval(&workplace, set, &options).expect_code(1).expect_stderr(message);
+        assert!(!workplace.path("part.json").exists());
+    };
+    with_row(20, [1.0, f32::NAN, 0.0, 0.0]);
+    refused(&ALONE, "1/3", "the query embedding in row 20 has NaN in column 1");
+    refused(&AMONG, "2/2", "the gallery embedding in row 20 has NaN in column 1");
+    with_row(21, [0.0; 4]);
+    refused(&AMONG, "2/2", "the gallery embedding in row 21 is all zero");
+
+    let empty = b"\x93NUMPY\x01\x00\x3c\x00{'descr': '<f4', 'fortran_order': False, 'shape': (0, 4), }\n";
+    workplace.write("g.npy", empty);
+    workplace.write("g.csv", "kind,variety,file\n");
+    refused(&ALONE, "1/1", "1 shard and only 0 queries");
+    eval(&workplace, &ALONE, &[]).expect_code(1).expect_stderr("there are no labels");
+}
+
+#[test]
+fn the_memory_for_rankings_changes_no_digit() {
+    let workplace = sets();
+    for set in [&ALONE[..], &AMONG[..]] {
+        let whole = eval(&workplace, set, &["--json"]).expect_code(0).stdout;
+        assert_eq!(eval(&workplace, set, &["--json", "--memory", "0"]).expect_code(0).stdout, whole);
+    }
 }

@@ -2,9 +2,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::Result;
 use crate::embeddings::Embeddings;
-use crate::evaluate::in_order;
 use crate::search::Gallery;
 use crate::similarity::Similarity;
+use crate::threads::in_order;
 
 /// The distribution of the best scores of a gallery's own items, so that a page can say how unusual the best score
 /// of a query is.

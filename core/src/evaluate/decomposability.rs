@@ -6,11 +6,11 @@ use rand::RngExt;
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
-use super::{EvaluationConfig, Labelled, Places, Search, check_shapes};
-use crate::embeddings::Embeddings;
+use super::rankings::{PointSet, Search};
+use super::{EvaluationConfig, Execution, Labelled, Places, check_shapes};
+use crate::embeddings::{Embeddings, Rows};
 use crate::metrics::average_precision;
 use crate::random::stream;
-use crate::similarity::Points;
 use crate::statistics::{bootstrap_interval, mean};
 use crate::taxonomy::Labels;
 use crate::{Error, Kind, Result};
@@ -72,25 +72,63 @@ pub fn decomposability_gap(
     config: &EvaluationConfig,
     settings: Decomposability,
 ) -> Result<DecomposabilityGap> {
+    gap(set, config, settings, &Execution::default())
+}
+
+/// As [`decomposability_gap`], of embeddings that are read into memory, because batches are random.
+pub(super) fn gap_of_rows(
+    set: Labelled<'_, dyn Rows>,
+    config: &EvaluationConfig,
+    settings: Decomposability,
+    execution: &Execution<'_>,
+) -> Result<DecomposabilityGap> {
+    let dimension = set.embeddings.dimension();
+    let mut values = vec![0.0; set.embeddings.len() * dimension];
+    set.embeddings.read(0, &mut values)?;
+    let embeddings = &Embeddings::new(dimension, values)?;
+    gap(Labelled { embeddings, labels: set.labels }, config, settings, execution)
+}
+
+fn gap(
+    set: Labelled<'_>,
+    config: &EvaluationConfig,
+    settings: Decomposability,
+    execution: &Execution<'_>,
+) -> Result<DecomposabilityGap> {
     let Decomposability { batch, seed } = settings;
     let (count, depth) = (set.labels.len(), set.labels.levels());
-    check_shapes(depth, "query", set)?;
+    check_shapes(depth, "query", set.into())?;
     config.checked(depth)?;
     check_batch(batch, count)?;
-    let queries = Points::new(config.similarity, set.embeddings, "query")?;
-    let whole = average_precisions(&queries, set.labels, &queries, set.labels, Places::Same, config);
+    let quiet = Execution { progress: &|_| {}, ..*execution };
+    let queries = PointSet::new(config.similarity, set.embeddings, "query", &quiet)?;
+    let average_precisions = |search: Search<'_>| {
+        search.rank(0..search.queries.len(), config, &quiet, |_, ranking| -> Vec<Option<f64>> {
+            (1..=depth).map(|level| average_precision(ranking, level)).collect()
+        })
+    };
+    let query_labels = set.labels;
+    let whole = average_precisions(Search {
+        queries: &queries,
+        query_labels,
+        gallery: &queries,
+        labels: query_labels,
+        places: Places::Same,
+    })?;
     let batches = balanced_batches(set.labels, count / batch, seed);
     // For each query and level, the sum of AP_i^b and the number of batches that have one.
     let mut inside = vec![vec![(0.0, 0); depth]; count];
     for items in &batches {
         let values = items.iter().flat_map(|&item| set.embeddings.row(item)).copied().collect();
         let embeddings = Embeddings::new(set.embeddings.dimension(), values)?;
-        let gallery = Points::new(config.similarity, &embeddings, "query")?;
-        let labels = set.labels.select(items);
+        let gallery = PointSet::new(config.similarity, &embeddings, "query", &quiet)?;
+        let (gallery, labels) = (&gallery, &set.labels.select(items));
+        let places = Places::Apart;
         let mut precisions =
-            average_precisions(&queries, set.labels, &gallery, &labels, Places::Apart, config);
+            average_precisions(Search { queries: &queries, query_labels, gallery, labels, places })?;
         // Queries of this batch rank its other items.
-        let members = average_precisions(&gallery, &labels, &gallery, &labels, Places::Same, config);
+        let (places, query_labels) = (Places::Same, labels);
+        let members = average_precisions(Search { queries: gallery, query_labels, gallery, labels, places })?;
         for (&item, member) in items.iter().zip(members) {
             precisions[item] = member;
         }
@@ -156,22 +194,6 @@ pub(super) fn check_batch(batch: usize, count: usize) -> Result<()> {
         ),
         format!("choose a batch of 2 to {count} items"),
     ))
-}
-
-/// The AP of each query at each level, [Q, L].
-fn average_precisions(
-    queries: &Points,
-    query_labels: &Labels,
-    gallery: &Points,
-    labels: &Labels,
-    places: Places<'_>,
-    config: &EvaluationConfig,
-) -> Vec<Vec<Option<f64>>> {
-    let depth = labels.levels();
-    let search = Search { queries, query_labels, gallery, labels, places };
-    search.rank(config, &|_| {}, |_, ranking| {
-        (1..=depth).map(|level| average_precision(ranking, level)).collect()
-    })
 }
 
 #[cfg(test)]

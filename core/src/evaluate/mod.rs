@@ -3,17 +3,21 @@
 mod decomposability;
 mod dyml;
 mod paired_test;
+mod rankings;
+mod relatives;
 mod report;
 
-use std::collections::HashMap;
+use std::fmt;
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::embeddings::Embeddings;
+use self::rankings::{PointSet, Search};
+use crate::embeddings::{Embeddings, Rows};
 use crate::metrics::Metric;
 use crate::ranking::{Ranking, TiePolicy};
 use crate::relevance::{CheckedRelevance, Relevance};
-use crate::similarity::{Points, Similarity};
+use crate::similarity::Similarity;
 use crate::statistics::Bootstrap;
 use crate::taxonomy::{Labels, shared_level};
 use crate::{Error, Kind, Result};
@@ -46,8 +50,7 @@ pub struct EvaluationConfig {
     /// measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decomposability_gap: Option<Decomposability>,
-    /// The number of queries that are scored at once. Memory is O(block · N) per thread; no result depends on it.
-    /// Default: 64.
+    /// The most queries that a thread scores at once with a block of the gallery. No result depends on it. Default: 64.
     pub block: usize,
 }
 
@@ -138,35 +141,84 @@ impl CheckedEvaluation {
     }
 }
 
-/// Embeddings with their labels: queries or gallery.
-#[derive(Clone, Copy, Debug)]
-pub struct Labelled<'a> {
+/// How an evaluation runs. No result depends on it.
+#[derive(Clone, Copy)]
+pub struct Execution<'a> {
+    /// The bytes for the rankings of the queries that are ranked at once. The gallery is read once for each such group.
+    /// A group has at least one query, however many bytes that takes: at least 12 for each of its positives. Default:
+    /// 256 MiB.
+    pub memory: usize,
+    /// The number of gallery items that are in memory at once; there are two such blocks. Default: 16,384.
+    pub items: usize,
+    /// Is called from several threads with the work that has been done since its last call. Default: nothing.
+    pub progress: &'a (dyn Fn(Step) + Sync),
+}
+
+/// A piece of work of an evaluation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Step {
+    /// So many embeddings are checked. All of the queries and of the gallery are, before the first is ranked.
+    Checked(usize),
+    /// As much is ranked as so many queries take. The decomposability gap ranks every query twice more.
+    Ranked(usize),
+}
+
+impl Default for Execution<'_> {
+    fn default() -> Self {
+        Self { memory: 256 << 20, items: 16_384, progress: &|_| {} }
+    }
+}
+
+impl fmt::Debug for Execution<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { memory, items, .. } = self;
+        f.debug_struct("Execution").field("memory", memory).field("items", items).finish_non_exhaustive()
+    }
+}
+
+/// Embeddings with their labels: queries or gallery. The embeddings are in memory, or are read by position as
+/// `dyn Rows`.
+#[derive(Debug)]
+pub struct Labelled<'a, E: ?Sized = Embeddings> {
     /// [N, d].
-    pub embeddings: &'a Embeddings,
+    pub embeddings: &'a E,
     /// [N, L].
     pub labels: &'a Labels,
+}
+
+// Derived, they would need `E: Clone`.
+impl<E: ?Sized> Clone for Labelled<'_, E> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<E: ?Sized> Copy for Labelled<'_, E> {}
+
+impl<'a> From<Labelled<'a>> for Labelled<'a, dyn Rows> {
+    fn from(Labelled { embeddings, labels }: Labelled<'a>) -> Self {
+        Self { embeddings, labels }
+    }
 }
 
 /// Ranks the gallery for every query and reports every metric. Without a gallery each query ranks the other queries,
 /// never itself.
 ///
-/// `levels` names the levels, coarse → fine. Takes O(Q · N · d) time and O(block · N) memory per thread. With the
-/// feature `parallel`, blocks of queries run on all threads, with the same result.
+/// `levels` names the levels, coarse → fine. Takes O(Q · N · d) time. With the feature `parallel` all threads work, with
+/// the same result. [`Evaluation`] says how much memory it takes, and evaluates galleries that do not fit into memory.
 ///
 /// # Errors
 ///
-/// - [`Kind::Config`] for settings out of range, or a decomposability gap with a separate gallery;
-/// - [`Kind::Taxonomy`] when labels, levels and embeddings do not fit each other, there is nothing to rank, or no query
-///   has a positive at any level;
-/// - [`Kind::Embeddings`] for embeddings of different dimensions, or for an embedding that the similarity is not defined
-///   for; the error names its row.
+/// As [`Evaluation::report`].
 pub fn evaluate(
     levels: &[String],
     queries: Labelled<'_>,
     gallery: Option<Labelled<'_>>,
     config: &EvaluationConfig,
 ) -> Result<Report> {
-    evaluate_and_count(levels, queries, gallery, None, config, &|_| {})
+    let (queries, gallery) = (queries.into(), gallery.map(Into::into));
+    Evaluation { levels, queries, gallery, places: None, config, execution: Execution::default() }.report()
 }
 
 /// As [`evaluate`], for queries that are items of the gallery: query i is the item in row `places[i]`, and ranks all
@@ -174,7 +226,7 @@ pub fn evaluate(
 ///
 /// # Errors
 ///
-/// As [`evaluate`]; also [`Kind::Config`] when there is not one place for each query, or a place is not a row.
+/// As [`Evaluation::report`].
 pub fn evaluate_among(
     levels: &[String],
     queries: Labelled<'_>,
@@ -182,89 +234,145 @@ pub fn evaluate_among(
     places: &[usize],
     config: &EvaluationConfig,
 ) -> Result<Report> {
-    evaluate_and_count(levels, queries, Some(gallery), Some(places), config, &|_| {})
+    let (queries, gallery, places) = (queries.into(), Some(gallery.into()), Some(places));
+    Evaluation { levels, queries, gallery, places, config, execution: Execution::default() }.report()
 }
 
-/// As [`evaluate_among`] if there are places, else as [`evaluate`]. Calls `ranked` from several threads, each time with
-/// the number of queries whose rankings have been scored since its last call.
+/// An evaluation whose embeddings are in memory or are read by position, so that the gallery can be larger than memory.
 ///
-/// # Errors
-///
-/// As [`evaluate_among`]; also [`Kind::Config`] for places without a gallery.
-pub fn evaluate_and_count(
-    levels: &[String],
-    queries: Labelled<'_>,
-    gallery: Option<Labelled<'_>>,
-    places: Option<&[usize]>,
-    config: &EvaluationConfig,
-    ranked: &(dyn Fn(usize) + Sync),
-) -> Result<Report> {
-    let mut report = search(levels, queries, gallery, places, config, |search, checked| {
-        search.report(levels, checked, ranked)
-    })?;
-    if let Some(settings) = config.decomposability_gap {
-        report.decomposability_gap = Some(decomposability_gap(queries, config, settings)?);
+/// Every embedding is read once to be checked. Then the gallery is read once for each group of queries whose rankings
+/// fit into [`Execution::memory`]. A ranking takes 12 bytes for each positive of the query and at most 128 KiB besides.
+/// In addition, each thread holds the scores of a block: 4 · [`block`](EvaluationConfig::block) ·
+/// [`items`](Execution::items) bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Evaluation<'a> {
+    /// The names of the levels, coarse → fine.
+    pub levels: &'a [String],
+    /// The queries.
+    pub queries: Labelled<'a, dyn Rows>,
+    /// What they rank. Without it each query ranks the other queries.
+    pub gallery: Option<Labelled<'a, dyn Rows>>,
+    /// The row of each query in the gallery, if they are there. A query never ranks itself.
+    pub places: Option<&'a [usize]>,
+    /// What is measured.
+    pub config: &'a EvaluationConfig,
+    /// How it runs.
+    pub execution: Execution<'a>,
+}
+
+impl Evaluation<'_> {
+    /// Ranks the gallery for every query and reports every metric.
+    ///
+    /// # Errors
+    ///
+    /// - [`Kind::Config`] for settings out of range; a decomposability gap with a separate gallery; places without a
+    ///   gallery, not one for each query, or not rows of the gallery; a gallery of 2³² items;
+    /// - [`Kind::Taxonomy`] when labels, levels and embeddings do not fit each other, there is nothing to rank, or no
+    ///   query has a positive at any level;
+    /// - [`Kind::Embeddings`] for embeddings of different dimensions, that cannot be read, that are not finite, or that
+    ///   the similarity is not defined for; the error names the row.
+    pub fn report(&self) -> Result<Report> {
+        let config = self.config;
+        let mut report = self.search(|search, checked| {
+            let (count, items) = (search.queries.len(), search.gallery.len());
+            let rows = self.rows(search, checked, 0..count)?;
+            let itself = usize::from(!matches!(search.places, Places::Apart) && items > 0);
+            let report = Report::new(self.levels, checked, items - itself, rows);
+            if report.overall.queries == 0 {
+                return Err(Error::new(
+                    Kind::Taxonomy,
+                    format!("none of the {count} queries shares a class with an item that it ranks"),
+                    "check that queries and gallery use the same taxonomy, and that classes have at least two items",
+                ));
+            }
+            Ok(report)
+        })?;
+        if let Some(settings) = config.decomposability_gap {
+            let gap = decomposability::gap_of_rows(self.queries, config, settings, &self.execution)?;
+            report.decomposability_gap = Some(gap);
+        }
+        Ok(report)
     }
-    Ok(report)
-}
 
-/// The [rows](Report::per_query) of [`evaluate_and_count`], also if no query has a positive. So several machines can
-/// share the queries of one evaluation: [`Report::new`] gives the report of all their rows.
-///
-/// # Errors
-///
-/// As [`evaluate_and_count`], except that no query needs a positive.
-pub fn query_scores(
-    levels: &[String],
-    queries: Labelled<'_>,
-    gallery: Option<Labelled<'_>>,
-    places: Option<&[usize]>,
-    config: &EvaluationConfig,
-    ranked: &(dyn Fn(usize) + Sync),
-) -> Result<Vec<QueryScores>> {
-    search(levels, queries, gallery, places, config, |search, checked| Ok(search.rows(checked, ranked)))
-}
-
-/// Checks the arguments of an evaluation, and calls `work` with them.
-fn search<T>(
-    levels: &[String],
-    queries: Labelled<'_>,
-    gallery: Option<Labelled<'_>>,
-    places: Option<&[usize]>,
-    config: &EvaluationConfig,
-    work: impl FnOnce(&Search<'_>, &CheckedEvaluation) -> Result<T>,
-) -> Result<T> {
-    check_shapes(levels.len(), "query", queries)?;
-    let checked = config.checked(levels.len())?;
-    config.check_sets(queries.labels.len(), gallery.is_some())?;
-    let (count, items) = (queries.labels.len(), gallery.map_or(0, |gallery| gallery.labels.len()));
-    let fits = |places: &[usize]| places.len() == count && places.iter().all(|&place| place < items);
-    if let Some(places) = places.filter(|places| !fits(places)) {
-        return Err(Error::new(
-            Kind::Config,
-            format!("{count} queries have {} places among {items} gallery items", places.len()),
-            "give each query its row in the gallery, counted from 0",
-        ));
+    /// The [rows](Report::per_query) of some queries, also if none has a positive. So several machines can share the
+    /// queries of one evaluation: [`Report::new`] gives the report of all their rows.
+    ///
+    /// # Errors
+    ///
+    /// As [`report`](Self::report), except that no query needs a positive.
+    ///
+    /// # Panics
+    ///
+    /// There are no such queries.
+    pub fn query_scores(&self, some: Range<usize>) -> Result<Vec<QueryScores>> {
+        self.search(|search, checked| self.rows(search, checked, some))
     }
-    let points = Points::new(config.similarity, queries.embeddings, "query")?;
-    let Some(gallery) = gallery else {
-        let labels = queries.labels;
-        let places = Places::Same;
-        return work(
-            &Search { queries: &points, query_labels: labels, gallery: &points, labels, places },
+
+    fn rows(
+        &self,
+        search: &Search<'_>,
+        checked: &CheckedEvaluation,
+        some: Range<usize>,
+    ) -> Result<Vec<QueryScores>> {
+        search.rank(some, checked.config(), &self.execution, |query, ranking| {
+            QueryScores::new(query, ranking, checked)
+        })
+    }
+
+    /// Checks everything, and calls `work`.
+    fn search<T>(&self, work: impl FnOnce(&Search<'_>, &CheckedEvaluation) -> Result<T>) -> Result<T> {
+        let Self { levels, queries, gallery, places, config, ref execution } = *self;
+        check_shapes(levels.len(), "query", queries)?;
+        let checked = config.checked(levels.len())?;
+        config.check_sets(queries.labels.len(), gallery.is_some())?;
+        execution.check(queries.labels.len().max(gallery.map_or(0, |gallery| gallery.labels.len())))?;
+        let (count, items) = (queries.labels.len(), gallery.map_or(0, |gallery| gallery.labels.len()));
+        let fits = |places: &[usize]| places.len() == count && places.iter().all(|&place| place < items);
+        if let Some(places) = places.filter(|places| !fits(places)) {
+            return Err(Error::new(
+                Kind::Config,
+                format!("{count} queries have {} places among {items} gallery items", places.len()),
+                "give each query its row in the gallery, counted from 0",
+            ));
+        }
+        let query_labels = queries.labels;
+        if let Some(gallery) = gallery {
+            check_shapes(levels.len(), "gallery", gallery)?;
+            check_dimensions(queries.embeddings.dimension(), gallery.embeddings.dimension())?;
+        }
+        let queries = PointSet::new(config.similarity, queries.embeddings, "query", execution)?;
+        let Some(gallery) = gallery else {
+            let (gallery, labels, places) = (&queries, query_labels, Places::Same);
+            return work(&Search { queries: &queries, query_labels, gallery, labels, places }, &checked);
+        };
+        let points = PointSet::new(config.similarity, gallery.embeddings, "gallery", execution)?;
+        let places = places.map_or(Places::Apart, Places::Among);
+        work(
+            &Search { queries: &queries, query_labels, gallery: &points, labels: gallery.labels, places },
             &checked,
-        );
-    };
-    check_shapes(levels.len(), "gallery", gallery)?;
-    check_dimensions(queries.embeddings.dimension(), gallery.embeddings.dimension())?;
-    let search = Search {
-        queries: &points,
-        query_labels: queries.labels,
-        gallery: &Points::new(config.similarity, gallery.embeddings, "gallery")?,
-        labels: gallery.labels,
-        places: places.map_or(Places::Apart, Places::Among),
-    };
-    work(&search, &checked)
+        )
+    }
+}
+
+impl Execution<'_> {
+    /// Checks the sizes, for sets of up to `items` items.
+    fn check(&self, items: usize) -> Result<()> {
+        if self.items == 0 {
+            return Err(Error::new(
+                Kind::Config,
+                "blocks of 0 items cannot be evaluated",
+                "choose at least 1",
+            ));
+        }
+        if u32::try_from(items).is_err() {
+            return Err(Error::new(
+                Kind::Config,
+                format!("{items} items are too many for one evaluation"),
+                "evaluate at most 4,294,967,295",
+            ));
+        }
+        Ok(())
+    }
 }
 
 /// One query's ranking of the gallery: `scores[i]` is the score of item i, whose classes are row i of `labels`. `query`
@@ -306,127 +414,11 @@ impl Places<'_> {
     }
 }
 
-/// Queries and the gallery that they rank.
-struct Search<'a> {
-    queries: &'a Points,
-    query_labels: &'a Labels,
-    gallery: &'a Points,
-    labels: &'a Labels,
-    places: Places<'a>,
-}
-
-impl Search<'_> {
-    /// `score` of each query's ranking, in the order of the queries. Calls `ranked` after each block with its length.
-    fn rank<T: Send>(
-        &self,
-        config: &EvaluationConfig,
-        ranked: &(dyn Fn(usize) + Sync),
-        score: impl Fn(usize, &Ranking) -> T + Sync + Send,
-    ) -> Vec<T> {
-        let relatives = Relatives::new(self.labels, self.query_labels);
-        let score_query = |query: usize, scores: &[f32]| {
-            let (classes, itself) = (self.query_labels.row(query), self.places.row(query));
-            let related = relatives.of(classes).filter(|&(item, _)| Some(item) != itself);
-            let stranger = |item: usize| shared_level(classes, self.labels.row(item)) == 0;
-            let ranking =
-                Ranking::from_related(self.labels.levels(), config.ties, scores, related, itself, stranger);
-            score(query, &ranking.count_query(config.count_query))
-        };
-        let (count, items) = (self.queries.len(), self.gallery.len());
-        let block = config.block.min(count.max(1));
-        let score_block = |number: usize| -> Vec<T> {
-            let range = number * block..count.min((number + 1) * block);
-            let scores = self.gallery.scores(self.queries, range.clone());
-            let results = range
-                .clone()
-                .zip(scores.chunks_exact(items.max(1)))
-                .map(|(query, scores)| score_query(query, scores))
-                .collect();
-            ranked(range.len());
-            results
-        };
-        in_order(count.div_ceil(block), score_block).into_iter().flatten().collect()
-    }
-
-    fn rows(&self, checked: &CheckedEvaluation, ranked: &(dyn Fn(usize) + Sync)) -> Vec<QueryScores> {
-        self.rank(checked.config(), ranked, |query, ranking| QueryScores::new(query, ranking, checked))
-    }
-
-    fn report(
-        &self,
-        levels: &[String],
-        checked: &CheckedEvaluation,
-        ranked: &(dyn Fn(usize) + Sync),
-    ) -> Result<Report> {
-        let (count, items) = (self.queries.len(), self.gallery.len());
-        let rows = self.rows(checked, ranked);
-        let itself = usize::from(!matches!(self.places, Places::Apart) && items > 0);
-        let report = Report::new(levels, checked, items - itself, rows);
-        if report.overall.queries == 0 {
-            return Err(Error::new(
-                Kind::Taxonomy,
-                format!("none of the {count} queries shares a class with an item that it ranks"),
-                "check that queries and gallery use the same taxonomy, and that classes have at least two items",
-            ));
-        }
-        Ok(report)
-    }
-}
-
-/// The items that can be positives of a query, found without a look at all items.
-struct Relatives<'a> {
-    labels: &'a Labels,
-    /// Whether two items that share any level share level 1, too. Then only the query's class of level 1 is searched,
-    /// otherwise all items.
-    nested: bool,
-    /// Ordered by the class of level 1 if the labels are nested; in a class in gallery order.
-    items: Vec<usize>,
-}
-
-impl<'a> Relatives<'a> {
-    fn new(labels: &'a Labels, queries: &Labels) -> Self {
-        let mut coarse = HashMap::new();
-        let rows =
-            labels.ids().chunks_exact(labels.levels()).chain(queries.ids().chunks_exact(queries.levels()));
-        let mut classes =
-            rows.flat_map(|row| row.iter().enumerate().map(|(level, &class)| ((level, class), row[0])));
-        let nested = classes.all(|(class, parent)| *coarse.entry(class).or_insert(parent) == parent);
-        let mut items: Vec<usize> = (0..labels.len()).collect();
-        if nested {
-            items.sort_by_key(|&item| labels.row(item)[0]);
-        }
-        Self { labels, nested, items }
-    }
-
-    /// The positives of a query of these classes, with the levels that they share with it; in gallery order.
-    fn of(&self, classes: &[u32]) -> impl Iterator<Item = (usize, usize)> {
-        let class = |item: usize| self.labels.row(item)[0];
-        let candidates = if self.nested {
-            let start = self.items.partition_point(|&item| class(item) < classes[0]);
-            let count = self.items[start..].partition_point(|&item| class(item) == classes[0]);
-            &self.items[start..][..count]
-        } else {
-            &self.items
-        };
-        let levels = candidates.iter().map(move |&item| (item, shared_level(classes, self.labels.row(item))));
-        levels.filter(|&(_, level)| level > 0)
-    }
-}
-
-/// The results of `work` for 0 … `count` − 1, in this order, whatever order they run in.
-pub(crate) fn in_order<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
-    #[cfg(feature = "parallel")]
-    {
-        use rayon::prelude::*;
-        (0..count).into_par_iter().map(work).collect()
-    }
-    #[cfg(not(feature = "parallel"))]
-    {
-        (0..count).map(work).collect()
-    }
-}
-
-fn check_shapes(depth: usize, set: &str, Labelled { embeddings, labels }: Labelled<'_>) -> Result<()> {
+fn check_shapes(
+    depth: usize,
+    set: &str,
+    Labelled { embeddings, labels }: Labelled<'_, dyn Rows>,
+) -> Result<()> {
     if labels.len() == embeddings.len() && labels.levels() == depth {
         return Ok(());
     }
@@ -525,13 +517,29 @@ mod tests {
         let set = Labelled { embeddings: &embeddings, labels: &labels };
         let config = EvaluationConfig { block: 2, ..EvaluationConfig::default() };
         let ranked = std::sync::Mutex::new(Vec::new());
-        let count = |queries| ranked.lock().unwrap().push(queries);
-        let report = evaluate_and_count(&levels(), set, None, None, &config, &count).unwrap();
+        let checked = std::sync::Mutex::new(0);
+        let count = |step| match step {
+            Step::Checked(items) => *checked.lock().unwrap() += items,
+            Step::Ranked(queries) => ranked.lock().unwrap().push(queries),
+        };
+        let evaluation = |places| {
+            Evaluation {
+                levels: &levels(),
+                queries: set.into(),
+                gallery: None,
+                places,
+                config: &config,
+                execution: Execution { progress: &count, ..Execution::default() },
+            }
+            .report()
+        };
+        let report = evaluation(None).unwrap();
         assert_eq!(report, evaluate(&levels(), set, None, &config).unwrap());
         let mut blocks = ranked.lock().unwrap().clone();
         blocks.sort_unstable();
         assert_eq!(blocks, [1, 2, 2]);
-        assert!(evaluate_and_count(&levels(), set, None, Some(&[0]), &config, &count).is_err());
+        assert_eq!(*checked.lock().unwrap(), 5);
+        assert!(evaluation(Some(&[0])).is_err());
     }
 
     #[test]
@@ -696,23 +704,6 @@ mod tests {
         let mut bare = columns(&drawn);
         bare[1].per_query.clear();
         assert!(fault(&bare, LabelSets::Columns).contains("no scores of single queries"));
-    }
-
-    #[test]
-    fn positives_are_found_in_every_order_of_classes_and_in_labels_that_are_no_tree() {
-        let nested = vec![7, 70, 3, 30, 7, 71, 3, 30, 5, 50, 7, 70];
-        let crossed = vec![7, 70, 3, 30, 7, 30, 3, 70, 5, 50, 5, 70];
-        for (ids, is_nested) in [(nested, true), (crossed, false)] {
-            let labels = Labels::new(2, ids).unwrap();
-            let relatives = Relatives::new(&labels, &labels);
-            assert_eq!(relatives.nested, is_nested);
-            for query in 0..labels.len() {
-                let shared = |item: usize| (item, shared_level(labels.row(query), labels.row(item)));
-                let expected = (0..labels.len()).map(shared).filter(|&(_, level)| level > 0);
-                assert!(relatives.of(labels.row(query)).eq(expected));
-            }
-            assert_eq!(relatives.of(&[9, 90]).count(), 0);
-        }
     }
 
     #[test]

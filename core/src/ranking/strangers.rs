@@ -14,49 +14,78 @@ const MOST_BUCKETS: usize = 1 << 15;
 /// Marks a bucket that has positives.
 const MIXED: u32 = 1 << 31;
 
-/// For the sorted keys of the positives: how many strangers rank between the positives i − 1 and i, and, last, after
-/// all of them. `itself` is an item that does not count. `stranger` gives the key of an item that is a stranger.
-pub(super) fn count_before(
-    keys: &[u64],
-    scores: &[f32],
-    itself: Option<usize>,
-    stranger: impl Fn(usize) -> Option<u64>,
-) -> Vec<u32> {
-    let (Some(&first), Some(&last)) = (keys.first(), keys.last()) else { return Vec::new() };
-    let buckets = Buckets::new(super::score_of(first), super::score_of(last), keys.len());
-    // The positives of earlier buckets, for every bucket and behind the last.
-    let mut starts = vec![0; buckets.count + 1];
-    for &key in keys {
-        starts[buckets.of(super::score_of(key)) as usize + 1] += 1;
-    }
-    let mut start = 0;
-    for bucket in 0..buckets.count {
-        let here: u32 = starts[bucket + 1];
-        starts[bucket] = start | if here > 0 { MIXED } else { 0 };
-        start += here;
-    }
-    starts[buckets.count] = start;
+/// The strangers of one query, as far as they are counted.
+#[derive(Debug, Default)]
+pub(super) struct Strangers {
+    buckets: Buckets,
+    /// The positives of earlier buckets, for every bucket and behind the last; marked as [`MIXED`].
+    starts: Vec<u32>,
+    /// How many strangers rank between the positives i − 1 and i, and, last, after all of them.
+    before: Vec<u32>,
+}
 
-    let mut before = vec![0; keys.len() + 1];
-    let mut open = Vec::new();
-    count_apart(scores, buckets, &starts, &mut before, &mut open);
-    if let Some(start) =
-        itself.map(|item| starts[buckets.of(scores[item]) as usize]).filter(|&start| start < MIXED)
-    {
-        before[start as usize] -= 1;
+impl Strangers {
+    /// For the sorted keys of the positives.
+    pub(super) fn new(keys: &[u64]) -> Self {
+        let (Some(&first), Some(&last)) = (keys.first(), keys.last()) else { return Self::default() };
+        let buckets = Buckets::new(super::score_of(first), super::score_of(last), keys.len());
+        let mut starts = vec![0; buckets.count + 1];
+        for &key in keys {
+            starts[buckets.of(super::score_of(key)) as usize + 1] += 1;
+        }
+        let mut start = 0;
+        for bucket in 0..buckets.count {
+            let here: u32 = starts[bucket + 1];
+            starts[bucket] = start | if here > 0 { MIXED } else { 0 };
+            start += here;
+        }
+        starts[buckets.count] = start;
+        Self { buckets, starts, before: vec![0; keys.len() + 1] }
     }
-    for item in open.into_iter().map(|item| item as usize).filter(|&item| Some(item) != itself) {
-        if let Some(key) = stranger(item) {
-            let bucket = buckets.of(scores[item]) as usize;
-            let [start, end] = [starts[bucket], starts[bucket + 1]].map(|start| (start & !MIXED) as usize);
-            before[start + keys[start..end].partition_point(|&positive| positive < key)] += 1;
+
+    /// The bytes for so many positives.
+    pub(super) fn bytes(positives: usize) -> usize {
+        (Buckets::count(positives) + 1 + positives + 1) * size_of::<u32>()
+    }
+
+    /// Counts some items by their scores. `itself` is the place of one that does not count. `stranger` gives the key of
+    /// an item that is a stranger.
+    pub(super) fn count(
+        &mut self,
+        keys: &[u64],
+        scores: &[f32],
+        itself: Option<usize>,
+        stranger: impl Fn(usize) -> Option<u64>,
+    ) {
+        let Self { buckets, starts, before } = self;
+        if keys.is_empty() {
+            return;
+        }
+        let mut open = Vec::new();
+        count_apart(scores, *buckets, starts, before, &mut open);
+        if let Some(start) =
+            itself.map(|item| starts[buckets.of(scores[item]) as usize]).filter(|&start| start < MIXED)
+        {
+            before[start as usize] -= 1;
+        }
+        for item in open.into_iter().map(|item| item as usize).filter(|&item| Some(item) != itself) {
+            if let Some(key) = stranger(item) {
+                let bucket = buckets.of(scores[item]) as usize;
+                let [start, end] =
+                    [starts[bucket], starts[bucket + 1]].map(|start| (start & !MIXED) as usize);
+                before[start + keys[start..end].partition_point(|&positive| positive < key)] += 1;
+            }
         }
     }
-    before
+
+    /// How many strangers rank between the positives i − 1 and i; nothing without positives.
+    pub(super) fn before(&self) -> &[u32] {
+        &self.before
+    }
 }
 
 /// Buckets of scores, the best first.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Buckets {
     best: f32,
     scale: f32,
@@ -65,10 +94,14 @@ struct Buckets {
 
 impl Buckets {
     fn new(best: f32, worst: f32, positives: usize) -> Self {
-        let count = (positives * BUCKETS_PER_POSITIVE).clamp(16, MOST_BUCKETS);
+        let count = Self::count(positives);
         let scale = (count - 2) as f32 / (best - worst);
         // All scores fall into one bucket if they are too close for a finite scale.
         Self { best, scale: if scale.is_finite() { scale } else { 0.0 }, count }
+    }
+
+    fn count(positives: usize) -> usize {
+        (positives * BUCKETS_PER_POSITIVE).clamp(16, MOST_BUCKETS)
     }
 
     /// The bucket of a score. A better score never has a later bucket, because every step rounds monotonically.
@@ -130,6 +163,7 @@ mod tests {
         fn buckets_count_as_comparisons_do(
             items in proptest::collection::vec((score(), any::<bool>()), 0..300),
             itself in any::<Option<prop::sample::Index>>(),
+            block in 1usize..400,
         ) {
             let scores: Vec<f32> = items.iter().map(|item| item.0).collect();
             let itself = itself.filter(|_| !items.is_empty()).map(|itself| itself.index(items.len()));
@@ -142,7 +176,13 @@ mod tests {
             for key in (0..items.len()).filter_map(stranger) {
                 expected[keys.iter().filter(|&&positive| positive < key).count()] += 1;
             }
-            let got = count_before(&keys, &scores, itself, stranger);
+            let mut strangers = Strangers::new(&keys);
+            for (first, scores) in (0..).step_by(block).zip(scores.chunks(block)) {
+                let itself = itself.filter(|itself| (first..first + scores.len()).contains(itself));
+                let stranger = |place: usize| stranger(first + place);
+                strangers.count(&keys, scores, itself.map(|itself| itself - first), stranger);
+            }
+            let got = strangers.before();
             if !keys.is_empty() {
                 prop_assert_eq!(got, expected);
             }

@@ -8,6 +8,7 @@ mod shard;
 
 use std::path::{Path, PathBuf};
 
+use akin_core::digest::sha256;
 use akin_core::evaluate::{self, EvaluationConfig, Report};
 use akin_core::metrics::Metric;
 use akin_core::statistics::Permutations;
@@ -146,13 +147,10 @@ fn evaluate_files(args: &EvalArgs) -> Result<Evaluated> {
 fn evaluate_shard(shard: Shard, args: &EvalArgs) -> Result<Part> {
     let (files, identity, config) = read_files(args)?;
     let queries = shard.queries(files.queries())?;
-    let inputs: Vec<&PathBuf> = [&args.queries, &args.query_labels, &args.gallery, &args.gallery_labels]
-        .into_iter()
-        .flatten()
-        .collect();
+    let options = format!("{:?} {identity:?} {:?}", args.levels, args.path_column);
     let whole = Whole {
         akin: env!("CARGO_PKG_VERSION").into(),
-        data: shard::data_digest(&inputs, &format!("{:?} {identity:?} {:?}", args.levels, args.path_column))?,
+        data: sha256(&[&files.digests(args.progress)?.concat(), options.as_bytes()].concat()),
         levels: args.levels.clone(),
         queries: files.queries(),
         ranked: files.ranked(),
@@ -162,7 +160,7 @@ fn evaluate_shard(shard: Shard, args: &EvalArgs) -> Result<Part> {
         files.evaluate_some(queries.clone(), &args.levels, identity, &whole.config, args.progress)?;
     let paths = files.into_paths();
     let paths = if paths.is_empty() { paths } else { paths[queries].to_vec() };
-    Part::new(shard, whole, scores, paths)
+    Ok(Part::new(shard, whole, scores, paths))
 }
 
 /// The files of one set, and how to read and measure them.

@@ -71,6 +71,17 @@ pub struct EvalArgs {
     #[arg(long, requires = "queries", help_heading = "Embeddings from files")]
     pub qualify: bool,
 
+    /// Memory for the rankings of the queries that are ranked at once. The gallery is read once for each such group of
+    /// queries, so more is quicker for a large gallery. No result depends on it.
+    #[arg(
+        long,
+        value_name = "MIB",
+        default_value_t = 256,
+        requires = "queries",
+        help_heading = "Embeddings from files"
+    )]
+    pub memory: usize,
+
     /// Follow the protocol of DyML: evaluate each label column separately, then average.
     ///
     /// With one set, each column of `--levels`, or each level of the run, is a label set (DyML-Product). With several

@@ -1,22 +1,23 @@
 //! Embeddings from .npy files, with their labels in CSV files.
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::path::Path;
 
-use akin_core::embeddings::Embeddings;
-use akin_core::evaluate::{
-    EvaluationConfig, Labelled, QueryScores, Report, evaluate_and_count, query_scores,
-};
+use akin_core::embeddings::Rows;
+use akin_core::evaluate::{Evaluation, EvaluationConfig, Execution, Labelled, QueryScores, Report};
 use akin_core::taxonomy::{ClassIdentity, Labels, Taxonomy};
-use anyhow::{Context, Result};
+use anyhow::Result;
+use rayon::prelude::*;
 
 use super::arguments::EvalArgs;
 use crate::counts::{count, counted};
 use crate::csv_file::CsvFile;
-use crate::npy;
+use crate::embedding::EvaluationBars;
+use crate::npy::Matrix;
 use crate::problem::problem;
-use crate::progress::Progress;
+use crate::progress::{Bar, Progress};
 use crate::terminal;
 
 /// Queries, and the gallery that they rank.
@@ -25,36 +26,44 @@ pub struct EmbeddingFiles {
     gallery: Option<EmbeddingSet>,
     /// The rows of the queries in the gallery, if they are in it.
     query_rows: Option<Vec<usize>>,
+    /// The bytes for the rankings of the queries that are ranked at once.
+    memory: usize,
 }
 
-/// The embeddings of a file, with their labels and, if there is a column of them, their paths.
+/// The embeddings of a file, which stay there, with their labels and, if there is a column of them, their paths.
 struct EmbeddingSet {
-    embeddings: Embeddings,
-    rows: Vec<Vec<String>>,
+    embeddings: Matrix,
+    /// The different rows of labels, in the order in which they first occur.
+    label_rows: Vec<Vec<String>>,
+    /// The row of labels of each item.
+    labels: Vec<u32>,
     paths: Vec<String>,
+    /// SHA-256 of the file of labels.
+    labels_digest: [u8; 32],
 }
 
 impl EmbeddingFiles {
     /// Reads set `number`, counted from 0, with the labels in these columns.
     pub fn read(args: &EvalArgs, number: usize, columns: &[String]) -> Result<Self> {
         check_counts(args)?;
+        let memory = args.memory.saturating_mul(1 << 20);
         let path_column = args.path_column.as_deref();
         let read =
             |embeddings: &Path, labels: &Path| EmbeddingSet::read(embeddings, labels, columns, path_column);
         let queries = read(&args.queries[number], &args.query_labels[number])?;
         let Some(gallery) = args.gallery.get(number) else {
-            return Ok(Self { queries, gallery: None, query_rows: None });
+            return Ok(Self { queries, gallery: None, query_rows: None, memory });
         };
         let labels = &args.gallery_labels[number];
         let gallery = read(gallery, labels)?;
         let query_rows = match path_column {
             Some(_) => Some(rows_in_gallery(&queries, &gallery, labels)?),
             None => {
-                warn_of_twins(&queries, &gallery);
+                warn_of_twins(&queries, &gallery, args.progress)?;
                 None
             }
         };
-        Ok(Self { queries, gallery: Some(gallery), query_rows })
+        Ok(Self { queries, gallery: Some(gallery), query_rows, memory })
     }
 
     /// Evaluates over `levels`, whose labels are in the columns from `first` on.
@@ -66,13 +75,11 @@ impl EmbeddingFiles {
         config: &EvaluationConfig,
         progress: Progress,
     ) -> Result<Report> {
-        let [query_labels, gallery_labels] = self.labels(levels, first, identity)?;
-        let queries = Labelled { embeddings: &self.queries.embeddings, labels: &query_labels };
-        let gallery = (self.gallery.as_ref())
-            .map(|gallery| Labelled { embeddings: &gallery.embeddings, labels: &gallery_labels });
-        let bar = progress.bar("Ranking", self.queries.rows.len() as u64);
-        let ranked = |queries| bar.advance(queries as u64);
-        Ok(evaluate_and_count(levels, queries, gallery, self.query_rows.as_deref(), config, &ranked)?)
+        let labels = self.labels(levels, first, identity)?;
+        let bars = EvaluationBars::new(progress, [self.embeddings(), self.queries()]);
+        let report = self.evaluation(levels, &labels, config, |evaluation| evaluation.report(), &bars)?;
+        self.check_unchanged()?;
+        Ok(report)
     }
 
     /// The scores of some of the queries.
@@ -84,50 +91,99 @@ impl EmbeddingFiles {
         config: &EvaluationConfig,
         progress: Progress,
     ) -> Result<Vec<QueryScores>> {
-        let [query_labels, gallery_labels] = self.labels(levels, 0, identity)?;
-        let all = &self.queries.embeddings;
-        let values = all.values()[some.start * all.dimension()..some.end * all.dimension()].to_vec();
-        let embeddings = Embeddings::new(all.dimension(), values)?;
-        let rows: Vec<usize> = some.collect();
-        let queries = Labelled { embeddings: &embeddings, labels: &query_labels.select(&rows) };
-        // Without a gallery, each query ranks all the others.
-        let (gallery, places) = match &self.gallery {
-            Some(gallery) => {
-                let places = |places: &Vec<usize>| rows.iter().map(|&row| places[row]).collect::<Vec<_>>();
-                let places = self.query_rows.as_ref().map(places);
-                (Labelled { embeddings: &gallery.embeddings, labels: &gallery_labels }, places)
-            }
-            None => (Labelled { embeddings: all, labels: &query_labels }, Some(rows.clone())),
-        };
-        let bar = progress.bar("Ranking", rows.len() as u64);
-        let ranked = |queries| bar.advance(queries as u64);
-        Ok(query_scores(levels, queries, Some(gallery), places.as_deref(), config, &ranked)?)
+        let labels = self.labels(levels, 0, identity)?;
+        let bars = EvaluationBars::new(progress, [self.embeddings(), some.len()]);
+        let scores = |evaluation: &Evaluation<'_>| evaluation.query_scores(some);
+        let scores = self.evaluation(levels, &labels, config, scores, &bars)?;
+        self.check_unchanged()?;
+        Ok(scores)
+    }
+
+    /// Calls `work` with the evaluation of these files.
+    fn evaluation<T>(
+        &self,
+        levels: &[String],
+        [query_labels, gallery_labels]: &[Labels; 2],
+        config: &EvaluationConfig,
+        work: impl FnOnce(&Evaluation<'_>) -> akin_core::Result<T>,
+        bars: &EvaluationBars,
+    ) -> Result<T> {
+        let gallery = self.gallery.as_ref().map(|gallery| -> Labelled<'_, dyn Rows> {
+            Labelled { embeddings: &gallery.embeddings, labels: gallery_labels }
+        });
+        Ok(work(&Evaluation {
+            levels,
+            queries: Labelled { embeddings: &self.queries.embeddings, labels: query_labels },
+            gallery,
+            places: self.query_rows.as_deref(),
+            config,
+            execution: Execution {
+                memory: self.memory,
+                progress: &|step| bars.advance(step),
+                ..Execution::default()
+            },
+        })?)
     }
 
     /// The labels of the queries and of the gallery over `levels`, whose columns begin at `first`.
     fn labels(&self, levels: &[String], first: usize, identity: ClassIdentity) -> Result<[Labels; 2]> {
         // Queries and gallery need one taxonomy, so that their class ids agree.
-        let both = [Some(&self.queries), self.gallery.as_ref()].into_iter().flatten();
         let columns = first..first + levels.len();
-        let rows: Vec<Vec<&str>> = both
-            .flat_map(|set| &set.rows)
-            .map(|row| row[columns.clone()].iter().map(String::as_str).collect())
-            .collect();
-        let (_, labels) = Taxonomy::from_rows(levels, &rows, identity)?;
-        let (query_items, gallery_items): (Vec<usize>, Vec<usize>) =
-            (0..rows.len()).partition(|&item| item < self.queries.rows.len());
-        Ok([query_items, gallery_items].map(|items| labels.select(&items)))
+        let some = |row: &'_ Vec<String>| -> Vec<String> { row[columns.clone()].to_vec() };
+        let different: Vec<Vec<String>> = self.sets().flat_map(|set| &set.label_rows).map(some).collect();
+        let Ok((_, labels)) = Taxonomy::from_rows(levels, &different, identity) else {
+            // The rows of an error are those of the files.
+            let rows: Vec<Vec<String>> = self.sets().flat_map(EmbeddingSet::rows).map(some).collect();
+            let (_, labels) = Taxonomy::from_rows(levels, &rows, identity)?;
+            unreachable!("the same rows without repetitions were refused: {} labels", labels.len());
+        };
+        let select = |set: Option<&EmbeddingSet>, first: usize| {
+            let rows = set.into_iter().flat_map(|set| &set.labels).map(|&row| first + row as usize);
+            labels.select(&rows.collect::<Vec<_>>())
+        };
+        let queries = &self.queries;
+        Ok([select(Some(queries), 0), select(self.gallery.as_ref(), queries.label_rows.len())])
+    }
+
+    fn sets(&self) -> impl Iterator<Item = &EmbeddingSet> {
+        [Some(&self.queries), self.gallery.as_ref()].into_iter().flatten()
+    }
+
+    /// The number of embeddings, of queries and gallery.
+    fn embeddings(&self) -> usize {
+        self.sets().map(|set| set.labels.len()).sum()
+    }
+
+    /// SHA-256 of every file, in a fixed order.
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be read.
+    pub fn digests(&self, progress: Progress) -> Result<Vec<[u8; 32]>> {
+        const UNIT: u64 = 1 << 20;
+        let bytes: u64 = self.sets().map(|set| set.embeddings.bytes()).sum();
+        let bar = progress.bar("Hashing", bytes / UNIT);
+        let mut digests = Vec::new();
+        for set in self.sets() {
+            digests.extend([set.embeddings.digest(|bytes| bar.advance(bytes / UNIT))?, set.labels_digest]);
+        }
+        Ok(digests)
+    }
+
+    /// Checks that the embeddings were the same each time that they were read.
+    fn check_unchanged(&self) -> Result<()> {
+        self.sets().try_for_each(|set| set.embeddings.check_unchanged())
     }
 
     /// The number of queries.
     pub fn queries(&self) -> usize {
-        self.queries.rows.len()
+        self.queries.labels.len()
     }
 
     /// The number of items that each query ranks.
     pub fn ranked(&self) -> usize {
         let itself = usize::from(self.gallery.is_none() || self.query_rows.is_some());
-        self.gallery.as_ref().unwrap_or(&self.queries).rows.len() - itself
+        self.gallery.as_ref().unwrap_or(&self.queries).labels.len().saturating_sub(itself)
     }
 
     /// The paths of the queries; empty if there is no column of paths.
@@ -159,22 +215,29 @@ fn check_counts(args: &EvalArgs) -> Result<()> {
 
 /// Warns of queries that have the embedding and the labels of exactly one gallery item: they are probably that item, and
 /// each finds itself first. Codes that many items share say nothing.
-fn warn_of_twins(queries: &EmbeddingSet, gallery: &EmbeddingSet) {
-    let bits = |set: &EmbeddingSet, row| -> Vec<u32> {
-        set.embeddings.row(row).iter().map(|value| value.to_bits()).collect()
-    };
-    let mut twins: HashMap<Vec<u32>, Vec<usize>> =
-        (0..queries.rows.len()).map(|row| (bits(queries, row), Vec::new())).collect();
-    for row in 0..gallery.rows.len() {
-        if let Some(rows) = twins.get_mut(&bits(gallery, row)) {
-            rows.push(row);
+fn warn_of_twins(queries: &EmbeddingSet, gallery: &EmbeddingSet, progress: Progress) -> Result<()> {
+    if queries.embeddings.dimension() != gallery.embeddings.dimension() {
+        return Ok(());
+    }
+    // Hashes first, so that memory holds neither set.
+    let mut hashes: HashMap<u64, Vec<usize>> = HashMap::new();
+    for (hash, row) in hashes_of(queries, &|_| true, &progress.bar("Reading", queries.labels.len() as u64))? {
+        hashes.entry(hash).or_default().push(row);
+    }
+    let bar = progress.bar("Reading", gallery.labels.len() as u64);
+    let mut twins: HashMap<usize, Vec<usize>> = HashMap::new();
+    for (hash, row) in hashes_of(gallery, &|hash| hashes.contains_key(&hash), &bar)? {
+        hashes[&hash].iter().for_each(|&query| twins.entry(query).or_default().push(row));
+    }
+    let mut count = 0;
+    for (query, rows) in twins {
+        if let [row] = rows[..]
+            && gallery.row(row) == queries.row(query)
+            && bits(gallery, row)? == bits(queries, query)?
+        {
+            count += 1;
         }
     }
-    let has_twin = |&query: &usize| match twins[&bits(queries, query)][..] {
-        [row] => gallery.rows[row] == queries.rows[query],
-        _ => false,
-    };
-    let count = (0..queries.rows.len()).filter(has_twin).count();
     if count > 0 {
         let have = counted(count, "query has", "queries have");
         terminal::say(format_args!(
@@ -182,6 +245,38 @@ fn warn_of_twins(queries: &EmbeddingSet, gallery: &EmbeddingSet) {
              that identifies an item with `--path-column`"
         ));
     }
+    Ok(())
+}
+
+/// The hashes of the embeddings that are `wanted`, each with its row.
+fn hashes_of(
+    set: &EmbeddingSet,
+    wanted: &(impl Fn(u64) -> bool + Sync),
+    bar: &Bar,
+) -> Result<Vec<(u64, usize)>> {
+    const PART: usize = 1024;
+    let (rows, dimension) = (set.labels.len(), set.embeddings.dimension());
+    let part = |part: usize| -> akin_core::Result<Vec<(u64, usize)>> {
+        let first = part * PART;
+        let mut values = vec![0.0f32; PART.min(rows - first) * dimension];
+        set.embeddings.read(first, &mut values)?;
+        let hash = |row: &[f32]| {
+            let mut hasher = DefaultHasher::new();
+            row.iter().for_each(|value| value.to_bits().hash(&mut hasher));
+            hasher.finish()
+        };
+        bar.advance((values.len() / dimension) as u64);
+        Ok(values.chunks_exact(dimension).map(hash).zip(first..).filter(|&(hash, _)| wanted(hash)).collect())
+    };
+    let parts = (0..rows.div_ceil(PART)).into_par_iter().map(part).collect::<akin_core::Result<Vec<_>>>()?;
+    Ok(parts.concat())
+}
+
+/// The bits of an embedding: two of them are equal only if all numbers are the same.
+fn bits(set: &EmbeddingSet, row: usize) -> Result<Vec<u32>> {
+    let mut values = vec![0.0; set.embeddings.dimension()];
+    set.embeddings.read(row, &mut values)?;
+    Ok(values.into_iter().map(f32::to_bits).collect())
 }
 
 /// Finds the row of each query in the gallery by its path.
@@ -202,7 +297,7 @@ fn rows_in_gallery(queries: &EmbeddingSet, gallery: &EmbeddingSet, labels: &Path
                 "write paths the same way in both files; if no query is in the gallery, leave out `--path-column`",
             )
         })?;
-        if gallery.rows[row] != *query_labels {
+        if gallery.row(row) != query_labels {
             return Err(problem(
                 format!("the query `{path}` has other labels in {}", labels.display()),
                 "give an item the same labels in both files, and check that both files belong to the same set",
@@ -210,16 +305,17 @@ fn rows_in_gallery(queries: &EmbeddingSet, gallery: &EmbeddingSet, labels: &Path
         }
         Ok(row)
     };
-    queries.paths.iter().zip(&queries.rows).map(find_row).collect()
+    queries.paths.iter().zip(queries.rows()).map(find_row).collect()
 }
 
 impl EmbeddingSet {
     fn read(embeddings: &Path, labels: &Path, columns: &[String], path_column: Option<&str>) -> Result<Self> {
-        let matrix = npy::read(embeddings)?;
+        let matrix = Matrix::open(embeddings)?;
         let mut csv = CsvFile::open(labels)?;
         let places = csv.columns(columns, "correct `--levels`")?;
         let path_place = path_column.map(|name| csv.column(name, "correct `--path-column`")).transpose()?;
-        let (mut rows, mut paths) = (Vec::with_capacity(matrix.rows), Vec::new());
+        let mut known: HashMap<Vec<String>, u32> = HashMap::new();
+        let (mut label_rows, mut items, mut paths) = (Vec::new(), Vec::new(), Vec::new());
         while let Some((line, record)) = csv.next_line()? {
             let row: Vec<String> = places.iter().map(|&place| record[place].trim().to_owned()).collect();
             if let Some(level) = row.iter().position(String::is_empty) {
@@ -228,23 +324,40 @@ impl EmbeddingSet {
                     "write the label, or remove the item from both files",
                 ));
             }
-            rows.push(row);
+            items.push(match known.get(&row) {
+                Some(&known) => known,
+                None => {
+                    let new = label_rows.len() as u32;
+                    label_rows.push(row.clone());
+                    known.insert(row, new);
+                    new
+                }
+            });
             paths.extend(path_place.map(|place| record[place].trim().to_owned()));
         }
-        if rows.len() != matrix.rows {
+        if items.len() != matrix.rows() {
             return Err(problem(
                 format!(
                     "{} has {} rows of embeddings, but {} has {} rows of labels",
                     embeddings.display(),
-                    count(matrix.rows),
+                    count(matrix.rows()),
                     labels.display(),
-                    count(rows.len())
+                    count(items.len())
                 ),
                 "write one header line, then one line of labels per embedding, in the same order",
             ));
         }
-        let embeddings = Embeddings::new(matrix.columns, matrix.values)
-            .with_context(|| embeddings.display().to_string())?;
-        Ok(Self { embeddings, rows, paths })
+        let labels_digest = csv.digest();
+        Ok(Self { embeddings: matrix, label_rows, labels: items, paths, labels_digest })
+    }
+
+    /// The labels of an item.
+    fn row(&self, item: usize) -> &Vec<String> {
+        &self.label_rows[self.labels[item] as usize]
+    }
+
+    /// The labels of each item.
+    fn rows(&self) -> impl Iterator<Item = &Vec<String>> {
+        (0..self.labels.len()).map(|item| self.row(item))
     }
 }

@@ -5,7 +5,6 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use akin_core::digest::sha256;
 use akin_core::evaluate::{EvaluationConfig, QueryScores, Report};
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
@@ -119,23 +118,10 @@ enum Mark {
     Part,
 }
 
-/// SHA-256 of `files` and of the `options` by which they are read.
-pub fn data_digest(files: &[&PathBuf], options: &str) -> Result<String> {
-    let mut digests = options.to_owned();
-    for file in files {
-        let bytes = read_regular_file(file)
-            .advise(|| format!("{} cannot be read", file.display()), "check the path")?;
-        digests += &sha256(&bytes);
-    }
-    Ok(sha256(digests.as_bytes()))
-}
-
 impl Part {
-    /// The part of `shard`, whose rows count the shard's own queries from 0.
-    pub fn new(shard: Shard, whole: Whole, mut scores: Vec<QueryScores>, paths: Vec<String>) -> Result<Self> {
-        let first = shard.queries(whole.queries)?.start;
-        scores.iter_mut().for_each(|row| row.query += first);
-        Ok(Self { kind: Mark::Part, shard, whole, scores, paths })
+    /// The part of `shard`.
+    pub fn new(shard: Shard, whole: Whole, scores: Vec<QueryScores>, paths: Vec<String>) -> Self {
+        Self { kind: Mark::Part, shard, whole, scores, paths }
     }
 
     /// Writes the file, completely or not at all.

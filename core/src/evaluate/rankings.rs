@@ -1,0 +1,489 @@
+//! The rankings of all queries, from galleries of any size.
+//!
+//! A ranking is the ranks of the positives, and these follow from the numbers of strangers between them. So no query
+//! needs the scores of the whole gallery at once. For as many queries as the memory allows,
+//!
+//! 1. the scores of the positives are computed and sorted: the items of the query's class of level 1;
+//! 2. the gallery goes by in blocks, each is scored, and its strangers are counted into the gaps between the positives.
+//!
+//! All threads prepare the next block and score the present one, each thread for queries of its own. The score of a
+//! query and an item has one fixed order of summation, and counts are whole numbers, so no digit depends on blocks,
+//! groups or threads.
+//!
+//! # The floor, and what is left above it
+//!
+//! Q queries, N items and d numbers take Q·N·d multiply-adds, for any exact method. A core that starts two vectors of
+//! 16 f32 a cycle takes Q·N·d / 32 cycles for them. The rest:
+//!
+//! - the scores of the positives are computed twice: P/N of the floor, for P positives of a query;
+//! - counting a stranger takes about three instructions for a score in a vector, and one look into a table that fits
+//!   into the second-level cache: as much time as some 50 multiply-adds of the floor do, whatever d is;
+//! - sorting and measuring P positives costs O(P log P) per query, which is more than the floor only if there is about
+//!   one positive in a hundred items and d is small;
+//! - for every group of queries the gallery is read and prepared again, N·d numbers. A group of G queries uses each G
+//!   times, so that this is lost in the floor from some hundreds of queries on.
+//!
+//! Memory: 8 bytes for each positive of a query, 4 for the gap before it, and a table of at most 128 KiB, for the queries
+//! of a group; at every time two blocks of the gallery; and per item of the gallery 4 bytes for its place, 4·L for its
+//! classes and 8 for its length.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::relatives::Relatives;
+use super::{EvaluationConfig, Execution, Places, Step};
+use crate::Result;
+use crate::embeddings::{Flaws, Rows};
+use crate::ranking::{PartialRanking, Ranking};
+use crate::similarity::{Items, Measures, Points, Similarity, measure};
+use crate::taxonomy::{Labels, shared_level};
+use crate::threads::{each_in_order, in_order, join, threads};
+
+/// So many items at a time are read and prepared by one thread.
+const PART: usize = 1024;
+
+/// A set of embeddings that a similarity is defined for. They are read each time they are needed.
+pub(super) struct PointSet<'a> {
+    similarity: Similarity,
+    rows: &'a dyn Rows,
+    measures: Measures,
+}
+
+impl<'a> PointSet<'a> {
+    /// Reads and checks all embeddings. `set` names them in an error: "query" or "gallery".
+    pub(super) fn new(
+        similarity: Similarity,
+        rows: &'a dyn Rows,
+        set: &str,
+        execution: &Execution<'_>,
+    ) -> Result<Self> {
+        let dimension = rows.dimension();
+        let check = |part: usize| -> Result<(Flaws, Result<Measures>)> {
+            let first = part * PART;
+            let mut values = vec![0.0; PART.min(rows.len() - first) * dimension];
+            rows.read(first, &mut values)?;
+            let mut flaws = Flaws::default();
+            flaws.find(dimension, first, &values);
+            (execution.progress)(Step::Checked(values.len() / dimension));
+            Ok((flaws, measure(similarity, (dimension, &values), first, set)))
+        };
+        let (mut flaws, mut measures) = (Flaws::default(), Vec::new());
+        for part in in_order(rows.len().div_ceil(PART), check) {
+            let (found, measured) = part?;
+            flaws.add(found);
+            measures.push(measured);
+        }
+        flaws.refuse(&format!("{set} "))?;
+        let measures = measures.into_iter().collect::<Result<Vec<_>>>()?.concat();
+        Ok(Self { similarity, rows, measures })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Reads and prepares these items. Items that follow each other are read at once.
+    fn points(&self, items: &[u32]) -> Result<Points> {
+        let dimension = self.rows.dimension();
+        let mut values = vec![0.0; items.len() * dimension];
+        let mut rest = &mut values[..];
+        for run in items.chunk_by(|&a, &b| a + 1 == b) {
+            let (values, behind) = rest.split_at_mut(run.len() * dimension);
+            self.rows.read(run[0] as usize, values)?;
+            rest = behind;
+        }
+        let measures = if self.measures.is_empty() {
+            Measures::new()
+        } else {
+            items.iter().map(|&item| self.measures[item as usize]).collect()
+        };
+        Ok(Points::new(self.similarity, (dimension, values), measures))
+    }
+}
+
+/// Queries and the gallery that they rank.
+pub(super) struct Search<'a> {
+    pub(super) queries: &'a PointSet<'a>,
+    pub(super) query_labels: &'a Labels,
+    pub(super) gallery: &'a PointSet<'a>,
+    pub(super) labels: &'a Labels,
+    pub(super) places: Places<'a>,
+}
+
+/// A part of the gallery, prepared.
+struct Block {
+    items: Vec<u32>,
+    parts: Vec<Items>,
+}
+
+impl Search<'_> {
+    /// `score` of the rankings of some queries, in their order.
+    ///
+    /// # Errors
+    ///
+    /// Embeddings that cannot be read.
+    pub(super) fn rank<T: Send>(
+        &self,
+        some: Range<usize>,
+        config: &EvaluationConfig,
+        execution: &Execution<'_>,
+        score: impl Fn(usize, &Ranking) -> T + Sync + Send,
+    ) -> Result<Vec<T>> {
+        let relatives = Relatives::new(self.labels, self.query_labels);
+        let family = |query: u32| relatives.family(self.query_labels.row(query as usize));
+        let mut order: Vec<u32> = (some.start as u32..some.end as u32).collect();
+        order.sort_by_key(|&query| family(query));
+
+        let scored = AtomicU64::new(0);
+        let mut results: Vec<Option<T>> = some.clone().map(|_| None).collect();
+        let mut rest = &order[..];
+        while !rest.is_empty() {
+            let group;
+            (group, rest) = rest.split_at(self.group_size(rest, &relatives, execution.memory));
+            let rankings = self.rank_group(group, &relatives, config, execution, &scored)?;
+            let rankings: Vec<_> = group.iter().map(|&query| query as usize).zip(rankings).collect();
+            let scored = each_in_order(rankings, |(query, ranking)| {
+                let classes = self.query_labels.row(query);
+                let ranking = ranking.finish(|item| shared_level(classes, self.labels.row(item)));
+                (query, score(query, &ranking.count_query(config.count_query)))
+            });
+            scored.into_iter().for_each(|(query, result)| results[query - some.start] = Some(result));
+        }
+        Ok(results.into_iter().flatten().collect())
+    }
+
+    /// How many of the queries fit into so many bytes; at least one.
+    fn group_size(&self, queries: &[u32], relatives: &Relatives<'_>, memory: usize) -> usize {
+        let row = self.queries.rows.dimension() * size_of::<f32>();
+        let mut bytes = 0;
+        let fits = |&&query: &&u32| {
+            let positives = relatives.candidates(self.query_labels.row(query as usize)).len();
+            bytes += PartialRanking::bytes(positives) + row;
+            bytes <= memory
+        };
+        queries.iter().take_while(fits).count().max(1)
+    }
+
+    /// The rankings of a group of queries, in its order.
+    fn rank_group(
+        &self,
+        group: &[u32],
+        relatives: &Relatives<'_>,
+        config: &EvaluationConfig,
+        execution: &Execution<'_>,
+        scored: &AtomicU64,
+    ) -> Result<Vec<PartialRanking>> {
+        let queries = self.queries.points(group)?;
+        let classes = |place: usize| self.query_labels.row(group[place] as usize);
+        let new = |&query: &u32| {
+            PartialRanking::new(self.labels.levels(), config.ties, self.places.row(query as usize))
+        };
+        let mut rankings: Vec<PartialRanking> = group.iter().map(new).collect();
+
+        // The queries of one family have their positives among the same items.
+        let mut families = Vec::new();
+        let (mut first, mut rest) = (0, &mut rankings[..]);
+        let family = |&query: &u32| relatives.family(self.query_labels.row(query as usize));
+        for members in group.chunk_by(|a, b| family(a) == family(b)) {
+            let (rankings, behind) = rest.split_at_mut(members.len());
+            families.push((first, rankings));
+            (first, rest) = (first + members.len(), behind);
+        }
+        let find_positives = |(first, rankings): (usize, &mut [PartialRanking])| {
+            let candidates = relatives.candidates(classes(first));
+            rankings.iter_mut().for_each(|ranking| ranking.reserve(candidates.len()));
+            let add = |place: usize, ranking: &mut PartialRanking, items: &[u32], scores: &[f32]| {
+                for (&item, &score) in items.iter().zip(scores) {
+                    let level = shared_level(classes(place), self.labels.row(item as usize));
+                    if level > 0 {
+                        ranking.add_positive(item as usize, score, level);
+                    }
+                }
+            };
+            let (items, sizes) = (candidates.iter().copied(), [config.block, execution.items]);
+            self.score(items, &queries, (first, rankings), sizes, add, |_| {})
+        };
+        each_in_order(families, find_positives).into_iter().collect::<Result<()>>()?;
+        each_in_order(rankings.iter_mut().collect(), PartialRanking::sort);
+
+        let gallery = self.gallery.len() as u64;
+        let count = |place: usize, ranking: &mut PartialRanking, items: &[u32], scores: &[f32]| {
+            let classes = classes(place);
+            ranking
+                .count(items[0] as usize, scores, |item| shared_level(classes, self.labels.row(item)) == 0);
+        };
+        let report = |pairs: u64| {
+            // As many pairs as there are items stand for a query.
+            let before = scored.fetch_add(pairs, Ordering::Relaxed);
+            let queries = (before + pairs) / gallery - before / gallery;
+            if queries > 0 {
+                (execution.progress)(Step::Ranked(queries as usize));
+            }
+        };
+        let sizes = [config.block, execution.items];
+        self.score(0..gallery as u32, &queries, (0, &mut rankings), sizes, count, report)?;
+        Ok(rankings)
+    }
+
+    /// Scores `items` with the queries from `first` on, one ranking each, and calls `work` with the place of a query, its
+    /// ranking, and the items and scores of one block after another. Calls `report` with numbers of pairs that are done.
+    fn score(
+        &self,
+        mut items: impl Iterator<Item = u32> + Send,
+        queries: &Points,
+        (first, rankings): (usize, &mut [PartialRanking]),
+        [block, items_at_once]: [usize; 2],
+        work: impl Fn(usize, &mut PartialRanking, &[u32], &[f32]) + Sync,
+        report: impl Fn(u64) + Sync,
+    ) -> Result<()> {
+        // Several pieces for each thread, so that all end at about the same time; whole tiles of 8.
+        let piece = rankings.len().div_ceil(4 * threads()).next_multiple_of(8).min(block);
+        let score = |Block { items, parts }: &Block, rankings: &mut [PartialRanking]| {
+            let pieces = (first..).step_by(piece).zip(rankings.chunks_mut(piece)).collect();
+            each_in_order(pieces, |(first, rankings): (usize, &mut [PartialRanking])| {
+                let mut scores = vec![0.0; rankings.len() * items.len()];
+                let mut column = 0;
+                for part in parts {
+                    let range = first..first + rankings.len();
+                    part.score(queries, range, &mut scores[column..], items.len());
+                    column += part.len();
+                }
+                for ((place, ranking), scores) in
+                    (first..).zip(rankings).zip(scores.chunks_exact(items.len()))
+                {
+                    work(place, ranking, items, scores);
+                }
+                report(scores.len() as u64);
+            });
+        };
+        let mut prepare = || -> Result<Block> {
+            let items: Vec<u32> = items.by_ref().take(items_at_once).collect();
+            let parts = each_in_order(items.chunks(PART).collect(), |part| self.gallery.points(part));
+            let parts = parts.into_iter().map(|part| part.map(Items::from));
+            Ok(Block { parts: parts.collect::<Result<_>>()?, items })
+        };
+        let mut block = prepare()?;
+        while !block.items.is_empty() {
+            let ((), next) = join(|| score(&block, rankings), &mut prepare);
+            block = next?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::embeddings::Embeddings;
+    use crate::evaluate::{Evaluation, Labelled, QueryScores, gallery_ranking};
+    use crate::poincare::Curvature;
+    use crate::random::stream;
+    use crate::ranking::TiePolicy;
+    use crate::search::Gallery;
+    use crate::statistics::Bootstrap;
+    use crate::{Error, Kind};
+    use rand::RngExt;
+
+    /// Embeddings with equal numbers, so that there are ties, in the balls of the tests; labels that are a tree or, if
+    /// `crossed`, none.
+    fn random_set(seed: u64, count: usize, crossed: bool) -> (Embeddings, Labels) {
+        let mut random = stream(seed, "rankings", &[]);
+        let values = (0..count * 3).map(|_| random.random_range(-4..5) as f32 / 8.0 + 0.03);
+        let embeddings = Embeddings::new(3, values.collect()).unwrap();
+        let rows = (0..count).flat_map(|_| {
+            let fine = random.random_range(0..8);
+            [if crossed { random.random_range(0..3) } else { fine / 3 }, fine]
+        });
+        (embeddings, Labels::new(2, rows.collect()).unwrap())
+    }
+
+    fn similarity() -> impl Strategy<Value = Similarity> {
+        let curvature = Curvature::try_from(0.3).unwrap();
+        prop_oneof![
+            Just(Similarity::Cosine),
+            Just(Similarity::Dot),
+            Just(Similarity::Euclidean),
+            Just(Similarity::Poincare { curvature }),
+            Just(Similarity::Hamming),
+        ]
+    }
+
+    fn ties() -> impl Strategy<Value = TiePolicy> {
+        use TiePolicy::{Optimistic, Pessimistic, Stable, Strict};
+        prop_oneof![Just(Stable), Just(Strict), Just(Optimistic), Just(Pessimistic)]
+    }
+
+    #[derive(Clone, Copy, Debug)]
+    enum Kin {
+        Same,
+        Among,
+        Apart,
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn blocks_and_groups_change_no_digit_and_every_ranking_is_that_of_all_scores_at_once(
+            seed in any::<u64>(),
+            count in 1usize..60,
+            crossed in any::<bool>(),
+            (similarity, ties) in (similarity(), ties()),
+            kin in prop_oneof![Just(Kin::Same), Just(Kin::Among), Just(Kin::Apart)],
+            (items, block, memory) in (1usize..70, 1usize..20, 0usize..20_000),
+        ) {
+            let (embeddings, labels) = random_set(seed, count, crossed);
+            let places: Vec<usize> = (0..count).rev().step_by(2).collect();
+            let rows: Vec<f32> =
+                places.iter().flat_map(|&place| embeddings.row(place)).copied().collect();
+            let (some, some_labels) = (Embeddings::new(3, rows).unwrap(), labels.select(&places));
+            let all = Labelled { embeddings: &embeddings, labels: &labels };
+            let queries = Labelled { embeddings: &some, labels: &some_labels };
+            let config = EvaluationConfig { similarity, ties, block, ..EvaluationConfig::default() };
+            let levels = ["a", "b"].map(String::from);
+            let evaluation = Evaluation {
+                levels: &levels,
+                queries: if let Kin::Same = kin { all.into() } else { queries.into() },
+                gallery: if let Kin::Same = kin { None } else { Some(all.into()) },
+                places: if let Kin::Among = kin { Some(&places) } else { None },
+                config: &config,
+                execution: Execution { items, memory, ..Execution::default() },
+            };
+            let checked = config.checked(2).unwrap();
+            let gallery = Gallery::new(&embeddings, similarity).unwrap();
+            let expected = |query: usize| {
+                let itself = match kin {
+                    Kin::Same => Some(query),
+                    Kin::Among => Some(places[query]),
+                    Kin::Apart => None,
+                };
+                let row = if let Kin::Same = kin { query } else { places[query] };
+                let scores = gallery.scores(embeddings.row(row)).unwrap();
+                let ranking = gallery_ranking(&scores, &labels, labels.row(row), itself, &config);
+                QueryScores::new(query, &ranking, &checked)
+            };
+            let queries = evaluation.queries.labels.len();
+            let expected: Vec<QueryScores> = (0..queries).map(expected).collect();
+            prop_assert_eq!(&evaluation.query_scores(0..queries).unwrap(), &expected);
+            let middle = queries / 3..queries - queries / 4;
+            prop_assert_eq!(&evaluation.query_scores(middle.clone()).unwrap(), &expected[middle]);
+        }
+    }
+
+    #[test]
+    #[cfg(feature = "parallel")]
+    fn threads_change_no_digit() {
+        let (embeddings, labels) = random_set(3, 3000, false);
+        let set = Labelled { embeddings: &embeddings, labels: &labels };
+        let bootstrap = Some(Bootstrap { resamples: 20, seed: 1 });
+        let config = EvaluationConfig { bootstrap, ..EvaluationConfig::default() };
+        let report = |threads, memory| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let evaluation = Evaluation {
+                levels: &["a", "b"].map(String::from),
+                queries: set.into(),
+                gallery: None,
+                places: None,
+                config: &config,
+                execution: Execution { items: 1100, memory, ..Execution::default() },
+            };
+            pool.install(|| evaluation.report()).unwrap()
+        };
+        let one = report(1, 256 << 20);
+        for (threads, memory) in [(2, 256 << 20), (3, 10 << 20), (7, 0)] {
+            assert_eq!(report(threads, memory), one);
+        }
+    }
+
+    /// Embeddings of which some cannot be read.
+    #[derive(Debug)]
+    struct Torn(Embeddings, usize);
+
+    impl Rows for Torn {
+        fn len(&self) -> usize {
+            self.0.len()
+        }
+
+        fn dimension(&self) -> usize {
+            self.0.dimension()
+        }
+
+        fn read(&self, first: usize, rows: &mut [f32]) -> Result<()> {
+            if (first..first + rows.len() / self.0.dimension()).contains(&self.1) {
+                return Err(Error::new(Kind::Embeddings, "the disk is gone", "mend it"));
+            }
+            Rows::read(&self.0, first, rows)
+        }
+    }
+
+    /// Numbers that are not checked, as in a file.
+    #[derive(Debug)]
+    struct Raw(Vec<f32>);
+
+    impl Rows for Raw {
+        fn len(&self) -> usize {
+            self.0.len() / 2
+        }
+
+        fn dimension(&self) -> usize {
+            2
+        }
+
+        fn read(&self, first: usize, rows: &mut [f32]) -> Result<()> {
+            rows.copy_from_slice(&self.0[2 * first..][..rows.len()]);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn the_error_of_a_bad_row_names_its_set_and_its_row_in_the_whole_set() {
+        let fault = |similarity, change: &dyn Fn(&mut [f32])| {
+            let mut values: Vec<f32> = (0..6000).map(|i| 0.1 + (i % 7) as f32 / 100.0).collect();
+            let queries = Raw(values[..10].to_vec());
+            change(&mut values);
+            let labels = Labels::new(1, vec![0; 3000]).unwrap();
+            let config = EvaluationConfig { similarity, ..EvaluationConfig::default() };
+            let evaluation = Evaluation {
+                levels: &["a".to_owned()],
+                queries: Labelled { embeddings: &queries, labels: &labels.select(&[0; 5]) },
+                gallery: Some(Labelled { embeddings: &Raw(values), labels: &labels }),
+                places: None,
+                config: &config,
+                execution: Execution::default(),
+            };
+            evaluation.report().unwrap_err().message().to_owned()
+        };
+        let message = fault(Similarity::Dot, &|values| {
+            (values[5001], values[4097], values[5990]) = (f32::NAN, f32::INFINITY, f32::NAN);
+        });
+        assert!(message.starts_with("the gallery embedding in row 2048 has inf in column 1"), "{message}");
+        assert!(message.ends_with("; 2 more rows are not finite: 2500, 2995"), "{message}");
+        let message = fault(Similarity::Cosine, &|values| values[4000..4002].fill(0.0));
+        assert!(message.starts_with("the gallery embedding in row 2000 is all zero"), "{message}");
+        let curvature = Curvature::try_from(1.0).unwrap();
+        let message = fault(Similarity::Poincare { curvature }, &|values| values[5999] = 2.0);
+        assert!(message.starts_with("the gallery embedding in row 2999 lies outside"), "{message}");
+        let message = fault(Similarity::Euclidean, &|values| values[2222] = 3e38);
+        assert!(message.starts_with("the gallery embedding in row 1111 is too long"), "{message}");
+    }
+
+    #[test]
+    fn embeddings_that_cannot_be_read_end_the_evaluation() {
+        let (embeddings, labels) = random_set(1, 40, false);
+        let torn = Torn(embeddings, 33);
+        let evaluation = Evaluation {
+            levels: &["a", "b"].map(String::from),
+            queries: Labelled { embeddings: &torn, labels: &labels },
+            gallery: None,
+            places: None,
+            config: &EvaluationConfig::default(),
+            execution: Execution::default(),
+        };
+        assert_eq!(evaluation.report().unwrap_err().message(), "the disk is gone");
+        let no_items = Execution { items: 0, ..Execution::default() };
+        let error = Evaluation { execution: no_items, ..evaluation }.report().unwrap_err();
+        assert_eq!(error.kind(), Kind::Config);
+    }
+}
