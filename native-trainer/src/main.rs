@@ -13,7 +13,7 @@
 //! commands/demo commands/compare commands/resume
 //! commands/train commands/eval commands/export commands/embed commands/list
 //! commands/data commands/biomorphs commands/page commands/serve commands/verify commands/bench
-//! commands/bench/loss commands/data/verify commands/data/fetch
+//! commands/bench/loss commands/bench/eval commands/data/verify commands/data/fetch
 //! commands/bench/measure commands/data/arguments
 //! commands/verify/run_checks commands/verify/bundle_checks
 //! commands/verify/check
@@ -63,7 +63,7 @@
 //! page bundles
 //! page/build page/embedded
 //! directory sealed
-//! files columns machine interrupt shell progress
+//! files columns charts machine interrupt shell progress
 //! counts
 //! problem faults
 //! terminal
@@ -77,6 +77,7 @@
 mod arguments;
 mod augment;
 mod bundles;
+mod charts;
 mod checkpoint;
 mod class_scores;
 mod cli;

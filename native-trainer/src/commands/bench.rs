@@ -2,6 +2,7 @@
 //!
 //! Times depend on the machine, and ratios much less: compare those.
 
+mod eval;
 mod loss;
 mod measure;
 
@@ -12,11 +13,13 @@ use clap::Subcommand;
 #[derive(Debug, Subcommand)]
 pub enum BenchCommand {
     Loss(loss::BenchLossArgs),
+    Eval(eval::BenchEvalArgs),
 }
 
 /// Measures, and prints a table or JSON.
 pub fn run(command: BenchCommand) -> Result<()> {
     match command {
         BenchCommand::Loss(args) => loss::run(args),
+        BenchCommand::Eval(args) => eval::run(args),
     }
 }

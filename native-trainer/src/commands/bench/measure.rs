@@ -94,7 +94,8 @@ impl Figure {
         bytes.map_or(Self::Missing, Self::Bytes)
     }
 
-    fn text(self) -> String {
+    /// With its unit.
+    pub fn text(self) -> String {
         match self {
             Self::Seconds(seconds) if seconds < 1e-3 => format!("{} µs", digits(1e6 * seconds)),
             Self::Seconds(seconds) if seconds < 1.0 => format!("{} ms", digits(1e3 * seconds)),
