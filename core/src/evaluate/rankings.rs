@@ -1,31 +1,7 @@
 //! The rankings of all queries, from galleries of any size.
 //!
-//! A ranking is the ranks of the positives, and these follow from the numbers of strangers between them. So no query
-//! needs the scores of the whole gallery at once. For as many queries as the memory allows,
-//!
-//! 1. the scores of the positives are computed and sorted: the items of the query's class of level 1;
-//! 2. the gallery goes by in blocks, each is scored, and its strangers are counted into the gaps between the positives.
-//!
-//! All threads prepare the next block and score the present one, each thread for queries of its own. The score of a
-//! query and an item has one fixed order of summation, and counts are whole numbers, so no digit depends on blocks,
-//! groups or threads.
-//!
-//! # The floor, and what is left above it
-//!
-//! Q queries, N items and d numbers take Q·N·d multiply-adds, for any exact method. A core that starts two vectors of
-//! 16 f32 a cycle takes Q·N·d / 32 cycles for them. The rest:
-//!
-//! - the scores of the positives are computed twice: P/N of the floor, for P positives of a query;
-//! - counting a stranger takes about three instructions for a score in a vector, and one look into a table that fits
-//!   into the second-level cache: as much time as some 50 multiply-adds of the floor do, whatever d is;
-//! - sorting and measuring P positives costs O(P log P) per query, which is more than the floor only if there is about
-//!   one positive in a hundred items and d is small;
-//! - for every group of queries the gallery is read and prepared again, N·d numbers. A group of G queries uses each G
-//!   times, so that this is lost in the floor from some hundreds of queries on.
-//!
-//! Memory: 8 bytes for each positive of a query, 4 for the gap before it, and a table of at most 128 KiB, for the queries
-//! of a group; at every time two blocks of the gallery; and per item of the gallery 4 bytes for its place, 4·L for its
-//! classes and 8 for its length.
+//! The [module above](super) says how, and what it costs. All threads prepare the next block and score the present one,
+//! each thread for queries of its own.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,3 +1,5 @@
+use std::sync::LazyLock;
+
 use super::{Compute, MetricEntry, Unit};
 use crate::ranking::Ranking;
 
@@ -56,11 +58,21 @@ impl Gain {
 pub fn ndcg(ranking: &Ranking, gain: Gain, k: Option<usize>) -> Option<f64> {
     let k = k.unwrap_or(usize::MAX);
     let gains: Vec<f64> = (0..=ranking.depth()).map(|level| gain.value(level)).collect();
-    let discounted = |level: usize, rank: usize| gains[level] / (1.0 + rank as f64).log2();
+    let discounted = |level: usize, rank: usize| gains[level] / discount(rank);
     let found = ranking.positives().iter().take_while(|positive| positive.rank <= k);
     // Not `sum`: the sum of no f64 is −0.
     let dcg = found.fold(0.0, |sum, positive| sum + discounted(positive.level, positive.rank));
     let ideal: f64 =
         ranking.ideal_levels().zip(1..).take(k).map(|(level, rank)| discounted(level, rank)).sum();
     (ideal > 0.0).then(|| (dcg / ideal).min(1.0)) // min: only rounding exceeds 1.
+}
+
+/// log2(1 + rank). The first ranks, where the whole ideal list usually is, are in a table.
+fn discount(rank: usize) -> f64 {
+    const TABLE: usize = 1 << 14;
+    static FIRST: LazyLock<Vec<f64>> = LazyLock::new(|| (0..TABLE).map(compute).collect());
+    fn compute(rank: usize) -> f64 {
+        (1.0 + rank as f64).log2()
+    }
+    FIRST.get(rank).copied().unwrap_or_else(|| compute(rank))
 }
