@@ -5,9 +5,9 @@ use std::fmt::Debug;
 use crate::{Error, Kind, Result};
 
 /// N embeddings of d numbers each, read by position: [`Embeddings`] in memory, or a file that is larger than memory.
+#[expect(clippy::len_without_is_empty, reason = "embeddings are a column of a data set, not a container")]
 pub trait Rows: Debug + Sync {
     /// N, the number of embeddings.
-    #[expect(clippy::len_without_is_empty, reason = "embeddings are a column of a data set, not a container")]
     fn len(&self) -> usize;
 
     /// d, the length of an embedding; at least 1.
