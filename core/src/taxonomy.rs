@@ -65,8 +65,22 @@ impl Taxonomy {
         rows: &[Vec<S>],
         identity: ClassIdentity,
     ) -> Result<(Self, Labels)> {
+        Self::from_named_rows(levels, rows, identity, &row_name)
+    }
+
+    /// As [`Taxonomy::from_rows`]. `name` says in messages what a row is, such as the line of a file.
+    ///
+    /// # Errors
+    ///
+    /// As [`Taxonomy::from_rows`].
+    pub fn from_named_rows<S: AsRef<str>>(
+        levels: &[String],
+        rows: &[Vec<S>],
+        identity: ClassIdentity,
+        name: &dyn Fn(usize) -> String,
+    ) -> Result<(Self, Labels)> {
         check_level_names(levels)?;
-        check_rows(levels, rows)?;
+        check_rows(levels, rows, name)?;
 
         let depth = levels.len();
         let mut classes = vec![Vec::new(); depth];
@@ -97,18 +111,17 @@ impl Taxonomy {
                     let first = &above[parents[level][class as usize] as usize];
                     let second = &above[second as usize];
                     let level = &levels[level];
-                    conflicts
-                        .push(format!("{level} {label:?} under {first:?} and, in row {number}, {second:?}"));
+                    let place = name(number);
+                    conflicts.push(format!("{level} {label:?} under {first:?} and, in {place}, {second:?}"));
                 }
                 ids.push(class);
                 parent = Some(class);
             }
         }
         let hint = match coarse_to_fine(levels, rows).filter(|_| !conflicts.is_empty()) {
-            Some(order) => format!(
-                "the levels are not in order; from coarse to fine they are {}",
-                order.into_iter().map(|level| levels[level].as_str()).collect::<Vec<_>>().join(", ")
-            ),
+            Some(order) => {
+                format!("the levels are not in order; from coarse to fine they are {}", named(levels, &order))
+            }
             None => "check that the levels are in order, coarse to fine; then rename one, or identify a class by its full path (`qualify = true`)".into(),
         };
         refuse_any(conflicts, "a class has two parents", &hint)?;
@@ -147,7 +160,7 @@ impl Taxonomy {
     /// [`Kind::Taxonomy`] when the path does not have L labels, or the taxonomy does not have one of them below the
     /// labels before it.
     pub fn class_ids<S: AsRef<str>>(&self, row: &[S]) -> Result<Vec<u32>> {
-        check_rows(&self.levels, &[row])?;
+        check_rows(&self.levels, &[row], &row_name)?;
         let mut path: Vec<u32> = Vec::with_capacity(row.len());
         for (level, label) in row.iter().map(AsRef::as_ref).enumerate() {
             let parent = path.last();
@@ -307,8 +320,28 @@ pub fn fill_from_parent(row: &mut Vec<String>, depth: usize) {
     }
 }
 
-/// The order of the levels in which the labels form a tree with at least two coarsest classes, if there is one: by the
-/// number of classes.
+/// Refuses levels that form a tree only in another order. With [`ClassIdentity::Path`], every order of the levels gives
+/// some tree, and a wrong one would not be noticed.
+///
+/// # Errors
+///
+/// [`Kind::Taxonomy`], with the right order.
+pub fn check_order<S: AsRef<str>>(levels: &[String], rows: &[Vec<S>]) -> Result<()> {
+    let given: Vec<usize> = (0..levels.len()).collect();
+    let Some(order) = coarse_to_fine(levels, rows).filter(|order| *order != given) else { return Ok(()) };
+    Err(Error::new(
+        Kind::Taxonomy,
+        format!("the levels {} are not in order from coarse to fine", named(levels, &given)),
+        format!("write them as {}", named(levels, &order)),
+    ))
+}
+
+fn named(levels: &[String], order: &[usize]) -> String {
+    order.iter().map(|&level| levels[level].as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// The order of the levels in which the names of the classes form a tree with at least two coarsest classes, if there is
+/// one: by the number of names.
 fn coarse_to_fine<S: AsRef<str>>(levels: &[String], rows: &[Vec<S>]) -> Option<Vec<usize>> {
     let classes =
         |level: &usize| rows.iter().map(|row| row[*level].as_ref()).collect::<HashSet<&str>>().len();
@@ -341,12 +374,20 @@ fn check_level_names(levels: &[String]) -> Result<()> {
     refuse_any(faults, "the level names are not usable", "give each level its own name, coarse to fine")
 }
 
-fn check_rows<S: AsRef<str>, R: AsRef<[S]>>(levels: &[String], rows: &[R]) -> Result<()> {
+fn row_name(number: usize) -> String {
+    format!("row {number}")
+}
+
+fn check_rows<S: AsRef<str>, R: AsRef<[S]>>(
+    levels: &[String],
+    rows: &[R],
+    name: &dyn Fn(usize) -> String,
+) -> Result<()> {
     if rows.is_empty() {
         return Err(Error::new(Kind::Taxonomy, "there are no labels", "give at least one labelled item"));
     }
     let ragged = rows.iter().map(AsRef::as_ref).enumerate().filter(|(_, row)| row.len() != levels.len());
-    let ragged = ragged.map(|(number, row)| format!("row {number} has {}", row.len()));
+    let ragged = ragged.map(|(number, row)| format!("{} has {}", name(number), row.len()));
     refuse_any(
         ragged.collect(),
         &format!("a row needs {} labels, one per level", levels.len()),
@@ -357,7 +398,7 @@ fn check_rows<S: AsRef<str>, R: AsRef<[S]>>(levels: &[String], rows: &[R]) -> Re
     });
     let empty = labels.filter(|(_, label, _)| label.trim().is_empty());
     refuse_any(
-        empty.map(|(number, _, level)| format!("{level} of row {number}")).collect(),
+        empty.map(|(number, _, level)| format!("{level} of {}", name(number))).collect(),
         "a label is empty",
         "fill it in, or let missing labels be filled with the parent's",
     )
@@ -415,6 +456,18 @@ mod tests {
             error.hint(),
             "the levels are not in order; from coarse to fine they are order, kind, variety"
         );
+        // As paths, they would form a tree in this order, too.
+        let error = check_order(&levels, &rows).unwrap_err();
+        assert_eq!(error.message(), "the levels variety, order, kind are not in order from coarse to fine");
+        assert_eq!(error.hint(), "write them as order, kind, variety");
+    }
+
+    #[test]
+    fn levels_that_form_no_tree_by_name_are_in_any_order() {
+        let rows = [vec!["apple", "other"], vec!["pear", "other"], vec!["pear", "kaiser"]];
+        check_order(&levels(), &rows).unwrap();
+        let in_order = [vec!["apple", "gala"], vec!["apple", "fuji"], vec!["pear", "kaiser"]];
+        check_order(&levels(), &in_order).unwrap();
     }
 
     #[test]

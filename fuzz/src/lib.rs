@@ -1,19 +1,40 @@
-//! The files of the trainer that read what others wrote. The trainer is a program, not a library, so they are taken by
-//! their paths.
+//! The files of the trainer that read what others wrote, and what they use. The trainer is a program, not a library, so
+//! they are taken by their paths.
 #![forbid(unsafe_code)]
-#![allow(dead_code, reason = "only the readers are used")]
+#![allow(dead_code, unused_imports, reason = "only the readers are used")]
 
-#[path = "../../native-trainer/src/counts.rs"]
-mod counts;
-#[path = "../../native-trainer/src/csv_file.rs"]
-pub mod csv_file;
-#[path = "../../native-trainer/src/faults.rs"]
-mod faults;
-#[path = "../../native-trainer/src/files.rs"]
-mod files;
-#[path = "../../native-trainer/src/npy.rs"]
-pub mod npy;
-#[path = "../../native-trainer/src/problem.rs"]
-mod problem;
-#[path = "../../native-trainer/src/terminal.rs"]
-mod terminal;
+#[path = "../../native-trainer/src"]
+mod trainer {
+    pub mod bundles;
+    #[cfg(feature = "tensor")]
+    pub mod config;
+    pub mod counts;
+    pub mod csv_file;
+    pub mod directory;
+    pub mod faults;
+    pub mod files;
+    pub mod machine;
+    pub mod npy;
+    pub mod page;
+    pub mod problem;
+    #[cfg(feature = "tensor")]
+    pub mod recipes;
+    pub mod sealed;
+    pub mod serve;
+    pub mod shell;
+    pub mod terminal;
+}
+
+pub use trainer::*;
+
+/// A valid file with some bytes changed, so that the fuzzer gets behind checks of lengths and names: each five bytes of
+/// `changes` are a place and the byte that is put there.
+pub fn patched(valid: &[u8], changes: &[u8]) -> Vec<u8> {
+    let mut bytes = valid.to_vec();
+    for change in changes.chunks_exact(5) {
+        let place = u32::from_le_bytes([change[0], change[1], change[2], change[3]]) as usize;
+        let length = bytes.len();
+        bytes[place % length] = change[4];
+    }
+    bytes
+}

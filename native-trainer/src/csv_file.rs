@@ -1,6 +1,5 @@
 //! A CSV file with a header, read line by line.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -8,11 +7,12 @@ use anyhow::Result;
 use sha2::{Digest, Sha256};
 
 use crate::counts::counted;
+use crate::files::InputFile;
 use crate::problem::{Advise, did_you_mean, problem};
 
 /// A file, and the SHA-256 of what was read of it.
 struct Digesting {
-    file: File,
+    file: Box<dyn Read>,
     digest: Sha256,
 }
 
@@ -39,18 +39,31 @@ impl CsvFile {
     ///
     /// A file that cannot be read.
     pub fn open(file: &Path) -> Result<Self> {
-        let cannot = || format!("{} cannot be read", file.display());
         if file.is_dir() {
             return Err(problem(
                 format!("{} is a folder, not a CSV file", file.display()),
                 "give the path of a CSV file; for images in folders, set data.kind = \"folder\"",
             ));
         }
-        let bytes = File::open(file).advise(cannot, "check the path")?;
+        let bytes = InputFile::open(file)
+            .advise(|| format!("{} cannot be read", file.display()), "check the path")?;
+        Self::from_reader(file, Box::new(bytes))
+    }
+
+    /// Reads the header of a file that is open. Messages call it `file`.
+    ///
+    /// # Errors
+    ///
+    /// A header that is not UTF-8, or cannot be read.
+    pub fn from_reader(file: &Path, bytes: Box<dyn Read>) -> Result<Self> {
         let mut reader = csv::ReaderBuilder::new()
             .trim(csv::Trim::Headers)
             .from_reader(Digesting { file: bytes, digest: Sha256::new() });
-        let header = reader.headers().advise(cannot, "save it as CSV in UTF-8, with a header line")?.clone();
+        let header = reader.headers().advise(
+            || format!("{} cannot be read", file.display()),
+            "save it as CSV in UTF-8, with a header line",
+        )?;
+        let header = header.clone();
         Ok(Self { file: file.to_owned(), header, reader, record: csv::StringRecord::new() })
     }
 

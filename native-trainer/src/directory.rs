@@ -126,25 +126,34 @@ impl Mark {
                     .advise(|| format!("{} cannot be read", path.display()), "check its permissions");
             }
         };
+        Self::parse(&path, &bytes).map(Some)
+    }
+
+    /// The mark in the bytes of a file.
+    ///
+    /// # Errors
+    ///
+    /// A mark that is damaged, or of another version.
+    pub fn parse(path: &Path, bytes: &[u8]) -> Result<Self> {
         let damaged = || {
             problem(
                 format!("{} is damaged", path.display()),
                 "akin no longer knows what it wrote there: use another directory, or remove this one yourself",
             )
         };
-        let Version { version } = serde_json::from_slice(&bytes).map_err(|_| damaged())?;
+        let Version { version } = serde_json::from_slice(bytes).map_err(|_| damaged())?;
         if version != VERSION {
             return Err(problem(
                 format!("{} is of version {version}, but this akin knows version {VERSION}", path.display()),
                 "use the akin that wrote it, or another directory",
             ));
         }
-        let mut mark: Self = serde_json::from_slice(&bytes).map_err(|_| damaged())?;
+        let mut mark: Self = serde_json::from_slice(bytes).map_err(|_| damaged())?;
         let stated = std::mem::take(&mut mark.sha256);
         if stated != sha256(&serde_json::to_vec(&mark)?) {
             return Err(damaged());
         }
-        Ok(Some(mark))
+        Ok(mark)
     }
 
     fn write(mut self, directory: &Path) -> Result<()> {

@@ -36,6 +36,16 @@ pub fn read_regular_file(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// As [`read_regular_file`], for a text.
+///
+/// # Errors
+///
+/// As [`read_regular_file`], and `InvalidData` for bytes that are not UTF-8.
+pub fn read_text(path: &Path) -> io::Result<String> {
+    let bytes = read_regular_file(path)?;
+    String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"))
+}
+
 /// A regular file that is read by position, for as long as an evaluation takes.
 #[derive(Debug)]
 pub struct InputFile {
@@ -296,10 +306,14 @@ impl Growing {
     }
 }
 
-/// Does an operation, again if a signal interrupts it.
+/// Does an operation that can be made to fail, again if a signal interrupts it.
 fn attempt<T>(operation: &str, path: &Path, mut act: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    uninterrupted(|| faults::before(operation, path).and_then(|_| act()))
+}
+
+fn uninterrupted<T>(mut act: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {
-        match faults::before(operation, path).and_then(|_| act()) {
+        match act() {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             result => return result,
         }
@@ -314,13 +328,14 @@ struct Tracked<'a, F> {
 
 impl<F: Read> Read for Tracked<'_, F> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        match faults::before("read", self.path)? {
+        // Not every reader begins again after a signal; that of CSV files does not.
+        uninterrupted(|| match faults::before("read", self.path)? {
             Course::Whole => self.file.read(bytes),
             Course::Short => {
                 let part = bytes.len().div_ceil(2);
                 self.file.read(&mut bytes[..part])
             }
-        }
+        })
     }
 }
 

@@ -96,7 +96,7 @@ impl Pictures {
             Err(Failure::File(reason) | Failure::System(reason)) => {
                 let path = &self.paths[item];
                 if self.lock_unreadable().insert(path.clone(), reason.clone()).is_none() {
-                    terminal::say(format_args!("warning: skipped {}: {reason}", path.display()));
+                    terminal::warn(format_args!("skipped {}: {reason}", path.display()));
                 }
                 None
             }

@@ -14,14 +14,16 @@ use anyhow::Result;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::bundles::Bundles;
 use crate::page::Page;
 use crate::problem::problem;
 use crate::terminal;
 
-use self::answer::Site;
 use self::connections::{Connections, Limits};
+
+pub use self::answer::Site;
 pub use self::hosts::{Host, Hosts};
 
 /// Headers of a request in bytes. Those of browsers have about 1 kB.
@@ -83,8 +85,7 @@ pub fn serve(listener: TcpListener, page: Page, bundles: Bundles, hosts: Hosts) 
 async fn accept(listener: TcpListener, site: Arc<Site>, limits: Limits) -> Result<()> {
     listener.set_nonblocking(true)?;
     let listener = tokio::net::TcpListener::from_std(listener)?;
-    let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(limits.header).max_buf_size(HEADER_BYTES);
+    let http = http(limits.header);
     let connections = Connections::new(limits);
     loop {
         let Ok((stream, _)) = listener.accept().await else {
@@ -96,15 +97,28 @@ async fn accept(listener: TcpListener, site: Arc<Site>, limits: Limits) -> Resul
         // Answers are short or large: waiting for more to send gains nothing.
         let _ = stream.set_nodelay(true);
         let (http, site) = (http.clone(), Arc::clone(&site));
-        connections.start(stream, async move |stream| {
-            let answer = service_fn(move |request| {
-                let site = Arc::clone(&site);
-                async move { site.answer(request).await }
-            });
-            // An error is one of the client, who has gone or sent no HTTP.
-            let _ = http.serve_connection(TokioIo::new(stream), answer).await;
-        });
+        connections.start(stream, async move |stream| answer_all(&http, site, stream).await);
     }
+}
+
+/// The rules for reading requests: how long a client may take for the header of one, and how long a header may be.
+pub fn http(time_for_header: Duration) -> http1::Builder {
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(time_for_header).max_buf_size(HEADER_BYTES);
+    http
+}
+
+/// Answers the requests of a connection until it ends.
+pub async fn answer_all<S>(http: &http1::Builder, site: Arc<Site>, stream: S)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let answer = service_fn(move |request| {
+        let site = Arc::clone(&site);
+        async move { site.answer(request).await }
+    });
+    // An error is one of the client, who has gone or sent no HTTP.
+    let _ = http.serve_connection(TokioIo::new(stream), answer).await;
 }
 
 #[cfg(test)]

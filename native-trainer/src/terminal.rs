@@ -38,15 +38,25 @@ pub fn say(line: impl fmt::Display) {
     let _ = writeln!(io::stderr(), "{}", escape(&line.to_string()));
 }
 
+/// Prints a warning on stderr.
+pub fn warn(message: impl fmt::Display) {
+    say(format_args!("warning: {}", indented(&message.to_string())));
+}
+
 /// Prints an error and its hint on stderr, in the format of cargo.
 pub fn report(message: &str, hint: Option<&str>) {
     let coloured = stderr_is_terminal() && env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let (red, blue, plain) = if coloured { ("\x1b[1;31m", "\x1b[1;34m", "\x1b[0m") } else { ("", "", "") };
-    let mut text = format!("{red}error{plain}: {}\n", escape(message.trim_end()));
+    let mut text = format!("{red}error{plain}: {}\n", escape(&indented(message.trim_end())));
     if let Some(hint) = hint {
-        text += &format!("  {blue}hint{plain}: {}\n", escape(hint));
+        text += &format!("  {blue}hint{plain}: {}\n", escape(&indented(hint)));
     }
     let _ = io::stderr().write_all(text.as_bytes());
+}
+
+/// The text with all lines but the first moved to the right, so that a name with a line end cannot look like a message.
+fn indented(text: &str) -> String {
+    text.replace('\n', "\n    ")
 }
 
 /// The text with every control character replaced by its code, except line ends and tabs. Characters that change the
@@ -96,6 +106,11 @@ pub fn width() -> Option<u16> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_with_a_line_end_begins_no_line_of_a_message() {
+        assert_eq!(indented("skipped a\nerror: b"), "skipped a\n    error: b");
+    }
 
     #[test]
     fn control_characters_become_their_codes_and_lines_stay() {

@@ -134,6 +134,17 @@ fn control_characters_in_names_are_printed_as_their_codes() {
     assert!(answer.stderr.contains("\\u009b2J") && !is_unsafe(&answer.stderr), "{}", answer.stderr);
 }
 
+/// A name may hold a line end, too. It begins no line that looks like one of akin.
+#[cfg(unix)]
+#[test]
+fn a_line_end_in_a_name_forges_no_message() {
+    let answer = akin(["train", "x\nerror: forged\n  hint: forged.toml"]);
+    let lines = |start: &str| answer.stderr.lines().filter(|line| line.starts_with(start)).count();
+    assert_eq!(answer.code, Some(1));
+    assert_eq!((lines("error: "), lines("  hint: ")), (1, 1), "{}", answer.stderr);
+    assert!(answer.stderr.contains("\n    error: forged"), "{}", answer.stderr);
+}
+
 #[test]
 fn a_closed_stderr_stops_no_command() {
     let folder = in_folder(&[]);

@@ -427,8 +427,54 @@ fn a_file_of_scores_survives_faults() {
 
 #[test]
 #[ignore = "takes long; tests/full runs it"]
-fn the_state_survives_every_fault_of_every_command() {
-    for scenario in [train, train_again, resume, export, compare, cache, data_set, embeddings, scores] {
-        scenario(Sweep::All);
-    }
+fn the_state_survives_every_fault_of_train() {
+    train(Sweep::All);
+}
+
+#[test]
+#[ignore = "takes long; tests/full runs it"]
+fn the_old_run_survives_every_fault_of_the_training_that_replaces_it() {
+    train_again(Sweep::All);
+}
+
+#[test]
+#[ignore = "takes long; tests/full runs it"]
+fn the_checkpoint_survives_every_fault_of_resume() {
+    resume(Sweep::All);
+}
+
+#[test]
+#[ignore = "takes long; tests/full runs it"]
+fn the_old_bundle_survives_every_fault_of_export() {
+    export(Sweep::All);
+}
+
+#[test]
+#[ignore = "takes long; tests/full runs it"]
+fn a_comparison_survives_every_fault() {
+    compare(Sweep::All);
+}
+
+#[test]
+#[ignore = "takes long; tests/full runs it"]
+fn a_cache_survives_every_fault() {
+    cache(Sweep::All);
+}
+
+#[test]
+#[ignore = "takes long; tests/full runs it"]
+fn a_data_set_survives_every_fault() {
+    data_set(Sweep::All);
+}
+
+#[test]
+#[ignore = "takes long; tests/full runs it"]
+fn a_file_of_embeddings_survives_every_fault() {
+    embeddings(Sweep::All);
+}
+
+#[test]
+#[ignore = "takes long; tests/full runs it"]
+fn a_file_of_scores_survives_every_fault() {
+    scores(Sweep::All);
 }

@@ -232,8 +232,24 @@ fn a_comparison_survives_kills() {
 
 #[test]
 #[ignore = "takes long; tests/full runs it"]
-fn every_command_survives_a_hundred_kills() {
-    for command in [train, resume, export, compare] {
-        command(MANY);
-    }
+fn a_training_survives_a_hundred_kills() {
+    train(MANY);
+}
+
+#[test]
+#[ignore = "takes long; tests/full runs it"]
+fn a_resumed_training_survives_a_hundred_kills() {
+    resume(MANY);
+}
+
+#[test]
+#[ignore = "takes long; tests/full runs it"]
+fn an_old_bundle_survives_a_hundred_kills_of_the_export() {
+    export(MANY);
+}
+
+#[test]
+#[ignore = "takes long; tests/full runs it"]
+fn a_comparison_survives_a_hundred_kills() {
+    compare(MANY);
 }

@@ -33,13 +33,7 @@ fn without_a_page_and_a_source_tree_it_says_where_to_get_one() {
 #[cfg(not(feature = "page"))]
 #[test]
 fn it_does_not_build_the_page_of_a_source_tree_without_being_asked() {
-    let at = Workplace::empty();
-    for folder in ["www", "web/engine"] {
-        std::fs::create_dir_all(at.path(folder)).unwrap();
-    }
-    at.write("www/Trunk.toml", "");
-    at.write("web/engine/Cargo.toml", "");
-    at.write("www/package-lock.json", "{}");
+    let at = source_tree();
     serve(&at, &[])
         .expect_code(1)
         .expect_stderr("the page of www is not built yet; building it takes about 3 minutes")
@@ -47,6 +41,91 @@ fn it_does_not_build_the_page_of_a_source_tree_without_being_asked() {
         .expect_stderr("the page's packages into")
         .expect_stderr("run `akin page`");
     assert!(!at.path("cache").exists() && !at.path("www/node_modules").exists(), "nothing is installed");
+}
+
+/// A source tree in which nothing is built.
+#[cfg(not(feature = "page"))]
+fn source_tree() -> Workplace {
+    let at = Workplace::empty();
+    for folder in ["www", "web/engine"] {
+        std::fs::create_dir_all(at.path(folder)).unwrap();
+    }
+    at.write("www/Trunk.toml", "");
+    at.write("web/engine/Cargo.toml", "");
+    at.write("www/package-lock.json", "{}");
+    at
+}
+
+#[cfg(all(target_os = "linux", not(feature = "page")))]
+mod on_a_terminal {
+    use std::fs;
+    use std::io::Write;
+    use std::os::unix::fs::PermissionsExt;
+    use std::process::Command;
+
+    use super::*;
+
+    /// What the user sees of `akin serve` on a terminal, and whether it began to install something. The user types
+    /// `keys`, and then ends the input.
+    fn answered(keys: &str) -> (Answer, bool) {
+        let at = source_tree();
+        let programs = at.path("programs");
+        fs::create_dir(&programs).unwrap();
+        let program = |name: &str, text: String| {
+            let path = programs.join(name);
+            fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        };
+        program("rustc", format!("echo {}", programs.display()));
+        program("cargo", format!("echo \"$@\" >>{}; exit 1", at.path("cargo.log").display()));
+        // `script` of util-linux, which every Debian has, gives a program a terminal.
+        let line = format!(
+            "PATH={} AKIN_CACHE={} exec {} serve {} --port 0",
+            programs.display(),
+            at.path("cache").display(),
+            env!("CARGO_BIN_EXE_akin"),
+            root().join("www/galleries").display()
+        );
+        let mut process = Command::new("script")
+            .args(["--quiet", "--return", "--command", &line, "/dev/null"])
+            .current_dir(at.folder())
+            .env("SHELL", "/bin/sh")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program `script` is there; it belongs to util-linux, in Debian to bsdutils");
+        // A terminal keeps what is typed until a program reads it.
+        process.stdin.take().unwrap().write_all(keys.as_bytes()).unwrap();
+        let answer = Answer::of(process.wait_with_output().unwrap()).expect_code(1);
+        let log = fs::read_to_string(at.path("cargo.log")).unwrap_or_default();
+        (answer, log.starts_with("install trunk"))
+    }
+
+    #[test]
+    fn it_builds_the_page_if_the_user_agrees() {
+        for keys in ["y\n", "Yes\n"] {
+            let (answer, installs) = answered(keys);
+            let answer = answer
+                .expect_stdout("the page of www is not built yet; building it takes about 3 minutes")
+                .expect_stdout("First it installs:")
+                .expect_stdout("Build it now? Type y and press Enter; anything else ends akin.")
+                .expect_stdout("installing trunk 0.21.14");
+            assert!(installs, "{}", answer.stdout);
+        }
+    }
+
+    #[test]
+    fn it_ends_without_a_build_if_the_user_does_not_agree() {
+        for keys in ["n\n", "\n", "", "yellow\n"] {
+            let (answer, installs) = answered(keys);
+            let answer = answer
+                .expect_stdout("Build it now?")
+                .expect_stdout("the page of www is not built yet")
+                .expect_stdout("run `akin page`");
+            assert!(!installs && !answer.stdout.contains("installing"), "{keys:?}: {}", answer.stdout);
+        }
+    }
 }
 
 #[test]

@@ -13,7 +13,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
-import { akin, bundle, fixture, openSite, waitForNotice } from "./site.mjs";
+import {
+  akin,
+  bundle,
+  canonical,
+  fixture,
+  openSite,
+  waitForNotice,
+} from "./site.mjs";
 
 const { visit } = await openSite("cpu");
 const [encoder] = bundle.encoders;
@@ -75,14 +82,6 @@ test("the best scores of an encoder are those of its gallery embeddings", () => 
 });
 
 test("the digest of a bundle is that of RFC 8785", () => {
-  const canonical = (value) => {
-    if (Array.isArray(value)) return `[${value.map(canonical)}]`;
-    if (value === null || typeof value !== "object")
-      return JSON.stringify(value);
-    return `{${Object.keys(value)
-      .sort()
-      .map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`)}}`;
-  };
   const { digest, ...manifest } = bundle;
   assert.equal(
     createHash("sha256").update(canonical(manifest)).digest("hex"),

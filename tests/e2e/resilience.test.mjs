@@ -3,11 +3,14 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { createServer, request } from "node:http";
 import { after, test } from "node:test";
+import { PICTURES } from "./fixture.mjs";
 import {
   axeProblems,
   bundle,
   fixture,
+  inWorker,
   openSite,
+  upload,
   waitForNotice,
   waitForRankings,
 } from "./site.mjs";
@@ -174,6 +177,43 @@ test("a browser without memory says so, and the reader can try again", () =>
     await waitForRankings(page, "item:5");
   }));
 
+/** Keeps the memory of the engine as `akinMemory`, so that a test can use it up. */
+const keepMemory = inWorker(`
+  const instantiate = WebAssembly.instantiate;
+  WebAssembly.instantiate = async (...values) => {
+    const made = await instantiate(...values);
+    self.akinMemory = (made.instance ?? made).exports.memory;
+    return made;
+  };
+`);
+
+test("an engine without memory says so, restarts, and answers again", () =>
+  site.visit({ query, before: keepMemory }, async (page) => {
+    await waitForRankings(page, "item:5");
+    await page.workers()[0].evaluate(() => {
+      for (let pages = 2 ** 15; pages >= 1; pages /= 2) {
+        try {
+          for (;;) self.akinMemory.grow(pages);
+        } catch {
+          // A smaller piece may still fit.
+        }
+      }
+    });
+    // More pixels than fit into what the engine has kept free.
+    const picture = await page.evaluate(async () => {
+      const canvas = new OffscreenCanvas(8000, 6000);
+      canvas.getContext("2d").fillRect(10, 10, 100, 100);
+      const blob = await canvas.convertToBlob({ type: "image/png" });
+      return [...new Uint8Array(await blob.arrayBuffer())];
+    });
+    await upload(page, "large.png", Buffer.from(picture));
+    const { code, text } = await waitForNotice(page);
+    assert.equal(code, "memory", text);
+    assert.match(text, /no memory left for the engine.*smaller picture/i);
+    await upload(page, "small.jpg", readFileSync(PICTURES[0]));
+    await waitForRankings(page, "image:small.jpg");
+  }));
+
 /** Serves another manifest and other weights from now on, as after a new export. */
 async function replaceBundle(context) {
   await context.route("**/bundle/bundle.json", (route) =>
@@ -218,6 +258,22 @@ test("a bundle that is replaced while it is open is opened again, with the reaso
     await page.reload();
     await waitForRankings(page, "item:5");
     assert.equal(await page.$("[data-testid=replaced]"), null);
+  }));
+
+test("the reader is told that an own picture is gone after that", () =>
+  site.visit({ query }, async (page) => {
+    await upload(page, "mine.jpg", readFileSync(PICTURES[0]));
+    await waitForRankings(page, "image:mine.jpg");
+    await replaceBundle(page.context());
+    await page
+      .locator("[data-testid=encoders] input")
+      .nth(1)
+      .check({ force: true });
+    await page
+      .locator("[data-testid=replaced]", {
+        hasText: /“mine\.jpg” is gone; choose it again/,
+      })
+      .waitFor();
   }));
 
 test("two tabs share what is kept, and each goes on when the other is closed", () =>

@@ -27,6 +27,15 @@ export const bundle = JSON.parse(
   readFileSync(fixture("bundle/bundle.json"), "utf8"),
 );
 
+/** JSON in the form of RFC 8785, of which the digest of a bundle is made. */
+export const canonical = (value) => {
+  if (Array.isArray(value)) return `[${value.map(canonical)}]`;
+  if (value === null || typeof value !== "object") return JSON.stringify(value);
+  return `{${Object.keys(value)
+    .sort()
+    .map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`)}}`;
+};
+
 /** Flags that stop Chromium's own requests, and those that give it WebGPU in software. */
 const QUIET = [
   "--headless=new",

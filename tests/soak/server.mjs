@@ -120,10 +120,16 @@ const megabytes = () =>
   Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${server.pid}/status`))[1]) /
   1000;
 
-/** Waits until the server holds no connection any more. */
+/** Waits until the server holds no connection any more. Its time limits end each within a minute. */
 async function untilIdle(idle) {
-  while (descriptors() > idle)
+  const deadline = performance.now() + 120_000;
+  while (descriptors() > idle) {
+    if (performance.now() > deadline)
+      throw new Error(
+        `${descriptors()} descriptors without a client, ${idle} at the start`,
+      );
     await new Promise((resolve) => setTimeout(resolve, 20));
+  }
 }
 
 const idle = descriptors();
@@ -147,6 +153,7 @@ for (let round = 0; round < ROUNDS; round++) {
   );
 }
 const seconds = (performance.now() - began) / 1000;
+const left = descriptors();
 server.removeAllListeners("exit");
 server.kill("SIGINT");
 
@@ -158,7 +165,7 @@ console.log(
   `figure: memory of akin serve after the first tenth and after all: ${first.toFixed(1)} and ${last.toFixed(1)} MB`,
 );
 console.log(
-  `figure: descriptors of akin serve without a connection, before and after: ${idle} and ${idle}`,
+  `figure: descriptors of akin serve without a connection, before and after: ${idle} and ${left}`,
 );
 // Allocators keep what they have had once, so the first tenth is the measure.
 if (last > 1.1 * first + 4)

@@ -243,7 +243,7 @@ export interface Engine {
 
 /** The exports of the module `akin-web.js`. */
 export interface EngineModule {
-  default(options: { module_or_path: WebAssembly.Module }): Promise<unknown>;
+  default(options: { module_or_path: WebAssembly.Module }): Promise<{ readonly memory: WebAssembly.Memory }>;
   Engine: { create(backend: Backend, onLost: (reason: string) => void): Promise<Engine> };
 }
 

@@ -1,5 +1,5 @@
 // When the server has another bundle now than the one that is open: the page is loaded again, and says why. The address
-// holds its state.
+// holds its state, but not the reader's own picture.
 
 import { session } from "./session.js";
 
@@ -8,41 +8,43 @@ const TEXT =
   "The gallery was replaced on the server while it was open. The page was loaded again, and shows the new one.";
 
 export function reloadWhenReplaced(): void {
-  const isReloaded = take();
-  if (isReloaded) say();
+  const picture = take();
+  const isReloaded = picture !== null;
+  if (isReloaded) say(picture);
   session.addEventListener("replaced", () => {
     // A gallery that changes all the time would let the page load for ever. Then its error stands there instead.
     if (!isReloaded && put()) location.reload();
   });
 }
 
-/** Whether the page was loaded again, which is then forgotten. */
-function take(): boolean {
+/** The name of the picture that was the query, or "", if the page was loaded again; then forgotten. Else null. */
+function take(): string | null {
   try {
-    const isReloaded = sessionStorage.getItem(KEY) !== null;
+    const picture = sessionStorage.getItem(KEY);
     sessionStorage.removeItem(KEY);
-    return isReloaded;
+    return picture;
   } catch {
     // Storage may be forbidden.
-    return false;
+    return null;
   }
 }
 
 function put(): boolean {
   try {
-    sessionStorage.setItem(KEY, "yes");
+    sessionStorage.setItem(KEY, session.ownPicture ?? "");
     return true;
   } catch {
     return false;
   }
 }
 
-function say(): void {
+function say(picture: string): void {
   const note = document.createElement("p");
   note.className = "replaced";
   note.setAttribute("role", "status");
   note.dataset["testid"] = "replaced";
   document.getElementById("main")?.prepend(note);
   // A screen reader reads what is added to a status that is there already.
-  requestAnimationFrame(() => (note.textContent = TEXT));
+  const gone = ` Your picture “${picture}” is gone; choose it again to search with it.`;
+  requestAnimationFrame(() => (note.textContent = picture === "" ? TEXT : TEXT + gone));
 }

@@ -31,6 +31,8 @@ export class Session extends EventTarget {
   /** The bytes of each phase of loading. */
   phases: ReadonlyMap<Phase, PhaseProgress> = new Map();
   running: Running | null = null;
+  /** The name of the reader's own picture, while it is the query. Nothing keeps it when the page is loaded again. */
+  ownPicture: string | null = null;
   /** The name of the encoder that is being loaded. */
   loadingEncoder: string | null = null;
 

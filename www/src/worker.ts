@@ -51,6 +51,8 @@ let ownFiles: ReadonlyMap<string, File> | null = null;
 let manifest: Manifest | null = null;
 let code: Promise<WebAssembly.Module> | null = null;
 let engine: Engine | null = null;
+/** The memory of the instance that `engine` belongs to. */
+let memory: WebAssembly.Memory | null = null;
 let running: Running = { backend: "cpu", reason: "", adapter: null };
 let backendIsForced = false;
 let engineStarts = 0;
@@ -81,7 +83,7 @@ async function answer(request: Request): Promise<void> {
     const result = await handle(request);
     scope.postMessage({ id: request.id, result }, transferables(result));
   } catch (error) {
-    const caught = toFailure(error);
+    const caught = failureOf(error);
     const replaced = failure(
       "replaced",
       "the gallery was replaced on the server while it was open",
@@ -217,7 +219,7 @@ async function startEngine(next: Running): Promise<void> {
   if (start > 1) address.searchParams.set("start", String(start));
   const module = (await import(address.href)) as EngineModule;
   if (code === null) throw failure("unexpected", "the engine's code is not loaded", "reload the page");
-  await module.default({ module_or_path: await code });
+  ({ memory } = await module.default({ module_or_path: await code }));
   try {
     engine = await rejectOnCrash(module.Engine.create(next.backend, (reason) => onDeviceLost(start, reason)));
     engineStarts = start;
@@ -257,12 +259,40 @@ async function loadEncoder(index: number): Promise<SelfTest> {
 
 // --- When the back end fails ------------------------------------------------------------------
 
+/** After a trap, an instance that does not get so much more memory (256 MB) has most likely ended for the lack of it. */
+const SPARE_PAGES = 4096;
+
+function canGrow(): boolean {
+  try {
+    memory?.grow(SPARE_PAGES);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** As `toFailure`. An engine whose memory ran out only traps, without a reason. */
+function failureOf(error: unknown): Failure {
+  const caught = toFailure(error);
+  if (caught.code !== "crash" || canGrow()) return caught;
+  return failure(
+    "memory",
+    "the browser has no memory left for the engine",
+    "it restarts by itself; close other tabs and programs, or take a smaller picture, and try again",
+  );
+}
+
 /** Runs `work`. If the GPU fails, moves to the CPU and runs it again. */
 async function withFallback<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    const caught = toFailure(error);
+    const caught = failureOf(error);
+    const hasTrapped = toFailure(error).code === "crash";
+    if (hasTrapped && caught.code === "memory" && engine) {
+      // Without memory for another instance, the next request tries again.
+      await switchTo(running).catch(() => {});
+    }
     if (NOT_THE_DEVICE.has(caught.code)) throw caught;
     if (running.backend === "webgpu" && !backendIsForced) {
       await switchTo(cpuAfter(caught));

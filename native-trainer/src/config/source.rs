@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
-use std::{env, fs, path};
+use std::{env, path};
 
 use akin_core::image::PreprocessingConfig;
 use akin_core::models::BackboneConfig;
@@ -16,6 +16,7 @@ use super::overlay::{lay_over, put};
 use super::range::ensure;
 use super::schema::Schema;
 use super::{Config, DataKind};
+use crate::files::read_text;
 use crate::problem::{Advise, did_you_mean, problem};
 use crate::recipes;
 
@@ -57,12 +58,22 @@ impl Source {
                     }
                     Some(_) => String::new(),
                 };
-                fs::read_to_string(file).advise(
+                read_text(file).advise(
                     || format!("the config {shown} cannot be read"),
                     &format!("{near}check the path; `akin list recipes` lists the built-in configs"),
                 )?
             }
         };
+        Self::parse_text(file, text, sets)
+    }
+
+    /// Reads the text of a file.
+    ///
+    /// # Errors
+    ///
+    /// As [`Source::read`].
+    pub fn parse_text(file: &Path, text: String, sets: &[String]) -> Result<Self> {
+        let shown = file.display();
         let mut table: Table = toml::from_str(&text).map_err(|error| {
             let hint = "correct that line; a section is written [data], a text in double quotes";
             problem(format!("{shown} is not valid TOML\n{error}"), hint)

@@ -32,7 +32,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use akin_core::digest::sha256;
-use akin_core::taxonomy::{Labels, Taxonomy};
+use akin_core::taxonomy::{Labels, Taxonomy, check_order};
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
@@ -188,7 +188,12 @@ impl Dataset {
         }
         let label_names: Vec<Vec<&str>> =
             images.iter().map(|image| image.labels.iter().map(String::as_str).collect()).collect();
-        let (taxonomy, labels) = Taxonomy::from_rows(&data.levels, &label_names, identity)
+        // With an option, and not by the layout, a class is its path.
+        if data.qualify {
+            check_order(&data.levels, &label_names).with_context(|| data.path.display().to_string())?;
+        }
+        let place = |item: usize| images[item].path.display().to_string();
+        let (taxonomy, labels) = Taxonomy::from_named_rows(&data.levels, &label_names, identity, &place)
             .with_context(|| data.path.display().to_string())?;
         let splits: Vec<Split> = match data.test_fraction {
             Some(share) => {
@@ -518,9 +523,19 @@ e.jpg,Fuji,Apple,gallery
             message.contains("Gala") && message.contains("Apple") && message.contains("Pear"),
             "{message}"
         );
-        assert!(!hint.is_empty());
+        assert!(message.contains("e.jpg, \"Pear\"") && !hint.is_empty(), "{message}");
         let (_directory, data) = csv(&text, "qualify = true");
         assert_eq!(Dataset::read(&data, 0).unwrap().taxonomy.class_count(2), 3);
+    }
+
+    #[test]
+    fn levels_in_the_wrong_order_are_refused_although_they_are_qualified() {
+        for more in ["", "qualify = true"] {
+            let (_directory, mut data) = csv(GOOD, more);
+            data.levels.reverse();
+            let (message, hint) = refusal(Dataset::read(&data, 0));
+            assert!(hint.ends_with("kind, variety"), "{message} {hint}");
+        }
     }
 
     #[test]

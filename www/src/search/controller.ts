@@ -444,6 +444,7 @@ export class SearchController implements ReactiveController {
   private setQuery(query: Query): void {
     if (this.query?.kind === "image") URL.revokeObjectURL(this.query.url);
     this.embeddings = new Map();
+    session.ownPicture = query.kind === "image" ? query.name : null;
     this.set({ query });
     // An own picture has no place in an address.
     this.address?.set({ q: query.kind === "item" && !this.isOwn ? query.item : null, k: PAGE, look: "" });

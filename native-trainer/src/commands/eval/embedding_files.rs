@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use akin_core::embeddings::Rows;
 use akin_core::evaluate::{Evaluation, EvaluationConfig, Execution, Labelled, QueryScores, Report};
-use akin_core::taxonomy::{ClassIdentity, Labels, Taxonomy};
+use akin_core::taxonomy::{ClassIdentity, Labels, Taxonomy, check_order};
 use anyhow::Result;
 use rayon::prelude::*;
 
@@ -35,10 +35,13 @@ struct EmbeddingSet {
     embeddings: Matrix,
     /// The different rows of labels, in the order in which they first occur.
     label_rows: Vec<Vec<String>>,
+    /// The lines of the file in which they first occur.
+    label_lines: Vec<u64>,
     /// The row of labels of each item.
     labels: Vec<u32>,
     paths: Vec<String>,
-    /// SHA-256 of the file of labels.
+    /// The file of labels, and its SHA-256.
+    labels_file: PathBuf,
     labels_digest: [u8; 32],
 }
 
@@ -131,12 +134,15 @@ impl EmbeddingFiles {
         let columns = first..first + levels.len();
         let some = |row: &'_ Vec<String>| -> Vec<String> { row[columns.clone()].to_vec() };
         let different: Vec<Vec<String>> = self.sets().flat_map(|set| &set.label_rows).map(some).collect();
-        let Ok((_, labels)) = Taxonomy::from_rows(levels, &different, identity) else {
-            // The rows of an error are those of the files.
-            let rows: Vec<Vec<String>> = self.sets().flat_map(EmbeddingSet::rows).map(some).collect();
-            let (_, labels) = Taxonomy::from_rows(levels, &rows, identity)?;
-            unreachable!("the same rows without repetitions were refused: {} labels", labels.len());
+        let lines = |set: &'_ EmbeddingSet| -> Vec<(PathBuf, u64)> {
+            set.label_lines.iter().map(|&line| (set.labels_file.clone(), line)).collect()
         };
+        let places: Vec<(PathBuf, u64)> = self.sets().flat_map(lines).collect();
+        let place = |row: usize| format!("{}, line {}", places[row].0.display(), places[row].1);
+        if identity == ClassIdentity::Path {
+            check_order(levels, &different)?;
+        }
+        let (_, labels) = Taxonomy::from_named_rows(levels, &different, identity, &place)?;
         let select = |set: Option<&EmbeddingSet>, first: usize| {
             let rows = set.into_iter().flat_map(|set| &set.labels).map(|&row| first + row as usize);
             labels.select(&rows.collect::<Vec<_>>())
@@ -240,8 +246,8 @@ fn warn_of_twins(queries: &EmbeddingSet, gallery: &EmbeddingSet, progress: Progr
     }
     if count > 0 {
         let have = counted(count, "query has", "queries have");
-        terminal::say(format_args!(
-            "warning: {have} the embedding and the labels of a gallery item, and would find itself first; name a column \
+        terminal::warn(format_args!(
+            "{have} the embedding and the labels of a gallery item, and would find itself first; name a column \
              that identifies an item with `--path-column`"
         ));
     }
@@ -315,7 +321,8 @@ impl EmbeddingSet {
         let places = csv.columns(columns, "correct `--levels`")?;
         let path_place = path_column.map(|name| csv.column(name, "correct `--path-column`")).transpose()?;
         let mut known: HashMap<Vec<String>, u32> = HashMap::new();
-        let (mut label_rows, mut items, mut paths) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut label_rows, mut label_lines) = (Vec::new(), Vec::new());
+        let (mut items, mut paths) = (Vec::new(), Vec::new());
         while let Some((line, record)) = csv.next_line()? {
             let row: Vec<String> = places.iter().map(|&place| record[place].trim().to_owned()).collect();
             if let Some(level) = row.iter().position(String::is_empty) {
@@ -329,6 +336,7 @@ impl EmbeddingSet {
                 None => {
                     let new = label_rows.len() as u32;
                     label_rows.push(row.clone());
+                    label_lines.push(line);
                     known.insert(row, new);
                     new
                 }
@@ -348,7 +356,16 @@ impl EmbeddingSet {
             ));
         }
         let labels_digest = csv.digest();
-        Ok(Self { embeddings: matrix, label_rows, labels: items, paths, labels_digest })
+        let labels_file = labels.to_owned();
+        Ok(Self {
+            embeddings: matrix,
+            label_rows,
+            label_lines,
+            labels: items,
+            paths,
+            labels_file,
+            labels_digest,
+        })
     }
 
     /// The labels of an item.
