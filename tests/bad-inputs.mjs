@@ -60,6 +60,7 @@ const GOOD = {
   embed: ['embed', 'run', 'data/images', '--out', 'new.npy'],
   'data check': ['data', 'check', 'tiny.toml'],
   'data verify': ['data', 'verify', 'tiny.toml'],
+  'data stats': ['data', 'stats', 'tiny.toml'],
   'data fetch': ['data', 'fetch', 'aircraft', '--yes', '--from', 'http://127.0.0.1:9'],
   export: ['export', 'run', '--out', 'new'],
   serve: ['serve', 'nowhere'],
@@ -118,6 +119,8 @@ const BAD = {
   '--side': [...NUMBERS, '0', '100000'],
   '--held-out': ['x', '-1', '2', 'nan', ''],
   '--show': ['x', ''],
+  '--data': ['nowhere.toml', 'file', 'data', ''],
+  '--svg': ['nowhere/x.svg', 'tiny.toml', 'file', ''],
   '--from': ['x', 'ftp://127.0.0.1', 'http://', 'http://127.0.0.1:9', ''],
 };
 /// Values that are fine for one command, and options whose text is free.
@@ -260,7 +263,7 @@ for (const [name, text] of Object.entries({
 }
 
 const KINDS = ['sop', 'cub200', 'cars196', 'inshop', 'inat_base', 'inat_full', 'dyml_vehicle', 'dyml_animal', 'dyml_product',
-  'cifar100', 'nabirds', 'omniglot', 'grocery', 'aircraft', 'h_gldv2'];
+  'cifar100', 'nabirds', 'omniglot', 'grocery', 'aircraft', 'h_gldv2', 'roxford5k', 'rparis6k'];
 for (const kind of KINDS) add(`a copy of ${kind} without its files`, ['data', 'verify', kind, 'empty'], () => write('empty/x', ''));
 const writeCopy = (files) => Object.entries(files).forEach(([name, text]) => write(`copy/${name}`, text));
 const PARTS = 'fname,middle_id,coarse_id\na.jpg,1,2\n';
@@ -273,7 +276,7 @@ for (const [name, kind, files] of [
   ['whose labels are no MATLAB file', 'cars196', { 'cars_annos.mat': 'MATLAB' }],
   ['that is cut', 'cifar100', { 'train.bin': 'x', 'test.bin': '', 'coarse_label_names.txt': 'a', 'fine_label_names.txt': 'b' }],
 ]) add(`a copy of ${kind} ${name}`, ['data', 'verify', kind, 'copy'], () => writeCopy(files));
-for (const set of ['data.hierarchy=nowhere', 'data.benchmark=fine', 'data.kind=sop', "data={kind='sop',path='.',levels=['x']}",
+for (const set of ['data.hierarchy=nowhere', 'data.benchmark=fine', 'data.difficulty=easy', 'data.junk_column=nowhere', 'data.kind=sop', "data={kind='sop',path='.',levels=['x']}",
   "data={kind='sop',path='.',levels=['product','category']}", "data={kind='cub200',path='.',levels=['order']}"]) {
   add(`a data set with ${set}`, [...GOOD['data check'], '--set', set]);
 }

@@ -14,8 +14,10 @@ mod trainer {
     pub mod faults;
     pub mod files;
     pub mod machine;
+    pub mod mat;
     pub mod npy;
     pub mod page;
+    pub mod pickle;
     pub mod problem;
     #[cfg(feature = "tensor")]
     pub mod recipes;

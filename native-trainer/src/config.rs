@@ -62,7 +62,7 @@ mod source;
 mod tests;
 
 pub use augment::AugmentConfig;
-pub use data::{Benchmark, DataConfig, DataKind, Ragged};
+pub use data::{Benchmark, DataConfig, DataKind, Difficulty, Ragged};
 pub use difference::{NO_RESULT_DEPENDS_ON, differences, dotted};
 pub use model::ModelConfig;
 pub use optimizer::{OptimizerConfig, OptimizerKind};

@@ -13,6 +13,7 @@ use crate::counts::{count, counted};
 use crate::data::Dataset;
 use crate::features::Features;
 use crate::forward::{BATCH, forward_pictures, to_vec};
+use crate::junk::{Sets, evaluate_without_junk};
 use crate::loader::Pictures;
 use crate::problem::{a_few, problem};
 use crate::progress::{Bar, Progress};
@@ -164,6 +165,23 @@ pub fn evaluate_splits(
     let (queries, gallery) = embed_splits(dataset, embed)?;
     let query_labels = dataset.labels.select(&queries.items);
     let gallery_labels = gallery.as_ref().map(|gallery| dataset.labels.select(&gallery.items));
+    if !dataset.junk.is_empty()
+        && let Some((ranked, gallery_labels)) = gallery.as_ref().zip(gallery_labels.as_ref())
+    {
+        let bar = progress.bar("Ranking", queries.items.len() as u64);
+        let junk: Vec<&[u32]> = ranked.items.iter().map(|&item| dataset.junk[item].as_slice()).collect();
+        let sets = Sets {
+            queries: &queries.embeddings,
+            query_labels: &query_labels,
+            gallery: &ranked.embeddings,
+            gallery_labels,
+            junk: &junk,
+        };
+        let levels = dataset.taxonomy.level_names();
+        let report = evaluate_without_junk(levels, &sets, config, |done| bar.advance(done as u64))?;
+        drop(bar);
+        return Ok(Evaluation { report, queries, gallery });
+    }
     let bars = EvaluationBars::new(
         progress,
         [

@@ -13,7 +13,7 @@
 //! commands/demo commands/compare commands/resume
 //! commands/train commands/eval commands/export commands/embed commands/list
 //! commands/data commands/biomorphs commands/page commands/serve commands/verify commands/bench
-//! commands/bench/loss commands/bench/eval commands/data/verify commands/data/fetch
+//! commands/bench/loss commands/bench/eval commands/data/verify commands/data/fetch commands/data/stats
 //! commands/bench/measure commands/data/arguments
 //! commands/verify/run_checks commands/verify/bundle_checks
 //! commands/verify/check
@@ -37,12 +37,12 @@
 //! forward
 //! checkpoint loader
 //! sampler augment optimizer run
-//! magnitude
+//! magnitude class_tree
 //! data
-//! data/published
+//! data/published data/statistics
 //! data/check
 //! data/aircraft data/cars196 data/cifar100 data/csv data/cub200 data/dyml data/grocery data/h_gldv2
-//! data/inaturalist data/inshop data/nabirds data/omniglot data/sop
+//! data/inaturalist data/inshop data/nabirds data/omniglot data/revisited data/sop
 //! data/folder data/hierarchy
 //! data/listing
 //! data/storage
@@ -57,7 +57,7 @@
 //! config/fault config/overlay recipes
 //! config/schema
 //! site arguments download
-//! report npy mat csv_file serve
+//! report npy mat pickle junk csv_file serve
 //! serve/answer
 //! serve/hosts serve/connections
 //! page bundles
@@ -80,6 +80,7 @@ mod bundles;
 mod charts;
 mod checkpoint;
 mod class_scores;
+mod class_tree;
 mod cli;
 mod columns;
 mod commands;
@@ -100,6 +101,7 @@ mod features;
 mod files;
 mod forward;
 mod interrupt;
+mod junk;
 mod loader;
 mod machine;
 mod magnitude;
@@ -108,6 +110,7 @@ mod npy;
 mod optimizer;
 mod outcome;
 mod page;
+mod pickle;
 mod problem;
 mod progress;
 mod projection;

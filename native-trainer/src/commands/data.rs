@@ -3,6 +3,7 @@
 
 mod arguments;
 mod fetch;
+mod stats;
 mod verify;
 
 use anyhow::Result;
@@ -10,6 +11,7 @@ use clap::{Args, Subcommand};
 
 use self::arguments::DataSetArgs;
 use self::fetch::DataFetchArgs;
+use self::stats::DataStatsArgs;
 use self::verify::DataVerifyArgs;
 use crate::columns::align_numbers;
 use crate::counts::{count, counted};
@@ -24,6 +26,7 @@ use crate::terminal;
 pub enum DataCommand {
     Check(DataCheckArgs),
     Verify(DataVerifyArgs),
+    Stats(DataStatsArgs),
     Fetch(DataFetchArgs),
 }
 
@@ -48,6 +51,7 @@ pub fn run(command: DataCommand) -> Result<()> {
     match command {
         DataCommand::Check(args) => check(&args),
         DataCommand::Verify(args) => verify::run(&args),
+        DataCommand::Stats(args) => stats::run(&args),
         DataCommand::Fetch(args) => fetch::run(&args),
     }
 }

@@ -20,6 +20,7 @@ pub use self::arguments::EvalArgs;
 use self::embedding_files::EmbeddingFiles;
 use self::opened_run::OpenedRun;
 use self::shard::{Part, Shard, Whole};
+use crate::config::DataConfig;
 use crate::embedding::evaluate_dataset;
 use crate::files::{check_output, write_atomic};
 use crate::loader::Pictures;
@@ -117,6 +118,9 @@ fn evaluate_run(
     args: &EvalArgs,
 ) -> Result<Evaluated> {
     let mut run = Run::open(directory)?;
+    if let Some(config) = &args.data {
+        (run.config.data, run.config.run.seed) = DataConfig::load(config, &[])?;
+    }
     args.metrics.apply(&mut run.config.eval);
     if let Some(config) = eval_config {
         run.config.eval = EvaluationConfig { similarity: run.config.eval.similarity, ..config.clone() };

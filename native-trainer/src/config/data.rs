@@ -31,6 +31,12 @@ pub struct DataConfig {
     /// `dyml_vehicle`, `dyml_animal`: the benchmark whose queries and gallery are evaluated. Each has labels of one
     /// level; `akin eval --dyml` evaluates all three. Default `fine`.
     pub benchmark: Option<Benchmark>,
+    /// `roxford5k`, `rparis6k`: which gallery images are positives of a query, and which are left out of its ranking.
+    /// Default `medium`.
+    pub difficulty: Option<Difficulty>,
+    /// `csv`: a column with junk: for a gallery image, the finest classes whose queries leave it out of their rankings,
+    /// separated by semicolons. Default: none.
+    pub junk_column: Option<String>,
     /// `csv`: whether a class is its whole label path, so that `Apple / Gala` and `Pear / Gala` are two classes. If
     /// not, equal names are one class, and all its images must have the same labels above it. In a folder tree a class
     /// is always its path. Default false.
@@ -105,6 +111,10 @@ pub enum DataKind {
     Aircraft,
     /// H-GLDv2: Google Landmarks v2 with categories.
     HGldv2,
+    /// Revisited Oxford, which is only evaluated.
+    Roxford5k,
+    /// Revisited Paris, which is only evaluated.
+    Rparis6k,
 }
 
 impl DataKind {
@@ -127,11 +137,12 @@ impl DataKind {
             Self::Grocery => &["department", "kind", "variety"],
             Self::Aircraft => &["manufacturer", "family", "variant"],
             Self::HGldv2 => &["supercategory", "category", "landmark"],
+            Self::Roxford5k | Self::Rparis6k => &["landmark"],
         }
     }
 
     /// Every kind.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 19] = [
         Self::Folder,
         Self::Csv,
         Self::Sop,
@@ -149,6 +160,8 @@ impl DataKind {
         Self::Grocery,
         Self::Aircraft,
         Self::HGldv2,
+        Self::Roxford5k,
+        Self::Rparis6k,
     ];
 
     /// The names of all kinds in a config.
@@ -173,6 +186,19 @@ pub enum Benchmark {
     /// The fine labels.
     #[default]
     Fine,
+}
+
+/// A set-up of the revisited data sets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Difficulty {
+    /// Easy images are positives; hard and unclear ones are left out.
+    Easy,
+    /// Easy and hard images are positives; unclear ones are left out.
+    #[default]
+    Medium,
+    /// Hard images are positives; easy and unclear ones are left out.
+    Hard,
 }
 
 impl Benchmark {
@@ -319,9 +345,11 @@ impl DataConfig {
                 "remove it; `path` says where the images are",
             )
         })?;
-        let of_some_kinds: [(&str, bool, &[DataKind]); 2] = [
+        let of_some_kinds: [(&str, bool, &[DataKind]); 4] = [
             ("hierarchy", self.hierarchy.is_some(), &[DataKind::Cub200, DataKind::Cars196]),
             ("benchmark", self.benchmark.is_some(), &[DataKind::DymlVehicle, DataKind::DymlAnimal]),
+            ("difficulty", self.difficulty.is_some(), &[DataKind::Roxford5k, DataKind::Rparis6k]),
+            ("junk_column", self.junk_column.is_some(), &[DataKind::Csv]),
         ];
         for (key, is_set, kinds) in of_some_kinds {
             ensure(!is_set || kinds.contains(&self.kind), || {

@@ -56,6 +56,7 @@ fn list(copy: &LocalCopy) -> Result<Listing> {
             images.push(ListedImage {
                 path: root.join("images").join(format!("{image}.jpg")),
                 part: Part::WithoutFooter(FOOTER),
+                junk: Vec::new(),
                 labels: vec![manufacturer.clone(), family.clone(), variant],
                 split: Some(split),
             });

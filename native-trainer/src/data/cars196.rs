@@ -63,7 +63,13 @@ fn list(copy: &LocalCopy) -> Result<Listing> {
         let mut labels = hierarchy.above(class, name)?;
         labels.push(name.to_owned());
         let split = if class <= LAST_TRAINING_CLASS { Split::Train } else { Split::Test };
-        images.push(ListedImage { path: root.join(path), part: Part::Whole, labels, split: Some(split) });
+        images.push(ListedImage {
+            path: root.join(path),
+            part: Part::Whole,
+            junk: Vec::new(),
+            labels,
+            split: Some(split),
+        });
     }
     Ok(Listing::of_files(images, ClassIdentity::Name))
 }

@@ -68,6 +68,7 @@ fn list(copy: &LocalCopy) -> Result<Listing> {
             images.push(ListedImage {
                 path: path.join(number.to_string()),
                 part: Part::Planes { container, start: (number * RECORD + LABELS) as u64, side: SIDE },
+                junk: Vec::new(),
                 labels: vec![coarse.clone(), fine.clone()],
                 split: Some(split),
             });

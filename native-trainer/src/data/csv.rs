@@ -40,6 +40,10 @@ fn images(data: &DataConfig) -> Result<Vec<ListedImage>> {
         None => Some(table.column(&data.split_column, "set data.split_column, or data.test_fraction = 0.5")?),
     };
     let levels = table.columns(&data.levels, "correct data.levels")?;
+    let junk_column = match &data.junk_column {
+        None => None,
+        Some(name) => Some(table.column(name, "remove data.junk_column")?),
+    };
     let splits: HashMap<&str, Split> = Split::names(data).map(|(split, name)| (name, split)).into();
 
     let mut images = Vec::new();
@@ -77,7 +81,9 @@ fn images(data: &DataConfig) -> Result<Vec<ListedImage>> {
                 "write the label, or set data.ragged = \"fill\" to take the one above it",
             ));
         }
-        images.push(ListedImage { path: folder.join(path), part: Part::Whole, labels, split });
+        let junk = junk_column.map_or("", |column| &record[column]).split(';').map(str::trim);
+        let junk = junk.filter(|class| !class.is_empty()).map(str::to_owned).collect();
+        images.push(ListedImage { path: folder.join(path), part: Part::Whole, labels, junk, split });
     }
     Ok(images)
 }

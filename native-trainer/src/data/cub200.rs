@@ -61,6 +61,7 @@ fn list(copy: &LocalCopy) -> Result<Listing> {
         images.push(ListedImage {
             path: root.join("images").join(path),
             part: Part::Whole,
+            junk: Vec::new(),
             labels,
             split: Some(split),
         });

@@ -84,6 +84,7 @@ fn list_benchmarks(copy: &LocalCopy) -> Result<Listing> {
             images.push(ListedImage {
                 path: copy.path(name).join(part).join(file),
                 part: Part::Whole,
+                junk: Vec::new(),
                 labels: labels.collect(),
                 split: Some(split),
             });
@@ -108,6 +109,7 @@ fn labelled(copy: &LocalCopy, folder: &str, split: Split) -> Result<Vec<ListedIm
     let image = |(_, [file, coarse, middle, fine]): (usize, [String; 4])| ListedImage {
         path: copy.path(folder).join("imgs").join(file),
         part: Part::Whole,
+        junk: Vec::new(),
         labels: vec![coarse, middle, fine],
         split: Some(split),
     };

@@ -81,7 +81,13 @@ pub fn walk(
         )?;
         if entry.file_type().is_file() && looks_like_an_image(entry.path()) {
             let labels = labels(folder, entry.path(), data)?;
-            images.push(ListedImage { path: entry.into_path(), part: Part::Whole, labels, split });
+            images.push(ListedImage {
+                path: entry.into_path(),
+                part: Part::Whole,
+                junk: Vec::new(),
+                labels,
+                split,
+            });
         }
     }
     Ok(())

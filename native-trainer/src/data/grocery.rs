@@ -53,6 +53,7 @@ fn list(copy: &LocalCopy) -> Result<Listing> {
             images.push(ListedImage {
                 path: root.join(path),
                 part: Part::Whole,
+                junk: Vec::new(),
                 labels: vec![department.to_owned(), kind.clone(), variety.clone()],
                 split: Some(split),
             });

@@ -42,6 +42,7 @@ fn list(copy: &LocalCopy) -> Result<Listing> {
             images.push(ListedImage {
                 path: image_path(copy, folder, id),
                 part: Part::Whole,
+                junk: Vec::new(),
                 labels: vec![supercategory.clone(), category.clone(), landmark.to_owned()],
                 split: Some(split),
             });

@@ -103,6 +103,7 @@ fn list(copy: &LocalCopy, full: bool) -> Result<Listing> {
             images.push(ListedImage {
                 path: copy.path(&path),
                 part: Part::Whole,
+                junk: Vec::new(),
                 labels,
                 split: Some(split),
             });

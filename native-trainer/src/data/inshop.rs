@@ -48,7 +48,13 @@ fn list(copy: &LocalCopy) -> Result<Listing> {
             return Err(damaged(&file, line, &format!("{path} has no folders for gender and category")));
         };
         let labels = vec![gender.to_owned(), category.to_owned(), item];
-        images.push(ListedImage { path: root.join(&path), part: Part::Whole, labels, split: Some(split) });
+        images.push(ListedImage {
+            path: root.join(&path),
+            part: Part::Whole,
+            junk: Vec::new(),
+            labels,
+            split: Some(split),
+        });
     }
     // Both genders have shirts.
     Ok(Listing::of_files(images, ClassIdentity::Path))

@@ -127,6 +127,8 @@ pub struct ListedImage {
     pub part: Part,
     /// Label names, coarse → fine.
     pub labels: Vec<String>,
+    /// The finest classes whose queries leave this gallery image out of their rankings.
+    pub junk: Vec<String>,
     /// Ignored if `test_fraction` splits the data. Otherwise an image without a split is not used.
     pub split: Option<Split>,
 }

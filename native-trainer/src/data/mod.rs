@@ -24,7 +24,9 @@ pub mod listing;
 mod nabirds;
 mod omniglot;
 pub mod published;
+mod revisited;
 mod sop;
+pub mod statistics;
 mod storage;
 
 use std::collections::HashMap;
@@ -36,7 +38,7 @@ use akin_core::taxonomy::{Labels, Taxonomy, check_order};
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
-use self::listing::{Entry, LocalCopy, Split};
+use self::listing::{Entry, ListedImage, LocalCopy, Split};
 pub use self::storage::Storage;
 use crate::config::{DataConfig, DataKind};
 use crate::counts::{count, counted};
@@ -53,6 +55,8 @@ pub struct Dataset {
     pub storage: Arc<Storage>,
     /// The class ids of every item, [N, L].
     pub labels: Labels,
+    /// For every item, the finest classes whose queries leave it out of their rankings. Empty if there are none at all.
+    pub junk: Vec<Vec<u32>>,
     /// The items of each split.
     pub splits: Splits,
 }
@@ -141,6 +145,8 @@ pub fn entry(kind: DataKind) -> &'static Entry {
         DataKind::Grocery => &grocery::ENTRY,
         DataKind::Aircraft => &aircraft::ENTRY,
         DataKind::HGldv2 => &h_gldv2::ENTRY,
+        DataKind::Roxford5k => &revisited::OXFORD,
+        DataKind::Rparis6k => &revisited::PARIS,
     }
 }
 
@@ -153,7 +159,19 @@ impl Dataset {
     /// The errors of [`Dataset::read`], and a data set that fails one of these checks.
     pub fn load(data: &DataConfig, seed: u64) -> Result<Self> {
         let dataset = Self::read(data, seed)?;
-        dataset.check_splits(data)?;
+        dataset.check_splits(data, &dataset.splits.named())?;
+        dataset.check_files(data)?;
+        Ok(dataset)
+    }
+
+    /// As [`Dataset::load`], for a data set that is only evaluated: it needs no training split.
+    ///
+    /// # Errors
+    ///
+    /// As [`Dataset::load`].
+    pub fn load_to_evaluate(data: &DataConfig, seed: u64) -> Result<Self> {
+        let dataset = Self::read(data, seed)?;
+        dataset.check_splits(data, &dataset.splits.named()[1..])?;
         dataset.check_files(data)?;
         Ok(dataset)
     }
@@ -209,9 +227,10 @@ impl Dataset {
             let (query, train) = splits.train.iter().copied().partition(|&item| held_out[item]);
             splits = Splits { train, query, gallery: Vec::new() };
         }
+        let junk = junk(&images, &taxonomy, &splits, data)?;
         let (paths, parts) = images.into_iter().map(|image| (image.path, image.part)).unzip();
         let storage = Arc::new(Storage::new(parts, listing.containers));
-        Ok(Self { taxonomy, paths, storage, labels, splits })
+        Ok(Self { taxonomy, paths, storage, labels, junk, splits })
     }
 
     /// The digest of the data set. Folders that all images are in do not count, so that a data set may be moved.
@@ -240,8 +259,8 @@ impl Dataset {
     }
 
     /// Checks that no split is empty and that some query has a positive.
-    fn check_splits(&self, data: &DataConfig) -> Result<()> {
-        for (name, items) in self.splits.named() {
+    fn check_splits(&self, data: &DataConfig, splits: &[(&str, &[usize])]) -> Result<()> {
+        for (name, items) in splits {
             if items.is_empty() {
                 return Err(problem(
                     format!("the split `{name}` of {} is empty", data.path.display()),
@@ -339,6 +358,53 @@ fn ancestors(taxonomy: &Taxonomy, class: u32) -> Vec<u32> {
         }
     }
     path
+}
+
+/// The classes whose queries leave each item out of their rankings.
+fn junk(
+    images: &[ListedImage],
+    taxonomy: &Taxonomy,
+    splits: &Splits,
+    data: &DataConfig,
+) -> Result<Vec<Vec<u32>>> {
+    if images.iter().all(|image| image.junk.is_empty()) {
+        return Ok(Vec::new());
+    }
+    if splits.leave_one_out() {
+        return Err(problem(
+            format!("{} leaves images out of rankings, but its queries rank each other", data.path.display()),
+            "give it the splits `query` and `gallery`, or remove data.junk_column",
+        ));
+    }
+    let level = taxonomy.depth();
+    let mut classes: HashMap<&str, Vec<u32>> = HashMap::new();
+    for class in 0..taxonomy.class_count(level) as u32 {
+        classes.entry(taxonomy.class_name(level, class)).or_default().push(class);
+    }
+    let classes_of = |image: &ListedImage| -> Result<Vec<u32>> {
+        let of_name = |name: &String| {
+            classes.get(name.as_str()).ok_or_else(|| {
+                problem(
+                    format!(
+                        "{} is junk for `{name}`, which is no {}",
+                        image.path.display(),
+                        data.levels[level - 1]
+                    ),
+                    "correct the class, or remove it",
+                )
+            })
+        };
+        Ok(image
+            .junk
+            .iter()
+            .map(of_name)
+            .collect::<Result<Vec<_>>>()?
+            .into_iter()
+            .flatten()
+            .copied()
+            .collect())
+    };
+    images.iter().map(classes_of).collect()
 }
 
 /// Lists the items of each split. The evaluation splits are either `test` alone, or `query` and

@@ -78,6 +78,7 @@ fn list(copy: &LocalCopy) -> Result<Listing> {
         images.push(ListedImage {
             path: root.join("images").join(path),
             part: Part::Whole,
+            junk: Vec::new(),
             labels: paths[class.as_str()].clone(),
             split: Some(if training == "1" { Split::Train } else { Split::Test }),
         });

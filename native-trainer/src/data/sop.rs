@@ -33,6 +33,7 @@ fn list(copy: &LocalCopy) -> Result<Listing> {
             images.push(ListedImage {
                 path: copy.path(&path),
                 part: Part::Whole,
+                junk: Vec::new(),
                 labels: vec![name, product],
                 split: Some(split),
             });

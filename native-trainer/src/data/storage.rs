@@ -16,6 +16,8 @@ pub enum Part {
     /// The whole file.
     #[default]
     Whole,
+    /// A rectangle of the file's picture, cut off at its edges.
+    Region(Region),
     /// The file's picture without this number of rows at the bottom.
     WithoutFooter(u32),
     /// The red, the green and the blue plane of a square picture inside a container, a byte per value.
@@ -31,11 +33,15 @@ pub enum Part {
 
 /// A rectangle of a picture, in pixels: columns from `left` to before `right`, rows from `top` to before `bottom`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Region {
-    left: u32,
-    top: u32,
-    right: u32,
-    bottom: u32,
+pub struct Region {
+    /// The first column.
+    pub left: u32,
+    /// The first row.
+    pub top: u32,
+    /// The column after the last.
+    pub right: u32,
+    /// The row after the last.
+    pub bottom: u32,
 }
 
 /// A file with many images.
@@ -83,7 +89,7 @@ impl Storage {
     /// The file that the image of an item is in, inside which it may have the name `name`.
     pub fn file<'a>(&'a self, item: usize, name: &'a Path) -> &'a Path {
         match self.part(item) {
-            Part::Whole | Part::WithoutFooter(_) => name,
+            Part::Whole | Part::Region(_) | Part::WithoutFooter(_) => name,
             Part::Planes { container, .. } => &self.containers[container].path,
         }
     }
@@ -91,7 +97,9 @@ impl Storage {
     /// The number of bytes of an item's image as it is stored; 0 for a file that is missing.
     pub fn length(&self, item: usize, name: &Path) -> u64 {
         match self.part(item) {
-            Part::Whole | Part::WithoutFooter(_) => name.metadata().map_or(0, |metadata| metadata.len()),
+            Part::Whole | Part::Region(_) | Part::WithoutFooter(_) => {
+                name.metadata().map_or(0, |metadata| metadata.len())
+            }
             Part::Planes { side, .. } => 3 * u64::from(side) * u64::from(side),
         }
     }
@@ -103,7 +111,7 @@ impl Storage {
     /// The errors of the system, and a container that is shorter than it was.
     pub fn bytes(&self, item: usize, name: &Path) -> io::Result<Vec<u8>> {
         match self.part(item) {
-            Part::Whole | Part::WithoutFooter(_) => read_regular_file(name),
+            Part::Whole | Part::Region(_) | Part::WithoutFooter(_) => read_regular_file(name),
             Part::Planes { container, start, side } => {
                 self.containers[container].read(start, 3 * (side * side) as usize)
             }
@@ -118,6 +126,7 @@ impl Storage {
     pub fn decode(&self, item: usize, bytes: &[u8]) -> akin_core::Result<Pixels> {
         match self.part(item) {
             Part::Whole => decode(bytes),
+            Part::Region(region) => cut(&decode(bytes)?, region),
             Part::WithoutFooter(rows) => {
                 let picture = decode(bytes)?;
                 let (right, bottom) = (picture.width(), picture.height().saturating_sub(rows));
@@ -177,6 +186,9 @@ mod tests {
         let bytes = png(4, 4);
         assert_eq!(greys(&storage.decode(0, &bytes).unwrap()), [0, 1, 2, 3]);
         assert_eq!(greys(&storage.decode(1, &bytes).unwrap()).len(), 16);
+        let region = Part::Region(Region { left: 1, top: 2, right: 3, bottom: 9 });
+        let picture = Storage::new(vec![region], vec![]).decode(0, &bytes).unwrap();
+        assert_eq!(greys(&picture), [21, 22, 31, 32]);
         assert!(storage.decode(2, &bytes).unwrap_err().message().contains("4×4 pixels"));
     }
 

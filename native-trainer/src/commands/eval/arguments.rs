@@ -30,6 +30,10 @@ pub struct EvalArgs {
     /// The device to compute on, instead of the config's `run.device`.
     #[arg(long, value_enum, conflicts_with = "queries")]
     pub device: Option<DeviceName>,
+    /// Evaluate on the data set of this config's section `[data]` instead of the run's, for example on one that has no
+    /// training split. With `--against`, both runs.
+    #[arg(long, value_name = "CONFIG", conflicts_with = "queries")]
+    pub data: Option<PathBuf>,
     /// Embeddings of the queries: a two-dimensional .npy file of float16, float32 or float64.
     #[arg(
         long,

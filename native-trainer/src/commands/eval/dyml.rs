@@ -15,7 +15,7 @@ use super::arguments::EvalArgs;
 use super::embedding_files::EmbeddingFiles;
 use super::opened_run::OpenedRun;
 use crate::columns::align_numbers;
-use crate::config::{Benchmark, DataKind};
+use crate::config::{Benchmark, DataConfig, DataKind};
 use crate::counts::{count, counted};
 use crate::embedding::{embed, embed_splits};
 use crate::loader::Pictures;
@@ -55,6 +55,9 @@ fn dyml_config(config: EvaluationConfig, args: &EvalArgs) -> Result<EvaluationCo
 /// Evaluates each level of a run: each benchmark of a data set that has one per level, else each level of one set.
 fn evaluate_run(directory: &Path, args: &EvalArgs) -> Result<(Vec<Report>, LabelSets)> {
     let mut run = Run::open(directory)?;
+    if let Some(config) = &args.data {
+        (run.config.data, run.config.run.seed) = DataConfig::load(config, &[])?;
+    }
     if ![DataKind::DymlVehicle, DataKind::DymlAnimal].contains(&run.config.data.kind) {
         return Ok((evaluate_levels(&run, args, None)?, LabelSets::Columns));
     }

@@ -26,7 +26,7 @@ impl OpenedRun {
         let Config { data, run: settings, .. } = &run.config;
         let device = device::open(device.unwrap_or(settings.device))?;
         let encoder = if untrained { run.untrained(&device)? } else { run.encoder(which, &device)? };
-        let dataset = Dataset::load(data, settings.seed)?;
+        let dataset = Dataset::load_to_evaluate(data, settings.seed)?;
         Ok(Self { device, encoder, dataset })
     }
 }

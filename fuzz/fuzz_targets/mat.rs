@@ -1,0 +1,21 @@
+//! MATLAB files, and pickles of plain data.
+
+#![no_main]
+
+use akin_fuzz::{mat, pickle};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    if let Ok(variables) = mat::parse(bytes) {
+        for (_, value) in &variables {
+            if let Some(structs) = value.structs() {
+                assert!(structs.get(structs.len(), "class").is_none());
+                let _ = (0..structs.len()).filter_map(|number| structs.get(number, "class")?.number()).count();
+            }
+        }
+    }
+    if let Ok(pickle) = pickle::Pickle::parse(bytes) {
+        let items = pickle.root().get("gnd").and_then(|gnd| gnd.list()).unwrap_or_default();
+        let _ = items.iter().filter_map(|item| item.get("easy")?.list()).count();
+    }
+});

@@ -1,0 +1,96 @@
+//! `akin data stats`: the classes of a data set, their sizes and their tree, as tables and as a picture.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+use serde_json::json;
+
+use super::arguments::DataSetArgs;
+use crate::class_tree::draw;
+use crate::columns::align_numbers;
+use crate::counts::{count, counted};
+use crate::data::statistics::{ClassNode, LevelStatistics, class_tree, level_statistics};
+use crate::data::{Dataset, entry};
+use crate::files::{check_output, write_atomic};
+use crate::terminal;
+
+/// The coarsest classes that a table lists.
+const LISTED: usize = 20;
+
+/// Show the classes of a data set, their sizes and their tree.
+///
+/// Counts the classes of each level and the images of their smallest, median and largest class over all splits, and lists
+/// the coarsest classes. `--svg` draws the whole tree. No image is read.
+#[derive(Debug, Args)]
+pub struct DataStatsArgs {
+    #[command(flatten)]
+    pub data: DataSetArgs,
+    /// Draw the class tree and the sizes of the finest classes to this file.
+    #[arg(long, value_name = "FILE.svg")]
+    pub svg: Option<PathBuf>,
+    /// Replace the file of `--svg`.
+    #[arg(long, requires = "svg")]
+    pub overwrite: bool,
+    /// Print the numbers and the whole tree as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Prints the statistics of a data set.
+pub fn run(args: &DataStatsArgs) -> Result<()> {
+    if let Some(file) = &args.svg {
+        check_output(file, std::slice::from_ref(&args.data.data), args.overwrite)?;
+    }
+    let (data, seed) = args.data.load()?;
+    let dataset = Dataset::read(&data, seed)?;
+    let (levels, classes) = (level_statistics(&dataset), class_tree(&dataset));
+    if let Some(file) = &args.svg {
+        let folder = data.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let title =
+            if entry(data.kind).counts.is_some() { entry(data.kind).title.to_owned() } else { folder };
+        let picture = draw(&title, &levels, &classes);
+        write_atomic(file, |out| out.write_all(picture.as_bytes()))?;
+    }
+    let text = if args.json {
+        serde_json::to_string_pretty(&json!({ "levels": levels, "tree": classes }))?
+    } else {
+        describe(&levels, &classes)
+    };
+    terminal::print(&text)?;
+    Ok(())
+}
+
+fn describe(levels: &[LevelStatistics], tree: &[ClassNode]) -> String {
+    let row = |level: &LevelStatistics| {
+        vec![
+            level.level.clone(),
+            count(level.classes),
+            level.children.map_or("–".into(), |children| format!("{children:.1}")),
+            count(level.fewest),
+            count(level.median),
+            format!("{:.1}", level.mean),
+            count(level.most),
+        ]
+    };
+    let header = ["level", "classes", "below each", "fewest images", "median", "mean", "most"];
+    let mut text = align_numbers(&header, &levels.iter().map(row).collect::<Vec<_>>());
+    let all: usize = tree.iter().map(|node| node.images).sum();
+    let finest = levels.last().map_or("class", |level| level.level.as_str());
+    let row = |node: &ClassNode| {
+        vec![
+            node.name.clone(),
+            count(node.images),
+            format!("{:.1} %", 100.0 * node.images as f64 / all as f64),
+            count(node.finest()),
+        ]
+    };
+    let rows: Vec<Vec<String>> = tree.iter().take(LISTED).map(row).collect();
+    let below = format!("classes of {finest}");
+    let header = [levels[0].level.as_str(), "images", "share", below.as_str()];
+    text += &format!("\n\n{}", align_numbers(&header, &rows));
+    if tree.len() > LISTED {
+        text += &format!("\n… and {} more", counted(tree.len() - LISTED, "class", "classes"));
+    }
+    text
+}

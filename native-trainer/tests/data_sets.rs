@@ -1,0 +1,79 @@
+//! Data sets on the command line: published counts, and junk that is left out of rankings.
+
+mod workplace;
+
+use std::fs;
+
+use workplace::Workplace;
+
+const CONFIG: &str = r#"
+run = { steps = 1, device = "cpu" }
+data = { kind = "csv", path = "data/labels.csv", levels = ["order", "family", "species"] }
+model = { backbone = { kind = "small_resnet", width = 4 }, head = { dimension = 4 }, preprocessing = { name = "imagenet", crop = 16 } }
+loss = { kind = "happier" }
+sampler = { classes_per_batch = 2, images_per_class = 2 }
+"#;
+
+#[test]
+fn a_copy_is_held_to_the_published_counts() {
+    let at = Workplace::empty();
+    let mut picture = std::io::Cursor::new(Vec::new());
+    image::GrayImage::new(4, 4).write_to(&mut picture, image::ImageFormat::Png).unwrap();
+    for image in ["images_background/Greek/character01/1.png", "images_evaluation/Angelic/character01/2.png"]
+    {
+        let path = at.path("omniglot").join(image);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, picture.get_ref()).unwrap();
+    }
+    at.akin(&["data", "verify", "omniglot", "omniglot"])
+        .expect_code(1)
+        .expect_stdout("19,280")
+        .expect_stderr("6 counts are not the published one: train: images; train: finest classes");
+    at.akin(&["data", "check", "omniglot", "omniglot"]).expect_code(0).expect_stdout("alphabet");
+    at.akin(&["data", "verify", "omniglott", "omniglot"])
+        .expect_code(1)
+        .expect_stderr("did you mean `omniglot`?");
+    at.akin(&["data", "verify", "csv", "omniglot"]).expect_code(1).expect_stderr("needs more settings");
+    at.write("own.toml", "data = { kind = 'folder', path = 'omniglot', levels = ['a'] }");
+    at.akin(&["data", "verify", "own.toml"]).expect_code(1).expect_stderr("no published counts");
+}
+
+#[test]
+fn a_run_is_evaluated_on_another_data_set_without_its_junk() {
+    let at = Workplace::drawn(CONFIG, "16");
+    at.akin(&["train", "tiny.toml", "--out", "run"]).expect_code(0);
+    // The evaluated images, in turn a query and a gallery image. Every gallery image is junk for the other species.
+    let text = at.read("data/labels.csv");
+    let rows: Vec<Vec<&str>> = text.lines().skip(1).map(|line| line.split(',').collect()).collect();
+    let rows: Vec<&Vec<&str>> = rows.iter().filter(|row| row[4] == "test").collect();
+    let mut species: Vec<&str> = rows.iter().map(|row| row[3]).collect();
+    species.sort_unstable();
+    species.dedup();
+    assert!(species.len() > 1);
+    let mut table = "path,order,family,species,split,junk\n".to_owned();
+    for (number, row) in rows.iter().enumerate() {
+        let others: Vec<&str> = species.iter().copied().filter(|&other| other != row[3]).collect();
+        let (split, junk) =
+            if number % 2 == 0 { ("query", String::new()) } else { ("gallery", others.join("; ")) };
+        table += &format!("{},{split},{junk}\n", row[..4].join(","));
+    }
+    at.write("data/other.csv", table);
+    let config = |more: &str| {
+        let levels = "levels = ['order', 'family', 'species']";
+        format!("data = {{ kind = 'csv', path = 'data/other.csv', {levels}{more} }}")
+    };
+    at.write("with.toml", config(""));
+    at.write("without.toml", config(", junk_column = 'junk'"));
+    let ap = |config: &str| {
+        let answer =
+            at.akin(&["eval", "run", "--data", config, "--json", "--metrics", "h_ap,ap"]).expect_code(0);
+        let report: serde_json::Value = serde_json::from_str(&answer.stdout).unwrap();
+        report["levels"][2]["ap"].as_f64().unwrap()
+    };
+    assert!(ap("with.toml") < 1.0);
+    assert_eq!(ap("without.toml"), 1.0, "only positives are left in every ranking");
+    at.write("unknown.toml", config(", junk_column = 'split'"));
+    at.akin(&["eval", "run", "--data", "unknown.toml"])
+        .expect_code(1)
+        .expect_stderr("is junk for `query`, which is no species");
+}
