@@ -188,6 +188,7 @@ pub fn evaluate_splits(
             queries.items.len() + gallery.as_ref().map_or(0, |gallery| gallery.items.len()),
             queries.items.len(),
         ],
+        config,
     );
     let report = evaluate::Evaluation {
         levels: dataset.taxonomy.level_names(),
@@ -214,9 +215,11 @@ pub struct EvaluationBars {
 
 impl EvaluationBars {
     /// For so many embeddings to check, and queries to rank.
-    pub fn new(progress: Progress, [embeddings, queries]: [usize; 2]) -> Self {
+    pub fn new(progress: Progress, [embeddings, queries]: [usize; 2], config: &EvaluationConfig) -> Self {
         let checking = progress.bar("Checking", embeddings as u64);
-        Self { progress, queries, checking, ranking: OnceLock::new() }
+        // The gap ranks every query once over the whole set, and once over the batches together.
+        let rankings = if config.decomposability_gap.is_some() { 3 } else { 1 };
+        Self { progress, queries: rankings * queries, checking, ranking: OnceLock::new() }
     }
 
     /// Shows what is done.

@@ -7,7 +7,7 @@ use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
 use super::rankings::{PointSet, Search};
-use super::{EvaluationConfig, Execution, Labelled, Places, check_shapes};
+use super::{EvaluationConfig, Execution, Labelled, Places, Step, check_shapes};
 use crate::embeddings::{Embeddings, Rows};
 use crate::metrics::average_precision;
 use crate::random::stream;
@@ -102,19 +102,22 @@ fn gap(
     check_batch(batch, count)?;
     let quiet = Execution { progress: &|_| {}, ..*execution };
     let queries = PointSet::new(config.similarity, set.embeddings, "query", &quiet)?;
-    let average_precisions = |search: Search<'_>| {
-        search.rank(0..search.queries.len(), config, &quiet, |_, ranking| -> Vec<Option<f64>> {
+    let average_precisions = |search: Search<'_>, execution: &Execution<'_>| {
+        search.rank(0..search.queries.len(), config, execution, |_, ranking| -> Vec<Option<f64>> {
             (1..=depth).map(|level| average_precision(ranking, level)).collect()
         })
     };
     let query_labels = set.labels;
-    let whole = average_precisions(Search {
-        queries: &queries,
-        query_labels,
-        gallery: &queries,
-        labels: query_labels,
-        places: Places::Same,
-    })?;
+    let whole = average_precisions(
+        Search {
+            queries: &queries,
+            query_labels,
+            gallery: &queries,
+            labels: query_labels,
+            places: Places::Same,
+        },
+        execution,
+    )?;
     let batches = balanced_batches(set.labels, count / batch, seed);
     // For each query and level, the sum of AP_i^b and the number of batches that have one.
     let mut inside = vec![vec![(0.0, 0); depth]; count];
@@ -125,10 +128,13 @@ fn gap(
         let (gallery, labels) = (&gallery, &set.labels.select(items));
         let places = Places::Apart;
         let mut precisions =
-            average_precisions(Search { queries: &queries, query_labels, gallery, labels, places })?;
+            average_precisions(Search { queries: &queries, query_labels, gallery, labels, places }, &quiet)?;
         // Queries of this batch rank its other items.
         let (places, query_labels) = (Places::Same, labels);
-        let members = average_precisions(Search { queries: gallery, query_labels, gallery, labels, places })?;
+        let search = Search { queries: gallery, query_labels, gallery, labels, places };
+        let members = average_precisions(search, &quiet)?;
+        // All queries ranked this share of the items.
+        (execution.progress)(Step::Ranked(items.len()));
         for (&item, member) in items.iter().zip(members) {
             precisions[item] = member;
         }

@@ -584,6 +584,15 @@ mod tests {
         blocks.sort_unstable();
         assert_eq!(blocks, [1, 2, 2]);
         assert_eq!(*checked.lock().unwrap(), 5);
+        ranked.lock().unwrap().clear();
+        let decomposability_gap = Some(Decomposability { batch: 2, seed: 0 });
+        let with_gap = EvaluationConfig { decomposability_gap, ..config.clone() };
+        let execution = Execution { progress: &count, ..Execution::default() };
+        let queries = set.into();
+        let (gallery, places, levels) = (None, None, &levels());
+        let with_gap = Evaluation { levels, queries, gallery, places, config: &with_gap, execution };
+        with_gap.report().unwrap();
+        assert_eq!(ranked.lock().unwrap().iter().sum::<usize>(), 3 * 5);
         assert!(evaluation(Some(&[0])).is_err());
     }
 

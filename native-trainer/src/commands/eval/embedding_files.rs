@@ -79,7 +79,7 @@ impl EmbeddingFiles {
         progress: Progress,
     ) -> Result<Report> {
         let labels = self.labels(levels, first, identity)?;
-        let bars = EvaluationBars::new(progress, [self.embeddings(), self.queries()]);
+        let bars = EvaluationBars::new(progress, [self.embeddings(), self.queries()], config);
         let report = self.evaluation(levels, &labels, config, |evaluation| evaluation.report(), &bars)?;
         self.check_unchanged()?;
         Ok(report)
@@ -95,7 +95,7 @@ impl EmbeddingFiles {
         progress: Progress,
     ) -> Result<Vec<QueryScores>> {
         let labels = self.labels(levels, 0, identity)?;
-        let bars = EvaluationBars::new(progress, [self.embeddings(), some.len()]);
+        let bars = EvaluationBars::new(progress, [self.embeddings(), some.len()], config);
         let scores = |evaluation: &Evaluation<'_>| evaluation.query_scores(some);
         let scores = self.evaluation(levels, &labels, config, scores, &bars)?;
         self.check_unchanged()?;
