@@ -35,10 +35,11 @@
 //! - its positives are sorted, O(P log P), and measured, O(P · L), with a division or a logarithm for each;
 //! - with its group, it shares in reading and preparing the gallery again: N · d numbers for each group.
 //!
-//! `akin bench eval` measures all of it beside a product. For 20,000 items of 512 numbers that rank each other at 3
-//! levels, with 1,667 positives for a query, all of this together took as much processor time again as the product of
-//! OpenBLAS (2.1 times the product in all; two threads of an AMD EPYC with AVX-512, 2026-11-22). At 32 numbers the
-//! constant part is nearly all.
+//! `akin bench eval` measures all of it beside a product. Measured in processor time, beside the product of OpenBLAS (two
+//! threads of an AMD EPYC with AVX-512, 2026-11-22, 512 numbers, 3 levels): 2.1 times the product for 20,000 items that
+//! rank each other, 1,667 of them positives of a query; 2.2 times for 60,502 items with 5,042. The time of a pair grows
+//! where queries have tens of thousands of positives, because most buckets then have positives and their items are
+//! compared one by one.
 //!
 //! Memory: 12 bytes for each positive of the queries of a group, and a table of at most 128 KiB for each query; two blocks
 //! of the gallery, 4 · [`items`](Execution::items) · d bytes each; for each thread the scores of a block; and for each
