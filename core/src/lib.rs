@@ -55,7 +55,8 @@
 //!   two runs differ;
 //! - [`miners`]: which pairs and triplets a loss uses;
 //! - [`steps`], [`query_losses`]: smooth forms of the step function, and the ranking losses of one query as functions of
-//!   its scores; [`smooth_ranks`]: the same for batches, from sorted scores;
+//!   its scores; [`smooth_ranks`]: the same for batches, from sorted scores; [`common_ancestors`]: the loss of HIER from
+//!   distances;
 //! - `losses`, `models` (feature `tensor`, on Burn): what training minimises, and the networks that it trains;
 //! - `image` (feature `image`): decoding and preprocessing; `bundle` (feature `image`): the files that the browser loads;
 //! - `encoder` (features `tensor` and `image`): image bytes to embedding;
@@ -71,6 +72,7 @@ mod error;
 
 pub mod ancestors;
 pub mod attribution;
+pub mod common_ancestors;
 pub mod digest;
 pub mod embeddings;
 pub mod evaluate;
@@ -98,6 +100,8 @@ pub mod votes;
 
 #[cfg(all(feature = "tensor", feature = "image"))]
 pub mod encoder;
+#[cfg(feature = "tensor")]
+mod host;
 #[cfg(feature = "tensor")]
 pub mod losses;
 #[cfg(feature = "tensor")]

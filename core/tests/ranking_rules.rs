@@ -215,3 +215,121 @@ fn settings_out_of_range_are_refused() {
         assert!(message.contains(fault), "{json}: {message}");
     }
 }
+
+/// Every loss of smooth ranks at this temperature.
+fn smooth_ranks(temperature: f64) -> Vec<LossConfig> {
+    let own = |kind: &str| format!(r#"{{ "kind": "{kind}", "temperature": {temperature:e} }}"#);
+    let of_step = |kind: &str, rest: &str| {
+        let step = if kind == "hap_surrogate" { "upper_step" } else { "step" };
+        format!(r#"{{ "kind": "{kind}", "{step}": {{ "temperature": {temperature:e} }} {rest} }}"#)
+    };
+    let json = [
+        own("smooth_ap"),
+        own("smooth_hap"),
+        own("smooth_ndcg"),
+        own("smooth_recall"),
+        of_step("sup_ap", ""),
+        of_step("sup_ndcg", ""),
+        of_step("sup_recall", ""),
+        of_step("hap_surrogate", r#", "smooth_rank": true"#),
+        of_step("hap_surrogate", r#", "smooth_rank": false"#),
+    ];
+    json.iter().map(|json| named(json)).collect()
+}
+
+/// Value and gradient of a batch, from sorted scores and in tensor operations.
+fn both_ways(config: &LossConfig, rows: &[Vec<f64>], fine: &[u32]) -> [(f64, Vec<f64>); 2] {
+    let (loss, labels) = (init_named(config), labels(fine));
+    let forward: [&dyn Fn(&Batch) -> Tensor<1>; 2] =
+        [&|batch| loss.forward(batch), &|batch| loss.on_tensors(batch).unwrap()];
+    forward.map(|forward| {
+        let rows = tensor(rows).require_grad();
+        let value = forward(&Batch::new(rows.clone(), &labels));
+        (number(&value), gradient(&value, &rows))
+    })
+}
+
+#[test]
+fn at_extreme_temperatures_and_in_degenerate_batches_both_ways_give_the_same_finite_numbers() {
+    let equal = vec![rows(1, 1)[0].clone(); 8];
+    let batches = [
+        ("random", rows(2, 8), CLASSES.to_vec()),
+        ("one class", rows(2, 8), vec![1; 8]),
+        ("classes of one item", rows(2, 4), vec![0, 1, 2, 3]),
+        ("equal scores", equal.clone(), CLASSES.to_vec()),
+        ("equal scores of one class", equal, vec![2; 8]),
+        ("one item", rows(2, 1), vec![0]),
+        ("more items than are compared in pairs", rows(3, 80), (0..80).map(|item| item % 2).collect()),
+    ];
+    for temperature in [1e-12, 0.01, 1e12] {
+        for config in smooth_ranks(temperature) {
+            for (name, rows, fine) in &batches {
+                let [(sorted, sorted_gradient), (compared, compared_gradient)] =
+                    both_ways(&config, rows, fine);
+                let name = format!("{name}, {config:?}");
+                assert!(sorted.is_finite(), "{name}");
+                assert!(
+                    (sorted - compared).abs() < 1e-9 * compared.abs().max(1.0),
+                    "{name}: {sorted} {compared}"
+                );
+                let largest =
+                    compared_gradient.iter().fold(1.0_f64, |largest, slope| largest.max(slope.abs()));
+                // Slopes of 1/τ round to 10⁻¹⁶ of themselves before they cancel.
+                let tolerance = 1e-8 * largest + 1e-14 / temperature;
+                for (got, expected) in sorted_gradient.iter().zip(compared_gradient) {
+                    assert!(got.is_finite(), "{name}");
+                    assert!((got - expected).abs() < tolerance, "{name}: {got} {expected}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_flat_sigmoid_counts_every_item_one_half_and_a_sharp_one_ranks() {
+    let rows = rows(4, 8);
+    let value = |temperature: f64| both_ways(&smooth_ranks(temperature)[0], &rows, &CLASSES)[0].0;
+    // Each of |P| positives has (|P| + 1)/2 of 9/2 items at or above it.
+    let positives = |class: u32| CLASSES.iter().filter(|&&other| other == class).count() as f64;
+    let flat: f64 = CLASSES.iter().map(|&class| 1.0 - (positives(class) + 1.0) / 9.0).sum::<f64>() / 8.0;
+    assert!((value(1e12) - flat).abs() < 1e-9, "{}", value(1e12));
+    // Without ties, the sharp one is 1 − AP with the query in its own ranking.
+    let score = |i: usize, j: usize| rows[i].iter().zip(&rows[j]).map(|(a, b)| a * b).sum::<f64>();
+    let at_or_above = |i: usize, k: usize, same: bool| {
+        let counts = |&j: &usize| score(i, j) >= score(i, k) && (!same || CLASSES[j] == CLASSES[i]);
+        (0..8).filter(counts).count() as f64
+    };
+    let ap = |i: usize| {
+        let mates: Vec<usize> = (0..8).filter(|&k| CLASSES[k] == CLASSES[i]).collect();
+        let precision = |&k: &usize| at_or_above(i, k, true) / at_or_above(i, k, false);
+        mates.iter().map(precision).sum::<f64>() / mates.len() as f64
+    };
+    let expected = 1.0 - (0..8).map(ap).sum::<f64>() / 8.0;
+    assert!((value(1e-12) - expected).abs() < 1e-9, "{} {expected}", value(1e-12));
+}
+
+#[test]
+fn a_batch_with_a_number_that_is_not_one_has_no_number_for_a_loss() {
+    for config in smooth_ranks(0.01) {
+        for wrong in [f64::NAN, f64::INFINITY] {
+            let mut rows = rows(5, 8);
+            rows[3][1] = wrong;
+            for (value, _) in both_ways(&config, &rows, &CLASSES) {
+                assert!(value.is_nan(), "{config:?}: {value}");
+            }
+        }
+    }
+}
+
+#[test]
+fn temperatures_that_are_no_numbers_above_zero_are_refused() {
+    for temperature in ["0.0", "-1.0", "1e999"] {
+        for kind in ["smooth_ap", "smooth_hap", "smooth_ndcg", "smooth_recall"] {
+            let json = format!(r#"{{ "kind": "{kind}", "temperature": {temperature} }}"#);
+            let Ok(config) = serde_json::from_str::<LossConfig>(&json) else { continue };
+            let (classes, device) = (labels(&[0, 1, 2, 3]), device());
+            let context = LossContext::new(&classes, DIMENSION, &Geometry::Cosine, 0, &device);
+            assert!(config.init(&context).unwrap_err().message().contains("temperature"), "{json}");
+        }
+    }
+}

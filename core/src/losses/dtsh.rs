@@ -52,7 +52,7 @@ impl BuildLoss for DtshConfig {
         name: "dtsh",
         title: "DTSH",
         family: Family::Hashing,
-        summary: "the likelihood that items of the same class are nearer than others, by a margin of half the bits",
+        summary: "the likelihood that items of the same class are nearer than others, by a margin of half the bits; takes B³ time",
         optimises: "ap",
         spaces: &[Space::Binary],
         sources: &["wang2016"],

@@ -38,10 +38,11 @@
 use burn::module::Module;
 use burn::tensor::Tensor;
 
-use super::ranks::{Block, Counts, is_cpu, smooth_rank_loss, weighted_quotients};
+use super::ranks::{Block, Counts, reference_items, smooth_rank_loss, weighted_quotients};
 use super::{Batch, BuildLoss, Family, LossContext, LossEntry, Objective, matrix};
 use crate::Result;
 use crate::geometry::Space;
+use crate::host::is_cpu;
 use crate::query_losses::CheckedHapSurrogate;
 use crate::smooth_ranks::{Places, RankSteps, SmoothRanks};
 use crate::steps::tensors::heaviside;
@@ -95,7 +96,7 @@ impl Objective for HapSurrogate {
         let items = batch.items();
         let depth = items.labels.levels();
         let (query_labels, item_labels) = (batch.labels, items.labels);
-        self.loss_by_sorting(batch.embeddings.clone(), items.embeddings, depth, |query, levels| {
+        self.loss_by_sorting(batch.embeddings.clone(), reference_items(batch), depth, |query, levels| {
             let row = query_labels.row(query);
             let shared = |item| shared_level(row, item_labels.row(item)) as u32;
             levels.extend((0..item_labels.len()).map(shared));
@@ -135,7 +136,7 @@ impl HapSurrogate {
             return self.loss_by_comparing(queries, items, depth, shared);
         }
         let [size, _] = items.dims();
-        self.loss_by_sorting(queries, items, depth, |query, levels| {
+        self.loss_by_sorting(queries, Some(items), depth, |query, levels| {
             levels.extend(shared[query * size..][..size].iter().map(|&level| level as u32));
         })
     }
@@ -144,13 +145,16 @@ impl HapSurrogate {
     fn loss_by_sorting(
         &self,
         queries: Tensor<2>,
-        items: Tensor<2>,
+        items: Option<Tensor<2>>,
         depth: usize,
         levels: impl Fn(usize, &mut Vec<u32>) + Sync,
     ) -> Tensor<1> {
-        let items = if self.settings.stop_gradient { items.detach() } else { items };
-        let scores = queries.matmul(items.transpose());
-        smooth_rank_loss(scores, &self.ranks, |query, Places { of_items, relevances }| {
+        // Items without gradient are compared as a set of their own.
+        let items = match self.settings.stop_gradient {
+            true => Some(items.unwrap_or_else(|| queries.clone()).without_autodiff()),
+            false => items,
+        };
+        smooth_rank_loss(queries, items, &self.ranks, |query, Places { of_items, relevances }| {
             levels(query, of_items);
             let mut counts = vec![0; depth + 1];
             of_items.iter().for_each(|&level| counts[level as usize] += 1);

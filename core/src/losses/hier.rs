@@ -52,7 +52,9 @@
 //! the gradient goes straight through: forward the chosen proxy, backward the softmax that it was drawn from. With h
 //! the one-hot choice and p that softmax, it is the gradient of the loss with h + p − detach(p) for h; a softmax that
 //! leaves ρ_ij out does so as a constant. This is not the derivative of the value, which jumps. It has a closed form
-//! in the distances, computed beside the value, a block of triplets at a time: memory is O((B + P)·P).
+//! in the distances, computed beside the value. On the CPU in f32, [`common_ancestors`](crate::common_ancestors) computes
+//! both in one pass over triplets and proxies. Elsewhere they are tensor operations, a block of triplets at a time. Memory
+//! is O((B + P)·P) in either case. The two draw from other streams of the same distribution, so one step of them differs.
 //!
 //! The map into the ball makes the gradient of the proxies Riemannian, as it does for a head (see
 //! [`Geometry::Poincare`]).
@@ -61,8 +63,7 @@ use std::ops::Range;
 
 use burn::module::{Module, Param};
 use burn::tensor::activation::softmax;
-use burn::tensor::{Bool, IndexingUpdateOp, Int, Tensor, TensorData};
-use rand::RngExt;
+use burn::tensor::{Bool, DType, IndexingUpdateOp, Int, Tensor, TensorData};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
@@ -70,9 +71,13 @@ use super::{
     Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, float_mask, mask_above_zero,
     not_negative, read_values, with_gradient, within,
 };
+use crate::common_ancestors::{AncestorLoss, Distances, TripletRules};
 use crate::geometry::{Geometry, Space};
+use crate::host::is_cpu;
 use crate::random::uniform;
 use crate::{Error, Kind, Result};
+
+pub use crate::common_ancestors::{Draw, Triplets, mutual_neighbours};
 
 /// Elements of the largest matrix, [block, P].
 const BLOCK_ELEMENTS: usize = 1 << 21;
@@ -104,22 +109,6 @@ pub struct HierConfig {
     pub anchor_as_unrelated: bool,
     /// Let both ancestors of a triplet be the same proxy. Default false.
     pub equal_ancestors: bool,
-}
-
-/// How an ancestor is drawn. M is the largest distance from a proxy to the items below it, g a Gumbel draw.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Draw {
-    /// By eq. 7: the proxy with the largest exp(−M) + g; the choice has no gradient.
-    #[default]
-    Probability,
-    /// A sample of the softmax of −M/τ: the proxy with the largest −M/τ + g; the gradient goes straight through that
-    /// softmax.
-    Softmax {
-        /// τ > 0; the public code has 0.1.
-        temperature: f64,
-    },
 }
 
 impl Default for HierConfig {
@@ -213,6 +202,16 @@ impl BuildLoss for HierConfig {
 }
 
 impl HierConfig {
+    fn triplet_rules(&self) -> TripletRules {
+        let HierConfig { triplets: count, fewest_neighbours, anchor_as_unrelated, .. } = *self;
+        TripletRules { count, fewest_neighbours, anchor_as_unrelated }
+    }
+
+    fn ancestor_loss(&self) -> AncestorLoss {
+        let HierConfig { draw, margin, equal_ancestors, .. } = *self;
+        AncestorLoss { draw, margin, equal_ancestors }
+    }
+
     /// The loss with these proxies, [P, d], in this geometry.
     pub fn with_proxies(&self, proxies: Tensor<2>, geometry: Geometry) -> Hier {
         Hier { proxies: Param::from_tensor(proxies), config: self.clone(), geometry }
@@ -230,34 +229,31 @@ pub struct Hier {
     geometry: Geometry,
 }
 
-/// Triplets of rows: triplet t is `anchors[t]`, `related[t]`, `unrelated[t]`.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Triplets {
-    /// i.
-    pub anchors: Vec<usize>,
-    /// j, a mutual neighbour of i.
-    pub related: Vec<usize>,
-    /// k, not a mutual neighbour of i.
-    pub unrelated: Vec<usize>,
-}
-
 impl Objective for Hier {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
-        let (points, proxies) = (batch.embeddings.clone(), self.geometry.embed(self.proxies.val()));
-        let between_points = self.distances(points.clone().detach(), points.clone().detach());
-        let between_proxies = self.distances(proxies.clone(), proxies.clone());
-        let classes = self.config.labels.then(|| batch.labels.column(batch.labels.levels()));
-        let mut rng = batch.draws.stream("hier triplets");
-        let batch_triplets = self.draw_triplets(&between_points, classes.as_deref(), &mut rng);
-        let proxy_triplets = self.draw_triplets(&between_proxies, None, &mut rng);
-
-        let mut rng = batch.draws.stream("hier ancestors");
-        let mut noise = |rows: Range<usize>, like: &Tensor<2>| {
-            let count = rows.len();
-            [gumbel(&mut rng, count, like), gumbel(&mut rng, count, like)]
+        let embeddings = &batch.embeddings;
+        if embeddings.dtype() != DType::F32 || !is_cpu(&embeddings.device()) {
+            return self.with_noise(batch);
+        }
+        let Terms { to_ancestors, triplets } = self.terms(batch);
+        let names = ["hier ancestors of the batch", "hier ancestors of the proxies"];
+        let loss = self.config.ancestor_loss();
+        let mean = |((distances, triplets), name): ((Tensor<2>, Triplets), &str)| {
+            let plain = distances.clone().without_autodiff();
+            let (device, shape @ [_, proxies]) = (plain.device(), plain.dims());
+            let values: Vec<f32> = plain.into_data().try_into_vec().expect("these are f32");
+            let values = Distances { values: &values, proxies };
+            let (value, gradient) = loss.mean(values, &triplets, &batch.draws.stream(name));
+            let gradient = Tensor::from_data(TensorData::new(gradient, shape), &device);
+            with_gradient(distances, Tensor::from_data([value as f32], &device), gradient)
         };
-        let batch_loss = self.mean_loss(self.distances(points, proxies), &batch_triplets, &mut noise);
-        batch_loss + self.mean_loss(between_proxies, &proxy_triplets, noise)
+        let [of_batch, of_proxies] = to_ancestors;
+        let [batch_triplets, proxy_triplets] = triplets;
+        mean(((of_batch, batch_triplets), names[0])) + mean(((of_proxies, proxy_triplets), names[1]))
+    }
+
+    fn on_tensors(&self, batch: &Batch) -> Option<Tensor<1>> {
+        Some(self.with_noise(batch))
     }
 
     fn hierarchy(&self) -> Option<&Hier> {
@@ -265,7 +261,40 @@ impl Objective for Hier {
     }
 }
 
+/// The items of both sets, the batch and the proxies: their distances to the proxies, [n, P], and their triplets.
+struct Terms {
+    to_ancestors: [Tensor<2>; 2],
+    triplets: [Triplets; 2],
+}
+
 impl Hier {
+    fn terms(&self, batch: &Batch) -> Terms {
+        let (points, proxies) = (batch.embeddings.clone(), self.geometry.embed(self.proxies.val()));
+        let plain = points.clone().without_autodiff();
+        let between_points = self.distances(plain.clone(), plain);
+        let between_proxies = self.distances(proxies.clone(), proxies.clone());
+        let classes = self.config.labels.then(|| batch.labels.column(batch.labels.levels()));
+        let mut rng = batch.draws.stream("hier triplets");
+        let batch_triplets = self.draw_triplets(&between_points, classes.as_deref(), &mut rng);
+        let proxy_triplets = self.draw_triplets(&between_proxies, None, &mut rng);
+        Terms {
+            to_ancestors: [self.distances(points, proxies), between_proxies],
+            triplets: [batch_triplets, proxy_triplets],
+        }
+    }
+
+    /// In tensor operations, with a Gumbel draw for every triplet and proxy.
+    fn with_noise(&self, batch: &Batch) -> Tensor<1> {
+        let Terms { to_ancestors: [of_batch, of_proxies], triplets } = self.terms(batch);
+        let mut rng = batch.draws.stream("hier ancestors");
+        let mut noise = |rows: Range<usize>, like: &Tensor<2>| {
+            let count = rows.len();
+            [gumbel(&mut rng, count, like), gumbel(&mut rng, count, like)]
+        };
+        let batch_loss = self.mean_loss(of_batch, &triplets[0], &mut noise);
+        batch_loss + self.mean_loss(of_proxies, &triplets[1], noise)
+    }
+
     /// The proxies as points of their space, [P, d], row-major.
     ///
     /// # Errors
@@ -321,23 +350,10 @@ impl Hier {
         classes: Option<&[u32]>,
         rng: &mut ChaCha8Rng,
     ) -> Triplets {
-        let HierConfig { neighbours, count_self, fewest_neighbours, anchor_as_unrelated, .. } = self.config;
-        let mutual = mutual_neighbours(&read_values(distances.clone()), neighbours, count_self, classes);
-        let mut triplets = Triplets::default();
-        for (anchor, related) in mutual.iter().enumerate() {
-            let is_unrelated = |k: &usize| !related.contains(k) && (*k != anchor || anchor_as_unrelated);
-            let unrelated: Vec<usize> = (0..mutual.len()).filter(is_unrelated).collect();
-            if related.len() < fewest_neighbours || unrelated.is_empty() {
-                continue;
-            }
-            let mut draw = |items: &[usize]| items[rng.random_range(0..items.len())];
-            for _ in 0..self.config.triplets {
-                triplets.anchors.push(anchor);
-                triplets.related.push(draw(related));
-                triplets.unrelated.push(draw(&unrelated));
-            }
-        }
-        triplets
+        let HierConfig { neighbours, count_self, .. } = self.config;
+        let distances = read_values(distances.clone());
+        let mutual = mutual_neighbours(&distances, neighbours, count_self, classes);
+        Triplets::draw(&mutual, self.config.triplet_rules(), rng)
     }
 
     /// The mean of L over triplets of rows of `distances`, [n, P]: row i holds the distances of item i to every proxy.
@@ -449,28 +465,6 @@ impl Hier {
     }
 }
 
-/// The mutual neighbours of each item: the other items that are among its K nearest and have it among theirs. Takes
-/// the distances between all items, [n, n]. `count_self` makes an item one of its own K nearest. With `classes`, items
-/// of the same class are nearer than all others. Equal distances are ordered by item.
-pub fn mutual_neighbours(
-    distances: &[f64],
-    neighbours: usize,
-    count_self: bool,
-    classes: Option<&[u32]>,
-) -> Vec<Vec<usize>> {
-    let count = distances.len().isqrt();
-    let mut near = vec![false; count * count];
-    for i in 0..count {
-        let row = &distances[i * count..][..count];
-        let other_class = |j: usize| classes.is_some_and(|classes| classes[i] != classes[j]);
-        let mut order: Vec<usize> = (0..count).filter(|&j| count_self || j != i).collect();
-        order.sort_by(|&a, &b| other_class(a).cmp(&other_class(b)).then(row[a].total_cmp(&row[b])));
-        order.into_iter().take(neighbours).for_each(|j| near[i * count + j] = true);
-    }
-    let mutual = |i: usize, j: usize| i != j && near[i * count + j] && near[j * count + i];
-    (0..count).map(|i| (0..count).filter(|&j| mutual(i, j)).collect()).collect()
-}
-
 /// Draws [rows, P] of the Gumbel distribution: −log(−log u), u uniform.
 fn gumbel(rng: &mut ChaCha8Rng, rows: usize, like: &Tensor<2>) -> Tensor<2> {
     let [_, proxies] = like.dims();
@@ -543,6 +537,93 @@ mod tests {
                 assert!(mutual[*i].contains(j) && !mutual[*i].contains(k));
             }
             assert_eq!(anchors.iter().zip(&unrelated).any(|(i, k)| i == k), anchor_as_unrelated);
+        }
+    }
+
+    /// Random distances, some of them equal, and Gumbel draws.
+    fn drawn(items: usize, proxies: usize, count: usize, step: u64) -> (Vec<f32>, [Vec<f32>; 2]) {
+        let mut rng = stream(7, "test", &[step]);
+        let mut distances = uniform(&mut rng, items * proxies, 0.0, 4.0);
+        distances.iter_mut().step_by(3).for_each(|distance| *distance = distance.round());
+        let mut gumbel = || {
+            let uniform = uniform(&mut rng, count * proxies, 1e-6, 1.0 - 1e-6);
+            uniform.into_iter().map(|u| -(-u.ln()).ln()).collect::<Vec<f32>>()
+        };
+        let gumbel = [gumbel(), gumbel()];
+        (distances, gumbel)
+    }
+
+    #[test]
+    fn the_pass_over_slices_agrees_with_the_tensors_for_equal_draws() {
+        let device = Device::flex().autodiff();
+        let (items, count) = (9, 60);
+        for (step, proxies) in [2, 5, 33, 150].into_iter().enumerate() {
+            let (distances, gumbel) = drawn(items, proxies, count, step as u64);
+            let item = |t: usize| [t % items, (t * 5 + 1) % items, (t * 7 + 3) % items];
+            let triplets = Triplets {
+                anchors: (0..count).map(|t| item(t)[0]).collect(),
+                related: (0..count).map(|t| item(t)[1]).collect(),
+                unrelated: (0..count).map(|t| item(t)[2]).collect(),
+            };
+            let draws = [0.1, 0.7, 1e-12, 1e12].map(|temperature| Draw::Softmax { temperature });
+            for draw in [Draw::Probability].into_iter().chain(draws) {
+                for equal_ancestors in [true, false] {
+                    let config = HierConfig { draw, equal_ancestors, margin: 0.2, ..HierConfig::default() };
+                    let hier = config.with_proxies(Tensor::zeros([proxies, 4], &device), Geometry::Cosine);
+                    let matrix = |values: &[f32], rows: usize, device: &Device| {
+                        let values = values.iter().map(|&value| f64::from(value)).collect::<Vec<f64>>();
+                        Tensor::<2>::from_data(TensorData::new(values, [rows, proxies]), (device, DType::F64))
+                    };
+                    let inputs = matrix(&distances, items, &device).require_grad();
+                    let plain = Device::flex();
+                    let noise = |_: Range<usize>, _: &Tensor<2>| {
+                        [0, 1].map(|side| matrix(&gumbel[side], count, &plain))
+                    };
+                    let value = hier.mean_loss(inputs.clone(), &triplets, noise);
+                    let expected = read_values(inputs.grad(&value.backward()).unwrap());
+                    let on_slices = Distances { values: &distances, proxies };
+                    let (got, gradient) =
+                        config.ancestor_loss().mean_drawn(on_slices, &triplets, [&gumbel[0], &gumbel[1]]);
+                    let name = format!("{proxies} proxies, {config:?}");
+                    assert!((got - value.into_scalar::<f64>()).abs() < 1e-6, "{name}");
+                    let largest = expected.iter().fold(1.0_f64, |largest, slope| largest.max(slope.abs()));
+                    let per_temperature = match draw {
+                        Draw::Probability => 0.0,
+                        Draw::Softmax { temperature } => 1.0 / temperature,
+                    };
+                    // Numbers of f32 round to 10⁻⁷ of 1/τ before they cancel.
+                    let tolerance = 2e-5 * largest + 2e-6 * per_temperature;
+                    for (got, expected) in gradient.iter().zip(expected) {
+                        let difference = (f64::from(*got) - expected).abs();
+                        assert!(difference < tolerance, "{name}: {got} {expected}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn both_ways_have_the_same_mean_over_many_draws() {
+        let device = Device::flex().autodiff();
+        let labels = crate::taxonomy::Labels::new(1, (0..24).map(|item| item / 3).collect()).unwrap();
+        let rows = uniform(&mut stream(3, "test", &[]), 24 * 4, -1.0, 1.0);
+        let rows = Tensor::<2>::from_data(TensorData::new(rows, [24, 4]), &device);
+        for draw in [Draw::Probability, Draw::Softmax { temperature: 0.3 }] {
+            let config =
+                HierConfig { proxies: 16, neighbours: 6, triplets: 20, draw, ..HierConfig::default() };
+            let proxies = uniform(&mut stream(4, "test", &[]), 16 * 4, -1.0, 1.0);
+            let proxies = Tensor::from_data(TensorData::new(proxies, [16, 4]), &device);
+            let hier = config.with_proxies(proxies, Geometry::poincare());
+            let embeddings = Geometry::poincare().embed(rows.clone());
+            let mut means = [0.0_f64; 2];
+            for step in 0..60 {
+                let batch =
+                    Batch::new(embeddings.clone(), &labels).with_draws(super::super::Draws { seed: 5, step });
+                means[0] += f64::from(hier.forward(&batch).into_scalar::<f32>()) / 60.0;
+                means[1] += f64::from(hier.with_noise(&batch).into_scalar::<f32>()) / 60.0;
+            }
+            assert_ne!(means[0], means[1], "the pass over slices is not taken");
+            assert!((means[0] / means[1] - 1.0).abs() < 0.03, "{draw:?}: {means:?}");
         }
     }
 

@@ -17,45 +17,86 @@
 
 use std::ops::Range;
 
-use burn::tensor::{DType, Device, IndexingUpdateOp, Int, Tensor, TensorData};
+use burn::tensor::{DType, Element, IndexingUpdateOp, Int, Tensor, TensorData};
 
 use super::{Batch, matrix, with_gradient};
-use crate::smooth_ranks::{Places, SmoothRanks};
+use crate::smooth_ranks::{Places, Score, SmoothRanks};
 use crate::taxonomy::{Labels, shared_level};
 
-/// Whether the tensors of this device are in the memory of the CPU. Burn has no other way to ask.
-pub(super) fn is_cpu(device: &Device) -> bool {
-    format!("{device:?}").contains("Flex")
+/// The embeddings of the reference set of a batch, if it has one.
+pub(super) fn reference_items(batch: &Batch) -> Option<Tensor<2>> {
+    batch.reference.as_ref().map(|reference| reference.embeddings.clone())
 }
 
-/// The mean over queries of 1 − the value of the ranking for scores [Q, N], computed on the CPU. `places` is as for
-/// [`SmoothRanks::batch`]. It is 0 if no query has a relevant item.
+/// The mean over queries of 1 − the value of the ranking by the scores of `queries`, [Q, d], and `items`, [N, d], computed
+/// on the CPU. Without items the queries are compared with each other. `places` is as for [`SmoothRanks::batch`]. It is 0 if no query has a relevant item.
+///
+/// The gradient G of the scores Q·Iᵀ goes to the queries as G·I and to the items as Gᵀ·Q. Where the items are the
+/// queries, this is one product, (G + Gᵀ)·Q. Only embeddings take part in autodiff: it stores no matrix [Q, N].
 pub(super) fn smooth_rank_loss(
-    scores: Tensor<2>,
+    queries: Tensor<2>,
+    items: Option<Tensor<2>>,
     ranks: &SmoothRanks,
     places: impl Fn(usize, &mut Places) + Sync,
 ) -> Tensor<1> {
-    let [_, items] = scores.dims();
-    let plain = scores.clone().without_autodiff();
-    let (device, dtype) = (plain.device(), plain.dtype());
-    let double = dtype == DType::F64;
-    let data = plain.into_data();
-    let shape = scores.dims();
-    let (loss, gradient) = if double {
+    let plain = queries.clone().without_autodiff();
+    let plain_items = match &items {
+        None => plain.clone(),
+        Some(items) => items.clone().without_autodiff(),
+    };
+    let scores = plain.clone().matmul(plain_items.clone().transpose());
+    let (device, dtype, shape) = (scores.device(), scores.dtype(), scores.dims());
+    let symmetric = items.is_none();
+    let data = scores.into_data();
+    let (value, gradient) = if dtype == DType::F64 {
         let scores: Vec<f64> = data.try_into_vec().expect("these are f64");
-        let mut gradient = vec![0.0_f64; scores.len()];
-        let loss = ranks.batch(&scores, items, &mut gradient, places);
-        (loss, TensorData::new(gradient, shape))
+        mean_by_ranks(scores, shape, symmetric, ranks, places)
     } else {
         let scores: Vec<f32> = data.convert::<f32>().try_into_vec().expect("they were just converted");
-        let mut gradient = vec![0.0_f32; scores.len()];
-        let loss = ranks.batch(&scores, items, &mut gradient, places);
-        (loss, TensorData::new(gradient, shape))
+        mean_by_ranks(scores, shape, symmetric, ranks, places)
     };
-    let gradient = Tensor::from_data(gradient, (&device, dtype));
+    let gradient = Tensor::<2>::from_data(gradient, (&device, dtype));
+    let value = Tensor::from_data(TensorData::new(vec![value], [1]), (&device, dtype));
+    let value = with_gradient(queries, value, gradient.clone().matmul(plain_items));
+    match items {
+        Some(items) if items.is_autodiff() => with_gradient(items, value, gradient.transpose().matmul(plain)),
+        _ => value,
+    }
+}
+
+/// The mean of the loss over queries, and its gradient G; if `symmetric`, G + Gᵀ.
+fn mean_by_ranks<S: Score + Element>(
+    scores: Vec<S>,
+    [queries, items]: [usize; 2],
+    symmetric: bool,
+    ranks: &SmoothRanks,
+    places: impl Fn(usize, &mut Places) + Sync,
+) -> (f64, TensorData) {
+    let mut gradient = vec![S::from_f64(0.0); scores.len()];
+    let loss = ranks.batch(&scores, items, &mut gradient, places);
+    drop(scores);
     let mean = 1.0 / loss.queries.max(1) as f64;
-    let sum = Tensor::from_data(TensorData::new(vec![loss.sum], [1]), (&device, dtype));
-    with_gradient(scores, sum, gradient) * mean
+    gradient.iter_mut().for_each(|slope| *slope = S::from_f64(slope.to_f64() * mean));
+    if symmetric {
+        add_transposed(&mut gradient, items);
+    }
+    (loss.sum * mean, TensorData::new(gradient, [queries, items]))
+}
+
+/// G ← G + Gᵀ for a square matrix of this size, in blocks that stay in the first-level cache.
+fn add_transposed<S: Score>(matrix: &mut [S], size: usize) {
+    const BLOCK: usize = 32;
+    for first_row in (0..size).step_by(BLOCK) {
+        for first_column in (first_row..size).step_by(BLOCK) {
+            for row in first_row..(first_row + BLOCK).min(size) {
+                for column in first_column.max(row)..(first_column + BLOCK).min(size) {
+                    let both = [row * size + column, column * size + row];
+                    let sum = S::from_f64(both.iter().map(|&place| matrix[place].to_f64()).sum());
+                    both.into_iter().for_each(|place| matrix[place] = sum);
+                }
+            }
+        }
+    }
 }
 
 /// The places of a loss on one level: 1 for the items of the query's fine class, 0 for the others.
@@ -210,4 +251,54 @@ pub(super) fn positive_weights(batch: &Batch) -> Vec<f64> {
     let weight = |same: bool, count: f64| if same { 1.0 / (count * queries) } else { 0.0 };
     let row = |(class, count)| classes.iter().map(move |other| weight(*other == class, count));
     query_classes.into_iter().zip(counts).flat_map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::Device;
+
+    use super::super::{BuildLoss, LossContext, Objective, SupApConfig};
+    use super::*;
+    use crate::geometry::{Geometry, normalise};
+    use crate::random::{stream, uniform};
+    use crate::smooth_ranks::RankSteps;
+
+    #[test]
+    fn on_the_cpu_losses_come_from_sorted_scores() {
+        let device = Device::flex().autodiff();
+        let labels = Labels::new(1, (0..60).map(|item| item / 10).collect()).unwrap();
+        let rows = uniform(&mut stream(0, "test", &[]), 60 * 8, -1.0, 1.0);
+        let rows =
+            normalise(Tensor::from_data(TensorData::new(rows, [60, 8]), &device)).detach().require_grad();
+        let classes = labels.classes();
+        let context = LossContext::new(&classes, 8, &Geometry::Cosine, 0, &device);
+        let config = SupApConfig::default();
+        let loss = config.init(&context).unwrap();
+        let gradient = |value: Tensor<1>| -> Vec<f32> {
+            rows.grad(&value.backward()).unwrap().into_data().try_into_vec().unwrap()
+        };
+        let batch = Batch::new(rows.clone(), &labels);
+        let steps = RankSteps::Bounds { upper: config.step.checked().unwrap(), lower: None };
+        let places = by_fine_class(&labels, &labels);
+        let sorted = smooth_rank_loss(rows.clone(), None, &SmoothRanks::new(steps), places);
+        let (sorted, forward) = (gradient(sorted), gradient(loss.forward(&batch)));
+        assert_eq!(forward, sorted);
+        // The last digits tell the two ways apart.
+        let on_tensors = gradient(loss.on_tensors(&batch).unwrap());
+        assert_ne!(forward, on_tensors);
+        for (a, b) in forward.iter().zip(on_tensors) {
+            assert!((a - b).abs() < 1e-4, "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn a_matrix_is_added_to_its_transpose() {
+        for size in [1, 2, 31, 32, 33, 70] {
+            let matrix: Vec<f32> = (0..size * size).map(|place| (place * place % 101) as f32).collect();
+            let mut sum = matrix.clone();
+            add_transposed(&mut sum, size);
+            let entry = |place: usize| matrix[place] + matrix[place % size * size + place / size];
+            assert!((0..size * size).all(|place| sum[place] == entry(place)), "{size}");
+        }
+    }
 }

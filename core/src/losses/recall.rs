@@ -22,10 +22,11 @@ use burn::module::Module;
 use burn::tensor::Tensor;
 
 use super::ndcg::rank_counts;
-use super::ranks::{Block, Values, by_fine_class, is_cpu, smooth_rank_loss, weighted_values};
+use super::ranks::{Block, Values, by_fine_class, reference_items, smooth_rank_loss, weighted_values};
 use super::{Batch, BuildLoss, Family, LossContext, LossEntry, Objective, matrix};
 use crate::Result;
 use crate::geometry::Space;
+use crate::host::is_cpu;
 use crate::smooth_ranks::{RankSteps, RankValue, SmoothRanks};
 
 pub use crate::query_losses::{SmoothRecallConfig, SupRecallConfig};
@@ -163,7 +164,7 @@ impl Objective for Recall {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
         if is_cpu(&batch.embeddings.device()) {
             let places = by_fine_class(batch.labels, batch.items().labels);
-            return smooth_rank_loss(batch.scores(), &self.ranks, places);
+            return smooth_rank_loss(batch.embeddings.clone(), reference_items(batch), &self.ranks, places);
         }
         self.compare(batch)
     }

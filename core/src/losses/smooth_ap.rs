@@ -13,9 +13,12 @@
 use burn::module::Module;
 use burn::tensor::Tensor;
 
-use super::ranks::{Counts, by_fine_class, is_cpu, positive_weights, smooth_rank_loss, weighted_quotients};
+use super::ranks::{
+    Counts, by_fine_class, positive_weights, reference_items, smooth_rank_loss, weighted_quotients,
+};
 use super::{Batch, BuildLoss, Family, LossContext, LossEntry, Objective};
 use crate::geometry::Space;
+use crate::host::is_cpu;
 use crate::smooth_ranks::{RankSteps, SmoothRanks};
 use crate::steps::{Smooth, UpperStep};
 use crate::{Checked, Result};
@@ -57,7 +60,7 @@ impl Objective for SmoothAp {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
         if is_cpu(&batch.embeddings.device()) {
             let places = by_fine_class(batch.labels, batch.items().labels);
-            return smooth_rank_loss(batch.scores(), &self.ranks, places);
+            return smooth_rank_loss(batch.embeddings.clone(), reference_items(batch), &self.ranks, places);
         }
         self.compare(batch)
     }

@@ -56,7 +56,7 @@ impl BuildLoss for TripletMarginConfig {
         name: "triplet_margin",
         title: "Triplet",
         family: Family::Pairs,
-        summary: "a positive closer than a negative by a margin",
+        summary: "a positive closer than a negative by a margin; over all triplets it takes B³ time",
         optimises: "ap",
         spaces: &[Space::Cosine],
         sources: &["schroff2015", "hermans2017", "balntas2016", "musgrave2020library"],

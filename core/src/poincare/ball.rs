@@ -1,8 +1,10 @@
 //! The Poincaré ball on tensors: maps and distances with finite gradients.
 
-use burn::tensor::Tensor;
+use burn::tensor::{DType, Tensor, TensorData};
 
 use super::Curvature;
+use crate::host::is_cpu;
+use crate::panels::{Panels, SquaredDifference};
 
 /// Shorter lengths count as this one, so that they can be divided by.
 const SHORTEST: f64 = 1e-5;
@@ -168,6 +170,33 @@ fn squared_distances(x: &Tensor<2>, y: &Tensor<2>) -> Tensor<2> {
     let products = x.clone().matmul(y.clone().transpose());
     let linear = squared_length(x) + squared_length(y).transpose() - products * 2.0;
 
+    let value = if x.dtype() == DType::F32 && is_cpu(&x.device()) {
+        squared_distances_on_cpu(x, y)
+    } else {
+        squared_distances_by_blocks(x, y)
+    };
+    value + (linear.clone() - linear.detach())
+}
+
+/// The value in vector instructions, with each pair's sum in f32.
+fn squared_distances_on_cpu(x: &Tensor<2>, y: &Tensor<2>) -> Tensor<2> {
+    let panels = |rows: &Tensor<2>| {
+        let [count, dimension] = rows.dims();
+        let plain = rows.clone().without_autodiff().into_data();
+        let numbers: Vec<f32> = plain.try_into_vec().expect("these are f32");
+        let mut panels = Panels::new(count, dimension);
+        for (i, row) in numbers.chunks_exact(dimension).enumerate() {
+            panels.set(i, row.iter().copied());
+        }
+        panels
+    };
+    let ([rows, _], [columns, _]) = (x.dims(), y.dims());
+    let sums = panels(y).sums(&panels(x), 0..rows, SquaredDifference);
+    Tensor::from_data(TensorData::new(sums, [rows, columns]), &x.device().without_autodiff())
+}
+
+/// The value in tensor operations, some rows at a time.
+fn squared_distances_by_blocks(x: &Tensor<2>, y: &Tensor<2>) -> Tensor<2> {
     let ([rows, dimension], [columns, _]) = (x.dims(), y.dims());
     let block = (BLOCK_ELEMENTS / (columns * dimension).max(1)).max(1);
     let plain = |rows: &Tensor<2>| rows.clone().without_autodiff();
@@ -176,6 +205,5 @@ fn squared_distances(x: &Tensor<2>, y: &Tensor<2>) -> Tensor<2> {
         let some = x.clone().slice([start..(start + block).min(rows), 0..dimension]).unsqueeze_dim::<3>(1);
         (some - y.clone()).square().sum_dim(2).squeeze_dim::<2>(2)
     });
-    let value = Tensor::cat(value.collect(), 0);
-    value + (linear.clone() - linear.detach())
+    Tensor::cat(value.collect(), 0)
 }

@@ -1,6 +1,9 @@
 //! The loss of a batch of queries, one after the other, or on all threads with the feature `parallel`.
 
-use super::{Memory, ScoredPlaces, SmoothRanks};
+use macerator::{Simd, with_simd};
+
+use super::values::ItemValues;
+use super::{Memory, Path, ScoredPlaces, SmoothRanks};
 
 /// A score: f32 or f64.
 pub trait Score: Copy + Send + Sync {
@@ -110,10 +113,24 @@ impl SmoothRanks {
         descent.clear();
         descent.resize(scores.len(), 0.0);
         let path = self.path(&items, S::SINGLE);
-        let value = self.query(path, memory, &items, &values, descent);
+        let value = in_vectors(self, path, memory, items, &values, descent);
         gradient.iter_mut().zip(descent).for_each(|(gradient, slope)| *gradient = S::from_f64(*slope));
         Some(1.0 - value)
     }
+}
+
+/// [`SmoothRanks::query`] with the widest vectors of this machine. No digit depends on their width.
+#[with_simd]
+#[allow(clippy::extra_unused_type_parameters, reason = "the instruction set is chosen by its type")]
+fn in_vectors<'a, S: Simd>(
+    ranks: &SmoothRanks,
+    path: Path,
+    memory: &mut Memory,
+    items: ScoredPlaces<'a>,
+    values: &ItemValues,
+    descent: &mut [f64],
+) -> f64 {
+    ranks.query(path, memory, &items, values, descent)
 }
 
 #[cfg(feature = "parallel")]

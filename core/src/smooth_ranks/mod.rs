@@ -20,6 +20,21 @@
 //! Where few items are ranked, or few items in all, comparing them pair by pair is quicker (`pairs.rs`), and that is
 //! what happens there. Both paths agree with [`query_losses`](crate::query_losses), the equations written out.
 //!
+//! # The floor
+//!
+//! A sorted query moves 12 powers (scores in f32) past each item, for each place of a ranked item and in both directions:
+//! one multiplication and one addition each, then two sums of 12 products where an item reads them. With three levels this
+//! is about 3 · 2 · 12 · 4 operations an item forward, and the same again for the gradient: some 600 operations in f64, or 75
+//! vectors of eight. A core that finishes two of these a cycle needs 40 cycles, 10 ns at 4 GHz, and 10 ms for the million
+//! items of a batch of 1,024. The recursion takes about 165 ns instead: each step waits for the last one, four cycles for a
+//! multiplication and four for an addition, and every item adds the exponential of its gap, the sort, and the sums that are
+//! read by place. Several queries in one loop would hide the wait; that is what is left. Memory is O(B) for a thread beside
+//! the scores and their gradient. Comparing in pairs costs about 16 operations for each of K·N pairs, in vectors without
+//! waiting; up to 64 ranked items this is less.
+//!
+//! On a GPU the tensor form is used, which compares in pairs: O(N·K) for a query. From which batch on a trip through the
+//! host would be quicker there has not been measured.
+//!
 //! # Limits
 //!
 //! A query with a score that is not finite has the loss NaN and a gradient of NaN. As τ → 0 the sigmoid becomes the true
@@ -134,7 +149,7 @@ impl<const M: usize> Powers<M> {
 }
 
 /// Up to so many ranked items, comparing them with all items is quicker than sorting.
-const MOST_PAIRS: usize = 32;
+const MOST_PAIRS: usize = 64;
 
 /// Memory that is used again for each query.
 #[derive(Default)]

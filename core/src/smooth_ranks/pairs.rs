@@ -30,6 +30,7 @@ pub(super) struct Pairs {
 
 impl Pairs {
     /// As [`super::sorted::Sorted::query`].
+    #[inline(always)]
     pub(super) fn query(
         &mut self,
         steps: &RankSteps,

@@ -26,6 +26,9 @@ pub struct BenchLossArgs {
     /// Measure these losses, which `akin list losses` explains, with their default settings.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub losses: Vec<String>,
+    /// Measure only the row of this name, as the table prints it.
+    #[arg(long, value_name = "ROW", conflicts_with = "losses")]
+    pub only: Option<String>,
     /// The sizes of the batches [default: 256,1024 for losses that you name].
     #[arg(long, value_name = "B,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub batch: Vec<u32>,
@@ -107,7 +110,13 @@ fn cases(args: &BenchLossArgs) -> Result<Vec<Case>> {
         |default: &'static [u32]| if args.batch.is_empty() { default.to_vec() } else { args.batch.clone() };
     let mut cases = Vec::new();
     if args.losses.is_empty() {
-        for &(name, settings, batches) in CASES {
+        let chosen = |name: &str| args.only.as_deref().is_none_or(|only| only == name);
+        if !CASES.iter().any(|(name, ..)| chosen(name)) {
+            let names: Vec<&str> = CASES.iter().map(|(name, ..)| *name).collect();
+            let message = format!("no row is named `{}`", args.only.as_deref().unwrap_or_default());
+            return Err(problem(message, format!("the rows are {}", names.join("; "))));
+        }
+        for &(name, settings, batches) in CASES.iter().filter(|(name, ..)| chosen(name)) {
             let config: LossConfig = serde_json::from_str(settings)?;
             cases.extend(sizes(batches).iter().map(|batch| case(name, &config, batch)));
         }
