@@ -180,18 +180,12 @@ fn squared_distances(x: &Tensor<2>, y: &Tensor<2>) -> Tensor<2> {
 
 /// The value in vector instructions, with each pair's sum in f32.
 fn squared_distances_on_cpu(x: &Tensor<2>, y: &Tensor<2>) -> Tensor<2> {
-    let panels = |rows: &Tensor<2>| {
-        let [count, dimension] = rows.dims();
-        let plain = rows.clone().without_autodiff().into_data();
-        let numbers: Vec<f32> = plain.try_into_vec().expect("these are f32");
-        let mut panels = Panels::new(count, dimension);
-        for (i, row) in numbers.chunks_exact(dimension).enumerate() {
-            panels.set(i, row.iter().copied());
-        }
-        panels
+    let numbers = |rows: &Tensor<2>| -> Vec<f32> {
+        rows.clone().without_autodiff().into_data().try_into_vec().expect("these are f32")
     };
-    let ([rows, _], [columns, _]) = (x.dims(), y.dims());
-    let sums = panels(y).sums(&panels(x), 0..rows, SquaredDifference);
+    let ([rows, dimension], [columns, _]) = (x.dims(), y.dims());
+    let mut sums = vec![0.0; rows * columns];
+    Panels::new(dimension, &numbers(y)).add_up(&numbers(x), &mut sums, columns, SquaredDifference);
     Tensor::from_data(TensorData::new(sums, [rows, columns]), &x.device().without_autodiff())
 }
 
