@@ -103,6 +103,8 @@ const BAD = {
   '--ties': ['x', ''],
   '--relevance': ['x', 'plain:x', 'plain:-1', 'weighted_ap:1', 'weighted_ap:nan,1,1', ''],
   '--per-query': ['nowhere/rows.csv', 'e.npy', 'e-labels.csv', 'file', 'run/config.toml'],
+  '--curves': ['nowhere/curves.csv', 'e.npy', 'e-labels.csv', 'file', 'run/config.toml'],
+  '--paired': ['x', ''],
   '--site': ['data', 'file'],
   '--with': MISSING,
   '--page': ['nowhere', 'file'],

@@ -1,5 +1,5 @@
-//! Confidence intervals of means, and tests of whether two runs differ: the percentile bootstrap and the paired
-//! permutation test. Both are deterministic: they draw from a [named stream](crate::random::stream).
+//! Confidence intervals of means, and tests of whether two runs differ: the percentile bootstrap, the paired permutation
+//! test and the paired t-test. All are deterministic: what they draw comes from a [named stream](crate::random::stream).
 
 use rand::RngExt;
 use rand_chacha::rand_core::Rng;
@@ -78,6 +78,60 @@ fn quantile(sorted: &[f64], share: f64) -> f64 {
     let place = share * (sorted.len() - 1) as f64;
     let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
     below + (above - below) * place.fract()
+}
+
+/// The paired t-test of two methods over several seeds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct PairedTTest {
+    /// n, the number of pairs.
+    pub pairs: usize,
+    /// The mean of the differences.
+    pub difference: f64,
+    /// d = mean / deviation of the differences (Cohen 1988, d_z); none if all differences are equal.
+    pub effect: Option<f64>,
+    /// The two-sided p-value, in 0 … 1.
+    pub p: f64,
+}
+
+/// The fewest pairs of a [`paired_t_test`]: with two, only a ratio of mean to deviation above 9 has a p below 0.05.
+pub const FEWEST_PAIRS: usize = 3;
+
+/// The paired t-test (Student, *The Probable Error of a Mean*, 1908) of n differences; `None` for fewer than
+/// [`FEWEST_PAIRS`].
+///
+/// The null hypothesis is that the differences are drawn independently from a normal distribution with mean 0. Then
+/// t = √n · mean / deviation has Student's distribution with n − 1 degrees of freedom, and p is the probability of a
+/// |t| at least as large. With three to five seeds nothing can show whether the differences are normal, and only large
+/// effects have a small p. If all differences are equal, p is 1 where they are 0 and else 0.
+pub fn paired_t_test(differences: &[f64]) -> Option<PairedTTest> {
+    if differences.len() < FEWEST_PAIRS {
+        return None;
+    }
+    let (pairs, difference, deviation) = (differences.len(), mean(differences)?, deviation(differences)?);
+    let effect = (deviation > 0.0).then(|| difference / deviation);
+    let p = match effect {
+        Some(effect) => student_tails(effect * (pairs as f64).sqrt(), pairs as u32 - 1),
+        None => f64::from(u8::from(difference == 0.0)),
+    };
+    Some(PairedTTest { pairs, difference, effect, p })
+}
+
+/// P(|T| ≥ |t|) of Student's distribution: the finite sums of Abramowitz & Stegun, 26.7.3 and 26.7.4, in θ = atan(t/√ν).
+fn student_tails(t: f64, freedom: u32) -> f64 {
+    let angle = (t.abs() / f64::from(freedom).sqrt()).atan();
+    let (sine, cosine) = angle.sin_cos();
+    let odd = freedom % 2 == 1;
+    // Odd: Σ cos, ⅔ cos³, (2·4)/(3·5) cos⁵ …; even: Σ 1, ½ cos², (1·3)/(2·4) cos⁴ …
+    let first = if odd { cosine } else { 1.0 };
+    let (mut term, mut sum) = (first, 0.0);
+    let mut next = if odd { 3 } else { 2 };
+    while next <= freedom {
+        sum += term;
+        term *= f64::from(next - 1) / f64::from(next) * cosine * cosine;
+        next += 2;
+    }
+    let within = if odd { (angle + sine * sum) * std::f64::consts::FRAC_2_PI } else { sine * sum };
+    (1.0 - within).clamp(0.0, 1.0)
 }
 
 /// For up to this many differences all patterns of signs are enumerated: 2^16 at most.
@@ -159,6 +213,45 @@ mod tests {
     fn a_bootstrap_of_equal_values_has_no_width() {
         assert_eq!(bootstrap_interval(&[0.5; 7], Bootstrap::default()), Some([0.5, 0.5]));
         assert_eq!(bootstrap_interval(&[], Bootstrap::default()), None);
+    }
+
+    #[test]
+    fn the_t_test_agrees_with_the_tables_of_student() {
+        // Two-sided 5 % and 1 % points by degrees of freedom, as every table has them.
+        for (freedom, five, one) in [
+            (1, 12.7062, 63.6567),
+            (2, 4.30265, 9.92484),
+            (3, 3.18245, 5.84091),
+            (4, 2.77645, 4.60409),
+            (5, 2.57058, 4.03214),
+            (9, 2.26216, 3.24984),
+            (10, 2.22814, 3.16927),
+            (30, 2.04227, 2.75000),
+        ] {
+            assert!((student_tails(five, freedom) - 0.05).abs() < 1e-6, "{freedom}");
+            assert!((student_tails(-one, freedom) - 0.01).abs() < 1e-6, "{freedom}");
+        }
+        assert_eq!(student_tails(0.0, 7), 1.0);
+    }
+
+    #[test]
+    fn a_paired_t_test_needs_three_pairs() {
+        assert_eq!(paired_t_test(&[1.0, 1.1]), None);
+        let test = paired_t_test(&[1.0, 2.0, 3.0]).unwrap();
+        assert_eq!((test.pairs, test.difference, test.effect), (3, 2.0, Some(2.0)));
+        // t = 2√3 with 2 degrees of freedom: p = 1 − t/√(2 + t²).
+        let t = 12_f64.sqrt();
+        assert!((test.p - (1.0 - t / (2.0 + t * t).sqrt())).abs() < 1e-12, "{test:?}");
+        let turned = paired_t_test(&[-1.0, -2.0, -3.0]).unwrap();
+        assert_eq!((turned.difference, turned.p), (-2.0, test.p));
+    }
+
+    #[test]
+    fn equal_differences_have_no_effect_size() {
+        let same = paired_t_test(&[0.0; 4]).unwrap();
+        assert_eq!((same.effect, same.p), (None, 1.0));
+        let shifted = paired_t_test(&[0.5; 4]).unwrap();
+        assert_eq!((shifted.effect, shifted.difference, shifted.p), (None, 0.5, 0.0));
     }
 
     #[test]

@@ -11,8 +11,8 @@ use akin_core::evaluate::{
 use akin_core::metrics::{
     CATALOGUE, ClassSimilarity, Gain, Metric, Unit, asi, average_hierarchical_precision, average_precision,
     average_precision_at, h_precision, h_recall, hierarchical_ap, hierarchical_precision, mahp, map_at_r,
-    mistake_severity, ndcg, precision, precision_recall_curve, r_precision, recall, reciprocal_rank,
-    weighted_ap,
+    mean_ndcg, mistake_severity, ndcg, precision, precision_recall_curve, r_precision, recall,
+    reciprocal_rank, weighted_ap,
 };
 use akin_core::ranking::{Ranking, TiePolicy};
 use akin_core::relevance::{CheckedRelevance, Relevance};
@@ -207,6 +207,7 @@ proptest! {
             prop_assert!(all_close(ndcg(&ranking, Gain::Exponential, Some(k)), exponential));
             let linear = oracle::ndcg(&ranked, |level| level as f64, k);
             prop_assert!(all_close(ndcg(&ranking, Gain::Linear, Some(k)), linear));
+            prop_assert!(all_close(mean_ndcg(&ranking, k), oracle::mean_ndcg(&ranked, k)));
         }
         for level in 1..=depth {
             prop_assert!(all_close(average_precision(&ranking, level), oracle::ap(&falling, &ranked, level)));

@@ -17,7 +17,7 @@
 //! commands/bench/measure commands/data/arguments
 //! commands/verify/run_checks commands/verify/bundle_checks
 //! commands/verify/check
-//! commands/eval/dyml
+//! commands/eval/dyml commands/eval/curves
 //! commands/eval/embedding_files commands/eval/opened_run
 //! commands/eval/arguments
 //! commands/eval/shard
@@ -26,7 +26,7 @@
 //! compare/untrained compare/print compare/cells
 //! compare/data_sets
 //! compare/plan
-//! compare/planned_run compare/tuning
+//! compare/planned_run compare/tuning compare/paired
 //! compare/settings
 //! training
 //! training/journal training/timetable training/numbers

@@ -239,6 +239,10 @@ config.data.path = \"other.csv\"
         assert!(!at.path("out").exists(), "{losses}");
     }
     at.compare(&["--seeds", "1,1"]).expect_code(1).expect_stderr("the seed `1` is named twice");
+    let few = at.compare(&["--paired", "happier"]).expect_code(1);
+    assert_eq!(few.expect_stderr("a paired test over 2 seeds says nothing").trainings(), 0);
+    let unknown = at.compare(&["--paired", "hapier", "--seeds", "0,1,2"]).expect_code(1);
+    unknown.expect_stderr("`--paired hapier` names no row").expect_stderr("did you mean `happier`?");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use super::{Batch, LossContext, Objective, ProxyAnchorConfig, ProxyNcaConfig, one_hot};
-use crate::Result;
+use crate::{Error, Kind, Result};
 
 /// A loss between embeddings and proxies.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -20,6 +20,39 @@ pub enum ProxyLoss {
 }
 
 impl ProxyLoss {
+    /// The same loss with another scale (α of Proxy-Anchor) and margin, where they are given.
+    ///
+    /// # Errors
+    ///
+    /// A margin for Proxy-NCA, which has none.
+    pub(super) fn with(&self, scale: Option<f64>, margin: Option<f64>) -> Result<Self> {
+        Ok(match self.clone() {
+            Self::ProxyAnchor(loss) => Self::ProxyAnchor(ProxyAnchorConfig {
+                alpha: scale.unwrap_or(loss.alpha),
+                margin: margin.unwrap_or(loss.margin),
+                ..loss
+            }),
+            Self::ProxyNca(_) if margin.is_some() => {
+                return Err(Error::new(
+                    Kind::Config,
+                    "Proxy-NCA has no margin, but `margins` are given",
+                    "remove `margins`, or set the loss to proxy_anchor",
+                ));
+            }
+            Self::ProxyNca(loss) => {
+                Self::ProxyNca(ProxyNcaConfig { scale: scale.unwrap_or(loss.scale), ..loss })
+            }
+        })
+    }
+
+    /// Checks the settings.
+    pub(super) fn check(&self) -> Result<()> {
+        match self {
+            Self::ProxyAnchor(loss) => loss.check(),
+            Self::ProxyNca(loss) => loss.check(),
+        }
+    }
+
     /// Checks the settings and draws `count` proxies.
     pub(super) fn proxies(&self, context: &LossContext, count: usize) -> Result<Param<Tensor<2>>> {
         match self {

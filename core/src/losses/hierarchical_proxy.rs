@@ -5,7 +5,7 @@
 //! ```
 //!
 //! L_proxy is [`proxy_anchor`](super::proxy_anchor) or [`proxy_nca`](super::proxy_nca), with the same settings on
-//! every level (Yang et al., WACV 2022). The finest level has one learned proxy per fine class. On a coarser level, fine
+//! every level, or with a scale and a margin for each (Yang et al., WACV 2022). The finest level has one learned proxy per fine class. On a coarser level, fine
 //! classes form groups; the positive proxy of an item is that of its class's group. The proxy of a group is the mean
 //! direction of its classes' proxies: with G_k the classes of group k, and p̂ of unit length,
 //!
@@ -31,13 +31,14 @@
 //! There is no public code, and only the paper's abstract and supplement were at hand, not its equations. They give:
 //! proxies on several levels; clusters found online every T steps (10 to 80 were tried, with little difference; 50 is
 //! the default here); 10 to 500 clusters (10 for the 98 classes of Cars-196; a tenth of the classes is the default
-//! here); embeddings and proxies of unit length; the same settings on every level; the variant GT; and Proxy-Anchor and
-//! Proxy-NCA with their usual settings as base losses. The rest is a choice made here or a setting:
+//! here); embeddings and proxies of unit length; the same settings on every level, but in the second protocol, where
+//! scales and margins are searched for each level (`scales`, `margins`); the variant GT; and Proxy-Anchor and Proxy-NCA
+//! with their usual settings as base losses. The rest is a choice made here or a setting:
 //!
 //! | open | default | other readings |
 //! |---|---|---|
 //! | the clustering | k-means by cosine, continued from the last groups | |
-//! | how coarse proxies move | `coarse_proxies = "fixed"`: only in updates | `learned`, `means` |
+//! | how coarse proxies move | `coarse_proxies = "fixed"`: only in updates | `learned`; `means`, with a gradient through them |
 //! | the weight of the coarse levels | 0.1 each, beside 1 for the fine level | `weights` |
 //!
 //! With learned coarse proxies GT is the same loss on every level of the taxonomy, as the presets `sum_proxy_anchor` and
@@ -102,6 +103,14 @@ pub struct HierarchicalProxyConfig {
     /// The weight of each level, coarse → fine, each ≥ 0, not all 0. Default: 0.1 for coarse levels, 1 for the finest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub weights: Option<Vec<f64>>,
+    /// The scale of each level, coarse → fine, each above 0: α of Proxy-Anchor, s of Proxy-NCA. Default: that of `loss`
+    /// on every level.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scales: Option<Vec<f64>>,
+    /// The margin of each level, coarse → fine, each at least 0, for Proxy-Anchor alone. Default: that of `loss` on every
+    /// level.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub margins: Option<Vec<f64>>,
 }
 
 /// What the groups are.
@@ -142,6 +151,8 @@ impl Default for HierarchicalProxyConfig {
             coarse_proxies: CoarseProxies::Fixed,
             every: 50,
             weights: None,
+            scales: None,
+            margins: None,
         }
     }
 }
@@ -155,6 +166,9 @@ pub struct HierarchicalProxy {
     pub groups: Vec<Groups>,
     #[module(skip)]
     weights: Vec<f64>,
+    /// The loss of each level, coarse → fine.
+    #[module(skip)]
+    losses: Vec<ProxyLoss>,
     #[module(skip)]
     config: HierarchicalProxyConfig,
 }
@@ -254,7 +268,30 @@ impl BuildLoss for HierarchicalProxyConfig {
         let mut weights = vec![COARSE_WEIGHT; groups.len()];
         weights.push(1.0);
         let weights = level_weights(Some(self.weights.as_deref().unwrap_or(&weights)), groups.len() + 1)?;
-        Ok(HierarchicalProxy { proxies, groups, weights, config: self.clone() })
+        let losses = self.losses(groups.len() + 1)?;
+        Ok(HierarchicalProxy { proxies, groups, weights, losses, config: self.clone() })
+    }
+}
+
+impl HierarchicalProxyConfig {
+    /// The loss of each level, coarse → fine.
+    fn losses(&self, levels: usize) -> Result<Vec<ProxyLoss>> {
+        for (name, given) in [("scales", &self.scales), ("margins", &self.margins)] {
+            if let Some(given) = given.as_ref().filter(|given| given.len() != levels) {
+                return Err(Error::new(
+                    Kind::Config,
+                    format!("{} {name} were given for a loss over {levels} levels", given.len()),
+                    "give one for each level, coarse to fine; clusters make one coarse level",
+                ));
+            }
+        }
+        let level = |level: usize| {
+            let at = |given: &Option<Vec<f64>>| given.as_ref().map(|given| given[level]);
+            let loss = self.loss.with(at(&self.scales), at(&self.margins))?;
+            loss.check()?;
+            Ok(loss)
+        };
+        (0..levels).map(level).collect()
     }
 }
 
@@ -274,19 +311,19 @@ impl HierarchicalProxy {
 
 impl Objective for HierarchicalProxy {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
-        let level = |proxies: Tensor<2>, own: Tensor<2>, weight: f64| {
-            self.config.loss.value(batch.embeddings.clone(), proxies, own) * weight
+        let level = |level: usize, proxies: Tensor<2>, own: Tensor<2>| {
+            self.losses[level].value(batch.embeddings.clone(), proxies, own) * self.weights[level]
         };
         let proxies = self.proxies.val();
         let own = one_hot(batch.labels, proxies.dims()[0], &batch.embeddings);
-        let coarse = self.groups.iter().zip(&self.weights).map(|(groups, &weight)| {
+        let coarse = self.groups.iter().enumerate().map(|(number, groups)| {
             let coarse = match self.config.coarse_proxies {
                 CoarseProxies::Means => means(&normalise(proxies.clone()), &groups.members.val()),
                 CoarseProxies::Fixed | CoarseProxies::Learned => groups.proxies.val(),
             };
-            level(coarse, own.clone().matmul(groups.members.val()), weight)
+            level(number, coarse, own.clone().matmul(groups.members.val()))
         });
-        let fine = level(proxies.clone(), own.clone(), self.weights[self.groups.len()]);
+        let fine = level(self.groups.len(), proxies.clone(), own.clone());
         coarse.fold(fine, |sum, level| sum + level)
     }
 
@@ -386,6 +423,14 @@ mod tests {
         refusal(&clusters(0));
         refusal(&HierarchicalProxyConfig { every: 0, ..Default::default() });
         refusal(&HierarchicalProxyConfig { weights: Some(vec![1.0; 3]), ..Default::default() });
+        let error = refusal(&HierarchicalProxyConfig { scales: Some(vec![1.0; 3]), ..Default::default() });
+        assert_eq!(error.message(), "3 scales were given for a loss over 2 levels");
+        refusal(&HierarchicalProxyConfig { scales: Some(vec![0.0, 1.0]), ..Default::default() });
+        refusal(&HierarchicalProxyConfig { margins: Some(vec![0.1, -0.1]), ..Default::default() });
+        let loss = ProxyLoss::ProxyNca(ProxyNcaConfig::default());
+        let margins = Some(vec![0.1; 2]);
+        let error = refusal(&HierarchicalProxyConfig { loss, margins, ..Default::default() });
+        assert_eq!(error.message(), "Proxy-NCA has no margin, but `margins` are given");
         let loss = ProxyLoss::ProxyNca(ProxyNcaConfig { scale: 0.0, ..Default::default() });
         refusal(&HierarchicalProxyConfig { loss, ..Default::default() });
     }

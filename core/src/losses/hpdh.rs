@@ -47,6 +47,14 @@
 //! start. The preset weighs the regularisers and draws the first centres as HPDH's code does; the text of DCWH was not
 //! at hand.
 //!
+//! # Baselines of its tables that are not here
+//!
+//! SHDH (Wang et al., *Supervised Deep Hashing for Hierarchical Labeled Data*, AAAI 2018, arXiv:1704.02088) weighs levels
+//! in a similarity of labels and in a Hamming distance between segments of the codes. IDCWH (Zhang & Yan, *Improved Deep
+//! Classwise Hashing With Centers Similarity Learning*, ICPR 2021, arXiv:2103.09442) learns the centres of DCWH together
+//! with the codes, and pushes centres apart. Only their abstracts were at hand, no equations, and no public code of
+//! either was found, so that a loss of these names would be an invention.
+//!
 //! # What the readings give
 //!
 //! Summed over the bits, the regularisers outweigh the likelihood. From random weights (recipe `omniglot-hash`) all codes

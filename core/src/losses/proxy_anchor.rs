@@ -84,10 +84,15 @@ impl BuildLoss for ProxyAnchorConfig {
 }
 
 impl ProxyAnchorConfig {
+    /// Checks the settings.
+    pub(super) fn check(&self) -> Result<()> {
+        above_zero("proxy_anchor", "alpha", self.alpha, 32.0)?;
+        not_negative("proxy_anchor", "margin", self.margin, 0.1)
+    }
+
     /// Checks the settings and draws `count` proxies from N(0, 2/count), as the published code does.
     pub(super) fn proxies(&self, context: &LossContext, count: usize) -> Result<Param<Tensor<2>>> {
-        above_zero("proxy_anchor", "alpha", self.alpha, 32.0)?;
-        not_negative("proxy_anchor", "margin", self.margin, 0.1)?;
+        self.check()?;
         Ok(context.normal_proxies(count, (2.0 / count as f64).sqrt()))
     }
 

@@ -96,10 +96,15 @@ impl BuildLoss for ProxyNcaConfig {
 }
 
 impl ProxyNcaConfig {
+    /// Checks the settings.
+    pub(super) fn check(&self) -> Result<()> {
+        above_zero("proxy_nca", "scale", self.scale, 1.0)?;
+        above_zero("proxy_nca", "proxy_deviation", self.proxy_deviation, 1.0)
+    }
+
     /// Checks the settings and draws `count` proxies.
     pub(super) fn proxies(&self, context: &LossContext, count: usize) -> Result<Param<Tensor<2>>> {
-        above_zero("proxy_nca", "scale", self.scale, 1.0)?;
-        above_zero("proxy_nca", "proxy_deviation", self.proxy_deviation, 1.0)?;
+        self.check()?;
         Ok(context.normal_proxies(count, self.proxy_deviation))
     }
 

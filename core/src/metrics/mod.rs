@@ -12,6 +12,7 @@
 //! | [`h_precision`] | how relevant are the first k items, relative to item k? | Σ_{rank(i) ≤ k} min(rel(i), rel_k) / (k rel_k) | HAPPIER eq. 10 |
 //! | [`h_recall`] | what share of all relevance is in the first k items? | Σ_{rank(i) ≤ k} rel(i) / Σ rel(i) | HAPPIER eq. 9 |
 //! | [`ndcg`] | is the list in order of level, above all at the top? | Σ gain(l(i)) / log2(1 + rank(i)) / ideal | Järvelin & Kekäläinen 2002; gain 2^l − 1: Burges et al. 2005 |
+//! | [`mean_ndcg`] | the same, as HPDH's code computes it: the mean over the ranks up to k | 1/k Σ_{n ≤ k} DCG(n) / ideal DCG(n) | HPDH, Zhang et al. 2019 |
 //! | [`asi`] | how far do the tops of the list and of the ideal list agree? | 1/P Σ_n SI(n) | DyML, Sun et al. 2021 |
 //! | [`hierarchical_precision`] | how similar to the query's class are those of the first k items? | Σ_{rank(i) ≤ k} s(i) / ideal | Deng et al. 2011 |
 //! | [`average_hierarchical_precision`] | the same over all ranks up to k, as an area | 1/k (Σ HP@n − (HP@1 + HP@k)/2) | Barz & Denzler 2019 |
@@ -67,7 +68,7 @@ pub use hierarchical_precision::{
 pub use map_at_r::map_at_r;
 pub use metric::{Metric, MetricEntry, Unit};
 pub use mistake_severity::mistake_severity;
-pub use ndcg::{Gain, ndcg};
+pub use ndcg::{Gain, mean_ndcg, ndcg};
 pub use precision::{precision, r_precision};
 pub use recall::recall;
 pub use reciprocal_rank::reciprocal_rank;
@@ -81,6 +82,7 @@ pub const CATALOGUE: &[MetricEntry] = &[
     hierarchical_ap::H_RECALL,
     ndcg::NDCG,
     ndcg::NDCG_LINEAR,
+    ndcg::MEAN_NDCG,
     asi::ASI,
     hierarchical_precision::HIERARCHICAL_PRECISION,
     hierarchical_precision::WU_PALMER_PRECISION,

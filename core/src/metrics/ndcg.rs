@@ -29,6 +29,19 @@ pub(super) const NDCG_LINEAR: MetricEntry = MetricEntry {
     compute: Compute::Either(|input, k| ndcg(input.ranking, Gain::Linear, k)),
 };
 
+/// The metric `mean_ndcg`.
+pub(super) const MEAN_NDCG: MetricEntry = MetricEntry {
+    name: "mean_ndcg",
+    symbol: "mean NDCG",
+    title: "mean of the normalised discounted cumulative gains at ranks 1 … k, as in HPDH's code",
+    formula: "1/k Σ_{n ≤ k} DCG(n) / ideal DCG(n), with DCG(n) = Σ_{rank(i) ≤ n} l(i) / log2(max(2, rank(i) − 1))",
+    unit: Unit::Share,
+    greater_is_better: true,
+    per_level: false,
+    source: "zhang2019",
+    compute: Compute::FirstK(|input, k| mean_ndcg(input.ranking, k)),
+};
+
 /// The gain of an item with shared level l in [`ndcg`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gain {
@@ -75,4 +88,29 @@ fn discount(rank: usize) -> f64 {
         (1.0 + rank as f64).log2()
     }
     FIRST.get(rank).copied().unwrap_or_else(|| compute(rank))
+}
+
+/// The nDCG@k that HPDH's published code computes, under the name of [`ndcg`] with a linear gain:
+///
+/// ```text
+/// 1/k Σ_{n ≤ k} DCG(n) / ideal DCG(n),    DCG(n) = Σ_{i: rank(i) ≤ n} l(i) / d(rank(i))
+/// d(1) = d(2) = d(3) = 1,    d(rank) = log2(rank − 1)
+/// ```
+///
+/// It is the mean over the first k ranks where [`ndcg`] is the value at rank k, and its discount begins two ranks later.
+/// For a shorter list k is its length. In \[0, 1\]; `None` without positives. Ties: in the order of the ranking's policy. O(k).
+pub fn mean_ndcg(ranking: &Ranking, k: usize) -> Option<f64> {
+    let mut positives = ranking.positives().iter().peekable();
+    positives.peek()?;
+    let mut ideal = ranking.ideal_levels();
+    let (mut dcg, mut best, mut sum) = (0.0, 0.0, 0.0);
+    let k = k.min(ranking.len());
+    for rank in 1..=k {
+        let discount = (rank.max(3) as f64 - 1.0).log2();
+        let level = positives.next_if(|positive| positive.rank == rank).map_or(0, |positive| positive.level);
+        dcg += level as f64 / discount;
+        best += ideal.next().unwrap_or(0) as f64 / discount;
+        sum += dcg / best;
+    }
+    Some((sum / k as f64).min(1.0)) // min: only rounding exceeds 1.
 }

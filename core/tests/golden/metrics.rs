@@ -6,8 +6,8 @@ use akin_core::embeddings::Embeddings;
 use akin_core::evaluate::{EvaluationConfig, Labelled, evaluate};
 use akin_core::metrics::{
     ClassSimilarity, Gain, Metric, asi, average_hierarchical_precision, average_precision,
-    average_precision_at, hierarchical_ap, hierarchical_precision, mahp, map_at_r, ndcg, precision, recall,
-    reciprocal_rank,
+    average_precision_at, hierarchical_ap, hierarchical_precision, mahp, map_at_r, mean_ndcg, ndcg,
+    precision, recall, reciprocal_rank,
 };
 use akin_core::ranking::{Ranking, TiePolicy};
 use akin_core::relevance::Relevance;
@@ -216,7 +216,7 @@ pub(crate) fn hashing(case: &Case, verdict: &mut Verdict) {
             ("precision_at_1_5_10", precisions.to_vec()),
             ("mAHP", mahps[2..].to_vec()),
             ("mAHP_at_5_10_r", mahps.to_vec()),
-            ("nDCG", vec![average(&rankings, &|ranking| departures::mean_ndcg(ranking, r), 0.0)]),
+            ("nDCG", vec![average(&rankings, &|ranking| mean_ndcg(ranking, r), 0.0)]),
         ]
     };
     for (name, got) in scores(TiePolicy::Stable) {
@@ -360,8 +360,6 @@ pub(crate) fn recall_proxy_anchor(case: &Case, verdict: &mut Verdict) {
 /// Values that the references compute differently from the formula, and that are therefore not metrics of ours. Each is
 /// computed here on our rankings and compared with the reference. The lists are shared levels in ranked order.
 mod departures {
-    use akin_core::ranking::Ranking;
-
     /// HAPPIER's own H-AP counts the items above by their relevance, level by level: if two levels have the same
     /// relevance, their items are counted twice. Ours is compared with the formula, `H-AP_bruteforce_definition`.
     pub(super) fn happier_h_ap(list: &[usize], rel: &[f64]) -> Option<f64> {
@@ -389,21 +387,6 @@ mod departures {
     /// A DCG, not normalised, whose gain is the relevance.
     pub(super) fn dcg_on_relevance(list: &[usize], rel: &[f64]) -> f64 {
         list.iter().enumerate().map(|(i, &level)| rel[level] / (i as f64 + 2.0).log2()).sum()
-    }
-
-    /// HPDH's nDCG: the mean of DCG/ideal DCG over the first r ranks, not its value at r. The item of rank n is
-    /// discounted by log2(n − 1), so that the first three count in full.
-    pub(super) fn mean_ndcg(ranking: &Ranking, r: usize) -> Option<f64> {
-        let discount = |rank: usize| if rank < 3 { 1.0 } else { (rank as f64 - 1.0).log2() };
-        let mut ideal = ranking.ideal_levels();
-        let (mut dcg, mut best, mut sum) = (0.0, 0.0, 0.0);
-        for rank in 1..=r {
-            let here = ranking.positives().iter().find(|positive| positive.rank == rank);
-            dcg += here.map_or(0.0, |positive| positive.level as f64) / discount(rank);
-            best += ideal.next().unwrap_or(0) as f64 / discount(rank);
-            sum += dcg / best;
-        }
-        (dcg > 0.0).then(|| sum / r as f64)
     }
 }
 

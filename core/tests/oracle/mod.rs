@@ -34,6 +34,22 @@ pub(crate) fn ndcg(ranked: &[usize], gain: fn(usize) -> f64, k: usize) -> Option
     (ideal > 0.0).then(|| dcg(ranked) / ideal)
 }
 
+/// HPDH's nDCG@k: the mean over ranks of DCG / ideal DCG, with the discounts 1, 1, 1, log2 3, log2 4 …
+#[allow(dead_code, reason = "not every test that includes this file uses it")]
+pub(crate) fn mean_ndcg(ranked: &[usize], k: usize) -> Option<f64> {
+    let dcg = |levels: &[usize]| -> f64 {
+        let discount = |i: usize| if i < 2 { 1.0 } else { (i as f64).log2() };
+        levels.iter().enumerate().map(|(i, &level)| level as f64 / discount(i)).sum()
+    };
+    let ideal = finest_first(ranked);
+    let share = |i: usize| dcg(&ranked[..=i]) / dcg(&ideal[..=i]);
+    if ideal.first().is_some_and(|&level| level > 0) {
+        mean((0..k.min(ranked.len())).map(share))
+    } else {
+        None
+    }
+}
+
 /// 2^l − 1.
 pub(crate) fn exponential(level: usize) -> f64 {
     2f64.powi(level as i32) - 1.0

@@ -113,17 +113,22 @@ fn naive_clusters(proxies: &Rows, mut means: Rows) -> (Vec<usize>, Rows) {
     (groups, means)
 }
 
-/// Proxy-Anchor, α = 32 and δ = 0.1, where `own` is the proxy of each item.
+/// Proxy-Anchor, α = 32 and δ = 0.1.
 fn naive_proxy_anchor(items: &Rows, proxies: &Rows, own: &[usize]) -> f64 {
+    scaled_proxy_anchor(items, proxies, own, [32.0, 0.1])
+}
+
+/// Proxy-Anchor with α and δ, where `own` is the proxy of each item.
+fn scaled_proxy_anchor(items: &Rows, proxies: &Rows, own: &[usize], [alpha, delta]: [f64; 2]) -> f64 {
     let cosine = |item: usize, proxy: usize| dot(&unit(&items[item]), &unit(&proxies[proxy]));
     let (mut positive_sum, mut negative_sum, mut with_positives) = (0.0, 0.0, 0.0);
     for proxy in 0..proxies.len() {
         let (positives, negatives): (Vec<usize>, Vec<usize>) =
             (0..items.len()).partition(|&item| own[item] == proxy);
         positive_sum +=
-            positives.iter().map(|&i| (-32.0 * (cosine(i, proxy) - 0.1)).exp()).sum::<f64>().ln_1p();
+            positives.iter().map(|&i| (-alpha * (cosine(i, proxy) - delta)).exp()).sum::<f64>().ln_1p();
         negative_sum +=
-            negatives.iter().map(|&i| (32.0 * (cosine(i, proxy) + 0.1)).exp()).sum::<f64>().ln_1p();
+            negatives.iter().map(|&i| (alpha * (cosine(i, proxy) + delta)).exp()).sum::<f64>().ln_1p();
         with_positives += f64::from(u8::from(!positives.is_empty()));
     }
     positive_sum / with_positives + negative_sum / proxies.len() as f64
@@ -169,6 +174,32 @@ fn the_loss_is_the_weighted_sum_over_the_levels() {
             assert_close(value(&loss), expected);
         }
     }
+}
+
+/// The second protocol of the paper's supplement searches a scale and a margin for each level.
+#[test]
+fn each_level_has_the_scale_and_the_margin_that_it_is_given() {
+    let json = r#"{ "coarse": { "kind": "taxonomy" }, "weights": [0.5, 1.0, 2.0],
+        "scales": [8.0, 16.0, 32.0], "margins": [0.3, 0.2, 0.0] }"#;
+    let loss = init(&config(json), 1);
+    let items = rows(draw(5, 8));
+    let fine: Vec<usize> = batch_labels().column(3).into_iter().map(|class| class as usize).collect();
+    let mut expected = 2.0 * scaled_proxy_anchor(&items, &rows(loss.proxies.val()), &fine, [32.0, 0.0]);
+    for (level, (weight, setting)) in [(0.5, [8.0, 0.3]), (1.0, [16.0, 0.2])].into_iter().enumerate() {
+        let groups = group_of_class(&loss, level);
+        let own: Vec<usize> = fine.iter().map(|&class| groups[class]).collect();
+        let coarse = rows(loss.groups[level].proxies.val());
+        expected += weight * scaled_proxy_anchor(&items, &coarse, &own, setting);
+    }
+    assert_close(value(&loss), expected);
+
+    // Plain Proxy-NCA has a scale for each level and no margin: equal scales are the scale of the loss.
+    let nca =
+        r#"{ "loss": { "kind": "proxy_nca" }, "coarse": { "kind": "taxonomy" }, "scales": [3.0, 3.0, 3.0] }"#;
+    let same = r#"{ "loss": { "kind": "proxy_nca", "scale": 3.0 }, "coarse": { "kind": "taxonomy" } }"#;
+    assert_close(value(&init(&config(nca), 1)), value(&init(&config(same), 1)));
+    let other = nca.replace("[3.0, 3.0, 3.0]", "[1.0, 3.0, 3.0]");
+    assert!((value(&init(&config(&other), 1)) - value(&init(&config(same), 1))).abs() > 1e-3);
 }
 
 #[test]

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::arguments::SetArgs;
 use crate::compare::cells::{Cell, CellState};
 use crate::compare::execution;
+use crate::compare::paired::paired_tests;
 use crate::compare::plan::{Overrides, Plan};
 use crate::compare::print::{FILES, Format, print};
 use crate::config::{DeviceName, Source};
@@ -56,6 +57,13 @@ pub struct CompareArgs {
     /// Do only one training: a number that `--cells` prints.
     #[arg(long, value_name = "N", conflicts_with_all = ["check", "format", "json"])]
     pub cell: Option<usize>,
+    /// Test every other row against this one with a paired t-test over the seeds, which need at least 3. Prints the
+    /// difference in what the row optimises, Cohen's d and p; `table.json` has all columns.
+    ///
+    /// The test assumes that the differences between runs of one seed are independent and normally distributed. With
+    /// few seeds only large effects have a small p, and p is not corrected for the number of rows.
+    #[arg(long, value_name = "ROW", conflicts_with_all = ["cells", "cell"])]
+    pub paired: Option<String>,
     /// The format of the printed table.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
@@ -73,7 +81,13 @@ pub struct CompareArgs {
 /// Trains every run that is not done, and prints and writes the table. Or lists or trains cells.
 pub fn run(args: CompareArgs) -> Result<()> {
     let source = Source::read(&args.config, &args.sets.set)?;
-    let overrides = Overrides { losses: args.losses, seeds: args.seeds, out: args.out, device: args.device };
+    let overrides = Overrides {
+        losses: args.losses,
+        seeds: args.seeds,
+        out: args.out,
+        device: args.device,
+        paired: args.paired.clone(),
+    };
     let plan = Plan::new(source, overrides)?;
     let progress = args.progress;
     if args.cells {
@@ -83,7 +97,8 @@ pub fn run(args: CompareArgs) -> Result<()> {
         return execution::train_cell(&plan, number, args.overwrite, progress);
     }
     let format = if args.json { Format::Json } else { args.format };
-    let (comparison, draft) = execution::run(&plan, args.overwrite, progress, command_line())?;
+    let (mut comparison, draft) = execution::run(&plan, args.overwrite, progress, command_line())?;
+    comparison.paired = args.paired.and_then(|against| paired_tests(&comparison, &against));
 
     for (name, format) in FILES {
         let text = print(&comparison, format, false);

@@ -1,6 +1,7 @@
 //! `akin eval`: evaluates a run, or embeddings from files.
 
 mod arguments;
+mod curves;
 mod dyml;
 mod embedding_files;
 mod opened_run;
@@ -38,7 +39,7 @@ pub fn run(args: EvalArgs) -> Result<()> {
         // A missing run is reported now, not after the first run is evaluated.
         Run::open(against)?;
     }
-    if let Some(file) = args.per_query.as_ref().or(args.out.as_ref()) {
+    if let Some(file) = args.per_query.as_ref().or(args.out.as_ref()).or(args.curves.as_ref()) {
         let inputs = [&args.queries, &args.query_labels, &args.gallery, &args.gallery_labels, &args.merge];
         let mut inputs: Vec<PathBuf> = inputs.into_iter().flatten().cloned().collect();
         if let Some(run) = &args.run {
@@ -54,21 +55,33 @@ pub fn run(args: EvalArgs) -> Result<()> {
         terminal::say(format_args!("     Scored the shard {shard}; its scores are in {}", out.display()));
         return Ok(());
     }
-    let Evaluated { mut report, queries, gallery } = match &args.run {
+    let Evaluated { mut report, queries, gallery, asked } = match &args.run {
         Some(run) => evaluate_run(run, None, args.untrained, &args)?,
         None if args.merge.is_empty() => evaluate_files(&args)?,
         None => {
             let (report, queries) = shard::merge(&args.merge)?;
-            Evaluated { report, queries, gallery: vec![] }
+            let asked = report.config.metrics.len();
+            Evaluated { report, queries, gallery: vec![], asked }
         }
     };
     if let Some(file) = &args.per_query {
         write_per_query(file, &report, &queries)?;
     }
+    if let Some(file) = &args.curves {
+        curves::write(file, &report)?;
+    }
     let text = match &args.against {
         None => {
             report.per_query.clear();
-            if args.json { serde_json::to_string_pretty(&report)? } else { report_text(&report) }
+            match (args.json, &args.curves) {
+                (true, _) => serde_json::to_string_pretty(&report)?,
+                (false, None) => report_text(&report),
+                (false, Some(_)) => {
+                    let curves = curves::text(&report);
+                    report.config.metrics.truncate(asked);
+                    format!("{}\n\n{curves}", report_text(&report))
+                }
+            }
         }
         Some(against) => {
             let mut other = evaluate_run(against, Some(&report.config), false, &args)?;
@@ -107,6 +120,8 @@ struct Evaluated {
     report: Report,
     queries: Vec<String>,
     gallery: Vec<String>,
+    /// How many of the report's metrics are not those of the curves.
+    asked: usize,
 }
 
 /// Evaluates the encoder of a run on its evaluation splits. `eval_config` replaces the run's `[eval]`, except for the
@@ -125,6 +140,10 @@ fn evaluate_run(
     if let Some(config) = eval_config {
         run.config.eval = EvaluationConfig { similarity: run.config.eval.similarity, ..config.clone() };
     }
+    let asked = run.config.eval.metrics.len();
+    if args.curves.is_some() {
+        curves::add_metrics(&mut run.config.eval);
+    }
     let eval = &run.config.eval;
     eval.checked(run.config.data.levels.len())?;
     let OpenedRun { device, encoder, dataset } = OpenedRun::open(&run, args.which, untrained, args.device)?;
@@ -139,13 +158,18 @@ fn evaluate_run(
         report: evaluation.report,
         queries: paths(&evaluation.queries.items),
         gallery: evaluation.gallery.map(|gallery| paths(&gallery.items)).unwrap_or_default(),
+        asked,
     })
 }
 
 fn evaluate_files(args: &EvalArgs) -> Result<Evaluated> {
-    let (files, identity, config) = read_files(args)?;
+    let (files, identity, mut config) = read_files(args)?;
+    let asked = config.metrics.len();
+    if args.curves.is_some() {
+        curves::add_metrics(&mut config);
+    }
     let report = files.evaluate(&args.levels, 0, identity, &config, args.progress)?;
-    Ok(Evaluated { report, queries: files.into_paths(), gallery: vec![] })
+    Ok(Evaluated { report, queries: files.into_paths(), gallery: vec![], asked })
 }
 
 fn evaluate_shard(shard: Shard, args: &EvalArgs) -> Result<Part> {

@@ -195,12 +195,14 @@ impl<'a> Execution<'a> {
         let mut rows = Vec::new();
         for (row, (chosen, trials)) in plan.rows.iter().zip(choices) {
             let (mut reports, mut costs, mut failed) = (Vec::new(), Vec::new(), Vec::new());
+            let mut seeds = Vec::new();
             for &seed in &plan.seeds {
                 let planned = plan.trained(row, &chosen, seed)?;
                 match self.train(&planned, row, &format!("seed {seed}"))? {
                     None => {
                         reports.push(planned.read::<Report>("report.json")?);
                         costs.push(planned.read::<Cost>("run.json")?);
+                        seeds.push(seed);
                     }
                     Some(reason) => failed.push(format!("{}, seed {seed}: {reason}", row.name)),
                 }
@@ -213,6 +215,7 @@ impl<'a> Execution<'a> {
                 group: row.group.clone(),
                 apart: row.apart,
                 scores: scores(&reports, &columns),
+                seeds,
                 optimises: row.optimises,
                 optimised: Statistic::over(&reports, row.optimises, None),
                 untrained: Statistic::over(untrained.reports(row), row.optimises, None),
@@ -234,6 +237,7 @@ impl<'a> Execution<'a> {
             untrained: untrained.table_rows(&columns),
             columns,
             rows,
+            paired: None,
         };
         comparison.sort_by_group();
         Ok(comparison)

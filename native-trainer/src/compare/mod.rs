@@ -7,6 +7,7 @@
 //! | [`config`] | `[compare]`, the section of a recipe |
 //! | [`settings`] | settings as dotted keys, as text, and their combinations |
 //! | [`results`] | means and deviations over seeds, and the best of each column |
+//! | [`paired`] | tests of each row against one, over the seeds |
 //! | [`mod@print`] | results as text, Markdown, LaTeX, CSV and JSON |
 //! | [`tuning`] | the order in which settings are tried |
 //! | [`planned_run`] | one training, in a process of its own |
@@ -35,6 +36,7 @@ pub mod cells;
 pub mod config;
 pub mod data_sets;
 pub mod execution;
+pub mod paired;
 pub mod plan;
 pub mod planned_run;
 pub mod print;

@@ -9,6 +9,7 @@ use anyhow::Result;
 use toml::{Table, Value};
 
 use super::config::{CompareConfig, TunedSetting};
+use super::paired::check_seeds;
 use super::planned_run::PlannedRun;
 use super::results::GROUPS;
 use super::settings::{SECTIONS, combinations, describe};
@@ -66,6 +67,8 @@ pub struct Overrides {
     pub out: Option<PathBuf>,
     /// Where tensors are computed.
     pub device: Option<DeviceName>,
+    /// The row that the others are compared with by paired tests.
+    pub paired: Option<String>,
 }
 
 impl Plan {
@@ -117,6 +120,19 @@ impl Plan {
                 "compare.seeds is empty",
                 "give at least one seed, for example `--seeds 0,1,2`",
             ));
+        }
+        if let Some(against) = &overrides.paired {
+            if !names.contains(against) {
+                return Err(problem(
+                    format!("`--paired {against}` names no row"),
+                    format!(
+                        "{}the rows are {}",
+                        did_you_mean(against, names.iter().map(String::as_str)),
+                        names.join(", ")
+                    ),
+                ));
+            }
+            check_seeds(seeds.len())?;
         }
         let name = source.name();
         let out = overrides.out.unwrap_or_else(|| Path::new("compare").join(&name));

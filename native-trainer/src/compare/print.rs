@@ -6,7 +6,7 @@
 
 use akin_core::metrics::Metric;
 
-use super::results::{Column, Comparison, Place, ResultRow, Statistic, displayed};
+use super::results::{Column, Comparison, PairedTests, Place, ResultRow, RowTest, Statistic, displayed};
 use super::settings::describe;
 use crate::terminal::escape;
 
@@ -76,6 +76,9 @@ trait Style {
 
 fn tables(comparison: &Comparison, style: &dyn Style) -> String {
     let mut text = style.grid(&scores(comparison)) + "\n" + &style.grid(&costs(comparison)) + "\n";
+    if let Some(tests) = &comparison.paired {
+        text += &(style.grid(&paired(tests)) + "\n");
+    }
     for note in [legend(comparison)].into_iter().chain(notes(comparison)) {
         text += &style.note(&note);
     }
@@ -140,6 +143,30 @@ fn costs(comparison: &Comparison) -> Grid {
     }
 }
 
+/// One line for each row: the metric that it optimises.
+fn paired(tests: &PairedTests) -> Grid {
+    let row = |row: &RowTest| {
+        let metric = format!("{} {}", row.metric.label(), row.level.as_deref().unwrap_or_default());
+        let mut cells = vec![plain(&row.label), plain(metric.trim_end())];
+        cells.extend(match &row.test {
+            None => ["–", "–", "–", "–"].map(plain),
+            Some(test) => [
+                plain(test.pairs.to_string()),
+                plain(format!("{:+.2}", displayed(row.metric, test.difference))),
+                plain(test.effect.map_or("–".into(), |effect| format!("{effect:+.2}"))),
+                plain(format!("{:.4}", test.p)),
+            ],
+        });
+        PrintedRow::Cells(cells)
+    };
+    let titles = ["", "optimises", "seeds", "difference", "d", "p"];
+    Grid {
+        caption: "Paired t-tests over the seeds",
+        header: titles.map(|title| [title.to_owned(), String::new()]).to_vec(),
+        rows: tests.tests.iter().filter(|test| test.optimised).map(row).collect(),
+    }
+}
+
 fn is_tuned(comparison: &Comparison) -> bool {
     comparison.rows.iter().any(|result| !result.trials.is_empty())
 }
@@ -163,6 +190,13 @@ fn notes(comparison: &Comparison) -> Vec<String> {
         format!("Budget of each row: {}", comparison.budget),
         format!("Date and machine: {}, {}", comparison.date, comparison.machine),
     ];
+    if let Some(tests) = &comparison.paired {
+        notes.push(format!(
+            "Paired t-tests against {}: difference in percent, d = mean / deviation of the differences, two-sided p; \
+             assumes independent normal differences, and is not corrected for the number of rows",
+            tests.label
+        ));
+    }
     for result in &comparison.rows {
         if !result.chosen.is_empty() {
             notes.push(format!("Chosen for {}: {}", result.label, describe(&result.chosen)));
@@ -438,6 +472,7 @@ fn csv(comparison: &Comparison) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compare::paired::paired_tests;
     use crate::compare::results::{Trial, Untrained, columns};
 
     fn comparison() -> Comparison {
@@ -448,6 +483,7 @@ mod tests {
             group: group.into(),
             apart: false,
             scores: vec![statistic(&[score, score + 0.02]), None],
+            seeds: vec![0, 1],
             optimises: Metric::named("h_ap"),
             optimised: statistic(&[score]),
             untrained: statistic(&[0.3]),
@@ -472,6 +508,7 @@ mod tests {
                 row("two", "Two|2", "hierarchical", 0.2),
                 row("three", "Three", "fine_grained", 0.4),
             ],
+            paired: None,
         };
         comparison.sort_by_group();
         comparison
@@ -499,6 +536,31 @@ Command: akin compare tiny
         assert!(text.starts_with(expected), "{text}");
         let styled = print(&comparison(), Format::Text, true);
         assert!(styled.contains("\x1b[1m51.0±1.4\x1b[0m") && styled.contains("\x1b[4m41.0±1.4\x1b[0m"));
+    }
+
+    #[test]
+    fn paired_tests_pair_the_seeds_that_both_rows_have() {
+        let mut comparison = comparison();
+        let set = |row: &mut ResultRow, seeds: &[u64], values: &[f64]| {
+            (row.seeds, row.scores[0]) = (seeds.to_vec(), Statistic::new(values.to_vec()));
+        };
+        let place = |name: &str| comparison.rows.iter().position(|row| row.name == name).unwrap();
+        let (one, two, three) = (place("one"), place("two"), place("three"));
+        set(&mut comparison.rows[one], &[0, 1, 2, 3], &[0.50, 0.51, 0.49, 0.50]);
+        // Seed 1 failed. Paired by place, the differences would be others.
+        set(&mut comparison.rows[two], &[0, 2, 3], &[0.51, 0.51, 0.53]);
+        set(&mut comparison.rows[three], &[0, 1], &[0.4, 0.4]);
+        comparison.paired = paired_tests(&comparison, "one");
+        let text = print(&comparison, Format::Text, false);
+        let cells = |label: &str| -> Vec<String> {
+            let line = text.lines().filter(|line| line.starts_with(label)).nth(2).unwrap();
+            line.split_whitespace().map(str::to_owned).collect()
+        };
+        // Differences 1, 2 and 3 points: d = 2, t = 2√3 with 2 degrees of freedom.
+        assert_eq!(cells("Two|2"), ["Two|2", "H-AP", "3", "+2.00", "+2.00", "0.0742"], "{text}");
+        assert_eq!(cells("Three")[2..], ["–", "–", "–", "–"], "{text}");
+        assert!(text.contains("Paired t-tests against One & 100 %"), "{text}");
+        assert!(paired_tests(&comparison, "four").is_none());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use akin_core::evaluate::Report;
 use akin_core::metrics::{Metric, Unit};
-use akin_core::statistics::{deviation, mean};
+use akin_core::statistics::{PairedTTest, deviation, mean};
 use serde::Serialize;
 use toml::Table;
 
@@ -91,6 +91,8 @@ pub struct ResultRow {
     pub apart: bool,
     /// A score for each column.
     pub scores: Vec<Option<Statistic>>,
+    /// The seeds whose trainings did not fail, in the order of the scores' values.
+    pub seeds: Vec<u64>,
     /// The metric that the row is judged by.
     pub optimises: Metric,
     /// That metric after training.
@@ -127,6 +129,34 @@ pub struct Untrained {
     pub scores: Vec<Option<Statistic>>,
 }
 
+/// The paired tests of all rows against one.
+#[derive(Clone, Debug, Serialize)]
+pub struct PairedTests {
+    /// The name of the row that the others are compared with.
+    pub against: String,
+    /// Its name in tables.
+    pub label: String,
+    /// The tests, row by row.
+    pub tests: Vec<RowTest>,
+}
+
+/// The test of a row in one column.
+#[derive(Clone, Debug, Serialize)]
+pub struct RowTest {
+    /// The row's name.
+    pub name: String,
+    /// The row's name in tables.
+    pub label: String,
+    /// The metric.
+    pub metric: Metric,
+    /// The level that it is measured at; none for a metric over all levels.
+    pub level: Option<String>,
+    /// Whether the row optimises this metric, which is that of the finest level if it has one for each.
+    pub optimised: bool,
+    /// The test; none if fewer seeds have both scores.
+    pub test: Option<PairedTTest>,
+}
+
 /// A whole comparison, as it is printed.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
@@ -149,6 +179,9 @@ pub struct Comparison {
     /// The losses; those of a group stand together.
     #[serde(rename = "lines")]
     pub rows: Vec<ResultRow>,
+    /// The paired tests against one row, if they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paired: Option<PairedTests>,
 }
 
 /// The groups that rows are put in by their loss, in the order of the table.

@@ -136,7 +136,17 @@ pub struct EvalArgs {
     /// Write the scores of every query to a CSV file.
     #[arg(long, value_name = "FILE.csv", group = "written", help_heading = "Output")]
     pub per_query: Option<PathBuf>,
-    /// Replace the file of `--per-query` or `--out` if it exists.
+    /// Write the curves of H-precision, H-recall and mAHP at the ranks 1, 2, 5, 10, 20, 50 … to a CSV file, and print
+    /// them.
+    #[arg(
+        long,
+        value_name = "FILE.csv",
+        group = "written",
+        conflicts_with_all = ["dyml", "against", "merge", "shard"],
+        help_heading = "Output"
+    )]
+    pub curves: Option<PathBuf>,
+    /// Replace the file of `--per-query`, `--curves` or `--out` if it exists.
     #[arg(long, requires = "written", help_heading = "Output")]
     pub overwrite: bool,
 }

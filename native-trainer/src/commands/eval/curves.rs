@@ -1,0 +1,61 @@
+//! `akin eval --curves`: H-precision, H-recall and mAHP by the number of ranked items.
+
+use std::path::Path;
+
+use akin_core::evaluate::{EvaluationConfig, Report};
+use akin_core::metrics::Metric;
+use anyhow::Result;
+
+use crate::columns::{align_numbers, percent};
+use crate::counts::count;
+use crate::files::write_atomic;
+
+/// The metrics of the curves.
+const METRICS: [&str; 3] = ["h_precision", "h_recall", "mahp"];
+
+/// The ranks of the curves: 1, 2, 5, 10, 20, 50 … 1,000,000.
+fn ranks() -> impl Iterator<Item = usize> {
+    (0..7).flat_map(|power| [1, 2, 5].map(|digit| digit * 10_usize.pow(power))).filter(|&k| k <= 1_000_000)
+}
+
+fn metric(name: &str, k: usize) -> Metric {
+    format!("{name}@{k}").parse().expect("each of these metrics takes any k of at least 1")
+}
+
+/// Adds the metrics of the curves to those that are evaluated.
+pub fn add_metrics(config: &mut EvaluationConfig) {
+    for k in ranks() {
+        for name in METRICS {
+            let metric = metric(name, k);
+            if !config.metrics.contains(&metric) {
+                config.metrics.push(metric);
+            }
+        }
+    }
+}
+
+/// The ranks that a report has, with the three means of each.
+fn points(report: &Report) -> Vec<(usize, [Option<f64>; 3])> {
+    let means = |k: usize| METRICS.map(|name| report.overall.get(metric(name, k)));
+    ranks().filter(|&k| k <= report.ranked).map(|k| (k, means(k))).collect()
+}
+
+/// Writes the curves, in full precision. A cell is empty if no query has a positive.
+pub fn write(file: &Path, report: &Report) -> Result<()> {
+    write_atomic(file, |out| {
+        let mut table = csv::Writer::from_writer(out);
+        table.write_record([&["k"][..], &METRICS].concat())?;
+        for (k, means) in points(report) {
+            let cells = means.map(|mean| mean.map(|mean| mean.to_string()).unwrap_or_default());
+            table.write_record([vec![k.to_string()], cells.to_vec()].concat())?;
+        }
+        table.flush()
+    })
+}
+
+/// The curves as a table, in percent.
+pub fn text(report: &Report) -> String {
+    let row = |(k, means): (usize, [Option<f64>; 3])| [vec![count(k)], means.map(percent).to_vec()].concat();
+    let rows: Vec<Vec<String>> = points(report).into_iter().map(row).collect();
+    align_numbers(&["k", "H-P@k", "H-R@k", "mAHP@k"], &rows)
+}
