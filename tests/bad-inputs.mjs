@@ -250,6 +250,29 @@ for (const [name, text] of Object.entries({
   add(`labels ${name}`, FILES.with(4, 'bad.csv'), () => write('bad.csv', text));
 }
 
+const fixtures = path.join(import.meta.dirname, '../core/tests/backbones');
+const pth = fs.readFileSync(path.join(fixtures, 'tensors.pth'));
+const legacy = fs.readFileSync(path.join(fixtures, 'tensors_legacy.pth'));
+const safetensors = fs.readFileSync(path.join(fixtures, 'tensors.safetensors'));
+for (const [name, bytes] of Object.entries({
+  'of another network (.pth)': pth, 'of another network (old .pth)': legacy, 'of another network (.safetensors)': safetensors,
+  'that would run code': fs.readFileSync(path.join(fixtures, 'runs_code.pth')), 'that are empty': Buffer.alloc(0),
+  'cut short (.pth)': pth.subarray(0, -30), 'cut short (old .pth)': legacy.subarray(0, -1),
+  'cut short (.safetensors)': safetensors.subarray(0, -1), 'that are a picture': read(path.join('data', labels[0].split(',')[0])),
+})) {
+  const args = [...GOOD.train, '--set', "model.backbone={kind='resnet50'}", '--set', 'model.preprocessing.crop=32'];
+  add(`weights ${name}`, [...args, '--set', "model.weights='bad.pth'"], () => write('bad.pth', bytes));
+}
+for (const model of [
+  "backbone={kind='resnet19'}", "backbone={kind='resnet18',width=2}", 'batch_norm=dead', 'freeze_patch_embedding=true',
+  'pooling=class_token', 'pooling=median', 'pooling={gem={exponent=0}}', 'pooling={gem={exponent=nan}}', 'pooling={gem={p=3}}',
+]) {
+  add(`the model with ${model}`, [...GOOD.train, '--set', `model.${model}`]);
+}
+for (const model of ['batch_norm=frozen', 'preprocessing.crop=40']) {
+  add(`a transformer with ${model}`, [...GOOD.train, '--set', "model.backbone={kind='dino_s16'}", '--set', `model.${model}`]);
+}
+
 add('more shards than queries', [...FILES, '--shard', '1/99999', '--out', 'part.json']);
 for (const part of BAD['--merge']) add(`the merge of ${part}`, ['eval', '--merge', part]);
 

@@ -1,6 +1,6 @@
 //! The encoder: image bytes → embedding. The same code in training, evaluation and browser.
 
-use burn::module::Module;
+use burn::module::{Flag, Module, ModuleMapper, Param};
 use burn::store::burn_pack::{self, Reader, Writer};
 use burn::store::{BurnpackStore, HalfPrecisionAdapter, ModuleRecord, ModuleSnapshot};
 use burn::tensor::{Bytes, Device, Tensor, TensorData};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::attribution::{Cells, Occlusion};
 use crate::geometry::{Geometry, normalise};
 use crate::image::{Pixels, Preprocessing};
-use crate::models::{Backbone, BackboneConfig, Head, HeadConfig};
+use crate::models::{Backbone, BackboneConfig, Head, HeadConfig, Initial, Outputs, Pooling};
 use crate::random::stream;
 use crate::{Error, Kind, Result};
 
@@ -17,8 +17,11 @@ use crate::{Error, Kind, Result};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EncoderConfig {
-    /// Image → features.
+    /// Image → features at each position.
     pub backbone: BackboneConfig,
+    /// Features at each position → features. Default: what the backbone was trained with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pooling: Option<Pooling>,
     /// Features → embedding. Without a head the embedding is the features, scaled to unit length.
     #[serde(default)]
     pub head: Option<HeadConfig>,
@@ -29,10 +32,12 @@ pub struct EncoderConfig {
 /// A network with the preprocessing of its images.
 #[derive(Module, Debug)]
 pub struct Encoder {
-    /// Image → features.
+    /// Image → features at each position.
     pub backbone: Backbone,
     /// Features → embedding.
     pub head: Option<Head>,
+    #[module(skip)]
+    pooling: Pooling,
     #[module(skip)]
     preprocessing: Preprocessing,
     #[module(skip)]
@@ -54,26 +59,59 @@ impl EncoderConfig {
     ///
     /// # Errors
     ///
-    /// A setting out of range, or images too small for the backbone.
+    /// A setting out of range, or images of a size that the backbone cannot read.
     pub fn init(&self, seed: u64, device: &Device) -> Result<Encoder> {
-        let side = self.preprocessing.side();
-        if side < self.backbone.smallest_side() {
+        let mut rng = stream(seed, "initialisation", &[]);
+        let backbone = self.backbone.init(&mut rng, device)?;
+        self.assemble(backbone, &mut Initial::drawn(&mut rng, device))
+    }
+
+    /// An encoder without weights, which takes no memory: to be loaded, or to be counted.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::init`].
+    pub fn absent(&self, device: &Device) -> Result<Encoder> {
+        self.assemble(self.backbone.absent(device)?, &mut Initial::absent(device))
+    }
+
+    fn assemble(&self, backbone: Backbone, initial: &mut Initial) -> Result<Encoder> {
+        self.check_side()?;
+        let pooling = self.pooling.unwrap_or_else(|| self.backbone.pooling());
+        pooling.validate(self.backbone.entry().patch.is_some())?;
+        let head = match &self.head {
+            Some(head) => Some(head.init(self.backbone.features(), initial)?),
+            None => None,
+        };
+        let (preprocessing, dimension) = (self.preprocessing.clone(), self.dimension());
+        Ok(Encoder { backbone, head, pooling, preprocessing, dimension })
+    }
+
+    /// Refuses images of a size that the backbone cannot read.
+    fn check_side(&self) -> Result<()> {
+        let (side, entry) = (self.preprocessing.side(), self.backbone.entry());
+        if side < entry.smallest_side {
             return Err(Error::new(
                 Kind::Config,
                 format!(
                     "the backbone needs images of at least {0}×{0} pixels, but the preprocessing crops to {side}×{side}",
-                    self.backbone.smallest_side()
+                    entry.smallest_side
                 ),
                 "raise `crop` (and `resize`) of the preprocessing",
             ));
         }
-        let mut rng = stream(seed, "initialisation", &[]);
-        let backbone = self.backbone.init(&mut rng, device)?;
-        let head = match &self.head {
-            Some(head) => Some(head.init(self.backbone.features(), &mut rng, device)?),
-            None => None,
-        };
-        Ok(Encoder { backbone, head, preprocessing: self.preprocessing.clone(), dimension: self.dimension() })
+        match entry.patch {
+            Some(patch) if !side.is_multiple_of(patch) => Err(Error::new(
+                Kind::Config,
+                format!(
+                    "{} cuts images into patches of {patch}×{patch} pixels, but the preprocessing crops to {side}×{side}, \
+                     which is no multiple of {patch}",
+                    entry.title
+                ),
+                format!("set `crop` of the preprocessing to {}", side.next_multiple_of(patch)),
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// An encoder with weights that [`Encoder::to_bytes`] wrote.
@@ -82,7 +120,7 @@ impl EncoderConfig {
     ///
     /// Weights that do not fit this architecture.
     pub fn load(&self, weights: Vec<u8>, device: &Device) -> Result<Encoder> {
-        self.init(0, device)?.with_weights(weights)
+        self.absent(device)?.with_weights(weights)
     }
 }
 
@@ -92,9 +130,21 @@ impl Encoder {
         self.dimension
     }
 
-    /// This encoder with another backbone and head of the same shapes, such as those that an optimiser returns.
-    pub fn with_parts(self, backbone: Backbone, head: Option<Head>) -> Self {
-        Self { backbone, head, ..self }
+    /// This encoder with a changed backbone and head of the same shapes, such as those that an optimiser returns. They
+    /// are passed by value, so that an optimiser can change their weights where they are.
+    pub fn map_parts<T>(
+        self,
+        change: impl FnOnce(Backbone, Option<Head>) -> (Backbone, Option<Head>, T),
+    ) -> (Self, T) {
+        let Self { backbone, head, pooling, preprocessing, dimension } = self;
+        let (backbone, head, result) = change(backbone, head);
+        (Self { backbone, head, pooling, preprocessing, dimension }, result)
+    }
+
+    /// This encoder with parts of its backbone frozen.
+    pub fn freeze(self, frozen: Frozen) -> Self {
+        let mut mapper = Freeze { frozen, path: Vec::new() };
+        Self { backbone: self.backbone.map(&mut mapper), ..self }
     }
 
     /// The preprocessing of its images.
@@ -104,7 +154,12 @@ impl Encoder {
 
     /// Normalised images [B, 3, S, S] → embeddings [B, d].
     pub fn forward(&self, images: Tensor<4>) -> Tensor<2> {
-        self.embed_features(self.backbone.forward(images))
+        self.embed_features(self.features(images))
+    }
+
+    /// Normalised images [B, 3, S, S] → features of the backbone [B, F].
+    pub fn features(&self, images: Tensor<4>) -> Tensor<2> {
+        self.pooling.pool(self.backbone.outputs(images))
     }
 
     /// Features of the backbone [B, F] → embeddings [B, d].
@@ -118,7 +173,8 @@ impl Encoder {
     /// As [`Self::forward`], with a frozen backbone: it gets no gradient, and its batch normalisation keeps its
     /// statistics.
     pub fn forward_frozen(&self, images: Tensor<4>) -> Tensor<2> {
-        self.embed_features(self.backbone.valid().forward(images.without_autodiff()).autodiff())
+        let outputs = self.backbone.valid().outputs(images.without_autodiff());
+        self.embed_features(self.pooling.pool(outputs).autodiff())
     }
 
     /// Images of any size → preprocessed images [B, 3, S, S] on `device`.
@@ -192,15 +248,26 @@ impl Encoder {
         self.read(self.forward(self.images(pictures, device)?)).await
     }
 
+    /// Whether an embedding is a sum over the cells of the backbone's last map. That of a class token is not.
+    pub fn has_cells(&self) -> bool {
+        self.pooling != Pooling::ClassToken
+    }
+
     /// The embedding of a picture of any size as a sum over the cells of the backbone's last map.
     ///
     /// # Errors
     ///
-    /// As [`Self::embed`].
+    /// As [`Self::embed`]; also for an encoder that [has no cells](Self::has_cells).
     pub async fn cells_async(&self, picture: &Pixels, device: &Device) -> Result<Cells> {
-        let maps = self.backbone.maps(self.images(std::slice::from_ref(picture), device)?);
-        let [_, features, rows, columns] = maps.dims();
-        let cells = maps.reshape([features, rows * columns]).transpose();
+        let Outputs { maps, .. } = self.backbone.outputs(self.images(std::slice::from_ref(picture), device)?);
+        let [_, _, rows, columns] = maps.dims();
+        let cells = self.pooling.positions(maps).ok_or_else(|| {
+            Error::new(
+                Kind::Config,
+                "the embedding of a class token is no sum over the cells of the picture",
+                "cover parts of the picture instead",
+            )
+        })?;
         let parts = match &self.head {
             Some(head) => head.parts(cells),
             None => {
@@ -243,6 +310,63 @@ impl Encoder {
         let record =
             ModuleRecord::from_bytes(Bytes::from_bytes_vec(weights)).map_err(|error| refused(&error))?;
         self.try_load_record(record.cast_to_module_dtype()).map_err(|error| refused(&error))
+    }
+}
+
+/// Which parts of a backbone keep their weights in training.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Frozen {
+    /// What batch normalisation does.
+    pub batch_norm: BatchNormMode,
+    /// Whether the map from the pixels of a transformer's patch to its token keeps its weights.
+    pub patch_embedding: bool,
+}
+
+/// What batch normalisation does in training. Elsewhere it always uses its running statistics.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum BatchNormMode {
+    /// Normalises by the statistics of the batch, follows them with its running statistics, and learns scale and shift.
+    #[default]
+    Live,
+    /// Normalises by its running statistics, which stay as they are, and learns scale and shift.
+    FixedStatistics,
+    /// Stays as it is.
+    Frozen,
+}
+
+struct Freeze {
+    frozen: Frozen,
+    /// The fields and the types on the way to a weight.
+    path: Vec<(String, String)>,
+}
+
+impl Freeze {
+    fn keeps_weights(&self) -> bool {
+        let is_inside = |name: &str| self.path.iter().any(|(field, _)| field == name);
+        let is_batch_norm = self.path.last().is_some_and(|(_, container)| container == "Struct:BatchNorm");
+        (is_batch_norm && self.frozen.batch_norm == BatchNormMode::Frozen)
+            || (is_inside("patch_embed") && self.frozen.patch_embedding)
+    }
+}
+
+impl ModuleMapper for Freeze {
+    fn enter_module(&mut self, name: &str, container_type: &str) {
+        self.path.push((name.to_owned(), container_type.to_owned()));
+    }
+
+    fn exit_module(&mut self, _: &str, _: &str) {
+        self.path.pop();
+    }
+
+    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+        if self.keeps_weights() { param.set_require_grad(false) } else { param }
+    }
+
+    /// Only batch normalisation has a flag, which says whether it uses the statistics of the batch.
+    fn map_flag(&mut self, flag: Param<Flag>) -> Param<Flag> {
+        if self.frozen.batch_norm == BatchNormMode::Live { flag } else { flag.with_value(false) }
     }
 }
 

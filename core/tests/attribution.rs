@@ -5,7 +5,7 @@ use akin_core::embeddings::Embeddings;
 use akin_core::encoder::{Encoder, EncoderConfig};
 use akin_core::geometry::Geometry;
 use akin_core::image::{Normalisation, Pixels, Preprocessing, self_test_pattern};
-use akin_core::models::{BackboneConfig, HeadConfig};
+use akin_core::models::{BackboneConfig, HeadConfig, SmallResnetConfig, SqueezenetConfig};
 use akin_core::random::{stream, uniform};
 use akin_core::search::Gallery;
 use akin_core::similarity::Similarity;
@@ -28,7 +28,7 @@ fn pictures() -> [Pixels; 2] {
 
 fn encoder(backbone: BackboneConfig, head: Option<HeadConfig>) -> Encoder {
     let preprocessing = Preprocessing::new(Normalisation::Inception, 64).unwrap();
-    EncoderConfig { backbone, head, preprocessing }.init(5, &Device::flex()).unwrap()
+    EncoderConfig { backbone, pooling: None, head, preprocessing }.init(5, &Device::flex()).unwrap()
 }
 
 fn head(layer_norm: bool, geometry: Geometry) -> Option<HeadConfig> {
@@ -37,14 +37,14 @@ fn head(layer_norm: bool, geometry: Geometry) -> Option<HeadConfig> {
 
 /// Encoders of either backbone, with and without head and LayerNorm, in every geometry.
 fn encoders() -> Vec<Encoder> {
-    let small = || BackboneConfig::SmallResnet { width: 4 };
+    let small = || BackboneConfig::SmallResnet(SmallResnetConfig { width: 4 });
     vec![
         encoder(small(), None),
         encoder(small(), head(true, Geometry::Cosine)),
         encoder(small(), head(false, Geometry::Cosine)),
         encoder(small(), head(true, Geometry::poincare())),
         encoder(small(), head(true, Geometry::Binary)),
-        encoder(BackboneConfig::Squeezenet, head(true, Geometry::Cosine)),
+        encoder(BackboneConfig::Squeezenet(SqueezenetConfig::default()), head(true, Geometry::Cosine)),
     ]
 }
 
@@ -90,10 +90,12 @@ fn the_parts_of_a_score_add_up_to_the_score() {
 /// The parts of a cosine head with LayerNorm, number by number from the formula of the module's page.
 #[test]
 fn the_parts_equal_a_naive_transcription() {
-    let encoder = encoder(BackboneConfig::SmallResnet { width: 4 }, head(true, Geometry::Cosine));
+    let encoder =
+        encoder(BackboneConfig::SmallResnet(SmallResnetConfig { width: 4 }), head(true, Geometry::Cosine));
     let [picture, _] = pictures();
     let device = Device::flex();
-    let maps = encoder.backbone.maps(encoder.images(std::slice::from_ref(&picture), &device).unwrap());
+    let maps =
+        encoder.backbone.outputs(encoder.images(std::slice::from_ref(&picture), &device).unwrap()).maps;
     let [_, features, rows, columns] = maps.dims();
     let count = rows * columns;
     let maps: Vec<f32> = maps.into_data().try_to_vec().unwrap();
@@ -103,7 +105,8 @@ fn the_parts_equal_a_naive_transcription() {
     // W and b, read from what the head makes of the unit vectors and of 0: its cosine geometry only scales them.
     let plain = HeadConfig { dimension: 12, layer_norm: false, geometry: Geometry::Binary };
     let same = EncoderConfig {
-        backbone: BackboneConfig::SmallResnet { width: 4 },
+        pooling: None,
+        backbone: BackboneConfig::SmallResnet(SmallResnetConfig { width: 4 }),
         head: Some(plain),
         preprocessing: encoder.preprocessing().clone(),
     };
@@ -148,7 +151,10 @@ fn the_parts_equal_a_naive_transcription() {
 
 #[test]
 fn covering_a_patch_changes_the_score_as_embedding_the_covered_picture_does() {
-    let encoder = encoder(BackboneConfig::SmallResnet { width: 4 }, head(true, Geometry::poincare()));
+    let encoder = encoder(
+        BackboneConfig::SmallResnet(SmallResnetConfig { width: 4 }),
+        head(true, Geometry::poincare()),
+    );
     let device = Device::flex();
     let [query, item] = pictures();
     let similarity = Geometry::poincare().similarity();

@@ -1,9 +1,7 @@
 //! Published weights: loaded by torchvision's names, and refused with a list of all wrong keys.
 
-use akin_core::models::squeezenet::Squeezenet;
-use akin_core::random::stream;
+use akin_core::models::{Backbone, BackboneConfig};
 use akin_core::{Error, Kind};
-use burn::module::Module;
 use burn::tensor::Device;
 
 /// A tensor of a safetensors file: its name, type and shape. All of its bytes are zero.
@@ -53,14 +51,14 @@ fn safetensors(entries: &[TensorEntry]) -> Vec<u8> {
     [&(header.len() as u64).to_le_bytes()[..], &header, &vec![0; end]].concat()
 }
 
-fn network() -> Squeezenet {
-    Squeezenet::new(&mut stream(0, "initialisation", &[]), &Device::flex())
+fn network() -> Backbone {
+    BackboneConfig::named("squeezenet").unwrap().absent(&Device::flex()).unwrap()
 }
 
 fn refusal(bytes: Vec<u8>) -> Error {
-    let error = network().load_safetensors(bytes).unwrap_err();
+    let error = network().load_pretrained(bytes).unwrap_err();
     assert_eq!(error.kind(), Kind::Weights);
-    assert!(error.hint().contains("squeezenet1_1"), "{error}");
+    assert!(error.hint().contains("torchvision"), "{error}");
     error
 }
 
@@ -69,16 +67,16 @@ fn weights_with_the_names_of_torchvision_are_loaded_from_any_float_type() {
     for dtype in ["F32", "F16"] {
         let entries: Vec<TensorEntry> =
             torchvision().into_iter().map(|(name, _, shape)| (name, dtype, shape)).collect();
-        network().load_safetensors(safetensors(&entries)).unwrap();
+        network().load_pretrained(safetensors(&entries)).unwrap();
     }
-    assert_eq!(network().num_params(), 722_496);
+    assert_eq!(network().parameters(), 722_496);
 }
 
 #[test]
 fn the_classifier_is_optional() {
     let entries: Vec<TensorEntry> =
         torchvision().into_iter().filter(|(name, ..)| !name.starts_with("classifier.")).collect();
-    network().load_safetensors(safetensors(&entries)).unwrap();
+    network().load_pretrained(safetensors(&entries)).unwrap();
 }
 
 #[test]
@@ -125,7 +123,7 @@ fn weights_that_are_not_finite_are_refused_by_name() {
     for (number, from_end) in [(f32::NAN, 4), (f32::INFINITY, 8)] {
         let mut damaged = bytes.clone();
         damaged[end - from_end..][..4].copy_from_slice(&number.to_le_bytes());
-        let error = network().load_safetensors(damaged).unwrap_err();
+        let error = network().load_pretrained(damaged).unwrap_err();
         assert_eq!(error.message(), "the weights of features.12.expand3x3 are not all finite numbers");
         assert!(error.hint().contains("damaged"), "{error}");
     }

@@ -6,20 +6,20 @@ use std::sync::LazyLock;
 
 use akin_core::encoder::{Encoder, EncoderConfig};
 use akin_core::image::{Normalisation, Preprocessing};
-use akin_core::models::BackboneConfig;
+use akin_core::models::{BackboneConfig, SmallResnetConfig, SqueezenetConfig};
 use akin_fuzz::patched;
 use burn::tensor::Device;
 use libfuzzer_sys::fuzz_target;
 
 fn encoder(backbone: BackboneConfig) -> Encoder {
     let preprocessing = Preprocessing::new(Normalisation::Imagenet, 64).expect("the side is in range");
-    let config = EncoderConfig { preprocessing, backbone, head: None };
+    let config = EncoderConfig { preprocessing, backbone, pooling: None, head: None };
     config.init(0, &Device::flex()).expect("the config is right")
 }
 
-static SMALL: LazyLock<Encoder> = LazyLock::new(|| encoder(BackboneConfig::SmallResnet { width: 1 }));
+static SMALL: LazyLock<Encoder> = LazyLock::new(|| encoder(BackboneConfig::SmallResnet(SmallResnetConfig { width: 1 })));
 static SMALL_WEIGHTS: LazyLock<Vec<u8>> = LazyLock::new(|| SMALL.to_bytes().expect("weights can be written"));
-static SQUEEZENET: LazyLock<Encoder> = LazyLock::new(|| encoder(BackboneConfig::Squeezenet));
+static SQUEEZENET: LazyLock<Encoder> = LazyLock::new(|| encoder(BackboneConfig::Squeezenet(SqueezenetConfig {})));
 
 /// A safetensors file of one tensor of the right name and shape.
 static ONE_TENSOR: LazyLock<Vec<u8>> = LazyLock::new(|| {

@@ -18,6 +18,19 @@ pub fn counted(number: usize, one: &str, many: &str) -> String {
     format!("{} {}", count(number), if number == 1 { one } else { many })
 }
 
+/// A large count in three digits: `722 thousand`, `23.5 million`, `4.09 billion`.
+pub fn rounded(number: u64) -> String {
+    let (unit, name) = match number {
+        0..1_000 => return number.to_string(),
+        1_000..1_000_000 => (1e3, "thousand"),
+        1_000_000..1_000_000_000 => (1e6, "million"),
+        _ => (1e9, "billion"),
+    };
+    let value = number as f64 / unit;
+    let decimals = if value < 9.995 { 2 } else { usize::from(value < 99.95) };
+    format!("{value:.decimals$} {name}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -26,5 +39,11 @@ mod tests {
     fn counts_have_thousands_separators() {
         assert_eq!([0, 999, 1000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!(counted(1, "class", "classes"), "1 class");
+    }
+
+    #[test]
+    fn large_counts_have_three_digits() {
+        let texts = [7, 722_496, 9_996_000, 23_508_032, 4_089_184_256].map(rounded);
+        assert_eq!(texts, ["7", "722 thousand", "10.0 million", "23.5 million", "4.09 billion"]);
     }
 }

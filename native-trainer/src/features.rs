@@ -102,7 +102,7 @@ impl Features {
         }
         let bar = progress.bar("Features", items.len() as u64);
         let encoder = encoder.valid();
-        let forward = |images| encoder.backbone.forward(images);
+        let forward = |images| encoder.features(images);
         let (readable, values) = forward_pictures(&encoder, pictures, &items, device, &bar, forward)?;
         drop(bar);
         let mut row_of_item = vec![None; dataset.paths.len()];
@@ -143,7 +143,7 @@ fn items_of_splits(dataset: &Dataset) -> Vec<usize> {
 }
 
 /// A digest of what the features of every picture depend on: the backbone, its weights (the file, or
-/// the seed of random ones) and the preprocessing.
+/// the seed of random ones), the pooling and the preprocessing.
 fn key(config: &Config) -> Result<String> {
     let weights = match &config.model.weights {
         Some(path) => {
@@ -153,7 +153,11 @@ fn key(config: &Config) -> Result<String> {
         }
         None => format!("seed {}", config.run.seed),
     };
-    let text = serde_json::to_string(&(&config.model.backbone, &config.model.preprocessing, weights))?;
+    let model = &config.model;
+    let text = match model.pooling {
+        None => serde_json::to_string(&(&model.backbone, &model.preprocessing, weights))?,
+        Some(pooling) => serde_json::to_string(&(&model.backbone, pooling, &model.preprocessing, weights))?,
+    };
     Ok(sha256(text.as_bytes()))
 }
 

@@ -84,14 +84,15 @@ impl Optimizers {
                 scale_gradients(&loss, &mut loss_gradients, &scale);
             }
         }
-        let Encoder { backbone, head, .. } = encoder.clone();
-        let backbone = match rates.backbone {
-            Some(rate) => self.backbone.step(rate, backbone, backbone_gradients),
-            None => backbone,
-        };
-        let head = self.head.step(rates.head, head, head_gradients);
+        let (encoder, ()) = encoder.map_parts(|backbone, head| {
+            let backbone = match rates.backbone {
+                Some(rate) => self.backbone.step(rate, backbone, backbone_gradients),
+                None => backbone,
+            };
+            (backbone, self.head.step(rates.head, head, head_gradients), ())
+        });
         let loss = self.proxies.step(rates.proxies, loss, loss_gradients);
-        (encoder.with_parts(backbone, head), loss, magnitudes)
+        (encoder, loss, magnitudes)
     }
 
     /// The state of the three optimisers, for a checkpoint: backbone, head, proxies.
@@ -216,7 +217,7 @@ mod tests {
     use akin_core::geometry::Geometry;
     use akin_core::image::{Normalisation, Preprocessing};
     use akin_core::losses::{Batch, LossConfig, LossContext, NormSoftmaxConfig, Objective};
-    use akin_core::models::{BackboneConfig, HeadConfig};
+    use akin_core::models::{BackboneConfig, HeadConfig, SmallResnetConfig};
     use akin_core::taxonomy::Labels;
     use burn::tensor::{Device, TensorData};
 
@@ -262,7 +263,8 @@ mod tests {
     fn distance_moved(clip_norm: Option<f64>, rates: Rates) -> f64 {
         let device = Device::flex().autodiff();
         let config = EncoderConfig {
-            backbone: BackboneConfig::SmallResnet { width: 2 },
+            backbone: BackboneConfig::SmallResnet(SmallResnetConfig { width: 2 }),
+            pooling: None,
             head: Some(HeadConfig { dimension: 4, layer_norm: true, geometry: Geometry::Cosine }),
             preprocessing: Preprocessing::new(Normalisation::Inception, 16).unwrap(),
         };

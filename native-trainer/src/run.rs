@@ -297,6 +297,7 @@ pub fn untrained_config(config: &Config) -> EncoderConfig {
 pub fn encoder_config(config: &Config) -> EncoderConfig {
     EncoderConfig {
         backbone: config.model.backbone.clone(),
+        pooling: config.model.pooling,
         head: config.model.head.clone(),
         preprocessing: config.model.preprocessing.clone(),
     }

@@ -29,7 +29,7 @@ use serde_json::json;
 
 use crate::checkpoint::{Checkpoint, Origin};
 use crate::config::{Config, differences};
-use crate::counts::counted;
+use crate::counts::{counted, rounded};
 use crate::data::Dataset;
 use crate::directory::{Draft, Kind};
 use crate::embedding::{Embedded, embed_items, evaluate_splits};
@@ -138,7 +138,8 @@ pub fn train(
     };
     let mut training = Training::new(run, dataset, pictures, device, progress)?;
     training.origin = Origin { config: run.config.to_toml(), data: dataset.digest() };
-    let mut state = training.initial_state(start)?;
+    let state = training.initial_state(start)?;
+    progress.say("Model", &describe_model(&run.config, &state.encoder));
     for remark in training.sampler.remarks(&run.config.sampler) {
         progress.say("Sampling", &remark);
     }
@@ -157,7 +158,7 @@ pub fn train(
     }
     let ctrl_c = CatchCtrlC::start();
     let mut journal = Journal::open(&written, state.step)?;
-    let stopped = training.run_steps(&mut state, &mut journal)?;
+    let (state, stopped) = training.run_steps(state, &mut journal)?;
     drop(ctrl_c);
     if stopped {
         journal.log(json!({ "event": "stopped", "step": state.step }))?;
@@ -214,12 +215,23 @@ pub fn learned_ancestors(
     Ok(points.map(|points| Embeddings::new(dimension, points)).transpose()?)
 }
 
+/// The backbone, its size, and what an image costs.
+fn describe_model(config: &Config, encoder: &Encoder) -> String {
+    let side = config.model.preprocessing.side();
+    format!(
+        "{}: {} parameters, {} multiply-adds for an image of {side}×{side} pixels",
+        config.model.backbone.entry().title,
+        rounded(encoder.backbone.parameters()),
+        rounded(encoder.backbone.multiply_adds(side)),
+    )
+}
+
 fn make_encoder(config: &Config, device: &Device) -> Result<Encoder> {
     let mut encoder = encoder_config(config).init(config.run.seed, device)?;
     if let Some(path) = &config.model.weights {
         load_backbone(&mut encoder, path)?;
     }
-    Ok(encoder)
+    Ok(encoder.freeze(config.model.frozen()))
 }
 
 impl<'a> Training<'a> {
@@ -311,20 +323,21 @@ impl<'a> Training<'a> {
         Ok(config.loss.init(&context)?)
     }
 
-    /// Trains until the last step, or until Ctrl-C asks for a stop. Returns whether it was stopped.
-    fn run_steps(&self, state: &mut State, journal: &mut Journal) -> Result<bool> {
+    /// Trains until the last step, or until Ctrl-C asks for a stop. Also returns whether it was stopped.
+    fn run_steps(&self, mut state: State, journal: &mut Journal) -> Result<(State, bool)> {
         let bar = self.progress.bar("Training", self.timetable.steps);
         bar.start_at(state.step);
         std::thread::scope(|scope| {
-            let mut batches = self.batches(state, scope);
+            let mut batches = self.batches(&state, scope);
             let mut saved = Instant::now();
             let mut saved_step = (state.step > 0).then_some(state.step);
             let mut unread: Option<StepNumbers> = None;
             while state.step < self.timetable.steps {
                 let batch = batches.next().context("the thread that reads images has ended")?;
                 self.pictures.check()?;
-                self.prepare_epoch_of_loss(state)?;
-                let (numbers, rates) = self.step(state, batch)?;
+                self.prepare_epoch_of_loss(&mut state)?;
+                let (next, numbers, rates) = self.step(state, batch)?;
+                state = next;
                 // The device works on this step while the numbers of the one before are read.
                 if let Some(previous) = unread.take() {
                     previous.check(self.pictures, saved_step)?;
@@ -339,15 +352,15 @@ impl<'a> Training<'a> {
                     unread = Some(numbers);
                 }
                 bar.advance(1);
-                self.follow_step(state, due, journal)?;
+                self.follow_step(&state, due, journal)?;
                 if due.checkpoint {
                     (saved, saved_step) = (Instant::now(), Some(state.step));
                 }
                 if due.stop {
-                    return Ok(true);
+                    return Ok((state, true));
                 }
             }
-            Ok(false)
+            Ok((state, false))
         })
     }
 
@@ -395,8 +408,9 @@ impl<'a> Training<'a> {
         Ok(())
     }
 
-    /// Does one step. Its numbers stay on the device, because reading them waits for the step to end.
-    fn step(&self, state: &mut State, batch: TrainingBatch) -> Result<(StepNumbers, Rates)> {
+    /// Does one step. Its numbers stay on the device, because reading them waits for the step to end. The state is
+    /// passed by value, so that nothing else holds the weights and the optimisers change them where they are.
+    fn step(&self, mut state: State, batch: TrainingBatch) -> Result<(State, StepNumbers, Rates)> {
         let rates = self.rates(state.step);
         state.step += 1;
         if batch.items.is_empty() {
@@ -407,7 +421,8 @@ impl<'a> Training<'a> {
                 ));
             }
             let device = self.device.clone().without_autodiff();
-            return Ok((StepNumbers::none(state.step, &device), rates));
+            let numbers = StepNumbers::none(state.step, &device);
+            return Ok((state, numbers, rates));
         }
         let labels = self.labels.select(&batch.items);
         let embeddings = self.embed_batch(&state.encoder, &batch, rates.backbone.is_some());
@@ -417,7 +432,7 @@ impl<'a> Training<'a> {
         let gradients = loss.backward();
         let magnitudes;
         (state.encoder, state.loss, magnitudes) =
-            state.optimizers.step(state.encoder.clone(), state.loss.clone(), gradients, rates);
+            state.optimizers.step(state.encoder, state.loss, gradients, rates);
         let embeddings = embeddings.without_autodiff();
         state.loss.after_step(embeddings.clone(), &labels);
         let numbers = StepNumbers::new(
@@ -429,7 +444,7 @@ impl<'a> Training<'a> {
             &state.encoder,
             &state.loss,
         );
-        Ok((numbers, rates))
+        Ok((state, numbers, rates))
     }
 
     /// The learning rates after `step` steps.
@@ -467,7 +482,7 @@ impl<'a> Training<'a> {
     }
 
     /// Does what is due after a step, apart from the log.
-    fn follow_step(&self, state: &mut State, due: Due, journal: &mut Journal) -> Result<()> {
+    fn follow_step(&self, state: &State, due: Due, journal: &mut Journal) -> Result<()> {
         if due.checkpoint {
             self.save_checkpoint(state)?;
         }

@@ -27,6 +27,8 @@ pub enum Normalisation {
     Imagenet,
     /// BGR, bytes from 0 to 255, minus (104, 117, 123), as weights that come from Caffe expect.
     Caffe,
+    /// BGR, bytes from 0 to 255, minus (104, 117, 128), as BN-Inception's weights expect.
+    BnInception,
     /// RGB, bytes / 255, minus 0.5, divided by 0.5, which gives numbers from −1 to 1, as Inception's weights expect.
     Inception,
 }
@@ -38,6 +40,7 @@ impl Normalisation {
         match self {
             Self::Imagenet => (Channels::Rgb, bytes_to_one, [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]),
             Self::Caffe => (Channels::Bgr, 1.0, [104.0, 117.0, 123.0], [1.0; 3]),
+            Self::BnInception => (Channels::Bgr, 1.0, [104.0, 117.0, 128.0], [1.0; 3]),
             Self::Inception => (Channels::Rgb, bytes_to_one, [0.5; 3], [0.5; 3]),
         }
     }

@@ -6,11 +6,10 @@
 
 use burn::module::Module;
 use burn::nn::Linear;
-use burn::tensor::{Device, Tensor};
-use rand_chacha::ChaCha8Rng;
+use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-use super::linear;
+use super::layers::Initial;
 use crate::geometry::Geometry;
 use crate::{Error, Kind, Result};
 
@@ -43,12 +42,12 @@ pub struct Head {
 }
 
 impl HeadConfig {
-    /// A head with random weights for `features` features.
+    /// A head for `features` features.
     ///
     /// # Errors
     ///
     /// A dimension or a setting of the geometry out of range, or more bits than features.
-    pub fn init(&self, features: usize, rng: &mut ChaCha8Rng, device: &Device) -> Result<Head> {
+    pub fn init(&self, features: usize, initial: &mut Initial) -> Result<Head> {
         if !(1..=4096).contains(&self.dimension) {
             return Err(Error::new(
                 Kind::Config,
@@ -68,7 +67,7 @@ impl HeadConfig {
             ));
         }
         Ok(Head {
-            linear: linear(features, self.dimension, rng, device),
+            linear: initial.linear(features, self.dimension),
             layer_norm: self.layer_norm,
             geometry: self.geometry.clone(),
         })

@@ -5,12 +5,66 @@
 //! image takes 16 million multiplications.
 
 use burn::module::Module;
+use burn::nn::BatchNorm;
 use burn::nn::conv::Conv2d;
-use burn::nn::{BatchNorm, BatchNormConfig};
-use burn::tensor::{Device, Tensor, activation::relu};
-use rand_chacha::ChaCha8Rng;
+use burn::tensor::{Tensor, activation::relu};
+use serde::{Deserialize, Serialize};
 
-use super::convolution;
+use super::catalogue::BackboneEntry;
+use super::layers::{Cost, Initial, Window};
+use super::pooling::Outputs;
+use crate::{Error, Kind, Result};
+
+/// Settings of a [`SmallResnet`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct SmallResnetConfig {
+    /// The channels of the first stage, 1 … 256. Default 16.
+    #[serde(default = "default_width")]
+    pub width: usize,
+}
+
+fn default_width() -> usize {
+    16
+}
+
+impl Default for SmallResnetConfig {
+    fn default() -> Self {
+        Self { width: default_width() }
+    }
+}
+
+impl SmallResnetConfig {
+    /// Its entry in the catalogue. Its training starts from random weights.
+    pub const ENTRY: BackboneEntry = BackboneEntry {
+        side: 96,
+        smallest_side: 16,
+        #[cfg(feature = "image")]
+        normalisation: crate::image::Normalisation::Inception,
+        ..BackboneEntry::new(
+            "small_resnet",
+            "small residual network",
+            "Four residual stages with 1, 2, 4 and 8 × `width` channels, for small images and for browsers",
+        )
+    };
+
+    /// F, the number of features.
+    pub fn features(&self) -> usize {
+        8 * self.width
+    }
+
+    pub(super) fn init(&self, initial: &mut Initial) -> Result<SmallResnet> {
+        if !(1..=256).contains(&self.width) {
+            return Err(Error::new(
+                Kind::Config,
+                format!("the width of small_resnet is {}", self.width),
+                "give a number from 1 to 256; 16 is the default",
+            ));
+        }
+        Ok(SmallResnet::new(self.width, initial))
+    }
+}
 
 /// See the [module](self).
 #[derive(Module, Debug)]
@@ -36,16 +90,16 @@ struct Block {
 
 impl SmallResnet {
     /// A network with `width` channels in its first stage.
-    pub fn new(width: usize, rng: &mut ChaCha8Rng, device: &Device) -> Self {
-        let stem = Unit::new([3, width], 3, 2, rng, device);
+    fn new(width: usize, initial: &mut Initial) -> Self {
+        let stem = Unit::new([3, width], 3, 2, initial);
         let mut input = width;
         let blocks = [(1, 1), (2, 2), (4, 2), (8, 2)]
             .map(|(factor, stride)| {
                 let output = factor * width;
                 let block = Block {
-                    first: Unit::new([input, output], 3, stride, rng, device),
-                    second: Unit::new([output, output], 3, 1, rng, device),
-                    shortcut: (input != output).then(|| Unit::new([input, output], 1, stride, rng, device)),
+                    first: Unit::new([input, output], 3, stride, initial),
+                    second: Unit::new([output, output], 3, 1, initial),
+                    shortcut: (input != output).then(|| Unit::new([input, output], 1, stride, initial)),
                 };
                 input = output;
                 block
@@ -55,23 +109,33 @@ impl SmallResnet {
     }
 
     /// [B, 3, H, W] → [B, 8w, ⌈H/16⌉, ⌈W/16⌉].
-    pub fn forward(&self, images: Tensor<4>) -> Tensor<4> {
+    pub fn forward(&self, images: Tensor<4>) -> Outputs {
         let x = relu(self.stem.forward(images));
-        self.blocks.iter().fold(x, |x, block| block.forward(x))
+        self.blocks.iter().fold(x, |x, block| block.forward(x)).into()
+    }
+
+    /// The multiplications of one picture.
+    pub(super) fn multiply_adds(&self, side: usize) -> u64 {
+        let mut cost = Cost::new(side);
+        cost.convolution(&self.stem.convolution);
+        for block in &self.blocks {
+            if let Some(shortcut) = &block.shortcut {
+                let side = cost.side;
+                cost.convolution(&shortcut.convolution);
+                cost.side = side;
+            }
+            cost.convolution(&block.first.convolution);
+            cost.convolution(&block.second.convolution);
+        }
+        cost.multiply_adds
     }
 }
 
 impl Unit {
-    fn new(
-        channels: [usize; 2],
-        kernel: usize,
-        stride: usize,
-        rng: &mut ChaCha8Rng,
-        device: &Device,
-    ) -> Self {
+    fn new(channels: [usize; 2], kernel: usize, stride: usize, initial: &mut Initial) -> Self {
         Self {
-            convolution: convolution(channels, kernel, stride, kernel / 2, false, rng, device),
-            norm: BatchNormConfig::new(channels[1]).init(device),
+            convolution: initial.convolution(channels, Window::new(kernel, stride)),
+            norm: initial.batch_norm(channels[1]),
         }
     }
 

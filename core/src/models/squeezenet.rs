@@ -2,19 +2,20 @@
 //! layout, without its classifier.
 //!
 //! A fire module reduces the channels of its input by 1×1 convolutions and expands them by 1×1 and 3×3 convolutions
-//! side by side. Weights are loaded by torchvision's names, `features.0.weight` … `features.12.expand3x3.bias`, from a
-//! safetensors file of any float type.
+//! side by side. Weights are loaded by torchvision's names, `features.0.weight` … `features.12.expand3x3.bias`. Its
+//! authors trained with Caffe's normalisation, which is the default; weights that torchvision trained expect
+//! [`Imagenet`](crate::image::Normalisation::Imagenet).
 
 use burn::module::Module;
 use burn::nn::conv::Conv2d;
-use burn::store::{ApplyError, FloatCastAdapter, ModuleSnapshot, SafetensorsStore};
 use burn::tensor::module::max_pool2d;
 use burn::tensor::ops::MaxPoolOptions;
-use burn::tensor::{DType, Device, Tensor, activation::relu};
-use rand_chacha::ChaCha8Rng;
+use burn::tensor::{Tensor, activation::relu};
 
-use super::convolution;
-use crate::{Error, Kind, Result};
+use super::catalogue::{BackboneEntry, fixed_backbones};
+use super::layers::{Cost, Initial, Window};
+use super::pooling::Outputs;
+use crate::Result;
 
 /// The input, squeeze and expand channels of the fire modules, with their index in torchvision's `features`. A
 /// max-pooling comes before the first, third and fifth.
@@ -28,6 +29,24 @@ const FIRES: [(usize, [usize; 3]); 8] = [
     (11, [384, 64, 256]),
     (12, [512, 64, 256]),
 ];
+
+fixed_backbones! {
+    form: (), network: Squeezenet, features: |_: &()| 512;
+    SqueezenetConfig = BackboneEntry {
+        weights: Some("torchvision"),
+        classifier: &["classifier."],
+        smallest_side: 17,
+        #[cfg(feature = "image")]
+        normalisation: crate::image::Normalisation::Caffe,
+        batch_norm: false,
+        published_name: squeezenet_name,
+        ..BackboneEntry::new(
+            "squeezenet",
+            "SqueezeNet 1.1",
+            "SqueezeNet 1.1 (Iandola et al., 2016), 512 features, torchvision's names of weights",
+        )
+    }, ();
+}
 
 /// See the [module](self).
 #[derive(Module, Debug)]
@@ -44,101 +63,49 @@ struct Fire {
 }
 
 impl Squeezenet {
-    /// The network with random weights.
-    pub fn new(rng: &mut ChaCha8Rng, device: &Device) -> Self {
-        let stem = convolution([3, 64], 3, 2, 0, true, rng, device);
+    fn new(_: &(), initial: &mut Initial) -> Result<Self> {
+        let window = |side, stride| Window { bias: true, ..Window::new(side, stride) };
+        let stem = initial.convolution([3, 64], Window { padding: 0, ..window(3, 2) });
         let fires = FIRES
             .map(|(_, [input, squeezed, expanded])| Fire {
-                squeeze: convolution([input, squeezed], 1, 1, 0, true, rng, device),
-                expand1x1: convolution([squeezed, expanded], 1, 1, 0, true, rng, device),
-                expand3x3: convolution([squeezed, expanded], 3, 1, 1, true, rng, device),
+                squeeze: initial.convolution([input, squeezed], window(1, 1)),
+                expand1x1: initial.convolution([squeezed, expanded], window(1, 1)),
+                expand3x3: initial.convolution([squeezed, expanded], window(3, 1)),
             })
             .to_vec();
-        Self { stem, fires }
+        Ok(Self { stem, fires })
     }
 
     /// [B, 3, H, W] → [B, 512, ~H/16, ~W/16].
-    pub fn forward(&self, images: Tensor<4>) -> Tensor<4> {
+    pub fn forward(&self, images: Tensor<4>) -> Outputs {
         let mut x = relu(self.stem.forward(images));
         for (i, fire) in self.fires.iter().enumerate() {
-            if matches!(i, 0 | 2 | 4) {
+            if is_halved_before(i) {
                 x = halve(x);
             }
             x = fire.forward(x);
         }
-        x
+        x.into()
     }
 
-    /// Replaces the weights by those of a safetensors file, from its bytes. The classifier of an ImageNet model is
-    /// ignored.
-    ///
-    /// # Errors
-    ///
-    /// [`Kind::Weights`] for a file that is not safetensors, or, listing them all, for tensors that are missing,
-    /// unknown, of the wrong shape or not finite.
-    pub fn load_safetensors(&mut self, bytes: Vec<u8>) -> Result<()> {
-        let mut store = SafetensorsStore::from_bytes(Some(bytes))
-            .with_key_remapping(r"^features\.0\.", "stem.")
-            .with_from_adapter(FloatCastAdapter::to(DType::F32))
-            .map_indices_contiguous(false)
-            .allow_partial(true)
-            .validate(false);
-        for (i, (number, _)) in FIRES.iter().enumerate() {
-            store = store.with_key_remapping(format!(r"^features\.{number}\."), format!("fires.{i}."));
-        }
-        let advice = "give the weights of torchvision's squeezenet1_1 as a safetensors file";
-        let result = self.load_from(&mut store).map_err(|error| {
-            Error::new(Kind::Weights, format!("the weights cannot be read: {error}"), advice)
-        })?;
-        let missing: Vec<_> = result.missing.iter().map(|(path, _)| torchvision(path)).collect();
-        let unknown: Vec<_> = result
-            .unused
-            .iter()
-            .filter(|path| !path.starts_with("classifier."))
-            .map(|path| torchvision(path))
-            .collect();
-        let wrong: Vec<_> = result.errors.iter().map(misfit).collect();
-        let faults: Vec<String> =
-            [("missing", missing), ("unknown", unknown), ("of the wrong shape or type", wrong)]
-                .into_iter()
-                .filter(|(_, names)| !names.is_empty())
-                .map(|(what, names)| format!("{what}: {}", names.join(", ")))
-                .collect();
-        if !faults.is_empty() {
-            return Err(Error::new(
-                Kind::Weights,
-                format!("the weights do not fit SqueezeNet 1.1 ({})", faults.join("; ")),
-                advice,
-            ));
-        }
-        self.check_finite()
-    }
-
-    /// Refuses weights that are infinite or no numbers, naming them as torchvision does.
-    fn check_finite(&self) -> Result<()> {
-        let fires = FIRES.iter().zip(&self.fires).flat_map(|((number, _), fire)| {
-            let layers =
-                [("squeeze", &fire.squeeze), ("expand1x1", &fire.expand1x1), ("expand3x3", &fire.expand3x3)];
-            layers.map(|(name, layer)| (format!("features.{number}.{name}"), layer))
-        });
-        for (name, layer) in [("features.0".to_owned(), &self.stem)].into_iter().chain(fires) {
-            let bias = layer.bias.as_ref().map(|bias| bias.val().is_finite().all());
-            let weight = layer.weight.val().is_finite().all();
-            let finite = bias.into_iter().chain([weight]).all(|all| all.into_scalar::<bool>());
-            if !finite {
-                return Err(Error::new(
-                    Kind::Weights,
-                    format!("the weights of {name} are not all finite numbers"),
-                    "the file is damaged; get it again",
-                ));
+    /// The multiplications of one picture.
+    pub(super) fn multiply_adds(&self, side: usize) -> u64 {
+        let mut cost = Cost::new(side);
+        cost.convolution(&self.stem);
+        for (i, fire) in self.fires.iter().enumerate() {
+            if is_halved_before(i) {
+                cost.halving(0, true);
+            }
+            for layer in [&fire.squeeze, &fire.expand1x1, &fire.expand3x3] {
+                cost.convolution(layer);
             }
         }
-        Ok(())
+        cost.multiply_adds
     }
 }
 
-/// The name of a weight in a file of torchvision.
-fn torchvision(path: &str) -> String {
+/// torchvision's name of a weight.
+fn squeezenet_name(path: &str) -> String {
     if let Some(rest) = path.strip_prefix("stem.") {
         return format!("features.0.{rest}");
     }
@@ -149,19 +116,9 @@ fn torchvision(path: &str) -> String {
     }
 }
 
-/// Describes a tensor of a file that does not fit.
-fn misfit(error: &ApplyError) -> String {
-    match error {
-        ApplyError::ShapeMismatch { path, expected, found } => {
-            format!("{} is {:?} instead of {:?}", torchvision(path), found.as_slice(), expected.as_slice())
-        }
-        ApplyError::DTypeMismatch { path, expected, found } => {
-            format!("{} is {found:?} instead of {expected:?}", torchvision(path))
-        }
-        ApplyError::AdapterError { path, message } | ApplyError::LoadError { path, message } => {
-            format!("{}: {message}", torchvision(path))
-        }
-    }
+/// Whether a max-pooling comes before a fire module.
+fn is_halved_before(fire: usize) -> bool {
+    matches!(fire, 0 | 2 | 4)
 }
 
 impl Fire {

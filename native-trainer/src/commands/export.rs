@@ -253,6 +253,7 @@ pub fn export(export: &Export) -> Result<()> {
         let folder = slug(&name, encoders.len());
         // The browser loads the weights in half precision, so the self-test uses these too.
         let half = encoder.to_half_bytes()?;
+        check_size(&name, half.len())?;
         let config = encoder_config(&run.config);
         let shipped = config.load(half.clone(), &device)?;
         let pattern = self_test_pattern(shipped.preprocessing().side())?;
@@ -504,4 +505,21 @@ fn model_card(export: &Export, dataset: &Dataset) -> String {
         levels.join(", "),
         export.title,
     )
+}
+
+/// The largest encoder that is exported, in bytes. A phone downloads and holds it.
+const LARGEST_ENCODER: usize = 60_000_000;
+
+/// Refuses an encoder that is too large for a browser.
+fn check_size(name: &str, bytes: usize) -> Result<()> {
+    if bytes <= LARGEST_ENCODER {
+        return Ok(());
+    }
+    Err(problem(
+        format!(
+            "the encoder {name} has {:.1} MB in half precision, and a browser loads at most 60 MB",
+            bytes as f64 / 1e6
+        ),
+        "train a smaller backbone; `akin list backbones` shows their sizes",
+    ))
 }

@@ -1,8 +1,9 @@
-//! `akin list`: the names of losses, miners, metrics, recipes and sources, and the settings of each.
+//! `akin list`: the names of backbones, losses, miners, metrics, recipes and sources, and the settings of each.
 
 use akin_core::losses::LossEntry;
 use akin_core::metrics::MetricEntry;
 use akin_core::miners::{Miner, MinerEntry};
+use akin_core::models::{BACKBONES, BackboneConfig, BackboneEntry};
 use akin_core::sources::{SOURCES, Source};
 use akin_core::{losses, metrics, miners};
 use anyhow::Result;
@@ -10,10 +11,11 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use crate::columns::align_words;
-use crate::config::DataKind;
 use crate::config::reference::{SettingRow, inline, loss_settings, settings_of_kind};
-use crate::counts::count;
+use crate::config::{DataKind, DeviceName};
+use crate::counts::{count, rounded};
 use crate::data;
+use crate::device;
 use crate::problem::{did_you_mean, problem};
 use crate::recipes::{RECIPES, Recipe};
 use crate::terminal;
@@ -21,6 +23,8 @@ use crate::terminal;
 /// What to list.
 #[derive(Debug, Subcommand)]
 pub enum ListCommand {
+    /// List the backbones, the networks from image to features that `model.backbone` names.
+    Backbones(ListArgs),
     /// List the losses, which the `kind` of a `[loss]` table names.
     Losses(ListLossesArgs),
     /// List the miners, which choose the pairs or triplets of a loss.
@@ -102,6 +106,7 @@ struct List {
 /// Prints a list, the settings of one loss or miner, one recipe, or BibTeX.
 pub fn run(command: ListCommand) -> Result<()> {
     let text = match command {
+        ListCommand::Backbones(args) => backbones()?.print(&args)?,
         ListCommand::Losses(ListLossesArgs { show: Some(name), list }) => loss(&name, &list)?,
         ListCommand::Losses(args) if args.list.json => {
             serde_json::to_string_pretty(&*losses::CATALOGUE)? + "\n"
@@ -209,6 +214,37 @@ fn titled(title: &str, summary: &str) -> String {
 /// Sources in brackets; nothing without sources.
 fn cited(sources: &[&str]) -> String {
     if sources.is_empty() { String::new() } else { format!(" [{}]", sources.join(", ")) }
+}
+
+fn backbones() -> Result<List> {
+    let device = device::open(DeviceName::Auto)?;
+    let row = |entry: &BackboneEntry| -> Result<Vec<String>> {
+        let config = BackboneConfig::named(entry.name)?;
+        let backbone = config.absent(&device)?;
+        Ok(vec![
+            entry.name.to_owned(),
+            config.features().to_string(),
+            format!("{0}×{0}", entry.side),
+            rounded(backbone.parameters()),
+            rounded(backbone.multiply_adds(entry.side)),
+            if entry.batch_norm { "yes" } else { "no" }.to_owned(),
+            entry.weights.unwrap_or("none").to_owned(),
+            entry.summary.replace('`', ""),
+        ])
+    };
+    Ok(List {
+        header: vec![
+            "backbone",
+            "features",
+            "image",
+            "parameters",
+            "multiply-adds",
+            "batch norm",
+            "weights",
+            "summary",
+        ],
+        rows: BACKBONES.iter().map(row).collect::<Result<_>>()?,
+    })
 }
 
 fn miners() -> List {

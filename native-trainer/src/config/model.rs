@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
+use akin_core::encoder::{BatchNormMode, Frozen};
 use akin_core::image::{Preprocessing, PreprocessingConfig};
-use akin_core::models::{BackboneConfig, HeadConfig};
+use akin_core::models::{BackboneConfig, HeadConfig, Pooling};
 use anyhow::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,8 @@ use super::range::ensure;
 #[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelConfig {
-    /// A safetensors file with weights for the backbone. Default: random weights.
+    /// A file with published weights for the backbone: `.safetensors`, or `.pth` as torch writes it, which is read as
+    /// data and never executed. Default: random weights.
     pub weights: Option<PathBuf>,
     /// Whether the backbone keeps its initial weights. Its features are then computed once, without augmentation, and
     /// only the head is trained. Default false.
@@ -23,6 +25,15 @@ pub struct ModelConfig {
     /// `freeze_backbone`: a file that keeps the features for later runs. They are computed again if weights,
     /// preprocessing or images have changed. Default: none; each run computes them.
     pub feature_cache: Option<PathBuf>,
+    /// What batch normalisation does in training.
+    #[serde(default, skip_serializing_if = "is_live")]
+    pub batch_norm: BatchNormMode,
+    /// Whether the patch embedding of a vision transformer keeps its initial weights. Default false.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub freeze_patch_embedding: bool,
+    /// How the features of all positions of an image become one vector. Default: `class_token` for a vision transformer,
+    /// else `average`.
+    pub pooling: Option<Pooling>,
     /// The network from image to features, for example `{ kind = "small_resnet", width = 16 }`.
     pub backbone: BackboneConfig,
     /// The layer from features to embedding, for example `{ dimension = 128 }`. Default: none; the embedding is the
@@ -34,13 +45,42 @@ pub struct ModelConfig {
     pub preprocessing: Preprocessing,
 }
 
+// A config that an older akin wrote has none of the settings that a value like this leaves out.
+fn is_live(mode: &BatchNormMode) -> bool {
+    *mode == BatchNormMode::Live
+}
+
 impl ModelConfig {
+    /// The parts of the backbone that keep their weights in training.
+    pub fn frozen(&self) -> Frozen {
+        Frozen { batch_norm: self.batch_norm, patch_embedding: self.freeze_patch_embedding }
+    }
+
     pub(super) fn validate(&self) -> Result<()> {
         ensure(self.freeze_backbone || self.feature_cache.is_none(), || {
             (
                 "model.feature_cache is set, but the backbone is trained, so its features change with every step"
                     .into(),
                 "remove it, or set model.freeze_backbone = true",
+            )
+        })?;
+        let entry = self.backbone.entry();
+        ensure(entry.batch_norm || self.batch_norm == BatchNormMode::Live, || {
+            (
+                format!(
+                    "model.batch_norm is set, but the backbone {} has no batch normalisation",
+                    entry.name
+                ),
+                "remove model.batch_norm",
+            )
+        })?;
+        ensure(entry.patch.is_some() || !self.freeze_patch_embedding, || {
+            (
+                format!(
+                    "model.freeze_patch_embedding is set, but the backbone {} has no patches",
+                    entry.name
+                ),
+                "remove model.freeze_patch_embedding",
             )
         })?;
         ensure(!self.freeze_backbone || self.head.is_some(), || {

@@ -70,11 +70,13 @@ fn kinds_of<T: JsonSchema>() -> Vec<String> {
 fn every_backbone_gives_the_features_that_it_promises() {
     let device = Device::flex();
     for kind in kinds_of::<BackboneConfig>() {
-        let config: BackboneConfig = serde_json::from_value(serde_json::json!({ "kind": kind })).unwrap();
-        assert!(config.preprocessing().side() >= config.smallest_side(), "{kind}");
+        let config = BackboneConfig::named(&kind).unwrap();
+        let entry = config.entry();
+        assert!(entry.side >= entry.smallest_side, "{kind}");
         let backbone = config.init(&mut stream(0, "initialisation", &[]), &device).unwrap();
-        let side = config.smallest_side() as usize;
-        let features = backbone.forward(Tensor::ones([2, 3, side, side], &device));
+        let side = entry.smallest_side as usize;
+        let outputs = backbone.outputs(Tensor::ones([2, 3, side, side], &device));
+        let features = config.pooling().pool(outputs);
         assert_eq!(features.dims(), [2, config.features()], "{kind}");
         let values = features.into_data().try_to_vec::<f32>().unwrap();
         assert!(values.iter().all(|value| value.is_finite()), "{kind}");

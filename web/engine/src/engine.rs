@@ -9,7 +9,7 @@ use akin_core::embeddings::Embeddings;
 use akin_core::encoder::{Encoder, EncoderConfig};
 use akin_core::evaluate::EvaluationConfig;
 use akin_core::image::{Pixels, decode, self_test_pattern};
-use akin_core::models::{BackboneConfig, HeadConfig};
+use akin_core::models::{BackboneConfig, HeadConfig, Pooling};
 use akin_core::search::Gallery;
 use akin_core::similarity::Similarity;
 use akin_core::taxonomy::{ClassIdentity, Labels, Taxonomy, fill_from_parent};
@@ -78,6 +78,8 @@ struct OwnLabels {
 #[serde(deny_unknown_fields)]
 struct Architecture {
     backbone: BackboneConfig,
+    #[serde(default)]
+    pooling: Option<Pooling>,
     #[serde(default)]
     head: Option<HeadConfig>,
 }
@@ -167,7 +169,7 @@ impl Engine {
         let manifest = &bundle.manifest;
         let entry = manifest.encoder(index).map_err(thrown)?;
         manifest.verify(&entry.weights, &weights).map_err(thrown)?;
-        let Architecture { backbone, head } =
+        let Architecture { backbone, pooling, head } =
             Architecture::deserialize(&entry.architecture).map_err(|error| {
                 thrown(akin_core::Error::new(
                     akin_core::Kind::Bundle,
@@ -175,7 +177,7 @@ impl Engine {
                     "reload the page to get its newest version, or export the bundle again with this version of akin",
                 ))
             })?;
-        let config = EncoderConfig { backbone, head, preprocessing: entry.preprocessing.clone() };
+        let config = EncoderConfig { backbone, pooling, head, preprocessing: entry.preprocessing.clone() };
         let embeddings = manifest.gallery_embeddings(index, &gallery).map_err(thrown)?;
         let queries =
             queries.map(|bytes| manifest.query_embeddings(index, &bytes)).transpose().map_err(thrown)?;
@@ -357,6 +359,11 @@ impl Engine {
     pub(crate) async fn embedding(&self, encoder: usize, picture: &Pixels) -> Result<Vec<f32>> {
         let encoder = &self.loaded(encoder)?.encoder;
         encoder.embed_async(std::slice::from_ref(picture), &self.device).await.map_err(thrown)
+    }
+
+    /// Whether an embedding is a sum over the cells of a picture.
+    pub(crate) fn has_cells(&self, encoder: usize) -> Result<bool> {
+        Ok(self.loaded(encoder)?.encoder.has_cells())
     }
 
     pub(crate) async fn cells(&self, encoder: usize, picture: &Pixels) -> Result<Cells> {

@@ -46,7 +46,7 @@ impl Engine {
         let similarity = self.similarity(encoder)?;
         let pictures = [decode(&query).map_err(thrown)?, decode(&item).map_err(thrown)?];
         let regions = [self.region(encoder, &pictures[0])?, self.region(encoder, &pictures[1])?];
-        if !ScoreParts::exist(similarity) {
+        if !ScoreParts::exist(similarity) || !self.has_cells(encoder)? {
             let mut embeddings = Vec::new();
             for picture in &pictures {
                 embeddings.push(self.embedding(encoder, picture).await?);

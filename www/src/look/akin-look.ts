@@ -222,8 +222,10 @@ export class AkinLook extends ShadowElement {
       return html`The score of this encoder is exactly a sum over the cells of either picture: the numbers in the cells
         add up to <span class="number">${score.toFixed(3)}</span>.`;
     }
-    return html`The score of this encoder is ${this.isCode() ? "minus the Hamming distance" : "minus a distance"}, which
-    is no sum over parts of a picture. So this is measured by covering: each of ${query.rows * query.columns} patches
+    const reason = this.isDistance()
+      ? `The score of this encoder is ${this.isCode() ? "minus the Hamming distance" : "minus a distance"}, which`
+      : "This encoder embeds a picture by the class token of a transformer, which";
+    return html`${reason} is no sum over parts of a picture. So this is measured by covering: each of ${query.rows * query.columns} patches
     was covered with the picture’s mean colour, and its number is by how much the score fell.`;
   }
 
@@ -373,7 +375,7 @@ export class AkinLook extends ShadowElement {
       ${
         small.length > 0
           ? html`The bundle holds no originals, so ${which} read from a thumbnail of ${side} pixels: the
-              ${look.exact ? "score" : "distance"} of what you see here is
+              ${this.isDistance() ? "distance" : "score"} of what you see here is
               <span class="number">${this.amount(look.score)}</span>, and in the ranking it is
               <span class="number">${this.amount(score)}</span>.`
           : nothing
@@ -385,12 +387,17 @@ export class AkinLook extends ShadowElement {
   /** A score, or the distance that it stands for. */
   private amount(score: number): string {
     if (this.isCode()) return format.count(Math.round(-score), "bit");
-    return (this.look?.exact ? score : -score).toFixed(3);
+    return (this.isDistance() ? -score : score).toFixed(3);
   }
 
   private signed(value: number): string {
     const sign = value > 0 ? "+" : value < 0 ? "−" : "";
     return sign + (this.isCode() ? format.count(Math.abs(Math.round(value)), "bit") : Math.abs(value).toFixed(4));
+  }
+
+  private isDistance(): boolean {
+    const similarity = this.request?.similarity;
+    return similarity !== "cosine" && similarity !== "dot";
   }
 
   private isCode(): boolean {

@@ -1,0 +1,312 @@
+//! Every backbone, one line each: the `kind` of a config, the printed lists and the tests all read it.
+
+use burn::module::Module;
+use burn::tensor::{Device, Tensor};
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use super::layers::Initial;
+use super::pooling::{Outputs, Pooling};
+use super::weights::{self, Published};
+use super::*;
+use crate::Result;
+
+/// What is known about a backbone before it is made.
+#[derive(Clone, Copy, Debug)]
+pub struct BackboneEntry {
+    /// Its `kind` in a config.
+    pub name: &'static str,
+    /// Its name in print.
+    pub title: &'static str,
+    /// What it is, in one sentence.
+    pub summary: &'static str,
+    /// The package whose names its published weights have; none if there are no published weights.
+    pub weights: Option<&'static str>,
+    /// How the weights begin that are not loaded: those of the classifier.
+    pub classifier: &'static [&'static str],
+    /// The side of the images that it expects, in pixels.
+    pub side: u32,
+    /// The smallest side of an image that it can read, in pixels.
+    pub smallest_side: u32,
+    /// The side of a transformer's patches, in pixels; the side of an image is a multiple of it.
+    pub patch: Option<u32>,
+    /// How bytes become the numbers that it expects.
+    #[cfg(feature = "image")]
+    pub normalisation: crate::image::Normalisation,
+    /// Whether it has batch normalisation.
+    pub batch_norm: bool,
+    /// The published name of the weight at a path of the network.
+    pub(super) published_name: fn(&str) -> String,
+}
+
+impl BackboneEntry {
+    /// A convolutional network with batch normalisation that reads images of 224 pixels, normalised as for torchvision.
+    pub(super) const fn new(name: &'static str, title: &'static str, summary: &'static str) -> Self {
+        Self {
+            name,
+            title,
+            summary,
+            weights: None,
+            classifier: &[],
+            side: 224,
+            smallest_side: 32,
+            patch: None,
+            #[cfg(feature = "image")]
+            normalisation: crate::image::Normalisation::Imagenet,
+            batch_norm: true,
+            published_name: str::to_owned,
+        }
+    }
+}
+
+/// Declares backbones without settings: their config, entry and form, from which the network is made.
+macro_rules! fixed_backbones {
+    (
+        form: $form:ty, network: $network:ty, features: $features:expr;
+        $($config:ident = $entry:expr, $value:expr;)+
+    ) => {
+        $(
+            /// A backbone without settings.
+            #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+            #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+            #[serde(deny_unknown_fields)]
+            pub struct $config {}
+
+            impl $config {
+                const FORM: $form = $value;
+                /// Its entry in the catalogue.
+                pub const ENTRY: $crate::models::BackboneEntry = $entry;
+
+                /// F, the number of features.
+                pub fn features(&self) -> usize {
+                    let features: fn(&$form) -> usize = $features;
+                    features(&Self::FORM)
+                }
+
+                pub(super) fn init(
+                    &self,
+                    initial: &mut $crate::models::layers::Initial,
+                ) -> $crate::Result<$network> {
+                    <$network>::new(&Self::FORM, initial)
+                }
+            }
+        )+
+    };
+}
+pub(super) use fixed_backbones;
+
+/// Each line is a backbone: the variant, its settings, and the network they make. The variant in snake case is its name.
+macro_rules! backbones {
+    ($($variant:ident: $settings:ty => $network:ty,)+) => {
+        /// A backbone by name with its settings: `model.backbone` of a config.
+        ///
+        /// ```
+        /// use akin_core::models::BackboneConfig;
+        ///
+        /// let small: BackboneConfig = serde_json::from_str(r#"{ "kind": "small_resnet", "width": 8 }"#).unwrap();
+        /// assert_eq!(small.features(), 64);
+        /// assert_eq!(BackboneConfig::named("resnet50")?.features(), 2048);
+        /// # Ok::<(), akin_core::Error>(())
+        /// ```
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        #[serde(tag = "kind", rename_all = "snake_case")]
+        pub enum BackboneConfig {
+            $(
+                #[doc = concat!("See [`", stringify!($settings), "`].")]
+                #[cfg_attr(feature = "schema", schemars(description = <$settings>::ENTRY.summary))]
+                $variant($settings),
+            )+
+        }
+
+        /// A network from images to features.
+        #[derive(Module, Debug)]
+        #[allow(clippy::large_enum_variant)]
+        pub enum Backbone {
+            $(#[doc = concat!("See [`", stringify!($network), "`].")] $variant($network),)+
+        }
+
+        /// Every backbone.
+        pub const BACKBONES: &[BackboneEntry] = &[$(<$settings>::ENTRY),+];
+
+        impl BackboneConfig {
+            /// Its entry in the catalogue.
+            pub fn entry(&self) -> &'static BackboneEntry {
+                match self { $(Self::$variant(_) => const { &<$settings>::ENTRY },)+ }
+            }
+
+            /// F, the number of features.
+            pub fn features(&self) -> usize {
+                match self { $(Self::$variant(settings) => settings.features(),)+ }
+            }
+
+            fn make(&self, initial: &mut Initial) -> Result<Backbone> {
+                Ok(match self { $(Self::$variant(settings) => Backbone::$variant(settings.init(initial)?),)+ })
+            }
+        }
+
+        impl Backbone {
+            /// Its entry in the catalogue.
+            pub fn entry(&self) -> &'static BackboneEntry {
+                match self { $(Self::$variant(_) => const { &<$settings>::ENTRY },)+ }
+            }
+
+            /// Normalised images [B, 3, H, W] → features.
+            pub fn outputs(&self, images: Tensor<4>) -> Outputs {
+                match self { $(Self::$variant(network) => network.forward(images),)+ }
+            }
+
+            /// The multiplications of one image of side × side pixels: those of convolutions, linear layers and
+            /// attention.
+            pub fn multiply_adds(&self, side: u32) -> u64 {
+                match self { $(Self::$variant(network) => network.multiply_adds(side as usize),)+ }
+            }
+
+            fn load(self, published: &Published) -> Result<Self> {
+                Ok(match self { $(Self::$variant(network) => Self::$variant(published.load(network)?),)+ })
+            }
+
+            fn list_weights(&self) -> Vec<weights::Weight> {
+                match self {
+                    $(Self::$variant(network) => weights::list(network, <$settings>::ENTRY.published_name),)+
+                }
+            }
+        }
+    };
+}
+
+backbones! {
+    SmallResnet: SmallResnetConfig => SmallResnet,
+    Squeezenet: SqueezenetConfig => Squeezenet,
+    MobilenetV1Quarter: MobilenetV1QuarterConfig => MobilenetV1,
+    Resnet18: Resnet18Config => Resnet,
+    Resnet34: Resnet34Config => Resnet,
+    Resnet50: Resnet50Config => Resnet,
+    BnInception: BnInceptionConfig => BnInception,
+    VitS16: VitS16Config => VisionTransformer,
+    DeitS16: DeitS16Config => VisionTransformer,
+    DeitS16Distilled: DeitS16DistilledConfig => VisionTransformer,
+    DinoS16: DinoS16Config => VisionTransformer,
+    Dinov2S14: Dinov2S14Config => VisionTransformer,
+}
+
+impl BackboneConfig {
+    /// The backbone of a name, with its defaults.
+    ///
+    /// # Errors
+    ///
+    /// An unknown name.
+    pub fn named(name: &str) -> Result<Self> {
+        serde_json::from_value(serde_json::json!({ "kind": name })).map_err(|error| {
+            Error::new(Kind::Config, error.to_string(), "use a name that `akin list backbones` prints")
+        })
+    }
+
+    /// The pooling that the backbone was trained with: its class token if it has one, else the mean over positions.
+    pub fn pooling(&self) -> Pooling {
+        if self.entry().patch.is_some() { Pooling::ClassToken } else { Pooling::Average }
+    }
+
+    /// What the backbone expects of images.
+    #[cfg(feature = "image")]
+    pub fn preprocessing(&self) -> crate::image::Preprocessing {
+        let entry = self.entry();
+        crate::image::Preprocessing::new(entry.normalisation, entry.side)
+            .expect("every side is from 1 to 4096")
+    }
+
+    /// The backbone with random weights.
+    ///
+    /// # Errors
+    ///
+    /// A setting out of range.
+    pub fn init(&self, rng: &mut ChaCha8Rng, device: &Device) -> Result<Backbone> {
+        self.make(&mut Initial::drawn(rng, device))
+    }
+
+    /// The backbone without weights, which takes no memory: to be loaded, or to be counted.
+    ///
+    /// # Errors
+    ///
+    /// A setting out of range.
+    pub fn absent(&self, device: &Device) -> Result<Backbone> {
+        self.make(&mut Initial::absent(device))
+    }
+}
+
+impl Backbone {
+    /// The number of its weights, without the statistics of batch normalisation.
+    pub fn parameters(&self) -> u64 {
+        self.list_weights().iter().filter(|weight| weight.learns).map(weights::Weight::count).sum()
+    }
+
+    /// The names of its weights in published files, in the order in which a visitor of the module sees them.
+    pub fn weight_names(&self) -> Vec<String> {
+        self.list_weights().into_iter().map(|weight| weight.name).collect()
+    }
+
+    /// Replaces the weights by published ones, from the bytes of a file: safetensors, or `.pth` as torch writes it. The
+    /// file is read as data; nothing in it is executed. The weights of the classifier are left out.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind::Config`] for a backbone that has no published weights; [`Kind::Weights`] for a file that cannot be read,
+    /// and, listing them all, for tensors that are missing, unknown, of another shape or type, or not finite.
+    pub fn load_pretrained(&mut self, bytes: Vec<u8>) -> Result<()> {
+        let entry = self.entry();
+        if entry.weights.is_none() {
+            let others: Vec<&str> =
+                BACKBONES.iter().filter(|entry| entry.weights.is_some()).map(|entry| entry.name).collect();
+            return Err(Error::new(
+                Kind::Config,
+                format!(
+                    "weights are given for a backbone that has no published weights, such as {}",
+                    entry.name
+                ),
+                format!(
+                    "remove the weights to start from random ones, or choose another backbone: {}",
+                    others.join(", ")
+                ),
+            ));
+        }
+        let published = Published::new(bytes, entry)?;
+        match self.clone().load(&published) {
+            Ok(loaded) => *self = loaded,
+            Err(error) => {
+                let device = self.devices().pop().expect("a network has weights");
+                return Err(published.explain(error, &device));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The backbones other than `this` whose weights all stand in a file, each with the same shape.
+pub(super) fn backbones_of(
+    this: &BackboneEntry,
+    has: impl Fn(&weights::Weight) -> bool,
+    device: &Device,
+) -> Vec<&'static str> {
+    let fits = |entry: &&BackboneEntry| {
+        let config = BackboneConfig::named(entry.name).expect("each entry has its variant's name");
+        let backbone = config.absent(device).expect("the defaults are in range");
+        entry.name != this.name && entry.weights.is_some() && backbone.list_weights().iter().all(&has)
+    };
+    BACKBONES.iter().filter(fits).map(|entry| entry.name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_an_entry_is_that_of_its_variant() {
+        for entry in BACKBONES {
+            let config = BackboneConfig::named(entry.name).unwrap();
+            assert_eq!(config.entry().name, entry.name);
+            assert_eq!(serde_json::to_value(&config).unwrap()["kind"], entry.name);
+        }
+        let error = BackboneConfig::named("resnet19").unwrap_err();
+        assert!(error.message().contains("resnet18"), "{error}");
+    }
+}
