@@ -133,6 +133,9 @@ fn weights_that_are_not_finite_are_refused_by_name() {
 fn a_file_that_is_cut_short_or_not_safetensors_is_refused() {
     let whole = safetensors(&torchvision());
     for bytes in [vec![], b"no weights".to_vec(), whole[..100].to_vec(), whole[..whole.len() - 1].to_vec()] {
-        assert!(refusal(bytes).message().contains("cannot be read"));
+        let error = network().load_pretrained(bytes).unwrap_err();
+        assert_eq!(error.kind(), Kind::Weights);
+        assert!(error.message().contains("cannot be read"), "{error}");
+        assert!(error.hint().contains(".safetensors or .pth"), "{error}");
     }
 }

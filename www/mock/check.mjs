@@ -154,6 +154,32 @@ for (const scheme of ["light", "dark"]) {
       await ready(page);
     },
   });
+  for (const width of [360, 1280]) {
+    await state(`large encoder ${width} ${scheme}`, {
+      width,
+      scheme,
+      act: async (page) => {
+        await page.context().route("**/bundle/bundle.json", async (route) => {
+          const manifest = await (await route.fetch()).json();
+          for (const file of manifest.files) if (file.path.endsWith(".bpk")) file.bytes = 47_000_000;
+          await route.fulfill({ json: manifest });
+        });
+        await page.reload();
+        await page.waitForSelector("[data-testid=offer]");
+      },
+      expect: async (page) => {
+        const offer = await page.textContent("[data-testid=offer]");
+        must(/Load 47\.\d MB/.test(offer), `the offer does not say its size: ${offer}`);
+        const weights = () => performance.getEntriesByType("resource").some(({ name }) => name.endsWith(".bpk"));
+        must(!(await page.evaluate(weights)), "the weights were loaded without being asked for");
+        await page.click("[data-testid=offer] button");
+        await ready(page);
+        must((await page.$("[data-testid=offer]")) === null, "the offer stays");
+        await page.click("[data-testid=encoders] input:not(:checked)");
+        await page.waitForSelector("[data-testid=offer]");
+      },
+    });
+  }
   await state(`no bundle ${scheme}`, {
     scheme,
     query: "?bundle=nowhere",

@@ -20,6 +20,17 @@ export interface Source {
   readonly backend: Backend | null;
 }
 
+/** A download that waits for the reader, because it is large. */
+export interface Offer {
+  /** The encoder that would be loaded. */
+  readonly name: string;
+  readonly bytes: number;
+  accept(): void;
+}
+
+/** A download of more bytes than this is offered, not begun. */
+const LARGE_DOWNLOAD = 10_000_000;
+
 /** After more restarts than this, the session waits until the reader tries again. */
 const MAX_RESTARTS = 2;
 
@@ -35,11 +46,16 @@ export class Session extends EventTarget {
   ownPicture: string | null = null;
   /** The name of the encoder that is being loaded. */
   loadingEncoder: string | null = null;
+  /** The download that waits for the reader. */
+  offer: Offer | null = null;
 
   private opening: Promise<OpenBundle> | null = null;
   private bundle: (OpenBundle & { readonly address: string }) | null = null;
   private source: Source = { bundle: "", backend: null };
   private readonly encoders = new Map<number, Promise<void>>();
+  /** The weights whose download the reader accepted. */
+  private readonly accepted = new Set<string>();
+  private withdrawOffer: (() => void) | null = null;
   /** Why the next engine must run on the CPU. */
   private cpuReason: string | null = null;
   private restarts = 0;
@@ -91,13 +107,49 @@ export class Session extends EventTarget {
   encoder(index: number): Promise<void> {
     let load = this.encoders.get(index);
     if (!load) {
-      this.change(() => (this.loadingEncoder = this.entries()[index]?.name ?? null));
-      load = this.client.call("encoder", { index }).then(() => {});
+      load = this.accept(index).then(() => {});
       this.encoders.set(index, load);
       load.catch(() => this.encoders.get(index) === load && this.encoders.delete(index));
       void load.catch(() => {}).then(() => this.change(() => (this.loadingEncoder = null)));
     }
     return load;
+  }
+
+  /** Loads an encoder, if it is large only when the reader accepts the download. */
+  private accept(index: number): Promise<unknown> {
+    const entry = this.entries()[index];
+    const load = () => {
+      this.change(() => (this.loadingEncoder = entry?.name ?? null));
+      return this.client.call("encoder", { index });
+    };
+    const bytes = entry ? this.bytesOf(entry) : 0;
+    if (!entry || bytes <= LARGE_DOWNLOAD || isLocal(this.source.bundle)) return load();
+    const key = `${this.source.bundle} ${entry.weights}`;
+    if (this.accepted.has(key)) return load();
+    this.withdrawOffer?.();
+    return new Promise<void>((resolve, reject) => {
+      const end = () => {
+        this.withdrawOffer = null;
+        this.change(() => (this.offer = null));
+      };
+      const accept = () => {
+        this.accepted.add(key);
+        end();
+        resolve();
+      };
+      this.withdrawOffer = () => {
+        end();
+        reject(failure("stopped", "the download was not begun", ""));
+      };
+      this.change(() => (this.offer = { name: entry.name, bytes, accept }));
+    }).then(load);
+  }
+
+  /** The bytes of the files that an encoder needs. */
+  private bytesOf({ weights, gallery_embeddings, query_embeddings }: EncoderEntry): number {
+    const paths = [weights, gallery_embeddings, query_embeddings];
+    const files = this.bundle?.collection.manifest.files ?? [];
+    return files.reduce((sum, { path, bytes }) => (paths.includes(path) ? sum + bytes : sum), 0);
   }
 
   /** Asks the engine. Its encoder must have been loaded. What is in `transfer` leaves the page. */
@@ -130,6 +182,7 @@ export class Session extends EventTarget {
     this.lastLoss = failure;
     this.cpuReason = `The engine was restarted because ${failure.message}.`;
     this.opening = null;
+    this.withdrawOffer?.();
     this.encoders.clear();
     this.dispatchEvent(new Event("lost"));
   }
@@ -139,6 +192,7 @@ export class Session extends EventTarget {
     this.cpuReason = null;
     this.restarts = 0;
     this.opening = null;
+    this.withdrawOffer?.();
     this.encoders.clear();
   }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use akin_core::digest::sha256;
 use akin_core::models::{Backbone, BackboneConfig};
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{DType, Device, Tensor, TensorData};
 use serde::Deserialize;
 
 use super::files::{Stored, safetensors};
@@ -81,8 +81,7 @@ impl Fixture {
 impl Sample {
     /// Asserts that a tensor agrees within 1e-4 of its largest element.
     pub(crate) fn check<const D: usize>(&self, what: &str, tensor: Tensor<D>) {
-        let all: Vec<f64> =
-            tensor.into_data().try_to_vec::<f32>().unwrap().into_iter().map(f64::from).collect();
+        let all: Vec<f64> = tensor.cast(DType::F64).into_data().try_to_vec().unwrap();
         let norm = all.iter().map(|x| x * x).sum::<f64>().sqrt();
         assert!((norm - self.norm).abs() < 1e-4 * self.norm, "{what}: norm {norm} instead of {}", self.norm);
         for (i, &expected) in self.values.iter().enumerate() {

@@ -4,8 +4,8 @@ use akin_core::encoder::{BatchNormMode, EncoderConfig, Frozen};
 use akin_core::image::Normalisation;
 use akin_core::image::Preprocessing;
 use akin_core::models::{BACKBONES, Backbone, BackboneConfig};
-use burn::module::{Module, ModuleVisitor, Param};
-use burn::tensor::{Device, Gradients, Tensor, TensorData};
+use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
+use burn::tensor::{DType, Device, Gradients, Tensor, TensorData};
 
 use super::files::{Stored, pth, safetensors};
 use super::fixture::{Fixture, Measured, formula};
@@ -19,7 +19,7 @@ fn names() -> impl Iterator<Item = &'static str> {
 struct Collect<'a> {
     gradients: &'a Gradients,
     /// By the place among all weights of the network.
-    found: Vec<Option<(Vec<usize>, Vec<f32>)>>,
+    found: Vec<Option<(Vec<usize>, Vec<f64>)>>,
 }
 
 impl ModuleVisitor for Collect<'_> {
@@ -31,16 +31,38 @@ impl ModuleVisitor for Collect<'_> {
     }
 }
 
+/// Turns every weight into numbers of double precision. In single precision, a gradient through ten ReLUs and more
+/// depends in its fourth digit on the order of sums, because a sum near 0 falls on one side or the other.
+struct Precise;
+
+impl ModuleMapper for Precise {
+    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+        param.map(|tensor| {
+            let learns = tensor.is_require_grad();
+            tensor.detach().cast(DType::F64).set_require_grad(learns)
+        })
+    }
+}
+
 /// Compares features and gradients of a backbone with what a published implementation computed.
-fn check(name: &str, fixture: &Fixture, backbone: &Backbone, expected: &Measured, device: &Device) {
-    let images = fixture.images(device).require_grad();
+fn check(
+    name: &str,
+    fixture: &Fixture,
+    backbone: Backbone,
+    expected: &Measured,
+    device: &Device,
+) -> Backbone {
     let config = BackboneConfig::named(name).unwrap();
+    let single = config.pooling().pool(backbone.valid().outputs(fixture.images(device).without_autodiff()));
+    fixture.frozen.features.check(&format!("{name}: features in single precision"), single);
+    let backbone = backbone.map(&mut Precise);
+    let images = fixture.images(device).cast(DType::F64).require_grad();
     let features = config.pooling().pool(backbone.outputs(images.clone()));
     let [batch, count] = features.dims();
     assert_eq!(count, config.features(), "{name}");
     expected.features.check(&format!("{name}: features"), features.clone());
-    let factors: Vec<f32> = formula("factors", batch * count).map(|x| x as f32).collect();
-    let factors = Tensor::from_data(TensorData::new(factors, [batch, count]), device);
+    let factors: Vec<f64> = formula("factors", batch * count).collect();
+    let factors = Tensor::from_data(TensorData::new(factors, [batch, count]), (device, DType::F64));
     let gradients = (features * factors).sum().backward();
     let mut collect = Collect { gradients: &gradients, found: Vec::new() };
     backbone.visit(&mut collect);
@@ -54,8 +76,10 @@ fn check(name: &str, fixture: &Fixture, backbone: &Backbone, expected: &Measured
         let place = names.iter().position(|name| name == weight).expect("the weight has its published name");
         let (shape, values) = collect.found[place].clone().expect("the weight learns");
         let file_shape = &fixture.weights[weight];
-        let gradient =
-            Tensor::<1>::from_data(TensorData::new(values, [file_shape.iter().product::<usize>()]), device);
+        let gradient = Tensor::<1>::from_data(
+            TensorData::new(values, [file_shape.iter().product::<usize>()]),
+            (device, DType::F64),
+        );
         // Burn has the inputs of a linear layer first, files have the outputs.
         if shape != *file_shape {
             let [inputs, outputs] = shape[..] else { panic!("{what} has the shape {shape:?}") };
@@ -65,6 +89,7 @@ fn check(name: &str, fixture: &Fixture, backbone: &Backbone, expected: &Measured
             sample.check(&what, gradient);
         }
     }
+    backbone
 }
 
 #[test]
@@ -82,13 +107,13 @@ fn features_and_gradients_are_those_of_the_published_implementations() {
             preprocessing,
         };
         let mut encoder = config.absent(&device).unwrap();
-        encoder.backbone = backbone.clone();
+        encoder.backbone = backbone;
         let frozen = Frozen { batch_norm: BatchNormMode::FixedStatistics, patch_embedding: false };
-        check(name, &fixture, &encoder.freeze(frozen).backbone, &fixture.frozen, &device);
+        check(name, &fixture, encoder.freeze(frozen).backbone, &fixture.frozen, &device);
         if let Some(live) = &fixture.live {
             // A network of its own: the first forward pass changes the running statistics.
             let backbone = fixture.backbone(name, &device);
-            check(name, &fixture, &backbone, live, &device);
+            let backbone = check(name, &fixture, backbone, live, &device);
             let (names, values) = (backbone.weight_names(), statistics(&backbone.valid()));
             for (weight, sample) in &live.running_mean {
                 let place = names.iter().position(|name| name == weight).unwrap();
@@ -104,7 +129,7 @@ fn statistics(backbone: &Backbone) -> Vec<Vec<f32>> {
     struct Values(Vec<Vec<f32>>);
     impl ModuleVisitor for Values {
         fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-            self.0.push(param.val().into_data().try_to_vec().unwrap());
+            self.0.push(param.val().cast(DType::F32).into_data().try_to_vec().unwrap());
         }
     }
     let mut values = Values(Vec::new());
@@ -128,7 +153,7 @@ fn parameters_and_multiply_adds_are_those_of_the_published_implementations() {
 #[test]
 fn a_pth_file_and_a_safetensors_file_give_the_same_network() {
     let device = Device::flex();
-    for name in ["mobilenet_v1_quarter", "resnet18", "deit_s16_distilled"] {
+    for name in ["mobilenet_v1_quarter", "squeezenet"] {
         let stored = Fixture::read(name).stored();
         let load = |bytes| {
             let mut backbone = BackboneConfig::named(name).unwrap().absent(&device).unwrap();

@@ -225,8 +225,9 @@ export class AkinLook extends ShadowElement {
     const reason = this.isDistance()
       ? `The score of this encoder is ${this.isCode() ? "minus the Hamming distance" : "minus a distance"}, which`
       : "This encoder embeds a picture by the class token of a transformer, which";
-    return html`${reason} is no sum over parts of a picture. So this is measured by covering: each of ${query.rows * query.columns} patches
-    was covered with the picture’s mean colour, and its number is by how much the score fell.`;
+    return html`${reason} is no sum over parts of a picture. So this is measured by covering: each of
+    ${query.rows * query.columns} patches was covered with the picture’s mean colour, and its number is by how much the
+    score fell.`;
   }
 
   private progress() {

@@ -28,6 +28,7 @@
 import { html, nothing, type PropertyValues } from "lit";
 import type { AddressState, COMMON } from "../address.js";
 import { LightElement } from "../elements/light.js";
+import { downloadOffer } from "../elements/download-offer.js";
 import { loadProgress } from "../elements/load-progress.js";
 import { notice } from "../elements/notice.js";
 import type { Failure } from "../failure.js";
@@ -102,7 +103,7 @@ export class AkinApp extends LightElement {
     const title = bundle ? `Opening ${bundle.collection.manifest.title}` : "Loading the engine";
     return html`<section class="waiting" aria-label="Loading">
       <p class="waiting-title">${title}</p>
-      ${loadProgress(session.phases)}
+      ${downloadOffer(session.offer)} ${loadProgress(session.phases)}
     </section>`;
   }
 
@@ -127,6 +128,7 @@ export class AkinApp extends LightElement {
         ${encoderSwitch(collection.manifest.encoders, search.shown, (shown) => void search.show(shown))}
         ${session.running ? backendBadge(session.running, this.timing(), (backend) => search.changeBackend(backend)) : nothing}
       </div>
+      ${search.loading === "ready" ? downloadOffer(session.offer) : nothing}
       ${search.loading === "ready" && session.loadingEncoder ? this.waitingForEncoder(session.loadingEncoder) : nothing}
       ${queryFailure ? notice(queryFailure, this.failureTitle(queryFailure)) : nothing}
       ${answerPanel(search, { collection, sprites }, (item) => this.searchResult(item))}

@@ -2,6 +2,7 @@ import { html, render } from "lit";
 import { oneOf, text, whole } from "../address.js";
 import { parseClass, printClass } from "../class-choice.js";
 import { isSameBundle, loadBundles, type BundleEntry } from "../gallery/bundles.js";
+import { downloadOffer } from "../elements/download-offer.js";
 import { notice } from "../elements/notice.js";
 import { toFailure } from "../failure.js";
 import "../map/akin-affinity.js";
@@ -136,7 +137,7 @@ export const view = defineView({
     address.onRestore(apply);
 
     const show = () => {
-      const parts = html`${map}
+      const parts = html`${downloadOffer(session.offer)} ${map}
       ${
         address.shows("affinity")
           ? html`<section class="part" aria-labelledby="affinity-title">
@@ -160,6 +161,13 @@ export const view = defineView({
       }`;
       render(parts, place);
     };
+
+    let { offer } = session;
+    session.addEventListener("change", () => {
+      if (offer === session.offer) return;
+      offer = session.offer;
+      show();
+    });
 
     const open = async () => {
       drawGalleries();

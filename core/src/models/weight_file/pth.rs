@@ -139,7 +139,11 @@ fn files_of_zip(bytes: &[u8]) -> Result<BTreeMap<&str, Range<usize>>, Flaw> {
     // The end record is 22 bytes and a comment of at most 65,535.
     let first = bytes.len().saturating_sub(22 + 65_535);
     let end = bytes[first..].windows(4).rposition(|window| window == b"PK\x05\x06").ok_or_else(cut_short)?;
-    let (count, mut at) = (number(first + end + 10, 2)?, number(first + end + 16, 4)?);
+    let end = first + end;
+    let (count, mut at) = (number(end + 10, 2)?, number(end + 16, 4)?);
+    if end + 22 + number(end + 20, 2)? != bytes.len() {
+        return Err(cut_short());
+    }
     let mut files = BTreeMap::new();
     for _ in 0..count {
         if number(at, 4)? != 0x0201_4b50 {
