@@ -39,7 +39,7 @@ impl ModuleMapper for Precise {
     fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
         param.map(|tensor| {
             let learns = tensor.is_require_grad();
-            tensor.detach().cast(DType::F64).set_require_grad(learns)
+            tensor.cast(DType::F64).detach().set_require_grad(learns)
         })
     }
 }
@@ -56,7 +56,7 @@ fn check(
     let single = config.pooling().pool(backbone.valid().outputs(fixture.images(device).without_autodiff()));
     fixture.frozen.features.check(&format!("{name}: features in single precision"), single);
     let backbone = backbone.map(&mut Precise);
-    let images = fixture.images(device).cast(DType::F64).require_grad();
+    let images = fixture.images(device).cast(DType::F64).detach().require_grad();
     let features = config.pooling().pool(backbone.outputs(images.clone()));
     let [batch, count] = features.dims();
     assert_eq!(count, config.features(), "{name}");
