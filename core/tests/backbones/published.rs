@@ -93,9 +93,34 @@ fn check(
 }
 
 #[test]
-fn features_and_gradients_are_those_of_the_published_implementations() {
+fn features_and_gradients_of_small_networks_are_those_of_the_published_implementations() {
+    check_all(&["squeezenet", "mobilenet_v1_quarter"]);
+}
+
+#[test]
+fn features_and_gradients_of_resnets_are_those_of_torchvision() {
+    check_all(&["resnet18", "resnet34", "resnet50"]);
+}
+
+#[test]
+fn features_and_gradients_of_bn_inception_are_those_of_pretrainedmodels() {
+    check_all(&["bn_inception"]);
+}
+
+#[test]
+fn features_and_gradients_of_vision_transformers_are_those_of_timm() {
+    check_all(&["vit_s16", "deit_s16", "deit_s16_distilled", "dino_s16", "dinov2_s14"]);
+}
+
+#[test]
+fn every_backbone_with_published_weights_has_its_test() {
+    let tests = include_str!("published.rs");
+    assert!(names().all(|name| tests.contains(&format!("\"{name}\""))));
+}
+
+fn check_all(names: &[&str]) {
     let device = Device::flex().autodiff();
-    for name in names() {
+    for &name in names {
         let fixture = Fixture::read(name);
         let backbone = fixture.backbone(name, &device);
         let side = fixture.side.try_into().unwrap();

@@ -178,10 +178,12 @@ fn all_missing_keys_are_named_at_once() {
     assert!(data_kinds.starts_with("folder, csv"), "{data_kinds}");
     let (message, _) = refusal(&SHORT.replace("kind = \"csv\"", ""), &[]);
     assert!(message.ends_with(&format!("the setting `data.kind` ({data_kinds}) is missing")), "{message}");
+    let backbones = kinds_of::<BackboneConfig>().join(", ");
+    assert!(backbones.starts_with("small_resnet, squeezenet"), "{backbones}");
     let (message, hint) = refusal("[model]\nhead = {}", &[]);
     assert!(
         message.ends_with(&format!(
-            "these settings are missing: `model.head.dimension`, `model.backbone.kind`, \
+            "these settings are missing: `model.head.dimension`, `model.backbone.kind` ({backbones}), \
              `data.kind` ({data_kinds}), `data.path`, `data.levels`, `loss.kind`, `run.steps` or `run.epochs`"
         )),
         "{message}"
