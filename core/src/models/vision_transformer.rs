@@ -204,9 +204,9 @@ impl VisionTransformer {
         if [height, width] == [self.grid; 2] {
             return (first, grid);
         }
-        let device = grid.device();
+        let numbers = (&grid.device(), grid.dtype());
         let matrix = |to: usize| {
-            Tensor::<2>::from_data(TensorData::new(resampling(self.grid, to), [to, self.grid]), &device)
+            Tensor::<2>::from_data(TensorData::new(resampling(self.grid, to), [to, self.grid]), numbers)
         };
         let rows = matrix(height).matmul(grid.reshape([self.grid, self.grid * FEATURES]));
         let rows = rows.reshape([height, self.grid, FEATURES]);
