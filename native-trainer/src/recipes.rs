@@ -28,6 +28,7 @@ pub const RECIPES: &[Recipe] = &recipes![
     "grocery-head",
     "grocery-hyperbolic",
     "grocery-norm-softmax",
+    "grocery-rank-losses",
     "omniglot",
     "omniglot-hash",
 ];
