@@ -48,10 +48,12 @@ fn default_exponent() -> f64 {
 const SMALLEST: f64 = 1e-6;
 
 impl Pooling {
+    /// Checks it against a network with or without a class token.
+    ///
     /// # Errors
     ///
     /// [`Kind::Config`] for an exponent out of range, and for the class token of a network that has none.
-    pub(crate) fn validate(self, has_class_token: bool) -> Result<()> {
+    pub fn validate(self, has_class_token: bool) -> Result<()> {
         match self {
             Self::Gem { exponent } if !(1.0..=100.0).contains(&exponent) => Err(Error::new(
                 Kind::Config,
