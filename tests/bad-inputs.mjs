@@ -67,6 +67,8 @@ const GOOD = {
   biomorphs: ['biomorphs', 'new'],
   demo: ['demo', '--out', 'new', '--no-serve'],
   verify: ['verify', 'nowhere'],
+  'bench loss': ['bench', 'loss', '--losses', 'contrastive', '--batch', '8', '--dimension', '4'],
+  'bench eval': ['bench', 'eval', '--items', '8', '--dimension', '4'],
   page: ['page'],
   'list losses': ['list', 'losses'],
   'list miners': ['list', 'miners'],
@@ -97,6 +99,7 @@ const BAD = {
   '--metrics': ['x', 'recall', 'recall@0', 'recall@-1', 'recall@x', 'ap,ap', 'mrr@10', ''],
   '--bootstrap': NUMBERS,
   '--decomposability-gap': [...NUMBERS, '0'],
+  '--memory': NUMBERS,
   '--shard': ['x', '3', '0/4', '5/4', '1/0', '-1/4', ''],
   '--merge': [...MISSING, 'e.npy', 'data', 'run/report.json'],
   '--similarity': ['x', ''],
@@ -115,6 +118,7 @@ const BAD = {
   '--host': ['a/b', 'a b', ''],
   '--losses': ['x', ''],
   '--seeds': ['x', '-1', ''],
+  '--cell': NUMBERS,
   '--format': ['x', ''],
   '--branching': ['x', '0', '-1', '2,,2', '99999,99999', ''],
   '--images-per-class': [...NUMBERS, '0'],
@@ -123,6 +127,13 @@ const BAD = {
   '--show': ['x', ''],
   '--data': ['nowhere.toml', 'file', 'data', ''],
   '--svg': ['nowhere/x.svg', 'tiny.toml', 'file', ''],
+  '--only': ['x', ''],
+  '--batch': [...NUMBERS, '0', '2,,2'],
+  '--dimension': [...NUMBERS, '0'],
+  '--tensors-up-to': NUMBERS,
+  '--items': [...NUMBERS, '0', '2,,2'],
+  '--naive-up-to': NUMBERS,
+  '--plot': ['nowhere/x.svg', 'tiny.toml', 'file', ''],
   '--from': ['x', 'ftp://127.0.0.1', 'http://', 'http://127.0.0.1:9', ''],
 };
 /// Values that are fine for one command, and options whose text is free.
@@ -258,7 +269,7 @@ for (const [name, bytes] of Object.entries({
   'of another network (.pth)': pth, 'of another network (old .pth)': legacy, 'of another network (.safetensors)': safetensors,
   'that would run code': fs.readFileSync(path.join(fixtures, 'runs_code.pth')), 'that are empty': Buffer.alloc(0),
   'cut short (.pth)': pth.subarray(0, -30), 'cut short (old .pth)': legacy.subarray(0, -1),
-  'cut short (.safetensors)': safetensors.subarray(0, -1), 'that are a picture': read(path.join('data', labels[0].split(',')[0])),
+  'cut short (.safetensors)': safetensors.subarray(0, -1), 'that are a picture': read(labels[0].split(',')[0]),
 })) {
   const args = [...GOOD.train, '--set', "model.backbone={kind='resnet50'}", '--set', 'model.preprocessing.crop=32'];
   add(`weights ${name}`, [...args, '--set', "model.weights='bad.pth'"], () => write('bad.pth', bytes));
