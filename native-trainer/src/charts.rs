@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use anyhow::{Result, anyhow};
-use plotters::coord::combinators::IntoLogRange;
+use plotters::coord::combinators::{BindKeyPoints, IntoLogRange};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
@@ -50,6 +50,10 @@ pub fn log_log(
         (low.unwrap_or(1.0) / 1.25)..(high.unwrap_or(1.0) * 1.25)
     };
     let (x_range, y_range) = (range(|point| point.0), range(|point| point.1));
+    let mut measured: Vec<f64> = all().map(|point| point.0).collect();
+    measured.sort_by(f64::total_cmp);
+    // A number closer to the last one would be printed over it.
+    measured.dedup_by(|next, last| *next < *last * 1.35);
     let mut svg = String::new();
     {
         let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
@@ -64,7 +68,7 @@ pub fn log_log(
             .margin_left(20)
             .x_label_area_size(42)
             .y_label_area_size(58)
-            .build_cartesian_2d(x_range.log_scale(), y_range.log_scale())
+            .build_cartesian_2d(x_range.log_scale().with_key_points(measured), y_range.log_scale())
             .map_err(failed)?;
         chart
             .configure_mesh()

@@ -36,8 +36,8 @@
 //! - with its group, it shares in reading and preparing the gallery again: N · d numbers for each group.
 //!
 //! `akin bench eval` measures all of it beside a product. Measured in processor time, beside the product of OpenBLAS (two
-//! threads of an AMD EPYC with AVX-512, 2026-11-22, 512 numbers, 3 levels): 2.1 times the product for 20,000 items that
-//! rank each other, 1,667 of them positives of a query; 2.2 times for 60,502 items with 5,042. The time of a pair grows
+//! threads of an AMD EPYC with AVX-512, 2026-11-22, 512 numbers, 3 levels): 1.8 times the product for 20,000 items that
+//! rank each other, 1,667 of them positives of a query; 2.1 times for 60,502 items with 5,042. The time of a pair grows
 //! where queries have tens of thousands of positives, because most buckets then have positives and their items are
 //! compared one by one.
 //!
