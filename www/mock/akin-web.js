@@ -10,6 +10,7 @@ let science = null;
 export default async function init() {
   science = await import("./akin-science.js");
   await science.default();
+  return { memory: new WebAssembly.Memory({ initial: 1 }) };
 }
 
 /** A number between 0 and 1 that depends only on the arguments. */
