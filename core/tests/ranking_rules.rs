@@ -219,7 +219,7 @@ fn settings_out_of_range_are_refused() {
 /// Every loss of smooth ranks at this temperature.
 fn smooth_ranks(temperature: f64) -> Vec<LossConfig> {
     let own = |kind: &str| format!(r#"{{ "kind": "{kind}", "temperature": {temperature:e} }}"#);
-    let of_step = |kind: &str, rest: &str| {
+    let with_step = |kind: &str, rest: &str| {
         let step = if kind == "hap_surrogate" { "upper_step" } else { "step" };
         format!(r#"{{ "kind": "{kind}", "{step}": {{ "temperature": {temperature:e} }} {rest} }}"#)
     };
@@ -228,11 +228,11 @@ fn smooth_ranks(temperature: f64) -> Vec<LossConfig> {
         own("smooth_hap"),
         own("smooth_ndcg"),
         own("smooth_recall"),
-        of_step("sup_ap", ""),
-        of_step("sup_ndcg", ""),
-        of_step("sup_recall", ""),
-        of_step("hap_surrogate", r#", "smooth_rank": true"#),
-        of_step("hap_surrogate", r#", "smooth_rank": false"#),
+        with_step("sup_ap", ""),
+        with_step("sup_ndcg", ""),
+        with_step("sup_recall", ""),
+        with_step("hap_surrogate", r#", "smooth_rank": true"#),
+        with_step("hap_surrogate", r#", "smooth_rank": false"#),
     ];
     json.iter().map(|json| named(json)).collect()
 }

@@ -36,7 +36,7 @@ pub(super) fn largest(
     gumbel: [&[f32]; 2],
 ) -> Vec<[u32; 2]> {
     let proxies = distances.proxies;
-    let of_triplet = |(t, [i, j, k]): (usize, [usize; 3])| {
+    let ancestors = |(t, [i, j, k]): (usize, [usize; 3])| {
         let [pair_noise, all_noise] = gumbel.map(|gumbel| &gumbel[t * proxies..][..proxies]);
         let of = |items: &[usize], noise: &[f32], left_out: Option<usize>| {
             let largest = |proxy: usize| {
@@ -52,7 +52,7 @@ pub(super) fn largest(
         let high = of(&[i, j, k], all_noise, (!equal_ancestors).then_some(low));
         [low as u32, high as u32]
     };
-    triplets.iter().enumerate().map(of_triplet).collect()
+    triplets.iter().enumerate().map(ancestors).collect()
 }
 
 /// e^π of each item and proxy for π = e^{−d}, at least 1. Rows end in zeros, which are never drawn.

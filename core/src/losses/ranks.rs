@@ -64,6 +64,12 @@ pub(super) fn smooth_rank_loss(
     }
 }
 
+/// [`smooth_rank_loss`] of a batch where the items of the query's fine class are relevant.
+pub(super) fn fine_class_loss(batch: &Batch, ranks: &SmoothRanks) -> Tensor<1> {
+    let places = by_fine_class(batch.labels, batch.items().labels);
+    smooth_rank_loss(batch.embeddings.clone(), reference_items(batch), ranks, places)
+}
+
 /// The mean of the loss over queries, and its gradient G; if `symmetric`, G + Gᵀ.
 fn mean_by_ranks<S: Score + Element>(
     scores: Vec<S>,
@@ -100,7 +106,7 @@ fn add_transposed<S: Score>(matrix: &mut [S], size: usize) {
 }
 
 /// The places of a loss on one level: 1 for the items of the query's fine class, 0 for the others.
-pub(super) fn by_fine_class(queries: &Labels, items: &Labels) -> impl Fn(usize, &mut Places) + Sync {
+fn by_fine_class(queries: &Labels, items: &Labels) -> impl Fn(usize, &mut Places) + Sync {
     let query_classes = queries.column(queries.levels());
     let item_classes = items.column(items.levels());
     move |query, places| {

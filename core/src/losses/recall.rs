@@ -22,7 +22,7 @@ use burn::module::Module;
 use burn::tensor::Tensor;
 
 use super::ndcg::rank_counts;
-use super::ranks::{Block, Values, by_fine_class, reference_items, smooth_rank_loss, weighted_values};
+use super::ranks::{Block, Values, fine_class_loss, weighted_values};
 use super::{Batch, BuildLoss, Family, LossContext, LossEntry, Objective, matrix};
 use crate::Result;
 use crate::geometry::Space;
@@ -163,8 +163,7 @@ impl Recall {
 impl Objective for Recall {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
         if is_cpu(&batch.embeddings.device()) {
-            let places = by_fine_class(batch.labels, batch.items().labels);
-            return smooth_rank_loss(batch.embeddings.clone(), reference_items(batch), &self.ranks, places);
+            return fine_class_loss(batch, &self.ranks);
         }
         self.compare(batch)
     }

@@ -13,9 +13,7 @@
 use burn::module::Module;
 use burn::tensor::Tensor;
 
-use super::ranks::{
-    Counts, by_fine_class, positive_weights, reference_items, smooth_rank_loss, weighted_quotients,
-};
+use super::ranks::{Counts, fine_class_loss, positive_weights, weighted_quotients};
 use super::{Batch, BuildLoss, Family, LossContext, LossEntry, Objective};
 use crate::geometry::Space;
 use crate::host::is_cpu;
@@ -59,8 +57,7 @@ pub struct SmoothAp {
 impl Objective for SmoothAp {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
         if is_cpu(&batch.embeddings.device()) {
-            let places = by_fine_class(batch.labels, batch.items().labels);
-            return smooth_rank_loss(batch.embeddings.clone(), reference_items(batch), &self.ranks, places);
+            return fine_class_loss(batch, &self.ranks);
         }
         self.compare(batch)
     }

@@ -213,10 +213,10 @@ fn one_minus_ranked(
             .map(|j| (j, addend(k, j, items.scores[j] - items.scores[k])))
             .collect();
         let rank = others.iter().fold(1.0, |rank, (_, addend)| rank + addend.value);
-        let of_item = value(k, rank);
-        loss.value -= of_item.value;
+        let item_value = value(k, rank);
+        loss.value -= item_value.value;
         for (j, addend) in others {
-            let slope = of_item.derivative * addend.derivative;
+            let slope = item_value.derivative * addend.derivative;
             loss.gradient[j] -= slope;
             loss.gradient[k] += slope;
         }

@@ -102,7 +102,7 @@ impl SmoothRanks {
         numbers.extend(scores.iter().map(|score| score.to_f64()));
         let items =
             ScoredPlaces { scores: numbers, places: &places.of_items, relevances: &places.relevances };
-        let Some(values) = self.value.of_items(&items) else {
+        let Some(values) = self.value.item_values(&items) else {
             gradient.fill(S::from_f64(0.0));
             return None;
         };

@@ -238,7 +238,7 @@ mod tests {
     fn loss(ranks: &SmoothRanks, path: Path, items: &ScoredPlaces) -> QueryLoss {
         let size = items.scores.len();
         let mut loss = QueryLoss { value: 0.0, gradient: vec![0.0; size], quotients: Vec::new() };
-        if let Some(values) = ranks.value.of_items(items) {
+        if let Some(values) = ranks.value.item_values(items) {
             let mut memory = Memory::default();
             loss.value = 1.0 - ranks.query(path, &mut memory, items, &values, &mut loss.gradient);
         }

@@ -25,7 +25,7 @@ impl RankValue {
     }
 
     /// The values of the items of one query; none if no item has a relevance.
-    pub(crate) fn of_items(&self, items: &ScoredPlaces) -> Option<ItemValues> {
+    pub(crate) fn item_values(&self, items: &ScoredPlaces) -> Option<ItemValues> {
         let mut counts = vec![0_usize; items.relevances.len()];
         items.places.iter().for_each(|&place| counts[place as usize] += 1);
         let groups = || items.relevances.iter().copied().zip(counts.iter().copied());

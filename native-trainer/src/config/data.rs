@@ -276,7 +276,7 @@ impl DataConfig {
     /// # Errors
     ///
     /// A name that is no data set, or one of a kind that needs more settings.
-    pub fn of_copy(name: &str, path: &Path) -> Result<Self> {
+    pub fn for_copy(name: &str, path: &Path) -> Result<Self> {
         let kind: DataKind = toml::Value::from(name).try_into().map_err(|_| {
             let near = did_you_mean(name, DataKind::names().iter().map(String::as_str));
             problem(
@@ -345,13 +345,13 @@ impl DataConfig {
                 "remove it; `path` says where the images are",
             )
         })?;
-        let of_some_kinds: [(&str, bool, &[DataKind]); 4] = [
+        let optional_settings: [(&str, bool, &[DataKind]); 4] = [
             ("hierarchy", self.hierarchy.is_some(), &[DataKind::Cub200, DataKind::Cars196]),
             ("benchmark", self.benchmark.is_some(), &[DataKind::DymlVehicle, DataKind::DymlAnimal]),
             ("difficulty", self.difficulty.is_some(), &[DataKind::Roxford5k, DataKind::Rparis6k]),
             ("junk_column", self.junk_column.is_some(), &[DataKind::Csv]),
         ];
-        for (key, is_set, kinds) in of_some_kinds {
+        for (key, is_set, kinds) in optional_settings {
             ensure(!is_set || kinds.contains(&self.kind), || {
                 let kinds = kinds.iter().map(|kind| format!("`{}`", kind.name())).collect::<Vec<_>>();
                 let message = format!(

@@ -62,7 +62,7 @@ fn list(copy: &LocalCopy) -> Result<Listing> {
             });
         }
     }
-    Ok(Listing::of_files(images, ClassIdentity::Path))
+    Ok(Listing::from_files(images, ClassIdentity::Path))
 }
 
 #[cfg(test)]

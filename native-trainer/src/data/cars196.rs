@@ -6,7 +6,6 @@ use anyhow::{Context, Result};
 
 use super::hierarchy::Hierarchy;
 use super::listing::{Count, Counts, Entry, ListedImage, Listing, LocalCopy, Source, Split, SplitCounts};
-use super::storage::Part;
 use crate::config::DataKind;
 use crate::mat::{self, Value};
 use crate::problem::problem;
@@ -63,15 +62,9 @@ fn list(copy: &LocalCopy) -> Result<Listing> {
         let mut labels = hierarchy.above(class, name)?;
         labels.push(name.to_owned());
         let split = if class <= LAST_TRAINING_CLASS { Split::Train } else { Split::Test };
-        images.push(ListedImage {
-            path: root.join(path),
-            part: Part::Whole,
-            junk: Vec::new(),
-            labels,
-            split: Some(split),
-        });
+        images.push(ListedImage::file(root.join(path), labels, split));
     }
-    Ok(Listing::of_files(images, ClassIdentity::Name))
+    Ok(Listing::from_files(images, ClassIdentity::Name))
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ pub static ENTRY: Entry = Entry {
 fn list(copy: &LocalCopy) -> Result<Listing> {
     let data = copy.data;
     let identity = if data.qualify { ClassIdentity::Path } else { ClassIdentity::Name };
-    Ok(Listing::of_files(images(data)?, identity))
+    Ok(Listing::from_files(images(data)?, identity))
 }
 
 fn images(data: &DataConfig) -> Result<Vec<ListedImage>> {

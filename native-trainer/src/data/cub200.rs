@@ -9,7 +9,6 @@ use super::hierarchy::Hierarchy;
 use super::listing::{
     Count, Counts, Download, Entry, ListedImage, Listing, LocalCopy, Source, Split, SplitCounts, damaged,
 };
-use super::storage::Part;
 use crate::config::DataKind;
 
 /// Classes 1 to 100 are the training classes.
@@ -58,15 +57,9 @@ fn list(copy: &LocalCopy) -> Result<Listing> {
         let mut labels = hierarchy.above(number, name)?;
         labels.push(name.clone());
         let split = if number <= LAST_TRAINING_CLASS { Split::Train } else { Split::Test };
-        images.push(ListedImage {
-            path: root.join("images").join(path),
-            part: Part::Whole,
-            junk: Vec::new(),
-            labels,
-            split: Some(split),
-        });
+        images.push(ListedImage::file(root.join("images").join(path), labels, split));
     }
-    Ok(Listing::of_files(images, ClassIdentity::Name))
+    Ok(Listing::from_files(images, ClassIdentity::Name))
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@ use akin_core::taxonomy::ClassIdentity;
 use anyhow::Result;
 
 use super::listing::{Count, Counts, Entry, ListedImage, Listing, LocalCopy, Source, Split, SplitCounts};
-use super::storage::Part;
 use crate::config::Benchmark;
 
 const LICENCE: &str = "compiled from other data sets, for research";
@@ -81,16 +80,10 @@ fn list_benchmarks(copy: &LocalCopy) -> Result<Listing> {
             // images are of one class, and below it each class has one child.
             let label = format!("{name} {label}");
             let labels = (0..LEVELS).map(|place| if place < level { name } else { &label }.to_owned());
-            images.push(ListedImage {
-                path: copy.path(name).join(part).join(file),
-                part: Part::Whole,
-                junk: Vec::new(),
-                labels: labels.collect(),
-                split: Some(split),
-            });
+            images.push(ListedImage::file(copy.path(name).join(part).join(file), labels.collect(), split));
         }
     }
-    Ok(Listing::of_files(images, ClassIdentity::Path))
+    Ok(Listing::from_files(images, ClassIdentity::Path))
 }
 
 fn list_product(copy: &LocalCopy) -> Result<Listing> {
@@ -100,18 +93,14 @@ fn list_product(copy: &LocalCopy) -> Result<Listing> {
         image.labels = image.labels.into_iter().map(|label| format!("test {label}")).collect();
         images.push(image);
     }
-    Ok(Listing::of_files(images, ClassIdentity::Path))
+    Ok(Listing::from_files(images, ClassIdentity::Path))
 }
 
 /// The images of a folder with `label.csv` and `imgs`.
 fn labelled(copy: &LocalCopy, folder: &str, split: Split) -> Result<Vec<ListedImage>> {
     let rows = copy.rows(&format!("{folder}/label.csv"), COLUMNS)?;
-    let image = |(_, [file, coarse, middle, fine]): (usize, [String; 4])| ListedImage {
-        path: copy.path(folder).join("imgs").join(file),
-        part: Part::Whole,
-        junk: Vec::new(),
-        labels: vec![coarse, middle, fine],
-        split: Some(split),
+    let image = |(_, [file, coarse, middle, fine]): (usize, [String; 4])| {
+        ListedImage::file(copy.path(folder).join("imgs").join(file), vec![coarse, middle, fine], split)
     };
     Ok(rows.into_iter().map(image).collect())
 }

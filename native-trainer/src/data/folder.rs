@@ -10,7 +10,6 @@ use anyhow::Result;
 use walkdir::WalkDir;
 
 use super::listing::{Entry, ListedImage, Listing, LocalCopy, Source, Split};
-use super::storage::Part;
 use crate::config::{DataConfig, Ragged};
 use crate::counts::counted;
 use crate::problem::{Advise, problem};
@@ -28,7 +27,7 @@ pub static ENTRY: Entry = Entry {
 
 /// Lists the images of the tree, sorted by path within each split.
 fn list(copy: &LocalCopy) -> Result<Listing> {
-    Ok(Listing::of_files(images(copy.data)?, ClassIdentity::Path))
+    Ok(Listing::from_files(images(copy.data)?, ClassIdentity::Path))
 }
 
 fn images(data: &DataConfig) -> Result<Vec<ListedImage>> {
@@ -81,13 +80,7 @@ pub fn walk(
         )?;
         if entry.file_type().is_file() && looks_like_an_image(entry.path()) {
             let labels = labels(folder, entry.path(), data)?;
-            images.push(ListedImage {
-                path: entry.into_path(),
-                part: Part::Whole,
-                junk: Vec::new(),
-                labels,
-                split,
-            });
+            images.push(ListedImage::file(entry.into_path(), labels, split));
         }
     }
     Ok(())

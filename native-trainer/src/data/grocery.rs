@@ -9,7 +9,6 @@ use anyhow::Result;
 use super::listing::{
     Count, Counts, Entry, ListedImage, Listing, LocalCopy, Source, Split, SplitCounts, damaged,
 };
-use super::storage::Part;
 
 /// Grocery Store.
 pub static ENTRY: Entry = Entry {
@@ -50,16 +49,14 @@ fn list(copy: &LocalCopy) -> Result<Listing> {
             let Some([kind, variety]) = names.get(class) else {
                 return Err(damaged(&file, line, &format!("class {class} is not in classes.csv")));
             };
-            images.push(ListedImage {
-                path: root.join(path),
-                part: Part::Whole,
-                junk: Vec::new(),
-                labels: vec![department.to_owned(), kind.clone(), variety.clone()],
-                split: Some(split),
-            });
+            images.push(ListedImage::file(
+                root.join(path),
+                vec![department.to_owned(), kind.clone(), variety.clone()],
+                split,
+            ));
         }
     }
-    Ok(Listing::of_files(images, ClassIdentity::Name))
+    Ok(Listing::from_files(images, ClassIdentity::Name))
 }
 
 #[cfg(test)]

@@ -10,7 +10,6 @@ use anyhow::Result;
 use super::listing::{
     Count, Counts, Entry, ListedImage, Listing, LocalCopy, Source, Split, SplitCounts, damaged,
 };
-use super::storage::Part;
 
 /// H-GLDv2.
 pub static ENTRY: Entry = Entry {
@@ -39,13 +38,11 @@ fn list(copy: &LocalCopy) -> Result<Listing> {
     let mut images = Vec::new();
     let mut add = |categories: &Categories, folder: &str, landmark: &str, id: &str, split: Split| {
         if let Some([supercategory, category]) = categories.get(landmark) {
-            images.push(ListedImage {
-                path: image_path(copy, folder, id),
-                part: Part::Whole,
-                junk: Vec::new(),
-                labels: vec![supercategory.clone(), category.clone(), landmark.to_owned()],
-                split: Some(split),
-            });
+            images.push(ListedImage::file(
+                image_path(copy, folder, id),
+                vec![supercategory.clone(), category.clone(), landmark.to_owned()],
+                split,
+            ));
         }
     };
     for (_, [landmark, ids]) in copy.rows("train_clean.csv", ["landmark_id", "images"])? {
@@ -75,7 +72,7 @@ fn list(copy: &LocalCopy) -> Result<Listing> {
         })?;
         add(&index_categories, "test", landmark, &id, Split::Query);
     }
-    Ok(Listing::of_files(images, ClassIdentity::Path))
+    Ok(Listing::from_files(images, ClassIdentity::Path))
 }
 
 fn categories(copy: &LocalCopy, file: &str) -> Result<Categories> {

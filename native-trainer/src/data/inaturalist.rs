@@ -11,7 +11,6 @@ use serde::Deserialize;
 use super::listing::{
     Count, Counts, Entry, ListedImage, Listing, LocalCopy, Source, Split, SplitCounts, damaged,
 };
-use super::storage::Part;
 use crate::problem::{Advise, problem};
 
 const LAYOUT: &str = "Inat_dataset_splits/Inaturalist_train_set1.txt and …_test_set1.txt, train2018.json, \
@@ -100,17 +99,11 @@ fn list(copy: &LocalCopy, full: bool) -> Result<Listing> {
                 })?;
             let mut labels = if full { ranks_above(*ranks, id, &json)? } else { vec![group.to_owned()] };
             labels.push(label.clone());
-            images.push(ListedImage {
-                path: copy.path(&path),
-                part: Part::Whole,
-                junk: Vec::new(),
-                labels,
-                split: Some(split),
-            });
+            images.push(ListedImage::file(copy.path(&path), labels, split));
         }
     }
     // A genus of animals may have the name of a genus of plants.
-    Ok(Listing::of_files(images, ClassIdentity::Path))
+    Ok(Listing::from_files(images, ClassIdentity::Path))
 }
 
 /// The ranks above a species, coarse → fine.

@@ -7,7 +7,6 @@ use anyhow::Result;
 use super::listing::{
     Count, Counts, Entry, ListedImage, Listing, LocalCopy, Source, Split, SplitCounts, damaged,
 };
-use super::storage::Part;
 
 /// In-Shop Clothes Retrieval.
 pub static ENTRY: Entry = Entry {
@@ -48,16 +47,10 @@ fn list(copy: &LocalCopy) -> Result<Listing> {
             return Err(damaged(&file, line, &format!("{path} has no folders for gender and category")));
         };
         let labels = vec![gender.to_owned(), category.to_owned(), item];
-        images.push(ListedImage {
-            path: root.join(&path),
-            part: Part::Whole,
-            junk: Vec::new(),
-            labels,
-            split: Some(split),
-        });
+        images.push(ListedImage::file(root.join(&path), labels, split));
     }
     // Both genders have shirts.
-    Ok(Listing::of_files(images, ClassIdentity::Path))
+    Ok(Listing::from_files(images, ClassIdentity::Path))
 }
 
 #[cfg(test)]

@@ -133,6 +133,13 @@ pub struct ListedImage {
     pub split: Option<Split>,
 }
 
+impl ListedImage {
+    /// An image that is a file of its own, and junk for no query.
+    pub fn file(path: PathBuf, labels: Vec<String>, split: impl Into<Option<Split>>) -> Self {
+        Self { path, part: Part::Whole, labels, junk: Vec::new(), split: split.into() }
+    }
+}
+
 /// The images of a data set.
 #[derive(Debug)]
 pub struct Listing {
@@ -146,7 +153,7 @@ pub struct Listing {
 
 impl Listing {
     /// Images that are files of their own.
-    pub fn of_files(images: Vec<ListedImage>, identity: ClassIdentity) -> Self {
+    pub fn from_files(images: Vec<ListedImage>, identity: ClassIdentity) -> Self {
         Self { images, identity, containers: Vec::new() }
     }
 }

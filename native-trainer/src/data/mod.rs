@@ -382,7 +382,7 @@ fn junk(
         classes.entry(taxonomy.class_name(level, class)).or_default().push(class);
     }
     let classes_of = |image: &ListedImage| -> Result<Vec<u32>> {
-        let of_name = |name: &String| {
+        let classes_named = |name: &String| {
             classes.get(name.as_str()).ok_or_else(|| {
                 problem(
                     format!(
@@ -397,7 +397,7 @@ fn junk(
         Ok(image
             .junk
             .iter()
-            .map(of_name)
+            .map(classes_named)
             .collect::<Result<Vec<_>>>()?
             .into_iter()
             .flatten()

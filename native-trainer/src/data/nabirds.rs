@@ -12,7 +12,6 @@ use anyhow::Result;
 use super::listing::{
     Count, Counts, Entry, ListedImage, Listing, LocalCopy, Source, Split, SplitCounts, damaged,
 };
-use super::storage::Part;
 use crate::config::DataKind;
 use crate::problem::problem;
 
@@ -75,15 +74,13 @@ fn list(copy: &LocalCopy) -> Result<Listing> {
         if !paths.contains_key(class.as_str()) {
             paths.insert(class, path_of(class)?);
         }
-        images.push(ListedImage {
-            path: root.join("images").join(path),
-            part: Part::Whole,
-            junk: Vec::new(),
-            labels: paths[class.as_str()].clone(),
-            split: Some(if training == "1" { Split::Train } else { Split::Test }),
-        });
+        images.push(ListedImage::file(
+            root.join("images").join(path),
+            paths[class.as_str()].clone(),
+            if training == "1" { Split::Train } else { Split::Test },
+        ));
     }
-    Ok(Listing::of_files(images, ClassIdentity::Path))
+    Ok(Listing::from_files(images, ClassIdentity::Path))
 }
 
 fn fault(message: String) -> anyhow::Error {

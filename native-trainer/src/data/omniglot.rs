@@ -45,7 +45,7 @@ fn list(copy: &LocalCopy) -> Result<Listing> {
         folder::walk(&folder, Some(split), copy.data, &mut images)?;
     }
     // Each alphabet has a character01.
-    Ok(Listing::of_files(images, ClassIdentity::Path))
+    Ok(Listing::from_files(images, ClassIdentity::Path))
 }
 
 #[cfg(test)]

@@ -146,7 +146,7 @@ fn images(truth: &GroundTruth, difficulty: Difficulty, path: impl Fn(&str) -> st
             });
         }
     }
-    Listing::of_files(images, ClassIdentity::Name)
+    Listing::from_files(images, ClassIdentity::Name)
 }
 
 fn class_name(class: usize) -> String {

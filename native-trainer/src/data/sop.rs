@@ -4,7 +4,6 @@ use akin_core::taxonomy::ClassIdentity;
 use anyhow::Result;
 
 use super::listing::{Count, Counts, Entry, ListedImage, Listing, LocalCopy, Source, Split, SplitCounts};
-use super::storage::Part;
 
 /// Stanford Online Products.
 pub static ENTRY: Entry = Entry {
@@ -30,16 +29,10 @@ fn list(copy: &LocalCopy) -> Result<Listing> {
         for [_, product, category, path] in copy.lines(&copy.path(file), 1)? {
             // The folder is the name of the category; the file has only its number.
             let name = path.split_once("_final/").map_or(category.as_str(), |(name, _)| name).to_owned();
-            images.push(ListedImage {
-                path: copy.path(&path),
-                part: Part::Whole,
-                junk: Vec::new(),
-                labels: vec![name, product],
-                split: Some(split),
-            });
+            images.push(ListedImage::file(copy.path(&path), vec![name, product], split));
         }
     }
-    Ok(Listing::of_files(images, ClassIdentity::Name))
+    Ok(Listing::from_files(images, ClassIdentity::Name))
 }
 
 #[cfg(test)]

@@ -26,10 +26,10 @@ impl DataSetArgs {
     ///
     /// # Errors
     ///
-    /// As [`DataConfig::load`] and [`DataConfig::of_copy`].
+    /// As [`DataConfig::load`] and [`DataConfig::for_copy`].
     pub fn load(&self) -> Result<(DataConfig, u64)> {
         match &self.path {
-            Some(path) => Ok((DataConfig::of_copy(&self.data.to_string_lossy(), path)?, 0)),
+            Some(path) => Ok((DataConfig::for_copy(&self.data.to_string_lossy(), path)?, 0)),
             None => DataConfig::load(&self.data, &self.sets.set),
         }
     }
