@@ -190,6 +190,18 @@ for (const [key, value] of keys(read('run/config.toml').toString())) {
 for (const section of ['run', 'data', 'model', 'loss', 'sampler', 'augment', 'optimizer', 'schedule', 'eval']) {
   add(`the config with an unknown key in ${section}`, [...GOOD.train, '--set', `${section}.nonsense=1`]);
 }
+for (const set of [
+  'sampler.kind=pairs', 'sampler.batch_size=4', 'sampler.batches_per_pair=2', 'sampler.level=genus', 'sampler.level=3',
+  "sampler={kind='random',classes_per_batch=2}", "sampler={kind='random',batch_size=0}", "sampler={kind='random',batch_size=9999}",
+  "sampler={kind='class_pairs',classes_per_batch=3}", "sampler={kind='class_pairs',level='species'}",
+  "sampler={kind='class_pairs',batches_per_pair=0}", "sampler={level='order',classes_per_batch=99}",
+  'augment.resize=0', 'augment.squeeze=5000', 'augment={resize=32,squeeze=32}', 'augment.crop=corner', "augment={crop='side'}",
+  'augment.crop_side=[1, 2]', "augment={crop='side',crop_side=[2, 1]}", "augment={crop='position'}",
+  "augment={crop='position',resize=8}", 'augment={resize=32,crop_ratio=[0.1, 9]}',
+  "model.preprocessing={name='imagenet',squeeze='yes'}", 'data.train_is_gallery=1',
+]) {
+  add(`the config with ${set}`, [...GOOD.train, '--set', set]);
+}
 for (const [part, name] of [
   [/^data = .*$/m, '[data]'], [/^model = .*$/m, '[model]'], [/^loss = .*$/m, '[loss]'],
   [/path = "[^"]*", /, 'data.path'], [/kind = "csv", /, 'data.kind'], [/, levels = \[[^\]]*\]/, 'data.levels'],

@@ -300,6 +300,22 @@ fn a_view_agrees_with_torchvision_within_one_level() {
 }
 
 #[test]
+fn a_squeezed_image_shows_its_centre_whatever_its_shape() {
+    let image = self_test_pattern(96).unwrap();
+    let wide = image.resize_region(0.0, 0.0, 96.0, 48.0, 96, 48, Filter::Bilinear).unwrap();
+    let config = r#"{ "crop": 28, "resize": 30, "squeeze": true }"#;
+    let config: PreprocessingConfig = serde_json::from_str(config).unwrap();
+    let squeezed = config.resolve(&Preprocessing::new(Normalisation::Imagenet, 32).unwrap()).unwrap();
+    let whole = wide.resize_region(0.0, 0.0, 96.0, 48.0, 30, 30, Filter::Bilinear).unwrap();
+    let centre = whole.resize_region(1.0, 1.0, 28.0, 28.0, 28, 28, Filter::Bilinear).unwrap();
+    assert_within(1, &squeezed.view(&wide).unwrap(), &centre, "squeezed");
+    assert_eq!(squeezed.region(&wide), [1.0 / 30.0, 1.0 / 30.0, 28.0 / 30.0, 28.0 / 30.0]);
+    // What does not squeeze is written as before.
+    let saved = serde_json::to_value(Preprocessing::new(Normalisation::Imagenet, 32).unwrap()).unwrap();
+    assert_eq!(saved.get("squeeze"), None);
+}
+
+#[test]
 fn an_image_of_the_right_size_is_not_changed() {
     let image = self_test_pattern(96).unwrap();
     assert_eq!(Preprocessing::new(Normalisation::Caffe, 96).unwrap().view(&image).unwrap(), image);

@@ -51,6 +51,7 @@ mod fault;
 mod model;
 mod optimizer;
 mod overlay;
+mod published;
 mod range;
 pub mod reference;
 mod run;
@@ -61,14 +62,15 @@ mod source;
 #[cfg(test)]
 mod tests;
 
-pub use augment::AugmentConfig;
+pub use augment::{AugmentConfig, CropKind};
 pub use data::{Benchmark, DataConfig, DataKind, Difficulty, Ragged};
 pub use difference::{NO_RESULT_DEPENDS_ON, differences, dotted};
 pub use model::ModelConfig;
 pub use optimizer::{OptimizerConfig, OptimizerKind};
 pub use overlay::{lay_over, put};
+pub use published::{PublishedConfig, PublishedResult};
 pub use run::{DeviceName, RunConfig};
-pub use sampler::SamplerConfig;
+pub use sampler::{SamplerConfig, SamplerKind};
 pub use schedule::ScheduleConfig;
 pub use source::Source;
 
@@ -99,6 +101,10 @@ pub struct Config {
     /// What evaluation reports. If `similarity` is left out, it is the one that belongs to the head's geometry.
     #[serde(default)]
     pub eval: EvaluationConfig,
+    /// What a paper reports for a training with these settings. `akin train`, `eval` and `compare` print it beside what
+    /// they measure. Default: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published: Option<PublishedConfig>,
 }
 
 impl Config {
@@ -130,12 +136,15 @@ impl Config {
                     "remove [augment], or train the backbone too",
                 ));
             }
-            augment.validate()?;
+            augment.validate(self.model.preprocessing.side())?;
         }
-        self.sampler.validate()?;
+        self.sampler.validate(&self.data.levels)?;
         self.optimizer.validate()?;
         self.schedule.validate()?;
         self.eval.checked(self.data.levels.len())?;
+        if let Some(published) = &self.published {
+            published.validate(&self.data.levels)?;
+        }
         let best_by = self.run.best_by;
         if self.run.evaluate_every_epochs > 0 && !self.eval.metrics.contains(&best_by) {
             return Err(problem(

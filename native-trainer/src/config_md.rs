@@ -17,8 +17,8 @@ use crate::config::reference::{SettingRow, inline, loss_settings, settings_of, s
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/CONFIG.md");
 
 /// The sections in the order of the page.
-const SECTIONS: [&str; 9] =
-    ["run", "data", "augment", "model", "loss", "sampler", "optimizer", "schedule", "eval"];
+const SECTIONS: [&str; 10] =
+    ["run", "data", "augment", "model", "loss", "sampler", "optimizer", "schedule", "eval", "published"];
 
 const INTRODUCTION: &str = "\
 # Every setting

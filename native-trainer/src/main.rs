@@ -48,10 +48,10 @@
 //! data/storage
 //! config_md
 //! compare/results compare/config
-//! device outcome
+//! device outcome published
 //! config
 //! config/tests config/reference config/difference
-//! config/run config/data config/augment config/model config/sampler config/optimizer config/schedule
+//! config/run config/data config/augment config/published config/model config/sampler config/optimizer config/schedule
 //! config/source
 //! config/range
 //! config/fault config/overlay recipes
@@ -114,6 +114,7 @@ mod pickle;
 mod problem;
 mod progress;
 mod projection;
+mod published;
 mod recipes;
 mod report;
 mod run;

@@ -1,8 +1,12 @@
-//! Recipes: configs that are built into the program, to start from and to reproduce the published tables.
+//! Recipes: configs that are built into the program, to start from and to reproduce published tables.
 //!
-//! `akin list recipes` names them. Every command that takes a config also takes the name of a recipe.
+//! `akin list recipes` names them. Every command that takes a config also takes the name of a recipe. A recipe of a paper
+//! holds one data set of that paper, with a row of `[compare]` for each published result: `akin compare happier/sop` trains
+//! all of them, and `akin train happier/sop/nsm` trains one.
 
 use std::path::Path;
+
+use toml::{Table, Value};
 
 /// A config with a name.
 pub struct Recipe {
@@ -33,10 +37,42 @@ pub const RECIPES: &[Recipe] = &recipes![
     "omniglot-hash",
 ];
 
-/// The recipe of this name, unless there is a file of the same name.
-pub fn built_in(path: &Path) -> Option<&'static Recipe> {
+/// The recipe of this name, and the row of it if the name ends with one; none if there is a file of the same name.
+pub fn built_in(path: &Path) -> Option<(&'static Recipe, Option<&str>)> {
     let name = path.to_str()?;
-    RECIPES.iter().find(|recipe| recipe.name == name && !path.is_file())
+    if path.is_file() {
+        return None;
+    }
+    if let Some(recipe) = RECIPES.iter().find(|recipe| recipe.name == name) {
+        return Some((recipe, None));
+    }
+    let (recipe, row) = name.rsplit_once('/')?;
+    let recipe = RECIPES.iter().find(|known| known.name == recipe)?;
+    recipe.rows().iter().any(|known| known == row).then_some((recipe, Some(row)))
+}
+
+/// The names of all recipes and of their rows.
+pub fn names() -> Vec<String> {
+    let with_rows = |recipe: &Recipe| {
+        let rows = recipe.rows().into_iter().map(|row| format!("{}/{row}", recipe.name));
+        [recipe.name.to_owned()].into_iter().chain(rows).collect::<Vec<_>>()
+    };
+    RECIPES.iter().flat_map(with_rows).collect()
+}
+
+/// What a row of `[compare]` changes in a config: its own settings, and its loss, which is called as the row is unless the
+/// row says otherwise.
+pub fn row_settings(config: &Table, row: &str) -> Table {
+    let table = |value: Option<&Value>| value.and_then(Value::as_table).cloned().unwrap_or_default();
+    let find =
+        |table: &Table, key: &str| table.get(key).and_then(Value::as_table).cloned().unwrap_or_default();
+    let given = find(&find(&find(config, "compare"), "loss"), row);
+    let mut settings = table(given.get("config"));
+    let loss = settings.entry("loss").or_insert_with(|| Value::Table(Table::new()));
+    if let Some(loss) = loss.as_table_mut() {
+        loss.entry("kind").or_insert_with(|| row.into());
+    }
+    settings
 }
 
 impl Recipe {
@@ -48,5 +84,21 @@ impl Recipe {
     /// Whether `akin compare` takes it.
     pub fn compares(&self) -> bool {
         self.text.lines().any(|line| line.trim_end() == "[compare]")
+    }
+
+    /// The rows that can be trained alone: those of a recipe that says what a paper reports.
+    pub fn rows(&self) -> Vec<String> {
+        let config = self.table();
+        if !config.contains_key("published") {
+            return Vec::new();
+        }
+        let losses =
+            config.get("compare").and_then(|compare| compare.get("losses")).and_then(Value::as_array);
+        losses.into_iter().flatten().filter_map(|row| Some(row.as_str()?.to_owned())).collect()
+    }
+
+    /// The recipe as a table.
+    pub fn table(&self) -> Table {
+        toml::from_str(self.text).expect("a test reads every recipe")
     }
 }

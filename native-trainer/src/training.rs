@@ -91,7 +91,7 @@ struct Training<'a> {
 
 /// Keys that may change between the sessions of a training. No step depends on them, except for the number of steps, by
 /// which a training can be made longer; and the digest of the data covers what is at its paths.
-pub const MAY_CHANGE: [&str; 14] = [
+pub const MAY_CHANGE: [&str; 15] = [
     "run.best_by",
     "run.name",
     "run.out",
@@ -106,6 +106,7 @@ pub const MAY_CHANGE: [&str; 14] = [
     "model.weights",
     "model.feature_cache",
     "eval.",
+    "published",
 ];
 
 /// Everything that changes from step to step.
@@ -245,7 +246,8 @@ impl<'a> Training<'a> {
         let config = &run.config;
         let splits = &dataset.splits;
         config.eval.check_sets(splits.query.len(), !splits.leave_one_out())?;
-        let sampler = Sampler::new(&splits.train, &dataset.labels, &config.sampler, config.run.seed)?;
+        let levels = dataset.taxonomy.level_names();
+        let sampler = Sampler::new(&splits.train, &dataset.labels, levels, &config.sampler, config.run.seed)?;
         Ok(Self {
             timetable: Timetable::new(&config.run, sampler.steps_per_epoch()),
             warmup: config.schedule.total_warmup_steps(sampler.steps_per_epoch()),
@@ -542,8 +544,9 @@ impl<'a> Training<'a> {
                 "akin": env!("CARGO_PKG_VERSION"), "data": self.origin.data, "encoder_sha256": sha256(&weights), "device": format!("{device:?}"),
                 "steps": state.step, "best": best, "training_seconds": seconds,
                 "seconds_per_step": (steps_done > 0).then(|| seconds / steps_done as f64),
-                "classes_per_batch": self.sampler.classes_per_batch(),
-                "images_per_class": self.sampler.images_per_class(),
+                "images_per_batch": self.sampler.batch_size(),
+                "classes_per_batch": self.sampler.classes_and_images().map(|(classes, _)| classes),
+                "images_per_class": self.sampler.classes_and_images().map(|(_, images)| images),
                 "peak_memory_bytes": journal.peak_memory(),
                 "skipped_images": unreadable,
             }),

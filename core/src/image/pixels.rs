@@ -117,7 +117,11 @@ impl Pixels {
 
     /// The result of resizing the whole image to `full` and then cropping `out` pixels at `corner`, without computing
     /// the resized image, which would be huge for a long, thin image.
-    pub(super) fn resize_then_crop(
+    ///
+    /// # Errors
+    ///
+    /// [`Kind::Image`] when the crop is not inside the resized image, or a side of it is 0 or more than 16,384.
+    pub fn resize_then_crop(
         &self,
         full: [f64; 2],
         corner: [f64; 2],

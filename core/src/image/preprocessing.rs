@@ -52,6 +52,9 @@ impl Normalisation {
 pub struct PreprocessingNumbers {
     /// The length of the shorter side after resizing, in pixels.
     pub resize: u32,
+    /// Whether the longer side gets that length too, whatever the shape of the image.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub squeeze: bool,
     /// The side of the square that is cut from the centre, in pixels; at most `resize`.
     pub crop: u32,
     /// How pixels are weighted when the image is resized.
@@ -98,6 +101,9 @@ pub struct PreprocessingTable {
     pub crop: Option<u32>,
     /// The length of the shorter side after resizing, in pixels, `crop` … 4096. Default: the same as `crop`.
     pub resize: Option<u32>,
+    /// Whether both sides are resized to `resize`, whatever the shape of the image. Default: false; the longer side is
+    /// resized in proportion.
+    pub squeeze: Option<bool>,
     /// How pixels are weighted when the image is resized. Default: `bilinear`.
     pub filter: Option<Filter>,
     /// Instead of `name`: the order of the colour planes, and of `mean` and `deviation`. Default: that of the name.
@@ -128,7 +134,8 @@ impl PreprocessingConfig {
             Self::Name(name) => PreprocessingTable { name: Some(name), ..PreprocessingTable::default() },
             Self::Table(table) => table,
         };
-        let PreprocessingTable { name, crop, resize, filter, channels, scale, mean, deviation } = table;
+        let PreprocessingTable { name, crop, resize, squeeze, filter, channels, scale, mean, deviation } =
+            table;
         let given = [
             ("channels", channels.is_some()),
             ("scale", scale.is_some()),
@@ -166,8 +173,8 @@ impl PreprocessingConfig {
         };
         let crop = crop.unwrap_or(default.0.crop);
         let resize = resize.unwrap_or(crop);
-        let filter = filter.unwrap_or_default();
-        PreprocessingNumbers { resize, crop, filter, channels, scale, mean, deviation }.try_into()
+        let (squeeze, filter) = (squeeze.unwrap_or_default(), filter.unwrap_or_default());
+        PreprocessingNumbers { resize, squeeze, crop, filter, channels, scale, mean, deviation }.try_into()
     }
 }
 
@@ -187,7 +194,8 @@ impl Preprocessing {
     pub fn new(normalisation: Normalisation, side: u32) -> Result<Self> {
         let (channels, scale, mean, deviation) = normalisation.numbers();
         let filter = Filter::Bilinear;
-        PreprocessingNumbers { resize: side, crop: side, filter, channels, scale, mean, deviation }.try_into()
+        let (resize, crop, squeeze) = (side, side, false);
+        PreprocessingNumbers { resize, squeeze, crop, filter, channels, scale, mean, deviation }.try_into()
     }
 
     /// The numbers.
@@ -203,7 +211,7 @@ impl Preprocessing {
     /// The square of `crop` × `crop` pixels that the backbone reads.
     ///
     /// The shorter side is resized to `resize` and the longer one in proportion, rounded down as by torchvision's
-    /// `Resize`. Then the centre is cut out; half a pixel rounds to even, as in its `CenterCrop`. An image that already
+    /// `Resize`; with `squeeze` the longer side is resized to the same length. Then the centre is cut out; half a pixel rounds to even, as in its `CenterCrop`. An image that already
     /// has the right size does not change.
     ///
     /// # Errors
@@ -224,10 +232,11 @@ impl Preprocessing {
 
     /// The size of the resized image, and the upper left corner of the crop in it.
     fn crop_of(&self, image: &Pixels) -> ([f64; 2], [f64; 2]) {
-        let PreprocessingNumbers { resize, crop, .. } = self.0;
+        let PreprocessingNumbers { resize, squeeze, crop, .. } = self.0;
         let (w, h) = (u64::from(image.width()), u64::from(image.height()));
         let short = w.min(h);
-        let full = [w, h].map(|side| u64::from(resize) * side / short);
+        let full =
+            [w, h].map(|side| if squeeze { u64::from(resize) } else { u64::from(resize) * side / short });
         let corner = full.map(|side| ((side - u64::from(crop)) as f64 / 2.0).round_ties_even());
         (full.map(|side| side as f64), corner)
     }

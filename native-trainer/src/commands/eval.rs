@@ -21,12 +21,13 @@ pub use self::arguments::EvalArgs;
 use self::embedding_files::EmbeddingFiles;
 use self::opened_run::OpenedRun;
 use self::shard::{Part, Shard, Whole};
-use crate::config::DataConfig;
+use crate::config::{DataConfig, PublishedConfig, PublishedResult};
 use crate::embedding::evaluate_dataset;
 use crate::files::{check_output, write_atomic};
 use crate::loader::Pictures;
 use crate::problem::problem;
-use crate::report::{measurement, paired_tests_text, report_text, setting_name};
+use crate::published::published_text;
+use crate::report::{measurement, paired_tests_text, report_text, score, setting_name};
 use crate::run::Run;
 use crate::terminal;
 
@@ -55,13 +56,13 @@ pub fn run(args: EvalArgs) -> Result<()> {
         terminal::say(format_args!("     Scored the shard {shard}; its scores are in {}", out.display()));
         return Ok(());
     }
-    let Evaluated { mut report, queries, gallery, asked } = match &args.run {
+    let Evaluated { mut report, queries, gallery, asked, published } = match &args.run {
         Some(run) => evaluate_run(run, None, args.untrained, &args)?,
         None if args.merge.is_empty() => evaluate_files(&args)?,
         None => {
             let (report, queries) = shard::merge(&args.merge)?;
             let asked = report.config.metrics.len();
-            Evaluated { report, queries, gallery: vec![], asked }
+            Evaluated { report, queries, gallery: vec![], asked, published: None }
         }
     };
     if let Some(file) = &args.per_query {
@@ -75,7 +76,12 @@ pub fn run(args: EvalArgs) -> Result<()> {
             report.per_query.clear();
             match (args.json, &args.curves) {
                 (true, _) => serde_json::to_string_pretty(&report)?,
-                (false, None) => report_text(&report),
+                (false, None) => {
+                    let measured =
+                        |result: &PublishedResult, metric| score(&report, metric, result.level.as_deref());
+                    let published = published.and_then(|published| published_text(&published, measured));
+                    [report_text(&report)].into_iter().chain(published).collect::<Vec<_>>().join("\n\n")
+                }
                 (false, Some(_)) => {
                     let curves = curves::text(&report);
                     report.config.metrics.truncate(asked);
@@ -122,6 +128,8 @@ struct Evaluated {
     gallery: Vec<String>,
     /// How many of the report's metrics are not those of the curves.
     asked: usize,
+    /// What a paper reports for the run.
+    published: Option<PublishedConfig>,
 }
 
 /// Evaluates the encoder of a run on its evaluation splits. `eval_config` replaces the run's `[eval]`, except for the
@@ -159,6 +167,8 @@ fn evaluate_run(
         queries: paths(&evaluation.queries.items),
         gallery: evaluation.gallery.map(|gallery| paths(&gallery.items)).unwrap_or_default(),
         asked,
+        // Of other data the paper says nothing.
+        published: run.config.published.filter(|_| args.data.is_none()),
     })
 }
 
@@ -169,7 +179,7 @@ fn evaluate_files(args: &EvalArgs) -> Result<Evaluated> {
         curves::add_metrics(&mut config);
     }
     let report = files.evaluate(&args.levels, 0, identity, &config, args.progress)?;
-    Ok(Evaluated { report, queries: files.into_paths(), gallery: vec![], asked })
+    Ok(Evaluated { report, queries: files.into_paths(), gallery: vec![], asked, published: None })
 }
 
 fn evaluate_shard(shard: Shard, args: &EvalArgs) -> Result<Part> {

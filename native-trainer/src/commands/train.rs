@@ -13,7 +13,8 @@ use crate::loader::Pictures;
 use crate::outcome::ProcessOutcome;
 use crate::problem::{Interrupted, a_few, problem};
 use crate::progress::Progress;
-use crate::report::report_text;
+use crate::published::published_text;
+use crate::report::{report_text, score};
 use crate::run::{CONFIG_FILE, Run};
 use crate::training::{Outcome, Start, train};
 use crate::{device, directory, shell, terminal};
@@ -103,6 +104,13 @@ pub fn finish((run, outcome): (Run, Outcome), progress: Progress) -> Result<()> 
     match outcome {
         Outcome::Done(report) => {
             terminal::print(&report_text(&report))?;
+            if let Some(published) = &run.config.published
+                && let Some(text) = published_text(published, |result, metric| {
+                    score(&report, metric, result.level.as_deref())
+                })
+            {
+                terminal::print(&format!("\n{text}"))?;
+            }
             progress.say("Finished", &format!("the run is in {directory}"));
             progress
                 .say("Next", &format!("`akin export {directory} --out bundle` writes it for the browser"));

@@ -80,7 +80,7 @@ pub struct RowConfig {
     pub optimises: Option<Metric>,
     /// The settings that the row tunes besides those of all rows. Default: none.
     pub tune: Vec<TunedSetting>,
-    /// What the row changes in the sections loss, model, optimizer, schedule and eval.
+    /// What the row changes in the sections loss, model, optimizer, schedule, eval and published.
     #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     pub config: Table,
 }

@@ -227,7 +227,9 @@ fn add_metrics(config: &mut Config, metrics: impl IntoIterator<Item = Metric>) {
 fn row(name: &str, compare: &CompareConfig) -> Result<Row> {
     let given = compare.loss.get(name).cloned().unwrap_or_default();
     let mut config = given.config;
-    if let Some(section) = config.keys().find(|section| !SECTIONS.contains(&section.as_str())) {
+    if let Some(section) =
+        config.keys().find(|section| !SECTIONS.contains(&section.as_str()) && *section != "published")
+    {
         return Err(problem(
             format!("[compare.loss.{name}] changes [{section}], which all rows share"),
             format!("change only {}", SECTIONS.join(", ")),

@@ -48,13 +48,15 @@ impl Source {
     /// not set.
     pub fn read(file: &Path, sets: &[String]) -> Result<Self> {
         let shown = file.display();
-        let text = match recipes::built_in(file) {
-            Some(recipe) => recipe.text.to_owned(),
+        let built_in = recipes::built_in(file);
+        let text = match &built_in {
+            Some((recipe, _)) => recipe.text.to_owned(),
             None => {
                 // A name with an extension is meant to be a file.
                 let near = match file.extension() {
                     None => {
-                        did_you_mean(&shown.to_string(), recipes::RECIPES.iter().map(|recipe| recipe.name))
+                        let names = recipes::names();
+                        did_you_mean(&shown.to_string(), names.iter().map(String::as_str))
                     }
                     Some(_) => String::new(),
                 };
@@ -64,21 +66,29 @@ impl Source {
                 )?
             }
         };
-        Self::parse_text(file, text, sets)
+        Self::from_text(file, text, built_in.and_then(|(_, row)| row), sets)
     }
 
-    /// Reads the text of a file.
+    /// Reads the text of a file, with a row of its section `[compare]` laid over it.
     ///
     /// # Errors
     ///
     /// As [`Source::read`].
-    pub fn parse_text(file: &Path, text: String, sets: &[String]) -> Result<Self> {
+    fn from_text(file: &Path, text: String, row: Option<&str>, sets: &[String]) -> Result<Self> {
         let shown = file.display();
         let mut table: Table = toml::from_str(&text).map_err(|error| {
             let hint = "correct that line; a section is written [data], a text in double quotes";
             problem(format!("{shown} is not valid TOML\n{error}"), hint)
         })?;
 
+        if let Some(row) = row {
+            let settings = recipes::row_settings(&table, row);
+            lay_over(&mut table, &settings);
+        }
+        // Without a kind its keys are those of `classes`, and another kind drops them.
+        if let Some(Value::Table(sampler)) = table.get_mut("sampler") {
+            sampler.entry("kind").or_insert_with(|| "classes".into());
+        }
         let mut given = HashSet::new();
         let mut sets = sets.iter().map(|set| parse_set(set)).collect::<Result<Vec<_>>>()?;
         // The result does not depend on their order: tables and kinds, which drop other keys, come first.
@@ -106,8 +116,11 @@ impl Source {
         Ok(source)
     }
 
-    /// The name of the file without its ending.
+    /// The name of the file without its ending, or of the recipe with `-` for `/`.
     pub fn name(&self) -> String {
+        if recipes::built_in(&self.file).is_some() {
+            return self.file.to_string_lossy().replace('/', "-");
+        }
         self.file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
     }
 
@@ -130,6 +143,7 @@ impl Source {
         if !has_similarity && let Some(head) = &config.model.head {
             config.eval.similarity = head.geometry.similarity();
         }
+        config.sampler.write_defaults();
         if config.run.name.is_empty() {
             config.run.name = self.name();
         }

@@ -89,7 +89,7 @@ fn a_short_config_gets_every_default_and_reads_back_as_itself() {
     assert_eq!(config.run.name, "tiny");
     assert!(config.run.out.ends_with("runs/tiny"));
     assert!(config.data.path.is_absolute() && config.data.path.ends_with("labels.csv"));
-    assert_eq!(config.sampler, SamplerConfig::default());
+    assert_eq!(config.sampler, SamplerConfig { images_per_class: Some(4), ..SamplerConfig::default() });
     let elsewhere = tempfile::tempdir().unwrap();
     let saved = elsewhere.path().join("config.toml");
     fs::write(&saved, config.to_toml()).unwrap();
@@ -259,8 +259,26 @@ fn values_out_of_their_range_are_refused() {
         ("data.test_fraction=1", "test_fraction is 1"),
         ("augment.crop_scale=[0, 1]", "crop_scale is [0, 1]"),
         ("augment.crop_ratio=[2, 1]", "crop_ratio is [2, 1]"),
+        ("augment={resize=0}", "augment.resize is 0"),
+        ("augment={squeeze=4097}", "augment.squeeze is 4097"),
+        ("augment={resize=64,squeeze=64}", "both augment.resize and augment.squeeze"),
+        ("augment={resize=64,crop_ratio=[0.1, 1]}", "images are resized before they are cropped"),
+        ("augment={crop='side'}", "augment.crop_side is not set"),
+        ("augment={crop_side=[40, 256]}", "but augment.crop is not `side`"),
+        ("augment={crop='side',crop_side=[40, 0]}", "augment.crop_side is [40, 0]"),
+        ("augment={crop='position'}", "32×32 pixels, but images are not resized"),
+        ("augment={crop='position',squeeze=31}", "but images are resized to 31 pixels"),
         ("sampler.images_per_class=0", "sampler.images_per_class is 0"),
         ("sampler.classes_per_batch=0", "sampler.classes_per_batch is 0"),
+        ("sampler={kind='random',batch_size=0}", "sampler.batch_size is 0"),
+        ("sampler={kind='random',batch_size=65537}", "sampler.batch_size is 65537"),
+        ("sampler={kind='random',images_per_class=2}", "it belongs to `classes` and `class_pairs`"),
+        ("sampler.batch_size=8", "but sampler.kind is `classes`; it belongs to `random`"),
+        ("sampler.batches_per_pair=8", "sampler.batches_per_pair is set, but sampler.kind is `classes`"),
+        ("sampler={kind='class_pairs',batches_per_pair=0}", "sampler.batches_per_pair is 0"),
+        ("sampler={kind='class_pairs',classes_per_batch=7}", "classes_per_batch is 7, which is odd"),
+        ("sampler={kind='class_pairs',level='species'}", "no level is above the one that it pairs"),
+        ("sampler.level=specie", "sampler.level is \"specie\", but the levels are order, species"),
         ("optimizer.lr_head=-1", "optimizer.lr_head is -1"),
         ("optimizer.lr_head=nan", "optimizer.lr_head is NaN"),
         ("optimizer.epsilon=0", "optimizer.epsilon is 0"),

@@ -104,7 +104,7 @@ pub struct Splits {
     pub train: Vec<usize>,
     /// The queries.
     pub query: Vec<usize>,
-    /// The gallery. Empty if the queries rank each other, each without itself.
+    /// The gallery, which may be the training images. Empty if the queries rank each other, each without itself.
     pub gallery: Vec<usize>,
 }
 
@@ -114,10 +114,11 @@ impl Splits {
         self.gallery.is_empty()
     }
 
-    /// The splits by name, in a fixed order: `train` and then `test`, or `query` and `gallery`.
+    /// The splits by name, in a fixed order: `train` and then `test`, or `query` and `gallery`. None has the images of
+    /// another: with the training images as gallery there are `train` and `test`.
     pub fn named(&self) -> Vec<(&'static str, &[usize])> {
         let train = ("train", self.train.as_slice());
-        if self.leave_one_out() {
+        if self.leave_one_out() || self.gallery == self.train {
             vec![train, ("test", &self.query)]
         } else {
             vec![train, ("query", &self.query), ("gallery", &self.gallery)]
@@ -424,6 +425,30 @@ fn group_by_split(splits: &[Split], data: &DataConfig) -> Result<Splits> {
             ),
         )
     };
+    if data.train_is_gallery {
+        return match (test.is_empty(), query.is_empty(), gallery.is_empty()) {
+            (_, _, false) => Err(problem(
+                format!(
+                    "data.train_is_gallery is set, but {} has a split `{gallery_name}`",
+                    data.path.display()
+                ),
+                "remove one of them: there is one gallery",
+            )),
+            _ if train.is_empty() => Err(problem(
+                format!("data.train_is_gallery is set, but {} has no training images", data.path.display()),
+                format!("add a split `{}`, or remove data.train_is_gallery", data.train),
+            )),
+            (false, true, _) => Ok(Splits { gallery: train.clone(), train, query: test }),
+            (true, false, _) => Ok(Splits { gallery: train.clone(), train, query }),
+            _ => Err(problem(
+                format!(
+                    "data.train_is_gallery is set, and {} needs one split of queries",
+                    data.path.display()
+                ),
+                format!("give it a split `{test_name}` or a split `{query_name}`"),
+            )),
+        };
+    }
     match (test.is_empty(), query.is_empty() && gallery.is_empty()) {
         (false, true) => Ok(Splits { train, query: test, gallery: Vec::new() }),
         (true, false) if query.is_empty() => Err(lacks(query_name, gallery_name)),
@@ -616,6 +641,30 @@ e.jpg,Fuji,Apple,gallery
         assert!(dataset.splits.leave_one_out());
         assert_eq!(dataset.gallery(), [2, 3, 4]);
         assert_eq!(dataset.queries_with_positives(2), 2, "a query is not its own positive");
+    }
+
+    #[test]
+    fn queries_can_rank_the_training_images() {
+        let text = GOOD.replace("query", "test").replace("gallery", "train");
+        let (_directory, data) = csv(&text, "train_is_gallery = true");
+        let dataset = Dataset::read(&data, 0).unwrap();
+        assert!(!dataset.splits.leave_one_out());
+        let Splits { train, query, gallery } = &dataset.splits;
+        assert_eq!((&train[..], &query[..], &gallery[..]), (&[0, 1, 3, 4][..], &[2][..], &[0, 1, 3, 4][..]));
+        assert_eq!(dataset.paths.len(), 5, "no image is listed twice");
+        assert_eq!(dataset.queries_with_positives(2), 1);
+        assert_eq!(splits(&dataset), [("train", 4), ("test", 1)]);
+
+        let (_directory, data) = csv(&text.replace("test", "query"), "train_is_gallery = true");
+        assert_eq!(Dataset::read(&data, 0).unwrap().splits, dataset.splits);
+
+        let (_directory, data) = csv(GOOD, "train_is_gallery = true");
+        let (message, hint) = refusal(Dataset::read(&data, 0));
+        assert!(message.contains("has a split `gallery`") && hint.contains("one gallery"), "{message}");
+        let (_directory, data) = csv(&text.replace("test", "train"), "train_is_gallery = true");
+        assert!(refusal(Dataset::read(&data, 0)).0.contains("needs one split of queries"));
+        let (_directory, data) = csv(&text.replace("train", "test"), "train_is_gallery = true");
+        assert!(refusal(Dataset::read(&data, 0)).0.contains("has no training images"));
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! `akin eval --dyml`: the protocol of DyML, which evaluates each label column separately and averages.
 
-use std::path::Path;
 use std::slice::from_ref;
 
 use akin_core::evaluate::{
@@ -15,19 +14,26 @@ use super::arguments::EvalArgs;
 use super::embedding_files::EmbeddingFiles;
 use super::opened_run::OpenedRun;
 use crate::columns::align_numbers;
-use crate::config::{Benchmark, DataConfig, DataKind};
+use crate::config::{Benchmark, DataConfig, DataKind, PublishedConfig, PublishedResult};
 use crate::counts::{count, counted};
 use crate::embedding::{embed, embed_splits};
 use crate::loader::Pictures;
 use crate::problem::{problem, repeated};
+use crate::published::published_text;
 use crate::report::{conditions, with_interval};
 use crate::run::Run;
 use crate::terminal;
 
 /// Evaluates each label set, and prints a row for each and for their average.
 pub fn run(args: &EvalArgs) -> Result<()> {
+    let mut published = None;
     let (mut reports, sets) = match &args.run {
-        Some(run) => evaluate_run(run, args)?,
+        Some(directory) => {
+            let mut run = Run::open(directory)?;
+            // Of other data the paper says nothing.
+            published = run.config.published.take().filter(|_| args.data.is_none());
+            evaluate_run(run, args)?
+        }
         None if args.queries.len() == 1 => (evaluate_columns(args)?, LabelSets::Columns),
         None => (evaluate_sets(args)?, LabelSets::Apart),
     };
@@ -36,7 +42,13 @@ pub fn run(args: &EvalArgs) -> Result<()> {
         reports.iter_mut().for_each(|report| report.per_query.clear());
         serde_json::to_string_pretty(&json!({ "average": average, "sets": reports }))?
     } else {
-        describe(&reports, &average, args)
+        let measured = |result: &PublishedResult, metric| {
+            let is_average = result.level.as_deref() == Some(PublishedConfig::AVERAGE);
+            is_average.then(|| average.get(metric)).flatten()
+        };
+        let published = published.and_then(|published| published_text(&published, measured));
+        let described = describe(&reports, &average, args);
+        [described].into_iter().chain(published).collect::<Vec<_>>().join("\n\n")
     };
     terminal::print(&text)?;
     Ok(())
@@ -53,8 +65,7 @@ fn dyml_config(config: EvaluationConfig, args: &EvalArgs) -> Result<EvaluationCo
 }
 
 /// Evaluates each level of a run: each benchmark of a data set that has one per level, else each level of one set.
-fn evaluate_run(directory: &Path, args: &EvalArgs) -> Result<(Vec<Report>, LabelSets)> {
-    let mut run = Run::open(directory)?;
+fn evaluate_run(mut run: Run, args: &EvalArgs) -> Result<(Vec<Report>, LabelSets)> {
     if let Some(config) = &args.data {
         (run.config.data, run.config.run.seed) = DataConfig::load(config, &[])?;
     }

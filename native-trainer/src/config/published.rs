@@ -1,0 +1,71 @@
+//! `[published]`: what a paper reports for a training with these settings.
+
+use std::collections::BTreeMap;
+
+use akin_core::metrics::Metric;
+use akin_core::sources::{SOURCES, source};
+use anyhow::Result;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::range::ensure;
+use crate::problem::{did_you_mean, problem};
+
+/// `[published]`: see the [module](self).
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PublishedConfig {
+    /// The paper, by a key of `akin list sources`.
+    pub paper: String,
+    /// Its results. Default: none.
+    #[serde(default)]
+    pub results: Vec<PublishedResult>,
+}
+
+/// Scores from one row of a table: an item of `results`.
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PublishedResult {
+    /// Where they stand in the paper, for example `Table 1`.
+    pub place: String,
+    /// The name of the row there.
+    pub row: String,
+    /// The level at which they are measured, or `average` for the mean over levels that DyML's protocol reports. Default:
+    /// none; a metric per level counts at the finest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<String>,
+    /// The scores as akin prints them, shares in percent, for example `{ h_ap = 59.4, "recall@1" = 81.0 }`.
+    pub scores: BTreeMap<Metric, f64>,
+}
+
+impl PublishedConfig {
+    /// The level that stands for the mean over levels.
+    pub const AVERAGE: &str = "average";
+
+    pub(super) fn validate(&self, levels: &[String]) -> Result<()> {
+        if source(&self.paper).is_none() {
+            let keys = SOURCES.iter().map(|source| source.key);
+            return Err(problem(
+                format!("published.paper is `{}`, which is no source", self.paper),
+                format!("{}`akin list sources` lists all of them", did_you_mean(&self.paper, keys)),
+            ));
+        }
+        for result in &self.results {
+            let known = |level: &String| level == Self::AVERAGE || levels.contains(level);
+            ensure(result.level.as_ref().is_none_or(known), || {
+                let level = result.level.as_deref().unwrap_or_default();
+                (
+                    format!("published.results names the level `{level}`, which the data do not have"),
+                    "name a level of [data], or `average`",
+                )
+            })?;
+            ensure(result.scores.values().all(|score| score.is_finite()), || {
+                (
+                    format!("published.results has a score of {} that is not finite", result.row),
+                    "give the number as the paper prints it, shares in percent",
+                )
+            })?;
+        }
+        Ok(())
+    }
+}
