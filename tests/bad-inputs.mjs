@@ -41,6 +41,10 @@ function expectSuccess(...args) {
 
 write('tiny.toml', CONFIG);
 write('file', 'a file');
+write('no-photos/notes.txt', '');
+write('loose/1.png', '');
+for (const name of ['few/a/1.png', 'few/a/2.png', 'few/b/1.png']) write(name, '');
+write('unfinished/config.toml', CONFIG);
 expectSuccess('biomorphs', 'data', '--branching', '2,2,3', '--images-per-class', '2', '--side', '16');
 expectSuccess('train', 'tiny.toml', '--out', 'run');
 expectSuccess('export', 'run', '--out', 'bundle', '--no-maps', '--thumbnail', '16');
@@ -49,9 +53,18 @@ const labels = read('e.csv').toString().trim().split('\n').slice(1)
   .map((image) => [image, ...image.split('/').slice(2, 5)].join(','));
 write('e-labels.csv', ['path,order,family,species', ...labels].join('\n') + '\n');
 
+fs.copyFileSync(path.join(folder, labels[0].split(',')[0]), path.join(folder, 'picture.png'));
+
 const FILES = ['eval', '--queries', 'e.npy', '--query-labels', 'e-labels.csv', '--levels', 'order,family,species'];
 const GALLERY = [...FILES, '--gallery', 'e.npy', '--gallery-labels', 'e-labels.csv', '--path-column', 'path'];
 const GOOD = {
+  init: ['init', 'data', '--out', 'new.toml'],
+  'config check': ['config', 'check', 'tiny.toml'],
+  'config show': ['config', 'show', 'tiny.toml'],
+  search: ['search', 'bundle', 'picture.png'],
+  doctor: ['doctor'],
+  completions: ['completions', 'bash'],
+  man: ['man', 'new'],
   train: ['train', 'tiny.toml', '--out', 'new'],
   resume: ['resume', 'nowhere'],
   compare: ['compare', 'tiny.toml', '--out', 'new'],
@@ -85,6 +98,10 @@ const MISSING = ['nowhere', 'nowhere/at/all'];
 const BAD = {
   '--set': ['nonsense', '=1', 'run.steps=', 'run.nonsense=1', 'nonsense.key=1', 'run.steps=[', 'data.levels=[]'],
   '--out': ['file/below', 'file', ''],
+  '--backbone': ['x', ''],
+  '--weights': ['nowhere', 'data', ''],
+  '--count': [...NUMBERS, '0'],
+  '--encoder': ['x', ''],
   '--seed': NUMBERS,
   '--device': ['x', ''],
   '--progress': ['x', ''],
@@ -142,7 +159,7 @@ const isFine = (command, option, value) =>
   (['--page', '--host'].includes(option) && command === 'demo') || // nothing is served
   (option === '--set' && command.startsWith('data ') && /^(run|nonsense)\./.test(value)) || // it reads only [data]
   (option === '--path-column' && command !== 'eval files') ||
-  (option === '--levels' && command !== 'eval files');
+  (option === '--levels' && !['eval files', 'init'].includes(command));
 
 const cases = [];
 const add = (name, args, prepare) => cases.push({ name, args, prepare });
@@ -161,11 +178,11 @@ for (const [command, good] of Object.entries(GOOD)) {
   }
   add(`akin ${command} with an unknown option`, [...good, '--nonsense']);
   if (good.length > words.length && !good[words.length].startsWith('--')) {
-    if (command !== 'biomorphs') add(`akin ${command} on nothing`, good.with(words.length, 'nowhere'));
+    if (!['biomorphs', 'man'].includes(command)) add(`akin ${command} on nothing`, good.with(words.length, 'nowhere'));
     add(`akin ${command} on an empty name`, good.with(words.length, ''));
   }
 }
-for (const words of [[], ['nonsense'], ['data'], ['list'], ['list', 'nonsense']]) {
+for (const words of [[], ['nonsense'], ['data'], ['config'], ['list'], ['list', 'nonsense']]) {
   add(`akin ${words.join(' ')}`, words);
 }
 
@@ -250,6 +267,19 @@ for (const file of fs.readdirSync(path.join(folder, 'bundle'), { recursive: true
   if (!fs.statSync(path.join(folder, 'bundle', file)).isFile() || path.basename(file).startsWith('.')) continue;
   damage('bundle', file, (at) => ['verify', at]);
 }
+
+for (const file of fs.readdirSync(path.join(folder, 'bundle/0-tiny')).filter((file) => /weights|gallery/.test(file))) {
+  damage('bundle', `0-tiny/${file}`, (at) => ['search', at, 'picture.png']);
+}
+for (const [name, bytes] of Object.entries({ 'that is empty': '', 'that is no picture': 'a picture', 'cut short': read('picture.png').subarray(0, 60) })) {
+  add(`akin search with an image ${name}`, ['search', 'bundle', 'bad.png'], () => write('bad.png', bytes));
+}
+for (const photos of ['nowhere', 'file', 'run', 'data/labels.csv/x', 'no-photos', 'loose', 'few']) {
+  add(`akin init ${photos}`, ['init', photos, '--out', 'new.toml']);
+}
+add('akin init without a folder', ['init']);
+add('akin init onto a config', ['init', 'data', '--out', 'tiny.toml']);
+add('akin serve of a run that is not finished', ['serve', 'unfinished']);
 
 const npy = read('e.npy');
 const header = (from, to) => Buffer.from(npy.toString('latin1').replace(from, to.padEnd(from.length)), 'latin1');

@@ -1,14 +1,14 @@
 //! The command line: the list of commands. Each file in [`commands`] holds the arguments and the work of one.
 
 use anyhow::Result;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands;
 
 /// Train, evaluate and show image retrieval that respects a taxonomy.
 ///
 /// akin learns image embeddings that respect a label tree, evaluates them with hierarchical metrics, and
-/// serves a page on which you search a gallery with a photo. Start with `akin demo`.
+/// serves a page on which you search a gallery with a photo. Start with `akin demo`, or with `akin init PHOTOS`.
 ///
 /// Results go to stdout, everything else to stderr. Exit codes: 0 success, 1 error, 2 wrong usage, 130 stopped by
 /// Ctrl-C.
@@ -22,9 +22,13 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Demo(commands::demo::DemoArgs),
+    Init(commands::init::InitArgs),
     Train(commands::train::TrainArgs),
     Resume(commands::resume::ResumeArgs),
     Compare(commands::compare::CompareArgs),
+    /// Check a config, or show it with every default.
+    #[command(subcommand)]
+    Config(commands::config::ConfigCommand),
     /// List losses, miners, metrics, recipes and sources.
     #[command(subcommand)]
     List(commands::list::ListCommand),
@@ -35,12 +39,16 @@ enum Command {
     Data(commands::data::DataCommand),
     Export(commands::export::ExportArgs),
     Serve(commands::serve::ServeArgs),
+    Search(commands::search::SearchArgs),
     Verify(commands::verify::VerifyArgs),
     Page(commands::page::PageArgs),
     Biomorphs(commands::biomorphs::BiomorphsArgs),
     /// Measure the speed and memory of akin on this machine.
     #[command(subcommand)]
     Bench(commands::bench::BenchCommand),
+    Doctor(commands::doctor::DoctorArgs),
+    Completions(commands::completions::CompletionsArgs),
+    Man(commands::completions::ManArgs),
 }
 
 impl Cli {
@@ -56,6 +64,12 @@ impl Cli {
     pub fn run(self) -> Result<()> {
         match self.command {
             Command::Demo(args) => commands::demo::run(args),
+            Command::Init(args) => commands::init::run(&args),
+            Command::Config(what) => commands::config::run(what),
+            Command::Search(args) => commands::search::run(&args),
+            Command::Doctor(args) => commands::doctor::run(&args),
+            Command::Completions(args) => commands::completions::completions(&args, Self::command()),
+            Command::Man(args) => commands::completions::man(&args, Self::command()),
             Command::Train(args) => commands::train::run(args),
             Command::Resume(args) => commands::resume::run(args),
             Command::Compare(args) => commands::compare::run(args),
@@ -75,8 +89,6 @@ impl Cli {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]

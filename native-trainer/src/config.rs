@@ -47,6 +47,7 @@ use crate::problem::problem;
 mod augment;
 mod data;
 mod difference;
+pub mod explained;
 mod fault;
 mod model;
 mod optimizer;
@@ -72,7 +73,7 @@ pub use published::{PublishedConfig, PublishedResult};
 pub use run::{DeviceName, RunConfig};
 pub use sampler::{SamplerConfig, SamplerKind};
 pub use schedule::ScheduleConfig;
-pub use source::Source;
+pub use source::{Origin, Source};
 
 /// A whole config. See the [module](self).
 #[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]

@@ -67,6 +67,11 @@ impl CsvFile {
         Ok(Self { file: file.to_owned(), header, reader, record: csv::StringRecord::new() })
     }
 
+    /// The names of the columns.
+    pub fn header(&self) -> Vec<String> {
+        self.header.iter().map(str::to_owned).collect()
+    }
+
     /// The position of a column.
     ///
     /// # Errors

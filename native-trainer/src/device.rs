@@ -1,7 +1,7 @@
 //! Devices: the name in the config becomes a Burn device.
 
 use anyhow::Result;
-use burn::tensor::Device;
+use burn::tensor::{Device, Tensor};
 
 use crate::config::DeviceName;
 use crate::problem::problem;
@@ -35,6 +35,43 @@ pub fn open(name: DeviceName) -> Result<Device> {
             ))
         }
     }
+}
+
+/// Whether a back end for GPUs is in this build, and finds one.
+pub fn has_gpu() -> bool {
+    [DeviceName::Cuda, DeviceName::Vulkan, DeviceName::Wgpu].into_iter().any(|name| built_in(name).is_some())
+}
+
+/// Whether this build has the back end of this name.
+pub fn is_built_in(name: DeviceName) -> bool {
+    match name {
+        DeviceName::Auto => true,
+        DeviceName::Cuda => cfg!(feature = "cuda"),
+        DeviceName::Vulkan => cfg!(feature = "vulkan"),
+        DeviceName::Wgpu => cfg!(feature = "wgpu"),
+        DeviceName::Cpu => cfg!(feature = "cpu"),
+    }
+}
+
+/// Computes something small on a device, and returns what the back end calls the device.
+///
+/// A back end without a driver or an adapter may panic, or never answer. Callers that must not are in a process of
+/// their own.
+///
+/// # Errors
+///
+/// The errors of [`open`], and a wrong result.
+pub fn try_out(name: DeviceName) -> Result<String> {
+    let device = open(name)?;
+    let ones = Tensor::<2>::ones([8, 8], &device);
+    let sum = ones.clone().matmul(ones).sum().into_data().iter::<f32>().next();
+    if sum != Some(512.0) {
+        return Err(problem(
+            format!("the back end computes wrong numbers: {sum:?} instead of 512"),
+            "choose another `--device`, and update the driver of the GPU",
+        ));
+    }
+    Ok(format!("{device:?}"))
 }
 
 /// The device of this name, if this build and this machine have it.

@@ -1,5 +1,6 @@
 //! The machine that this program runs on, its memory, and the date.
 
+use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 use std::time::{SystemTime, UNIX_EPOCH};
 use std::{env, fs};
@@ -9,9 +10,41 @@ pub fn peak_memory() -> Option<u64> {
     kilobytes("/proc/self/status", "VmHWM:")
 }
 
+/// The memory of this machine, and how much of it programs can still have, in bytes. Known only on Linux.
+pub fn memory() -> Option<(u64, u64)> {
+    Some((kilobytes("/proc/meminfo", "MemTotal:")?, kilobytes("/proc/meminfo", "MemAvailable:")?))
+}
+
+/// The free space of the disk that a folder is on, in bytes. Known only on Unix.
+pub fn free_disk(folder: &Path) -> Option<u64> {
+    #[cfg(unix)]
+    {
+        let disk = rustix::fs::statvfs(folder).ok()?;
+        Some(disk.f_bavail.saturating_mul(disk.f_frsize))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = folder;
+        None
+    }
+}
+
+/// The number of threads that run at the same time.
+pub fn cores() -> usize {
+    available_parallelism().map_or(1, |cores| cores.get())
+}
+
+/// The path of a program, if it is in one of the folders of `PATH`.
+pub fn program(name: &str) -> Option<PathBuf> {
+    let folders = env::var_os("PATH")?;
+    env::split_paths(&folders)
+        .map(|folder| folder.join(format!("{name}{}", env::consts::EXE_SUFFIX)))
+        .find(|path| path.is_file())
+}
+
 /// Cores, memory and system, for example "2 cores, 17 GB of memory, linux on x86_64".
 pub fn describe() -> String {
-    let cores = available_parallelism().map_or(1, |cores| cores.get());
+    let cores = cores();
     let memory = kilobytes("/proc/meminfo", "MemTotal:")
         .map(|bytes| format!(", {:.0} GB of memory", bytes as f64 / 1e9))
         .unwrap_or_default();

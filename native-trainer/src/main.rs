@@ -10,9 +10,10 @@
 //! main
 //! cli
 //! commands
-//! commands/demo commands/compare commands/resume
+//! commands/demo commands/compare commands/resume commands/serve
 //! commands/train commands/eval commands/export commands/embed commands/list
-//! commands/data commands/biomorphs commands/page commands/serve commands/verify commands/bench
+//! commands/init commands/config commands/search commands/doctor commands/completions
+//! commands/data commands/biomorphs commands/page commands/verify commands/bench
 //! commands/bench/loss commands/bench/eval commands/data/verify commands/data/fetch commands/data/stats
 //! commands/bench/measure commands/data/arguments
 //! commands/verify/run_checks commands/verify/bundle_checks
@@ -40,7 +41,7 @@
 //! magnitude class_tree
 //! data
 //! data/published data/statistics
-//! data/check
+//! data/check data/detect
 //! data/aircraft data/cars196 data/cifar100 data/csv data/cub200 data/dyml data/grocery data/h_gldv2
 //! data/inaturalist data/inshop data/nabirds data/omniglot data/revisited data/sop
 //! data/folder data/hierarchy
@@ -49,7 +50,9 @@
 //! config_md
 //! compare/results compare/config
 //! device outcome published
+//! model_card
 //! config
+//! config/explained
 //! config/tests config/reference config/difference
 //! config/run config/data config/augment config/published config/model config/sampler config/optimizer config/schedule
 //! config/source
@@ -106,6 +109,7 @@ mod loader;
 mod machine;
 mod magnitude;
 mod mat;
+mod model_card;
 mod npy;
 mod optimizer;
 mod outcome;

@@ -5,7 +5,7 @@ mod embedded;
 
 use std::borrow::Cow;
 use std::env;
-use std::io::{self, BufRead, IsTerminal};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use akin_core::bundle::INDEX;
@@ -100,6 +100,31 @@ pub fn plan(given: Option<&Path>) -> Result<Plan> {
     Ok(Plan::Build(root))
 }
 
+/// The page that there is.
+#[derive(Debug, PartialEq, Eq)]
+pub enum State {
+    /// It is inside this program.
+    Embedded,
+    /// It is built, and up to date, in this folder.
+    Built(PathBuf),
+    /// The source tree in this folder has one that is not built, or older than its sources.
+    Old(PathBuf),
+    /// There is none, and no source tree.
+    None,
+}
+
+/// Which page `akin serve` would show. Builds nothing.
+pub fn state() -> State {
+    if !EmbeddedFile::all().is_empty() {
+        return State::Embedded;
+    }
+    match source_tree() {
+        Ok(root) if build::is_up_to_date(&root) => State::Built(root.join("www/dist")),
+        Ok(root) => State::Old(root),
+        Err(_) => State::None,
+    }
+}
+
 /// Builds the page of the source tree around the current directory, without asking, and returns its folder.
 pub fn build(force: bool) -> Result<PathBuf> {
     build::build(&source_tree()?, force)
@@ -138,7 +163,7 @@ fn ask(root: &Path) -> Result<()> {
     let state = format!("the page of {} {state}", shell::path(&www));
     let duration = build::DURATION;
     let hint = "run `akin page`, which builds it, or give a built page with `--page DIR`";
-    if !(io::stdin().is_terminal() && terminal::stderr_is_terminal()) {
+    if !terminal::can_ask() {
         let install =
             if missing.is_empty() { String::new() } else { format!(" and installs {}", a_few(&missing)) };
         return Err(problem(format!("{state}; building it takes {duration}{install}"), hint));
@@ -149,9 +174,7 @@ fn ask(root: &Path) -> Result<()> {
         missing.iter().for_each(|what| terminal::say(format_args!("  {what}")));
     }
     terminal::say("Build it now? Type y and press Enter; anything else ends akin.");
-    let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer)?;
-    if ["y", "yes"].contains(&answer.trim().to_ascii_lowercase().as_str()) {
+    if ["y", "yes"].contains(&terminal::answer()?.to_ascii_lowercase().as_str()) {
         return Ok(());
     }
     Err(problem(state, hint))

@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 use std::env;
 use std::fmt;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, BufRead, IsTerminal, Write};
 use std::process::Stdio;
 
 use terminal_size::{Width, terminal_size_of};
@@ -52,6 +52,57 @@ pub fn report(message: &str, hint: Option<&str>) {
         text += &format!("  {blue}hint{plain}: {}\n", escape(&indented(hint)));
     }
     let _ = io::stderr().write_all(text.as_bytes());
+}
+
+/// Asks a question on stderr and reads the answer from stdin, without spaces around it. An empty answer stands for
+/// `default`.
+///
+/// # Errors
+///
+/// An answer that cannot be read.
+pub fn ask(question: &str, default: Option<&str>) -> io::Result<String> {
+    let default_shown = default.map_or(String::new(), |default| format!(" [{default}]"));
+    let mut stderr = io::stderr();
+    write!(stderr, "{}", escape(&format!("{question}{default_shown}: ")))?;
+    stderr.flush()?;
+    let answer = answer()?;
+    Ok(if answer.is_empty() { default.unwrap_or_default().to_owned() } else { answer })
+}
+
+/// Reads a line from stdin, without spaces around it.
+///
+/// # Errors
+///
+/// A line that cannot be read.
+pub fn answer() -> io::Result<String> {
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    Ok(answer.trim().to_owned())
+}
+
+/// Whether there is somebody to ask: stdin and stderr are terminals.
+pub fn can_ask() -> bool {
+    io::stdin().is_terminal() && stderr_is_terminal()
+}
+
+/// A picture as text: each character is an upper half block in the colour of one pixel, on the colour of the pixel
+/// below it.
+pub fn blocks(picture: &image::RgbImage, columns: u32) -> String {
+    use image::imageops::{FilterType, resize};
+    let rows = (picture.height() * columns / picture.width().max(1)).next_multiple_of(2).max(2);
+    let small = resize(picture, columns, rows, FilterType::Triangle);
+    let mut text = String::new();
+    for row in (0..rows).step_by(2) {
+        for column in 0..columns {
+            let [above, below] = [row, row + 1].map(|row| small.get_pixel(column, row).0);
+            text += &format!(
+                "\x1b[38;2;{};{};{}m\x1b[48;2;{};{};{}m\u{2580}",
+                above[0], above[1], above[2], below[0], below[1], below[2]
+            );
+        }
+        text += "\x1b[0m\n";
+    }
+    text.trim_end_matches('\n').to_owned()
 }
 
 /// The text with all lines but the first moved to the right, so that a name with a line end cannot look like a message.

@@ -11,6 +11,7 @@ use akin_core::bundle::{
     NO_ANCESTOR, QueryTable, Thumbnails, coordinate_bytes, embedding_bytes, label_bytes, number_bytes,
 };
 use akin_core::embeddings::Embeddings;
+use akin_core::encoder::EncoderConfig;
 use akin_core::evaluate::{EvaluationConfig, Labelled};
 use akin_core::image::{Filter, Pixels, self_test_pattern};
 use akin_core::similarity::Similarity;
@@ -18,7 +19,7 @@ use anyhow::Result;
 use clap::Args;
 use image::codecs::jpeg::JpegEncoder;
 use rayon::prelude::*;
-use serde_json::json;
+use serde_json::Value;
 
 use crate::bundles::Bundles;
 use crate::class_scores::{ClassScores, class_scores, first_shared_levels, query_table};
@@ -30,6 +31,7 @@ use crate::embedding::evaluate_dataset;
 use crate::families::{families, numbered};
 use crate::files::{read_regular_file, write_into_draft};
 use crate::loader::Pictures;
+use crate::model_card::model_card_file;
 use crate::problem::{Advise, problem, repeated};
 use crate::progress::Progress;
 use crate::projection::{Method, Projection, project};
@@ -115,6 +117,8 @@ const GRID: u32 = 20;
 const QUALITY: u8 = 85;
 /// The number of nearest items stored for each proxy.
 const NEAREST: usize = 8;
+/// The model card, under the name that folders and repositories show first.
+const MODEL_CARD: &str = "README.md";
 /// The file of credit and licence text.
 const NOTICE: &str = "NOTICE.md";
 
@@ -271,7 +275,7 @@ pub fn export(export: &Export) -> Result<()> {
         let mut entry = EncoderEntry {
             description: run.config.loss.describe(),
             family,
-            architecture: json!({ "backbone": config.backbone, "head": config.head }),
+            architecture: architecture(&config)?,
             preprocessing: config.preprocessing.clone(),
             dimension: encoder.dimension(),
             weights: format!("{folder}/weights.bpk"),
@@ -367,6 +371,7 @@ pub fn export(export: &Export) -> Result<()> {
         evaluation_config: first.eval.clone(),
         encoders,
     };
+    bundle.add(MODEL_CARD, model_card_file(&contents, &configs)?.into_bytes())?;
     if let Some(notice) = &export.notice {
         bundle.add(NOTICE, notice.clone().into_bytes())?;
     }
@@ -382,6 +387,14 @@ pub fn export(export: &Export) -> Result<()> {
     }
     progress.say("Exported", &format!("{} ({:.1} MB)", out.display(), size as f64 / 1e6));
     Ok(())
+}
+
+/// The parts of an encoder, as the engine of the page reads them.
+fn architecture(config: &EncoderConfig) -> Result<Value> {
+    let mut parts = serde_json::to_value(config)?;
+    // Has an entry of its own.
+    parts.as_object_mut().map(|parts| parts.remove("preprocessing"));
+    Ok(parts)
 }
 
 /// Adds the files of a map's proxies.
@@ -469,7 +482,7 @@ fn slug(name: &str, number: usize) -> String {
 }
 
 /// The name of the data's folder: "grocery" for `grocery/` and for `grocery/labels.csv`.
-fn title_of(data: &Path) -> String {
+pub fn title_of(data: &Path) -> String {
     let folder: PathBuf = if data.is_file() { data.parent().unwrap_or(data).into() } else { data.into() };
     folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }

@@ -114,6 +114,7 @@ pub fn finish((run, outcome): (Run, Outcome), progress: Progress) -> Result<()> 
             progress.say("Finished", &format!("the run is in {directory}"));
             progress
                 .say("Next", &format!("`akin export {directory} --out bundle` writes it for the browser"));
+            progress.say("", &format!("`akin serve {directory}` does so, and shows it at once"));
             Ok(())
         }
         Outcome::Stopped { step } => {

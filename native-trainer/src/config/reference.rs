@@ -24,7 +24,6 @@ pub struct SettingRow {
 }
 
 /// The settings of a type.
-#[cfg(test)]
 pub fn settings_of<T: JsonSchema>() -> Vec<SettingRow> {
     let schema = Schema::of::<T>();
     let mut rows = Vec::new();

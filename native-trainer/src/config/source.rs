@@ -37,6 +37,19 @@ pub struct Source {
     table: Table,
     /// The section `[compare]`.
     compare: Table,
+    /// The keys that `--set` gave.
+    given: HashSet<String>,
+}
+
+/// Where the value of a setting comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The config file, on this line.
+    File(usize),
+    /// `--set`.
+    Set,
+    /// The default.
+    Default,
 }
 
 impl Source {
@@ -74,7 +87,7 @@ impl Source {
     /// # Errors
     ///
     /// As [`Source::read`].
-    fn from_text(file: &Path, text: String, row: Option<&str>, sets: &[String]) -> Result<Self> {
+    pub fn from_text(file: &Path, text: String, row: Option<&str>, sets: &[String]) -> Result<Self> {
         let shown = file.display();
         let mut table: Table = toml::from_str(&text).map_err(|error| {
             let hint = "correct that line; a section is written [data], a text in double quotes";
@@ -110,8 +123,8 @@ impl Source {
                 return Err(problem(format!("{shown}: `compare` is not a section"), "write [compare]"));
             }
         };
-        let mut source = Self { file: file.to_owned(), text, table: Table::new(), compare };
-        source.resolve_paths(&mut table, |key| given.contains(key))?;
+        let mut source = Self { file: file.to_owned(), text, table: Table::new(), compare, given };
+        source.resolve_paths(&mut table, |key| source.given.contains(key))?;
         source.table = table;
         Ok(source)
     }
@@ -122,6 +135,30 @@ impl Source {
             return self.file.to_string_lossy().replace('/', "-");
         }
         self.file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    /// The file, or the name of a built-in recipe.
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// Whether the file has a section `[compare]`.
+    pub fn compares(&self) -> bool {
+        !self.compare.is_empty()
+    }
+
+    /// Where the value at a dotted key comes from.
+    pub fn origin(&self, key: &str) -> Origin {
+        let is_given = |given: &String| key.strip_prefix(given.as_str()).is_some_and(is_below);
+        if self.given.iter().any(is_given) {
+            return Origin::Set;
+        }
+        let path: Vec<String> = key.split('.').map(str::to_owned).collect();
+        // A `kind` given by `--set` drops the keys of the kind in the file.
+        if value_at(&self.table, &path).is_none() {
+            return Origin::Default;
+        }
+        line_of(&self.text, &path).map_or(Origin::Default, Origin::File)
     }
 
     /// The config of a run, with the values of `over` laid over those of the file.
@@ -285,6 +322,11 @@ fn parse_set(set: &str) -> Result<(String, Value)> {
         ));
     }
     Ok((key.to_owned(), value))
+}
+
+/// Whether what is left of a dotted key after another one makes it that key, or one inside its table.
+fn is_below(rest: &str) -> bool {
+    rest.is_empty() || rest.starts_with('.')
 }
 
 fn find<'a>(table: &'a mut Table, key: &str) -> Option<&'a mut Value> {

@@ -13,6 +13,7 @@ pub mod check;
 mod cifar100;
 mod csv;
 mod cub200;
+pub mod detect;
 mod dyml;
 pub mod folder;
 mod grocery;

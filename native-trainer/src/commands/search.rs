@@ -1,0 +1,200 @@
+//! `akin search`: the items of a bundle that are nearest to an image.
+
+use std::path::{Path, PathBuf};
+
+use akin_core::bundle::{MANIFEST, Manifest};
+use akin_core::encoder::EncoderConfig;
+use akin_core::image::Pixels;
+use akin_core::search::Gallery;
+use akin_core::taxonomy::Labels;
+use anyhow::Result;
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::columns::align_words;
+use crate::config::DeviceName;
+use crate::counts::counted;
+use crate::files::read_regular_file;
+use crate::loader::Pictures;
+use crate::problem::{Advise, a_few, did_you_mean, problem};
+use crate::terminal;
+use crate::{device, directory};
+
+/// Find the items of a bundle that are nearest to an image.
+///
+/// Embeds the image with an encoder of the bundle, and prints the nearest items of the gallery: their similarity and their
+/// path down the tree. On a terminal with colours it can also print small pictures.
+#[derive(Debug, Args)]
+pub struct SearchArgs {
+    /// The folder that `akin export` wrote.
+    #[arg(value_name = "BUNDLE")]
+    pub bundle: PathBuf,
+    /// The image to search with: JPEG, PNG or WebP.
+    #[arg(value_name = "IMAGE")]
+    pub image: PathBuf,
+    /// How many items to print.
+    #[arg(long, short = 'k', value_name = "COUNT", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    pub count: u32,
+    /// The name of the encoder [default: that with the best H-AP, as on the page].
+    #[arg(long, value_name = "NAME")]
+    pub encoder: Option<String>,
+    /// Print the pictures of the items, too, in the colours of the terminal.
+    #[arg(long)]
+    pub pictures: bool,
+    /// Print the items as JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// The device to compute on.
+    #[arg(long, value_enum, default_value_t)]
+    pub device: DeviceName,
+}
+
+/// Columns of characters that a picture takes.
+const COLUMNS: u32 = 24;
+
+/// Embeds the image and prints the nearest items.
+pub fn run(args: &SearchArgs) -> Result<()> {
+    let bundle = Bundle::open(&args.bundle)?;
+    let contents = bundle.manifest.contents();
+    let number = encoder_number(&bundle.manifest, args.encoder.as_deref())?;
+    let entry = bundle.manifest.encoder(number)?;
+    let picture = read_picture(&args.image)?;
+
+    let device = device::open(args.device)?;
+    let mut architecture = entry.architecture.clone();
+    let preprocessing = serde_json::to_value(&entry.preprocessing)?;
+    if let Some(table) = architecture.as_object_mut() {
+        table.insert("preprocessing".into(), preprocessing);
+    }
+    let config: EncoderConfig = serde_json::from_value(architecture).advise(
+        || format!("akin does not know the architecture of the encoder {}", entry.name),
+        "export the run again with this version of akin",
+    )?;
+    let encoder = config.load(bundle.file(&entry.weights)?, &device)?;
+    let embedding = encoder.embed(&[picture], &device)?;
+
+    let embeddings = bundle.manifest.gallery_embeddings(number, &bundle.file(&entry.gallery_embeddings)?)?;
+    let labels = bundle.manifest.labels(&bundle.file(&contents.labels)?)?;
+    let gallery = Gallery::new(&embeddings, entry.report.config.similarity)?;
+    let hits = gallery.nearest(&embedding, args.count as usize, None)?;
+    let unlike = entry.best_scores.as_ref().and_then(|scores| scores.unlike_below());
+    let is_unlike = unlike.zip(hits.first()).is_some_and(|(least, hit)| hit.score < least);
+
+    let path = |item: usize| path_of(&bundle.manifest, &labels, item);
+    if args.json {
+        let item = |hit: &akin_core::search::Hit| -> Value {
+            json!({ "item": hit.item, "score": hit.score, "labels": path(hit.item) })
+        };
+        let items: Vec<Value> = hits.iter().map(item).collect();
+        let all = json!({
+            "encoder": entry.name, "similarity": entry.report.config.similarity,
+            "levels": contents.taxonomy.level_names(), "unlike_the_gallery": is_unlike, "items": items,
+        });
+        terminal::print(&serde_json::to_string_pretty(&all)?)?;
+        return Ok(());
+    }
+    let row = |(rank, hit): (usize, &akin_core::search::Hit)| {
+        [vec![(rank + 1).to_string(), format!("{:.3}", hit.score), hit.item.to_string()], path(hit.item)]
+            .concat()
+    };
+    let rows: Vec<Vec<String>> = hits.iter().enumerate().map(row).collect();
+    let levels = contents.taxonomy.level_names().iter().map(String::as_str);
+    let header: Vec<&str> = ["rank", "score", "item"].into_iter().chain(levels).collect();
+    terminal::print(&align_words(&header, &rows, terminal::width()))?;
+    if args.pictures {
+        for (rank, hit) in hits.iter().enumerate() {
+            let caption = format!("{}  {}", rank + 1, path(hit.item).join(" / "));
+            let picture = terminal::blocks(&bundle.thumbnail(hit.item)?, COLUMNS);
+            terminal::print_styled(&format!("\n{}\n{picture}", terminal::escape(&caption)))?;
+        }
+    }
+    terminal::say(format_args!(
+        "    Searched {} of {} with {}",
+        counted(embeddings.len(), "item", "items"),
+        contents.title,
+        entry.name
+    ));
+    if is_unlike {
+        terminal::warn(format_args!(
+            "{} is unlike anything in the gallery: its best score is below that of 99 % of the gallery's own images",
+            args.image.display()
+        ));
+    }
+    Ok(())
+}
+
+/// The labels of an item, coarse → fine.
+fn path_of(manifest: &Manifest, labels: &Labels, item: usize) -> Vec<String> {
+    let taxonomy = &manifest.contents().taxonomy;
+    let name = |(level, &class): (usize, &u32)| taxonomy.class_name(level, class).to_owned();
+    (1..).zip(labels.row(item)).map(name).collect()
+}
+
+/// The image to search with.
+fn read_picture(image: &Path) -> Result<Pixels> {
+    let pictures = Pictures::all_required(vec![image.to_owned()]);
+    let picture = pictures.get(0);
+    pictures.check()?;
+    picture.map(|pixels| (*pixels).clone()).ok_or_else(|| {
+        problem(format!("the image {} cannot be read", image.display()), "give a JPEG, PNG or WebP file")
+    })
+}
+
+/// The encoder of this name, or the one with the best H-AP.
+fn encoder_number(manifest: &Manifest, name: Option<&str>) -> Result<usize> {
+    let encoders = &manifest.contents().encoders;
+    let Some(name) = name else {
+        let score = |number: &usize| {
+            let report = &encoders[*number].report;
+            report.overall.get(akin_core::metrics::Metric::named("h_ap")).unwrap_or(f64::MIN)
+        };
+        // Of equal ones the first.
+        let best = (0..encoders.len()).rev().max_by(|a, b| score(a).total_cmp(&score(b)));
+        return best.ok_or_else(|| problem("the bundle has no encoder", "export a run into it"));
+    };
+    encoders.iter().position(|encoder| encoder.name == name).ok_or_else(|| {
+        let names: Vec<&str> = encoders.iter().map(|encoder| encoder.name.as_str()).collect();
+        let near = did_you_mean(name, names.iter().copied());
+        problem(format!("the bundle has no encoder {name:?}"), format!("{near}it has {}", a_few(&names)))
+    })
+}
+
+/// A bundle on disk.
+struct Bundle {
+    folder: PathBuf,
+    manifest: Manifest,
+}
+
+impl Bundle {
+    fn open(folder: &Path) -> Result<Self> {
+        directory::recover(folder)?;
+        let bytes = read_regular_file(&folder.join(MANIFEST)).advise(
+            || format!("{} is not a bundle: {MANIFEST} cannot be read", folder.display()),
+            "write one with `akin export RUN --out BUNDLE`, or `akin demo`",
+        )?;
+        Ok(Self { folder: folder.to_owned(), manifest: Manifest::parse(&bytes)? })
+    }
+
+    /// The bytes of a file, checked.
+    fn file(&self, path: &str) -> Result<Vec<u8>> {
+        let whole = self.folder.join(path);
+        let bytes = read_regular_file(&whole)
+            .advise(|| format!("{} cannot be read", whole.display()), "export or copy the bundle again")?;
+        self.manifest.verify(path, &bytes)?;
+        Ok(bytes)
+    }
+
+    /// The thumbnail of a gallery item.
+    fn thumbnail(&self, item: usize) -> Result<image::RgbImage> {
+        let thumbnails = &self.manifest.contents().thumbnails;
+        let per_sheet = (thumbnails.columns * thumbnails.rows) as usize;
+        let Some(path) = thumbnails.sheets.get(item / per_sheet) else {
+            return Err(problem(format!("item {item} has no thumbnail"), "export the bundle again"));
+        };
+        let sheet = image::load_from_memory(&self.file(path)?)
+            .advise(|| format!("{path} is damaged"), "export or copy the bundle again")?;
+        let (place, side) = ((item % per_sheet) as u32, thumbnails.tile);
+        let (x, y) = (place % thumbnails.columns * side, place / thumbnails.columns * side);
+        Ok(sheet.crop_imm(x, y, side, side).to_rgb8())
+    }
+}

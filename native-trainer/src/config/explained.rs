@@ -1,0 +1,247 @@
+//! A config file that explains every setting, for `akin init`.
+//!
+//! Settings with a value are written as they are. The others follow as comments: `#key = default` where the default is
+//! a value, which takes effect if the `#` is removed, and prose where it is not.
+
+use toml::{Table, Value};
+
+use super::Config;
+use super::reference::{SettingRow, loss_settings, settings_of};
+
+/// The sections in the order of the file.
+pub const SECTIONS: [&str; 9] =
+    ["run", "data", "model", "augment", "loss", "sampler", "optimizer", "schedule", "eval"];
+
+/// The width of a comment.
+const WIDTH: usize = 100;
+
+/// A config with these values, and with the meaning of every setting. `comments` stand at the top.
+pub fn explained(values: &Table, comments: &[String]) -> String {
+    let rows = settings_of::<Config>();
+    let mut text = String::new();
+    comments.iter().for_each(|comment| text += &prose("", comment));
+    for section in SECTIONS {
+        let own = rows.iter().find(|row| row.key == section);
+        let chosen = values.get(section).and_then(Value::as_table);
+        // A section that is optional, and left out, would change the run if it were there.
+        let mark = if chosen.is_none() && own.is_some_and(|row| row.default == "none") { "#" } else { "" };
+        text += "\n\n";
+        text += &prose("", own.map_or("", |row| row.meaning.as_str()));
+        text += &format!("{mark}[{section}]\n");
+        let empty = Table::new();
+        let chosen = chosen.unwrap_or(&empty);
+        let rows = rows_of(section, &rows, chosen);
+        for row in &rows {
+            text += &setting(row, chosen, &rows);
+        }
+    }
+    text
+}
+
+/// The settings of a section, with keys relative to it: first those with a value, as they are listed.
+fn rows_of(section: &str, all: &[SettingRow], chosen: &Table) -> Vec<SettingRow> {
+    let below = format!("{section}.");
+    let relative =
+        |row: &SettingRow| Some(SettingRow { key: row.key.strip_prefix(&below)?.to_owned(), ..row.clone() });
+    let kind = chosen.get("kind").and_then(Value::as_str);
+    let rows: Vec<SettingRow> = if section == "loss" {
+        let kind_row = SettingRow {
+            key: "kind".into(),
+            value: "text".into(),
+            default: "required".into(),
+            meaning: "The loss. `akin list losses` names and explains all of them.".into(),
+        };
+        [vec![kind_row], loss_settings(kind.unwrap_or_default()).unwrap_or_default()].concat()
+    } else {
+        all.iter().filter_map(relative).collect()
+    };
+    let default_kind =
+        rows.iter().find(|row| row.key == "kind").map(|row| row.default.trim_matches(['`', '"']));
+    let kind = kind.or(default_kind).unwrap_or_default().to_owned();
+    // Keys inside a table are explained if the table has a value.
+    let is_shown = |row: &SettingRow| match row.key.rsplit_once('.') {
+        None => true,
+        Some((table, _)) => {
+            !row.key.contains("[]") && !row.key.contains(".NAME") && value_of(chosen, table).is_some()
+        }
+    };
+    let applies = |row: &SettingRow| {
+        let table = row.key.rsplit_once('.').map_or("", |(table, _)| table);
+        let kind = match table {
+            "" => kind.clone(),
+            table => value_of(chosen, &format!("{table}.kind"))
+                .and_then(|kind| kind.as_str().map(str::to_owned))
+                .unwrap_or_default(),
+        };
+        let kinds = kinds(&row.meaning);
+        kinds.is_empty() || kinds.contains(&kind.as_str())
+    };
+    let (set, unset): (Vec<_>, Vec<_>) = rows
+        .into_iter()
+        .filter(|row| is_shown(row) && applies(row))
+        .partition(|row| value_of(chosen, &row.key).is_some());
+    [set, unset].concat()
+}
+
+/// One setting with its meaning. Of a table, only the keys that none of `rows` explains.
+fn setting(row: &SettingRow, chosen: &Table, rows: &[SettingRow]) -> String {
+    let SettingRow { key, value, default, .. } = row;
+    let meaning = meaning(row);
+    if let Some(value) = value_of(chosen, key) {
+        let lines = match &value {
+            Value::Table(table) => {
+                let entries = table.iter().map(|(inner, value)| (format!("{key}.{inner}"), value));
+                let own = entries.filter(|(key, _)| !rows.iter().any(|row| row.key == *key));
+                own.map(|(key, value)| format!("{key} = {value}\n")).collect()
+            }
+            value => format!("{key} = {value}\n"),
+        };
+        return format!("\n{}{lines}", prose("", &meaning));
+    }
+    // An empty table of defaults is no setting to change.
+    if default.is_empty() {
+        return String::new();
+    }
+    let quoted = default.strip_prefix('`').and_then(|default| default.strip_suffix('`'));
+    match quoted.filter(|default| toml::from_str::<Table>(&format!("value = {default}")).is_ok()) {
+        Some(default) => format!("\n{}#{key} = {default}\n", prose("", &meaning)),
+        None if default == "required" || default == "none" => {
+            format!("\n{}", prose(&format!("{key} ({}): ", value.replace('`', "")), &meaning))
+        }
+        None => {
+            let meaning = format!("{meaning} Default: {default}.");
+            format!("\n{}", prose(&format!("{key} ({}): ", value.replace('`', "")), &meaning))
+        }
+    }
+}
+
+/// What a setting means, without the list of kinds where akin itself prints that list.
+fn meaning(row: &SettingRow) -> String {
+    let text = match row.meaning.split_once("`: ") {
+        Some((first, rest)) if !kinds(&row.meaning).is_empty() && !first.contains(". ") => {
+            let mut letters = rest.chars();
+            letters
+                .next()
+                .map_or(String::new(), |first| first.to_uppercase().collect::<String>() + letters.as_str())
+        }
+        _ => row.meaning.clone(),
+    };
+    // `akin list` explains data sets and backbones.
+    let listed = ["kind", "backbone"].contains(&row.key.as_str()) && text.len() > 400;
+    match first_name(&text).filter(|_| listed) {
+        Some(end) => text[..end].to_owned(),
+        None => text,
+    }
+}
+
+/// Where the list of names begins, each as "`name`: what it means".
+fn first_name(text: &str) -> Option<usize> {
+    text.match_indices(" `").map(|(start, _)| start).find(|&start| !kinds(&text[start + 1..]).is_empty())
+}
+
+/// The kinds that a setting belongs to: `csv` and `folder` of "`csv`, `folder`: the column …"; none if it belongs to all.
+fn kinds(meaning: &str) -> Vec<&str> {
+    let Some((names, _)) = meaning.split_once("`: ").filter(|(names, _)| names.starts_with('`')) else {
+        return Vec::new();
+    };
+    let names: Vec<&str> = names[1..].split("`, `").collect();
+    let is_name = |name: &&str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    if names.iter().all(is_name) { names } else { Vec::new() }
+}
+
+/// The value at a dotted key of a section.
+fn value_of(section: &Table, key: &str) -> Option<Value> {
+    let (first, rest) = key.split_once('.').unwrap_or((key, ""));
+    let value = section.get(first)?;
+    match rest {
+        "" => Some(value.clone()),
+        rest => value_of(value.as_table()?, rest),
+    }
+}
+
+/// Comment lines.
+fn prose(start: &str, text: &str) -> String {
+    let mut lines = vec![format!("# {start}")];
+    for word in text.replace('`', "").split_whitespace() {
+        let line = lines.last_mut().expect("there is a first line");
+        if line.chars().count() + 1 + word.chars().count() > WIDTH && line.len() > 2 {
+            lines.push(format!("# {word}"));
+        } else {
+            if !line.ends_with(' ') {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines.into_iter().filter(|line| line.len() > 2).map(|line| line + "\n").collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::super::Source;
+    use super::*;
+
+    fn values() -> Table {
+        toml::toml! {
+            [run]
+            epochs = 3
+            [data]
+            kind = "folder"
+            path = "photos"
+            levels = ["group", "class"]
+            test_fraction = 0.5
+            [augment]
+            flip = true
+            [model]
+            backbone = { kind = "small_resnet" }
+            head = { dimension = 64 }
+            [loss]
+            kind = "happier"
+        }
+    }
+
+    fn config(text: &str) -> Config {
+        Source::from_text(Path::new("photos.toml"), text.into(), None, &[])
+            .unwrap()
+            .config(&Table::new())
+            .unwrap()
+    }
+
+    #[test]
+    fn an_explained_config_is_the_config_of_its_values() {
+        let text = explained(&values(), &["For photos.".into()]);
+        assert!(text.starts_with("# For photos.\n"), "{text}");
+        assert_eq!(config(&text), config(&toml::to_string(&values()).unwrap()));
+    }
+
+    /// The values in comments are the defaults, in valid TOML.
+    #[test]
+    fn settings_in_comments_may_be_uncommented() {
+        let text = explained(&values(), &[]);
+        let is_setting = |line: &&str| line.starts_with('#') && !line.starts_with("# ");
+        let count = text.lines().filter(is_setting).count();
+        assert!(count > 20, "{count} settings in\n{text}");
+        let uncommented: Vec<&str> =
+            text.lines().map(|line| if is_setting(&line) { &line[1..] } else { line }).collect();
+        assert_eq!(config(&uncommented.join("\n")), config(&text), "{}", uncommented.join("\n"));
+    }
+
+    #[test]
+    fn every_setting_of_a_section_is_explained() {
+        let text = explained(&values(), &[]);
+        let foreign: Vec<String> = settings_of::<Config>()
+            .into_iter()
+            .filter(|row| row.key.matches('.').count() == 1 && kinds(&row.meaning).is_empty())
+            .filter(|row| SECTIONS.iter().any(|section| row.key.starts_with(&format!("{section}."))))
+            .map(|row| row.key.rsplit_once('.').unwrap().1.to_owned())
+            .filter(|key| {
+                ![format!("{key} = "), format!("# {key} ("), format!("{key}.")]
+                    .iter()
+                    .any(|part| text.contains(part))
+            })
+            .collect();
+        assert!(foreign.is_empty(), "{foreign:?} in\n{text}");
+    }
+}

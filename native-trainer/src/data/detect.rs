@@ -1,0 +1,538 @@
+//! Finds out how a folder of images is laid out: a published data set, a CSV file with labels, or a folder tree.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use toml::{Table, Value};
+
+use super::folder::looks_like_an_image;
+use super::{Dataset, entry};
+use crate::config::{DataConfig, DataKind};
+use crate::counts::{count, counted};
+use crate::csv_file::CsvFile;
+use crate::problem::{Advise, a_few, problem};
+
+/// The share of the finest classes that is held out if the data have no splits.
+const TEST_FRACTION: f64 = 0.5;
+
+/// The fewest classes of which a share can be held out: two to train on and two to evaluate on.
+const FEWEST_CLASSES: usize = 4;
+
+/// Other names of splits that are common, by the key of `[data]`.
+const SPLITS: [(&str, &[&str]); 4] = [
+    ("train", &["train", "training"]),
+    ("test", &["test", "testing", "val", "valid", "validation"]),
+    ("query", &["query", "queries", "probe"]),
+    ("gallery", &["gallery", "index"]),
+];
+
+/// The layout of a folder.
+#[derive(Debug)]
+pub struct Layout {
+    /// The section `[data]`, with the path as it was given.
+    pub data: Table,
+    /// What it is, for people.
+    pub found: String,
+    /// Whether the names of the levels are made up, because the layout has none.
+    pub names_levels: bool,
+}
+
+impl Layout {
+    /// The names of the levels, coarse → fine.
+    pub fn levels(&self) -> Vec<String> {
+        let levels = self.data.get("levels").and_then(Value::as_array);
+        levels.into_iter().flatten().filter_map(|level| level.as_str().map(str::to_owned)).collect()
+    }
+
+    /// Replaces the names of the levels.
+    ///
+    /// # Errors
+    ///
+    /// Another number of names than there are folder levels; columns that the file does not have are found later.
+    pub fn name_levels(&mut self, levels: &[String]) -> Result<()> {
+        let known = self.levels();
+        if self.names_levels && levels.len() != known.len() {
+            return Err(problem(
+                format!(
+                    "{} given, but the images are {} deep",
+                    counted(levels.len(), "level is", "levels are"),
+                    counted(known.len(), "folder", "folders")
+                ),
+                format!("give {}, coarse to fine", counted(known.len(), "name", "names")),
+            ));
+        }
+        self.data.insert("levels".into(), levels.to_vec().into());
+        Ok(())
+    }
+}
+
+/// Finds the layout of a folder, or of a CSV file.
+///
+/// # Errors
+///
+/// A path that does not exist; a folder without images, with images outside of the folders of classes, or with too few
+/// classes; a CSV file without a column of paths or of labels.
+pub fn detect(path: &Path) -> Result<Layout> {
+    if path.is_file() {
+        return of_csv(path);
+    }
+    fs::read_dir(path).advise(
+        || format!("the folder {} cannot be read", path.display()),
+        "give the folder that holds the images, or a CSV file that lists them",
+    )?;
+    if let Some(layout) = of_published(path) {
+        return Ok(layout);
+    }
+    let mut tables = csv_files(path)?.into_iter().filter_map(|file| of_csv(&file).ok());
+    if let Some(layout) = tables.next() {
+        return Ok(layout);
+    }
+    of_folder(path)
+}
+
+/// A data set of the papers, if the folder holds one.
+fn of_published(path: &Path) -> Option<Layout> {
+    let kinds = DataKind::ALL.into_iter().filter(|kind| !kind.levels(false).is_empty());
+    let kind = kinds.into_iter().find(|kind| {
+        let data = DataConfig::for_copy(&kind.name(), path);
+        data.and_then(|data| Dataset::load(&data, 0)).is_ok()
+    })?;
+    let data = toml::toml! { kind = "" };
+    let mut layout = Layout { data, found: format!("a copy of {}", entry(kind).title), names_levels: false };
+    layout.data.insert("kind".into(), kind.name().into());
+    layout.data.insert("path".into(), path.to_string_lossy().as_ref().into());
+    layout.data.insert("levels".into(), kind.levels(false).to_vec().into());
+    Some(layout)
+}
+
+/// The CSV files in a folder, sorted; `labels.csv` comes first.
+fn csv_files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut files: Vec<PathBuf> = fs::read_dir(folder)?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| {
+            path.is_file() && path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"))
+        })
+        .collect();
+    files.sort_by_key(|path| (path.file_stem().is_none_or(|name| name != "labels"), path.clone()));
+    Ok(files)
+}
+
+// --- CSV --------------------------------------------------------------------------------------------
+
+/// A CSV file with a column of image paths and columns of labels.
+fn of_csv(file: &Path) -> Result<Layout> {
+    let (header, columns) = read_columns(file)?;
+    let rows = columns.first().map_or(0, Vec::len);
+    let folder = file.parent().unwrap_or(Path::new(""));
+    let Some((path_column, images)) = path_column(&columns, folder) else {
+        return Err(problem(
+            format!("no column of {} holds the paths of images", file.display()),
+            "write the paths relative to the folder of the file, in a column `path`",
+        ));
+    };
+    let split_column = columns.iter().position(|column| is_split_column(column));
+    let candidates: Vec<usize> =
+        (0..columns.len()).filter(|&place| place != path_column && Some(place) != split_column).collect();
+    let levels = chain(&columns, &candidates);
+    if levels.is_empty() {
+        return Err(problem(
+            format!("{} has no column of labels that images share", file.display()),
+            "add a column per level of the taxonomy, each with a label per image",
+        ));
+    }
+    let names: Vec<&str> = levels.iter().map(|&column| header[column].as_str()).collect();
+    let mut data = toml::toml! { kind = "csv" };
+    data.insert("path".into(), file.to_string_lossy().as_ref().into());
+    data.insert("levels".into(), names.to_vec().into());
+    if let Some(images) = images {
+        data.insert("images".into(), images.to_string_lossy().as_ref().into());
+    }
+    if header[path_column] != "path" {
+        data.insert("path_column".into(), header[path_column].as_str().into());
+    }
+    match split_column {
+        Some(column) => {
+            if header[column] != "split" {
+                data.insert("split_column".into(), header[column].as_str().into());
+            }
+            let present: BTreeSet<&str> = columns[column].iter().map(String::as_str).collect();
+            name_splits(&mut data, |name| present.contains(name));
+        }
+        None => {
+            data.insert("test_fraction".into(), TEST_FRACTION.into());
+        }
+    }
+    let found =
+        format!("a CSV file with {} and the levels {}", counted(rows, "image", "images"), names.join(", "));
+    Ok(Layout { data, found, names_levels: false })
+}
+
+/// The header of a CSV file, and its cells by column.
+fn read_columns(file: &Path) -> Result<(Vec<String>, Vec<Vec<String>>)> {
+    let mut table = CsvFile::open(file)?;
+    let header = table.header();
+    let mut columns = vec![Vec::new(); header.len()];
+    while let Some((_, record)) = table.next_line()? {
+        for (column, cell) in columns.iter_mut().zip(record) {
+            column.push(cell.trim().to_owned());
+        }
+    }
+    Ok((header, columns))
+}
+
+/// The column whose cells name files, and the folder that they are relative to if it is not that of the CSV file.
+fn path_column(columns: &[Vec<String>], folder: &Path) -> Option<(usize, Option<PathBuf>)> {
+    const LOOKED_AT: usize = 20;
+    let names_files = |column: &[String], folder: &Path| {
+        !column.is_empty()
+            && column.iter().take(LOOKED_AT).all(|cell| !cell.is_empty() && folder.join(cell).is_file())
+    };
+    let inside = ["images", "img", "imgs", "photos", "pictures"].map(|name| folder.join(name));
+    let folders = [None].into_iter().chain(inside.iter().map(Some));
+    folders.into_iter().find_map(|images| {
+        let folder = images.map_or(folder, PathBuf::as_path);
+        let column = columns.iter().position(|column| names_files(column, folder))?;
+        Some((column, images.cloned()))
+    })
+}
+
+/// Whether every cell is the name of a split, or empty, and some are names.
+fn is_split_column(column: &[String]) -> bool {
+    let known =
+        |cell: &String| cell.is_empty() || SPLITS.iter().any(|(_, names)| names.contains(&cell.as_str()));
+    column.iter().all(known) && column.iter().any(|cell| !cell.is_empty())
+}
+
+/// The longest chain of columns, coarse → fine, in which each label has one label above it. Columns that number the
+/// labels of another column, or that give each image a label of its own, are left out.
+fn chain(columns: &[Vec<String>], candidates: &[usize]) -> Vec<usize> {
+    let classes = |column: usize| columns[column].iter().collect::<BTreeSet<_>>().len();
+    let rows = columns.first().map_or(0, Vec::len);
+    let mut candidates: Vec<usize> = candidates
+        .iter()
+        .copied()
+        .filter(|&column| {
+            (2..rows).contains(&classes(column)) && columns[column].iter().all(|cell| !cell.is_empty())
+        })
+        .collect();
+    // Of a number and a name of the same classes, the name comes first.
+    let is_numbers = |column: usize| columns[column].iter().all(|cell| cell.parse::<f64>().is_ok());
+    candidates.sort_by_key(|&column| (classes(column), is_numbers(column)));
+    let determines = |fine: usize, coarse: usize| {
+        let mut above = HashMap::new();
+        columns[fine]
+            .iter()
+            .zip(&columns[coarse])
+            .all(|(fine, coarse)| *above.entry(fine).or_insert(coarse) == coarse)
+    };
+    // The longest chain that ends in each column, and the column before it.
+    let mut best: BTreeMap<usize, (usize, Option<usize>)> = BTreeMap::new();
+    for (place, &fine) in candidates.iter().enumerate() {
+        let longer = candidates[..place]
+            .iter()
+            .filter(|&&coarse| classes(coarse) < classes(fine) && determines(fine, coarse))
+            .map(|&coarse| (best[&coarse].0 + 1, coarse))
+            // Of equal columns the first one counts.
+            .fold(None, |found: Option<(usize, usize)>, new| match found {
+                Some(found) if found.0 >= new.0 => Some(found),
+                _ => Some(new),
+            });
+        best.insert(fine, longer.map_or((1, None), |(length, coarse)| (length, Some(coarse))));
+    }
+    let mut end = None;
+    for &column in &candidates {
+        let better = |end: usize| (best[&column].0, classes(column)) > (best[&end].0, classes(end));
+        if end.is_none_or(better) {
+            end = Some(column);
+        }
+    }
+    let mut levels = Vec::new();
+    while let Some(column) = end {
+        levels.insert(0, column);
+        end = best[&column].1;
+    }
+    levels
+}
+
+// --- Folders ----------------------------------------------------------------------------------------
+
+/// A tree of folders with images.
+fn of_folder(root: &Path) -> Result<Layout> {
+    let mut data = toml::toml! { kind = "folder" };
+    data.insert("path".into(), root.to_string_lossy().as_ref().into());
+    let present = |name: &str| root.join(name).is_dir();
+    let first_of = |names: &[&'static str]| names.iter().copied().find(|name| present(name));
+    let [train, test, query, gallery] = SPLITS.map(|(_, names)| first_of(names));
+    let splits: Vec<&str> = match (train, test, query.zip(gallery)) {
+        (Some(train), _, Some((query, gallery))) => vec![train, query, gallery],
+        (Some(train), Some(test), None) => vec![train, test],
+        _ => Vec::new(),
+    };
+    let mut images = Images::default();
+    if splits.is_empty() {
+        images.add(root)?;
+    } else {
+        name_splits(&mut data, |name| splits.contains(&name));
+        for split in &splits {
+            images.add(&root.join(split))?;
+        }
+    }
+    let depth = images.check(root)?;
+    if splits.is_empty() {
+        if images.classes.len() < FEWEST_CLASSES {
+            return Err(problem(
+                format!(
+                    "{} has {}, and half of the classes are held out to evaluate on classes that were not trained on",
+                    root.display(),
+                    counted(images.classes.len(), "folder of images", "folders of images")
+                ),
+                format!("sort the images into at least {FEWEST_CLASSES} folders, one for each class"),
+            ));
+        }
+        data.insert("test_fraction".into(), TEST_FRACTION.into());
+    }
+    if images.by_depth.len() > 1 {
+        data.insert("ragged".into(), "fill".into());
+    }
+    data.insert("levels".into(), level_names(depth).into());
+    let found = format!(
+        "a folder tree with {} in {}, {} deep",
+        counted(images.by_depth.values().sum(), "image", "images"),
+        counted(images.classes.len(), "folder", "folders"),
+        counted(depth, "level", "levels")
+    );
+    Ok(Layout { data, found, names_levels: true })
+}
+
+/// The images of a tree, without their contents.
+#[derive(Default)]
+struct Images {
+    /// How many images stand how many folders deep.
+    by_depth: BTreeMap<usize, usize>,
+    /// The folders with images.
+    classes: BTreeSet<PathBuf>,
+    /// Images that are in no folder.
+    loose: Vec<PathBuf>,
+}
+
+impl Images {
+    fn add(&mut self, folder: &Path) -> Result<()> {
+        let visible = |entry: &walkdir::DirEntry| {
+            entry.depth() == 0 || !entry.file_name().to_string_lossy().starts_with('.')
+        };
+        let entries = walkdir::WalkDir::new(folder).follow_links(true).sort_by_file_name();
+        for entry in entries.into_iter().filter_entry(visible) {
+            let entry = entry.advise(
+                || format!("the folder {} cannot be read", folder.display()),
+                "check its permissions",
+            )?;
+            if !entry.file_type().is_file() || !looks_like_an_image(entry.path()) {
+                continue;
+            }
+            match entry.depth() - 1 {
+                0 => self.loose.push(entry.into_path()),
+                depth => {
+                    *self.by_depth.entry(depth).or_default() += 1;
+                    let class = entry.path().strip_prefix(folder).ok().and_then(Path::parent);
+                    self.classes.extend(class.map(Path::to_owned));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The depth of the tree.
+    fn check(&self, root: &Path) -> Result<usize> {
+        let Some(&depth) = self.by_depth.keys().last() else {
+            let (message, hint) = match self.loose.len() {
+                0 => (
+                    "has no images".to_owned(),
+                    "give the folder that holds the images: JPEG, PNG or WebP files",
+                ),
+                loose => (
+                    format!("has {}, but no folders of classes", counted(loose, "image", "images")),
+                    "sort the images into folders, one for each class: PHOTOS/Owls/1.jpg, PHOTOS/Hawks/2.jpg",
+                ),
+            };
+            return Err(problem(format!("{} {message}", root.display()), hint));
+        };
+        if !self.loose.is_empty() {
+            let names: Vec<_> = self.loose.iter().map(|path| path.display()).collect();
+            return Err(problem(
+                format!(
+                    "{} in no folder of a class: {}",
+                    counted(names.len(), "image is", "images are"),
+                    a_few(&names)
+                ),
+                format!(
+                    "move {} into the folders of their classes",
+                    if names.len() == 1 { "it" } else { "them" }
+                ),
+            ));
+        }
+        Ok(depth)
+    }
+}
+
+/// Names for the levels of a tree that has none.
+fn level_names(depth: usize) -> Vec<String> {
+    match depth {
+        1 => vec!["class".into()],
+        2 => vec!["group".into(), "class".into()],
+        3 => vec!["group".into(), "subgroup".into(), "class".into()],
+        depth => (1..depth).map(|level| format!("level {level}")).chain(["class".into()]).collect(),
+    }
+}
+
+/// Writes the names of splits that are not akin's own.
+fn name_splits(data: &mut Table, present: impl Fn(&str) -> bool) {
+    for (key, names) in SPLITS {
+        let name = names.iter().find(|name| present(name));
+        if let Some(name) = name.filter(|name| **name != key) {
+            data.insert(key.into(), (*name).into());
+        }
+    }
+}
+
+/// The counts of a data set in words: `12 images for training, 12 for evaluation`.
+pub fn sizes(dataset: &Dataset) -> String {
+    let level = dataset.taxonomy.depth();
+    let part = |(name, items): (&str, &[usize])| {
+        let classes: BTreeSet<u32> = dataset.classes(items, level).into_iter().collect();
+        format!(
+            "{name} {} of {}",
+            counted(items.len(), "image", "images"),
+            counted(classes.len(), "class", "classes")
+        )
+    };
+    let parts: Vec<String> = dataset.splits.named().into_iter().map(part).collect();
+    let levels: Vec<String> = (1..=level).map(|level| count(dataset.taxonomy.class_count(level))).collect();
+    format!("{}; {} classes by level", parts.join(", "), levels.join(" → "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixtures::{files, refusal, tree};
+    use super::*;
+
+    fn found(folder: &tempfile::TempDir) -> Layout {
+        detect(folder.path()).unwrap()
+    }
+
+    fn text(layout: &Layout, key: &str) -> Option<String> {
+        layout.data.get(key).map(|value| value.as_str().map_or(value.to_string(), str::to_owned))
+    }
+
+    /// A tree of empty images that can be read as a data set.
+    fn photos() -> tempfile::TempDir {
+        let paths: Vec<String> = ["Birds/Owls", "Birds/Hawks", "Cats/Lions", "Cats/Lynxes"]
+            .iter()
+            .flat_map(|class| (0..3).map(move |number| format!("{class}/{number}.jpg")))
+            .collect();
+        tree(&paths.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    fn reads(layout: &Layout) -> Dataset {
+        Dataset::load(&layout.data.clone().try_into().unwrap(), 0).unwrap()
+    }
+
+    #[test]
+    fn folders_without_splits_hold_out_half_of_the_classes() {
+        let photos = photos();
+        let layout = found(&photos);
+        assert_eq!(layout.levels(), ["group", "class"]);
+        assert_eq!(text(&layout, "test_fraction").as_deref(), Some("0.5"));
+        let dataset = reads(&layout);
+        assert_eq!(
+            sizes(&dataset),
+            "train 6 images of 2 classes, test 6 images of 2 classes; 2 → 4 classes by level"
+        );
+    }
+
+    #[test]
+    fn folders_of_splits_are_recognised_by_common_names() {
+        let layout = found(&tree(&["training/a/1.jpg", "training/b/1.jpg", "val/c/1.jpg", "val/c/2.jpg"]));
+        assert_eq!(
+            (text(&layout, "train").as_deref(), text(&layout, "test").as_deref()),
+            (Some("training"), Some("val"))
+        );
+        assert_eq!((layout.levels(), text(&layout, "test_fraction")), (vec!["class".to_owned()], None));
+        let layout = found(&tree(&["train/a/1.jpg", "query/b/1.jpg", "gallery/b/2.jpg"]));
+        assert_eq!(text(&layout, "query"), None, "the names of akin need no setting");
+    }
+
+    #[test]
+    fn a_tree_of_uneven_depth_is_filled() {
+        let uneven = tree(&["a/1.jpg", "b/x/1.jpg", "b/y/1.jpg", "c/z/1.jpg"]);
+        let layout = found(&uneven);
+        assert_eq!((text(&layout, "ragged").as_deref(), layout.levels().len()), (Some("fill"), 2));
+    }
+
+    #[test]
+    fn folders_that_cannot_be_used_are_refused_with_a_reason() {
+        for (images, message) in [
+            (&["notes.txt"][..], "has no images"),
+            (&["1.jpg", "2.jpg"], "has 2 images, but no folders of classes"),
+            (&["1.jpg", "a/1.jpg", "b/1.jpg"], "1 image is in no folder of a class: "),
+            (&["a/1.jpg", "b/1.jpg"], "has 2 folders of images, and half"),
+        ] {
+            let (found, hint) = refusal(detect(tree(images).path()));
+            assert!(found.contains(message) && !hint.is_empty(), "{found}");
+        }
+        assert!(refusal(detect(Path::new("/nowhere"))).0.contains("cannot be read"));
+    }
+
+    #[test]
+    fn levels_can_be_named() {
+        let photos = photos();
+        let mut layout = found(&photos);
+        layout.name_levels(&["order".into(), "species".into()]).unwrap();
+        assert_eq!(reads(&layout).taxonomy.level_names(), ["order", "species"]);
+        assert!(refusal(layout.name_levels(&["species".into()])).0.contains("1 level is given"));
+    }
+
+    const TABLE: &str = "id,file,species_id,species,family,colour,set
+0,img/a.jpg,7,Barn owl,Owls,white,train
+1,img/b.jpg,7,Barn owl,Owls,brown,train
+2,img/c.jpg,8,Tawny owl,Owls,brown,val
+3,img/d.jpg,9,Kestrel,Hawks,brown,val
+4,img/e.jpg,9,Kestrel,Hawks,white,val
+";
+
+    #[test]
+    fn a_csv_file_is_read_for_its_paths_splits_and_levels() {
+        let images = ["img/a.jpg", "img/b.jpg", "img/c.jpg", "img/d.jpg", "img/e.jpg"];
+        let mut all = vec![("birds.csv", TABLE.as_bytes())];
+        all.extend(images.iter().map(|&image| (image, &b""[..])));
+        let folder = files(&all);
+        let layout = found(&folder);
+        assert_eq!(layout.levels(), ["family", "species"], "the numbers of classes are no level");
+        let expected = [("kind", "csv"), ("path_column", "file"), ("split_column", "set"), ("test", "val")];
+        for (key, value) in expected {
+            assert_eq!(text(&layout, key).as_deref(), Some(value));
+        }
+        assert_eq!(reads(&layout).splits.train.len(), 2);
+    }
+
+    #[test]
+    fn a_csv_file_without_paths_or_labels_is_refused() {
+        let folder = files(&[("a.csv", b"x,y\n1,2\n"), ("b.csv", b"path\na.jpg\n"), ("a.jpg", b"")]);
+        assert!(refusal(detect(&folder.path().join("a.csv"))).0.contains("no column of"));
+        assert!(refusal(detect(&folder.path().join("b.csv"))).0.contains("no column of labels"));
+    }
+
+    #[test]
+    fn a_published_data_set_is_known_by_its_files() {
+        let folder = files(&[
+            ("images_background/Latin/character01/1.png", b""),
+            ("images_background/Latin/character02/1.png", b""),
+            ("images_evaluation/Tengwar/character01/1.png", b""),
+            ("images_evaluation/Tengwar/character01/2.png", b""),
+        ]);
+        let layout = found(&folder);
+        assert_eq!(text(&layout, "kind").as_deref(), Some("omniglot"));
+        assert!(layout.found.contains("Omniglot"), "{}", layout.found);
+    }
+}

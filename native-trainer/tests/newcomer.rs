@@ -1,0 +1,204 @@
+//! The first minutes of a new user: from a folder of photos to a page, and the commands that explain and look.
+
+mod workplace;
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use serde_json::Value;
+use workplace::Workplace;
+
+/// Photos of eight classes in two groups.
+fn photos() -> Workplace {
+    let at = Workplace::empty();
+    for class in 0..8_u8 {
+        let folder = at.path(&format!("photos/group {}/class {class}", class % 2));
+        fs::create_dir_all(&folder).unwrap();
+        for image in 0..4_u8 {
+            let colour = image::Rgb([class * 30, image * 40, 128]);
+            image::RgbImage::from_pixel(60, 45, colour).save(folder.join(format!("{image}.png"))).unwrap();
+        }
+    }
+    at
+}
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/2026-11").join(name)
+}
+
+fn fixture_text(name: &str) -> String {
+    fixture(name).to_str().unwrap().to_owned()
+}
+
+/// No file is written by hand: `init`, `train`, `serve`.
+#[test]
+fn three_commands_lead_from_photos_to_a_page() {
+    let at = photos();
+    at.akin(&["init", "photos"])
+        .expect_code(0)
+        .expect_stdout("photos.toml")
+        .expect_stderr("Found a folder tree with 32 images in 8 folders, 2 levels deep")
+        .expect_stderr("train 16 images of 4 classes, test 16 images of 4 classes")
+        .expect_stderr("Next `akin train photos.toml`");
+    let config = at.read("photos.toml");
+    for part in
+        ["path = \"photos\"", "levels = [\"group\", \"class\"]", "#best_by = ", "preprocessing.crop = 32"]
+    {
+        assert!(config.contains(part), "no {part:?} in {config}");
+    }
+    // Fewer steps than the config has, for a fast test.
+    at.akin(&["train", "photos.toml", "--set", "run.steps=2"])
+        .expect_code(0)
+        .expect_stderr("`akin serve runs/photos`");
+
+    fs::create_dir(at.path("page")).unwrap();
+    at.write("page/index.html", "<!doctype html>");
+    let serve = ["serve", "runs/photos", "--port", "0", "--page", "page"];
+    for export in [true, false] {
+        let mut child = at.command(&serve).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let address = lines.find(|line| line.as_ref().is_ok_and(|line| line.contains("http://")));
+        child.kill().unwrap();
+        let said = String::from_utf8(child.wait_with_output().unwrap().stderr).unwrap();
+        assert!(address.is_some(), "{said}");
+        assert_eq!(said.contains("Exported runs/photos.bundle"), export, "{said}");
+    }
+    let card = at.read("runs/photos.bundle/README.md");
+    for part in ["# photos\n", "| class | 8 |", "HAPPIER", "| all levels | 16 |", "path = \"photos\""] {
+        assert!(card.contains(part), "no {part:?} in {card}");
+    }
+    assert!(!card.contains(at.folder().to_str().unwrap()), "the card names no folder of the machine: {card}");
+    at.akin(&["verify", "runs/photos.bundle"]).expect_code(0);
+}
+
+#[test]
+fn init_overwrites_nothing_and_asks_nobody_without_a_terminal() {
+    let at = photos();
+    at.akin(&["init"]).expect_code(1).expect_stderr("there is no terminal to ask on");
+    at.write("photos.toml", "mine");
+    at.akin(&["init", "photos"]).expect_code(1).expect_stderr("photos.toml already exists");
+    assert_eq!(at.read("photos.toml"), "mine");
+    at.akin(&["init", "photos", "--overwrite", "--levels", "colour,shade"]).expect_code(0);
+    assert!(at.read("photos.toml").contains("levels = [\"colour\", \"shade\"]"));
+    at.akin(&["init", "photos", "--out", "other.toml", "--levels", "colour"])
+        .expect_code(1)
+        .expect_stderr("1 level is given, but the images are 2 folders deep");
+    assert!(!at.path("other.toml").exists());
+}
+
+#[test]
+fn init_of_a_csv_file_finds_its_levels() {
+    let at = Workplace::empty();
+    let labels = fixture_text("data/labels.csv");
+    at.akin(&["init", &labels, "--out", "birds.toml"])
+        .expect_code(0)
+        .expect_stderr("Found a CSV file with 12 images");
+    at.akin(&["config", "check", "birds.toml"]).expect_code(0).expect_stdout("family, species");
+}
+
+#[test]
+fn config_show_says_where_each_value_comes_from() {
+    let at = photos();
+    at.write("c.toml", CONFIG);
+    let answer = at.akin(&["config", "show", "c.toml", "--set", "optimizer.lr_head=0.25"]).expect_code(0);
+    for (setting, origin) in [
+        ("epochs = 3", "line 2"),
+        ("lr_head = 0.25", "--set"),
+        ("lambda = 0.5", "line 13"),
+        ("seed = 0", "default"),
+        ("images_per_class = 4", "default"),
+    ] {
+        let line = answer.stdout.lines().find(|line| line.starts_with(setting)).expect(setting);
+        assert!(line.ends_with(&format!("# {origin}")), "{line}");
+    }
+    // What is shown is a config itself.
+    at.write("shown.toml", &answer.stdout);
+    let again = at.akin(&["config", "show", "shown.toml", "--json"]).expect_code(0);
+    let again: Value = serde_json::from_str(&again.stdout).unwrap();
+    assert_eq!(
+        (&again["optimizer.lr_head"]["value"], &again["optimizer.lr_head"]["from"]),
+        (&0.25.into(), &"file".into())
+    );
+    let changed = at.akin(&["config", "show", "c.toml", "--changed"]).expect_code(0).stdout;
+    assert!(changed.contains("epochs") && !changed.contains("default"), "{changed}");
+}
+
+const CONFIG: &str = "[run]
+epochs = 3
+[data]
+kind = 'folder'
+path = 'photos'
+levels = ['group', 'class']
+test_fraction = 0.5
+[model]
+backbone = { kind = 'small_resnet' }
+head = { dimension = 8 }
+[loss]
+kind = 'happier'
+lambda = 0.5
+";
+
+#[test]
+fn config_check_finds_what_is_missing_before_the_training() {
+    let at = photos();
+    at.write("c.toml", CONFIG);
+    at.akin(&["config", "check", "c.toml"]).expect_code(0).expect_stdout("8 dimensions, cosine");
+    for (set, message) in [
+        ("data.path=nowhere", "data.path is "),
+        ("model.weights=nowhere.pth", "model.weights is "),
+        ("model.preprocessing.crop=1", "images of at least"),
+        ("run.epoch=1", "unknown key"),
+    ] {
+        at.akin(&["config", "check", "c.toml", "--set", set]).expect_code(1).expect_stderr(message);
+    }
+}
+
+#[test]
+fn search_finds_the_picture_itself_first() {
+    let at = Workplace::empty();
+    let bundle = fixture_text("bundle");
+    let image = fixture_text("data/images/Pseudomedusidae/Pseudomedusum_ephippiatum/000.png");
+    let answer = at.akin(&["search", &bundle, &image, "--json", "-k", "3"]).expect_code(0);
+    let found: Value = serde_json::from_str(&answer.stdout).unwrap();
+    let scores: Vec<f64> =
+        found["items"].as_array().unwrap().iter().map(|item| item["score"].as_f64().unwrap()).collect();
+    assert_eq!(scores.len(), 3);
+    assert!(scores.is_sorted_by(|a, b| a >= b), "{scores:?}");
+    assert_eq!(found["levels"], serde_json::json!(["family", "species"]));
+    let answer = at.akin(&["search", &bundle, &image, "--pictures"]).expect_code(0);
+    assert!(answer.stdout.starts_with("rank"), "{}", answer.stdout);
+    assert!(answer.stdout.contains("\u{1b}[38;2;"), "{}", answer.stdout);
+    at.akin(&["search", &bundle, &image, "--encoder", "tni"])
+        .expect_code(1)
+        .expect_stderr("did you mean `tiny`?");
+}
+
+#[test]
+fn the_doctor_finds_a_device_and_exits_with_0() {
+    let at = Workplace::empty();
+    let answer = at.akin(&["doctor", "--json"]).expect_code(0);
+    let findings: Value = serde_json::from_str(&answer.stdout).unwrap();
+    let state = |name: &str| {
+        let of = |finding: &&Value| finding["name"] == name;
+        findings.as_array().unwrap().iter().find(of).expect(name)["state"].clone()
+    };
+    assert_eq!((state("device cpu"), state("akin")), ("ok".into(), "ok".into()));
+    at.akin(&["doctor"]).expect_code(0).expect_stdout("device cpu");
+}
+
+#[test]
+fn shells_and_manual_pages_know_every_command() {
+    let at = Workplace::empty();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        at.akin(&["completions", shell]).expect_code(0).expect_stdout("biomorphs");
+    }
+    at.akin(&["man", "man1"]).expect_code(0);
+    for page in ["akin.1", "akin-train.1", "akin-data-check.1"] {
+        assert!(at.read(&format!("man1/{page}")).contains(".TH"), "{page}");
+    }
+    assert!(!at.path("man1/akin-help.1").exists());
+    at.akin(&["man", "man1"]).expect_code(1).expect_stderr("already exists");
+    at.akin(&["man", "man1", "--overwrite"]).expect_code(0);
+}
