@@ -326,6 +326,16 @@ for (const model of ['batch_norm=frozen', 'preprocessing.crop=40']) {
   add(`a transformer with ${model}`, [...GOOD.train, '--set', "model.backbone={kind='dino_s16'}", '--set', `model.${model}`]);
 }
 
+for (const set of [
+  'optimizer.alpha=1', 'optimizer.lr_terms=[1]', 'optimizer.lr_terms=[-1]', 'optimizer.clip_value=0', 'optimizer.ema_decay=1',
+  'optimizer.decay_norms_and_biases=1', 'optimizer.nesterov=true', 'optimizer.chunk=0', 'optimizer.chunk=2', 'schedule.kind=steps',
+  'schedule.kind=plateau', 'schedule.gamma=1', 'schedule.milestones=[2]', 'schedule.milestones=2', 'schedule.every_epochs=1',
+  'schedule.patience=-1', 'schedule.lr_warmup_steps=-1', 'schedule.lr_warmup_epochs=x', 'schedule={lr_warmup_steps=1,lr_warmup_epochs=1}',
+  "schedule={kind='steps',milestones=[3,2]}", "schedule={kind='steps',milestones=[3],every_epochs=2}", 'run.patience=0', 'run.patience=2',
+]) {
+  add(`a training with ${set}`, [...GOOD.train, '--set', set]);
+}
+
 add('more shards than queries', [...FILES, '--shard', '1/99999', '--out', 'part.json']);
 for (const part of BAD['--merge']) add(`the merge of ${part}`, ['eval', '--merge', part]);
 

@@ -13,14 +13,21 @@ use burn::store::ModuleRecord;
 use burn::tensor::Bytes;
 use serde::{Deserialize, Serialize};
 
+use crate::average::Average;
 use crate::data::DataDigest;
 use crate::files::{read_regular_file, write_atomic};
 use crate::optimizer::Optimizers;
 use crate::problem::{Advise, problem};
 use crate::sealed::{self, Flaw, Format};
+use crate::trend::Trend;
 
-const FORMAT: Format = Format { name: "akin-checkpoint", version: 3 };
-const PARTS: [&str; 5] = ["encoder", "loss", "optimizer-backbone", "optimizer-head", "optimizer-proxies"];
+const FORMAT: Format = Format { name: "akin-checkpoint", version: 4 };
+const PARTS: [&str; 6] =
+    ["encoder", "loss", "optimizer-backbone", "optimizer-head", "optimizer-proxies", "average"];
+
+/// Version 3 has no average.
+const FORMAT_3: Format = Format { version: 3, ..FORMAT };
+const PARTS_3: [&str; 5] = [PARTS[0], PARTS[1], PARTS[2], PARTS[3], PARTS[4]];
 
 /// What a training was begun with. A resumed training must have the same.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,14 +44,37 @@ pub struct Checkpoint {
     pub step: usize,
     /// What the training was begun with.
     pub origin: Origin,
-    /// The bytes of each of [`PARTS`].
-    parts: [Vec<u8>; 5],
+    /// The evaluations before this step.
+    pub trend: Trend,
+    /// The bytes of each of [`PARTS`]. Those of the average are empty if the training has none.
+    parts: [Vec<u8>; 6],
 }
 
 #[derive(Serialize, Deserialize)]
 struct Header {
     step: usize,
     origin: Origin,
+    #[serde(default)]
+    trend: Trend,
+}
+
+/// The modules of a training whose state a checkpoint keeps.
+pub struct Trained {
+    /// The encoder.
+    pub encoder: Encoder,
+    /// The loss.
+    pub loss: Loss,
+    /// The optimisers of both.
+    pub optimizers: Optimizers,
+    /// The average of the encoder's weights, if the training has one.
+    pub average: Option<Average>,
+}
+
+impl Trained {
+    /// The encoder that is evaluated, saved and exported: the average, if there is one.
+    pub fn result(&self) -> &Encoder {
+        self.average.as_ref().map_or(&self.encoder, Average::encoder)
+    }
 }
 
 impl Checkpoint {
@@ -53,42 +83,36 @@ impl Checkpoint {
     /// # Errors
     ///
     /// Weights that cannot be read back from the device.
-    pub fn new(
-        step: usize,
-        origin: Origin,
-        encoder: &Encoder,
-        loss: &Loss,
-        optimizers: &Optimizers,
-    ) -> Result<Self> {
-        let loss = loss
+    pub fn new(step: usize, origin: Origin, trend: Trend, trained: &Trained) -> Result<Self> {
+        let loss = trained
+            .loss
             .clone()
             .into_record()
             .into_bytes()
             .map_err(|error| anyhow!("the loss cannot be saved: {error}"))?;
-        let [backbone, head, proxies] = optimizers.to_bytes()?;
-        Ok(Self {
-            step,
-            origin,
-            parts: [encoder.to_bytes_with_ids()?, loss.to_vec(), backbone, head, proxies],
-        })
+        let [backbone, head, proxies] = trained.optimizers.to_bytes()?;
+        let average = trained.average.as_ref().map(Average::to_bytes).transpose()?.unwrap_or_default();
+        let encoder = trained.encoder.to_bytes_with_ids()?;
+        Ok(Self { step, origin, trend, parts: [encoder, loss.to_vec(), backbone, head, proxies, average] })
     }
 
-    /// Puts the state into an encoder, a loss and optimisers of the same config.
+    /// Puts the state into modules of the same config.
     ///
     /// # Errors
     ///
     /// A state of another config or other data.
-    pub fn restore(
-        self,
-        encoder: Encoder,
-        loss: Loss,
-        optimizers: Optimizers,
-    ) -> Result<(Encoder, Loss, Optimizers)> {
-        let [encoder_bytes, loss_bytes, optimizer_bytes @ ..] = self.parts;
-        let loss = load_loss(loss, loss_bytes)?;
-        let optimizers =
-            optimizers.with_bytes(optimizer_bytes).map_err(|error| mismatch("optimiser", &error))?;
-        Ok((encoder.with_weights(encoder_bytes)?, loss, optimizers))
+    pub fn restore(self, trained: Trained) -> Result<Trained> {
+        let [encoder, loss, backbone, head, proxies, average] = self.parts;
+        let optimizers = trained
+            .optimizers
+            .with_bytes([backbone, head, proxies])
+            .map_err(|error| mismatch("optimiser", &error))?;
+        Ok(Trained {
+            loss: load_loss(trained.loss, loss)?,
+            optimizers,
+            encoder: trained.encoder.with_weights(encoder)?,
+            average: trained.average.map(|begun| begun.with_bytes(average)).transpose()?,
+        })
     }
 
     /// Puts the state of the loss alone into a loss of the same config.
@@ -114,7 +138,8 @@ impl Checkpoint {
     fn write(&self, out: &mut dyn Write) -> std::io::Result<()> {
         let parts: Vec<(&str, &[u8])> =
             PARTS.iter().copied().zip(self.parts.iter().map(Vec::as_slice)).collect();
-        sealed::write(out, FORMAT, Header { step: self.step, origin: self.origin.clone() }, &parts)
+        let header = Header { step: self.step, origin: self.origin.clone(), trend: self.trend };
+        sealed::write(out, FORMAT, header, &parts)
     }
 
     /// Reads a checkpoint and checks every part.
@@ -139,8 +164,18 @@ impl Checkpoint {
     }
 
     fn parse(bytes: &[u8]) -> std::result::Result<Self, Flaw> {
-        let (Header { step, origin }, parts) = sealed::read(bytes, FORMAT, PARTS)?;
-        Ok(Self { step, origin, parts })
+        let (Header { step, origin, trend }, parts) = match sealed::read(bytes, FORMAT, PARTS) {
+            Err(Flaw::OtherVersion(text)) => {
+                let (header, [encoder, loss, backbone, head, proxies]) =
+                    sealed::read(bytes, FORMAT_3, PARTS_3).map_err(|flaw| match flaw {
+                        Flaw::OtherVersion(_) => Flaw::OtherVersion(text),
+                        flaw => flaw,
+                    })?;
+                (header, [encoder, loss, backbone, head, proxies, Vec::new()])
+            }
+            read => read?,
+        };
+        Ok(Self { step, origin, trend, parts })
     }
 }
 
@@ -159,11 +194,16 @@ fn mismatch(part: &str, error: &dyn std::fmt::Display) -> anyhow::Error {
 
 #[cfg(test)]
 mod tests {
+    use akin_core::metrics::Metric;
+
     use super::*;
 
     fn checkpoint(step: usize) -> Checkpoint {
         let origin = Origin { config: "[run]\n".into(), data: DataDigest::default() };
-        Checkpoint { step, origin, parts: [vec![1; 10], vec![], vec![2; 3], vec![3], vec![4; 7]] }
+        let mut trend = Trend::default();
+        trend.add(Metric::named("h_ap"), 0.1 + 0.2, 0);
+        let parts = [vec![1; 10], vec![], vec![2; 3], vec![3], vec![4; 7], vec![5; 2]];
+        Checkpoint { step, origin, trend, parts }
     }
 
     fn to_bytes(checkpoint: &Checkpoint) -> Vec<u8> {
@@ -175,8 +215,34 @@ mod tests {
     #[test]
     fn a_checkpoint_reads_back_what_was_written() {
         let read = Checkpoint::parse(&to_bytes(&checkpoint(7))).unwrap();
-        let Checkpoint { step, origin, parts } = checkpoint(7);
-        assert_eq!((read.step, read.origin, read.parts), (step, origin, parts));
+        let Checkpoint { step, origin, trend, parts } = checkpoint(7);
+        assert_eq!((read.step, read.origin, read.trend, read.parts), (step, origin, trend, parts));
+    }
+
+    #[test]
+    fn a_checkpoint_of_version_3_is_one_without_an_average_and_evaluations() {
+        #[derive(Serialize)]
+        struct Header3 {
+            step: usize,
+            origin: Origin,
+        }
+        let Checkpoint { step, origin, parts, .. } = checkpoint(7);
+        let named: Vec<(&str, &[u8])> =
+            PARTS_3.iter().copied().zip(parts.iter().map(Vec::as_slice)).collect();
+        let mut bytes = Vec::new();
+        sealed::write(&mut bytes, FORMAT_3, Header3 { step, origin: origin.clone() }, &named).unwrap();
+        let read = Checkpoint::parse(&bytes).unwrap();
+        assert_eq!((read.step, read.origin, read.trend), (step, origin, Trend::default()));
+        assert_eq!((&read.parts[..5], &read.parts[5]), (&parts[..5], &vec![]));
+    }
+
+    #[test]
+    fn a_checkpoint_of_an_unknown_version_is_refused_with_the_one_that_is_written() {
+        let bytes = String::from_utf8_lossy(&to_bytes(&checkpoint(7)))
+            .replacen("\"version\":4", "\"version\":9", 1)
+            .into_bytes();
+        let flaw = Checkpoint::parse(&bytes).err().unwrap().to_string();
+        assert_eq!(flaw, "it is akin-checkpoint version 9, and this akin reads version 4");
     }
 
     #[test]

@@ -35,6 +35,7 @@
 
 use std::path::Path;
 
+use akin_core::encoder::BatchNormMode;
 use akin_core::evaluate::EvaluationConfig;
 use akin_core::losses::LossConfig;
 use anyhow::Result;
@@ -72,7 +73,7 @@ pub use overlay::{lay_over, put};
 pub use published::{PublishedConfig, PublishedResult};
 pub use run::{DeviceName, RunConfig};
 pub use sampler::{SamplerConfig, SamplerKind};
-pub use schedule::ScheduleConfig;
+pub use schedule::{Moment, ScheduleConfig, ScheduleKind};
 pub use source::{Origin, Source};
 
 /// A whole config. See the [module](self).
@@ -146,11 +147,58 @@ impl Config {
         if let Some(published) = &self.published {
             published.validate(&self.data.levels)?;
         }
+        self.check_terms()?;
+        self.check_chunk()?;
+        if self.schedule.kind == ScheduleKind::Plateau && self.run.evaluate_every_epochs == 0 {
+            return Err(problem(
+                "the schedule is `plateau`, but there is no evaluation before the end of the training",
+                "set run.evaluate_every_epochs, for example to 1",
+            ));
+        }
         let best_by = self.run.best_by;
         if self.run.evaluate_every_epochs > 0 && !self.eval.metrics.contains(&best_by) {
             return Err(problem(
                 format!("run.best_by is {best_by}, but eval.metrics does not have it"),
                 "set run.best_by to a metric of eval.metrics, or add it there",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Checks that chunks of a batch give the embeddings that the whole batch gives.
+    fn check_chunk(&self) -> Result<()> {
+        let entry = self.model.backbone.entry();
+        let is_live = entry.batch_norm && self.model.batch_norm == BatchNormMode::Live;
+        if self.optimizer.chunk.is_none() || !is_live || self.model.freeze_backbone {
+            return Ok(());
+        }
+        Err(problem(
+            format!(
+                "optimizer.chunk is set, but the batch normalisation of {} is live: it normalises by the statistics of \
+                 the batch, which a chunk does not have",
+                entry.name
+            ),
+            "set model.batch_norm = \"frozen\" or \"fixed_statistics\", or remove optimizer.chunk",
+        ))
+    }
+
+    /// Checks that `optimizer.lr_terms` has a rate for each term of the loss.
+    fn check_terms(&self) -> Result<()> {
+        let rates = self.optimizer.lr_terms.len();
+        let terms = match &self.loss {
+            LossConfig::Sum(sum) => sum.terms.len(),
+            _ if rates == 0 => return Ok(()),
+            other => {
+                return Err(problem(
+                    format!("optimizer.lr_terms is set, but the loss {} has no terms", other.name()),
+                    "remove it and set optimizer.lr_proxies, or choose the loss `sum`",
+                ));
+            }
+        };
+        if rates != 0 && rates != terms {
+            return Err(problem(
+                format!("optimizer.lr_terms has {rates} rates, but loss.terms has {terms} terms"),
+                "give one rate for each term, in the same order",
             ));
         }
         Ok(())

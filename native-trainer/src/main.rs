@@ -30,15 +30,15 @@
 //! compare/planned_run compare/tuning compare/paired
 //! compare/settings
 //! training
-//! training/journal training/timetable training/numbers
+//! training/journal training/timetable training/numbers training/gradients
 //! embedding projection class_scores families
 //! projection/tsne projection/umap
 //! projection/neighbours projection/pca
 //! features
 //! forward
 //! checkpoint loader
-//! sampler augment optimizer run
-//! magnitude class_tree
+//! sampler augment optimizer average trend run
+//! magnitude clipping class_tree
 //! data
 //! data/published data/statistics
 //! data/check data/detect
@@ -79,12 +79,14 @@
 
 mod arguments;
 mod augment;
+mod average;
 mod bundles;
 mod charts;
 mod checkpoint;
 mod class_scores;
 mod class_tree;
 mod cli;
+mod clipping;
 mod columns;
 mod commands;
 mod compare;
@@ -129,6 +131,7 @@ mod shell;
 mod site;
 mod terminal;
 mod training;
+mod trend;
 
 use std::io;
 use std::process::{ExitCode, exit};

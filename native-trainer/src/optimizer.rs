@@ -1,5 +1,5 @@
 //! The optimisers of a run: one each for the backbone, the head and the proxies of the loss, with
-//! their own learning rates.
+//! their own learning rates. The proxies of each term of a sum can have a rate of their own.
 
 use akin_core::encoder::Encoder;
 use akin_core::losses::Loss;
@@ -7,14 +7,18 @@ use anyhow::{Result, anyhow};
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::optim::decay::WeightDecayConfig;
 use burn::optim::momentum::MomentumConfig;
-use burn::optim::{AdamConfig, AdamWConfig, GradientsParams, ModuleOptimizer, SgdConfig};
-use burn::tensor::{Bytes, Gradients, Tensor};
+use burn::optim::{
+    AdamConfig, AdamWConfig, GradientsAccumulator, GradientsParams, LearningRate, ModuleOptimizer, Optimizer,
+    RmsPropConfig, SgdConfig,
+};
+use burn::tensor::{Bytes, Device, Gradients, Tensor};
 
+use crate::clipping::{clip_norm, clip_values};
 use crate::config::{OptimizerConfig, OptimizerKind};
 use crate::magnitude::gradient_magnitude;
 
 /// Learning rates of one step.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Rates {
     /// The rate of the backbone; none if it is frozen.
     pub backbone: Option<f64>,
@@ -22,6 +26,70 @@ pub struct Rates {
     pub head: f64,
     /// The rate of the proxies.
     pub proxies: f64,
+    /// The rates of the proxies of each term of a sum, instead of `proxies`; none if all terms have that rate.
+    pub terms: Vec<f64>,
+}
+
+/// The gradients of one step, by part.
+pub struct PartGradients {
+    backbone: GradientsParams,
+    head: GradientsParams,
+    proxies: GradientsParams,
+}
+
+impl PartGradients {
+    /// Takes the gradients of an encoder and a loss out of those of a backward pass.
+    pub fn new(mut gradients: Gradients, encoder: &Encoder, loss: &Loss) -> Self {
+        Self {
+            backbone: GradientsParams::from_module(&mut gradients, &encoder.backbone),
+            head: GradientsParams::from_module(&mut gradients, &encoder.head),
+            proxies: GradientsParams::from_module(&mut gradients, loss),
+        }
+    }
+
+    /// The sum of these gradients and others.
+    pub fn add(self, other: Self, encoder: &Encoder, loss: &Loss) -> Self {
+        Self {
+            backbone: sum(&encoder.backbone, self.backbone, other.backbone),
+            head: sum(&encoder.head, self.head, other.head),
+            proxies: sum(loss, self.proxies, other.proxies),
+        }
+    }
+}
+
+#[cfg(test)]
+impl PartGradients {
+    /// The gradients of the weights of backbone, head and loss, in the order of a visitor.
+    pub fn parts(&self, encoder: &Encoder, loss: &Loss) -> [Vec<f32>; 3] {
+        struct Collect<'a>(&'a GradientsParams, Vec<f32>);
+
+        impl ModuleVisitor for Collect<'_> {
+            fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+                if let Some(gradient) = self.0.get::<D>(param.id) {
+                    self.1.extend(gradient.into_data().try_to_vec::<f32>().unwrap());
+                }
+            }
+        }
+
+        fn collect(module: &impl Module, gradients: &GradientsParams) -> Vec<f32> {
+            let mut collect = Collect(gradients, Vec::new());
+            module.visit(&mut collect);
+            collect.1
+        }
+
+        [
+            collect(&encoder.backbone, &self.backbone),
+            collect(&encoder.head, &self.head),
+            collect(loss, &self.proxies),
+        ]
+    }
+}
+
+fn sum<M: Module>(module: &M, first: GradientsParams, second: GradientsParams) -> GradientsParams {
+    let mut accumulator = GradientsAccumulator::new();
+    accumulator.accumulate(module, first);
+    accumulator.accumulate(module, second);
+    accumulator.grads()
 }
 
 /// The [magnitude](crate::magnitude) of each part's gradients; none without gradients.
@@ -39,60 +107,72 @@ pub struct Optimizers {
     backbone: ModuleOptimizer,
     head: ModuleOptimizer,
     proxies: ModuleOptimizer,
+    clip_value: Option<f64>,
     clip_norm: Option<f64>,
 }
 
 impl Optimizers {
     /// New optimisers, without momentum.
     pub fn new(config: &OptimizerConfig) -> Self {
+        let decay = Decay {
+            matrices: config.weight_decay,
+            vectors: if config.decay_norms_and_biases { config.weight_decay } else { 0.0 },
+        };
+        let decay_of_proxies =
+            Decay { matrices: config.weight_decay_proxies, vectors: config.weight_decay_proxies };
         Self {
-            backbone: optimizer(config, config.weight_decay),
-            head: optimizer(config, config.weight_decay),
-            proxies: optimizer(config, config.weight_decay_proxies),
+            backbone: optimizer(config, decay),
+            head: optimizer(config, decay),
+            proxies: optimizer(config, decay_of_proxies),
+            clip_value: config.clip_value,
             clip_norm: config.clip_norm,
         }
     }
 
-    /// Takes one step, after clipping the norm of all gradients together. Also returns the magnitudes of the gradients
-    /// before they were clipped.
+    /// Takes one step, after clipping each number of the gradients and then the norm of all gradients together. Also
+    /// returns the magnitudes of the gradients before they were clipped.
     pub fn step(
         &mut self,
         encoder: Encoder,
         loss: Loss,
-        mut gradients: Gradients,
-        rates: Rates,
+        gradients: PartGradients,
+        rates: &Rates,
     ) -> (Encoder, Loss, GradientMagnitudes) {
-        let mut backbone_gradients = GradientsParams::from_module(&mut gradients, &encoder.backbone);
-        let mut head_gradients = GradientsParams::from_module(&mut gradients, &encoder.head);
-        let mut loss_gradients = GradientsParams::from_module(&mut gradients, &loss);
+        let PartGradients { mut backbone, mut head, mut proxies } = gradients;
         let magnitudes = GradientMagnitudes {
-            backbone: gradient_magnitude(&encoder.backbone, &backbone_gradients),
-            head: gradient_magnitude(&encoder.head, &head_gradients),
-            proxies: gradient_magnitude(&loss, &loss_gradients),
+            backbone: gradient_magnitude(&encoder.backbone, &backbone),
+            head: gradient_magnitude(&encoder.head, &head),
+            proxies: gradient_magnitude(&loss, &proxies),
         };
-        if let Some(limit) = self.clip_norm {
-            let squares = [
-                squared_norm(&encoder.backbone, &backbone_gradients),
-                squared_norm(&encoder.head, &head_gradients),
-                squared_norm(&loss, &loss_gradients),
-            ];
-            if let Some(square) = squares.into_iter().flatten().reduce(|sum, square| sum + square) {
-                // The scale of torch's clip_grad_norm_: min(1, limit / (norm + 1e-6)).
-                let scale = ((square.sqrt() + 1e-6).recip() * limit).clamp_max(1.0);
-                scale_gradients(&encoder.backbone, &mut backbone_gradients, &scale);
-                scale_gradients(&encoder.head, &mut head_gradients, &scale);
-                scale_gradients(&loss, &mut loss_gradients, &scale);
-            }
+        if let Some(limit) = self.clip_value {
+            clip_values(&encoder.backbone, &mut backbone, limit);
+            clip_values(&encoder.head, &mut head, limit);
+            clip_values(&loss, &mut proxies, limit);
         }
-        let (encoder, ()) = encoder.map_parts(|backbone, head| {
-            let backbone = match rates.backbone {
-                Some(rate) => self.backbone.step(rate, backbone, backbone_gradients),
-                None => backbone,
+        if let Some(limit) = self.clip_norm {
+            clip_norm(&encoder, &loss, [&mut backbone, &mut head, &mut proxies], limit);
+        }
+        let (encoder, ()) = encoder.map_parts(|module, module_head| {
+            let module = match rates.backbone {
+                Some(rate) => self.backbone.step(rate, module, backbone),
+                None => module,
             };
-            (backbone, self.head.step(rates.head, head, head_gradients), ())
+            (module, self.head.step(rates.head, module_head, head), ())
         });
-        let loss = self.proxies.step(rates.proxies, loss, loss_gradients);
-        (encoder, loss, magnitudes)
+        (encoder, self.step_proxies(loss, proxies, rates), magnitudes)
+    }
+
+    fn step_proxies(&mut self, mut loss: Loss, mut gradients: GradientsParams, rates: &Rates) -> Loss {
+        if rates.terms.is_empty() {
+            return self.proxies.step(rates.proxies, loss, gradients);
+        }
+        // A weight without a gradient does not move, so each term can take its step apart.
+        let of_terms: Vec<GradientsParams> =
+            loss.terms().iter().map(|term| take(&mut gradients, term)).collect();
+        for (&rate, gradients) in rates.terms.iter().zip(of_terms) {
+            loss = self.proxies.step(rate, loss, gradients);
+        }
+        loss
     }
 
     /// The state of the three optimisers, for a checkpoint: backbone, head, proxies.
@@ -122,35 +202,108 @@ impl Optimizers {
             backbone: load(self.backbone, backbone)?,
             head: load(self.head, head)?,
             proxies: load(self.proxies, proxies)?,
-            clip_norm: self.clip_norm,
+            ..self
         })
     }
 }
 
-fn optimizer(config: &OptimizerConfig, weight_decay: f64) -> ModuleOptimizer {
-    match config.kind {
-        OptimizerKind::Adam => AdamConfig::new()
-            .with_beta_1(config.beta_1 as f32)
-            .with_beta_2(config.beta_2 as f32)
-            .with_epsilon(config.epsilon as f32)
-            .with_weight_decay((weight_decay > 0.0).then(|| WeightDecayConfig::new(weight_decay as f32)))
-            .init(),
-        OptimizerKind::AdamW => AdamWConfig::new()
-            .with_beta_1(config.beta_1 as f32)
-            .with_beta_2(config.beta_2 as f32)
-            .with_epsilon(config.epsilon as f32)
-            .with_weight_decay(weight_decay as f32)
-            .init(),
-        OptimizerKind::Sgd => SgdConfig::new()
-            .with_momentum((config.momentum > 0.0).then(|| {
-                MomentumConfig::new()
-                    .with_momentum(config.momentum)
-                    .with_dampening(0.0)
-                    .with_nesterov(config.nesterov)
-            }))
-            .with_weight_decay((weight_decay > 0.0).then(|| WeightDecayConfig::new(weight_decay as f32)))
-            .init(),
+/// The weight decay of weights of one dimension, and that of all others.
+#[derive(Clone, Copy)]
+struct Decay {
+    matrices: f64,
+    vectors: f64,
+}
+
+/// An optimiser for weights of one dimension, and one for all others. They differ only in their weight decay.
+#[derive(Clone)]
+struct ByDimensions<O> {
+    matrices: O,
+    vectors: O,
+}
+
+impl<O: Optimizer> Optimizer for ByDimensions<O> {
+    type State<const D: usize> = O::State<D>;
+
+    fn step<const D: usize>(
+        &self,
+        rate: LearningRate,
+        weight: Tensor<D>,
+        gradient: Tensor<D>,
+        state: Option<O::State<D>>,
+    ) -> (Tensor<D>, Option<O::State<D>>) {
+        let optimizer = if D == 1 { &self.vectors } else { &self.matrices };
+        optimizer.step(rate, weight, gradient, state)
     }
+
+    fn to_device<const D: usize>(state: O::State<D>, device: &Device) -> O::State<D> {
+        O::to_device(state, device)
+    }
+}
+
+fn optimizer(config: &OptimizerConfig, decay: Decay) -> ModuleOptimizer {
+    let added = |decay: f64| (decay > 0.0).then(|| WeightDecayConfig::new(decay as f32));
+    match config.kind {
+        OptimizerKind::Adam => by_dimensions(decay, |decay| {
+            AdamConfig::new()
+                .with_beta_1(config.beta_1 as f32)
+                .with_beta_2(config.beta_2 as f32)
+                .with_epsilon(config.epsilon as f32)
+                .with_weight_decay(added(decay))
+                .build()
+        }),
+        OptimizerKind::AdamW => by_dimensions(decay, |decay| {
+            AdamWConfig::new()
+                .with_beta_1(config.beta_1 as f32)
+                .with_beta_2(config.beta_2 as f32)
+                .with_epsilon(config.epsilon as f32)
+                .with_weight_decay(decay as f32)
+                .build()
+        }),
+        OptimizerKind::Sgd => by_dimensions(decay, |decay| {
+            SgdConfig::new()
+                .with_momentum((config.momentum > 0.0).then(|| {
+                    MomentumConfig::new()
+                        .with_momentum(config.momentum)
+                        .with_dampening(0.0)
+                        .with_nesterov(config.nesterov)
+                }))
+                .with_weight_decay(added(decay))
+                .build()
+        }),
+        OptimizerKind::RmsProp => by_dimensions(decay, |decay| {
+            RmsPropConfig::new()
+                .with_alpha(config.alpha as f32)
+                .with_momentum(config.momentum as f32)
+                .with_epsilon(config.epsilon as f32)
+                .with_centered(false)
+                .with_weight_decay(added(decay))
+                .build()
+        }),
+    }
+}
+
+fn by_dimensions<O: Optimizer>(decay: Decay, build: impl Fn(f64) -> O) -> ModuleOptimizer {
+    ByDimensions { matrices: build(decay.matrices), vectors: build(decay.vectors) }.into()
+}
+
+/// Takes the gradients of a module out of `gradients`.
+fn take(gradients: &mut GradientsParams, module: &impl Module) -> GradientsParams {
+    struct Take<'a> {
+        from: &'a mut GradientsParams,
+        taken: GradientsParams,
+    }
+
+    impl ModuleVisitor for Take<'_> {
+        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+            if let Some(gradient) = self.from.remove::<D>(param.id) {
+                self.taken.register(param.id, gradient);
+            }
+        }
+    }
+
+    let mut visitor = Take { from: gradients, taken: GradientsParams::new() };
+    module.visit(&mut visitor);
+    visitor.taken
 }
 
 /// Whether a loss has proxies, which learn by `optimizer.lr_proxies`.
@@ -168,99 +321,117 @@ pub fn has_proxies(loss: &Loss) -> bool {
     search.0
 }
 
-/// The sum of the squares of a module's gradients, on the device; none without gradients.
-fn squared_norm(module: &impl Module, gradients: &GradientsParams) -> Option<Tensor<1>> {
-    let mut visitor = SquaredNorm { gradients, sum: None };
-    module.visit(&mut visitor);
-    visitor.sum
-}
-
-struct SquaredNorm<'a> {
-    gradients: &'a GradientsParams,
-    sum: Option<Tensor<1>>,
-}
-
-impl ModuleVisitor for SquaredNorm<'_> {
-    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        if let Some(gradient) = self.gradients.get::<D>(param.id) {
-            let square = gradient.square().sum();
-            self.sum = Some(match self.sum.take() {
-                Some(sum) => sum + square,
-                None => square,
-            });
-        }
-    }
-}
-
-/// Multiplies the gradients of a module by `scale`, on the device.
-fn scale_gradients(module: &impl Module, gradients: &mut GradientsParams, scale: &Tensor<1>) {
-    module.visit(&mut Scale { gradients, scale });
-}
-
-struct Scale<'a> {
-    gradients: &'a mut GradientsParams,
-    scale: &'a Tensor<1>,
-}
-
-impl ModuleVisitor for Scale<'_> {
-    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        if let Some(gradient) = self.gradients.remove::<D>(param.id) {
-            let scale = self.scale.clone().reshape([1; D]);
-            self.gradients.register(param.id, gradient * scale);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use akin_core::encoder::EncoderConfig;
     use akin_core::geometry::Geometry;
     use akin_core::image::{Normalisation, Preprocessing};
-    use akin_core::losses::{Batch, LossConfig, LossContext, NormSoftmaxConfig, Objective};
+    use akin_core::losses::{Batch, LossConfig, LossContext, NormSoftmaxConfig, Objective, SumConfig, Term};
     use akin_core::models::{BackboneConfig, HeadConfig, SmallResnetConfig};
     use akin_core::taxonomy::Labels;
     use burn::tensor::{Device, TensorData};
 
     use super::*;
 
-    /// One weight under Adam with weight decay added to the gradient, as torch documents it.
-    fn adam_by_hand(config: &OptimizerConfig, decay: f64, rate: f64, gradients: &[f64]) -> f64 {
-        let (mut weight, mut mean, mut square) = (1.0, 0.0, 0.0);
+    /// One weight that starts at 1, as torch documents its optimisers.
+    fn by_hand(config: &OptimizerConfig, decay: f64, rate: f64, gradients: &[f64]) -> f64 {
+        let (mut weight, mut mean, mut square, mut velocity) = (1.0, 0.0, 0.0, None);
         for (step, gradient) in (1..).zip(gradients) {
-            let gradient = gradient + decay * weight;
-            mean = config.beta_1 * mean + (1.0 - config.beta_1) * gradient;
-            square = config.beta_2 * square + (1.0 - config.beta_2) * gradient * gradient;
-            let (mean, square) =
-                (mean / (1.0 - config.beta_1.powi(step)), square / (1.0 - config.beta_2.powi(step)));
-            weight -= rate * mean / (square.sqrt() + config.epsilon);
+            if config.kind == OptimizerKind::AdamW {
+                weight -= rate * decay * weight;
+            }
+            let added = if config.kind == OptimizerKind::AdamW { 0.0 } else { decay * weight };
+            let gradient = gradient + added;
+            weight -= rate
+                * match config.kind {
+                    OptimizerKind::Adam | OptimizerKind::AdamW => {
+                        mean = config.beta_1 * mean + (1.0 - config.beta_1) * gradient;
+                        square = config.beta_2 * square + (1.0 - config.beta_2) * gradient * gradient;
+                        let mean = mean / (1.0 - config.beta_1.powi(step));
+                        let square: f64 = square / (1.0 - config.beta_2.powi(step));
+                        mean / (square.sqrt() + config.epsilon)
+                    }
+                    OptimizerKind::RmsProp => {
+                        square = config.alpha * square + (1.0 - config.alpha) * gradient * gradient;
+                        let scaled = gradient / (square.sqrt() + config.epsilon);
+                        let next =
+                            velocity.map_or(scaled, |velocity: f64| config.momentum * velocity + scaled);
+                        velocity = Some(next);
+                        next
+                    }
+                    OptimizerKind::Sgd => {
+                        let next =
+                            velocity.map_or(gradient, |velocity| config.momentum * velocity + gradient);
+                        velocity = Some(next);
+                        if config.nesterov { gradient + config.momentum * next } else { next }
+                    }
+                };
         }
         weight
     }
 
-    #[test]
-    fn adam_takes_the_steps_that_torch_takes() {
-        #[derive(Module, Debug)]
-        struct Weight {
-            weight: Param<Tensor<1>>,
-        }
-        let device = Device::flex().autodiff();
-        let config = OptimizerConfig::default();
-        let gradients = [0.5, -0.2, 0.1, 1e-3];
-        let mut adam = optimizer(&config, 0.1);
-        let mut module = Weight { weight: Param::from_data([1.0_f32], &device) };
-        for gradient in gradients {
-            let loss = (module.weight.val() * gradient).sum();
-            let gradients = GradientsParams::from_grads(loss.backward(), &module);
-            module = adam.step(0.01, module, gradients);
-        }
-        let got = module.weight.val().into_data().try_to_vec::<f32>().unwrap()[0];
-        let expected = adam_by_hand(&config, 0.1, 0.01, &gradients);
-        assert!((f64::from(got) - expected).abs() < 1e-6, "{got} instead of {expected}");
+    #[derive(Module, Debug)]
+    struct Weights {
+        vector: Param<Tensor<1>>,
+        matrix: Param<Tensor<2>>,
     }
 
-    /// The Euclidean distance that all weights together move in one step of plain descent on a small
-    /// network.
-    fn distance_moved(clip_norm: Option<f64>, rates: Rates) -> f64 {
+    /// A weight of one dimension and one of two, which start at 1, after steps with these gradients.
+    fn after_steps(config: &OptimizerConfig, decay: Decay, rate: f64, gradients: &[f64]) -> [f64; 2] {
+        let device = Device::flex().autodiff();
+        let mut optimizer = optimizer(config, decay);
+        let mut module = Weights {
+            vector: Param::from_data([1.0_f32], &device),
+            matrix: Param::from_data([[1.0_f32]], &device),
+        };
+        for &gradient in gradients {
+            let loss = (module.vector.val() * gradient).sum() + (module.matrix.val() * gradient).sum();
+            let gradients = GradientsParams::from_grads(loss.backward(), &module);
+            module = optimizer.step(rate, module, gradients);
+        }
+        let (vector, matrix) = (module.vector.val().into_data(), module.matrix.val().into_data());
+        [vector, matrix].map(|data| f64::from(data.try_to_vec::<f32>().unwrap()[0]))
+    }
+
+    #[test]
+    fn optimisers_take_the_steps_that_torch_takes() {
+        let gradients = [0.5, -0.2, 0.1, 1e-3, 0.3];
+        let of = |kind| OptimizerConfig { kind, ..OptimizerConfig::default() };
+        for config in [
+            of(OptimizerKind::Adam),
+            // The ε of HIER, and that of ProxyNCA++.
+            OptimizerConfig { epsilon: 1e-4, ..of(OptimizerKind::AdamW) },
+            OptimizerConfig { epsilon: 1.0, ..of(OptimizerKind::Adam) },
+            of(OptimizerKind::Sgd),
+            OptimizerConfig { momentum: 0.9, ..of(OptimizerKind::Sgd) },
+            OptimizerConfig { momentum: 0.9, nesterov: true, ..of(OptimizerKind::Sgd) },
+            of(OptimizerKind::RmsProp),
+            OptimizerConfig { momentum: 0.9, alpha: 0.9, ..of(OptimizerKind::RmsProp) },
+        ] {
+            for decay in [0.0, 0.1] {
+                let got = after_steps(&config, Decay { matrices: decay, vectors: decay }, 0.01, &gradients);
+                let expected = by_hand(&config, decay, 0.01, &gradients);
+                for got in got {
+                    assert!((got - expected).abs() < 1e-6, "{config:?}: {got} instead of {expected}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn vectors_may_be_left_out_of_the_weight_decay() {
+        let gradients = [0.5, -0.2, 0.1];
+        for kind in [OptimizerKind::Adam, OptimizerKind::AdamW, OptimizerKind::Sgd, OptimizerKind::RmsProp] {
+            let config = OptimizerConfig { kind, ..OptimizerConfig::default() };
+            let decay = Decay { matrices: 0.5, vectors: 0.0 };
+            let [vector, matrix] = after_steps(&config, decay, 0.01, &gradients);
+            assert!((vector - by_hand(&config, 0.0, 0.01, &gradients)).abs() < 1e-6, "{kind:?}");
+            assert!((matrix - by_hand(&config, 0.5, 0.01, &gradients)).abs() < 1e-6, "{kind:?}");
+        }
+    }
+
+    /// A small network and a loss of two terms with proxies, with the gradients of a batch.
+    fn small_network() -> (Encoder, Loss, PartGradients) {
         let device = Device::flex().autodiff();
         let config = EncoderConfig {
             backbone: BackboneConfig::SmallResnet(SmallResnetConfig { width: 2 }),
@@ -271,26 +442,40 @@ mod tests {
         let encoder = config.init(0, &device).unwrap();
         let classes = Labels::new(1, vec![0, 1]).unwrap();
         let context = LossContext::new(&classes, 4, &Geometry::Cosine, 0, &device);
-        let loss = LossConfig::NormSoftmax(NormSoftmaxConfig::default()).init(&context).unwrap();
+        let term = || Term { weight: 1.0, loss: LossConfig::NormSoftmax(NormSoftmaxConfig::default()) };
+        let loss = LossConfig::Sum(SumConfig { terms: vec![term(), term()] }).init(&context).unwrap();
         let images = Tensor::from_data(
             TensorData::new((0..2 * 3 * 256).map(|i| (i as f32).sin()).collect(), [2, 3, 16, 16]),
             &device,
         );
         let embeddings = encoder.forward(images);
-        let value = loss.forward(&Batch::new(embeddings, &classes));
-        let gradients = value.backward();
-        let descent = OptimizerConfig {
-            kind: OptimizerKind::Sgd,
-            weight_decay: 0.0,
-            clip_norm,
-            ..OptimizerConfig::default()
+        let gradients = loss.forward(&Batch::new(embeddings, &classes)).backward();
+        let gradients = PartGradients::new(gradients, &encoder, &loss);
+        (encoder, loss, gradients)
+    }
+
+    /// How far backbone, head and each term of the loss move in one step of plain descent on the small network: in
+    /// total, and at most in one number.
+    fn moved(config: &OptimizerConfig, rates: &Rates) -> Vec<[f64; 2]> {
+        let descent = OptimizerConfig { kind: OptimizerKind::Sgd, weight_decay: 0.0, ..config.clone() };
+        let all = |encoder: &Encoder, loss: &Loss| {
+            let parts = [weights(&encoder.backbone), weights(&encoder.head)];
+            parts.into_iter().chain(loss.terms().iter().map(weights)).collect::<Vec<_>>()
         };
-        let before = (weights(&encoder), weights(&loss));
+        let (encoder, loss, gradients) = small_network();
+        let before = all(&encoder, &loss);
         let (encoder, loss, _) = Optimizers::new(&descent).step(encoder, loss, gradients, rates);
-        let after = (weights(&encoder), weights(&loss));
-        let square =
-            |a: &[f32], b: &[f32]| -> f64 { a.iter().zip(b).map(|(x, y)| f64::from(x - y).powi(2)).sum() };
-        (square(&before.0, &after.0) + square(&before.1, &after.1)).sqrt()
+        let distances = |(before, after): (&Vec<f32>, &Vec<f32>)| {
+            let moves = before.iter().zip(after).map(|(x, y)| f64::from(x - y).abs());
+            [moves.clone().map(|distance| distance.powi(2)).sum::<f64>().sqrt(), moves.fold(0.0, f64::max)]
+        };
+        before.iter().zip(&all(&encoder, &loss)).map(distances).collect()
+    }
+
+    /// The Euclidean distance that all weights together move.
+    fn distance_moved(clip_norm: Option<f64>, rates: &Rates) -> f64 {
+        let config = OptimizerConfig { clip_norm, ..OptimizerConfig::default() };
+        moved(&config, rates).iter().map(|[distance, _]| distance.powi(2)).sum::<f64>().sqrt()
     }
 
     fn weights(module: &impl Module) -> Vec<f32> {
@@ -307,19 +492,47 @@ mod tests {
         collect.0
     }
 
-    const ALL: Rates = Rates { backbone: Some(1.0), head: 1.0, proxies: 1.0 };
+    const ALL: Rates = Rates { backbone: Some(1.0), head: 1.0, proxies: 1.0, terms: Vec::new() };
 
     #[test]
     fn the_clipped_norm_is_that_of_all_gradients_together() {
-        let unclipped = distance_moved(None, ALL);
+        let unclipped = distance_moved(None, &ALL);
         assert!(unclipped > 0.1, "the gradient is long enough to be clipped: {unclipped}");
-        assert!((distance_moved(Some(0.05), ALL) - 0.05).abs() < 1e-3);
-        assert!((distance_moved(Some(10.0 * unclipped), ALL) - unclipped).abs() < 1e-3 * unclipped);
+        assert!((distance_moved(Some(0.05), &ALL) - 0.05).abs() < 1e-3);
+        assert!((distance_moved(Some(10.0 * unclipped), &ALL) - unclipped).abs() < 1e-3 * unclipped);
+    }
+
+    #[test]
+    fn no_number_of_a_gradient_exceeds_the_limit_for_values() {
+        let largest = |clip_value| {
+            let config = OptimizerConfig { clip_value, ..OptimizerConfig::default() };
+            moved(&config, &ALL).iter().map(|[_, largest]| *largest).collect::<Vec<_>>()
+        };
+        let unclipped = largest(None);
+        let limit = unclipped.iter().copied().fold(f64::INFINITY, f64::min) / 2.0;
+        assert!(limit > 0.0, "every part moves: {unclipped:?}");
+        for largest in largest(Some(limit)) {
+            assert!((largest - limit).abs() < 1e-6, "{largest} instead of {limit}");
+        }
     }
 
     #[test]
     fn a_frozen_backbone_does_not_move() {
-        let frozen = Rates { backbone: None, head: 0.0, proxies: 0.0 };
-        assert_eq!(distance_moved(None, frozen), 0.0);
+        let frozen = Rates { backbone: None, head: 0.0, proxies: 0.0, terms: Vec::new() };
+        assert_eq!(distance_moved(None, &frozen), 0.0);
+    }
+
+    #[test]
+    fn the_proxies_of_each_term_have_a_rate_of_their_own() {
+        let distances = |terms: &[f64]| -> Vec<f64> {
+            let rates = Rates { terms: terms.to_vec(), ..ALL };
+            moved(&OptimizerConfig::default(), &rates).iter().map(|[distance, _]| *distance).collect()
+        };
+        let together = distances(&[]);
+        assert_eq!(together.len(), 4);
+        assert_eq!(distances(&[1.0, 1.0]), together);
+        let apart = distances(&[0.0, 3.0]);
+        assert_eq!(apart[..3], [together[0], together[1], 0.0]);
+        assert!((apart[3] - 3.0 * together[3]).abs() < 1e-5 * together[3]);
     }
 }

@@ -1,17 +1,19 @@
 //! The training loop: batches in, an encoder out, and a run that can be continued at any time.
 //!
 //! Batches are a function of (seed, epoch, step), see [`crate::sampler`]. A checkpoint holds the
-//! weights, the proxies, the optimisers and the step. A resumed run therefore continues the very same
-//! sequence.
+//! weights and their average, the proxies, the optimisers, the step, and how the evaluations before it went. A resumed
+//! run therefore continues the very same sequence, and its log is that of a run that was never stopped.
 //!
 //! [`train`] prepares everything up to the first step. `run_steps` then does one step after another,
 //! each followed by what [`timetable`] says is due, and `finish` saves and evaluates the encoder.
 
+mod gradients;
 mod journal;
 mod numbers;
 mod timetable;
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::thread::Scope;
 use std::time::Instant;
@@ -21,14 +23,15 @@ use akin_core::embeddings::Embeddings;
 use akin_core::encoder::Encoder;
 use akin_core::evaluate::Report;
 use akin_core::geometry::Space;
-use akin_core::losses::{Batch, Draws, Loss, LossContext, Objective};
+use akin_core::losses::{Draws, Loss, LossContext, Objective};
 use akin_core::taxonomy::Labels;
 use anyhow::{Context, Result};
 use burn::tensor::{Device, Tensor, TensorData};
 use serde_json::json;
 
-use crate::checkpoint::{Checkpoint, Origin};
-use crate::config::{Config, differences};
+use crate::average::Average;
+use crate::checkpoint::{Checkpoint, Origin, Trained};
+use crate::config::{Config, Moment, differences};
 use crate::counts::{counted, rounded};
 use crate::data::Dataset;
 use crate::directory::{Draft, Kind};
@@ -42,7 +45,9 @@ use crate::progress::Progress;
 use crate::report::{is_better, score};
 use crate::run::{Best, CONFIG_FILE, Run, encoder_config, load_backbone};
 use crate::sampler::Sampler;
+use crate::trend::Trend;
 
+use gradients::{Differentiated, Images};
 use journal::Journal;
 use numbers::StepNumbers;
 use timetable::{Due, Timetable};
@@ -91,8 +96,9 @@ struct Training<'a> {
 
 /// Keys that may change between the sessions of a training. No step depends on them, except for the number of steps, by
 /// which a training can be made longer; and the digest of the data covers what is at its paths.
-pub const MAY_CHANGE: [&str; 15] = [
+pub const MAY_CHANGE: [&str; 16] = [
     "run.best_by",
+    "run.patience",
     "run.name",
     "run.out",
     "run.device",
@@ -112,9 +118,19 @@ pub const MAY_CHANGE: [&str; 15] = [
 /// Everything that changes from step to step.
 struct State {
     step: u64,
-    encoder: Encoder,
-    loss: Loss,
-    optimizers: Optimizers,
+    trend: Trend,
+    trained: Trained,
+}
+
+/// Where a session of a training is after a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Course {
+    /// On its way.
+    Under,
+    /// At its end: the last step, or an early one after evaluations that got no better.
+    Ended,
+    /// Stopped by Ctrl-C.
+    Stopped,
 }
 
 /// Trains as the run's config says. Returns where the run is then: in its directory, or, if it was stopped while it
@@ -140,12 +156,13 @@ pub fn train(
     let mut training = Training::new(run, dataset, pictures, device, progress)?;
     training.origin = Origin { config: run.config.to_toml(), data: dataset.digest() };
     let state = training.initial_state(start)?;
-    progress.say("Model", &describe_model(&run.config, &state.encoder));
+    progress.say("Model", &describe_model(&run.config, &state.trained.encoder));
     for remark in training.sampler.remarks(&run.config.sampler) {
         progress.say("Sampling", &remark);
     }
     if run.config.model.freeze_backbone {
-        let features = Features::load(&run.config, &state.encoder, dataset, pictures, device, progress)?;
+        let encoder = &state.trained.encoder;
+        let features = Features::load(&run.config, encoder, dataset, pictures, device, progress)?;
         training.features = Some(features);
     }
     let draft = match start {
@@ -159,9 +176,9 @@ pub fn train(
     }
     let ctrl_c = CatchCtrlC::start();
     let mut journal = Journal::open(&written, state.step)?;
-    let (state, stopped) = training.run_steps(state, &mut journal)?;
+    let (state, course) = training.run_steps(state, &mut journal)?;
     drop(ctrl_c);
-    if stopped {
+    if course == Course::Stopped {
         journal.log(json!({ "event": "stopped", "step": state.step }))?;
         return Ok((Outcome::Stopped { step: state.step }, draft.directory().to_owned()));
     }
@@ -268,8 +285,10 @@ impl<'a> Training<'a> {
         let encoder = make_encoder(config, &self.device)?;
         let loss = self.make_loss()?;
         let optimizers = Optimizers::new(&config.optimizer);
+        let average = config.optimizer.ema_decay.map(|decay| Average::new(decay, &encoder));
+        let trained = Trained { encoder, loss, optimizers, average };
         if start != Start::Checkpoint {
-            return Ok(State { step: 0, encoder, loss, optimizers });
+            return Ok(State { step: 0, trend: Trend::default(), trained });
         }
         let checkpoint = Checkpoint::load(&self.run.file("checkpoint.akin"))?;
         self.check_origin(&checkpoint.origin)?;
@@ -283,9 +302,10 @@ impl<'a> Training<'a> {
                 "set run.steps or run.epochs in the run's config.toml to at least that",
             ));
         }
-        let (encoder, loss, optimizers) = checkpoint.restore(encoder, loss, optimizers)?;
+        let trend = checkpoint.trend;
+        let trained = checkpoint.restore(trained)?;
         self.progress.say("Resuming", &format!("after step {step} of {}", self.timetable.steps));
-        Ok(State { step, encoder, loss, optimizers })
+        Ok(State { step, trend, trained })
     }
 
     /// Refuses to continue with another config or other data than the training was begun with.
@@ -325,8 +345,15 @@ impl<'a> Training<'a> {
         Ok(config.loss.init(&context)?)
     }
 
-    /// Trains until the last step, or until Ctrl-C asks for a stop. Also returns whether it was stopped.
-    fn run_steps(&self, mut state: State, journal: &mut Journal) -> Result<(State, bool)> {
+    /// Trains until the end, or until Ctrl-C asks for a stop. Also returns which of them it was.
+    fn run_steps(&self, mut state: State, journal: &mut Journal) -> Result<(State, Course)> {
+        // A checkpoint is written before the evaluation of its step, which has to come first then.
+        if state.step > 0
+            && self.timetable.evaluates(state.step)
+            && self.evaluate_on_the_way(&mut state, journal)? == Course::Ended
+        {
+            return Ok((state, Course::Ended));
+        }
         let bar = self.progress.bar("Training", self.timetable.steps);
         bar.start_at(state.step);
         std::thread::scope(|scope| {
@@ -354,15 +381,15 @@ impl<'a> Training<'a> {
                     unread = Some(numbers);
                 }
                 bar.advance(1);
-                self.follow_step(&state, due, journal)?;
+                let course = self.follow_step(&mut state, due, journal)?;
                 if due.checkpoint {
                     (saved, saved_step) = (Instant::now(), Some(state.step));
                 }
-                if due.stop {
-                    return Ok((state, true));
+                if course != Course::Under {
+                    return Ok((state, course));
                 }
             }
-            Ok((state, false))
+            Ok((state, Course::Ended))
         })
     }
 
@@ -387,7 +414,7 @@ impl<'a> Training<'a> {
             None => {
                 let views = Views {
                     augment: self.run.config.augment.clone().unwrap_or_default(),
-                    preprocessing: state.encoder.preprocessing().clone(),
+                    preprocessing: state.trained.encoder.preprocessing().clone(),
                     seed: self.run.config.run.seed,
                 };
                 Box::new(views.make_batches_ahead(self.pictures, positions, scope).into_iter())
@@ -399,21 +426,22 @@ impl<'a> Training<'a> {
     fn prepare_epoch_of_loss(&self, state: &mut State) -> Result<()> {
         let per_epoch = self.timetable.steps_per_epoch;
         let epoch_starts = state.step.is_multiple_of(per_epoch);
-        if !epoch_starts || !state.loss.needs_training_set(state.step / per_epoch) {
+        let Trained { encoder, loss, .. } = &mut state.trained;
+        if !epoch_starts || !loss.needs_training_set(state.step / per_epoch) {
             return Ok(());
         }
-        let Embedded { items, embeddings } = self.embed(&state.encoder, &self.dataset.splits.train)?;
+        let Embedded { items, embeddings } = self.embed(encoder, &self.dataset.splits.train)?;
         let shape = [items.len(), embeddings.dimension()];
         let values = TensorData::new(embeddings.values().to_vec(), shape);
         let device = self.device.clone().without_autodiff();
-        state.loss.before_epoch(Tensor::from_data(values, &device), &self.labels.select(&items));
+        loss.before_epoch(Tensor::from_data(values, &device), &self.labels.select(&items));
         Ok(())
     }
 
     /// Does one step. Its numbers stay on the device, because reading them waits for the step to end. The state is
     /// passed by value, so that nothing else holds the weights and the optimisers change them where they are.
     fn step(&self, mut state: State, batch: TrainingBatch) -> Result<(State, StepNumbers, Rates)> {
-        let rates = self.rates(state.step);
+        let rates = self.rates(&state);
         state.step += 1;
         if batch.items.is_empty() {
             if state.step == 1 {
@@ -426,75 +454,112 @@ impl<'a> Training<'a> {
             let numbers = StepNumbers::none(state.step, &device);
             return Ok((state, numbers, rates));
         }
+        let Trained { encoder, mut loss, mut optimizers, average } = state.trained;
         let labels = self.labels.select(&batch.items);
-        let embeddings = self.embed_batch(&state.encoder, &batch, rates.backbone.is_some());
         let draws = Draws { seed: self.run.config.run.seed, step: state.step - 1 };
-        state.loss.before_step(draws);
-        let loss = state.loss.forward(&Batch::new(embeddings.clone(), &labels).with_draws(draws));
-        let gradients = loss.backward();
-        let magnitudes;
-        (state.encoder, state.loss, magnitudes) =
-            state.optimizers.step(state.encoder, state.loss, gradients, rates);
-        let embeddings = embeddings.without_autodiff();
-        state.loss.after_step(embeddings.clone(), &labels);
-        let numbers = StepNumbers::new(
-            state.step,
-            batch.items,
-            embeddings,
-            loss.without_autodiff(),
-            magnitudes,
-            &state.encoder,
-            &state.loss,
-        );
+        loss.before_step(draws);
+        let images = Images {
+            labels: &labels,
+            draws,
+            chunk: self.run.config.optimizer.chunk.unwrap_or(usize::MAX),
+            device: &self.device,
+            embed: |encoder: &Encoder, range: Range<usize>, device: &Device| {
+                self.embed_batch(encoder, &batch, range, device, rates.backbone.is_some())
+            },
+        };
+        let Differentiated { embeddings, loss: value, gradients } = images.differentiate(&encoder, &loss);
+        let (encoder, mut loss, magnitudes) = optimizers.step(encoder, loss, gradients, &rates);
+        loss.after_step(embeddings.clone(), &labels);
+        let average = average.map(|average| average.follow(&encoder));
+        let numbers =
+            StepNumbers::new(state.step, batch.items, embeddings, value, magnitudes, &encoder, &loss);
+        state.trained = Trained { encoder, loss, optimizers, average };
         Ok((state, numbers, rates))
     }
 
-    /// The learning rates after `step` steps.
-    fn rates(&self, step: u64) -> Rates {
+    /// The learning rates of the next step.
+    fn rates(&self, state: &State) -> Rates {
         let config = &self.run.config;
-        let factor = config.schedule.factor(step, self.timetable.steps);
-        let backbone_learns = self.features.is_none() && step >= self.warmup;
+        let factor = config.schedule.factor(Moment {
+            step: state.step,
+            steps: self.timetable.steps,
+            steps_per_epoch: self.timetable.steps_per_epoch,
+            falls: state.trend.falls(),
+        });
+        let backbone_learns = self.features.is_none() && state.step >= self.warmup;
         Rates {
             backbone: backbone_learns.then_some(config.optimizer.lr_backbone * factor),
             head: config.optimizer.lr_head * factor,
             proxies: config.optimizer.lr_proxies * factor,
+            terms: config.optimizer.lr_terms.iter().map(|rate| rate * factor).collect(),
         }
     }
 
-    /// The embeddings of a batch, with gradients.
-    fn embed_batch(&self, encoder: &Encoder, batch: &TrainingBatch, backbone_learns: bool) -> Tensor<2> {
-        let images = || encoder.batch(&batch.views, &self.device);
+    /// The embeddings of some images of a batch, with gradients if the device has them.
+    fn embed_batch(
+        &self,
+        encoder: &Encoder,
+        batch: &TrainingBatch,
+        range: Range<usize>,
+        device: &Device,
+        backbone_learns: bool,
+    ) -> Tensor<2> {
         match &self.features {
-            Some(features) => encoder.embed_features(features.batch(&batch.items, &self.device)),
-            None if backbone_learns => encoder.forward(images()),
-            None => encoder.forward_frozen(images()),
+            Some(features) => encoder.embed_features(features.batch(&batch.items[range], device)),
+            None => {
+                let images = encoder.batch(&batch.views[range], device);
+                if backbone_learns || !device.is_autodiff() {
+                    encoder.forward(images)
+                } else {
+                    encoder.forward_frozen(images)
+                }
+            }
         }
     }
 
     /// Logs the loss of a step. Returns a line about it for the terminal.
     fn log_step(&self, step: u64, loss: f64, rates: Rates, journal: &mut Journal) -> Result<String> {
         let seconds = journal.seconds();
-        journal.log(json!({
+        let mut entry = json!({
             "event": "step", "step": step, "epoch": (step - 1) / self.timetable.steps_per_epoch, "loss": loss,
             "lr_backbone": rates.backbone, "lr_head": rates.head, "lr_proxies": rates.proxies,
             "seconds": seconds,
-        }))?;
+        });
+        if !rates.terms.is_empty() {
+            entry["lr_terms"] = rates.terms.into();
+        }
+        journal.log(entry)?;
         let pace = seconds / journal.steps_done(step) as f64;
         Ok(format!("step {step}/{}  loss {loss:.4}  {pace:.2} s a step", self.timetable.steps))
     }
 
     /// Does what is due after a step, apart from the log.
-    fn follow_step(&self, state: &State, due: Due, journal: &mut Journal) -> Result<()> {
+    fn follow_step(&self, state: &mut State, due: Due, journal: &mut Journal) -> Result<Course> {
         if due.checkpoint {
             self.save_checkpoint(state)?;
         }
-        if due.evaluation {
-            journal.measure_memory();
-            let report = self.evaluate(&state.encoder)?;
-            self.keep_best(state, &report)?;
-            journal.log(json!({ "event": "evaluation", "step": state.step, "report": report }))?;
+        let course = if due.evaluation { self.evaluate_on_the_way(state, journal)? } else { Course::Under };
+        Ok(if due.stop { Course::Stopped } else { course })
+    }
+
+    /// Evaluates a training before its last step. Says whether that ends it.
+    fn evaluate_on_the_way(&self, state: &mut State, journal: &mut Journal) -> Result<Course> {
+        journal.measure_memory();
+        let report = self.evaluate(state.trained.result())?;
+        self.keep_best(state, &report)?;
+        journal.log(json!({ "event": "evaluation", "step": state.step, "report": report }))?;
+        let Config { run, schedule, .. } = &self.run.config;
+        if let Some(score) = score(&report, run.best_by, None) {
+            state.trend.add(run.best_by, score, schedule.patience);
         }
-        Ok(())
+        let since = state.trend.since_best();
+        if run.patience.is_none_or(|patience| since < patience) {
+            return Ok(Course::Under);
+        }
+        let evaluations = counted(since as usize, "evaluation", "evaluations");
+        let metric = run.best_by;
+        self.progress.say("Ending", &format!("after {evaluations} without a better {metric}"));
+        Ok(Course::Ended)
     }
 
     /// Keeps the encoder if its evaluation is the best so far. With several equally good ones the first is kept.
@@ -503,29 +568,24 @@ impl<'a> Training<'a> {
         let Some(score) = score(report, metric, None) else { return Ok(()) };
         let best = self.run.best()?.map(|(best, _)| best).filter(|best| best.metric == metric);
         if best.is_none_or(|best| is_better(metric, score, best.score)) {
-            self.run.write_best(&Best { step: state.step, metric, score }, &state.encoder.to_bytes()?)?;
+            let weights = state.trained.result().to_bytes()?;
+            self.run.write_best(&Best { step: state.step, metric, score }, &weights)?;
         }
         Ok(())
     }
 
     fn save_checkpoint(&self, state: &State) -> Result<()> {
-        Checkpoint::new(
-            state.step as usize,
-            self.origin.clone(),
-            &state.encoder,
-            &state.loss,
-            &state.optimizers,
-        )?
-        .save(&self.run.file("checkpoint.akin"))
+        Checkpoint::new(state.step as usize, self.origin.clone(), state.trend, &state.trained)?
+            .save(&self.run.file("checkpoint.akin"))
     }
 
     /// Saves the trained encoder, evaluates it, and writes the report and the summary of the run.
     fn finish(&self, state: &State, journal: &mut Journal) -> Result<Report> {
-        let weights = state.encoder.to_bytes()?;
+        let weights = state.trained.result().to_bytes()?;
         self.run.write_weights(&weights)?;
         let seconds = journal.seconds();
         journal.measure_memory();
-        let report = self.evaluate(&state.encoder)?;
+        let report = self.evaluate(state.trained.result())?;
         if self.run.config.run.evaluate_every_epochs > 0 {
             self.keep_best(state, &report)?;
         }

@@ -86,6 +86,21 @@ impl Workplace {
         self.bytes(&format!("{run}/encoder.bpk"))
     }
 
+    /// The log without times, and without the step at which a session was stopped: the others are even.
+    fn history(&self, run: &str) -> Vec<Value> {
+        let log = self.read(&format!("{run}/log.jsonl"));
+        let entries = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let kept = entries.filter(|entry| {
+            let stopped = entry["event"] == "step" && entry["step"].as_u64().unwrap() % 2 == 1;
+            !stopped && entry["event"] != "resumed" && entry["event"] != "stopped"
+        });
+        kept.map(|mut entry| {
+            entry.as_object_mut().unwrap().remove("seconds");
+            entry
+        })
+        .collect()
+    }
+
     /// The steps of the log entries of this kind.
     fn logged_steps(&self, run: &str, event: &str) -> Vec<u64> {
         let log = self.read(&format!("{run}/log.jsonl"));
@@ -158,6 +173,77 @@ fn the_state_of_a_loss_survives_a_stop() {
         assert!(at.weights(&stopped) == at.weights(&straight), "{name}: other weights after a stop");
         assert_eq!(at.json(&format!("{stopped}/report.json")), at.json(&format!("{straight}/report.json")));
     }
+}
+
+/// The average of the weights, the evaluations so far, the moments of RMSprop, and what two terms learn at two rates.
+#[test]
+fn the_state_of_every_setting_survives_a_stop() {
+    let at = Workplace::new();
+    let terms = "loss={kind='sum',terms=[{weight=1,loss={kind='norm_softmax'}},{weight=1,loss={kind='proxy_anchor'}}]}";
+    let settings = [
+        terms,
+        "model.batch_norm=frozen",
+        "optimizer={kind='rmsprop',momentum=0.5,lr_terms=[0.01,0.1],ema_decay=0.9,chunk=5,clip_value=0.1}",
+        "schedule={kind='plateau',patience=0,gamma=0.5,lr_warmup_steps=9}",
+        "run.evaluate_every_epochs=2",
+    ];
+    let sets = settings.iter().flat_map(|set| ["--set", set]).collect::<Vec<_>>();
+    let train = |run: &'static str| [&["train", "tiny.toml", "--out", run][..], &sets].concat();
+    at.akin(&train("straight")).expect_code(0);
+    let training = at.spawn(&train("stopped"));
+    at.stop(training, "stopped", "-INT").expect_code(130);
+    at.akin(&["resume", "stopped"]).expect_code(0);
+    assert!(at.weights("stopped") == at.weights("straight"), "other weights after a stop");
+
+    let history = at.history("straight");
+    assert_eq!(at.history("stopped"), history);
+    let rates = |key: &str| -> Vec<Value> {
+        history.iter().filter(|entry| entry["event"] == "step").map(|entry| entry[key].clone()).collect()
+    };
+    let head: Vec<f64> = rates("lr_head").iter().map(|rate| rate.as_f64().unwrap()).collect();
+    assert!(head[0] < head[3], "the rates rise: {head:?}");
+    assert!(head.last().unwrap() < &head[4], "the rates fall: {head:?}");
+    let [first, second] = [0, 1].map(|term| rates("lr_terms")[4][term].as_f64().unwrap());
+    assert!((second - 10.0 * first).abs() < 1e-12, "{first} and {second}");
+
+    // What is saved is the average, and the report is about it.
+    at.akin(&["eval", "straight"]).expect_code(0);
+    let output = at.command(&["eval", "straight", "--json"]).output().unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["overall"], at.json("straight/report.json")["overall"]);
+    let without = [&train("plain")[..], &["--set", "optimizer.ema_decay=1e-9"]].concat();
+    at.akin(&without).expect_code(0);
+    assert!(at.weights("plain") != at.weights("straight"), "the average is another encoder");
+}
+
+#[test]
+fn a_training_ends_early_when_evaluations_get_no_better() {
+    let at = Workplace::new();
+    // Without learning, every evaluation is as good as the first.
+    let settings = [
+        "optimizer.lr_backbone=0",
+        "optimizer.lr_head=0",
+        "model.batch_norm=frozen",
+        "run.evaluate_every_epochs=1",
+        "run.patience=2",
+        "run.checkpoint_every_epochs=100",
+    ];
+    let sets = settings.iter().flat_map(|set| ["--set", set]).collect::<Vec<_>>();
+    at.akin(&[&["train", "tiny.toml", "--out", "run"][..], &sets].concat())
+        .expect_code(0)
+        .expect_stderr("after 2 evaluations without a better h_ap");
+    let ended = |at: &Workplace| {
+        assert_eq!(at.json("run/run.json")["steps"], 6, "three epochs of two steps");
+        assert_eq!(at.logged_steps("run", "evaluation"), [2, 4, 6]);
+        assert_eq!(at.json("run/run.json")["best"]["step"], 2);
+        at.akin(&["verify", "run"]).expect_code(0).expect_stdout("after step 6");
+    };
+    ended(&at);
+    at.akin(&["resume", "run"]).expect_code(1).expect_stderr("there is nothing to resume");
+    // As if it had been killed after its last evaluation.
+    fs::remove_file(at.path("run/report.json")).unwrap();
+    at.akin(&["resume", "run"]).expect_code(0);
+    ended(&at);
 }
 
 #[test]

@@ -135,6 +135,16 @@ impl WeightedSum {
     }
 }
 
+impl Loss {
+    /// The terms of a loss that a config writes as a `sum`; none for any other loss.
+    pub fn terms(&self) -> &[Self] {
+        match self {
+            Self::Sum(sum) => &sum.terms,
+            _ => &[],
+        }
+    }
+}
+
 impl Objective for WeightedSum {
     fn forward(&self, batch: &Batch) -> Tensor<1> {
         self.add_up(batch, Loss::forward)

@@ -47,6 +47,9 @@ pub struct RunConfig {
     /// `evaluate_every_epochs`, the encoder of the best evaluation is kept beside the last one. Default `h_ap`.
     #[serde(default = "h_ap")]
     pub best_by: Metric,
+    /// The number of evaluations in a row without a better one than the best by `best_by` after which the training ends;
+    /// needs `evaluate_every_epochs`. Each evaluation comes after a checkpoint then. Default: none; it trains to the end.
+    pub patience: Option<u64>,
 }
 
 /// The device that computes.
@@ -102,6 +105,15 @@ impl RunConfig {
             (
                 "run.checkpoint_every_epochs is 0".into(),
                 "set it to 1 or more; a large number leaves only the checkpoint at the end",
+            )
+        })?;
+        ensure(self.patience != Some(0), || {
+            ("run.patience is 0".into(), "set it to 1 or more, or remove it to train to the end")
+        })?;
+        ensure(self.patience.is_none() || self.evaluate_every_epochs > 0, || {
+            (
+                "run.patience is set, but there is no evaluation before the end of the training".into(),
+                "set run.evaluate_every_epochs, for example to 1",
             )
         })?;
         ensure(i64::try_from(self.seed).is_ok(), || {

@@ -1,10 +1,15 @@
 //! `[schedule]`: how the learning rates change during training.
+//!
+//! All rates are multiplied by one factor: that of the curve, times that of the warm-up of the rates.
 
 use anyhow::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::range::ensure;
+
+const DEFAULT_GAMMA: f64 = 0.1;
+const DEFAULT_PATIENCE: u64 = 10;
 
 /// `[schedule]`: see the [module](self).
 #[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
@@ -17,13 +22,52 @@ pub struct ScheduleConfig {
     pub warmup_steps: Option<u64>,
     /// The same as a number of epochs. Default: none.
     pub warmup_epochs: Option<u64>,
-    /// `cosine`: the factor of the learning rates at the end, 0 … 1. Default 0.
+    /// The number of steps at the start over which the learning rates rise, in equal parts, to those of the curve. The
+    /// curve begins with the first step all the same. Default: none; at most one of `lr_warmup_steps` and
+    /// `lr_warmup_epochs` can be set.
+    pub lr_warmup_steps: Option<u64>,
+    /// The same as a number of epochs. Default: none.
+    pub lr_warmup_epochs: Option<u64>,
+    /// `steps`: the epochs, counted from 0, at whose start the learning rates fall, in increasing order. Default: none;
+    /// exactly one of `milestones` and `every_epochs` must be set.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub milestones: Vec<u64>,
+    /// `steps`: the number of epochs after which the learning rates fall, again and again. Default: none.
+    pub every_epochs: Option<u64>,
+    /// `steps`, `plateau`: the factor of the learning rates at each fall, above 0 and below 1. Default 0.1.
+    #[serde(skip_serializing_if = "is_default_gamma")]
+    pub gamma: f64,
+    /// `plateau`: the number of evaluations in a row that may be no better than the best one by `run.best_by`. After one
+    /// more the learning rates fall, and the count begins again. Default 10.
+    #[serde(skip_serializing_if = "is_default_patience")]
+    pub patience: u64,
+    /// `cosine`: the factor of the learning rates at the end, 0 … 1; `plateau`: the least factor. Default 0.
     pub final_factor: f64,
+}
+
+// The config of a run leaves out a newer setting that has its default, as the config of an older akin does.
+fn is_default_gamma(gamma: &f64) -> bool {
+    *gamma == DEFAULT_GAMMA
+}
+
+fn is_default_patience(patience: &u64) -> bool {
+    *patience == DEFAULT_PATIENCE
 }
 
 impl Default for ScheduleConfig {
     fn default() -> Self {
-        Self { kind: ScheduleKind::Cosine, warmup_steps: None, warmup_epochs: None, final_factor: 0.0 }
+        Self {
+            kind: ScheduleKind::Cosine,
+            warmup_steps: None,
+            warmup_epochs: None,
+            lr_warmup_steps: None,
+            lr_warmup_epochs: None,
+            milestones: Vec::new(),
+            every_epochs: None,
+            gamma: DEFAULT_GAMMA,
+            patience: DEFAULT_PATIENCE,
+            final_factor: 0.0,
+        }
     }
 }
 
@@ -35,26 +79,54 @@ pub enum ScheduleKind {
     Cosine,
     /// No change.
     Constant,
+    /// A fall by `gamma` at given epochs.
+    Steps,
+    /// A fall by `gamma` when evaluations get no better; needs `run.evaluate_every_epochs`.
+    Plateau,
+}
+
+/// A moment of a training.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    /// The steps done.
+    pub step: u64,
+    /// The steps of the whole training.
+    pub steps: u64,
+    /// The steps of an epoch, at least 1.
+    pub steps_per_epoch: u64,
+    /// How often evaluations have made the learning rates fall.
+    pub falls: u64,
 }
 
 impl ScheduleConfig {
     /// The number of steps in which the backbone is frozen.
     pub fn total_warmup_steps(&self, steps_per_epoch: usize) -> u64 {
-        self.warmup_steps
-            .or(self.warmup_epochs.map(|epochs| epochs.saturating_mul(steps_per_epoch as u64)))
-            .unwrap_or(0)
+        in_steps(self.warmup_steps, self.warmup_epochs, steps_per_epoch as u64)
     }
 
-    /// The factor of all learning rates at a step, 0 … `steps`.
-    pub fn factor(&self, step: u64, steps: u64) -> f64 {
-        match self.kind {
+    /// The factor of all learning rates in the step that follows this moment, 0 … 1.
+    pub fn factor(&self, moment: Moment) -> f64 {
+        let Moment { step, steps, steps_per_epoch, falls } = moment;
+        let epoch = step / steps_per_epoch;
+        let curve = match self.kind {
             ScheduleKind::Constant => 1.0,
             ScheduleKind::Cosine => {
                 let progress = step as f64 / steps.max(1) as f64;
                 let cosine = (1.0 + (std::f64::consts::PI * progress.min(1.0)).cos()) / 2.0;
                 self.final_factor + (1.0 - self.final_factor) * cosine
             }
-        }
+            ScheduleKind::Steps => {
+                let passed = self.milestones.iter().filter(|&&milestone| milestone <= epoch).count() as u64;
+                self.after_falls(self.every_epochs.map_or(passed, |every| epoch / every))
+            }
+            ScheduleKind::Plateau => self.after_falls(falls).max(self.final_factor),
+        };
+        let warmup = in_steps(self.lr_warmup_steps, self.lr_warmup_epochs, steps_per_epoch);
+        if step < warmup { curve * (step + 1) as f64 / warmup as f64 } else { curve }
+    }
+
+    fn after_falls(&self, falls: u64) -> f64 {
+        self.gamma.powf(falls as f64)
     }
 
     pub(super) fn validate(&self) -> Result<()> {
@@ -66,19 +138,107 @@ impl ScheduleConfig {
                 "the config sets both schedule.warmup_steps and schedule.warmup_epochs".into(),
                 "set at most one of them",
             )
+        })?;
+        ensure(self.lr_warmup_steps.is_none() || self.lr_warmup_epochs.is_none(), || {
+            (
+                "the config sets both schedule.lr_warmup_steps and schedule.lr_warmup_epochs".into(),
+                "set at most one of them",
+            )
+        })?;
+        ensure(self.gamma > 0.0 && self.gamma < 1.0, || {
+            (format!("schedule.gamma is {}", self.gamma), "give a number above 0 and below 1")
+        })?;
+        ensure(self.every_epochs != Some(0), || {
+            ("schedule.every_epochs is 0".into(), "set it to 1 or more, or remove it")
+        })?;
+        ensure(
+            self.milestones.first() != Some(&0) && self.milestones.is_sorted_by(|one, next| one < next),
+            || {
+                (
+                    format!("schedule.milestones is {:?}", self.milestones),
+                    "give epochs of at least 1, each later than the one before",
+                )
+            },
+        )?;
+        let (milestones, every) = (!self.milestones.is_empty(), self.every_epochs.is_some());
+        if self.kind == ScheduleKind::Steps {
+            return ensure(milestones != every, || {
+                let which = if every { "both" } else { "neither" };
+                (
+                    format!(
+                        "the schedule is `steps`, but the config sets {which} of schedule.milestones and \
+                         schedule.every_epochs"
+                    ),
+                    "set exactly one of them, for example schedule.milestones = [30, 70]",
+                )
+            });
+        }
+        ensure(!milestones && !every, || {
+            (
+                "schedule.milestones or schedule.every_epochs is set, but schedule.kind is not `steps`"
+                    .into(),
+                "remove them, or set schedule.kind = \"steps\"",
+            )
         })
     }
+}
+
+/// A length that is given in steps or in epochs; 0 if it is not given.
+fn in_steps(steps: Option<u64>, epochs: Option<u64>, steps_per_epoch: u64) -> u64 {
+    steps.or(epochs.map(|epochs| epochs.saturating_mul(steps_per_epoch))).unwrap_or(0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// The factor at a step of a training of 100 steps in 10 epochs, after some falls.
+    fn factor(schedule: &ScheduleConfig, step: u64, falls: u64) -> f64 {
+        schedule.factor(Moment { step, steps: 100, steps_per_epoch: 10, falls })
+    }
+
+    fn of(kind: ScheduleKind) -> ScheduleConfig {
+        ScheduleConfig { kind, ..ScheduleConfig::default() }
+    }
+
     #[test]
     fn the_learning_rate_falls_along_half_a_cosine() {
         let schedule = ScheduleConfig { final_factor: 0.1, ..ScheduleConfig::default() };
-        assert_eq!(schedule.factor(0, 100), 1.0);
-        assert!((schedule.factor(50, 100) - 0.55).abs() < 1e-12);
-        assert!((schedule.factor(100, 100) - 0.1).abs() < 1e-12);
+        assert_eq!(factor(&schedule, 0, 0), 1.0);
+        assert!((factor(&schedule, 50, 0) - 0.55).abs() < 1e-12);
+        assert!((factor(&schedule, 100, 0) - 0.1).abs() < 1e-12);
+    }
+
+    /// As torch's `MultiStepLR` and `StepLR`.
+    #[test]
+    fn the_learning_rate_falls_at_the_start_of_epochs() {
+        let milestones = ScheduleConfig { milestones: vec![3, 7], gamma: 0.25, ..of(ScheduleKind::Steps) };
+        let at = |schedule: &ScheduleConfig, steps: &[u64]| -> Vec<f64> {
+            steps.iter().map(|&step| factor(schedule, step, 0)).collect()
+        };
+        assert_eq!(at(&milestones, &[0, 29, 30, 69, 70, 99]), [1.0, 1.0, 0.25, 0.25, 0.0625, 0.0625]);
+        let every = ScheduleConfig { every_epochs: Some(4), gamma: 0.5, ..of(ScheduleKind::Steps) };
+        assert_eq!(at(&every, &[0, 39, 40, 79, 80]), [1.0, 1.0, 0.5, 0.5, 0.25]);
+    }
+
+    #[test]
+    fn evaluations_make_the_learning_rate_fall_down_to_the_least_factor() {
+        let plateau = ScheduleConfig { gamma: 0.5, final_factor: 0.2, ..of(ScheduleKind::Plateau) };
+        assert_eq!([0, 1, 2, 3, 100].map(|falls| factor(&plateau, 50, falls)), [1.0, 0.5, 0.25, 0.2, 0.2]);
+    }
+
+    #[test]
+    fn the_learning_rate_rises_to_that_of_any_curve() {
+        for curve in [of(ScheduleKind::Cosine), of(ScheduleKind::Constant), of(ScheduleKind::Plateau)] {
+            for warm in [
+                ScheduleConfig { lr_warmup_steps: Some(20), ..curve.clone() },
+                ScheduleConfig { lr_warmup_epochs: Some(2), ..curve.clone() },
+            ] {
+                for (step, share) in [(0, 0.05), (9, 0.5), (19, 1.0), (20, 1.0), (60, 1.0)] {
+                    let expected = share * factor(&curve, step, 1);
+                    assert!((factor(&warm, step, 1) - expected).abs() < 1e-12, "{warm:?} at {step}");
+                }
+            }
+        }
     }
 }

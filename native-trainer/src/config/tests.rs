@@ -126,6 +126,64 @@ fn another_kind_starts_without_the_keys_of_the_old_one() {
 }
 
 #[test]
+fn every_term_of_a_sum_needs_a_rate_if_one_has_it() {
+    let terms =
+        "loss={kind='sum',terms=[{weight=1,loss={kind='fast_ap'}},{weight=1,loss={kind='proxy_anchor'}}]}";
+    let rates = |rates: &str| [terms.to_owned(), format!("optimizer.lr_terms={rates}")];
+    let config = |sets: [String; 2]| load(SHORT, &[&sets[0], &sets[1]]);
+    assert_eq!(config(rates("[0.0, 1.0]")).unwrap().optimizer.lr_terms, [0.0, 1.0]);
+    for (wrong, part) in [
+        ("[1.0]", "lr_terms has 1 rates, but loss.terms has 2 terms"),
+        ("[1.0, -1.0]", "optimizer.lr_terms is -1"),
+    ] {
+        let (message, _) = parts(&config(rates(wrong)).unwrap_err());
+        assert!(message.contains(part), "{message}");
+    }
+}
+
+/// A run of an older akin is resumed only if its config has every key, so a newer one is written only when it is used.
+#[test]
+fn newer_settings_that_have_their_defaults_are_not_written() {
+    let written: Table = load(SHORT, &[]).unwrap().to_toml().parse().unwrap();
+    let keys =
+        |section: &str| -> Vec<String> { written[section].as_table().unwrap().keys().cloned().collect() };
+    assert_eq!(
+        keys("optimizer"),
+        [
+            "beta_1",
+            "beta_2",
+            "epsilon",
+            "kind",
+            "lr_backbone",
+            "lr_head",
+            "lr_proxies",
+            "momentum",
+            "nesterov",
+            "weight_decay",
+            "weight_decay_proxies"
+        ]
+    );
+    assert_eq!(keys("schedule"), ["final_factor", "kind"]);
+    assert!(!keys("run").contains(&"patience".to_owned()));
+}
+
+#[test]
+fn a_batch_passes_in_chunks_where_no_image_changes_another() {
+    let chunk = |set: &str| load(SHORT, &["optimizer.chunk=4", set]);
+    let (message, hint) = parts(&chunk("run.seed=1").unwrap_err());
+    assert!(message.contains("by the statistics of the batch"), "{message}");
+    assert!(hint.unwrap().contains("model.batch_norm = \"frozen\""));
+    for set in [
+        "model.batch_norm=frozen",
+        "model.batch_norm=fixed_statistics",
+        "model.freeze_backbone=true",
+        "model.backbone={kind='squeezenet'}",
+    ] {
+        assert_eq!(chunk(set).unwrap().optimizer.chunk, Some(4), "{set}");
+    }
+}
+
+#[test]
 fn similarity_follows_from_the_geometry_of_the_head_unless_it_is_set() {
     let similarity = |sets: &[&str]| load(SHORT, sets).unwrap().eval.similarity;
     assert_eq!(similarity(&[]), Similarity::Cosine);
@@ -169,7 +227,7 @@ fn an_unknown_key_is_refused_with_the_nearest_known_one() {
 fn an_unknown_value_is_refused_with_the_nearest_known_one() {
     let (message, hint) = refusal_of("optimizer.kind=adamm");
     assert!(message.ends_with("unknown value `adamm` in `optimizer.kind`"), "{message}");
-    assert_eq!(hint, "did you mean `adam`? it can be adam, adamw, sgd");
+    assert_eq!(hint, "did you mean `adam`? it can be adam, adamw, sgd, rmsprop");
 }
 
 #[test]
@@ -283,8 +341,28 @@ fn values_out_of_their_range_are_refused() {
         ("optimizer.lr_head=nan", "optimizer.lr_head is NaN"),
         ("optimizer.epsilon=0", "optimizer.epsilon is 0"),
         ("optimizer.beta_1=1", "optimizer.beta_1 is 1"),
-        ("optimizer.momentum=0.9", "only sgd has a momentum"),
+        ("optimizer.momentum=0.9", "only sgd and rmsprop have a momentum"),
+        ("optimizer.nesterov=true", "only sgd has Nesterov's momentum"),
+        ("optimizer.alpha=1", "optimizer.alpha is 1"),
+        ("optimizer.clip_value=0", "optimizer.clip_value is 0"),
+        ("optimizer.ema_decay=1", "optimizer.ema_decay is 1"),
+        ("optimizer.ema_decay=0", "optimizer.ema_decay is 0"),
+        ("optimizer.chunk=0", "optimizer.chunk is 0"),
+        ("optimizer.chunk=4", "optimizer.chunk is set, but the batch normalisation of small_resnet is live"),
+        ("optimizer.lr_terms=[1.0]", "the loss norm_softmax has no terms"),
         ("schedule.final_factor=2", "final_factor is 2"),
+        ("schedule.gamma=0", "schedule.gamma is 0"),
+        ("schedule.gamma=1", "schedule.gamma is 1"),
+        ("schedule.every_epochs=0", "schedule.every_epochs is 0"),
+        ("schedule.milestones=[3, 3]", "schedule.milestones is [3, 3]"),
+        ("schedule.milestones=[0, 3]", "schedule.milestones is [0, 3]"),
+        ("schedule.milestones=[3]", "schedule.kind is not `steps`"),
+        ("schedule.kind=steps", "neither of schedule.milestones and schedule.every_epochs"),
+        ("schedule={kind='steps',milestones=[3],every_epochs=3}", "both of schedule.milestones and"),
+        ("schedule={lr_warmup_steps=3,lr_warmup_epochs=1}", "both schedule.lr_warmup_steps and"),
+        ("schedule.kind=plateau", "the schedule is `plateau`, but there is no evaluation"),
+        ("run.patience=0", "run.patience is 0"),
+        ("run.patience=3", "run.patience is set, but there is no evaluation"),
         ("eval.block=0", "`block`"),
         ("eval.metrics=[]", "`metrics` is empty"),
         ("eval.metrics=[\"recal@1\"]", "unknown metric `recal@1`"),

@@ -1,11 +1,12 @@
 //! What a training records about itself: its log, and the time and memory that it takes.
 
+use std::path::Path;
 use std::time::Instant;
 
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use crate::files::Lines;
+use crate::files::{Lines, read_regular_file, write_atomic};
 use crate::machine;
 use crate::problem::Advise;
 use crate::run::Run;
@@ -20,9 +21,13 @@ pub(super) struct Journal {
 
 impl Journal {
     /// Opens `log.jsonl` of a run to add to it, and starts the clock. `first_step` is the number of
-    /// steps that earlier sessions have done.
+    /// steps that earlier sessions have done, up to the checkpoint. What they logged after it is removed, because this
+    /// session does it again.
     pub(super) fn open(run: &Run, first_step: u64) -> Result<Self> {
         let path = run.file("log.jsonl");
+        if first_step > 0 {
+            remove_entries_after(&path, first_step)?;
+        }
         let log = Lines::open(&path).advise(
             || format!("the log {} cannot be written", path.display()),
             "check the permissions of the run directory",
@@ -60,5 +65,49 @@ impl Journal {
     /// The memory of the training in bytes; none on systems that do not report it.
     pub(super) fn peak_memory(&self) -> Option<u64> {
         self.peak_memory
+    }
+}
+
+/// Removes the entries of a log that were made after the checkpoint of a step.
+fn remove_entries_after(path: &Path, step: u64) -> Result<()> {
+    let Ok(bytes) = read_regular_file(path) else { return Ok(()) };
+    let text = String::from_utf8_lossy(&bytes);
+    let kept: String = text.split_inclusive('\n').filter(|line| is_before_checkpoint(line, step)).collect();
+    if kept == text {
+        return Ok(());
+    }
+    write_atomic(path, |file| file.write_all(kept.as_bytes()))
+}
+
+/// Whether an entry was made before the checkpoint of a step. The evaluation of that step comes after it.
+fn is_before_checkpoint(line: &str, step: u64) -> bool {
+    let Ok(entry) = serde_json::from_str::<Value>(line) else { return false };
+    let at = entry["step"].as_u64().unwrap_or(0);
+    match entry["event"].as_str() {
+        Some("done") => false,
+        Some("evaluation") => at < step,
+        _ => at <= step,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_resumed_training_removes_what_was_logged_after_its_checkpoint() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log.jsonl");
+        let line = |event: &str, step: u64| format!("{}\n", json!({ "event": event, "step": step }));
+        let before = [line("step", 2), line("evaluation", 2), line("resumed", 2), line("step", 4)].concat();
+        let after = [line("evaluation", 4), line("step", 6), line("stopped", 6), line("done", 8)].concat();
+        fs::write(&path, format!("{before}{after}{{\"event\":\"st")).unwrap();
+        for _ in 0..2 {
+            remove_entries_after(&path, 4).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), before);
+        }
+        remove_entries_after(&folder.path().join("nothing"), 4).unwrap();
     }
 }

@@ -18,6 +18,8 @@ pub(super) struct Timetable {
     checkpoint_every_steps: u64,
     checkpoint_every_minutes: u64,
     evaluate_every_epochs: u64,
+    /// Whether evaluations can end the training, so that each needs a checkpoint.
+    ends_early: bool,
 }
 
 /// What is due after a step.
@@ -44,28 +46,43 @@ impl Timetable {
             checkpoint_every_steps: config.checkpoint_every_steps,
             checkpoint_every_minutes: config.checkpoint_every_minutes,
             evaluate_every_epochs: config.evaluate_every_epochs,
+            ends_early: config.patience.is_some(),
         }
+    }
+
+    /// Whether the training is evaluated after `step` steps, before the last one.
+    pub(super) fn evaluates(&self, step: u64) -> bool {
+        step != self.steps && self.epoch_ends(step, self.evaluate_every_epochs)
+    }
+
+    /// Whether an epoch ends after `step` steps whose number, counted from 1, is a multiple of `epochs`.
+    fn epoch_ends(&self, step: u64, epochs: u64) -> bool {
+        epochs > 0
+            && step.is_multiple_of(self.steps_per_epoch)
+            && (step / self.steps_per_epoch).is_multiple_of(epochs)
     }
 
     /// What is due after `step` steps, 1 … `steps`, when the last checkpoint is `unsaved` old.
     pub(super) fn due(&self, step: u64, unsaved: Duration, stop_requested: bool) -> Due {
         let last = step == self.steps;
         let stop = stop_requested && !last;
-        let epoch_ended = step.is_multiple_of(self.steps_per_epoch);
-        let epoch = step / self.steps_per_epoch;
-        let every = |epochs: u64| epoch_ended && epochs > 0 && epoch.is_multiple_of(epochs);
+        let evaluation = self.evaluates(step) && !stop;
         let steps_passed =
             self.checkpoint_every_steps > 0 && step.is_multiple_of(self.checkpoint_every_steps);
         let minutes_passed =
             self.checkpoint_every_minutes > 0 && unsaved.as_secs() / 60 >= self.checkpoint_every_minutes;
-        let checkpoint =
-            last || stop || every(self.checkpoint_every_epochs) || steps_passed || minutes_passed;
+        let checkpoint = last
+            || stop
+            || self.epoch_ends(step, self.checkpoint_every_epochs)
+            || steps_passed
+            || minutes_passed
+            || (evaluation && self.ends_early);
         let line_every = (self.steps / 20).next_multiple_of(LOG_EVERY).max(LOG_EVERY);
         Due {
             log: step.is_multiple_of(LOG_EVERY) || checkpoint,
             progress_line: last || step.is_multiple_of(line_every),
             checkpoint,
-            evaluation: every(self.evaluate_every_epochs) && !last && !stop,
+            evaluation,
             stop,
         }
     }
@@ -82,6 +99,7 @@ mod tests {
         checkpoint_every_steps: 0,
         checkpoint_every_minutes: 30,
         evaluate_every_epochs: 3,
+        ends_early: false,
     };
     const JUST_SAVED: Duration = Duration::ZERO;
 
@@ -93,6 +111,14 @@ mod tests {
     fn checkpoints_and_evaluations_follow_their_epochs() {
         assert_eq!(steps_with(|due| due.checkpoint), [12, 24, 36]);
         assert_eq!(steps_with(|due| due.evaluation), [18], "the one after the last step is apart");
+    }
+
+    #[test]
+    fn an_evaluation_that_can_end_the_training_comes_after_a_checkpoint() {
+        let timetable = Timetable { ends_early: true, ..TIMETABLE };
+        let saved: Vec<u64> =
+            (1..=36).filter(|&step| timetable.due(step, JUST_SAVED, false).checkpoint).collect();
+        assert_eq!(saved, [12, 18, 24, 36]);
     }
 
     #[test]
