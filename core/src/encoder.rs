@@ -202,15 +202,21 @@ impl Encoder {
     ///
     /// Weights that cannot be read back from the device.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        without_ids(self.to_bytes_with_ids()?)
+        with_ids_where(self.valid_bytes()?, |_| false)
     }
 
-    /// As [`Self::to_bytes`], with the random ids by which an optimiser knows the weights: for a checkpoint.
+    /// As [`Self::to_bytes`], with the ids by which an optimiser knows the weights: for a checkpoint.
     ///
     /// # Errors
     ///
     /// As [`Self::to_bytes`].
     pub fn to_bytes_with_ids(&self) -> Result<Vec<u8>> {
+        // No optimiser knows the statistics of normalisation, whose ids are random in every process.
+        let is_weight = |name: &str| !name.ends_with(".running_mean") && !name.ends_with(".running_var");
+        with_ids_where(self.valid_bytes()?, is_weight)
+    }
+
+    fn valid_bytes(&self) -> Result<Vec<u8>> {
         // Without `valid` the record would lack the statistics that the last step added to the normalisation.
         let bytes = self.valid().into_record().into_bytes().map_err(|error| unwritable(&error))?;
         Ok(bytes.to_vec())
@@ -225,7 +231,7 @@ impl Encoder {
     pub fn to_half_bytes(&self) -> Result<Vec<u8>> {
         let mut store = BurnpackStore::from_bytes(None).with_to_adapter(HalfPrecisionAdapter::new());
         self.valid().save_into(&mut store).map_err(|error| unwritable(&error))?;
-        without_ids(store.get_bytes().map_err(|error| unwritable(&error))?.to_vec())
+        with_ids_where(store.get_bytes().map_err(|error| unwritable(&error))?.to_vec(), |_| false)
     }
 
     /// The embeddings of a few images of any size, row-major.
@@ -370,11 +376,13 @@ impl ModuleMapper for Freeze {
     }
 }
 
-/// A burnpack file without the ids of its tensors, which are random in every process.
-fn without_ids(weights: Vec<u8>) -> Result<Vec<u8>> {
+/// A burnpack file with the ids of those tensors alone whose names are chosen.
+fn with_ids_where(weights: Vec<u8>, keeps_id: impl Fn(&str) -> bool) -> Result<Vec<u8>> {
     let strip = || -> std::result::Result<Vec<u8>, burn_pack::Error> {
         let mut tensors = Reader::from_bytes(Bytes::from_bytes_vec(weights))?.into_tensors()?;
-        tensors.iter_mut().for_each(|tensor| tensor.param_id = None);
+        for tensor in tensors.iter_mut().filter(|tensor| !keeps_id(&tensor.name)) {
+            tensor.param_id = None;
+        }
         Ok(Writer::new(tensors).into_bytes()?.to_vec())
     };
     strip().map_err(|error| unwritable(&error))

@@ -8,12 +8,13 @@ use std::path::Path;
 use akin_core::encoder::Encoder;
 use akin_core::losses::Loss;
 use anyhow::{Context, Result, anyhow};
-use burn::module::Module;
+use burn::module::{Module, ModuleMapper, Param, ParamId};
 use burn::store::ModuleRecord;
-use burn::tensor::Bytes;
+use burn::tensor::{Bytes, Int, Tensor};
 use serde::{Deserialize, Serialize};
 
 use crate::average::Average;
+use crate::config::OptimizerConfig;
 use crate::data::DataDigest;
 use crate::files::{read_regular_file, write_atomic};
 use crate::optimizer::Optimizers;
@@ -71,9 +72,39 @@ pub struct Trained {
 }
 
 impl Trained {
+    /// The state before the first step. Equal trainings give their weights equal ids, by which the optimisers know them.
+    pub fn new(encoder: Encoder, loss: Loss, config: &OptimizerConfig) -> Self {
+        let mut numbers = Numbers(0);
+        let (encoder, loss) = (encoder.map(&mut numbers), loss.map(&mut numbers));
+        let average = config.ema_decay.map(|decay| Average::new(decay, &encoder));
+        Self { encoder, loss, optimizers: Optimizers::new(config), average }
+    }
+
     /// The encoder that is evaluated, saved and exported: the average, if there is one.
     pub fn result(&self) -> &Encoder {
         self.average.as_ref().map_or(&self.encoder, Average::encoder)
+    }
+}
+
+/// Numbers weights in the order of a visitor.
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> ParamId {
+        self.0 += 1;
+        ParamId::from(self.0)
+    }
+}
+
+impl ModuleMapper for Numbers {
+    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+        let (_, weight, mapper) = param.consume();
+        Param::from_mapped_value(self.next(), weight, mapper)
+    }
+
+    fn map_int<const D: usize>(&mut self, param: Param<Tensor<D, Int>>) -> Param<Tensor<D, Int>> {
+        let (_, weight, mapper) = param.consume();
+        Param::from_mapped_value(self.next(), weight, mapper)
     }
 }
 

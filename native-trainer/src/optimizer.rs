@@ -11,6 +11,7 @@ use burn::optim::{
     AdamConfig, AdamWConfig, GradientsAccumulator, GradientsParams, LearningRate, ModuleOptimizer, Optimizer,
     RmsPropConfig, SgdConfig,
 };
+use burn::store::burn_pack::{self, Reader, Writer};
 use burn::tensor::{Bytes, Device, Gradients, Tensor};
 
 use crate::clipping::{clip_norm, clip_values};
@@ -184,7 +185,7 @@ impl Optimizers {
         let bytes = |optimizer: &ModuleOptimizer| -> Result<Vec<u8>> {
             let bytes =
                 optimizer.into_bytes().map_err(|error| anyhow!("the optimiser cannot be saved: {error}"))?;
-            Ok(bytes.to_vec())
+            sorted(bytes).map_err(|error| anyhow!("the optimiser cannot be saved: {error}"))
         };
         Ok([bytes(&self.backbone)?, bytes(&self.head)?, bytes(&self.proxies)?])
     }
@@ -205,6 +206,22 @@ impl Optimizers {
             ..self
         })
     }
+}
+
+/// A burnpack file with its tensors in the order of their names, so that equal states have equal bytes.
+fn sorted(bytes: Bytes) -> std::result::Result<Vec<u8>, burn_pack::Error> {
+    let reader = Reader::from_bytes(bytes)?;
+    let (scalars, metadata) = (reader.scalars().clone(), reader.metadata().clone());
+    let mut tensors = reader.into_tensors()?;
+    tensors.sort_by(|one, other| one.name.cmp(&other.name));
+    let mut writer = Writer::new(tensors);
+    for (key, value) in scalars {
+        writer = writer.with_scalar(&key, value);
+    }
+    for (key, value) in metadata {
+        writer = writer.with_metadata(&key, &value);
+    }
+    Ok(writer.into_bytes()?.to_vec())
 }
 
 /// The weight decay of weights of one dimension, and that of all others.

@@ -29,7 +29,6 @@ use anyhow::{Context, Result};
 use burn::tensor::{Device, Tensor, TensorData};
 use serde_json::json;
 
-use crate::average::Average;
 use crate::checkpoint::{Checkpoint, Origin, Trained};
 use crate::config::{Config, Moment, differences};
 use crate::counts::{counted, rounded};
@@ -39,7 +38,7 @@ use crate::embedding::{Embedded, embed_items, evaluate_splits};
 use crate::features::Features;
 use crate::interrupt::{CatchCtrlC, stop_requested};
 use crate::loader::{Pictures, Position, TrainingBatch, Views};
-use crate::optimizer::{Optimizers, Rates};
+use crate::optimizer::Rates;
 use crate::problem::{Advise, a_few, problem};
 use crate::progress::Progress;
 use crate::report::{is_better, score};
@@ -284,9 +283,7 @@ impl<'a> Training<'a> {
         let config = &self.run.config;
         let encoder = make_encoder(config, &self.device)?;
         let loss = self.make_loss()?;
-        let optimizers = Optimizers::new(&config.optimizer);
-        let average = config.optimizer.ema_decay.map(|decay| Average::new(decay, &encoder));
-        let trained = Trained { encoder, loss, optimizers, average };
+        let trained = Trained::new(encoder, loss, &config.optimizer);
         if start != Start::Checkpoint {
             return Ok(State { step: 0, trend: Trend::default(), trained });
         }

@@ -10,13 +10,19 @@ use workplace::Workplace;
 
 /// A copy of the files of a version, whose runs name this copy of the data.
 fn copy_of(version: &str) -> Workplace {
-    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(version);
     let at = Workplace::empty();
+    add_copy(&at, version);
+    at
+}
+
+/// Copies the files of a version over those that are there.
+fn add_copy(at: &Workplace, version: &str) {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(version);
     for entry in walkdir::WalkDir::new(&fixtures).min_depth(1) {
         let entry = entry.unwrap();
         let target = at.path(entry.path().strip_prefix(&fixtures).unwrap().to_str().unwrap());
         if entry.file_type().is_dir() {
-            fs::create_dir(target).unwrap();
+            fs::create_dir_all(target).unwrap();
         } else {
             fs::copy(entry.path(), target).unwrap();
         }
@@ -27,7 +33,6 @@ fn copy_of(version: &str) -> Workplace {
         let moved = at.read(&config).replace("\"/tmp/akin-fixture/data/labels.csv\"", &data);
         at.write(&config, moved);
     }
-    at
 }
 
 #[test]
@@ -47,6 +52,15 @@ fn files_of_2026_11_are_read() {
     // The mark tells that these may be replaced, and what may not.
     at.write("run/notes.txt", "mine");
     at.akin(&["train", "tiny.toml", "--out", "run", "--overwrite"]).expect_code(1).expect_stderr("notes.txt");
+}
+
+#[test]
+fn a_checkpoint_of_2026_11_22_is_continued() {
+    let at = copy_of("2026-11");
+    add_copy(&at, "2026-11-22");
+    at.akin(&["verify", "stopped"]).expect_code(0).expect_stdout("after step 3");
+    at.akin(&["resume", "stopped"]).expect_code(0).expect_stderr("after step 3 of 6");
+    at.akin(&["verify", "stopped"]).expect_code(0).expect_stdout("after step 6");
 }
 
 #[test]

@@ -141,6 +141,81 @@ fn train(times: u64) {
     });
 }
 
+/// Settings whose states a checkpoint keeps: the average of the weights, the evaluations that make the rates fall, and
+/// the moments of RMSprop.
+const STATES: [&[&str]; 2] = [
+    &["optimizer.ema_decay=0.9", "run.checkpoint_every_steps=4"],
+    &[
+        "schedule={kind='plateau',patience=0,gamma=0.5}",
+        "run.evaluate_every_epochs=1",
+        "run.patience=100",
+        "optimizer={kind='rmsprop',momentum=0.5,ema_decay=0.5}",
+    ],
+];
+
+/// The log without times, and without the entries about sessions.
+fn history(at: &Workplace) -> Vec<Value> {
+    let log = at.read("run/log.jsonl");
+    let entries = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let kept = entries.filter(|entry| entry["event"] != "resumed");
+    kept.map(|mut entry| {
+        entry.as_object_mut().unwrap().remove("seconds");
+        entry
+    })
+    .collect()
+}
+
+/// A training that is killed `times` times at random moments, and continued each time.
+fn every_state(times: u64) {
+    for settings in STATES {
+        let sets = settings.iter().flat_map(|set| ["--set", set]);
+        let train: Vec<&str> = TRAIN.into_iter().chain(sets).collect();
+        let at = prepared();
+        let started = Instant::now();
+        at.akin(&train).expect_code(0);
+        let duration = started.elapsed();
+        let (log, checkpoint) = (history(&at), at.bytes("run/checkpoint.akin"));
+        assert!(log.len() > 5, "{log:?}");
+        fs::remove_dir_all(at.path("run")).unwrap();
+
+        let (mut killed, mut number) = (0, 0);
+        while killed < times {
+            let begun = at.path("run/checkpoint.akin").exists();
+            if !begun && at.path("run").exists() {
+                fs::remove_dir_all(at.path("run")).unwrap();
+            }
+            let command: &[&str] = if begun { &["resume", "run"] } else { &train };
+            let moment = duration.mul_f64(share(settings[0], number));
+            println!("{settings:?}, kill {number}: after {moment:?} of {duration:?}");
+            let mut process =
+                at.command(command).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+            sleep(moment);
+            process.kill().unwrap();
+            if process.wait().unwrap().code().is_none() {
+                killed += 1;
+            } else {
+                // It was faster, and the next training begins anew.
+                assert_eq!(history(&at), log, "another log after {killed} kills with {settings:?}");
+                assert!(
+                    at.bytes("run/checkpoint.akin") == checkpoint,
+                    "another checkpoint with {settings:?}"
+                );
+                fs::remove_dir_all(at.path("run")).unwrap();
+            }
+            number += 1;
+        }
+        if at.path("run/checkpoint.akin").exists() {
+            at.resume();
+        } else {
+            at.akin(&[&train[..], &["--overwrite"]].concat()).expect_code(0);
+        }
+        println!("figure: `kill -9` of a training, continued to the same log and checkpoint: {killed} times");
+        assert_eq!(history(&at), log, "another log after {killed} kills with {settings:?}");
+        assert!(at.bytes("run/checkpoint.akin") == checkpoint, "another checkpoint with {settings:?}");
+        at.sound("run");
+    }
+}
+
 fn resume(times: u64) {
     let at = prepared();
     let straight = copy_of(&at);
@@ -221,6 +296,11 @@ fn a_resumed_training_survives_kills() {
 }
 
 #[test]
+fn a_killed_training_leaves_the_log_and_the_checkpoint_of_one_that_was_not() {
+    every_state(3);
+}
+
+#[test]
 fn an_old_bundle_survives_kills_of_the_export() {
     export(FEW);
 }
@@ -240,6 +320,12 @@ fn a_training_survives_a_hundred_kills() {
 #[ignore = "takes long; tests/full runs it"]
 fn a_resumed_training_survives_a_hundred_kills() {
     resume(MANY);
+}
+
+#[test]
+#[ignore = "takes long; tests/full runs it"]
+fn a_training_killed_ten_times_leaves_the_log_and_the_checkpoint_of_one_that_was_not() {
+    every_state(10);
 }
 
 #[test]
