@@ -95,9 +95,12 @@ mod tests {
     use akin_core::image::{Normalisation, Preprocessing};
     use akin_core::losses::{LossConfig, LossContext};
     use akin_core::models::{BackboneConfig, HeadConfig, SmallResnetConfig};
+    use burn::module::{ModuleMapper, Param};
     use burn::tensor::TensorData;
 
     use super::*;
+    use crate::config::OptimizerConfig;
+    use crate::optimizer::{Optimizers, Rates};
 
     const IMAGES: usize = 9;
     const SIDE: usize = 16;
@@ -128,10 +131,7 @@ mod tests {
         let largest = std::cell::Cell::new(0);
         let embed = |encoder: &Encoder, range: Range<usize>, device: &Device| {
             largest.set(largest.get().max(range.len()));
-            let size = 3 * SIDE * SIDE;
-            let values = (range.start * size..range.end * size).map(|i| (i as f32 * 0.7).sin()).collect();
-            let images =
-                Tensor::from_data(TensorData::new::<f32, _>(values, [range.len(), 3, SIDE, SIDE]), device);
+            let images = waves(range, device);
             if backbone_learns || !device.is_autodiff() {
                 encoder.forward(images)
             } else {
@@ -175,5 +175,67 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// The addresses of the weights that learn, in the order of a visitor. Makes the mapped module their only owner.
+    #[derive(Default)]
+    struct Addresses(Vec<usize>);
+
+    impl ModuleMapper for Addresses {
+        fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+            let (id, weight, mapper) = param.consume();
+            if !weight.is_require_grad() {
+                return Param::from_mapped_value(id, weight, mapper);
+            }
+            let device = weight.device();
+            // The only owner of a tensor on the CPU gives its memory away, and takes it from the data again.
+            let data = weight.without_autodiff().into_data();
+            self.0.push(data.as_bytes().as_ptr().addr());
+            Param::from_mapped_value(id, Tensor::from_data(data, &device).require_grad(), mapper)
+        }
+    }
+
+    fn addresses<M: Module>(module: M) -> (M, Vec<usize>) {
+        let mut addresses = Addresses::default();
+        let module = module.map(&mut addresses);
+        (module, addresses.0)
+    }
+
+    #[test]
+    fn a_step_changes_the_weights_where_they_are() {
+        let device = Device::flex().autodiff();
+        let labels = Labels::new(2, [0, 0, 0, 1, 1, 2].repeat(3)).unwrap();
+        let classes = labels.classes();
+        let context = LossContext::new(&classes, 6, &Geometry::Cosine, 0, &device);
+        let loss = LossConfig::named("proxy_anchor").unwrap().init(&context).unwrap();
+        let (mut encoder, before) = addresses(network(&device));
+        let (mut loss, proxies) = addresses(loss);
+        assert!(before.len() > 10 && !proxies.is_empty());
+        let mut optimizers = Optimizers::new(&OptimizerConfig { clip_norm: Some(1.0), ..Default::default() });
+        let rates = Rates { backbone: Some(0.1), head: 0.1, proxies: 0.1, terms: Vec::new() };
+        for chunk in [usize::MAX, 4, usize::MAX] {
+            let images = Images {
+                labels: &labels,
+                draws: Draws::default(),
+                chunk,
+                device: &device,
+                embed: embed_waves,
+            };
+            let Differentiated { gradients, .. } = images.differentiate(&encoder, &loss);
+            (encoder, loss, _) = optimizers.step(encoder, loss, gradients, &rates);
+        }
+        assert_eq!(addresses(encoder).1, before);
+        assert_eq!(addresses(loss).1, proxies);
+    }
+
+    /// Embeds invented images.
+    fn embed_waves(encoder: &Encoder, range: Range<usize>, device: &Device) -> Tensor<2> {
+        encoder.forward(waves(range, device))
+    }
+
+    fn waves(range: Range<usize>, device: &Device) -> Tensor<4> {
+        let size = 3 * SIDE * SIDE;
+        let values = (range.start * size..range.end * size).map(|i| (i as f32 * 0.7).sin()).collect();
+        Tensor::from_data(TensorData::new::<f32, _>(values, [range.len(), 3, SIDE, SIDE]), device)
     }
 }
