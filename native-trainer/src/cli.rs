@@ -32,6 +32,7 @@ enum Command {
     /// List losses, miners, metrics, recipes and sources.
     #[command(subcommand)]
     List(commands::list::ListCommand),
+    Recipes(commands::recipes::RecipesArgs),
     Eval(commands::eval::EvalArgs),
     Embed(commands::embed::EmbedArgs),
     /// Check a data set before training on it.
@@ -70,6 +71,7 @@ impl Cli {
             Command::Doctor(args) => commands::doctor::run(&args),
             Command::Completions(args) => commands::completions::completions(&args, Self::command()),
             Command::Man(args) => commands::completions::man(&args, Self::command()),
+            Command::Recipes(args) => commands::recipes::run(args),
             Command::Train(args) => commands::train::run(args),
             Command::Resume(args) => commands::resume::run(args),
             Command::Compare(args) => commands::compare::run(args),

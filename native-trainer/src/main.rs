@@ -10,9 +10,10 @@
 //! main
 //! cli
 //! commands
+//! recipe_facts
 //! commands/demo commands/compare commands/resume commands/serve
 //! commands/train commands/eval commands/export commands/embed commands/list
-//! commands/init commands/config commands/search commands/doctor commands/completions
+//! commands/init commands/config commands/search commands/doctor commands/completions commands/recipes
 //! commands/data commands/biomorphs commands/page commands/verify commands/bench
 //! commands/bench/loss commands/bench/eval commands/data/verify commands/data/fetch commands/data/stats
 //! commands/bench/measure commands/data/arguments
@@ -121,6 +122,8 @@ mod problem;
 mod progress;
 mod projection;
 mod published;
+#[cfg(test)]
+mod recipe_facts;
 mod recipes;
 mod report;
 mod run;

@@ -14,6 +14,7 @@ pub mod export;
 pub mod init;
 pub mod list;
 pub mod page;
+pub mod recipes;
 pub mod resume;
 pub mod search;
 pub mod serve;

@@ -1,0 +1,127 @@
+//! `akin recipes`: the published results that a recipe reproduces, by paper and table.
+
+use akin_core::sources::source;
+use anyhow::{Context, Result};
+use clap::Args;
+use serde_json::json;
+use toml::{Table, Value};
+
+use crate::columns::align_words;
+use crate::config::{PublishedConfig, PublishedResult};
+use crate::problem::{did_you_mean, problem};
+use crate::recipes::{RECIPES, Recipe, row_settings};
+use crate::terminal;
+
+/// List the published results that a recipe reproduces, by paper and table.
+///
+/// Each line is a row of a table in a paper, the scores that it reports in percent, and the recipe that trains it with
+/// the settings of the paper: `akin train RECIPE`. `akin list recipes` lists the recipes without their rows.
+#[derive(Debug, Args)]
+pub struct RecipesArgs {
+    /// Only the results of this paper, a key of `akin list sources`.
+    #[arg(long, value_name = "PAPER")]
+    pub paper: Option<String>,
+    /// Print the list as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A published result and the recipe that reproduces it.
+pub struct Reproduction {
+    /// The paper, a key of `akin list sources`.
+    pub paper: String,
+    /// What `akin train` takes.
+    pub recipe: String,
+    /// The result.
+    pub result: PublishedResult,
+}
+
+/// Prints the list.
+pub fn run(args: RecipesArgs) -> Result<()> {
+    let mut list = all()?;
+    if let Some(paper) = &args.paper {
+        let papers: Vec<String> = list.iter().map(|entry| entry.paper.clone()).collect();
+        list.retain(|entry| entry.paper == *paper);
+        if list.is_empty() {
+            let near = did_you_mean(paper, papers.iter().map(String::as_str));
+            return Err(problem(
+                format!("no recipe reproduces a result of `{paper}`"),
+                format!("{near}`akin recipes` lists the papers whose results have recipes"),
+            ));
+        }
+    }
+    let text = if args.json {
+        let object = |entry: &Reproduction| {
+            let PublishedResult { place, row, level, scores } = &entry.result;
+            let (paper, recipe) = (&entry.paper, &entry.recipe);
+            json!({ "paper": paper, "place": place, "row": row, "level": level, "scores": scores, "recipe": recipe })
+        };
+        serde_json::to_string_pretty(&list.iter().map(object).collect::<Vec<_>>())?
+    } else {
+        describe(&list)
+    };
+    terminal::print(text.trim_end())?;
+    Ok(())
+}
+
+/// Every published result that a recipe reproduces, by paper and place.
+///
+/// # Errors
+///
+/// A recipe whose section `[published]` cannot be read.
+pub fn all() -> Result<Vec<Reproduction>> {
+    let mut list = Vec::new();
+    for recipe in RECIPES {
+        for row in recipe.rows() {
+            let published = published(recipe, &row)?;
+            list.extend(published.results.into_iter().map(|result| Reproduction {
+                paper: published.paper.clone(),
+                recipe: format!("{}/{row}", recipe.name),
+                result,
+            }));
+        }
+    }
+    // `Table 10` comes after `Table 9`.
+    let number = |place: &str| place.rsplit(' ').next().and_then(|number| number.parse::<u32>().ok());
+    list.sort_by_key(|entry| {
+        let place = &entry.result.place;
+        (entry.paper.clone(), number(place), place.clone())
+    });
+    Ok(list)
+}
+
+/// What a paper reports for a row of a recipe.
+fn published(recipe: &Recipe, row: &str) -> Result<PublishedConfig> {
+    let config = recipe.table();
+    let section =
+        |table: &Table| table.get("published").and_then(Value::as_table).cloned().unwrap_or_default();
+    let mut published = section(&config);
+    published.extend(section(&row_settings(&config, row)));
+    published.try_into().with_context(|| format!("[published] of {}/{row}", recipe.name))
+}
+
+/// A table for each paper, under its title.
+fn describe(list: &[Reproduction]) -> String {
+    let mut parts = Vec::new();
+    for papers in list.chunk_by(|one, other| one.paper == other.paper) {
+        let paper = &papers[0].paper;
+        let title = source(paper).map_or_else(String::new, |source| source.title());
+        let row = |entry: &Reproduction| {
+            let scores =
+                entry.result.scores.iter().map(|(metric, score)| format!("{} {score}", metric.label()));
+            let scores = scores.collect::<Vec<_>>().join(", ");
+            let level = entry.result.level.as_ref().map_or_else(String::new, |level| format!("{level}: "));
+            vec![
+                entry.result.place.clone(),
+                entry.result.row.clone(),
+                format!("{level}{scores}"),
+                entry.recipe.clone(),
+            ]
+        };
+        let rows: Vec<Vec<String>> = papers.iter().map(row).collect();
+        let table =
+            align_words(&["place", "row", "published, in percent", "recipe"], &rows, terminal::width());
+        parts.push(format!("{title} ({paper})\n\n{table}"));
+    }
+    parts.join("\n\n")
+}

@@ -1,0 +1,150 @@
+//! Recipes of papers are held to what the papers say: `recipes/facts` has every setting and every result with its place.
+//!
+//! `settings.csv` has a line for each setting of a recipe that the text of a paper gives, with the section and the words
+//! that say so. `results.csv` has a line for each score, as the paper prints it. A recipe named with a row, such as
+//! `happier/sop/nsm`, is that row; without one it stands for all of its rows. The key `batch` is the number of images in a
+//! batch.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use akin_core::metrics::Metric;
+use toml::{Table, Value};
+
+use crate::commands::recipes::all;
+use crate::config::{Config, PublishedConfig, SamplerKind, Source};
+use crate::recipes::{RECIPES, Recipe};
+
+const SETTINGS: &str = include_str!("../recipes/facts/settings.csv");
+const RESULTS: &str = include_str!("../recipes/facts/results.csv");
+
+fn lines<const N: usize>(text: &str) -> Vec<[String; N]> {
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let cells = |line: csv::StringRecord| std::array::from_fn(|place| line[place].to_owned());
+    reader.records().map(|line| cells(line.unwrap())).collect()
+}
+
+/// The recipes of papers with their rows: `happier/sop`, `happier`.
+fn rows() -> Vec<(&'static Recipe, String)> {
+    let rows = |recipe: &'static Recipe| recipe.rows().into_iter().map(move |row| (recipe, row));
+    RECIPES.iter().flat_map(rows).collect()
+}
+
+/// The config of a row, with its data in a folder that need not exist.
+fn config(recipe: &Recipe, row: &str) -> Config {
+    let text = recipe.text.replace("${AKIN_DATA}", "data");
+    Source::from_text(Path::new("recipe.toml"), text, Some(row), &[]).unwrap().config(&Table::new()).unwrap()
+}
+
+/// The value of a dotted key, in which a number is a place in a list.
+fn find<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
+    key.split('.').try_fold(value, |value, part| match value {
+        Value::Array(items) => items.get(part.parse::<usize>().ok()?),
+        value => value.get(part),
+    })
+}
+
+fn same(one: &Value, other: &Value) -> bool {
+    let number = |value: &Value| value.as_float().or(value.as_integer().map(|integer| integer as f64));
+    match (one, other) {
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same(one, other))
+        }
+        _ => match (number(one), number(other)) {
+            (Some(one), Some(other)) => (one - other).abs() <= 1e-12 * other.abs(),
+            _ => one == other,
+        },
+    }
+}
+
+/// The number of images in a batch.
+fn batch(config: &Config) -> Value {
+    let sampler = &config.sampler;
+    let images = match sampler.kind {
+        SamplerKind::Random => sampler.batch_size(),
+        _ => sampler.classes_per_batch.unwrap_or_default() * sampler.images_per_class(),
+    };
+    Value::Integer(images as i64)
+}
+
+#[test]
+fn every_setting_that_a_paper_gives_is_that_of_the_recipe() {
+    let rows = rows();
+    for [name, key, value, place, words] in lines(SETTINGS) {
+        let stands_for =
+            |recipe: &Recipe, row: &str| name == recipe.name || name == format!("{}/{row}", recipe.name);
+        let matching: Vec<_> = rows.iter().filter(|(recipe, row)| stands_for(recipe, row)).collect();
+        assert!(!matching.is_empty(), "there is no recipe {name}");
+        assert!(!place.is_empty() && !words.is_empty(), "{name}: {key} has no place");
+        let expected: Table = format!("value = {value}")
+            .parse()
+            .unwrap_or_else(|_| format!("value = '{value}'").parse().unwrap());
+        for (recipe, row) in matching {
+            let config = config(recipe, row);
+            let mut resolved = Value::try_from(&config).unwrap();
+            // A saved config leaves it out where it is the default.
+            if let Some(schedule) = resolved.get_mut("schedule").and_then(Value::as_table_mut) {
+                schedule.insert("gamma".into(), config.schedule.gamma.into());
+            }
+            let batch = batch(&config);
+            let found = if key == "batch" { Some(&batch) } else { find(&resolved, &key) };
+            assert!(
+                found.is_some_and(|found| same(found, &expected["value"])),
+                "{}/{row}: {key} is {found:?}, but {place} says {value}: {words}",
+                recipe.name
+            );
+        }
+    }
+}
+
+#[test]
+fn every_published_score_is_that_of_the_paper_and_none_is_left_out() {
+    // The paper of HPDH prints shares, and akin percent.
+    let printed = |paper: &str, score: f64| if paper == "zhang2019" { score / 100.0 } else { score };
+    let mut in_recipes = BTreeSet::new();
+    for entry in all().unwrap() {
+        for (metric, &score) in &entry.result.scores {
+            let level = entry.result.level.clone().unwrap_or_default();
+            let score = format!("{:.4}", printed(&entry.paper, score));
+            let cells =
+                [&entry.paper, &entry.result.place, &entry.result.row, &entry.recipe].map(String::clone);
+            assert!(
+                in_recipes.insert((cells, level, metric.to_string(), score)),
+                "{} repeats a score",
+                entry.recipe
+            );
+        }
+    }
+    let mut in_papers = BTreeSet::new();
+    for [paper, place, row, recipe, level, metric, score] in lines(RESULTS) {
+        let metric: Metric = metric.parse().unwrap();
+        let score = format!("{:.4}", score.parse::<f64>().unwrap());
+        in_papers.insert(([paper, place, row, recipe], level, metric.to_string(), score));
+    }
+    let difference: Vec<_> = in_recipes.symmetric_difference(&in_papers).collect();
+    assert!(difference.is_empty(), "{difference:#?}");
+}
+
+#[test]
+fn every_published_score_is_measured() {
+    for (recipe, row) in rows() {
+        let config = config(recipe, &row);
+        let published = config.published.as_ref().expect("a row of a paper's recipe has results");
+        assert!(!published.results.is_empty(), "{}/{row} has no results", recipe.name);
+        for result in &published.results {
+            for metric in result.scores.keys() {
+                assert!(
+                    config.eval.metrics.contains(metric),
+                    "{}/{row} does not measure {metric}",
+                    recipe.name
+                );
+                let at_level = |level: &str| {
+                    let known = config.data.levels.iter().any(|known| known == level);
+                    level == PublishedConfig::AVERAGE || known && metric.entry().per_level
+                };
+                let has_level = result.level.as_deref().is_none_or(at_level);
+                assert!(has_level, "{}/{row}: {metric} at {:?}", recipe.name, result.level);
+            }
+        }
+    }
+}
