@@ -87,6 +87,7 @@ const GOOD = {
   'list miners': ['list', 'miners'],
   'list datasets': ['list', 'datasets'],
   'list recipes': ['list', 'recipes'],
+  recipes: ['recipes'],
 };
 for (const files of [FILES, GALLERY]) expectSuccess(...files);
 
@@ -125,6 +126,7 @@ const BAD = {
   '--per-query': ['nowhere/rows.csv', 'e.npy', 'e-labels.csv', 'file', 'run/config.toml'],
   '--curves': ['nowhere/curves.csv', 'e.npy', 'e-labels.csv', 'file', 'run/config.toml'],
   '--paired': ['x', ''],
+  '--paper': ['x', ''],
   '--site': ['data', 'file'],
   '--with': MISSING,
   '--page': ['nowhere', 'file'],

@@ -494,6 +494,25 @@ fn metrics_and_intervals_can_be_chosen() {
 }
 
 #[test]
+fn published_results_are_listed_with_their_recipes() {
+    let answer = akin(["recipes", "--paper", "ramzi2022"]);
+    assert!(answer.stdout.starts_with("Hierarchical Average Precision Training"), "{}", answer.stdout);
+    let row = answer.stdout.lines().find(|line| line.ends_with("happier/sop/happier")).unwrap();
+    for part in ["Table 1", "HAPPIER", "H-AP 59.4", "NDCG 91.5"] {
+        assert!(row.contains(part), "{row}");
+    }
+    let json: serde_json::Value = serde_json::from_str(&akin(["recipes", "--json"]).stdout).unwrap();
+    let papers: std::collections::BTreeSet<_> =
+        json.as_array().unwrap().iter().map(|entry| entry["paper"].as_str().unwrap()).collect();
+    assert_eq!(Vec::from_iter(papers), ["kim2023", "ramzi2021", "ramzi2022", "yang2022", "zhang2019"]);
+    let answer = akin(["recipes", "--paper", "ramzi2023"]);
+    assert_eq!(answer.code, Some(1));
+    assert!(answer.stderr.contains("did you mean `ramzi202"), "{}", answer.stderr);
+    let answer = akin(["train", "happier/sop/hapier"]);
+    assert!(answer.stderr.contains("did you mean `happier/sop/happier`?"), "{}", answer.stderr);
+}
+
+#[test]
 fn metrics_and_losses_are_listed_with_their_sources() {
     let answer = akin(["list", "metrics"]);
     assert_eq!(answer.code, Some(0), "{}", answer.stderr);
