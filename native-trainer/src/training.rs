@@ -519,7 +519,8 @@ impl<'a> Training<'a> {
         let seconds = journal.seconds();
         let mut entry = json!({
             "event": "step", "step": step, "epoch": (step - 1) / self.timetable.steps_per_epoch, "loss": loss,
-            "lr_backbone": rates.backbone, "lr_head": rates.head, "lr_proxies": rates.proxies,
+            "lr_backbone": rates.backbone, "lr_head": rates.head,
+            "lr_proxies": rates.terms.is_empty().then_some(rates.proxies),
             "seconds": seconds,
         });
         if !rates.terms.is_empty() {

@@ -209,11 +209,14 @@ fn every_state(times: u64) {
         } else {
             at.akin(&[&train[..], &["--overwrite"]].concat()).expect_code(0);
         }
-        println!("figure: `kill -9` of a training, continued to the same log and checkpoint: {killed} times");
         assert_eq!(history(&at), log, "another log after {killed} kills with {settings:?}");
         assert!(at.bytes("run/checkpoint.akin") == checkpoint, "another checkpoint with {settings:?}");
         at.sound("run");
     }
+    println!(
+        "figure: `kill -9` of a training with every state, continued to the same log and checkpoint: {0} of {0}",
+        STATES.len() as u64 * times
+    );
 }
 
 fn resume(times: u64) {
