@@ -95,7 +95,7 @@ impl Ranking {
             ranking.add_positive(item, scores[item], level);
         }
         ranking.sort();
-        ranking.count(0, &scores, |item| levels[item] == 0);
+        ranking.count(0, &scores);
         ranking.finish(|item| levels[item])
     }
 
@@ -226,24 +226,35 @@ impl PartialRanking {
         self.strangers = Strangers::new(&self.keys);
     }
 
-    /// Counts the items from `first` on with these scores. `stranger` says whether an item is neither a positive nor
-    /// the query itself; it is asked of few.
-    pub(crate) fn count(&mut self, first: usize, scores: &[f32], stranger: impl Fn(usize) -> bool) {
+    /// Counts the items from `first` on with these scores, which have to be those of [`add_positive`](Self::add_positive)
+    /// for the positives.
+    pub(crate) fn count(&mut self, first: usize, scores: &[f32]) {
         let itself = self.itself.filter(|itself| (first..first + scores.len()).contains(itself));
         self.counted += scores.len() - usize::from(itself.is_some());
         let itself = itself.map(|itself| itself - first);
         let (ties, depth) = (self.ties, self.depth);
         let key = |place: usize| ties.key(scores[place], first + place, 0, depth);
-        let stranger = |place: usize| stranger(first + place).then(|| key(place));
-        self.strangers.count(&self.keys, scores, itself, stranger);
+        self.strangers.count(&self.keys, scores, itself, key);
     }
 
     /// The ranking, when all items are counted. `level` gives the level that a positive shares with the query.
     pub(crate) fn finish(self, level: impl Fn(usize) -> usize) -> Ranking {
         let Self { depth, ties, keys, strangers, counted, .. } = self;
         let mut counts = vec![0; depth + 1];
+        let mut before = strangers.before();
+        // The positives were counted as if they were strangers of their scores.
+        let mut end = 0;
+        for tied in keys.chunk_by(|a, b| a >> 32 == b >> 32) {
+            let start = end;
+            end += tied.len();
+            match ties {
+                TiePolicy::Stable => before[start..end].iter_mut().for_each(|items| *items -= 1),
+                TiePolicy::Strict | TiePolicy::Optimistic => before[end] -= tied.len() as u32,
+                TiePolicy::Pessimistic => before[start] -= tied.len() as u32,
+            }
+        }
         let (mut rank, mut tie, mut tied_score) = (0, 0, None);
-        let positives = keys.into_iter().zip(strangers.before()).map(|(key, &strangers)| {
+        let positives = keys.into_iter().zip(before).map(|(key, strangers)| {
             let within_tie = key as u32 as usize; // The low half of the key.
             let level = match ties {
                 TiePolicy::Stable => level(within_tie),

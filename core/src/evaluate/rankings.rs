@@ -183,10 +183,8 @@ impl Search<'_> {
         each_in_order(rankings.iter_mut().collect(), PartialRanking::sort);
 
         let gallery = self.gallery.len() as u64;
-        let count = |place: usize, ranking: &mut PartialRanking, items: &[u32], scores: &[f32]| {
-            let classes = classes(place);
-            ranking
-                .count(items[0] as usize, scores, |item| shared_level(classes, self.labels.row(item)) == 0);
+        let count = |_: usize, ranking: &mut PartialRanking, items: &[u32], scores: &[f32]| {
+            ranking.count(items[0] as usize, scores);
         };
         let report = |pairs: u64| {
             // As many pairs as there are items stand for a query.

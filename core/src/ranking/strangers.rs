@@ -2,8 +2,14 @@
 //!
 //! A query often has few positives and always many strangers, whose order does not matter. The range of the positives'
 //! scores is cut into buckets of equal width. A stranger whose bucket has no positive is above all positives of later
-//! buckets and below those of earlier ones, so its score is not compared with theirs. Only the few strangers in the
-//! other buckets are compared.
+//! buckets and below those of earlier ones, so its score is not compared with theirs. Only the strangers in the other
+//! buckets are compared.
+//!
+//! Those are few, unless the query has tens of thousands of positives. They are then sorted by bucket first, so that
+//! memory is read in order: a processor waits longer for a number from an unforeseen place than it takes to compare it.
+//!
+//! The positives are counted as if they were strangers of their scores, so that nobody looks up who is one.
+//! [`PartialRanking::finish`](super::PartialRanking::finish) takes them off again.
 
 use macerator::{Simd, with_simd};
 
@@ -11,16 +17,20 @@ use macerator::{Simd, with_simd};
 const BUCKETS_PER_POSITIVE: usize = 8;
 /// At most so many, so that they stay in the cache.
 const MOST_BUCKETS: usize = 1 << 15;
+/// A query whose counts and keys take more bytes sorts the items first.
+const FAST_MEMORY: usize = 1 << 18;
+/// Items are counted so many at a time, so that a bucket and a place fit into 32 bits.
+const MOST_PLACES: usize = (1 << 32) / MOST_BUCKETS;
 /// Marks a bucket that has positives.
 const MIXED: u32 = 1 << 31;
 
-/// The strangers of one query, as far as they are counted.
+/// The strangers of one query, as far as they are counted, and the positives among them.
 #[derive(Debug, Default)]
 pub(super) struct Strangers {
     buckets: Buckets,
     /// The positives of earlier buckets, for every bucket and behind the last; marked as [`MIXED`].
     starts: Vec<u32>,
-    /// How many strangers rank between the positives i − 1 and i, and, last, after all of them.
+    /// How many items rank between the positives i − 1 and i, and, last, after all of them.
     before: Vec<u32>,
 }
 
@@ -48,39 +58,46 @@ impl Strangers {
         (Buckets::count(positives) + 1 + positives + 1) * size_of::<u32>()
     }
 
-    /// Counts some items by their scores. `itself` is the place of one that does not count. `stranger` gives the key of
-    /// an item that is a stranger.
+    /// Counts some items by their scores, positives too. `itself` is the place of one that does not count. `key` gives the
+    /// key of an item as if it were a stranger.
     pub(super) fn count(
         &mut self,
         keys: &[u64],
         scores: &[f32],
         itself: Option<usize>,
-        stranger: impl Fn(usize) -> Option<u64>,
+        key: impl Fn(usize) -> u64,
     ) {
-        let Self { buckets, starts, before } = self;
         if keys.is_empty() {
             return;
         }
-        let mut open = Vec::new();
-        count_apart(scores, *buckets, starts, before, &mut open);
+        let in_order = Self::bytes(keys.len()) > FAST_MEMORY;
+        let Self { buckets, starts, before } = self;
+        for (first, scores) in (0..).step_by(MOST_PLACES).zip(scores.chunks(MOST_PLACES)) {
+            let mut open = Vec::new();
+            count_apart(scores, *buckets, starts, before, &mut open);
+            if in_order {
+                open = sorted_by_bucket(open);
+            }
+            for Open { bucket, place } in open.into_iter().map(Open::from) {
+                let item = first + place;
+                if Some(item) != itself {
+                    let [start, end] =
+                        [starts[bucket], starts[bucket + 1]].map(|start| (start & !MIXED) as usize);
+                    let key = key(item);
+                    before[start + keys[start..end].partition_point(|&positive| positive < key)] += 1;
+                }
+            }
+        }
         if let Some(start) =
             itself.map(|item| starts[buckets.of(scores[item]) as usize]).filter(|&start| start < MIXED)
         {
             before[start as usize] -= 1;
         }
-        for item in open.into_iter().map(|item| item as usize).filter(|&item| Some(item) != itself) {
-            if let Some(key) = stranger(item) {
-                let bucket = buckets.of(scores[item]) as usize;
-                let [start, end] =
-                    [starts[bucket], starts[bucket + 1]].map(|start| (start & !MIXED) as usize);
-                before[start + keys[start..end].partition_point(|&positive| positive < key)] += 1;
-            }
-        }
     }
 
-    /// How many strangers rank between the positives i − 1 and i; nothing without positives.
-    pub(super) fn before(&self) -> &[u32] {
-        &self.before
+    /// How many items rank between the positives i − 1 and i; nothing without positives.
+    pub(super) fn before(self) -> Vec<u32> {
+        self.before
     }
 }
 
@@ -112,6 +129,38 @@ impl Buckets {
     }
 }
 
+/// An item whose bucket has positives.
+struct Open {
+    bucket: usize,
+    place: usize,
+}
+
+impl From<u32> for Open {
+    /// The bucket is in the high bits.
+    fn from(bits: u32) -> Self {
+        Self { bucket: bits as usize / MOST_PLACES, place: bits as usize % MOST_PLACES }
+    }
+}
+
+/// Sorts items by bucket.
+fn sorted_by_bucket(mut open: Vec<u32>) -> Vec<u32> {
+    const DIGIT: usize = 256;
+    let mut sorted = vec![0; open.len()];
+    for shift in (MOST_PLACES.ilog2()..u32::BITS).step_by(DIGIT.ilog2() as usize) {
+        let digit = |item: u32| (item >> shift) as usize % DIGIT;
+        let mut places = [0; DIGIT + 1];
+        open.iter().for_each(|&item| places[digit(item) + 1] += 1);
+        (0..DIGIT).for_each(|digit| places[digit + 1] += places[digit]);
+        for &item in &open {
+            let place: &mut usize = &mut places[digit(item)];
+            sorted[*place] = item;
+            *place += 1;
+        }
+        (open, sorted) = (sorted, open);
+    }
+    open
+}
+
 /// Counts the items of buckets without positives, and lists the items of the others.
 #[with_simd]
 #[allow(clippy::extra_unused_type_parameters, reason = "the instruction set is chosen by its type")]
@@ -135,7 +184,7 @@ fn count_apart<S: Simd>(
             // Without branches, because none could be foreseen.
             let mixed = start >> 31;
             before[(start & !MIXED) as usize] += 1 - mixed;
-            listed[length % CHUNK] = item;
+            listed[length % CHUNK] = bucket << MOST_PLACES.ilog2() | item;
             length += mixed as usize;
         }
         open.extend_from_slice(&listed[..length]);
@@ -171,16 +220,15 @@ mod tests {
             let positive = |&item: &usize| items[item].1 && Some(item) != itself;
             let mut keys: Vec<u64> = (0..items.len()).filter(positive).map(key).collect();
             keys.sort_unstable();
-            let stranger = |item: usize| (!items[item].1 && Some(item) != itself).then(|| key(item));
+            let counted = (0..items.len()).filter(|&item| Some(item) != itself);
             let mut expected = vec![0; keys.len() + 1];
-            for key in (0..items.len()).filter_map(stranger) {
+            for key in counted.map(key) {
                 expected[keys.iter().filter(|&&positive| positive < key).count()] += 1;
             }
             let mut strangers = Strangers::new(&keys);
             for (first, scores) in (0..).step_by(block).zip(scores.chunks(block)) {
                 let itself = itself.filter(|itself| (first..first + scores.len()).contains(itself));
-                let stranger = |place: usize| stranger(first + place);
-                strangers.count(&keys, scores, itself.map(|itself| itself - first), stranger);
+                strangers.count(&keys, scores, itself.map(|itself| itself - first), |place| key(first + place));
             }
             let got = strangers.before();
             if !keys.is_empty() {
