@@ -90,7 +90,7 @@ impl Ranking {
     /// When a level exceeds `depth`.
     pub fn from_scores(depth: usize, ties: TiePolicy, items: impl IntoIterator<Item = (f32, usize)>) -> Self {
         let (scores, levels): (Vec<f32>, Vec<usize>) = items.into_iter().unzip();
-        let mut ranking = PartialRanking::new(depth, ties, None);
+        let mut ranking = PartialRanking::new(depth, ties);
         for (item, &level) in levels.iter().enumerate().filter(|&(_, &level)| level > 0) {
             ranking.add_positive(item, scores[item], level);
         }
@@ -198,8 +198,15 @@ pub(crate) struct PartialRanking {
 }
 
 impl PartialRanking {
-    pub(crate) fn new(depth: usize, ties: TiePolicy, itself: Option<usize>) -> Self {
-        Self { depth, ties, itself, keys: Vec::new(), strangers: Strangers::default(), counted: 0 }
+    pub(crate) fn new(depth: usize, ties: TiePolicy) -> Self {
+        Self { depth, ties, itself: None, keys: Vec::new(), strangers: Strangers::default(), counted: 0 }
+    }
+
+    /// Begins the ranking of another query, in the same memory. `itself` is its own row in the gallery.
+    pub(crate) fn restart(&mut self, itself: Option<usize>) {
+        self.itself = itself;
+        self.keys.clear();
+        self.counted = 0;
     }
 
     /// The bytes that the ranking of so many positives takes.
@@ -223,7 +230,7 @@ impl PartialRanking {
     /// Sorts the positives, when all are there.
     pub(crate) fn sort(&mut self) {
         self.keys.sort_unstable();
-        self.strangers = Strangers::new(&self.keys);
+        self.strangers.restart(&self.keys);
     }
 
     /// Counts the items from `first` on with these scores, which have to be those of [`add_positive`](Self::add_positive)
@@ -238,10 +245,10 @@ impl PartialRanking {
     }
 
     /// The ranking, when all items are counted. `level` gives the level that a positive shares with the query.
-    pub(crate) fn finish(self, level: impl Fn(usize) -> usize) -> Ranking {
-        let Self { depth, ties, keys, strangers, counted, .. } = self;
+    pub(crate) fn finish(&mut self, level: impl Fn(usize) -> usize) -> Ranking {
+        let Self { depth, ties, ref keys, ref mut strangers, counted, .. } = *self;
         let mut counts = vec![0; depth + 1];
-        let mut before = strangers.before();
+        let before = strangers.before();
         // The positives were counted as if they were strangers of their scores.
         let mut end = 0;
         for tied in keys.chunk_by(|a, b| a >> 32 == b >> 32) {
@@ -254,15 +261,15 @@ impl PartialRanking {
             }
         }
         let (mut rank, mut tie, mut tied_score) = (0, 0, None);
-        let positives = keys.into_iter().zip(before).map(|(key, strangers)| {
-            let within_tie = key as u32 as usize; // The low half of the key.
+        let positives = keys.iter().zip(before).map(|(key, strangers)| {
+            let within_tie = *key as u32 as usize; // The low half of the key.
             let level = match ties {
                 TiePolicy::Stable => level(within_tie),
                 TiePolicy::Strict | TiePolicy::Optimistic => depth - within_tie,
                 TiePolicy::Pessimistic => within_tie,
             };
             counts[level] += 1;
-            rank += strangers as usize + 1;
+            rank += *strangers as usize + 1;
             if tied_score != Some(key >> 32) {
                 (tie, tied_score) = (rank, Some(key >> 32));
             }

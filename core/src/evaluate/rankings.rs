@@ -112,13 +112,13 @@ impl Search<'_> {
 
         let scored = AtomicU64::new(0);
         let mut results: Vec<Option<T>> = some.clone().map(|_| None).collect();
-        let mut rest = &order[..];
+        let (mut rest, mut rankings) = (&order[..], Vec::new());
         while !rest.is_empty() {
             let group;
             (group, rest) = rest.split_at(self.group_size(rest, &relatives, execution.memory));
-            let rankings = self.rank_group(group, &relatives, config, execution, &scored)?;
-            let rankings: Vec<_> = group.iter().map(|&query| query as usize).zip(rankings).collect();
-            let scored = each_in_order(rankings, |(query, ranking)| {
+            self.rank_group(group, &mut rankings, &relatives, config, execution, &scored)?;
+            let ranked = group.iter().map(|&query| query as usize).zip(&mut rankings).collect();
+            let scored = each_in_order(ranked, |(query, ranking): (usize, &mut PartialRanking)| {
                 let classes = self.query_labels.row(query);
                 let ranking = ranking.finish(|item| shared_level(classes, self.labels.row(item)));
                 (query, score(query, &ranking.count_query(config.count_query)))
@@ -140,21 +140,23 @@ impl Search<'_> {
         queries.iter().take_while(fits).count().max(1)
     }
 
-    /// The rankings of a group of queries, in its order.
+    /// Makes `rankings` those of a group of queries, in its order. Those of an earlier group lend their memory, because
+    /// what one group gives back to the allocator rarely fits the next.
     fn rank_group(
         &self,
         group: &[u32],
+        rankings: &mut Vec<PartialRanking>,
         relatives: &Relatives<'_>,
         config: &EvaluationConfig,
         execution: &Execution<'_>,
         scored: &AtomicU64,
-    ) -> Result<Vec<PartialRanking>> {
+    ) -> Result<()> {
         let queries = self.queries.points(group)?;
         let classes = |place: usize| self.query_labels.row(group[place] as usize);
-        let new = |&query: &u32| {
-            PartialRanking::new(self.labels.levels(), config.ties, self.places.row(query as usize))
-        };
-        let mut rankings: Vec<PartialRanking> = group.iter().map(new).collect();
+        rankings.resize_with(group.len(), || PartialRanking::new(self.labels.levels(), config.ties));
+        for (ranking, &query) in rankings.iter_mut().zip(group) {
+            ranking.restart(self.places.row(query as usize));
+        }
 
         // The queries of one family have their positives among the same items.
         let mut families = Vec::new();
@@ -195,8 +197,7 @@ impl Search<'_> {
             }
         };
         let sizes = [config.block, execution.items];
-        self.score(0..gallery as u32, &queries, (0, &mut rankings), sizes, count, report)?;
-        Ok(rankings)
+        self.score(0..gallery as u32, &queries, (0, rankings), sizes, count, report)
     }
 
     /// Scores `items` with the queries from `first` on, one ranking each, and calls `work` with the place of a query, its

@@ -10,6 +10,7 @@ use super::{CheckedEvaluation, DecomposabilityGap, EvaluationConfig};
 use crate::metrics::Metric;
 use crate::ranking::Ranking;
 use crate::statistics::{bootstrap_interval, mean};
+use crate::threads::each_in_order;
 
 /// A value per metric, in the order of the catalogue. In JSON it is an object.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -149,25 +150,23 @@ impl Means {
     /// The means over rows of scores at a level, 1 … L, or over all levels for level 0.
     fn new(rows: &[QueryScores], level: usize, config: &EvaluationConfig) -> Self {
         let queries = rows.iter().filter(|row| row.closest >= level.max(1)).count();
-        let (mut fewer, mut interval) = (BTreeMap::new(), BTreeMap::new());
-        let mean_and_interval = |&metric: &Metric| {
+        let metrics: Vec<Metric> =
+            config.metrics.iter().copied().filter(|metric| metric.entry().per_level == (level > 0)).collect();
+        // A bootstrap takes a draw for each query and resample.
+        let means = each_in_order(metrics, |metric| {
             let values: Vec<f64> = rows.iter().filter_map(|row| row.at(level).get(metric)).collect();
-            if values.len() < queries {
-                fewer.insert(metric, values.len());
+            let bounds = config.bootstrap.and_then(|bootstrap| bootstrap_interval(&values, bootstrap));
+            (metric, values.len(), mean(&values), bounds)
+        });
+        let (mut fewer, mut interval) = (BTreeMap::new(), BTreeMap::new());
+        for &(metric, count, _, bounds) in &means {
+            if count < queries {
+                fewer.insert(metric, count);
             }
-            if let Some(bounds) =
-                config.bootstrap.and_then(|bootstrap| bootstrap_interval(&values, bootstrap))
-            {
-                interval.insert(metric, bounds);
-            }
-            (metric, mean(&values))
-        };
-        let scores = config
-            .metrics
-            .iter()
-            .filter(|metric| metric.entry().per_level == (level > 0))
-            .map(mean_and_interval);
-        Self { queries, scores: scores.collect(), fewer, interval }
+            interval.extend(bounds.map(|bounds| (metric, bounds)));
+        }
+        let scores = means.into_iter().map(|(metric, _, mean, _)| (metric, mean)).collect();
+        Self { queries, scores, fewer, interval }
     }
 }
 

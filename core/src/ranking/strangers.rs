@@ -35,22 +35,25 @@ pub(super) struct Strangers {
 }
 
 impl Strangers {
-    /// For the sorted keys of the positives.
-    pub(super) fn new(keys: &[u64]) -> Self {
-        let (Some(&first), Some(&last)) = (keys.first(), keys.last()) else { return Self::default() };
-        let buckets = Buckets::new(super::score_of(first), super::score_of(last), keys.len());
-        let mut starts = vec![0; buckets.count + 1];
+    /// Counts from nothing again, for the sorted keys of the positives.
+    pub(super) fn restart(&mut self, keys: &[u64]) {
+        let Self { buckets, starts, before } = self;
+        starts.clear();
+        before.clear();
+        let (Some(&first), Some(&last)) = (keys.first(), keys.last()) else { return };
+        *buckets = Buckets::new(super::score_of(first), super::score_of(last), keys.len());
+        before.resize(keys.len() + 1, 0);
+        starts.resize(buckets.count + 1, 0);
         for &key in keys {
             starts[buckets.of(super::score_of(key)) as usize + 1] += 1;
         }
         let mut start = 0;
         for bucket in 0..buckets.count {
-            let here: u32 = starts[bucket + 1];
+            let here = starts[bucket + 1];
             starts[bucket] = start | if here > 0 { MIXED } else { 0 };
             start += here;
         }
         starts[buckets.count] = start;
-        Self { buckets, starts, before: vec![0; keys.len() + 1] }
     }
 
     /// The bytes for so many positives.
@@ -96,8 +99,8 @@ impl Strangers {
     }
 
     /// How many items rank between the positives i − 1 and i; nothing without positives.
-    pub(super) fn before(self) -> Vec<u32> {
-        self.before
+    pub(super) fn before(&mut self) -> &mut [u32] {
+        &mut self.before
     }
 }
 
@@ -225,7 +228,8 @@ mod tests {
             for key in counted.map(key) {
                 expected[keys.iter().filter(|&&positive| positive < key).count()] += 1;
             }
-            let mut strangers = Strangers::new(&keys);
+            let mut strangers = Strangers::default();
+            strangers.restart(&keys);
             for (first, scores) in (0..).step_by(block).zip(scores.chunks(block)) {
                 let itself = itself.filter(|itself| (first..first + scores.len()).contains(itself));
                 strangers.count(&keys, scores, itself.map(|itself| itself - first), |place| key(first + place));
