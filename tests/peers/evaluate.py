@@ -66,6 +66,12 @@ def processor_time(who):
     return usage.ru_utime + usage.ru_stime
 
 
+def peak_memory(process):
+    """The largest resident memory of a process so far, in KiB; none when it has ended."""
+    with open(f"/proc/{process}/status") as status:
+        return next((int(line.split()[1]) for line in status if line.startswith("VmHWM")), None)
+
+
 def product(queries, gallery):
     """All scores, some rows at a time."""
     block = 1024
@@ -138,13 +144,16 @@ def main():
             return (numpy.load(path("queries.npy")) if arguments.queries else gallery), gallery
 
         def akin():
-            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-            output = process.stdout.read()
-            _, status, usage = os.wait4(process.pid, 0)
-            if status != 0:
-                sys.exit("akin failed")
-            results["memory"] = usage.ru_maxrss
-            results["ap"] = [level["ap"] for level in json.loads(output)["levels"]]
+            with tempfile.TemporaryFile() as output:
+                process = subprocess.Popen(command, stdout=output, stderr=subprocess.DEVNULL)
+                # What `wait4` reports begins at the memory of this program.
+                while process.poll() is None:
+                    results["memory"] = peak_memory(process.pid) or results["memory"]
+                    time.sleep(0.05)
+                if process.returncode != 0:
+                    sys.exit("akin failed")
+                output.seek(0)
+                results["ap"] = [level["ap"] for level in json.load(output)["levels"]]
 
         def torch_ranking():
             results["torch"] = ranking(*load(), query_labels, labels, not arguments.queries)
