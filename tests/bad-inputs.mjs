@@ -145,6 +145,7 @@ const BAD = {
   '--held-out': ['x', '-1', '2', 'nan', ''],
   '--show': ['x', ''],
   '--data': ['nowhere.toml', 'file', 'data', ''],
+  '--sheet': ['nowhere/x.png', 'file', 'tiny.toml', ''],
   '--svg': ['nowhere/x.svg', 'tiny.toml', 'file', ''],
   '--only': ['x', ''],
   '--batch': [...NUMBERS, '0', '2,,2'],
@@ -221,6 +222,10 @@ for (const set of [
 ]) {
   add(`the config with ${set}`, [...GOOD.train, '--set', set]);
 }
+for (const file of ['nowhere/x.png', 'file', 'tiny.toml', '']) {
+  add(`a dry run that draws in ${JSON.stringify(file)}`, [...GOOD.train, '--dry-run', '--sheet', file]);
+}
+add('a dry run without data', [...GOOD.train, '--dry-run', '--set', 'data.path=nowhere.csv']);
 for (const [part, name] of [
   [/^data = .*$/m, '[data]'], [/^model = .*$/m, '[model]'], [/^loss = .*$/m, '[loss]'],
   [/path = "[^"]*", /, 'data.path'], [/kind = "csv", /, 'data.kind'], [/, levels = \[[^\]]*\]/, 'data.levels'],

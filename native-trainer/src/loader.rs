@@ -20,7 +20,7 @@ use crate::problem::problem;
 use crate::terminal;
 
 /// Bytes of decoded pictures that stay in memory. Pictures beyond them are decoded at each use.
-const CACHE_BYTES: u64 = 3 << 30;
+pub const CACHE_BYTES: u64 = 3 << 30;
 
 /// Batches that are made before the training asks for them.
 const BATCHES_AHEAD: usize = 2;

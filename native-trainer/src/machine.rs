@@ -10,6 +10,11 @@ pub fn peak_memory() -> Option<u64> {
     kilobytes("/proc/self/status", "VmHWM:")
 }
 
+/// The memory that this process has now, in bytes. Known only on Linux.
+pub fn resident_memory() -> Option<u64> {
+    kilobytes("/proc/self/status", "VmRSS:")
+}
+
 /// The memory of this machine, and how much of it programs can still have, in bytes. Known only on Linux.
 pub fn memory() -> Option<(u64, u64)> {
     Some((kilobytes("/proc/meminfo", "MemTotal:")?, kilobytes("/proc/meminfo", "MemAvailable:")?))

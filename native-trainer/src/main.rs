@@ -30,6 +30,7 @@
 //! compare/plan
 //! compare/planned_run compare/tuning compare/paired
 //! compare/settings
+//! dry_run
 //! training
 //! training/journal training/timetable training/numbers training/gradients
 //! embedding projection class_scores families
@@ -61,7 +62,7 @@
 //! config/fault config/overlay recipes
 //! config/schema
 //! site arguments download
-//! report npy mat pickle junk csv_file serve
+//! contact_sheet report npy mat pickle junk csv_file serve
 //! serve/answer
 //! serve/hosts serve/connections
 //! page bundles
@@ -94,12 +95,14 @@ mod compare;
 mod config;
 #[cfg(test)]
 mod config_md;
+mod contact_sheet;
 mod counts;
 mod csv_file;
 mod data;
 mod device;
 mod directory;
 mod download;
+mod dry_run;
 mod embedding;
 mod families;
 mod faults;

@@ -233,7 +233,7 @@ pub fn learned_ancestors(
 }
 
 /// The backbone, its size, and what an image costs.
-fn describe_model(config: &Config, encoder: &Encoder) -> String {
+pub fn describe_model(config: &Config, encoder: &Encoder) -> String {
     let side = config.model.preprocessing.side();
     format!(
         "{}: {} parameters, {} multiply-adds for an image of {side}×{side} pixels",
@@ -243,7 +243,12 @@ fn describe_model(config: &Config, encoder: &Encoder) -> String {
     )
 }
 
-fn make_encoder(config: &Config, device: &Device) -> Result<Encoder> {
+/// The encoder that a training begins with.
+///
+/// # Errors
+///
+/// A backbone that cannot be made, weights that cannot be read or do not fit.
+pub fn make_encoder(config: &Config, device: &Device) -> Result<Encoder> {
     let mut encoder = encoder_config(config).init(config.run.seed, device)?;
     if let Some(path) = &config.model.weights {
         load_backbone(&mut encoder, path)?;

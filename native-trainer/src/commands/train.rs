@@ -9,6 +9,8 @@ use crate::arguments::SetArgs;
 use crate::config::{Config, DeviceName};
 use crate::data::Dataset;
 use crate::directory::Kind;
+use crate::dry_run::dry_run;
+use crate::files::{check_output, write_atomic};
 use crate::loader::Pictures;
 use crate::outcome::ProcessOutcome;
 use crate::problem::{Interrupted, a_few, problem};
@@ -45,6 +47,14 @@ pub struct TrainArgs {
     /// How to show progress.
     #[arg(long, value_enum, default_value_t)]
     pub progress: Progress,
+    /// Train nothing: check data, model and loss, print the plan with the memory and disk that it needs, and draw the
+    /// first batch.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// With `--dry-run`: the picture of the first batch, a PNG file [default: NAME-first-batch.png]. An existing file is
+    /// replaced only with `--overwrite`.
+    #[arg(long, value_name = "FILE", requires = "dry_run")]
+    pub sheet: Option<PathBuf>,
     #[command(flatten)]
     pub outcome: OutcomeArgs,
 }
@@ -84,7 +94,30 @@ fn train_and_print(args: TrainArgs) -> Result<()> {
     config.run.seed = args.seed.unwrap_or(config.run.seed);
     config.run.device = args.device.unwrap_or(config.run.device);
     let progress = args.progress;
+    if args.dry_run {
+        return print_plan(config, args.sheet, args.overwrite, progress);
+    }
     finish(train_new(config, args.overwrite, progress)?, progress)
+}
+
+/// Prints what a training would do, and draws its first batch.
+fn print_plan(config: Config, sheet: Option<PathBuf>, overwrite: bool, progress: Progress) -> Result<()> {
+    let sheet = sheet.unwrap_or_else(|| {
+        let name = config.run.out.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        PathBuf::from(format!("{name}-first-batch.png"))
+    });
+    check_output(&sheet, std::slice::from_ref(&config.data.path), overwrite)?;
+    let plan = dry_run(config)?;
+    write_atomic(&sheet, |file| file.write_all(&plan.sheet))?;
+    terminal::print(&plan.text)?;
+    progress.say("Drew", &format!("the first batch in {}", sheet.display()));
+    if !plan.lacking.is_empty() {
+        return Err(problem(
+            format!("the training lacks {}", a_few(&plan.lacking)),
+            "the plan is that of a training with them; the comment at the top of a recipe says where to find them",
+        ));
+    }
+    Ok(())
 }
 
 /// Trains in a new run directory.

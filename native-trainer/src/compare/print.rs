@@ -2,12 +2,13 @@
 //!
 //! Terminal, Markdown and LaTeX have two tables. The first has the scores in percent, by group, with the best of a
 //! column in bold and the second underlined. The second has the metric that each loss optimises, before and after
-//! training, and the cost. CSV and JSON have the scores as shares, in full precision.
+//! training, and the cost; a third has what papers report, if the recipe says so. CSV and JSON have the scores as shares, in full precision.
 
 use akin_core::metrics::Metric;
 
 use super::results::{Column, Comparison, PairedTests, Place, ResultRow, RowTest, Statistic, displayed};
 use super::settings::describe;
+use crate::config::PublishedResult;
 use crate::terminal::escape;
 
 /// The format of a comparison.
@@ -76,6 +77,9 @@ trait Style {
 
 fn tables(comparison: &Comparison, style: &dyn Style) -> String {
     let mut text = style.grid(&scores(comparison)) + "\n" + &style.grid(&costs(comparison)) + "\n";
+    if let Some(grid) = published(comparison) {
+        text += &(style.grid(&grid) + "\n");
+    }
     if let Some(tests) = &comparison.paired {
         text += &(style.grid(&paired(tests)) + "\n");
     }
@@ -141,6 +145,45 @@ fn costs(comparison: &Comparison) -> Grid {
         header: header.into_iter().map(|title| [title.to_owned(), String::new()]).collect(),
         rows: comparison.rows.iter().map(row).collect(),
     }
+}
+
+/// What papers report for the rows, beside what was measured; none if they report nothing.
+fn published(comparison: &Comparison) -> Option<Grid> {
+    let measured = |row: &ResultRow, metric: Metric, level: Option<&str>| {
+        // The finest level has the first column of a metric.
+        let has_score = |column: &Column| {
+            column.metric == metric && (level.is_none() || column.level.as_deref() == level)
+        };
+        let place = comparison.columns.iter().position(has_score)?;
+        row.scores[place].clone()
+    };
+    let results = |row: &ResultRow| -> Vec<PublishedResult> {
+        let results = row.config.get("published").and_then(|published| published.get("results"));
+        results.and_then(|results| results.clone().try_into().ok()).unwrap_or_default()
+    };
+    let mut rows = Vec::new();
+    for row in &comparison.rows {
+        for result in results(row) {
+            for (&metric, &score) in &result.scores {
+                let level = result.level.as_deref();
+                let measured = measured(row, metric, level);
+                let name = format!("{} {}", metric.label(), level.unwrap_or_default());
+                rows.push(PrintedRow::Cells(vec![
+                    plain(&row.label),
+                    plain(&result.place),
+                    plain(name.trim_end()),
+                    plain(score.to_string()),
+                    plain(number(metric, measured.as_ref(), 2)),
+                ]));
+            }
+        }
+    }
+    let titles = ["", "in the paper", "metric", "published", "measured"];
+    (!rows.is_empty()).then(|| Grid {
+        caption: "Published scores, in percent",
+        header: titles.map(|title| [title.to_owned(), String::new()]).to_vec(),
+        rows,
+    })
 }
 
 /// One line for each row: the metric that it optimises.
@@ -561,6 +604,27 @@ Command: akin compare tiny
         assert_eq!(cells("Three")[2..], ["–", "–", "–", "–"], "{text}");
         assert!(text.contains("Paired t-tests against One & 100 %"), "{text}");
         assert!(paired_tests(&comparison, "four").is_none());
+    }
+
+    #[test]
+    fn published_scores_stand_beside_the_measured_ones() {
+        let mut comparison = comparison();
+        assert!(!print(&comparison, Format::Text, false).contains("published"));
+        let place = comparison.rows.iter().position(|row| row.name == "one").unwrap();
+        comparison.rows[place].config = toml::toml! {
+            [[published.results]]
+            place = "Table 1"
+            row = "One [7]"
+            scores = { h_ap = 52.4, ndcg = 90.0 }
+        };
+        let text = print(&comparison, Format::Text, false);
+        let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+        for expected in [["Table", "1", "H-AP", "52.4", "51.00±1.41"], ["Table", "1", "NDCG", "90", "–"]] {
+            assert!(lines.iter().any(|line| line.ends_with(&expected)), "{text}");
+        }
+        assert!(
+            print(&comparison, Format::Markdown, false).contains("| One & 100 % | Table 1 | H-AP | 52.4 |")
+        );
     }
 
     #[test]
