@@ -20,13 +20,13 @@ pub struct ScheduleConfig {
     /// The number of steps at the start in which the backbone is frozen and only head and loss learn. Default: none;
     /// at most one of `warmup_steps` and `warmup_epochs` can be set.
     pub warmup_steps: Option<u64>,
-    /// The same as a number of epochs. Default: none.
+    /// The same as `warmup_steps`, as a number of epochs. Default: none.
     pub warmup_epochs: Option<u64>,
     /// The number of steps at the start over which the learning rates rise, in equal parts, to those of the curve. The
     /// curve begins with the first step all the same. Default: none; at most one of `lr_warmup_steps` and
     /// `lr_warmup_epochs` can be set.
     pub lr_warmup_steps: Option<u64>,
-    /// The same as a number of epochs. Default: none.
+    /// The same as `lr_warmup_steps`, as a number of epochs. Default: none.
     pub lr_warmup_epochs: Option<u64>,
     /// `steps`: the epochs, counted from 0, at whose start the learning rates fall, in increasing order. Default: none;
     /// exactly one of `milestones` and `every_epochs` must be set.
