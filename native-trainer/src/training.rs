@@ -124,8 +124,8 @@ struct State {
 /// Where a session of a training is after a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Course {
-    /// On its way.
-    Under,
+    /// It goes on.
+    Continues,
     /// At its end: the last step, or an early one after evaluations that got no better.
     Ended,
     /// Stopped by Ctrl-C.
@@ -387,7 +387,7 @@ impl<'a> Training<'a> {
                 if due.checkpoint {
                     (saved, saved_step) = (Instant::now(), Some(state.step));
                 }
-                if course != Course::Under {
+                if course != Course::Continues {
                     return Ok((state, course));
                 }
             }
@@ -541,7 +541,8 @@ impl<'a> Training<'a> {
         if due.checkpoint {
             self.save_checkpoint(state)?;
         }
-        let course = if due.evaluation { self.evaluate_on_the_way(state, journal)? } else { Course::Under };
+        let course =
+            if due.evaluation { self.evaluate_on_the_way(state, journal)? } else { Course::Continues };
         Ok(if due.stop { Course::Stopped } else { course })
     }
 
@@ -557,7 +558,7 @@ impl<'a> Training<'a> {
         }
         let since = state.trend.since_best();
         if run.patience.is_none_or(|patience| since < patience) {
-            return Ok(Course::Under);
+            return Ok(Course::Continues);
         }
         let evaluations = counted(since as usize, "evaluation", "evaluations");
         let metric = run.best_by;
