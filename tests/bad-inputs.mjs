@@ -61,6 +61,7 @@ const GOOD = {
   init: ['init', 'data', '--out', 'new.toml'],
   'config check': ['config', 'check', 'tiny.toml'],
   'config show': ['config', 'show', 'tiny.toml'],
+  report: ['report', 'run', '--out', 'new.html'],
   search: ['search', 'bundle', 'picture.png'],
   doctor: ['doctor'],
   completions: ['completions', 'bash'],
@@ -153,6 +154,7 @@ const BAD = {
   '--tensors-up-to': NUMBERS,
   '--items': [...NUMBERS, '0', '2,,2'],
   '--naive-up-to': NUMBERS,
+  '--png': ['tiny.toml', 'file', 'data', ''],
   '--plot': ['nowhere/x.svg', 'tiny.toml', 'file', ''],
   '--from': ['x', 'ftp://127.0.0.1', 'http://', 'http://127.0.0.1:9', ''],
 };
@@ -160,6 +162,7 @@ const BAD = {
 const FINE = new Set(['--title', '--description', '--licence']);
 const isFine = (command, option, value) =>
   (['--page', '--host'].includes(option) && command === 'demo') || // nothing is served
+  (option === '--svg' && command === 'report' && value === 'nowhere/x.svg') || // a folder, which it makes
   (option === '--set' && command.startsWith('data ') && /^(run|nonsense)\./.test(value)) || // it reads only [data]
   (option === '--path-column' && command !== 'eval files') ||
   (option === '--levels' && !['eval files', 'init'].includes(command));
@@ -266,6 +269,7 @@ for (const file of ['config.toml', 'encoder.bpk', 'run.json']) {
   damage('run', file, (at) => ['eval', at]);
   damage('run', file, (at) => ['embed', at, 'data/images', '--out', 'new.npy']);
   damage('run', file, (at) => ['export', at, '--out', 'new']);
+  damage('run', file, (at) => ['report', at, '--out', 'new.html']);
 }
 for (const file of ['config.toml', 'encoder.bpk', 'run.json', 'checkpoint.akin']) {
   damage('run', file, (at) => ['verify', at]);

@@ -34,6 +34,7 @@ enum Command {
     List(commands::list::ListCommand),
     Recipes(commands::recipes::RecipesArgs),
     Eval(commands::eval::EvalArgs),
+    Report(commands::report::ReportArgs),
     Embed(commands::embed::EmbedArgs),
     /// Check a data set before training on it.
     #[command(subcommand)]
@@ -77,6 +78,7 @@ impl Cli {
             Command::Compare(args) => commands::compare::run(args),
             Command::List(what) => commands::list::run(what),
             Command::Eval(args) => commands::eval::run(args),
+            Command::Report(args) => commands::report::run(&args),
             Command::Embed(args) => commands::embed::run(args),
             Command::Data(what) => commands::data::run(what),
             Command::Export(args) => commands::export::run(args),

@@ -11,7 +11,9 @@
 //! cli
 //! commands
 //! recipe_facts
-//! commands/demo commands/compare commands/resume commands/serve
+//! commands/demo commands/compare commands/resume commands/serve commands/report
+//! commands/report/figures_of_run commands/report/html
+//! commands/report/log
 //! commands/train commands/eval commands/export commands/embed commands/list
 //! commands/init commands/config commands/search commands/doctor commands/completions commands/recipes
 //! commands/data commands/biomorphs commands/page commands/verify commands/bench
@@ -19,7 +21,7 @@
 //! commands/bench/measure commands/data/arguments
 //! commands/verify/run_checks commands/verify/bundle_checks
 //! commands/verify/check
-//! commands/eval/dyml commands/eval/curves
+//! commands/eval/dyml
 //! commands/eval/embedding_files commands/eval/opened_run
 //! commands/eval/arguments
 //! commands/eval/shard
@@ -62,12 +64,15 @@
 //! config/fault config/overlay recipes
 //! config/schema
 //! site arguments download
-//! contact_sheet report npy mat pickle junk csv_file serve
+//! contact_sheet rank_curves report npy mat pickle junk csv_file serve
 //! serve/answer
 //! serve/hosts serve/connections
 //! page bundles
 //! page/build page/embedded
 //! directory sealed
+//! figures
+//! figures/lines figures/points figures/heat_map figures/bars figures/sheet figures/raster
+//! figures/drawing
 //! files columns charts machine interrupt shell progress
 //! counts
 //! problem faults
@@ -107,6 +112,7 @@ mod embedding;
 mod families;
 mod faults;
 mod features;
+mod figures;
 mod files;
 mod forward;
 mod interrupt;
@@ -125,6 +131,7 @@ mod problem;
 mod progress;
 mod projection;
 mod published;
+mod rank_curves;
 #[cfg(test)]
 mod recipe_facts;
 mod recipes;

@@ -1,7 +1,6 @@
 //! `akin eval`: evaluates a run, or embeddings from files.
 
 mod arguments;
-mod curves;
 mod dyml;
 mod embedding_files;
 mod opened_run;
@@ -29,7 +28,7 @@ use crate::problem::problem;
 use crate::published::published_text;
 use crate::report::{measurement, paired_tests_text, report_text, score, setting_name};
 use crate::run::Run;
-use crate::terminal;
+use crate::{rank_curves, terminal};
 
 /// Evaluates, and prints the report.
 pub fn run(args: EvalArgs) -> Result<()> {
@@ -69,7 +68,7 @@ pub fn run(args: EvalArgs) -> Result<()> {
         write_per_query(file, &report, &queries)?;
     }
     if let Some(file) = &args.curves {
-        curves::write(file, &report)?;
+        rank_curves::write(file, &report)?;
     }
     let text = match &args.against {
         None => {
@@ -83,7 +82,7 @@ pub fn run(args: EvalArgs) -> Result<()> {
                     [report_text(&report)].into_iter().chain(published).collect::<Vec<_>>().join("\n\n")
                 }
                 (false, Some(_)) => {
-                    let curves = curves::text(&report);
+                    let curves = rank_curves::text(&report);
                     report.config.metrics.truncate(asked);
                     format!("{}\n\n{curves}", report_text(&report))
                 }
@@ -150,7 +149,7 @@ fn evaluate_run(
     }
     let asked = run.config.eval.metrics.len();
     if args.curves.is_some() {
-        curves::add_metrics(&mut run.config.eval);
+        rank_curves::add_metrics(&mut run.config.eval);
     }
     let eval = &run.config.eval;
     eval.checked(run.config.data.levels.len())?;
@@ -176,7 +175,7 @@ fn evaluate_files(args: &EvalArgs) -> Result<Evaluated> {
     let (files, identity, mut config) = read_files(args)?;
     let asked = config.metrics.len();
     if args.curves.is_some() {
-        curves::add_metrics(&mut config);
+        rank_curves::add_metrics(&mut config);
     }
     let report = files.evaluate(&args.levels, 0, identity, &config, args.progress)?;
     Ok(Evaluated { report, queries: files.into_paths(), gallery: vec![], asked, published: None })

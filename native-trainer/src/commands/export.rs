@@ -459,7 +459,7 @@ fn sheet(pictures: &Pictures, items: &[usize], side: u32) -> Result<Vec<u8>> {
 }
 
 /// The central square of a picture, `side` pixels wide.
-fn tile(picture: &Pixels, side: u32) -> akin_core::Result<Pixels> {
+pub fn tile(picture: &Pixels, side: u32) -> akin_core::Result<Pixels> {
     let whole = picture.width().min(picture.height());
     let (x, y) = ((picture.width() - whole) / 2, (picture.height() - whole) / 2);
     let whole = f64::from(whole);

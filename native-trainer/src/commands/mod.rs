@@ -15,6 +15,7 @@ pub mod init;
 pub mod list;
 pub mod page;
 pub mod recipes;
+pub mod report;
 pub mod resume;
 pub mod search;
 pub mod serve;

@@ -1,4 +1,4 @@
-//! `akin eval --curves`: H-precision, H-recall and mAHP by the number of ranked items.
+//! H-precision, H-recall and mAHP by the number of ranked items: as metrics to evaluate, a table and a file.
 
 use std::path::Path;
 
@@ -11,14 +11,15 @@ use crate::counts::count;
 use crate::files::write_atomic;
 
 /// The metrics of the curves.
-const METRICS: [&str; 3] = ["h_precision", "h_recall", "mahp"];
+pub const METRICS: [&str; 3] = ["h_precision", "h_recall", "mahp"];
 
 /// The ranks of the curves: 1, 2, 5, 10, 20, 50 … 1,000,000.
 fn ranks() -> impl Iterator<Item = usize> {
     (0..7).flat_map(|power| [1, 2, 5].map(|digit| digit * 10_usize.pow(power))).filter(|&k| k <= 1_000_000)
 }
 
-fn metric(name: &str, k: usize) -> Metric {
+/// One of these metrics at a rank.
+pub fn metric(name: &str, k: usize) -> Metric {
     format!("{name}@{k}").parse().expect("each of these metrics takes any k of at least 1")
 }
 
@@ -35,7 +36,7 @@ pub fn add_metrics(config: &mut EvaluationConfig) {
 }
 
 /// The ranks that a report has, with the three means of each.
-fn points(report: &Report) -> Vec<(usize, [Option<f64>; 3])> {
+pub fn points(report: &Report) -> Vec<(usize, [Option<f64>; 3])> {
     let means = |k: usize| METRICS.map(|name| report.overall.get(metric(name, k)));
     ranks().filter(|&k| k <= report.ranked).map(|k| (k, means(k))).collect()
 }

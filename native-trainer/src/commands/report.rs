@@ -1,0 +1,224 @@
+//! `akin report`: what runs have learned, as one HTML file with figures.
+
+mod figures_of_run;
+mod html;
+mod log;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use akin_core::evaluate::EvaluationConfig;
+use akin_core::statistics::Bootstrap;
+use anyhow::Result;
+use clap::Args;
+use serde_json::Value;
+
+use self::figures_of_run::{Evaluated, of_all, of_run};
+use self::html::{Page, RunPart};
+use self::log::Log;
+use crate::config::{Config, DeviceName};
+use crate::counts::count;
+use crate::data::Dataset;
+use crate::embedding::evaluate_dataset;
+use crate::families::numbered;
+use crate::figures::{Figure, Painter};
+use crate::files::{check_output, create_folder, read_regular_file, write_atomic};
+use crate::loader::Pictures;
+use crate::problem::{problem, repeated};
+use crate::progress::Progress;
+use crate::run::{Run, Which, encoder_config};
+use crate::training::learned_ancestors;
+use crate::{device, directory, machine, rank_curves, shell, terminal};
+
+/// Write a report on runs: one HTML file with tables, curves, maps and pictures.
+///
+/// Evaluates each run again, with 95 % intervals, and draws: curves of the training; H-precision, H-recall and mAHP by
+/// rank; the queries with the best and the worst results and the most severe mistakes; confusion along the tree; the
+/// affinity of classes; maps of class means and of the gallery, with the ancestors of HIER. The file needs no other and
+/// no network. Several runs stand side by side.
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    /// Run directories.
+    #[arg(value_name = "RUN", required = true)]
+    pub runs: Vec<PathBuf>,
+    /// The file to write.
+    #[arg(long, value_name = "FILE.html", default_value = "report.html")]
+    pub out: PathBuf,
+    /// Also write each figure as SVG into this folder.
+    #[arg(long, value_name = "DIR")]
+    pub svg: Option<PathBuf>,
+    /// Also write each figure as PNG into this folder, with a font of the system.
+    #[arg(long, value_name = "DIR")]
+    pub png: Option<PathBuf>,
+    /// Replace files that exist.
+    #[arg(long)]
+    pub overwrite: bool,
+    /// The title [default: the names of the runs].
+    #[arg(long)]
+    pub title: Option<String>,
+    /// The resamples of the 95 % intervals; 0 draws none.
+    #[arg(long, value_name = "RESAMPLES", default_value_t = 1000)]
+    pub bootstrap: usize,
+    /// The queries on each sheet of pictures.
+    #[arg(long, value_name = "COUNT", default_value_t = 5, value_parser = clap::value_parser!(u32).range(0..=50))]
+    pub queries: u32,
+    /// The encoder of each run.
+    #[arg(long, value_enum, default_value_t)]
+    pub which: Which,
+    /// The device to compute on, instead of the config's `run.device`.
+    #[arg(long, value_enum)]
+    pub device: Option<DeviceName>,
+    /// How to show progress.
+    #[arg(long, value_enum, default_value_t)]
+    pub progress: Progress,
+}
+
+/// Evaluates the runs, draws the figures and writes the files.
+pub fn run(args: &ReportArgs) -> Result<()> {
+    let runs = args.runs.iter().map(|path| Run::open(path)).collect::<Result<Vec<_>>>()?;
+    let directories: Vec<PathBuf> =
+        runs.iter().map(|run| fs::canonicalize(&run.directory)).collect::<Result<_, _>>()?;
+    if let Some(twice) = repeated(&directories) {
+        return Err(problem(format!("the run {} is given twice", twice.display()), "give each run once"));
+    }
+    let inputs: Vec<PathBuf> = runs.iter().flat_map(Run::files).collect();
+    check_output(&args.out, &inputs, args.overwrite)?;
+    for folder in [&args.svg, &args.png].into_iter().flatten() {
+        check_folder(folder, args.overwrite)?;
+    }
+    // A system without fonts is reported before the work.
+    let painter = args.png.as_ref().map(|_| Painter::new()).transpose()?;
+    let mut evaluated = Vec::new();
+    for run in &runs {
+        let name = numbered(&run.config.run.name, |name| {
+            evaluated.iter().any(|(_, other): &(usize, Evaluated)| other.name == name)
+        });
+        let asked = run.config.eval.metrics.len();
+        evaluated.push((asked, evaluate(run, name, args)?));
+    }
+    let (asked, evaluated): (Vec<usize>, Vec<Evaluated>) = evaluated.into_iter().unzip();
+
+    let figures = of_all(&evaluated)?;
+    let mut parts = Vec::new();
+    for (number, ((run, evaluated), asked)) in runs.iter().zip(evaluated).zip(asked).enumerate() {
+        let prefix = if runs.len() == 1 { String::new() } else { format!("run-{}-", number + 1) };
+        let figures = of_run(&evaluated, &prefix, args.queries as usize, args.progress)?;
+        evaluated.pictures.check()?;
+        let mut report = evaluated.evaluation.report.clone();
+        // Those of the curves stand in figures.
+        report.config.metrics.truncate(asked);
+        parts.push(RunPart {
+            facts: facts(&run.config, &evaluated),
+            name: evaluated.name.clone(),
+            report,
+            figures,
+            config: run.config.to_toml(),
+            environment: environment(run)?,
+        });
+    }
+    let names: Vec<&str> = parts.iter().map(|part| part.name.as_str()).collect();
+    let page = Page {
+        title: args.title.clone().unwrap_or_else(|| names.join(", ")),
+        about: vec![format!("Written by akin {} on {}.", env!("CARGO_PKG_VERSION"), machine::now())],
+        figures,
+        runs: parts,
+    };
+    let html = page.html()?;
+    write_atomic(&args.out, |file| file.write_all(html.as_bytes()))?;
+    let all: Vec<&Figure> =
+        page.figures.iter().chain(page.runs.iter().flat_map(|run| &run.figures)).collect();
+    if let Some(folder) = &args.svg {
+        write_figures(folder, "svg", &all, |figure| Ok(figure.drawing.svg(&figure.title)?.into_bytes()))?;
+    }
+    if let (Some(folder), Some(painter)) = (&args.png, &painter) {
+        write_figures(folder, "png", &all, |figure| painter.png(&figure.drawing))?;
+    }
+    terminal::print(&args.out.display().to_string())?;
+    let size = html.len() as f64 / 1e6;
+    let figures = crate::counts::counted(all.len(), "figure", "figures");
+    args.progress
+        .say("Wrote", &format!("{figures} ({size:.1} MB); open {} in a browser", shell::path(&args.out)));
+    Ok(())
+}
+
+/// Refuses a folder of figures that is a file, or that has files.
+fn check_folder(folder: &Path, overwrite: bool) -> Result<()> {
+    if folder.is_file() || folder.as_os_str().is_empty() {
+        return Err(problem(format!("{:?} is no folder", folder.display()), "give a folder for the figures"));
+    }
+    let is_empty = fs::read_dir(folder).map_or(true, |mut entries| entries.next().is_none());
+    if is_empty || overwrite {
+        return Ok(());
+    }
+    Err(problem(
+        format!("{} is not empty", folder.display()),
+        "choose another folder, or pass `--overwrite` to replace the figures in it",
+    ))
+}
+
+fn write_figures(
+    folder: &Path,
+    extension: &str,
+    figures: &[&Figure],
+    bytes_of: impl Fn(&Figure) -> Result<Vec<u8>>,
+) -> Result<()> {
+    create_folder(folder)?;
+    for figure in figures {
+        let bytes = bytes_of(figure)?;
+        write_atomic(&folder.join(format!("{}.{extension}", figure.name)), |file| file.write_all(&bytes))?;
+    }
+    Ok(())
+}
+
+/// Embeds and scores the evaluation splits of a run.
+fn evaluate(run: &Run, name: String, args: &ReportArgs) -> Result<Evaluated> {
+    let config = &run.config;
+    let log = Log::read(run)?;
+    let device = device::open(args.device.unwrap_or(config.run.device))?;
+    let encoder = run.encoder(args.which, &device)?;
+    let dataset = Dataset::load_to_evaluate(&config.data, config.run.seed)?;
+    let pictures = Pictures::of(&dataset);
+    let mut eval: EvaluationConfig = config.eval.clone();
+    if args.bootstrap > 0 {
+        eval.bootstrap = Some(Bootstrap { resamples: args.bootstrap, ..eval.bootstrap.unwrap_or_default() });
+    }
+    rank_curves::add_metrics(&mut eval);
+    let evaluation = evaluate_dataset(&encoder, &dataset, &pictures, &eval, &device, args.progress)?;
+    let ancestors = learned_ancestors(run, &dataset, &pictures, &device)?;
+    let similarity = config.eval.similarity;
+    let seed = config.run.seed;
+    Ok(Evaluated { name, log, dataset, pictures, evaluation, similarity, ancestors, seed })
+}
+
+/// What was trained on what.
+fn facts(config: &Config, run: &Evaluated) -> Vec<(String, String)> {
+    let encoder = encoder_config(config);
+    let side = encoder.preprocessing.side();
+    let taxonomy = &run.dataset.taxonomy;
+    let levels = (1..).zip(taxonomy.level_names());
+    let levels = levels.map(|(level, name)| format!("{name} ({})", count(taxonomy.class_count(level))));
+    [
+        ("data", shell::path(&config.data.path)),
+        ("levels and classes", levels.collect::<Vec<_>>().join(", ")),
+        ("images", crate::data::detect::sizes(&run.dataset)),
+        ("backbone", format!("{}, images of {side}×{side}", encoder.backbone.entry().title)),
+        ("embedding", format!("{} dimensions, {}", encoder.dimension(), encoder.geometry().space().name())),
+        ("loss", config.loss.describe()),
+        ("batch", config.sampler.describe()),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .to_vec()
+}
+
+/// Where and how a run was trained, as `run.json` has it.
+fn environment(run: &Run) -> Result<Vec<(String, String)>> {
+    directory::recover(&run.directory)?;
+    let bytes = read_regular_file(&run.file("run.json")).unwrap_or_default();
+    let entries: serde_json::Map<String, Value> = serde_json::from_slice(&bytes).unwrap_or_default();
+    let text = |value: Value| match value {
+        Value::String(text) => text,
+        Value::Object(table) if table.is_empty() => "none".into(),
+        other => other.to_string(),
+    };
+    Ok(entries.into_iter().map(|(key, value)| (key.replace('_', " "), text(value))).collect())
+}

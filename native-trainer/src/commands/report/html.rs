@@ -1,0 +1,203 @@
+//! The page of a report: one file that needs no other, and runs no script.
+
+use akin_core::evaluate::{Means, Report};
+use akin_core::metrics::Metric;
+use anyhow::Result;
+
+use crate::counts::count;
+use crate::figures::{Figure, escape};
+use crate::report::{measurement, with_interval};
+
+/// The parts of a report.
+pub struct Page {
+    /// The title.
+    pub title: String,
+    /// Lines below the title.
+    pub about: Vec<String>,
+    /// The runs.
+    pub runs: Vec<RunPart>,
+    /// The figures of all runs together.
+    pub figures: Vec<Figure>,
+}
+
+/// What belongs to one run.
+pub struct RunPart {
+    /// Its name.
+    pub name: String,
+    /// What was trained on what, in rows of a name and a value.
+    pub facts: Vec<(String, String)>,
+    /// The evaluation, with intervals.
+    pub report: Report,
+    /// The figures.
+    pub figures: Vec<Figure>,
+    /// The config as TOML.
+    pub config: String,
+    /// Where and how it was trained, in rows of a name and a value.
+    pub environment: Vec<(String, String)>,
+}
+
+const STYLE: &str = "
+:root { color-scheme: light dark; --ink: light-dark(#222, #e6e2d8); --faint: light-dark(#5f5c55, #a7a297);
+  --paper: light-dark(#fbfaf6, #1b1b19); --rule: light-dark(#e2ded3, #3a3833); }
+body { margin: 0 auto; max-width: 60rem; padding: 2rem 1.25rem 4rem; color: var(--ink); background: var(--paper);
+  font: 1rem/1.55 system-ui, 'Helvetica Neue', Arial, sans-serif; }
+h1 { font-size: 1.9rem; line-height: 1.2; margin: 0 0 .5rem; } h2 { font-size: 1.35rem; margin: 3rem 0 .5rem; }
+h3 { font-size: 1.05rem; margin: 2rem 0 .25rem; } p { margin: .4rem 0; } .faint, figcaption { color: var(--faint); }
+nav ul { padding: 0; list-style: none; display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; } a { color: inherit; }
+.scroll { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .9rem; }
+th, td { padding: .3rem .9rem .3rem 0; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--rule); }
+th:first-child, td:first-child { text-align: left; } th { font-weight: 600; } .facts td { text-align: left; white-space: normal; }
+.interval { color: var(--faint); font-size: .8rem; } figure { margin: 2.25rem 0; }
+figure svg { min-width: 32rem; max-width: 100%; height: auto; display: block; background: #fff; border-radius: 4px; }
+figcaption { font-size: .9rem; margin-top: .5rem; max-width: 46rem; } figcaption b { color: var(--ink); }
+pre { overflow-x: auto; padding: 1rem; border: 1px solid var(--rule); font-size: .8rem; line-height: 1.45; }
+summary { cursor: pointer; } :focus-visible { outline: 2px solid; outline-offset: 2px; }
+@media print { body { max-width: none; } figure { break-inside: avoid; } nav { display: none; } }
+";
+
+impl Page {
+    /// The page as HTML.
+    ///
+    /// # Errors
+    ///
+    /// A figure that cannot be encoded.
+    pub fn html(&self) -> Result<String> {
+        let title = escape(&self.title);
+        let mut html = format!(
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
+             content=\"width=device-width, initial-scale=1\">\n<meta http-equiv=\"Content-Security-Policy\" \
+             content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">\n<title>{title}</title>\n\
+             <style>{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>\n"
+        );
+        for line in &self.about {
+            html += &format!("<p class=\"faint\">{}</p>\n", escape(line));
+        }
+        html += "</header>\n<nav aria-label=\"Sections\"><ul>\n<li><a href=\"#results\">Results</a></li>\n";
+        if !self.figures.is_empty() {
+            html += "<li><a href=\"#curves\">Curves</a></li>\n";
+        }
+        for (number, run) in self.runs.iter().enumerate() {
+            html += &format!("<li><a href=\"#run-{number}\">{}</a></li>\n", escape(&run.name));
+        }
+        html += "</ul></nav>\n<main>\n<section id=\"results\">\n<h2>Results</h2>\n";
+        html += &results(&self.runs);
+        html += "</section>\n";
+        if !self.figures.is_empty() {
+            html += "<section id=\"curves\">\n<h2>Curves</h2>\n";
+            add_figures(&mut html, &self.figures)?;
+            html += "</section>\n";
+        }
+        for (number, run) in self.runs.iter().enumerate() {
+            html += &format!("<section id=\"run-{number}\">\n<h2>{}</h2>\n", escape(&run.name));
+            html += &facts(&run.facts);
+            add_figures(&mut html, &run.figures)?;
+            html += &format!("<h3>Environment</h3>\n{}", facts(&run.environment));
+            html += &format!(
+                "<h3>Config</h3>\n<details><summary>The config with every default</summary>\n<pre>{}</pre></details>\n\
+                 </section>\n",
+                lines(&run.config)
+            );
+        }
+        html += "</main>\n</body>\n</html>\n";
+        Ok(html)
+    }
+}
+
+/// A text of several lines.
+fn lines(text: &str) -> String {
+    text.lines().map(|line| escape(line) + "\n").collect()
+}
+
+fn add_figures(html: &mut String, figures: &[Figure]) -> Result<()> {
+    for Figure { name, title, caption, drawing } in figures {
+        let svg = drawing.svg(title)?;
+        *html += &format!(
+            "<figure id=\"{}\">\n{}\n{svg}</div>\n<figcaption><b>{}.</b> {}</figcaption>\n</figure>\n",
+            escape(name),
+            scroll(title),
+            escape(title),
+            escape(caption)
+        );
+    }
+    Ok(())
+}
+
+/// The start of a part that is moved sideways where it is too wide, also by keyboard.
+fn scroll(name: &str) -> String {
+    format!("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">", escape(name))
+}
+
+fn facts(rows: &[(String, String)]) -> String {
+    let rows: String = rows
+        .iter()
+        .map(|(name, value)| {
+            format!("<tr><th scope=\"row\">{}</th><td>{}</td></tr>\n", escape(name), escape(value))
+        })
+        .collect();
+    format!("<table class=\"facts\">\n{rows}</table>\n")
+}
+
+/// A table over all levels, and one for each level, with a row for each run. Of one run, the levels are rows.
+fn results(runs: &[RunPart]) -> String {
+    let Some(first) = runs.first() else { return String::new() };
+    let metrics = |per_level: bool| -> Vec<Metric> {
+        let shown = first.report.config.metrics.iter().copied();
+        shown.filter(|metric| metric.entry().per_level == per_level).collect()
+    };
+    let overall = runs.iter().map(|run| (run.name.as_str(), &run.report.overall));
+    let mut html = table("All levels", "run", &metrics(false), overall.collect());
+    if runs.len() == 1 {
+        let levels = first.report.levels.iter().map(|level| (level.name.as_str(), &level.means));
+        html += &table("Each level", "level", &metrics(true), levels.collect());
+    } else {
+        for level in &first.report.levels {
+            let at_level =
+                |run: &'_ RunPart| run.report.levels.iter().position(|other| other.name == level.name);
+            let rows = runs
+                .iter()
+                .filter_map(|run| Some((run.name.as_str(), &run.report.levels[at_level(run)?].means)))
+                .collect();
+            html += &table(&level.name, "run", &metrics(true), rows);
+        }
+    }
+    let shared = runs.iter().all(|run| measurement(&run.report) == measurement(&first.report));
+    for run in if shared { &runs[..1] } else { runs } {
+        let name = if shared { String::new() } else { format!("{}: ", run.name) };
+        html += &format!("<p class=\"faint\">{}{}.</p>\n", escape(&name), escape(&measurement(&run.report)));
+    }
+    html
+}
+
+fn table(title: &str, first: &str, metrics: &[Metric], rows: Vec<(&str, &Means)>) -> String {
+    if metrics.is_empty() {
+        return String::new();
+    }
+    let header: String =
+        metrics.iter().map(|metric| format!("<th scope=\"col\">{}</th>", escape(&metric.label()))).collect();
+    let mut html = format!(
+        "<h3>{}</h3>\n{}<table>\n<thead><tr><th scope=\"col\">{first}</th><th scope=\"col\">queries</th>{header}</tr>\
+         </thead>\n<tbody>\n",
+        escape(title),
+        scroll(title)
+    );
+    for (name, means) in rows {
+        let cells: String = metrics.iter().map(|&metric| cell(metric, means)).collect();
+        html += &format!(
+            "<tr><th scope=\"row\">{}</th><td>{}</td>{cells}</tr>\n",
+            escape(name),
+            count(means.queries)
+        );
+    }
+    html + "</tbody></table></div>\n"
+}
+
+/// A mean, with its interval in smaller type.
+fn cell(metric: Metric, means: &Means) -> String {
+    let text = with_interval(metric, means.get(metric), &means.interval);
+    match text.split_once(" [") {
+        Some((mean, interval)) => {
+            format!("<td>{} <span class=\"interval\">[{}</span></td>", escape(mean), escape(interval))
+        }
+        None => format!("<td>{}</td>", escape(&text)),
+    }
+}

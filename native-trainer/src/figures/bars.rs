@@ -1,0 +1,54 @@
+//! Bars of shares that add up to the whole.
+
+use super::drawing::{Anchor, Drawing, FAINT_INK, Style};
+use super::{colour_of_level, shortened};
+
+const WIDTH: f64 = 720.0;
+const LEFT: f64 = 150.0;
+const BAR: f64 = 26.0;
+const ROW: f64 = 40.0;
+
+/// Draws a bar for each row of shares of the shared levels, finest first, with the names of the levels below.
+/// `levels` are the words of the shared levels 0 … L.
+pub fn bars(rows: &[(String, Vec<f64>)], levels: &[String]) -> Drawing {
+    let top = 12.0;
+    let legend = levels.len().div_ceil(3) as f64 * 22.0;
+    let mut drawing = Drawing::new(WIDTH, top + ROW * rows.len() as f64 + legend + 20.0);
+    let depth = levels.len() - 1;
+    let whole = WIDTH - LEFT - 24.0;
+    for (number, (name, shares)) in rows.iter().enumerate() {
+        let y = top + number as f64 * ROW;
+        let style = Style { anchor: Anchor::End, ..Style::plain(12.0) };
+        drawing.text([LEFT - 10.0, y + BAR * 0.68], style, &shortened(name, 22));
+        let mut left = LEFT;
+        for (level, &share) in shares.iter().enumerate().rev() {
+            let width = share * whole;
+            drawing.rectangle([left, y, width, BAR], colour_of_level(level, depth));
+            if width > 42.0 {
+                let style = Style { anchor: Anchor::Middle, colour: [255; 3], ..Style::plain(11.0) };
+                drawing.text([left + width / 2.0, y + BAR * 0.66], style, &format!("{:.1} %", 100.0 * share));
+            }
+            left += width;
+        }
+    }
+    for (number, level) in (0..levels.len()).rev().enumerate() {
+        let x = LEFT + (number % 3) as f64 * (whole / 3.0);
+        let y = top + ROW * rows.len() as f64 + 4.0 + (number / 3) as f64 * 22.0;
+        drawing.rectangle([x, y, 12.0, 12.0], colour_of_level(level, depth));
+        let style = Style { colour: FAINT_INK, ..Style::plain(12.0) };
+        drawing.text([x + 18.0, y + 10.5], style, &shortened(&levels[level], 26));
+    }
+    drawing
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_names_its_large_shares() {
+        let levels = ["stranger".to_owned(), "same <kind>".to_owned()];
+        let svg = bars(&[("run".into(), vec![0.25, 0.75])], &levels).svg("t").unwrap();
+        assert!(svg.contains("75.0 %") && svg.contains("25.0 %") && svg.contains("&lt;kind&gt;"), "{svg}");
+    }
+}

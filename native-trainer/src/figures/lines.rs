@@ -1,0 +1,271 @@
+//! Lines over axes.
+
+use std::fmt::Display;
+use std::ops::Range;
+
+use anyhow::{Result, anyhow};
+use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+use super::drawing::{Drawing, FAINT_INK, FINENESS, FONT, HAIRLINE, INK};
+use super::{Colour, colour_of_group, shortened};
+
+/// Width and height.
+const SIZE: [f64; 2] = [720.0, 400.0];
+const TEXT: i32 = 13;
+/// The space right of the lines, for their names.
+const NAMES: i32 = 170;
+/// The least distance between two names.
+const LINE_HEIGHT: i32 = 16;
+
+/// A line.
+pub struct Line {
+    /// What stands at its right end.
+    pub name: String,
+    /// By rising x.
+    pub points: Vec<[f64; 2]>,
+    /// The number of its colour.
+    pub group: usize,
+    /// Whether it is faint and has no name.
+    pub faint: bool,
+}
+
+impl Line {
+    /// A line with a name.
+    pub fn new(name: impl Into<String>, group: usize, points: Vec<[f64; 2]>) -> Self {
+        Self { name: name.into(), points, group, faint: false }
+    }
+}
+
+/// An axis.
+#[derive(Clone, Copy)]
+pub struct Axis<'a> {
+    /// What stands beside it.
+    pub name: &'a str,
+    /// Whether equal steps are equal ratios.
+    pub logarithmic: bool,
+    /// What the range has to contain.
+    pub contains: Option<f64>,
+}
+
+impl Axis<'_> {
+    fn place(self, number: f64) -> Option<f64> {
+        let place = if self.logarithmic { (number > 0.0).then(|| number.log10()) } else { Some(number) };
+        place.filter(|place| place.is_finite())
+    }
+
+    /// The range of these places, with some room.
+    fn range(self, places: impl Iterator<Item = f64>) -> Option<[f64; 2]> {
+        let [mut low, mut high] = places
+            .chain(self.contains.and_then(|number| self.place(number)))
+            .fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], place| [low.min(place), high.max(place)]);
+        if !(low.is_finite() && high.is_finite()) {
+            return None;
+        }
+        if high - low < 1e-9 {
+            let room = if self.logarithmic { 0.5 } else { low.abs().max(1.0) / 2.0 };
+            (low, high) = (low - room, high + room);
+        }
+        let room = 0.03 * (high - low);
+        // A range that begins with a given number, such as 0, begins there.
+        let kept = self.contains.and_then(|number| self.place(number));
+        Some([
+            if kept == Some(low) { low } else { low - room },
+            if kept == Some(high) { high } else { high + room },
+        ])
+    }
+
+    /// Round numbers in a range of places.
+    fn ticks(self, [low, high]: [f64; 2], about: usize) -> Vec<f64> {
+        if self.logarithmic {
+            let powers = low.floor() as i32..=high.ceil() as i32;
+            let digits: &[f64] = match high - low {
+                width if width > 4.0 => &[1.0],
+                width if width > 1.5 => &[1.0, 3.0],
+                _ => &[1.0, 2.0, 5.0],
+            };
+            return powers
+                .flat_map(|power| digits.iter().map(move |digit| (digit * 10_f64.powi(power)).log10()))
+                .filter(|place| (low..=high).contains(place))
+                .collect();
+        }
+        let rough = (high - low) / about as f64;
+        let power = 10_f64.powf(rough.log10().floor());
+        let step =
+            [1.0, 2.0, 2.5, 5.0, 10.0].map(|digit| digit * power).into_iter().find(|&step| step >= rough);
+        let step = step.unwrap_or(rough);
+        let first = (low / step).ceil() as i64;
+        let last = (high / step).floor() as i64;
+        (first..=last).map(|number| number as f64 * step).collect()
+    }
+
+    fn text(self, place: f64) -> String {
+        let number = if self.logarithmic { 10_f64.powf(place) } else { place };
+        match number.abs() {
+            0.0 => "0".into(),
+            size if size >= 10_000.0 => {
+                let thousands = number / 1000.0;
+                format!("{}k", (thousands * 10.0).round() / 10.0)
+            }
+            size if size < 0.001 => {
+                let power = number.abs().log10().floor();
+                format!("{}e{power}", (number / 10_f64.powf(power) * 10.0).round() / 10.0)
+            }
+            _ => format!("{}", (number * 10_000.0).round() / 10_000.0),
+        }
+    }
+}
+
+/// An axis in plotters, with our own ticks.
+struct Ticked {
+    range: [f64; 2],
+    ticks: Vec<f64>,
+}
+
+impl Ranged for Ticked {
+    type FormatOption = DefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, place: &f64, (from, to): (i32, i32)) -> i32 {
+        let [low, high] = self.range;
+        from + ((place - low) / (high - low) * f64::from(to - from)).round() as i32
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
+        // No lines between the ticks.
+        if hint.weight().allow_light_points() { Vec::new() } else { self.ticks.clone() }
+    }
+
+    fn range(&self) -> Range<f64> {
+        self.range[0]..self.range[1]
+    }
+}
+
+/// Draws lines; none if there is no point to draw.
+///
+/// # Errors
+///
+/// A chart that the library cannot draw.
+pub fn lines(x: Axis<'_>, y: Axis<'_>, lines: &[Line]) -> Result<Option<Drawing>> {
+    let placed: Vec<(&Line, Vec<(f64, f64)>)> = lines
+        .iter()
+        .map(|line| {
+            let points = line.points.iter().filter_map(|&[a, b]| Some((x.place(a)?, y.place(b)?))).collect();
+            (line, points)
+        })
+        .collect();
+    let all = || placed.iter().flat_map(|(_, points)| points);
+    let (Some(x_range), Some(y_range)) =
+        (x.range(all().map(|point| point.0)), y.range(all().map(|point| point.1)))
+    else {
+        return Ok(None);
+    };
+    let fine = |units: i32| units * FINENESS;
+    let mut drawing = Drawing::new(SIZE[0], SIZE[1]);
+    {
+        let area = (&mut drawing).into_drawing_area();
+        let text = |colour: Colour| (FONT, fine(TEXT)).into_font().color(&rgb(colour));
+        area.draw(&Text::new(y.name.to_owned(), (fine(16), fine(14)), text(FAINT_INK))).map_err(failed)?;
+        let mut chart = ChartBuilder::on(&area)
+            .margin_top(fine(40))
+            .margin_right(fine(NAMES))
+            .margin_bottom(fine(8))
+            .margin_left(fine(12))
+            .x_label_area_size(fine(44))
+            .y_label_area_size(fine(52))
+            .build_cartesian_2d(
+                Ticked { range: x_range, ticks: x.ticks(x_range, 6) },
+                Ticked { range: y_range, ticks: y.ticks(y_range, 5) },
+            )
+            .map_err(failed)?;
+        chart
+            .configure_mesh()
+            .x_desc(x.name)
+            .axis_desc_style(text(FAINT_INK))
+            .label_style(text(INK))
+            .axis_style(rgb(FAINT_INK).stroke_width(fine(1) as u32))
+            .bold_line_style(rgb(HAIRLINE).stroke_width(fine(1) as u32))
+            .light_line_style(TRANSPARENT)
+            .set_all_tick_mark_size(fine(5))
+            .x_labels(20)
+            .y_labels(20)
+            .x_label_formatter(&|place| x.text(*place))
+            .y_label_formatter(&|place| y.text(*place))
+            .draw()
+            .map_err(failed)?;
+        let mut names: Vec<(i32, &Line)> = Vec::new();
+        for (line, points) in &placed {
+            let colour = rgb(colour_of_group(line.group));
+            let stroke = if line.faint {
+                colour.mix(0.25).stroke_width(fine(1) as u32)
+            } else {
+                colour.mix(1.0).stroke_width(fine(2) as u32)
+            };
+            chart.draw_series(LineSeries::new(points.iter().copied(), stroke)).map_err(failed)?;
+            // Few points are measurements, which marks show.
+            if points.len() <= 30 && !line.faint {
+                chart
+                    .draw_series(points.iter().map(|&point| Circle::new(point, fine(3), colour.filled())))
+                    .map_err(failed)?;
+            }
+            if let Some(&last) = points.last().filter(|_| !line.faint) {
+                names.push((chart.backend_coord(&last).1, line));
+            }
+        }
+        // Names that would stand on each other move down.
+        names.sort_by_key(|(place, _)| *place);
+        let mut free = i32::MIN;
+        for (place, line) in names {
+            let place = place.max(free);
+            free = place + fine(LINE_HEIGHT);
+            let style = text(colour_of_group(line.group)).pos(Pos::new(HPos::Left, VPos::Center));
+            let left = fine(SIZE[0] as i32 - NAMES + 8);
+            area.draw(&Text::new(shortened(&line.name, 24), (left, place), style)).map_err(failed)?;
+        }
+        area.present().map_err(failed)?;
+    }
+    Ok(Some(drawing))
+}
+
+fn rgb([r, g, b]: Colour) -> RGBColor {
+    RGBColor(r, g, b)
+}
+
+fn failed(error: impl Display) -> anyhow::Error {
+    anyhow!("the chart cannot be drawn: {error}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAIN: Axis<'_> = Axis { name: "step", logarithmic: false, contains: None };
+
+    #[test]
+    fn ticks_are_round_numbers_in_the_range() {
+        assert_eq!(PLAIN.ticks([0.0, 1.0], 5), [0.0, 0.2, 0.4, 0.6000000000000001, 0.8, 1.0]);
+        assert_eq!(PLAIN.ticks([-3.0, 17.0], 5), [0.0, 5.0, 10.0, 15.0]);
+        let logarithmic = Axis { logarithmic: true, ..PLAIN };
+        let texts: Vec<String> =
+            logarithmic.ticks([0.0, 3.0], 5).into_iter().map(|place| logarithmic.text(place)).collect();
+        assert_eq!(texts, ["1", "3", "10", "30", "100", "300", "1000"]);
+        assert_eq!(
+            (PLAIN.text(0.1 + 0.2), PLAIN.text(25_000.0), PLAIN.text(0.00012)),
+            ("0.3".into(), "25k".into(), "1.2e-4".into())
+        );
+    }
+
+    #[test]
+    fn names_are_text_and_lines_without_points_are_no_fault() {
+        let line = |points: &[[f64; 2]]| Line::new("a<b>", 0, points.to_vec());
+        let drawing = lines(PLAIN, PLAIN, &[line(&[[1.0, 2.0], [2.0, 2.0]]), line(&[])]).unwrap().unwrap();
+        let svg = drawing.svg("<t>").unwrap();
+        assert!(svg.contains("a&lt;b&gt;") && svg.contains("&lt;t&gt;") && !svg.contains("<b>"), "{svg}");
+        for nothing in [&[][..], &[[f64::NAN, 1.0]], &[[1.0, f64::INFINITY]]] {
+            assert!(lines(PLAIN, PLAIN, &[line(nothing)]).unwrap().is_none());
+        }
+        let logarithmic = Axis { logarithmic: true, ..PLAIN };
+        assert!(lines(logarithmic, PLAIN, &[line(&[[0.0, 1.0]])]).unwrap().is_none());
+    }
+}

@@ -1,0 +1,144 @@
+//! `akin report`: one file that needs no other, and the figures in it.
+
+mod workplace;
+
+use std::fs;
+
+use workplace::Workplace;
+
+/// Trainings on classes whose names are markup.
+fn runs(runs: &[(&str, &str)]) -> Workplace {
+    let at = Workplace::empty();
+    let mut labels = "path,group,class,split\n".to_owned();
+    fs::create_dir(at.path("images")).unwrap();
+    for class in 0..12_u8 {
+        for image in 0..3_u8 {
+            let name = format!("images/{class}-{image}.png");
+            image::RgbImage::from_pixel(40, 32, image::Rgb([class * 20, image * 60, 99]))
+                .save(at.path(&name))
+                .unwrap();
+            let split = if class < 6 { "train" } else { "test" };
+            let group = ["<u>1</u>", "B & \"b\""][usize::from(class % 2)];
+            labels += &format!("{name},\"{}\",<i>{class}</i>,{split}\n", group.replace('"', "\"\""));
+        }
+    }
+    at.write("labels.csv", labels);
+    at.write("c.toml", CONFIG);
+    for (name, loss) in runs {
+        let loss = format!("loss.kind={loss}");
+        at.akin(&["train", "c.toml", "--out", name, "--set", &loss, "--set", &format!("run.name={name}")])
+            .expect_code(0);
+    }
+    at
+}
+
+const CONFIG: &str = "
+run = { epochs = 4, evaluate_every_epochs = 1, device = 'cpu' }
+data = { kind = 'csv', path = 'labels.csv', levels = ['group', 'class'] }
+model = { backbone = { kind = 'small_resnet', width = 2 }, head = { dimension = 4 }, preprocessing = { name = 'imagenet', crop = 32 } }
+loss = { kind = 'happier' }
+sampler = { classes_per_batch = 4, images_per_class = 2 }
+";
+
+#[test]
+fn a_report_is_one_file_without_scripts_and_names_are_text() {
+    let at = runs(&[("first", "happier"), ("second", "norm_softmax")]);
+    let answer = at.akin(&["report", "first", "second", "--bootstrap", "50"]).expect_code(0);
+    assert_eq!(answer.stdout, "report.html\n");
+    let html = at.read("report.html");
+    assert!(
+        !html.contains("<script") && !html.contains("<i>") && !html.contains("<u>"),
+        "labels are no markup"
+    );
+    assert!(html.contains("&lt;u&gt;1&lt;/u&gt;") && html.contains("B &amp; &quot;b&quot;"));
+    // The name of the format is no address that is asked for.
+    let asks = html.replace("http://www.w3.org/2000/svg", "");
+    assert!(
+        !asks.contains("://") && !asks.contains("src=\"") && !asks.contains("url("),
+        "nothing else is loaded"
+    );
+    for part in [
+        "<td>",
+        "class=\"interval\"",
+        "H-AP during the training",
+        "Most severe mistakes",
+        "Confusion of group",
+    ] {
+        assert!(html.contains(part), "no {part:?}");
+    }
+    for run in ["run-1-best", "run-2-best"] {
+        assert_eq!(html.matches(&format!("<figure id=\"{run}\">")).count(), 1, "{run}");
+    }
+    // 18 pictures each, of which the sheets show some.
+    assert!(html.matches("data:image/jpeg").count() > 50);
+    assert!(!html.contains("NaN") && !html.contains("inf,"), "every place is a number");
+
+    at.akin(&["report", "first"]).expect_code(1).expect_stderr("report.html already exists");
+    at.akin(&["report", "first", "first", "--overwrite"]).expect_code(1).expect_stderr("is given twice");
+}
+
+#[test]
+fn figures_are_written_as_svg_and_png() {
+    let at = runs(&[("first", "happier")]);
+    let report = [
+        "report",
+        "first",
+        "--out",
+        "r.html",
+        "--svg",
+        "svg",
+        "--png",
+        "png",
+        "--bootstrap",
+        "0",
+        "--queries",
+        "2",
+    ];
+    at.akin(&report).expect_code(0).expect_stderr("figures (");
+    let names = |folder: &str, extension: &str| -> Vec<String> {
+        let entries = fs::read_dir(at.path(folder)).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        assert!(names.iter().all(|name| name.ends_with(extension)), "{names:?}");
+        names.into_iter().map(|name| name.trim_end_matches(extension).to_owned()).collect()
+    };
+    let svg = names("svg", ".svg");
+    assert_eq!(svg, names("png", ".png"));
+    for figure in [
+        "affinity",
+        "best",
+        "class-means",
+        "confusion-1",
+        "gallery",
+        "loss",
+        "mahp",
+        "precision-recall",
+        "severe",
+    ] {
+        assert!(svg.iter().any(|name| name == figure), "no {figure} in {svg:?}");
+    }
+    for figure in svg {
+        let picture = image::open(at.path(&format!("png/{figure}.png"))).unwrap().to_rgb8();
+        let ink = picture.pixels().filter(|pixel| pixel.0 != [255; 3]).count();
+        assert!(ink > 500, "{figure} has {ink} pixels that are not white");
+    }
+    assert!(!at.read("r.html").contains("class=\"interval\""), "no intervals without resamples");
+
+    at.akin(&report).expect_code(1).expect_stderr("r.html already exists");
+    let other = ["report", "first", "--out", "s.html", "--svg", "svg"];
+    at.akin(&other).expect_code(1).expect_stderr("svg is not empty");
+    assert!(!at.path("s.html").exists());
+}
+
+#[test]
+fn a_report_names_a_font_that_cannot_be_used() {
+    let at = runs(&[("first", "happier")]);
+    let command =
+        at.command(&["report", "first", "--png", "png"]).env("AKIN_FONT", "labels.csv").output().unwrap();
+    workplace::Answer::of(command)
+        .expect_code(1)
+        .expect_stderr("labels.csv is no font")
+        .expect_stderr("AKIN_FONT");
+    assert!(!at.path("png").exists() && !at.path("report.html").exists());
+}
