@@ -13,10 +13,10 @@ fuzz_target!(|bytes: &[u8]| {
     let mut texts = text.split('\0').map(str::to_owned);
     let toml = texts.next().unwrap_or_default();
     let sets: Vec<String> = texts.collect();
-    let Ok(source) = Source::parse_text(Path::new("/configs/fruit.toml"), toml, &sets) else { return };
+    let Ok(source) = Source::from_text(Path::new("/configs/fruit.toml"), toml, None, &sets) else { return };
     let Ok(config) = source.config(&Table::new()) else { return };
     // What a run saves reads back as the same config.
-    let saved = Source::parse_text(Path::new("/runs/fruit/config.toml"), config.to_toml(), &[]);
+    let saved = Source::from_text(Path::new("/runs/fruit/config.toml"), config.to_toml(), None, &[]);
     let again = saved.and_then(|saved| saved.config(&Table::new())).expect("a saved config is read again");
     assert_eq!(again, config);
 });

@@ -10,7 +10,8 @@ fuzz_target!(|bytes: &[u8]| {
         for (_, value) in &variables {
             if let Some(structs) = value.structs() {
                 assert!(structs.get(structs.len(), "class").is_none());
-                let _ = (0..structs.len()).filter_map(|number| structs.get(number, "class")?.number()).count();
+                let _ =
+                    (0..structs.len()).filter_map(|number| structs.get(number, "class")?.number()).count();
             }
         }
     }

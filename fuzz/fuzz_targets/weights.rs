@@ -17,9 +17,11 @@ fn encoder(backbone: BackboneConfig) -> Encoder {
     config.init(0, &Device::flex()).expect("the config is right")
 }
 
-static SMALL: LazyLock<Encoder> = LazyLock::new(|| encoder(BackboneConfig::SmallResnet(SmallResnetConfig { width: 1 })));
+static SMALL: LazyLock<Encoder> =
+    LazyLock::new(|| encoder(BackboneConfig::SmallResnet(SmallResnetConfig { width: 1 })));
 static SMALL_WEIGHTS: LazyLock<Vec<u8>> = LazyLock::new(|| SMALL.to_bytes().expect("weights can be written"));
-static SQUEEZENET: LazyLock<Encoder> = LazyLock::new(|| encoder(BackboneConfig::Squeezenet(SqueezenetConfig {})));
+static SQUEEZENET: LazyLock<Encoder> =
+    LazyLock::new(|| encoder(BackboneConfig::Squeezenet(SqueezenetConfig {})));
 
 /// A safetensors file of one tensor of the right name and shape.
 static ONE_TENSOR: LazyLock<Vec<u8>> = LazyLock::new(|| {
