@@ -221,7 +221,8 @@ for (const set of [
   'augment.resize=0', 'augment.squeeze=5000', 'augment={resize=32,squeeze=32}', 'augment.crop=corner', "augment={crop='side'}",
   'augment.crop_side=[1, 2]', "augment={crop='side',crop_side=[2, 1]}", "augment={crop='position'}",
   "augment={crop='position',resize=8}", 'augment={resize=32,crop_ratio=[0.1, 9]}',
-  "model.preprocessing={name='imagenet',squeeze='yes'}", 'data.train_is_gallery=1',
+  "model.preprocessing={name='imagenet',squeeze='yes'}", 'data.train_is_gallery=1', 'data.protocol=levels',
+  "data={kind='dyml_animal',path='x',benchmark='fine',protocol='dyml'}",
 ]) {
   add(`the config with ${set}`, [...GOOD.train, '--set', set]);
 }

@@ -65,7 +65,7 @@ mod source;
 mod tests;
 
 pub use augment::{AugmentConfig, CropKind};
-pub use data::{Benchmark, DataConfig, DataKind, Difficulty, Ragged};
+pub use data::{Benchmark, DataConfig, DataKind, Difficulty, Protocol, Ragged};
 pub use difference::{NO_RESULT_DEPENDS_ON, differences, dotted};
 pub use model::ModelConfig;
 pub use optimizer::{OptimizerConfig, OptimizerKind};

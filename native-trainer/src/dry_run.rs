@@ -410,9 +410,12 @@ mod tests {
                     add(&format!("dyml_{kind}/{folder}/imgs/{image}.jpg"), &png);
                 }
             }
-            for part in ["query", "gallery"] {
-                add(&format!("dyml_{kind}/bmk_fine/{part}.csv"), b"fname, labels0.jpg\nq.jpg, 1\n");
-                add(&format!("dyml_{kind}/bmk_fine/{part}/q.jpg"), &png);
+            for benchmark in ["coarse", "middle", "fine"] {
+                for part in ["query", "gallery"] {
+                    let labels = b"fname, labels0.jpg\nq.jpg, 1\n";
+                    add(&format!("dyml_{kind}/bmk_{benchmark}/{part}.csv"), labels);
+                    add(&format!("dyml_{kind}/bmk_{benchmark}/{part}/q.jpg"), &png);
+                }
             }
         }
 

@@ -35,6 +35,7 @@
 //! dry_run
 //! training
 //! training/journal training/timetable training/numbers training/gradients
+//! dyml
 //! embedding projection class_scores families
 //! projection/tsne projection/umap
 //! projection/neighbours projection/pca
@@ -108,6 +109,7 @@ mod device;
 mod directory;
 mod download;
 mod dry_run;
+mod dyml;
 mod embedding;
 mod families;
 mod faults;

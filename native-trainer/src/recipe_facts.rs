@@ -12,8 +12,9 @@ use akin_core::metrics::Metric;
 use toml::{Table, Value};
 
 use crate::commands::recipes::all;
-use crate::config::{Config, PublishedConfig, SamplerKind, Source};
+use crate::config::{Config, SamplerKind, Source};
 use crate::recipes::{RECIPES, Recipe};
+use crate::report::AVERAGE;
 
 const SETTINGS: &str = include_str!("../recipes/facts/settings.csv");
 const RESULTS: &str = include_str!("../recipes/facts/results.csv");
@@ -140,7 +141,7 @@ fn every_published_score_is_measured() {
                 );
                 let at_level = |level: &str| {
                     let known = config.data.levels.iter().any(|known| known == level);
-                    level == PublishedConfig::AVERAGE || known && metric.entry().per_level
+                    level == AVERAGE || known && metric.entry().per_level
                 };
                 let has_level = result.level.as_deref().is_none_or(at_level);
                 assert!(has_level, "{}/{row}: {metric} at {:?}", recipe.name, result.level);

@@ -13,6 +13,9 @@ use crate::counts::{count, counted};
 
 /// A report as tables: each level, all levels, the decomposability gap, and how it was measured.
 pub fn report_text(report: &Report) -> String {
+    if averages_levels(report) {
+        return levels_text(report);
+    }
     let metrics = |per_level: bool| -> Vec<Metric> {
         report.config.metrics.iter().copied().filter(|metric| metric.entry().per_level == per_level).collect()
     };
@@ -56,10 +59,39 @@ pub fn report_text(report: &Report) -> String {
     parts.join("\n\n")
 }
 
+/// The name of the mean over levels where the protocol of DyML stands for all levels together.
+pub const AVERAGE: &str = "average";
+
+/// Whether the scores over all levels are averages of those of each level, as the protocol of DyML has it.
+fn averages_levels(report: &Report) -> bool {
+    let metrics = &report.config.metrics;
+    metrics.iter().any(|metric| metric.entry().per_level && report.overall.get(*metric).is_some())
+}
+
+/// The scores of each level by itself, and their average.
+fn levels_text(report: &Report) -> String {
+    let metrics = &report.config.metrics;
+    let labels: Vec<String> = metrics.iter().map(|metric| metric.label()).collect();
+    let header: Vec<&str> =
+        ["label set", "queries"].into_iter().chain(labels.iter().map(String::as_str)).collect();
+    let row = |name: &str, queries: String, means: &Means| -> Vec<String> {
+        let cells = metrics.iter().map(|&metric| with_interval(metric, means.get(metric), &means.interval));
+        [name.to_owned(), queries].into_iter().chain(cells).collect()
+    };
+    let levels = report.levels.iter().map(|level| row(&level.name, count(level.means.queries), &level.means));
+    let rows: Vec<Vec<String>> = levels.chain([row(AVERAGE, String::new(), &report.overall)]).collect();
+    format!(
+        "{}\n\neach label set separately, ranked {}",
+        align_numbers(&header, &rows),
+        conditions(&report.config)
+    )
+}
+
 /// A score of a report. Without a level it is the score over all levels or, for a metric per level, that at the
 /// finest.
 pub fn score(report: &Report, metric: Metric, level: Option<&str>) -> Option<f64> {
     let place = match level {
+        Some(AVERAGE) if averages_levels(report) => 0,
         Some(name) => 1 + report.levels.iter().position(|level| level.name == name)?,
         None if metric.entry().per_level => report.levels.len(),
         None => 0,

@@ -30,10 +30,11 @@ use burn::tensor::{Device, Tensor, TensorData};
 use serde_json::json;
 
 use crate::checkpoint::{Checkpoint, Origin, Trained};
-use crate::config::{Config, Moment, differences};
+use crate::config::{Config, Moment, Protocol, differences};
 use crate::counts::{counted, rounded};
 use crate::data::Dataset;
 use crate::directory::{Draft, Kind};
+use crate::dyml;
 use crate::embedding::{Embedded, embed_items, evaluate_splits};
 use crate::features::Features;
 use crate::interrupt::{CatchCtrlC, stop_requested};
@@ -626,6 +627,10 @@ impl<'a> Training<'a> {
 
     /// The report over the evaluation splits, without the scores of single queries.
     fn evaluate(&self, encoder: &Encoder) -> Result<Report> {
+        let config = &self.run.config;
+        if config.data.protocol == Protocol::Dyml {
+            return dyml::report(encoder, config, &self.device, self.progress);
+        }
         let embed = |items: &[usize]| self.embed(encoder, items);
         let mut report = evaluate_splits(self.dataset, &self.run.config.eval, self.progress, embed)?.report;
         report.per_query.clear();

@@ -77,3 +77,31 @@ fn a_run_is_evaluated_on_another_data_set_without_its_junk() {
         .expect_code(1)
         .expect_stderr("is junk for `query`, which is no species");
 }
+
+#[test]
+fn training_and_comparison_follow_the_protocol_of_dyml() {
+    let at = Workplace::drawn(CONFIG, "16");
+    at.write("dyml.toml", CONFIG.replace("kind = \"csv\"", "protocol = \"dyml\", kind = \"csv\""));
+    let metrics = ["--set", "eval.metrics=['ap', 'asi', 'recall@1', 'h_ap']"];
+    at.akin(&[&["train", "dyml.toml", "--out", "run"], &metrics[..]].concat())
+        .expect_code(0)
+        .expect_stdout("label set")
+        .expect_stdout("average");
+    let report = at.json("run/report.json");
+    let answer = at.akin(&["eval", "run", "--dyml", "--json"]).expect_code(0);
+    let evaluated: serde_json::Value = serde_json::from_str(&answer.stdout).unwrap();
+    for metric in ["ap", "asi", "recall@1"] {
+        assert_eq!(report["overall"][metric], evaluated["average"][metric], "{metric}");
+        let of_levels: Vec<f64> =
+            (0..3).map(|level| report["levels"][level][metric].as_f64().unwrap()).collect();
+        let mean = of_levels.iter().sum::<f64>() / 3.0;
+        assert!((report["overall"][metric].as_f64().unwrap() - mean).abs() < 1e-12, "{metric}");
+    }
+    let more = ["--losses", "norm_softmax", "--seeds", "0", "--out", "table"];
+    at.akin(&[&["compare", "dyml.toml"], &more[..], &metrics[..]].concat())
+        .expect_code(0)
+        .expect_stdout("average");
+    let table = at.json("table/table.json");
+    assert_eq!(table["columns"][0]["level"], "average");
+    assert!(table["lines"][0]["scores"][0]["mean"].is_number());
+}

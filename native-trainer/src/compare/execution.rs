@@ -17,7 +17,7 @@ use super::results::{Comparison, ResultRow, Statistic, Trial, columns, displayed
 use super::settings::describe;
 use super::tuning::{Answer, Tuning, tune};
 use super::untrained::UntrainedEncoders;
-use crate::config::{Config, ModelConfig, NO_RESULT_DEPENDS_ON, differences};
+use crate::config::{Config, ModelConfig, NO_RESULT_DEPENDS_ON, Protocol, differences};
 use crate::counts::counted;
 use crate::data::Dataset;
 use crate::directory::{Draft, Kind, Share};
@@ -27,7 +27,7 @@ use crate::optimizer::has_proxies;
 use crate::outcome::ProcessOutcome;
 use crate::problem::{Interrupted, a_few, problem};
 use crate::progress::Progress;
-use crate::report::score;
+use crate::report::{AVERAGE, score};
 use crate::run::Run;
 use crate::training::{check_encoder, check_loss};
 use crate::{device, machine};
@@ -185,7 +185,11 @@ impl<'a> Execution<'a> {
     /// Trains what is not done and collects the results.
     fn train_all(&self, tuned: &[Vec<TunedSetting>], command: String) -> Result<Comparison> {
         let plan = self.plan;
-        let columns = columns(&plan.columns, &plan.shared()?.data.levels);
+        let data = plan.shared()?.data;
+        let columns = match data.protocol {
+            Protocol::Whole => columns(&plan.columns, &data.levels),
+            Protocol::Dyml => columns(&plan.columns, &[AVERAGE.to_owned()]),
+        };
         let untrained = UntrainedEncoders::evaluate(plan, &self.data, self.progress)?;
         let trials = tuned.iter().flatten().map(|setting| setting.values.len()).sum::<usize>();
         self.pace.expect(trials + plan.rows.len() * plan.seeds.len());

@@ -7,10 +7,11 @@ use super::data_sets::DataSets;
 use super::plan::{Plan, Row};
 use super::planned_run::{PlannedRun, Provenance};
 use super::results::{Column, Untrained, scores};
-use crate::config::{NO_RESULT_DEPENDS_ON, differences};
+use crate::config::{NO_RESULT_DEPENDS_ON, Protocol, differences};
 use crate::data::Dataset;
 use crate::device;
 use crate::directory::{self, Draft, Kind};
+use crate::dyml;
 use crate::embedding::{embed_items, evaluate_splits};
 use crate::features::Features;
 use crate::loader::Pictures;
@@ -112,7 +113,10 @@ fn evaluate(planned: &PlannedRun, data: &DataSets, progress: Progress) -> Result
     };
     let embed =
         |items: &[usize]| embed_items(&encoder, &pictures, features.as_ref(), items, &device, progress);
-    let mut report = evaluate_splits(&dataset, &run.config.eval, progress, embed)?.report;
+    let mut report = match run.config.data.protocol {
+        Protocol::Whole => evaluate_splits(&dataset, &run.config.eval, progress, embed)?.report,
+        Protocol::Dyml => dyml::report(&encoder, &run.config, &device, progress)?,
+    };
     report.per_query.clear();
     // An outdated report may be replaced without asking: it takes no training to make it again.
     let draft = Draft::create(Kind::Run, &run.directory, true)?;

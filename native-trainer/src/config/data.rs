@@ -31,6 +31,9 @@ pub struct DataConfig {
     /// `dyml_vehicle`, `dyml_animal`: the benchmark whose queries and gallery are evaluated. Each has labels of one
     /// level; `akin eval --dyml` evaluates all three. Default `fine`.
     pub benchmark: Option<Benchmark>,
+    /// How the evaluation splits are scored. Default `whole`.
+    #[serde(default, skip_serializing_if = "is_whole")]
+    pub protocol: Protocol,
     /// `roxford5k`, `rparis6k`: which gallery images are positives of a query, and which are left out of its ranking.
     /// Default `medium`.
     pub difficulty: Option<Difficulty>,
@@ -212,6 +215,22 @@ impl Benchmark {
     }
 }
 
+/// How evaluation splits are scored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Protocol {
+    /// Every metric over the whole taxonomy.
+    #[default]
+    Whole,
+    /// Each level by itself, then the mean over levels. `dyml_vehicle` and `dyml_animal` have a benchmark for each level.
+    Dyml,
+}
+
+// A config that an older akin wrote has no protocol.
+fn is_whole(protocol: &Protocol) -> bool {
+    *protocol == Protocol::Whole
+}
+
 /// What to do with an image that has fewer labels than there are levels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -251,6 +270,13 @@ impl DataConfig {
     /// Whether a split is drawn with the seed, so that runs with other seeds have other splits.
     pub fn draws_split(&self) -> bool {
         self.test_fraction.is_some() || self.validation_fraction.is_some()
+    }
+
+    /// The benchmark of each level, if the data set has one per level.
+    pub fn benchmarks(&self) -> Option<Vec<Benchmark>> {
+        [DataKind::DymlVehicle, DataKind::DymlAnimal]
+            .contains(&self.kind)
+            .then(|| self.levels.iter().filter_map(|level| Benchmark::named(level)).collect())
     }
 
     /// Reads only `[data]` and `run.seed`, so that the other sections of the config may be missing.
@@ -366,6 +392,12 @@ impl DataConfig {
                 (message, "remove it, or correct data.kind")
             })?;
         }
+        ensure(self.benchmark.is_none() || self.protocol == Protocol::Whole, || {
+            (
+                "data.benchmark is set, but data.protocol is `dyml`, which evaluates all benchmarks".into(),
+                "remove one of them",
+            )
+        })?;
         let known = self.kind.levels(self.hierarchy.is_some());
         let mut places = Vec::new();
         for level in self.levels.iter().filter(|_| !known.is_empty()) {

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::range::ensure;
 use crate::problem::{did_you_mean, problem};
+use crate::report::AVERAGE;
 
 /// `[published]`: see the [module](self).
 #[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
@@ -39,9 +40,6 @@ pub struct PublishedResult {
 }
 
 impl PublishedConfig {
-    /// The level that stands for the mean over levels.
-    pub const AVERAGE: &str = "average";
-
     pub(super) fn validate(&self, levels: &[String]) -> Result<()> {
         if source(&self.paper).is_none() {
             let keys = SOURCES.iter().map(|source| source.key);
@@ -51,7 +49,7 @@ impl PublishedConfig {
             ));
         }
         for result in &self.results {
-            let known = |level: &String| level == Self::AVERAGE || levels.contains(level);
+            let known = |level: &String| level == AVERAGE || levels.contains(level);
             ensure(result.level.as_ref().is_none_or(known), || {
                 let level = result.level.as_deref().unwrap_or_default();
                 (

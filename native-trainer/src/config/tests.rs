@@ -315,6 +315,10 @@ fn values_out_of_their_range_are_refused() {
         ("data.levels=[\"a\", \"a\"]", "has \"a\" twice"),
         ("data.test=train", "called \"train\""),
         ("data.test_fraction=1", "test_fraction is 1"),
+        (
+            "data={kind='dyml_animal',path='x',benchmark='fine',protocol='dyml'}",
+            "which evaluates all benchmarks",
+        ),
         ("augment.crop_scale=[0, 1]", "crop_scale is [0, 1]"),
         ("augment.crop_ratio=[2, 1]", "crop_ratio is [2, 1]"),
         ("augment={resize=0}", "augment.resize is 0"),

@@ -135,6 +135,29 @@ mod tests {
         );
     }
 
+    /// Before hours of training.
+    #[test]
+    fn a_missing_benchmark_of_the_protocol_is_found_when_the_data_are_loaded() {
+        let (images, query) = (
+            ["a.jpg", "b.jpg"].map(|image| format!("train/imgs/{image}")),
+            b"fname, labels0.jpg\nq.jpg, 1\n",
+        );
+        let mut tree: Vec<(String, &[u8])> = vec![("train/label.csv".into(), TRAIN)];
+        tree.extend(images.map(|image| (image, &b""[..])));
+        for (benchmark, part) in
+            [("fine", "query"), ("fine", "gallery"), ("middle", "query"), ("middle", "gallery")]
+        {
+            tree.push((format!("bmk_{benchmark}/{part}.csv"), query));
+            tree.push((format!("bmk_{benchmark}/{part}/q.jpg"), b""));
+        }
+        let files: Vec<(&str, &[u8])> = tree.iter().map(|(name, bytes)| (name.as_str(), *bytes)).collect();
+        let copy = super::super::fixtures::files(&files);
+        let load = |toml: &str| super::super::Dataset::load(&config(&copy, toml).unwrap(), 0);
+        load("kind = 'dyml_animal'").unwrap();
+        let (message, _) = refusal(load("kind = 'dyml_animal'\nprotocol = 'dyml'"));
+        assert!(message.contains("bmk_coarse/query.csv cannot be read"), "{message}");
+    }
+
     #[test]
     fn products_have_one_test_list_with_all_labels() {
         let copy = files(&[("train/label.csv", TRAIN), ("mini-bmk_all_in_one/label.csv", TRAIN)]);

@@ -41,7 +41,7 @@ use serde::{Deserialize, Serialize};
 
 use self::listing::{Entry, ListedImage, LocalCopy, Split};
 pub use self::storage::Storage;
-use crate::config::{DataConfig, DataKind};
+use crate::config::{DataConfig, DataKind, Protocol};
 use crate::counts::{count, counted};
 use crate::problem::{a_few, problem};
 
@@ -154,7 +154,7 @@ pub fn entry(kind: DataKind) -> &'static Entry {
 
 impl Dataset {
     /// Reads a data set and checks that it can be trained on and evaluated: no split is empty, some
-    /// query has a positive, and every image file exists.
+    /// query has a positive, and every image file exists; with the protocol of DyML also in the benchmarks of all levels.
     ///
     /// # Errors
     ///
@@ -163,6 +163,12 @@ impl Dataset {
         let dataset = Self::read(data, seed)?;
         dataset.check_splits(data, &dataset.splits.named())?;
         dataset.check_files(data)?;
+        // Training ends with all benchmarks.
+        if data.protocol == Protocol::Dyml {
+            for benchmark in data.benchmarks().unwrap_or_default() {
+                Self::load_to_evaluate(&DataConfig { benchmark: Some(benchmark), ..data.clone() }, seed)?;
+            }
+        }
         Ok(dataset)
     }
 

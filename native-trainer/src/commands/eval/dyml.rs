@@ -2,11 +2,8 @@
 
 use std::slice::from_ref;
 
-use akin_core::evaluate::{
-    DYML_METRICS, DymlRow, EvaluationConfig, LabelSets, Labelled, Report, dyml, evaluate,
-};
-use akin_core::relevance::Relevance;
-use akin_core::taxonomy::{ClassIdentity, Labels};
+use akin_core::evaluate::{DYML_METRICS, DymlRow, EvaluationConfig, LabelSets, Report, dyml};
+use akin_core::taxonomy::ClassIdentity;
 use anyhow::{Context, Result};
 use serde_json::json;
 
@@ -14,13 +11,14 @@ use super::arguments::EvalArgs;
 use super::embedding_files::EmbeddingFiles;
 use super::opened_run::OpenedRun;
 use crate::columns::align_numbers;
-use crate::config::{Benchmark, DataConfig, DataKind, PublishedConfig, PublishedResult};
+use crate::config::{DataConfig, PublishedResult};
 use crate::counts::{count, counted};
-use crate::embedding::{embed, embed_splits};
+use crate::dyml::{evaluate_levels, level_config, set_name};
+use crate::embedding::embed;
 use crate::loader::Pictures;
 use crate::problem::{problem, repeated};
 use crate::published::published_text;
-use crate::report::{conditions, with_interval};
+use crate::report::{AVERAGE, conditions, with_interval};
 use crate::run::Run;
 use crate::terminal;
 
@@ -43,7 +41,7 @@ pub fn run(args: &EvalArgs) -> Result<()> {
         serde_json::to_string_pretty(&json!({ "average": average, "sets": reports }))?
     } else {
         let measured = |result: &PublishedResult, metric| {
-            let is_average = result.level.as_deref() == Some(PublishedConfig::AVERAGE);
+            let is_average = result.level.as_deref() == Some(AVERAGE);
             is_average.then(|| average.get(metric)).flatten()
         };
         let published = published.and_then(|published| published_text(&published, measured));
@@ -54,11 +52,9 @@ pub fn run(args: &EvalArgs) -> Result<()> {
     Ok(())
 }
 
-/// The evaluation config. With one level every relevance gives the same scores; no gap is measured.
+/// The evaluation config: DyML's metrics unless others are asked for.
 fn dyml_config(config: EvaluationConfig, args: &EvalArgs) -> Result<EvaluationConfig> {
-    let metrics = DYML_METRICS.to_vec();
-    let relevance = Relevance::default();
-    let mut config = EvaluationConfig { metrics, relevance, decomposability_gap: None, ..config };
+    let mut config = EvaluationConfig { metrics: DYML_METRICS.to_vec(), ..level_config(config) };
     args.metrics.apply(&mut config);
     config.checked(1)?;
     Ok(config)
@@ -69,38 +65,24 @@ fn evaluate_run(mut run: Run, args: &EvalArgs) -> Result<(Vec<Report>, LabelSets
     if let Some(config) = &args.data {
         (run.config.data, run.config.run.seed) = DataConfig::load(config, &[])?;
     }
-    if ![DataKind::DymlVehicle, DataKind::DymlAnimal].contains(&run.config.data.kind) {
-        return Ok((evaluate_levels(&run, args, None)?, LabelSets::Columns));
-    }
+    let Some(benchmarks) = run.config.data.benchmarks() else {
+        return Ok((evaluate_data(&run, args, None)?, LabelSets::Columns));
+    };
     let mut reports = Vec::new();
-    for (level, name) in (1..).zip(run.config.data.levels.clone()) {
-        run.config.data.benchmark = Benchmark::named(&name);
-        reports.extend(evaluate_levels(&run, args, Some(level))?);
+    for (level, benchmark) in (1..).zip(benchmarks) {
+        run.config.data.benchmark = Some(benchmark);
+        reports.extend(evaluate_data(&run, args, Some(level))?);
     }
     Ok((reports, LabelSets::Apart))
 }
 
 /// Evaluates each level of a run's data set, or only one of them.
-fn evaluate_levels(run: &Run, args: &EvalArgs, only: Option<usize>) -> Result<Vec<Report>> {
+fn evaluate_data(run: &Run, args: &EvalArgs, only: Option<usize>) -> Result<Vec<Report>> {
     let config = dyml_config(run.config.eval.clone(), args)?;
     let OpenedRun { device, encoder, dataset } =
         OpenedRun::open(run, args.which, args.untrained, args.device)?;
     let (pictures, progress) = (Pictures::of(&dataset), args.progress);
-    let (queries, gallery) =
-        embed_splits(&dataset, |items| embed(&encoder, &pictures, items, &device, progress))?;
-    let query_labels = dataset.labels.select(&queries.items);
-    let gallery = gallery.map(|gallery| (dataset.labels.select(&gallery.items), gallery.embeddings));
-
-    let column = |labels: &Labels, level| Labels::new(1, labels.column(level));
-    let report = |(level, name): (usize, &String)| {
-        let gallery_column = gallery.as_ref().map(|(labels, _)| column(labels, level)).transpose()?;
-        let gallery = (gallery.as_ref().zip(gallery_column.as_ref()))
-            .map(|((_, embeddings), labels)| Labelled { embeddings, labels });
-        let queries = Labelled { embeddings: &queries.embeddings, labels: &column(&query_labels, level)? };
-        evaluate(from_ref(name), queries, gallery, &config).with_context(|| set_name(name))
-    };
-    let levels = (1..).zip(dataset.taxonomy.level_names());
-    levels.filter(|&(level, _)| only.is_none_or(|only| level == only)).map(report).collect()
+    evaluate_levels(&dataset, &config, only, |items| embed(&encoder, &pictures, items, &device, progress))
 }
 
 /// Evaluates each label column of one set of embeddings.
@@ -146,10 +128,6 @@ fn evaluate_sets(args: &EvalArgs) -> Result<Vec<Report>> {
             .with_context(|| set_name(&name))
     };
     columns.iter().enumerate().map(report).collect()
-}
-
-fn set_name(name: &str) -> String {
-    format!("label set {name}")
 }
 
 /// A row for each label set and one for their average, and how they were measured.
