@@ -20,7 +20,7 @@ pub fn published_text(
         vec![
             format!("{}, {}", result.place, result.row),
             format!("{} {level}", metric.label()).trim_end().to_owned(),
-            score.to_string(),
+            printed(score),
             measured.map_or("–".into(), |measured| format!("{measured:.2}")),
             measured.map_or("–".into(), |measured| format!("{:+.2}", measured - score).replace('-', "−")),
         ]
@@ -35,6 +35,12 @@ pub fn published_text(
     (!rows.is_empty()).then(|| align_numbers(&header, &rows))
 }
 
+/// A published score, with at least one decimal.
+pub fn printed(score: f64) -> String {
+    let text = score.to_string();
+    if text.contains('.') { text } else { text + ".0" }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -43,7 +49,7 @@ mod tests {
     fn a_published_score_stands_beside_the_measured_one() {
         let published: PublishedConfig = toml::from_str(
             "paper = 'ramzi2022'\nresults = [\n\
-             { place = 'Table 1', row = 'NSM [59]', scores = { h_ap = 42.8, asi = 21.1 } },\n\
+             { place = 'Table 1', row = 'NSM [59]', scores = { h_ap = 42.8, asi = 21 } },\n\
              { place = 'Table 3', row = 'NSM [59]', level = 'product', scores = { 'recall@1' = 81.3 } },\n]",
         )
         .unwrap();
@@ -59,7 +65,7 @@ mod tests {
             ["published", "in", "ramzi2022", "metric", "published", "measured", "difference"]
         );
         assert!(words.iter().any(|line| line.ends_with(&["H-AP", "42.8", "43.11", "+0.31"])), "{text}");
-        assert!(words.iter().any(|line| line.ends_with(&["ASI", "21.1", "–", "–"])), "{text}");
+        assert!(words.iter().any(|line| line.ends_with(&["ASI", "21.0", "–", "–"])), "{text}");
         assert!(words.iter().any(|line| line.ends_with(&["product", "81.3", "80.00", "−1.30"])), "{text}");
         assert_eq!(published_text(&PublishedConfig { results: vec![], ..published }, measured), None);
     }

@@ -63,6 +63,8 @@ pub const RECIPES: &[Recipe] = &recipes![
     "roadmap/sop",
     "roadmap/sop-deit",
     "roadmap/sop-large",
+    "suprank/inat-base",
+    "suprank/sop",
 ];
 
 /// The recipe of this name, and the row of it if the name ends with one; none if there is a file of the same name.

@@ -97,6 +97,9 @@ fn training_and_comparison_follow_the_protocol_of_dyml() {
         let mean = of_levels.iter().sum::<f64>() / 3.0;
         assert!((report["overall"][metric].as_f64().unwrap() - mean).abs() < 1e-12, "{metric}");
     }
+    // The run's own config asks for the protocol; other options ask for what it does not have.
+    at.akin(&["eval", "run"]).expect_code(0).expect_stdout("label set").expect_stdout("average");
+    at.akin(&["eval", "run", "--relevance", "plain"]).expect_code(0).expect_stdout("all levels");
     let more = ["--losses", "norm_softmax", "--seeds", "0", "--out", "table"];
     at.akin(&[&["compare", "dyml.toml"], &more[..], &metrics[..]].concat())
         .expect_code(0)

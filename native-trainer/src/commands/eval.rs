@@ -20,7 +20,7 @@ pub use self::arguments::EvalArgs;
 use self::embedding_files::EmbeddingFiles;
 use self::opened_run::OpenedRun;
 use self::shard::{Part, Shard, Whole};
-use crate::config::{DataConfig, PublishedConfig, PublishedResult};
+use crate::config::{DataConfig, Protocol, PublishedConfig, PublishedResult};
 use crate::embedding::evaluate_dataset;
 use crate::files::{check_output, write_atomic};
 use crate::loader::Pictures;
@@ -32,7 +32,7 @@ use crate::{rank_curves, terminal};
 
 /// Evaluates, and prints the report.
 pub fn run(args: EvalArgs) -> Result<()> {
-    if args.dyml {
+    if args.dyml || follows_dyml(&args)? {
         return dyml::run(&args);
     }
     if let Some(against) = &args.against {
@@ -118,6 +118,20 @@ pub fn run(args: EvalArgs) -> Result<()> {
     };
     terminal::print(&text)?;
     Ok(())
+}
+
+/// Whether a run's config asks for the protocol of DyML, and no option for what it does not have.
+fn follows_dyml(args: &EvalArgs) -> Result<bool> {
+    let other = args.against.is_some()
+        || args.per_query.is_some()
+        || args.curves.is_some()
+        || args.data.is_some()
+        || args.metrics.relevance.is_some()
+        || args.metrics.decomposability_gap.is_some();
+    Ok(match &args.run {
+        Some(run) if !other => Run::open(run)?.config.data.protocol == Protocol::Dyml,
+        _ => false,
+    })
 }
 
 /// A report, and the paths of the pictures behind it. Embeddings from files may have no paths.

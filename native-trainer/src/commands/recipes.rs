@@ -9,6 +9,7 @@ use toml::{Table, Value};
 use crate::columns::align_words;
 use crate::config::{PublishedConfig, PublishedResult};
 use crate::problem::{did_you_mean, problem};
+use crate::published::printed;
 use crate::recipes::{RECIPES, Recipe, row_settings};
 use crate::terminal;
 
@@ -107,8 +108,11 @@ fn describe(list: &[Reproduction]) -> String {
         let paper = &papers[0].paper;
         let title = source(paper).map_or_else(String::new, |source| source.title());
         let row = |entry: &Reproduction| {
-            let scores =
-                entry.result.scores.iter().map(|(metric, score)| format!("{} {score}", metric.label()));
+            let scores = entry
+                .result
+                .scores
+                .iter()
+                .map(|(metric, score)| format!("{} {}", metric.label(), printed(*score)));
             let scores = scores.collect::<Vec<_>>().join(", ");
             let level = entry.result.level.as_ref().map_or_else(String::new, |level| format!("{level}: "));
             vec![

@@ -9,6 +9,7 @@ use akin_core::metrics::Metric;
 use super::results::{Column, Comparison, PairedTests, Place, ResultRow, RowTest, Statistic, displayed};
 use super::settings::describe;
 use crate::config::PublishedResult;
+use crate::published::printed;
 use crate::terminal::escape;
 
 /// The format of a comparison.
@@ -172,7 +173,7 @@ fn published(comparison: &Comparison) -> Option<Grid> {
                     plain(&row.label),
                     plain(&result.place),
                     plain(name.trim_end()),
-                    plain(score.to_string()),
+                    plain(printed(score)),
                     plain(number(metric, measured.as_ref(), 2)),
                 ]));
             }
@@ -619,7 +620,8 @@ Command: akin compare tiny
         };
         let text = print(&comparison, Format::Text, false);
         let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
-        for expected in [["Table", "1", "H-AP", "52.4", "51.00±1.41"], ["Table", "1", "NDCG", "90", "–"]] {
+        for expected in [["Table", "1", "H-AP", "52.4", "51.00±1.41"], ["Table", "1", "NDCG", "90.0", "–"]]
+        {
             assert!(lines.iter().any(|line| line.ends_with(&expected)), "{text}");
         }
         assert!(

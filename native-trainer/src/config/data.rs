@@ -222,7 +222,7 @@ pub enum Protocol {
     /// Every metric over the whole taxonomy.
     #[default]
     Whole,
-    /// Each level by itself, then the mean over levels. `dyml_vehicle` and `dyml_animal` have a benchmark for each level.
+    /// Each level by itself, then the mean over levels, as DyML does. `dyml_vehicle` and `dyml_animal` have a benchmark for each level.
     Dyml,
 }
 
