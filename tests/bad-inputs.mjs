@@ -101,6 +101,7 @@ const BAD = {
   '--set': ['nonsense', '=1', 'run.steps=', 'run.nonsense=1', 'nonsense.key=1', 'run.steps=[', 'data.levels=[]'],
   '--out': ['file/below', 'file', ''],
   '--backbone': ['x', ''],
+  '--log': ['x', ''],
   '--weights': ['nowhere', 'data', ''],
   '--count': [...NUMBERS, '0'],
   '--encoder': ['x', ''],

@@ -71,7 +71,7 @@ pub use model::ModelConfig;
 pub use optimizer::{OptimizerConfig, OptimizerKind};
 pub use overlay::{lay_over, put};
 pub use published::{PublishedConfig, PublishedResult};
-pub use run::{DeviceName, RunConfig};
+pub use run::{DeviceName, LogFormat, RunConfig};
 pub use sampler::{SamplerConfig, SamplerKind};
 pub use schedule::{Moment, ScheduleConfig, ScheduleKind};
 pub use source::{Origin, Source};

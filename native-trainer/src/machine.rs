@@ -74,8 +74,13 @@ pub fn now() -> String {
     format!("{} {:02}:{:02} UTC", date(minutes / 1_440), minutes / 60 % 24, minutes % 60)
 }
 
+/// Seconds since 1970.
+pub fn unix_time() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
+}
+
 fn seconds_since_1970() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+    unix_time() as u64
 }
 
 /// The date `day` days after 1970-01-01.

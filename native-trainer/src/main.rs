@@ -74,6 +74,7 @@
 //! figures
 //! figures/lines figures/points figures/heat_map figures/bars figures/sheet figures/raster
 //! figures/drawing
+//! tensorboard
 //! files columns charts machine interrupt shell progress
 //! counts
 //! problem faults
@@ -144,6 +145,7 @@ mod sealed;
 mod serve;
 mod shell;
 mod site;
+mod tensorboard;
 mod terminal;
 mod training;
 mod trend;

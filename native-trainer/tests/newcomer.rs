@@ -188,6 +188,33 @@ fn the_doctor_finds_a_device_and_exits_with_0() {
     at.akin(&["doctor"]).expect_code(0).expect_stdout("device cpu");
 }
 
+/// Records are framed by their lengths, which end where the file ends.
+#[test]
+fn a_training_writes_event_files_on_request() {
+    let at = photos();
+    at.write("c.toml", CONFIG);
+    at.akin(&["train", "c.toml", "--set", "run.steps=12", "--log", "tensorboard", "--out", "run"])
+        .expect_code(0);
+    let files =
+        fs::read_dir(at.path("run")).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let events: Vec<String> = files.filter(|name| name.contains("tfevents")).collect();
+    assert_eq!(events.len(), 1, "{events:?}");
+    let bytes = at.bytes(&format!("run/{}", events[0]));
+    let (mut place, mut records) = (0, 0);
+    while place < bytes.len() {
+        let length = u64::from_le_bytes(bytes[place..place + 8].try_into().unwrap()) as usize;
+        place += 8 + 4 + length + 4;
+        records += 1;
+    }
+    assert_eq!(place, bytes.len());
+    // The version, some steps and the evaluation at the end.
+    assert!(records >= 3, "{records} records");
+    let has = |text: &str| bytes.windows(text.len()).any(|part| part == text.as_bytes());
+    assert!(has("brain.Event:2") && has("train/loss") && has("evaluation/class/ap"));
+    assert!(at.read("run/config.toml").contains("log = \"tensorboard\""));
+    at.akin(&["verify", "run"]).expect_code(0);
+}
+
 #[test]
 fn shells_and_manual_pages_know_every_command() {
     let at = Workplace::empty();

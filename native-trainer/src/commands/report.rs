@@ -187,7 +187,11 @@ fn evaluate(run: &Run, name: String, args: &ReportArgs) -> Result<Evaluated> {
     let ancestors = learned_ancestors(run, &dataset, &pictures, &device)?;
     let similarity = config.eval.similarity;
     let seed = config.run.seed;
-    Ok(Evaluated { name, log, dataset, pictures, evaluation, similarity, ancestors, seed })
+    let results = Vec::new();
+    let mut evaluated =
+        Evaluated { name, log, dataset, pictures, evaluation, similarity, ancestors, seed, results };
+    evaluated.find_results()?;
+    Ok(evaluated)
 }
 
 /// What was trained on what.

@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::arguments::SetArgs;
-use crate::config::{Config, DeviceName};
+use crate::config::{Config, DeviceName, LogFormat};
 use crate::data::Dataset;
 use crate::directory::Kind;
 use crate::dry_run::dry_run;
@@ -47,6 +47,9 @@ pub struct TrainArgs {
     /// How to show progress.
     #[arg(long, value_enum, default_value_t)]
     pub progress: Progress,
+    /// Also write the log as event files into the run directory, for `tensorboard --logdir runs`.
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub log: Option<LogFormat>,
     /// Train nothing: check data, model and loss, print the plan with the memory and disk that it needs, and draw the
     /// first batch.
     #[arg(long)]
@@ -92,6 +95,7 @@ fn train_and_print(args: TrainArgs) -> Result<()> {
         config.run.out = std::path::absolute(out)?;
     }
     config.run.seed = args.seed.unwrap_or(config.run.seed);
+    config.run.log = args.log.or(config.run.log);
     config.run.device = args.device.unwrap_or(config.run.device);
     let progress = args.progress;
     if args.dry_run {

@@ -50,6 +50,17 @@ pub struct RunConfig {
     /// The number of evaluations in a row without a better one than the best by `best_by` after which the training ends;
     /// needs `evaluate_every_epochs`. Each evaluation comes after a checkpoint then. Default: none; it trains to the end.
     pub patience: Option<u64>,
+    /// What the log is written as besides `log.jsonl`. Default: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<LogFormat>,
+}
+
+/// What a log is written as besides JSON lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum LogFormat {
+    /// Event files in the run directory, for `tensorboard --logdir runs`.
+    Tensorboard,
 }
 
 /// The device that computes.

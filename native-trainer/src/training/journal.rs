@@ -6,14 +6,17 @@ use std::time::Instant;
 use anyhow::Result;
 use serde_json::{Value, json};
 
+use crate::config::LogFormat;
 use crate::files::{Lines, read_regular_file, write_atomic};
 use crate::machine;
 use crate::problem::Advise;
 use crate::run::Run;
+use crate::tensorboard::EventFile;
 
 /// See the [module](self).
 pub(super) struct Journal {
     log: Lines,
+    events: Option<EventFile>,
     started: Instant,
     first_step: u64,
     peak_memory: Option<u64>,
@@ -32,7 +35,11 @@ impl Journal {
             || format!("the log {} cannot be written", path.display()),
             "check the permissions of the run directory",
         )?;
-        let mut journal = Self { log, started: Instant::now(), first_step, peak_memory: None };
+        let events = match run.config.run.log {
+            Some(LogFormat::Tensorboard) => Some(EventFile::begin(&run.directory, first_step)?),
+            None => None,
+        };
+        let mut journal = Self { log, events, started: Instant::now(), first_step, peak_memory: None };
         if first_step > 0 {
             journal.log(json!({ "event": "resumed", "step": first_step }))?;
         }
@@ -41,6 +48,9 @@ impl Journal {
 
     /// Adds a line to the log.
     pub(super) fn log(&mut self, entry: Value) -> Result<()> {
+        if let Some(events) = &mut self.events {
+            events.log(&entry)?;
+        }
         self.log.add(&entry.to_string()).advise(
             || "the log cannot be written".into(),
             "free some space; `akin resume RUN` continues from the last checkpoint",

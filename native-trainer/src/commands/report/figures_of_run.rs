@@ -53,6 +53,8 @@ pub struct Evaluated {
     /// The learned ancestors of HIER in the Poincaré ball.
     pub ancestors: Option<Embeddings>,
     pub seed: u64,
+    /// The first results of every query, as items of the data set with their scores.
+    pub results: Vec<Vec<(usize, f32)>>,
 }
 
 impl Evaluated {
@@ -96,8 +98,12 @@ impl Evaluated {
         Tile { picture, name: self.class_name(item) }
     }
 
-    /// The first results of every query, as items of the data set with their scores.
-    fn results(&self) -> Result<Vec<Vec<(usize, f32)>>> {
+    /// Finds [`Self::results`].
+    ///
+    /// # Errors
+    ///
+    /// Embeddings that the similarity is not defined for.
+    pub fn find_results(&mut self) -> Result<()> {
         let gallery = Gallery::new(self.gallery_embeddings(), self.similarity)?;
         let items = self.gallery_items();
         let queries = &self.evaluation.queries;
@@ -111,7 +117,8 @@ impl Evaluated {
             let counts = |hit: &&Hit| !junk.get(items[hit.item]).is_some_and(|junk| junk.contains(&class));
             Ok(hits.iter().filter(counts).take(RESULTS).map(|hit| (items[hit.item], hit.score)).collect())
         };
-        (0..queries.items.len()).into_par_iter().map(results).collect()
+        self.results = (0..queries.items.len()).into_par_iter().map(results).collect::<Result<_>>()?;
+        Ok(())
     }
 }
 
@@ -196,8 +203,8 @@ pub fn of_all(runs: &[Evaluated]) -> Result<Vec<Figure>> {
         "Each point is a number of ranked items, 1, 2, 5, 10 and so on from the left.",
     );
 
-    let rows = runs.iter().map(|run| Ok((run.name.clone(), first_levels(run)?)));
-    let rows: Vec<(String, Vec<f64>)> = rows.collect::<Result<_>>()?;
+    let rows: Vec<(String, Vec<f64>)> =
+        runs.iter().map(|run| (run.name.clone(), first_levels(run))).collect();
     let words = runs[0].words();
     if rows.iter().all(|(_, shares)| shares.len() == words.len()) {
         add(
@@ -215,9 +222,9 @@ pub fn of_all(runs: &[Evaluated]) -> Result<Vec<Figure>> {
 /// The figures of one run. Their files begin with `prefix`. `rows` is the number of queries on a sheet.
 pub fn of_run(run: &Evaluated, prefix: &str, rows: usize, progress: Progress) -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
-    let results = run.results()?;
-    sheets(run, &results, rows, &mut figures);
-    confusions(run, &results, &mut figures);
+    let results = &run.results;
+    sheets(run, results, rows, &mut figures);
+    confusions(run, results, &mut figures);
     affinities(run, &mut figures)?;
     maps(run, progress, &mut figures)?;
     for figure in &mut figures {
@@ -241,16 +248,15 @@ fn evaluations(log: &Log, level: usize, metric: &str) -> Vec<[f64; 2]> {
 }
 
 /// The share of the queries by the shared level of their first result, 0 … L.
-fn first_levels(run: &Evaluated) -> Result<Vec<f64>> {
-    let results = run.results()?;
+fn first_levels(run: &Evaluated) -> Vec<f64> {
     let mut counts = vec![0.0; run.depth() + 1];
-    for (&query, results) in run.evaluation.queries.items.iter().zip(&results) {
+    for (&query, results) in run.evaluation.queries.items.iter().zip(&run.results) {
         if let Some((first, _)) = results.first() {
             counts[run.shared(query, *first)] += 1.0;
         }
     }
     let all: f64 = counts.iter().sum();
-    Ok(counts.into_iter().map(|count| count / all.max(1.0)).collect())
+    counts.into_iter().map(|count| count / all.max(1.0)).collect()
 }
 
 // --- Sheets -----------------------------------------------------------------------------------------
