@@ -10,6 +10,7 @@ use super::results::{Column, Comparison, PairedTests, Place, ResultRow, RowTest,
 use super::settings::describe;
 use crate::config::PublishedResult;
 use crate::published::printed;
+use crate::report::AVERAGE;
 use crate::terminal::escape;
 
 /// The format of a comparison.
@@ -151,6 +152,9 @@ fn costs(comparison: &Comparison) -> Grid {
 /// What papers report for the rows, beside what was measured; none if they report nothing.
 fn published(comparison: &Comparison) -> Option<Grid> {
     let measured = |row: &ResultRow, metric: Metric, level: Option<&str>| {
+        // Under the protocol of DyML a metric over all levels is an average too, and has no level.
+        let averages = comparison.columns.iter().any(|column| column.level.as_deref() == Some(AVERAGE));
+        let level = level.filter(|&level| level != AVERAGE || !averages);
         // The finest level has the first column of a metric.
         let has_score = |column: &Column| {
             column.metric == metric && (level.is_none() || column.level.as_deref() == level)
