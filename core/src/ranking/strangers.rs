@@ -240,4 +240,23 @@ mod tests {
             }
         }
     }
+    #[test]
+    fn many_positives_and_blocks_longer_than_a_place_can_say_change_nothing() {
+        let items = MOST_PLACES + 9_000;
+        let score = |item: usize| ((item * 7_919 % 50_021) as f32).sin();
+        let scores: Vec<f32> = (0..items).map(score).collect();
+        let key = |item: usize| sort_key(scores[item], item);
+        let itself = items - 1;
+        let mut keys: Vec<u64> = (0..itself).filter(|item| item % 3 == 0).map(key).collect();
+        keys.sort_unstable();
+        assert!(Strangers::bytes(keys.len()) > FAST_MEMORY, "the items are sorted first");
+        let mut expected = vec![0; keys.len() + 1];
+        for key in (0..itself).map(key) {
+            expected[keys.partition_point(|&positive| positive < key)] += 1;
+        }
+        let mut strangers = Strangers::default();
+        strangers.restart(&keys);
+        strangers.count(&keys, &scores, Some(itself), key);
+        assert_eq!(strangers.before(), expected);
+    }
 }
