@@ -80,6 +80,9 @@ fn a_report_is_one_file_without_scripts_and_names_are_text() {
 #[test]
 fn figures_are_written_as_svg_and_png() {
     let at = runs(&[("first", "happier")]);
+    // As a recipe has it.
+    let published = "[published]\npaper = 'ramzi2022'\nresults = [{ place = 'Table 1', row = 'HAPPIER', scores = { h_ap = 42.8 } }]\n";
+    at.write("first/config.toml", at.read("first/config.toml") + published);
     let report = [
         "report",
         "first",
@@ -123,6 +126,7 @@ fn figures_are_written_as_svg_and_png() {
         let ink = picture.pixels().filter(|pixel| pixel.0 != [255; 3]).count();
         assert!(ink > 500, "{figure} has {ink} pixels that are not white");
     }
+    assert!(at.read("r.html").contains("published in ramzi2022"));
     assert!(!at.read("r.html").contains("class=\"interval\""), "no intervals without resamples");
 
     at.akin(&report).expect_code(1).expect_stderr("r.html already exists");

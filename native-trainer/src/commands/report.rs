@@ -26,6 +26,8 @@ use crate::files::{check_output, create_folder, read_regular_file, write_atomic}
 use crate::loader::Pictures;
 use crate::problem::{problem, repeated};
 use crate::progress::Progress;
+use crate::published::published_text;
+use crate::report::score;
 use crate::run::{Run, Which, encoder_config};
 use crate::training::learned_ancestors;
 use crate::{device, directory, machine, rank_curves, shell, terminal};
@@ -107,7 +109,11 @@ pub fn run(args: &ReportArgs) -> Result<()> {
         let mut report = evaluated.evaluation.report.clone();
         // Those of the curves stand in figures.
         report.config.metrics.truncate(asked);
+        let published = run.config.published.as_ref().and_then(|published| {
+            published_text(published, |result, metric| score(&report, metric, result.level.as_deref()))
+        });
         parts.push(RunPart {
+            published,
             facts: facts(&run.config, &evaluated),
             name: evaluated.name.clone(),
             report,
@@ -119,7 +125,12 @@ pub fn run(args: &ReportArgs) -> Result<()> {
     let names: Vec<&str> = parts.iter().map(|part| part.name.as_str()).collect();
     let page = Page {
         title: args.title.clone().unwrap_or_else(|| names.join(", ")),
-        about: vec![format!("Written by akin {} on {}.", env!("CARGO_PKG_VERSION"), machine::now())],
+        about: vec![format!(
+            "Written by akin {} on {}, with {}.",
+            env!("CARGO_PKG_VERSION"),
+            machine::now(),
+            machine::describe()
+        )],
         figures,
         runs: parts,
     };
@@ -219,10 +230,26 @@ fn environment(run: &Run) -> Result<Vec<(String, String)>> {
     directory::recover(&run.directory)?;
     let bytes = read_regular_file(&run.file("run.json")).unwrap_or_default();
     let entries: serde_json::Map<String, Value> = serde_json::from_slice(&bytes).unwrap_or_default();
-    let text = |value: Value| match value {
+    let mut rows = Vec::new();
+    entries.into_iter().for_each(|(key, value)| add_rows(&mut rows, key.replace('_', " "), value));
+    Ok(rows)
+}
+
+/// Adds a value under its name, and of a table each of its values.
+fn add_rows(rows: &mut Vec<(String, String)>, name: String, value: Value) {
+    let text = match value {
+        Value::Object(table) if !table.is_empty() => {
+            return table.into_iter().for_each(|(key, value)| {
+                add_rows(rows, format!("{name}: {}", key.replace('_', " ")), value)
+            });
+        }
+        Value::Object(_) => "none".into(),
         Value::String(text) => text,
-        Value::Object(table) if table.is_empty() => "none".into(),
+        Value::Number(number) => match number.as_u64() {
+            Some(whole) => count(whole as usize),
+            None => format!("{:.4}", number.as_f64().unwrap_or_default()),
+        },
         other => other.to_string(),
     };
-    Ok(entries.into_iter().map(|(key, value)| (key.replace('_', " "), text(value))).collect())
+    rows.push((name, text));
 }

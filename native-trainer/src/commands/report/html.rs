@@ -28,6 +28,8 @@ pub struct RunPart {
     pub facts: Vec<(String, String)>,
     /// The evaluation, with intervals.
     pub report: Report,
+    /// What the paper of its recipe reports, beside what was measured.
+    pub published: Option<String>,
     /// The figures.
     pub figures: Vec<Figure>,
     /// The config as TOML.
@@ -46,7 +48,7 @@ h3 { font-size: 1.05rem; margin: 2rem 0 .25rem; } p { margin: .4rem 0; } .faint,
 nav ul { padding: 0; list-style: none; display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; } a { color: inherit; }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .9rem; }
 th, td { padding: .3rem .9rem .3rem 0; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--rule); }
-th:first-child, td:first-child { text-align: left; } th { font-weight: 600; } .facts td { text-align: left; white-space: normal; }
+th:first-child, td:first-child { text-align: left; } th { font-weight: 600; } .facts td { text-align: left; white-space: normal; overflow-wrap: anywhere; }
 .interval { color: var(--faint); font-size: .8rem; } figure { margin: 2.25rem 0; }
 figure svg { min-width: 32rem; max-width: 100%; height: auto; display: block; background: #fff; border-radius: 4px; }
 figcaption { font-size: .9rem; margin-top: .5rem; max-width: 46rem; } figcaption b { color: var(--ink); }
@@ -90,6 +92,9 @@ impl Page {
         for (number, run) in self.runs.iter().enumerate() {
             html += &format!("<section id=\"run-{number}\">\n<h2>{}</h2>\n", escape(&run.name));
             html += &facts(&run.facts);
+            if let Some(published) = &run.published {
+                html += &format!("<h3>Published and measured</h3>\n<pre>{}</pre>\n", lines(published));
+            }
             add_figures(&mut html, &run.figures)?;
             html += &format!("<h3>Environment</h3>\n{}", facts(&run.environment));
             html += &format!(
