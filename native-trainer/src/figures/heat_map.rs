@@ -7,7 +7,6 @@ use super::{colour_of_share, shortened};
 const SIDE: f64 = 560.0;
 const LEFT: f64 = 176.0;
 const TOP: f64 = 20.0;
-const BOTTOM: f64 = 172.0;
 /// More classes than this have no names of their own.
 const MOST_NAMES: usize = 60;
 /// The most cells that are drawn one by one; more are one picture.
@@ -34,7 +33,11 @@ pub fn heat_map(map: &HeatMap<'_>) -> Drawing {
     let count = map.names.len().max(1);
     let cell = SIDE / count as f64;
     let width = LEFT + SIDE + 110.0;
-    let mut drawing = Drawing::new(width, TOP + SIDE + BOTTOM);
+    // The names of the columns stand below the square, on end.
+    let names = map.names.iter().chain(map.groups.iter().map(|(name, _)| name));
+    let longest = names.map(|name| name.chars().count().min(22)).max().unwrap_or(0);
+    let bottom = 40.0 + 6.2 * longest as f64;
+    let mut drawing = Drawing::new(width, TOP + SIDE + bottom);
     let share = |value: f64| {
         let width = map.range[1] - map.range[0];
         if width > 0.0 { (value - map.range[0]) / width } else { 0.5 }
@@ -103,7 +106,7 @@ pub fn heat_map(map: &HeatMap<'_>) -> Drawing {
     }
     let [rows, columns] = map.axes;
     let middle = Style { anchor: Anchor::Middle, ..faint };
-    drawing.text([LEFT + SIDE / 2.0, TOP + SIDE + BOTTOM - 6.0], middle, columns);
+    drawing.text([LEFT + SIDE / 2.0, TOP + SIDE + bottom - 6.0], middle, columns);
     drawing.turned_text([14.0, TOP + SIDE / 2.0], -90.0, middle, rows);
     drawing
 }

@@ -368,7 +368,7 @@ fn confusions(run: &Evaluated, results: &[Vec<(usize, f32)>], figures: &mut Vec<
         let picture = heat_map(&HeatMap {
             names: &names,
             values: &values,
-            range: [0.0, 1.0],
+            range: [0.0, values.iter().copied().fold(0.0, f64::max)],
             unit: "share of row",
             groups: &if level > 1 { groups(run, level, &classes) } else { Vec::new() },
             axes: ["class of the query", "class of its first result"],
