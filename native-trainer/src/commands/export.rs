@@ -536,3 +536,29 @@ fn check_size(name: &str, bytes: usize) -> Result<()> {
         "train a smaller backbone; `akin list backbones` shows their sizes",
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use akin_core::image::{Normalisation, Preprocessing};
+    use akin_core::models::{BackboneConfig, Pooling};
+    use serde_json::json;
+
+    use super::*;
+
+    /// An encoder that the page pools otherwise gives other embeddings.
+    #[test]
+    fn the_architecture_has_the_pooling() {
+        let mut config = EncoderConfig {
+            backbone: BackboneConfig::named("squeezenet").unwrap(),
+            pooling: None,
+            head: None,
+            preprocessing: Preprocessing::new(Normalisation::Imagenet, 64).unwrap(),
+        };
+        assert_eq!(
+            architecture(&config).unwrap(),
+            json!({ "backbone": { "kind": "squeezenet" }, "head": null })
+        );
+        config.pooling = Some(Pooling::Max);
+        assert_eq!(architecture(&config).unwrap()["pooling"], "max");
+    }
+}

@@ -129,7 +129,7 @@ fn add_figures(html: &mut String, figures: &[Figure]) -> Result<()> {
 
 /// The start of a part that is moved sideways where it is too wide, also by keyboard.
 fn scroll(name: &str) -> String {
-    format!("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">", escape(name))
+    format!("<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{}\">", escape(name))
 }
 
 fn facts(rows: &[(String, String)]) -> String {
