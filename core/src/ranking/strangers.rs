@@ -20,7 +20,7 @@ const MOST_BUCKETS: usize = 1 << 15;
 /// A query whose counts and keys take more bytes sorts the items first.
 const FAST_MEMORY: usize = 1 << 18;
 /// Items are counted so many at a time, so that a bucket and a place fit into 32 bits.
-const MOST_PLACES: usize = (1 << 32) / MOST_BUCKETS;
+const MOST_PLACES: usize = 1 << (u32::BITS - MOST_BUCKETS.ilog2());
 /// Marks a bucket that has positives.
 const MIXED: u32 = 1 << 31;
 
