@@ -214,8 +214,13 @@ impl PartialRanking {
         size_of::<Self>() + positives * size_of::<u64>() + Strangers::bytes(positives)
     }
 
-    /// Makes room for so many positives.
+    /// Makes room for so many positives. The memory of a query with more than twice as many is given back, so that a group
+    /// takes at most twice the memory that it counts.
     pub(crate) fn reserve(&mut self, positives: usize) {
+        if self.keys.capacity() > 2 * positives {
+            self.keys = Vec::new();
+            self.strangers = Strangers::default();
+        }
         self.keys.reserve_exact(positives);
     }
 
