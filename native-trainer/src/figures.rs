@@ -1,6 +1,7 @@
 //! Figures for reports, as SVG and PNG: small enough for a page, and plain enough for a paper.
 //!
-//! Every name that a user gave is text and never markup. Each colour is besides told by a name, a place or a mark.
+//! Every name that a user gave is text and never markup. No meaning depends on colour alone: a name, a place or a mark
+//! says the same.
 
 use std::f64::consts::PI;
 

@@ -1,12 +1,12 @@
 //! The model card of a bundle: what its models are, what they were trained on, how good they are, and how to use them.
 
 use akin_core::bundle::{Contents, EncoderEntry};
-use akin_core::evaluate::Means;
+use akin_core::evaluate::{Means, Report};
 use akin_core::metrics::Metric;
 use anyhow::Result;
 use toml::Table;
 
-use crate::config::Config;
+use crate::config::{Config, Protocol};
 use crate::counts::{count, counted};
 use crate::report::{measurement, with_interval};
 
@@ -55,7 +55,21 @@ fn about(encoder: &EncoderEntry, config: &Config) -> Result<String> {
         config.model.backbone.entry().title,
         encoder.dimension
     );
-    let report = &encoder.report;
+    about += &results(&encoder.report, config);
+    about += &format!(
+        "\n<details><summary>Config</summary>\n\n```toml\n{}```\n\n</details>\n",
+        toml::to_string(&without_places(config)?)?
+    );
+    Ok(about)
+}
+
+/// The tables of a report. The protocol of DyML evaluates other labels than the report has.
+fn results(report: &Report, config: &Config) -> String {
+    if config.data.protocol == Protocol::Dyml {
+        return "\nThe model is evaluated by the protocol of DyML. `akin eval RUN` prints its results.\n"
+            .into();
+    }
+    let mut tables = String::new();
     let metrics = |per_level: bool| -> Vec<Metric> {
         report.config.metrics.iter().copied().filter(|metric| metric.entry().per_level == per_level).collect()
     };
@@ -64,15 +78,10 @@ fn about(encoder: &EncoderEntry, config: &Config) -> Result<String> {
     for (metrics, rows) in [(metrics(false), vec![("all levels", &report.overall)]), (metrics(true), levels)]
     {
         if !metrics.is_empty() {
-            about += &table(&metrics, &rows);
+            tables += &table(&metrics, &rows);
         }
     }
-    about += &format!("\n{}.\n", measurement(report));
-    about += &format!(
-        "\n<details><summary>Config</summary>\n\n```toml\n{}```\n\n</details>\n",
-        toml::to_string(&without_places(config)?)?
-    );
-    Ok(about)
+    tables + &format!("\n{}.\n", measurement(report))
 }
 
 /// A row for each level, and a column for each metric.

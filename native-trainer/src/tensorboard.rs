@@ -67,15 +67,23 @@ impl EventFile {
     }
 }
 
-/// The numbers of an entry with their tags, such as `train/loss`, `evaluation/h_ap` and `evaluation/species/ap`.
+/// The numbers of an entry with their tags, such as `train/loss`, `evaluation/h_ap` and `evaluation/species/ap`. The
+/// numbers of an array are counted from 1: `train/lr_terms_1`.
 fn scalars(entry: &Value) -> Vec<(String, f32)> {
     let numbers = |place: &str, table: &Value, skipped: &[&str]| -> Vec<(String, f32)> {
-        let entries = table.as_object().into_iter().flatten();
-        let number = |(key, value): (&String, &Value)| {
-            (!skipped.contains(&key.as_str())).then_some(())?;
-            Some((format!("{place}{key}"), value.as_f64()? as f32))
-        };
-        entries.filter_map(number).collect()
+        let mut numbers = Vec::new();
+        let mut add = |tag: String, value: &Value| numbers.extend(value.as_f64().map(|x| (tag, x as f32)));
+        for (key, value) in table.as_object().into_iter().flatten() {
+            let tag = format!("{place}{key}");
+            match value.as_array() {
+                _ if skipped.contains(&key.as_str()) => {}
+                Some(values) => {
+                    (1..).zip(values).for_each(|(number, value)| add(format!("{tag}_{number}"), value));
+                }
+                None => add(tag, value),
+            }
+        }
+        numbers
     };
     let report = &entry["report"];
     if report.is_null() {
@@ -172,6 +180,8 @@ mod tests {
     fn steps_and_evaluations_have_tags() {
         let step = json!({ "event": "step", "step": 3, "epoch": 1, "loss": 0.5, "lr_head": 0.25 });
         assert_eq!(scalars(&step), [("train/loss".into(), 0.5), ("train/lr_head".into(), 0.25)]);
+        let step = json!({ "event": "step", "step": 3, "lr_proxies": null, "lr_terms": [0.25, 0.5] });
+        assert_eq!(scalars(&step), [("train/lr_terms_1".into(), 0.25), ("train/lr_terms_2".into(), 0.5)]);
         let levels = json!([{ "name": "species", "queries": 4, "ap": 0.75 }]);
         let report = json!({ "overall": { "queries": 4, "h_ap": 0.5 }, "levels": levels });
         let evaluation = json!({ "event": "evaluation", "step": 3, "report": report });

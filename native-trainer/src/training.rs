@@ -43,7 +43,7 @@ use crate::optimizer::Rates;
 use crate::problem::{Advise, a_few, problem};
 use crate::progress::Progress;
 use crate::report::{is_better, score};
-use crate::run::{Best, CONFIG_FILE, Run, encoder_config, load_backbone};
+use crate::run::{Best, CONFIG_FILE, Run, Which, encoder_config, load_backbone};
 use crate::sampler::Sampler;
 use crate::trend::Trend;
 
@@ -207,20 +207,21 @@ pub fn check_loss(run: &Run, dataset: &Dataset, pictures: &Pictures, device: &De
 }
 
 /// The proxies that a run has learned as ancestors of its items (HIER), as points of the Poincaré ball; none for other
-/// losses and spaces.
+/// losses and spaces. The best encoder has none, because a run keeps only the proxies of its last checkpoint.
 ///
 /// # Errors
 ///
 /// A checkpoint that is missing, damaged or of another config.
 pub fn learned_ancestors(
     run: &Run,
+    which: Which,
     dataset: &Dataset,
     pictures: &Pictures,
     device: &Device,
 ) -> Result<Option<Embeddings>> {
     let is_wanted =
         |loss: &Loss| loss.hierarchy().is_some_and(|hierarchy| hierarchy.space() == Space::Poincare);
-    if encoder_config(&run.config).geometry().space() != Space::Poincare {
+    if which == Which::Best || encoder_config(&run.config).geometry().space() != Space::Poincare {
         return Ok(None);
     }
     let loss = check_loss(run, dataset, pictures, device)?;

@@ -71,6 +71,15 @@ fn three_commands_lead_from_photos_to_a_page() {
     }
     assert!(!card.contains(at.folder().to_str().unwrap()), "the card names no folder of the machine: {card}");
     at.akin(&["verify", "runs/photos.bundle"]).expect_code(0);
+
+    let export =
+        ["export", "runs/photos", "--out", "runs/photos.bundle", "--overwrite", "--licence", "CC0-1.0"];
+    at.akin(&export).expect_code(0);
+    at.akin(&serve)
+        .expect_code(1)
+        .expect_stderr("the bundle runs/photos.bundle was exported with other options")
+        .expect_stderr("`akin export runs/photos --out DIR`");
+    assert!(at.read("runs/photos.bundle/README.md").contains("CC0-1.0"));
 }
 
 #[test]
@@ -152,6 +161,10 @@ fn config_show_says_where_each_value_comes_from() {
     );
     let changed = at.akin(&["config", "show", "c.toml", "--changed"]).expect_code(0).stdout;
     assert!(changed.contains("epochs") && !changed.contains("default"), "{changed}");
+    let published = "[published]\npaper = 'ramzi2022'\nresults = [{ place = 'Table 1', row = 'HAPPIER', scores = { h_ap = 42.8 } }]\n";
+    at.write("c.toml", CONFIG.to_owned() + published);
+    let shown = at.akin(&["config", "show", "c.toml"]).expect_code(0).stdout;
+    assert!(shown.starts_with("[run]") && shown.find("[published]") > shown.find("[eval]"), "{shown}");
 }
 
 const CONFIG: &str = "[run]

@@ -77,6 +77,39 @@ fn a_report_is_one_file_without_scripts_and_names_are_text() {
     at.akin(&["report", "first", "first", "--overwrite"]).expect_code(1).expect_stderr("is given twice");
 }
 
+/// The levels and metrics of one run are not those of the other.
+#[test]
+fn runs_on_different_levels_stand_side_by_side() {
+    let at = runs(&[("first", "happier")]);
+    at.write("other.csv", at.read("labels.csv").replacen("group", "family", 1));
+    let other = "data={kind='csv',path='other.csv',levels=['family','class']}";
+    let metrics = ["--set", "eval.metrics=['ap']", "--set", "run.best_by='ap'"];
+    at.akin(&[&["train", "c.toml", "--out", "other", "--set", other], &metrics[..]].concat()).expect_code(0);
+    at.akin(&["report", "other", "first", "--bootstrap", "0"]).expect_code(0);
+    let html = at.read("report.html");
+    for part in ["<h3>family</h3>", "<h3>group</h3>", "<h3>class</h3>", "<th scope=\"col\">H-AP"] {
+        assert!(html.contains(part), "no {part:?}");
+    }
+    assert!(html.contains("<figure id=\"run-1-best\">"), "a sheet does not need H-AP among the metrics");
+    let (_, figure) = html.split_once("<figure id=\"first-results\">").unwrap();
+    let (figure, _) = figure.split_once("</figure>").unwrap();
+    assert!(figure.contains("1 level<") && !figure.contains("same "), "{figure}");
+}
+
+#[test]
+fn a_run_by_the_protocol_of_dyml_has_no_other_results() {
+    let at = runs(&[("first", "happier")]);
+    let config = at.read("first/config.toml").replacen("[data]", "[data]\nprotocol = 'dyml'", 1);
+    at.write("first/config.toml", config);
+    at.akin(&["report", "first"])
+        .expect_code(1)
+        .expect_stderr("evaluated by the protocol of DyML, which a report does not show")
+        .expect_stderr("`akin eval first`");
+    at.akin(&["export", "first", "--out", "bundle", "--no-maps"]).expect_code(0);
+    let card = at.read("bundle/README.md");
+    assert!(card.contains("by the protocol of DyML") && !card.contains("| all levels |"), "{card}");
+}
+
 #[test]
 fn figures_are_written_as_svg_and_png() {
     let at = runs(&[("first", "happier")]);

@@ -720,7 +720,9 @@ fn the_ancestors_that_hier_has_learned_are_exported_with_the_disk() {
             { weight = 1.0, loss = { kind = "hier", proxies = 6 } },
         ]"#;
     at.set_loss(sum, "{ dimension = 2, geometry = { kind = \"poincare\", curvature = 0.5 } }");
-    at.akin(&["train", "tiny.toml", "--set", "run.steps=1", "--out", "run"]).expect_code(0);
+    let evaluated = ["--set", "run.evaluate_every_epochs=1"];
+    at.akin(&[&["train", "tiny.toml", "--set", "run.steps=4", "--out", "run"], &evaluated[..]].concat())
+        .expect_code(0);
     at.akin(&["export", "run", "--out", "bundle", "--maps", "pca,poincare"]).expect_code(0);
     let bundle = at.json("bundle/bundle.json");
     let maps = &bundle["encoders"][0]["maps"];
@@ -742,6 +744,10 @@ fn the_ancestors_that_hier_has_learned_are_exported_with_the_disk() {
     fs::remove_file(at.path("run/checkpoint.akin")).unwrap();
     at.akin(&["export", "run", "--out", "other"]).expect_code(1).expect_stderr("checkpoint.akin");
     at.akin(&["export", "run", "--out", "other", "--maps", "pca"]).expect_code(0);
+    // The checkpoint has no proxies of the best encoder.
+    at.akin(&["export", "run", "--out", "best", "--maps", "poincare", "--which", "best"]).expect_code(0);
+    let map = &at.json("best/bundle.json")["encoders"][0]["maps"][0];
+    assert!(map["coordinates"].is_string() && map.get("proxies").is_none(), "{map}");
 }
 
 #[test]

@@ -135,7 +135,10 @@ fn show(args: &ConfigShowArgs) -> Result<()> {
         })
         .filter(|(_, _, origin)| !args.changed || *origin != Origin::Default)
         .collect();
-    let place = |key: &str| SECTIONS.iter().position(|section| key.split('.').next() == Some(*section));
+    let place = |key: &str| {
+        let place = SECTIONS.iter().position(|section| key.split('.').next() == Some(*section));
+        place.unwrap_or(SECTIONS.len())
+    };
     settings.sort_by_key(|(key, ..)| place(key));
     let text = if args.json { json_of(&settings)? } else { toml_of(&settings) };
     terminal::print(&text)?;

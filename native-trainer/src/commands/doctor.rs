@@ -220,7 +220,7 @@ fn answer_of_probe(device: &str) -> Result<String, String> {
     }
     let _ = child.stderr.take().map(|mut out| out.read_to_string(&mut text));
     let words = text.lines().find_map(|line| line.strip_prefix("error: ")).or(text.lines().next());
-    Err(words.unwrap_or("it ended without a word").to_owned())
+    Err(words.unwrap_or("it ended without a message").to_owned())
 }
 
 /// The GPUs that the driver of NVIDIA knows.

@@ -120,7 +120,7 @@ const NEAREST: usize = 8;
 /// The model card, under the name that folders and repositories show first.
 const MODEL_CARD: &str = "README.md";
 /// The file of credit and licence text.
-const NOTICE: &str = "NOTICE.md";
+pub const NOTICE: &str = "NOTICE.md";
 
 /// What to write into a bundle.
 pub struct Export<'a> {
@@ -292,7 +292,7 @@ pub fn export(export: &Export) -> Result<()> {
         };
         let gallery_labels = dataset.labels.select(&gallery.items);
         let proxies = if export.maps.contains(&Method::Poincare) {
-            learned_ancestors(run, &dataset, &pictures, &device)?
+            learned_ancestors(run, export.which, &dataset, &pictures, &device)?
         } else {
             None
         };

@@ -8,15 +8,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use akin_core::evaluate::EvaluationConfig;
+use akin_core::metrics::Metric;
 use akin_core::statistics::Bootstrap;
 use anyhow::Result;
 use clap::Args;
 use serde_json::Value;
 
-use self::figures_of_run::{Evaluated, of_all, of_run};
+use self::figures_of_run::{Evaluated, run_figures, shared_figures};
 use self::html::{Page, RunPart};
 use self::log::Log;
-use crate::config::{Config, DeviceName};
+use crate::config::{Config, DeviceName, Protocol};
 use crate::counts::count;
 use crate::data::Dataset;
 use crate::embedding::evaluate_dataset;
@@ -83,6 +84,13 @@ pub fn run(args: &ReportArgs) -> Result<()> {
     if let Some(twice) = repeated(&directories) {
         return Err(problem(format!("the run {} is given twice", twice.display()), "give each run once"));
     }
+    if let Some(run) = runs.iter().find(|run| run.config.data.protocol == Protocol::Dyml) {
+        let run = shell::path(&run.directory);
+        return Err(problem(
+            format!("the run {run} is evaluated by the protocol of DyML, which a report does not show"),
+            format!("use `akin eval {run}`"),
+        ));
+    }
     let inputs: Vec<PathBuf> = runs.iter().flat_map(Run::files).collect();
     check_output(&args.out, &inputs, args.overwrite)?;
     for folder in [&args.svg, &args.png].into_iter().flatten() {
@@ -100,14 +108,14 @@ pub fn run(args: &ReportArgs) -> Result<()> {
     }
     let (asked, evaluated): (Vec<usize>, Vec<Evaluated>) = evaluated.into_iter().unzip();
 
-    let figures = of_all(&evaluated)?;
+    let figures = shared_figures(&evaluated)?;
     let mut parts = Vec::new();
     for (number, ((run, evaluated), asked)) in runs.iter().zip(evaluated).zip(asked).enumerate() {
         let prefix = if runs.len() == 1 { String::new() } else { format!("run-{}-", number + 1) };
-        let figures = of_run(&evaluated, &prefix, args.queries as usize, args.progress)?;
+        let figures = run_figures(&evaluated, &prefix, args.queries as usize, args.progress)?;
         evaluated.pictures.check()?;
         let mut report = evaluated.evaluation.report.clone();
-        // Those of the curves stand in figures.
+        // Figures show the metrics of the curves.
         report.config.metrics.truncate(asked);
         let published = run.config.published.as_ref().and_then(|published| {
             published_text(published, |result, metric| score(&report, metric, result.level.as_deref()))
@@ -193,9 +201,14 @@ fn evaluate(run: &Run, name: String, args: &ReportArgs) -> Result<Evaluated> {
     if args.bootstrap > 0 {
         eval.bootstrap = Some(Bootstrap { resamples: args.bootstrap, ..eval.bootstrap.unwrap_or_default() });
     }
+    // The sheets order queries by it.
+    let h_ap = Metric::named("h_ap");
+    if !eval.metrics.contains(&h_ap) {
+        eval.metrics.push(h_ap);
+    }
     rank_curves::add_metrics(&mut eval);
     let evaluation = evaluate_dataset(&encoder, &dataset, &pictures, &eval, &device, args.progress)?;
-    let ancestors = learned_ancestors(run, &dataset, &pictures, &device)?;
+    let ancestors = learned_ancestors(run, args.which, &dataset, &pictures, &device)?;
     let similarity = config.eval.similarity;
     let seed = config.run.seed;
     let results = Vec::new();

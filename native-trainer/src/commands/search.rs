@@ -148,7 +148,7 @@ fn encoder_number(manifest: &Manifest, name: Option<&str>) -> Result<usize> {
             let report = &encoders[*number].report;
             report.overall.get(akin_core::metrics::Metric::named("h_ap")).unwrap_or(f64::MIN)
         };
-        // Of equal ones the first.
+        // The first of equal scores.
         let best = (0..encoders.len()).rev().max_by(|a, b| score(a).total_cmp(&score(b)));
         return best.ok_or_else(|| problem("the bundle has no encoder", "export a run into it"));
     };

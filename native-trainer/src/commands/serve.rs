@@ -4,25 +4,26 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use akin_core::bundle::MANIFEST;
+use akin_core::bundle::{ElementType, MANIFEST, Manifest};
 use anyhow::Result;
 use clap::Args;
 
 use crate::arguments::ServerArgs;
 use crate::bundles::Bundles;
-use crate::commands::export::{ALL_MAPS, Export, TILE, export, title_of};
+use crate::commands::export::{ALL_MAPS, Export, NOTICE, TILE, export, title_of};
 use crate::directory::{self, Kind, MARK_FILE};
-use crate::problem::problem;
+use crate::files::read_regular_file;
+use crate::problem::{Advise, problem};
 use crate::progress::Progress;
 use crate::run::{CONFIG_FILE, Run, Which};
-use crate::{page, serve};
+use crate::{page, serve, shell};
 
 /// Serve the page with one or more bundles or runs, by default on this machine only.
 ///
 /// A run is first exported to a bundle beside it, as `akin export RUN --out RUN.bundle` does; a bundle that is newer than
-/// its run is served as it is. Checks the bundles first. Shows the page that this program holds. A program without a page
-/// shows the page of the source tree around the current directory, and asks before it builds that page. Without a bundle,
-/// serves the gallery of groceries in that tree.
+/// its run is served as it is, and one that was exported with other options is refused. Checks the bundles first. Shows
+/// the page that this program holds. A program without a page shows the page of the source tree around the current
+/// directory, and asks before it builds that page. Without a bundle, serves the gallery of groceries in that tree.
 /// Browsers allow WebGPU only for pages from localhost or over HTTPS, so opening the files directly does not work. To
 /// publish, let `akin export --site` write the page and its bundles as one folder.
 #[derive(Debug, Args)]
@@ -77,26 +78,60 @@ fn is_run(folder: &Path) -> bool {
     folder.join(CONFIG_FILE).is_file() && !folder.join(MANIFEST).is_file()
 }
 
-/// Refuses a run that is not finished.
+/// Refuses a run that is not finished, and one beside which another bundle stands.
 fn check_run(folder: &Path) -> Result<()> {
-    Run::open(folder)?;
-    if directory::is_complete(Kind::Run, folder)? {
-        return Ok(());
+    let run = Run::open(folder)?;
+    if !directory::is_complete(Kind::Run, folder)? {
+        return Err(problem(
+            format!("the training of the run {} is not finished", folder.display()),
+            "finish it with `akin resume RUN`",
+        ));
     }
-    Err(problem(
-        format!("the training of the run {} is not finished", folder.display()),
-        "finish it with `akin resume RUN`",
-    ))
+    check_bundle(&run, &place_beside(folder)?)
 }
 
-/// The bundle of a run, which is written now unless it is newer than the run.
-fn export_run(folder: &Path, progress: Progress) -> Result<PathBuf> {
-    let run = Run::open(folder)?;
+/// The place of the bundle of a run, beside the run.
+fn place_beside(folder: &Path) -> Result<PathBuf> {
     let whole = fs::canonicalize(folder)?;
     let name =
         [whole.file_name().unwrap_or_default(), ".bundle".as_ref()].iter().copied().collect::<OsString>();
     let out = folder.parent().unwrap_or(Path::new("")).join(name);
     directory::recover(&out)?;
+    Ok(out)
+}
+
+/// Refuses a bundle in the place of that of a run, unless [`export_run`] can have written it. It could hold other runs,
+/// and replacing it could lose what `akin export` was told.
+fn check_bundle(run: &Run, out: &Path) -> Result<()> {
+    if !directory::is_complete(Kind::Bundle, out)? {
+        return Ok(());
+    }
+    let (place, folder) = (shell::path(out), shell::path(&run.directory));
+    let hint = format!("write another with `akin export {folder} --out DIR`, and serve that");
+    let bytes = read_regular_file(&out.join(MANIFEST))
+        .advise(|| format!("{MANIFEST} of the bundle {place} cannot be read"), &hint)?;
+    let manifest = Manifest::parse(&bytes)?;
+    let contents = manifest.contents();
+    let name = &run.config.run.name;
+    let is_of_run = matches!(&contents.encoders[..], [encoder] if encoder.name == *name);
+    let has_defaults = contents.title == title_of(&run.config.data.path)
+        && contents.description.is_empty()
+        && contents.licence.is_empty()
+        && contents.thumbnails.tile == TILE
+        && manifest.files().iter().all(|file| file.path != NOTICE)
+        && contents.encoders.iter().all(|encoder| encoder.element_type == ElementType::F32);
+    let fault = match (is_of_run, has_defaults) {
+        (true, true) => return Ok(()),
+        (false, _) => format!("does not hold the run {name} alone"),
+        (true, false) => "was exported with other options".to_owned(),
+    };
+    Err(problem(format!("the bundle {place} {fault}, and `akin serve {folder}` would use its place"), hint))
+}
+
+/// The bundle of a run, which is written now unless it is newer than the run.
+fn export_run(folder: &Path, progress: Progress) -> Result<PathBuf> {
+    let run = Run::open(folder)?;
+    let out = place_beside(folder)?;
     let written = |folder: &Path| fs::metadata(folder.join(MARK_FILE)).and_then(|mark| mark.modified()).ok();
     if directory::is_complete(Kind::Bundle, &out)? && written(&out) > written(folder) {
         return Ok(out);

@@ -45,8 +45,6 @@ pub struct Axis<'a> {
     pub name: &'a str,
     /// Whether equal steps are equal ratios.
     pub logarithmic: bool,
-    /// What the range has to contain.
-    pub contains: Option<f64>,
 }
 
 impl Axis<'_> {
@@ -58,7 +56,6 @@ impl Axis<'_> {
     /// The range of these places, with some room.
     fn range(self, places: impl Iterator<Item = f64>) -> Option<[f64; 2]> {
         let [mut low, mut high] = places
-            .chain(self.contains.and_then(|number| self.place(number)))
             .fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], place| [low.min(place), high.max(place)]);
         if !(low.is_finite() && high.is_finite()) {
             return None;
@@ -68,12 +65,7 @@ impl Axis<'_> {
             (low, high) = (low - room, high + room);
         }
         let room = 0.03 * (high - low);
-        // A range that begins with a given number, such as 0, begins there.
-        let kept = self.contains.and_then(|number| self.place(number));
-        Some([
-            if kept == Some(low) { low } else { low - room },
-            if kept == Some(high) { high } else { high + room },
-        ])
+        Some([low - room, high + room])
     }
 
     /// Round numbers in a range of places.
@@ -240,7 +232,7 @@ fn failed(error: impl Display) -> anyhow::Error {
 mod tests {
     use super::*;
 
-    const PLAIN: Axis<'_> = Axis { name: "step", logarithmic: false, contains: None };
+    const PLAIN: Axis<'_> = Axis { name: "step", logarithmic: false };
 
     #[test]
     fn ticks_are_round_numbers_in_the_range() {

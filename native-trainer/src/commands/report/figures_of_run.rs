@@ -15,6 +15,7 @@ use rayon::prelude::*;
 use super::log::{Log, smoothed, thinned};
 use crate::class_scores::class_scores;
 use crate::commands::export::tile;
+use crate::counts::counted;
 use crate::data::Dataset;
 use crate::embedding::Evaluation;
 use crate::figures::bars::bars;
@@ -123,20 +124,20 @@ impl Evaluated {
 }
 
 fn share(name: &str) -> Axis<'_> {
-    Axis { name, logarithmic: false, contains: None }
+    Axis { name, logarithmic: false }
 }
 
 /// The figures of all runs together.
-pub fn of_all(runs: &[Evaluated]) -> Result<Vec<Figure>> {
+pub fn shared_figures(runs: &[Evaluated]) -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
-    let steps = Axis { name: "step", logarithmic: false, contains: None };
+    let steps = Axis { name: "step", logarithmic: false };
     let mut losses = Vec::new();
     for (group, run) in runs.iter().enumerate() {
         let points = thinned(&run.log.losses, MOST_STEPS);
         losses.push(Line { faint: true, ..Line::new("", group, points.clone()) });
         losses.push(Line::new(&run.name, group, smoothed(&points)));
     }
-    let loss = Axis { name: "loss", logarithmic: false, contains: None };
+    let loss = Axis { name: "loss", logarithmic: false };
     add(
         &mut figures,
         lines(steps, loss, &losses)?,
@@ -149,7 +150,7 @@ pub fn of_all(runs: &[Evaluated]) -> Result<Vec<Figure>> {
         let rates = run.log.rates.iter().enumerate();
         let rates: Vec<Line> =
             rates.map(|(group, (name, rates))| Line::new(name, group, thinned(rates, MOST_STEPS))).collect();
-        let axis = Axis { name: "learning rate", logarithmic: true, contains: None };
+        let axis = Axis { name: "learning rate", logarithmic: true };
         add(
             &mut figures,
             lines(steps, axis, &rates)?,
@@ -163,7 +164,7 @@ pub fn of_all(runs: &[Evaluated]) -> Result<Vec<Figure>> {
         .iter()
         .enumerate()
         .filter(|(_, run)| run.log.evaluations.len() > 1)
-        .map(|(group, run)| Line::new(&run.name, group, evaluations(&run.log, 0, "h_ap")))
+        .map(|(group, run)| Line::new(&run.name, group, h_ap_by_step(&run.log)))
         .collect();
     add(
         &mut figures,
@@ -174,7 +175,7 @@ pub fn of_all(runs: &[Evaluated]) -> Result<Vec<Figure>> {
         of the evaluation splits at each evaluation.",
     );
 
-    let rank = Axis { name: "k, the number of ranked items", logarithmic: true, contains: None };
+    let rank = Axis { name: "k, the number of ranked items", logarithmic: true };
     for (place, metric) in rank_curves::METRICS.into_iter().enumerate() {
         let line = |(group, run): (usize, &Evaluated)| {
             let points = rank_curves::points(&run.evaluation.report).into_iter();
@@ -205,7 +206,11 @@ pub fn of_all(runs: &[Evaluated]) -> Result<Vec<Figure>> {
 
     let rows: Vec<(String, Vec<f64>)> =
         runs.iter().map(|run| (run.name.clone(), first_levels(run))).collect();
-    let words = runs[0].words();
+    let mut words = runs[0].words();
+    if runs.iter().any(|run| run.words() != words) {
+        // Names that are right for the levels of every run.
+        words = (0..words.len()).map(|level| counted(level, "level", "levels")).collect();
+    }
     if rows.iter().all(|(_, shares)| shares.len() == words.len()) {
         add(
             &mut figures,
@@ -220,7 +225,7 @@ pub fn of_all(runs: &[Evaluated]) -> Result<Vec<Figure>> {
 }
 
 /// The figures of one run. Their files begin with `prefix`. `rows` is the number of queries on a sheet.
-pub fn of_run(run: &Evaluated, prefix: &str, rows: usize, progress: Progress) -> Result<Vec<Figure>> {
+pub fn run_figures(run: &Evaluated, prefix: &str, rows: usize, progress: Progress) -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
     let results = &run.results;
     sheets(run, results, rows, &mut figures);
@@ -238,11 +243,11 @@ fn add(figures: &mut Vec<Figure>, drawing: Option<Drawing>, name: &str, title: &
     figures.extend(drawing.map(|drawing| Figure { name, title, caption, drawing }));
 }
 
-/// A metric at each evaluation of a log, in percent. Level 0 stands for all levels.
-fn evaluations(log: &Log, level: usize, metric: &str) -> Vec<[f64; 2]> {
-    let metric = Metric::named(metric);
+/// H-AP at each evaluation of a log, in percent.
+fn h_ap_by_step(log: &Log) -> Vec<[f64; 2]> {
+    let h_ap = Metric::named("h_ap");
     let point = |(&step, report): (&u64, &akin_core::evaluate::Report)| {
-        Some([step as f64, 100.0 * report.at(level).get(metric)?])
+        Some([step as f64, 100.0 * report.overall.get(h_ap)?])
     };
     log.evaluations.iter().filter_map(point).collect()
 }

@@ -142,12 +142,14 @@ fn facts(rows: &[(String, String)]) -> String {
     format!("<table class=\"facts\">\n{rows}</table>\n")
 }
 
-/// A table over all levels, and one for each level, with a row for each run. Of one run, the levels are rows.
+/// A table over all levels, and one for each level, with a row for each run. With one run, each level is a row.
+///
+/// The tables have the metrics and levels of every run, in the order of the runs.
 fn results(runs: &[RunPart]) -> String {
     let Some(first) = runs.first() else { return String::new() };
     let metrics = |per_level: bool| -> Vec<Metric> {
-        let shown = first.report.config.metrics.iter().copied();
-        shown.filter(|metric| metric.entry().per_level == per_level).collect()
+        let shown = runs.iter().flat_map(|run| run.report.config.metrics.iter().copied());
+        without_repeats(shown.filter(|metric| metric.entry().per_level == per_level))
     };
     let overall = runs.iter().map(|run| (run.name.as_str(), &run.report.overall));
     let mut html = table("All levels", "run", &metrics(false), overall.collect());
@@ -155,14 +157,14 @@ fn results(runs: &[RunPart]) -> String {
         let levels = first.report.levels.iter().map(|level| (level.name.as_str(), &level.means));
         html += &table("Each level", "level", &metrics(true), levels.collect());
     } else {
-        for level in &first.report.levels {
-            let at_level =
-                |run: &'_ RunPart| run.report.levels.iter().position(|other| other.name == level.name);
+        let names = runs.iter().flat_map(|run| run.report.levels.iter().map(|level| level.name.as_str()));
+        for name in without_repeats(names) {
+            let at_level = |run: &'_ RunPart| run.report.levels.iter().position(|level| level.name == name);
             let rows = runs
                 .iter()
                 .filter_map(|run| Some((run.name.as_str(), &run.report.levels[at_level(run)?].means)))
                 .collect();
-            html += &table(&level.name, "run", &metrics(true), rows);
+            html += &table(name, "run", &metrics(true), rows);
         }
     }
     let shared = runs.iter().all(|run| measurement(&run.report) == measurement(&first.report));
@@ -171,6 +173,16 @@ fn results(runs: &[RunPart]) -> String {
         html += &format!("<p class=\"faint\">{}{}.</p>\n", escape(&name), escape(&measurement(&run.report)));
     }
     html
+}
+
+/// The first of equal values, in their order.
+fn without_repeats<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
+    values.fold(Vec::new(), |mut seen, value| {
+        if !seen.contains(&value) {
+            seen.push(value);
+        }
+        seen
+    })
 }
 
 fn table(title: &str, first: &str, metrics: &[Metric], rows: Vec<(&str, &Means)>) -> String {

@@ -46,8 +46,18 @@ impl Log {
                 log.losses.insert(step, loss);
             }
             for (key, value) in entry.as_object().into_iter().flatten() {
-                if let (Some(name), Some(rate)) = (key.strip_prefix("lr_"), value.as_f64()) {
-                    log.rates.entry(name.to_owned()).or_default().insert(step, rate);
+                let Some(name) = key.strip_prefix("lr_") else { continue };
+                let mut add = |name: String, rate: &Value| {
+                    if let Some(rate) = rate.as_f64() {
+                        log.rates.entry(name).or_default().insert(step, rate);
+                    }
+                };
+                match value.as_array() {
+                    // The terms of a sum have a rate each.
+                    Some(rates) => {
+                        (1..).zip(rates).for_each(|(number, rate)| add(format!("{name}_{number}"), rate));
+                    }
+                    None => add(name.to_owned(), value),
                 }
             }
             if let Ok(report) = serde_json::from_value(entry["report"].take()) {
@@ -91,6 +101,14 @@ mod tests {
         assert_eq!(log.losses, BTreeMap::from([(1, 2.0), (2, 1.0)]));
         assert_eq!(log.rates["head"], BTreeMap::from([(1, 0.1)]));
         assert!(log.evaluations.is_empty());
+    }
+
+    #[test]
+    fn each_term_of_a_loss_has_its_rate() {
+        let log = Log::parse("{\"step\":1,\"lr_proxies\":null,\"lr_terms\":[0.0,0.5]}");
+        let rates = [("terms_1", 0.0), ("terms_2", 0.5)];
+        let rates = rates.map(|(name, rate)| (name.to_owned(), BTreeMap::from([(1, rate)])));
+        assert_eq!(log.rates, BTreeMap::from(rates));
     }
 
     #[test]
