@@ -2,8 +2,8 @@
 //!
 //! `settings.csv` has a line for each setting of a recipe that the text of a paper gives, with the section and the words
 //! that say so. `results.csv` has a line for each score, as the paper prints it. A recipe named with a row, such as
-//! `happier/sop/nsm`, is that row; without one it stands for all of its rows. The key `batch` is the number of images in a
-//! batch.
+//! `happier/sop/norm_softmax`, is that row; without one it stands for all of its rows. The key `batch` is the number of
+//! images in a batch.
 
 use std::collections::BTreeSet;
 use std::path::Path;
