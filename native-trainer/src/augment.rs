@@ -35,11 +35,12 @@ pub fn random_view(
 }
 
 /// The width and height that an image is resized to before it is cropped, if it is. The longer side is rounded down, as
-/// by torchvision's `Resize`.
+/// by torchvision's `Resize`, and at most `u32::MAX`.
 fn resized(picture: &Pixels, config: &AugmentConfig) -> Option<[u32; 2]> {
     let sides = [picture.width(), picture.height()].map(u64::from);
     let shorter = sides[0].min(sides[1]);
-    let in_proportion = |length| sides.map(|side| (u64::from(length) * side / shorter) as u32);
+    let in_proportion =
+        |length| sides.map(|side| (u64::from(length) * side / shorter).min(u64::from(u32::MAX)) as u32);
     config.squeeze.map(|length| [length; 2]).or(config.resize.map(in_proportion))
 }
 
@@ -167,6 +168,18 @@ mod tests {
         assert_eq!(resized(&picture, &resize), Some([853, 256]));
         assert_eq!(resized(&picture, &squeeze), Some([240, 240]));
         assert_eq!(resized(&picture, &AugmentConfig::default()), None);
+    }
+
+    #[test]
+    fn a_very_long_image_is_resized_to_the_longest_side_that_there_is() {
+        let config =
+            AugmentConfig { resize: Some(4096), crop: CropKind::Position, ..AugmentConfig::default() };
+        // In proportion it would be 2³² pixels wide.
+        let picture = gradient(1 << 20, 1);
+        assert_eq!(resized(&picture, &config), Some([u32::MAX, 4096]));
+        let mut rng = stream(0, "augmentation", &[]);
+        let view = random_view(&picture, &config, 32, Filter::Bilinear, &mut rng).unwrap();
+        assert_eq!([view.width(), view.height()], [32, 32]);
     }
 
     #[test]

@@ -24,6 +24,7 @@
 //! - An epoch shuffles all images and cuts them into ⌊N / B⌋ batches; the N mod B images that are left over are skipped.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use akin_core::random::stream;
 use akin_core::taxonomy::Labels;
@@ -35,12 +36,40 @@ use crate::config::{SamplerConfig, SamplerKind};
 use crate::counts::counted;
 use crate::problem::problem;
 
+/// The most batches of an epoch of pairs, whose order is in memory: 16 million.
+const LONGEST_EPOCH: usize = 1 << 24;
+
 /// See the [module](self).
 #[derive(Clone, Debug)]
 pub struct Sampler {
     batches: Batches,
     images: usize,
     seed: u64,
+    order: EpochOrder,
+}
+
+/// The order of the epoch that was asked for last: it is the same for all batches of the epoch, and long.
+#[derive(Clone, Debug, Default)]
+struct EpochOrder(Arc<Mutex<Shuffled>>);
+
+#[derive(Debug, Default)]
+struct Shuffled {
+    epoch: Option<u64>,
+    order: Arc<[usize]>,
+}
+
+impl EpochOrder {
+    /// The numbers below `length` in the order of an epoch, which `rng` shuffles.
+    fn get(&self, epoch: u64, length: usize, rng: &mut impl Rng) -> Arc<[usize]> {
+        // A thread that panicked left the earlier order.
+        let mut stored = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if stored.epoch != Some(epoch) {
+            let mut order: Vec<usize> = (0..length).collect();
+            order.shuffle(rng);
+            *stored = Shuffled { epoch: Some(epoch), order: order.into() };
+        }
+        Arc::clone(&stored.order)
+    }
 }
 
 /// What the batches are drawn from.
@@ -199,6 +228,17 @@ impl Sampler {
                     None => largest.min(SamplerConfig::DEFAULT_CLASSES / 2),
                 };
                 let batches_per_pair = config.batches_per_pair();
+                let steps = pairs.steps(batches_per_pair);
+                if steps > LONGEST_EPOCH {
+                    return Err(problem(
+                        format!(
+                            "sampler.batches_per_pair is {batches_per_pair}, and the level {} has {}: an epoch is too long",
+                            pairs.level,
+                            counted(pairs.count(), "pair", "pairs"),
+                        ),
+                        "give fewer batches per pair, or set sampler.level to a coarser level",
+                    ));
+                }
                 Batches::ClassPairs { pairs, per_half, images_per_class, batches_per_pair }
             }
             SamplerKind::Random => {
@@ -218,7 +258,7 @@ impl Sampler {
                 Batches::Random { items: items.to_vec(), batch_size }
             }
         };
-        Ok(Self { batches, images: items.len(), seed })
+        Ok(Self { batches, images: items.len(), seed, order: EpochOrder::default() })
     }
 
     /// P, the number of classes in a batch, and K, the number of images of each; none if batches are drawn without classes.
@@ -241,7 +281,7 @@ impl Sampler {
     /// The number of batches in an epoch.
     pub fn steps_per_epoch(&self) -> usize {
         match &self.batches {
-            Batches::ClassPairs { pairs, batches_per_pair, .. } => pairs.count() * batches_per_pair,
+            Batches::ClassPairs { pairs, batches_per_pair, .. } => pairs.steps(*batches_per_pair),
             _ => (self.images / self.batch_size()).max(1),
         }
     }
@@ -306,10 +346,10 @@ impl Sampler {
                 chosen.iter().flat_map(|&class| classes[class].draw(*images_per_class, &mut rng)).collect()
             }
             Batches::ClassPairs { pairs, per_half, images_per_class, batches_per_pair } => {
-                let mut order: Vec<usize> = (0..self.steps_per_epoch()).collect();
-                order.shuffle(&mut stream("sampler/pairs", &[epoch]));
+                let steps = self.steps_per_epoch();
+                let order = self.order.get(epoch, steps, &mut stream("sampler/pairs", &[epoch]));
                 let mut items = Vec::with_capacity(self.batch_size());
-                for parent in pairs.get(order[step % order.len()] / batches_per_pair) {
+                for parent in pairs.get(order[step % steps] / batches_per_pair) {
                     let mut classes: Vec<&Class> = parent.iter().collect();
                     for class in classes.partial_shuffle(&mut rng, *per_half).0 {
                         items.extend(class.draw(*images_per_class, &mut rng));
@@ -318,10 +358,9 @@ impl Sampler {
                 items
             }
             Batches::Random { items, batch_size } => {
-                let mut items = items.clone();
-                items.shuffle(&mut stream("sampler/items", &[epoch]));
+                let order = self.order.get(epoch, items.len(), &mut stream("sampler/items", &[epoch]));
                 let first = step % self.steps_per_epoch() * batch_size;
-                items[first..first + batch_size].to_vec()
+                order[first..first + batch_size].iter().map(|&place| items[place]).collect()
             }
         }
     }
@@ -331,6 +370,11 @@ impl Pairs {
     /// The number of pairs.
     fn count(&self) -> usize {
         self.parents.len() * (self.parents.len() - 1) / 2
+    }
+
+    /// The number of batches in an epoch.
+    fn steps(&self, batches_per_pair: usize) -> usize {
+        self.count().saturating_mul(batches_per_pair)
     }
 
     /// A pair by its number: (0, 1), (0, 2), (1, 2), (0, 3) and so on.
@@ -606,6 +650,52 @@ mod tests {
         // Between families, the pairs are those of three classes.
         let families = SamplerConfig { level: Some("family".into()), ..config };
         assert_eq!(tree_sampler(&rows, &families, 0).unwrap().steps_per_epoch(), 3 * 5);
+    }
+
+    #[test]
+    fn an_epoch_of_too_many_batches_of_pairs_is_refused() {
+        let rows: Vec<[u32; 3]> = (0..24).map(|class| [class; 3]).collect();
+        let pairs = |batches_per_pair| SamplerConfig {
+            kind: SamplerKind::ClassPairs,
+            batches_per_pair: Some(batches_per_pair),
+            ..SamplerConfig::default()
+        };
+        assert_eq!(tree_sampler(&rows, &pairs(60_000), 0).unwrap().steps_per_epoch(), 276 * 60_000);
+        for batches_per_pair in [65_536, usize::MAX] {
+            let error = tree_sampler(&rows, &pairs(batches_per_pair), 0).unwrap_err();
+            let (message, hint) = parts(&error);
+            assert_eq!(
+                message,
+                format!(
+                    "sampler.batches_per_pair is {batches_per_pair}, and the level order has 276 pairs: an epoch is too long"
+                )
+            );
+            assert!(hint.unwrap().starts_with("give fewer batches per pair"));
+        }
+    }
+
+    /// The orders of the first samplers of these kinds, which all earlier runs were trained with.
+    #[test]
+    fn the_order_of_an_epoch_is_that_of_earlier_versions_whatever_epoch_came_before() {
+        let random =
+            SamplerConfig { kind: SamplerKind::Random, batch_size: Some(4), ..SamplerConfig::default() };
+        let items: Vec<usize> = (100..110).collect();
+        let labels = Labels::new(1, (0..110).collect()).unwrap();
+        let random = Sampler::new(&items, &labels, &["class".into()], &random, 11).unwrap();
+        let rows: Vec<[u32; 3]> = (0..12).map(|item| [item / 3, item / 3, item]).collect();
+        let pairs = SamplerConfig { kind: SamplerKind::ClassPairs, ..config(Some(2), 1) };
+        let pairs = tree_sampler(&rows, &pairs, 11).unwrap();
+        for (epoch, step) in [(0, 0), (3, 1), (0, 1), (3, 0)] {
+            let mut expected = items.clone();
+            expected.shuffle(&mut stream(11, "sampler/items", &[epoch]));
+            assert_eq!(random.batch(epoch, step), expected[4 * step..][..4]);
+
+            let mut order: Vec<usize> = (0..6 * 5).collect();
+            order.shuffle(&mut stream(11, "sampler/pairs", &[epoch]));
+            let parents = [[0, 1], [0, 2], [1, 2], [0, 3], [1, 3], [2, 3]][order[step] / 5];
+            let batch = pairs.batch(epoch, step);
+            assert_eq!([rows[batch[0]][0], rows[batch[1]][0]], parents);
+        }
     }
 
     /// The algorithm of the first samplers, which all earlier runs were trained with.

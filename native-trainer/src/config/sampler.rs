@@ -14,18 +14,18 @@ pub struct SamplerConfig {
     /// How the images of a batch are drawn. Default `classes`.
     #[serde(skip_serializing_if = "is_classes")]
     pub kind: SamplerKind,
-    /// `classes`, `class_pairs`: P: the number of classes in a batch, at least 1. Of `class_pairs` it is even, since each
-    /// class of the pair gives half of them. Default: 16, or as many as the training split has if those are fewer.
+    /// `classes`, `class_pairs`: P: the number of classes in a batch, at least 1. For `class_pairs` it must be even, since
+    /// each class of the pair gives half of them. Default: 16, or as many as the training split has if those are fewer.
     pub classes_per_batch: Option<usize>,
     /// `classes`, `class_pairs`: K: the number of images of each class in a batch, at least 1. A class with fewer images
     /// repeats them. P × K is at most 65,536. Default 4.
     pub images_per_class: Option<usize>,
-    /// `classes`: the level whose classes are drawn. Above the finest level, the K images of a class are spread evenly over
-    /// its children, and so on down. Default: the finest level. `class_pairs`: the level whose classes are paired, which
-    /// is not the finest. Default: the coarsest level.
+    /// `classes`, `class_pairs`: the level whose classes are drawn or paired. With `classes`, above the finest level, the K
+    /// images of a class are spread evenly over its children, and so on down. `class_pairs` needs a level above the finest.
+    /// Default: the finest level for `classes`, the coarsest for `class_pairs`.
     pub level: Option<String>,
-    /// `class_pairs`: the number of batches of each pair in an epoch, at least 1. Default 5, as HAPPIER on Stanford Online
-    /// Products.
+    /// `class_pairs`: the number of batches of each pair in an epoch, 1 … 65,536. Default 5, as HAPPIER on Stanford
+    /// Online Products.
     pub batches_per_pair: Option<usize>,
     /// `random`: the number of images in a batch, 1 … 65,536. Default 64.
     pub batch_size: Option<usize>,
@@ -68,6 +68,9 @@ impl SamplerConfig {
 
     /// The largest batch. The losses compare all pairs of a batch.
     const LARGEST_BATCH: usize = 65_536;
+
+    /// The most batches of a pair in an epoch.
+    const MOST_BATCHES_PER_PAIR: usize = 65_536;
 
     /// K.
     pub fn images_per_class(&self) -> usize {
@@ -151,6 +154,9 @@ impl SamplerConfig {
         })?;
         ensure(self.batch_size() <= Self::LARGEST_BATCH, || {
             (format!("sampler.batch_size is {}", self.batch_size()), "give at most 65,536 images a batch")
+        })?;
+        ensure(self.batches_per_pair() <= Self::MOST_BATCHES_PER_PAIR, || {
+            (format!("sampler.batches_per_pair is {}", self.batches_per_pair()), "give at most 65,536")
         })?;
         if let Some(level) = &self.level
             && !levels.contains(level)

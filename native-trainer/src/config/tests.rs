@@ -338,6 +338,7 @@ fn values_out_of_their_range_are_refused() {
         ("sampler.batch_size=8", "but sampler.kind is `classes`; it belongs to `random`"),
         ("sampler.batches_per_pair=8", "sampler.batches_per_pair is set, but sampler.kind is `classes`"),
         ("sampler={kind='class_pairs',batches_per_pair=0}", "sampler.batches_per_pair is 0"),
+        ("sampler={kind='class_pairs',batches_per_pair=65537}", "sampler.batches_per_pair is 65537"),
         ("sampler={kind='class_pairs',classes_per_batch=7}", "classes_per_batch is 7, which is odd"),
         ("sampler={kind='class_pairs',level='species'}", "no level is above the one that it pairs"),
         ("sampler.level=specie", "sampler.level is \"specie\", but the levels are order, species"),
