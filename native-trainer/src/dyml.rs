@@ -51,6 +51,26 @@ pub fn evaluate_levels(
     levels.filter(|&(level, _)| only.is_none_or(|only| level == only)).map(report).collect()
 }
 
+/// Evaluates each level: each benchmark of a data set that has one per level, else each level of one set. `evaluate` takes
+/// the data and the only level to evaluate, from 1, or none for all levels.
+///
+/// # Errors
+///
+/// Those of `evaluate`.
+pub fn evaluate_benchmarks(
+    data: DataConfig,
+    mut evaluate: impl FnMut(DataConfig, Option<usize>) -> Result<Vec<Report>>,
+) -> Result<(Vec<Report>, LabelSets)> {
+    let Some(benchmarks) = data.benchmarks() else {
+        return Ok((evaluate(data, None)?, LabelSets::Columns));
+    };
+    let mut reports = Vec::new();
+    for (level, benchmark) in (1..).zip(benchmarks) {
+        reports.extend(evaluate(DataConfig { benchmark: Some(benchmark), ..data.clone() }, Some(level))?);
+    }
+    Ok((reports, LabelSets::Apart))
+}
+
 /// What errors call the label set of a level.
 pub fn set_name(name: &str) -> String {
     format!("label set {name}")
@@ -64,24 +84,12 @@ pub fn set_name(name: &str) -> String {
 /// A benchmark that cannot be read, and the errors of [`evaluate_levels`].
 pub fn report(encoder: &Encoder, config: &Config, device: &Device, progress: Progress) -> Result<Report> {
     let eval = level_config(config.eval.clone());
-    let evaluated = |data: &DataConfig, only: Option<usize>| {
-        let dataset = Dataset::load_to_evaluate(data, config.run.seed)?;
+    let evaluated = |data: DataConfig, only: Option<usize>| {
+        let dataset = Dataset::load_to_evaluate(&data, config.run.seed)?;
         let pictures = Pictures::of(&dataset);
         evaluate_levels(&dataset, &eval, only, |items| embed(encoder, &pictures, items, device, progress))
     };
-    let (reports, sets) = match config.data.benchmarks() {
-        None => (evaluated(&config.data, None)?, LabelSets::Columns),
-        Some(benchmarks) => {
-            let mut reports = Vec::new();
-            for (level, benchmark) in (1..).zip(benchmarks) {
-                reports.extend(evaluated(
-                    &DataConfig { benchmark: Some(benchmark), ..config.data.clone() },
-                    Some(level),
-                )?);
-            }
-            (reports, LabelSets::Apart)
-        }
-    };
+    let (reports, sets) = evaluate_benchmarks(config.data.clone(), evaluated)?;
     let average = dyml(&reports, sets)?;
     Ok(combined(reports, average, sets))
 }

@@ -2,7 +2,7 @@
 //!
 //! `akin list recipes` names them. Every command that takes a config also takes the name of a recipe. A recipe of a paper
 //! holds one data set of that paper, with a row of `[compare]` for each published result: `akin compare happier/sop` trains
-//! all of them, and `akin train happier/sop/nsm` trains one.
+//! all of them, and `akin train happier/sop/norm_softmax` trains one.
 
 use std::path::Path;
 
@@ -90,19 +90,22 @@ pub fn names() -> Vec<String> {
     RECIPES.iter().flat_map(with_rows).collect()
 }
 
-/// What a row of `[compare]` changes in a config: its own settings, and its loss, which is called as the row is unless the
-/// row says otherwise.
+/// What a row of `[compare]` changes in a config: its own settings and its loss.
 pub fn row_settings(config: &Table, row: &str) -> Table {
     let table = |value: Option<&Value>| value.and_then(Value::as_table).cloned().unwrap_or_default();
     let find =
         |table: &Table, key: &str| table.get(key).and_then(Value::as_table).cloned().unwrap_or_default();
     let given = find(&find(&find(config, "compare"), "loss"), row);
     let mut settings = table(given.get("config"));
-    let loss = settings.entry("loss").or_insert_with(|| Value::Table(Table::new()));
-    if let Some(loss) = loss.as_table_mut() {
-        loss.entry("kind").or_insert_with(|| row.into());
-    }
+    row_loss(&mut settings, row);
     settings
+}
+
+/// The loss in the settings of a row, which is called as the row is unless they say otherwise; none if it is no table.
+pub fn row_loss<'a>(settings: &'a mut Table, row: &str) -> Option<&'a mut Table> {
+    let loss = settings.entry("loss").or_insert_with(|| Value::Table(Table::new())).as_table_mut()?;
+    loss.entry("kind").or_insert_with(|| row.into());
+    Some(loss)
 }
 
 impl Recipe {

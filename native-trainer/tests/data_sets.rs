@@ -97,7 +97,15 @@ fn training_and_comparison_follow_the_protocol_of_dyml() {
         let mean = of_levels.iter().sum::<f64>() / 3.0;
         assert!((report["overall"][metric].as_f64().unwrap() - mean).abs() < 1e-12, "{metric}");
     }
-    // The run's own config asks for the protocol; other options ask for what it does not have.
+    // The run's own config asks for the protocol and its metrics; other options ask for what it does not have.
+    let answer = at.akin(&["eval", "run", "--json"]).expect_code(0);
+    let own: serde_json::Value = serde_json::from_str(&answer.stdout).unwrap();
+    for metric in ["ap", "asi", "recall@1", "h_ap"] {
+        assert!(own["average"][metric].is_number(), "{metric}");
+        assert_eq!(report["overall"][metric], own["average"][metric], "{metric}");
+    }
+    assert!(evaluated["average"]["recall@10"].is_number());
+    assert!(own["average"]["recall@10"].is_null());
     at.akin(&["eval", "run"]).expect_code(0).expect_stdout("label set").expect_stdout("average");
     at.akin(&["eval", "run", "--relevance", "plain"]).expect_code(0).expect_stdout("all levels");
     let more = ["--losses", "norm_softmax", "--seeds", "0", "--out", "table"];

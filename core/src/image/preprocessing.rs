@@ -211,8 +211,8 @@ impl Preprocessing {
     /// The square of `crop` × `crop` pixels that the backbone reads.
     ///
     /// The shorter side is resized to `resize` and the longer one in proportion, rounded down as by torchvision's
-    /// `Resize`; with `squeeze` the longer side is resized to the same length. Then the centre is cut out; half a pixel rounds to even, as in its `CenterCrop`. An image that already
-    /// has the right size does not change.
+    /// `Resize`; with `squeeze` the longer side is resized to the same length. Then the centre is cut out; half a pixel
+    /// rounds to even, as in its `CenterCrop`. An image that already has the right size does not change.
     ///
     /// # Errors
     ///

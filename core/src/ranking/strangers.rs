@@ -6,9 +6,10 @@
 //! buckets are compared.
 //!
 //! Those are few, unless the query has tens of thousands of positives. They are then sorted by bucket first, so that
-//! memory is read in order: a processor waits longer for a number from an unforeseen place than it takes to compare it.
+//! memory is read in order: a processor waits longer for a number from a place that it cannot predict than it takes to
+//! compare it.
 //!
-//! The positives are counted as if they were strangers of their scores, so that nobody looks up who is one.
+//! The positives are counted as if they were strangers of their scores, so that no label has to be looked up.
 //! [`PartialRanking::finish`](super::PartialRanking::finish) takes them off again.
 
 use macerator::{Simd, with_simd};
@@ -184,7 +185,7 @@ fn count_apart<S: Simd>(
         let mut length = 0;
         for (item, &bucket) in (first..).zip(&chunk_buckets[..scores.len()]) {
             let start = starts[bucket as usize];
-            // Without branches, because none could be foreseen.
+            // Without branches, because the processor could not predict them.
             let mixed = start >> 31;
             before[(start & !MIXED) as usize] += 1 - mixed;
             listed[length % CHUNK] = bucket << MOST_PLACES.ilog2() | item;

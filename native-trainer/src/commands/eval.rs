@@ -180,7 +180,7 @@ fn evaluate_run(
         queries: paths(&evaluation.queries.items),
         gallery: evaluation.gallery.map(|gallery| paths(&gallery.items)).unwrap_or_default(),
         asked,
-        // Of other data the paper says nothing.
+        // The paper says nothing about other data.
         published: run.config.published.filter(|_| args.data.is_none()),
     })
 }

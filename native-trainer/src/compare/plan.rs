@@ -15,6 +15,7 @@ use super::results::GROUPS;
 use super::settings::{SECTIONS, combinations, describe};
 use crate::config::{Config, DeviceName, Source, dotted, lay_over, put};
 use crate::problem::{did_you_mean, problem, repeated};
+use crate::recipes::row_loss;
 use crate::run::encoder_config;
 
 /// A row of the table.
@@ -235,8 +236,7 @@ fn row(name: &str, compare: &CompareConfig) -> Result<Row> {
             format!("change only {}", SECTIONS.join(", ")),
         ));
     }
-    let loss = config.entry("loss").or_insert_with(|| Value::Table(Table::new()));
-    let Some(loss) = loss.as_table_mut() else {
+    let Some(loss) = row_loss(&mut config, name) else {
         return Err(problem(
             format!("config.loss of [compare.loss.{name}] is not a table"),
             "write config.loss = { kind = \"NAME\" }",
@@ -244,8 +244,7 @@ fn row(name: &str, compare: &CompareConfig) -> Result<Row> {
     };
     let name_alone = loss.keys().all(|key| key == "kind");
     // A row may have another name than its loss.
-    let kind = loss.entry("kind").or_insert_with(|| Value::String(name.to_owned()));
-    let kind = kind.as_str().unwrap_or_default();
+    let kind = loss["kind"].as_str().unwrap_or_default();
     let Some(entry) = CATALOGUE.iter().find(|entry| entry.name == kind) else {
         let rows = compare.loss.keys().map(String::as_str);
         let names = CATALOGUE.iter().map(|entry| entry.name).chain(rows);

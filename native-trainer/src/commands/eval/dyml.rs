@@ -13,7 +13,7 @@ use super::opened_run::OpenedRun;
 use crate::columns::align_numbers;
 use crate::config::{DataConfig, PublishedResult};
 use crate::counts::{count, counted};
-use crate::dyml::{evaluate_levels, level_config, set_name};
+use crate::dyml::{evaluate_benchmarks, evaluate_levels, level_config, set_name};
 use crate::embedding::embed;
 use crate::loader::Pictures;
 use crate::problem::{problem, repeated};
@@ -28,7 +28,7 @@ pub fn run(args: &EvalArgs) -> Result<()> {
     let (mut reports, sets) = match &args.run {
         Some(directory) => {
             let mut run = Run::open(directory)?;
-            // Of other data the paper says nothing.
+            // The paper says nothing about other data.
             published = run.config.published.take().filter(|_| args.data.is_none());
             evaluate_run(run, args)?
         }
@@ -52,9 +52,10 @@ pub fn run(args: &EvalArgs) -> Result<()> {
     Ok(())
 }
 
-/// The evaluation config: DyML's metrics unless others are asked for.
+/// The evaluation config: with `--dyml`, DyML's metrics, unless others are asked for.
 fn dyml_config(config: EvaluationConfig, args: &EvalArgs) -> Result<EvaluationConfig> {
-    let mut config = EvaluationConfig { metrics: DYML_METRICS.to_vec(), ..level_config(config) };
+    let metrics = if args.dyml { DYML_METRICS.to_vec() } else { config.metrics.clone() };
+    let mut config = EvaluationConfig { metrics, ..level_config(config) };
     args.metrics.apply(&mut config);
     config.checked(1)?;
     Ok(config)
@@ -65,15 +66,11 @@ fn evaluate_run(mut run: Run, args: &EvalArgs) -> Result<(Vec<Report>, LabelSets
     if let Some(config) = &args.data {
         (run.config.data, run.config.run.seed) = DataConfig::load(config, &[])?;
     }
-    let Some(benchmarks) = run.config.data.benchmarks() else {
-        return Ok((evaluate_data(&run, args, None)?, LabelSets::Columns));
-    };
-    let mut reports = Vec::new();
-    for (level, benchmark) in (1..).zip(benchmarks) {
-        run.config.data.benchmark = Some(benchmark);
-        reports.extend(evaluate_data(&run, args, Some(level))?);
-    }
-    Ok((reports, LabelSets::Apart))
+    let data = run.config.data.clone();
+    evaluate_benchmarks(data, |data, only| {
+        run.config.data = data;
+        evaluate_data(&run, args, only)
+    })
 }
 
 /// Evaluates each level of a run's data set, or only one of them.
