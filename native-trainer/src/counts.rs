@@ -26,9 +26,22 @@ pub fn rounded(number: u64) -> String {
         1_000_000..1_000_000_000 => (1e6, "million"),
         _ => (1e9, "billion"),
     };
-    let value = number as f64 / unit;
+    three_digits(number as f64 / unit, name)
+}
+
+/// Bytes in three digits: `722 kB`, `23.5 MB`, `4.09 GB`.
+pub fn rounded_bytes(bytes: u64) -> String {
+    let (unit, name) = match bytes {
+        0..1_000_000 => (1e3, "kB"),
+        1_000_000..1_000_000_000 => (1e6, "MB"),
+        _ => (1e9, "GB"),
+    };
+    three_digits(bytes as f64 / unit, name)
+}
+
+fn three_digits(value: f64, unit: &str) -> String {
     let decimals = if value < 9.995 { 2 } else { usize::from(value < 99.95) };
-    format!("{value:.decimals$} {name}")
+    format!("{value:.decimals$} {unit}")
 }
 
 #[cfg(test)]
@@ -45,5 +58,11 @@ mod tests {
     fn large_counts_have_three_digits() {
         let texts = [7, 722_496, 9_996_000, 23_508_032, 4_089_184_256].map(rounded);
         assert_eq!(texts, ["7", "722 thousand", "10.0 million", "23.5 million", "4.09 billion"]);
+    }
+
+    #[test]
+    fn bytes_have_three_digits() {
+        let texts = [70, 722_496, 9_996_000, 23_508_032, 16_800_000_000].map(rounded_bytes);
+        assert_eq!(texts, ["0.07 kB", "722 kB", "10.0 MB", "23.5 MB", "16.8 GB"]);
     }
 }

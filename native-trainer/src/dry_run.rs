@@ -12,7 +12,7 @@ use burn::tensor::Device;
 use crate::columns::align_words;
 use crate::config::{Config, DeviceName, OptimizerConfig, OptimizerKind};
 use crate::contact_sheet::{Cell, contact_sheet};
-use crate::counts::{count, counted, rounded};
+use crate::counts::{count, counted, rounded, rounded_bytes};
 use crate::data::Dataset;
 use crate::loader::{CACHE_BYTES, Pictures, Position, Views};
 use crate::machine;
@@ -88,7 +88,7 @@ pub fn dry_run(mut config: Config) -> Result<DryRun> {
     rows.extend(sampler.remarks(&config.sampler).into_iter().map(|remark| ("", remark)));
     rows.push(("Length", describe_length(steps, steps_per_epoch, sampler.batch_size())));
     rows.push(("Memory", memory.text));
-    rows.push(("Disk", format!("{} in {}", bytes(disk), config.run.out.display())));
+    rows.push(("Disk", format!("{} in {}", rounded_bytes(disk), config.run.out.display())));
     if let Some(published) = &config.published {
         rows.push(("Published", counted(published.results.len(), "row", "rows") + " in " + &published.paper));
     }
@@ -207,7 +207,7 @@ fn describe_length(steps: u64, steps_per_epoch: usize, batch: usize) -> String {
         counted(epochs.ceil() as usize, "epoch", "epochs"),
         counted(steps_per_epoch, "step", "steps"),
         counted(steps as usize, "step", "steps"),
-        rounded(steps * batch as u64),
+        rounded(steps.saturating_mul(batch as u64)),
     )
 }
 
@@ -252,7 +252,7 @@ fn memory(
     let average = if config.optimizer.ema_decay.is_some() { weights.encoder } else { 0 };
     let fixed =
         4 * (weights.encoder + weights.proxies + average + learning * (1 + states(&config.optimizer)));
-    let fixed_text = format!("{} for weights, gradients and optimiser", bytes(fixed));
+    let fixed_text = format!("{} for weights, gradients and optimiser", rounded_bytes(fixed));
     if config.model.freeze_backbone {
         return Memory { total: fixed, text: format!("{fixed_text}; the backbone is not trained") };
     }
@@ -260,11 +260,11 @@ fn memory(
         Some(each) => {
             let total = fixed + each * at_once as u64;
             let text = format!(
-                "about {} for a step: {fixed_text}, {} for the activations of each of {at_once} images; besides up to {} \
+                "about {} for a step: {fixed_text}, {} for the activations of each of {at_once} images; and up to {} \
                  for decoded pictures",
-                bytes(total),
-                bytes(each),
-                bytes(CACHE_BYTES),
+                rounded_bytes(total),
+                rounded_bytes(each),
+                rounded_bytes(CACHE_BYTES),
             );
             Memory { total, text }
         }
@@ -295,7 +295,7 @@ fn disk(config: &Config, weights: &Weights) -> u64 {
     4 * (weights.encoder + checkpoint + best)
 }
 
-/// Lists memory and disk that are not there. Of a GPU's memory nothing is known.
+/// Lists memory and disk that are not there. The memory of a GPU is not known.
 fn check_room(config: &Config, memory: &Memory, disk: u64, lacking: &mut Vec<String>) {
     let on_cpu = config.run.device == DeviceName::Cpu;
     if on_cpu
@@ -305,8 +305,8 @@ fn check_room(config: &Config, memory: &Memory, disk: u64, lacking: &mut Vec<Str
         lacking.push(format!(
             "memory: about {} are needed and {} are free; lower optimizer.chunk, sampler.classes_per_batch or \
              model.preprocessing.crop",
-            bytes(memory.total),
-            bytes(available)
+            rounded_bytes(memory.total),
+            rounded_bytes(available)
         ));
     }
     let mut folders = config.run.out.ancestors();
@@ -316,22 +316,10 @@ fn check_room(config: &Config, memory: &Memory, disk: u64, lacking: &mut Vec<Str
     {
         lacking.push(format!(
             "room on the disk: {} are needed and {} are free; choose another `--out`",
-            bytes(disk),
-            bytes(free)
+            rounded_bytes(disk),
+            rounded_bytes(free)
         ));
     }
-}
-
-/// Bytes in three digits.
-fn bytes(bytes: u64) -> String {
-    let (unit, name) = match bytes {
-        0..1_000_000 => (1e3, "kB"),
-        1_000_000..1_000_000_000 => (1e6, "MB"),
-        _ => (1e9, "GB"),
-    };
-    let value = bytes as f64 / unit;
-    let decimals = if value < 9.995 { 2 } else { usize::from(value < 99.95) };
-    format!("{value:.decimals$} {name}")
 }
 
 #[cfg(test)]
@@ -511,6 +499,11 @@ mod tests {
         {
             assert!(hash.text.contains(part), "{part} is not in\n{}", hash.text);
         }
+    }
+
+    #[test]
+    fn a_training_of_any_length_has_a_plan() {
+        assert!(describe_length(i64::MAX as u64, 5, 64).ends_with(" views of images"));
     }
 
     #[test]

@@ -5,6 +5,8 @@ use std::thread::available_parallelism;
 use std::time::{SystemTime, UNIX_EPOCH};
 use std::{env, fs};
 
+use crate::counts::rounded_bytes;
+
 /// The peak memory of this process so far, in bytes. Known only on Linux.
 pub fn peak_memory() -> Option<u64> {
     kilobytes("/proc/self/status", "VmHWM:")
@@ -47,11 +49,11 @@ pub fn program(name: &str) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-/// Cores, memory and system, for example "2 cores, 17 GB of memory, linux on x86_64".
+/// Cores, memory and system, for example "2 cores, 16.8 GB of memory, linux on x86_64".
 pub fn describe() -> String {
     let cores = cores();
     let memory = kilobytes("/proc/meminfo", "MemTotal:")
-        .map(|bytes| format!(", {:.0} GB of memory", bytes as f64 / 1e9))
+        .map(|bytes| format!(", {} of memory", rounded_bytes(bytes)))
         .unwrap_or_default();
     let cores = if cores == 1 { "1 core".into() } else { format!("{cores} cores") };
     format!("{cores}{memory}, {} on {}", std::env::consts::OS, std::env::consts::ARCH)

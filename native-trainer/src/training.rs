@@ -30,7 +30,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 use serde_json::json;
 
 use crate::checkpoint::{Checkpoint, Origin, Trained};
-use crate::config::{Config, Moment, Protocol, differences};
+use crate::config::{Config, Moment, Protocol, ScheduleKind, differences};
 use crate::counts::{counted, rounded};
 use crate::data::Dataset;
 use crate::directory::{Draft, Kind};
@@ -94,26 +94,39 @@ struct Training<'a> {
     origin: Origin,
 }
 
-/// Keys that may change between the sessions of a training. No step depends on them, except for the number of steps, by
-/// which a training can be made longer; and the digest of the data covers what is at its paths.
-pub const MAY_CHANGE: [&str; 16] = [
-    "run.best_by",
-    "run.patience",
+/// Keys that may change between the sessions of a training. No step depends on them, except on the number of steps: a
+/// training can be made longer. `run.patience` says only when it ends. The digest of the data covers what is at its
+/// paths.
+const MAY_CHANGE: [&str; 14] = [
     "run.name",
     "run.out",
+    "run.log",
     "run.device",
     "run.steps",
     "run.epochs",
+    "run.patience",
     "run.checkpoint_every",
-    "run.evaluate_every",
     "data.path",
     "data.images",
     "data.hierarchy",
     "model.weights",
     "model.feature_cache",
-    "eval.",
     "published",
 ];
+
+/// Keys that say which evaluations there are and how they are compared. They may change too, unless the schedule is
+/// `plateau`: evaluations make its learning rates fall.
+const EVALUATION: [&str; 3] = ["run.best_by", "run.evaluate_every", "eval."];
+
+/// The keys in which a config differs from the one that its training was begun with, without those that may change
+/// between the sessions of a training.
+pub fn changed_keys(begun: &Config, now: &Config) -> Vec<String> {
+    let evaluation: &[&str] = match begun.schedule.kind {
+        ScheduleKind::Plateau => &[],
+        _ => &EVALUATION,
+    };
+    differences(begun, now, &[&MAY_CHANGE[..], evaluation].concat())
+}
 
 /// Everything that changes from step to step.
 struct State {
@@ -175,7 +188,8 @@ pub fn train(
         written.write_config()?;
     }
     let ctrl_c = CatchCtrlC::start();
-    let mut journal = Journal::open(&written, state.step)?;
+    let evaluates_again = training.evaluates_again(state.step);
+    let mut journal = Journal::open(&written, state.step, evaluates_again)?;
     let (state, course) = training.run_steps(state, &mut journal)?;
     drop(ctrl_c);
     if course == Course::Stopped {
@@ -319,7 +333,7 @@ impl<'a> Training<'a> {
             || "the config in the checkpoint cannot be read".into(),
             "start the run again with `akin train`",
         )?;
-        let changed = differences(&begun, &self.run.config, &MAY_CHANGE);
+        let changed = changed_keys(&begun, &self.run.config);
         if !changed.is_empty() {
             return Err(problem(
                 format!("{} has changed since the checkpoint: {}", file.display(), a_few(&changed)),
@@ -338,6 +352,12 @@ impl<'a> Training<'a> {
             ));
         }
         Ok(())
+    }
+
+    /// Whether a session that begins after `step` steps first evaluates the encoder: in the middle of the training or at
+    /// its end.
+    fn evaluates_again(&self, step: u64) -> bool {
+        self.timetable.evaluates(step) || step == self.timetable.steps
     }
 
     fn make_loss(&self) -> Result<Loss> {

@@ -192,6 +192,13 @@ fn the_state_of_every_setting_survives_a_stop() {
     at.akin(&train("straight")).expect_code(0);
     let training = at.spawn(&train("stopped"));
     at.stop(training, "stopped", "-INT").expect_code(130);
+    // Evaluations make the rates fall, so they may not change either.
+    let config = at.read("stopped/config.toml");
+    at.write("stopped/config.toml", config.replace("evaluate_every_epochs = 2", "evaluate_every_epochs = 1"));
+    at.akin(&["resume", "stopped"])
+        .expect_code(1)
+        .expect_stderr("config.toml has changed since the checkpoint: run.evaluate_every_epochs");
+    at.write("stopped/config.toml", config);
     at.akin(&["resume", "stopped"]).expect_code(0);
     assert!(at.weights("stopped") == at.weights("straight"), "other weights after a stop");
 
@@ -392,9 +399,19 @@ fn a_training_is_not_continued_with_another_config_or_other_data() {
         .expect_code(1)
         .expect_stderr("have changed since the checkpoint: image files have other sizes");
     at.write(&picture, before);
-    // The data may be elsewhere.
+    // The data may be elsewhere, and steps do not depend on the log and the evaluations.
     fs::rename(at.path("data"), at.path("moved")).unwrap();
-    at.write("run/config.toml", at.read("run/config.toml").replace("/data/labels.csv", "/moved/labels.csv"));
+    let config = at.read("run/config.toml");
+    let may_change = [
+        ("/data/labels.csv", "/moved/labels.csv"),
+        ("seed = 0", "seed = 0\nlog = \"tensorboard\""),
+        ("evaluate_every_epochs = 0", "evaluate_every_epochs = 3"),
+    ];
+    let changed = may_change.iter().fold(config, |config, (from, to)| {
+        assert!(config.contains(from), "{config}");
+        config.replace(from, to)
+    });
+    at.write("run/config.toml", changed);
     at.akin(&["resume", "run"]).expect_code(0);
 }
 

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::columns::align_words;
 use crate::config::DeviceName;
-use crate::counts::counted;
+use crate::counts::{counted, rounded_bytes};
 use crate::page::{self, State};
 use crate::problem::{a_few, problem};
 use crate::report::setting_name;
@@ -153,7 +153,9 @@ fn system() -> Finding {
 
 fn memory() -> Finding {
     match machine::memory() {
-        Some((all, free)) => good("memory", format!("{} free of {}", gigabytes(free), gigabytes(all))),
+        Some((all, free)) => {
+            good("memory", format!("{} free of {}", rounded_bytes(free), rounded_bytes(all)))
+        }
         None => missing("memory", "not known on this system"),
     }
 }
@@ -164,16 +166,13 @@ fn disk() -> Finding {
         Err(error) => return broken("disk", format!("the current directory cannot be found: {error}")),
     };
     match machine::free_disk(&here) {
-        Some(free) if free < LITTLE_DISK => {
-            broken("disk", format!("{} free in {}: too little for a run", gigabytes(free), here.display()))
-        }
-        Some(free) => good("disk", format!("{} free in {}", gigabytes(free), here.display())),
+        Some(free) if free < LITTLE_DISK => broken(
+            "disk",
+            format!("{} free in {}: too little for a run", rounded_bytes(free), here.display()),
+        ),
+        Some(free) => good("disk", format!("{} free in {}", rounded_bytes(free), here.display())),
         None => missing("disk", "not known on this system"),
     }
-}
-
-fn gigabytes(bytes: u64) -> String {
-    format!("{:.1} GB", bytes as f64 / 1e9)
 }
 
 /// Tries a back end in a process of its own, since a driver may crash the process or never answer.

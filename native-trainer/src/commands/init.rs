@@ -49,7 +49,7 @@ pub struct InitArgs {
     pub yes: bool,
 }
 
-/// Batches to train on, about: a few minutes for the small network.
+/// About how many batches to train on: a few minutes for the small network.
 const STEPS: usize = 400;
 /// The same with a GPU.
 const STEPS_WITH_GPU: usize = 4_000;

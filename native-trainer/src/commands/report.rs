@@ -18,7 +18,7 @@ use self::figures_of_run::{Evaluated, run_figures, shared_figures};
 use self::html::{Page, RunPart};
 use self::log::Log;
 use crate::config::{Config, DeviceName, Protocol};
-use crate::counts::count;
+use crate::counts::{count, counted, rounded_bytes};
 use crate::data::Dataset;
 use crate::embedding::evaluate_dataset;
 use crate::families::numbered;
@@ -153,10 +153,9 @@ pub fn run(args: &ReportArgs) -> Result<()> {
         write_figures(folder, "png", &all, |figure| painter.png(&figure.drawing))?;
     }
     terminal::print(&args.out.display().to_string())?;
-    let size = html.len() as f64 / 1e6;
-    let figures = crate::counts::counted(all.len(), "figure", "figures");
-    args.progress
-        .say("Wrote", &format!("{figures} ({size:.1} MB); open {} in a browser", shell::path(&args.out)));
+    let size = rounded_bytes(html.len() as u64);
+    let figures = counted(all.len(), "figure", "figures");
+    args.progress.say("Wrote", &format!("{figures} ({size}); open {} in a browser", shell::path(&args.out)));
     Ok(())
 }
 

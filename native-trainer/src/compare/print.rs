@@ -2,7 +2,8 @@
 //!
 //! Terminal, Markdown and LaTeX have two tables. The first has the scores in percent, by group, with the best of a
 //! column in bold and the second underlined. The second has the metric that each loss optimises, before and after
-//! training, and the cost; a third has what papers report, if the recipe says so. CSV and JSON have the scores as shares, in full precision.
+//! training, and the cost. A third has what papers report, if the config has `[published]`. CSV and JSON have the scores
+//! as shares, in full precision.
 
 use akin_core::metrics::Metric;
 

@@ -8,7 +8,7 @@ use toml::{Table, Value};
 use super::Config;
 use super::reference::{SettingRow, loss_settings, settings_of};
 
-/// The sections in the order of the file.
+/// The sections in the order of the file. The recipes of papers also have `[published]`.
 pub const SECTIONS: [&str; 9] =
     ["run", "data", "model", "augment", "loss", "sampler", "optimizer", "schedule", "eval"];
 
@@ -83,7 +83,7 @@ fn rows_of(section: &str, all: &[SettingRow], chosen: &Table) -> Vec<SettingRow>
     [set, unset].concat()
 }
 
-/// One setting with its meaning. Of a table, only the keys that none of `rows` explains.
+/// One setting with its meaning. For a table, it writes only the keys that none of `rows` explains.
 fn setting(row: &SettingRow, chosen: &Table, rows: &[SettingRow]) -> String {
     let SettingRow { key, value, default, .. } = row;
     let meaning = meaning(row);

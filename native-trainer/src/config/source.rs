@@ -21,8 +21,13 @@ use crate::problem::{Advise, did_you_mean, problem};
 use crate::recipes;
 
 /// Pairs of keys that exclude each other: one given by `--set` replaces the other.
-const ALTERNATIVES: [[&str; 2]; 2] =
-    [["run.steps", "run.epochs"], ["schedule.warmup_steps", "schedule.warmup_epochs"]];
+const ALTERNATIVES: [[&str; 2]; 5] = [
+    ["run.steps", "run.epochs"],
+    ["schedule.warmup_steps", "schedule.warmup_epochs"],
+    ["schedule.lr_warmup_steps", "schedule.lr_warmup_epochs"],
+    ["schedule.milestones", "schedule.every_epochs"],
+    ["augment.resize", "augment.squeeze"],
+];
 
 /// Keys that hold paths.
 const PATHS: [&str; 6] =

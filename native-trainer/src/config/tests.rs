@@ -202,6 +202,19 @@ fn steps_from_the_command_line_replace_epochs_from_the_file() {
 }
 
 #[test]
+fn a_setting_from_the_command_line_replaces_its_alternative_in_the_file() {
+    let file = format!(
+        "{SHORT}\n[schedule]\nkind = \"steps\"\nmilestones = [3]\nlr_warmup_epochs = 1\n\n[augment]\nresize = 64\n"
+    );
+    let sets = ["schedule.every_epochs=2", "schedule.lr_warmup_steps=5", "augment.squeeze=40"];
+    let Config { schedule, augment, .. } = load(&file, &sets).unwrap();
+    assert_eq!((schedule.milestones, schedule.every_epochs), (Vec::new(), Some(2)));
+    assert_eq!((schedule.lr_warmup_epochs, schedule.lr_warmup_steps), (None, Some(5)));
+    let augment = augment.unwrap();
+    assert_eq!((augment.resize, augment.squeeze), (None, Some(40)));
+}
+
+#[test]
 fn a_path_in_a_set_starts_at_the_current_directory() {
     let config = load(SHORT, &["data.path=other.csv"]).unwrap();
     assert_eq!(config.data.path, env::current_dir().unwrap().join("other.csv"));

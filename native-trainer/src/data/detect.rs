@@ -12,7 +12,7 @@ use super::{Dataset, entry};
 use crate::config::{DataConfig, DataKind};
 use crate::counts::{count, counted};
 use crate::csv_file::CsvFile;
-use crate::problem::{Advise, a_few, problem};
+use crate::problem::{Advise, a_few, parts, problem};
 
 /// The share of the finest classes that is held out if the data have no splits.
 const TEST_FRACTION: f64 = 0.5;
@@ -76,24 +76,37 @@ impl Layout {
 /// classes; a CSV file without a column of paths or of labels.
 pub fn detect(path: &Path) -> Result<Layout> {
     if path.is_file() {
-        return of_csv(path);
+        return csv_layout(path);
     }
     fs::read_dir(path).advise(
         || format!("the folder {} cannot be read", path.display()),
         "give the folder that holds the images, or a CSV file that lists them",
     )?;
-    if let Some(layout) = of_published(path) {
+    if let Some(layout) = published_layout(path) {
         return Ok(layout);
     }
-    let mut tables = csv_files(path)?.into_iter().filter_map(|file| of_csv(&file).ok());
-    if let Some(layout) = tables.next() {
-        return Ok(layout);
+    let mut unusable = None;
+    for file in csv_files(path)? {
+        match csv_layout(&file) {
+            Ok(layout) => return Ok(layout),
+            Err(error) => unusable = unusable.or(Some(error)),
+        }
     }
-    of_folder(path)
+    folder_layout(path).map_err(|tree| match unusable {
+        Some(table) => both_problems(&table, &tree),
+        None => tree,
+    })
+}
+
+/// Why neither a CSV file nor the folders can be used.
+fn both_problems(table: &anyhow::Error, tree: &anyhow::Error) -> anyhow::Error {
+    let ((table, table_hint), (tree, tree_hint)) = (parts(table), parts(tree));
+    let hints: Vec<String> = [table_hint, tree_hint].into_iter().flatten().collect();
+    problem(format!("{table}; and {tree}"), hints.join(", or "))
 }
 
 /// A data set of the papers, if the folder holds one.
-fn of_published(path: &Path) -> Option<Layout> {
+fn published_layout(path: &Path) -> Option<Layout> {
     let kinds = DataKind::ALL.into_iter().filter(|kind| !kind.levels(false).is_empty());
     let kind = kinds.into_iter().find(|kind| {
         let data = DataConfig::for_copy(&kind.name(), path);
@@ -122,7 +135,7 @@ fn csv_files(folder: &Path) -> Result<Vec<PathBuf>> {
 // --- CSV --------------------------------------------------------------------------------------------
 
 /// A CSV file with a column of image paths and columns of labels.
-fn of_csv(file: &Path) -> Result<Layout> {
+fn csv_layout(file: &Path) -> Result<Layout> {
     let (header, columns) = read_columns(file)?;
     let rows = columns.first().map_or(0, Vec::len);
     let folder = file.parent().unwrap_or(Path::new(""));
@@ -158,6 +171,7 @@ fn of_csv(file: &Path) -> Result<Layout> {
                 data.insert("split_column".into(), header[column].as_str().into());
             }
             let present: BTreeSet<&str> = columns[column].iter().map(String::as_str).collect();
+            check_split_names(&present, &format!("the column `{}` of {}", header[column], file.display()))?;
             name_splits(&mut data, |name| present.contains(name));
         }
         None => {
@@ -205,6 +219,24 @@ fn is_split_column(column: &[String]) -> bool {
     column.iter().all(known) && column.iter().any(|cell| !cell.is_empty())
 }
 
+/// Refuses two names of a split, of which a config can give one.
+fn check_split_names(present: &BTreeSet<&str>, column: &str) -> Result<()> {
+    let named = |names: &[&'static str]| -> Vec<&'static str> {
+        names.iter().copied().filter(|name| present.contains(name)).collect()
+    };
+    for (key, names) in SPLITS {
+        if let [used, unused, ..] = named(names)[..] {
+            let train = named(SPLITS[0].1).first().copied().unwrap_or("train");
+            let other = if key == "test" { train } else { used };
+            return Err(problem(
+                format!("{column} has both `{used}` and `{unused}`, and akin uses only one of them"),
+                format!("empty the cells of `{unused}`, or rename them `{other}`"),
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// The longest chain of columns, coarse → fine, in which each label has one label above it. Columns that number the
 /// labels of another column, or that give each image a label of its own, are left out.
 fn chain(columns: &[Vec<String>], candidates: &[usize]) -> Vec<usize> {
@@ -217,7 +249,7 @@ fn chain(columns: &[Vec<String>], candidates: &[usize]) -> Vec<usize> {
             (2..rows).contains(&classes(column)) && columns[column].iter().all(|cell| !cell.is_empty())
         })
         .collect();
-    // Of a number and a name of the same classes, the name comes first.
+    // If a number and a name stand for the same classes, the name comes first.
     let is_numbers = |column: usize| columns[column].iter().all(|cell| cell.parse::<f64>().is_ok());
     candidates.sort_by_key(|&column| (classes(column), is_numbers(column)));
     let determines = |fine: usize, coarse: usize| {
@@ -234,7 +266,7 @@ fn chain(columns: &[Vec<String>], candidates: &[usize]) -> Vec<usize> {
             .iter()
             .filter(|&&coarse| classes(coarse) < classes(fine) && determines(fine, coarse))
             .map(|&coarse| (best[&coarse].0 + 1, coarse))
-            // Of equal columns the first one counts.
+            // The first of equal columns counts.
             .fold(None, |found: Option<(usize, usize)>, new| match found {
                 Some(found) if found.0 >= new.0 => Some(found),
                 _ => Some(new),
@@ -259,7 +291,7 @@ fn chain(columns: &[Vec<String>], candidates: &[usize]) -> Vec<usize> {
 // --- Folders ----------------------------------------------------------------------------------------
 
 /// A tree of folders with images.
-fn of_folder(root: &Path) -> Result<Layout> {
+fn folder_layout(root: &Path) -> Result<Layout> {
     let mut data = toml::toml! { kind = "folder" };
     data.insert("path".into(), root.to_string_lossy().as_ref().into());
     let present = |name: &str| root.join(name).is_dir();
@@ -297,8 +329,16 @@ fn of_folder(root: &Path) -> Result<Layout> {
         data.insert("ragged".into(), "fill".into());
     }
     data.insert("levels".into(), level_names(depth).into());
+    let names = SPLITS.iter().flat_map(|(_, names)| *names).copied();
+    let unused: Vec<&str> =
+        names.filter(|name| !splits.is_empty() && present(name) && !splits.contains(name)).collect();
+    let not_used = match unused[..] {
+        [] => String::new(),
+        [name] => format!(" (the folder {name} is not used)"),
+        _ => format!(" (the folders {} are not used)", unused.join(", ")),
+    };
     let found = format!(
-        "a folder tree with {} in {}, {} deep",
+        "a folder tree with {} in {}, {} deep{not_used}",
         counted(images.by_depth.values().sum(), "image", "images"),
         counted(images.classes.len(), "folder", "folders"),
         counted(depth, "level", "levels")
@@ -464,6 +504,16 @@ mod tests {
     }
 
     #[test]
+    fn folders_of_splits_that_are_not_used_are_named() {
+        let images = ["train/a/1.jpg", "test/b/1.jpg", "test/b/2.jpg", "val/c/1.jpg"];
+        let layout = found(&tree(&images));
+        assert!(layout.found.ends_with(" (the folder val is not used)"), "{}", layout.found);
+        assert!(!found(&tree(&images[..3])).found.contains("not used"));
+        let more = [&images[..], &["query/d/1.jpg"]].concat();
+        assert!(found(&tree(&more)).found.ends_with(" (the folders val, query are not used)"));
+    }
+
+    #[test]
     fn a_tree_of_uneven_depth_is_filled() {
         let uneven = tree(&["a/1.jpg", "b/x/1.jpg", "b/y/1.jpg", "c/z/1.jpg"]);
         let layout = found(&uneven);
@@ -521,6 +571,27 @@ mod tests {
         let folder = files(&[("a.csv", b"x,y\n1,2\n"), ("b.csv", b"path\na.jpg\n"), ("a.jpg", b"")]);
         assert!(refusal(detect(&folder.path().join("a.csv"))).0.contains("no column of"));
         assert!(refusal(detect(&folder.path().join("b.csv"))).0.contains("no column of labels"));
+    }
+
+    #[test]
+    fn a_csv_file_with_two_names_of_a_split_is_refused() {
+        let mut all = vec![("birds.csv", TABLE.replacen(",val", ",test", 1).into_bytes())];
+        let images = ["img/a.jpg", "img/b.jpg", "img/c.jpg", "img/d.jpg", "img/e.jpg"];
+        all.extend(images.map(|image| (image, Vec::new())));
+        let all: Vec<_> = all.iter().map(|(name, bytes)| (*name, &bytes[..])).collect();
+        let (message, hint) = refusal(detect(&files(&all).path().join("birds.csv")));
+        assert!(message.contains("the column `set` of ") && message.contains("both `test` and `val`"));
+        assert_eq!(hint, "empty the cells of `val`, or rename them `train`");
+    }
+
+    #[test]
+    fn a_folder_says_why_its_csv_file_cannot_be_used() {
+        let folder =
+            files(&[("labels.csv", b"file,kind\n1.jpg,a\n3.jpg,b\n"), ("1.jpg", b""), ("2.jpg", b"")]);
+        let (message, hint) = refusal(detect(folder.path()));
+        assert!(message.contains("no column of ") && message.contains("labels.csv"), "{message}");
+        assert!(message.contains("has 2 images, but no folders of classes"), "{message}");
+        assert!(hint.contains("in a column `path`") && hint.contains("sort the images"), "{hint}");
     }
 
     #[test]

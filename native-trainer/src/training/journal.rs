@@ -25,11 +25,11 @@ pub(super) struct Journal {
 impl Journal {
     /// Opens `log.jsonl` of a run to add to it, and starts the clock. `first_step` is the number of
     /// steps that earlier sessions have done, up to the checkpoint. What they logged after it is removed, because this
-    /// session does it again.
-    pub(super) fn open(run: &Run, first_step: u64) -> Result<Self> {
+    /// session does it again. `evaluates_again` says whether that includes the evaluation after these steps.
+    pub(super) fn open(run: &Run, first_step: u64, evaluates_again: bool) -> Result<Self> {
         let path = run.file("log.jsonl");
         if first_step > 0 {
-            remove_entries_after(&path, first_step)?;
+            remove_entries_after(&path, first_step, evaluates_again)?;
         }
         let log = Lines::open(&path).advise(
             || format!("the log {} cannot be written", path.display()),
@@ -78,24 +78,26 @@ impl Journal {
     }
 }
 
-/// Removes the entries of a log that were made after the checkpoint of a step.
-fn remove_entries_after(path: &Path, step: u64) -> Result<()> {
+/// Removes the entries of a log that were made after the checkpoint of a step and that a resumed training makes again.
+fn remove_entries_after(path: &Path, step: u64, evaluates_again: bool) -> Result<()> {
     let Ok(bytes) = read_regular_file(path) else { return Ok(()) };
     let text = String::from_utf8_lossy(&bytes);
-    let kept: String = text.split_inclusive('\n').filter(|line| is_before_checkpoint(line, step)).collect();
+    let is_kept = |line: &&str| is_kept(line, step, evaluates_again);
+    let kept: String = text.split_inclusive('\n').filter(is_kept).collect();
     if kept == text {
         return Ok(());
     }
     write_atomic(path, |file| file.write_all(kept.as_bytes()))
 }
 
-/// Whether an entry was made before the checkpoint of a step. The evaluation of that step comes after it.
-fn is_before_checkpoint(line: &str, step: u64) -> bool {
+/// Whether a training that is resumed at the checkpoint of a step does not make this entry again. The evaluation of that
+/// step comes after the checkpoint.
+fn is_kept(line: &str, step: u64, evaluates_again: bool) -> bool {
     let Ok(entry) = serde_json::from_str::<Value>(line) else { return false };
     let at = entry["step"].as_u64().unwrap_or(0);
     match entry["event"].as_str() {
         Some("done") => false,
-        Some("evaluation") => at < step,
+        Some("evaluation") => at < step || (at == step && !evaluates_again),
         _ => at <= step,
     }
 }
@@ -115,9 +117,20 @@ mod tests {
         let after = [line("evaluation", 4), line("step", 6), line("stopped", 6), line("done", 8)].concat();
         fs::write(&path, format!("{before}{after}{{\"event\":\"st")).unwrap();
         for _ in 0..2 {
-            remove_entries_after(&path, 4).unwrap();
+            remove_entries_after(&path, 4, true).unwrap();
             assert_eq!(fs::read_to_string(&path).unwrap(), before);
         }
-        remove_entries_after(&folder.path().join("nothing"), 4).unwrap();
+        remove_entries_after(&folder.path().join("nothing"), 4, true).unwrap();
+    }
+
+    #[test]
+    fn an_evaluation_that_is_not_done_again_stays_in_the_log() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log.jsonl");
+        let line = |event: &str, step: u64| format!("{}\n", json!({ "event": event, "step": step }));
+        let before = [line("step", 4), line("evaluation", 4)].concat();
+        fs::write(&path, [before.clone(), line("step", 6), line("evaluation", 6)].concat()).unwrap();
+        remove_entries_after(&path, 4, false).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), before);
     }
 }

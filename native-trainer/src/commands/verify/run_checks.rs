@@ -9,14 +9,14 @@ use serde_json::Value;
 
 use super::check::Checks;
 use crate::checkpoint::{Checkpoint, Origin};
-use crate::config::{Config, DeviceName, differences};
+use crate::config::{Config, DeviceName};
 use crate::counts::counted;
 use crate::data::Dataset;
 use crate::device;
 use crate::files::read_regular_file;
 use crate::problem::a_few;
 use crate::run::{CONFIG_FILE, Run, Which};
-use crate::training::MAY_CHANGE;
+use crate::training::changed_keys;
 
 /// Checks what the files of a run say, and that they agree. The mark tells which of them a complete run must have.
 pub fn check(directory: &Path, checks: &mut Checks) {
@@ -53,7 +53,7 @@ fn check_checkpoint(run: &Run, checks: &mut Checks) -> Option<Origin> {
     match toml::from_str::<Config>(&origin.config) {
         Err(error) => checks.faulty(what, format!("the config in the checkpoint cannot be read: {error}")),
         Ok(begun) => {
-            let changed = differences(&begun, &run.config, &MAY_CHANGE);
+            let changed = changed_keys(&begun, &run.config);
             match changed.is_empty() {
                 true => checks.sound(what, "they agree"),
                 false => checks.faulty(what, format!("{CONFIG_FILE} has changed: {}", a_few(&changed))),
