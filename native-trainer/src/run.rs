@@ -23,12 +23,14 @@ use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
-use crate::config::Config;
+use crate::config::{Config, Protocol};
+use crate::data::{DataDigest, Dataset};
 use crate::directory;
 use crate::files::{read_regular_file, write_atomic};
 use crate::magnitude::is_finite;
 use crate::problem::{Advise, problem};
 use crate::sealed::{self, Format};
+use crate::terminal;
 
 /// The file with the config.
 pub const CONFIG_FILE: &str = "config.toml";
@@ -224,6 +226,48 @@ impl Run {
                 again,
             ));
         }
+        Ok(())
+    }
+
+    /// Compares the data set with that of the training. What has changed is a warning or, if the test classes are drawn
+    /// from all classes, an error: others would be drawn today, and the encoder was trained on some of them.
+    ///
+    /// # Errors
+    ///
+    /// Changed data with a `test_fraction` or a `validation_fraction`; a damaged `run.json`.
+    pub fn check_data(&self, dataset: &Dataset) -> Result<()> {
+        #[derive(Deserialize)]
+        struct Summary {
+            data: Option<DataDigest>,
+        }
+        let file = self.file("run.json");
+        // A training that was stopped has no summary. The digest of the protocol of DyML is that of one of its benchmarks.
+        if !file.exists() || self.config.data.protocol == Protocol::Dyml {
+            return Ok(());
+        }
+        let again = "restore the run from a copy, or train it again";
+        let summary =
+            read_regular_file(&file).advise(|| format!("{} cannot be read", file.display()), again)?;
+        let summary: Summary =
+            serde_json::from_slice(&summary).advise(|| format!("{} is damaged", file.display()), again)?;
+        let changes = summary.data.map_or_else(Vec::new, |before| dataset.digest().changes(&before));
+        if changes.is_empty() {
+            return Ok(());
+        }
+        let data = &self.config.data;
+        let message = format!(
+            "the data in {} have changed since the training of {}: {}",
+            data.path.display(),
+            self.directory.display(),
+            changes.join(", ")
+        );
+        if data.test_fraction.is_some() || data.validation_fraction.is_some() {
+            return Err(problem(
+                format!("{message}; the classes to test on would be drawn again, and some were trained on"),
+                "put the data back as they were, or train a new run on them",
+            ));
+        }
+        terminal::warn(message);
         Ok(())
     }
 

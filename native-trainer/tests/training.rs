@@ -814,3 +814,37 @@ fn unreadable_images_are_skipped_counted_and_named() {
     }
     at.train("nothing").expect_code(1).expect_stderr("none of the images of the first batch can be read");
 }
+
+#[test]
+fn a_run_is_not_evaluated_on_classes_that_are_drawn_again() {
+    let at = Workplace::drawn(CONFIG, "16");
+    let folder = r#"
+kind = "folder"
+path = "data/images"
+test_fraction = 0.4
+levels"#;
+    let csv = "\nkind = \"csv\"\npath = \"data/labels.csv\"\nlevels";
+    assert!(CONFIG.contains(csv));
+    at.write("folder.toml", CONFIG.replace(csv, folder));
+    at.akin(&["train", "folder.toml", "--out", "drawn"]).expect_code(0);
+    at.akin(&["train", "tiny.toml", "--out", "given"]).expect_code(0);
+
+    let family =
+        fs::read_dir(at.path("data/images")).unwrap().next().unwrap().unwrap().path().join("New_family");
+    let pictures = walkdir::WalkDir::new(at.path("data/images")).into_iter().map(Result::unwrap);
+    let picture = pictures.map(walkdir::DirEntry::into_path).find(|path| path.is_file()).unwrap();
+    fs::create_dir_all(family.join("New_species")).unwrap();
+    for name in ["a.png", "b.png"] {
+        fs::copy(&picture, family.join("New_species").join(name)).unwrap();
+    }
+    for command in
+        [&["eval", "drawn"][..], &["export", "drawn", "--out", "b"], &["report", "drawn", "--out", "r.html"]]
+    {
+        at.akin(command).expect_code(1).expect_stderr("would be drawn again");
+    }
+
+    // The splits of the table are given, so that a change is only told.
+    let table = at.read("data/labels.csv");
+    at.write("data/labels.csv", table.lines().take(table.lines().count() - 1).collect::<Vec<_>>().join("\n"));
+    at.akin(&["eval", "given"]).expect_code(0).expect_stderr("have changed since the training");
+}

@@ -237,6 +237,7 @@ pub fn export(export: &Export) -> Result<()> {
     let families = if export.group_bits { families(&configs)? } else { vec![None; runs.len()] };
     directory::check(Kind::Bundle, out, export.overwrite)?;
     let dataset = Dataset::load(&first.data, first.run.seed)?;
+    runs.iter().try_for_each(|run| run.check_data(&dataset))?;
     let pictures = Pictures::of(&dataset);
 
     let mut bundle = BundleWriter::new();

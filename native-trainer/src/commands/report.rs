@@ -195,6 +195,7 @@ fn evaluate(run: &Run, name: String, args: &ReportArgs) -> Result<Evaluated> {
     let device = device::open(args.device.unwrap_or(config.run.device))?;
     let encoder = run.encoder(args.which, &device)?;
     let dataset = Dataset::load_to_evaluate(&config.data, config.run.seed)?;
+    run.check_data(&dataset)?;
     let pictures = Pictures::of(&dataset);
     let mut eval: EvaluationConfig = config.eval.clone();
     if args.bootstrap > 0 {
