@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::arguments::SetArgs;
-use crate::config::{Config, DeviceName, LogFormat};
+use crate::config::{Config, DataKind, DeviceName, LogFormat};
 use crate::data::Dataset;
 use crate::directory::Kind;
 use crate::dry_run::dry_run;
@@ -111,6 +111,12 @@ fn print_plan(config: Config, sheet: Option<PathBuf>, overwrite: bool, progress:
         PathBuf::from(format!("{name}-first-batch.png"))
     });
     check_output(&sheet, std::slice::from_ref(&config.data.path), overwrite)?;
+    if config.data.kind == DataKind::Folder && std::path::absolute(&sheet)?.starts_with(&config.data.path) {
+        return Err(problem(
+            format!("the picture {} would be read as one of the images of the data set", sheet.display()),
+            "name a file elsewhere with `--sheet FILE`",
+        ));
+    }
     let plan = dry_run(config)?;
     write_atomic(&sheet, |file| file.write_all(&plan.sheet))?;
     terminal::print(&plan.text)?;

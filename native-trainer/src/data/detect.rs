@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use toml::{Table, Value};
 
-use super::folder::looks_like_an_image;
+use super::folder::{may_be_data, looks_like_an_image};
 use super::{Dataset, entry};
 use crate::config::{DataConfig, DataKind};
 use crate::counts::{count, counted};
@@ -359,11 +359,8 @@ struct Images {
 
 impl Images {
     fn add(&mut self, folder: &Path) -> Result<()> {
-        let visible = |entry: &walkdir::DirEntry| {
-            entry.depth() == 0 || !entry.file_name().to_string_lossy().starts_with('.')
-        };
         let entries = walkdir::WalkDir::new(folder).follow_links(true).sort_by_file_name();
-        for entry in entries.into_iter().filter_entry(visible) {
+        for entry in entries.into_iter().filter_entry(may_be_data) {
             let entry = entry.advise(
                 || format!("the folder {} cannot be read", folder.display()),
                 "check its permissions",

@@ -1,17 +1,18 @@
 //! A folder tree: each folder level is a level of the taxonomy, and a class is its whole path.
 //!
 //! `PATH/SPLIT/LEVEL 1/…/LEVEL L/image.jpg`, or without `SPLIT` if `test_fraction` splits the
-//! classes. Hidden files and files without an image extension are skipped.
+//! classes. Hidden files, files without an image extension, and what akin itself wrote into the tree are skipped.
 
 use std::path::Path;
 
 use akin_core::taxonomy::{ClassIdentity, fill_from_parent};
 use anyhow::Result;
-use walkdir::WalkDir;
+use walkdir::{DirEntry, WalkDir};
 
 use super::listing::{Entry, ListedImage, Listing, LocalCopy, Source, Split};
 use crate::config::{DataConfig, Ragged};
 use crate::counts::counted;
+use crate::directory::{Kind, Mark};
 use crate::problem::{Advise, problem};
 
 /// A folder tree of the user.
@@ -67,12 +68,9 @@ pub fn walk(
     data: &DataConfig,
     images: &mut Vec<ListedImage>,
 ) -> Result<()> {
-    let visible = |entry: &walkdir::DirEntry| {
-        entry.depth() == 0 || !entry.file_name().to_string_lossy().starts_with('.')
-    };
     // Sorted, because the order of a directory depends on the file system.
     let entries =
-        WalkDir::new(folder).follow_links(true).sort_by_file_name().into_iter().filter_entry(visible);
+        WalkDir::new(folder).follow_links(true).sort_by_file_name().into_iter().filter_entry(may_be_data);
     for entry in entries {
         let entry = entry.advise(
             || format!("the data folder {} cannot be read", folder.display()),
@@ -84,6 +82,19 @@ pub fn walk(
         }
     }
     Ok(())
+}
+
+/// Whether an entry of a tree may be, or hold, an image of the user: the root, or one that is neither hidden nor a
+/// directory of akin other than a data set, such as a run or a bundle with its thumbnails.
+pub fn may_be_data(entry: &DirEntry) -> bool {
+    let akin_wrote = || match Mark::read(entry.path()) {
+        Ok(mark) => mark.is_some_and(|mark| mark.kind != Kind::DataSet),
+        // A damaged mark is akin's, too.
+        Err(_) => true,
+    };
+    entry.depth() == 0
+        || !entry.file_name().to_string_lossy().starts_with('.')
+            && !(entry.file_type().is_dir() && akin_wrote())
 }
 
 /// The labels of an image: the names of the folders between `folder` and the image.
@@ -200,6 +211,16 @@ mod tests {
         let mut nowhere = folder(&images, "");
         nowhere.path.push("nowhere");
         assert!(refusal(Dataset::read(&nowhere, 0)).0.contains("cannot be read"));
+    }
+
+    #[test]
+    fn what_akin_wrote_into_the_tree_is_no_image_of_the_user() {
+        let images =
+            tree(&["train/a/b/1.jpg", "test/a/c/1.jpg", "test/a/c/2.jpg", "test/bundle/thumbnails.jpg"]);
+        let mark = images.path().join("test/bundle/.akin.json");
+        assert!(Dataset::load(&folder(&images, ""), 0).is_err(), "the picture is one folder too high");
+        std::fs::write(mark, "a damaged mark").unwrap();
+        assert_eq!(Dataset::load(&folder(&images, ""), 0).unwrap().paths.len(), 3);
     }
 
     #[test]
