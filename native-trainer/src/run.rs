@@ -261,7 +261,7 @@ impl Run {
             self.directory.display(),
             changes.join(", ")
         );
-        if data.test_fraction.is_some() || data.validation_fraction.is_some() {
+        if data.draws_split() {
             return Err(problem(
                 format!("{message}; the classes to test on would be drawn again, and some were trained on"),
                 "put the data back as they were, or train a new run on them",

@@ -848,3 +848,20 @@ levels"#;
     at.write("data/labels.csv", table.lines().take(table.lines().count() - 1).collect::<Vec<_>>().join("\n"));
     at.akin(&["eval", "given"]).expect_code(0).expect_stderr("have changed since the training");
 }
+
+#[test]
+fn trainings_with_other_seeds_are_tested_on_the_same_classes_if_the_split_has_a_seed() {
+    let at = Workplace::drawn(CONFIG, "16");
+    let csv = "\nkind = \"csv\"\npath = \"data/labels.csv\"\nlevels";
+    let folder = "\nkind = \"folder\"\npath = \"data/images\"\ntest_fraction = 0.4\nsplit_seed = 3\nlevels";
+    at.write("folder.toml", CONFIG.replace(csv, folder));
+    for seed in ["0", "1"] {
+        at.akin(&["train", "folder.toml", "--seed", seed, "--out", seed]).expect_code(0);
+    }
+    at.akin(&["eval", "0", "--against", "1"]).expect_code(0);
+    at.akin(&["export", "0", "1", "--out", "both", "--maps", "pca"]).expect_code(0);
+    at.write("given.toml", CONFIG.replace("\nlevels", "\nsplit_seed = 3\nlevels"));
+    at.akin(&["train", "given.toml", "--out", "2"])
+        .expect_code(1)
+        .expect_stderr("data.split_seed is set, but");
+}

@@ -168,6 +168,9 @@ fn evaluate_run(
     let eval = &run.config.eval;
     eval.checked(run.config.data.levels.len())?;
     let OpenedRun { device, encoder, dataset } = OpenedRun::open(&run, args.which, untrained, args.device)?;
+    if args.data.is_none() {
+        run.check_data(&dataset)?;
+    }
     eval.check_sets(dataset.splits.query.len(), !dataset.splits.leave_one_out())?;
     let pictures = Pictures::of(&dataset);
     let progress = args.progress;

@@ -218,7 +218,7 @@ pub fn export(export: &Export) -> Result<()> {
     }
     for run in &runs[1..] {
         // Where the data have no split of their own, the seed draws it.
-        let other_split = first.data.draws_split() && run.config.run.seed != first.run.seed;
+        let other_split = first.data.splits_by_run_seed() && run.config.run.seed != first.run.seed;
         let similarity = run.config.eval.similarity;
         let other_eval = run.config.eval != EvaluationConfig { similarity, ..first.eval.clone() };
         if run.config.data != first.data || other_eval || other_split {

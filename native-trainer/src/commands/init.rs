@@ -88,6 +88,10 @@ pub fn run(args: &InitArgs) -> Result<()> {
         let levels: Vec<String> = answer.split(',').map(|name| name.trim().to_owned()).collect();
         layout.name_levels(&levels)?;
     }
+    if layout.data.contains_key("test_fraction") {
+        // So that trainings with other seeds can be compared and shown on one page.
+        layout.data.insert("split_seed".into(), 0.into());
+    }
     let data: DataConfig = layout.data.clone().try_into().advise(
         || format!("the layout of {} cannot be written as a config", photos.display()),
         "write the config by hand; GUIDE.md shows one",

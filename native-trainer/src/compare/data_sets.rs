@@ -48,5 +48,5 @@ impl DataSets {
 
 /// What the data set of a config depends on.
 fn key(config: &Config) -> (&DataConfig, Option<u64>) {
-    (&config.data, config.data.draws_split().then_some(config.run.seed))
+    (&config.data, config.data.splits_by_run_seed().then_some(config.run.seed))
 }

@@ -82,7 +82,7 @@ fn distinct_runs(plan: &Plan, row: &Row) -> Result<Vec<PlannedRun>> {
     let mut runs = plan.seeds.iter().map(|&seed| plan.untrained(row, seed)).collect::<Result<Vec<_>>>()?;
     let config = &runs[0].config;
     let headless = untrained_config(config).head.is_none();
-    if !config.data.draws_split() && headless && config.model.weights.is_some() {
+    if !config.data.splits_by_run_seed() && headless && config.model.weights.is_some() {
         runs.truncate(1);
     }
     Ok(runs)

@@ -73,11 +73,15 @@ pub struct DataConfig {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub train_is_gallery: bool,
     /// For data without splits: the share of the finest classes that is held out as the `test` split, between 0 and 1.
-    /// The classes are spread evenly over their parents and drawn with the seed. Default: none.
+    /// The classes are spread evenly over their parents and drawn with `split_seed`. Default: none.
     pub test_fraction: Option<f64>,
     /// For choosing settings without looking at the evaluation splits: the share of the finest classes of the training
     /// split that is held out and evaluated on instead, between 0 and 1. Drawn like `test_fraction`. Default: none.
     pub validation_fraction: Option<f64>,
+    /// The seed that `test_fraction` and `validation_fraction` draw classes with. Trainings with other seeds are then
+    /// tested on the same classes, and can be compared. Default: `run.seed`, which draws other classes for each seed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub split_seed: Option<u64>,
 }
 
 /// A data set, or how one is stored.
@@ -267,9 +271,14 @@ fn gallery_name() -> String {
 }
 
 impl DataConfig {
-    /// Whether a split is drawn with the seed, so that runs with other seeds have other splits.
+    /// Whether a split is drawn, and not given by the data.
     pub fn draws_split(&self) -> bool {
         self.test_fraction.is_some() || self.validation_fraction.is_some()
+    }
+
+    /// Whether runs with other seeds have other splits.
+    pub fn splits_by_run_seed(&self) -> bool {
+        self.draws_split() && self.split_seed.is_none()
     }
 
     /// The benchmark of each level, if the data set has one per level.
@@ -369,6 +378,12 @@ impl DataConfig {
                 )
             })?;
         }
+        ensure(self.split_seed.is_none() || self.draws_split(), || {
+            (
+                "data.split_seed is set, but the splits are given by the data".into(),
+                "remove it, or set data.test_fraction",
+            )
+        })?;
         ensure(self.kind == DataKind::Csv || self.images.is_none(), || {
             (
                 "data.images is set, but data.kind is not `csv`".into(),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use toml::{Table, Value};
 
-use super::folder::{may_be_data, looks_like_an_image};
+use super::folder::{looks_like_an_image, may_be_data};
 use super::{Dataset, entry};
 use crate::config::{DataConfig, DataKind};
 use crate::counts::{count, counted};

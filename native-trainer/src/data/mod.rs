@@ -221,6 +221,7 @@ impl Dataset {
         let place = |item: usize| images[item].path.display().to_string();
         let (taxonomy, labels) = Taxonomy::from_named_rows(&data.levels, &label_names, identity, &place)
             .with_context(|| data.path.display().to_string())?;
+        let seed = data.split_seed.unwrap_or(seed);
         let splits: Vec<Split> = match data.test_fraction {
             Some(share) => {
                 let all: Vec<usize> = (0..images.len()).collect();

@@ -25,13 +25,12 @@ impl OpenedRun {
     ///
     /// # Errors
     ///
-    /// An encoder or a data set that cannot be read, and [changed data](Run::check_data).
+    /// An encoder or a data set that cannot be read.
     pub fn open(run: &Run, which: Which, untrained: bool, device: Option<DeviceName>) -> Result<Self> {
         let Config { data, run: settings, .. } = &run.config;
         let device = device::open(device.unwrap_or(settings.device))?;
         let encoder = if untrained { run.untrained(&device)? } else { run.encoder(which, &device)? };
         let dataset = Dataset::load_to_evaluate(data, settings.seed)?;
-        run.check_data(&dataset)?;
         Ok(Self { device, encoder, dataset })
     }
 }
