@@ -87,14 +87,13 @@ pub fn walk(
 /// Whether an entry of a tree may be, or hold, an image of the user: the root, or one that is neither hidden nor a
 /// directory of akin other than a data set, such as a run or a bundle with its thumbnails.
 pub fn may_be_data(entry: &DirEntry) -> bool {
-    let akin_wrote = || match Mark::read(entry.path()) {
+    let is_hidden = entry.file_name().to_string_lossy().starts_with('.');
+    let is_of_akin = || match Mark::read(entry.path()) {
         Ok(mark) => mark.is_some_and(|mark| mark.kind != Kind::DataSet),
         // A damaged mark is akin's, too.
         Err(_) => true,
     };
-    entry.depth() == 0
-        || !entry.file_name().to_string_lossy().starts_with('.')
-            && !(entry.file_type().is_dir() && akin_wrote())
+    entry.depth() == 0 || !(is_hidden || entry.file_type().is_dir() && is_of_akin())
 }
 
 /// The labels of an image: the names of the folders between `folder` and the image.
