@@ -144,7 +144,7 @@ impl Pictures {
             ),
             Failure::File(reason) => problem(
                 format!("{} cannot be read: {reason}", path.display()),
-                "remove or replace the image; none is skipped, so that row i is image i",
+                "give a JPEG, PNG or WebP file in its place; no image is skipped here",
             ),
         })
     }

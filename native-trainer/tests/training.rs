@@ -723,7 +723,7 @@ fn embeddings_stand_beside_the_names_of_their_images_and_no_image_is_skipped() {
     assert_eq!((at.read("f.csv").as_str(), at.path("f.npy").exists()), ("mine", false));
 
     at.write(paths[7], "no picture");
-    let answer = embed("g.npy").expect_code(1).expect_stderr(paths[7]).expect_stderr("none is skipped");
+    let answer = embed("g.npy").expect_code(1).expect_stderr(paths[7]).expect_stderr("no image is skipped");
     assert!(!answer.stderr.contains("warning: skipped"), "{}", answer.stderr);
     assert!(!at.path("g.npy").exists() && !at.path("g.csv").exists());
 }

@@ -141,8 +141,8 @@ fn csv_layout(file: &Path) -> Result<Layout> {
     let folder = file.parent().unwrap_or(Path::new(""));
     let Some((path_column, images)) = path_column(&columns, folder) else {
         return Err(problem(
-            format!("no column of {} holds the paths of images", file.display()),
-            "write the paths relative to the folder of the file, in a column `path`",
+            format!("no column of {} holds the paths of images that exist", file.display()),
+            "separate the columns with commas, and write the paths relative to the folder of the file in a column `path`",
         ));
     };
     let split_column = columns.iter().position(|column| is_split_column(column));
