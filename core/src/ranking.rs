@@ -238,8 +238,8 @@ impl PartialRanking {
         self.strangers.restart(&self.keys);
     }
 
-    /// Counts the items from `first` on with these scores, which have to be those of [`add_positive`](Self::add_positive)
-    /// for the positives.
+    /// Counts the items from `first` on. `scores` are their scores. A positive must have the score that
+    /// [`add_positive`](Self::add_positive) was given.
     pub(crate) fn count(&mut self, first: usize, scores: &[f32]) {
         let itself = self.itself.filter(|itself| (first..first + scores.len()).contains(itself));
         self.counted += scores.len() - usize::from(itself.is_some());

@@ -6,15 +6,18 @@ use burn::tensor::{Device, Tensor};
 use crate::config::DeviceName;
 use crate::problem::problem;
 
+/// The back ends, in the order in which `auto` tries them.
+pub const BACK_ENDS: [DeviceName; 4] =
+    [DeviceName::Cuda, DeviceName::Vulkan, DeviceName::Wgpu, DeviceName::Cpu];
+
 /// Opens the device of this name. `auto` takes the first that works: cuda, vulkan, wgpu, cpu.
 ///
 /// # Errors
 ///
 /// A back end that this `akin` was built without, or that does not work on this machine.
 pub fn open(name: DeviceName) -> Result<Device> {
-    let mut candidates = [DeviceName::Cuda, DeviceName::Vulkan, DeviceName::Wgpu, DeviceName::Cpu]
-        .into_iter()
-        .filter(|&candidate| name == candidate || name == DeviceName::Auto);
+    let mut candidates =
+        BACK_ENDS.into_iter().filter(|&candidate| name == candidate || name == DeviceName::Auto);
     match candidates.find_map(built_in) {
         Some(device) => Ok(device),
         _ if name == DeviceName::Auto => Err(problem(
@@ -39,7 +42,7 @@ pub fn open(name: DeviceName) -> Result<Device> {
 
 /// Whether a back end for GPUs is in this build, and finds one.
 pub fn has_gpu() -> bool {
-    [DeviceName::Cuda, DeviceName::Vulkan, DeviceName::Wgpu].into_iter().any(|name| built_in(name).is_some())
+    BACK_ENDS.into_iter().any(|name| name != DeviceName::Cpu && built_in(name).is_some())
 }
 
 /// Whether this build has the back end of this name.

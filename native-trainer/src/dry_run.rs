@@ -17,6 +17,7 @@ use crate::data::Dataset;
 use crate::loader::{CACHE_BYTES, Pictures, Position, Views};
 use crate::machine;
 use crate::problem::problem;
+use crate::report::setting_name;
 use crate::run::Run;
 use crate::sampler::Sampler;
 use crate::training::{check_loss, describe_model, make_encoder};
@@ -180,12 +181,8 @@ fn describe_loss(config: &Config, proxies: u64) -> String {
     format!(
         "{}{learned}; {} updates the weights",
         config.loss.entry().title,
-        kind_name(config.optimizer.kind)
+        setting_name(config.optimizer.kind)
     )
-}
-
-fn kind_name(kind: OptimizerKind) -> String {
-    serde_json::to_value(kind).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
 fn describe_batch(config: &Config, sampler: &Sampler) -> String {

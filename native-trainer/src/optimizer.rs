@@ -168,9 +168,9 @@ impl Optimizers {
             return self.proxies.step(rates.proxies, loss, gradients);
         }
         // A weight without a gradient does not move, so each term can take its step apart.
-        let of_terms: Vec<GradientsParams> =
+        let by_term: Vec<GradientsParams> =
             loss.terms().iter().map(|term| take(&mut gradients, term)).collect();
-        for (&rate, gradients) in rates.terms.iter().zip(of_terms) {
+        for (&rate, gradients) in rates.terms.iter().zip(by_term) {
             loss = self.proxies.step(rate, loss, gradients);
         }
         loss

@@ -1,9 +1,10 @@
 //! What a paper reports, beside what was measured.
 
-use akin_core::metrics::{Metric, Unit};
+use akin_core::metrics::Metric;
 
 use crate::columns::align_numbers;
 use crate::config::{PublishedConfig, PublishedResult};
+use crate::report::displayed;
 
 /// The published scores with the measured ones, a score a row; none if the paper reports none. `measured` gives a score
 /// as a report has it.
@@ -12,10 +13,7 @@ pub fn published_text(
     measured: impl Fn(&PublishedResult, Metric) -> Option<f64>,
 ) -> Option<String> {
     let row = |result: &PublishedResult, metric: Metric, score: f64| {
-        let measured = measured(result, metric).map(|score| match metric.entry().unit {
-            Unit::Share => 100.0 * score,
-            Unit::Levels => score,
-        });
+        let measured = measured(result, metric).map(|score| displayed(metric, score));
         let level = result.level.as_deref().unwrap_or_default();
         vec![
             format!("{}, {}", result.place, result.row),

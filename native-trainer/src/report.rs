@@ -209,6 +209,14 @@ fn difference(unit: Unit, value: f64) -> String {
     format!("{sign}{}", number(unit, value.abs()))
 }
 
+/// A score as tables show it: shares in percent.
+pub fn displayed(metric: Metric, score: f64) -> f64 {
+    match metric.entry().unit {
+        Unit::Share => 100.0 * score,
+        Unit::Levels => score,
+    }
+}
+
 /// The name of a setting in a config, without its numbers, such as the curvature of the Poincaré ball.
 pub fn setting_name(setting: impl Serialize) -> String {
     match serde_json::to_value(setting) {

@@ -10,8 +10,8 @@
 //! | `best.akin` | the encoder of the best evaluation, if there were evaluations on the way: a [sealed](crate::sealed) file |
 //! | `report.json` | the final evaluation |
 
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use akin_core::digest::sha256;
 use akin_core::encoder::{Encoder, EncoderConfig};
@@ -24,11 +24,11 @@ use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use crate::config::{Config, Protocol};
-use crate::data::{DataDigest, Dataset};
+use crate::data::DataDigest;
 use crate::directory;
 use crate::files::{read_regular_file, write_atomic};
 use crate::magnitude::is_finite;
-use crate::problem::{Advise, problem};
+use crate::problem::{Advise, problem, repeated};
 use crate::sealed::{self, Format};
 use crate::terminal;
 
@@ -37,6 +37,17 @@ pub const CONFIG_FILE: &str = "config.toml";
 
 const FILES: [&str; 7] =
     [CONFIG_FILE, "run.json", "log.jsonl", "checkpoint.akin", "encoder.bpk", BEST_FILE, "report.json"];
+
+/// What to do about a damaged run.
+const RESTORE: &str = "restore the run from a copy, or train it again";
+
+/// What of `run.json` is read again.
+#[derive(Deserialize)]
+struct Summary {
+    encoder_sha256: String,
+    /// None in runs of an older akin.
+    data: Option<DataDigest>,
+}
 
 const BEST_FILE: &str = "best.akin";
 const BEST_FORMAT: Format = Format { name: "akin-best", version: 1 };
@@ -210,47 +221,34 @@ impl Run {
 
     /// Refuses weights whose SHA-256 is not the one in `run.json`.
     fn check_weights(&self, path: &Path, weights: &[u8]) -> Result<()> {
-        #[derive(Deserialize)]
-        struct Summary {
-            encoder_sha256: String,
-        }
-        let file = self.file("run.json");
-        let again = "restore the run from a copy, or train it again";
-        let summary =
-            read_regular_file(&file).advise(|| format!("{} cannot be read", file.display()), again)?;
-        let Summary { encoder_sha256 } =
-            serde_json::from_slice(&summary).advise(|| format!("{} is damaged", file.display()), again)?;
-        if sha256(weights) != encoder_sha256 {
+        if sha256(weights) != self.summary()?.encoder_sha256 {
             return Err(problem(
                 format!("{} is damaged: its SHA-256 is not the one in run.json", path.display()),
-                again,
+                RESTORE,
             ));
         }
         Ok(())
     }
 
-    /// Compares the data set with that of the training. What has changed is a warning or, if the test classes are drawn
+    fn summary(&self) -> Result<Summary> {
+        let file = self.file("run.json");
+        let bytes =
+            read_regular_file(&file).advise(|| format!("{} cannot be read", file.display()), RESTORE)?;
+        serde_json::from_slice(&bytes).advise(|| format!("{} is damaged", file.display()), RESTORE)
+    }
+
+    /// Compares the data set of today with that of the training. A change is a warning or, if the test classes are drawn
     /// from all classes, an error: others would be drawn today, and the encoder was trained on some of them.
     ///
     /// # Errors
     ///
     /// Changed data with a `test_fraction` or a `validation_fraction`; a damaged `run.json`.
-    pub fn check_data(&self, dataset: &Dataset) -> Result<()> {
-        #[derive(Deserialize)]
-        struct Summary {
-            data: Option<DataDigest>,
-        }
-        let file = self.file("run.json");
+    pub fn check_data(&self, today: &DataDigest) -> Result<()> {
         // A training that was stopped has no summary. The digest of the protocol of DyML is that of one of its benchmarks.
-        if !file.exists() || self.config.data.protocol == Protocol::Dyml {
+        if !self.file("run.json").exists() || self.config.data.protocol == Protocol::Dyml {
             return Ok(());
         }
-        let again = "restore the run from a copy, or train it again";
-        let summary =
-            read_regular_file(&file).advise(|| format!("{} cannot be read", file.display()), again)?;
-        let summary: Summary =
-            serde_json::from_slice(&summary).advise(|| format!("{} is damaged", file.display()), again)?;
-        let changes = summary.data.map_or_else(Vec::new, |before| dataset.digest().changes(&before));
+        let changes = self.summary()?.data.map_or_else(Vec::new, |before| today.changes(&before));
         if changes.is_empty() {
             return Ok(());
         }
@@ -325,6 +323,22 @@ fn find_missing(place: &str, resolved: &Value, written: &Value, keys: &mut Vec<S
             }
         }
         _ => {}
+    }
+}
+
+/// Refuses a run that is given twice, also by another path.
+///
+/// # Errors
+///
+/// Two runs in one directory, or a directory that cannot be found.
+pub fn refuse_twins(runs: &[Run]) -> Result<()> {
+    let directories: Vec<PathBuf> =
+        runs.iter().map(|run| fs::canonicalize(&run.directory)).collect::<io::Result<_>>()?;
+    match repeated(&directories) {
+        Some(twice) => {
+            Err(problem(format!("the run {} is given twice", twice.display()), "give each run once"))
+        }
+        None => Ok(()),
     }
 }
 

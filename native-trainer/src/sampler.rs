@@ -119,9 +119,9 @@ enum Content {
 impl Class {
     /// The classes of a level, 1 … L, that some items have, in the order of their ids.
     fn at_level(items: &[usize], labels: &Labels, level: usize) -> Vec<Self> {
-        let mut of_class = BTreeMap::<u32, Vec<usize>>::new();
+        let mut by_class = BTreeMap::<u32, Vec<usize>>::new();
         for &item in items {
-            of_class.entry(labels.row(item)[level - 1]).or_default().push(item);
+            by_class.entry(labels.row(item)[level - 1]).or_default().push(item);
         }
         let class = |items: Vec<usize>| Self {
             images: items.len(),
@@ -130,7 +130,7 @@ impl Class {
                 false => Content::Children(Self::at_level(&items, labels, level + 1)),
             },
         };
-        of_class.into_values().map(class).collect()
+        by_class.into_values().map(class).collect()
     }
 
     /// Draws `count` images without replacement, starting again whenever all are drawn.

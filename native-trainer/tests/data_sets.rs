@@ -92,9 +92,9 @@ fn training_and_comparison_follow_the_protocol_of_dyml() {
     let evaluated: serde_json::Value = serde_json::from_str(&answer.stdout).unwrap();
     for metric in ["ap", "asi", "recall@1"] {
         assert_eq!(report["overall"][metric], evaluated["average"][metric], "{metric}");
-        let of_levels: Vec<f64> =
+        let by_level: Vec<f64> =
             (0..3).map(|level| report["levels"][level][metric].as_f64().unwrap()).collect();
-        let mean = of_levels.iter().sum::<f64>() / 3.0;
+        let mean = by_level.iter().sum::<f64>() / 3.0;
         assert!((report["overall"][metric].as_f64().unwrap() - mean).abs() < 1e-12, "{metric}");
     }
     // The run's own config asks for the protocol and its metrics; other options ask for what it does not have.

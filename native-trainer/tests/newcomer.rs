@@ -97,29 +97,12 @@ fn init_overwrites_nothing_and_asks_nobody_without_a_terminal() {
     assert!(!at.path("other.toml").exists());
 }
 
-/// `script` of util-linux gives a program a terminal, which keeps what is typed until the program reads it.
 #[cfg(target_os = "linux")]
 #[test]
 fn init_asks_on_a_terminal() {
-    use std::io::Write;
     let at = photos();
-    let mut process = std::process::Command::new("script")
-        .args([
-            "--quiet",
-            "--return",
-            "--command",
-            &format!("exec {} init", env!("CARGO_BIN_EXE_akin")),
-            "/dev/null",
-        ])
-        .current_dir(at.folder())
-        .env("SHELL", "/bin/sh")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the program `script` is there; it belongs to util-linux, in Debian to bsdutils");
-    process.stdin.take().unwrap().write_all(b"photos\ncolour, shade\n").unwrap();
-    workplace::Answer::of(process.wait_with_output().unwrap())
+    let line = format!("exec {} init", env!("CARGO_BIN_EXE_akin"));
+    at.on_a_terminal(&line, "photos\ncolour, shade\n")
         .expect_code(0)
         .expect_stdout("Which folder holds the images? [.]: ")
         .expect_stdout("What do you call the levels, coarse to fine? [group, class]: ");

@@ -59,9 +59,7 @@ fn source_tree() -> Workplace {
 #[cfg(all(target_os = "linux", not(feature = "page")))]
 mod on_a_terminal {
     use std::fs;
-    use std::io::Write;
     use std::os::unix::fs::PermissionsExt;
-    use std::process::Command;
 
     use super::*;
 
@@ -78,7 +76,6 @@ mod on_a_terminal {
         };
         program("rustc", format!("echo {}", programs.display()));
         program("cargo", format!("echo \"$@\" >>{}; exit 1", at.path("cargo.log").display()));
-        // `script` of util-linux, which every Debian has, gives a program a terminal.
         let line = format!(
             "PATH={} AKIN_CACHE={} exec {} serve {} --port 0",
             programs.display(),
@@ -86,18 +83,7 @@ mod on_a_terminal {
             env!("CARGO_BIN_EXE_akin"),
             root().join("www/galleries").display()
         );
-        let mut process = Command::new("script")
-            .args(["--quiet", "--return", "--command", &line, "/dev/null"])
-            .current_dir(at.folder())
-            .env("SHELL", "/bin/sh")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the program `script` is there; it belongs to util-linux, in Debian to bsdutils");
-        // A terminal keeps what is typed until a program reads it.
-        process.stdin.take().unwrap().write_all(keys.as_bytes()).unwrap();
-        let answer = Answer::of(process.wait_with_output().unwrap()).expect_code(1);
+        let answer = at.on_a_terminal(&line, keys).expect_code(1);
         let log = fs::read_to_string(at.path("cargo.log")).unwrap_or_default();
         (answer, log.starts_with("install trunk"))
     }

@@ -140,8 +140,9 @@ impl Search<'_> {
         queries.iter().take_while(fits).count().max(1)
     }
 
-    /// Makes `rankings` those of a group of queries, in its order. Those of an earlier group lend their memory, because
-    /// what one group gives back to the allocator rarely fits the next.
+    /// Ranks a group of queries and writes their rankings into `rankings`, in the order of the group. The rankings of an
+    /// earlier group are overwritten, so that their memory is used again: memory that one group frees rarely fits the
+    /// next.
     fn rank_group(
         &self,
         group: &[u32],

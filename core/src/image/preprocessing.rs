@@ -52,7 +52,7 @@ impl Normalisation {
 pub struct PreprocessingNumbers {
     /// The length of the shorter side after resizing, in pixels.
     pub resize: u32,
-    /// Whether the longer side gets that length too, whatever the shape of the image.
+    /// Whether the longer side is resized to the same length, so that every image becomes a square.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub squeeze: bool,
     /// The side of the square that is cut from the centre, in pixels; at most `resize`.

@@ -10,7 +10,7 @@ use clap::Args;
 use crate::arguments::ServerArgs;
 use crate::bundles::Bundles;
 use crate::commands::biomorphs;
-use crate::commands::export::{ALL_MAPS, Export, TILE, export};
+use crate::commands::export::{Export, export};
 use crate::commands::train::{finish, train_new};
 use crate::config::{Config, DeviceName};
 use crate::counts::count;
@@ -18,7 +18,7 @@ use crate::directory::{self, Draft, Kind};
 use crate::files::write_atomic;
 use crate::progress::Progress;
 use crate::report::runs_text;
-use crate::run::{Run, Which};
+use crate::run::Run;
 use crate::training::Outcome;
 use crate::{interrupt, page, serve, shell, terminal};
 
@@ -105,21 +105,12 @@ pub fn run(args: DemoArgs) -> Result<()> {
     let runs: Vec<Run> = runs.into_iter().map(|(run, _)| run).collect();
     let bundle = args.out.join("bundle");
     export(&Export {
-        runs: &runs,
-        which: Which::Last,
-        out: &bundle,
         overwrite: args.overwrite,
-        title: "Biomorphs".into(),
         description: "Drawn creatures that descend from one another. The models have never seen the \
                       species shown here, only others of the same families."
             .into(),
         licence: "CC0-1.0".into(),
-        notice: None,
-        tile: TILE,
-        half: false,
-        group_bits: false,
-        maps: &ALL_MAPS,
-        progress,
+        ..Export::new(&runs, &bundle, "Biomorphs".into(), progress)
     })?;
     draft.complete()?;
     // The gallery of photos that comes with akin stands beside the creatures.

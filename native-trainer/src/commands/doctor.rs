@@ -71,10 +71,7 @@ pub fn run(args: &DoctorArgs) -> Result<()> {
     }
     let mut findings = vec![version(), system()];
     findings.extend([memory(), disk()]);
-    let devices: Vec<Finding> = [DeviceName::Cuda, DeviceName::Vulkan, DeviceName::Wgpu, DeviceName::Cpu]
-        .into_iter()
-        .map(back_end)
-        .collect();
+    let devices: Vec<Finding> = device::BACK_ENDS.into_iter().map(back_end).collect();
     let computes = devices.iter().any(|finding| finding.verdict == Verdict::Good);
     findings.extend(devices);
     findings.extend([nvidia(), page(), browser(), node()]);
@@ -130,11 +127,8 @@ fn broken(name: &str, text: String) -> Finding {
 
 fn version() -> Finding {
     let built = if cfg!(debug_assertions) { "debug build: slow, for development" } else { "release build" };
-    let back_ends: Vec<String> = [DeviceName::Cuda, DeviceName::Vulkan, DeviceName::Wgpu, DeviceName::Cpu]
-        .into_iter()
-        .filter(|&name| device::is_built_in(name))
-        .map(setting_name)
-        .collect();
+    let back_ends: Vec<String> =
+        device::BACK_ENDS.into_iter().filter(|&name| device::is_built_in(name)).map(setting_name).collect();
     good("akin", format!("{}, {built}, back ends: {}", env!("CARGO_PKG_VERSION"), back_ends.join(", ")))
 }
 

@@ -169,7 +169,7 @@ fn evaluate_run(
     eval.checked(run.config.data.levels.len())?;
     let OpenedRun { device, encoder, dataset } = OpenedRun::open(&run, args.which, untrained, args.device)?;
     if args.data.is_none() {
-        run.check_data(&dataset)?;
+        run.check_data(&dataset.digest())?;
     }
     eval.check_sets(dataset.splits.query.len(), !dataset.splits.leave_one_out())?;
     let pictures = Pictures::of(&dataset);

@@ -1,7 +1,6 @@
 //! `akin export`: writes runs into a bundle for the page.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -32,10 +31,10 @@ use crate::families::{families, numbered};
 use crate::files::{read_regular_file, write_into_draft};
 use crate::loader::Pictures;
 use crate::model_card::model_card_file;
-use crate::problem::{Advise, problem, repeated};
+use crate::problem::{Advise, problem};
 use crate::progress::Progress;
 use crate::projection::{Method, Projection, project};
-use crate::run::{Run, Which, encoder_config};
+use crate::run::{Run, Which, encoder_config, refuse_twins};
 use crate::training::learned_ancestors;
 use crate::{device, directory, page, shell, site, terminal};
 
@@ -152,6 +151,27 @@ pub struct Export<'a> {
     pub progress: Progress,
 }
 
+impl<'a> Export<'a> {
+    /// The last encoders with all maps, as `akin export` writes them without further options.
+    pub fn new(runs: &'a [Run], out: &'a Path, title: String, progress: Progress) -> Self {
+        Self {
+            runs,
+            which: Which::Last,
+            out,
+            overwrite: false,
+            title,
+            description: String::new(),
+            licence: String::new(),
+            notice: None,
+            tile: TILE,
+            half: false,
+            group_bits: false,
+            maps: &ALL_MAPS,
+            progress,
+        }
+    }
+}
+
 /// Writes a bundle and prints its path.
 pub fn run(args: ExportArgs) -> Result<()> {
     let mut runs = args.runs.iter().map(|path| Run::open(path)).collect::<Result<Vec<_>>>()?;
@@ -211,11 +231,7 @@ pub fn run(args: ExportArgs) -> Result<()> {
 pub fn export(export: &Export) -> Result<()> {
     let Export { runs, out, progress, .. } = export;
     let first = &runs[0].config;
-    let directories: Vec<PathBuf> =
-        runs.iter().map(|run| fs::canonicalize(&run.directory)).collect::<Result<_, _>>()?;
-    if let Some(twice) = repeated(&directories) {
-        return Err(problem(format!("the run {} is given twice", twice.display()), "give each run once"));
-    }
+    refuse_twins(runs)?;
     for run in &runs[1..] {
         // Where the data have no split of their own, the seed draws it.
         let other_split = first.data.splits_by_run_seed() && run.config.run.seed != first.run.seed;
@@ -237,7 +253,8 @@ pub fn export(export: &Export) -> Result<()> {
     let families = if export.group_bits { families(&configs)? } else { vec![None; runs.len()] };
     directory::check(Kind::Bundle, out, export.overwrite)?;
     let dataset = Dataset::load(&first.data, first.run.seed)?;
-    runs.iter().try_for_each(|run| run.check_data(&dataset))?;
+    let digest = dataset.digest();
+    runs.iter().try_for_each(|run| run.check_data(&digest))?;
     let pictures = Pictures::of(&dataset);
 
     let mut bundle = BundleWriter::new();

@@ -25,11 +25,11 @@ use crate::families::numbered;
 use crate::figures::{Figure, Painter};
 use crate::files::{check_output, create_folder, read_regular_file, write_atomic};
 use crate::loader::Pictures;
-use crate::problem::{problem, repeated};
+use crate::problem::problem;
 use crate::progress::Progress;
 use crate::published::published_text;
 use crate::report::score;
-use crate::run::{Run, Which, encoder_config};
+use crate::run::{Run, Which, encoder_config, refuse_twins};
 use crate::training::learned_ancestors;
 use crate::{device, directory, machine, rank_curves, shell, terminal};
 
@@ -79,11 +79,7 @@ pub struct ReportArgs {
 /// Evaluates the runs, draws the figures and writes the files.
 pub fn run(args: &ReportArgs) -> Result<()> {
     let runs = args.runs.iter().map(|path| Run::open(path)).collect::<Result<Vec<_>>>()?;
-    let directories: Vec<PathBuf> =
-        runs.iter().map(|run| fs::canonicalize(&run.directory)).collect::<Result<_, _>>()?;
-    if let Some(twice) = repeated(&directories) {
-        return Err(problem(format!("the run {} is given twice", twice.display()), "give each run once"));
-    }
+    refuse_twins(&runs)?;
     if let Some(run) = runs.iter().find(|run| run.config.data.protocol == Protocol::Dyml) {
         let run = shell::path(&run.directory);
         return Err(problem(
@@ -195,7 +191,7 @@ fn evaluate(run: &Run, name: String, args: &ReportArgs) -> Result<Evaluated> {
     let device = device::open(args.device.unwrap_or(config.run.device))?;
     let encoder = run.encoder(args.which, &device)?;
     let dataset = Dataset::load_to_evaluate(&config.data, config.run.seed)?;
-    run.check_data(&dataset)?;
+    run.check_data(&dataset.digest())?;
     let pictures = Pictures::of(&dataset);
     let mut eval: EvaluationConfig = config.eval.clone();
     if args.bootstrap > 0 {

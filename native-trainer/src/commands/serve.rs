@@ -10,12 +10,12 @@ use clap::Args;
 
 use crate::arguments::ServerArgs;
 use crate::bundles::Bundles;
-use crate::commands::export::{ALL_MAPS, Export, NOTICE, TILE, export, title_of};
+use crate::commands::export::{Export, NOTICE, TILE, export, title_of};
 use crate::directory::{self, Kind, MARK_FILE};
 use crate::files::read_regular_file;
 use crate::problem::{Advise, problem};
 use crate::progress::Progress;
-use crate::run::{CONFIG_FILE, Run, Which};
+use crate::run::{CONFIG_FILE, Run};
 use crate::{page, serve, shell};
 
 /// Serve the page with one or more bundles or runs, by default on this machine only.
@@ -100,8 +100,8 @@ fn place_beside(folder: &Path) -> Result<PathBuf> {
     Ok(out)
 }
 
-/// Refuses a bundle in the place of that of a run, unless [`export_run`] can have written it. It could hold other runs,
-/// and replacing it could lose what `akin export` was told.
+/// Refuses to replace a bundle that [`export_run`] did not write. It could hold other runs, a title or a licence that
+/// would be lost.
 fn check_bundle(run: &Run, out: &Path) -> Result<()> {
     if !directory::is_complete(Kind::Bundle, out)? {
         return Ok(());
@@ -137,20 +137,6 @@ fn export_run(folder: &Path, progress: Progress) -> Result<PathBuf> {
         return Ok(out);
     }
     let title = title_of(&run.config.data.path);
-    export(&Export {
-        runs: &[run],
-        which: Which::Last,
-        out: &out,
-        overwrite: true,
-        title,
-        description: String::new(),
-        licence: String::new(),
-        notice: None,
-        tile: TILE,
-        half: false,
-        group_bits: false,
-        maps: &ALL_MAPS,
-        progress,
-    })?;
+    export(&Export { overwrite: true, ..Export::new(&[run], &out, title, progress) })?;
     Ok(out)
 }

@@ -7,11 +7,11 @@
 
 use akin_core::metrics::Metric;
 
-use super::results::{Column, Comparison, PairedTests, Place, ResultRow, RowTest, Statistic, displayed};
+use super::results::{Column, Comparison, PairedTests, Place, ResultRow, RowTest, Statistic};
 use super::settings::describe;
 use crate::config::PublishedResult;
 use crate::published::printed;
-use crate::report::AVERAGE;
+use crate::report::{AVERAGE, displayed};
 use crate::terminal::escape;
 
 /// The format of a comparison.

@@ -1,12 +1,12 @@
 //! The results of a comparison: means and deviations over seeds, and which of them are best.
 
 use akin_core::evaluate::Report;
-use akin_core::metrics::{Metric, Unit};
+use akin_core::metrics::Metric;
 use akin_core::statistics::{PairedTTest, deviation, mean};
 use serde::Serialize;
 use toml::Table;
 
-use crate::report::{is_better, score};
+use crate::report::{displayed, is_better, score};
 
 /// A metric that has a column in the table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -30,14 +30,6 @@ pub fn columns(metrics: &[Metric], levels: &[String]) -> Vec<Column> {
         columns.extend(at.into_iter().map(|level| Column { metric, level: level.cloned() }));
     }
     columns
-}
-
-/// A score as tables show it: shares in percent.
-pub fn displayed(metric: Metric, score: f64) -> f64 {
-    match metric.entry().unit {
-        Unit::Share => 100.0 * score,
-        Unit::Levels => score,
-    }
 }
 
 /// A number for each of several seeds, summarised.

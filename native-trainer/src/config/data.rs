@@ -68,8 +68,8 @@ pub struct DataConfig {
     /// `gallery`.
     #[serde(default = "gallery_name")]
     pub gallery: String,
-    /// Whether the queries, `test` or `query`, rank the training images instead of a gallery of their own, as is usual
-    /// for hash codes. Images that `validation_fraction` holds out still rank each other. Default false.
+    /// Whether the gallery is the training split, as is usual for hash codes. The queries are then the images of `test`
+    /// or `query`. Images that `validation_fraction` holds out still rank each other. Default false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub train_is_gallery: bool,
     /// For data without splits: the share of the finest classes that is held out as the `test` split, between 0 and 1.

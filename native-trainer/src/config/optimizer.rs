@@ -20,8 +20,8 @@ pub struct OptimizerConfig {
     pub lr_head: f64,
     /// The learning rate of what the loss learns, such as proxies, at least 0. Default 1e-2.
     pub lr_proxies: f64,
-    /// The loss `sum`: the learning rates of what its terms learn, one for each of `loss.terms` in their order, each at
-    /// least 0. A term that learns nothing needs one too. Default: `lr_proxies` for every term.
+    /// For the loss `sum`: a learning rate, at least 0, for what each of `loss.terms` learns, in the same order. A term
+    /// that learns nothing needs one too. Default: `lr_proxies` for every term.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lr_terms: Vec<f64>,
     /// The weight decay of backbone and head, at least 0. Default 1e-4.

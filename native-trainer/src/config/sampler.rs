@@ -116,7 +116,7 @@ impl SamplerConfig {
         }
     }
 
-    /// `levels` are those of the data set, coarse to fine.
+    /// `levels` are the names of the data set's levels, coarse to fine.
     pub(super) fn validate(&self, levels: &[String]) -> Result<()> {
         use SamplerKind::{ClassPairs, Classes, Random};
         let settings: [(&str, bool, &[SamplerKind]); 5] = [

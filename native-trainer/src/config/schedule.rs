@@ -1,6 +1,6 @@
 //! `[schedule]`: how the learning rates change during training.
 //!
-//! All rates are multiplied by one factor: that of the curve, times that of the warm-up of the rates.
+//! Every rate is multiplied by the same factor: the value of the curve times the value of the warm-up of the rates.
 
 use anyhow::Result;
 use schemars::JsonSchema;

@@ -47,7 +47,17 @@ pub struct Axis<'a> {
     pub logarithmic: bool,
 }
 
-impl Axis<'_> {
+impl<'a> Axis<'a> {
+    /// An axis on which equal steps are equal differences.
+    pub fn linear(name: &'a str) -> Self {
+        Self { name, logarithmic: false }
+    }
+
+    /// An axis on which equal steps are equal ratios.
+    pub fn logarithmic(name: &'a str) -> Self {
+        Self { name, logarithmic: true }
+    }
+
     fn place(self, number: f64) -> Option<f64> {
         let place = if self.logarithmic { (number > 0.0).then(|| number.log10()) } else { Some(number) };
         place.filter(|place| place.is_finite())

@@ -65,8 +65,8 @@ impl<E: Fn(&Encoder, Range<usize>, &Device) -> Tensor<2>> Images<'_, E> {
             for chunk in self.chunks() {
                 let own = by_embedding.clone().slice([chunk.clone()]).autodiff();
                 let product = ((self.embed)(encoder, chunk, self.device) * own).sum();
-                let of_chunk = PartGradients::new(product.backward(), encoder, loss);
-                gradients = gradients.add(of_chunk, encoder, loss);
+                let chunk_gradients = PartGradients::new(product.backward(), encoder, loss);
+                gradients = gradients.add(chunk_gradients, encoder, loss);
             }
         }
         Differentiated { embeddings, loss: value.without_autodiff(), gradients }

@@ -2,8 +2,9 @@
 #![allow(dead_code, reason = "no test file uses all of it")]
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -67,6 +68,22 @@ impl Workplace {
 
     pub(crate) fn akin(&self, arguments: &[&str]) -> Answer {
         Answer::of(self.command(arguments).output().unwrap())
+    }
+
+    /// Runs a line of the shell on a terminal, which `script` of util-linux gives it. The user types `keys`, which the
+    /// terminal keeps until a program reads them, and then ends the input.
+    pub(crate) fn on_a_terminal(&self, line: &str, keys: &str) -> Answer {
+        let mut process = Command::new("script")
+            .args(["--quiet", "--return", "--command", line, "/dev/null"])
+            .current_dir(&self.folder)
+            .env("SHELL", "/bin/sh")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program `script` is there; it belongs to util-linux, in Debian to bsdutils");
+        process.stdin.take().unwrap().write_all(keys.as_bytes()).unwrap();
+        Answer::of(process.wait_with_output().unwrap())
     }
 }
 

@@ -123,21 +123,17 @@ impl Evaluated {
     }
 }
 
-fn share(name: &str) -> Axis<'_> {
-    Axis { name, logarithmic: false }
-}
-
 /// The figures of all runs together.
 pub fn shared_figures(runs: &[Evaluated]) -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
-    let steps = Axis { name: "step", logarithmic: false };
+    let steps = Axis::linear("step");
     let mut losses = Vec::new();
     for (group, run) in runs.iter().enumerate() {
         let points = thinned(&run.log.losses, MOST_STEPS);
         losses.push(Line { faint: true, ..Line::new("", group, points.clone()) });
         losses.push(Line::new(&run.name, group, smoothed(&points)));
     }
-    let loss = Axis { name: "loss", logarithmic: false };
+    let loss = Axis::linear("loss");
     add(
         &mut figures,
         lines(steps, loss, &losses)?,
@@ -150,7 +146,7 @@ pub fn shared_figures(runs: &[Evaluated]) -> Result<Vec<Figure>> {
         let rates = run.log.rates.iter().enumerate();
         let rates: Vec<Line> =
             rates.map(|(group, (name, rates))| Line::new(name, group, thinned(rates, MOST_STEPS))).collect();
-        let axis = Axis { name: "learning rate", logarithmic: true };
+        let axis = Axis::logarithmic("learning rate");
         add(
             &mut figures,
             lines(steps, axis, &rates)?,
@@ -168,14 +164,14 @@ pub fn shared_figures(runs: &[Evaluated]) -> Result<Vec<Figure>> {
         .collect();
     add(
         &mut figures,
-        lines(steps, share("H-AP in %"), &on_the_way)?,
+        lines(steps, Axis::linear("H-AP in %"), &on_the_way)?,
         "h-ap-by-step",
         "H-AP during the training",
         "H-AP \
         of the evaluation splits at each evaluation.",
     );
 
-    let rank = Axis { name: "k, the number of ranked items", logarithmic: true };
+    let rank = Axis::logarithmic("k, the number of ranked items");
     for (place, metric) in rank_curves::METRICS.into_iter().enumerate() {
         let line = |(group, run): (usize, &Evaluated)| {
             let points = rank_curves::points(&run.evaluation.report).into_iter();
@@ -186,7 +182,7 @@ pub fn shared_figures(runs: &[Evaluated]) -> Result<Vec<Figure>> {
         let entry = rank_curves::metric(metric, 1).entry();
         let axis = format!("{} in %", entry.symbol);
         let caption = format!("The mean over the queries of: {}; {}.", entry.title, entry.formula);
-        let drawing = lines(rank, share(&axis), &curves)?;
+        let drawing = lines(rank, Axis::linear(&axis), &curves)?;
         add(&mut figures, drawing, &metric.replace('_', "-"), entry.symbol, &caption);
     }
     let line = |(group, run): (usize, &Evaluated)| {
@@ -198,7 +194,7 @@ pub fn shared_figures(runs: &[Evaluated]) -> Result<Vec<Figure>> {
     let curves: Vec<Line> = runs.iter().enumerate().map(line).collect();
     add(
         &mut figures,
-        lines(share("H-recall in %"), share("H-precision in %"), &curves)?,
+        lines(Axis::linear("H-recall in %"), Axis::linear("H-precision in %"), &curves)?,
         "precision-recall",
         "H-precision and H-recall",
         "Each point is a number of ranked items, 1, 2, 5, 10 and so on from the left.",
@@ -227,9 +223,8 @@ pub fn shared_figures(runs: &[Evaluated]) -> Result<Vec<Figure>> {
 /// The figures of one run. Their files begin with `prefix`. `rows` is the number of queries on a sheet.
 pub fn run_figures(run: &Evaluated, prefix: &str, rows: usize, progress: Progress) -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
-    let results = &run.results;
-    sheets(run, results, rows, &mut figures);
-    confusions(run, results, &mut figures);
+    sheets(run, rows, &mut figures);
+    confusions(run, &mut figures);
     affinities(run, &mut figures)?;
     maps(run, progress, &mut figures)?;
     for figure in &mut figures {
@@ -266,7 +261,8 @@ fn first_levels(run: &Evaluated) -> Vec<f64> {
 
 // --- Sheets -----------------------------------------------------------------------------------------
 
-fn sheets(run: &Evaluated, results: &[Vec<(usize, f32)>], rows: usize, figures: &mut Vec<Figure>) {
+fn sheets(run: &Evaluated, rows: usize, figures: &mut Vec<Figure>) {
+    let results = &run.results;
     let queries = &run.evaluation.queries.items;
     let report = &run.evaluation.report;
     let h_ap = Metric::named("h_ap");
@@ -285,7 +281,7 @@ fn sheets(run: &Evaluated, results: &[Vec<(usize, f32)>], rows: usize, figures: 
             .collect(),
     };
     let chosen = |mut order: Vec<(usize, f64)>| -> Vec<Row> {
-        // Stable, so that of equal queries the first comes first.
+        // The sort is stable: equal queries stay in their order.
         order.sort_by(|a, b| a.1.total_cmp(&b.1));
         let mut seen = BTreeSet::new();
         let new = |&(query, _): &(usize, f64)| seen.insert(run.class_name(queries[query]));
@@ -320,8 +316,11 @@ fn sheets(run: &Evaluated, results: &[Vec<(usize, f32)>], rows: usize, figures: 
 
 // --- Classes ----------------------------------------------------------------------------------------
 
-/// How many of `classes`, in their order, have each coarsest class.
+/// How many of `classes`, in their order, have each coarsest class. There are no groups at the coarsest level.
 fn groups(run: &Evaluated, level: usize, classes: &[u32]) -> Vec<(String, usize)> {
+    if level == 1 {
+        return Vec::new();
+    }
     let mut groups: Vec<(u32, usize)> = Vec::new();
     for &class in classes {
         let top = coarsest(run.taxonomy(), level, class);
@@ -341,7 +340,7 @@ fn coarsest(taxonomy: &Taxonomy, level: usize, mut class: u32) -> u32 {
 }
 
 /// A table of the classes of queries and of their first results, for each level with few classes.
-fn confusions(run: &Evaluated, results: &[Vec<(usize, f32)>], figures: &mut Vec<Figure>) {
+fn confusions(run: &Evaluated, figures: &mut Vec<Figure>) {
     let labels = &run.dataset.labels;
     let queries = &run.evaluation.queries.items;
     for (level, level_name) in (1..).zip(run.taxonomy().level_names()) {
@@ -359,7 +358,7 @@ fn confusions(run: &Evaluated, results: &[Vec<(usize, f32)>], figures: &mut Vec<
             classes.iter().enumerate().map(|(place, &class)| (class, place)).collect();
         let count = classes.len();
         let mut values = vec![0.0; count * count];
-        for (&query, results) in queries.iter().zip(results) {
+        for (&query, results) in queries.iter().zip(&run.results) {
             if let Some((first, _)) = results.first() {
                 values[place[&class_of(query)] * count + place[&class_of(*first)]] += 1.0;
             }
@@ -375,7 +374,7 @@ fn confusions(run: &Evaluated, results: &[Vec<(usize, f32)>], figures: &mut Vec<
             values: &values,
             range: [0.0, values.iter().copied().fold(0.0, f64::max)],
             unit: "share of row",
-            groups: &if level > 1 { groups(run, level, &classes) } else { Vec::new() },
+            groups: &groups(run, level, &classes),
             axes: ["class of the query", "class of its first result"],
         });
         let caption = "The share of the queries of each row by the class of their first result. Lines part the \
@@ -402,7 +401,7 @@ fn affinities(run: &Evaluated, figures: &mut Vec<Figure>) -> Result<()> {
         values: &values,
         range,
         unit: "mean similarity",
-        groups: &if level > 1 { groups(run, level, &scores.classes) } else { Vec::new() },
+        groups: &groups(run, level, &scores.classes),
         axes: ["", "classes in the order of the tree"],
     });
     let level_name = &run.taxonomy().level_names()[level - 1];
