@@ -20,7 +20,8 @@ use crate::{device, terminal};
 /// are random, with 4 items in a fine class, 16 classes above the fine ones and 4 above those. Memory is that of a
 /// process that computes only this loss, and includes the program.
 ///
-/// Without options: the H-AP surrogate in both forms, Smooth-AP, the losses with histograms, and HIER with 512 proxies.
+/// Without options: the H-AP surrogate in both forms, Smooth-AP, ROADMAP, the losses with histograms, XBM with a full
+/// memory, and HIER with 512 proxies.
 #[derive(Debug, Args)]
 pub struct BenchLossArgs {
     /// Measure these losses, which `akin list losses` explains, with their default settings.
@@ -57,6 +58,7 @@ const CASES: &[(&str, &str, &[u32])] = &[
     ("ROADMAP", r#"{ "kind": "roadmap" }"#, &[256, 1024]),
     ("FastAP", r#"{ "kind": "fast_ap" }"#, &[256, 1024]),
     ("SoftBin-AP", r#"{ "kind": "softbin_ap" }"#, &[256, 1024]),
+    ("XBM, 8192 items", r#"{ "kind": "cross_batch_memory", "size": 8192, "start": 0 }"#, &[256, 1024]),
     ("HIER", r#"{ "kind": "hier" }"#, &[180]),
     ("HIER, public code", r#"{ "kind": "hier_published" }"#, &[180]),
 ];
@@ -138,7 +140,8 @@ struct Work {
     loss: Loss,
     embeddings: Tensor<2>,
     labels: Labels,
-    geometry: Geometry,
+    /// What the embeddings are compared with: themselves, and the memory of XBM; or the proxies of HIER.
+    reference: Tensor<2>,
 }
 
 impl Work {
@@ -155,8 +158,19 @@ impl Work {
         let embeddings = Tensor::from_data(TensorData::new(values, [case.batch, case.dimension]), device);
         let classes = labels.classes();
         let context = LossContext::new(&classes, case.dimension, &geometry, 0, device);
-        let loss = case.config.init(&context)?;
-        Ok(Self { loss, embeddings: geometry.embed(normalise(embeddings)), labels, geometry })
+        let mut loss = case.config.init(&context)?;
+        let embeddings = geometry.embed(normalise(embeddings));
+        let plain = embeddings.clone().without_autodiff();
+        let reference = match (&mut loss, &case.config) {
+            (Loss::Hier(hier), _) => geometry.embed(hier.proxies.val().without_autodiff()),
+            (Loss::CrossBatchMemory(memory), LossConfig::CrossBatchMemory(config)) => {
+                let batches = config.size.div_ceil(case.batch);
+                (0..batches).for_each(|_| memory.after_step(plain.clone(), &labels));
+                Tensor::cat(vec![plain; batches + 1], 0).slice(0..case.batch + config.size)
+            }
+            _ => plain,
+        };
+        Ok(Self { loss, embeddings, labels, reference })
     }
 
     /// The value and the gradient with respect to the embeddings, read from the device.
@@ -168,14 +182,10 @@ impl Work {
         std::hint::black_box((value.into_data(), gradient));
     }
 
-    /// The matrix product of the scores: of the embeddings with each other, or of HIER's with its proxies.
+    /// The matrix product of the scores.
     fn product(&self) {
         let embeddings = self.embeddings.clone().without_autodiff();
-        let proxies = match &self.loss {
-            Loss::Hier(hier) => self.geometry.embed(hier.proxies.val().without_autodiff()),
-            _ => embeddings.clone(),
-        };
-        std::hint::black_box(embeddings.matmul(proxies.transpose()).into_data());
+        std::hint::black_box(embeddings.matmul(self.reference.clone().transpose()).into_data());
     }
 }
 
