@@ -148,7 +148,7 @@ impl Config {
             published.validate(&self.data.levels)?;
         }
         self.check_terms()?;
-        self.check_chunk()?;
+        self.check_parts()?;
         if self.schedule.kind == ScheduleKind::Plateau && self.run.evaluate_every_epochs == 0 {
             return Err(problem(
                 "the schedule is `plateau`, but there is no evaluation before the end of the training",
@@ -165,20 +165,26 @@ impl Config {
         Ok(())
     }
 
-    /// Checks that chunks of a batch give the embeddings that the whole batch gives.
-    fn check_chunk(&self) -> Result<()> {
+    /// Checks that parts of a batch give the embeddings that the whole batch gives.
+    fn check_parts(&self) -> Result<()> {
         let entry = self.model.backbone.entry();
         let is_live = entry.batch_norm && self.model.batch_norm == BatchNormMode::Live;
-        if self.optimizer.chunk.is_none() || !is_live || self.model.freeze_backbone {
+        let (setting, part) = match (self.run.workers, self.optimizer.chunk) {
+            (2.., _) => (format!("run.workers is {}", self.run.workers), "a worker"),
+            (_, Some(_)) => ("optimizer.chunk is set".to_owned(), "a chunk"),
+            _ => return Ok(()),
+        };
+        if !is_live || self.model.freeze_backbone {
             return Ok(());
         }
         Err(problem(
             format!(
-                "optimizer.chunk is set, but the batch normalisation of {} is live: it normalises by the statistics of \
-                 the batch, which a chunk does not have",
+                "{setting}, but the batch normalisation of {} is live: it normalises by the statistics of the batch, which \
+                 {part} does not have",
                 entry.name
             ),
-            "set model.batch_norm = \"frozen\" or \"fixed_statistics\", or remove optimizer.chunk",
+            "set model.batch_norm = \"frozen\" or \"fixed_statistics\", or let whole batches pass one device: remove \
+             optimizer.chunk and run.workers",
         ))
     }
 

@@ -1,10 +1,14 @@
 //! Devices: the name in the config becomes a Burn device.
 
 use anyhow::Result;
+#[cfg(any(feature = "cuda", feature = "vulkan", feature = "wgpu"))]
+use burn::tensor::DeviceType;
 use burn::tensor::{Device, Tensor};
 
 use crate::config::DeviceName;
+use crate::counts::counted;
 use crate::problem::problem;
+use crate::report::setting_name;
 
 /// The back ends, in the order in which `auto` tries them.
 pub const BACK_ENDS: [DeviceName; 4] =
@@ -29,7 +33,7 @@ pub fn open(name: DeviceName) -> Result<Device> {
             "install the driver, or choose another `--device`",
         )),
         _ => {
-            let name = format!("{name:?}").to_lowercase();
+            let name = setting_name(name);
             Err(problem(
                 format!("this build of akin has no back end for `--device {name}`"),
                 format!(
@@ -37,6 +41,56 @@ pub fn open(name: DeviceName) -> Result<Device> {
                 ),
             ))
         }
+    }
+}
+
+/// Opens the devices that share the batches of a training. A single one is that of [`open`].
+///
+/// # Errors
+///
+/// As [`open`]; fewer devices than workers.
+pub fn open_workers(name: DeviceName, workers: usize) -> Result<Vec<Device>> {
+    let device = open(name)?;
+    if workers == 1 {
+        return Ok(vec![device]);
+    }
+    if is_cpu(&device) {
+        return Ok(vec![device; workers]);
+    }
+    let mut devices = all_like(name);
+    if devices.len() < workers {
+        let found = counted(devices.len(), "device", "devices");
+        return Err(problem(
+            format!(
+                "run.workers is {workers}, but this machine has only {found} for `--device {}`",
+                setting_name(name)
+            ),
+            format!("set run.workers to {} or less, or choose another `--device`", devices.len().max(1)),
+        ));
+    }
+    devices.truncate(workers);
+    Ok(devices)
+}
+
+/// Whether a device is the CPU.
+pub fn is_cpu(device: &Device) -> bool {
+    *device == Device::flex()
+}
+
+/// The GPUs of a back end; for `auto` those of the first that works.
+fn all_like(name: DeviceName) -> Vec<Device> {
+    match name {
+        DeviceName::Auto => {
+            let works = |candidate: &DeviceName| built_in(*candidate).is_some();
+            BACK_ENDS.into_iter().find(works).map(all_like).unwrap_or_default()
+        }
+        #[cfg(feature = "cuda")]
+        DeviceName::Cuda => Device::enumerate(DeviceType::Cuda).into_iter().collect(),
+        #[cfg(feature = "vulkan")]
+        DeviceName::Vulkan => Device::enumerate(DeviceType::Vulkan).into_iter().collect(),
+        #[cfg(feature = "wgpu")]
+        DeviceName::Wgpu => Device::enumerate(DeviceType::Wgpu).into_iter().collect(),
+        _ => Vec::new(),
     }
 }
 

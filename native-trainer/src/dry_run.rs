@@ -75,7 +75,8 @@ pub fn dry_run(mut config: Config) -> Result<DryRun> {
     };
     let steps_per_epoch = sampler.steps_per_epoch();
     let steps = config.run.total_steps(steps_per_epoch);
-    let at_once = config.optimizer.chunk.unwrap_or(sampler.batch_size()).min(sampler.batch_size());
+    let part = sampler.batch_size().div_ceil(config.run.workers);
+    let at_once = config.optimizer.chunk.unwrap_or(part).min(part);
     let memory = memory(&config, &encoder, &weights, &views, at_once, &device);
     let disk = disk(&config, &weights);
     check_room(&config, &memory, disk, &mut lacking);
@@ -191,10 +192,12 @@ fn describe_batch(config: &Config, sampler: &Sampler) -> String {
         Some(_) => format!("{size}: {}", config.sampler.describe()),
         None => config.sampler.describe(),
     };
-    match config.optimizer.chunk {
-        Some(chunk) => format!("{text}, in chunks of {chunk}"),
-        None => text,
-    }
+    let workers = match config.run.workers {
+        1 => String::new(),
+        workers => format!(", shared by {workers} workers"),
+    };
+    let chunks = config.optimizer.chunk.map(|chunk| format!(", in chunks of {chunk}")).unwrap_or_default();
+    text + &workers + &chunks
 }
 
 fn describe_length(steps: u64, steps_per_epoch: usize, batch: usize) -> String {
@@ -220,7 +223,7 @@ struct Weights {
 
 /// The memory of a training step.
 struct Memory {
-    /// All of it, in bytes; without the activations if they could not be measured.
+    /// That of all workers, in bytes; without the activations if they could not be measured.
     total: u64,
     text: String,
 }
@@ -250,25 +253,36 @@ fn memory(
     let fixed =
         4 * (weights.encoder + weights.proxies + average + learning * (1 + states(&config.optimizer)));
     let fixed_text = format!("{} for weights, gradients and optimiser", rounded_bytes(fixed));
-    if config.model.freeze_backbone {
-        return Memory { total: fixed, text: format!("{fixed_text}; the backbone is not trained") };
-    }
-    match activations(encoder, views, device) {
+    let activations = if config.model.freeze_backbone { None } else { activations(encoder, views, device) };
+    let first = fixed + activations.unwrap_or(0) * at_once as u64;
+    // A worker after the first has a copy of the weights, and gradients.
+    let other = 4 * (weights.encoder + weights.learning) + activations.unwrap_or(0) * at_once as u64;
+    let workers = config.run.workers as u64;
+    let total = first + (workers - 1) * other;
+    let text = match activations {
+        _ if config.model.freeze_backbone => format!("{fixed_text}; the backbone is not trained"),
+        None => format!("{fixed_text}, and the activations of {at_once} images"),
         Some(each) => {
-            let total = fixed + each * at_once as u64;
-            let text = format!(
-                "about {} for a step: {fixed_text}, {} for the activations of each of {at_once} images; and up to {} \
-                 for decoded pictures",
-                rounded_bytes(total),
+            let step = match workers {
+                1 => format!("about {} for a step", rounded_bytes(first)),
+                _ if config.run.device == DeviceName::Cpu => {
+                    format!("about {} for a step of {workers} workers", rounded_bytes(total))
+                }
+                _ => format!(
+                    "about {} for a step on the first of {workers} devices and {} on each other",
+                    rounded_bytes(first),
+                    rounded_bytes(other)
+                ),
+            };
+            format!(
+                "{step}: {fixed_text}, {} for the activations of each of {at_once} images; and up to {} for decoded \
+                 pictures",
                 rounded_bytes(each),
                 rounded_bytes(CACHE_BYTES),
-            );
-            Memory { total, text }
+            )
         }
-        None => {
-            Memory { total: fixed, text: format!("{fixed_text}, and the activations of {at_once} images") }
-        }
-    }
+    };
+    Memory { total, text }
 }
 
 /// The bytes that a forward pass keeps for the gradient of an image. Known only where the system tells the memory of a

@@ -35,6 +35,7 @@
 //! dry_run
 //! training
 //! training/journal training/timetable training/numbers training/gradients
+//! training/workers
 //! dyml
 //! embedding projection class_scores families
 //! projection/tsne projection/umap

@@ -32,6 +32,7 @@ pub struct Rates {
 }
 
 /// The gradients of one step, by part.
+#[derive(Default)]
 pub struct PartGradients {
     backbone: GradientsParams,
     head: GradientsParams,
@@ -39,27 +40,47 @@ pub struct PartGradients {
 }
 
 impl PartGradients {
-    /// Takes the gradients of an encoder and a loss out of those of a backward pass.
-    pub fn new(mut gradients: Gradients, encoder: &Encoder, loss: &Loss) -> Self {
+    /// Takes the gradients of an encoder out of those of a backward pass.
+    pub fn of_encoder(mut gradients: Gradients, encoder: &Encoder) -> Self {
         Self {
             backbone: GradientsParams::from_module(&mut gradients, &encoder.backbone),
             head: GradientsParams::from_module(&mut gradients, &encoder.head),
-            proxies: GradientsParams::from_module(&mut gradients, loss),
+            ..Self::default()
         }
     }
 
-    /// The sum of these gradients and others.
-    pub fn add(self, other: Self, encoder: &Encoder, loss: &Loss) -> Self {
+    /// Takes the gradients of a loss out of those of a backward pass.
+    pub fn of_loss(mut gradients: Gradients, loss: &Loss) -> Self {
+        Self { proxies: GradientsParams::from_module(&mut gradients, loss), ..Self::default() }
+    }
+
+    /// These gradients, those of the encoder with others added to them.
+    pub fn add_encoder(self, other: Self, encoder: &Encoder) -> Self {
         Self {
             backbone: sum(&encoder.backbone, self.backbone, other.backbone),
             head: sum(&encoder.head, self.head, other.head),
-            proxies: sum(loss, self.proxies, other.proxies),
+            proxies: self.proxies,
+        }
+    }
+
+    /// The gradients of the encoder on another device.
+    pub fn encoder_to_device(self, device: &Device, encoder: &Encoder) -> Self {
+        Self {
+            backbone: self.backbone.to_device(device, &encoder.backbone),
+            head: self.head.to_device(device, &encoder.head),
+            proxies: self.proxies,
         }
     }
 }
 
 #[cfg(test)]
 impl PartGradients {
+    /// Takes the gradients of an encoder and a loss out of those of a backward pass.
+    pub fn new(mut gradients: Gradients, encoder: &Encoder, loss: &Loss) -> Self {
+        let proxies = GradientsParams::from_module(&mut gradients, loss);
+        Self { proxies, ..Self::of_encoder(gradients, encoder) }
+    }
+
     /// The gradients of the weights of backbone, head and loss, in the order of a visitor.
     pub fn parts(&self, encoder: &Encoder, loss: &Loss) -> [Vec<f32>; 3] {
         struct Collect<'a>(&'a GradientsParams, Vec<f32>);

@@ -11,10 +11,12 @@ mod gradients;
 mod journal;
 mod numbers;
 mod timetable;
+mod workers;
 
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::PathBuf;
+use std::slice::from_ref;
 use std::thread::Scope;
 use std::time::Instant;
 
@@ -51,6 +53,7 @@ use gradients::{Differentiated, Images};
 use journal::Journal;
 use numbers::StepNumbers;
 use timetable::{Due, Timetable};
+use workers::Workers;
 
 /// How a training ended.
 pub enum Outcome {
@@ -85,7 +88,7 @@ struct Training<'a> {
     sampler: Sampler,
     /// Labels of every item, in which the classes of the training split are numbered from 0.
     labels: Labels,
-    device: Device,
+    workers: Workers,
     progress: Progress,
     timetable: Timetable,
     /// The steps during which the backbone is frozen.
@@ -97,11 +100,12 @@ struct Training<'a> {
 /// Keys that may change between the sessions of a training. No step depends on them, except on the number of steps: a
 /// training can be made longer. `run.patience` says only when it ends. The digest of the data covers what is at its
 /// paths.
-const MAY_CHANGE: [&str; 14] = [
+const MAY_CHANGE: [&str; 15] = [
     "run.name",
     "run.out",
     "run.log",
     "run.device",
+    "run.workers",
     "run.steps",
     "run.epochs",
     "run.patience",
@@ -148,7 +152,7 @@ enum Course {
 
 /// Trains as the run's config says. Returns where the run is then: in its directory, or, if it was stopped while it
 /// was to replace another run, beside it. The directory is made only when everything is ready for the first step, and
-/// an older run is replaced only when the new one is complete.
+/// an older run is replaced only when the new one is complete. The `devices`, at least one, share the images of each batch.
 ///
 /// # Errors
 ///
@@ -158,7 +162,7 @@ pub fn train(
     run: &Run,
     dataset: &Dataset,
     pictures: &Pictures,
-    device: &Device,
+    devices: &[Device],
     start: Start,
     progress: Progress,
 ) -> Result<(Outcome, PathBuf)> {
@@ -166,16 +170,20 @@ pub fn train(
         Start::Checkpoint => Some(Draft::resume(Kind::Run, &run.directory)?),
         Start::New { .. } => None,
     };
-    let mut training = Training::new(run, dataset, pictures, device, progress)?;
+    let mut training = Training::new(run, dataset, pictures, devices, progress)?;
     training.origin = Origin { config: run.config.to_toml(), data: dataset.digest() };
     let state = training.initial_state(start)?;
     progress.say("Model", &describe_model(&run.config, &state.trained.encoder));
+    if devices.len() > 1 {
+        let names: Vec<String> = devices.iter().map(|device| format!("{device:?}")).collect();
+        progress.say("Workers", &a_few(&names));
+    }
     for remark in training.sampler.remarks(&run.config.sampler) {
         progress.say("Sampling", &remark);
     }
     if run.config.model.freeze_backbone {
         let encoder = &state.trained.encoder;
-        let features = Features::load(&run.config, encoder, dataset, pictures, device, progress)?;
+        let features = Features::load(&run.config, encoder, dataset, pictures, training.device(), progress)?;
         training.features = Some(features);
     }
     let draft = match start {
@@ -217,7 +225,7 @@ pub fn check_encoder(config: &Config, device: &Device) -> Result<()> {
 ///
 /// The errors of [`train`] before its first step.
 pub fn check_loss(run: &Run, dataset: &Dataset, pictures: &Pictures, device: &Device) -> Result<Loss> {
-    Training::new(run, dataset, pictures, device, Progress::None)?.make_loss()
+    Training::new(run, dataset, pictures, from_ref(device), Progress::None)?.make_loss()
 }
 
 /// The proxies that a run has learned as ancestors of its items (HIER), as points of the Poincaré ball; none for other
@@ -277,7 +285,7 @@ impl<'a> Training<'a> {
         run: &'a Run,
         dataset: &'a Dataset,
         pictures: &'a Pictures,
-        device: &Device,
+        devices: &[Device],
         progress: Progress,
     ) -> Result<Self> {
         let config = &run.config;
@@ -285,6 +293,16 @@ impl<'a> Training<'a> {
         config.eval.check_sets(splits.query.len(), !splits.leave_one_out())?;
         let levels = dataset.taxonomy.level_names();
         let sampler = Sampler::new(&splits.train, &dataset.labels, levels, &config.sampler, config.run.seed)?;
+        let (workers, images) = (config.run.workers, sampler.batch_size());
+        if workers > images {
+            return Err(problem(
+                format!(
+                    "run.workers is {workers}, but a batch has only {}",
+                    counted(images, "image", "images")
+                ),
+                "lower run.workers, or enlarge the batches of [sampler]",
+            ));
+        }
         Ok(Self {
             timetable: Timetable::new(&config.run, sampler.steps_per_epoch()),
             warmup: config.schedule.total_warmup_steps(sampler.steps_per_epoch()),
@@ -294,15 +312,20 @@ impl<'a> Training<'a> {
             pictures,
             features: None,
             sampler,
-            device: device.clone().autodiff(),
+            workers: Workers::new(devices)?,
             progress,
             origin: Origin::default(),
         })
     }
 
+    /// The device of the weights, the loss and the optimisers, with gradients.
+    fn device(&self) -> &Device {
+        self.workers.first()
+    }
+
     fn initial_state(&self, start: Start) -> Result<State> {
         let config = &self.run.config;
-        let encoder = make_encoder(config, &self.device)?;
+        let encoder = make_encoder(config, self.device())?;
         let loss = self.make_loss()?;
         let trained = Trained::new(encoder, loss, &config.optimizer);
         if start != Start::Checkpoint {
@@ -365,7 +388,7 @@ impl<'a> Training<'a> {
         let encoder = encoder_config(config);
         let classes = self.labels.select(&self.dataset.splits.train).classes();
         let (dimension, geometry) = (encoder.dimension(), encoder.geometry());
-        let context = LossContext::new(&classes, dimension, &geometry, config.run.seed, &self.device);
+        let context = LossContext::new(&classes, dimension, &geometry, config.run.seed, self.device());
         Ok(config.loss.init(&context)?)
     }
 
@@ -457,7 +480,7 @@ impl<'a> Training<'a> {
         let Embedded { items, embeddings } = self.embed(encoder, &self.dataset.splits.train)?;
         let shape = [items.len(), embeddings.dimension()];
         let values = TensorData::new(embeddings.values().to_vec(), shape);
-        let device = self.device.clone().without_autodiff();
+        let device = self.device().clone().without_autodiff();
         loss.before_epoch(Tensor::from_data(values, &device), &self.labels.select(&items));
         Ok(())
     }
@@ -474,7 +497,7 @@ impl<'a> Training<'a> {
                     "`akin data check CONFIG` lists every file that cannot be read, with the reason",
                 ));
             }
-            let device = self.device.clone().without_autodiff();
+            let device = self.device().clone().without_autodiff();
             let numbers = StepNumbers::none(state.step, &device);
             return Ok((state, numbers, rates));
         }
@@ -486,7 +509,7 @@ impl<'a> Training<'a> {
             labels: &labels,
             draws,
             chunk: self.run.config.optimizer.chunk.unwrap_or(usize::MAX),
-            device: &self.device,
+            workers: &self.workers,
             embed: |encoder: &Encoder, range: Range<usize>, device: &Device| {
                 self.embed_batch(encoder, &batch, range, device, rates.backbone.is_some())
             },
@@ -623,7 +646,7 @@ impl<'a> Training<'a> {
         }))?;
         self.run.write_json("report.json", &report)?;
         let steps_done = journal.steps_done(state.step);
-        let device = self.device.clone().without_autodiff();
+        let device = self.device().clone().without_autodiff();
         self.run.write_json(
             "run.json",
             &json!({
@@ -650,7 +673,7 @@ impl<'a> Training<'a> {
     fn evaluate(&self, encoder: &Encoder) -> Result<Report> {
         let config = &self.run.config;
         if config.data.protocol == Protocol::Dyml {
-            return dyml::report(encoder, config, &self.device, self.progress);
+            return dyml::report(encoder, config, self.device(), self.progress);
         }
         let embed = |items: &[usize]| self.embed(encoder, items);
         let mut report = evaluate_splits(self.dataset, &self.run.config.eval, self.progress, embed)?.report;
@@ -659,7 +682,7 @@ impl<'a> Training<'a> {
     }
 
     fn embed(&self, encoder: &Encoder, items: &[usize]) -> Result<Embedded> {
-        embed_items(encoder, self.pictures, self.features.as_ref(), items, &self.device, self.progress)
+        embed_items(encoder, self.pictures, self.features.as_ref(), items, self.device(), self.progress)
     }
 }
 

@@ -183,6 +183,7 @@ fn the_state_of_every_setting_survives_a_stop() {
     let settings = [
         terms,
         "model.batch_norm=frozen",
+        "run.workers=2",
         "optimizer={kind='rmsprop',momentum=0.5,lr_terms=[0.01,0.1],ema_decay=0.9,chunk=5,clip_value=0.1}",
         "schedule={kind='plateau',patience=0,gamma=0.5,lr_warmup_steps=9}",
         "run.evaluate_every_epochs=2",
@@ -221,6 +222,47 @@ fn the_state_of_every_setting_survives_a_stop() {
     let without = [&train("plain")[..], &["--set", "optimizer.ema_decay=1e-9"]].concat();
     at.akin(&without).expect_code(0);
     assert!(at.weights("plain") != at.weights("straight"), "the average is another encoder");
+}
+
+#[test]
+fn several_workers_train_as_one_does() {
+    let at = Workplace::new();
+    let train = |run: &str, sets: &[&str]| {
+        let settings =
+            [&["model.batch_norm=frozen", "run.steps=20", "run.evaluate_every_epochs=5"], sets].concat();
+        let sets: Vec<&str> = settings.iter().flat_map(|set| ["--set", *set]).collect();
+        at.akin(&[&["train", "tiny.toml", "--out", run][..], &sets].concat())
+    };
+    train("one", &[]).expect_code(0);
+    let numbers = |run: &str| -> Vec<(Value, f64)> {
+        let history = at.history(run).into_iter().filter(|entry| entry["event"] == "step");
+        history.map(|entry| (entry["step"].clone(), entry["loss"].as_f64().unwrap())).collect()
+    };
+    let expected = numbers("one");
+    assert_eq!(expected.len(), 10, "every tenth step and every epoch of two steps");
+    let h_ap = |run: &str| at.json(&format!("{run}/report.json"))["overall"]["h_ap"].as_f64().unwrap();
+    for sets in [
+        &["run.workers=2"][..],
+        &["run.workers=3"],
+        &["run.workers=2", "optimizer.chunk=3"],
+        &["run.workers=3", "optimizer.chunk=3"],
+    ] {
+        let run = sets.concat();
+        train(&run, sets).expect_code(0);
+        for ((step, loss), (expected_step, expected_loss)) in numbers(&run).iter().zip(&expected) {
+            assert_eq!(step, expected_step);
+            assert!(
+                (loss - expected_loss).abs() < 1e-4,
+                "{run}: {loss} for {expected_loss} after step {step}"
+            );
+        }
+        assert_eq!(numbers(&run).len(), expected.len(), "{run}");
+        assert!((h_ap(&run) - h_ap("one")).abs() < 1e-3, "{run}");
+    }
+    train("many", &["run.workers=17"])
+        .expect_code(1)
+        .expect_stderr("run.workers is 17, but a batch has only 16 images");
+    assert!(!at.path("many").exists());
 }
 
 #[test]

@@ -197,9 +197,9 @@ pub fn continue_run(run: Run, progress: Progress) -> Result<(Run, Outcome)> {
 
 /// Trains with the data and the device of the run.
 fn train_run(run: Run, start: Start, progress: Progress) -> Result<(Run, Outcome)> {
-    let device = device::open(run.config.run.device)?;
+    let devices = device::open_workers(run.config.run.device, run.config.run.workers)?;
     let dataset = Dataset::load(&run.config.data, run.config.run.seed)?;
     let pictures = Pictures::of(&dataset);
-    let (outcome, directory) = train(&run, &dataset, &pictures, &device, start, progress)?;
+    let (outcome, directory) = train(&run, &dataset, &pictures, &devices, start, progress)?;
     Ok((Run { directory, ..run }, outcome))
 }

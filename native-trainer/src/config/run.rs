@@ -27,6 +27,11 @@ pub struct RunConfig {
     /// The device that computes. Default `auto`.
     #[serde(default)]
     pub device: DeviceName,
+    /// The number of devices of the kind `device` that share the images of each batch, at least 1: the first GPUs of the
+    /// machine, or parts of the CPU. Embeddings are gathered, and the loss is that of the whole batch. Batch
+    /// normalisation must not be live. Default 1.
+    #[serde(default = "one_worker", skip_serializing_if = "is_one")]
+    pub workers: usize,
     /// The number of batches to train on. Default: none; exactly one of `steps` and `epochs` must be set.
     pub steps: Option<u64>,
     /// The number of epochs to train for. Default: none; exactly one of `steps` and `epochs` must be set.
@@ -84,6 +89,15 @@ fn h_ap() -> Metric {
     Metric::named("h_ap")
 }
 
+fn one_worker() -> usize {
+    1
+}
+
+// The config of a run leaves out a newer setting that has its default, as the config of an older akin does.
+fn is_one(workers: &usize) -> bool {
+    *workers == 1
+}
+
 fn one() -> u64 {
     1
 }
@@ -111,6 +125,12 @@ impl RunConfig {
         let length = self.steps.map(|_| "run.steps").unwrap_or("run.epochs");
         ensure(self.steps != Some(0) && self.epochs != Some(0), || {
             (format!("{length} is 0, so nothing would be trained"), "set it to 1 or more")
+        })?;
+        ensure(self.workers > 0, || {
+            (
+                "run.workers is 0, so nobody would train".into(),
+                "set it to 1, or to the number of GPUs to train on",
+            )
         })?;
         ensure(self.checkpoint_every_epochs > 0, || {
             (

@@ -168,18 +168,20 @@ fn newer_settings_that_have_their_defaults_are_not_written() {
 }
 
 #[test]
-fn a_batch_passes_in_chunks_where_no_image_changes_another() {
-    let chunk = |set: &str| load(SHORT, &["optimizer.chunk=4", set]);
-    let (message, hint) = parts(&chunk("run.seed=1").unwrap_err());
-    assert!(message.contains("by the statistics of the batch"), "{message}");
-    assert!(hint.unwrap().contains("model.batch_norm = \"frozen\""));
-    for set in [
-        "model.batch_norm=frozen",
-        "model.batch_norm=fixed_statistics",
-        "model.freeze_backbone=true",
-        "model.backbone={kind='squeezenet'}",
-    ] {
-        assert_eq!(chunk(set).unwrap().optimizer.chunk, Some(4), "{set}");
+fn a_batch_passes_in_parts_where_no_image_changes_another() {
+    let parts_of = |part: &str, set: &str| load(SHORT, &[part, set]);
+    for part in ["optimizer.chunk=4", "run.workers=3"] {
+        let (message, hint) = parts(&parts_of(part, "run.seed=1").unwrap_err());
+        assert!(message.contains("by the statistics of the batch"), "{message}");
+        assert!(hint.unwrap().contains("model.batch_norm = \"frozen\""));
+        for set in [
+            "model.batch_norm=frozen",
+            "model.batch_norm=fixed_statistics",
+            "model.freeze_backbone=true",
+            "model.backbone={kind='squeezenet'}",
+        ] {
+            parts_of(part, set).unwrap_or_else(|error| panic!("{part}, {set}: {error:#}"));
+        }
     }
 }
 
@@ -365,6 +367,8 @@ fn values_out_of_their_range_are_refused() {
         ("optimizer.clip_value=0", "optimizer.clip_value is 0"),
         ("optimizer.ema_decay=1", "optimizer.ema_decay is 1"),
         ("optimizer.ema_decay=0", "optimizer.ema_decay is 0"),
+        ("run.workers=0", "run.workers is 0"),
+        ("run.workers=2", "run.workers is 2, but the batch normalisation of small_resnet is live"),
         ("optimizer.chunk=0", "optimizer.chunk is 0"),
         ("optimizer.chunk=4", "optimizer.chunk is set, but the batch normalisation of small_resnet is live"),
         ("optimizer.lr_terms=[1.0]", "the loss norm_softmax has no terms"),

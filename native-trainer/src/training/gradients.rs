@@ -1,14 +1,17 @@
-//! The loss of a batch and its gradients, from the whole batch at once or in chunks.
+//! The loss of a batch and its gradients, from the whole batch at once, in chunks, or on several devices.
 //!
-//! In chunks (gradient caching; Gao et al., *Scaling Deep Contrastive Learning Batch Size under Memory Limited Setup*,
-//! 2021): with e = f(x; w) the embeddings and L(e) the loss of the whole batch,
+//! With e = f(x; w) the embeddings and L(e) the loss of the whole batch,
 //!
-//! 1. each chunk passes the network without gradient, which gives e;
-//! 2. L and g = ∂L/∂e are computed once, from the whole batch;
-//! 3. each chunk passes the network again, and the gradient of Σ g·e by w is added up.
+//! 1. each worker embeds its part of the batch with its copy of the encoder, and all e are gathered on the first device;
+//! 2. L and g = ∂L/∂e are computed there once, from the whole batch;
+//! 3. each worker computes the gradient of Σ g·e by w over its part, and all are added up on the first device.
 //!
-//! The sum is ∂L/∂w, because ∂L/∂w = Σ_i g_i · ∂e_i/∂w. Only one chunk's activations are held at a time. An embedding
-//! must not depend on the other images of its pass, as it does with live batch normalisation.
+//! The sum is ∂L/∂w, because ∂L/∂w = Σ_i g_i · ∂e_i/∂w. The numbers are those of one worker, but for the rounding of
+//! sums. A part that is larger than a chunk passes the network in chunks: in step 1 without gradient, and again in step
+//! 3, so that only one chunk's activations are held at a time (gradient caching; Gao et al., *Scaling Deep Contrastive
+//! Learning Batch Size under Memory Limited Setup*, 2021).
+//!
+//! An embedding must not depend on the other images of its pass, as it does with live batch normalisation.
 
 use std::ops::Range;
 
@@ -18,6 +21,7 @@ use akin_core::taxonomy::Labels;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 
+use super::workers::Workers;
 use crate::optimizer::PartGradients;
 
 /// What a backward pass gives.
@@ -38,64 +42,109 @@ pub(super) struct Images<'a, E> {
     pub(super) draws: Draws,
     /// The images of a chunk, at most; at least 1.
     pub(super) chunk: usize,
-    /// A device with gradients.
-    pub(super) device: &'a Device,
+    /// Who embeds them.
+    pub(super) workers: &'a Workers,
     /// Embeds the images of a range with an encoder, on a device with or without gradients.
     pub(super) embed: E,
 }
 
-impl<E: Fn(&Encoder, Range<usize>, &Device) -> Tensor<2>> Images<'_, E> {
-    /// The loss of the batch and its gradients.
+/// A worker's part of a batch, after it has been embedded.
+struct Part {
+    images: Range<usize>,
+    /// The copy of the encoder on the worker's device.
+    encoder: Encoder,
+    /// On the worker's device, with gradient if the part passed the network as a whole.
+    embeddings: Tensor<2>,
+}
+
+impl<E: Fn(&Encoder, Range<usize>, &Device) -> Tensor<2> + Sync> Images<'_, E> {
+    /// The loss of the batch and its gradients. `encoder` and `loss` are on the first device.
     pub(super) fn differentiate(&self, encoder: &Encoder, loss: &Loss) -> Differentiated {
-        if self.labels.len() <= self.chunk {
-            let embeddings = (self.embed)(encoder, 0..self.labels.len(), self.device);
-            let value = self.loss(loss, embeddings.clone());
-            let gradients = PartGradients::new(value.backward(), encoder, loss);
-            let (embeddings, loss) = (embeddings.without_autodiff(), value.without_autodiff());
-            return Differentiated { embeddings, loss, gradients };
-        }
-        let embeddings = self.embed_in_chunks(encoder);
+        let first = self.workers.first().clone().without_autodiff();
+        let parts =
+            self.workers.each(self.parts(), |device, images| self.embed_part(encoder, images, device));
+        let gathered = parts.iter().map(|part| part.embeddings.clone().without_autodiff().to_device(&first));
+        let embeddings = Tensor::cat(gathered.collect(), 0);
+
         let leaves = embeddings.clone().autodiff().require_grad();
-        let value = self.loss(loss, leaves.clone());
+        let value = loss.forward(&Batch::new(leaves.clone(), self.labels).with_draws(self.draws));
         let mut gradients = value.backward();
         let by_embedding = leaves.grad_remove(&mut gradients);
-        let mut gradients = PartGradients::new(gradients, encoder, loss);
+        let mut gradients = PartGradients::of_loss(gradients, loss);
+
         // A loss without anything to compare does not depend on the embeddings.
         if let Some(by_embedding) = by_embedding {
-            for chunk in self.chunks() {
-                let own = by_embedding.clone().slice([chunk.clone()]).autodiff();
-                let product = ((self.embed)(encoder, chunk, self.device) * own).sum();
-                let chunk_gradients = PartGradients::new(product.backward(), encoder, loss);
-                gradients = gradients.add(chunk_gradients, encoder, loss);
+            let of_parts = self.workers.each(parts, |device, part| {
+                let own = by_embedding.clone().slice([part.images.clone()]);
+                self.differentiate_part(part, own.to_device(&device.clone().without_autodiff()), device)
+            });
+            for part in of_parts {
+                let part = part.encoder_to_device(&first, encoder);
+                gradients = gradients.add_encoder(part, encoder);
             }
         }
         Differentiated { embeddings, loss: value.without_autodiff(), gradients }
     }
 
-    fn loss(&self, loss: &Loss, embeddings: Tensor<2>) -> Tensor<1> {
-        loss.forward(&Batch::new(embeddings, self.labels).with_draws(self.draws))
+    /// The images of each worker, as evenly as they can be dealt out. A small batch leaves workers without any.
+    fn parts(&self) -> Vec<Range<usize>> {
+        let (images, workers) = (self.labels.len(), self.workers.count());
+        let start = |worker: usize| worker * images / workers;
+        let parts = (0..workers).map(|worker| start(worker)..start(worker + 1));
+        parts.filter(|part| !part.is_empty()).collect()
     }
 
-    /// The embeddings of all images, [B, d], without gradient.
-    fn embed_in_chunks(&self, encoder: &Encoder) -> Tensor<2> {
-        let (encoder, device) = (encoder.valid(), self.device.clone().without_autodiff());
-        Tensor::cat(self.chunks().map(|chunk| (self.embed)(&encoder, chunk, &device)).collect(), 0)
+    fn embed_part(&self, encoder: &Encoder, images: Range<usize>, device: &Device) -> Part {
+        let inner = device.clone().without_autodiff();
+        let encoder = match self.workers.count() {
+            1 => encoder.clone(),
+            // Without `valid` the copy would share the statistics of batch normalisation, which are on one device.
+            _ => encoder.valid().to_device(&inner).train(),
+        };
+        let embeddings = if images.len() <= self.chunk {
+            (self.embed)(&encoder, images.clone(), device)
+        } else {
+            let encoder = encoder.valid();
+            let chunks = self.chunks(images.clone());
+            Tensor::cat(chunks.map(|chunk| (self.embed)(&encoder, chunk, &inner)).collect(), 0)
+        };
+        Part { images, encoder, embeddings }
     }
 
-    fn chunks(&self) -> impl Iterator<Item = Range<usize>> + '_ {
-        let images = self.labels.len();
-        (0..images).step_by(self.chunk).map(move |start| start..(start + self.chunk).min(images))
+    /// The gradient of Σ g·e by the weights of the part's encoder, with g `by_embedding`.
+    fn differentiate_part(&self, part: Part, by_embedding: Tensor<2>, device: &Device) -> PartGradients {
+        let Part { images, encoder, embeddings } = part;
+        let differentiate = |embeddings: Tensor<2>, by_embedding: Tensor<2>| {
+            let product = (embeddings * by_embedding.autodiff()).sum();
+            PartGradients::of_encoder(product.backward(), &encoder)
+        };
+        if images.len() <= self.chunk {
+            return differentiate(embeddings, by_embedding);
+        }
+        let start = images.start;
+        let of_chunks = self.chunks(images).map(|chunk| {
+            let own = by_embedding.clone().narrow(0, chunk.start - start, chunk.len());
+            differentiate((self.embed)(&encoder, chunk, device), own)
+        });
+        of_chunks.reduce(|sum, chunk| sum.add_encoder(chunk, &encoder)).unwrap_or_default()
+    }
+
+    fn chunks(&self, images: Range<usize>) -> impl Iterator<Item = Range<usize>> + '_ {
+        let end = images.end;
+        images.step_by(self.chunk).map(move |start| start..(start + self.chunk).min(end))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use akin_core::encoder::{BatchNormMode, EncoderConfig, Frozen};
     use akin_core::geometry::{Geometry, Space};
     use akin_core::image::{Normalisation, Preprocessing};
     use akin_core::losses::{CATALOGUE, LossConfig, LossContext};
     use akin_core::models::{BackboneConfig, HeadConfig, SmallResnetConfig};
-    use burn::module::{ModuleMapper, Param};
+    use burn::module::{ModuleMapper, ModuleVisitor, Param};
     use burn::tensor::TensorData;
 
     use super::*;
@@ -105,23 +154,29 @@ mod tests {
     const IMAGES: usize = 9;
     const SIDE: usize = 16;
 
-    fn network(geometry: Geometry, device: &Device) -> Encoder {
-        let config = EncoderConfig {
+    fn config(geometry: Geometry) -> EncoderConfig {
+        EncoderConfig {
             backbone: BackboneConfig::SmallResnet(SmallResnetConfig { width: 2 }),
             pooling: None,
             head: Some(HeadConfig { dimension: 6, layer_norm: true, geometry }),
             preprocessing: Preprocessing::new(Normalisation::Inception, SIDE as u32).unwrap(),
-        };
-        let frozen = Frozen { batch_norm: BatchNormMode::FixedStatistics, ..Frozen::default() };
-        config.init(3, device).unwrap().freeze(frozen)
+        }
     }
 
-    /// What a batch gives in chunks of a size, and how many images passed the network at once.
-    fn differentiate(
-        kind: &str,
+    fn network(geometry: Geometry, device: &Device) -> Encoder {
+        let frozen = Frozen { batch_norm: BatchNormMode::FixedStatistics, ..Frozen::default() };
+        config(geometry).init(3, device).unwrap().freeze(frozen)
+    }
+
+    /// How the images of a batch pass the network.
+    #[derive(Clone, Copy, Debug)]
+    struct Way {
         chunk: usize,
-        backbone_learns: bool,
-    ) -> (Vec<f32>, f32, [Vec<f32>; 3], usize) {
+        workers: usize,
+    }
+
+    /// The network, the loss and the labels of a batch for the space that a loss prefers.
+    fn setting(kind: &str) -> (Encoder, Loss, Labels) {
         let device = Device::flex().autodiff();
         let space = CATALOGUE.iter().find(|entry| entry.name == kind).unwrap().spaces[0];
         let geometry = match space {
@@ -134,54 +189,92 @@ mod tests {
         let classes = labels.classes();
         let context = LossContext::new(&classes, 6, &geometry, 0, &device);
         let loss = LossConfig::named(kind).unwrap().init(&context).unwrap();
-        let largest = std::cell::Cell::new(0);
-        let embed = |encoder: &Encoder, range: Range<usize>, device: &Device| {
-            largest.set(largest.get().max(range.len()));
-            let images = waves(range, device);
-            if backbone_learns || !device.is_autodiff() {
-                encoder.forward(images)
-            } else {
-                encoder.forward_frozen(images)
-            }
-        };
-        let images = Images { labels: &labels, draws: Draws::default(), chunk, device: &device, embed };
-        let Differentiated { embeddings, loss: value, gradients } = images.differentiate(&encoder, &loss);
-        let to_vec = |tensor: Tensor<2>| tensor.into_data().try_to_vec::<f32>().unwrap();
-        (
-            to_vec(embeddings),
-            to_vec(value.reshape([1, 1]))[0],
-            gradients.parts(&encoder, &loss),
-            largest.get(),
-        )
+        (encoder, loss, labels)
     }
 
-    /// Compares the gradients of chunks with those of the whole batch. Returns those of the whole batch.
-    fn compare(kind: &str, chunks: &[usize], backbone_learns: bool) -> [Vec<f32>; 3] {
-        let (embeddings, loss, whole, at_once) = differentiate(kind, usize::MAX, backbone_learns);
-        assert_eq!(at_once, IMAGES);
-        for &chunk in chunks {
-            let in_chunks = differentiate(kind, chunk, backbone_learns);
-            assert_eq!(in_chunks.3, chunk);
-            assert_eq!(in_chunks.0, embeddings, "{kind} in chunks of {chunk}");
-            assert_eq!(in_chunks.1, loss, "{kind} in chunks of {chunk}");
-            for (whole, part) in whole.iter().zip(&in_chunks.2) {
-                assert_eq!(whole.len(), part.len(), "{kind}");
-                let largest = whole.iter().fold(1.0_f32, |largest, value| largest.max(value.abs()));
-                for (whole, part) in whole.iter().zip(part) {
-                    let difference = (whole - part).abs();
-                    assert!(difference <= 1e-6 * largest, "{kind} in chunks of {chunk}: {part} for {whole}");
-                }
+    fn workers(count: usize) -> Workers {
+        Workers::new(&vec![Device::flex(); count]).unwrap()
+    }
+
+    fn forward(encoder: &Encoder, images: Tensor<4>, backbone_learns: bool) -> Tensor<2> {
+        if backbone_learns || !images.device().is_autodiff() {
+            encoder.forward(images)
+        } else {
+            encoder.forward_frozen(images)
+        }
+    }
+
+    fn to_vec<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
+        tensor.into_data().try_to_vec().unwrap()
+    }
+
+    /// The embeddings, the loss, and the gradients of backbone, head and proxies.
+    type Numbers = (Vec<f32>, Vec<f32>, [Vec<f32>; 3]);
+
+    /// The step of one device in one pass, as Burn's autodiff gives it.
+    fn plain(kind: &str, backbone_learns: bool) -> Numbers {
+        let (encoder, loss, labels) = setting(kind);
+        let embeddings = forward(&encoder, waves(0..IMAGES, &Device::flex().autodiff()), backbone_learns);
+        let value = loss.forward(&Batch::new(embeddings.clone(), &labels));
+        let gradients = PartGradients::new(value.backward(), &encoder, &loss);
+        (to_vec(embeddings), to_vec(value), gradients.parts(&encoder, &loss))
+    }
+
+    /// What a batch gives in another way, and how many images passed the network at once.
+    fn differentiate(kind: &str, way: Way, backbone_learns: bool) -> (Numbers, usize) {
+        let (encoder, loss, labels) = setting(kind);
+        let largest = AtomicUsize::new(0);
+        let embed = |encoder: &Encoder, range: Range<usize>, device: &Device| {
+            largest.fetch_max(range.len(), Ordering::Relaxed);
+            forward(encoder, waves(range, device), backbone_learns)
+        };
+        let images = Images {
+            labels: &labels,
+            draws: Draws::default(),
+            chunk: way.chunk,
+            workers: &workers(way.workers),
+            embed,
+        };
+        let Differentiated { embeddings, loss: value, gradients } = images.differentiate(&encoder, &loss);
+        let numbers = (to_vec(embeddings), to_vec(value), gradients.parts(&encoder, &loss));
+        (numbers, largest.into_inner())
+    }
+
+    fn assert_close(numbers: &[f32], expected: &[f32], what: &str) {
+        assert_eq!(numbers.len(), expected.len(), "{what}");
+        let largest = expected.iter().fold(1.0_f32, |largest, value| largest.max(value.abs()));
+        for (number, expected) in numbers.iter().zip(expected) {
+            assert!((number - expected).abs() <= 1e-6 * largest, "{what}: {number} for {expected}");
+        }
+    }
+
+    /// Compares the gradients that ways give with those of the plain step. Returns the latter.
+    fn compare(kind: &str, ways: &[Way], backbone_learns: bool) -> [Vec<f32>; 3] {
+        let (embeddings, loss, gradients) = plain(kind, backbone_learns);
+        for &way in ways {
+            let what = format!("{kind}, {way:?}");
+            let (numbers, at_once) = differentiate(kind, way, backbone_learns);
+            assert_eq!(at_once, way.chunk.min(IMAGES.div_ceil(way.workers)), "{what}");
+            assert_eq!(numbers.0, embeddings, "{what}");
+            assert_eq!(numbers.1, loss, "{what}");
+            for (numbers, expected) in numbers.2.iter().zip(&gradients) {
+                assert_close(numbers, expected, &what);
             }
         }
-        whole
+        gradients
     }
+
+    const WHOLE: usize = usize::MAX;
 
     /// A loss of pairs, one of rankings at several levels, and one with proxies.
     #[test]
-    fn chunks_give_the_gradients_of_the_whole_batch() {
+    fn chunks_and_workers_give_the_gradients_of_the_plain_step() {
+        let ways =
+            [(WHOLE, 1), (1, 1), (7, 1), (IMAGES, 1), (WHOLE, 2), (WHOLE, 3), (2, 2), (3, 3), (WHOLE, 9)]
+                .map(|(chunk, workers)| Way { chunk, workers });
         for kind in ["contrastive", "hap_surrogate", "proxy_anchor"] {
             for backbone_learns in [true, false] {
-                let [backbone, head, proxies] = compare(kind, &[1, 7, IMAGES], backbone_learns);
+                let [backbone, head, proxies] = compare(kind, &ways, backbone_learns);
                 assert_eq!(backbone.is_empty(), !backbone_learns, "{kind}");
                 assert_eq!(proxies.is_empty(), kind != "proxy_anchor");
                 assert!(head.iter().any(|gradient| gradient.abs() > 1e-4), "{kind} has a gradient");
@@ -190,11 +283,86 @@ mod tests {
     }
 
     #[test]
-    fn every_loss_has_the_same_gradients_in_chunks() {
+    fn every_loss_has_the_same_gradients_in_chunks_and_on_two_workers() {
         // The gradient of that preset through its draws takes ten seconds in a debug build; `hier` has the rest of it.
         let tested = CATALOGUE.iter().filter(|entry| entry.complete && entry.name != "hier_published");
         for entry in tested {
-            compare(entry.name, &[4], true);
+            let ways = [Way { chunk: 4, workers: 1 }, Way { chunk: WHOLE, workers: 2 }];
+            compare(entry.name, &ways, true);
+        }
+    }
+
+    /// The weights of encoder and loss after some steps of Adam, and the losses.
+    fn train(kind: &str, way: Way) -> ([Vec<f32>; 2], Vec<f32>) {
+        let (mut encoder, mut loss, labels) = setting(kind);
+        let mut optimizers = Optimizers::new(&OptimizerConfig { epsilon: 1e-3, ..Default::default() });
+        let rates = Rates { backbone: Some(1e-3), head: 1e-3, proxies: 1e-2, terms: Vec::new() };
+        let workers = workers(way.workers);
+        let mut losses = Vec::new();
+        for step in 0..4 {
+            let draws = Draws { seed: 0, step };
+            loss.before_step(draws);
+            let images =
+                Images { labels: &labels, draws, chunk: way.chunk, workers: &workers, embed: embed_waves };
+            let Differentiated { embeddings, loss: value, gradients } = images.differentiate(&encoder, &loss);
+            (encoder, loss, _) = optimizers.step(encoder, loss, gradients, &rates);
+            loss.after_step(embeddings, &labels);
+            losses.extend(to_vec(value));
+        }
+        ([weights(&encoder), weights(&loss)], losses)
+    }
+
+    fn weights(module: &impl Module) -> Vec<f32> {
+        struct Collect(Vec<f32>);
+        impl ModuleVisitor for Collect {
+            fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+                self.0.extend(to_vec(param.val()));
+            }
+        }
+        let mut collect = Collect(Vec::new());
+        module.visit(&mut collect);
+        collect.0
+    }
+
+    #[test]
+    fn several_workers_train_the_weights_of_one() {
+        for kind in ["happier", "proxy_anchor", "hpdh"] {
+            let (expected, losses) = train(kind, Way { chunk: WHOLE, workers: 1 });
+            assert!(losses.windows(2).all(|pair| pair[0] != pair[1]), "{kind} learns: {losses:?}");
+            for (chunk, count) in [(WHOLE, 2), (WHOLE, 3), (2, 2), (2, 3)] {
+                let what = format!("{kind}, {count} workers, chunks of {chunk}");
+                let (weights, of_workers) = train(kind, Way { chunk, workers: count });
+                assert_close(&of_workers, &losses, &what);
+                for (weights, expected) in weights.iter().zip(&expected) {
+                    assert_close(weights, expected, &what);
+                }
+            }
+        }
+    }
+
+    /// The copy of a worker learns what the encoder learns, and has its own statistics.
+    #[test]
+    fn what_is_frozen_stays_frozen_in_the_copies() {
+        let device = Device::flex().autodiff();
+        let labels = Labels::new(1, vec![0, 0, 1, 1]).unwrap();
+        let classes = labels.classes();
+        let context = LossContext::new(&classes, 6, &Geometry::Cosine, 0, &device);
+        let loss = LossConfig::named("contrastive").unwrap().init(&context).unwrap();
+        for batch_norm in [BatchNormMode::Frozen, BatchNormMode::FixedStatistics] {
+            let frozen = Frozen { batch_norm, ..Frozen::default() };
+            let encoder = config(Geometry::Cosine).init(3, &device).unwrap().freeze(frozen);
+            let [one, two] = [1, 2].map(|count| {
+                let workers = workers(count);
+                let images = Images {
+                    labels: &labels,
+                    draws: Draws::default(),
+                    chunk: WHOLE,
+                    workers: &workers,
+                    embed: embed_waves,
+                };
+                images.differentiate(&encoder, &loss).gradients.parts(&encoder, &loss)
+            });
+            assert_close(&two[0], &one[0], "the backbone");
         }
     }
 
@@ -234,12 +402,13 @@ mod tests {
         assert!(before.len() > 10 && !proxies.is_empty());
         let mut optimizers = Optimizers::new(&OptimizerConfig { clip_norm: Some(1.0), ..Default::default() });
         let rates = Rates { backbone: Some(0.1), head: 0.1, proxies: 0.1, terms: Vec::new() };
-        for chunk in [usize::MAX, 4, usize::MAX] {
+        for (chunk, count) in [(WHOLE, 1), (4, 1), (WHOLE, 2), (2, 2), (WHOLE, 1)] {
+            let workers = self::workers(count);
             let images = Images {
                 labels: &labels,
                 draws: Draws::default(),
                 chunk,
-                device: &device,
+                workers: &workers,
                 embed: embed_waves,
             };
             let Differentiated { gradients, .. } = images.differentiate(&encoder, &loss);

@@ -1,0 +1,107 @@
+//! Workers: devices that share the images of a batch. Each has threads of its own.
+
+use std::panic::resume_unwind;
+use std::thread;
+
+use anyhow::Result;
+use burn::tensor::Device;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+use crate::device::is_cpu;
+use crate::problem::Advise;
+
+/// See the [module](self).
+pub(super) struct Workers {
+    /// With gradients; at least one.
+    devices: Vec<Device>,
+    /// One for each device; none for a single device, whose work is done in the thread that asks for it.
+    threads: Vec<ThreadPool>,
+}
+
+impl Workers {
+    /// A worker for each of at least one device. The weights, the loss and the optimisers are on the first.
+    ///
+    /// # Errors
+    ///
+    /// A system that starts no more threads.
+    pub(super) fn new(devices: &[Device]) -> Result<Self> {
+        let count = devices.len();
+        let pool = |device: &Device| {
+            // Workers of the CPU share its cores. A GPU keeps memory apart for every thread that gives it work.
+            let threads = if is_cpu(device) { rayon::current_num_threads() / count } else { 1 };
+            ThreadPoolBuilder::new().num_threads(threads.max(1)).build().advise(
+                || format!("the threads of {count} workers cannot be started"),
+                "lower run.workers, or raise the limit of processes (`ulimit -u`)",
+            )
+        };
+        let shared = if count > 1 { devices } else { &[] };
+        Ok(Self {
+            devices: devices.iter().map(|device| device.clone().autodiff()).collect(),
+            threads: shared.iter().map(pool).collect::<Result<_>>()?,
+        })
+    }
+
+    /// The number of workers.
+    pub(super) fn count(&self) -> usize {
+        self.devices.len()
+    }
+
+    /// The device of the weights, the loss and the optimisers, with gradients.
+    pub(super) fn first(&self) -> &Device {
+        &self.devices[0]
+    }
+
+    /// Does `work` for each part of a batch, at the same time: the first part on the first device, and so on. Returns the
+    /// results in the same order. There are at most as many parts as workers.
+    pub(super) fn each<P: Send, T: Send>(
+        &self,
+        parts: Vec<P>,
+        work: impl Fn(&Device, P) -> T + Sync,
+    ) -> Vec<T> {
+        if self.threads.is_empty() {
+            return parts.into_iter().map(|part| work(self.first(), part)).collect();
+        }
+        let work = &work;
+        thread::scope(|scope| {
+            let workers = self.devices.iter().zip(&self.threads);
+            let started: Vec<_> = parts
+                .into_iter()
+                .zip(workers)
+                .map(|(part, (device, threads))| scope.spawn(move || threads.install(|| work(device, part))))
+                .collect();
+            started
+                .into_iter()
+                .map(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic)))
+                .collect()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn results_are_in_the_order_of_the_parts() {
+        for count in [1, 2, 3] {
+            let workers = Workers::new(&vec![Device::flex(); count]).unwrap();
+            for parts in 1..=count {
+                let results = workers.each((0..parts).collect(), |_, part| 10 * part);
+                assert_eq!(results, (0..parts).map(|part| 10 * part).collect::<Vec<_>>());
+            }
+        }
+    }
+
+    #[test]
+    fn a_worker_keeps_its_threads() {
+        let workers = Workers::new(&[Device::flex(), Device::flex()]).unwrap();
+        let mut seen = HashSet::new();
+        for _ in 0..20 {
+            seen.extend(workers.each(vec![(), ()], |_, ()| thread::current().id()));
+        }
+        assert!(seen.len() <= 2.max(rayon::current_num_threads()), "{seen:?}");
+        assert!(!seen.contains(&thread::current().id()));
+    }
+}
