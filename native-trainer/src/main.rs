@@ -13,7 +13,6 @@
 //! recipe_facts
 //! commands/demo commands/compare commands/resume commands/serve commands/report
 //! commands/report/figures_of_run commands/report/html
-//! commands/report/log
 //! commands/train commands/eval commands/export commands/embed commands/list
 //! commands/init commands/config commands/search commands/doctor commands/completions commands/recipes
 //! commands/data commands/biomorphs commands/page commands/verify commands/bench
@@ -34,7 +33,10 @@
 //! compare/settings
 //! dry_run
 //! training
-//! training/journal training/timetable training/numbers training/gradients
+//! training/journal
+//! training/view
+//! training/dashboard
+//! training/timetable training/numbers training/gradients
 //! training/workers
 //! dyml
 //! embedding projection class_scores families
@@ -42,7 +44,7 @@
 //! projection/neighbours projection/pca
 //! features
 //! forward
-//! checkpoint loader
+//! checkpoint loader run_log
 //! sampler augment optimizer average trend run
 //! magnitude clipping class_tree
 //! data
@@ -141,6 +143,7 @@ mod recipe_facts;
 mod recipes;
 mod report;
 mod run;
+mod run_log;
 mod sampler;
 mod sealed;
 mod serve;

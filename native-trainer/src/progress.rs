@@ -1,4 +1,4 @@
-//! Progress on stderr: bars on a terminal, plain lines elsewhere, or nothing.
+//! Progress on stderr: bars and the dashboard of a training on a terminal, plain lines elsewhere, or nothing.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use crate::terminal;
 /// How progress is shown on stderr.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Progress {
-    /// Bars on a terminal, plain lines elsewhere.
+    /// Bars and the dashboard of a training on a terminal, plain lines elsewhere.
     #[default]
     Auto,
     /// A line from time to time.
@@ -24,9 +24,20 @@ pub enum Progress {
 /// Without a bar, long work prints a line this often.
 const BETWEEN_LINES: Duration = Duration::from_secs(10);
 
+/// The work beside a dashboard, which shows it in place of a bar.
+static BESIDE_DASHBOARD: Mutex<Option<(&str, ProgressBar)>> = Mutex::new(None);
+
+/// The work that goes on beside a dashboard: its verb, and how many of how many units are done.
+pub fn beside_dashboard() -> Option<(&'static str, u64, u64)> {
+    let work = BESIDE_DASHBOARD.lock().unwrap_or_else(PoisonError::into_inner);
+    work.as_ref().map(|(verb, bar)| (*verb, bar.position(), bar.length().unwrap_or(0)))
+}
+
 /// The progress of one piece of work.
 pub struct Bar {
     progress: Progress,
+    /// Whether a dashboard shows it.
+    in_dashboard: bool,
     bar: ProgressBar,
     verb: &'static str,
     /// When the last line was printed, or the work began.
@@ -38,19 +49,25 @@ pub struct Bar {
 impl Progress {
     /// Starts a piece of work of `length` units, such as `Embedding` 1,000 pictures.
     pub fn bar(self, verb: &'static str, length: u64) -> Bar {
+        let in_dashboard = self == Self::Auto && terminal::has_panel();
         let bar = match self {
-            Self::Auto if terminal::stderr_is_terminal() => ProgressBar::new(length).with_style(
-                ProgressStyle::with_template(
-                    "{prefix:>12.green.bold} [{bar:30}] {pos}/{len}  {msg}  {eta} left",
-                )
-                .expect("the template is a valid constant")
-                .progress_chars("=> "),
-            ),
+            Self::Auto if terminal::stderr_can_redraw() && !in_dashboard => ProgressBar::new(length)
+                .with_style(
+                    ProgressStyle::with_template(
+                        "{prefix:>12.green.bold} [{bar:30}] {pos}/{len}  {msg}  {eta} left",
+                    )
+                    .expect("the template is a valid constant")
+                    .progress_chars("=> "),
+                ),
             _ => ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::hidden()),
         };
         bar.set_prefix(verb);
+        if in_dashboard {
+            show_beside_dashboard(Some((verb, bar.clone())));
+        }
         let now = Instant::now();
-        Bar { progress: self, bar, verb, last_line: Mutex::new(now), began: Mutex::new((now, 0)) }
+        let (last_line, began) = (Mutex::new(now), Mutex::new((now, 0)));
+        Bar { progress: self, in_dashboard, bar, verb, last_line, began }
     }
 
     /// Starts a download of this number of bytes, if it is known.
@@ -86,7 +103,7 @@ impl Bar {
     fn line_after(&self, time: Duration) -> Option<String> {
         // Another thread that holds the lock prints the line.
         let mut last_line = self.last_line.try_lock().ok()?;
-        if !self.bar.is_hidden() || last_line.elapsed() < time {
+        if self.in_dashboard || !self.bar.is_hidden() || last_line.elapsed() < time {
             return None;
         }
         *last_line = Instant::now();
@@ -140,9 +157,16 @@ fn time_left(elapsed: Duration, done: u64, left: u64) -> Option<Duration> {
     (done > 0).then(|| elapsed.mul_f64(left as f64 / done as f64))
 }
 
+fn show_beside_dashboard(work: Option<(&'static str, ProgressBar)>) {
+    *BESIDE_DASHBOARD.lock().unwrap_or_else(PoisonError::into_inner) = work;
+}
+
 impl Drop for Bar {
     fn drop(&mut self) {
         self.finish();
+        if self.in_dashboard {
+            show_beside_dashboard(None);
+        }
     }
 }
 

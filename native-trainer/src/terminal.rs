@@ -10,8 +10,20 @@ use std::env;
 use std::fmt;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::process::Stdio;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use terminal_size::{Width, terminal_size_of};
+use terminal_size::{Height, Width, terminal_size_of};
+
+/// The panel below everything else that is printed; no line if there is none.
+static PANEL: Mutex<Vec<PanelLine>> = Mutex::new(Vec::new());
+
+/// A line of the panel, without its line end.
+pub struct PanelLine {
+    /// With styles for a terminal. The caller has escaped every part that is not its own.
+    pub text: String,
+    /// The columns that it takes.
+    pub width: u16,
+}
 
 /// Prints a result and a line end on stdout.
 ///
@@ -28,14 +40,71 @@ pub fn print(text: &str) -> io::Result<()> {
 ///
 /// The errors of [`print`].
 pub fn print_styled(text: &str) -> io::Result<()> {
+    let panel = panel();
+    write_stderr(&erased(&panel));
     let mut stdout = io::stdout().lock();
-    writeln!(stdout, "{text}")?;
-    stdout.flush()
+    let printed = writeln!(stdout, "{text}").and_then(|()| stdout.flush());
+    write_stderr(&drawn(&panel));
+    printed
 }
 
-/// Prints a line on stderr. If stderr is closed, nobody can be told.
+/// Prints a line on stderr, above the panel. If stderr is closed, nobody can be told.
 pub fn say(line: impl fmt::Display) {
-    let _ = writeln!(io::stderr(), "{}", escape(&line.to_string()));
+    let text = line.to_string();
+    let panel = panel();
+    // One write, so that the panel does not flicker.
+    write_stderr(&format!("{}{}\n{}", erased(&panel), escape(&text), drawn(&panel)));
+}
+
+/// Shows these lines on stderr below everything that is printed, instead of the panel so far. Each has to fit the width
+/// of the terminal, and all its height. Needs [`stderr_can_redraw`].
+///
+/// The panel needs no mode of the terminal: no key is read, and a program that ends at any moment leaves nothing to put
+/// back.
+pub fn show_panel(lines: Vec<PanelLine>) {
+    let mut panel = panel();
+    // Terminals that know the two codes show all of it at once; others pass over them.
+    write_stderr(&format!("\x1b[?2026h{}{}\x1b[?2026l", erased(&panel), drawn(&lines)));
+    *panel = lines;
+}
+
+/// Whether there is a panel.
+pub fn has_panel() -> bool {
+    !panel().is_empty()
+}
+
+/// Leaves the panel as it is, above whatever is printed next.
+pub fn leave_panel() {
+    panel().clear();
+}
+
+fn panel() -> MutexGuard<'static, Vec<PanelLine>> {
+    PANEL.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What moves the cursor from below a panel to its start and erases it. In a terminal that was made narrower, its lines
+/// now take more rows.
+fn erased(panel: &[PanelLine]) -> String {
+    let columns = stderr_size().map_or(u16::MAX, |(columns, _)| columns);
+    match rows(panel, columns) {
+        0 => String::new(),
+        rows => format!("\r\x1b[{rows}A\x1b[J"),
+    }
+}
+
+/// The rows that a panel takes in a terminal of this width.
+fn rows(panel: &[PanelLine], columns: u16) -> u16 {
+    panel.iter().map(|line| line.width.div_ceil(columns.max(1)).max(1)).sum()
+}
+
+fn drawn(panel: &[PanelLine]) -> String {
+    panel.iter().map(|line| format!("{}\n", line.text)).collect()
+}
+
+fn write_stderr(text: &str) {
+    if !text.is_empty() {
+        let _ = io::stderr().write_all(text.as_bytes());
+    }
 }
 
 /// Prints a warning on stderr.
@@ -45,8 +114,8 @@ pub fn warn(message: impl fmt::Display) {
 
 /// Prints an error and its hint on stderr, in the format of cargo.
 pub fn report(message: &str, hint: Option<&str>) {
-    let coloured = stderr_is_terminal() && env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    let (red, blue, plain) = if coloured { ("\x1b[1;31m", "\x1b[1;34m", "\x1b[0m") } else { ("", "", "") };
+    let (red, blue, plain) =
+        if stderr_has_colours() { ("\x1b[1;31m", "\x1b[1;34m", "\x1b[0m") } else { ("", "", "") };
     let mut text = format!("{red}error{plain}: {}\n", escape(&indented(message.trim_end())));
     if let Some(hint) = hint {
         text += &format!("  {blue}hint{plain}: {}\n", escape(&indented(hint)));
@@ -149,6 +218,23 @@ pub fn stderr_is_terminal() -> bool {
     io::stderr().is_terminal()
 }
 
+/// Whether stderr is a terminal on which a line can be drawn again: one that moves its cursor.
+pub fn stderr_can_redraw() -> bool {
+    // The terminal of Windows has no name.
+    let moves_cursor = env::var_os("TERM").map_or(cfg!(windows), |name| !name.is_empty() && name != "dumb");
+    stderr_is_terminal() && moves_cursor
+}
+
+/// Whether stderr is a terminal that is wanted in colour, see <https://no-color.org>.
+pub fn stderr_has_colours() -> bool {
+    stderr_can_redraw() && env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// The columns and rows of the terminal; none if stderr is no terminal.
+pub fn stderr_size() -> Option<(u16, u16)> {
+    terminal_size_of(io::stderr()).map(|(Width(columns), Height(rows))| (columns, rows))
+}
+
 /// The columns of the terminal; none if stdout is no terminal.
 pub fn width() -> Option<u16> {
     terminal_size_of(io::stdout()).map(|(Width(columns), _)| columns)
@@ -161,6 +247,14 @@ mod tests {
     #[test]
     fn a_name_with_a_line_end_begins_no_line_of_a_message() {
         assert_eq!(indented("skipped a\nerror: b"), "skipped a\n    error: b");
+    }
+
+    #[test]
+    fn the_lines_of_a_panel_take_more_rows_in_a_narrower_terminal() {
+        let panel: Vec<PanelLine> =
+            [0, 40, 80].map(|width| PanelLine { text: String::new(), width }).into_iter().collect();
+        assert_eq!([100, 80, 79, 30, 0].map(|columns| rows(&panel, columns)), [3, 3, 4, 6, 121]);
+        assert_eq!(rows(&[], 80), 0);
     }
 
     #[test]

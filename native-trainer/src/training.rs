@@ -7,10 +7,12 @@
 //! [`train`] prepares everything up to the first step. `run_steps` then does one step after another,
 //! each followed by what [`timetable`] says is due, and `finish` saves and evaluates the encoder.
 
+mod dashboard;
 mod gradients;
 mod journal;
 mod numbers;
 mod timetable;
+mod view;
 mod workers;
 
 use std::collections::HashMap;
@@ -53,6 +55,7 @@ use gradients::{Differentiated, Images};
 use journal::Journal;
 use numbers::StepNumbers;
 use timetable::{Due, Timetable};
+use view::View;
 use workers::Workers;
 
 /// How a training ended.
@@ -197,7 +200,10 @@ pub fn train(
     }
     let ctrl_c = CatchCtrlC::start();
     let evaluates_again = training.evaluates_again(state.step);
-    let mut journal = Journal::open(&written, state.step, evaluates_again)?;
+    let batch = training.sampler.batch_size();
+    let view =
+        View::begin(progress, &written, draft.target(), training.timetable, state.step, batch, devices);
+    let mut journal = Journal::open(&written, state.step, evaluates_again, view)?;
     let (state, course) = training.run_steps(state, &mut journal)?;
     drop(ctrl_c);
     if course == Course::Stopped {
@@ -401,8 +407,6 @@ impl<'a> Training<'a> {
         {
             return Ok((state, Course::Ended));
         }
-        let bar = self.progress.bar("Training", self.timetable.steps);
-        bar.start_at(state.step);
         std::thread::scope(|scope| {
             let mut batches = self.batches(&state, scope);
             let mut saved = Instant::now();
@@ -416,18 +420,19 @@ impl<'a> Training<'a> {
                 state = next;
                 // The device works on this step while the numbers of the one before are read.
                 if let Some(previous) = unread.take() {
-                    previous.check(self.pictures, saved_step)?;
+                    let loss = previous.check(self.pictures, saved_step)?;
+                    journal.view().show_loss(state.step - 1, loss);
                 }
                 let due = self.timetable.due(state.step, saved.elapsed(), stop_requested());
                 if due.log || due.evaluation {
                     // A checkpoint is logged first, so that none has a number that is not finite.
                     let loss = numbers.check(self.pictures, saved_step)?;
                     let line = self.log_step(state.step, loss, rates, journal)?;
-                    bar.note(&line, due.progress_line);
+                    journal.view().note(&line, due.progress_line);
                 } else {
                     unread = Some(numbers);
                 }
-                bar.advance(1);
+                journal.view().end_step(state.step);
                 let course = self.follow_step(&mut state, due, journal)?;
                 if due.checkpoint {
                     (saved, saved_step) = (Instant::now(), Some(state.step));
@@ -585,6 +590,7 @@ impl<'a> Training<'a> {
     fn follow_step(&self, state: &mut State, due: Due, journal: &mut Journal) -> Result<Course> {
         if due.checkpoint {
             self.save_checkpoint(state)?;
+            journal.view().saved(state.step);
         }
         let course =
             if due.evaluation { self.evaluate_on_the_way(state, journal)? } else { Course::Continues };
@@ -630,6 +636,7 @@ impl<'a> Training<'a> {
 
     /// Saves the trained encoder, evaluates it, and writes the report and the summary of the run.
     fn finish(&self, state: &State, journal: &mut Journal) -> Result<Report> {
+        journal.view().end_steps();
         let weights = state.trained.result().to_bytes()?;
         self.run.write_weights(&weights)?;
         let seconds = journal.seconds();

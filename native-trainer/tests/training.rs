@@ -59,6 +59,15 @@ impl Workplace {
         self.akin(&["train", "tiny.toml", "--out", run])
     }
 
+    /// Trains on a terminal of this size. Returns everything that it wrote.
+    fn train_on_a_terminal(&self, [columns, rows]: [u16; 2], environment: &str, options: &str) -> String {
+        let akin = env!("CARGO_BIN_EXE_akin");
+        let line = format!(
+            "stty cols {columns} rows {rows}; {environment} exec {akin} train tiny.toml --out run --overwrite {options}"
+        );
+        self.on_a_terminal(&line, "").expect_code(0).stdout
+    }
+
     fn spawn(&self, arguments: &[&str]) -> Child {
         self.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
@@ -906,4 +915,46 @@ fn trainings_with_other_seeds_are_tested_on_the_same_classes_if_the_split_has_a_
     at.akin(&["train", "given.toml", "--out", "2"])
         .expect_code(1)
         .expect_stderr("data.split_seed is set, but");
+}
+
+#[test]
+fn a_terminal_has_a_dashboard_and_its_last_picture_says_where_the_run_is() {
+    let at = Workplace::new();
+    let text = at.train_on_a_terminal([100, 30], "TERM=xterm", "--set run.evaluate_every_epochs=4");
+    // The panel moves the cursor up to its first row before it is drawn again.
+    let (_, last) = text.rsplit_once("\x1b[J").expect("the panel is drawn more than once");
+    for part in ["step 60 of 60", "100 %", "scores", "after step 60", "images/s", "done; the run is in run"] {
+        assert!(last.contains(part), "no {part:?} in {last}");
+    }
+    let [panel, report] = ["done; the run is in run", "all levels"].map(|part| last.find(part).unwrap());
+    assert!(panel < report, "the report comes after the dashboard");
+}
+
+#[test]
+fn small_terminals_and_those_that_cannot_redraw_have_lines() {
+    let at = Workplace::new();
+    let small = at.train_on_a_terminal([40, 10], "TERM=xterm", "");
+    let (_, last) = small.rsplit_once("\x1b[J").unwrap();
+    assert!(last.contains("step 60 of 60") && last.contains("done;") && !last.contains("scores"), "{last}");
+    for (environment, options) in [("TERM=dumb", ""), ("TERM=xterm", "--progress plain")] {
+        let lines = at.train_on_a_terminal([100, 30], environment, options);
+        assert!(lines.contains("Training step 60/60  loss") && !lines.contains('\x1b'), "{lines}");
+    }
+    let plain = at.train_on_a_terminal([100, 30], "TERM=xterm NO_COLOR=1", "");
+    assert!(plain.contains("\x1b[0;1m") && !plain.contains("\x1b[0;32m"), "bold, but not green: {plain}");
+}
+
+#[test]
+fn a_training_that_is_stopped_on_a_terminal_says_how_to_go_on() {
+    let at = Workplace::new();
+    let akin = env!("CARGO_BIN_EXE_akin");
+    // The shell sends Ctrl-C when there is a checkpoint.
+    let line = format!(
+        "stty cols 100 rows 30; TERM=xterm {akin} train tiny.toml --out run --set run.checkpoint_every_steps=1 \
+         --set run.steps=100000 & while [ ! -e run/checkpoint.akin ]; do sleep 0.05; done; kill -INT $!; wait $!"
+    );
+    let text = at.on_a_terminal(&line, "").expect_code(130).stdout;
+    let (_, last) = text.rsplit_once("\x1b[J").unwrap();
+    assert!(last.contains("`akin resume run` continues"), "{last}");
+    assert!(text.contains("Stopping after this step"), "{text}");
 }

@@ -2,7 +2,6 @@
 
 mod figures_of_run;
 mod html;
-mod log;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +15,6 @@ use serde_json::Value;
 
 use self::figures_of_run::{Evaluated, run_figures, shared_figures};
 use self::html::{Page, RunPart};
-use self::log::Log;
 use crate::config::{Config, DeviceName, Protocol};
 use crate::counts::{count, counted, rounded_bytes};
 use crate::data::Dataset;
@@ -30,6 +28,7 @@ use crate::progress::Progress;
 use crate::published::published_text;
 use crate::report::score;
 use crate::run::{Run, Which, encoder_config, refuse_twins};
+use crate::run_log::Log;
 use crate::training::learned_ancestors;
 use crate::{device, directory, machine, rank_curves, shell, terminal};
 

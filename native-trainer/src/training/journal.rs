@@ -6,11 +6,13 @@ use std::time::Instant;
 use anyhow::Result;
 use serde_json::{Value, json};
 
+use super::view::View;
 use crate::config::LogFormat;
 use crate::files::{Lines, read_regular_file, write_atomic};
 use crate::machine;
 use crate::problem::Advise;
 use crate::run::Run;
+use crate::run_log::Log;
 use crate::tensorboard::EventFile;
 
 /// See the [module](self).
@@ -20,16 +22,20 @@ pub(super) struct Journal {
     started: Instant,
     first_step: u64,
     peak_memory: Option<u64>,
+    view: View,
 }
 
 impl Journal {
     /// Opens `log.jsonl` of a run to add to it, and starts the clock. `first_step` is the number of
     /// steps that earlier sessions have done, up to the checkpoint. What they logged after it is removed, because this
     /// session does it again. `evaluates_again` says whether that includes the evaluation after these steps.
-    pub(super) fn open(run: &Run, first_step: u64, evaluates_again: bool) -> Result<Self> {
+    pub(super) fn open(run: &Run, first_step: u64, evaluates_again: bool, view: View) -> Result<Self> {
         let path = run.file("log.jsonl");
         if first_step > 0 {
             remove_entries_after(&path, first_step, evaluates_again)?;
+            if path.exists() {
+                view.add_log(Log::read(run)?);
+            }
         }
         let log = Lines::open(&path).advise(
             || format!("the log {} cannot be written", path.display()),
@@ -39,7 +45,7 @@ impl Journal {
             Some(LogFormat::Tensorboard) => Some(EventFile::begin(&run.directory, first_step)?),
             None => None,
         };
-        let mut journal = Self { log, events, started: Instant::now(), first_step, peak_memory: None };
+        let mut journal = Self { log, events, started: Instant::now(), first_step, peak_memory: None, view };
         if first_step > 0 {
             journal.log(json!({ "event": "resumed", "step": first_step }))?;
         }
@@ -48,6 +54,7 @@ impl Journal {
 
     /// Adds a line to the log.
     pub(super) fn log(&mut self, entry: Value) -> Result<()> {
+        self.view.show_entry(&entry);
         if let Some(events) = &mut self.events {
             events.log(&entry)?;
         }
@@ -55,6 +62,11 @@ impl Journal {
             || "the log cannot be written".into(),
             "free some space; `akin resume RUN` continues from the last checkpoint",
         )
+    }
+
+    /// What the user sees of the training.
+    pub(super) fn view(&mut self) -> &mut View {
+        &mut self.view
     }
 
     /// Seconds since the clock was started.

@@ -50,9 +50,30 @@ impl Timetable {
         }
     }
 
+    /// A timetable without checkpoints and evaluations before the last step.
+    #[cfg(test)]
+    pub(super) fn of(steps: u64, steps_per_epoch: u64) -> Self {
+        Self {
+            steps,
+            steps_per_epoch,
+            checkpoint_every_epochs: 0,
+            checkpoint_every_steps: 0,
+            checkpoint_every_minutes: 0,
+            evaluate_every_epochs: 0,
+            ends_early: false,
+        }
+    }
+
     /// Whether the training is evaluated after `step` steps, before the last one.
     pub(super) fn evaluates(&self, step: u64) -> bool {
         step != self.steps && self.epoch_ends(step, self.evaluate_every_epochs)
+    }
+
+    /// The next step after `step` that an evaluation follows, before the last one.
+    pub(super) fn next_evaluation(&self, step: u64) -> Option<u64> {
+        let between = self.evaluate_every_epochs * self.steps_per_epoch;
+        let next = (step + 1).checked_next_multiple_of(between)?;
+        (next < self.steps).then_some(next)
     }
 
     /// Whether an epoch ends after `step` steps whose number, counted from 1, is a multiple of `epochs`.
@@ -111,6 +132,16 @@ mod tests {
     fn checkpoints_and_evaluations_follow_their_epochs() {
         assert_eq!(steps_with(|due| due.checkpoint), [12, 24, 36]);
         assert_eq!(steps_with(|due| due.evaluation), [18], "the one after the last step is apart");
+    }
+
+    #[test]
+    fn the_next_evaluation_is_that_of_a_later_step() {
+        assert_eq!(
+            [0, 17, 18, 35].map(|step| TIMETABLE.next_evaluation(step)),
+            [Some(18), Some(18), None, None]
+        );
+        let never = Timetable { evaluate_every_epochs: 0, ..TIMETABLE };
+        assert_eq!(never.next_evaluation(0), None);
     }
 
     #[test]

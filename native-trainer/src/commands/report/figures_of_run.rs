@@ -12,7 +12,6 @@ use akin_core::taxonomy::{Labels, Taxonomy, shared_level};
 use anyhow::Result;
 use rayon::prelude::*;
 
-use super::log::{Log, smoothed, thinned};
 use crate::class_scores::class_scores;
 use crate::commands::export::tile;
 use crate::counts::counted;
@@ -28,6 +27,7 @@ use crate::loader::Pictures;
 use crate::progress::Progress;
 use crate::projection::{Method, project};
 use crate::rank_curves;
+use crate::run_log::{Log, smoothed, thinned};
 
 /// The most steps that a curve shows one by one.
 const MOST_STEPS: usize = 600;

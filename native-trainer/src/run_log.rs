@@ -45,20 +45,8 @@ impl Log {
             if let Some(loss) = entry["loss"].as_f64() {
                 log.losses.insert(step, loss);
             }
-            for (key, value) in entry.as_object().into_iter().flatten() {
-                let Some(name) = key.strip_prefix("lr_") else { continue };
-                let mut add = |name: String, rate: &Value| {
-                    if let Some(rate) = rate.as_f64() {
-                        log.rates.entry(name).or_default().insert(step, rate);
-                    }
-                };
-                match value.as_array() {
-                    // The terms of a sum have a rate each.
-                    Some(rates) => {
-                        (1..).zip(rates).for_each(|(number, rate)| add(format!("{name}_{number}"), rate));
-                    }
-                    None => add(name.to_owned(), value),
-                }
+            for (name, rate) in rates(&entry) {
+                log.rates.entry(name).or_default().insert(step, rate);
             }
             if let Ok(report) = serde_json::from_value(entry["report"].take()) {
                 log.evaluations.insert(step, report);
@@ -66,6 +54,23 @@ impl Log {
         }
         log
     }
+}
+
+/// The learning rates of an entry of a log, by their names.
+pub fn rates(entry: &Value) -> Vec<(String, f64)> {
+    let mut rates = Vec::new();
+    for (key, value) in entry.as_object().into_iter().flatten() {
+        let Some(name) = key.strip_prefix("lr_") else { continue };
+        let mut add = |name: String, rate: &Value| rates.extend(rate.as_f64().map(|rate| (name, rate)));
+        match value.as_array() {
+            // The terms of a sum have a rate each.
+            Some(terms) => {
+                (1..).zip(terms).for_each(|(number, rate)| add(format!("{name}_{number}"), rate));
+            }
+            None => add(name.to_owned(), value),
+        }
+    }
+    rates
 }
 
 /// At most `most` points of a line: the means of equal parts.
