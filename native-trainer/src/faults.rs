@@ -2,7 +2,8 @@
 //!
 //! With `AKIN_FAULT="full 7"` the 7th operation on files of this process fails as on a full disk. Every operation of
 //! [`crate::files`] asks [`before`] first. The kinds are those of [`Fault`]. The process says on stderr which operation
-//! was hit and, with `AKIN_FAULT="full 7 FILE"`, also in a file, so that a test knows when there are no more.
+//! was hit and, with `AKIN_FAULT="full 7 FILE"`, also at the end of a file, so that a test knows when there are no more.
+//! Processes that it starts do the same.
 
 use std::io;
 use std::path::Path;
@@ -33,6 +34,7 @@ pub fn before(_operation: &str, _path: &Path) -> io::Result<Course> {
 /// The fault that the test asked for.
 #[cfg(debug_assertions)]
 pub fn before(operation: &str, path: &Path) -> io::Result<Course> {
+    use std::io::Write;
     use std::sync::LazyLock;
     use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -47,7 +49,7 @@ pub fn before(operation: &str, path: &Path) -> io::Result<Course> {
     let message = format!("fault: {fault:?} at operation {number}: {operation} {}", path.display());
     crate::terminal::say(&message);
     if let Some(file) = file {
-        std::fs::write(file, message)?;
+        std::fs::File::options().append(true).create(true).open(file)?.write_all(message.as_bytes())?;
     }
     match fault {
         Fault::Full => Err(io::Error::from_raw_os_error(28)),
