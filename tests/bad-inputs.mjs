@@ -33,6 +33,7 @@ model = { backbone = { kind = "small_resnet", width = 4 }, head = { dimension = 
 loss = { kind = "happier" }
 sampler = { classes_per_batch = 2, images_per_class = 2 }
 `;
+const RANGE = "'loss.lambda'={min=0.0,max=1.0}";
 
 function expectSuccess(...args) {
   const { status, stderr } = run(args);
@@ -69,6 +70,7 @@ const GOOD = {
   train: ['train', 'tiny.toml', '--out', 'new'],
   resume: ['resume', 'nowhere'],
   compare: ['compare', 'tiny.toml', '--out', 'new'],
+  tune: ['tune', 'tiny.toml', '--out', 'new', '--set', `tune.ranges={${RANGE}}`],
   eval: ['eval', 'run'],
   'eval files': GALLERY,
   embed: ['embed', 'run', 'data/images', '--out', 'new.npy'],
@@ -140,6 +142,7 @@ const BAD = {
   '--losses': ['x', ''],
   '--seeds': ['x', '-1', ''],
   '--cell': NUMBERS,
+  '--trials': [...NUMBERS, '0', '99999'],
   '--format': ['x', ''],
   '--branching': ['x', '0', '-1', '2,,2', '99999,99999', ''],
   '--images-per-class': [...NUMBERS, '0'],
@@ -228,6 +231,27 @@ for (const set of [
 ]) {
   add(`the config with ${set}`, [...GOOD.train, '--set', set]);
 }
+for (const set of [
+  'tune.ranges={}', "tune.ranges={'loss.nonsense'={min=0.0,max=1.0}}", "tune.ranges={'nonsense.key'={min=0.0,max=1.0}}",
+  "tune.ranges={'run.seed'={min=0,max=1}}", "tune.ranges={'loss.lambda'={}}", "tune.ranges={'loss.lambda'={min=0.5}}",
+  "tune.ranges={'loss.lambda'={min=1.0,max=0.0}}", "tune.ranges={'loss.lambda'={min=0.0,max=1.0,scale='log'}}",
+  "tune.ranges={'loss.lambda'={min=0.0,max=1.0,scale='x'}}", "tune.ranges={'loss.lambda'={min=0.0,max=inf}}",
+  "tune.ranges={'loss.lambda'={min=nan,max=1.0}}", "tune.ranges={'loss.lambda'={min='a',max='b'}}", "tune.ranges={'loss.lambda'={values=[]}}",
+  "tune.ranges={'loss.lambda'={values=['x']}}", "tune.ranges={'loss.lambda'={values=[0.1],min=0.0}}", "tune.ranges={'loss.lambda'=[0.0,1.0]}",
+  "tune.ranges={'loss.lambda'={min=0.5,max=2.0}}", 'tune.ranges.loss.lambda={min=0.0,max=1.0}', 'tune.ranges=1', 'tune={}',
+]) {
+  add(`the tuning with ${set}`, ['tune', 'tiny.toml', '--out', 'new', '--set', set]);
+}
+for (const set of ['folds=1', 'folds=99', 'folds=x', 'trials=0', 'reproductions=9999', 'search=x', 'metric=x', 'seed=-1', 'nonsense=1']) {
+  add(`the tuning with tune.${set}`, [...GOOD.tune, '--set', `tune.${set}`]);
+}
+for (const set of ['data.validation_fraction=0.5', 'data.fold={number=1,of=2}', 'data.protocol=dyml']) {
+  add(`the tuning with ${set}`, [...GOOD.tune, '--set', set]);
+}
+for (const fold of ['{number=0,of=2}', '{number=3,of=2}', '{number=1,of=1}', '{number=1,of=99}', '{number=1}', '1', '{number=1,of=2,more=1}']) {
+  add(`the config with data.fold=${fold}`, [...GOOD.train, '--set', `data.fold=${fold}`]);
+}
+add('the config with a fold and a validation fraction', [...GOOD.train, '--set', 'data={fold={number=1,of=2},validation_fraction=0.5}']);
 for (const file of ['nowhere/x.png', 'file', 'tiny.toml', '']) {
   add(`a dry run that draws in ${JSON.stringify(file)}`, [...GOOD.train, '--dry-run', '--sheet', file]);
 }

@@ -116,6 +116,29 @@ pub fn paired_t_test(differences: &[f64]) -> Option<PairedTTest> {
     Some(PairedTTest { pairs, difference, effect, p })
 }
 
+/// The half-width of the 95 % interval of a mean: t · deviation / √n, with the t that |T| exceeds with probability 0.05 in
+/// Student's distribution with n − 1 degrees of freedom. `None` for fewer than two values.
+///
+/// It assumes that the values are drawn independently from a normal distribution.
+pub fn half_width(values: &[f64]) -> Option<f64> {
+    let freedom = u32::try_from(values.len().checked_sub(1)?).ok().filter(|&freedom| freedom > 0)?;
+    Some(student_quantile(freedom) * deviation(values)? / (values.len() as f64).sqrt())
+}
+
+/// The t with P(|T| ≥ t) = 0.05, by bisection. It is 12.706… with one degree of freedom and less with more.
+fn student_quantile(freedom: u32) -> f64 {
+    let (mut low, mut high) = (1.0, 13.0);
+    for _ in 0..60 {
+        let middle = 0.5 * (low + high);
+        if student_tails(middle, freedom) > 0.05 {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    0.5 * (low + high)
+}
+
 /// P(|T| ≥ |t|) of Student's distribution: the finite sums of Abramowitz & Stegun, 26.7.3 and 26.7.4, in θ = atan(t/√ν).
 fn student_tails(t: f64, freedom: u32) -> f64 {
     let angle = (t.abs() / f64::from(freedom).sqrt()).atan();
@@ -230,8 +253,16 @@ mod tests {
         ] {
             assert!((student_tails(five, freedom) - 0.05).abs() < 1e-6, "{freedom}");
             assert!((student_tails(-one, freedom) - 0.01).abs() < 1e-6, "{freedom}");
+            assert!((student_quantile(freedom) - five).abs() < 1e-4, "{freedom}");
         }
         assert_eq!(student_tails(0.0, 7), 1.0);
+    }
+
+    #[test]
+    fn the_half_width_of_an_interval_follows_its_formula() {
+        let expected = 2.77645 * deviation(&[1.0, 2.0, 3.0, 4.0, 6.0]).unwrap() / 5f64.sqrt();
+        assert!((half_width(&[1.0, 2.0, 3.0, 4.0, 6.0]).unwrap() - expected).abs() < 1e-4);
+        assert_eq!((half_width(&[]), half_width(&[1.0]), half_width(&[0.5; 3])), (None, None, Some(0.0)));
     }
 
     #[test]

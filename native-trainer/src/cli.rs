@@ -26,6 +26,7 @@ enum Command {
     Train(commands::train::TrainArgs),
     Resume(commands::resume::ResumeArgs),
     Compare(commands::compare::CompareArgs),
+    Tune(commands::tune::TuneArgs),
     /// Check a config, or show it with every default.
     #[command(subcommand)]
     Config(commands::config::ConfigCommand),
@@ -58,7 +59,11 @@ impl Cli {
     pub fn trains(&self) -> bool {
         matches!(
             self.command,
-            Command::Demo(_) | Command::Train(_) | Command::Resume(_) | Command::Compare(_)
+            Command::Demo(_)
+                | Command::Train(_)
+                | Command::Resume(_)
+                | Command::Compare(_)
+                | Command::Tune(_)
         )
     }
 
@@ -76,6 +81,7 @@ impl Cli {
             Command::Train(args) => commands::train::run(args),
             Command::Resume(args) => commands::resume::run(args),
             Command::Compare(args) => commands::compare::run(args),
+            Command::Tune(args) => commands::tune::run(args),
             Command::List(what) => commands::list::run(what),
             Command::Eval(args) => commands::eval::run(args),
             Command::Report(args) => commands::report::run(&args),

@@ -30,8 +30,8 @@
 //!
 //! A path may contain environment variables, written `${NAME}`. A relative path starts at the folder of the config
 //! file; in `--set` and in a built-in recipe it starts at the current directory. The resolved config, with every
-//! default and with absolute paths, is saved in the run and reads back as the same config. The section `[compare]`
-//! belongs to [`crate::compare`] and is not part of a run.
+//! default and with absolute paths, is saved in the run and reads back as the same config. The sections
+//! `[compare]` and `[tune]` belong to [`crate::compare`] and [`crate::tune`] and are not part of a run.
 
 use std::path::Path;
 
@@ -65,7 +65,7 @@ mod source;
 mod tests;
 
 pub use augment::{AugmentConfig, CropKind};
-pub use data::{Benchmark, DataConfig, DataKind, Difficulty, Protocol, Ragged};
+pub use data::{Benchmark, DataConfig, DataKind, Difficulty, Fold, Protocol, Ragged};
 pub use difference::{NO_RESULT_DEPENDS_ON, differences, dotted};
 pub use model::ModelConfig;
 pub use optimizer::{OptimizerConfig, OptimizerKind};

@@ -14,6 +14,7 @@ use crate::compare::config::CompareConfig;
 use crate::config::Config;
 use crate::config::explained::SECTIONS;
 use crate::config::reference::{SettingRow, inline, loss_settings, settings_of, settings_of_kind};
+use crate::tune::config::TuneConfig;
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/CONFIG.md");
 
@@ -79,7 +80,9 @@ fn page() -> String {
         }
     }
     page += "\n## [compare]\n\nWhat `akin compare` trains and shows. Other commands ignore the section. Optional.\n";
-    page + &table(&settings_of::<CompareConfig>())
+    page += &table(&settings_of::<CompareConfig>());
+    page += "\n## [tune]\n\nWhat `akin tune` tries, and how it judges. Other commands ignore the section. Optional.\n";
+    page + &table(&settings_of::<TuneConfig>())
 }
 
 fn losses() -> String {
@@ -171,6 +174,7 @@ fn a_default_in_a_doc_comment_is_that_of_the_type() {
     let losses = losses::CATALOGUE.iter().filter(|entry| entry.preset.is_none());
     let miners = miners::CATALOGUE.iter().flat_map(|entry| settings_of_kind::<Miner>(entry.name, None));
     let rows = settings_of::<Config>().into_iter().chain(settings_of::<CompareConfig>()).chain(miners);
+    let rows = rows.chain(settings_of::<TuneConfig>());
     let rows = rows.chain(losses.flat_map(|entry| settings_of_kind::<LossConfig>(entry.name, None)));
     for row in rows {
         // The sentence stays in the meaning where it is not simply the value of the type.

@@ -57,6 +57,8 @@ pub enum Kind {
     DataSet,
     /// The trainings and tables of `akin compare`.
     Comparison,
+    /// The trainings and results of `akin tune`.
+    Tuning,
     /// All of `akin demo`.
     Demo,
     /// The page and its bundles, to be published.
@@ -71,6 +73,7 @@ impl Kind {
             Kind::Bundle => "bundle",
             Kind::DataSet => "data set",
             Kind::Comparison => "comparison",
+            Kind::Tuning => "tuning",
             Kind::Demo => "demo",
             Kind::Site => "site",
         }

@@ -11,7 +11,8 @@
 //! cli
 //! commands
 //! recipe_facts
-//! commands/demo commands/compare commands/resume commands/serve commands/report
+//! commands/demo commands/compare commands/tune commands/resume commands/serve commands/report
+//! commands/cells
 //! commands/report/figures_of_run commands/report/html
 //! commands/train commands/eval commands/export commands/embed commands/list
 //! commands/init commands/config commands/search commands/doctor commands/completions commands/recipes
@@ -24,9 +25,16 @@
 //! commands/eval/embedding_files commands/eval/opened_run
 //! commands/eval/arguments
 //! commands/eval/shard
+//! tune
+//! tune/execution
+//! tune/concatenation tune/print
+//! tune/results tune/plan
+//! tune/search
+//! tune/space tune/gaussian_process
 //! compare
 //! compare/execution
 //! compare/untrained compare/print compare/cells
+//! compare/trainer
 //! compare/data_sets
 //! compare/plan
 //! compare/planned_run compare/tuning compare/paired
@@ -56,7 +64,7 @@
 //! data/listing
 //! data/storage
 //! config_md
-//! compare/results compare/config
+//! compare/results compare/config tune/config
 //! device outcome published
 //! model_card
 //! config
@@ -153,6 +161,7 @@ mod tensorboard;
 mod terminal;
 mod training;
 mod trend;
+mod tune;
 
 use std::io;
 use std::process::{ExitCode, exit};

@@ -1,14 +1,12 @@
 //! `akin compare`: many losses on the same data.
 
 use std::path::PathBuf;
-use std::{env, iter};
 
 use anyhow::Result;
 use clap::Args;
-use serde_json::{Value, json};
 
+use super::cells::{CellLine, command_line, print_cells};
 use crate::arguments::SetArgs;
-use crate::compare::cells::{Cell, CellState};
 use crate::compare::execution;
 use crate::compare::paired::paired_tests;
 use crate::compare::plan::{Overrides, Plan};
@@ -91,7 +89,18 @@ pub fn run(args: CompareArgs) -> Result<()> {
     let plan = Plan::new(source, overrides)?;
     let progress = args.progress;
     if args.cells {
-        return print_cells(&execution::list_cells(&plan, args.overwrite, progress)?, args.json, progress);
+        let cells = execution::list_cells(&plan, args.overwrite, progress)?;
+        let lines: Vec<CellLine> = cells
+            .into_iter()
+            .map(|cell| CellLine {
+                number: cell.number,
+                row: cell.row.name.clone(),
+                name: cell.name,
+                state: cell.state,
+                waits_for: cell.waits_for,
+            })
+            .collect();
+        return print_cells(&lines, args.json, progress);
     }
     if let Some(number) = args.cell {
         return execution::train_cell(&plan, number, args.overwrite, progress);
@@ -139,55 +148,4 @@ pub fn run(args: CompareArgs) -> Result<()> {
         ));
     }
     Ok(())
-}
-
-/// Prints the cells that can begin, as commands; as JSON, every cell.
-fn print_cells(cells: &[Cell], json: bool, progress: Progress) -> Result<()> {
-    if json {
-        let entry = |cell: &Cell| {
-            json!({
-                "cell": cell.number, "row": cell.row.name, "name": cell.name, "state": cell.state,
-                "waits_for": cell.waits_for, "command": cell_command(cell.number),
-            })
-        };
-        let entries: Vec<Value> = cells.iter().map(entry).collect();
-        terminal::print(&serde_json::to_string_pretty(&entries)?)?;
-        return Ok(());
-    }
-    let commands: Vec<String> =
-        cells.iter().filter(|cell| cell.state.can_begin()).map(|cell| cell_command(cell.number)).collect();
-    if !commands.is_empty() {
-        terminal::print(&commands.join("\n"))?;
-    }
-    let states = [
-        (CellState::Failed, "failed before"),
-        (CellState::Running, "running"),
-        (CellState::Waiting, "waiting for others"),
-        (CellState::Done, "done"),
-    ];
-    let mut counts = vec![format!("{} of {} can begin", commands.len(), cells.len())];
-    for (state, words) in states {
-        let count = cells.iter().filter(|cell| cell.state == state).count();
-        counts.extend((count > 0).then(|| format!("{count} {words}")));
-    }
-    progress.say("Cells", &counts.join(", "));
-    Ok(())
-}
-
-/// The command line, quoted for a shell.
-fn command_line() -> String {
-    quoted(env::args().skip(1))
-}
-
-/// The command line of `--cells` with `--cell N` in its place.
-fn cell_command(number: usize) -> String {
-    quoted(env::args().skip(1).filter(|word| word != "--json").flat_map(|word| match &*word {
-        "--cells" => vec!["--cell".to_owned(), number.to_string()],
-        _ => vec![word],
-    }))
-}
-
-fn quoted(arguments: impl Iterator<Item = String>) -> String {
-    let words = arguments.map(|word| shell::word(&word));
-    iter::once("akin".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }

@@ -14,6 +14,7 @@ use crate::config::explained::SECTIONS;
 use crate::config::{Config, Origin, Source, dotted};
 use crate::problem::problem;
 use crate::run::encoder_config;
+use crate::tune::plan::{Overrides as TuneOverrides, Plan as TunePlan};
 use crate::{device, shell, terminal};
 
 /// The commands on a config.
@@ -66,8 +67,11 @@ impl SourceArgs {
     fn read(&self) -> Result<(Source, Config)> {
         let source = Source::read(&self.config, &self.sets.set)?;
         let config = source.config(&Table::new())?;
-        if source.compares() {
-            source.compare::<CompareConfig>()?;
+        if source.has_command("compare") {
+            source.command::<CompareConfig>("compare")?;
+        }
+        if source.has_command("tune") {
+            TunePlan::new(source.clone(), TuneOverrides::default())?;
         }
         Ok((source, config))
     }

@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod biomorphs;
+mod cells;
 pub mod compare;
 pub mod completions;
 pub mod config;
@@ -20,4 +21,5 @@ pub mod resume;
 pub mod search;
 pub mod serve;
 pub mod train;
+pub mod tune;
 pub mod verify;

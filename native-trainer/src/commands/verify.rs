@@ -118,7 +118,7 @@ fn verify(path: &Path, verified: &mut Vec<Verified>) -> Result<()> {
     match mark.kind {
         Kind::Run => run_checks::check(path, &mut checks),
         Kind::Bundle => bundle_checks::check(path, &mut checks),
-        Kind::DataSet | Kind::Comparison | Kind::Demo | Kind::Site => {}
+        Kind::DataSet | Kind::Comparison | Kind::Tuning | Kind::Demo | Kind::Site => {}
     }
     verified.push(Verified { directory: path.to_owned(), what: mark.kind.name(), checks: checks.0 });
     mark.directories.iter().try_for_each(|inner| verify(&path.join(inner), verified))

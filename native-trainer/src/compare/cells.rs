@@ -50,13 +50,32 @@ pub enum CellState {
 }
 
 impl CellState {
+    /// The state of a run that does not wait for others.
+    ///
+    /// # Errors
+    ///
+    /// As [`PlannedRun::failure`].
+    pub fn of(run: &PlannedRun, is_done: bool) -> Result<Self> {
+        Ok(if is_done {
+            Self::Done
+        } else if run.is_running() {
+            Self::Running
+        } else if run.failure()?.is_some() {
+            Self::Failed
+        } else if run.state() == State::Begun {
+            Self::Stopped
+        } else {
+            Self::Ready
+        })
+    }
+
     /// Whether a process may begin the cell.
     pub fn can_begin(self) -> bool {
         matches!(self, Self::Ready | Self::Stopped | Self::Failed)
     }
 
     /// Whether no later cell has to wait for this one.
-    fn has_ended(self) -> bool {
+    pub fn has_ended(self) -> bool {
         matches!(self, Self::Done | Self::Failed)
     }
 }
@@ -73,19 +92,7 @@ pub fn cells<'a>(
     is_done: impl Fn(&PlannedRun) -> Result<bool>,
     score: impl Fn(&PlannedRun, &Row) -> Result<Option<f64>>,
 ) -> Result<Vec<Cell<'a>>> {
-    let state = |run: &PlannedRun| -> Result<CellState> {
-        Ok(if is_done(run)? {
-            CellState::Done
-        } else if run.is_running() {
-            CellState::Running
-        } else if run.failure()?.is_some() {
-            CellState::Failed
-        } else if run.state() == State::Begun {
-            CellState::Stopped
-        } else {
-            CellState::Ready
-        })
-    };
+    let state = |run: &PlannedRun| CellState::of(run, is_done(run)?);
     let mut cells: Vec<Cell<'a>> = Vec::new();
     let mut choices: Vec<(Tuning, Vec<usize>)> = Vec::new();
     for (row, tuned) in plan.rows.iter().zip(tuned) {

@@ -1,33 +1,28 @@
 //! Carries out a plan: checks every row, evaluates the untrained encoders, tunes, trains and collects the results. Or
 //! carries out a single cell of it.
 
-use std::cell;
-use std::time::{Duration, Instant};
-
 use akin_core::evaluate::Report;
 use anyhow::{Context, Result};
 use toml::Table;
 
 use super::cells::{Cell, CellState, cells};
 use super::config::TunedSetting;
-use super::data_sets::DataSets;
 use super::plan::{Plan, Row};
 use super::planned_run::{Cost, PlannedRun};
 use super::results::{Comparison, ResultRow, Statistic, Trial, columns, scores};
 use super::settings::describe;
+use super::trainer::Trainer;
 use super::tuning::{Answer, Tuning, tune};
 use super::untrained::UntrainedEncoders;
 use crate::config::{Config, ModelConfig, NO_RESULT_DEPENDS_ON, Protocol, differences};
 use crate::counts::counted;
 use crate::data::Dataset;
 use crate::directory::{Draft, Kind, Share};
-use crate::interrupt::{CatchCtrlC, stop_requested};
 use crate::loader::Pictures;
 use crate::optimizer::has_proxies;
-use crate::outcome::ProcessOutcome;
-use crate::problem::{Interrupted, a_few, problem};
+use crate::problem::{a_few, problem};
 use crate::progress::Progress;
-use crate::report::{AVERAGE, displayed, score};
+use crate::report::{AVERAGE, score};
 use crate::run::Run;
 use crate::training::{check_encoder, check_loss};
 use crate::{device, machine};
@@ -38,7 +33,7 @@ use crate::{device, machine};
 /// # Errors
 ///
 /// A row that could not begin, which is found before any training begins; a run with another config, unless
-/// `overwrite` is set; [`Interrupted`] after Ctrl-C. A training that fails does not stop the others: the results
+/// `overwrite` is set; [`Interrupted`](crate::problem::Interrupted) after Ctrl-C. A training that fails does not stop the others: the results
 /// name it.
 pub fn run(plan: &Plan, overwrite: bool, progress: Progress, command: String) -> Result<(Comparison, Draft)> {
     let execution = Execution::new(plan, overwrite, progress);
@@ -91,7 +86,7 @@ pub fn train_cell(plan: &Plan, number: usize, overwrite: bool, progress: Progres
         }
         (_, Some(run)) => {
             let _share = Share::take(Kind::Comparison, &plan.out)?;
-            execution.pace.expect(1);
+            execution.trainer.pace.expect(1);
             match execution.train(&run, cell.row, &cell.name)? {
                 None => Ok(()),
                 Some(reason) => Err(problem(
@@ -109,24 +104,21 @@ const PROXIES_RATE: &str = "optimizer.lr_proxies";
 /// A comparison in progress.
 struct Execution<'a> {
     plan: &'a Plan,
-    overwrite: bool,
-    progress: Progress,
-    pace: Pace,
-    data: DataSets,
+    trainer: Trainer,
 }
 
 impl<'a> Execution<'a> {
     fn new(plan: &'a Plan, overwrite: bool, progress: Progress) -> Self {
-        Self { plan, overwrite, progress, pace: Pace::default(), data: DataSets::default() }
+        Self { plan, trainer: Trainer::new(overwrite, progress) }
     }
 
     /// Checks that every training could begin, before the first one does. Returns the settings that each row tunes.
     fn check(&self) -> Result<Vec<Vec<TunedSetting>>> {
         let plan = self.plan;
         let shared = plan.shared()?;
-        let dataset = self.data.load(&shared)?;
+        let dataset = self.trainer.data.load(&shared)?;
         let validation = match plan.rows.iter().find(|row| !row.tune.is_empty()) {
-            Some(row) => Some(self.data.load(&plan.trial(row, &Table::new())?.config)?),
+            Some(row) => Some(self.trainer.data.load(&plan.trial(row, &Table::new())?.config)?),
             None => None,
         };
         let device = device::open(shared.run.device)?;
@@ -152,13 +144,13 @@ impl<'a> Execution<'a> {
             for setting in &tuned {
                 for settings in setting.choices()? {
                     let trial = plan.trial(row, &settings)?;
-                    self.is_done(&trial)?;
+                    self.trainer.is_done(&trial)?;
                     check(&trial.config, validation.as_ref().unwrap_or(&dataset))?;
                 }
             }
             if tuned.is_empty() {
                 for &seed in &plan.seeds {
-                    self.is_done(&plan.trained(row, &Table::new(), seed)?)?;
+                    self.trainer.is_done(&plan.trained(row, &Table::new(), seed)?)?;
                 }
             }
             Ok(tuned)
@@ -169,17 +161,8 @@ impl<'a> Execution<'a> {
             .collect()
     }
 
-    /// Whether a run is done.
-    ///
-    /// # Errors
-    ///
-    /// A run with another config, version or data, unless it may be replaced.
-    fn is_done(&self, run: &PlannedRun) -> Result<bool> {
-        run.is_done(&self.data.provenance(run)?, self.overwrite)
-    }
-
     fn cells(&self, tuned: &[Vec<TunedSetting>]) -> Result<Vec<Cell<'a>>> {
-        cells(self.plan, tuned, |run| self.is_done(run), trial_score)
+        cells(self.plan, tuned, |run| self.trainer.is_done(run), trial_score)
     }
 
     /// Trains what is not done and collects the results.
@@ -190,9 +173,9 @@ impl<'a> Execution<'a> {
             Protocol::Whole => columns(&plan.columns, &data.levels),
             Protocol::Dyml => columns(&plan.columns, &[AVERAGE.to_owned()]),
         };
-        let untrained = UntrainedEncoders::evaluate(plan, &self.data, self.progress)?;
+        let untrained = UntrainedEncoders::evaluate(plan, &self.trainer.data, self.trainer.progress)?;
         let trials = tuned.iter().flatten().map(|setting| setting.values.len()).sum::<usize>();
-        self.pace.expect(trials + plan.rows.len() * plan.seeds.len());
+        self.trainer.pace.expect(trials + plan.rows.len() * plan.seeds.len());
         // All settings are chosen before the first seed, so that a changed value is noticed early.
         let to_tune = plan.rows.iter().zip(tuned);
         let choices = to_tune.map(|(row, tuned)| self.choose(row, tuned)).collect::<Result<Vec<_>>>()?;
@@ -260,7 +243,7 @@ impl<'a> Execution<'a> {
                 .iter()
                 .find(|(config, _)| differences(config, &planned.config, &NO_RESULT_DEPENDS_ON).is_empty())
             {
-                self.pace.skip();
+                self.trainer.pace.skip();
                 return Ok(Answer::Score(trial.score));
             }
             let score = match self.train(&planned, row, &describe(settings))? {
@@ -279,42 +262,9 @@ impl<'a> Execution<'a> {
         Ok((chosen, trials.into_iter().map(|(_, trial)| trial).collect()))
     }
 
-    /// Trains a run unless it is done. The answer is the reason if the training failed.
+    /// Trains a run of a row unless it is done. The answer is the reason if the training failed.
     fn train(&self, planned: &PlannedRun, row: &Row, name: &str) -> Result<Option<String>> {
-        let name = format!("{}, {name}", row.name);
-        if self.is_done(planned)? {
-            self.pace.skip();
-            return Ok(None);
-        }
-        self.progress.say("Training", &name);
-        let started = Instant::now();
-        // Ctrl-C also reaches the process that trains. This one waits until that one has saved.
-        let ctrl_c = CatchCtrlC::start();
-        let outcome = planned.train()?;
-        drop(ctrl_c);
-        if outcome == ProcessOutcome::Stopped || stop_requested() {
-            return Err(Interrupted(format!("in {name}; the same command continues")).into());
-        }
-        let left = self.pace.count(started.elapsed());
-        if let ProcessOutcome::Failed { message, hint } = outcome {
-            let hint = hint.map_or_else(String::new, |hint| format!(" (hint: {hint})"));
-            self.progress.say("Failed", &format!("{name}: {message}{hint}"));
-            return Ok(Some(message));
-        }
-        let skipped = planned.read::<Cost>("run.json")?.skipped_images;
-        if !skipped.is_empty() {
-            let images = counted(skipped.len(), "image", "images");
-            crate::terminal::say(format_args!(
-                "warning: {name}: skipped {images} that cannot be read; see run.json"
-            ));
-        }
-        let report: Report = planned.read("report.json")?;
-        let score = score(&report, row.optimises, None)
-            .map_or("–".into(), |score| format!("{:.2}", displayed(row.optimises, score)));
-        let seconds = started.elapsed().as_secs_f64();
-        let result = format!("{name}: {} {score} in {seconds:.0} s{left}", row.optimises.label());
-        self.progress.say("Trained", &result);
-        Ok(None)
+        self.trainer.train(planned, &format!("{}, {name}", row.name), row.optimises)
     }
 
     /// What every row was given, in words.
@@ -350,36 +300,4 @@ impl<'a> Execution<'a> {
 /// The score of a training for tuning, by the metric that its row optimises.
 fn trial_score(run: &PlannedRun, row: &Row) -> Result<Option<f64>> {
     Ok(score(&run.read::<Report>("report.json")?, row.optimises, None))
-}
-
-/// How many trainings are left, and how long the others took.
-#[derive(Default)]
-struct Pace {
-    left: cell::Cell<usize>,
-    trained: cell::Cell<u32>,
-    time: cell::Cell<Duration>,
-}
-
-impl Pace {
-    fn expect(&self, trainings: usize) {
-        self.left.set(trainings);
-    }
-
-    /// Counts a training that is done already.
-    fn skip(&self) {
-        self.left.set(self.left.get().saturating_sub(1));
-    }
-
-    /// Counts a training that took this long, and says what is left, if anything is.
-    fn count(&self, took: Duration) -> String {
-        self.skip();
-        self.trained.set(self.trained.get() + 1);
-        self.time.set(self.time.get() + took);
-        let left = self.left.get();
-        if left == 0 {
-            return String::new();
-        }
-        let minutes = (self.time.get() / self.trained.get() * left as u32).as_secs().div_ceil(60);
-        format!("; {left} left, about {minutes} min")
-    }
 }

@@ -13,6 +13,7 @@
 //! | [`planned_run`] | one training, in a process of its own |
 //! | [`plan`] | rows, seeds, and the config of every run |
 //! | [`data_sets`] | what runs would be made with today, to compare with what they were made with |
+//! | [`trainer`] | trains runs one after another |
 //! | [`cells`] | the trainings, numbered, for several machines |
 //! | [`untrained`] | the encoders that the trainings begin with, evaluated |
 //! | [`execution`] | checks, trains and collects everything |
@@ -42,5 +43,6 @@ pub mod planned_run;
 pub mod print;
 pub mod results;
 pub mod settings;
+pub mod trainer;
 pub mod tuning;
 pub mod untrained;

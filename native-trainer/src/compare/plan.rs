@@ -79,7 +79,7 @@ impl Plan {
     ///
     /// An unknown loss, a seed or row named twice, a row that changes what all rows share.
     pub fn new(source: Source, overrides: Overrides) -> Result<Self> {
-        let compare: CompareConfig = source.compare()?;
+        let compare: CompareConfig = source.command("compare")?;
         let base = source.config(&Table::new())?;
         let losses = if overrides.losses.is_empty() { &compare.losses } else { &overrides.losses };
         let mut rows = Vec::new();

@@ -78,10 +78,25 @@ pub struct DataConfig {
     /// For choosing settings without looking at the evaluation splits: the share of the finest classes of the training
     /// split that is held out and evaluated on instead, between 0 and 1. Drawn like `test_fraction`. Default: none.
     pub validation_fraction: Option<f64>,
-    /// The seed that `test_fraction` and `validation_fraction` draw classes with. Trainings with other seeds are then
+    /// One of k folds for cross-validation, instead of `validation_fraction`: the finest classes of the training split
+    /// are divided into `of` folds, and fold `number` is held out and evaluated on. For example
+    /// `{ number = 1, of = 4 }`. Drawn like `test_fraction`. Default: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fold: Option<Fold>,
+    /// The seed that `test_fraction`, `validation_fraction` and `fold` draw classes with. Trainings with other seeds are then
     /// tested on the same classes, and can be compared. Default: `run.seed`, which draws other classes for each seed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub split_seed: Option<u64>,
+}
+
+/// One of k folds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fold {
+    /// Which fold, from 1.
+    pub number: usize,
+    /// k, at least 2.
+    pub of: usize,
 }
 
 /// A data set, or how one is stored.
@@ -273,7 +288,7 @@ fn gallery_name() -> String {
 impl DataConfig {
     /// Whether a split is drawn, and not given by the data.
     pub fn draws_split(&self) -> bool {
-        self.test_fraction.is_some() || self.validation_fraction.is_some()
+        self.test_fraction.is_some() || self.validation_fraction.is_some() || self.fold.is_some()
     }
 
     /// Whether runs with other seeds have other splits.
@@ -375,6 +390,20 @@ impl DataConfig {
                 (
                     format!("data.{name} is {}", share.unwrap_or_default()),
                     "give a share of the finest classes between 0 and 1, for example 0.5",
+                )
+            })?;
+        }
+        if let Some(Fold { number, of }) = self.fold {
+            ensure(of >= 2 && (1..=of).contains(&number), || {
+                (
+                    format!("data.fold is fold {number} of {of}"),
+                    "give `of` at least 2, and `number` from 1 to `of`, for example { number = 1, of = 4 }",
+                )
+            })?;
+            ensure(self.validation_fraction.is_none(), || {
+                (
+                    "the config sets both data.fold and data.validation_fraction".into(),
+                    "set at most one of them",
                 )
             })?;
         }

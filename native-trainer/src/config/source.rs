@@ -33,15 +33,19 @@ const ALTERNATIVES: [[&str; 2]; 5] = [
 const PATHS: [&str; 6] =
     ["run.out", "data.path", "data.images", "data.hierarchy", "model.weights", "model.feature_cache"];
 
+/// The sections of commands that train more than one run. They are not part of a run.
+const COMMANDS: [&str; 2] = ["compare", "tune"];
+
 /// A config file with `--set` values over it, read but not yet a [`Config`].
+#[derive(Clone)]
 pub struct Source {
     /// The file, or the name of a built-in recipe.
     file: PathBuf,
     text: String,
     /// The sections of a run, with absolute paths.
     table: Table,
-    /// The section `[compare]`.
-    compare: Table,
+    /// The sections of commands that train more than one run.
+    commands: Table,
     /// The keys that `--set` gave.
     given: HashSet<String>,
 }
@@ -121,14 +125,22 @@ impl Source {
             put(&mut table, &key, value)?;
             given.insert(key);
         }
-        let compare = match table.remove("compare") {
-            None => Table::new(),
-            Some(Value::Table(compare)) => compare,
-            Some(_) => {
-                return Err(problem(format!("{shown}: `compare` is not a section"), "write [compare]"));
+        let mut commands = Table::new();
+        for section in COMMANDS {
+            match table.remove(section) {
+                None => {}
+                Some(value @ Value::Table(_)) => {
+                    commands.insert(section.to_owned(), value);
+                }
+                Some(_) => {
+                    return Err(problem(
+                        format!("{shown}: `{section}` is not a section"),
+                        format!("write [{section}]"),
+                    ));
+                }
             }
-        };
-        let mut source = Self { file: file.to_owned(), text, table: Table::new(), compare, given };
+        }
+        let mut source = Self { file: file.to_owned(), text, table: Table::new(), commands, given };
         source.resolve_paths(&mut table, |key| source.given.contains(key))?;
         source.table = table;
         Ok(source)
@@ -147,9 +159,9 @@ impl Source {
         &self.file
     }
 
-    /// Whether the file has a section `[compare]`.
-    pub fn compares(&self) -> bool {
-        !self.compare.is_empty()
+    /// Whether the file has this section of a command, `compare` or `tune`.
+    pub fn has_command(&self, section: &str) -> bool {
+        self.commands.contains_key(section)
     }
 
     /// Where the value at a dotted key comes from.
@@ -214,13 +226,14 @@ impl Source {
         self.parse("", table, &[])
     }
 
-    /// The section `[compare]`.
+    /// The section of a command, `compare` or `tune`; with its defaults if the file does not have it.
     ///
     /// # Errors
     ///
     /// An unknown key or a value of the wrong type.
-    pub fn compare<T: DeserializeOwned + JsonSchema>(&self) -> Result<T> {
-        self.parse("compare", self.compare.clone(), &[])
+    pub fn command<T: DeserializeOwned + JsonSchema>(&self, section: &str) -> Result<T> {
+        let table = self.commands.get(section).and_then(Value::as_table).cloned().unwrap_or_default();
+        self.parse(section, table, &[])
     }
 
     /// Makes the paths of a config absolute.
@@ -289,7 +302,7 @@ impl Source {
     /// The line of the file on which a setting stands, if its value is from the file and not from `--set`.
     fn line(&self, path: &[String], table: &Table) -> Option<usize> {
         let file: Table = toml::from_str(&self.text).ok()?;
-        let place = usize::from(path.first().is_some_and(|section| section == "compare"));
+        let place = usize::from(path.first().is_some_and(|section| COMMANDS.contains(&section.as_str())));
         let value = value_at(table, &path[place..]);
         (value_at(&file, path) == value).then(|| line_of(&self.text, path))?
     }

@@ -37,6 +37,7 @@ use std::sync::Arc;
 use akin_core::digest::sha256;
 use akin_core::taxonomy::{Labels, Taxonomy, check_order};
 use anyhow::{Context, Result};
+use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
 use self::listing::{Entry, ListedImage, LocalCopy, Split};
@@ -236,7 +237,16 @@ impl Dataset {
             let (query, train) = splits.train.iter().copied().partition(|&item| held_out[item]);
             splits = Splits { train, query, gallery: Vec::new() };
         }
-        let junk = junk(&images, &taxonomy, &splits, data)?;
+        if let Some(fold) = data.fold {
+            let fold_of_item = draw_folds(&taxonomy, &labels, &splits.train, fold.of, seed)
+                .with_context(|| data.path.display().to_string())?;
+            let (query, train) =
+                splits.train.iter().copied().partition(|&item| fold_of_item[item] == Some(fold.number));
+            splits = Splits { train, query, gallery: Vec::new() };
+        }
+        // Junk is for the evaluation splits, which are not evaluated on when classes are held out.
+        let holds_out = data.validation_fraction.is_some() || data.fold.is_some();
+        let junk = if holds_out { Vec::new() } else { junk(&images, &taxonomy, &splits, data)? };
         let (paths, parts) = images.into_iter().map(|image| (image.path, image.part)).unzip();
         let storage = Arc::new(Storage::new(parts, listing.containers));
         Ok(Self { taxonomy, paths, storage, labels, junk, splits })
@@ -340,20 +350,57 @@ impl Dataset {
 /// The classes are shuffled and then sorted by parent, and every n-th is taken, so that each parent
 /// gives about the same share.
 fn hold_out(taxonomy: &Taxonomy, labels: &Labels, among: &[usize], share: f64, seed: u64) -> Vec<bool> {
-    use rand::seq::SliceRandom;
     let level = taxonomy.depth();
-    let finest = labels.column(level);
+    let taken = |position: usize| (position as f64 * share).floor();
+    let mut held_out = vec![false; taxonomy.class_count(level)];
+    for (position, class) in shuffled_classes(taxonomy, labels, among, seed).into_iter().enumerate() {
+        held_out[class as usize] = taken(position + 1) > taken(position);
+    }
+    labels.column(level).into_iter().map(|class| held_out[class as usize]).collect()
+}
+
+/// Divides the finest classes of the items `among` into folds. Returns for every item the fold of its class, from 1; none
+/// for a class of other items. Each fold gets a like number of classes, and a like number of each parent.
+///
+/// # Errors
+///
+/// Fewer classes than folds.
+fn draw_folds(
+    taxonomy: &Taxonomy,
+    labels: &Labels,
+    among: &[usize],
+    folds: usize,
+    seed: u64,
+) -> Result<Vec<Option<usize>>> {
+    let level = taxonomy.depth();
+    let classes = shuffled_classes(taxonomy, labels, among, seed);
+    if classes.len() < folds {
+        return Err(problem(
+            format!(
+                "the training split has {} of {}, which is too few for {} folds",
+                counted(classes.len(), "class", "classes"),
+                taxonomy.level_names()[level - 1],
+                count(folds)
+            ),
+            "use fewer folds: each holds out classes of its own",
+        ));
+    }
+    let mut fold = vec![None; taxonomy.class_count(level)];
+    for (position, class) in classes.into_iter().enumerate() {
+        fold[class as usize] = Some(position % folds + 1);
+    }
+    Ok(labels.column(level).into_iter().map(|class| fold[class as usize]).collect())
+}
+
+/// The finest classes of the items `among`, shuffled and then sorted by parent.
+fn shuffled_classes(taxonomy: &Taxonomy, labels: &Labels, among: &[usize], seed: u64) -> Vec<u32> {
+    let finest = labels.column(taxonomy.depth());
     let mut classes: Vec<u32> = among.iter().map(|&item| finest[item]).collect();
     classes.sort_unstable();
     classes.dedup();
     classes.shuffle(&mut akin_core::random::stream(seed, "splits", &[]));
     classes.sort_by_key(|&class| ancestors(taxonomy, class));
-    let taken = |position: usize| (position as f64 * share).floor();
-    let mut held_out = vec![false; taxonomy.class_count(level)];
-    for (position, &class) in classes.iter().enumerate() {
-        held_out[class as usize] = taken(position + 1) > taken(position);
-    }
-    finest.iter().map(|&class| held_out[class as usize]).collect()
+    classes
 }
 
 /// The ancestors of a finest class, coarse → fine.
@@ -717,5 +764,35 @@ e.jpg,Fuji,Apple,gallery
         let mut both = [train, query].concat();
         both.sort_unstable();
         assert_eq!(both, whole.train);
+    }
+
+    #[test]
+    fn folds_hold_out_every_training_class_once_and_spread_parents_evenly() {
+        let mut text = String::from("path,variety,kind,split\n");
+        for variety in 0..16 {
+            for image in 0..2 {
+                let split = if variety < 12 { "train" } else { "test" };
+                text += &format!("{variety}-{image}.jpg,{variety},{},{split}\n", variety % 3);
+            }
+        }
+        let (_directory, data) = csv(&text, "");
+        let whole = Dataset::read(&data, 1).unwrap().splits;
+        let mut held_out: Vec<usize> = Vec::new();
+        for number in 1..=4 {
+            let (_directory, data) = csv(&text, &format!("fold = {{ number = {number}, of = 4 }}"));
+            let dataset = Dataset::read(&data, 1).unwrap();
+            let Splits { train, query, gallery } = &dataset.splits;
+            assert_eq!((train.len(), query.len(), gallery.len()), (18, 6, 0));
+            let mut kinds = dataset.classes(query, 1);
+            kinds.sort_unstable();
+            assert_eq!(kinds, [0, 0, 1, 1, 2, 2], "one class of each parent");
+            held_out.extend(query);
+        }
+        held_out.sort_unstable();
+        assert_eq!(held_out, whole.train);
+
+        let (_directory, data) = csv(&text, "fold = { number = 1, of = 13 }");
+        let (message, hint) = refusal(Dataset::read(&data, 1));
+        assert!(message.contains("12 classes of variety") && hint.contains("fewer folds"), "{message}");
     }
 }

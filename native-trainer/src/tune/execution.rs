@@ -1,0 +1,388 @@
+//! Carries out a plan: checks the settings, searches, trains the best settings again and evaluates. Or carries out a single
+//! training of it.
+
+use akin_core::evaluate::Report;
+use anyhow::{Context, Result};
+use toml::Table;
+
+use super::concatenation::evaluate_models;
+use super::plan::Plan;
+use super::results::{Results, Trial, best, intervals};
+use super::search::Tried;
+use crate::compare::cells::CellState;
+use crate::compare::planned_run::PlannedRun;
+use crate::compare::results::columns;
+use crate::compare::settings::describe;
+use crate::compare::trainer::Trainer;
+use crate::config::{Config, ModelConfig};
+use crate::counts::counted;
+use crate::directory::{Draft, Kind, Share};
+use crate::loader::Pictures;
+use crate::problem::{a_few, problem};
+use crate::progress::Progress;
+use crate::report::score;
+use crate::run::Run;
+use crate::training::{check_encoder, check_loss};
+use crate::{device, machine};
+
+/// One training of a tuning, numbered so that several machines can share them: first those of the trials, trial by trial and
+/// fold by fold, then those of the models, seed by seed.
+pub struct TuneCell {
+    /// Its number, from 1.
+    pub number: usize,
+    /// The trial or the seed.
+    pub row: String,
+    /// The fold.
+    pub name: String,
+    /// How far it is.
+    pub state: CellState,
+    /// The cells that have to end before it can begin.
+    pub waits_for: Vec<usize>,
+    /// What it trains, once that is known.
+    run: Option<PlannedRun>,
+}
+
+/// Trains every run that is not done, and collects the results of all. Also returns their directory, into which the
+/// results have to be written.
+///
+/// # Errors
+///
+/// Settings that cannot be trained, which is found before any training begins; a run with another config, unless
+/// `overwrite` is set; trials that all fail; [`Interrupted`](crate::problem::Interrupted) after Ctrl-C. A training that
+/// fails does not stop the others: the results name it.
+pub fn run(plan: &Plan, overwrite: bool, progress: Progress, command: String) -> Result<(Results, Draft)> {
+    let execution = Execution::new(plan, overwrite, progress);
+    execution.check()?;
+    let draft = Draft::resume_or_create(Kind::Tuning, &plan.out)?;
+    Ok((execution.train_all(command)?, draft))
+}
+
+/// The cells of a plan, and how far each is. Writes nothing.
+///
+/// # Errors
+///
+/// As [`run`] before its first training.
+pub fn list_cells(plan: &Plan, overwrite: bool, progress: Progress) -> Result<Vec<TuneCell>> {
+    let execution = Execution::new(plan, overwrite, progress);
+    execution.check()?;
+    execution.cells()
+}
+
+/// Trains one cell of a plan unless it is done. Other processes may train other cells in the same directory.
+///
+/// # Errors
+///
+/// As [`list_cells`]; a number that no cell has; a cell that waits for others; a process that trains the cell, or that
+/// collects the results; a training that fails.
+pub fn train_cell(plan: &Plan, number: usize, overwrite: bool, progress: Progress) -> Result<()> {
+    let execution = Execution::new(plan, overwrite, progress);
+    execution.check()?;
+    let cells = execution.cells()?;
+    let count = cells.len();
+    let Some(cell) = cells.into_iter().find(|cell| cell.number == number) else {
+        return Err(problem(
+            format!("there is no cell {number}: this tuning has {}", counted(count, "cell", "cells")),
+            "`--cells` lists the cells that can begin now, as commands",
+        ));
+    };
+    let name = format!("{}, {}", cell.row, cell.name);
+    match (cell.state, cell.run) {
+        (CellState::Waiting, _) => Err(problem(
+            format!(
+                "cell {number} ({name}) waits for {}, by whose scores its settings are chosen",
+                match &cell.waits_for[..] {
+                    [other] => format!("cell {other}"),
+                    others => format!("the cells {}", a_few(others)),
+                }
+            ),
+            "run these first; `--cells` lists the cells that can begin now, as commands",
+        )),
+        (CellState::Done, _) | (_, None) => {
+            progress.say("Done", &format!("cell {number} ({name}) before"));
+            Ok(())
+        }
+        (_, Some(run)) => {
+            let _share = Share::take(Kind::Tuning, &plan.out)?;
+            execution.trainer.pace.expect(1);
+            match execution.trainer.train(&run, &name, plan.metric)? {
+                None => Ok(()),
+                Some(reason) => Err(problem(
+                    format!("cell {number} ({name}) failed: {reason}"),
+                    "the same command tries it again; a trial with a training that fails has no score",
+                )),
+            }
+        }
+    }
+}
+
+/// A tuning in progress.
+struct Execution<'a> {
+    plan: &'a Plan,
+    trainer: Trainer,
+}
+
+/// What is known of a trial.
+enum TrialState {
+    /// A training has not ended.
+    Pending,
+    /// All that are needed have ended; without a score if one failed.
+    Ended(Option<f64>),
+}
+
+impl<'a> Execution<'a> {
+    fn new(plan: &'a Plan, overwrite: bool, progress: Progress) -> Self {
+        Self { plan, trainer: Trainer::new(overwrite, progress) }
+    }
+
+    /// Checks that trainings could begin: at the ends of all ranges and on all folds.
+    fn check(&self) -> Result<()> {
+        let plan = self.plan;
+        let shared = plan.shared()?;
+        shared.eval.checked(shared.data.levels.len())?;
+        self.trainer.data.load(&shared)?;
+        let device = device::open(shared.run.device)?;
+        let space = &plan.search.space;
+        let mut models: Vec<ModelConfig> = Vec::new();
+        for point in space.extremes() {
+            let settings = space.settings(&point)?;
+            let check = || -> Result<()> {
+                let Config { run, model, .. } = plan.trial(&settings, 1)?.config;
+                if !models.contains(&model) {
+                    check_encoder(&plan.trial(&settings, 1)?.config, &device)?;
+                    models.push(model);
+                }
+                // Folds differ in their numbers of classes by one at most, but not in their losses.
+                let folds = if point.iter().all(|&place| place == 0.0) { plan.folds } else { 1 };
+                for fold in 1..=folds {
+                    let config = plan.trial(&settings, fold)?.config;
+                    let dataset = self.trainer.data.load(&config)?;
+                    let run = Run { directory: run.out.clone(), config };
+                    check_loss(&run, &dataset, &Pictures::of(&dataset), &device)?;
+                }
+                Ok(())
+            };
+            let mut check = check;
+            check().with_context(|| format!("with {}", describe(&settings)))?;
+        }
+        // A run with another config is noticed before others are trained.
+        let mut tried = Vec::new();
+        for _ in 0..plan.trials {
+            if plan.search.learns(tried.len()) {
+                break;
+            }
+            let point = plan.search.next(&tried)?;
+            for fold in 1..=plan.folds {
+                self.trainer.is_done(&plan.trial(&space.settings(&point)?, fold)?)?;
+            }
+            tried.push(Tried { point, score: None });
+        }
+        Ok(())
+    }
+
+    /// Trains what is not done and collects the results.
+    fn train_all(&self, command: String) -> Result<Results> {
+        let plan = self.plan;
+        self.trainer.pace.expect((plan.trials + plan.reproductions) * plan.folds);
+        let trials = self.train_trials()?;
+        let Some(best) = best(&trials, plan.metric) else {
+            let reasons: Vec<&String> = trials.iter().filter_map(|trial| trial.failed.as_ref()).collect();
+            return Err(problem(
+                format!("no trial has a score: {}", a_few(&reasons)),
+                format!(
+                    "change the ranges; to try trainings again that failed for another reason, remove {}",
+                    plan.out.join("trials").display()
+                ),
+            ));
+        };
+        let (mut seeds, mut reports, mut failed) = (Vec::new(), Vec::new(), Vec::new());
+        for reproduction in 1..=plan.reproductions {
+            let seed = plan.seed(reproduction)?;
+            let mut runs = Vec::new();
+            for fold in 1..=plan.folds {
+                let run = plan.model(&best.settings, reproduction, fold)?;
+                let name = format!("best settings, seed {seed}, fold {fold}");
+                match self.trainer.train(&run, &name, plan.metric)? {
+                    None => runs.push(run),
+                    Some(reason) => failed.push(format!("{name}: {reason}")),
+                }
+            }
+            if runs.len() == plan.folds {
+                reports.push(evaluate_models(&runs, self.trainer.progress)?);
+                seeds.push(seed);
+            }
+        }
+        let shared = plan.shared()?;
+        let columns = columns(&shared.eval.metrics, &shared.data.levels);
+        let [separated, concatenated] = intervals(&reports, &columns);
+        Ok(Results {
+            name: plan.name.clone(),
+            command,
+            date: machine::today(),
+            machine: machine::describe(),
+            metric: plan.metric,
+            folds: plan.folds,
+            keys: plan.search.space.keys().map(str::to_owned).collect(),
+            best: best.number,
+            trials,
+            seeds,
+            columns,
+            separated,
+            concatenated,
+            failed,
+        })
+    }
+
+    fn train_trials(&self) -> Result<Vec<Trial>> {
+        let plan = self.plan;
+        let (mut tried, mut trials) = (Vec::new(), Vec::new());
+        for number in 1..=plan.trials {
+            let point = plan.search.next(&tried)?;
+            let settings = plan.search.space.settings(&point)?;
+            let mut folds: Vec<Option<f64>> = Vec::new();
+            let mut failed = None;
+            for fold in 1..=plan.folds {
+                let run = plan.trial(&settings, fold)?;
+                let name = format!("trial {number} of {}, fold {fold}", plan.trials);
+                if failed.is_none() {
+                    failed = match self.failure(&run)? {
+                        None => self.trainer.train(&run, &name, plan.metric)?,
+                        before => before,
+                    };
+                } else {
+                    self.trainer.pace.skip();
+                }
+                folds.push(if failed.is_none() { self.score(&run)? } else { None });
+            }
+            let score = mean_of_all(&folds);
+            if score.is_none() && failed.is_none() {
+                failed = Some(format!("its report has no {}", plan.metric.label()));
+            }
+            tried.push(Tried { score: score.map(|score| self.ascending(score)), point: point.clone() });
+            let values = plan.search.space.values(&point);
+            trials.push(Trial { number, settings, values, folds, score, failed });
+        }
+        Ok(trials)
+    }
+
+    /// Why a training failed before. It is not tried again, because what is tried next depends on it.
+    fn failure(&self, run: &PlannedRun) -> Result<Option<String>> {
+        Ok(if self.trainer.is_done(run)? { None } else { run.failure()? })
+    }
+
+    /// The score of a run that is done.
+    fn score(&self, run: &PlannedRun) -> Result<Option<f64>> {
+        let metric = self.plan.metric;
+        if run.config.run.evaluate_every_epochs > 0
+            && let Some((best, _)) = Run::open(run.directory())?.best()?
+            && best.metric == metric
+        {
+            return Ok(Some(best.score));
+        }
+        Ok(score(&run.read::<Report>("report.json")?, metric, None))
+    }
+
+    /// A score, so that a greater one is better.
+    fn ascending(&self, score: f64) -> f64 {
+        if self.plan.metric.entry().greater_is_better { score } else { -score }
+    }
+
+    fn cells(&self) -> Result<Vec<TuneCell>> {
+        let plan = self.plan;
+        let (mut tried, mut trials) = (Vec::<Tried>::new(), Vec::<Trial>::new());
+        let mut cells: Vec<TuneCell> = Vec::new();
+        let mut all_ended = true;
+        for number in 1..=plan.trials {
+            let settings = match all_ended || !plan.search.learns(number - 1) {
+                true => Some(plan.search.next(&tried)?),
+                false => None,
+            };
+            let Some(point) = settings else {
+                self.add_waiting(&mut cells, format!("trial {number}"));
+                continue;
+            };
+            let settings = plan.search.space.settings(&point)?;
+            let state =
+                self.add_cells(&mut cells, format!("trial {number}"), |fold| plan.trial(&settings, fold))?;
+            let score = match state {
+                TrialState::Ended(score) => score,
+                TrialState::Pending => {
+                    all_ended = false;
+                    None
+                }
+            };
+            tried.push(Tried { score: score.map(|score| self.ascending(score)), point });
+            let (values, folds, failed) = (Vec::new(), Vec::new(), None);
+            trials.push(Trial { number, settings, values, folds, score, failed });
+        }
+        let best: Option<Table> =
+            if all_ended { best(&trials, plan.metric).map(|trial| trial.settings.clone()) } else { None };
+        for reproduction in 1..=plan.reproductions {
+            let row = format!("best settings, seed {}", plan.seed(reproduction)?);
+            match &best {
+                Some(settings) => {
+                    self.add_cells(&mut cells, row, |fold| plan.model(settings, reproduction, fold))?;
+                }
+                None => self.add_waiting(&mut cells, row),
+            }
+        }
+        Ok(cells)
+    }
+
+    /// Adds a cell for each fold, whose run `planned` gives.
+    fn add_cells(
+        &self,
+        cells: &mut Vec<TuneCell>,
+        row: String,
+        planned: impl Fn(usize) -> Result<PlannedRun>,
+    ) -> Result<TrialState> {
+        let runs = (1..=self.plan.folds).map(planned).collect::<Result<Vec<_>>>()?;
+        let states = runs
+            .iter()
+            .map(|run| CellState::of(run, self.trainer.is_done(run)?))
+            .collect::<Result<Vec<_>>>()?;
+        let failed = states.contains(&CellState::Failed);
+        let mut scores = Vec::new();
+        for (run, state) in runs.iter().zip(&states) {
+            scores.push(if *state == CellState::Done { self.score(run)? } else { None });
+        }
+        for ((fold, run), state) in (1..).zip(runs).zip(&states) {
+            let known = cells
+                .iter()
+                .any(|cell| cell.run.as_ref().is_some_and(|other| other.directory() == run.directory()));
+            // A trial with a training that failed needs no others, and equal settings are trained once.
+            let is_needed = !known && (!failed || *state == CellState::Failed);
+            cells.push(TuneCell {
+                number: cells.len() + 1,
+                row: row.clone(),
+                name: format!("fold {fold}"),
+                state: if is_needed { *state } else { CellState::Done },
+                waits_for: Vec::new(),
+                run: Some(run),
+            });
+        }
+        let ended = failed || states.iter().all(|state| *state == CellState::Done);
+        Ok(if ended { TrialState::Ended(mean_of_all(&scores)) } else { TrialState::Pending })
+    }
+
+    /// Adds a cell for each fold, whose settings are not known yet.
+    fn add_waiting(&self, cells: &mut Vec<TuneCell>, row: String) {
+        let waits_for: Vec<usize> =
+            cells.iter().filter(|cell| !cell.state.has_ended()).map(|cell| cell.number).collect();
+        for fold in 1..=self.plan.folds {
+            cells.push(TuneCell {
+                number: cells.len() + 1,
+                row: row.clone(),
+                name: format!("fold {fold}"),
+                state: CellState::Waiting,
+                waits_for: waits_for.clone(),
+                run: None,
+            });
+        }
+    }
+}
+
+/// The mean of the scores of all folds; none if one has no score.
+fn mean_of_all(scores: &[Option<f64>]) -> Option<f64> {
+    let scores: Option<Vec<f64>> = scores.iter().copied().collect();
+    akin_core::statistics::mean(&scores?)
+}

@@ -1,0 +1,194 @@
+//! The config of every training of a tuning.
+
+use std::path::{Path, PathBuf, absolute};
+
+use akin_core::digest::sha256;
+use akin_core::metrics::Metric;
+use anyhow::Result;
+use toml::Table;
+
+use super::config::TuneConfig;
+use super::search::SettingsSearch;
+use super::space::Space;
+use crate::compare::planned_run::PlannedRun;
+use crate::compare::settings::describe;
+use crate::config::{Config, DeviceName, Fold, Protocol, Source};
+use crate::problem::problem;
+
+/// The most folds, trials and reproductions.
+const MOST: [usize; 3] = [100, 10_000, 1_000];
+
+/// A tuning without its results.
+pub struct Plan {
+    /// The name of the tuning: that of the config.
+    pub name: String,
+    /// Where runs and results go.
+    pub out: PathBuf,
+    /// The number of folds.
+    pub folds: usize,
+    /// The number of trials.
+    pub trials: usize,
+    /// How often the best settings are trained again.
+    pub reproductions: usize,
+    /// The metric that settings are chosen by.
+    pub metric: Metric,
+    /// How settings are chosen.
+    pub search: SettingsSearch,
+    source: Source,
+    device: Option<DeviceName>,
+}
+
+/// What the command line gives in place of the config.
+#[derive(Default)]
+pub struct Overrides {
+    /// The number of trials.
+    pub trials: Option<usize>,
+    /// Where runs and results go. Default: `tune/NAME`.
+    pub out: Option<PathBuf>,
+    /// Where tensors are computed.
+    pub device: Option<DeviceName>,
+}
+
+impl Plan {
+    /// The plan of a config.
+    ///
+    /// # Errors
+    ///
+    /// A section `[tune]` that cannot be read or has a value out of its range, ranges with values that the config cannot
+    /// have, a config that holds classes out itself.
+    pub fn new(source: Source, overrides: Overrides) -> Result<Self> {
+        let tune: TuneConfig = source.command("tune")?;
+        let trials = overrides.trials.unwrap_or(tune.trials);
+        let counts = [
+            ("tune.folds", tune.folds, 2),
+            ("tune.trials", trials, 1),
+            ("tune.reproductions", tune.reproductions, 0),
+        ];
+        for ((key, count, least), most) in counts.into_iter().zip(MOST) {
+            if !(least..=most).contains(&count) {
+                return Err(problem(
+                    format!("{key} is {count}"),
+                    format!("give a whole number from {least} to {most}"),
+                ));
+            }
+        }
+        let search = SettingsSearch {
+            space: Space::new(&tune.ranges)?,
+            search: tune.search,
+            first_trials: tune.first_trials,
+            seed: tune.seed,
+        };
+        let base = source.config(&Table::new())?;
+        if base.data.validation_fraction.is_some() || base.data.fold.is_some() {
+            return Err(problem(
+                "the config sets data.validation_fraction or data.fold, but `akin tune` holds out the folds itself",
+                "remove it",
+            ));
+        }
+        if base.data.protocol == Protocol::Dyml {
+            return Err(problem(
+                "data.protocol is `dyml`, whose benchmarks are no folds of the training classes",
+                "tune with data.protocol = \"whole\", and train the best settings with `dyml`",
+            ));
+        }
+        let metric = match tune.metric {
+            Some(metric) => metric,
+            None => base.loss.entry().optimises.parse()?,
+        };
+        let name = source.name();
+        let out = overrides.out.unwrap_or_else(|| Path::new("tune").join(&name));
+        Ok(Self {
+            name,
+            out: absolute(out)?,
+            folds: tune.folds,
+            trials,
+            reproductions: tune.reproductions,
+            metric,
+            search,
+            source,
+            device: overrides.device,
+        })
+    }
+
+    /// The config without any setting of the ranges.
+    ///
+    /// # Errors
+    ///
+    /// As [`Config::load`].
+    pub fn shared(&self) -> Result<Config> {
+        let mut config = self.source.config(&Table::new())?;
+        config.run.device = self.device.unwrap_or(config.run.device);
+        self.add_metric(&mut config);
+        Ok(config)
+    }
+
+    /// The training of a trial with some settings, for one fold, from 1.
+    ///
+    /// # Errors
+    ///
+    /// Settings that the config cannot have.
+    pub fn trial(&self, settings: &Table, fold: usize) -> Result<PlannedRun> {
+        let digest = sha256(settings.to_string().as_bytes());
+        let place = Path::new("trials").join(&digest[..8]);
+        self.run(settings, &place, fold, 0)
+    }
+
+    /// The training with the best settings and one of the seeds of the reproductions, from 1, for one fold.
+    ///
+    /// # Errors
+    ///
+    /// Settings that the config cannot have.
+    pub fn model(&self, settings: &Table, reproduction: usize, fold: usize) -> Result<PlannedRun> {
+        let place = Path::new("models").join(format!("seed-{}", self.seed(reproduction)?));
+        self.run(settings, &place, fold, reproduction)
+    }
+
+    /// The seed of a reproduction.
+    ///
+    /// # Errors
+    ///
+    /// As [`Config::load`].
+    pub fn seed(&self, reproduction: usize) -> Result<u64> {
+        Ok(self.shared()?.run.seed.saturating_add(reproduction as u64))
+    }
+
+    /// The config with these settings, to train on all training classes.
+    ///
+    /// # Errors
+    ///
+    /// Settings that the config cannot have.
+    pub fn best(&self, settings: &Table) -> Result<Config> {
+        let mut config = self.source.config(settings)?;
+        config.run.out = self.out.join("best");
+        Ok(config)
+    }
+
+    fn run(&self, settings: &Table, place: &Path, fold: usize, reproduction: usize) -> Result<PlannedRun> {
+        let mut config = self.source.config(settings)?;
+        let seed = config.run.seed;
+        config.run.name = format!("{}, {}, fold {fold}", self.name, describe(settings));
+        config.run.out = self.out.join(place).join(format!("fold-{fold}"));
+        config.run.seed = self.seed(reproduction)?;
+        config.run.device = self.device.unwrap_or(config.run.device);
+        // The best evaluation is the one that counts.
+        config.run.best_by = self.metric;
+        config.data.fold = Some(Fold { number: fold, of: self.folds });
+        // All seeds share the folds and the evaluation splits.
+        config.data.split_seed = config.data.split_seed.or(Some(seed));
+        // A paper reports nothing about a fold.
+        config.published = None;
+        self.add_metric(&mut config);
+        let model = &mut config.model;
+        // The features of fixed weights are the same for all runs.
+        if model.freeze_backbone && model.feature_cache.is_none() && model.weights.is_some() {
+            model.feature_cache = Some(self.out.join("features.akin"));
+        }
+        Ok(PlannedRun { config })
+    }
+
+    fn add_metric(&self, config: &mut Config) {
+        if !config.eval.metrics.contains(&self.metric) {
+            config.eval.metrics.push(self.metric);
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! The results of a tuning: its trials, and the scores of the models on the evaluation splits.
+
+use akin_core::evaluate::Report;
+use akin_core::metrics::Metric;
+use akin_core::statistics::{half_width, mean};
+use serde::{Deserialize, Serialize};
+use toml::{Table, Value};
+
+use crate::compare::results::Column;
+use crate::report::{is_better, score};
+
+/// A trial.
+#[derive(Clone, Debug, Serialize)]
+pub struct Trial {
+    /// Its number, from 1.
+    pub number: usize,
+    /// Its settings.
+    pub settings: Table,
+    /// The value of each setting, in the order of the keys.
+    #[serde(skip)]
+    pub values: Vec<Value>,
+    /// The score on each fold; none for a training that failed or was not needed any more.
+    pub folds: Vec<Option<f64>>,
+    /// The mean over the folds; none if a training failed.
+    pub score: Option<f64>,
+    /// Why a training failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
+}
+
+/// The best of some trials by a metric, the first of equally good ones; none if all failed.
+pub fn best(trials: &[Trial], metric: Metric) -> Option<&Trial> {
+    let mut best: Option<(f64, &Trial)> = None;
+    for trial in trials {
+        if let Some(score) = trial.score
+            && best.is_none_or(|(highest, _)| is_better(metric, score, highest))
+        {
+            best = Some((score, trial));
+        }
+    }
+    best.map(|(_, trial)| trial)
+}
+
+/// The evaluation of the models of one seed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SeedReports {
+    /// What the reports depend on, as a SHA-256.
+    pub key: String,
+    /// The report of the model of each fold.
+    pub separated: Vec<Report>,
+    /// The report of all models as one; none where embeddings cannot be put together.
+    pub concatenated: Option<Report>,
+}
+
+/// A mean over seeds with its 95 % interval.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Interval {
+    /// The mean.
+    pub mean: f64,
+    /// Half the width of the interval; none for a single seed.
+    pub half_width: Option<f64>,
+    /// The score of each seed.
+    pub values: Vec<f64>,
+}
+
+impl Interval {
+    /// Of some scores; none without a score.
+    pub fn new(values: Vec<f64>) -> Option<Self> {
+        Some(Self { mean: mean(&values)?, half_width: half_width(&values), values })
+    }
+}
+
+/// The scores of each column over the seeds: of the models apart, where each seed counts with the mean of its models, and
+/// of all models as one.
+pub fn intervals(seeds: &[SeedReports], columns: &[Column]) -> [Vec<Option<Interval>>; 2] {
+    let at = |report: &Report, column: &Column| score(report, column.metric, column.level.as_deref());
+    let separated = columns.iter().map(|column| {
+        let of_seed = |reports: &SeedReports| {
+            let scores: Vec<f64> = reports.separated.iter().filter_map(|report| at(report, column)).collect();
+            mean(&scores)
+        };
+        Interval::new(seeds.iter().filter_map(of_seed).collect())
+    });
+    let concatenated = columns.iter().map(|column| {
+        let reports = seeds.iter().filter_map(|reports| reports.concatenated.as_ref());
+        Interval::new(reports.filter_map(|report| at(report, column)).collect())
+    });
+    [separated.collect(), concatenated.collect()]
+}
+
+/// A whole tuning, as it is printed.
+#[derive(Clone, Debug, Serialize)]
+pub struct Results {
+    /// The config.
+    pub name: String,
+    /// The command that made it.
+    pub command: String,
+    /// The day that it was made on.
+    pub date: String,
+    /// The machine that it was made on.
+    pub machine: String,
+    /// The metric that settings are chosen by.
+    pub metric: Metric,
+    /// The number of folds.
+    pub folds: usize,
+    /// The keys of the settings.
+    pub keys: Vec<String>,
+    /// The trials in their order.
+    pub trials: Vec<Trial>,
+    /// The number of the best trial.
+    pub best: usize,
+    /// The seeds of the models that are evaluated.
+    pub seeds: Vec<u64>,
+    /// The columns of the table of models.
+    pub columns: Vec<Column>,
+    /// The scores of the models apart.
+    pub separated: Vec<Option<Interval>>,
+    /// The scores of all models as one.
+    pub concatenated: Vec<Option<Interval>>,
+    /// The trainings of models that failed, with the reason.
+    pub failed: Vec<String>,
+}
+
+impl Results {
+    /// The best trial.
+    pub fn best_trial(&self) -> &Trial {
+        &self.trials[self.best - 1]
+    }
+}
