@@ -3,7 +3,7 @@
 use burn::module::{Flag, Module, ModuleMapper, Param};
 use burn::store::burn_pack::{self, Reader, Writer};
 use burn::store::{BurnpackStore, HalfPrecisionAdapter, ModuleRecord, ModuleSnapshot};
-use burn::tensor::{Bytes, Device, Tensor, TensorData};
+use burn::tensor::{Bytes, DType, Device, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
 use crate::attribution::{Cells, Occlusion};
@@ -42,6 +42,21 @@ pub struct Encoder {
     preprocessing: Preprocessing,
     #[module(skip)]
     dimension: usize,
+    /// That of the backbone.
+    #[module(skip)]
+    precision: Precision,
+}
+
+/// The precision in which a backbone computes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Precision {
+    /// Numbers of 32 bits.
+    #[default]
+    Single,
+    /// Numbers of 16 bits, but for normalisation.
+    Half,
 }
 
 impl EncoderConfig {
@@ -84,7 +99,7 @@ impl EncoderConfig {
             None => None,
         };
         let (preprocessing, dimension) = (self.preprocessing.clone(), self.dimension());
-        Ok(Encoder { backbone, head, pooling, preprocessing, dimension })
+        Ok(Encoder { backbone, head, pooling, preprocessing, dimension, precision: Precision::Single })
     }
 
     /// Refuses images of a size that the backbone cannot read.
@@ -136,15 +151,27 @@ impl Encoder {
         self,
         change: impl FnOnce(Backbone, Option<Head>) -> (Backbone, Option<Head>, T),
     ) -> (Self, T) {
-        let Self { backbone, head, pooling, preprocessing, dimension } = self;
+        let Self { backbone, head, pooling, preprocessing, dimension, precision } = self;
         let (backbone, head, result) = change(backbone, head);
-        (Self { backbone, head, pooling, preprocessing, dimension }, result)
+        (Self { backbone, head, pooling, preprocessing, dimension, precision }, result)
     }
 
     /// This encoder with parts of its backbone frozen.
     pub fn freeze(self, frozen: Frozen) -> Self {
         let mut mapper = Freeze { frozen, path: Vec::new() };
         Self { backbone: self.backbone.map(&mut mapper), ..self }
+    }
+
+    /// This encoder with the weights of its backbone in half precision, except those of normalisation. It reads images and
+    /// gives features, as before, in single precision, and its head computes in it. Gradients pass on to the weights of
+    /// this encoder.
+    pub fn in_half_precision(&self) -> Self {
+        let copy = self.clone();
+        Self {
+            backbone: copy.backbone.map(&mut Halve { containers: Vec::new() }),
+            precision: Precision::Half,
+            ..copy
+        }
     }
 
     /// The preprocessing of its images.
@@ -159,7 +186,17 @@ impl Encoder {
 
     /// Normalised images [B, 3, S, S] → features of the backbone [B, F].
     pub fn features(&self, images: Tensor<4>) -> Tensor<2> {
-        self.pooling.pool(self.backbone.outputs(images))
+        self.pooling.pool(self.outputs(&self.backbone, images))
+    }
+
+    /// Normalised images [B, 3, S, S] → what the backbone computes of them, in the precision of the images.
+    fn outputs(&self, backbone: &Backbone, images: Tensor<4>) -> Outputs {
+        if self.precision == Precision::Single {
+            return backbone.outputs(images);
+        }
+        let outer = images.dtype();
+        let Outputs { maps, class_token } = backbone.outputs(images.cast(DType::F16));
+        Outputs { maps: maps.cast(outer), class_token: class_token.map(|token| token.cast(outer)) }
     }
 
     /// Features of the backbone [B, F] → embeddings [B, d].
@@ -173,7 +210,7 @@ impl Encoder {
     /// As [`Self::forward`], with a frozen backbone: it gets no gradient, and its batch normalisation keeps its
     /// statistics.
     pub fn forward_frozen(&self, images: Tensor<4>) -> Tensor<2> {
-        let outputs = self.backbone.valid().outputs(images.without_autodiff());
+        let outputs = self.outputs(&self.backbone.valid(), images.without_autodiff());
         self.embed_features(self.pooling.pool(outputs).autodiff())
     }
 
@@ -265,7 +302,8 @@ impl Encoder {
     ///
     /// As [`Self::embed`]; also for an encoder that [has no cells](Self::has_cells).
     pub async fn cells_async(&self, picture: &Pixels, device: &Device) -> Result<Cells> {
-        let Outputs { maps, .. } = self.backbone.outputs(self.images(std::slice::from_ref(picture), device)?);
+        let images = self.images(std::slice::from_ref(picture), device)?;
+        let Outputs { maps, .. } = self.outputs(&self.backbone, images);
         let [_, _, rows, columns] = maps.dims();
         let cells = self.pooling.positions(maps).ok_or_else(|| {
             Error::new(
@@ -373,6 +411,31 @@ impl ModuleMapper for Freeze {
     /// Only batch normalisation has a flag, which says whether it uses the statistics of the batch.
     fn map_flag(&mut self, flag: Param<Flag>) -> Param<Flag> {
         if self.frozen.batch_norm == BatchNormMode::Live { flag } else { flag.with_value(false) }
+    }
+}
+
+/// Casts weights, except those of normalisation, to half precision.
+struct Halve {
+    /// The types on the way to a weight.
+    containers: Vec<String>,
+}
+
+impl ModuleMapper for Halve {
+    fn enter_module(&mut self, _: &str, container_type: &str) {
+        self.containers.push(container_type.to_owned());
+    }
+
+    fn exit_module(&mut self, _: &str, _: &str) {
+        self.containers.pop();
+    }
+
+    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+        let container = self.containers.last().map_or("", String::as_str);
+        if ["Struct:BatchNorm", "Struct:LayerNorm"].contains(&container) {
+            return param;
+        }
+        let (id, weight, mapper) = param.consume();
+        Param::from_mapped_value(id, weight.cast(DType::F16), mapper)
     }
 }
 

@@ -5,7 +5,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use akin_core::encoder::Encoder;
+use akin_core::encoder::{Encoder, Precision};
 use akin_core::losses::Loss;
 use anyhow::{Context, Result, anyhow};
 use burn::module::{Module, ModuleMapper, Param, ParamId};
@@ -17,6 +17,7 @@ use crate::average::Average;
 use crate::config::OptimizerConfig;
 use crate::data::DataDigest;
 use crate::files::{read_regular_file, write_atomic};
+use crate::loss_scale::LossScale;
 use crate::optimizer::Optimizers;
 use crate::problem::{Advise, problem};
 use crate::sealed::{self, Flaw, Format};
@@ -47,6 +48,7 @@ pub struct Checkpoint {
     pub origin: Origin,
     /// The evaluations before this step.
     pub trend: Trend,
+    loss_scale: Option<LossScale>,
     /// The bytes of each of [`PARTS`]. Those of the average are empty if the training has none.
     parts: [Vec<u8>; 6],
 }
@@ -57,6 +59,8 @@ struct Header {
     origin: Origin,
     #[serde(default)]
     trend: Trend,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    loss_scale: Option<LossScale>,
 }
 
 /// The modules of a training whose state a checkpoint keeps.
@@ -69,15 +73,21 @@ pub struct Trained {
     pub optimizers: Optimizers,
     /// The average of the encoder's weights, if the training has one.
     pub average: Option<Average>,
+    /// The loss scale, in half precision.
+    pub loss_scale: Option<LossScale>,
 }
 
 impl Trained {
     /// The state before the first step. Equal trainings give their weights equal ids, by which the optimisers know them.
-    pub fn new(encoder: Encoder, loss: Loss, config: &OptimizerConfig) -> Self {
+    pub fn new(encoder: Encoder, loss: Loss, config: &OptimizerConfig, precision: Precision) -> Self {
         let mut numbers = Numbers(0);
         let (encoder, loss) = (encoder.map(&mut numbers), loss.map(&mut numbers));
         let average = config.ema_decay.map(|decay| Average::new(decay, &encoder));
-        Self { encoder, loss, optimizers: Optimizers::new(config), average }
+        let loss_scale = match precision {
+            Precision::Single => None,
+            Precision::Half => Some(LossScale::FIRST),
+        };
+        Self { encoder, loss, optimizers: Optimizers::new(config), average, loss_scale }
     }
 
     /// The encoder that is evaluated, saved and exported: the average, if there is one.
@@ -124,7 +134,8 @@ impl Checkpoint {
         let [backbone, head, proxies] = trained.optimizers.to_bytes()?;
         let average = trained.average.as_ref().map(Average::to_bytes).transpose()?.unwrap_or_default();
         let encoder = trained.encoder.to_bytes_with_ids()?;
-        Ok(Self { step, origin, trend, parts: [encoder, loss.to_vec(), backbone, head, proxies, average] })
+        let parts = [encoder, loss.to_vec(), backbone, head, proxies, average];
+        Ok(Self { step, origin, trend, loss_scale: trained.loss_scale, parts })
     }
 
     /// Puts the state into modules of the same config.
@@ -143,6 +154,7 @@ impl Checkpoint {
             optimizers,
             encoder: trained.encoder.with_weights(encoder)?,
             average: trained.average.map(|begun| begun.with_bytes(average)).transpose()?,
+            loss_scale: self.loss_scale,
         })
     }
 
@@ -169,7 +181,8 @@ impl Checkpoint {
     fn write(&self, out: &mut dyn Write) -> std::io::Result<()> {
         let parts: Vec<(&str, &[u8])> =
             PARTS.iter().copied().zip(self.parts.iter().map(Vec::as_slice)).collect();
-        let header = Header { step: self.step, origin: self.origin.clone(), trend: self.trend };
+        let Self { step, trend, loss_scale, .. } = *self;
+        let header = Header { step, origin: self.origin.clone(), trend, loss_scale };
         sealed::write(out, FORMAT, header, &parts)
     }
 
@@ -195,7 +208,7 @@ impl Checkpoint {
     }
 
     fn parse(bytes: &[u8]) -> std::result::Result<Self, Flaw> {
-        let (Header { step, origin, trend }, parts) = match sealed::read(bytes, FORMAT, PARTS) {
+        let (Header { step, origin, trend, loss_scale }, parts) = match sealed::read(bytes, FORMAT, PARTS) {
             Err(Flaw::OtherVersion(text)) => {
                 let (header, [encoder, loss, backbone, head, proxies]) =
                     sealed::read(bytes, FORMAT_3, PARTS_3).map_err(|flaw| match flaw {
@@ -206,7 +219,7 @@ impl Checkpoint {
             }
             read => read?,
         };
-        Ok(Self { step, origin, trend, parts })
+        Ok(Self { step, origin, trend, loss_scale, parts })
     }
 }
 
@@ -234,7 +247,8 @@ mod tests {
         let mut trend = Trend::default();
         trend.add(Metric::named("h_ap"), 0.1 + 0.2, 0);
         let parts = [vec![1; 10], vec![], vec![2; 3], vec![3], vec![4; 7], vec![5; 2]];
-        Checkpoint { step, origin, trend, parts }
+        let loss_scale = LossScale::FIRST.after_step().after_overflow();
+        Checkpoint { step, origin, trend, loss_scale, parts }
     }
 
     fn to_bytes(checkpoint: &Checkpoint) -> Vec<u8> {
@@ -246,8 +260,9 @@ mod tests {
     #[test]
     fn a_checkpoint_reads_back_what_was_written() {
         let read = Checkpoint::parse(&to_bytes(&checkpoint(7))).unwrap();
-        let Checkpoint { step, origin, trend, parts } = checkpoint(7);
-        assert_eq!((read.step, read.origin, read.trend, read.parts), (step, origin, trend, parts));
+        let Checkpoint { step, origin, trend, loss_scale, parts } = checkpoint(7);
+        assert_eq!((read.step, read.origin, read.trend), (step, origin, trend));
+        assert_eq!((read.loss_scale, read.parts), (loss_scale, parts));
     }
 
     #[test]
@@ -264,6 +279,7 @@ mod tests {
         sealed::write(&mut bytes, FORMAT_3, Header3 { step, origin: origin.clone() }, &named).unwrap();
         let read = Checkpoint::parse(&bytes).unwrap();
         assert_eq!((read.step, read.origin, read.trend), (step, origin, Trend::default()));
+        assert_eq!(read.loss_scale, None);
         assert_eq!((&read.parts[..5], &read.parts[5]), (&parts[..5], &vec![]));
     }
 

@@ -69,8 +69,8 @@ impl ModuleVisitor for SquaredNorm<'_> {
     }
 }
 
-/// Multiplies the gradients of a module by `scale`, on the device.
-fn scale_gradients(module: &impl Module, gradients: &mut GradientsParams, scale: &Tensor<1>) {
+/// Multiplies the gradients of a module by `scale`, of shape \[1\], on the device.
+pub fn scale_gradients(module: &impl Module, gradients: &mut GradientsParams, scale: &Tensor<1>) {
     module.visit(&mut Scale { gradients, scale });
 }
 

@@ -35,7 +35,7 @@
 
 use std::path::Path;
 
-use akin_core::encoder::BatchNormMode;
+use akin_core::encoder::{BatchNormMode, Precision};
 use akin_core::evaluate::EvaluationConfig;
 use akin_core::losses::LossConfig;
 use anyhow::Result;
@@ -149,6 +149,12 @@ impl Config {
         }
         self.check_terms()?;
         self.check_parts()?;
+        if self.run.precision == Precision::Half && self.model.freeze_backbone {
+            return Err(problem(
+                "run.precision is half, but the backbone is frozen: its features are computed once, in single precision",
+                "remove run.precision, or train the backbone too",
+            ));
+        }
         if self.schedule.kind == ScheduleKind::Plateau && self.run.evaluate_every_epochs == 0 {
             return Err(problem(
                 "the schedule is `plateau`, but there is no evaluation before the end of the training",

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use akin_core::encoder::Encoder;
+use akin_core::encoder::{Encoder, Precision};
 use akin_core::image::Pixels;
 use anyhow::Result;
 use burn::module::Module;
@@ -196,8 +196,12 @@ fn describe_batch(config: &Config, sampler: &Sampler) -> String {
         1 => String::new(),
         workers => format!(", shared by {workers} workers"),
     };
+    let precision = match config.run.precision {
+        Precision::Single => "",
+        Precision::Half => ", in half precision",
+    };
     let chunks = config.optimizer.chunk.map(|chunk| format!(", in chunks of {chunk}")).unwrap_or_default();
-    text + &workers + &chunks
+    text + &workers + &chunks + precision
 }
 
 fn describe_length(steps: u64, steps_per_epoch: usize, batch: usize) -> String {
@@ -253,7 +257,11 @@ fn memory(
     let fixed =
         4 * (weights.encoder + weights.proxies + average + learning * (1 + states(&config.optimizer)));
     let fixed_text = format!("{} for weights, gradients and optimiser", rounded_bytes(fixed));
-    let activations = if config.model.freeze_backbone { None } else { activations(encoder, views, device) };
+    let activations = match config.run.precision {
+        _ if config.model.freeze_backbone => None,
+        Precision::Single => activations(encoder, views, device),
+        Precision::Half => activations(&encoder.in_half_precision(), views, device),
+    };
     let first = fixed + activations.unwrap_or(0) * at_once as u64;
     // A worker after the first has a copy of the weights, and gradients.
     let other = 4 * (weights.encoder + weights.learning) + activations.unwrap_or(0) * at_once as u64;

@@ -53,7 +53,7 @@
 //! features
 //! forward
 //! checkpoint loader run_log
-//! sampler augment optimizer average trend run
+//! sampler augment optimizer average trend run loss_scale
 //! magnitude clipping class_tree
 //! data
 //! data/published data/statistics
@@ -132,6 +132,7 @@ mod forward;
 mod interrupt;
 mod junk;
 mod loader;
+mod loss_scale;
 mod machine;
 mod magnitude;
 mod mat;

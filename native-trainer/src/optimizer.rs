@@ -14,7 +14,7 @@ use burn::optim::{
 use burn::store::burn_pack::{self, Reader, Writer};
 use burn::tensor::{Bytes, Device, Gradients, Tensor};
 
-use crate::clipping::{clip_norm, clip_values};
+use crate::clipping::{clip_norm, clip_values, scale_gradients};
 use crate::config::{OptimizerConfig, OptimizerKind};
 use crate::magnitude::gradient_magnitude;
 
@@ -60,6 +60,23 @@ impl PartGradients {
             backbone: sum(&encoder.backbone, self.backbone, other.backbone),
             head: sum(&encoder.head, self.head, other.head),
             proxies: self.proxies,
+        }
+    }
+
+    /// The gradients of the encoder, multiplied by a factor.
+    pub fn scale_encoder(mut self, factor: f64, encoder: &Encoder, device: &Device) -> Self {
+        let factor = Tensor::from_data([factor as f32], device);
+        scale_gradients(&encoder.backbone, &mut self.backbone, &factor);
+        scale_gradients(&encoder.head, &mut self.head, &factor);
+        self
+    }
+
+    /// The magnitudes of the gradients.
+    pub fn magnitudes(&self, encoder: &Encoder, loss: &Loss) -> GradientMagnitudes {
+        GradientMagnitudes {
+            backbone: gradient_magnitude(&encoder.backbone, &self.backbone),
+            head: gradient_magnitude(&encoder.head, &self.head),
+            proxies: gradient_magnitude(loss, &self.proxies),
         }
     }
 
@@ -115,6 +132,7 @@ fn sum<M: Module>(module: &M, first: GradientsParams, second: GradientsParams) -
 }
 
 /// The [magnitude](crate::magnitude) of each part's gradients; none without gradients.
+#[derive(Clone, Default)]
 pub struct GradientMagnitudes {
     /// Of the backbone.
     pub backbone: Option<Tensor<1>>,
@@ -151,21 +169,15 @@ impl Optimizers {
         }
     }
 
-    /// Takes one step, after clipping each number of the gradients and then the norm of all gradients together. Also
-    /// returns the magnitudes of the gradients before they were clipped.
+    /// Takes one step, after clipping each number of the gradients and then the norm of all gradients together.
     pub fn step(
         &mut self,
         encoder: Encoder,
         loss: Loss,
         gradients: PartGradients,
         rates: &Rates,
-    ) -> (Encoder, Loss, GradientMagnitudes) {
+    ) -> (Encoder, Loss) {
         let PartGradients { mut backbone, mut head, mut proxies } = gradients;
-        let magnitudes = GradientMagnitudes {
-            backbone: gradient_magnitude(&encoder.backbone, &backbone),
-            head: gradient_magnitude(&encoder.head, &head),
-            proxies: gradient_magnitude(&loss, &proxies),
-        };
         if let Some(limit) = self.clip_value {
             clip_values(&encoder.backbone, &mut backbone, limit);
             clip_values(&encoder.head, &mut head, limit);
@@ -181,7 +193,7 @@ impl Optimizers {
             };
             (module, self.head.step(rates.head, module_head, head), ())
         });
-        (encoder, self.step_proxies(loss, proxies, rates), magnitudes)
+        (encoder, self.step_proxies(loss, proxies, rates))
     }
 
     fn step_proxies(&mut self, mut loss: Loss, mut gradients: GradientsParams, rates: &Rates) -> Loss {
@@ -502,7 +514,7 @@ mod tests {
         };
         let (encoder, loss, gradients) = small_network();
         let before = all(&encoder, &loss);
-        let (encoder, loss, _) = Optimizers::new(&descent).step(encoder, loss, gradients, rates);
+        let (encoder, loss) = Optimizers::new(&descent).step(encoder, loss, gradients, rates);
         let distances = |(before, after): (&Vec<f32>, &Vec<f32>)| {
             let moves = before.iter().zip(after).map(|(x, y)| f64::from(x - y).abs());
             [moves.clone().map(|distance| distance.powi(2)).sum::<f64>().sqrt(), moves.fold(0.0, f64::max)]

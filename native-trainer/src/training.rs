@@ -24,13 +24,13 @@ use std::time::Instant;
 
 use akin_core::digest::sha256;
 use akin_core::embeddings::Embeddings;
-use akin_core::encoder::Encoder;
+use akin_core::encoder::{Encoder, Precision};
 use akin_core::evaluate::Report;
 use akin_core::geometry::Space;
 use akin_core::losses::{Draws, Loss, LossContext, Objective};
 use akin_core::taxonomy::Labels;
 use anyhow::{Context, Result};
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{DType, Device, Tensor, TensorData};
 use serde_json::json;
 
 use crate::checkpoint::{Checkpoint, Origin, Trained};
@@ -43,7 +43,8 @@ use crate::embedding::{Embedded, embed_items, evaluate_splits};
 use crate::features::Features;
 use crate::interrupt::{CatchCtrlC, stop_requested};
 use crate::loader::{Pictures, Position, TrainingBatch, Views};
-use crate::optimizer::Rates;
+use crate::loss_scale::LossScale;
+use crate::optimizer::{GradientMagnitudes, Rates};
 use crate::problem::{Advise, a_few, problem};
 use crate::progress::Progress;
 use crate::report::{is_better, score};
@@ -309,6 +310,14 @@ impl<'a> Training<'a> {
                 "lower run.workers, or enlarge the batches of [sampler]",
             ));
         }
+        if config.run.precision == Precision::Half
+            && let Some(device) = devices.iter().find(|device| !device.supports_dtype(DType::F16))
+        {
+            return Err(problem(
+                format!("run.precision is half, but {device:?} does not compute in it"),
+                "set run.precision = \"single\", or choose another `--device`",
+            ));
+        }
         Ok(Self {
             timetable: Timetable::new(&config.run, sampler.steps_per_epoch()),
             warmup: config.schedule.total_warmup_steps(sampler.steps_per_epoch()),
@@ -333,7 +342,7 @@ impl<'a> Training<'a> {
         let config = &self.run.config;
         let encoder = make_encoder(config, self.device())?;
         let loss = self.make_loss()?;
-        let trained = Trained::new(encoder, loss, &config.optimizer);
+        let trained = Trained::new(encoder, loss, &config.optimizer, config.run.precision);
         if start != Start::Checkpoint {
             return Ok(State { step: 0, trend: Trend::default(), trained });
         }
@@ -412,6 +421,7 @@ impl<'a> Training<'a> {
             let mut saved = Instant::now();
             let mut saved_step = (state.step > 0).then_some(state.step);
             let mut unread: Option<StepNumbers> = None;
+            let precision = self.run.config.run.precision;
             while state.step < self.timetable.steps {
                 let batch = batches.next().context("the thread that reads images has ended")?;
                 self.pictures.check()?;
@@ -420,14 +430,14 @@ impl<'a> Training<'a> {
                 state = next;
                 // The device works on this step while the numbers of the one before are read.
                 if let Some(previous) = unread.take() {
-                    let loss = previous.check(self.pictures, saved_step)?;
+                    let loss = previous.check(self.pictures, precision, saved_step)?;
                     journal.view().show_loss(state.step - 1, loss);
                 }
                 let due = self.timetable.due(state.step, saved.elapsed(), stop_requested());
                 if due.log || due.evaluation {
                     // A checkpoint is logged first, so that none has a number that is not finite.
-                    let loss = numbers.check(self.pictures, saved_step)?;
-                    let line = self.log_step(state.step, loss, rates, journal)?;
+                    let loss = numbers.check(self.pictures, precision, saved_step)?;
+                    let line = self.log_step(&state, loss, rates, journal)?;
                     journal.view().note(&line, due.progress_line);
                 } else {
                     unread = Some(numbers);
@@ -506,7 +516,7 @@ impl<'a> Training<'a> {
             let numbers = StepNumbers::none(state.step, &device);
             return Ok((state, numbers, rates));
         }
-        let Trained { encoder, mut loss, mut optimizers, average } = state.trained;
+        let Trained { encoder, mut loss, mut optimizers, average, loss_scale } = state.trained;
         let labels = self.labels.select(&batch.items);
         let draws = Draws { seed: self.run.config.run.seed, step: state.step - 1 };
         loss.before_step(draws);
@@ -514,18 +524,33 @@ impl<'a> Training<'a> {
             labels: &labels,
             draws,
             chunk: self.run.config.optimizer.chunk.unwrap_or(usize::MAX),
+            loss_scale: loss_scale.map(|scale| scale.factor()),
             workers: &self.workers,
             embed: |encoder: &Encoder, range: Range<usize>, device: &Device| {
                 self.embed_batch(encoder, &batch, range, device, rates.backbone.is_some())
             },
         };
-        let Differentiated { embeddings, loss: value, gradients } = images.differentiate(&encoder, &loss);
-        let (encoder, mut loss, magnitudes) = optimizers.step(encoder, loss, gradients, &rates);
+        let differentiated = images.differentiate(&encoder, &loss);
+        let mut magnitudes = differentiated.gradients.magnitudes(&encoder, &loss);
+        let smaller_scale = match loss_scale {
+            Some(scale) if differentiated.overflows(&magnitudes)? => scale.after_overflow(),
+            _ => None,
+        };
+        let Differentiated { embeddings, loss: value, gradients, .. } = differentiated;
+        let (encoder, mut loss, average) = if smaller_scale.is_some() {
+            // The step is skipped: no weight moves, and its gradients are not held against it.
+            magnitudes = GradientMagnitudes::default();
+            (encoder, loss, average)
+        } else {
+            let (encoder, loss) = optimizers.step(encoder, loss, gradients, &rates);
+            let average = average.map(|average| average.follow(&encoder));
+            (encoder, loss, average)
+        };
+        let loss_scale = smaller_scale.or(loss_scale.map(LossScale::after_step));
         loss.after_step(embeddings.clone(), &labels);
-        let average = average.map(|average| average.follow(&encoder));
         let numbers =
             StepNumbers::new(state.step, batch.items, embeddings, value, magnitudes, &encoder, &loss);
-        state.trained = Trained { encoder, loss, optimizers, average };
+        state.trained = Trained { encoder, loss, optimizers, average, loss_scale };
         Ok((state, numbers, rates))
     }
 
@@ -559,6 +584,14 @@ impl<'a> Training<'a> {
         match &self.features {
             Some(features) => encoder.embed_features(features.batch(&batch.items[range], device)),
             None => {
+                let half;
+                let encoder = match self.run.config.run.precision {
+                    Precision::Single => encoder,
+                    Precision::Half => {
+                        half = encoder.in_half_precision();
+                        &half
+                    }
+                };
                 let images = encoder.batch(&batch.views[range], device);
                 if backbone_learns || !device.is_autodiff() {
                     encoder.forward(images)
@@ -570,7 +603,8 @@ impl<'a> Training<'a> {
     }
 
     /// Logs the loss of a step. Returns a line about it for the terminal.
-    fn log_step(&self, step: u64, loss: f64, rates: Rates, journal: &mut Journal) -> Result<String> {
+    fn log_step(&self, state: &State, loss: f64, rates: Rates, journal: &mut Journal) -> Result<String> {
+        let step = state.step;
         let seconds = journal.seconds();
         let mut entry = json!({
             "event": "step", "step": step, "epoch": (step - 1) / self.timetable.steps_per_epoch, "loss": loss,
@@ -580,6 +614,10 @@ impl<'a> Training<'a> {
         });
         if !rates.terms.is_empty() {
             entry["lr_terms"] = rates.terms.into();
+        }
+        if let Some(scale) = state.trained.loss_scale {
+            entry["loss_scale"] = scale.factor().into();
+            entry["skipped_steps"] = scale.skipped().into();
         }
         journal.log(entry)?;
         let pace = seconds / journal.steps_done(step) as f64;
@@ -665,6 +703,7 @@ impl<'a> Training<'a> {
                 "images_per_class": self.sampler.classes_and_images().map(|(_, images)| images),
                 "peak_memory_bytes": journal.peak_memory(),
                 "skipped_images": unreadable,
+                "skipped_steps": state.trained.loss_scale.map(|scale| scale.skipped()),
             }),
         )?;
         let steps = counted(steps_done as usize, "step", "steps");

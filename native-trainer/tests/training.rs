@@ -193,6 +193,7 @@ fn the_state_of_every_setting_survives_a_stop() {
         terms,
         "model.batch_norm=frozen",
         "run.workers=2",
+        "run.precision=half",
         "optimizer={kind='rmsprop',momentum=0.5,lr_terms=[0.01,0.1],ema_decay=0.9,chunk=5,clip_value=0.1}",
         "schedule={kind='plateau',patience=0,gamma=0.5,lr_warmup_steps=9}",
         "run.evaluate_every_epochs=2",
@@ -272,6 +273,48 @@ fn several_workers_train_as_one_does() {
         .expect_code(1)
         .expect_stderr("run.workers is 17, but a batch has only 16 images");
     assert!(!at.path("many").exists());
+}
+
+#[test]
+fn a_training_in_half_precision_skips_the_steps_that_overflow_and_learns_by_the_others() {
+    let at = Workplace::new();
+    let train = |run: &str, sets: &[&str]| {
+        let settings = [&["run.steps=20", "schedule.warmup_steps=0"], sets].concat();
+        let sets: Vec<&str> = settings.iter().flat_map(|set| ["--set", *set]).collect();
+        at.akin(&[&["train", "tiny.toml", "--out", run][..], &sets].concat()).expect_code(0);
+        let steps = at.history(run).into_iter().filter(|entry| entry["event"] == "step");
+        steps.collect::<Vec<Value>>()
+    };
+    let number = |entry: &Value, key: &str| entry[key].as_f64().unwrap();
+    let single = train("single", &[]);
+    let half = train("half", &["run.precision=half"]);
+    assert_eq!(single[0]["loss_scale"], Value::Null);
+    for (single, half) in single.iter().zip(&half) {
+        assert_eq!(number(half, "loss_scale"), 65_536.0 / 2_f64.powf(number(half, "skipped_steps")));
+        let [single, half] = [single, half].map(|entry| number(entry, "loss"));
+        assert!((single - half).abs() < 0.2 * single, "{half} in half precision, {single} in single");
+    }
+
+    // Gradients so large that the scale is too large at first.
+    let heavy = [
+        "run.precision=half",
+        "loss={kind='sum',terms=[{weight=100,loss={kind='norm_softmax'}}]}",
+        "model.batch_norm=frozen",
+    ];
+    let all_skipped = [1, 2].map(|steps| {
+        let run = format!("skipped-{steps}");
+        train(&run, &[&heavy[..], &[&format!("run.steps={steps}")]].concat());
+        assert_eq!(at.json(&format!("{run}/run.json"))["skipped_steps"], steps);
+        at.weights(&run)
+    });
+    assert!(all_skipped[0] == all_skipped[1], "a skipped step moves no weight");
+    let steps = train("heavy", &heavy);
+    let last = steps.last().unwrap();
+    let skipped = number(last, "skipped_steps");
+    assert!((3.0..18.0).contains(&skipped), "{skipped} of 20 steps are skipped");
+    assert_eq!(number(last, "loss_scale"), 65_536.0 / 2_f64.powf(skipped));
+    assert_eq!(at.json("heavy/run.json")["skipped_steps"], skipped);
+    assert!(at.weights("heavy") != all_skipped[0], "the others move the weights");
 }
 
 #[test]
@@ -422,6 +465,18 @@ fn a_loss_that_is_not_finite_stops_the_training_before_a_checkpoint_is_written()
     at.akin(&["resume", "run"])
         .expect_code(1)
         .expect_stderr("hint: if the run was stopped before its first checkpoint");
+}
+
+/// A gradient that overflows is skipped; weights that do are not.
+#[test]
+fn a_loss_that_is_not_finite_stops_a_training_in_half_precision_too() {
+    let at = Workplace::new();
+    let sets = ["optimizer.lr_backbone=1e30", "schedule.warmup_steps=0", "run.precision=half"];
+    let sets: Vec<&str> = sets.iter().flat_map(|set| ["--set", *set]).collect();
+    at.akin(&[&["train", "tiny.toml", "--out", "run"][..], &sets].concat())
+        .expect_code(1)
+        .expect_stderr("NaN or infinite are the embeddings of 16 of 16 pictures, ")
+        .expect_stderr("or set run.precision to single");
 }
 
 #[test]

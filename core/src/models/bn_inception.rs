@@ -12,7 +12,7 @@ use burn::tensor::ops::{AvgPoolOptions, MaxPoolOptions};
 use burn::tensor::{Tensor, activation::relu};
 
 use super::catalogue::{BackboneEntry, fixed_backbones};
-use super::layers::{Cost, Initial, Window};
+use super::layers::{Cost, Initial, Window, normalise};
 use super::pooling::Outputs;
 use crate::Result;
 
@@ -171,7 +171,7 @@ impl Unit {
     }
 
     fn forward(&self, x: Tensor<4>) -> Tensor<4> {
-        relu(self.norm.forward(self.conv.forward(x)))
+        relu(normalise(&self.norm, self.conv.forward(x)))
     }
 }
 

@@ -10,7 +10,7 @@ use burn::nn::conv::Conv2d;
 use burn::tensor::{Tensor, activation::leaky_relu};
 
 use super::catalogue::{BackboneEntry, fixed_backbones};
-use super::layers::{Cost, Initial, Window};
+use super::layers::{Cost, Initial, Window, normalise};
 use super::pooling::Outputs;
 use crate::Result;
 
@@ -118,6 +118,6 @@ impl Unit {
     }
 
     fn forward(&self, x: Tensor<4>) -> Tensor<4> {
-        leaky_relu(self.norm.forward(self.conv.forward(x)), 0.1)
+        leaky_relu(normalise(&self.norm, self.conv.forward(x)), 0.1)
     }
 }

@@ -14,7 +14,7 @@ use burn::tensor::ops::MaxPoolOptions;
 use burn::tensor::{Tensor, activation::relu};
 
 use super::catalogue::{BackboneEntry, fixed_backbones};
-use super::layers::{Cost, Initial, Window};
+use super::layers::{Cost, Initial, Window, normalise};
 use super::pooling::Outputs;
 use crate::Result;
 
@@ -101,7 +101,7 @@ impl Resnet {
 
     /// [B, 3, H, W] → [B, F, ⌈H/32⌉, ⌈W/32⌉].
     pub fn forward(&self, images: Tensor<4>) -> Outputs {
-        let x = relu(self.bn1.forward(self.conv1.forward(images)));
+        let x = relu(normalise(&self.bn1, self.conv1.forward(images)));
         let x = max_pool2d(x, MaxPoolOptions::new([3, 3]).with_stride([2, 2]).with_padding([1, 1]));
         self.blocks().fold(x, |x, block| block.forward(x)).into()
     }
@@ -149,13 +149,13 @@ impl Block {
     }
 
     fn forward(&self, x: Tensor<4>) -> Tensor<4> {
-        let inner = relu(self.bn1.forward(self.conv1.forward(x.clone())));
-        let mut inner = self.bn2.forward(self.conv2.forward(inner));
+        let inner = relu(normalise(&self.bn1, self.conv1.forward(x.clone())));
+        let mut inner = normalise(&self.bn2, self.conv2.forward(inner));
         if let (Some(conv), Some(norm)) = (&self.conv3, &self.bn3) {
-            inner = norm.forward(conv.forward(relu(inner)));
+            inner = normalise(norm, conv.forward(relu(inner)));
         }
         let outer = match &self.downsample {
-            Some(shortcut) => shortcut.norm.forward(shortcut.conv.forward(x)),
+            Some(shortcut) => normalise(&shortcut.norm, shortcut.conv.forward(x)),
             None => x,
         };
         relu(inner + outer)

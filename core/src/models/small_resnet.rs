@@ -11,7 +11,7 @@ use burn::tensor::{Tensor, activation::relu};
 use serde::{Deserialize, Serialize};
 
 use super::catalogue::BackboneEntry;
-use super::layers::{Cost, Initial, Window};
+use super::layers::{Cost, Initial, Window, normalise};
 use super::pooling::Outputs;
 use crate::{Error, Kind, Result};
 
@@ -140,7 +140,7 @@ impl Unit {
     }
 
     fn forward(&self, x: Tensor<4>) -> Tensor<4> {
-        self.norm.forward(self.convolution.forward(x))
+        normalise(&self.norm, self.convolution.forward(x))
     }
 }
 

@@ -4,5 +4,6 @@
 mod files;
 mod fixture;
 mod freezing;
+mod precision;
 mod published;
 mod torch_files;

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use akin_core::encoder::Precision;
 use akin_core::metrics::Metric;
 use anyhow::Result;
 use clap::ValueEnum;
@@ -32,6 +33,11 @@ pub struct RunConfig {
     /// normalisation must not be live. Default 1.
     #[serde(default = "one_worker", skip_serializing_if = "is_one")]
     pub workers: usize,
+    /// The precision in which the backbone computes in training: `half` takes less memory and less time on most GPUs.
+    /// Weights, normalisation, head, loss and optimiser stay in single precision, and so does evaluation. Gradients are
+    /// multiplied by a scale on their way through the backbone. Default `single`.
+    #[serde(default, skip_serializing_if = "is_single")]
+    pub precision: Precision,
     /// The number of batches to train on. Default: none; exactly one of `steps` and `epochs` must be set.
     pub steps: Option<u64>,
     /// The number of epochs to train for. Default: none; exactly one of `steps` and `epochs` must be set.
@@ -94,6 +100,10 @@ fn one_worker() -> usize {
 }
 
 // The config of a run leaves out a newer setting that has its default, as the config of an older akin does.
+fn is_single(precision: &Precision) -> bool {
+    *precision == Precision::Single
+}
+
 fn is_one(workers: &usize) -> bool {
     *workers == 1
 }

@@ -186,6 +186,13 @@ fn a_batch_passes_in_parts_where_no_image_changes_another() {
 }
 
 #[test]
+fn half_precision_is_for_backbones_that_learn() {
+    assert_eq!(load(SHORT, &["run.precision=half"]).unwrap().run.precision, Precision::Half);
+    let refused = load(SHORT, &["run.precision=half", "model.freeze_backbone=true"]).unwrap_err();
+    assert!(parts(&refused).0.contains("run.precision is half, but the backbone is frozen"));
+}
+
+#[test]
 fn similarity_follows_from_the_geometry_of_the_head_unless_it_is_set() {
     let similarity = |sets: &[&str]| load(SHORT, sets).unwrap().eval.similarity;
     assert_eq!(similarity(&[]), Similarity::Cosine);

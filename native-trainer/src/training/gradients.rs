@@ -18,11 +18,12 @@ use std::ops::Range;
 use akin_core::encoder::Encoder;
 use akin_core::losses::{Batch, Draws, Loss, Objective};
 use akin_core::taxonomy::Labels;
+use anyhow::Result;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 
 use super::workers::Workers;
-use crate::optimizer::PartGradients;
+use crate::optimizer::{GradientMagnitudes, PartGradients};
 
 /// What a backward pass gives.
 pub(super) struct Differentiated {
@@ -30,8 +31,28 @@ pub(super) struct Differentiated {
     pub(super) embeddings: Tensor<2>,
     /// The loss, of shape \[1\], without gradient.
     pub(super) loss: Tensor<1>,
+    /// The gradient of the loss by the embeddings, [B, d]; none if the loss does not depend on them.
+    pub(super) by_embedding: Option<Tensor<2>>,
     /// The gradients of all weights.
     pub(super) gradients: PartGradients,
+}
+
+impl Differentiated {
+    /// Whether the network's gradients alone are not finite: they were too large in half precision. Waits for the device.
+    ///
+    /// # Errors
+    ///
+    /// Numbers that cannot be read from the device.
+    pub(super) fn overflows(&self, magnitudes: &GradientMagnitudes) -> Result<bool> {
+        let by_embedding = self.by_embedding.clone().map(|gradient| gradient.abs().sum());
+        let cause = [Some(self.loss.clone()), by_embedding];
+        let network = [magnitudes.backbone.clone(), magnitudes.head.clone()];
+        let is_finite = |sums: [Option<Tensor<1>>; 2]| -> Result<bool> {
+            let sums = Tensor::cat(sums.into_iter().flatten().collect(), 0).try_into_data()?;
+            Ok(sums.iter::<f32>().all(f32::is_finite))
+        };
+        Ok(network.iter().any(Option::is_some) && !is_finite(network)? && is_finite(cause)?)
+    }
 }
 
 /// A batch of B images with the way to embed them.
@@ -42,6 +63,9 @@ pub(super) struct Images<'a, E> {
     pub(super) draws: Draws,
     /// The images of a chunk, at most; at least 1.
     pub(super) chunk: usize,
+    /// The factor of gradients on their way through the network; none to leave them as they are. The gradients that come
+    /// out are not multiplied by it.
+    pub(super) loss_scale: Option<f64>,
     /// Who embeds them.
     pub(super) workers: &'a Workers,
     /// Embeds the images of a range with an encoder, on a device with or without gradients.
@@ -73,7 +97,11 @@ impl<E: Fn(&Encoder, Range<usize>, &Device) -> Tensor<2> + Sync> Images<'_, E> {
         let mut gradients = PartGradients::of_loss(gradients, loss);
 
         // A loss without anything to compare does not depend on the embeddings.
-        if let Some(by_embedding) = by_embedding {
+        if let Some(by_embedding) = &by_embedding {
+            let by_embedding = match self.loss_scale {
+                Some(factor) => by_embedding.clone() * factor,
+                None => by_embedding.clone(),
+            };
             let of_parts = self.workers.each(parts, |device, part| {
                 let own = by_embedding.clone().slice([part.images.clone()]);
                 self.differentiate_part(part, own.to_device(&device.clone().without_autodiff()), device)
@@ -82,8 +110,11 @@ impl<E: Fn(&Encoder, Range<usize>, &Device) -> Tensor<2> + Sync> Images<'_, E> {
                 let part = part.encoder_to_device(&first, encoder);
                 gradients = gradients.add_encoder(part, encoder);
             }
+            if let Some(factor) = self.loss_scale {
+                gradients = gradients.scale_encoder(1.0 / factor, encoder, &first);
+            }
         }
-        Differentiated { embeddings, loss: value.without_autodiff(), gradients }
+        Differentiated { embeddings, loss: value.without_autodiff(), by_embedding, gradients }
     }
 
     /// The images of each worker, as evenly as they can be dealt out. A small batch leaves workers without any.
@@ -232,10 +263,11 @@ mod tests {
             labels: &labels,
             draws: Draws::default(),
             chunk: way.chunk,
+            loss_scale: None,
             workers: &workers(way.workers),
             embed,
         };
-        let Differentiated { embeddings, loss: value, gradients } = images.differentiate(&encoder, &loss);
+        let Differentiated { embeddings, loss: value, gradients, .. } = images.differentiate(&encoder, &loss);
         let numbers = (to_vec(embeddings), to_vec(value), gradients.parts(&encoder, &loss));
         (numbers, largest.into_inner())
     }
@@ -302,10 +334,17 @@ mod tests {
         for step in 0..4 {
             let draws = Draws { seed: 0, step };
             loss.before_step(draws);
-            let images =
-                Images { labels: &labels, draws, chunk: way.chunk, workers: &workers, embed: embed_waves };
-            let Differentiated { embeddings, loss: value, gradients } = images.differentiate(&encoder, &loss);
-            (encoder, loss, _) = optimizers.step(encoder, loss, gradients, &rates);
+            let images = Images {
+                labels: &labels,
+                draws,
+                chunk: way.chunk,
+                loss_scale: None,
+                workers: &workers,
+                embed: embed_waves,
+            };
+            let Differentiated { embeddings, loss: value, gradients, .. } =
+                images.differentiate(&encoder, &loss);
+            (encoder, loss) = optimizers.step(encoder, loss, gradients, &rates);
             loss.after_step(embeddings, &labels);
             losses.extend(to_vec(value));
         }
@@ -357,6 +396,7 @@ mod tests {
                     labels: &labels,
                     draws: Draws::default(),
                     chunk: WHOLE,
+                    loss_scale: None,
                     workers: &workers,
                     embed: embed_waves,
                 };
@@ -364,6 +404,53 @@ mod tests {
             });
             assert_close(&two[0], &one[0], "the backbone");
         }
+    }
+
+    /// The gradients of a batch in half precision with a loss scale, and whether they overflow. The images of a `factor`
+    /// other than 1 are so much brighter.
+    fn in_half_precision(loss_scale: f64, factor: f64) -> ([Vec<f32>; 3], bool) {
+        let (encoder, loss, labels) = setting("proxy_anchor");
+        let embed = |encoder: &Encoder, range: Range<usize>, device: &Device| {
+            encoder.in_half_precision().forward(waves(range, device) * factor)
+        };
+        let images = Images {
+            labels: &labels,
+            draws: Draws::default(),
+            chunk: 4,
+            loss_scale: Some(loss_scale),
+            workers: &workers(2),
+            embed,
+        };
+        let differentiated = images.differentiate(&encoder, &loss);
+        let overflows = differentiated.overflows(&differentiated.gradients.magnitudes(&encoder, &loss));
+        (differentiated.gradients.parts(&encoder, &loss), overflows.unwrap())
+    }
+
+    #[test]
+    fn a_loss_scale_changes_no_gradient_unless_it_overflows() {
+        let (_, _, expected) = plain("proxy_anchor", true);
+        let product = |x: &[f32], y: &[f32]| x.iter().zip(y).map(|(x, y)| f64::from(x * y)).sum::<f64>();
+        for loss_scale in [1.0, 1024.0] {
+            let (gradients, overflows) = in_half_precision(loss_scale, 1.0);
+            assert!(!overflows, "with a scale of {loss_scale}");
+            for (half, single) in gradients.iter().zip(&expected) {
+                let cosine = product(half, single) / (product(half, half) * product(single, single)).sqrt();
+                let ratio = (product(half, half) / product(single, single)).sqrt();
+                assert!(cosine > 0.999 && (ratio - 1.0).abs() < 0.01, "{cosine} and {ratio}");
+            }
+        }
+    }
+
+    #[test]
+    fn gradients_that_overflow_are_told_from_a_network_that_does() {
+        let (gradients, overflows) = in_half_precision(f64::from(1 << 24), 1.0);
+        assert!(overflows, "the gradient of {} numbers is finite", gradients[0].len());
+        assert!(
+            gradients[2].iter().all(|gradient| gradient.is_finite()),
+            "that of the proxies is not scaled"
+        );
+        let (gradients, overflows) = in_half_precision(1.0, 1e7);
+        assert!(!overflows && gradients[0].iter().any(|gradient| !gradient.is_finite()));
     }
 
     /// The addresses of the weights that learn, in the order of a visitor. Makes the mapped module their only owner.
@@ -408,11 +495,12 @@ mod tests {
                 labels: &labels,
                 draws: Draws::default(),
                 chunk,
+                loss_scale: None,
                 workers: &workers,
                 embed: embed_waves,
             };
             let Differentiated { gradients, .. } = images.differentiate(&encoder, &loss);
-            (encoder, loss, _) = optimizers.step(encoder, loss, gradients, &rates);
+            (encoder, loss) = optimizers.step(encoder, loss, gradients, &rates);
         }
         assert_eq!(addresses(encoder).1, before);
         assert_eq!(addresses(loss).1, proxies);

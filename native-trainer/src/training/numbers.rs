@@ -1,6 +1,6 @@
 //! The numbers of a step, all of which have to be finite.
 
-use akin_core::encoder::Encoder;
+use akin_core::encoder::{Encoder, Precision};
 use akin_core::losses::Loss;
 use anyhow::{Result, anyhow};
 use burn::tensor::{Device, Tensor};
@@ -64,7 +64,7 @@ impl StepNumbers {
     ///
     /// A number that is NaN or infinite. The message names the step, what is not finite, and the pictures. `saved` is the
     /// step of the last checkpoint, which is kept.
-    pub(super) fn check(self, pictures: &Pictures, saved: Option<u64>) -> Result<f64> {
+    pub(super) fn check(self, pictures: &Pictures, precision: Precision, saved: Option<u64>) -> Result<f64> {
         let Self { step, items, embeddings, names, sums } = self;
         let sums = to_vec(sums)?;
         let (loss, sums) = sums.split_first().ok_or_else(|| anyhow!("a step has no loss"))?;
@@ -104,9 +104,13 @@ impl StepNumbers {
         } else {
             "lower the learning rates, or set optimizer.clip_norm, and check the numbers in [loss]"
         };
+        let reach = match precision {
+            Precision::Single => "",
+            Precision::Half => "; or set run.precision to single, since half precision ends at 65,504",
+        };
         Err(problem(
             format!("the loss is {loss} at step {step}{what}; pictures of the step: {}", a_few(&paths)),
-            format!("{hint}{kept}"),
+            format!("{hint}{reach}{kept}"),
         ))
     }
 }
