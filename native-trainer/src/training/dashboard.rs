@@ -83,6 +83,8 @@ pub(super) struct Shown {
     fixed: Fixed,
     began: Instant,
     pub(super) stage: Stage,
+    /// Whether Ctrl-C has been pressed.
+    stops: bool,
     /// Steps done.
     pub(super) step: u64,
     pub(super) losses: BTreeMap<u64, f64>,
@@ -105,6 +107,7 @@ impl Shown {
             fixed,
             began,
             stage: Stage::Training,
+            stops: false,
             step,
             losses: BTreeMap::new(),
             rates: Vec::new(),
@@ -203,7 +206,7 @@ impl Shown {
             Stage::Done => format!("done; the run is in {target}"),
             Stage::Stopped => format!("stopped after step {step}; `akin resume {directory}` continues"),
             Stage::Failed => format!("ended after step {step} by an error"),
-            Stage::Training if stop_requested() => "stops after this step, when it is saved".into(),
+            Stage::Training if self.stops => "stops after this step, when it is saved".into(),
             Stage::Training => match progress::beside_dashboard() {
                 Some((verb, done, all)) => {
                     format!("{verb} {} of {}", count(done as usize), count(all as usize))
@@ -362,7 +365,10 @@ fn lock(shown: &Mutex<Shown>) -> MutexGuard<'_, Shown> {
 
 fn draw(shown: &Mutex<Shown>) {
     let size = terminal::stderr_size().unwrap_or((80, 24));
-    let lines = panel(&picture(&lock(shown), size), terminal::stderr_has_colours());
+    let mut shown = lock(shown);
+    shown.stops = stop_requested();
+    let lines = panel(&picture(&shown, size), terminal::stderr_has_colours());
+    drop(shown);
     terminal::show_panel(lines);
 }
 
