@@ -138,7 +138,7 @@ impl RunConfig {
         })?;
         ensure(self.workers > 0, || {
             (
-                "run.workers is 0, so nobody would train".into(),
+                "run.workers is 0".into(),
                 "set it to 1, or to the number of GPUs to train on",
             )
         })?;
