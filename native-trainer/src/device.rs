@@ -77,6 +77,13 @@ pub fn is_cpu(device: &Device) -> bool {
     *device == Device::flex()
 }
 
+/// Whether the words of a back end say that its device has too little memory.
+pub fn is_out_of_memory(words: &str) -> bool {
+    const SIGNS: [&str; 4] =
+        ["out of device memory", "out-of-memory", "out of memory", "can't allocate buffer of size"];
+    SIGNS.iter().any(|sign| words.contains(sign))
+}
+
 /// The GPUs of a back end; for `auto` those of the first that works.
 fn all_like(name: DeviceName) -> Vec<Device> {
     match name {

@@ -14,6 +14,7 @@ use crate::config::{Config, DeviceName, OptimizerConfig, OptimizerKind};
 use crate::contact_sheet::{Cell, contact_sheet};
 use crate::counts::{count, counted, rounded, rounded_bytes};
 use crate::data::Dataset;
+use crate::device::has_gpu;
 use crate::loader::{CACHE_BYTES, Pictures, Position, Views};
 use crate::machine;
 use crate::problem::problem;
@@ -25,6 +26,10 @@ use crate::training::{check_loss, describe_model, make_encoder};
 /// The most pictures of a contact sheet.
 const SHOWN: usize = 64;
 
+/// What a step with less memory has.
+pub const LOWER_MEMORY: &str = "lower optimizer.chunk, sampler.classes_per_batch or model.preprocessing.crop, or set \
+    run.precision = \"half\" on a GPU";
+
 /// The pictures with which the memory of the forward pass is measured.
 const MEASURED: usize = 2;
 
@@ -34,6 +39,8 @@ pub struct DryRun {
     pub text: String,
     /// The first batch as a contact sheet, a PNG file.
     pub sheet: Vec<u8>,
+    /// The memory that a step needs on the first device, in bytes.
+    pub memory: u64,
     /// What the training lacks: files, memory, disk.
     pub lacking: Vec<String>,
 }
@@ -113,6 +120,7 @@ pub fn dry_run(mut config: Config) -> Result<DryRun> {
     Ok(DryRun {
         text: align_words(&["plan", &config.run.name], &rows, crate::terminal::width()),
         sheet: contact_sheet(&(title + &shown), &cells)?,
+        memory: memory.first,
         lacking,
     })
 }
@@ -229,6 +237,8 @@ struct Weights {
 struct Memory {
     /// That of all workers, in bytes; without the activations if they could not be measured.
     total: u64,
+    /// That of the first worker, which needs the most.
+    first: u64,
     text: String,
 }
 
@@ -290,7 +300,7 @@ fn memory(
             )
         }
     };
-    Memory { total, text }
+    Memory { total, first, text }
 }
 
 /// The bytes that a forward pass keeps for the gradient of an image. Known only where the system tells the memory of a
@@ -314,18 +324,24 @@ fn disk(config: &Config, weights: &Weights) -> u64 {
     4 * (weights.encoder + checkpoint + best)
 }
 
-/// Lists memory and disk that are not there. The memory of a GPU is not known.
+/// Lists memory and disk that are not there. The memory of a GPU is known where the driver of NVIDIA tells it.
 fn check_room(config: &Config, memory: &Memory, disk: u64, lacking: &mut Vec<String>) {
-    let on_cpu = config.run.device == DeviceName::Cpu;
-    if on_cpu
-        && let Some((_, available)) = machine::memory()
-        && memory.total > available
-    {
+    let on_cpu = match config.run.device {
+        DeviceName::Cpu => true,
+        DeviceName::Auto => !has_gpu(),
+        _ => false,
+    };
+    let (needed, free, place) = if on_cpu {
+        (memory.total, machine::memory().map(|(_, free)| free), "")
+    } else {
+        let free = machine::free_gpu_memory().into_iter().take(config.run.workers).min();
+        (memory.first, free, " on a GPU")
+    };
+    if let Some(free) = free.filter(|&free| needed > free) {
         lacking.push(format!(
-            "memory: about {} are needed and {} are free; lower optimizer.chunk, sampler.classes_per_batch or \
-             model.preprocessing.crop",
-            rounded_bytes(memory.total),
-            rounded_bytes(available)
+            "memory{place}: about {} are needed and {} are free; {LOWER_MEMORY}",
+            rounded_bytes(needed),
+            rounded_bytes(free)
         ));
     }
     let mut folders = config.run.out.ancestors();

@@ -1,6 +1,7 @@
 //! The machine that this program runs on, its memory, and the date.
 
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::thread::available_parallelism;
 use std::time::{SystemTime, UNIX_EPOCH};
 use std::{env, fs};
@@ -20,6 +21,17 @@ pub fn resident_memory() -> Option<u64> {
 /// The memory of this machine, and how much of it programs can still have, in bytes. Known only on Linux.
 pub fn memory() -> Option<(u64, u64)> {
     Some((kilobytes("/proc/meminfo", "MemTotal:")?, kilobytes("/proc/meminfo", "MemAvailable:")?))
+}
+
+/// The memory of each NVIDIA GPU that programs can still have, in bytes, in the order of the driver; empty without one.
+pub fn free_gpu_memory() -> Vec<u64> {
+    let answer = program("nvidia-smi").and_then(|program| {
+        let mut command = Command::new(program);
+        command.args(["--query-gpu=memory.free", "--format=csv,noheader,nounits"]);
+        command.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()
+    });
+    let text = answer.map(|answer| String::from_utf8_lossy(&answer.stdout).into_owned()).unwrap_or_default();
+    text.lines().filter_map(|line| line.trim().parse::<u64>().ok()).map(|megabytes| megabytes << 20).collect()
 }
 
 /// The free space of the disk that a folder is on, in bytes. Known only on Unix.

@@ -4,6 +4,7 @@
 mod workplace;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
@@ -315,6 +316,29 @@ fn a_training_in_half_precision_skips_the_steps_that_overflow_and_learns_by_the_
     assert_eq!(number(last, "loss_scale"), 65_536.0 / 2_f64.powf(skipped));
     assert_eq!(at.json("heavy/run.json")["skipped_steps"], skipped);
     assert!(at.weights("heavy") != all_skipped[0], "the others move the weights");
+}
+
+#[test]
+fn a_dry_run_says_that_a_gpu_has_too_little_memory_and_what_to_lower() {
+    let at = Workplace::new();
+    fs::create_dir(at.path("bin")).unwrap();
+    let plan = |megabytes: &str, workers: &str| {
+        at.write("bin/nvidia-smi", format!("#!/bin/sh\nprintf '{megabytes}\n'\n"));
+        fs::set_permissions(at.path("bin/nvidia-smi"), fs::Permissions::from_mode(0o755)).unwrap();
+        let sets = ["model.batch_norm=frozen", &format!("run.workers={workers}")];
+        let sets: Vec<&str> = sets.iter().flat_map(|set| ["--set", *set]).collect();
+        let plan = ["train", "tiny.toml", "--dry-run", "--overwrite", "--device", "cuda"];
+        let path = format!("{}:{}", at.path("bin").display(), std::env::var("PATH").unwrap());
+        Answer::of(at.command(&[&plan[..], &sets].concat()).env("PATH", path).output().unwrap())
+    };
+    plan("80000", "1").expect_code(0);
+    plan("0", "1")
+        .expect_code(1)
+        .expect_stderr("the training lacks memory on a GPU: about ")
+        .expect_stderr("0.00 kB are free; lower optimizer.chunk, ");
+    // The GPUs after the workers do not count.
+    plan("80000\\n80000\\n0", "2").expect_code(0).expect_stdout("on the first of 2 devices");
+    plan("80000\\n80000\\n0", "3").expect_code(1).expect_stderr("memory on a GPU");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! `akin train`: trains a model.
 
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::PathBuf;
 
 use anyhow::Result;
@@ -7,9 +9,11 @@ use clap::Args;
 
 use crate::arguments::SetArgs;
 use crate::config::{Config, DataKind, DeviceName, LogFormat};
+use crate::counts::rounded_bytes;
 use crate::data::Dataset;
+use crate::device::is_out_of_memory;
 use crate::directory::Kind;
-use crate::dry_run::dry_run;
+use crate::dry_run::{LOWER_MEMORY, dry_run};
 use crate::files::{check_output, write_atomic};
 use crate::loader::Pictures;
 use crate::outcome::ProcessOutcome;
@@ -200,6 +204,31 @@ fn train_run(run: Run, start: Start, progress: Progress) -> Result<(Run, Outcome
     let devices = device::open_workers(run.config.run.device, run.config.run.workers)?;
     let dataset = Dataset::load(&run.config.data, run.config.run.seed)?;
     let pictures = Pictures::of(&dataset);
-    let (outcome, directory) = train(&run, &dataset, &pictures, &devices, start, progress)?;
+    // Back ends report a device without memory by an error or by a panic.
+    let train = || train(&run, &dataset, &pictures, &devices, start, progress);
+    let trained = match catch_unwind(AssertUnwindSafe(train)) {
+        Ok(Err(error)) if is_out_of_memory(&format!("{error:#}")) => Err(too_little_memory(&run.config)),
+        Ok(trained) => trained,
+        Err(panic) if is_out_of_memory(message_of(&*panic)) => Err(too_little_memory(&run.config)),
+        Err(panic) => resume_unwind(panic),
+    };
+    let (outcome, directory) = trained?;
     Ok((Run { directory, ..run }, outcome))
+}
+
+fn message_of(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or(panic.downcast_ref::<&str>().copied()).unwrap_or_default()
+}
+
+/// The error of a device whose memory does not hold a step.
+fn too_little_memory(config: &Config) -> anyhow::Error {
+    let needed = match dry_run(config.clone()) {
+        Ok(plan) => format!(": a step needs about {}", rounded_bytes(plan.memory)),
+        Err(_) => String::new(),
+    };
+    problem(
+        format!("the device has too little memory{needed}"),
+        format!("{LOWER_MEMORY}; `akin train CONFIG --dry-run` says what a step needs then"),
+    )
 }

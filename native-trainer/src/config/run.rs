@@ -137,10 +137,7 @@ impl RunConfig {
             (format!("{length} is 0, so nothing would be trained"), "set it to 1 or more")
         })?;
         ensure(self.workers > 0, || {
-            (
-                "run.workers is 0".into(),
-                "set it to 1, or to the number of GPUs to train on",
-            )
+            ("run.workers is 0".into(), "set it to 1, or to the number of GPUs to train on")
         })?;
         ensure(self.checkpoint_every_epochs > 0, || {
             (
