@@ -1,93 +1,89 @@
-//! The class tree of a data set as an SVG picture: a row per level, and a box per class that is as wide as its share of
-//! the images. Below it, the sizes of the finest classes from the largest to the smallest.
+//! The class tree of a data set as a figure: a row per level, and a box per class that is as wide as its share of the
+//! images. Below it, the sizes of the finest classes from the largest to the smallest.
 
-use std::fmt::Write as _;
-
-use crate::counts::count;
+use crate::counts::{count, counted};
 use crate::data::statistics::{ClassNode, LevelStatistics};
+use crate::figures::{Anchor, Colour, Drawing, Style, fitted, text_width};
 
 const WIDTH: f64 = 1200.0;
 const MARGIN: f64 = 32.0;
-const LEFT: f64 = 148.0;
 const TOP: f64 = 84.0;
 const ROW: f64 = 88.0;
 const GAP: f64 = 3.0;
 const CURVE: f64 = 170.0;
-/// The width of a character of a label, about.
-const CHARACTER: f64 = 6.7;
+/// The most room for the names of levels, left of the boxes.
+const NAMES: f64 = 220.0;
+
+const INK: Colour = [27, 27, 26];
+const FAINT: Colour = [90, 89, 85];
+const LINE: Colour = [141, 139, 131];
+const CURVE_FILL: Colour = [143, 169, 196];
 
 /// Draws the tree under a title.
-pub fn draw(title: &str, levels: &[LevelStatistics], tree: &[ClassNode]) -> String {
+pub fn draw(title: &str, levels: &[LevelStatistics], tree: &[ClassNode]) -> Drawing {
     let images: usize = tree.iter().map(|node| node.images).sum();
     let curve_top = TOP + levels.len() as f64 * (ROW + GAP) + 74.0;
-    let height = curve_top + CURVE + 56.0;
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{0}\" \
-         font-family=\"system-ui, sans-serif\">\n<title>{0}</title>\n<rect width=\"100%\" height=\"100%\" \
-         fill=\"#fff\"/>\n",
-        escape(title)
-    );
-    text(&mut svg, MARGIN, 42.0, "22\" font-weight=\"600", "#1b1b1a", title);
-    let summary = format!("{} images. The width of a class is its share of them.", count(images));
-    text(&mut svg, MARGIN, 66.0, "14", "#5a5955", &summary);
+    let mut drawing = Drawing::new(WIDTH, curve_top + CURVE + 56.0);
+    write(&mut drawing, [MARGIN, 42.0], 22.0, INK, &fitted(title, 22.0, WIDTH - 2.0 * MARGIN));
+    let summary =
+        format!("{}. The width of a class is its share of them.", counted(images, "image", "images"));
+    write(&mut drawing, [MARGIN, 66.0], 14.0, FAINT, &summary);
+    let longest = levels.iter().map(|level| text_width(&level.level, 14.0)).fold(90.0, f64::max).min(NAMES);
+    let left = MARGIN + longest + 16.0;
     for (place, level) in levels.iter().enumerate() {
         let middle = TOP + place as f64 * (ROW + GAP) + ROW / 2.0;
-        text(&mut svg, MARGIN, middle - 2.0, "14\" font-weight=\"600", "#1b1b1a", &level.level);
-        text(&mut svg, MARGIN, middle + 16.0, "12", "#5a5955", &format!("{} classes", count(level.classes)));
+        write(&mut drawing, [MARGIN, middle - 2.0], 14.0, INK, &fitted(&level.level, 14.0, longest));
+        write(
+            &mut drawing,
+            [MARGIN, middle + 16.0],
+            12.0,
+            FAINT,
+            &counted(level.classes, "class", "classes"),
+        );
     }
-    let scale = (WIDTH - MARGIN - LEFT) / images.max(1) as f64;
-    let mut left = LEFT;
+    let scale = (WIDTH - MARGIN - left) / images.max(1) as f64;
+    let mut start = left;
     for (number, node) in tree.iter().enumerate() {
-        boxes(&mut svg, node, 0, left, scale, hue(number));
-        left += node.images as f64 * scale;
+        boxes(&mut drawing, node, 0, start, scale, hue(number));
+        start += node.images as f64 * scale;
     }
-    curve(&mut svg, tree, levels, curve_top);
-    svg + "</svg>\n"
+    curve(&mut drawing, tree, levels, [left, curve_top]);
+    drawing
 }
 
 /// A class and those below it.
-fn boxes(svg: &mut String, node: &ClassNode, level: usize, left: f64, scale: f64, hue: f64) {
+fn boxes(drawing: &mut Drawing, node: &ClassNode, level: usize, left: f64, scale: f64, hue: f64) {
     let width = node.images as f64 * scale;
     // What is narrower than that cannot be seen; its place keeps the colour of the class above.
     if width < 0.25 {
         return;
     }
     let top = TOP + level as f64 * (ROW + GAP);
-    let lightness = 78.0 + 3.5 * (level as f64).min(4.0);
+    let lightness = 0.78 + 0.035 * (level as f64).min(4.0);
     let inner = (width - if width > 4.0 { 1.0 } else { 0.0 }).max(0.25);
-    let about = format!("{}: {} images", node.name, count(node.images));
-    let _ = writeln!(
-        svg,
-        "<rect x=\"{left:.2}\" y=\"{top}\" width=\"{inner:.2}\" height=\"{ROW}\" rx=\"{:.1}\" \
-         fill=\"hsl({hue:.0} 52% {lightness:.0}%)\"><title>{}</title></rect>",
-        (width / 6.0).min(3.0),
-        escape(&about)
-    );
-    let room = ((width - 12.0) / CHARACTER).floor();
-    if room >= 4.0 {
-        text(svg, left + 6.0, top + 26.0, "12.5", "#1b1b1a", &short(&node.name, room as usize));
+    let about = format!("{}: {}", node.name, counted(node.images, "image", "images"));
+    drawing.titled_rectangle([left, top, inner, ROW], from_hsl(hue, 0.52, lightness), &about);
+    let room = width - 12.0;
+    if room >= 36.0 {
+        write(drawing, [left + 6.0, top + 26.0], 12.5, INK, &fitted(&node.name, 12.5, room));
         let number = count(node.images);
-        if number.len() as f64 <= room {
-            text(svg, left + 6.0, top + 44.0, "11.5", "#46453f", &number);
+        if text_width(&number, 11.5) <= room {
+            write(drawing, [left + 6.0, top + 44.0], 11.5, FAINT, &number);
         }
-    }
-    if room < 4.0 && width >= 14.0 {
-        let (x, y) = (left + width / 2.0 + 4.0, top + ROW - 6.0);
-        let name = escape(&short(&node.name, ((ROW - 12.0) / CHARACTER) as usize));
-        let _ = writeln!(
-            svg,
-            "<text transform=\"translate({x:.1} {y:.1}) rotate(-90)\" font-size=\"11.5\" fill=\"#1b1b1a\">{name}</text>"
-        );
+    } else if width >= 14.0 {
+        let name = fitted(&node.name, 11.5, ROW - 12.0);
+        let style = Style { colour: INK, ..Style::plain(11.5) };
+        drawing.turned_text([left + width / 2.0 + 4.0, top + ROW - 6.0], -90.0, style, &name);
     }
     let mut left = left;
     for child in &node.children {
-        boxes(svg, child, level + 1, left, scale, hue);
+        boxes(drawing, child, level + 1, left, scale, hue);
         left += child.images as f64 * scale;
     }
 }
 
 /// The sizes of the finest classes as a filled curve.
-fn curve(svg: &mut String, tree: &[ClassNode], levels: &[LevelStatistics], top: f64) {
+fn curve(drawing: &mut Drawing, tree: &[ClassNode], levels: &[LevelStatistics], [left, top]: [f64; 2]) {
     let mut sizes = Vec::new();
     tree.iter().for_each(|node| finest_sizes(node, &mut sizes));
     sizes.sort_unstable_by(|a, b| b.cmp(a));
@@ -95,28 +91,30 @@ fn curve(svg: &mut String, tree: &[ClassNode], levels: &[LevelStatistics], top: 
     let most = finest.most.max(1) as f64;
     let (right, bottom) = (WIDTH - MARGIN, top + CURVE);
     let title = format!("Images of each {}, from the largest class to the smallest", finest.level);
-    text(svg, MARGIN, top - 22.0, "14\" font-weight=\"600", "#1b1b1a", &title);
-    let mut path = format!("M{LEFT} {bottom}");
-    let step = (right - LEFT) / sizes.len().max(1) as f64;
+    write(drawing, [MARGIN, top - 22.0], 14.0, INK, &fitted(&title, 14.0, WIDTH - 2.0 * MARGIN));
+    let mut outline = vec![[left, bottom]];
+    let step = (right - left) / sizes.len().max(1) as f64;
     for (place, &size) in sizes.iter().enumerate() {
-        let (from, to) = (LEFT + place as f64 * step, LEFT + (place + 1) as f64 * step);
+        let (from, to) = (left + place as f64 * step, left + (place + 1) as f64 * step);
         let y = bottom - CURVE * size as f64 / most;
-        let _ = write!(path, "L{from:.2} {y:.2}L{to:.2} {y:.2}");
+        outline.extend([[from, y], [to, y]]);
     }
-    let _ = writeln!(svg, "<path d=\"{path}L{right} {bottom}Z\" fill=\"#8fa9c4\"/>");
-    let _ = writeln!(svg, "<path d=\"M{LEFT} {bottom}H{right}\" stroke=\"#8d8b83\" fill=\"none\"/>");
-    let mut marks = vec![finest.most, finest.median];
-    marks.dedup();
-    for size in marks {
-        let y = bottom - CURVE * size as f64 / most;
-        let _ = writeln!(
-            svg,
-            "<path d=\"M{LEFT} {y:.2}H{right}\" stroke=\"#8d8b83\" stroke-dasharray=\"2 4\" fill=\"none\"/>"
+    outline.push([right, bottom]);
+    drawing.polygon(outline, CURVE_FILL);
+    drawing.line([left, bottom], [right, bottom], LINE, 1.0);
+    let place = |size: usize| bottom - CURVE * size as f64 / most;
+    drawing.line([left, place(finest.most)], [right, place(finest.most)], LINE, 0.6);
+    write_end(drawing, [left - 8.0, place(finest.most) + 4.0], &format!("most {}", count(finest.most)));
+    // The two would stand on each other.
+    if place(finest.median) - place(finest.most) >= 14.0 {
+        drawing.line([left, place(finest.median)], [right, place(finest.median)], LINE, 0.6);
+        write_end(
+            drawing,
+            [left - 8.0, place(finest.median) + 4.0],
+            &format!("median {}", count(finest.median)),
         );
-        let name = if size == finest.most { "most" } else { "median" };
-        text(svg, MARGIN, y + 4.0, "12", "#5a5955", &format!("{name} {}", count(size)));
     }
-    text(svg, LEFT, bottom + 24.0, "12", "#5a5955", &format!("{} classes", count(sizes.len())));
+    write(drawing, [left, bottom + 24.0], 12.0, FAINT, &counted(sizes.len(), "class", "classes"));
 }
 
 fn finest_sizes(node: &ClassNode, sizes: &mut Vec<usize>) {
@@ -131,26 +129,23 @@ fn hue(number: usize) -> f64 {
     (212.0 + 137.508 * number as f64) % 360.0
 }
 
-/// `size` may go on with other attributes.
-fn text(svg: &mut String, x: f64, y: f64, size: &str, colour: &str, content: &str) {
-    let content = escape(content);
-    let _ = writeln!(
-        svg,
-        "<text x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"{size}\" fill=\"{colour}\">{content}</text>"
-    );
+/// The colour of a hue in degrees, a saturation and a lightness.
+fn from_hsl(hue: f64, saturation: f64, lightness: f64) -> Colour {
+    let strength = saturation * lightness.min(1.0 - lightness);
+    [0.0, 8.0, 4.0].map(|place| {
+        let turn = (place + hue / 30.0) % 12.0;
+        let part = lightness - strength * (turn - 3.0).min(9.0 - turn).clamp(-1.0, 1.0);
+        (255.0 * part).round() as u8
+    })
 }
 
-/// A name in this number of characters.
-fn short(name: &str, room: usize) -> String {
-    if name.chars().count() <= room {
-        return name.to_owned();
-    }
-    name.chars().take(room.saturating_sub(1)).chain(['…']).collect()
+fn write(drawing: &mut Drawing, place: [f64; 2], size: f64, colour: Colour, text: &str) {
+    drawing.text(place, Style { colour, ..Style::plain(size) }, text);
 }
 
-fn escape(text: &str) -> String {
-    let plain: String = text.chars().filter(|letter| !letter.is_control()).collect();
-    plain.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+/// Writes a faint text that ends at a place.
+fn write_end(drawing: &mut Drawing, place: [f64; 2], text: &str) {
+    drawing.text(place, Style { colour: FAINT, anchor: Anchor::End, ..Style::plain(12.0) }, text);
 }
 
 #[cfg(test)]
@@ -173,7 +168,7 @@ mod tests {
             most: 2,
             children: None,
         };
-        let svg = draw("Fruit", &[level("kind", 2), level("variety", 3)], &tree);
+        let svg = draw("Fruit", &[level("kind", 2), level("variety", 3)], &tree).svg("Fruit").unwrap();
         assert!(svg.contains("A &amp; B: 3 images") && svg.contains("&lt;x&gt;: 2 images"), "{svg}");
         let width = |name: &str| -> f64 {
             let line = svg.lines().find(|line| line.contains(&format!("<title>{name}"))).unwrap();
@@ -181,5 +176,33 @@ mod tests {
         };
         assert!(((width("A &amp; B") + 1.0) / (width("C") + 1.0) - 3.0).abs() < 1e-2);
         assert_eq!(svg.matches("<rect").count(), 1 + 5);
+    }
+
+    #[test]
+    fn long_names_stay_in_their_places() {
+        let name = "A very long name of a class that nobody can read in a narrow box";
+        let leaf = ClassNode { name: name.into(), images: 1, children: vec![] };
+        let other = ClassNode { name: "B".into(), images: 9, children: vec![] };
+        let level = LevelStatistics {
+            level: "the finest level of a taxonomy with long names".into(),
+            classes: 2,
+            fewest: 1,
+            median: 5,
+            mean: 5.0,
+            most: 9,
+            children: None,
+        };
+        let svg = draw(name, &[level], &[other, leaf]).svg("t").unwrap();
+        let shown = |text: &str| svg.contains(&format!(">{text}</text>"));
+        assert!(shown(name), "the title has room");
+        assert!(!shown("the finest level of a taxonomy with long names") && svg.contains('…'));
+    }
+
+    #[test]
+    fn hues_have_their_colours() {
+        assert_eq!(
+            [0.0, 120.0, 240.0].map(|hue| from_hsl(hue, 1.0, 0.5)),
+            [[255, 0, 0], [0, 255, 0], [0, 0, 255]]
+        );
     }
 }

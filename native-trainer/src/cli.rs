@@ -102,6 +102,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_guide_lists_every_command() {
+        let guide = include_str!("../GUIDE.md");
+        let table = guide.split_once("\n# Commands\n").expect("the guide has a table of commands").1;
+        for command in Cli::command().get_subcommands().filter(|command| command.get_name() != "help") {
+            let name = command.get_name();
+            assert!(table.contains(&format!("| `akin {name}")), "{name} is not in the table of GUIDE.md");
+        }
+    }
+
+    #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
     }

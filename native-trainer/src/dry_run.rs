@@ -82,9 +82,11 @@ pub fn dry_run(mut config: Config) -> Result<DryRun> {
     };
     let steps_per_epoch = sampler.steps_per_epoch();
     let steps = config.run.total_steps(steps_per_epoch);
-    let part = sampler.batch_size().div_ceil(config.run.workers);
-    let at_once = config.optimizer.chunk.unwrap_or(part).min(part);
-    let memory = memory(&config, &encoder, &weights, &views, at_once, &device);
+    let batch_size = sampler.largest_batch();
+    let part = batch_size.div_ceil(config.run.workers);
+    let at_once = config.optimizer.chunk.unwrap_or(part).min(part) as u64;
+    let decoded = decoded(&pictures, &items, dataset.paths.len());
+    let memory = memory(&config, &encoder, &weights, &views, [at_once, decoded], &device);
     let disk = disk(&config, &weights);
     check_room(&config, &memory, disk, &mut lacking);
 
@@ -95,19 +97,15 @@ pub fn dry_run(mut config: Config) -> Result<DryRun> {
         ("Batch", describe_batch(&config, &sampler)),
     ];
     rows.extend(sampler.remarks(&config.sampler).into_iter().map(|remark| ("", remark)));
-    rows.push(("Length", describe_length(steps, steps_per_epoch, sampler.batch_size())));
+    rows.push(("Length", describe_length(steps, steps_per_epoch, batch_size)));
     rows.push(("Memory", memory.text));
     rows.push(("Disk", format!("{} in {}", rounded_bytes(disk), config.run.out.display())));
     if let Some(published) = &config.published {
         rows.push(("Published", counted(published.results.len(), "row", "rows") + " in " + &published.paper));
     }
     let rows: Vec<Vec<String>> = rows.into_iter().map(|(part, text)| vec![part.to_owned(), text]).collect();
-    let title = format!(
-        "{}: the first batch of {}",
-        config.run.name,
-        counted(sampler.batch_size(), "image", "images")
-    );
-    let shown = if items.len() < sampler.batch_size() {
+    let title = format!("{}: the first batch of {}", config.run.name, counted(batch_size, "image", "images"));
+    let shown = if items.len() < batch_size {
         format!(", of which these are {}", items.len())
     } else {
         String::new()
@@ -195,8 +193,11 @@ fn describe_loss(config: &Config, proxies: u64) -> String {
 }
 
 fn describe_batch(config: &Config, sampler: &Sampler) -> String {
-    let size = counted(sampler.batch_size(), "image", "images");
+    let size = counted(sampler.largest_batch(), "image", "images");
     let text = match sampler.classes_and_images() {
+        Some(_) if sampler.largest_batch() < sampler.batch_size() => {
+            format!("at most {size}: up to {}", config.sampler.describe())
+        }
         Some(_) => format!("{size}: {}", config.sampler.describe()),
         None => config.sampler.describe(),
     };
@@ -259,7 +260,7 @@ fn memory(
     encoder: &Encoder,
     weights: &Weights,
     views: &[Pixels],
-    at_once: usize,
+    [at_once, decoded]: [u64; 2],
     device: &Device,
 ) -> Memory {
     let learning = weights.learning + weights.proxies;
@@ -272,9 +273,9 @@ fn memory(
         Precision::Single => activations(encoder, views, device),
         Precision::Half => activations(&encoder.in_half_precision(), views, device),
     };
-    let first = fixed + activations.unwrap_or(0) * at_once as u64;
+    let first = fixed + activations.unwrap_or(0) * at_once;
     // A worker after the first has a copy of the weights, and gradients.
-    let other = 4 * (weights.encoder + weights.learning) + activations.unwrap_or(0) * at_once as u64;
+    let other = 4 * (weights.encoder + weights.learning) + activations.unwrap_or(0) * at_once;
     let workers = config.run.workers as u64;
     let total = first + (workers - 1) * other;
     let text = match activations {
@@ -296,11 +297,25 @@ fn memory(
                 "{step}: {fixed_text}, {} for the activations of each of {at_once} images; and up to {} for decoded \
                  pictures",
                 rounded_bytes(each),
-                rounded_bytes(CACHE_BYTES),
+                rounded_bytes(decoded),
             )
         }
     };
     Memory { total, first, text }
+}
+
+/// The bytes of all pictures of a data set when they are decoded, by those of these items, and at most those that are
+/// kept.
+fn decoded(pictures: &Pictures, items: &[usize], count: usize) -> u64 {
+    let bytes = |picture: &Pixels| 3 * u64::from(picture.width()) * u64::from(picture.height());
+    let sizes: Vec<u64> = items
+        .iter()
+        .filter_map(|&item| pictures.get(item))
+        .take(MEASURED)
+        .map(|picture| bytes(&picture))
+        .collect();
+    let mean = sizes.iter().sum::<u64>() / sizes.len().max(1) as u64;
+    mean.saturating_mul(count as u64).min(CACHE_BYTES)
 }
 
 /// The bytes that a forward pass keeps for the gradient of an image. Known only where the system tells the memory of a

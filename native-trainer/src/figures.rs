@@ -4,6 +4,11 @@
 //! says the same.
 
 use std::f64::consts::PI;
+use std::path::Path;
+
+use anyhow::Result;
+
+use crate::files::{create_folder, write_atomic};
 
 pub mod bars;
 mod drawing;
@@ -13,7 +18,7 @@ pub mod points;
 mod raster;
 pub mod sheet;
 
-pub use drawing::{Drawing, escape};
+pub use drawing::{Anchor, Drawing, Style, base64, escape, fitted, text_width};
 pub use raster::Painter;
 
 /// A figure with what stands below it.
@@ -26,6 +31,25 @@ pub struct Figure {
     pub caption: String,
     /// The picture.
     pub drawing: Drawing,
+}
+
+/// Writes the files of figures into a folder, which is made if there are any.
+///
+/// # Errors
+///
+/// A figure that cannot be encoded, a folder without write permission, a full disk.
+pub fn write_figures<'a>(
+    folder: &Path,
+    extension: &str,
+    figures: impl IntoIterator<Item = &'a Figure>,
+    bytes_of: impl Fn(&Figure) -> Result<Vec<u8>>,
+) -> Result<()> {
+    for figure in figures {
+        create_folder(folder)?;
+        let bytes = bytes_of(figure)?;
+        write_atomic(&folder.join(format!("{}.{extension}", figure.name)), |file| file.write_all(&bytes))?;
+    }
+    Ok(())
 }
 
 /// A colour, red, green and blue.
@@ -138,6 +162,18 @@ pub fn shortened(text: &str, most: usize) -> String {
     text.chars().take(most.saturating_sub(1)).chain(['…']).collect()
 }
 
+/// A text of at most so many characters, with an ellipsis in place of its middle.
+pub fn without_middle(text: &str, most: usize) -> String {
+    let characters: Vec<char> = text.chars().collect();
+    if characters.len() <= most {
+        return text.to_owned();
+    }
+    let end = most.saturating_sub(1) / 2;
+    let start = most.saturating_sub(1) - end;
+    let parts = [&characters[..start], &['…'], &characters[characters.len() - end..]];
+    parts.concat().into_iter().collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -161,5 +197,6 @@ mod tests {
     #[test]
     fn long_texts_are_cut() {
         assert_eq!((shortened("owl", 3), shortened("owls", 3)), ("owl".into(), "ow…".into()));
+        assert_eq!(["owls", "photos-1"].map(|text| without_middle(text, 5)), ["owls", "ph…-1"]);
     }
 }

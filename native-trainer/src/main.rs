@@ -33,6 +33,7 @@
 //! tune/space tune/gaussian_process
 //! compare
 //! compare/execution
+//! compare/sensitivity
 //! compare/untrained compare/print compare/cells
 //! compare/trainer
 //! compare/data_sets
@@ -81,7 +82,7 @@
 //! serve/hosts serve/connections
 //! page bundles
 //! page/build page/embedded
-//! directory sealed
+//! directory sealed terminal_picture
 //! figures
 //! figures/lines figures/points figures/heat_map figures/bars figures/sheet figures/raster
 //! figures/drawing
@@ -160,6 +161,7 @@ mod shell;
 mod site;
 mod tensorboard;
 mod terminal;
+mod terminal_picture;
 mod training;
 mod trend;
 mod tune;

@@ -116,7 +116,7 @@ fn without_places(config: &Config) -> Result<Table> {
 }
 
 /// A text in which no character begins markup.
-fn text(text: &str) -> String {
+pub fn text(text: &str) -> String {
     text.chars()
         .flat_map(|c| match c {
             '\\' | '`' | '*' | '_' | '<' | '>' | '[' | ']' | '|' | '#' => vec!['\\', c],

@@ -278,6 +278,17 @@ impl Sampler {
         }
     }
 
+    /// The images of the largest batch of these classes: with `class_pairs`, that of the two coarse classes with the most
+    /// finest ones.
+    pub fn largest_batch(&self) -> usize {
+        let Batches::ClassPairs { pairs, per_half, images_per_class, .. } = &self.batches else {
+            return self.batch_size();
+        };
+        let mut halves: Vec<usize> = pairs.parents.iter().map(|parent| parent.len().min(*per_half)).collect();
+        halves.sort_unstable_by(|a, b| b.cmp(a));
+        halves.iter().take(2).sum::<usize>() * images_per_class
+    }
+
     /// The number of batches in an epoch.
     pub fn steps_per_epoch(&self) -> usize {
         match &self.batches {

@@ -154,26 +154,6 @@ pub fn can_ask() -> bool {
     io::stdin().is_terminal() && stderr_is_terminal()
 }
 
-/// A picture as text: each character is an upper half block in the colour of one pixel, on the colour of the pixel
-/// below it.
-pub fn blocks(picture: &image::RgbImage, columns: u32) -> String {
-    use image::imageops::{FilterType, resize};
-    let rows = (picture.height() * columns / picture.width().max(1)).next_multiple_of(2).max(2);
-    let small = resize(picture, columns, rows, FilterType::Triangle);
-    let mut text = String::new();
-    for row in (0..rows).step_by(2) {
-        for column in 0..columns {
-            let [above, below] = [row, row + 1].map(|row| small.get_pixel(column, row).0);
-            text += &format!(
-                "\x1b[38;2;{};{};{}m\x1b[48;2;{};{};{}m\u{2580}",
-                above[0], above[1], above[2], below[0], below[1], below[2]
-            );
-        }
-        text += "\x1b[0m\n";
-    }
-    text.trim_end_matches('\n').to_owned()
-}
-
 /// The text with all lines but the first moved to the right, so that a name with a line end cannot look like a message.
 fn indented(text: &str) -> String {
     text.replace('\n', "\n    ")

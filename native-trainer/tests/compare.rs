@@ -468,3 +468,34 @@ fn a_run_of_another_plan_or_of_other_data_is_refused() {
     assert_eq!(again.trainings(), 1);
     assert_eq!(again.stdout.lines().count(), table.lines().count());
 }
+
+#[test]
+fn settings_that_are_varied_have_a_figure_for_each_metric() {
+    let at = Workplace::with(
+        "vary = { \"loss.lambda\" = [0.1, 0.5], \"sampler.classes_per_batch\" = [2, 3, 6] }\ncolumns = [\"h_ap\", \"ap\"]\n",
+    );
+    let answer =
+        at.compare(&["--losses", "happier"]).expect_code(0).expect_stderr("8 figures in out/figures");
+    assert_eq!(answer.trainings(), 12);
+    assert!(!answer.stdout.contains("bold"), "a pipe has no bold text: {}", answer.stdout);
+    let figure = at.read("out/figures/sampler-classes-per-batch-h-ap.svg");
+    for part in [">2<", ">3<", ">6<", "HAPPIER, lambda 0.1", "HAPPIER, lambda 0.5", "H-AP in %"] {
+        assert!(figure.contains(part), "{part} is not in the figure");
+    }
+    let table = at.read("out/table.md");
+    assert!(table.contains("](figures/loss-lambda-ap-species.svg)") && table.contains("the best in bold"));
+    let row = &at.json("out/table.json")["lines"][0];
+    assert_eq!(row["varied"]["sampler"]["classes_per_batch"], 2);
+    let config = at.read(&format!("out/{}/seed-0/config.toml", row["name"].as_str().unwrap()));
+    assert!(config.contains("classes_per_batch = 2"), "{config}");
+}
+
+#[test]
+fn what_the_recipe_reports_stands_beside_the_row_that_trains_it() {
+    let published = "[published]\npaper = \"ramzi2022\"\n[[published.results]]\nplace = \"Table 1\"\nrow = \"HAPPIER\"\nscores = { h_ap = 59.4 }\n";
+    let at = Workplace::with("");
+    at.write("tiny.toml", RECIPE.replace("[compare]", &format!("{published}\n[compare]")));
+    let answer = at.compare(&["--seeds", "0"]).expect_code(0).expect_stdout("in the paper");
+    let lines = answer.stdout.lines().filter(|line| line.contains("Table 1")).collect::<Vec<_>>();
+    assert!(lines.len() == 1 && lines[0].starts_with("HAPPIER"), "{lines:?}");
+}

@@ -73,6 +73,10 @@ fn a_report_is_one_file_without_scripts_and_names_are_text() {
     assert!(html.matches("data:image/jpeg").count() > 50);
     assert!(!html.contains("NaN") && !html.contains("inf,"), "every place is a number");
 
+    assert!(!html.contains("different test sets"));
+    at.akin(&["report", "first", "--out", "r.pdf"])
+        .expect_code(1)
+        .expect_stderr("`--out r.pdf` is no HTML file");
     at.akin(&["report", "first"]).expect_code(1).expect_stderr("report.html already exists");
     at.akin(&["report", "first", "first", "--overwrite"]).expect_code(1).expect_stderr("is given twice");
 }
@@ -178,4 +182,41 @@ fn a_report_names_a_font_that_cannot_be_used() {
         .expect_stderr("labels.csv is no font")
         .expect_stderr("AKIN_FONT");
     assert!(!at.path("png").exists() && !at.path("report.html").exists());
+}
+
+#[test]
+fn a_report_says_that_runs_are_tested_on_different_images() {
+    let at = runs(&[("first", "happier"), ("second", "happier")]);
+    let labels = at.read("labels.csv");
+    let fewer: Vec<&str> = labels.lines().filter(|line| !line.starts_with("images/11-")).collect();
+    at.write("labels.csv", fewer.join("\n"));
+    at.akin(&["train", "c.toml", "--out", "other"]).expect_code(0);
+    at.write("fewer.csv", fewer.join("\n"));
+    let config = at.read("other/config.toml").replace("labels.csv", "fewer.csv");
+    at.write("other/config.toml", config);
+    at.write("labels.csv", labels);
+    at.akin(&["report", "first", "second", "other", "--bootstrap", "0"]).expect_code(0).expect_stderr(
+        "The runs have different test sets, so their scores cannot be compared: first, second | c.",
+    );
+    assert!(at.read("report.html").contains("have different test sets"));
+}
+
+#[test]
+fn runs_of_one_name_have_the_names_of_their_directories() {
+    let at = runs(&[("first", "happier")]);
+    at.akin(&["train", "c.toml", "--out", "second", "--set", "run.name=first"]).expect_code(0);
+    at.akin(&["report", "first", "second", "--bootstrap", "0"]).expect_code(0);
+    let html = at.read("report.html");
+    assert!(html.contains("<h2>first</h2>") && html.contains("<h2>second</h2>") && !html.contains("first 2"));
+}
+
+#[test]
+fn the_class_tree_is_a_picture() {
+    let at = runs(&[]);
+    let text = at.akin(&["data", "stats", "c.toml", "--svg", "tree.svg"]).expect_code(0);
+    assert!(text.stdout.contains("group") && at.read("tree.svg").contains("12 classes"));
+    at.akin(&["data", "stats", "c.toml", "--png", "tree.png"]).expect_code(0);
+    let picture = image::open(at.path("tree.png")).unwrap();
+    assert_eq!(picture.width(), 2400);
+    at.akin(&["data", "stats", "c.toml", "--png", "tree.png"]).expect_code(1).expect_stderr("already exists");
 }

@@ -1037,3 +1037,33 @@ fn a_training_that_is_stopped_on_a_terminal_says_how_to_go_on() {
     assert!(last.contains("`akin resume run` continues"), "{last}");
     assert!(text.contains("Stopping after this step"), "{text}");
 }
+
+#[test]
+fn a_dry_run_can_be_repeated_and_states_the_pictures_that_there_are() {
+    let at = Workplace::new();
+    for _ in 0..2 {
+        let plan = at.akin(&["train", "tiny.toml", "--dry-run"]).expect_code(0);
+        // 48 pictures of 32 × 32 pixels.
+        assert!(plan.stdout.contains("up to 147 kB for decoded pictures"), "{}", plan.stdout);
+    }
+    at.write("kept.png", "");
+    at.akin(&["train", "tiny.toml", "--dry-run", "--sheet", "kept.png"])
+        .expect_code(1)
+        .expect_stderr("kept.png already exists");
+}
+
+#[test]
+fn the_plan_of_pairs_has_the_largest_batch_of_the_data() {
+    let at = Workplace::new();
+    // Two orders with four trained species each, of which a half takes at most 16.
+    at.write(
+        "tiny.toml",
+        CONFIG.replace("classes_per_batch = 4", "kind = \"class_pairs\"\nclasses_per_batch = 32"),
+    );
+    let plan = at.akin(&["train", "tiny.toml", "--dry-run"]).expect_code(0);
+    assert!(
+        plan.stdout.contains("Batch   at most 32 images: up to 32 classes × 4 images"),
+        "{}",
+        plan.stdout
+    );
+}

@@ -11,8 +11,10 @@ use crate::compare::execution;
 use crate::compare::paired::paired_tests;
 use crate::compare::plan::{Overrides, Plan};
 use crate::compare::print::{FILES, Format, print};
+use crate::compare::sensitivity;
 use crate::config::{DeviceName, Source};
 use crate::counts::counted;
+use crate::figures::{Painter, write_figures};
 use crate::files::write_atomic;
 use crate::problem::{a_few, problem};
 use crate::progress::Progress;
@@ -22,7 +24,8 @@ use crate::{shell, terminal};
 ///
 /// Every loss gets the same data, encoder, training length and initial weights. Each training is a process of its
 /// own. Finished trainings are kept: after Ctrl-C the same command continues. Prints the mean ± deviation over the
-/// seeds, and writes the table in Markdown, LaTeX, CSV and JSON.
+/// seeds, and writes the table in Markdown, LaTeX, CSV and JSON. With `vary`, it also draws each metric by each setting,
+/// as SVG.
 #[derive(Debug, Args)]
 pub struct CompareArgs {
     /// A TOML file with a section `[compare]`, or the name of a recipe.
@@ -65,6 +68,9 @@ pub struct CompareArgs {
     /// The format of the printed table.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
+    /// Also draw the figures of `vary` as PNG, with a font of the system.
+    #[arg(long, conflicts_with_all = ["cells", "cell"])]
+    pub png: bool,
     /// Print JSON: the table, or with `--cells` every training and how far it is.
     #[arg(long, conflicts_with = "format")]
     pub json: bool,
@@ -105,12 +111,23 @@ pub fn run(args: CompareArgs) -> Result<()> {
     if let Some(number) = args.cell {
         return execution::train_cell(&plan, number, args.overwrite, progress);
     }
+    // A system without fonts is reported before the work.
+    let painter = if args.png { Some(Painter::new()?) } else { None };
     let format = if args.json { Format::Json } else { args.format };
     let (mut comparison, draft) = execution::run(&plan, args.overwrite, progress, command_line())?;
     comparison.paired = args.paired.and_then(|against| paired_tests(&comparison, &against));
 
+    let figures = sensitivity::figures(&comparison)?;
+    let folder = plan.out.join("figures");
+    write_figures(&folder, "svg", &figures, |figure| Ok(figure.drawing.svg(&figure.title)?.into_bytes()))?;
+    if let Some(painter) = &painter {
+        write_figures(&folder, "png", &figures, |figure| painter.png(&figure.drawing))?;
+    }
     for (name, format) in FILES {
-        let text = print(&comparison, format, false);
+        let mut text = print(&comparison, format, false);
+        if format == Format::Markdown {
+            text += &sensitivity::markdown(&figures);
+        }
         write_atomic(&plan.out.join(name), |file| file.write_all(text.as_bytes()))?;
     }
     draft.complete()?;
@@ -120,6 +137,10 @@ pub fn run(args: CompareArgs) -> Result<()> {
         _ => terminal::print(text.trim_end())?,
     }
     progress.say("Wrote", &plan.out.join("table.{md,tex,csv,json}").display().to_string());
+    if !figures.is_empty() {
+        let figures = counted(figures.len(), "figure", "figures");
+        progress.say("Drew", &format!("{figures} in {}", shell::path(&folder)));
+    }
     if let Some(row) = comparison.rows.iter().find(|row| row.failed.is_empty()) {
         let run = shell::path(&plan.out.join(&row.name).join(format!("seed-{}", plan.seeds[0])));
         progress.say("Next", &format!("`akin export {run} --out bundle` writes this run for the browser"));

@@ -12,6 +12,7 @@ use crate::columns::align_words;
 use crate::compare::config::CompareConfig;
 use crate::config::explained::SECTIONS;
 use crate::config::{Config, Origin, Source, dotted};
+use crate::counts::counted;
 use crate::problem::problem;
 use crate::run::encoder_config;
 use crate::tune::plan::{Overrides as TuneOverrides, Plan as TunePlan};
@@ -104,7 +105,7 @@ fn check(args: &ConfigCheckArgs) -> Result<()> {
     encoder.absent(&device)?;
     let length = match (config.run.steps, config.run.epochs) {
         (Some(steps), _) => format!("{steps} steps"),
-        (None, epochs) => format!("{} epochs", epochs.unwrap_or_default()),
+        (None, epochs) => counted(epochs.unwrap_or_default() as usize, "epoch", "epochs"),
     };
     let rows = [
         ("config", file.to_string()),

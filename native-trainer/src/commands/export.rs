@@ -30,7 +30,7 @@ use crate::embedding::evaluate_dataset;
 use crate::families::{families, numbered};
 use crate::files::{read_regular_file, write_into_draft};
 use crate::loader::Pictures;
-use crate::model_card::model_card_file;
+use crate::model_card::{model_card_file, text};
 use crate::problem::{Advise, problem};
 use crate::progress::Progress;
 use crate::projection::{Method, Projection, project};
@@ -518,14 +518,14 @@ fn model_card(export: &Export, dataset: &Dataset) -> String {
                 "- {name}: {} in {} of the level *{}*",
                 counted(items.len(), "image", "images"),
                 counted(classes.len(), "class", "classes"),
-                levels[levels.len() - 1]
+                text(&levels[levels.len() - 1])
             )
         })
         .collect();
     let models: Vec<String> = export
         .runs
         .iter()
-        .map(|run| format!("- **{}**: {}", run.config.run.name, run.config.loss.describe()))
+        .map(|run| format!("- **{}**: {}", text(&run.config.run.name), text(&run.config.loss.describe())))
         .collect();
     let notice = export.notice.as_ref().map(|notice| format!("\n{}\n", notice.trim())).unwrap_or_default();
     format!(
@@ -533,8 +533,8 @@ fn model_card(export: &Export, dataset: &Dataset) -> String {
          An image unlike those still gets nearest neighbours, so a near neighbour does not prove kinship.\n{notice}",
         models.join("\n"),
         splits.join("\n"),
-        levels.join(", "),
-        export.title,
+        levels.iter().map(|level| text(level)).collect::<Vec<_>>().join(", "),
+        text(&export.title),
     )
 }
 

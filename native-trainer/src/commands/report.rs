@@ -3,6 +3,7 @@
 mod figures_of_run;
 mod html;
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -19,11 +20,10 @@ use crate::config::{Config, DeviceName, Protocol};
 use crate::counts::{count, counted, rounded_bytes};
 use crate::data::Dataset;
 use crate::embedding::evaluate_dataset;
-use crate::families::numbered;
-use crate::figures::{Figure, Painter};
-use crate::files::{check_output, create_folder, read_regular_file, write_atomic};
+use crate::figures::{Figure, Painter, write_figures};
+use crate::files::{check_output, read_regular_file, write_atomic};
 use crate::loader::Pictures;
-use crate::problem::problem;
+use crate::problem::{problem, repeated};
 use crate::progress::Progress;
 use crate::published::published_text;
 use crate::report::score;
@@ -86,6 +86,14 @@ pub fn run(args: &ReportArgs) -> Result<()> {
             format!("use `akin eval {run}`"),
         ));
     }
+    let is_page =
+        |extension: &OsStr| ["html", "htm"].iter().any(|known| extension.eq_ignore_ascii_case(known));
+    if !args.out.extension().is_some_and(is_page) {
+        return Err(problem(
+            format!("`--out {}` is no HTML file, and a report is one", args.out.display()),
+            "name a file that ends with .html; a browser prints it to PDF, and `--svg` and `--png` write its figures",
+        ));
+    }
     let inputs: Vec<PathBuf> = runs.iter().flat_map(Run::files).collect();
     check_output(&args.out, &inputs, args.overwrite)?;
     for folder in [&args.svg, &args.png].into_iter().flatten() {
@@ -94,16 +102,15 @@ pub fn run(args: &ReportArgs) -> Result<()> {
     // A system without fonts is reported before the work.
     let painter = args.png.as_ref().map(|_| Painter::new()).transpose()?;
     let mut evaluated = Vec::new();
-    for run in &runs {
-        let name = numbered(&run.config.run.name, |name| {
-            evaluated.iter().any(|(_, other): &(usize, Evaluated)| other.name == name)
-        });
+    for (run, name) in runs.iter().zip(names(&runs)) {
         let asked = run.config.eval.metrics.len();
         evaluated.push((asked, evaluate(run, name, args)?));
     }
     let (asked, evaluated): (Vec<usize>, Vec<Evaluated>) = evaluated.into_iter().unzip();
 
     let figures = shared_figures(&evaluated)?;
+    let warnings: Vec<String> = different_tests(&evaluated).into_iter().collect();
+    warnings.iter().for_each(terminal::warn);
     let mut parts = Vec::new();
     for (number, ((run, evaluated), asked)) in runs.iter().zip(evaluated).zip(asked).enumerate() {
         let prefix = if runs.len() == 1 { String::new() } else { format!("run-{}-", number + 1) };
@@ -134,6 +141,7 @@ pub fn run(args: &ReportArgs) -> Result<()> {
             machine::now(),
             machine::describe()
         )],
+        warnings,
         figures,
         runs: parts,
     };
@@ -142,16 +150,57 @@ pub fn run(args: &ReportArgs) -> Result<()> {
     let all: Vec<&Figure> =
         page.figures.iter().chain(page.runs.iter().flat_map(|run| &run.figures)).collect();
     if let Some(folder) = &args.svg {
-        write_figures(folder, "svg", &all, |figure| Ok(figure.drawing.svg(&figure.title)?.into_bytes()))?;
+        write_figures(folder, "svg", all.iter().copied(), |figure| {
+            Ok(figure.drawing.svg(&figure.title)?.into_bytes())
+        })?;
     }
     if let (Some(folder), Some(painter)) = (&args.png, &painter) {
-        write_figures(folder, "png", &all, |figure| painter.png(&figure.drawing))?;
+        write_figures(folder, "png", all.iter().copied(), |figure| painter.png(&figure.drawing))?;
     }
     terminal::print(&args.out.display().to_string())?;
     let size = rounded_bytes(html.len() as u64);
     let figures = counted(all.len(), "figure", "figures");
     args.progress.say("Wrote", &format!("{figures} ({size}); open {} in a browser", shell::path(&args.out)));
     Ok(())
+}
+
+/// A name for each run that no other has: that of its config, or else of its directory, or else its whole path.
+fn names(runs: &[Run]) -> Vec<String> {
+    let in_config = |run: &Run| run.config.run.name.clone();
+    let of_directory = |run: &Run| {
+        run.directory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    };
+    let path = |run: &Run| run.directory.display().to_string();
+    let is_shared = |run: &Run, name: &dyn Fn(&Run) -> String| {
+        runs.iter().filter(|other| name(other) == name(run)).count() > 1
+    };
+    let name = |run: &Run| match () {
+        () if !is_shared(run, &in_config) => in_config(run),
+        () if !is_shared(run, &of_directory) => of_directory(run),
+        () => path(run),
+    };
+    let named: Vec<String> = runs.iter().map(name).collect();
+    // One run's directory may have the name of another's config.
+    if repeated(&named).is_some() { runs.iter().map(path).collect() } else { named }
+}
+
+/// What to tell of runs that are not tested on the same images with the same labels.
+fn different_tests(runs: &[Evaluated]) -> Option<String> {
+    let mut groups: Vec<(Vec<String>, Vec<&str>)> = Vec::new();
+    for run in runs {
+        let tested = run.tested();
+        match groups.iter_mut().find(|(other, _)| *other == tested) {
+            Some((_, names)) => names.push(&run.name),
+            None => groups.push((tested, vec![&run.name])),
+        }
+    }
+    (groups.len() > 1).then(|| {
+        let names: Vec<String> = groups.iter().map(|(_, names)| names.join(", ")).collect();
+        format!(
+            "The runs have different test sets, so their scores cannot be compared: {}.",
+            names.join(" | ")
+        )
+    })
 }
 
 /// Refuses a folder of figures that is a file, or that has files.
@@ -167,20 +216,6 @@ fn check_folder(folder: &Path, overwrite: bool) -> Result<()> {
         format!("{} is not empty", folder.display()),
         "choose another folder, or pass `--overwrite` to replace the figures in it",
     ))
-}
-
-fn write_figures(
-    folder: &Path,
-    extension: &str,
-    figures: &[&Figure],
-    bytes_of: impl Fn(&Figure) -> Result<Vec<u8>>,
-) -> Result<()> {
-    create_folder(folder)?;
-    for figure in figures {
-        let bytes = bytes_of(figure)?;
-        write_atomic(&folder.join(format!("{}.{extension}", figure.name)), |file| file.write_all(&bytes))?;
-    }
-    Ok(())
 }
 
 /// Embeds and scores the evaluation splits of a run.

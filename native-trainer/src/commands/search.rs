@@ -17,13 +17,13 @@ use crate::counts::counted;
 use crate::files::read_regular_file;
 use crate::loader::Pictures;
 use crate::problem::{Advise, a_few, did_you_mean, problem};
-use crate::terminal;
-use crate::{device, directory};
+use crate::terminal_picture::PictureFormat;
+use crate::{device, directory, terminal, terminal_picture};
 
 /// Find the items of a bundle that are nearest to an image.
 ///
 /// Embeds the image with an encoder of the bundle, and prints the nearest items of the gallery: their similarity and their
-/// path down the tree. On a terminal with colours it can also print small pictures.
+/// path down the tree. On a terminal it can also print small pictures.
 #[derive(Debug, Args)]
 pub struct SearchArgs {
     /// The folder that `akin export` wrote.
@@ -38,9 +38,11 @@ pub struct SearchArgs {
     /// The name of the encoder [default: that with the best H-AP, as on the page].
     #[arg(long, value_name = "NAME")]
     pub encoder: Option<String>,
-    /// Print the pictures of the items, too, in the colours of the terminal.
-    #[arg(long)]
-    pub pictures: bool,
+    /// Print the pictures of the items, too: with the terminal's own protocol where it says that it has one, or else in
+    /// coloured characters. `--pictures=FORMAT` chooses.
+    #[arg(long, value_enum, value_name = "FORMAT", num_args = 0..=1, require_equals = true,
+          default_missing_value = "auto")]
+    pub pictures: Option<PictureFormat>,
     /// Print the items as JSON.
     #[arg(long)]
     pub json: bool,
@@ -101,10 +103,10 @@ pub fn run(args: &SearchArgs) -> Result<()> {
     let levels = contents.taxonomy.level_names().iter().map(String::as_str);
     let header: Vec<&str> = ["rank", "score", "item"].into_iter().chain(levels).collect();
     terminal::print(&align_words(&header, &rows, terminal::width()))?;
-    if args.pictures {
+    if let Some(format) = args.pictures {
         for (rank, hit) in hits.iter().enumerate() {
             let caption = format!("{}  {}", rank + 1, path(hit.item).join(" / "));
-            let picture = terminal::blocks(&bundle.thumbnail(hit.item)?, COLUMNS);
+            let picture = terminal_picture::draw(&bundle.thumbnail(hit.item)?, format, COLUMNS)?;
             terminal::print_styled(&format!("\n{}\n{picture}", terminal::escape(&caption)))?;
         }
     }

@@ -58,8 +58,8 @@ pub struct TrainArgs {
     /// first batch.
     #[arg(long)]
     pub dry_run: bool,
-    /// With `--dry-run`: the picture of the first batch, a PNG file [default: NAME-first-batch.png]. An existing file is
-    /// replaced only with `--overwrite`.
+    /// With `--dry-run`: the picture of the first batch, a PNG file [default: NAME-first-batch.png, which each dry run
+    /// replaces]. Another existing file is replaced only with `--overwrite`.
     #[arg(long, value_name = "FILE", requires = "dry_run")]
     pub sheet: Option<PathBuf>,
     #[command(flatten)]
@@ -110,6 +110,8 @@ fn train_and_print(args: TrainArgs) -> Result<()> {
 
 /// Prints what a training would do, and draws its first batch.
 fn print_plan(config: Config, sheet: Option<PathBuf>, overwrite: bool, progress: Progress) -> Result<()> {
+    // A dry run is repeated until the plan is right.
+    let overwrite = overwrite || sheet.is_none();
     let sheet = sheet.unwrap_or_else(|| {
         let name = config.run.out.file_name().unwrap_or_default().to_string_lossy().into_owned();
         PathBuf::from(format!("{name}-first-batch.png"))

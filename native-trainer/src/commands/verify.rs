@@ -65,8 +65,9 @@ pub fn run(args: VerifyArgs) -> Result<()> {
                 }
             };
             let count = counted(faults(checks), "part", "parts");
+            let are = if faults(checks) == 1 { "is" } else { "are" };
             Err(problem(
-                format!("{count} of {} are damaged, missing or changed{more}", directory.display()),
+                format!("{count} of {} {are} damaged, missing or changed{more}", directory.display()),
                 "restore them from a copy, or make the directory again",
             ))
         }

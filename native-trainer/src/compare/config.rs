@@ -25,8 +25,8 @@ pub struct CompareConfig {
     /// with the best values of the settings before it. For example
     /// `[{ key = "optimizer.lr_head", values = [1e-4, 1e-3] }]`. Default: none.
     pub tune: Vec<TunedSetting>,
-    /// Settings that every row is repeated with: each combination of their values is a group of the table. For
-    /// example `{ "model.head.dimension" = [32, 64] }`. Default: none.
+    /// Settings that every row is repeated with: each combination of their values is a group of the table. A figure shows
+    /// each metric by each of them. For example `{ "loss.lambda" = [0.1, 0.3, 0.5] }`. Default: none.
     #[schemars(with = "BTreeMap<String, Vec<serde_json::Value>>")]
     pub vary: BTreeMap<String, Vec<Value>>,
     /// tune: the share of the training classes that settings are chosen on. Default 0.25.

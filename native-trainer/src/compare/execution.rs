@@ -211,6 +211,7 @@ impl<'a> Execution<'a> {
                 trials,
                 chosen,
                 config: row.config.clone(),
+                varied: row.varied.clone(),
                 failed,
             });
         }
@@ -274,7 +275,10 @@ impl<'a> Execution<'a> {
             (Some(steps), _) => counted(steps as usize, "step", "steps"),
             (None, epochs) => counted(epochs.unwrap_or(0) as usize, "epoch", "epochs"),
         };
-        let batch = config.sampler.describe();
+        let batch = match self.plan.rows.iter().any(|row| row.varied.contains_key("sampler")) {
+            true => "the batches of its group".to_owned(),
+            false => config.sampler.describe(),
+        };
         let mut tuned: Vec<String> = Vec::new();
         for setting in &self.plan.tune {
             let condition = if setting.key == PROXIES_RATE { ", if the loss has proxies" } else { "" };

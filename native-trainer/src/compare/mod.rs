@@ -9,6 +9,7 @@
 //! | [`results`] | means and deviations over seeds, and the best of each column |
 //! | [`paired`] | tests of each row against one, over the seeds |
 //! | [`mod@print`] | results as text, Markdown, LaTeX, CSV and JSON |
+//! | [`sensitivity`] | figures of scores by the settings that are varied |
 //! | [`tuning`] | the order in which settings are tried |
 //! | [`planned_run`] | one training, in a process of its own |
 //! | [`plan`] | rows, seeds, and the config of every run |
@@ -31,6 +32,7 @@
 //! OUT/LOSS/seed-0.outcome.json  how it ended, with its error
 //! OUT/LOSS/tune-3f9a1c22/     a run for tuning; its name is a digest of its settings
 //! OUT/table.{md,tex,csv,json}
+//! OUT/figures/KEY-METRIC.svg  with `vary`: a metric by a setting
 //! ```
 
 pub mod cells;
@@ -42,6 +44,7 @@ pub mod plan;
 pub mod planned_run;
 pub mod print;
 pub mod results;
+pub mod sensitivity;
 pub mod settings;
 pub mod trainer;
 pub mod tuning;

@@ -35,6 +35,8 @@ pub struct Row {
     pub tune: Vec<TunedSetting>,
     /// What the row changes in the recipe.
     pub config: Table,
+    /// What of that `vary` gave it.
+    pub varied: Table,
 }
 
 /// A comparison without its results.
@@ -111,6 +113,9 @@ impl Plan {
         }
         if !compare.vary.is_empty() {
             rows = repeat_rows(&rows, &combinations(&compare.vary)?);
+        }
+        for row in &mut rows {
+            add_published(row, &source, &base)?;
         }
         let seeds = if overrides.seeds.is_empty() { compare.seeds } else { overrides.seeds };
         let names: Vec<String> = rows.iter().map(|row| row.name.clone()).collect();
@@ -285,6 +290,7 @@ fn row(name: &str, compare: &CompareConfig) -> Result<Row> {
         optimises,
         tune,
         config,
+        varied: Table::new(),
     })
 }
 
@@ -307,6 +313,17 @@ fn fit_head(row: &mut Row, source: &Source, base: &Config) -> Result<()> {
     Ok(())
 }
 
+/// Gives a row what the recipe's own `[published]` says, if the row trains what the recipe does.
+fn add_published(row: &mut Row, source: &Source, base: &Config) -> Result<()> {
+    if let Some(published) = &base.published
+        && !row.config.contains_key("published")
+        && source.config(&row.config)?.to_toml() == base.to_toml()
+    {
+        row.config.insert("published".into(), Value::try_from(published)?);
+    }
+    Ok(())
+}
+
 /// The rows once with each of several settings; the settings name the group.
 fn repeat_rows(rows: &[Row], combinations: &[Table]) -> Vec<Row> {
     let with_settings = |settings: &Table| {
@@ -317,7 +334,8 @@ fn repeat_rows(rows: &[Row], combinations: &[Table]) -> Vec<Row> {
                 let mut config = row.config.clone();
                 lay_over(&mut config, settings);
                 let name = format!("{}-{}", row.name, values.join("-"));
-                Row { name, group: group.clone(), apart: true, config, ..row.clone() }
+                let varied = settings.clone();
+                Row { name, group: group.clone(), apart: true, config, varied, ..row.clone() }
             })
             .collect::<Vec<_>>()
     };

@@ -75,6 +75,10 @@ struct Grid {
 /// What differs between the formats.
 trait Style {
     fn grid(&self, grid: &Grid) -> String;
+    /// Whether it marks the best scores.
+    fn marks(&self) -> bool {
+        true
+    }
     fn note(&self, text: &str) -> String;
 }
 
@@ -86,7 +90,7 @@ fn tables(comparison: &Comparison, style: &dyn Style) -> String {
     if let Some(tests) = &comparison.paired {
         text += &(style.grid(&paired(tests)) + "\n");
     }
-    for note in [legend(comparison)].into_iter().chain(notes(comparison)) {
+    for note in [legend(comparison, style.marks())].into_iter().chain(notes(comparison)) {
         text += &style.note(&note);
     }
     text
@@ -221,13 +225,14 @@ fn is_tuned(comparison: &Comparison) -> bool {
 }
 
 /// How to read the table.
-fn legend(comparison: &Comparison) -> String {
+fn legend(comparison: &Comparison, marks: bool) -> String {
     let mean = if comparison.seeds.len() > 1 { ", mean ± sample deviation over seeds" } else { "" };
     let tuning = match is_tuned(comparison) {
         true => "; tuning runs: the trainings that the choice of the settings took",
         false => "",
     };
-    format!("Scores: in percent{mean}; the best in bold, the second underlined{tuning}")
+    let marks = if marks { "; the best in bold, the second underlined" } else { "" };
+    format!("Scores: in percent{mean}{marks}{tuning}")
 }
 
 /// How the table was made.
@@ -317,6 +322,10 @@ impl Style for Text {
         text
     }
 
+    fn marks(&self) -> bool {
+        self.styled
+    }
+
     fn note(&self, text: &str) -> String {
         format!("{}\n", escape(text))
     }
@@ -371,7 +380,7 @@ impl Style for Markdown {
 }
 
 /// Escapes what would end a cell or begin a mark. An underscore inside a word begins none.
-fn markdown(text: &str) -> String {
+pub(super) fn markdown(text: &str) -> String {
     let mut escaped = String::new();
     let mut before = ' ';
     let mut characters = text.chars().peekable();
@@ -541,6 +550,7 @@ mod tests {
             trials: Vec::new(),
             chosen: toml::Table::new(),
             config: toml::Table::new(),
+            varied: toml::Table::new(),
             failed: Vec::new(),
         };
         let mut comparison = Comparison {
@@ -579,11 +589,12 @@ Two|2             H-AP      30.00    20.00      no       12.5  200
 One & 100 %       H-AP      30.00    50.00     yes       12.5  200
 Three             H-AP      30.00    40.00     yes       12.5  200
 
-Scores: in percent, mean ± sample deviation over seeds; the best in bold, the second underlined
+Scores: in percent, mean ± sample deviation over seeds
 Command: akin compare tiny
 ";
         assert!(text.starts_with(expected), "{text}");
         let styled = print(&comparison(), Format::Text, true);
+        assert!(styled.contains("over seeds; the best in bold, the second underlined"));
         assert!(styled.contains("\x1b[1m51.0±1.4\x1b[0m") && styled.contains("\x1b[4m41.0±1.4\x1b[0m"));
     }
 

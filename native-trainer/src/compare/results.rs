@@ -101,6 +101,9 @@ pub struct ResultRow {
     pub chosen: Table,
     /// What the row changes in the recipe.
     pub config: Table,
+    /// What of that the recipe varies.
+    #[serde(skip_serializing_if = "Table::is_empty")]
+    pub varied: Table,
     /// The trainings that failed, with the reason.
     pub failed: Vec<String>,
 }

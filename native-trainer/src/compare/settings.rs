@@ -25,12 +25,12 @@ pub fn describe(settings: &Table) -> String {
 ///
 /// A setting without values, or of a section that rows may not change. `place` names the setting's place in the
 /// recipe.
-pub fn choices(place: &str, key: &str, values: &[Value]) -> Result<Vec<Table>> {
+fn choices(place: &str, sections: &[&str], key: &str, values: &[Value]) -> Result<Vec<Table>> {
     let section = key.split('.').next().unwrap_or_default();
-    if !SECTIONS.contains(&section) {
+    if !sections.contains(&section) {
         return Err(problem(
             format!("{place} names `{key}`, which all rows share"),
-            format!("name a key of {}, for example `loss.temperature`", SECTIONS.join(", ")),
+            format!("name a key of {}, for example `loss.temperature`", sections.join(", ")),
         ));
     }
     if values.is_empty() {
@@ -51,7 +51,7 @@ impl TunedSetting {
     ///
     /// As [`choices`].
     pub fn choices(&self) -> Result<Vec<Table>> {
-        choices("`tune`", &self.key, &self.values)
+        choices("`tune`", &SECTIONS, &self.key, &self.values)
     }
 }
 
@@ -67,7 +67,8 @@ pub fn combinations(vary: &BTreeMap<String, Vec<Value>>) -> Result<Vec<Table>> {
     }
     let mut combinations = vec![Table::new()];
     for (key, values) in vary {
-        choices("`vary`", key, values)?;
+        // The rows of a group share their batches.
+        choices("`vary`", &[&SECTIONS[..], &["sampler"]].concat(), key, values)?;
         let mut longer = Vec::new();
         for settings in &combinations {
             for value in values {

@@ -1,7 +1,7 @@
 //! Bars of shares that add up to the whole.
 
-use super::drawing::{Anchor, Drawing, FAINT_INK, Style};
-use super::{colour_of_level, shortened};
+use super::colour_of_level;
+use super::drawing::{Anchor, Drawing, Legend, Style, fitted};
 
 const WIDTH: f64 = 720.0;
 const LEFT: f64 = 150.0;
@@ -12,14 +12,15 @@ const ROW: f64 = 40.0;
 /// `levels` are the words of the shared levels 0 … L.
 pub fn bars(rows: &[(String, Vec<f64>)], levels: &[String]) -> Drawing {
     let top = 12.0;
-    let legend = levels.len().div_ceil(3) as f64 * 22.0;
-    let mut drawing = Drawing::new(WIDTH, top + ROW * rows.len() as f64 + legend + 20.0);
     let depth = levels.len() - 1;
     let whole = WIDTH - LEFT - 24.0;
+    let entries = (0..levels.len()).rev().map(|level| (colour_of_level(level, depth), levels[level].clone()));
+    let legend = Legend::new(whole, entries);
+    let mut drawing = Drawing::new(WIDTH, top + ROW * rows.len() as f64 + legend.height + 20.0);
     for (number, (name, shares)) in rows.iter().enumerate() {
         let y = top + number as f64 * ROW;
         let style = Style { anchor: Anchor::End, ..Style::plain(12.0) };
-        drawing.text([LEFT - 10.0, y + BAR * 0.68], style, &shortened(name, 22));
+        drawing.text([LEFT - 10.0, y + BAR * 0.68], style, &fitted(name, 12.0, LEFT - 16.0));
         let mut left = LEFT;
         for (level, &share) in shares.iter().enumerate().rev() {
             let width = share * whole;
@@ -31,13 +32,7 @@ pub fn bars(rows: &[(String, Vec<f64>)], levels: &[String]) -> Drawing {
             left += width;
         }
     }
-    for (number, level) in (0..levels.len()).rev().enumerate() {
-        let x = LEFT + (number % 3) as f64 * (whole / 3.0);
-        let y = top + ROW * rows.len() as f64 + 4.0 + (number / 3) as f64 * 22.0;
-        drawing.rectangle([x, y, 12.0, 12.0], colour_of_level(level, depth));
-        let style = Style { colour: FAINT_INK, ..Style::plain(12.0) };
-        drawing.text([x + 18.0, y + 10.5], style, &shortened(&levels[level], 26));
-    }
+    legend.draw(&mut drawing, [LEFT, top + ROW * rows.len() as f64 + 4.0], false);
     drawing
 }
 

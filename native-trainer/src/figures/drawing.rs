@@ -12,7 +12,7 @@ use plotters_backend::{
     FontTransform,
 };
 
-use super::{Colour, hex};
+use super::{Colour, hex, without_middle};
 
 /// The fonts of all figures.
 pub const FONT: &str = "Helvetica Neue, Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif";
@@ -24,6 +24,8 @@ pub const HAIRLINE: Colour = [226, 226, 226];
 pub enum Shape {
     /// A filled rectangle: x, y, width, height.
     Rectangle([f64; 4], Colour),
+    /// A filled rectangle with a title.
+    Titled([f64; 4], Colour, String),
     /// Lines from point to point.
     Path { points: Vec<[f64; 2]>, stroke: Colour, thickness: f64, opacity: f64 },
     /// A filled area.
@@ -107,6 +109,11 @@ impl Drawing {
         self.shapes.push(Shape::Circle { middle, radius, stroke });
     }
 
+    /// Fills an area.
+    pub fn polygon(&mut self, corners: Vec<[f64; 2]>, fill: Colour) {
+        self.shapes.push(Shape::Polygon(corners, fill));
+    }
+
     /// Draws a diamond, the mark of a proxy.
     pub fn diamond(&mut self, [x, y]: [f64; 2], radius: f64) {
         let corners = |radius: f64| vec![[x, y - radius], [x + radius, y], [x, y + radius], [x - radius, y]];
@@ -122,6 +129,11 @@ impl Drawing {
     /// Writes a text that is turned by some degrees.
     pub fn turned_text(&mut self, place: [f64; 2], degrees: f64, style: Style, text: &str) {
         self.shapes.push(Shape::Text { place, degrees, style, text: text.to_owned() });
+    }
+
+    /// Draws a rectangle with a title.
+    pub fn titled_rectangle(&mut self, place: [f64; 4], fill: Colour, title: &str) {
+        self.shapes.push(Shape::Titled(place, fill, title.to_owned()));
     }
 
     /// Draws a picture.
@@ -166,6 +178,16 @@ fn add(svg: &mut String, shape: &Shape) -> Result<()> {
             Short(*width),
             Short(*height),
             hex(*fill)
+        )?,
+        Shape::Titled([x, y, width, height], fill, title) => writeln!(
+            svg,
+            "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\">{}</rect>",
+            Short(*x),
+            Short(*y),
+            Short(*width),
+            Short(*height),
+            hex(*fill),
+            titled(title)
         )?,
         Shape::Path { points, stroke, thickness, opacity } => writeln!(
             svg,
@@ -246,6 +268,68 @@ fn add(svg: &mut String, shape: &Shape) -> Result<()> {
     Ok(())
 }
 
+/// The width of a text of this size, rather too large than too small: the font is one of the reader's system.
+pub fn text_width(text: &str, size: f64) -> f64 {
+    let of_character = |c: char| match c {
+        'i' | 'j' | 'l' | 'I' | '.' | ',' | ';' | ':' | '|' | '!' | '\'' | ' ' => 0.34,
+        'm' | 'w' | 'M' | 'W' | '@' | '%' | '…' | '–' => 0.95,
+        'A'..='Z' => 0.74,
+        '\u{1100}'.. => 1.05,
+        _ => 0.6,
+    };
+    size * text.chars().map(of_character).sum::<f64>()
+}
+
+/// The text, or as much of its start and end as fits this width.
+pub fn fitted(text: &str, size: f64, width: f64) -> String {
+    let length = text.chars().count();
+    let shortest_first = (1..=length).map(|most| without_middle(text, most));
+    let fits = |text: &String| text_width(text, size) <= width;
+    shortest_first.take_while(fits).last().unwrap_or_default()
+}
+
+/// Marks with names, in as many lines as they need.
+pub struct Legend {
+    /// The place of each entry, from the corner of the legend.
+    entries: Vec<([f64; 2], Colour, String)>,
+    /// Its height.
+    pub height: f64,
+}
+
+impl Legend {
+    const SIZE: f64 = 12.0;
+    const LINE: f64 = 22.0;
+
+    /// A legend of this width.
+    pub fn new(width: f64, entries: impl IntoIterator<Item = (Colour, String)>) -> Self {
+        let mut places = Vec::new();
+        let [mut x, mut y] = [0.0, 0.0];
+        for (colour, name) in entries {
+            let name = fitted(&name, Self::SIZE, (width - 18.0).min(240.0));
+            let wide = 18.0 + text_width(&name, Self::SIZE) + 16.0;
+            if x > 0.0 && x + wide - 16.0 > width {
+                (x, y) = (0.0, y + Self::LINE);
+            }
+            places.push(([x, y], colour, name));
+            x += wide;
+        }
+        let height = if places.is_empty() { 0.0 } else { y + Self::LINE };
+        Self { entries: places, height }
+    }
+
+    /// Draws it; `round` marks are dots.
+    pub fn draw(&self, drawing: &mut Drawing, [left, top]: [f64; 2], round: bool) {
+        for ([x, y], colour, name) in &self.entries {
+            let [x, y] = [left + x, top + y];
+            match round {
+                true => drawing.dot([x + 6.0, y + 6.0], 5.0, *colour, ""),
+                false => drawing.rectangle([x, y, 12.0, 12.0], *colour),
+            }
+            drawing.text([x + 18.0, y + 10.5], Style::plain(Self::SIZE), name);
+        }
+    }
+}
+
 /// A number with at most two decimals.
 struct Short(f64);
 
@@ -276,8 +360,13 @@ pub fn escape(text: &str) -> String {
 
 /// Bytes as a `data:` address.
 fn data_address(kind: &str, bytes: &[u8]) -> String {
+    format!("data:{kind};base64,{}", base64(bytes))
+}
+
+/// Bytes as base64.
+pub fn base64(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = format!("data:{kind};base64,");
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for three in bytes.chunks(3) {
         let number = three.iter().fold(0_u32, |number, &byte| number << 8 | u32::from(byte));
         let number = number << (8 * (3 - three.len()));
@@ -441,6 +530,25 @@ mod tests {
         let mut drawing = Drawing::new(10.0, 10.0);
         drawing.text([0.0, 0.0], Style::plain(10.0), "<script>");
         assert!(!drawing.svg("<script>").unwrap().contains("<script>"));
+    }
+
+    #[test]
+    fn a_text_is_fitted_to_a_width() {
+        assert_eq!(fitted("species", 12.0, 200.0), "species");
+        let short = fitted("Protopapilionus fasciatus", 12.0, 90.0);
+        assert!(short.starts_with("Pro") && short.ends_with("tus") && short.contains('…'), "{short}");
+        assert!(text_width(&short, 12.0) <= 90.0);
+        assert_eq!(fitted("species", 12.0, 0.0), "");
+    }
+
+    #[test]
+    fn the_entries_of_a_legend_do_not_touch() {
+        let names: Vec<String> = (0..9).map(|number| "W".repeat(4 * number + 1)).collect();
+        let legend = Legend::new(300.0, names.into_iter().map(|name| ([0; 3], name)));
+        for (([x, y], _, name), ([next_x, next_y], ..)) in legend.entries.iter().zip(&legend.entries[1..]) {
+            assert!(x + 18.0 + text_width(name, 12.0) <= if y == next_y { *next_x } else { 300.0 });
+        }
+        assert_eq!(legend.height, legend.entries.last().unwrap().0[1] + 22.0);
     }
 
     #[test]

@@ -9,13 +9,16 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::drawing::{Drawing, FAINT_INK, FINENESS, FONT, HAIRLINE, INK};
-use super::{Colour, colour_of_group, shortened};
+use super::{Colour, colour_of_group, without_middle};
 
 /// Width and height.
 const SIZE: [f64; 2] = [720.0, 400.0];
 const TEXT: i32 = 13;
-/// The space right of the lines, for their names.
-const NAMES: i32 = 170;
+/// The most characters of a name. Longer ones lose their middle, since names of runs often differ only at their ends.
+const LONGEST_NAME: usize = 36;
+/// The space above and below the lines, for the names of the axes.
+const ABOVE: i32 = 40;
+const BELOW: i32 = 52;
 /// The least distance between two names.
 const LINE_HEIGHT: i32 = 16;
 
@@ -29,12 +32,14 @@ pub struct Line {
     pub group: usize,
     /// Whether it is faint and has no name.
     pub faint: bool,
+    /// What its points may be off by, up and down, in their order; none draws no bars.
+    pub deviations: Vec<Option<f64>>,
 }
 
 impl Line {
     /// A line with a name.
     pub fn new(name: impl Into<String>, group: usize, points: Vec<[f64; 2]>) -> Self {
-        Self { name: name.into(), points, group, faint: false }
+        Self { name: name.into(), points, group, faint: false, deviations: Vec::new() }
     }
 }
 
@@ -45,17 +50,31 @@ pub struct Axis<'a> {
     pub name: &'a str,
     /// Whether equal steps are equal ratios.
     pub logarithmic: bool,
+    /// Whether its numbers are counts, so that there are none between two of them.
+    whole: bool,
+    /// The numbers that it names; if there are none, round ones.
+    named: &'a [f64],
 }
 
 impl<'a> Axis<'a> {
     /// An axis on which equal steps are equal differences.
     pub fn linear(name: &'a str) -> Self {
-        Self { name, logarithmic: false }
+        Self { name, logarithmic: false, whole: false, named: &[] }
     }
 
     /// An axis on which equal steps are equal ratios.
     pub fn logarithmic(name: &'a str) -> Self {
-        Self { name, logarithmic: true }
+        Self { logarithmic: true, ..Self::linear(name) }
+    }
+
+    /// An axis of counts.
+    pub fn counts(name: &'a str) -> Self {
+        Self { whole: true, ..Self::linear(name) }
+    }
+
+    /// The same axis, which names these numbers.
+    pub fn naming(self, numbers: &'a [f64]) -> Self {
+        Self { named: numbers, ..self }
     }
 
     fn place(self, number: f64) -> Option<f64> {
@@ -80,6 +99,14 @@ impl<'a> Axis<'a> {
 
     /// Round numbers in a range of places.
     fn ticks(self, [low, high]: [f64; 2], about: usize) -> Vec<f64> {
+        if !self.named.is_empty() {
+            // Texts closer than this would stand on each other.
+            let apart = (high - low) / 12.0;
+            let mut ticks: Vec<f64> = self.named.iter().filter_map(|&number| self.place(number)).collect();
+            ticks.sort_by(f64::total_cmp);
+            ticks.dedup_by(|next, last| *next - *last < apart);
+            return ticks;
+        }
         if self.logarithmic {
             let powers = low.floor() as i32..=high.ceil() as i32;
             let digits: &[f64] = match high - low {
@@ -96,7 +123,7 @@ impl<'a> Axis<'a> {
         let power = 10_f64.powf(rough.log10().floor());
         let step =
             [1.0, 2.0, 2.5, 5.0, 10.0].map(|digit| digit * power).into_iter().find(|&step| step >= rough);
-        let step = step.unwrap_or(rough);
+        let step = step.unwrap_or(rough).max(if self.whole { 1.0 } else { 0.0 });
         let first = (low / step).ceil() as i64;
         let last = (high / step).floor() as i64;
         (first..=last).map(|number| number as f64 * step).collect()
@@ -158,20 +185,41 @@ pub fn lines(x: Axis<'_>, y: Axis<'_>, lines: &[Line]) -> Result<Option<Drawing>
         })
         .collect();
     let all = || placed.iter().flat_map(|(_, points)| points);
-    let (Some(x_range), Some(y_range)) =
-        (x.range(all().map(|point| point.0)), y.range(all().map(|point| point.1)))
-    else {
+    let ends = || {
+        lines.iter().flat_map(|line| {
+            let ends = |(point, deviation): (&[f64; 2], &Option<f64>)| {
+                let deviation = deviation.unwrap_or(0.0);
+                [point[1] - deviation, point[1] + deviation]
+            };
+            line.points.iter().zip(&line.deviations).flat_map(ends)
+        })
+    };
+    let (Some(x_range), Some(y_range)) = (
+        x.range(all().map(|point| point.0)),
+        y.range(all().map(|point| point.1).chain(ends().filter_map(|end| y.place(end)))),
+    ) else {
         return Ok(None);
     };
     let fine = |units: i32| units * FINENESS;
-    let mut drawing = Drawing::new(SIZE[0], SIZE[1]);
+    let named: Vec<String> = lines
+        .iter()
+        .filter(|line| !line.faint && !line.points.is_empty())
+        .map(|line| without_middle(&line.name, LONGEST_NAME))
+        .collect();
+    let longest = named.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+    // A character takes about 7 units.
+    let beside = 7 * longest as i32 + 24;
+    // High enough for a name under the other.
+    let height = SIZE[1].max(f64::from(LINE_HEIGHT) * named.len() as f64 + f64::from(ABOVE + BELOW));
+    let mut drawing = Drawing::new(SIZE[0].max(f64::from(beside) + 480.0), height);
+    let width = drawing.width as i32;
     {
         let area = (&mut drawing).into_drawing_area();
         let text = |colour: Colour| (FONT, fine(TEXT)).into_font().color(&rgb(colour));
         area.draw(&Text::new(y.name.to_owned(), (fine(16), fine(14)), text(FAINT_INK))).map_err(failed)?;
         let mut chart = ChartBuilder::on(&area)
-            .margin_top(fine(40))
-            .margin_right(fine(NAMES))
+            .margin_top(fine(ABOVE))
+            .margin_right(fine(beside))
             .margin_bottom(fine(8))
             .margin_left(fine(12))
             .x_label_area_size(fine(44))
@@ -205,6 +253,19 @@ pub fn lines(x: Axis<'_>, y: Axis<'_>, lines: &[Line]) -> Result<Option<Drawing>
                 colour.mix(1.0).stroke_width(fine(2) as u32)
             };
             chart.draw_series(LineSeries::new(points.iter().copied(), stroke)).map_err(failed)?;
+            for (&(place, value), deviation) in points.iter().zip(&line.deviations) {
+                let Some(deviation) = deviation.filter(|deviation| *deviation > 0.0) else { continue };
+                let ends = [value - deviation, value + deviation];
+                let bar = ends.map(|end| (place, end));
+                chart
+                    .draw_series(LineSeries::new(bar, colour.stroke_width(fine(1) as u32)))
+                    .map_err(failed)?;
+                for end in ends {
+                    let (column, row) = chart.backend_coord(&(place, end));
+                    let cap = [-4, 4].map(|side| (column + fine(side), row));
+                    area.draw(&PathElement::new(cap, colour.stroke_width(fine(1) as u32))).map_err(failed)?;
+                }
+            }
             // Few points are measurements, which marks show.
             if points.len() <= 30 && !line.faint {
                 chart
@@ -215,19 +276,33 @@ pub fn lines(x: Axis<'_>, y: Axis<'_>, lines: &[Line]) -> Result<Option<Drawing>
                 names.push((chart.backend_coord(&last).1, line));
             }
         }
-        // Names that would stand on each other move down.
         names.sort_by_key(|(place, _)| *place);
-        let mut free = i32::MIN;
-        for (place, line) in names {
-            let place = place.max(free);
-            free = place + fine(LINE_HEIGHT);
+        let last = fine(height as i32 - BELOW);
+        let places = spread(names.iter().map(|(place, _)| *place).collect(), fine(LINE_HEIGHT), last);
+        for (place, (_, line)) in places.into_iter().zip(names) {
             let style = text(colour_of_group(line.group)).pos(Pos::new(HPos::Left, VPos::Center));
-            let left = fine(SIZE[0] as i32 - NAMES + 8);
-            area.draw(&Text::new(shortened(&line.name, 24), (left, place), style)).map_err(failed)?;
+            let left = fine(width - beside + 10);
+            let name = without_middle(&line.name, LONGEST_NAME);
+            area.draw(&Text::new(name, (left, place), style)).map_err(failed)?;
         }
         area.present().map_err(failed)?;
     }
     Ok(Some(drawing))
+}
+
+/// Rising places, moved so that each is `apart` from the one before and the last is no further than `last`.
+fn spread(mut places: Vec<i32>, apart: i32, last: i32) -> Vec<i32> {
+    let mut least = i32::MIN;
+    for place in &mut places {
+        *place = (*place).max(least);
+        least = *place + apart;
+    }
+    let mut most = last;
+    for place in places.iter_mut().rev() {
+        *place = (*place).min(most);
+        most = *place - apart;
+    }
+    places
 }
 
 fn rgb([r, g, b]: Colour) -> RGBColor {
@@ -242,7 +317,7 @@ fn failed(error: impl Display) -> anyhow::Error {
 mod tests {
     use super::*;
 
-    const PLAIN: Axis<'_> = Axis { name: "step", logarithmic: false };
+    const PLAIN: Axis<'_> = Axis { name: "step", logarithmic: false, whole: false, named: &[] };
 
     #[test]
     fn ticks_are_round_numbers_in_the_range() {
@@ -256,6 +331,33 @@ mod tests {
             (PLAIN.text(0.1 + 0.2), PLAIN.text(25_000.0), PLAIN.text(0.00012)),
             ("0.3".into(), "25k".into(), "1.2e-4".into())
         );
+    }
+
+    #[test]
+    fn counts_have_no_ticks_between_them() {
+        let counts = Axis { whole: true, ..PLAIN };
+        assert_eq!(counts.ticks([0.9, 2.1], 6), [1.0, 2.0]);
+        assert_eq!(counts.ticks([0.0, 60.0], 6), [0.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0]);
+    }
+
+    #[test]
+    fn an_axis_names_the_numbers_that_it_is_given_unless_they_are_too_close() {
+        let axis = Axis { logarithmic: true, ..PLAIN }.naming(&[16.0, 128.0, 64.0, 63.0, 32.0]);
+        let texts: Vec<String> =
+            axis.ticks([1.0, 2.2], 6).into_iter().map(|place| axis.text(place)).collect();
+        assert_eq!(texts, ["16", "32", "63", "128"]);
+    }
+
+    #[test]
+    fn names_stay_in_the_figure_and_apart() {
+        assert_eq!(spread(vec![10, 12, 90, 95], 16, 100), [10, 26, 84, 100]);
+        assert_eq!(spread(vec![98, 99, 100], 16, 100), [68, 84, 100]);
+        let points = vec![[1.0, 2.0], [2.0, 2.0]];
+        let many: Vec<Line> =
+            (0..40).map(|number| Line::new(format!("run {number}"), number, points.clone())).collect();
+        let drawing = lines(PLAIN, PLAIN, &many).unwrap().unwrap();
+        assert!(drawing.height > 40.0 * 16.0);
+        assert!((0..40).all(|number| drawing.svg("").unwrap().contains(&format!(">run {number}<"))));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Points on a plane or a disk.
 
-use super::drawing::{Anchor, Drawing, FAINT_INK, HAIRLINE, INK, Style};
+use super::drawing::{Anchor, Drawing, FAINT_INK, HAIRLINE, Legend, Style};
 use super::{colour_of_group, shortened};
 
 const SIDE: f64 = 720.0;
@@ -41,8 +41,9 @@ pub struct Disk {
 
 /// Draws a map, with the names of groups below it.
 pub fn map(map: &PointMap<'_>) -> Drawing {
-    let rows = map.groups.len().div_ceil(4);
     let inner = SIDE - 2.0 * MARGIN;
+    let groups = map.groups.iter().enumerate();
+    let legend = Legend::new(inner, groups.map(|(number, name)| (colour_of_group(number), name.clone())));
     let [low_x, low_y] = corner(map.points, f32::min, f32::INFINITY);
     let [high_x, high_y] = corner(map.points, f32::max, f32::NEG_INFINITY);
     let scale = f64::from((high_x - low_x).max(high_y - low_y)).max(1e-9);
@@ -51,7 +52,7 @@ pub fn map(map: &PointMap<'_>) -> Drawing {
         Some(_) => SIDE,
         None => 2.0 * MARGIN + inner * (f64::from(high_y - low_y) / scale).max(0.4),
     };
-    let mut drawing = Drawing::new(SIDE, bottom + 24.0 * rows as f64 + 12.0);
+    let mut drawing = Drawing::new(SIDE, bottom + legend.height + 12.0);
     let place: Box<dyn Fn([f32; 2]) -> [f64; 2]> = match &map.disk {
         Some(_) => {
             let middle = SIDE / 2.0;
@@ -102,12 +103,7 @@ pub fn map(map: &PointMap<'_>) -> Drawing {
             }
         }
     }
-    for (number, name) in map.groups.iter().enumerate() {
-        let (x, y) =
-            (MARGIN + (number % 4) as f64 * (inner / 4.0), bottom + 24.0 * (number / 4) as f64 + 8.0);
-        drawing.dot([x, y], 5.0, colour_of_group(number), "");
-        drawing.text([x + 10.0, y + 4.0], Style { colour: INK, ..Style::plain(12.0) }, &shortened(name, 24));
-    }
+    legend.draw(&mut drawing, [MARGIN, bottom + 2.0], true);
     drawing
 }
 

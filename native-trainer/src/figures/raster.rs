@@ -69,6 +69,8 @@ impl Painter {
         let side = |units: f64| (units as f32 * SCALE).ceil() as u32;
         let pixmap = Pixmap::new(side(drawing.width), side(drawing.height));
         let mut pixmap = pixmap.ok_or_else(|| problem("a figure has no size", HINT))?;
+        // A drawing whose size is no whole number of pixels does not cover the last of them.
+        pixmap.fill(Color::WHITE);
         let face = Face::parse(&self.font, 0).advise(|| "the font cannot be read".into(), HINT)?;
         for shape in &drawing.shapes {
             paint(&mut pixmap, &face, shape);
@@ -121,7 +123,7 @@ fn list_fonts(folder: &Path, depth: usize, found: &mut Vec<(usize, PathBuf)>) {
 fn paint(pixmap: &mut Pixmap, face: &Face<'_>, shape: &Shape) {
     let whole = Transform::from_scale(SCALE, SCALE);
     match shape {
-        Shape::Rectangle([x, y, width, height], fill) => {
+        Shape::Rectangle([x, y, width, height], fill) | Shape::Titled([x, y, width, height], fill, _) => {
             let rectangle = Rect::from_xywh(*x as f32, *y as f32, *width as f32, *height as f32);
             if let Some(rectangle) = rectangle {
                 pixmap.fill_rect(rectangle, &solid(*fill, 1.0), whole, None);
@@ -253,6 +255,14 @@ fn paint_text(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_row_of_a_drawing_of_any_height_is_white() {
+        let Ok(painter) = Painter::new() else { return };
+        let picture =
+            image::load_from_memory(&painter.png(&Drawing::new(10.3, 10.2)).unwrap()).unwrap().to_rgb8();
+        assert!(picture.pixels().all(|pixel| pixel.0 == [255; 3]));
+    }
 
     #[test]
     fn a_drawing_is_painted_at_twice_its_size() {

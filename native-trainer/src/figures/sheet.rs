@@ -1,14 +1,13 @@
 //! Queries with their results, as pictures with coloured borders.
 
-use super::drawing::{Anchor, Drawing, FAINT_INK, INK, Style};
-use super::{colour_of_level, shortened};
+use super::colour_of_level;
+use super::drawing::{Anchor, Drawing, FAINT_INK, INK, Legend, Style, fitted};
 use image::RgbImage;
 
 const TILE: f64 = 92.0;
 const GAP: f64 = 10.0;
 const BORDER: f64 = 4.0;
 const LEFT: f64 = 8.0;
-const TOP: f64 = 40.0;
 const ROW: f64 = TILE + 46.0;
 
 /// A picture with its name.
@@ -32,18 +31,15 @@ pub struct Row {
 /// Draws the rows. `levels` are the words of the shared levels 0 … L.
 pub fn sheet(rows: &[Row], levels: &[String]) -> Drawing {
     let most = rows.iter().map(|row| row.results.len()).max().unwrap_or(0);
-    let width = LEFT + (most + 1) as f64 * (TILE + GAP) + 26.0;
-    let mut drawing = Drawing::new(width.max(560.0), TOP + ROW * rows.len() as f64 + 8.0);
+    let width = (LEFT + (most + 1) as f64 * (TILE + GAP) + 26.0).max(560.0);
     let depth = levels.len() - 1;
-    let mut x = LEFT;
-    for level in (0..levels.len()).rev() {
-        drawing.rectangle([x, 10.0, 12.0, 12.0], colour_of_level(level, depth));
-        let name = shortened(&levels[level], 24);
-        drawing.text([x + 17.0, 20.5], Style { colour: FAINT_INK, ..Style::plain(12.0) }, &name);
-        x += 34.0 + 6.6 * name.chars().count() as f64;
-    }
+    let entries = (0..levels.len()).rev().map(|level| (colour_of_level(level, depth), levels[level].clone()));
+    let legend = Legend::new(width - 2.0 * LEFT, entries);
+    let top = 18.0 + legend.height;
+    let mut drawing = Drawing::new(width, top + ROW * rows.len() as f64 + 8.0);
+    legend.draw(&mut drawing, [LEFT, 10.0], false);
     for (number, row) in rows.iter().enumerate() {
-        let y = TOP + number as f64 * ROW;
+        let y = top + number as f64 * ROW;
         draw(&mut drawing, [LEFT, y], &row.query);
         drawing.frame([LEFT, y, TILE, TILE], INK, 1.0);
         let note = Style { colour: FAINT_INK, ..Style::plain(10.5) };
@@ -70,7 +66,7 @@ fn draw(drawing: &mut Drawing, [x, y]: [f64; 2], tile: &Tile) {
         Some(picture) => drawing.picture([x, y, TILE, TILE], picture.clone(), false, &tile.name),
         None => drawing.rectangle([x, y, TILE, TILE], [235; 3]),
     }
-    drawing.text([x, y + TILE + 14.0], Style::plain(9.5), &shortened(&tile.name, 15));
+    drawing.text([x, y + TILE + 14.0], Style::plain(9.5), &fitted(&tile.name, 9.5, TILE + GAP / 2.0));
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 import { html, type TemplateResult } from "lit";
-import { inline } from "../elements/inline.js";
+import { inline as inlineOf } from "../elements/inline.js";
 
 /**
  * Renders a model card in the part of Markdown that cards use: headings, paragraphs, lists, tables,
@@ -38,6 +38,9 @@ export function modelCard(markdown: string): TemplateResult {
   return html`${blocks}`;
 }
 
+/** A line of a card, in which a backslash before a mark makes it a letter. */
+const inline = (text: string) => inlineOf(text, true);
+
 const LIST = /^\s*(?:[-*]|\d+\.) /;
 
 function table(lines: string[]): TemplateResult {
@@ -46,7 +49,7 @@ function table(lines: string[]): TemplateResult {
     .map((line) =>
       line
         .replace(/^\||\|\s*$/g, "")
-        .split("|")
+        .split(/(?<!\\)\|/)
         .map((cell) => cell.trim()),
     );
   const [head, ...body] = rows;

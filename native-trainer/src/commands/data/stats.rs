@@ -12,6 +12,7 @@ use crate::columns::align_numbers;
 use crate::counts::{count, counted};
 use crate::data::statistics::{ClassNode, LevelStatistics, class_tree, level_statistics};
 use crate::data::{Dataset, entry};
+use crate::figures::Painter;
 use crate::files::{check_output, write_atomic};
 use crate::terminal;
 
@@ -21,7 +22,7 @@ const LISTED: usize = 20;
 /// Show the classes of a data set, their sizes and their tree.
 ///
 /// Counts the classes of each level and the images of their smallest, median and largest class over all splits, and lists
-/// the coarsest classes. `--svg` draws the whole tree. No image is read.
+/// the coarsest classes. `--svg` and `--png` draw the whole tree. No image is read.
 #[derive(Debug, Args)]
 pub struct DataStatsArgs {
     #[command(flatten)]
@@ -29,8 +30,11 @@ pub struct DataStatsArgs {
     /// Draw the class tree and the sizes of the finest classes to this file.
     #[arg(long, value_name = "FILE.svg")]
     pub svg: Option<PathBuf>,
-    /// Replace the file of `--svg`.
-    #[arg(long, requires = "svg")]
+    /// The same picture as PNG, with a font of the system.
+    #[arg(long, value_name = "FILE.png")]
+    pub png: Option<PathBuf>,
+    /// Replace the files of `--svg` and `--png`.
+    #[arg(long)]
     pub overwrite: bool,
     /// Print the numbers and the whole tree as JSON.
     #[arg(long)]
@@ -39,18 +43,27 @@ pub struct DataStatsArgs {
 
 /// Prints the statistics of a data set.
 pub fn run(args: &DataStatsArgs) -> Result<()> {
-    if let Some(file) = &args.svg {
+    for file in [&args.svg, &args.png].into_iter().flatten() {
         check_output(file, std::slice::from_ref(&args.data.data), args.overwrite)?;
     }
+    // A system without fonts is reported before the work.
+    let painter = args.png.as_ref().map(|_| Painter::new()).transpose()?;
     let (data, seed) = args.data.load()?;
     let dataset = Dataset::read(&data, seed)?;
     let (levels, classes) = (level_statistics(&dataset), class_tree(&dataset));
-    if let Some(file) = &args.svg {
+    if args.svg.is_some() || args.png.is_some() {
         let folder = data.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let title =
             if entry(data.kind).counts.is_some() { entry(data.kind).title.to_owned() } else { folder };
         let picture = draw(&title, &levels, &classes);
-        write_atomic(file, |out| out.write_all(picture.as_bytes()))?;
+        if let Some(file) = &args.svg {
+            let svg = picture.svg(&title)?;
+            write_atomic(file, |out| out.write_all(svg.as_bytes()))?;
+        }
+        if let (Some(file), Some(painter)) = (&args.png, &painter) {
+            let png = painter.png(&picture)?;
+            write_atomic(file, |out| out.write_all(&png))?;
+        }
     }
     let text = if args.json {
         serde_json::to_string_pretty(&json!({ "levels": levels, "tree": classes }))?

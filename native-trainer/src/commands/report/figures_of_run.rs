@@ -87,6 +87,21 @@ impl Evaluated {
         shared_level(self.dataset.labels.row(a), self.dataset.labels.row(b))
     }
 
+    /// The images that it is tested on, with their labels: first the queries, then the gallery.
+    pub fn tested(&self) -> Vec<String> {
+        let describe = |&item: &usize| {
+            let labels = (1..).zip(self.dataset.labels.row(item));
+            let labels = labels.map(|(level, &class)| self.taxonomy().class_name(level, class));
+            let path = self.dataset.paths[item].file_name().unwrap_or_default().to_string_lossy();
+            format!("{path} {}", labels.collect::<Vec<_>>().join("/"))
+        };
+        let [mut queries, mut gallery] = [&self.evaluation.queries.items, self.gallery_items()]
+            .map(|items| items.iter().map(describe).collect::<Vec<_>>());
+        queries.sort();
+        gallery.sort();
+        queries.into_iter().chain(["gallery".to_owned()]).chain(gallery).collect()
+    }
+
     /// What shared levels are called, from 0.
     fn words(&self) -> Vec<String> {
         let same = self.taxonomy().level_names().iter().map(|level| format!("same {level}"));
@@ -126,7 +141,7 @@ impl Evaluated {
 /// The figures of all runs together.
 pub fn shared_figures(runs: &[Evaluated]) -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
-    let steps = Axis::linear("step");
+    let steps = Axis::counts("step");
     let mut losses = Vec::new();
     for (group, run) in runs.iter().enumerate() {
         let points = thinned(&run.log.losses, MOST_STEPS);
@@ -139,8 +154,8 @@ pub fn shared_figures(runs: &[Evaluated]) -> Result<Vec<Figure>> {
         lines(steps, loss, &losses)?,
         "loss",
         "Training loss",
-        "The loss of each batch (faint), and its \
-        moving mean over a twentieth of the training. Losses of different kinds have different scales.",
+        "Faint: the loss of each batch. Strong: \
+        its moving mean over a twentieth of the training. Losses of different kinds have different scales.",
     );
     if let [run] = runs {
         let rates = run.log.rates.iter().enumerate();
@@ -181,7 +196,7 @@ pub fn shared_figures(runs: &[Evaluated]) -> Result<Vec<Figure>> {
         let curves: Vec<Line> = runs.iter().enumerate().map(line).collect();
         let entry = rank_curves::metric(metric, 1).entry();
         let axis = format!("{} in %", entry.symbol);
-        let caption = format!("The mean over the queries of: {}; {}.", entry.title, entry.formula);
+        let caption = format!("{}, as a mean over the queries. {}.", entry.title, entry.formula);
         let drawing = lines(rank, Axis::linear(&axis), &curves)?;
         add(&mut figures, drawing, &metric.replace('_', "-"), entry.symbol, &caption);
     }
@@ -213,8 +228,8 @@ pub fn shared_figures(runs: &[Evaluated]) -> Result<Vec<Figure>> {
             Some(bars(&rows, &words)),
             "first-results",
             "How near the first result is",
-            "The share of the \
-            queries by the finest level that they share with their first result.",
+            "Each bar parts the queries \
+            of a run by how near their first result is.",
         );
     }
     Ok(figures)
@@ -284,7 +299,8 @@ fn sheets(run: &Evaluated, rows: usize, figures: &mut Vec<Figure>) {
         // The sort is stable: equal queries stay in their order.
         order.sort_by(|a, b| a.1.total_cmp(&b.1));
         let mut seen = BTreeSet::new();
-        let new = |&(query, _): &(usize, f64)| seen.insert(run.class_name(queries[query]));
+        // Two classes may have one name under different parents.
+        let new = |&(query, _): &(usize, f64)| seen.insert(run.dataset.labels.row(queries[query]).to_vec());
         order.into_iter().filter(new).take(rows).map(|(query, _)| row_of(query)).collect()
     };
     let best = chosen(scores.iter().map(|&(query, score)| (query, -score)).collect());
@@ -296,8 +312,8 @@ fn sheets(run: &Evaluated, rows: usize, figures: &mut Vec<Figure>) {
         (level < run.depth()).then(|| (query, level as f64 * 1e6 - f64::from(score)))
     });
     let severe = chosen(severe.collect());
-    let about = "At the left the query; then its first results. The border and the number below a result say how many \
-                 levels it shares with the query. At most one query of each finest class.";
+    let about = "The query stands at the left, and its first results follow. The border and the number below a result \
+                 say how many levels it shares with the query. Each finest class has at most one query.";
     for (rows, name, title, which) in [
         (best, "best", "Best queries", "Queries with the highest H-AP."),
         (worst, "worst", "Worst queries", "Queries with the lowest H-AP."),
@@ -305,7 +321,7 @@ fn sheets(run: &Evaluated, rows: usize, figures: &mut Vec<Figure>) {
             severe,
             "severe",
             "Most severe mistakes",
-            "Queries whose first result is the least related, those with the highest similarity first.",
+            "Queries whose first result is least related to them. Among equally related ones, the most similar come first.",
         ),
     ] {
         if !rows.is_empty() {
@@ -377,8 +393,8 @@ fn confusions(run: &Evaluated, figures: &mut Vec<Figure>) {
             groups: &groups(run, level, &classes),
             axes: ["class of the query", "class of its first result"],
         });
-        let caption = "The share of the queries of each row by the class of their first result. Lines part the \
-                       coarsest classes.";
+        let caption = "Each row is the class of some queries. Its cells say how many of them have a first result of the \
+                       column's class, as shares of the row. Lines part the coarsest classes.";
         let (name, title) = (format!("confusion-{level}"), format!("Confusion of {level_name}"));
         add(figures, Some(picture), &name, &title, caption);
     }
@@ -410,8 +426,8 @@ fn affinities(run: &Evaluated, figures: &mut Vec<Figure>) -> Result<()> {
         Some(picture),
         "affinity",
         &format!("Affinity of {level_name}"),
-        "The mean similarity of the images of two classes, without that of an image to itself. An encoder that knows the \
-         tree has blocks along the diagonal. Lines part the coarsest classes.",
+        "Each cell is the mean similarity of the images of two classes. An image is not compared with itself. An encoder \
+         that knows the tree has blocks along the diagonal. Lines part the coarsest classes.",
     );
     Ok(())
 }
@@ -570,9 +586,9 @@ fn proxy_sheet(
             Some(sheet(&rows, &run.words())),
             "proxies",
             "Neighbours of proxies",
-            "A row for each of the proxies that are ancestors of the most images, with the images nearest to it, nearest \
-             first. The number counts how often it is an ancestor. Borders say how many levels an image shares with the \
-             first of its row.",
+            "Each row shows the images nearest to a proxy, nearest first. The rows are the proxies that are ancestors of \
+             the most images, and the number says of how many. Borders say how many levels an image shares with the first \
+             of its row.",
         );
     }
     Ok(())

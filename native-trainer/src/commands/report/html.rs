@@ -14,6 +14,8 @@ pub struct Page {
     pub title: String,
     /// Lines below the title.
     pub about: Vec<String>,
+    /// What the reader has to know before comparing the runs.
+    pub warnings: Vec<String>,
     /// The runs.
     pub runs: Vec<RunPart>,
     /// The figures of all runs together.
@@ -45,7 +47,7 @@ body { margin: 0 auto; max-width: 60rem; padding: 2rem 1.25rem 4rem; color: var(
   font: 1rem/1.55 system-ui, 'Helvetica Neue', Arial, sans-serif; }
 h1 { font-size: 1.9rem; line-height: 1.2; margin: 0 0 .5rem; } h2 { font-size: 1.35rem; margin: 3rem 0 .5rem; }
 h3 { font-size: 1.05rem; margin: 2rem 0 .25rem; } p { margin: .4rem 0; } .faint, figcaption { color: var(--faint); }
-nav ul { padding: 0; list-style: none; display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; } a { color: inherit; }
+.warning { border-left: 3px solid; padding-left: .75rem; } nav ul { padding: 0; list-style: none; display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; } a { color: inherit; }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .9rem; }
 th, td { padding: .3rem .9rem .3rem 0; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--rule); }
 th:first-child, td:first-child { text-align: left; } th { font-weight: 600; } .facts td { text-align: left; white-space: normal; overflow-wrap: anywhere; }
@@ -82,6 +84,12 @@ impl Page {
             html += &format!("<li><a href=\"#run-{number}\">{}</a></li>\n", escape(&run.name));
         }
         html += "</ul></nav>\n<main>\n<section id=\"results\">\n<h2>Results</h2>\n";
+        for warning in &self.warnings {
+            html += &format!(
+                "<p role=\"note\" class=\"warning\"><strong>Note:</strong> {}</p>\n",
+                escape(warning)
+            );
+        }
         html += &results(&self.runs);
         html += "</section>\n";
         if !self.figures.is_empty() {
