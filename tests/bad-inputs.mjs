@@ -117,6 +117,7 @@ const BAD = {
   '--gallery': ['nowhere.npy', 'e-labels.csv', 'data'],
   '--gallery-labels': ['nowhere.csv', 'e.npy', 'data'],
   '--path-column': ['nowhere', 'order', ''],
+  '--junk-column': ['nowhere', 'path', ''],
   '--levels': ['nowhere', 'species,family,order', 'order,order', ''],
   '--metrics': ['x', 'recall', 'recall@0', 'recall@-1', 'recall@x', 'ap,ap', 'mrr@10', ''],
   '--bootstrap': NUMBERS,

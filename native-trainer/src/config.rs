@@ -50,6 +50,7 @@ mod data;
 mod difference;
 pub mod explained;
 mod fault;
+mod idle;
 mod model;
 mod optimizer;
 mod overlay;

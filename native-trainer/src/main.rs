@@ -69,7 +69,7 @@
 //! device outcome published
 //! model_card
 //! config
-//! config/explained
+//! config/explained config/idle
 //! config/tests config/reference config/difference
 //! config/run config/data config/augment config/published config/model config/sampler config/optimizer config/schedule
 //! config/source

@@ -47,7 +47,7 @@ use crate::loss_scale::LossScale;
 use crate::optimizer::{GradientMagnitudes, Rates};
 use crate::problem::{Advise, a_few, problem};
 use crate::progress::Progress;
-use crate::report::{is_better, score};
+use crate::report::{displayed, is_better, score};
 use crate::run::{Best, CONFIG_FILE, Run, Which, encoder_config, load_backbone};
 use crate::sampler::Sampler;
 use crate::trend::Trend;
@@ -651,7 +651,21 @@ impl<'a> Training<'a> {
         }
         let evaluations = counted(since as usize, "evaluation", "evaluations");
         let metric = run.best_by;
-        self.progress.say("Ending", &format!("after {evaluations} without a better {metric}"));
+        let best = match self.run.best()?.map(|(best, _)| best).filter(|best| best.metric == metric) {
+            Some(Best { step, score, .. }) => {
+                format!(" than {:.2} at step {step}, whose encoder is kept", displayed(metric, score))
+            }
+            None => String::new(),
+        };
+        self.progress.say(
+            "Ending",
+            &format!(
+                "after step {} of {}: {evaluations} in a row had no better {}{best}",
+                state.step,
+                self.timetable.steps,
+                metric.label()
+            ),
+        );
         Ok(Course::Ended)
     }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use tempfile::TempDir;
-use workplace::Answer;
+use workplace::{Answer, Workplace};
 
 fn akin<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = S>) -> Answer {
     Answer::of(Command::new(env!("CARGO_BIN_EXE_akin")).args(arguments).output().expect("cargo has built it"))
@@ -719,4 +719,42 @@ impl Replace for [u8] {
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
         text(self).replacen(&text(from), &text(to), 1).into_bytes()
     }
+}
+
+/// As the revisited sets have it: the images of one landmark are junk for the queries of another.
+#[test]
+fn junk_is_left_out_of_the_rankings_of_embeddings_made_elsewhere() {
+    let at = Workplace::empty();
+    let npy = |rows: &[[f32; 2]]| {
+        let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, 2), }}", rows.len());
+        let header = format!("{header:<117}\n");
+        let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+        bytes.extend((header.len() as u16).to_le_bytes());
+        bytes.extend(header.bytes());
+        bytes.extend(rows.iter().flatten().flat_map(|value| value.to_le_bytes()));
+        bytes
+    };
+    at.write("q.npy", npy(&[[1.0, 0.0], [0.0, 1.0]]));
+    at.write("q.csv", "landmark\ntower\nbridge\n");
+    // The first two items are nearest to the tower; the second is a bridge that hardly shows it.
+    at.write("g.npy", npy(&[[0.9, 0.1], [1.0, 0.05], [0.8, 0.3], [0.1, 0.9]]));
+    at.write("g.csv", "landmark,junk\ntower,\nbridge,tower\nbridge,tower; bridge\nbridge,\n");
+    let files = ["eval", "--queries", "q.npy", "--query-labels", "q.csv", "--gallery", "g.npy"];
+    let more = ["--gallery-labels", "g.csv", "--levels", "landmark", "--metrics", "ap", "--json"];
+    let eval = |junk: &[&str]| at.akin(&[&files, &more[..], junk].concat());
+    let ap = |junk: &[&str]| {
+        let report: serde_json::Value = serde_json::from_str(&eval(junk).expect_code(0).stdout).unwrap();
+        report["levels"][0]["ap"].as_f64().unwrap()
+    };
+    // The tower ranks items 1 and 2 in the order 2, 1 with the junk. The bridge ranks 4, 3, 1, 2 with it, and 4, 1, 2
+    // without item 3.
+    let with_junk = (1.0 / 2.0 + (1.0 + 1.0 + 3.0 / 4.0) / 3.0) / 2.0;
+    let without = (1.0 + (1.0 + 2.0 / 3.0) / 2.0) / 2.0;
+    assert!((ap(&[]) - with_junk).abs() < 1e-9, "{} and {with_junk}", ap(&[]));
+    assert!((ap(&["--junk-column", "junk"]) - without).abs() < 1e-9, "{}", ap(&["--junk-column", "junk"]));
+    at.write("g.csv", "landmark,junk\ntower,\nbridge,towre\nbridge,\nbridge,\n");
+    eval(&["--junk-column", "junk"])
+        .expect_code(1)
+        .expect_stderr("it is junk for `towre`, which is no landmark");
+    eval(&["--junk-column", "jnk"]).expect_code(1).expect_stderr("correct `--junk-column`");
 }

@@ -86,6 +86,7 @@ fn three_commands_lead_from_photos_to_a_page() {
 fn init_overwrites_nothing_and_asks_nobody_without_a_terminal() {
     let at = photos();
     at.akin(&["init"]).expect_code(1).expect_stderr("there is no terminal to ask on");
+    at.akin(&["init", "--yes"]).expect_code(1).expect_stderr("`--yes` asks nothing");
     at.write("photos.toml", "mine");
     at.akin(&["init", "photos"]).expect_code(1).expect_stderr("photos.toml already exists");
     assert_eq!(at.read("photos.toml"), "mine");
@@ -107,6 +108,70 @@ fn init_asks_on_a_terminal() {
         .expect_stdout("Which folder holds the images? [.]: ")
         .expect_stdout("What do you call the levels, coarse to fine? [group, class]: ");
     assert!(at.read("photos.toml").contains("levels = [\"colour\", \"shade\"]"));
+}
+
+#[test]
+fn weights_of_another_backbone_are_refused_before_a_config_is_written() {
+    let at = photos();
+    let weights = Path::new(env!("CARGO_MANIFEST_DIR")).join("../core/tests/backbones/tensors.safetensors");
+    let weights = weights.to_str().unwrap();
+    at.akin(&["init", "photos", "--backbone", "resnet18", "--weights", weights])
+        .expect_code(1)
+        .expect_stderr("the weights do not fit");
+    assert!(!at.path("photos.toml").exists());
+    at.akin(&["init", "photos", "--backbone", "resnet18"]).expect_code(0);
+    let config = at.read("photos.toml");
+    assert!(config.contains("Raise run.epochs for better results") && !config.contains("images are small"));
+    let set = format!("model.weights='{weights}'");
+    at.akin(&["config", "check", "photos.toml", "--set", &set])
+        .expect_code(1)
+        .expect_stderr("the weights do not fit");
+}
+
+#[test]
+fn config_show_has_the_settings_that_a_saved_config_leaves_out() {
+    let at = photos();
+    at.akin(&["init", "photos"]).expect_code(0);
+    let shown = at.akin(&["config", "show", "photos.toml"]).expect_code(0).stdout;
+    for setting in [
+        "images_per_class = 4\nkind = \"classes\"",
+        "crop = \"area\"",
+        "protocol = \"whole\"",
+        "train_is_gallery = false",
+    ] {
+        let lines: Vec<String> =
+            shown.lines().map(|line| line.split("  # ").next().unwrap().trim_end().into()).collect();
+        assert!(lines.join("\n").contains(setting), "no {setting:?} in {shown}");
+    }
+    let steps = ["config", "show", "photos.toml", "--set", "schedule={kind='steps',milestones=[2]}"];
+    at.akin(&steps).expect_code(0).expect_stdout("gamma = 0.1");
+    let changed = at.akin(&["config", "show", "photos.toml", "--changed"]).expect_code(0).stdout;
+    assert!(!changed.contains("default") && !changed.contains("protocol"), "{changed}");
+}
+
+#[test]
+fn settings_that_never_take_effect_are_a_warning() {
+    let at = photos();
+    at.akin(&["init", "photos"]).expect_code(0);
+    let sets = ["--set", "run.epochs=3", "--set", "schedule={kind='steps',milestones=[2, 5]}"];
+    let warning = "warning: the last of schedule.milestones is 5, but the training ends after 3 epochs";
+    at.akin(&[&["config", "check", "photos.toml"][..], &sets].concat()).expect_code(0).expect_stderr(warning);
+    at.akin(&[&["train", "photos.toml", "--dry-run"][..], &sets].concat())
+        .expect_code(0)
+        .expect_stderr(warning);
+}
+
+#[test]
+fn missing_data_and_missing_weights_are_named_together() {
+    let at = photos();
+    at.akin(&["init", "photos"]).expect_code(0);
+    let missing = ["--set", "data.path=nowhere", "--set", "model.weights=neither.pth"];
+    for more in [&[][..], &["--dry-run"]] {
+        at.akin(&[&["train", "photos.toml"][..], &missing, more].concat())
+            .expect_code(1)
+            .expect_stderr("nowhere")
+            .expect_stderr("neither.pth");
+    }
 }
 
 #[test]

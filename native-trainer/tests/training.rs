@@ -356,7 +356,7 @@ fn a_training_ends_early_when_evaluations_get_no_better() {
     let sets = settings.iter().flat_map(|set| ["--set", set]).collect::<Vec<_>>();
     at.akin(&[&["train", "tiny.toml", "--out", "run"][..], &sets].concat())
         .expect_code(0)
-        .expect_stderr("after 2 evaluations without a better h_ap");
+        .expect_stderr("2 evaluations in a row had no better H-AP than ");
     let ended = |at: &Workplace| {
         assert_eq!(at.json("run/run.json")["steps"], 6, "three epochs of two steps");
         assert_eq!(at.logged_steps("run", "evaluation"), [2, 4, 6]);

@@ -1,7 +1,7 @@
 //! Published weights: which tensor of a file belongs to which weight of a network.
 //!
 //! A weight is found by its published name. What is missing, unknown or of another shape is listed whole, by these
-//! names.
+//! names, unless the weights are those of another known backbone.
 
 use std::collections::BTreeSet;
 
@@ -144,16 +144,21 @@ impl Published {
             .filter(|name| !used.contains(*name) && !self.is_ignored(name))
             .cloned()
             .collect();
-        let faults: Vec<String> =
+        let faults: Vec<(&str, Vec<String>)> =
             [("missing", missing), ("unknown", unknown), ("of another shape or type", wrong)]
                 .into_iter()
                 .filter(|(_, names)| !names.is_empty())
-                .map(|(what, names)| format!("{what}: {}", names.join(", ")))
                 .collect();
         if !faults.is_empty() {
+            // The counts come first, because the lists may be long.
+            let join = |part: &dyn Fn(&(&str, Vec<String>)) -> String, mark: &str| {
+                faults.iter().map(part).collect::<Vec<_>>().join(mark)
+            };
+            let counts = join(&|(what, names)| format!("{} {what}", names.len()), ", ");
+            let lists = join(&|(what, names)| format!("{what}: {}", names.join(", ")), "; ");
             return Err(Error::new(
                 Kind::Weights,
-                format!("the weights do not fit {} ({})", self.entry.title, faults.join("; ")),
+                format!("the weights do not fit {}, with {counts} ({lists})", self.entry.title),
                 format!("give the weights of {}", self.published()),
             ));
         }
@@ -178,7 +183,7 @@ impl Published {
         format!("{} with {package}'s names, as .safetensors or .pth", self.entry.title)
     }
 
-    /// The error, and which other backbone the weights look like.
+    /// The error, or which other backbone the weights look like.
     pub(super) fn explain(&self, error: Error, device: &Device) -> Error {
         let has = |weight: &Weight| {
             self.file.tensors().get(&weight.name).is_some_and(|tensor| fits(tensor, &weight.shape))
@@ -188,10 +193,9 @@ impl Published {
             names => Error::new(
                 error.kind(),
                 format!(
-                    "these look like weights of {}, but the backbone is {}: {}",
+                    "these look like weights of {}, but the backbone is {}",
                     names.join(" or "),
-                    self.entry.name,
-                    error.message()
+                    self.entry.name
                 ),
                 format!(
                     "set model.backbone to {{ kind = \"{}\" }}, or give the weights of {}",

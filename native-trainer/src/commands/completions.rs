@@ -70,10 +70,32 @@ fn collect(command: Command, name: &str, pages: &mut Vec<(String, Vec<u8>)>) -> 
         collect(below.clone(), &format!("{name}-{}", below.get_name()), pages)?;
     }
     let mut page = Vec::new();
-    let command = command.display_name(name).bin_name(name.replace('-', " "));
-    clap_mangen::Man::new(command).render(&mut page)?;
+    let mut command = command.display_name(name).bin_name(name.replace('-', " "));
+    let synopsis = synopsis(&mut command);
+    let has_subcommands = command.has_subcommands();
+    let source = format!("akin {}", env!("CARGO_PKG_VERSION"));
+    let man = clap_mangen::Man::new(command).source(source);
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    page.extend(synopsis.into_bytes());
+    man.render_description_section(&mut page)?;
+    man.render_options_section(&mut page)?;
+    if has_subcommands {
+        man.render_subcommands_section(&mut page)?;
+    }
     pages.push((format!("{name}.1"), page));
     Ok(())
+}
+
+/// The section with the usage as `--help` has it. That of clap_mangen leaves out which options take a value.
+fn synopsis(command: &mut Command) -> String {
+    let usage = command.render_usage().to_string();
+    let mut text = ".SH SYNOPSIS\n".to_owned();
+    for line in usage.trim_start_matches("Usage:").lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let escaped = line.replace('\\', "\\e").replace('-', "\\-");
+        text += &format!("{escaped}\n.br\n");
+    }
+    text
 }
 
 #[cfg(test)]
@@ -87,5 +109,19 @@ mod tests {
         collect(command, "akin", &mut pages).unwrap();
         let names: Vec<&str> = pages.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["akin-data-check.1", "akin-data.1", "akin.1"]);
+    }
+
+    #[test]
+    fn the_synopsis_of_a_page_is_the_usage() {
+        let check = Command::new("check")
+            .about("Check it.")
+            .arg(clap::Arg::new("config").value_name("CONFIG").required(true))
+            .arg(clap::Arg::new("out").long("out").value_name("DIR").required(true));
+        let mut pages = Vec::new();
+        collect(Command::new("akin").subcommand(check), "akin", &mut pages).unwrap();
+        let text = |place: usize| String::from_utf8(pages[place].1.clone()).unwrap();
+        assert!(text(0).contains(".SH SYNOPSIS\nakin check \\-\\-out <DIR> <CONFIG>\n"), "{}", text(0));
+        assert!(text(1).contains(".SH SYNOPSIS\nakin [COMMAND]\n"), "{}", text(1));
+        assert!(text(0).contains("akin\\-check \\- Check it.\n"), "{}", text(0));
     }
 }

@@ -10,11 +10,13 @@ use toml::Table;
 use crate::arguments::SetArgs;
 use crate::columns::align_words;
 use crate::compare::config::CompareConfig;
-use crate::config::explained::SECTIONS;
+use crate::config::explained::{SECTIONS, kinds};
+use crate::config::reference::{SettingRow, settings_of};
 use crate::config::{Config, Origin, Source, dotted};
 use crate::counts::counted;
 use crate::problem::problem;
 use crate::run::encoder_config;
+use crate::training::check_encoder;
 use crate::tune::plan::{Overrides as TuneOverrides, Plan as TunePlan};
 use crate::{device, shell, terminal};
 
@@ -101,8 +103,12 @@ fn check(args: &ConfigCheckArgs) -> Result<()> {
     let device = device::open(config.run.device)?;
     let encoder = encoder_config(&config);
     let side = encoder.preprocessing.side();
-    // A backbone that cannot read images of this size is refused here.
-    encoder.absent(&device)?;
+    // A backbone that cannot read images of this size is refused here, and weights of another one.
+    match config.model.weights {
+        None => drop(encoder.absent(&device)?),
+        Some(_) => check_encoder(&config, &device)?,
+    }
+    config.idle_settings().iter().for_each(terminal::warn);
     let length = match (config.run.steps, config.run.epochs) {
         (Some(steps), _) => format!("{steps} steps"),
         (None, epochs) => counted(epochs.unwrap_or_default() as usize, "epoch", "epochs"),
@@ -132,7 +138,9 @@ fn check(args: &ConfigCheckArgs) -> Result<()> {
 
 fn show(args: &ConfigShowArgs) -> Result<()> {
     let (source, config) = args.source.read()?;
-    let mut settings: Vec<(String, String, Origin)> = dotted(&Table::try_from(&config)?)
+    let mut values = dotted(&Table::try_from(&config)?);
+    values.extend(unwritten(&values));
+    let mut settings: Vec<(String, String, Origin)> = values
         .into_iter()
         .map(|(key, value)| {
             let origin = source.origin(&key);
@@ -144,10 +152,54 @@ fn show(args: &ConfigShowArgs) -> Result<()> {
         let place = SECTIONS.iter().position(|section| key.split('.').next() == Some(*section));
         place.unwrap_or(SECTIONS.len())
     };
-    settings.sort_by_key(|(key, ..)| place(key));
+    settings.sort_by_key(|(key, ..)| (place(key), key.clone()));
     let text = if args.json { json_of(&settings)? } else { toml_of(&settings) };
     terminal::print(&text)?;
     Ok(())
+}
+
+/// The settings that a saved config leaves out at their defaults, with these defaults: those of sections that the config
+/// has, and of the kinds that it has.
+fn unwritten(written: &[(String, String)]) -> Vec<(String, String)> {
+    let value =
+        |key: &str| written.iter().find(|(other, _)| other == key).map(|(_, value)| value.trim_matches('"'));
+    let is_written = |key: &str| {
+        written.iter().any(|(other, _)| {
+            other == key || other.strip_prefix(key).is_some_and(|rest| rest.starts_with('.'))
+        })
+    };
+    // A default is a value, or words; the name of a variant stands without quotes.
+    let default = |row: &SettingRow| {
+        let words = row.default.trim_matches('`');
+        let quoted = format!("{words:?}");
+        let is_name = words.chars().all(|letter| letter.is_ascii_lowercase() || letter == '_');
+        let is_variant = is_name && row.value.contains(&format!("`{words}`"));
+        [words.to_owned(), quoted].into_iter().find(|text| {
+            (text == words || is_variant) && toml::from_str::<Table>(&format!("value = {text}")).is_ok()
+        })
+    };
+    let rows = settings_of::<Config>();
+    let kind_of = |section: &str| {
+        let key = format!("{section}.kind");
+        let row = rows.iter().find(|row| row.key == key).and_then(default);
+        value(&key).map(str::to_owned).or(row.map(|kind| kind.trim_matches('"').to_owned()))
+    };
+    let mut settings = Vec::new();
+    for row in &rows {
+        let Some((section, key)) = row.key.split_once('.') else { continue };
+        let has_section = written.iter().any(|(other, _)| other.split('.').next() == Some(section));
+        let kinds = kinds(&row.meaning);
+        let applies = kinds.is_empty() || kind_of(section).is_some_and(|kind| kinds.contains(&kind.as_str()));
+        if !key.contains('.')
+            && has_section
+            && applies
+            && !is_written(&row.key)
+            && let Some(default) = default(row)
+        {
+            settings.push((row.key.clone(), default));
+        }
+    }
+    settings
 }
 
 /// Sections of TOML, with comments in a column.

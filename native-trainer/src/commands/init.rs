@@ -9,12 +9,13 @@ use clap::Args;
 use toml::{Table, Value};
 
 use crate::config::explained::explained;
-use crate::config::{DataConfig, SamplerConfig, Source};
+use crate::config::{DataConfig, DeviceName, SamplerConfig, Source};
 use crate::data::Dataset;
 use crate::data::detect::{Layout, detect, sizes};
 use crate::files::{read_regular_file, write_atomic};
 use crate::loader::Pictures;
 use crate::problem::{Advise, a_few, did_you_mean, problem};
+use crate::training::check_encoder;
 use crate::{device, machine, shell, terminal};
 
 /// Write a config for a folder of images.
@@ -67,7 +68,10 @@ pub fn run(args: &InitArgs) -> Result<()> {
         None if asks => PathBuf::from(terminal::ask("Which folder holds the images?", Some("."))?),
         None => {
             return Err(problem(
-                "the folder of the images is not given, and there is no terminal to ask on",
+                match args.yes {
+                    true => "the folder of the images is not given, and `--yes` asks nothing",
+                    false => "the folder of the images is not given, and there is no terminal to ask on",
+                },
                 "name it: `akin init PHOTOS`",
             ));
         }
@@ -101,9 +105,12 @@ pub fn run(args: &InitArgs) -> Result<()> {
 
     let has_gpu = device::has_gpu();
     let values = values(&layout, model, &dataset, &out, has_gpu)?;
-    let text = explained(&values, &comments(&layout, &out, has_gpu));
+    let text = explained(&values, &comments(&layout, &out, &values, has_gpu));
     // What cannot be read back is not written.
-    Source::from_text(&out, text.clone(), None, &[])?.config(&Table::new())?;
+    let config = Source::from_text(&out, text.clone(), None, &[])?.config(&Table::new())?;
+    if config.model.weights.is_some() {
+        check_encoder(&config, &device::open(DeviceName::Cpu)?)?;
+    }
     write_atomic(&out, |file| file.write_all(text.as_bytes()))?;
     terminal::print(&out.display().to_string())?;
     terminal::say(format_args!("        Next `akin train {}` trains a model", shell::path(&out)));
@@ -253,7 +260,7 @@ fn text(path: &Path) -> Result<Value> {
 }
 
 /// What stands at the top of the config.
-fn comments(layout: &Layout, out: &Path, has_gpu: bool) -> Vec<String> {
+fn comments(layout: &Layout, out: &Path, values: &Table, has_gpu: bool) -> Vec<String> {
     let config = shell::path(out);
     let hold_out = "Half of the classes are held out: retrieval is tested on classes that were not trained on, and \
                     their images are the gallery of the page. data.test_fraction changes the share.";
@@ -267,11 +274,18 @@ fn comments(layout: &Layout, out: &Path, has_gpu: bool) -> Vec<String> {
         comments.push(hold_out.into());
     }
     if !has_gpu {
-        comments.push(
-            "The images are small and the training is short, for a machine without a GPU. Raise \
-             model.preprocessing.crop and run.epochs for better results."
-                .into(),
-        );
+        // The other backbones read images of the size that they were trained with.
+        let has_small_images = values["model"].get("preprocessing").is_some();
+        let comment = match has_small_images {
+            true => {
+                "The images are small and the training is short, for a machine without a GPU. Raise \
+                 model.preprocessing.crop and run.epochs for better results."
+            }
+            false => {
+                "The training is short, for a machine without a GPU. Raise run.epochs for better results."
+            }
+        };
+        comments.push(comment.into());
     }
     comments
 }

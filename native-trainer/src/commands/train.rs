@@ -102,10 +102,27 @@ fn train_and_print(args: TrainArgs) -> Result<()> {
     config.run.log = args.log.or(config.run.log);
     config.run.device = args.device.unwrap_or(config.run.device);
     let progress = args.progress;
+    refuse_missing(&config)?;
+    config.idle_settings().iter().for_each(terminal::warn);
     if args.dry_run {
         return print_plan(config, args.sheet, args.overwrite, progress);
     }
     finish(train_new(config, args.overwrite, progress)?, progress)
+}
+
+/// Names data and weights together where both are missing, so that the second is not found out later.
+fn refuse_missing(config: &Config) -> Result<()> {
+    match &config.model.weights {
+        Some(weights) if !weights.is_file() && !config.data.path.exists() => Err(problem(
+            format!(
+                "neither the data {} nor the weights {} exist",
+                config.data.path.display(),
+                weights.display()
+            ),
+            "correct data.path and model.weights; the comment at the top of a recipe says where to find them",
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Prints what a training would do, and draws its first batch.

@@ -140,7 +140,7 @@ fn first_name(text: &str) -> Option<usize> {
 }
 
 /// The kinds that a setting belongs to: `csv` and `folder` of "`csv`, `folder`: the column …"; none if it belongs to all.
-fn kinds(meaning: &str) -> Vec<&str> {
+pub fn kinds(meaning: &str) -> Vec<&str> {
     let Some((names, _)) = meaning.split_once("`: ").filter(|(names, _)| names.starts_with('`')) else {
         return Vec::new();
     };

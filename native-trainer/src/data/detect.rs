@@ -28,6 +28,9 @@ const SPLITS: [(&str, &[&str]); 4] = [
     ("gallery", &["gallery", "index"]),
 ];
 
+/// Names of columns that divide the images in some way. They are no labels.
+const DIVISIONS: [&str; 6] = ["set", "subset", "partition", "phase", "fold", "usage"];
+
 /// The layout of a folder.
 #[derive(Debug)]
 pub struct Layout {
@@ -146,8 +149,11 @@ fn csv_layout(file: &Path) -> Result<Layout> {
         ));
     };
     let split_column = columns.iter().position(|column| is_split_column(column));
-    let candidates: Vec<usize> =
-        (0..columns.len()).filter(|&place| place != path_column && Some(place) != split_column).collect();
+    let candidates: Vec<usize> = (0..columns.len())
+        .filter(|&place| {
+            place != path_column && Some(place) != split_column && !names_division(&header[place])
+        })
+        .collect();
     let levels = chain(&columns, &candidates);
     if levels.is_empty() {
         return Err(problem(
@@ -170,9 +176,15 @@ fn csv_layout(file: &Path) -> Result<Layout> {
             if header[column] != "split" {
                 data.insert("split_column".into(), header[column].as_str().into());
             }
-            let present: BTreeSet<&str> = columns[column].iter().map(String::as_str).collect();
+            let present: BTreeSet<&str> =
+                columns[column].iter().map(String::as_str).filter(|name| !name.is_empty()).collect();
             check_split_names(&present, &format!("the column `{}` of {}", header[column], file.display()))?;
-            name_splits(&mut data, |name| present.contains(name));
+            let present: Vec<String> = present.into_iter().map(str::to_owned).collect();
+            name_splits(&mut data, &present);
+            // A single split leaves nothing to evaluate on, or to train on.
+            if present.len() == 1 {
+                data.insert("test_fraction".into(), TEST_FRACTION.into());
+            }
         }
         None => {
             data.insert("test_fraction".into(), TEST_FRACTION.into());
@@ -214,15 +226,25 @@ fn path_column(columns: &[Vec<String>], folder: &Path) -> Option<(usize, Option<
 
 /// Whether every cell is the name of a split, or empty, and some are names.
 fn is_split_column(column: &[String]) -> bool {
-    let known =
-        |cell: &String| cell.is_empty() || SPLITS.iter().any(|(_, names)| names.contains(&cell.as_str()));
+    let known = |cell: &String| cell.is_empty() || SPLITS.iter().any(|(_, names)| is_named(cell, names));
     column.iter().all(known) && column.iter().any(|cell| !cell.is_empty())
+}
+
+/// Whether a text is one of these names, in small or capital letters.
+fn is_named(text: &str, names: &[&str]) -> bool {
+    names.iter().any(|name| name.eq_ignore_ascii_case(text))
+}
+
+/// Whether a column of this name divides the images, as `official_split` does.
+fn names_division(column: &str) -> bool {
+    let column = column.to_lowercase();
+    column.contains("split") || DIVISIONS.contains(&column.as_str())
 }
 
 /// Refuses two names of a split, of which a config can give one.
 fn check_split_names(present: &BTreeSet<&str>, column: &str) -> Result<()> {
-    let named = |names: &[&'static str]| -> Vec<&'static str> {
-        names.iter().copied().filter(|name| present.contains(name)).collect()
+    let named = |names: &[&str]| -> Vec<&str> {
+        present.iter().copied().filter(|name| is_named(name, names)).collect()
     };
     for (key, names) in SPLITS {
         if let [used, unused, ..] = named(names)[..] {
@@ -294,10 +316,9 @@ fn chain(columns: &[Vec<String>], candidates: &[usize]) -> Vec<usize> {
 fn folder_layout(root: &Path) -> Result<Layout> {
     let mut data = toml::toml! { kind = "folder" };
     data.insert("path".into(), root.to_string_lossy().as_ref().into());
-    let present = |name: &str| root.join(name).is_dir();
-    let first_of = |names: &[&'static str]| names.iter().copied().find(|name| present(name));
-    let [train, test, query, gallery] = SPLITS.map(|(_, names)| first_of(names));
-    let splits: Vec<&str> = match (train, test, query.zip(gallery)) {
+    let present = folders_in(root)?;
+    let [train, test, query, gallery] = SPLITS.map(|(_, names)| first_named(&present, names));
+    let splits: Vec<String> = match (train, test, query.zip(gallery)) {
         (Some(train), _, Some((query, gallery))) => vec![train, query, gallery],
         (Some(train), Some(test), None) => vec![train, test],
         _ => Vec::new(),
@@ -306,7 +327,7 @@ fn folder_layout(root: &Path) -> Result<Layout> {
     if splits.is_empty() {
         images.add(root)?;
     } else {
-        name_splits(&mut data, |name| splits.contains(&name));
+        name_splits(&mut data, &splits);
         for split in &splits {
             images.add(&root.join(split))?;
         }
@@ -329,9 +350,12 @@ fn folder_layout(root: &Path) -> Result<Layout> {
         data.insert("ragged".into(), "fill".into());
     }
     data.insert("levels".into(), level_names(depth).into());
-    let names = SPLITS.iter().flat_map(|(_, names)| *names).copied();
-    let unused: Vec<&str> =
-        names.filter(|name| !splits.is_empty() && present(name) && !splits.contains(name)).collect();
+    let named = SPLITS.iter().flat_map(|(_, names)| *names);
+    let unused: Vec<&str> = named
+        .flat_map(|name| present.iter().filter(|other| other.eq_ignore_ascii_case(name)))
+        .filter(|name| !splits.is_empty() && !splits.contains(name))
+        .map(String::as_str)
+        .collect();
     let not_used = match unused[..] {
         [] => String::new(),
         [name] => format!(" (the folder {name} is not used)"),
@@ -344,6 +368,23 @@ fn folder_layout(root: &Path) -> Result<Layout> {
         counted(depth, "level", "levels")
     );
     Ok(Layout { data, found, names_levels: true })
+}
+
+/// The names of the folders in a folder, sorted. Those that are not UTF-8 are no splits.
+fn folders_in(root: &Path) -> Result<Vec<String>> {
+    let mut names: Vec<String> = fs::read_dir(root)?
+        .filter_map(|entry| entry.ok().filter(|entry| entry.path().is_dir())?.file_name().into_string().ok())
+        .collect();
+    names.sort();
+    Ok(names)
+}
+
+/// The first of these names that is present, as it is written there.
+fn first_named(present: &[String], names: &[&str]) -> Option<String> {
+    names.iter().find_map(|name| {
+        let exact = present.iter().find(|other| other == name);
+        exact.or_else(|| present.iter().find(|other| other.eq_ignore_ascii_case(name))).cloned()
+    })
 }
 
 /// The images of a tree, without their contents.
@@ -424,11 +465,10 @@ fn level_names(depth: usize) -> Vec<String> {
 }
 
 /// Writes the names of splits that are not akin's own.
-fn name_splits(data: &mut Table, present: impl Fn(&str) -> bool) {
+fn name_splits(data: &mut Table, present: &[String]) {
     for (key, names) in SPLITS {
-        let name = names.iter().find(|name| present(name));
-        if let Some(name) = name.filter(|name| **name != key) {
-            data.insert(key.into(), (*name).into());
+        if let Some(name) = first_named(present, names).filter(|name| name != key) {
+            data.insert(key.into(), name.into());
         }
     }
 }
@@ -453,6 +493,49 @@ pub fn sizes(dataset: &Dataset) -> String {
 mod tests {
     use super::super::fixtures::{files, refusal, tree};
     use super::*;
+
+    #[test]
+    fn splits_may_be_written_in_capital_letters() {
+        let images: Vec<String> = ["Train", "TEST"]
+            .iter()
+            .flat_map(|split| {
+                ["Owls/1.jpg", "Owls/2.jpg", "Hawks/1.jpg"].map(|image| format!("{split}/{image}"))
+            })
+            .collect();
+        let layout = found(&tree(&images.iter().map(String::as_str).collect::<Vec<_>>()));
+        assert_eq!(layout.levels(), ["class"]);
+        assert_eq!(
+            [text(&layout, "train"), text(&layout, "test")],
+            ["Train", "TEST"].map(|name| Some(name.into()))
+        );
+        assert!(text(&layout, "test_fraction").is_none());
+
+        let csv = "path,class,Set\na.jpg,x,Train\nb.jpg,x,Train\nc.jpg,y,Test\nd.jpg,y,Test\n";
+        let images = ["a.jpg", "b.jpg", "c.jpg", "d.jpg"].map(|name| (name, &b""[..]));
+        let layout = found(&files(&[&[("labels.csv", csv.as_bytes())], &images[..]].concat()));
+        assert_eq!(
+            ["split_column", "train", "test"].map(|key| text(&layout, key).unwrap()),
+            ["Set", "Train", "Test"]
+        );
+    }
+
+    #[test]
+    fn a_second_division_of_the_images_is_no_level() {
+        let csv = "path,character,split,official_split\na.jpg,x,train,background\nb.jpg,x,train,background\n\
+                   c.jpg,y,test,background\nd.jpg,y,test,background\ne.jpg,z,test,evaluation\nf.jpg,z,test,evaluation\n";
+        let images = ["a", "b", "c", "d", "e", "f"].map(|name| format!("{name}.jpg"));
+        let images: Vec<(&str, &[u8])> = images.iter().map(|name| (name.as_str(), &b""[..])).collect();
+        let layout = found(&files(&[&[("labels.csv", csv.as_bytes())], &images[..]].concat()));
+        assert_eq!(layout.levels(), ["character"]);
+    }
+
+    #[test]
+    fn classes_are_held_out_where_there_is_only_one_split() {
+        let csv = "path,class,split\na.jpg,x,train\nb.jpg,x,train\nc.jpg,y,train\nd.jpg,y,\n";
+        let images = ["a.jpg", "b.jpg", "c.jpg", "d.jpg"].map(|name| (name, &b""[..]));
+        let layout = found(&files(&[&[("labels.csv", csv.as_bytes())], &images[..]].concat()));
+        assert_eq!(text(&layout, "test_fraction").as_deref(), Some("0.5"));
+    }
 
     fn found(folder: &tempfile::TempDir) -> Layout {
         detect(folder.path()).unwrap()

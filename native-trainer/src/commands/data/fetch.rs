@@ -14,7 +14,7 @@ use crate::download::Downloader;
 use crate::files::create_folder;
 use crate::problem::{did_you_mean, problem};
 use crate::progress::Progress;
-use crate::terminal;
+use crate::{shell, terminal};
 
 /// Download a data set that anyone may download.
 ///
@@ -112,9 +112,9 @@ pub fn run(args: &DataFetchArgs) -> Result<()> {
         .collect();
     terminal::say(format_args!(
         "\nNext: (cd {} && {}), then `akin data verify {name} {}`",
-        folder.display(),
+        shell::path(&folder),
         archives.join(" && "),
-        folder.display()
+        shell::path(&folder)
     ));
     Ok(())
 }

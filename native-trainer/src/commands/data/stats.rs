@@ -74,6 +74,11 @@ pub fn run(args: &DataStatsArgs) -> Result<()> {
     Ok(())
 }
 
+/// A name without tabs and line ends, which would break the columns.
+fn one_line(name: &str) -> String {
+    name.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 fn describe(levels: &[LevelStatistics], tree: &[ClassNode]) -> String {
     let row = |level: &LevelStatistics| {
         vec![
@@ -92,7 +97,7 @@ fn describe(levels: &[LevelStatistics], tree: &[ClassNode]) -> String {
     let finest = levels.last().map_or("class", |level| level.level.as_str());
     let row = |node: &ClassNode| {
         vec![
-            node.name.clone(),
+            one_line(&node.name),
             count(node.images),
             format!("{:.1} %", 100.0 * node.images as f64 / all as f64),
             count(node.finest()),

@@ -62,6 +62,16 @@ pub struct EvalArgs {
     /// are also in the gallery, so that no query ranks itself.
     #[arg(long, value_name = "COLUMN", requires = "gallery", help_heading = "Embeddings from files")]
     pub path_column: Option<String>,
+    /// A column of the CSV file of the gallery with junk: for a gallery item, the finest classes whose queries leave it
+    /// out of their rankings, separated by semicolons. The gallery has to fit into memory.
+    #[arg(
+        long,
+        value_name = "COLUMN",
+        requires = "gallery",
+        conflicts_with_all = ["path_column", "shard", "dyml", "decomposability_gap"],
+        help_heading = "Embeddings from files"
+    )]
+    pub junk_column: Option<String>,
     /// The columns of the levels, coarse to fine.
     #[arg(
         long,

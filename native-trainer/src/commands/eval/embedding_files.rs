@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use akin_core::embeddings::Rows;
+use akin_core::embeddings::{Embeddings, Rows};
 use akin_core::evaluate::{Evaluation, EvaluationConfig, Execution, Labelled, QueryScores, Report};
 use akin_core::taxonomy::{ClassIdentity, Labels, Taxonomy, check_order};
 use anyhow::Result;
@@ -15,6 +15,7 @@ use super::arguments::EvalArgs;
 use crate::counts::{count, counted};
 use crate::csv_file::CsvFile;
 use crate::embedding::EvaluationBars;
+use crate::junk::{Sets, evaluate_without_junk};
 use crate::npy::Matrix;
 use crate::problem::problem;
 use crate::progress::{Bar, Progress};
@@ -26,6 +27,8 @@ pub struct EmbeddingFiles {
     gallery: Option<EmbeddingSet>,
     /// The rows of the queries in the gallery, if they are in it.
     query_rows: Option<Vec<usize>>,
+    /// For each gallery item, the finest classes whose queries leave it out of their rankings; none without junk.
+    junk: Option<Vec<Vec<String>>>,
     /// The bytes for the rankings of the queries that are ranked at once.
     memory: usize,
 }
@@ -55,7 +58,7 @@ impl EmbeddingFiles {
             |embeddings: &Path, labels: &Path| EmbeddingSet::read(embeddings, labels, columns, path_column);
         let queries = read(&args.queries[number], &args.query_labels[number])?;
         let Some(gallery) = args.gallery.get(number) else {
-            return Ok(Self { queries, gallery: None, query_rows: None, memory });
+            return Ok(Self { queries, gallery: None, query_rows: None, junk: None, memory });
         };
         let labels = &args.gallery_labels[number];
         let gallery = read(gallery, labels)?;
@@ -66,7 +69,8 @@ impl EmbeddingFiles {
                 None
             }
         };
-        Ok(Self { queries, gallery: Some(gallery), query_rows, memory })
+        let junk = args.junk_column.as_deref().map(|column| read_junk(labels, column)).transpose()?;
+        Ok(Self { queries, gallery: Some(gallery), query_rows, junk, memory })
     }
 
     /// Evaluates over `levels`, whose labels are in the columns from `first` on.
@@ -78,7 +82,12 @@ impl EmbeddingFiles {
         config: &EvaluationConfig,
         progress: Progress,
     ) -> Result<Report> {
-        let labels = self.labels(levels, first, identity)?;
+        let (taxonomy, labels) = self.labels(levels, first, identity)?;
+        if let (Some(gallery), Some(junk)) = (&self.gallery, &self.junk) {
+            let report = self.evaluate_junk(gallery, junk, &taxonomy, &labels, config, progress)?;
+            self.check_unchanged()?;
+            return Ok(report);
+        }
         let bars = EvaluationBars::new(progress, [self.embeddings(), self.queries()], config);
         let report = self.evaluation(levels, &labels, config, |evaluation| evaluation.report(), &bars)?;
         self.check_unchanged()?;
@@ -94,12 +103,56 @@ impl EmbeddingFiles {
         config: &EvaluationConfig,
         progress: Progress,
     ) -> Result<Vec<QueryScores>> {
-        let labels = self.labels(levels, 0, identity)?;
+        let (_, labels) = self.labels(levels, 0, identity)?;
         let bars = EvaluationBars::new(progress, [self.embeddings(), some.len()], config);
         let scores = |evaluation: &Evaluation<'_>| evaluation.query_scores(some);
         let scores = self.evaluation(levels, &labels, config, scores, &bars)?;
         self.check_unchanged()?;
         Ok(scores)
+    }
+
+    /// Evaluates queries that leave junk out of their rankings.
+    fn evaluate_junk(
+        &self,
+        gallery: &EmbeddingSet,
+        junk: &[Vec<String>],
+        taxonomy: &Taxonomy,
+        [query_labels, gallery_labels]: &[Labels; 2],
+        config: &EvaluationConfig,
+        progress: Progress,
+    ) -> Result<Report> {
+        let level = taxonomy.depth();
+        let mut classes: HashMap<&str, Vec<u32>> = HashMap::new();
+        for class in 0..taxonomy.class_count(level) as u32 {
+            classes.entry(taxonomy.class_name(level, class)).or_default().push(class);
+        }
+        let classes_of = |(item, names): (usize, &Vec<String>)| -> Result<Vec<u32>> {
+            let ids = names.iter().map(|name| {
+                classes.get(name.as_str()).ok_or_else(|| {
+                    problem(
+                        format!(
+                            "{}, item {}: it is junk for `{name}`, which is no {}",
+                            gallery.labels_file.display(),
+                            item + 1,
+                            taxonomy.level_names()[level - 1]
+                        ),
+                        "correct the class, or remove it",
+                    )
+                })
+            });
+            Ok(ids.collect::<Result<Vec<_>>>()?.into_iter().flatten().copied().collect())
+        };
+        let junk = junk.iter().enumerate().map(classes_of).collect::<Result<Vec<_>>>()?;
+        let [queries, ranked] = [&self.queries, gallery].map(EmbeddingSet::in_memory);
+        let bar = progress.bar("Ranking", self.queries() as u64);
+        let sets = Sets {
+            queries: &queries?,
+            query_labels,
+            gallery: &ranked?,
+            gallery_labels,
+            junk: &junk.iter().map(Vec::as_slice).collect::<Vec<_>>(),
+        };
+        evaluate_without_junk(taxonomy.level_names(), &sets, config, |done| bar.advance(done as u64))
     }
 
     /// Calls `work` with the evaluation of these files.
@@ -128,8 +181,13 @@ impl EmbeddingFiles {
         })?)
     }
 
-    /// The labels of the queries and of the gallery over `levels`, whose columns begin at `first`.
-    fn labels(&self, levels: &[String], first: usize, identity: ClassIdentity) -> Result<[Labels; 2]> {
+    /// The taxonomy, and the labels of the queries and of the gallery, over `levels`, whose columns begin at `first`.
+    fn labels(
+        &self,
+        levels: &[String],
+        first: usize,
+        identity: ClassIdentity,
+    ) -> Result<(Taxonomy, [Labels; 2])> {
         // Queries and gallery need one taxonomy, so that their class ids agree.
         let columns = first..first + levels.len();
         let some = |row: &'_ Vec<String>| -> Vec<String> { row[columns.clone()].to_vec() };
@@ -142,13 +200,14 @@ impl EmbeddingFiles {
         if identity == ClassIdentity::Path {
             check_order(levels, &different)?;
         }
-        let (_, labels) = Taxonomy::from_named_rows(levels, &different, identity, &place)?;
+        let (taxonomy, labels) = Taxonomy::from_named_rows(levels, &different, identity, &place)?;
         let select = |set: Option<&EmbeddingSet>, first: usize| {
             let rows = set.into_iter().flat_map(|set| &set.labels).map(|&row| first + row as usize);
             labels.select(&rows.collect::<Vec<_>>())
         };
         let queries = &self.queries;
-        Ok([select(Some(queries), 0), select(self.gallery.as_ref(), queries.label_rows.len())])
+        let labels = [select(Some(queries), 0), select(self.gallery.as_ref(), queries.label_rows.len())];
+        Ok((taxonomy, labels))
     }
 
     fn sets(&self) -> impl Iterator<Item = &EmbeddingSet> {
@@ -196,6 +255,18 @@ impl EmbeddingFiles {
     pub fn into_paths(self) -> Vec<String> {
         self.queries.paths
     }
+}
+
+/// The junk in a column of a CSV file: for each line, the classes in its cell.
+fn read_junk(file: &Path, column: &str) -> Result<Vec<Vec<String>>> {
+    let mut csv = CsvFile::open(file)?;
+    let place = csv.column(column, "correct `--junk-column`")?;
+    let mut junk = Vec::new();
+    while let Some((_, record)) = csv.next_line()? {
+        let classes = record[place].split(';').map(str::trim).filter(|class| !class.is_empty());
+        junk.push(classes.map(str::to_owned).collect());
+    }
+    Ok(junk)
 }
 
 /// Checks that every set has all its files.
@@ -366,6 +437,13 @@ impl EmbeddingSet {
             labels_file,
             labels_digest,
         })
+    }
+
+    /// All embeddings.
+    fn in_memory(&self) -> Result<Embeddings> {
+        let mut values = vec![0.0; self.labels.len() * self.embeddings.dimension()];
+        self.embeddings.read(0, &mut values)?;
+        Ok(Embeddings::new(self.embeddings.dimension(), values)?)
     }
 
     /// The labels of an item.
