@@ -282,8 +282,10 @@ pub fn text_width(text: &str, size: f64) -> f64 {
 
 /// The text, or as much of its start and end as fits this width.
 pub fn fitted(text: &str, size: f64, width: f64) -> String {
-    let length = text.chars().count();
-    let shortest_first = (1..=length).map(|most| without_middle(text, most));
+    if text_width(text, size) <= width {
+        return text.to_owned();
+    }
+    let shortest_first = (1..text.chars().count()).map(|most| without_middle(text, most));
     let fits = |text: &String| text_width(text, size) <= width;
     shortest_first.take_while(fits).last().unwrap_or_default()
 }
@@ -539,6 +541,8 @@ mod tests {
         assert!(short.starts_with("Pro") && short.ends_with("tus") && short.contains('…'), "{short}");
         assert!(text_width(&short, 12.0) <= 90.0);
         assert_eq!(fitted("species", 12.0, 0.0), "");
+        let exactly = text_width("Chovosirmidae", 12.0);
+        assert_eq!(fitted("Chovosirmidae", 12.0, exactly), "Chovosirmidae", "an ellipsis is wider than a letter");
     }
 
     #[test]
