@@ -542,7 +542,11 @@ mod tests {
         assert!(text_width(&short, 12.0) <= 90.0);
         assert_eq!(fitted("species", 12.0, 0.0), "");
         let exactly = text_width("Chovosirmidae", 12.0);
-        assert_eq!(fitted("Chovosirmidae", 12.0, exactly), "Chovosirmidae", "an ellipsis is wider than a letter");
+        assert_eq!(
+            fitted("Chovosirmidae", 12.0, exactly),
+            "Chovosirmidae",
+            "an ellipsis is wider than a letter"
+        );
     }
 
     #[test]
