@@ -65,7 +65,10 @@ pub fn open_workers(name: DeviceName, workers: usize) -> Result<Vec<Device>> {
                 "run.workers is {workers}, but this machine has only {found} for `--device {}`",
                 setting_name(name)
             ),
-            format!("set run.workers to {} or less, or choose another `--device`", devices.len().max(1)),
+            match devices.len() {
+                0 | 1 => "remove run.workers, or choose another `--device`".to_owned(),
+                count => format!("set run.workers to {count} or less, or choose another `--device`"),
+            },
         ));
     }
     devices.truncate(workers);
