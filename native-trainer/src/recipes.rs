@@ -50,6 +50,7 @@ pub const RECIPES: &[Recipe] = &recipes![
     "hpdh/cifar-100",
     "hpdh/nabirds",
     "hpl/cars",
+    "hpl/cars-folds",
     "hpl/inat",
     "hpl/sop",
     "omniglot",
@@ -116,7 +117,16 @@ impl Recipe {
 
     /// Whether `akin compare` takes it.
     pub fn compares(&self) -> bool {
-        self.text.lines().any(|line| line.trim_end() == "[compare]")
+        self.has_section("[compare]")
+    }
+
+    /// Whether `akin tune` takes it.
+    pub fn tunes(&self) -> bool {
+        self.has_section("[tune]")
+    }
+
+    fn has_section(&self, section: &str) -> bool {
+        self.text.lines().any(|line| line.trim_end() == section)
     }
 
     /// The rows that can be trained alone: those of a recipe that says what a paper reports.

@@ -324,7 +324,11 @@ fn dataset(name: &str) -> Result<List> {
 
 fn recipes() -> List {
     let row = |recipe: &Recipe| {
-        let command = if recipe.compares() { "compare" } else { "train" };
+        let command = match recipe {
+            recipe if recipe.compares() => "compare",
+            recipe if recipe.tunes() => "tune",
+            _ => "train",
+        };
         vec![recipe.name.to_owned(), format!("akin {command}"), recipe.title().to_owned()]
     };
     List { header: vec!["recipe", "for", "title"], rows: RECIPES.iter().map(row).collect() }

@@ -192,3 +192,27 @@ impl Plan {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recipes::RECIPES;
+
+    #[test]
+    fn every_recipe_with_ranges_can_be_tuned_over_all_of_them() {
+        let recipes: Vec<_> = RECIPES.iter().filter(|recipe| recipe.tunes()).collect();
+        assert!(!recipes.is_empty());
+        for recipe in recipes {
+            let text = recipe.text.replace("${AKIN_DATA}", "data");
+            let source = Source::from_text(Path::new(recipe.name), text, None, &[]).unwrap();
+            let plan = Plan::new(source, Overrides::default()).unwrap();
+            for point in plan.search.space.extremes() {
+                let settings = plan.search.space.settings(&point).unwrap();
+                let config = plan.trial(&settings, plan.folds).unwrap().config;
+                assert_eq!(config.data.fold, Some(Fold { number: plan.folds, of: plan.folds }));
+                assert!(config.run.out.ends_with(format!("fold-{}", plan.folds)));
+                assert_eq!(config.run.seed + 1, plan.model(&settings, 1, 1).unwrap().config.run.seed);
+            }
+        }
+    }
+}
