@@ -34,7 +34,7 @@ enum Command {
     #[command(subcommand)]
     List(commands::list::ListCommand),
     Recipes(commands::recipes::RecipesArgs),
-    Eval(commands::eval::EvalArgs),
+    Eval(Box<commands::eval::EvalArgs>),
     Report(commands::report::ReportArgs),
     Embed(commands::embed::EmbedArgs),
     /// Check a data set before training on it.
@@ -83,7 +83,7 @@ impl Cli {
             Command::Compare(args) => commands::compare::run(args),
             Command::Tune(args) => commands::tune::run(args),
             Command::List(what) => commands::list::run(what),
-            Command::Eval(args) => commands::eval::run(args),
+            Command::Eval(args) => commands::eval::run(*args),
             Command::Report(args) => commands::report::run(&args),
             Command::Embed(args) => commands::embed::run(args),
             Command::Data(what) => commands::data::run(what),

@@ -151,11 +151,11 @@ impl Published {
                 .collect();
         if !faults.is_empty() {
             // The counts come first, because the lists may be long.
-            let join = |part: &dyn Fn(&(&str, Vec<String>)) -> String, mark: &str| {
-                faults.iter().map(part).collect::<Vec<_>>().join(mark)
-            };
-            let counts = join(&|(what, names)| format!("{} {what}", names.len()), ", ");
-            let lists = join(&|(what, names)| format!("{what}: {}", names.join(", ")), "; ");
+            let counts: Vec<String> =
+                faults.iter().map(|(what, names)| format!("{} {what}", names.len())).collect();
+            let lists: Vec<String> =
+                faults.iter().map(|(what, names)| format!("{what}: {}", names.join(", "))).collect();
+            let (counts, lists) = (counts.join(", "), lists.join("; "));
             return Err(Error::new(
                 Kind::Weights,
                 format!("the weights do not fit {}, with {counts} ({lists})", self.entry.title),
