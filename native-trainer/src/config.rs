@@ -41,6 +41,7 @@ use akin_core::losses::LossConfig;
 use anyhow::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use toml::Table;
 
 use crate::problem::problem;
@@ -71,7 +72,7 @@ pub use difference::{NO_RESULT_DEPENDS_ON, differences, dotted};
 pub use model::ModelConfig;
 pub use optimizer::{OptimizerConfig, OptimizerKind};
 pub use overlay::{lay_over, put};
-pub use published::{PublishedConfig, PublishedResult};
+pub use published::{AVERAGE, PublishedConfig, PublishedResult};
 pub use run::{DeviceName, LogFormat, RunConfig};
 pub use sampler::{SamplerConfig, SamplerKind};
 pub use schedule::{Moment, ScheduleConfig, ScheduleKind};
@@ -215,5 +216,14 @@ impl Config {
             ));
         }
         Ok(())
+    }
+}
+
+/// The name of a setting in a config, without its numbers, such as the curvature of the Poincaré ball.
+pub fn setting_name(setting: impl Serialize) -> String {
+    match serde_json::to_value(setting) {
+        Ok(Value::String(name)) => name,
+        Ok(Value::Object(table)) => table.keys().cloned().collect(),
+        other => unreachable!("neither a name nor a name with settings: {other:?}"),
     }
 }

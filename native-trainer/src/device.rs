@@ -5,10 +5,9 @@ use anyhow::Result;
 use burn::tensor::DeviceType;
 use burn::tensor::{Device, Tensor};
 
-use crate::config::DeviceName;
+use crate::config::{DeviceName, setting_name};
 use crate::counts::counted;
 use crate::problem::problem;
-use crate::report::setting_name;
 
 /// The back ends, in the order in which `auto` tries them.
 pub const BACK_ENDS: [DeviceName; 4] =

@@ -10,7 +10,7 @@ use burn::module::Module;
 use burn::tensor::Device;
 
 use crate::columns::align_words;
-use crate::config::{Config, DeviceName, OptimizerConfig, OptimizerKind};
+use crate::config::{Config, DeviceName, OptimizerConfig, OptimizerKind, setting_name};
 use crate::contact_sheet::{Cell, contact_sheet};
 use crate::counts::{count, counted, rounded, rounded_bytes};
 use crate::data::Dataset;
@@ -18,7 +18,6 @@ use crate::device::has_gpu;
 use crate::loader::{CACHE_BYTES, Pictures, Position, Views};
 use crate::machine;
 use crate::problem::problem;
-use crate::report::setting_name;
 use crate::run::Run;
 use crate::sampler::Sampler;
 use crate::training::{check_loss, describe_model, make_encoder};

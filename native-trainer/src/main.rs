@@ -68,6 +68,7 @@
 //! compare/results compare/config tune/config
 //! device outcome published
 //! model_card
+//! report
 //! config
 //! config/explained config/idle
 //! config/tests config/reference config/difference
@@ -77,7 +78,7 @@
 //! config/fault config/overlay recipes
 //! config/schema
 //! site arguments download
-//! contact_sheet rank_curves report npy mat pickle junk csv_file serve
+//! contact_sheet rank_curves npy mat pickle junk csv_file serve
 //! serve/answer
 //! serve/hosts serve/connections
 //! page bundles

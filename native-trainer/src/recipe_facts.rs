@@ -12,9 +12,8 @@ use akin_core::metrics::Metric;
 use toml::{Table, Value};
 
 use crate::commands::recipes::all;
-use crate::config::{Config, SamplerKind, Source};
+use crate::config::{AVERAGE, Config, SamplerKind, Source};
 use crate::recipes::{RECIPES, Recipe};
-use crate::report::AVERAGE;
 
 const SETTINGS: &str = include_str!("../recipes/facts/settings.csv");
 const RESULTS: &str = include_str!("../recipes/facts/results.csv");

@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use akin_core::evaluate::{EvaluationConfig, Means, PairedTest, Report};
 use akin_core::metrics::{Metric, Unit};
 use akin_core::relevance::Relevance;
-use serde::Serialize;
-use serde_json::Value;
 
 use crate::columns::{align_numbers, percent};
+use crate::config::{AVERAGE, setting_name};
 use crate::counts::{count, counted};
 
 /// A report as tables: each level, all levels, the decomposability gap, and how it was measured.
@@ -58,9 +57,6 @@ pub fn report_text(report: &Report) -> String {
     parts.push(measurement(report));
     parts.join("\n\n")
 }
-
-/// The name of the mean over levels where the protocol of DyML stands for all levels together.
-pub const AVERAGE: &str = "average";
 
 /// Whether the scores over all levels are averages of those of each level, as the protocol of DyML has it.
 fn averages_levels(report: &Report) -> bool {
@@ -214,14 +210,5 @@ pub fn displayed(metric: Metric, score: f64) -> f64 {
     match metric.entry().unit {
         Unit::Share => 100.0 * score,
         Unit::Levels => score,
-    }
-}
-
-/// The name of a setting in a config, without its numbers, such as the curvature of the Poincaré ball.
-pub fn setting_name(setting: impl Serialize) -> String {
-    match serde_json::to_value(setting) {
-        Ok(Value::String(name)) => name,
-        Ok(Value::Object(table)) => table.keys().cloned().collect(),
-        other => unreachable!("neither a name nor a name with settings: {other:?}"),
     }
 }

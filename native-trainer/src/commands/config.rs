@@ -122,7 +122,7 @@ fn check(args: &ConfigCheckArgs) -> Result<()> {
         ("loss", config.loss.describe()),
         ("batch", config.sampler.describe()),
         ("length", length),
-        ("device", crate::report::setting_name(config.run.device)),
+        ("device", crate::config::setting_name(config.run.device)),
         ("run", shell::path(&config.run.out)),
     ];
     if args.json {

@@ -11,11 +11,10 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::columns::align_words;
-use crate::config::DeviceName;
+use crate::config::{DeviceName, setting_name};
 use crate::counts::{counted, rounded_bytes};
 use crate::page::{self, State};
 use crate::problem::{a_few, problem};
-use crate::report::setting_name;
 use crate::{device, machine, terminal};
 
 /// Say what akin finds on this machine, and what is broken.

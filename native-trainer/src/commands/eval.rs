@@ -20,13 +20,13 @@ pub use self::arguments::EvalArgs;
 use self::embedding_files::EmbeddingFiles;
 use self::opened_run::OpenedRun;
 use self::shard::{Part, Shard, Whole};
-use crate::config::{DataConfig, Protocol, PublishedConfig, PublishedResult};
+use crate::config::{DataConfig, Protocol, PublishedConfig, PublishedResult, setting_name};
 use crate::embedding::evaluate_dataset;
 use crate::files::{check_output, write_atomic};
 use crate::loader::Pictures;
 use crate::problem::problem;
 use crate::published::published_text;
-use crate::report::{measurement, paired_tests_text, report_text, score, setting_name};
+use crate::report::{measurement, paired_tests_text, report_text, score};
 use crate::run::Run;
 use crate::{rank_curves, terminal};
 

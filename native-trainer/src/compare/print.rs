@@ -9,9 +9,9 @@ use akin_core::metrics::Metric;
 
 use super::results::{Column, Comparison, PairedTests, Place, ResultRow, RowTest, Statistic};
 use super::settings::describe;
-use crate::config::PublishedResult;
+use crate::config::{AVERAGE, PublishedResult};
 use crate::published::printed;
-use crate::report::{AVERAGE, displayed};
+use crate::report::displayed;
 use crate::terminal::escape;
 
 /// The format of a comparison.

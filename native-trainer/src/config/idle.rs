@@ -1,8 +1,7 @@
 //! Settings that can never take effect: they are no errors, but rarely what was meant.
 
-use super::{Config, OptimizerConfig, ScheduleConfig, ScheduleKind};
+use super::{Config, OptimizerConfig, ScheduleConfig, ScheduleKind, setting_name};
 use crate::counts::counted;
-use crate::report::setting_name;
 
 impl Config {
     /// A sentence for each setting that can never take effect in a training of this length. Lengths in epochs are compared

@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use super::range::ensure;
 use crate::problem::{did_you_mean, problem};
-use crate::report::AVERAGE;
+
+/// The name of the mean over levels where the protocol of DyML stands for all levels together.
+pub const AVERAGE: &str = "average";
 
 /// `[published]`: see the [module](self).
 #[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]

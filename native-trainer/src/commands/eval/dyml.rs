@@ -11,14 +11,14 @@ use super::arguments::EvalArgs;
 use super::embedding_files::EmbeddingFiles;
 use super::opened_run::OpenedRun;
 use crate::columns::align_numbers;
-use crate::config::{DataConfig, PublishedResult};
+use crate::config::{AVERAGE, DataConfig, PublishedResult};
 use crate::counts::{count, counted};
 use crate::dyml::{evaluate_benchmarks, evaluate_levels, level_config, set_name};
 use crate::embedding::embed;
 use crate::loader::Pictures;
 use crate::problem::{problem, repeated};
 use crate::published::published_text;
-use crate::report::{AVERAGE, conditions, with_interval};
+use crate::report::{conditions, with_interval};
 use crate::run::Run;
 use crate::terminal;
 
