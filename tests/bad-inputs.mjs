@@ -246,7 +246,7 @@ for (const set of [
 for (const set of ['folds=1', 'folds=99', 'folds=x', 'trials=0', 'reproductions=9999', 'search=x', 'metric=x', 'seed=-1', 'nonsense=1']) {
   add(`the tuning with tune.${set}`, [...GOOD.tune, '--set', `tune.${set}`]);
 }
-for (const set of ['data.validation_fraction=0.5', 'data.fold={number=1,of=2}', 'data.protocol=dyml']) {
+for (const set of ['data.validation_fraction=0.5', 'data.fold={number=1,of=2}', 'data.protocol=dyml', 'run.seed=9223372036854775807']) {
   add(`the tuning with ${set}`, [...GOOD.tune, '--set', set]);
 }
 for (const fold of ['{number=0,of=2}', '{number=3,of=2}', '{number=1,of=1}', '{number=1,of=99}', '{number=1}', '1', '{number=1,of=2,more=1}']) {

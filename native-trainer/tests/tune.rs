@@ -105,24 +105,25 @@ fn settings_are_chosen_on_folds_and_their_models_evaluated_apart_and_as_one() {
     assert_eq!(held_out.iter().sum::<u64>(), in_training, "each training image is held out once");
 
     // The models have the best settings and seeds of their own, and are evaluated on the test split.
-    assert_eq!(runs("out/models"), ["out/models/seed-1", "out/models/seed-2"]);
+    let models = &runs("out/models")[0];
+    assert_eq!(runs(models), [format!("{models}/seed-1"), format!("{models}/seed-2")]);
     let test = all.lines().filter(|line| line.ends_with(",test")).count() as u64;
     let rate = best["settings"]["optimizer"]["lr_head"].as_f64().unwrap();
     for seed in [1, 2] {
-        let reports = at.json(&format!("out/models/seed-{seed}.json"));
+        let reports = at.json(&format!("{models}/seed-{seed}.json"));
         for report in reports["separated"].as_array().unwrap().iter().chain([&reports["concatenated"]]) {
             assert_eq!(report["overall"]["queries"].as_u64(), Some(test), "{report}");
         }
-        let config = at.read(&format!("out/models/seed-{seed}/fold-1/config.toml"));
+        let config = at.read(&format!("{models}/seed-{seed}/fold-1/config.toml"));
         assert!(config.contains(&format!("seed = {seed}")) && config.contains(&format!("lr_head = {rate}")));
     }
-    let of_seed = |seed: usize, place: usize| {
-        at.json(&format!("out/models/seed-{seed}.json"))["separated"][place]["overall"]["h_ap"]
+    let score_of_seed = |seed: usize, place: usize| {
+        at.json(&format!("{models}/seed-{seed}.json"))["separated"][place]["overall"]["h_ap"]
             .as_f64()
             .unwrap()
     };
     let separated = numbers(&results["separated"][0]["values"]);
-    assert!((separated[0] - (of_seed(1, 0) + of_seed(1, 1)) / 2.0).abs() < 1e-12);
+    assert!((separated[0] - (score_of_seed(1, 0) + score_of_seed(1, 1)) / 2.0).abs() < 1e-12);
 
     // The chosen config trains on all training classes.
     at.akin(&["train", "out/best.toml", "--out", "best"]).expect_code(0);
@@ -206,6 +207,21 @@ fn a_trial_that_fails_has_no_score_and_is_not_tried_again() {
 }
 
 #[test]
+fn a_failure_with_another_config_does_not_count() {
+    let at = Workplace::new();
+    let tune = |rate: &str, more: &[&str]| {
+        let rate = format!("optimizer.lr_backbone={rate}");
+        let ranges = "tune.ranges={'loss.lambda'={values=[0.5]}}";
+        let arguments =
+            ["--set", ranges, "--set", "tune.reproductions=0", "--set", "run.steps=6", "--set", &rate];
+        at.tune(&[&arguments[..], &["--trials", "1"][..], more].concat())
+    };
+    tune("1e38", &[]).expect_code(1).expect_stderr("no trial has a score");
+    assert_eq!(tune("1e38", &[]).expect_code(1).trainings(), 0);
+    assert_eq!(tune("1e-3", &["--overwrite"]).expect_code(0).trainings(), 2);
+}
+
+#[test]
 fn bad_ranges_are_refused_before_any_training() {
     let at = Workplace::new();
     for (set, message) in [
@@ -218,6 +234,7 @@ fn bad_ranges_are_refused_before_any_training() {
         ("tune.folds=13", "too few for 13 folds"),
         ("tune.folds=1", "tune.folds is 1"),
         ("tune.trials=0", "tune.trials is 0"),
+        ("run.seed=9223372036854775807", "leaves no seeds for 2 reproductions"),
         ("tune.fold=2", "did you mean `folds`?"),
         ("tune.metric=x", "unknown metric `x`"),
         ("data.validation_fraction=0.5", "holds out the folds itself"),

@@ -134,7 +134,7 @@ impl PlannedRun {
         ))
     }
 
-    /// Why the last training of this run failed, if it did.
+    /// Why the last training of this run failed, if it did. A training with another config says nothing about this run.
     ///
     /// # Errors
     ///
@@ -142,6 +142,11 @@ impl PlannedRun {
     pub fn failure(&self) -> Result<Option<String>> {
         let file = self.outcome_file();
         if !file.is_file() {
+            return Ok(None);
+        }
+        let trained = Config::load(&self.config_file(), &[]);
+        if !trained.is_ok_and(|trained| differences(&trained, &self.config, &NO_RESULT_DEPENDS_ON).is_empty())
+        {
             return Ok(None);
         }
         Ok(match read_json(&file)? {
@@ -157,6 +162,11 @@ impl PlannedRun {
 
     fn outcome_file(&self) -> PathBuf {
         self.directory().with_extension("outcome.json")
+    }
+
+    /// The config that the process reads, beside the run directory.
+    fn config_file(&self) -> PathBuf {
+        self.directory().with_extension("toml")
     }
 
     /// Trains the run in another process, from its checkpoint if it has one.
@@ -182,7 +192,7 @@ impl PlannedRun {
         if self.state() == State::Begun {
             command.arg("resume").arg(directory);
         } else {
-            let file = directory.with_extension("toml");
+            let file = self.config_file();
             write_atomic(&file, |out| out.write_all(self.config.to_toml().as_bytes()))?;
             command.arg("train").arg(file).arg("--overwrite");
         }

@@ -23,9 +23,9 @@
 //! embedding, put together from those of all folds).
 //!
 //! ```text
-//! OUT/trials/3f9a1c22/fold-1/        a run of a trial; 3f9a1c22 is a digest of its settings
-//! OUT/models/seed-1/fold-1/          a run with the best settings
-//! OUT/models/seed-1.json             its evaluation, with those of the other folds
+//! OUT/trials/3f9a…/fold-1/           a run of a trial; 3f9a… is a digest of its settings
+//! OUT/models/3f9a…/seed-1/fold-1/    a run with the best settings
+//! OUT/models/3f9a…/seed-1.json       its evaluation, with those of the other folds
 //! OUT/best.toml                      a config with the best settings, for `akin train`
 //! OUT/trials.csv
 //! OUT/results.{md,json}

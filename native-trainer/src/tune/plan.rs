@@ -13,10 +13,8 @@ use super::space::Space;
 use crate::compare::planned_run::PlannedRun;
 use crate::compare::settings::describe;
 use crate::config::{Config, DeviceName, Fold, Protocol, Source};
+use crate::counts::counted;
 use crate::problem::problem;
-
-/// The most folds, trials and reproductions.
-const MOST: [usize; 3] = [100, 10_000, 1_000];
 
 /// A tuning without its results.
 pub struct Plan {
@@ -60,11 +58,11 @@ impl Plan {
         let tune: TuneConfig = source.command("tune")?;
         let trials = overrides.trials.unwrap_or(tune.trials);
         let counts = [
-            ("tune.folds", tune.folds, 2),
-            ("tune.trials", trials, 1),
-            ("tune.reproductions", tune.reproductions, 0),
+            ("tune.folds", tune.folds, 2, 100),
+            ("tune.trials", trials, 1, 10_000),
+            ("tune.reproductions", tune.reproductions, 0, 1_000),
         ];
-        for ((key, count, least), most) in counts.into_iter().zip(MOST) {
+        for (key, count, least, most) in counts {
             if !(least..=most).contains(&count) {
                 return Err(problem(
                     format!("{key} is {count}"),
@@ -79,6 +77,17 @@ impl Plan {
             seed: tune.seed,
         };
         let base = source.config(&Table::new())?;
+        // TOML has no greater whole numbers.
+        if base.run.seed > i64::MAX as u64 - tune.reproductions as u64 {
+            return Err(problem(
+                format!(
+                    "run.seed is {}, which leaves no seeds for {}",
+                    base.run.seed,
+                    counted(tune.reproductions, "reproduction", "reproductions")
+                ),
+                "give a smaller seed",
+            ));
+        }
         if base.data.validation_fraction.is_some() || base.data.fold.is_some() {
             return Err(problem(
                 "the config sets data.validation_fraction or data.fold, but `akin tune` holds out the folds itself",
@@ -128,9 +137,8 @@ impl Plan {
     ///
     /// Settings that the config cannot have.
     pub fn trial(&self, settings: &Table, fold: usize) -> Result<PlannedRun> {
-        let digest = sha256(settings.to_string().as_bytes());
-        let place = Path::new("trials").join(&digest[..8]);
-        self.run(settings, &place, fold, 0)
+        let folder = Path::new("trials").join(digest(settings));
+        self.run(settings, &folder, fold, 0)
     }
 
     /// The training with the best settings and one of the seeds of the reproductions, from 1, for one fold.
@@ -139,8 +147,9 @@ impl Plan {
     ///
     /// Settings that the config cannot have.
     pub fn model(&self, settings: &Table, reproduction: usize, fold: usize) -> Result<PlannedRun> {
-        let place = Path::new("models").join(format!("seed-{}", self.seed(reproduction)?));
-        self.run(settings, &place, fold, reproduction)
+        let seed = format!("seed-{}", self.seed(reproduction)?);
+        let folder = Path::new("models").join(digest(settings)).join(seed);
+        self.run(settings, &folder, fold, reproduction)
     }
 
     /// The seed of a reproduction.
@@ -149,7 +158,7 @@ impl Plan {
     ///
     /// As [`Config::load`].
     pub fn seed(&self, reproduction: usize) -> Result<u64> {
-        Ok(self.shared()?.run.seed.saturating_add(reproduction as u64))
+        Ok(self.shared()?.run.seed + reproduction as u64)
     }
 
     /// The config with these settings, to train on all training classes.
@@ -163,11 +172,11 @@ impl Plan {
         Ok(config)
     }
 
-    fn run(&self, settings: &Table, place: &Path, fold: usize, reproduction: usize) -> Result<PlannedRun> {
+    fn run(&self, settings: &Table, folder: &Path, fold: usize, reproduction: usize) -> Result<PlannedRun> {
         let mut config = self.source.config(settings)?;
         let seed = config.run.seed;
         config.run.name = format!("{}, {}, fold {fold}", self.name, describe(settings));
-        config.run.out = self.out.join(place).join(format!("fold-{fold}"));
+        config.run.out = self.out.join(folder).join(format!("fold-{fold}"));
         config.run.seed = self.seed(reproduction)?;
         config.run.device = self.device.unwrap_or(config.run.device);
         // The best evaluation is the one that counts.
@@ -193,10 +202,30 @@ impl Plan {
     }
 }
 
+/// The name of the folder of some settings.
+fn digest(settings: &Table) -> String {
+    sha256(settings.to_string().as_bytes())[..16].to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::recipes::RECIPES;
+
+    #[test]
+    fn other_best_settings_have_models_of_their_own() {
+        let recipe = RECIPES.iter().find(|recipe| recipe.tunes()).unwrap();
+        let text = recipe.text.replace("${AKIN_DATA}", "data");
+        let source = Source::from_text(Path::new(recipe.name), text, None, &[]).unwrap();
+        let plan = Plan::new(source, Overrides::default()).unwrap();
+        let folder = |point: &[f64]| {
+            let settings = plan.search.space.settings(point).unwrap();
+            plan.model(&settings, 1, 1).unwrap().directory().to_owned()
+        };
+        let points = plan.search.space.extremes();
+        assert_ne!(folder(&points[0]), folder(&points[1]));
+        assert_eq!(folder(&points[0]), folder(&points[0]));
+    }
 
     #[test]
     fn every_recipe_with_ranges_can_be_tuned_over_all_of_them() {
