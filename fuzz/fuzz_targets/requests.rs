@@ -58,7 +58,15 @@ static WORLD: LazyLock<World> = LazyLock::new(|| {
     World { _folder: folder, site, runtime }
 });
 
+fn holds_secret(bytes: &[u8]) -> bool {
+    bytes.windows(SECRET.len()).any(|part| part == SECRET)
+}
+
 fuzz_target!(|bytes: &[u8]| {
+    // An answer repeats a name that it refuses, and the fuzzer finds the secret in this program.
+    if holds_secret(bytes) {
+        return;
+    }
     let World { site, runtime, .. } = &*WORLD;
     let answer = runtime.block_on(async {
         let (mut client, server) = tokio::io::duplex(1 << 16);
@@ -73,7 +81,7 @@ fuzz_target!(|bytes: &[u8]| {
         };
         tokio::join!(talk, answer_all(&http, Arc::clone(site), server)).0
     });
-    assert!(!answer.windows(SECRET.len()).any(|part| part == SECRET), "a hidden file was sent");
+    assert!(!holds_secret(&answer), "a hidden file was sent");
     let head = answer.split(|&byte| byte == b'\n').next().unwrap_or_default();
     if head.starts_with(b"HTTP/1.1 20") || head.starts_with(b"HTTP/1.1 30") {
         let asked = bytes.to_ascii_lowercase();
