@@ -243,7 +243,7 @@ for (const set of [
 ]) {
   add(`the tuning with ${set}`, ['tune', 'tiny.toml', '--out', 'new', '--set', set]);
 }
-for (const set of ['folds=1', 'folds=99', 'folds=x', 'trials=0', 'reproductions=9999', 'search=x', 'metric=x', 'seed=-1', 'nonsense=1']) {
+for (const set of ['folds=1', 'folds=99', 'folds=x', 'trials=0', 'trials=501', 'reproductions=9999', 'search=x', 'metric=x', 'seed=-1', 'nonsense=1']) {
   add(`the tuning with tune.${set}`, [...GOOD.tune, '--set', `tune.${set}`]);
 }
 for (const set of ['data.validation_fraction=0.5', 'data.fold={number=1,of=2}', 'data.protocol=dyml', 'run.seed=9223372036854775807']) {

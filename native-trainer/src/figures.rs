@@ -8,7 +8,8 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::files::{create_folder, write_atomic};
+use crate::files::{create_folder, remove_file, write_atomic};
+use crate::problem::Advise;
 
 pub mod bars;
 mod drawing;
@@ -48,6 +49,30 @@ pub fn write_figures<'a>(
         create_folder(folder)?;
         let bytes = bytes_of(figure)?;
         write_atomic(&folder.join(format!("{}.{extension}", figure.name)), |file| file.write_all(&bytes))?;
+    }
+    Ok(())
+}
+
+/// Removes the figures of a folder that `figures` does not have, or not with one of the extensions.
+///
+/// # Errors
+///
+/// A folder without write permission.
+pub fn remove_other_figures(folder: &Path, extensions: &[&str], figures: &[Figure]) -> Result<()> {
+    let kept: Vec<String> = figures
+        .iter()
+        .flat_map(|figure| extensions.iter().map(move |extension| format!("{}.{extension}", figure.name)))
+        .collect();
+    let Ok(entries) = std::fs::read_dir(folder) else { return Ok(()) };
+    for entry in entries.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let is_figure = [".svg", ".png"].iter().any(|extension| name.ends_with(extension));
+        if is_figure && !kept.contains(&name) {
+            remove_file(&entry.path()).advise(
+                || format!("cannot remove {}, a figure of an earlier comparison", entry.path().display()),
+                "check the permissions of its folder",
+            )?;
+        }
     }
     Ok(())
 }

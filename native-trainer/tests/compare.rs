@@ -488,6 +488,17 @@ fn settings_that_are_varied_have_a_figure_for_each_metric() {
     assert_eq!(row["varied"]["sampler"]["classes_per_batch"], 2);
     let config = at.read(&format!("out/{}/seed-0/config.toml", row["name"].as_str().unwrap()));
     assert!(config.contains("classes_per_batch = 2"), "{config}");
+
+    // The figures of an earlier comparison are not left beside those of this one.
+    at.write("out/figures/earlier.svg", "");
+    at.write("out/figures/loss-lambda-ap-species.png", "");
+    at.write("out/figures/notes.txt", "");
+    assert_eq!(at.compare(&["--losses", "happier"]).expect_code(0).trainings(), 0);
+    for name in ["earlier.svg", "loss-lambda-ap-species.png"] {
+        assert!(!at.path(&format!("out/figures/{name}")).exists(), "{name}");
+    }
+    assert!(at.path("out/figures/notes.txt").exists());
+    assert_eq!(fs::read_dir(at.path("out/figures")).unwrap().count(), 8 + 1);
 }
 
 #[test]

@@ -235,6 +235,7 @@ fn bad_ranges_are_refused_before_any_training() {
         ("tune.folds=1", "tune.folds is 1"),
         ("tune.trials=0", "tune.trials is 0"),
         ("run.seed=9223372036854775807", "leaves no seeds for 2 reproductions"),
+        ("tune.trials=501", "too many for the search `bayesian`"),
         ("tune.fold=2", "did you mean `folds`?"),
         ("tune.metric=x", "unknown metric `x`"),
         ("data.validation_fraction=0.5", "holds out the folds itself"),

@@ -14,7 +14,7 @@ use crate::compare::print::{FILES, Format, print};
 use crate::compare::sensitivity;
 use crate::config::{DeviceName, Source};
 use crate::counts::counted;
-use crate::figures::{Painter, write_figures};
+use crate::figures::{Painter, remove_other_figures, write_figures};
 use crate::files::write_atomic;
 use crate::problem::{a_few, problem};
 use crate::progress::Progress;
@@ -123,6 +123,9 @@ pub fn run(args: CompareArgs) -> Result<()> {
     if let Some(painter) = &painter {
         write_figures(&folder, "png", &figures, |figure| painter.png(&figure.drawing))?;
     }
+    // An earlier comparison may have varied other settings.
+    let extensions: &[&str] = if args.png { &["svg", "png"] } else { &["svg"] };
+    remove_other_figures(&folder, extensions, &figures)?;
     for (name, format) in FILES {
         let mut text = print(&comparison, format, false);
         if format == Format::Markdown {

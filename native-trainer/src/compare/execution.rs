@@ -162,7 +162,7 @@ impl<'a> Execution<'a> {
     }
 
     fn cells(&self, tuned: &[Vec<TunedSetting>]) -> Result<Vec<Cell<'a>>> {
-        cells(self.plan, tuned, |run| self.trainer.is_done(run), trial_score)
+        cells(self.plan, tuned, |run| self.trainer.is_done(run), end_score)
     }
 
     /// Trains what is not done and collects the results.
@@ -248,7 +248,7 @@ impl<'a> Execution<'a> {
                 return Ok(Answer::Score(trial.score));
             }
             let score = match self.train(&planned, row, &describe(settings))? {
-                None => trial_score(&planned, row)?,
+                None => end_score(&planned, row)?,
                 Some(_) => None,
             };
             trials.push((planned.config, Trial { settings: settings.clone(), score }));
@@ -265,7 +265,8 @@ impl<'a> Execution<'a> {
 
     /// Trains a run of a row unless it is done. The answer is the reason if the training failed.
     fn train(&self, planned: &PlannedRun, row: &Row, name: &str) -> Result<Option<String>> {
-        self.trainer.train(planned, &format!("{}, {name}", row.name), row.optimises)
+        self.trainer
+            .train(planned, &format!("{}, {name}", row.name), row.optimises, |run| end_score(run, row))
     }
 
     /// What every row was given, in words.
@@ -301,7 +302,7 @@ impl<'a> Execution<'a> {
     }
 }
 
-/// The score of a training for tuning, by the metric that its row optimises.
-fn trial_score(run: &PlannedRun, row: &Row) -> Result<Option<f64>> {
+/// The score of a training at its end, by the metric that its row optimises.
+fn end_score(run: &PlannedRun, row: &Row) -> Result<Option<f64>> {
     Ok(score(&run.read::<Report>("report.json")?, row.optimises, None))
 }

@@ -380,7 +380,7 @@ impl Style for Markdown {
 }
 
 /// Escapes what would end a cell or begin a mark. An underscore inside a word begins none.
-pub(super) fn markdown(text: &str) -> String {
+pub fn markdown(text: &str) -> String {
     let mut escaped = String::new();
     let mut before = ' ';
     let mut characters = text.chars().peekable();

@@ -5,6 +5,7 @@ use toml::{Table, Value};
 
 use super::print::markdown as escaped;
 use super::results::{Column, Comparison, ResultRow};
+use super::settings::last_part;
 use crate::config::dotted;
 use crate::families::numbered;
 use crate::figures::Figure;
@@ -97,7 +98,7 @@ fn curves(rows: &[ResultRow], key: &str, column: &Column, place: usize) -> Vec<L
 /// The row's loss, and what it varies besides a key.
 fn name_beside(row: &ResultRow, key: &str) -> String {
     let others = dotted(&row.varied).into_iter().filter(|(other, _)| other != key);
-    let others = others.map(|(other, value)| format!("{} {value}", last(&other)));
+    let others = others.map(|(other, value)| format!("{} {value}", last_part(&other)));
     [row.label.clone()].into_iter().chain(others).collect::<Vec<_>>().join(", ")
 }
 
@@ -133,10 +134,6 @@ fn is_geometric(values: &[f64]) -> bool {
         most.unwrap_or(1.0) / least.unwrap_or(1.0)
     };
     values.len() > 2 && values[0] > 0.0 && unevenness(f64::ln) < unevenness(|value| value)
-}
-
-fn last(key: &str) -> &str {
-    key.rsplit('.').next().unwrap_or(key)
 }
 
 /// A name of a file: letters, digits and dashes.

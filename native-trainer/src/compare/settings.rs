@@ -82,6 +82,11 @@ pub fn combinations(vary: &BTreeMap<String, Vec<Value>>) -> Result<Vec<Table>> {
     Ok(combinations)
 }
 
+/// The last part of a dotted key.
+pub fn last_part(key: &str) -> &str {
+    key.rsplit('.').next().unwrap_or(key)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,7 +3,6 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use akin_core::evaluate::Report;
 use akin_core::metrics::Metric;
 use anyhow::Result;
 
@@ -14,7 +13,7 @@ use crate::interrupt::{CatchCtrlC, stop_requested};
 use crate::outcome::ProcessOutcome;
 use crate::problem::Interrupted;
 use crate::progress::Progress;
-use crate::report::{displayed, score};
+use crate::report::displayed;
 
 /// Trains runs, each in a process of its own, and keeps those that are done.
 pub struct Trainer {
@@ -42,12 +41,18 @@ impl Trainer {
         run.is_done(&self.data.provenance(run)?, self.overwrite)
     }
 
-    /// Trains a run unless it is done, and shows its score by a metric. The answer is the reason if the training failed.
+    /// Trains a run unless it is done, and shows its score, which `score` reads. The answer is the reason if the training failed.
     ///
     /// # Errors
     ///
     /// As [`Trainer::is_done`]; a process that trains the run; [`Interrupted`] after Ctrl-C.
-    pub fn train(&self, planned: &PlannedRun, name: &str, metric: Metric) -> Result<Option<String>> {
+    pub fn train(
+        &self,
+        planned: &PlannedRun,
+        name: &str,
+        metric: Metric,
+        score: impl Fn(&PlannedRun) -> Result<Option<f64>>,
+    ) -> Result<Option<String>> {
         if self.is_done(planned)? {
             self.pace.skip();
             return Ok(None);
@@ -74,9 +79,7 @@ impl Trainer {
                 "warning: {name}: skipped {images} that cannot be read; see run.json"
             ));
         }
-        let report: Report = planned.read("report.json")?;
-        let score = score(&report, metric, None)
-            .map_or("–".into(), |score| format!("{:.2}", displayed(metric, score)));
+        let score = score(planned)?.map_or("–".into(), |score| format!("{:.2}", displayed(metric, score)));
         let seconds = started.elapsed().as_secs_f64();
         let result = format!("{name}: {} {score} in {seconds:.0} s{left}", metric.label());
         self.progress.say("Trained", &result);

@@ -149,12 +149,15 @@ fn csv_layout(file: &Path) -> Result<Layout> {
         ));
     };
     let split_column = columns.iter().position(|column| is_split_column(column));
-    let candidates: Vec<usize> = (0..columns.len())
-        .filter(|&place| {
-            place != path_column && Some(place) != split_column && !names_division(&header[place])
-        })
-        .collect();
-    let levels = chain(&columns, &candidates);
+    let candidates: Vec<usize> =
+        (0..columns.len()).filter(|&place| place != path_column && Some(place) != split_column).collect();
+    let labels: Vec<usize> =
+        candidates.iter().copied().filter(|&place| !names_division(&header[place])).collect();
+    let mut levels = chain(&columns, &labels);
+    if levels.is_empty() {
+        // What is named like a division may be the only label.
+        levels = chain(&columns, &candidates);
+    }
     if levels.is_empty() {
         return Err(problem(
             format!("{} has no column of labels that images share", file.display()),
@@ -517,6 +520,14 @@ mod tests {
             ["split_column", "train", "test"].map(|key| text(&layout, key).unwrap()),
             ["Set", "Train", "Test"]
         );
+    }
+
+    #[test]
+    fn the_only_column_of_labels_may_be_named_like_a_division() {
+        let csv = "path,phase\na.jpg,solid\nb.jpg,solid\nc.jpg,liquid\nd.jpg,liquid\n";
+        let images = ["a.jpg", "b.jpg", "c.jpg", "d.jpg"].map(|name| (name, &b""[..]));
+        let layout = found(&files(&[&[("labels.csv", csv.as_bytes())], &images[..]].concat()));
+        assert_eq!(layout.levels(), ["phase"]);
     }
 
     #[test]

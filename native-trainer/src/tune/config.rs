@@ -14,7 +14,7 @@ use toml::Value;
 pub struct TuneConfig {
     /// The number of folds that the finest training classes are divided into, 2 … 100. Default 4.
     pub folds: usize,
-    /// The number of settings to try, 1 … 10000. Each takes a training for each fold. Default 50.
+    /// The number of settings to try, 1 … 10000, with the search `bayesian` at most 500. Each takes a training for each fold. Default 50.
     pub trials: usize,
     /// How the next settings are chosen. Default `bayesian`.
     pub search: Search,
@@ -86,7 +86,7 @@ pub struct RangeConfig {
     /// The largest value, above `min`.
     #[schemars(with = "Option<f64>")]
     pub max: Option<Value>,
-    /// Whether sums or ratios count. Default `linear`.
+    /// How values are spread over the range. Default `linear`.
     pub scale: Option<Scale>,
     /// Instead of `min` and `max`: the values. They have no order.
     #[schemars(with = "Vec<serde_json::Value>")]

@@ -104,7 +104,7 @@ pub fn train_cell(plan: &Plan, number: usize, overwrite: bool, progress: Progres
         (_, Some(run)) => {
             let _share = Share::take(Kind::Tuning, &plan.out)?;
             execution.trainer.pace.expect(1);
-            match execution.trainer.train(&run, &name, plan.metric)? {
+            match execution.train(&run, &name)? {
                 None => Ok(()),
                 Some(reason) => Err(problem(
                     format!("cell {number} ({name}) failed: {reason}"),
@@ -145,7 +145,7 @@ impl<'a> Execution<'a> {
         let mut models: Vec<ModelConfig> = Vec::new();
         for point in space.extremes() {
             let settings = space.settings(&point)?;
-            let check = || -> Result<()> {
+            let mut check = || -> Result<()> {
                 let Config { run, model, .. } = plan.trial(&settings, 1)?.config;
                 if !models.contains(&model) {
                     check_encoder(&plan.trial(&settings, 1)?.config, &device)?;
@@ -161,13 +161,12 @@ impl<'a> Execution<'a> {
                 }
                 Ok(())
             };
-            let mut check = check;
             check().with_context(|| format!("with {}", describe(&settings)))?;
         }
         // A run with another config is noticed before others are trained.
         let mut tried = Vec::new();
         for _ in 0..plan.trials {
-            if plan.search.learns(tried.len()) {
+            if plan.search.uses_scores(tried.len()) {
                 break;
             }
             let point = plan.search.next(&tried)?;
@@ -201,7 +200,7 @@ impl<'a> Execution<'a> {
             for fold in 1..=plan.folds {
                 let run = plan.model(&best.settings, reproduction, fold)?;
                 let name = format!("best settings, seed {seed}, fold {fold}");
-                match self.trainer.train(&run, &name, plan.metric)? {
+                match self.train(&run, &name)? {
                     None => runs.push(run),
                     Some(reason) => failed.push(format!("{name}: {reason}")),
                 }
@@ -245,7 +244,7 @@ impl<'a> Execution<'a> {
                 let name = format!("trial {number} of {}, fold {fold}", plan.trials);
                 if failed.is_none() {
                     failed = match self.failure(&run)? {
-                        None => self.trainer.train(&run, &name, plan.metric)?,
+                        None => self.train(&run, &name)?,
                         before => before,
                     };
                 } else {
@@ -267,6 +266,11 @@ impl<'a> Execution<'a> {
     /// Why a training failed before. It is not tried again, because what is tried next depends on it.
     fn failure(&self, run: &PlannedRun) -> Result<Option<String>> {
         Ok(if self.trainer.is_done(run)? { None } else { run.failure()? })
+    }
+
+    /// Trains a run unless it is done. The answer is the reason if the training failed.
+    fn train(&self, run: &PlannedRun, name: &str) -> Result<Option<String>> {
+        self.trainer.train(run, name, self.plan.metric, |run| self.score(run))
     }
 
     /// The score of a run that is done.
@@ -292,7 +296,7 @@ impl<'a> Execution<'a> {
         let mut cells: Vec<TuneCell> = Vec::new();
         let mut all_ended = true;
         for number in 1..=plan.trials {
-            let settings = match all_ended || !plan.search.learns(number - 1) {
+            let settings = match all_ended || !plan.search.uses_scores(number - 1) {
                 true => Some(plan.search.next(&tried)?),
                 false => None,
             };

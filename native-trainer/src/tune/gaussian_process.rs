@@ -69,7 +69,7 @@ impl<'a> GaussianProcess<'a> {
 
     /// The mean and the deviation of the score without noise at a point, in units of the deviation of the scores seen and
     /// from their mean.
-    pub fn at(&self, point: &Coordinates) -> (f64, f64) {
+    pub fn predict(&self, point: &Coordinates) -> (f64, f64) {
         let covariances = DVector::from_iterator(
             self.points.len(),
             self.points.iter().map(|other| kernel(point, other, &self.lengths)),
@@ -107,13 +107,13 @@ mod tests {
         let process = GaussianProcess::new(&points, &scores, 1).unwrap();
         let (centre, scale) = (mean(&scores).unwrap(), deviation(&scores).unwrap());
         for (point, score) in points.iter().zip(&scores) {
-            assert!((centre + scale * process.at(point).0 - score).abs() < 0.02);
+            assert!((centre + scale * process.predict(point).0 - score).abs() < 0.02);
         }
-        let between = process.at(&vec![(0, 0.6)]);
+        let between = process.predict(&vec![(0, 0.6)]);
         assert!((centre + scale * between.0 - 1.8_f64.sin()).abs() < 0.05, "{between:?}");
         // As numpy has it, with the same grid: ℓ = 0.2 and a noise of 1e-4 are the likeliest.
         assert!((between.1.powi(2) - 0.153_154_83).abs() < 1e-7, "{between:?}");
-        assert!((process.at(&vec![(0, 20.0)]).1 - 1.0).abs() < 1e-12);
+        assert!((process.predict(&vec![(0, 20.0)]).1 - 1.0).abs() < 1e-12);
     }
 
     #[test]
@@ -133,7 +133,7 @@ mod tests {
     fn equal_scores_and_equal_points_are_no_obstacle() {
         let points: Vec<Coordinates> = vec![vec![(0, 0.5)]; 3];
         let process = GaussianProcess::new(&points, &[0.25; 3], 1).unwrap();
-        assert_eq!(process.at(&points[0]).0, 0.0);
+        assert_eq!(process.predict(&points[0]).0, 0.0);
         assert!(GaussianProcess::new(&[], &[], 1).is_none());
     }
 }

@@ -7,7 +7,7 @@ use akin_core::metrics::Metric;
 use anyhow::Result;
 use toml::Table;
 
-use super::config::TuneConfig;
+use super::config::{Search, TuneConfig};
 use super::search::SettingsSearch;
 use super::space::Space;
 use crate::compare::planned_run::PlannedRun;
@@ -15,6 +15,9 @@ use crate::compare::settings::describe;
 use crate::config::{Config, DeviceName, Fold, Protocol, Source};
 use crate::counts::counted;
 use crate::problem::problem;
+
+/// The most trials of the search `bayesian`, whose time grows with the cube of their number.
+const MOST_BAYESIAN_TRIALS: usize = 500;
 
 /// A tuning without its results.
 pub struct Plan {
@@ -69,6 +72,12 @@ impl Plan {
                     format!("give a whole number from {least} to {most}"),
                 ));
             }
+        }
+        if tune.search == Search::Bayesian && trials > MOST_BAYESIAN_TRIALS {
+            return Err(problem(
+                format!("tune.trials is {trials}, which is too many for the search `bayesian`"),
+                format!("give at most {MOST_BAYESIAN_TRIALS}, or tune.search = \"sobol\""),
+            ));
         }
         let search = SettingsSearch {
             space: Space::new(&tune.ranges)?,

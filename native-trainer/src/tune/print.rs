@@ -4,8 +4,9 @@ use clap::ValueEnum;
 
 use super::results::{Interval, Results, Trial};
 use crate::columns::align_numbers;
+use crate::compare::print::markdown as escaped;
 use crate::compare::results::Column;
-use crate::compare::settings::describe;
+use crate::compare::settings::{describe, last_part};
 use crate::counts::counted;
 use crate::report::displayed;
 
@@ -99,9 +100,8 @@ fn trials(results: &Results) -> Grid {
 
 /// The last part of a key, if no other key ends with it.
 fn short(key: &str, keys: &[String]) -> String {
-    let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
-    let is_unique = keys.iter().filter(|other| last(other) == last(key)).count() == 1;
-    if is_unique { last(key) } else { key.to_owned() }
+    let is_unique = keys.iter().filter(|other| last_part(other) == last_part(key)).count() == 1;
+    if is_unique { last_part(key).to_owned() } else { key.to_owned() }
 }
 
 /// A value without the quotes of a text.
@@ -180,7 +180,7 @@ fn legend(results: &Results) -> String {
 
 fn markdown(grid: &Grid) -> String {
     let line = |cells: &[String]| {
-        let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
+        let cells: Vec<String> = cells.iter().map(|cell| escaped(cell)).collect();
         format!("| {} |", cells.join(" | "))
     };
     let rule = format!("|---|{}", "---:|".repeat(grid.header.len() - 1));

@@ -9,28 +9,31 @@
 //! ```
 //!
 //! with the mean μ and deviation σ of a [Gaussian process](super::gaussian_process), and b the best mean at the points
-//! tried. It looks at points of the whole cube and at points near the best one.
+//! tried. It looks at points of the whole cube and at points near the best one. Logarithms of EI are compared, because EI
+//! itself can be too small for a floating-point number.
 //!
 //! A trial depends on the seed, the ranges and the scores of the trials before it, and on nothing else. So a search that
 //! was stopped continues as if it had not been.
 
-use std::f64::consts::{FRAC_1_SQRT_2, PI};
+use std::f64::consts::TAU;
 
 use akin_core::random::stream;
 use anyhow::Result;
 use rand::RngExt;
-use toml::Table;
+use toml::Value;
 
 use super::config::Search;
 use super::gaussian_process::{Coordinates, GaussianProcess};
 use super::space::Space;
 
 /// The points of the whole cube that are looked at.
-const ANYWHERE: u32 = 1024;
+const CUBE_CANDIDATES: u32 = 1024;
 /// The points near the best one that are looked at.
-const NEAR: u32 = 256;
+const NEAR_CANDIDATES: u32 = 256;
 /// The side of the cube in which points are near.
-const NEARNESS: f64 = 0.2;
+const NEAR_SIDE: f64 = 0.2;
+/// The points of the Sobol sequence that are looked at for settings that have not been tried.
+const NEXT_POINTS: u32 = 1024;
 
 /// The search for settings.
 #[derive(Clone, Debug)]
@@ -56,52 +59,53 @@ pub struct Tried {
 
 impl SettingsSearch {
     /// Whether a trial, counted from 0, looks at the scores of those before it.
-    pub fn learns(&self, trial: usize) -> bool {
+    pub fn uses_scores(&self, trial: usize) -> bool {
         self.search == Search::Bayesian && trial >= self.first_trials
     }
 
-    /// The point to try after those that were tried. A trial that does not [learn](Self::learns) needs no scores.
+    /// The point to try after those that were tried. A trial that does not [use them](Self::uses_scores) needs no scores.
     ///
     /// # Errors
     ///
     /// As [`Space::settings`].
     pub fn next(&self, tried: &[Tried]) -> Result<Vec<f64>> {
         let trial = tried.len();
-        let even = self.sobol(trial as u32, self.scramble(&[]));
-        if !self.learns(trial) {
-            return Ok(even);
+        // The same settings would have the same score.
+        let known: Vec<Vec<Value>> = tried.iter().map(|tried| self.space.values(&tried.point)).collect();
+        let is_new = |point: &Vec<f64>| !known.contains(&self.space.values(point));
+        let scramble = self.scramble(&[]);
+        let first = trial as u32;
+        let sobol_point = (first..first + NEXT_POINTS)
+            .map(|number| self.sobol(number, scramble))
+            .find(is_new)
+            .unwrap_or_else(|| self.sobol(first, scramble));
+        if !self.uses_scores(trial) {
+            return Ok(sobol_point);
         }
         let scores: Vec<f64> = tried.iter().filter_map(|tried| tried.score).collect();
-        let Some(worst) = scores.iter().copied().min_by(f64::total_cmp) else { return Ok(even) };
+        let Some(worst) = scores.iter().copied().min_by(f64::total_cmp) else { return Ok(sobol_point) };
         // A training that fails says that its settings are bad, but not how bad.
         let scores: Vec<f64> = tried.iter().map(|tried| tried.score.unwrap_or(worst)).collect();
         let points: Vec<Coordinates> =
             tried.iter().map(|tried| self.space.coordinates(&tried.point)).collect();
         let Some(process) = GaussianProcess::new(&points, &scores, self.space.dimension()) else {
-            return Ok(even);
+            return Ok(sobol_point);
         };
-        let means = points.iter().map(|point| process.at(point).0);
+        let means = points.iter().map(|point| process.predict(point).0);
         let Some((best, best_mean)) = means.enumerate().max_by(|a, b| a.1.total_cmp(&b.1)) else {
-            return Ok(even);
+            return Ok(sobol_point);
         };
         let mut candidates: Vec<(f64, Vec<f64>)> = self
             .candidates(trial, &tried[best].point)
             .into_iter()
             .map(|point| {
-                let (mean, deviation) = process.at(&self.space.coordinates(&point));
-                (expected_improvement(mean - best_mean, deviation), point)
+                let (mean, deviation) = process.predict(&self.space.coordinates(&point));
+                (log_expected_improvement(mean - best_mean, deviation), point)
             })
             .collect();
         candidates.sort_by(|a, b| b.0.total_cmp(&a.0));
-        // The same settings would have the same score.
-        let known =
-            tried.iter().map(|tried| self.space.settings(&tried.point)).collect::<Result<Vec<Table>>>()?;
-        for (_, point) in &candidates {
-            if !known.contains(&self.space.settings(point)?) {
-                return Ok(point.clone());
-            }
-        }
-        Ok(even)
+        let best_new = candidates.into_iter().map(|(_, point)| point).find(is_new);
+        Ok(best_new.unwrap_or(sobol_point))
     }
 
     /// Points of the whole cube, and points near one of them.
@@ -110,10 +114,13 @@ impl SettingsSearch {
         let near = self.scramble(&[trial as u64, 1]);
         let beside = |number: u32| {
             let shift = self.sobol(number, near);
-            let moved = |(place, shift): (&f64, &f64)| (place + NEARNESS * (shift - 0.5)).clamp(0.0, 1.0);
+            let moved = |(place, shift): (&f64, &f64)| (place + NEAR_SIDE * (shift - 0.5)).clamp(0.0, 1.0);
             best.iter().zip(&shift).map(moved).collect()
         };
-        (0..ANYWHERE).map(|number| self.sobol(number, anywhere)).chain((0..NEAR).map(beside)).collect()
+        (0..CUBE_CANDIDATES)
+            .map(|number| self.sobol(number, anywhere))
+            .chain((0..NEAR_CANDIDATES).map(beside))
+            .collect()
     }
 
     fn sobol(&self, number: u32, scramble: u32) -> Vec<f64> {
@@ -126,22 +133,43 @@ impl SettingsSearch {
     }
 }
 
-/// EI of a mean that is so much above the best one.
-fn expected_improvement(above: f64, deviation: f64) -> f64 {
+/// ln EI of a mean that is so much above the best one.
+///
+/// EI = σ h(z) with h(z) = φ(z) + z Φ(z). For z below −1, h(z) = φ(z) c / (c − z) with the [tail](tail) c of −z: no
+/// part of it is a difference of nearly equal numbers.
+fn log_expected_improvement(above: f64, deviation: f64) -> f64 {
     if deviation <= 0.0 {
-        return above.max(0.0);
+        return above.max(0.0).ln();
     }
     let z = above / deviation;
-    above * 0.5 * erfc(-z * FRAC_1_SQRT_2) + deviation * (-0.5 * z * z).exp() / (2.0 * PI).sqrt()
+    let log_density = -0.5 * (z * z + TAU.ln());
+    let log_h = if z < -1.0 {
+        let tail = tail(-z);
+        log_density + (tail / (tail - z)).ln()
+    } else {
+        let density = log_density.exp();
+        (density + z * below(z, density)).ln()
+    };
+    deviation.ln() + log_h
 }
 
-/// 1 − erf(x), by the rational approximation 7.1.26 of Abramowitz & Stegun, within 1.5e-7.
-fn erfc(x: f64) -> f64 {
-    const TERMS: [f64; 5] = [0.254_829_592, -0.284_496_736, 1.421_413_741, -1.453_152_027, 1.061_405_429];
-    let t = 1.0 / (1.0 + 0.327_591_1 * x.abs());
-    let sum = TERMS.iter().rev().fold(0.0, |sum, term| t * (term + sum));
-    let tail = sum * (-x * x).exp();
-    if x < 0.0 { 2.0 - tail } else { tail }
+/// Φ(z) from φ(z), for z from −1 (Abramowitz & Stegun 26.2.11 and 26.2.14).
+fn below(z: f64, density: f64) -> f64 {
+    if z > 1.0 {
+        return 1.0 - density / (z + tail(z));
+    }
+    let (mut term, mut sum) = (z, z);
+    // |z| is at most 1, so the last term is below 1e-20.
+    for odd in (3..41).step_by(2) {
+        term *= z * z / f64::from(odd);
+        sum += term;
+    }
+    0.5 + density * sum
+}
+
+/// The continued fraction 1/(x + 2/(x + 3/(x + …))), for x from 1. The ratio (1 − Φ(x)) / φ(x) is 1 / (x + this).
+fn tail(x: f64) -> f64 {
+    (1..200).rev().fold(0.0, |tail, number| f64::from(number) / (x + tail))
 }
 
 #[cfg(test)]
@@ -237,13 +265,53 @@ mod tests {
             let integral: f64 = (0..steps)
                 .map(|step| {
                     let z = -8.0 + (f64::from(step) + 0.5) * 16.0 / f64::from(steps);
-                    let density = (-0.5 * z * z).exp() / ((2.0 * PI).sqrt() * deviation);
+                    let density = (-0.5 * z * z).exp() / (TAU.sqrt() * deviation);
                     (above + z * deviation).max(0.0) * density * width
                 })
                 .sum();
-            let found = expected_improvement(above, deviation);
+            let found = log_expected_improvement(above, deviation).exp();
             assert!((found - integral).abs() < 1e-5, "{found} and {integral}");
         }
-        assert_eq!(expected_improvement(0.25, 0.0), 0.25);
+        assert_eq!(log_expected_improvement(0.25, 0.0), 0.25_f64.ln());
+        assert_eq!(log_expected_improvement(-0.25, 0.0), f64::NEG_INFINITY);
+    }
+
+    #[test]
+    fn tiny_expected_improvements_keep_their_order() {
+        // As computed with 50 digits.
+        for (z, log) in [
+            (-40.0, -808.29856835662),
+            (-10.0, -55.5531220361224),
+            (-5.0, -16.744301162661),
+            (-1.5, -3.52993592080571),
+            (-0.5, -1.62051626438732),
+            (0.5, -0.359827683745064),
+            (2.0, 0.697383545788228),
+        ] {
+            let found = log_expected_improvement(z, 1.0);
+            assert!((found - log).abs() < 1e-10, "{z}: {found} and {log}");
+        }
+        let falling: Vec<f64> =
+            (0..1000).map(|step| log_expected_improvement(-0.05 * f64::from(step), 1.0)).collect();
+        assert!(falling.is_sorted_by(|one, next| one > next));
+    }
+
+    #[test]
+    fn points_of_a_sobol_sequence_with_settings_that_were_tried_are_passed_over() {
+        let space = Space::new(&toml::from_str("'loss.a' = { min = 1, max = 8 }").unwrap()).unwrap();
+        for seed in 0..5 {
+            let search =
+                SettingsSearch { space: space.clone(), search: Search::Sobol, first_trials: 1, seed };
+            let mut tried: Vec<Tried> = Vec::new();
+            for _ in 0..9 {
+                tried.push(Tried { point: search.next(&tried).unwrap(), score: None });
+            }
+            let mut values: Vec<i64> = tried[..8]
+                .iter()
+                .filter_map(|tried| search.space.values(&tried.point)[0].as_integer())
+                .collect();
+            values.sort_unstable();
+            assert_eq!(values, (1..=8).collect::<Vec<_>>(), "with the seed {seed}");
+        }
     }
 }

@@ -12,7 +12,7 @@ use crate::problem::{did_you_mean, problem};
 /// The sections of a config whose settings can be tuned.
 const SECTIONS: [&str; 6] = ["loss", "model", "optimizer", "schedule", "sampler", "augment"];
 
-/// The most ranges. Sobol sequences have no more axes.
+/// The most ranges, each of which is an axis of the Sobol sequence.
 const MOST_RANGES: usize = 100;
 
 /// Ranges of settings.
@@ -110,18 +110,20 @@ impl Space {
     /// equal settings have equal coordinates. Values without an order are at distance 1 from each other.
     pub fn coordinates(&self, point: &[f64]) -> Vec<(usize, f64)> {
         let mut coordinates = Vec::new();
-        for (number, ((_, axis), &place)) in self.axes.iter().zip(point).enumerate() {
+        for (axis_number, ((_, axis), &place)) in self.axes.iter().zip(point).enumerate() {
             match axis {
-                Axis::Real { .. } => coordinates.push((number, place)),
+                Axis::Real { min, max, scale } => {
+                    let value = number(&axis.value(place)).unwrap_or(*min);
+                    coordinates.push((axis_number, position(value, [*min, *max], *scale)));
+                }
                 Axis::Whole { min, max, scale } => {
-                    let Value::Integer(value) = axis.value(place) else { continue };
-                    let ends = [*min as f64, *max as f64];
-                    coordinates.push((number, position(value as f64, ends, *scale)));
+                    let value = number(&axis.value(place)).unwrap_or(*min as f64);
+                    coordinates.push((axis_number, position(value, [*min as f64, *max as f64], *scale)));
                 }
                 Axis::Values(values) => {
                     let chosen = choice(place, values.len());
                     let side = |other| if other == chosen { std::f64::consts::FRAC_1_SQRT_2 } else { 0.0 };
-                    coordinates.extend((0..values.len()).map(|other| (number, side(other))));
+                    coordinates.extend((0..values.len()).map(|other| (axis_number, side(other))));
                 }
             }
         }
@@ -205,7 +207,7 @@ impl Axis {
                     Scale::Linear => min + place * (max - min),
                     Scale::Log => (min.ln() + place * (max.ln() - min.ln())).exp(),
                 };
-                Value::Float(rounded(value).clamp(*min, *max))
+                Value::Float(rounded(value, [*min, *max]).clamp(*min, *max))
             }
             Self::Whole { min, max, scale } => {
                 // Each number has a stretch of its own, so that both ends are as likely as the others.
@@ -234,9 +236,13 @@ fn position(value: f64, [min, max]: [f64; 2], scale: Scale) -> f64 {
     }
 }
 
-/// With four digits, which are enough to tell settings apart and can be read.
-fn rounded(value: f64) -> f64 {
-    format!("{value:.3e}").parse().unwrap_or(value)
+/// With so few digits that it can be read, and so many that a range has about a thousand values: four, and more in a
+/// range that is narrow beside its ends.
+fn rounded(value: f64, [min, max]: [f64; 2]) -> f64 {
+    let narrowness = min.abs().max(max.abs()) / (max - min);
+    // No number has more than 17 digits.
+    let digits = 3 + narrowness.log10().ceil().clamp(0.0, 13.0) as usize;
+    format!("{value:.digits$e}").parse().unwrap_or(value)
 }
 
 fn number(value: &Value) -> Option<f64> {
@@ -286,6 +292,9 @@ mod tests {
 
     #[test]
     fn equal_settings_have_equal_coordinates() {
+        let rates = space("'loss.a' = { min = 1e-3, max = 1.0, scale = 'log' }").unwrap();
+        assert_eq!(rates.values(&[0.5]), rates.values(&[0.500_001]));
+        assert_eq!(rates.coordinates(&[0.5]), rates.coordinates(&[0.500_001]));
         let space = space("'loss.a' = { min = 1, max = 3 }\n'loss.b' = { values = [true, false] }").unwrap();
         assert_eq!(space.coordinates(&[0.35, 0.1]), space.coordinates(&[0.6, 0.4]));
         let distance = |a: &[f64], b: &[f64]| -> f64 {
@@ -294,6 +303,25 @@ mod tests {
         };
         assert!((distance(&[0.0, 0.1], &[0.0, 0.9]) - 1.0).abs() < 1e-12, "two values");
         assert!((distance(&[0.0, 0.1], &[0.5, 0.1]) - 0.5).abs() < 1e-12, "1 and 2 of 1 … 3");
+    }
+
+    #[test]
+    fn a_narrow_range_has_as_many_values_as_a_wide_one() {
+        for ends in ["min = 0.9999, max = 0.99999", "min = 0.0, max = 1.0", "min = 1000.001, max = 1000.002"]
+        {
+            for scale in ["linear", "log"] {
+                if scale == "log" && ends.contains("0.0,") {
+                    continue;
+                }
+                let space =
+                    space(&format!("'optimizer.ema_decay' = {{ {ends}, scale = '{scale}' }}")).unwrap();
+                let mut values: Vec<String> = (0..200)
+                    .map(|step| space.values(&[(f64::from(step) + 0.5) / 200.0])[0].to_string())
+                    .collect();
+                values.dedup();
+                assert_eq!(values.len(), 200, "{ends}, {scale}");
+            }
+        }
     }
 
     #[test]
