@@ -370,7 +370,7 @@ for (const set of [
   'optimizer.decay_norms_and_biases=1', 'optimizer.nesterov=true', 'optimizer.chunk=0', 'optimizer.chunk=2', 'schedule.kind=steps',
   'schedule.kind=plateau', 'schedule.gamma=1', 'schedule.milestones=[2]', 'schedule.milestones=2', 'schedule.every_epochs=1',
   'schedule.patience=-1', 'schedule.lr_warmup_steps=-1', 'schedule.lr_warmup_epochs=x', 'schedule={lr_warmup_steps=1,lr_warmup_epochs=1}',
-  "schedule={kind='steps',milestones=[3,2]}", "schedule={kind='steps',milestones=[3],every_epochs=2}", 'run.patience=0', 'run.patience=2', 'run.workers=0', 'run.workers=-1', 'run.workers=2', 'run.precision=quarter', 'run.precision=16', 'data.split_seed=-1', 'data.split_seed=0',
+  "schedule={kind='steps',milestones=[3,2]}", "schedule={kind='steps',milestones=[3],every_epochs=2}", 'run.patience=0', 'run.patience=2', 'run.workers=0', 'run.workers=-1', 'run.workers=100000000000', 'run.workers=9223372036854775807', 'run.workers=2', 'run.precision=quarter', 'run.precision=16', 'data.split_seed=-1', 'data.split_seed=0',
 ]) {
   add(`a training with ${set}`, [...GOOD.train, '--set', set]);
 }

@@ -3,7 +3,7 @@
 use anyhow::Result;
 #[cfg(any(feature = "cuda", feature = "vulkan", feature = "wgpu"))]
 use burn::tensor::DeviceType;
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{Device, ExecutionError, Tensor};
 
 use crate::config::{DeviceName, setting_name};
 use crate::counts::counted;
@@ -56,7 +56,7 @@ pub fn open_workers(name: DeviceName, workers: usize) -> Result<Vec<Device>> {
     if is_cpu(&device) {
         return Ok(vec![device; workers]);
     }
-    let mut devices = all_like(name);
+    let mut devices = gpus(name);
     if devices.len() < workers {
         let found = counted(devices.len(), "device", "devices");
         return Err(problem(
@@ -79,6 +79,13 @@ pub fn is_cpu(device: &Device) -> bool {
     *device == Device::flex()
 }
 
+/// What a back end said, if an error is its own and says that its device has too little memory. The words of other errors
+/// do not count, since they may name files.
+pub fn out_of_memory(error: &anyhow::Error) -> Option<String> {
+    let errors = error.chain().filter_map(|cause| cause.downcast_ref::<ExecutionError>());
+    errors.map(ToString::to_string).find(|words| is_out_of_memory(words))
+}
+
 /// Whether the words of a back end say that its device has too little memory.
 pub fn is_out_of_memory(words: &str) -> bool {
     const SIGNS: [&str; 4] =
@@ -87,11 +94,11 @@ pub fn is_out_of_memory(words: &str) -> bool {
 }
 
 /// The GPUs of a back end; for `auto` those of the first that works.
-fn all_like(name: DeviceName) -> Vec<Device> {
+fn gpus(name: DeviceName) -> Vec<Device> {
     match name {
         DeviceName::Auto => {
             let works = |candidate: &DeviceName| built_in(*candidate).is_some();
-            BACK_ENDS.into_iter().find(works).map(all_like).unwrap_or_default()
+            BACK_ENDS.into_iter().find(works).map(gpus).unwrap_or_default()
         }
         #[cfg(feature = "cuda")]
         DeviceName::Cuda => Device::enumerate(DeviceType::Cuda).into_iter().collect(),
@@ -156,5 +163,20 @@ fn built_in(name: DeviceName) -> Option<Device> {
         #[cfg(feature = "cpu")]
         DeviceName::Cpu => Some(Device::flex()),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_back_end_can_say_that_its_device_has_too_little_memory() {
+        let words = "the file out of memory/a.png cannot be read";
+        assert_eq!(out_of_memory(&problem(words, "look at it")), None);
+        let failed = |reason: &str| anyhow::Error::new(ExecutionError::WithContext { reason: reason.into() });
+        let said = out_of_memory(&failed("CUDA_ERROR: out of memory").context("step 3"));
+        assert!(said.is_some_and(|words| words.contains("CUDA_ERROR: out of memory")));
+        assert_eq!(out_of_memory(&failed("no such kernel")), None);
     }
 }

@@ -25,7 +25,7 @@ use crate::training::{check_loss, describe_model, make_encoder};
 /// The most pictures of a contact sheet.
 const SHOWN: usize = 64;
 
-/// What a step with less memory has.
+/// What to change so that a step needs less memory.
 pub const LOWER_MEMORY: &str = "lower optimizer.chunk, sampler.classes_per_batch or model.preprocessing.crop, or set \
     run.precision = \"half\" on a GPU";
 
@@ -85,9 +85,14 @@ pub fn dry_run(mut config: Config) -> Result<DryRun> {
     let part = batch_size.div_ceil(config.run.workers);
     let at_once = config.optimizer.chunk.unwrap_or(part).min(part) as u64;
     let decoded = decoded(&pictures, &items, dataset.paths.len());
-    let memory = memory(&config, &encoder, &weights, &views, [at_once, decoded], &device);
+    let on_cpu = match config.run.device {
+        DeviceName::Cpu => true,
+        DeviceName::Auto => !has_gpu(),
+        _ => false,
+    };
+    let memory = memory(&config, &encoder, &weights, &views, [at_once, decoded], (&device, on_cpu));
     let disk = disk(&config, &weights);
-    check_room(&config, &memory, disk, &mut lacking);
+    check_room(&config, &memory, disk, on_cpu, &mut lacking);
 
     let mut rows = vec![
         ("Data", describe_data(&config, &dataset)),
@@ -260,7 +265,7 @@ fn memory(
     weights: &Weights,
     views: &[Pixels],
     [at_once, decoded]: [u64; 2],
-    device: &Device,
+    (device, on_cpu): (&Device, bool),
 ) -> Memory {
     let learning = weights.learning + weights.proxies;
     let average = if config.optimizer.ema_decay.is_some() { weights.encoder } else { 0 };
@@ -283,7 +288,7 @@ fn memory(
         Some(each) => {
             let step = match workers {
                 1 => format!("about {} for a step", rounded_bytes(first)),
-                _ if config.run.device == DeviceName::Cpu => {
+                _ if on_cpu => {
                     format!("about {} for a step of {workers} workers", rounded_bytes(total))
                 }
                 _ => format!(
@@ -339,12 +344,7 @@ fn disk(config: &Config, weights: &Weights) -> u64 {
 }
 
 /// Lists memory and disk that are not there. The memory of a GPU is known where the driver of NVIDIA tells it.
-fn check_room(config: &Config, memory: &Memory, disk: u64, lacking: &mut Vec<String>) {
-    let on_cpu = match config.run.device {
-        DeviceName::Cpu => true,
-        DeviceName::Auto => !has_gpu(),
-        _ => false,
-    };
+fn check_room(config: &Config, memory: &Memory, disk: u64, on_cpu: bool, lacking: &mut Vec<String>) {
     let (needed, free, place) = if on_cpu {
         (memory.total, machine::memory().map(|(_, free)| free), "")
     } else {

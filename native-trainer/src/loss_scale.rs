@@ -12,7 +12,8 @@ const STEPS_TO_GROW: u32 = 2_000;
 
 const LARGEST: f64 = (1_u32 << 24) as f64;
 
-/// With a smaller scale, even gradients of the largest number in single precision that is of use become 0.
+/// The smallest scale. With it, half precision holds gradients up to 65,504·2²⁴ ≈ 10¹². Larger ones are a fault that no
+/// scale mends.
 const SMALLEST: f64 = 1.0 / LARGEST;
 
 /// See the [module](self).

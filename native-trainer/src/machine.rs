@@ -24,10 +24,14 @@ pub fn memory() -> Option<(u64, u64)> {
 }
 
 /// The memory of each NVIDIA GPU that programs can still have, in bytes, in the order of the driver; empty without one.
+/// `CUDA_VISIBLE_DEVICES` chooses among the GPUs, as for CUDA.
 pub fn free_gpu_memory() -> Vec<u64> {
     let answer = program("nvidia-smi").and_then(|program| {
         let mut command = Command::new(program);
         command.args(["--query-gpu=memory.free", "--format=csv,noheader,nounits"]);
+        if let Some(visible) = env::var_os("CUDA_VISIBLE_DEVICES") {
+            command.arg("-i").arg(visible);
+        }
         command.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()
     });
     let text = answer.map(|answer| String::from_utf8_lossy(&answer.stdout).into_owned()).unwrap_or_default();

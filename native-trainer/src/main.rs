@@ -45,7 +45,7 @@
 //! training/journal
 //! training/view
 //! training/dashboard
-//! training/timetable training/numbers training/gradients
+//! training/timetable training/numbers training/gradients training/loss_curve
 //! training/workers
 //! dyml
 //! embedding projection class_scores families

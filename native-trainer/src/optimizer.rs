@@ -41,7 +41,7 @@ pub struct PartGradients {
 
 impl PartGradients {
     /// Takes the gradients of an encoder out of those of a backward pass.
-    pub fn of_encoder(mut gradients: Gradients, encoder: &Encoder) -> Self {
+    pub fn from_encoder(mut gradients: Gradients, encoder: &Encoder) -> Self {
         Self {
             backbone: GradientsParams::from_module(&mut gradients, &encoder.backbone),
             head: GradientsParams::from_module(&mut gradients, &encoder.head),
@@ -50,7 +50,7 @@ impl PartGradients {
     }
 
     /// Takes the gradients of a loss out of those of a backward pass.
-    pub fn of_loss(mut gradients: Gradients, loss: &Loss) -> Self {
+    pub fn from_loss(mut gradients: Gradients, loss: &Loss) -> Self {
         Self { proxies: GradientsParams::from_module(&mut gradients, loss), ..Self::default() }
     }
 
@@ -95,7 +95,7 @@ impl PartGradients {
     /// Takes the gradients of an encoder and a loss out of those of a backward pass.
     pub fn new(mut gradients: Gradients, encoder: &Encoder, loss: &Loss) -> Self {
         let proxies = GradientsParams::from_module(&mut gradients, loss);
-        Self { proxies, ..Self::of_encoder(gradients, encoder) }
+        Self { proxies, ..Self::from_encoder(gradients, encoder) }
     }
 
     /// The gradients of the weights of backbone, head and loss, in the order of a visitor.

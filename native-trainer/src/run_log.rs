@@ -75,7 +75,11 @@ pub fn rates(entry: &Value) -> Vec<(String, f64)> {
 
 /// At most `most` points of a line: the means of equal parts.
 pub fn thinned(points: &BTreeMap<u64, f64>, most: usize) -> Vec<[f64; 2]> {
-    let points: Vec<[f64; 2]> = points.iter().map(|(&step, &value)| [step as f64, value]).collect();
+    mean_points(&points.iter().map(|(&step, &value)| [step as f64, value]).collect::<Vec<_>>(), most)
+}
+
+/// At most `most` points: the means of equal parts.
+pub fn mean_points(points: &[[f64; 2]], most: usize) -> Vec<[f64; 2]> {
     let size = points.len().div_ceil(most).max(1);
     let mean = |part: &[[f64; 2]]| {
         let sum = part.iter().fold([0.0; 2], |sum, point| [sum[0] + point[0], sum[1] + point[1]]);

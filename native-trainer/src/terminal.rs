@@ -57,7 +57,8 @@ pub fn say(line: impl fmt::Display) {
 }
 
 /// Shows these lines on stderr below everything that is printed, instead of the panel so far. Each has to fit the width
-/// of the terminal, and all its height. Needs [`stderr_can_redraw`].
+/// of the terminal. All should fit its height; the smallest dashboard has three lines at any height. Needs
+/// [`stderr_can_redraw`].
 ///
 /// The panel needs no mode of the terminal: no key is read, and a program that ends at any moment leaves nothing to put
 /// back.

@@ -46,7 +46,7 @@ pub fn draw(picture: &RgbImage, format: PictureFormat, columns: u32) -> Result<S
         PictureFormat::Auto => {
             let variable = |name: &str| env::var(name).ok();
             let known =
-                if terminal::stdout_is_terminal() { of_environment(variable) } else { PictureFormat::Blocks };
+                if terminal::stdout_is_terminal() { format_for(variable) } else { PictureFormat::Blocks };
             return draw(picture, known, columns);
         }
         PictureFormat::Kitty => kitty(&png(picture)?, columns),
@@ -64,7 +64,7 @@ pub fn draw(picture: &RgbImage, format: PictureFormat, columns: u32) -> Result<S
 }
 
 /// The format of the terminal with these environment variables.
-fn of_environment(variable: impl Fn(&str) -> Option<String>) -> PictureFormat {
+fn format_for(variable: impl Fn(&str) -> Option<String>) -> PictureFormat {
     let [term, program, other] =
         ["TERM", "TERM_PROGRAM", "LC_TERMINAL"].map(|name| variable(name).unwrap_or_default());
     // These pass no pictures on to the terminal that they are in.
@@ -216,7 +216,7 @@ mod tests {
             let variable = |name: &str| {
                 variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
             };
-            assert_eq!(of_environment(variable), format, "{variables:?}");
+            assert_eq!(format_for(variable), format, "{variables:?}");
         }
     }
 

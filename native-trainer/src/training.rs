@@ -10,6 +10,7 @@
 mod dashboard;
 mod gradients;
 mod journal;
+mod loss_curve;
 mod numbers;
 mod timetable;
 mod view;
@@ -34,9 +35,10 @@ use burn::tensor::{DType, Device, Tensor, TensorData};
 use serde_json::json;
 
 use crate::checkpoint::{Checkpoint, Origin, Trained};
-use crate::config::{Config, Moment, Protocol, ScheduleKind, differences};
+use crate::config::{Config, DeviceName, Moment, Protocol, ScheduleKind, differences, setting_name};
 use crate::counts::{counted, rounded};
 use crate::data::Dataset;
+use crate::device::is_cpu;
 use crate::directory::{Draft, Kind};
 use crate::dyml;
 use crate::embedding::{Embedded, embed_items, evaluate_splits};
@@ -104,6 +106,10 @@ struct Training<'a> {
 /// Keys that may change between the sessions of a training. No step depends on them, except on the number of steps: a
 /// training can be made longer. `run.patience` says only when it ends. The digest of the data covers what is at its
 /// paths.
+///
+/// Another device, and another number of `run.workers`, adds up the same numbers in another order, so that sums are
+/// rounded otherwise. A training that is resumed with one of them computes the same steps up to that rounding, but not
+/// bit for bit.
 const MAY_CHANGE: [&str; 15] = [
     "run.name",
     "run.out",
@@ -179,8 +185,8 @@ pub fn train(
     let state = training.initial_state(start)?;
     progress.say("Model", &describe_model(&run.config, &state.trained.encoder));
     if devices.len() > 1 {
-        let names: Vec<String> = devices.iter().map(|device| format!("{device:?}")).collect();
-        progress.say("Workers", &a_few(&names));
+        let name = device_name(run, &devices[0]);
+        progress.say("Workers", &format!("{} on `{name}`", devices.len()));
     }
     for remark in training.sampler.remarks(&run.config.sampler) {
         progress.say("Sampling", &remark);
@@ -214,7 +220,13 @@ pub fn train(
     let report = training.finish(&state, &mut journal)?;
     let directory = draft.target().to_owned();
     draft.complete()?;
+    journal.view().show_completion();
     Ok((Outcome::Done(Box::new(report)), directory))
+}
+
+/// The name of a device of a run, as a value of `run.device`. A GPU that `auto` found is `auto`.
+fn device_name(run: &Run, device: &Device) -> String {
+    setting_name(if is_cpu(device) { DeviceName::Cpu } else { run.config.run.device })
 }
 
 /// Checks that the encoder of a training can be made, with its weights.
@@ -314,7 +326,10 @@ impl<'a> Training<'a> {
             && let Some(device) = devices.iter().find(|device| !device.supports_dtype(DType::F16))
         {
             return Err(problem(
-                format!("run.precision is half, but {device:?} does not compute in it"),
+                format!(
+                    "run.precision is half, but the device `{}` does not compute in it",
+                    device_name(run, device)
+                ),
                 "set run.precision = \"single\", or choose another `--device`",
             ));
         }

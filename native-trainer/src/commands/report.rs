@@ -167,7 +167,7 @@ pub fn run(args: &ReportArgs) -> Result<()> {
 /// A name for each run that no other has: that of its config, or else of its directory, or else its whole path.
 fn names(runs: &[Run]) -> Vec<String> {
     let in_config = |run: &Run| run.config.run.name.clone();
-    let of_directory = |run: &Run| {
+    let name_of_directory = |run: &Run| {
         run.directory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
     };
     let path = |run: &Run| run.directory.display().to_string();
@@ -176,7 +176,7 @@ fn names(runs: &[Run]) -> Vec<String> {
     };
     let name = |run: &Run| match () {
         () if !is_shared(run, &in_config) => in_config(run),
-        () if !is_shared(run, &of_directory) => of_directory(run),
+        () if !is_shared(run, &name_of_directory) => name_of_directory(run),
         () => path(run),
     };
     let named: Vec<String> = runs.iter().map(name).collect();

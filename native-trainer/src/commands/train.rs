@@ -11,7 +11,7 @@ use crate::arguments::SetArgs;
 use crate::config::{Config, DataKind, DeviceName, LogFormat};
 use crate::counts::rounded_bytes;
 use crate::data::Dataset;
-use crate::device::is_out_of_memory;
+use crate::device::{is_out_of_memory, out_of_memory};
 use crate::directory::Kind;
 use crate::dry_run::{LOWER_MEMORY, dry_run};
 use crate::files::{check_output, write_atomic};
@@ -226,9 +226,14 @@ fn train_run(run: Run, start: Start, progress: Progress) -> Result<(Run, Outcome
     // Back ends report a device without memory by an error or by a panic.
     let train = || train(&run, &dataset, &pictures, &devices, start, progress);
     let trained = match catch_unwind(AssertUnwindSafe(train)) {
-        Ok(Err(error)) if is_out_of_memory(&format!("{error:#}")) => Err(too_little_memory(&run.config)),
+        Ok(Err(error)) => match out_of_memory(&error) {
+            Some(words) => Err(too_little_memory(&run, &words)),
+            None => Err(error),
+        },
         Ok(trained) => trained,
-        Err(panic) if is_out_of_memory(message_of(&*panic)) => Err(too_little_memory(&run.config)),
+        Err(panic) if is_out_of_memory(message_of(&*panic)) => {
+            Err(too_little_memory(&run, message_of(&*panic)))
+        }
         Err(panic) => resume_unwind(panic),
     };
     let (outcome, directory) = trained?;
@@ -240,14 +245,27 @@ fn message_of(panic: &(dyn Any + Send)) -> &str {
     text.or(panic.downcast_ref::<&str>().copied()).unwrap_or_default()
 }
 
-/// The error of a device whose memory does not hold a step.
-fn too_little_memory(config: &Config) -> anyhow::Error {
-    let needed = match dry_run(config.clone()) {
+/// Whether a run can be resumed. While a run is replaced, its directory holds the older one, which is complete.
+fn is_unfinished(run: &Run) -> bool {
+    matches!(directory::is_complete(Kind::Run, &run.directory), Ok(false))
+}
+
+/// The error of a device whose memory does not hold a step. `words` are those of the back end.
+fn too_little_memory(run: &Run, words: &str) -> anyhow::Error {
+    let needed = match dry_run(run.config.clone()) {
         Ok(plan) => format!(": a step needs about {}", rounded_bytes(plan.memory)),
         Err(_) => String::new(),
     };
+    let continued = if run.file("checkpoint.akin").is_file() && is_unfinished(run) {
+        format!(
+            "; on a device with more memory, `akin resume {}` continues from the checkpoint",
+            shell::path(&run.directory)
+        )
+    } else {
+        String::new()
+    };
     problem(
-        format!("the device has too little memory{needed}"),
-        format!("{LOWER_MEMORY}; `akin train CONFIG --dry-run` says what a step needs then"),
+        format!("the device has too little memory{needed} (the back end says: {})", words.trim()),
+        format!("{LOWER_MEMORY}; `akin train CONFIG --dry-run` says what a step needs then{continued}"),
     )
 }

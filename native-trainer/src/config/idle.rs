@@ -39,30 +39,20 @@ impl Config {
                 "epochs",
                 "there is only the evaluation at the end",
             );
-            // The first evaluation is the best so far. As many more have to be no better.
-            let patient =
-                |patience: u64| Some(run.evaluate_every_epochs.saturating_mul(patience.saturating_add(1)));
-            if let Some(patience) = run.patience
-                && patient(patience) >= epochs
-                && epochs.is_some()
-            {
-                idle.push(format!(
-                    "run.patience is {patience} evaluations, one every {}, so it never ends a training of {}",
-                    counted(run.evaluate_every_epochs as usize, "epoch", "epochs"),
-                    counted(epochs.unwrap_or_default() as usize, "epoch", "epochs")
-                ));
-            }
-            if schedule.kind == ScheduleKind::Plateau
-                && epochs.is_some()
-                && patient(schedule.patience) >= epochs
-            {
-                idle.push(format!(
-                    "schedule.patience is {} evaluations, one every {}, so no learning rate falls in a training of {}",
-                    schedule.patience,
-                    counted(run.evaluate_every_epochs as usize, "epoch", "epochs"),
-                    counted(epochs.unwrap_or_default() as usize, "epoch", "epochs")
-                ));
-            }
+            let mut too_patient = |name: &str, patience: Option<u64>, consequence: &str| {
+                let (Some(patience), Some(epochs)) = (patience, epochs) else { return };
+                // The first evaluation is the best so far. As many more have to be no better.
+                if run.evaluate_every_epochs.saturating_mul(patience.saturating_add(1)) >= epochs {
+                    idle.push(format!(
+                        "{name} is {patience} evaluations, one every {}, so {consequence} a training of {}",
+                        counted(run.evaluate_every_epochs as usize, "epoch", "epochs"),
+                        counted(epochs as usize, "epoch", "epochs")
+                    ));
+                }
+            };
+            too_patient("run.patience", run.patience, "it never ends");
+            let patience = (schedule.kind == ScheduleKind::Plateau).then_some(schedule.patience);
+            too_patient("schedule.patience", patience, "no learning rate falls in");
         }
         let falls = matches!(schedule.kind, ScheduleKind::Steps | ScheduleKind::Plateau);
         if !falls && schedule.gamma != ScheduleConfig::default().gamma {

@@ -11,6 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use super::range::ensure;
 
+/// The most workers: more than any machine has devices or cores for.
+const MOST_WORKERS: usize = 1_024;
+
 /// `[run]`: see the [module](self).
 #[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -28,7 +31,7 @@ pub struct RunConfig {
     /// The device that computes. Default `auto`.
     #[serde(default)]
     pub device: DeviceName,
-    /// The number of devices of the kind `device` that share the images of each batch, at least 1: the first GPUs of the
+    /// The number of devices of the kind `device` that share the images of each batch, 1 to 1024: the first GPUs of the
     /// machine, or parts of the CPU. Embeddings are gathered, and the loss is that of the whole batch. Batch
     /// normalisation must not be live. Default 1.
     #[serde(default = "one_worker", skip_serializing_if = "is_one")]
@@ -138,6 +141,12 @@ impl RunConfig {
         })?;
         ensure(self.workers > 0, || {
             ("run.workers is 0".into(), "set it to 1, or to the number of GPUs to train on")
+        })?;
+        ensure(self.workers <= MOST_WORKERS, || {
+            (
+                format!("run.workers is {}; there are at most {MOST_WORKERS}", self.workers),
+                "set it to 1, or to the number of GPUs to train on",
+            )
         })?;
         ensure(self.checkpoint_every_epochs > 0, || {
             (

@@ -375,6 +375,8 @@ fn values_out_of_their_range_are_refused() {
         ("optimizer.ema_decay=1", "optimizer.ema_decay is 1"),
         ("optimizer.ema_decay=0", "optimizer.ema_decay is 0"),
         ("run.workers=0", "run.workers is 0"),
+        ("run.workers=1025", "run.workers is 1025; there are at most 1024"),
+        ("run.workers=9223372036854775807", "run.workers is 9223372036854775807; there are at most 1024"),
         ("run.workers=2", "run.workers is 2, but the batch normalisation of small_resnet is live"),
         ("optimizer.chunk=0", "optimizer.chunk is 0"),
         ("optimizer.chunk=4", "optimizer.chunk is set, but the batch normalisation of small_resnet is live"),

@@ -3,7 +3,7 @@
 //! It is drawn below everything else that is printed, and stays as it last was when the training ends. In a terminal
 //! that is too small for it, it is three lines.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::panic;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
@@ -19,11 +19,14 @@ use ratatui::symbols::Marker;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Axis, Chart, Dataset, GraphType, LineGauge, Widget};
 
+use serde_json::Value;
+
+use super::loss_curve::LossCurve;
 use super::timetable::Timetable;
 use crate::counts::{count, rounded_bytes};
 use crate::interrupt::stop_requested;
 use crate::report::{displayed, is_better, score};
-use crate::run_log::{smoothed, thinned};
+use crate::run_log::{rates, smoothed};
 use crate::terminal::PanelLine;
 use crate::{machine, progress, terminal};
 
@@ -48,7 +51,7 @@ const FAINT: Style = PLAIN.fg(Color::DarkGray);
 const ACCENT: Style = PLAIN.fg(Color::Cyan);
 
 /// What does not change while a training runs.
-pub(super) struct Fixed {
+pub(super) struct Constants {
     /// The name of the run.
     pub(super) name: String,
     /// Its directory until it is complete, as a command names it.
@@ -79,15 +82,15 @@ pub(super) enum Stage {
 }
 
 /// What the dashboard shows.
-pub(super) struct Shown {
-    fixed: Fixed,
+pub(super) struct State {
+    constants: Constants,
     began: Instant,
     pub(super) stage: Stage,
     /// Whether Ctrl-C has been pressed.
     stops: bool,
     /// Steps done.
     pub(super) step: u64,
-    pub(super) losses: BTreeMap<u64, f64>,
+    pub(super) losses: LossCurve,
     pub(super) rates: Vec<(String, f64)>,
     evaluations: Vec<(u64, Report)>,
     /// The last checkpoint of this session: its step and time.
@@ -100,16 +103,16 @@ pub(super) struct Shown {
     pub(super) device_memory: Option<u64>,
 }
 
-impl Shown {
-    fn new(fixed: Fixed) -> Self {
-        let (step, began) = (fixed.first_step, Instant::now());
+impl State {
+    fn new(constants: Constants) -> Self {
+        let (step, began) = (constants.first_step, Instant::now());
         Self {
-            fixed,
+            constants,
             began,
             stage: Stage::Training,
             stops: false,
             step,
-            losses: BTreeMap::new(),
+            losses: LossCurve::default(),
             rates: Vec::new(),
             evaluations: Vec::new(),
             saved: None,
@@ -133,6 +136,23 @@ impl Shown {
         }
     }
 
+    /// Adds an entry of the log, which has been written.
+    pub(super) fn add_entry(&mut self, entry: &Value) {
+        let Some(step) = entry["step"].as_u64() else { return };
+        match entry["event"].as_str() {
+            Some("step") => {
+                entry["loss"].as_f64().into_iter().for_each(|loss| self.losses.add(step, loss));
+                self.rates = rates(entry);
+            }
+            Some("stopped") => self.stage = Stage::Stopped,
+            // The run is complete only when its other files are written too.
+            _ => {}
+        }
+        if let Ok(report) = serde_json::from_value(entry["report"].clone()) {
+            self.add_evaluation(step, report);
+        }
+    }
+
     /// Adds an evaluation.
     pub(super) fn add_evaluation(&mut self, step: u64, report: Report) {
         self.evaluations.retain(|(other, _)| *other != step);
@@ -143,18 +163,18 @@ impl Shown {
 
     /// The time left, if the rest takes as long as this session did for as many steps.
     fn left(&self) -> Option<Duration> {
-        let done = self.step - self.fixed.first_step;
-        let left = self.fixed.timetable.steps.saturating_sub(self.step);
+        let done = self.step - self.constants.first_step;
+        let left = self.constants.timetable.steps.saturating_sub(self.step);
         (done > 0).then(|| self.began.elapsed().mul_f64(left as f64 / done as f64))
     }
 
     fn share(&self) -> f64 {
-        (self.step as f64 / self.fixed.timetable.steps.max(1) as f64).min(1.0)
+        (self.step as f64 / self.constants.timetable.steps.max(1) as f64).min(1.0)
     }
 
     /// Where the training is: its step and epoch.
     fn place(&self) -> String {
-        let Timetable { steps, steps_per_epoch, .. } = self.fixed.timetable;
+        let Timetable { steps, steps_per_epoch, .. } = self.constants.timetable;
         let epoch = |step: u64| count(step.div_ceil(steps_per_epoch.max(1)).max(1) as usize);
         let [step_text, steps_text] = [self.step, steps].map(|number| count(number as usize));
         format!("step {step_text} of {steps_text} · epoch {} of {}", epoch(self.step), epoch(steps))
@@ -173,7 +193,7 @@ impl Shown {
     fn speed(&self) -> String {
         match self.pace {
             Some(pace) => {
-                let images = self.fixed.batch as f64 / pace;
+                let images = self.constants.batch as f64 / pace;
                 let images =
                     if images < 10.0 { format!("{images:.1}") } else { count(images.round() as usize) };
                 format!("{images} images/s · {} a step", step_time(pace))
@@ -200,7 +220,7 @@ impl Shown {
 
     /// What happens now, and what the user can do.
     fn now(&self) -> String {
-        let Fixed { directory, target, .. } = &self.fixed;
+        let Constants { directory, target, .. } = &self.constants;
         let step = count(self.step as usize);
         match self.stage {
             Stage::Done => format!("done; the run is in {target}"),
@@ -222,13 +242,13 @@ impl Shown {
     }
 
     fn loss(&self) -> String {
-        self.losses.last_key_value().map_or("–".into(), |(_, loss)| format!("{loss:.4}"))
+        self.losses.last().map_or("–".into(), |(_, loss)| format!("{loss:.4}"))
     }
 
     /// The scores of the last evaluation and how they changed: those over all levels, those of each level.
     fn scores(&self, width: u16) -> Vec<Line<'static>> {
         let Some((step, report)) = self.evaluations.last() else {
-            let after = match self.fixed.timetable.next_evaluation(self.step) {
+            let after = match self.constants.timetable.next_evaluation(self.step) {
                 Some(step) => format!("step {}", count(step as usize)),
                 None => "the last step".into(),
             };
@@ -288,7 +308,7 @@ impl Shown {
 
     /// The best evaluation, if there were others.
     fn best(&self) -> Option<Line<'static>> {
-        let metric = self.fixed.best_by;
+        let metric = self.constants.best_by;
         let scores =
             self.evaluations.iter().filter_map(|(step, report)| Some((*step, score(report, metric, None)?)));
         let (step, best) =
@@ -301,7 +321,7 @@ impl Shown {
 
 /// See the [module](self). Dropping it draws it a last time and leaves it on the terminal.
 pub(super) struct Dashboard {
-    shown: Arc<Mutex<Shown>>,
+    state: Arc<Mutex<State>>,
     /// Dropping it ends the thread that draws.
     end: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -309,25 +329,25 @@ pub(super) struct Dashboard {
 
 impl Dashboard {
     /// Draws a dashboard from now on.
-    pub(super) fn begin(fixed: Fixed) -> Self {
+    pub(super) fn begin(constants: Constants) -> Self {
         leave_at_panic();
-        let shown = Arc::new(Mutex::new(Shown::new(fixed)));
+        let state = Arc::new(Mutex::new(State::new(constants)));
         let (end, ended) = channel();
-        draw(&shown);
+        draw(&state);
         let thread = thread::spawn({
-            let shown = Arc::clone(&shown);
+            let state = Arc::clone(&state);
             move || {
                 while ended.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
-                    draw(&shown);
+                    draw(&state);
                 }
             }
         });
-        Self { shown, end: Some(end), thread: Some(thread) }
+        Self { state, end: Some(end), thread: Some(thread) }
     }
 
     /// What it shows, to be changed.
-    pub(super) fn shown(&self) -> MutexGuard<'_, Shown> {
-        lock(&self.shown)
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
     }
 }
 
@@ -335,13 +355,13 @@ impl Drop for Dashboard {
     fn drop(&mut self) {
         self.end.take();
         let drawn = self.thread.take().map(JoinHandle::join);
-        let mut shown = lock(&self.shown);
-        if shown.stage == Stage::Training {
-            shown.stage = Stage::Failed;
+        let mut state = lock(&self.state);
+        if state.stage == Stage::Training {
+            state.stage = Stage::Failed;
         }
-        drop(shown);
+        drop(state);
         if drawn.is_some_and(|drawn| drawn.is_ok()) && !thread::panicking() {
-            draw(&self.shown);
+            draw(&self.state);
         }
         terminal::leave_panel();
     }
@@ -359,28 +379,28 @@ fn leave_at_panic() {
     });
 }
 
-fn lock(shown: &Mutex<Shown>) -> MutexGuard<'_, Shown> {
-    shown.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn draw(shown: &Mutex<Shown>) {
+fn draw(state: &Mutex<State>) {
     let size = terminal::stderr_size().unwrap_or((80, 24));
-    let mut shown = lock(shown);
-    shown.stops = stop_requested();
-    let lines = panel(&picture(&shown, size), terminal::stderr_has_colours());
-    drop(shown);
+    let mut state = lock(state);
+    state.stops = stop_requested();
+    let lines = panel(&picture(&state, size), terminal::stderr_has_colours());
+    drop(state);
     terminal::show_panel(lines);
 }
 
 /// The dashboard for a terminal of this many columns and rows.
-fn picture(shown: &Shown, (columns, rows): (u16, u16)) -> Buffer {
+fn picture(state: &State, (columns, rows): (u16, u16)) -> Buffer {
     // Text in the last column would move the cursor of some terminals.
     let width = columns.saturating_sub(1).clamp(1, WIDEST);
     if columns < LEAST_SIZE.0 || rows < LEAST_SIZE.1 {
-        return small_picture(shown, width);
+        return small_picture(state, width);
     }
     let [chart_width, gap] = [width * 6 / 11, 3];
-    let scores = shown.scores(width - chart_width - gap);
+    let scores = state.scores(width - chart_width - gap);
     let below = 5;
     let height = (scores.len() as u16).max(12).min(rows - 6 - below);
     let mut buffer = Buffer::empty(Rect::new(0, 0, width, 5 + height + below));
@@ -395,21 +415,21 @@ fn picture(shown: &Shown, (columns, rows): (u16, u16)) -> Buffer {
         Constraint::Length(1),
     ])
     .areas(buffer.area);
-    let place = shown.place();
+    let place = state.place();
     let name = short(
-        &terminal::escape(&shown.fixed.name),
+        &terminal::escape(&state.constants.name),
         usize::from(width).saturating_sub(place.chars().count() + 2),
     );
     Line::from(Span::styled(name, BOLD)).render(head, &mut buffer);
     Line::raw(place).right_aligned().render(head, &mut buffer);
 
-    let times = shown.times();
+    let times = state.times();
     let [bar, beside] =
         Layout::horizontal([Constraint::Min(10), Constraint::Length(times.chars().count() as u16 + 2)])
             .areas(gauge);
     LineGauge::default()
-        .ratio(shown.share())
-        .label(format!("{:3.0} %", 100.0 * shown.share()))
+        .ratio(state.share())
+        .label(format!("{:3.0} %", 100.0 * state.share()))
         .filled_symbol("━")
         .unfilled_symbol("─")
         .filled_style(PLAIN.fg(Color::Green))
@@ -420,15 +440,15 @@ fn picture(shown: &Shown, (columns, rows): (u16, u16)) -> Buffer {
     let [left, _, right] =
         Layout::horizontal([Constraint::Length(chart_width), Constraint::Length(gap), Constraint::Min(0)])
             .areas(middle);
-    draw_losses(shown, left, &mut buffer);
+    draw_losses(state, left, &mut buffer);
     for (line, row) in scores.iter().zip(right.rows()) {
         line.render(row, &mut buffer);
     }
     let facts = [
-        ("speed", shown.speed()),
-        ("rates", shown.rates_text()),
-        ("memory", shown.memory()),
-        ("now", shown.now()),
+        ("speed", state.speed()),
+        ("rates", state.rates_text()),
+        ("memory", state.memory()),
+        ("now", state.now()),
     ];
     for ((name, fact), row) in facts.into_iter().zip(foot.rows()) {
         let line = Line::from(vec![
@@ -441,14 +461,14 @@ fn picture(shown: &Shown, (columns, rows): (u16, u16)) -> Buffer {
 }
 
 /// The dashboard as three lines.
-fn small_picture(shown: &Shown, width: u16) -> Buffer {
+fn small_picture(state: &State, width: u16) -> Buffer {
     let mut buffer = Buffer::empty(Rect::new(0, 0, width, 3));
     let steps =
-        format!("step {} of {}", count(shown.step as usize), count(shown.fixed.timetable.steps as usize));
+        format!("step {} of {}", count(state.step as usize), count(state.constants.timetable.steps as usize));
     let lines = [
-        format!("{steps} · {}", shown.times()),
-        format!("loss {} · {}", shown.loss(), shown.speed()),
-        shown.now(),
+        format!("{steps} · {}", state.times()),
+        format!("loss {} · {}", state.loss(), state.speed()),
+        state.now(),
     ];
     for ((line, row), style) in lines.into_iter().zip(buffer.area.rows()).zip([BOLD, PLAIN, FAINT]) {
         Line::styled(short(&line, usize::from(width)), style).render(row, &mut buffer);
@@ -457,16 +477,12 @@ fn small_picture(shown: &Shown, width: u16) -> Buffer {
 }
 
 /// The loss of each step, faint, and its mean over some steps.
-fn draw_losses(shown: &Shown, area: Rect, buffer: &mut Buffer) {
+fn draw_losses(state: &State, area: Rect, buffer: &mut Buffer) {
     let [head, body] = Layout::vertical([Constraint::Length(1), Constraint::Min(0)]).areas(area);
-    Line::from(vec![Span::styled("loss", BOLD), Span::raw(format!(" {}", shown.loss()))])
+    Line::from(vec![Span::styled("loss", BOLD), Span::raw(format!(" {}", state.loss()))])
         .render(head, buffer);
-    let points = thinned(&shown.losses, 2 * usize::from(area.width));
-    let (Some((&first, _)), Some((&last, _))) =
-        (shown.losses.first_key_value(), shown.losses.last_key_value())
-    else {
-        return;
-    };
+    let points = state.losses.points(2 * usize::from(area.width));
+    let (Some(first), Some((last, _))) = (state.losses.first_step(), state.losses.last()) else { return };
     let pairs = |points: &[[f64; 2]]| points.iter().map(|&[step, loss]| (step, loss)).collect::<Vec<_>>();
     let [all, mean] = [pairs(&points), pairs(&smoothed(&points))];
     let [low, high] = loss_range(&all);
@@ -583,9 +599,9 @@ mod tests {
 
     use super::*;
 
-    fn shown() -> Shown {
-        let timetable = Timetable::of(4_000, 100);
-        let mut shown = Shown::new(Fixed {
+    fn state() -> State {
+        let timetable = Timetable::without_evaluations(4_000, 100);
+        let mut state = State::new(Constants {
             name: "groceries".into(),
             directory: "runs/groceries".into(),
             target: "runs/groceries".into(),
@@ -594,9 +610,9 @@ mod tests {
             batch: 64,
             first_step: 0,
         });
-        shown.losses = (1..=1_240).map(|step| (step, 1.0 + 1.0 / step as f64)).collect();
-        shown.step = 1_240;
-        shown
+        (1..=1_240).for_each(|step| state.losses.add(step, 1.0 + 1.0 / step as f64));
+        state.step = 1_240;
+        state
     }
 
     fn text(buffer: &Buffer) -> String {
@@ -611,10 +627,10 @@ mod tests {
 
     #[test]
     fn a_terminal_shows_the_loss_the_place_and_the_speed() {
-        let mut shown = shown();
-        shown.pace = Some(0.5);
-        shown.rates = vec![("lr_head".into(), 1e-3)];
-        let picture = picture(&shown, (100, 30));
+        let mut state = state();
+        state.pace = Some(0.5);
+        state.rates = vec![("lr_head".into(), 1e-3)];
+        let picture = picture(&state, (100, 30));
         holds(
             &text(&picture),
             &[
@@ -632,22 +648,31 @@ mod tests {
     }
 
     #[test]
+    fn a_training_is_done_only_when_its_run_is_complete() {
+        let mut state = state();
+        state.add_entry(&serde_json::json!({ "event": "done", "step": 4_000 }));
+        assert!(!text(&picture(&state, (100, 30))).contains("done"), "its files are not written yet");
+        state.stage = Stage::Done;
+        holds(&text(&picture(&state, (100, 30))), &["done; the run is in runs/groceries"]);
+    }
+
+    #[test]
     fn a_small_terminal_has_three_short_lines() {
         for size in [(40, 10), (71, 30), (100, 21), (8, 2), (1, 1), (0, 0)] {
-            let lines = panel(&picture(&shown(), size), true);
+            let lines = panel(&picture(&state(), size), true);
             assert_eq!(lines.len(), 3);
             assert!(lines.iter().all(|line| line.width < size.0.max(2)), "{size:?}");
         }
-        holds(&text(&picture(&shown(), (40, 10))), &["step 1,240 of 4,000", "loss 1.0008", "Ctrl-C"]);
+        holds(&text(&picture(&state(), (40, 10))), &["step 1,240 of 4,000", "loss 1.0008", "Ctrl-C"]);
     }
 
     #[test]
     fn every_size_is_drawn_within_it() {
-        let mut shown = shown();
-        shown.fixed.name = "猫 with a very long name ".repeat(9);
+        let mut state = state();
+        state.constants.name = "猫 with a very long name ".repeat(9);
         for columns in (0..200).step_by(7) {
             for rows in (0..60).step_by(3) {
-                let lines = panel(&picture(&shown, (columns, rows)), true);
+                let lines = panel(&picture(&state, (columns, rows)), true);
                 assert!(lines.iter().all(|line| line.width < columns.max(2)), "{columns} × {rows}");
                 assert!(lines.len() <= usize::from(rows.max(3)), "{columns} × {rows}");
             }
@@ -663,11 +688,11 @@ mod tests {
                 serde_json::to_string(&EvaluationConfig::default()).unwrap(), means("h_ap"), means("ap")
             )).unwrap()
         };
-        let mut shown = shown();
-        shown.add_evaluation(100, report(0.5));
-        shown.add_evaluation(200, report(0.4));
+        let mut state = state();
+        state.add_evaluation(100, report(0.5));
+        state.add_evaluation(200, report(0.4));
         holds(
-            &text(&picture(&shown, (100, 30))),
+            &text(&picture(&state, (100, 30))),
             &["scores after step 200", "40.00  ▼ 10.00", "kind", "best H-AP 50.00 after step 100"],
         );
     }
@@ -675,7 +700,7 @@ mod tests {
     #[test]
     fn colours_are_left_out_where_they_are_not_wanted() {
         let coloured = |colours| {
-            panel(&picture(&shown(), (100, 30)), colours)
+            panel(&picture(&state(), (100, 30)), colours)
                 .iter()
                 .map(|line| line.text.clone())
                 .collect::<String>()

@@ -85,8 +85,7 @@ impl<E: Fn(&Encoder, Range<usize>, &Device) -> Tensor<2> + Sync> Images<'_, E> {
     /// The loss of the batch and its gradients. `encoder` and `loss` are on the first device.
     pub(super) fn differentiate(&self, encoder: &Encoder, loss: &Loss) -> Differentiated {
         let first = self.workers.first().clone().without_autodiff();
-        let parts =
-            self.workers.each(self.parts(), |device, images| self.embed_part(encoder, images, device));
+        let parts = self.workers.run(self.parts(), |device, images| self.embed_part(encoder, images, device));
         let gathered = parts.iter().map(|part| part.embeddings.clone().without_autodiff().to_device(&first));
         let embeddings = Tensor::cat(gathered.collect(), 0);
 
@@ -94,7 +93,7 @@ impl<E: Fn(&Encoder, Range<usize>, &Device) -> Tensor<2> + Sync> Images<'_, E> {
         let value = loss.forward(&Batch::new(leaves.clone(), self.labels).with_draws(self.draws));
         let mut gradients = value.backward();
         let by_embedding = leaves.grad_remove(&mut gradients);
-        let mut gradients = PartGradients::of_loss(gradients, loss);
+        let mut gradients = PartGradients::from_loss(gradients, loss);
 
         // A loss without anything to compare does not depend on the embeddings.
         if let Some(by_embedding) = &by_embedding {
@@ -102,11 +101,11 @@ impl<E: Fn(&Encoder, Range<usize>, &Device) -> Tensor<2> + Sync> Images<'_, E> {
                 Some(factor) => by_embedding.clone() * factor,
                 None => by_embedding.clone(),
             };
-            let of_parts = self.workers.each(parts, |device, part| {
+            let part_gradients = self.workers.run(parts, |device, part| {
                 let own = by_embedding.clone().slice([part.images.clone()]);
                 self.differentiate_part(part, own.to_device(&device.clone().without_autodiff()), device)
             });
-            for part in of_parts {
+            for part in part_gradients {
                 let part = part.encoder_to_device(&first, encoder);
                 gradients = gradients.add_encoder(part, encoder);
             }
@@ -147,17 +146,17 @@ impl<E: Fn(&Encoder, Range<usize>, &Device) -> Tensor<2> + Sync> Images<'_, E> {
         let Part { images, encoder, embeddings } = part;
         let differentiate = |embeddings: Tensor<2>, by_embedding: Tensor<2>| {
             let product = (embeddings * by_embedding.autodiff()).sum();
-            PartGradients::of_encoder(product.backward(), &encoder)
+            PartGradients::from_encoder(product.backward(), &encoder)
         };
         if images.len() <= self.chunk {
             return differentiate(embeddings, by_embedding);
         }
         let start = images.start;
-        let of_chunks = self.chunks(images).map(|chunk| {
+        let chunk_gradients = self.chunks(images).map(|chunk| {
             let own = by_embedding.clone().narrow(0, chunk.start - start, chunk.len());
             differentiate((self.embed)(&encoder, chunk, device), own)
         });
-        of_chunks.reduce(|sum, chunk| sum.add_encoder(chunk, &encoder)).unwrap_or_default()
+        chunk_gradients.reduce(|sum, chunk| sum.add_encoder(chunk, &encoder)).unwrap_or_default()
     }
 
     fn chunks(&self, images: Range<usize>) -> impl Iterator<Item = Range<usize>> + '_ {

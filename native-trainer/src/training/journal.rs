@@ -54,14 +54,15 @@ impl Journal {
 
     /// Adds a line to the log.
     pub(super) fn log(&mut self, entry: Value) -> Result<()> {
-        self.view.show_entry(&entry);
         if let Some(events) = &mut self.events {
             events.log(&entry)?;
         }
         self.log.add(&entry.to_string()).advise(
             || "the log cannot be written".into(),
             "free some space; `akin resume RUN` continues from the last checkpoint",
-        )
+        )?;
+        self.view.show_entry(&entry);
+        Ok(())
     }
 
     /// What the user sees of the training.

@@ -97,7 +97,7 @@ impl StepNumbers {
             Some(step) => format!("; the checkpoint after step {step} is kept"),
             None => String::new(),
         };
-        let hint = if step == 1 {
+        let hint = if step == 1 && (!loss.is_finite() || !flawed.is_empty()) {
             "no weight has changed yet: check the numbers in [loss] and model.weights"
         } else if !flawed.is_empty() && flawed.len() < items.len() {
             "lower the learning rates or set optimizer.clip_norm, and look at these pictures"

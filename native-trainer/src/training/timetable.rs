@@ -52,7 +52,7 @@ impl Timetable {
 
     /// A timetable without checkpoints and evaluations before the last step.
     #[cfg(test)]
-    pub(super) fn of(steps: u64, steps_per_epoch: u64) -> Self {
+    pub(super) fn without_evaluations(steps: u64, steps_per_epoch: u64) -> Self {
         Self {
             steps,
             steps_per_epoch,
@@ -71,7 +71,7 @@ impl Timetable {
 
     /// The next step after `step` that an evaluation follows, before the last one.
     pub(super) fn next_evaluation(&self, step: u64) -> Option<u64> {
-        let between = self.evaluate_every_epochs * self.steps_per_epoch;
+        let between = self.evaluate_every_epochs.checked_mul(self.steps_per_epoch)?;
         let next = (step + 1).checked_next_multiple_of(between)?;
         (next < self.steps).then_some(next)
     }
@@ -142,6 +142,8 @@ mod tests {
         );
         let never = Timetable { evaluate_every_epochs: 0, ..TIMETABLE };
         assert_eq!(never.next_evaluation(0), None);
+        let after_its_end = Timetable { evaluate_every_epochs: i64::MAX as u64, ..TIMETABLE };
+        assert_eq!(after_its_end.next_evaluation(1), None);
     }
 
     #[test]

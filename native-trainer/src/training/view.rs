@@ -3,15 +3,14 @@
 use std::path::Path;
 use std::time::Instant;
 
-use akin_core::evaluate::Report;
 use burn::tensor::Device;
 use serde_json::Value;
 
-use super::dashboard::{Dashboard, Fixed, Shown, Stage};
+use super::dashboard::{Constants, Dashboard, Stage, State};
 use super::timetable::Timetable;
 use crate::progress::{Bar, Progress};
 use crate::run::Run;
-use crate::run_log::{Log, rates};
+use crate::run_log::Log;
 use crate::{shell, terminal};
 
 /// See the [module](self).
@@ -38,7 +37,7 @@ impl View {
             return Self::Lines(Some(bar));
         }
         let config = &run.config.run;
-        let dashboard = Dashboard::begin(Fixed {
+        let dashboard = Dashboard::begin(Constants {
             name: config.name.clone(),
             directory: shell::path(&run.directory),
             target: shell::path(target),
@@ -52,43 +51,37 @@ impl View {
 
     /// Adds what earlier sessions of the run have logged.
     pub(super) fn add_log(&self, log: Log) {
-        self.change(|shown| {
-            shown.losses = log.losses;
-            log.evaluations.into_iter().for_each(|(step, report)| shown.add_evaluation(step, report));
+        self.change(|state| {
+            log.losses.into_iter().for_each(|(step, loss)| state.losses.add(step, loss));
+            log.evaluations.into_iter().for_each(|(step, report)| state.add_evaluation(step, report));
         });
     }
 
     /// Shows the loss of a step that is not logged.
     pub(super) fn show_loss(&self, step: u64, loss: f64) {
-        self.change(|shown| _ = shown.losses.insert(step, loss));
+        self.change(|state| state.losses.add(step, loss));
     }
 
     /// Shows an entry of the log.
     pub(super) fn show_entry(&self, entry: &Value) {
         let Self::Dashboard { dashboard, devices } = self else { return };
-        let mut shown = dashboard.shown();
-        let Some(step) = entry["step"].as_u64() else { return };
-        match entry["event"].as_str() {
-            Some("step") => {
-                entry["loss"].as_f64().map(|loss| shown.losses.insert(step, loss));
-                shown.rates = rates(entry);
-                let held =
-                    devices.iter().filter_map(|device| Some(device.memory_pool_usage()?.bytes_reserved));
-                shown.device_memory = held.reduce(|sum, bytes| sum + bytes);
-            }
-            Some("stopped") => shown.stage = Stage::Stopped,
-            Some("done") => shown.stage = Stage::Done,
-            _ => {}
-        }
-        if let Ok(report) = serde_json::from_value::<Report>(entry["report"].clone()) {
-            shown.add_evaluation(step, report);
-        }
+        // Asking the devices takes time, so the drawing does not have to wait for it.
+        let held = devices.iter().filter_map(|device| Some(device.memory_pool_usage()?.bytes_reserved));
+        let device_memory = held.reduce(|sum, bytes| sum + bytes);
+        let mut state = dashboard.state();
+        state.device_memory = device_memory;
+        state.add_entry(entry);
+    }
+
+    /// Shows that the run is complete, with all of its files.
+    pub(super) fn show_completion(&self) {
+        self.change(|state| state.stage = Stage::Done);
     }
 
     /// Shows that a step has ended.
     pub(super) fn end_step(&self, step: u64) {
         match self {
-            Self::Dashboard { dashboard, .. } => dashboard.shown().end_step(step),
+            Self::Dashboard { dashboard, .. } => dashboard.state().end_step(step),
             Self::Lines(bar) => bar.iter().for_each(|bar| bar.advance(1)),
         }
     }
@@ -102,7 +95,7 @@ impl View {
 
     /// Shows that the training is saved.
     pub(super) fn saved(&self, step: u64) {
-        self.change(|shown| shown.saved = Some((step, Instant::now())));
+        self.change(|state| state.saved = Some((step, Instant::now())));
     }
 
     /// Ends the lines of the steps.
@@ -112,9 +105,9 @@ impl View {
         }
     }
 
-    fn change(&self, change: impl FnOnce(&mut Shown)) {
+    fn change(&self, change: impl FnOnce(&mut State)) {
         if let Self::Dashboard { dashboard, .. } = self {
-            change(&mut dashboard.shown());
+            change(&mut dashboard.state());
         }
     }
 }

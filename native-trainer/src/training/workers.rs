@@ -53,7 +53,7 @@ impl Workers {
 
     /// Does `work` for each part of a batch, at the same time: the first part on the first device, and so on. Returns the
     /// results in the same order. There are at most as many parts as workers.
-    pub(super) fn each<P: Send, T: Send>(
+    pub(super) fn run<P: Send, T: Send>(
         &self,
         parts: Vec<P>,
         work: impl Fn(&Device, P) -> T + Sync,
@@ -88,7 +88,7 @@ mod tests {
         for count in [1, 2, 3] {
             let workers = Workers::new(&vec![Device::flex(); count]).unwrap();
             for parts in 1..=count {
-                let results = workers.each((0..parts).collect(), |_, part| 10 * part);
+                let results = workers.run((0..parts).collect(), |_, part| 10 * part);
                 assert_eq!(results, (0..parts).map(|part| 10 * part).collect::<Vec<_>>());
             }
         }
@@ -99,7 +99,7 @@ mod tests {
         let workers = Workers::new(&[Device::flex(), Device::flex()]).unwrap();
         let mut seen = HashSet::new();
         for _ in 0..20 {
-            seen.extend(workers.each(vec![(), ()], |_, ()| thread::current().id()));
+            seen.extend(workers.run(vec![(), ()], |_, ()| thread::current().id()));
         }
         assert!(seen.len() <= 2.max(rayon::current_num_threads()), "{seen:?}");
         assert!(!seen.contains(&thread::current().id()));
