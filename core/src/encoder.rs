@@ -162,9 +162,8 @@ impl Encoder {
         Self { backbone: self.backbone.map(&mut mapper), ..self }
     }
 
-    /// This encoder with the weights of its backbone in half precision, except those of normalisation. It reads images and
-    /// gives features, as before, in single precision, and its head computes in it. Gradients pass on to the weights of
-    /// this encoder.
+    /// This encoder with the weights of its backbone in half precision, except those of normalisation. Images, features and
+    /// the head stay in single precision. Gradients pass on to the weights of this encoder.
     pub fn in_half_precision(&self) -> Self {
         let copy = self.clone();
         Self {
