@@ -5,32 +5,18 @@ use std::{env, iter};
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use crate::compare::cells::CellState;
+use crate::compare::cells::{Cell, CellState};
 use crate::progress::Progress;
 use crate::{shell, terminal};
-
-/// One training of the list.
-pub struct CellLine {
-    /// Its number, from 1.
-    pub number: usize,
-    /// What it belongs to.
-    pub row: String,
-    /// Its name there.
-    pub name: String,
-    /// How far it is.
-    pub state: CellState,
-    /// The cells that have to end before it can begin.
-    pub waits_for: Vec<usize>,
-}
 
 /// Prints the cells that can begin, as commands; as JSON, every cell.
 ///
 /// # Errors
 ///
 /// A stdout that cannot be written.
-pub fn print_cells(cells: &[CellLine], json: bool, progress: Progress) -> Result<()> {
+pub fn print_cells(cells: &[Cell], json: bool, progress: Progress) -> Result<()> {
     if json {
-        let entry = |cell: &CellLine| {
+        let entry = |cell: &Cell| {
             json!({
                 "cell": cell.number, "row": cell.row, "name": cell.name, "state": cell.state,
                 "waits_for": cell.waits_for, "command": cell_command(cell.number),

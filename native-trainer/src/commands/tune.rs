@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 
-use super::cells::{CellLine, command_line, print_cells};
+use super::cells::{command_line, print_cells};
 use crate::arguments::SetArgs;
 use crate::config::{DeviceName, Source};
 use crate::counts::counted;
@@ -69,17 +69,7 @@ pub fn run(args: TuneArgs) -> Result<()> {
     let progress = args.progress;
     if args.cells {
         let cells = execution::list_cells(&plan, args.overwrite, progress)?;
-        let lines: Vec<CellLine> = cells
-            .into_iter()
-            .map(|cell| CellLine {
-                number: cell.number,
-                row: cell.row,
-                name: cell.name,
-                state: cell.state,
-                waits_for: cell.waits_for,
-            })
-            .collect();
-        return print_cells(&lines, args.json, progress);
+        return print_cells(&cells, args.json, progress);
     }
     if let Some(number) = args.cell {
         return execution::train_cell(&plan, number, args.overwrite, progress);

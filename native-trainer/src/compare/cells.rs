@@ -1,4 +1,5 @@
-//! The trainings of a comparison, numbered, so that several machines can share them.
+//! The trainings of a comparison, numbered, so that several machines can share them. Those of a tuning are
+//! [in its execution](crate::tune::execution).
 //!
 //! A cell is one training. First come the trainings for tuning, row by row, then those of the table, row by row and seed
 //! by seed. The numbers depend on the recipe and the data, not on results. But settings are tuned one after another: what
@@ -14,14 +15,16 @@ use super::planned_run::{PlannedRun, State};
 use super::settings::describe;
 use super::tuning::{Answer, Tuning, tune};
 use crate::config::{NO_RESULT_DEPENDS_ON, differences};
+use crate::counts::counted;
+use crate::problem::{a_few, problem};
 
-/// One training of a comparison.
-pub struct Cell<'a> {
+/// One training of a comparison or a tuning.
+pub struct Cell {
     /// Its number, from 1.
     pub number: usize,
-    /// Its row.
-    pub row: &'a Row,
-    /// Its settings or seed, in words.
+    /// The name of its row in a comparison; the trial or the seed of a tuning.
+    pub row: String,
+    /// Its settings or seed in a comparison; its fold in a tuning.
     pub name: String,
     /// How far it is.
     pub state: CellState,
@@ -29,6 +32,43 @@ pub struct Cell<'a> {
     pub waits_for: Vec<usize>,
     /// What it trains, once that is known.
     pub run: Option<PlannedRun>,
+}
+
+impl Cell {
+    /// The row and the name, as messages show them.
+    pub fn title(&self) -> String {
+        format!("{}, {}", self.row, self.name)
+    }
+}
+
+/// The cell with this number, unless it waits for others. `whole` is what the cells are the trainings of, and
+/// `chosen_by` is what its settings are chosen by.
+///
+/// # Errors
+///
+/// A number that no cell has; a cell that waits for others.
+pub fn pick_cell(cells: Vec<Cell>, number: usize, whole: &str, chosen_by: &str) -> Result<Cell> {
+    let count = cells.len();
+    let Some(cell) = cells.into_iter().find(|cell| cell.number == number) else {
+        return Err(problem(
+            format!("there is no cell {number}: this {whole} has {}", counted(count, "cell", "cells")),
+            "`--cells` lists the cells that can begin now, as commands",
+        ));
+    };
+    if cell.state == CellState::Waiting {
+        let others = match &cell.waits_for[..] {
+            [other] => format!("cell {other}"),
+            others => format!("the cells {}", a_few(others)),
+        };
+        return Err(problem(
+            format!(
+                "cell {number} ({}) waits for {others}, by whose {chosen_by} its settings are chosen",
+                cell.title()
+            ),
+            "run these first; `--cells` lists the cells that can begin now, as commands",
+        ));
+    }
+    Ok(cell)
 }
 
 /// How far a cell is.
@@ -86,20 +126,20 @@ impl CellState {
 /// # Errors
 ///
 /// The errors of `is_done` and `score`.
-pub fn cells<'a>(
-    plan: &'a Plan,
+pub fn cells(
+    plan: &Plan,
     tuned: &[Vec<TunedSetting>],
     is_done: impl Fn(&PlannedRun) -> Result<bool>,
     score: impl Fn(&PlannedRun, &Row) -> Result<Option<f64>>,
-) -> Result<Vec<Cell<'a>>> {
+) -> Result<Vec<Cell>> {
     let state = |run: &PlannedRun| CellState::of(run, is_done(run)?);
-    let mut cells: Vec<Cell<'a>> = Vec::new();
+    let mut cells: Vec<Cell> = Vec::new();
     let mut choices: Vec<(Tuning, Vec<usize>)> = Vec::new();
     for (row, tuned) in plan.rows.iter().zip(tuned) {
         let first = cells.len();
         let new = |number: usize, name: String| Cell {
             number,
-            row,
+            row: row.name.clone(),
             name,
             state: CellState::Waiting,
             waits_for: Vec::new(),
@@ -164,7 +204,7 @@ pub fn cells<'a>(
             let run = chosen.as_ref().map(|settings| plan.trained(row, settings, seed)).transpose()?;
             cells.push(Cell {
                 number: cells.len() + 1,
-                row,
+                row: row.name.clone(),
                 name: format!("seed {seed}"),
                 state: run.as_ref().map_or(Ok(CellState::Waiting), &state)?,
                 waits_for: if run.is_some() { Vec::new() } else { before.clone() },

@@ -5,7 +5,7 @@ use akin_core::evaluate::Report;
 use anyhow::{Context, Result};
 use toml::Table;
 
-use super::cells::{Cell, CellState, cells};
+use super::cells::{Cell, CellState, cells, pick_cell};
 use super::config::TunedSetting;
 use super::plan::{Plan, Row};
 use super::planned_run::{Cost, PlannedRun};
@@ -20,7 +20,7 @@ use crate::data::Dataset;
 use crate::directory::{Draft, Kind, Share};
 use crate::loader::Pictures;
 use crate::optimizer::has_proxies;
-use crate::problem::{a_few, problem};
+use crate::problem::problem;
 use crate::progress::Progress;
 use crate::report::score;
 use crate::run::Run;
@@ -47,7 +47,7 @@ pub fn run(plan: &Plan, overwrite: bool, progress: Progress, command: String) ->
 /// # Errors
 ///
 /// A row that could not begin; a run with another config, version or data, unless `overwrite` is set.
-pub fn list_cells(plan: &Plan, overwrite: bool, progress: Progress) -> Result<Vec<Cell<'_>>> {
+pub fn list_cells(plan: &Plan, overwrite: bool, progress: Progress) -> Result<Vec<Cell>> {
     let execution = Execution::new(plan, overwrite, progress);
     execution.cells(&execution.check()?)
 }
@@ -61,25 +61,9 @@ pub fn list_cells(plan: &Plan, overwrite: bool, progress: Progress) -> Result<Ve
 pub fn train_cell(plan: &Plan, number: usize, overwrite: bool, progress: Progress) -> Result<()> {
     let execution = Execution::new(plan, overwrite, progress);
     let cells = execution.cells(&execution.check()?)?;
-    let count = cells.len();
-    let Some(cell) = cells.into_iter().find(|cell| cell.number == number) else {
-        return Err(problem(
-            format!("there is no cell {number}: this comparison has {}", counted(count, "cell", "cells")),
-            "`--cells` lists the cells that can begin now, as commands",
-        ));
-    };
-    let name = format!("{}, {}", cell.row.name, cell.name);
+    let cell = pick_cell(cells, number, "comparison", "results")?;
+    let name = cell.title();
     match (cell.state, cell.run) {
-        (CellState::Waiting, _) => Err(problem(
-            format!(
-                "cell {number} ({name}) waits for {}, by whose results its settings are chosen",
-                match &cell.waits_for[..] {
-                    [other] => format!("cell {other}"),
-                    others => format!("the cells {}", a_few(others)),
-                }
-            ),
-            "run these first; `--cells` lists the cells that can begin now, as commands",
-        )),
         (CellState::Done, _) | (_, None) => {
             progress.say("Done", &format!("cell {number} ({name}) before"));
             Ok(())
@@ -87,7 +71,9 @@ pub fn train_cell(plan: &Plan, number: usize, overwrite: bool, progress: Progres
         (_, Some(run)) => {
             let _share = Share::take(Kind::Comparison, &plan.out)?;
             execution.trainer.pace.expect(1);
-            match execution.train(&run, cell.row, &cell.name)? {
+            let row = plan.rows.iter().find(|row| row.name == cell.row);
+            let row = row.expect("the cells belong to the rows of the plan");
+            match execution.train(&run, row, &cell.name)? {
                 None => Ok(()),
                 Some(reason) => Err(problem(
                     format!("cell {number} ({name}) failed: {reason}"),
@@ -161,7 +147,7 @@ impl<'a> Execution<'a> {
             .collect()
     }
 
-    fn cells(&self, tuned: &[Vec<TunedSetting>]) -> Result<Vec<Cell<'a>>> {
+    fn cells(&self, tuned: &[Vec<TunedSetting>]) -> Result<Vec<Cell>> {
         cells(self.plan, tuned, |run| self.trainer.is_done(run), end_score)
     }
 

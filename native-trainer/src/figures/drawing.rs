@@ -270,14 +270,14 @@ fn add(svg: &mut String, shape: &Shape) -> Result<()> {
 
 /// The width of a text of this size, rather too large than too small: the font is one of the reader's system.
 pub fn text_width(text: &str, size: f64) -> f64 {
-    let of_character = |c: char| match c {
+    let width = |c: char| match c {
         'i' | 'j' | 'l' | 'I' | '.' | ',' | ';' | ':' | '|' | '!' | '\'' | ' ' => 0.34,
         'm' | 'w' | 'M' | 'W' | '@' | '%' | '…' | '–' => 0.95,
         'A'..='Z' => 0.74,
         '\u{1100}'.. => 1.05,
         _ => 0.6,
     };
-    size * text.chars().map(of_character).sum::<f64>()
+    size * text.chars().map(width).sum::<f64>()
 }
 
 /// The text, or as much of its start and end as fits this width.

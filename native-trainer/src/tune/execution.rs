@@ -9,13 +9,12 @@ use super::concatenation::evaluate_models;
 use super::plan::Plan;
 use super::results::{Results, Trial, best, intervals};
 use super::search::Tried;
-use crate::compare::cells::CellState;
+use crate::compare::cells::{Cell, CellState, pick_cell};
 use crate::compare::planned_run::PlannedRun;
 use crate::compare::results::columns;
 use crate::compare::settings::describe;
 use crate::compare::trainer::Trainer;
 use crate::config::{Config, ModelConfig};
-use crate::counts::counted;
 use crate::directory::{Draft, Kind, Share};
 use crate::loader::Pictures;
 use crate::problem::{a_few, problem};
@@ -24,23 +23,6 @@ use crate::report::score;
 use crate::run::Run;
 use crate::training::{check_encoder, check_loss};
 use crate::{device, machine};
-
-/// One training of a tuning, numbered so that several machines can share them: first those of the trials, trial by trial and
-/// fold by fold, then those of the models, seed by seed.
-pub struct TuneCell {
-    /// Its number, from 1.
-    pub number: usize,
-    /// The trial or the seed.
-    pub row: String,
-    /// The fold.
-    pub name: String,
-    /// How far it is.
-    pub state: CellState,
-    /// The cells that have to end before it can begin.
-    pub waits_for: Vec<usize>,
-    /// What it trains, once that is known.
-    run: Option<PlannedRun>,
-}
 
 /// Trains every run that is not done, and collects the results of all. Also returns their directory, into which the
 /// results have to be written.
@@ -62,7 +44,7 @@ pub fn run(plan: &Plan, overwrite: bool, progress: Progress, command: String) ->
 /// # Errors
 ///
 /// As [`run`] before its first training.
-pub fn list_cells(plan: &Plan, overwrite: bool, progress: Progress) -> Result<Vec<TuneCell>> {
+pub fn list_cells(plan: &Plan, overwrite: bool, progress: Progress) -> Result<Vec<Cell>> {
     let execution = Execution::new(plan, overwrite, progress);
     execution.check()?;
     execution.cells()
@@ -78,25 +60,9 @@ pub fn train_cell(plan: &Plan, number: usize, overwrite: bool, progress: Progres
     let execution = Execution::new(plan, overwrite, progress);
     execution.check()?;
     let cells = execution.cells()?;
-    let count = cells.len();
-    let Some(cell) = cells.into_iter().find(|cell| cell.number == number) else {
-        return Err(problem(
-            format!("there is no cell {number}: this tuning has {}", counted(count, "cell", "cells")),
-            "`--cells` lists the cells that can begin now, as commands",
-        ));
-    };
-    let name = format!("{}, {}", cell.row, cell.name);
+    let cell = pick_cell(cells, number, "tuning", "scores")?;
+    let name = cell.title();
     match (cell.state, cell.run) {
-        (CellState::Waiting, _) => Err(problem(
-            format!(
-                "cell {number} ({name}) waits for {}, by whose scores its settings are chosen",
-                match &cell.waits_for[..] {
-                    [other] => format!("cell {other}"),
-                    others => format!("the cells {}", a_few(others)),
-                }
-            ),
-            "run these first; `--cells` lists the cells that can begin now, as commands",
-        )),
         (CellState::Done, _) | (_, None) => {
             progress.say("Done", &format!("cell {number} ({name}) before"));
             Ok(())
@@ -195,7 +161,7 @@ impl<'a> Execution<'a> {
         };
         let (mut seeds, mut reports, mut failed) = (Vec::new(), Vec::new(), Vec::new());
         for reproduction in 1..=plan.reproductions {
-            let seed = plan.seed(reproduction)?;
+            let seed = plan.seed(reproduction);
             let mut runs = Vec::new();
             for fold in 1..=plan.folds {
                 let run = plan.model(&best.settings, reproduction, fold)?;
@@ -290,10 +256,10 @@ impl<'a> Execution<'a> {
         if self.plan.metric.entry().greater_is_better { score } else { -score }
     }
 
-    fn cells(&self) -> Result<Vec<TuneCell>> {
+    fn cells(&self) -> Result<Vec<Cell>> {
         let plan = self.plan;
         let (mut tried, mut trials) = (Vec::<Tried>::new(), Vec::<Trial>::new());
-        let mut cells: Vec<TuneCell> = Vec::new();
+        let mut cells: Vec<Cell> = Vec::new();
         let mut all_ended = true;
         for number in 1..=plan.trials {
             let settings = match all_ended || !plan.search.uses_scores(number - 1) {
@@ -321,7 +287,7 @@ impl<'a> Execution<'a> {
         let best: Option<Table> =
             if all_ended { best(&trials, plan.metric).map(|trial| trial.settings.clone()) } else { None };
         for reproduction in 1..=plan.reproductions {
-            let row = format!("best settings, seed {}", plan.seed(reproduction)?);
+            let row = format!("best settings, seed {}", plan.seed(reproduction));
             match &best {
                 Some(settings) => {
                     self.add_cells(&mut cells, row, |fold| plan.model(settings, reproduction, fold))?;
@@ -335,7 +301,7 @@ impl<'a> Execution<'a> {
     /// Adds a cell for each fold, whose run `planned` gives.
     fn add_cells(
         &self,
-        cells: &mut Vec<TuneCell>,
+        cells: &mut Vec<Cell>,
         row: String,
         planned: impl Fn(usize) -> Result<PlannedRun>,
     ) -> Result<TrialState> {
@@ -355,7 +321,7 @@ impl<'a> Execution<'a> {
                 .any(|cell| cell.run.as_ref().is_some_and(|other| other.directory() == run.directory()));
             // A trial with a training that failed needs no others, and equal settings are trained once.
             let is_needed = !known && (!failed || *state == CellState::Failed);
-            cells.push(TuneCell {
+            cells.push(Cell {
                 number: cells.len() + 1,
                 row: row.clone(),
                 name: format!("fold {fold}"),
@@ -369,11 +335,11 @@ impl<'a> Execution<'a> {
     }
 
     /// Adds a cell for each fold, whose settings are not known yet.
-    fn add_waiting(&self, cells: &mut Vec<TuneCell>, row: String) {
+    fn add_waiting(&self, cells: &mut Vec<Cell>, row: String) {
         let waits_for: Vec<usize> =
             cells.iter().filter(|cell| !cell.state.has_ended()).map(|cell| cell.number).collect();
         for fold in 1..=self.plan.folds {
-            cells.push(TuneCell {
+            cells.push(Cell {
                 number: cells.len() + 1,
                 row: row.clone(),
                 name: format!("fold {fold}"),

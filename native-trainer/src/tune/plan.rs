@@ -35,6 +35,8 @@ pub struct Plan {
     pub metric: Metric,
     /// How settings are chosen.
     pub search: SettingsSearch,
+    /// `run.seed` of the config, which the trials have.
+    seed: u64,
     source: Source,
     device: Option<DeviceName>,
 }
@@ -123,6 +125,7 @@ impl Plan {
             reproductions: tune.reproductions,
             metric,
             search,
+            seed: base.run.seed,
             source,
             device: overrides.device,
         })
@@ -156,18 +159,14 @@ impl Plan {
     ///
     /// Settings that the config cannot have.
     pub fn model(&self, settings: &Table, reproduction: usize, fold: usize) -> Result<PlannedRun> {
-        let seed = format!("seed-{}", self.seed(reproduction)?);
+        let seed = format!("seed-{}", self.seed(reproduction));
         let folder = Path::new("models").join(digest(settings)).join(seed);
         self.run(settings, &folder, fold, reproduction)
     }
 
-    /// The seed of a reproduction.
-    ///
-    /// # Errors
-    ///
-    /// As [`Config::load`].
-    pub fn seed(&self, reproduction: usize) -> Result<u64> {
-        Ok(self.shared()?.run.seed + reproduction as u64)
+    /// The seed of a reproduction, from 1. That of the trials is number 0.
+    pub fn seed(&self, reproduction: usize) -> u64 {
+        self.seed + reproduction as u64
     }
 
     /// The config with these settings, to train on all training classes.
@@ -183,16 +182,15 @@ impl Plan {
 
     fn run(&self, settings: &Table, folder: &Path, fold: usize, reproduction: usize) -> Result<PlannedRun> {
         let mut config = self.source.config(settings)?;
-        let seed = config.run.seed;
         config.run.name = format!("{}, {}, fold {fold}", self.name, describe(settings));
         config.run.out = self.out.join(folder).join(format!("fold-{fold}"));
-        config.run.seed = self.seed(reproduction)?;
+        config.run.seed = self.seed(reproduction);
         config.run.device = self.device.unwrap_or(config.run.device);
         // The best evaluation is the one that counts.
         config.run.best_by = self.metric;
         config.data.fold = Some(Fold { number: fold, of: self.folds });
         // All seeds share the folds and the evaluation splits.
-        config.data.split_seed = config.data.split_seed.or(Some(seed));
+        config.data.split_seed = config.data.split_seed.or(Some(self.seed));
         // A paper reports nothing about a fold.
         config.published = None;
         self.add_metric(&mut config);

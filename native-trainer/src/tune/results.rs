@@ -64,7 +64,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Of some scores; none without a score.
+    /// The interval of the scores of some seeds; none without a score.
     pub fn new(values: Vec<f64>) -> Option<Self> {
         Some(Self { mean: mean(&values)?, half_width: half_width(&values), values })
     }
@@ -75,11 +75,11 @@ impl Interval {
 pub fn intervals(seeds: &[SeedReports], columns: &[Column]) -> [Vec<Option<Interval>>; 2] {
     let at = |report: &Report, column: &Column| score(report, column.metric, column.level.as_deref());
     let separated = columns.iter().map(|column| {
-        let of_seed = |reports: &SeedReports| {
+        let mean_of_models = |reports: &SeedReports| {
             let scores: Vec<f64> = reports.separated.iter().filter_map(|report| at(report, column)).collect();
             mean(&scores)
         };
-        Interval::new(seeds.iter().filter_map(of_seed).collect())
+        Interval::new(seeds.iter().filter_map(mean_of_models).collect())
     });
     let concatenated = columns.iter().map(|column| {
         let reports = seeds.iter().filter_map(|reports| reports.concatenated.as_ref());
