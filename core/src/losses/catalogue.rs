@@ -144,6 +144,10 @@ losses! {
 ///
 /// On the CPU the time of a loss of pairs or rankings grows with the batch as B² or B² log B. The summary of an entry names
 /// a faster growth. On a GPU the smooth ranks take B² · K, for K positives of a query.
+///
+/// A training step waits for a GPU where a loss chooses on the CPU by numbers of the GPU: the miners that select pairs or
+/// triplets, the rankings of `blackbox_ap`, the triplets of HIER, and the labels of `cross_batch_memory`. The other losses
+/// leave the GPU at work until their value is logged.
 pub static CATALOGUE: LazyLock<Vec<LossEntry>> = LazyLock::new(|| {
     let with_presets =
         |(loss, presets): &(LossEntry, &[LossEntry])| [std::slice::from_ref(loss), *presets].concat();
