@@ -1,10 +1,16 @@
 //! Contact sheets: pictures in rows, each over its captions, as a PNG file.
 
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
 use akin_core::image::{Filter, Pixels};
 use anyhow::Result;
-use image::{ImageFormat, Rgb, RgbImage};
+use image::{Rgb, RgbImage};
 use noto_sans_mono_bitmap::{FontWeight, RasterHeight, get_raster, get_raster_width};
 
+/// The text in a sheet that says what wrote it, with its keyword.
+const WRITER: (&str, &str) = ("Software", "akin: contact sheet");
 /// The pictures of a row.
 const COLUMNS: usize = 8;
 /// The side of a picture in pixels.
@@ -47,9 +53,20 @@ pub fn contact_sheet(title: &str, cells: &[Cell]) -> Result<Vec<u8>> {
             write(&mut sheet, caption, [x, y + SIDE + 4 + line * LINE], SIDE, ink);
         }
     }
-    let mut png = std::io::Cursor::new(Vec::new());
-    sheet.write_to(&mut png, ImageFormat::Png)?;
-    Ok(png.into_inner())
+    let mut bytes = Vec::new();
+    let mut encoder = png::Encoder::new(&mut bytes, sheet.width(), sheet.height());
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.add_text_chunk(WRITER.0.into(), WRITER.1.into())?;
+    encoder.write_header()?.write_image_data(&sheet)?;
+    Ok(bytes)
+}
+
+/// Whether a file is a contact sheet, which says so.
+pub fn is_contact_sheet(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else { return false };
+    let Ok(reader) = png::Decoder::new(BufReader::new(file)).read_info() else { return false };
+    let mut texts = reader.info().uncompressed_latin1_text.iter();
+    texts.any(|chunk| (&*chunk.keyword, &*chunk.text) == WRITER)
 }
 
 /// Draws a square picture, resized to [`SIDE`].

@@ -53,21 +53,18 @@ pub fn write_figures<'a>(
     Ok(())
 }
 
-/// Removes the figures of a folder that `figures` does not have, or not with one of the extensions.
+/// Removes the files of a folder that are in `earlier` and not in `kept`: names of figures of an earlier comparison and
+/// of this one. No other file is touched.
 ///
 /// # Errors
 ///
 /// A folder without write permission.
-pub fn remove_other_figures(folder: &Path, extensions: &[&str], figures: &[Figure]) -> Result<()> {
-    let kept: Vec<String> = figures
-        .iter()
-        .flat_map(|figure| extensions.iter().map(move |extension| format!("{}.{extension}", figure.name)))
-        .collect();
+pub fn remove_earlier_figures(folder: &Path, earlier: &[String], kept: &[String]) -> Result<()> {
+    // A name is looked for in the folder, so that no name leads out of it.
     let Ok(entries) = std::fs::read_dir(folder) else { return Ok(()) };
     for entry in entries.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        let is_figure = [".svg", ".png"].iter().any(|extension| name.ends_with(extension));
-        if is_figure && !kept.contains(&name) {
+        if earlier.contains(&name) && !kept.contains(&name) {
             remove_file(&entry.path()).advise(
                 || format!("cannot remove {}, a figure of an earlier comparison", entry.path().display()),
                 "check the permissions of its folder",

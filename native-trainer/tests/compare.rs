@@ -489,16 +489,26 @@ fn settings_that_are_varied_have_a_figure_for_each_metric() {
     let config = at.read(&format!("out/{}/seed-0/config.toml", row["name"].as_str().unwrap()));
     assert!(config.contains("classes_per_batch = 2"), "{config}");
 
-    // The figures of an earlier comparison are not left beside those of this one.
-    at.write("out/figures/earlier.svg", "");
-    at.write("out/figures/loss-lambda-ap-species.png", "");
-    at.write("out/figures/notes.txt", "");
-    assert_eq!(at.compare(&["--losses", "happier"]).expect_code(0).trainings(), 0);
-    for name in ["earlier.svg", "loss-lambda-ap-species.png"] {
-        assert!(!at.path(&format!("out/figures/{name}")).exists(), "{name}");
+    // Figures that the new comparison lacks are not left beside its own. Files of the user stay.
+    for name in ["mine.svg", "loss-lambda-ap-species.png", "notes.txt"] {
+        at.write(&format!("out/figures/{name}"), "");
     }
-    assert!(at.path("out/figures/notes.txt").exists());
-    assert_eq!(fs::read_dir(at.path("out/figures")).unwrap().count(), 8 + 1);
+    let columns = ["--losses", "happier", "--set", "compare.columns=['h_ap']"];
+    for _ in 0..2 {
+        assert_eq!(at.compare(&columns).expect_code(0).trainings(), 0);
+        let files = fs::read_dir(at.path("out/figures")).unwrap();
+        let mut names: Vec<String> =
+            files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        let expected = [
+            "loss-lambda-ap-species.png",
+            "loss-lambda-h-ap.svg",
+            "mine.svg",
+            "notes.txt",
+            "sampler-classes-per-batch-h-ap.svg",
+        ];
+        assert_eq!(names, expected);
+    }
 }
 
 #[test]

@@ -1098,10 +1098,19 @@ fn a_dry_run_can_be_repeated_and_states_the_pictures_that_there_are() {
         // 48 pictures of 32 × 32 pixels.
         assert!(plan.stdout.contains("up to 147 kB for decoded pictures"), "{}", plan.stdout);
     }
-    at.write("kept.png", "");
-    at.akin(&["train", "tiny.toml", "--dry-run", "--sheet", "kept.png"])
-        .expect_code(1)
-        .expect_stderr("kept.png already exists");
+    let own = at.bytes("tiny-first-batch.png");
+    image::load_from_memory(&own).unwrap();
+    // A picture that the user saved again no longer says that a dry run drew it.
+    let mut saved = std::io::Cursor::new(Vec::new());
+    image::load_from_memory(&own).unwrap().write_to(&mut saved, image::ImageFormat::Png).unwrap();
+    for file in ["kept.png", "tiny-first-batch.png"] {
+        at.write(file, saved.get_ref());
+        let plan = ["train", "tiny.toml", "--dry-run", "--sheet", file];
+        at.akin(if file == "kept.png" { &plan } else { &plan[..3] })
+            .expect_code(1)
+            .expect_stderr(&format!("{file} already exists"));
+        assert_eq!(at.bytes(file), *saved.get_ref());
+    }
 }
 
 #[test]

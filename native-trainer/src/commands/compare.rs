@@ -11,10 +11,11 @@ use crate::compare::execution;
 use crate::compare::paired::paired_tests;
 use crate::compare::plan::{Overrides, Plan};
 use crate::compare::print::{FILES, Format, print};
+use crate::compare::results::figures_of_earlier;
 use crate::compare::sensitivity;
 use crate::config::{DeviceName, Source};
 use crate::counts::counted;
-use crate::figures::{Painter, remove_other_figures, write_figures};
+use crate::figures::{Painter, remove_earlier_figures, write_figures};
 use crate::files::write_atomic;
 use crate::problem::{a_few, problem};
 use crate::progress::Progress;
@@ -109,13 +110,18 @@ pub fn run(args: CompareArgs) -> Result<()> {
 
     let figures = sensitivity::figures(&comparison)?;
     let folder = plan.out.join("figures");
+    let extensions: &[&str] = if args.png { &["svg", "png"] } else { &["svg"] };
+    let names = figures
+        .iter()
+        .flat_map(|figure| extensions.iter().map(move |extension| format!("{}.{extension}", figure.name)));
+    comparison.figures = names.collect();
     write_figures(&folder, "svg", &figures, |figure| Ok(figure.drawing.svg(&figure.title)?.into_bytes()))?;
     if let Some(painter) = &painter {
         write_figures(&folder, "png", &figures, |figure| painter.png(&figure.drawing))?;
     }
     // An earlier comparison may have varied other settings.
-    let extensions: &[&str] = if args.png { &["svg", "png"] } else { &["svg"] };
-    remove_other_figures(&folder, extensions, &figures)?;
+    let earlier = figures_of_earlier(&plan.out.join("table.json"));
+    remove_earlier_figures(&folder, &earlier, &comparison.figures)?;
     for (name, format) in FILES {
         let mut text = print(&comparison, format, false);
         if format == Format::Markdown {

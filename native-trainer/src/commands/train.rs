@@ -8,6 +8,7 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::arguments::SetArgs;
+use crate::contact_sheet::is_contact_sheet;
 use crate::config::{Config, DataKind, DeviceName, LogFormat};
 use crate::counts::rounded_bytes;
 use crate::data::Dataset;
@@ -58,8 +59,8 @@ pub struct TrainArgs {
     /// first batch.
     #[arg(long)]
     pub dry_run: bool,
-    /// With `--dry-run`: the picture of the first batch, a PNG file [default: NAME-first-batch.png, which each dry run
-    /// replaces]. Another existing file is replaced only with `--overwrite`.
+    /// With `--dry-run`: the picture of the first batch, a PNG file [default: NAME-first-batch.png]. A picture that a
+    /// dry run drew there is replaced. Any other file is replaced only with `--overwrite`.
     #[arg(long, value_name = "FILE", requires = "dry_run")]
     pub sheet: Option<PathBuf>,
     #[command(flatten)]
@@ -127,12 +128,12 @@ fn refuse_missing(config: &Config) -> Result<()> {
 
 /// Prints what a training would do, and draws its first batch.
 fn print_plan(config: Config, sheet: Option<PathBuf>, overwrite: bool, progress: Progress) -> Result<()> {
-    // A dry run is repeated until the plan is right.
-    let overwrite = overwrite || sheet.is_none();
     let sheet = sheet.unwrap_or_else(|| {
         let name = config.run.out.file_name().unwrap_or_default().to_string_lossy().into_owned();
         PathBuf::from(format!("{name}-first-batch.png"))
     });
+    // A dry run is repeated until the plan is right.
+    let overwrite = overwrite || is_contact_sheet(&sheet);
     check_output(&sheet, std::slice::from_ref(&config.data.path), overwrite)?;
     if config.data.kind == DataKind::Folder && std::path::absolute(&sheet)?.starts_with(&config.data.path) {
         return Err(problem(

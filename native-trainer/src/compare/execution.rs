@@ -211,6 +211,7 @@ impl<'a> Execution<'a> {
             untrained: untrained.table_rows(&columns),
             columns,
             rows,
+            figures: Vec::new(),
             paired: None,
         };
         comparison.sort_by_group();

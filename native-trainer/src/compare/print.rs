@@ -567,6 +567,7 @@ mod tests {
                 row("two", "Two|2", "hierarchical", 0.2),
                 row("three", "Three", "fine_grained", 0.4),
             ],
+            figures: Vec::new(),
             paired: None,
         };
         comparison.sort_by_group();

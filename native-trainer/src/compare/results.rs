@@ -1,11 +1,14 @@
 //! The results of a comparison: means and deviations over seeds, and which of them are best.
 
+use std::path::Path;
+
 use akin_core::evaluate::Report;
 use akin_core::metrics::Metric;
 use akin_core::statistics::{PairedTTest, deviation, mean};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use toml::Table;
 
+use crate::files::read_regular_file;
 use crate::report::{displayed, is_better, score};
 
 /// A metric that has a column in the table.
@@ -174,9 +177,24 @@ pub struct Comparison {
     /// The losses; those of a group stand together.
     #[serde(rename = "lines")]
     pub rows: Vec<ResultRow>,
+    /// The files in the folder `figures` that belong to it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub figures: Vec<String>,
     /// The paired tests against one row, if they were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paired: Option<PairedTests>,
+}
+
+/// The files in the folder `figures` that a comparison of earlier wrote: what its `table.json` lists. None without such a
+/// file.
+pub fn figures_of_earlier(table: &Path) -> Vec<String> {
+    #[derive(Deserialize)]
+    struct Earlier {
+        #[serde(default)]
+        figures: Vec<String>,
+    }
+    let earlier = read_regular_file(table).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    earlier.map(|Earlier { figures }| figures).unwrap_or_default()
 }
 
 /// The groups that rows are put in by their loss, in the order of the table.
