@@ -8,8 +8,8 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::arguments::SetArgs;
-use crate::contact_sheet::is_contact_sheet;
 use crate::config::{Config, DataKind, DeviceName, LogFormat};
+use crate::contact_sheet::is_contact_sheet;
 use crate::counts::rounded_bytes;
 use crate::data::Dataset;
 use crate::device::{is_out_of_memory, out_of_memory};
