@@ -86,8 +86,7 @@ pub struct Config {
     pub run: RunConfig,
     /// Which images to use, and how they are labelled.
     pub data: DataConfig,
-    /// Random changes to training images. A config with `model.freeze_backbone` must not have this section, since
-    /// features are computed without augmentation.
+    /// Random changes to training images. It has no effect with `model.freeze_backbone`, whose features are computed once.
     pub augment: Option<AugmentConfig>,
     /// From image to embedding.
     pub model: ModelConfig,
@@ -128,18 +127,24 @@ impl Config {
             .expect("a checked config has only texts and finite numbers, which TOML can hold")
     }
 
+    /// The precision in which the backbone is trained. The features of a frozen one are computed in single precision.
+    pub fn precision(&self) -> Precision {
+        if self.model.freeze_backbone { Precision::Single } else { self.run.precision }
+    }
+
+    /// The learning rate of each term of the loss, if the terms have rates of their own.
+    pub fn lr_terms(&self) -> &[f64] {
+        match self.loss {
+            LossConfig::Sum(_) => &self.optimizer.lr_terms,
+            _ => &[],
+        }
+    }
+
     fn validate(&self) -> Result<()> {
         self.run.validate()?;
         self.data.validate()?;
         self.model.validate()?;
         if let Some(augment) = &self.augment {
-            if self.model.freeze_backbone {
-                return Err(problem(
-                    "the config has [augment] and sets model.freeze_backbone, but features are computed once, without \
-                     augmentation",
-                    "remove [augment], or train the backbone too",
-                ));
-            }
             augment.validate(self.model.preprocessing.side())?;
         }
         self.sampler.validate(&self.data.levels)?;
@@ -151,12 +156,6 @@ impl Config {
         }
         self.check_terms()?;
         self.check_parts()?;
-        if self.run.precision == Precision::Half && self.model.freeze_backbone {
-            return Err(problem(
-                "run.precision is half, but the backbone is frozen: its features are computed once, in single precision",
-                "remove run.precision, or train the backbone too",
-            ));
-        }
         if self.schedule.kind == ScheduleKind::Plateau && self.run.evaluate_every_epochs == 0 {
             return Err(problem(
                 "the schedule is `plateau`, but there is no evaluation before the end of the training",
@@ -201,13 +200,7 @@ impl Config {
         let rates = self.optimizer.lr_terms.len();
         let terms = match &self.loss {
             LossConfig::Sum(sum) => sum.terms.len(),
-            _ if rates == 0 => return Ok(()),
-            other => {
-                return Err(problem(
-                    format!("optimizer.lr_terms is set, but the loss {} has no terms", other.name()),
-                    "remove it and set optimizer.lr_proxies, or choose the loss `sum`",
-                ));
-            }
+            _ => return Ok(()),
         };
         if rates != 0 && rates != terms {
             return Err(problem(

@@ -20,7 +20,7 @@ use crate::machine;
 use crate::problem::problem;
 use crate::run::Run;
 use crate::sampler::Sampler;
-use crate::training::{check_loss, describe_model, make_encoder};
+use crate::training::{check_loss, describe_model, late_settings, make_encoder};
 
 /// The most pictures of a contact sheet.
 const SHOWN: usize = 64;
@@ -40,6 +40,8 @@ pub struct DryRun {
     pub sheet: Vec<u8>,
     /// The memory that a step needs on the first device, in bytes.
     pub memory: u64,
+    /// Settings that would take effect after the end of the training.
+    pub late: Vec<String>,
     /// What the training lacks: files, memory, disk.
     pub lacking: Vec<String>,
 }
@@ -123,6 +125,7 @@ pub fn dry_run(mut config: Config) -> Result<DryRun> {
         text: align_words(&["plan", &config.run.name], &rows, crate::terminal::width()),
         sheet: contact_sheet(&(title + &shown), &cells)?,
         memory: memory.first,
+        late: late_settings(&config, steps_per_epoch),
         lacking,
     })
 }
@@ -209,7 +212,7 @@ fn describe_batch(config: &Config, sampler: &Sampler) -> String {
         1 => String::new(),
         workers => format!(", shared by {workers} workers"),
     };
-    let precision = match config.run.precision {
+    let precision = match config.precision() {
         Precision::Single => "",
         Precision::Half => ", in half precision",
     };
@@ -272,7 +275,7 @@ fn memory(
     let fixed =
         4 * (weights.encoder + weights.proxies + average + learning * (1 + states(&config.optimizer)));
     let fixed_text = format!("{} for weights, gradients and optimiser", rounded_bytes(fixed));
-    let activations = match config.run.precision {
+    let activations = match config.precision() {
         _ if config.model.freeze_backbone => None,
         Precision::Single => activations(encoder, views, device),
         Precision::Half => activations(&encoder.in_half_precision(), views, device),

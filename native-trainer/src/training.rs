@@ -35,7 +35,9 @@ use burn::tensor::{DType, Device, Tensor, TensorData};
 use serde_json::json;
 
 use crate::checkpoint::{Checkpoint, Origin, Trained};
-use crate::config::{Config, DeviceName, Moment, Protocol, ScheduleKind, differences, setting_name};
+use crate::config::{
+    Config, DeviceName, Moment, OptimizerConfig, Protocol, ScheduleKind, differences, setting_name,
+};
 use crate::counts::{counted, rounded};
 use crate::data::Dataset;
 use crate::device::is_cpu;
@@ -46,12 +48,13 @@ use crate::features::Features;
 use crate::interrupt::{CatchCtrlC, stop_requested};
 use crate::loader::{Pictures, Position, TrainingBatch, Views};
 use crate::loss_scale::LossScale;
-use crate::optimizer::{GradientMagnitudes, Rates};
+use crate::optimizer::{GradientMagnitudes, Rates, has_proxies};
 use crate::problem::{Advise, a_few, problem};
 use crate::progress::Progress;
 use crate::report::{displayed, is_better, score};
 use crate::run::{Best, CONFIG_FILE, Run, Which, encoder_config, load_backbone};
 use crate::sampler::Sampler;
+use crate::terminal;
 use crate::trend::Trend;
 
 use gradients::{Differentiated, Images};
@@ -182,6 +185,9 @@ pub fn train(
     };
     let mut training = Training::new(run, dataset, pictures, devices, progress)?;
     training.origin = Origin { config: run.config.to_toml(), data: dataset.digest() };
+    if start != Start::Checkpoint {
+        late_settings(&run.config, training.sampler.steps_per_epoch()).iter().for_each(terminal::warn);
+    }
     let state = training.initial_state(start)?;
     progress.say("Model", &describe_model(&run.config, &state.trained.encoder));
     if devices.len() > 1 {
@@ -236,6 +242,50 @@ fn device_name(run: &Run, device: &Device) -> String {
 /// The errors of [`train`] that the model causes.
 pub fn check_encoder(config: &Config, device: &Device) -> Result<()> {
     make_encoder(config, device).map(drop)
+}
+
+/// A sentence for each setting of a config that can never take effect, as [`Config::idle_settings`], and for the learning
+/// rate of proxies if the loss has none.
+pub fn idle_settings(config: &Config, steps_per_epoch: Option<u64>) -> Vec<String> {
+    let mut sentences = config.idle_settings(steps_per_epoch);
+    let rate = config.optimizer.lr_proxies;
+    if rate != OptimizerConfig::default().lr_proxies && config.why_idle(PROXIES_RATE).is_none() {
+        sentences
+            .extend(why_idle(config, PROXIES_RATE).map(|why| format!("{PROXIES_RATE} is {rate}, but {why}")));
+    }
+    sentences
+}
+
+/// Why a setting has no effect, as [`Config::why_idle`]; also the learning rate of proxies if the loss has none.
+pub fn why_idle(config: &Config, key: &str) -> Option<String> {
+    let unused = || {
+        (key == PROXIES_RATE && !may_learn(config))
+            .then(|| format!("the loss {} has no proxies", config.loss.name()))
+    };
+    config.why_idle(key).or_else(unused)
+}
+
+/// The setting that only proxies have a use for.
+pub const PROXIES_RATE: &str = "optimizer.lr_proxies";
+
+/// Whether the loss of a config has proxies. Whether it has does not depend on the classes, so that a few invented ones do.
+/// A loss that cannot be made of them may have proxies.
+fn may_learn(config: &Config) -> bool {
+    let levels = config.data.levels.len();
+    let rows = (0..4)
+        .flat_map(|class| (1..=levels).map(move |level| if level == levels { class } else { class / 2 }));
+    let Ok(classes) = Labels::new(levels, rows.collect()) else { return true };
+    let (encoder, device) = (encoder_config(config), Device::flex());
+    let geometry = encoder.geometry();
+    let context = LossContext::new(&classes, encoder.dimension(), &geometry, 0, &device);
+    config.loss.init(&context).map_or(true, |loss| has_proxies(&loss))
+}
+
+/// The sentences of [`idle_settings`] that only the number of steps in an epoch tells.
+pub fn late_settings(config: &Config, steps_per_epoch: usize) -> Vec<String> {
+    let known = config.idle_settings(None);
+    let all = config.idle_settings(Some(steps_per_epoch as u64));
+    all.into_iter().filter(|sentence| !known.contains(sentence)).collect()
 }
 
 /// Checks everything that a training needs before its first step, except the encoder. Returns its loss.
@@ -322,7 +372,7 @@ impl<'a> Training<'a> {
                 "lower run.workers, or enlarge the batches of [sampler]",
             ));
         }
-        if config.run.precision == Precision::Half
+        if config.precision() == Precision::Half
             && let Some(device) = devices.iter().find(|device| !device.supports_dtype(DType::F16))
         {
             return Err(problem(
@@ -357,7 +407,7 @@ impl<'a> Training<'a> {
         let config = &self.run.config;
         let encoder = make_encoder(config, self.device())?;
         let loss = self.make_loss()?;
-        let trained = Trained::new(encoder, loss, &config.optimizer, config.run.precision);
+        let trained = Trained::new(encoder, loss, &config.optimizer, config.precision());
         if start != Start::Checkpoint {
             return Ok(State { step: 0, trend: Trend::default(), trained });
         }
@@ -436,7 +486,7 @@ impl<'a> Training<'a> {
             let mut saved = Instant::now();
             let mut saved_step = (state.step > 0).then_some(state.step);
             let mut unread: Option<StepNumbers> = None;
-            let precision = self.run.config.run.precision;
+            let precision = self.run.config.precision();
             while state.step < self.timetable.steps {
                 let batch = batches.next().context("the thread that reads images has ended")?;
                 self.pictures.check()?;
@@ -583,7 +633,7 @@ impl<'a> Training<'a> {
             backbone: backbone_learns.then_some(config.optimizer.lr_backbone * factor),
             head: config.optimizer.lr_head * factor,
             proxies: config.optimizer.lr_proxies * factor,
-            terms: config.optimizer.lr_terms.iter().map(|rate| rate * factor).collect(),
+            terms: config.lr_terms().iter().map(|rate| rate * factor).collect(),
         }
     }
 
@@ -600,7 +650,7 @@ impl<'a> Training<'a> {
             Some(features) => encoder.embed_features(features.batch(&batch.items[range], device)),
             None => {
                 let half;
-                let encoder = match self.run.config.run.precision {
+                let encoder = match self.run.config.precision() {
                     Precision::Single => encoder,
                     Precision::Half => {
                         half = encoder.in_half_precision();

@@ -154,7 +154,8 @@ fn settings_that_never_take_effect_are_a_warning() {
     let at = photos();
     at.akin(&["init", "photos"]).expect_code(0);
     let sets = ["--set", "run.epochs=3", "--set", "schedule={kind='steps',milestones=[2, 5]}"];
-    let warning = "warning: the last of schedule.milestones is 5, but the training ends after 3 epochs";
+    let warning =
+        "warning: the last of schedule.milestones is 5 epochs, but the training ends after 3 epochs";
     at.akin(&[&["config", "check", "photos.toml"][..], &sets].concat()).expect_code(0).expect_stderr(warning);
     at.akin(&[&["train", "photos.toml", "--dry-run"][..], &sets].concat())
         .expect_code(0)
@@ -182,6 +183,39 @@ fn init_of_a_csv_file_finds_its_levels() {
         .expect_code(0)
         .expect_stderr("Found a CSV file with 12 images");
     at.akin(&["config", "check", "birds.toml"]).expect_code(0).expect_stdout("family, species");
+}
+
+#[test]
+fn init_says_what_it_leaves_out_and_refuses_a_split_that_cannot_be_evaluated() {
+    let at = photos();
+    let images: Vec<String> = (0..32)
+        .map(|number| (number / 4, number % 4))
+        .map(|(class, image)| format!("photos/group {}/class {class}/{image}.png", class % 2))
+        .collect();
+    let table = |classes: &[&str]| -> String {
+        let rows = images
+            .iter()
+            .enumerate()
+            .map(|(number, image)| format!("{image},{},Earth,{number}\n", classes[number % classes.len()]));
+        "path,class,planet,number\n".to_owned() + &rows.collect::<String>()
+    };
+    at.write("four.csv", table(&["a", "b", "c", "d"]));
+    at.akin(&["init", "four.csv"]).expect_code(0).expect_stderr(
+        "Note left out the columns `planet` (one value), `number` (another value for each image)",
+    );
+    at.write("three.csv", table(&["a", "b", "c"]));
+    at.akin(&["init", "three.csv"])
+        .expect_code(1)
+        .expect_stderr("have only 1 class")
+        .expect_stderr("at least 4 classes");
+    assert!(!at.path("three.toml").exists());
+
+    // An image that is less deep than the others.
+    fs::create_dir(at.path("photos/alone")).unwrap();
+    fs::copy(at.path(&images[0]), at.path("photos/alone/0.png")).unwrap();
+    at.akin(&["init", "photos", "--out", "deep.toml"])
+        .expect_code(0)
+        .expect_stderr("Note 1 image is 1 folder deep, where the levels below repeat the name of the folder");
 }
 
 #[test]

@@ -64,7 +64,16 @@ fn settings_are_chosen_on_folds_and_their_models_evaluated_apart_and_as_one() {
     let at = Workplace::new();
     let answer = at.tune(&[]).expect_code(0);
     assert_eq!(answer.trainings(), (3 + 2) * 2);
-    for word in ["trial", "lambda", "lr_head", "fold 2", "(best)", "separated", "concatenated", " ± "] {
+    for word in [
+        "trial",
+        "lambda",
+        "lr_head",
+        "fold 2",
+        "(best)",
+        "separated",
+        "concatenated",
+        "an interval needs at least 3",
+    ] {
         assert!(answer.stdout.contains(word), "no {word:?} in {}", answer.stdout);
     }
 
@@ -79,7 +88,8 @@ fn settings_are_chosen_on_folds_and_their_models_evaluated_apart_and_as_one() {
     let best = &trials[results["best"].as_u64().unwrap() as usize - 1];
     assert!(trials.iter().all(|trial| score(trial) <= score(best)));
     assert_eq!(at.read("out/trials.csv").lines().count(), 4);
-    assert!(at.read("out/results.md").contains("| concatenated |"));
+    let summary = at.read("out/results.md");
+    assert!(summary.contains("| concatenated |"), "{summary}");
 
     // The folds of a trial hold out other classes, and all of them the test split.
     let runs = |folder: &str| -> Vec<String> {
@@ -122,6 +132,10 @@ fn settings_are_chosen_on_folds_and_their_models_evaluated_apart_and_as_one() {
             .as_f64()
             .unwrap()
     };
+    for seed in [1, 2] {
+        let folds = [0, 1].map(|place| format!("{:.2}", 100.0 * score_of_seed(seed, place)));
+        assert!(summary.contains(&format!("| {seed} | {} |", folds.join(" | "))), "{summary}");
+    }
     let separated = numbers(&results["separated"][0]["values"]);
     assert!((separated[0] - (score_of_seed(1, 0) + score_of_seed(1, 1)) / 2.0).abs() < 1e-12);
 
@@ -187,6 +201,18 @@ fn machines_can_share_the_trainings() {
 }
 
 #[test]
+fn cells_with_the_settings_of_others_are_not_needed_before_those_are_done() {
+    let at = Workplace::new();
+    let sets = ["--set", "tune.ranges={'loss.lambda'={values=[0.1,0.9]}}", "--set", "tune.first_trials=3"];
+    let cells = |more: &[&str]| at.tune(&[&sets[..], &["--set", "tune.reproductions=0"], more].concat());
+    cells(&["--cells"]).expect_code(0).expect_stderr("4 of 6 can begin, 2 not needed\n");
+    cells(&["--cell", "5"]).expect_code(0).expect_stderr("which is not needed");
+    assert!(!at.path("out").exists());
+    cells(&[]).expect_code(0);
+    cells(&["--cells"]).expect_code(0).expect_stderr("0 of 6 can begin, 6 done\n");
+}
+
+#[test]
 fn a_trial_that_fails_has_no_score_and_is_not_tried_again() {
     let at = Workplace::new();
     // So high a rate makes the weights infinite.
@@ -211,7 +237,7 @@ fn a_failure_with_another_config_does_not_count() {
     let at = Workplace::new();
     let tune = |rate: &str, more: &[&str]| {
         let rate = format!("optimizer.lr_backbone={rate}");
-        let ranges = "tune.ranges={'loss.lambda'={values=[0.5]}}";
+        let ranges = "tune.ranges={'loss.lambda'={values=[0.5,0.6]}}";
         let arguments =
             ["--set", ranges, "--set", "tune.reproductions=0", "--set", "run.steps=6", "--set", &rate];
         at.tune(&[&arguments[..], &["--trials", "1"][..], more].concat())
@@ -228,8 +254,21 @@ fn bad_ranges_are_refused_before_any_training() {
         ("tune.ranges={}", "no ranges to tune"),
         ("tune.ranges={'loss.lamda'={min=0.0,max=1.0}}", "did you mean `lambda`?"),
         ("tune.ranges={'loss.lambda'={min=1.0,max=0.5}}", "goes from 1.0 to 0.5"),
+        ("tune.ranges={'loss.lambda'={values=[0.5]}}", "has only the value 0.5"),
+        (
+            "tune.ranges={'schedule.gamma'={min=0.1,max=0.5}}",
+            "schedule.gamma, which has no effect: only `steps`",
+        ),
+        (
+            "tune.ranges={optimizer={lr_head={min=0.1,max=0.5}}}",
+            "needs quotes, such as \"optimizer.lr_head\"",
+        ),
         ("tune.ranges={'loss.lambda'={min=0.5,max=2.0}}", "with loss.lambda = 2.0"),
         ("tune.ranges={'loss.lambda'={values=['x']}}", "loss.lambda"),
+        (
+            "tune.ranges={'optimizer.lr_proxies'={min=0.1,max=0.5}}",
+            "optimizer.lr_proxies, which has no effect: the loss happier has no proxies",
+        ),
         ("tune.ranges={'data.path'={values=['x']}}", "`data.path`, which cannot be tuned"),
         ("tune.folds=13", "too few for 13 folds"),
         ("tune.folds=1", "tune.folds is 1"),

@@ -35,6 +35,7 @@ pub fn print_cells(cells: &[Cell], json: bool, progress: Progress) -> Result<()>
         (CellState::Failed, "failed before"),
         (CellState::Running, "running"),
         (CellState::Waiting, "waiting for others"),
+        (CellState::NotNeeded, "not needed"),
         (CellState::Done, "done"),
     ];
     let mut counts = vec![format!("{} of {} can begin", commands.len(), cells.len())];

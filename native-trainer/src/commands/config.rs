@@ -16,7 +16,7 @@ use crate::config::{Config, Origin, Source, dotted};
 use crate::counts::counted;
 use crate::problem::problem;
 use crate::run::encoder_config;
-use crate::training::check_encoder;
+use crate::training::{check_encoder, idle_settings};
 use crate::tune::plan::{Overrides as TuneOverrides, Plan as TunePlan};
 use crate::{device, shell, terminal};
 
@@ -108,7 +108,7 @@ fn check(args: &ConfigCheckArgs) -> Result<()> {
         None => drop(encoder.absent(&device)?),
         Some(_) => check_encoder(&config, &device)?,
     }
-    config.idle_settings().iter().for_each(terminal::warn);
+    idle_settings(&config, None).iter().for_each(terminal::warn);
     let length = match (config.run.steps, config.run.epochs) {
         (Some(steps), _) => format!("{steps} steps"),
         (None, epochs) => counted(epochs.unwrap_or_default() as usize, "epoch", "epochs"),

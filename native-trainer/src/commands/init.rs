@@ -1,5 +1,6 @@
 //! `akin init`: looks at a folder of images and writes a config for it.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf, absolute};
 
 use akin_core::image::Pixels;
@@ -10,6 +11,7 @@ use toml::{Table, Value};
 
 use crate::config::explained::explained;
 use crate::config::{DataConfig, DeviceName, SamplerConfig, Source};
+use crate::counts::counted;
 use crate::data::Dataset;
 use crate::data::detect::{Layout, detect, sizes};
 use crate::files::{read_regular_file, write_atomic};
@@ -84,6 +86,9 @@ pub fn run(args: &InitArgs) -> Result<()> {
     let model = model(args)?;
     let mut layout = detect(&photos)?;
     terminal::say(format_args!("       Found {}", layout.found));
+    for note in &layout.notes {
+        terminal::say(format_args!("        Note {note}"));
+    }
     if !args.levels.is_empty() {
         layout.name_levels(&args.levels)?;
     } else if asks && layout.names_levels {
@@ -101,6 +106,7 @@ pub fn run(args: &InitArgs) -> Result<()> {
         "write the config by hand; GUIDE.md shows one",
     )?;
     let dataset = Dataset::load(&data, 0)?;
+    check_classes(&dataset, data.draws_split())?;
     terminal::say(format_args!("     Counted {}", sizes(&dataset)));
 
     let has_gpu = device::has_gpu();
@@ -114,6 +120,30 @@ pub fn run(args: &InitArgs) -> Result<()> {
     write_atomic(&out, |file| file.write_all(text.as_bytes()))?;
     terminal::print(&out.display().to_string())?;
     terminal::say(format_args!("        Next `akin train {}` trains a model", shell::path(&out)));
+    Ok(())
+}
+
+/// Refuses splits that are drawn with too few classes, and warns of given ones: among images of a single class every result
+/// is right.
+fn check_classes(dataset: &Dataset, is_drawn: bool) -> Result<()> {
+    let (finest, splits) = (dataset.taxonomy.depth(), &dataset.splits);
+    for (name, items) in [("training", &splits.train), ("evaluation", &splits.query)] {
+        let classes: HashSet<u32> = dataset.classes(items, finest).into_iter().collect();
+        if classes.len() >= 2 {
+            continue;
+        }
+        let fault = format!("the images for {name} have only {}", counted(classes.len(), "class", "classes"));
+        if is_drawn {
+            let all = counted(dataset.taxonomy.class_count(finest), "class", "classes");
+            return Err(problem(
+                format!(
+                    "of {all}, half are held out to evaluate on classes that were not trained on: {fault}"
+                ),
+                "give images of at least 4 classes, 2 to train on and 2 to evaluate on",
+            ));
+        }
+        terminal::warn(format!("{fault}, but a score needs at least 2"));
+    }
     Ok(())
 }
 

@@ -23,7 +23,7 @@ use crate::progress::Progress;
 use crate::published::published_text;
 use crate::report::{report_text, score};
 use crate::run::{CONFIG_FILE, Run};
-use crate::training::{Outcome, Start, train};
+use crate::training::{Outcome, Start, idle_settings, train};
 use crate::{device, directory, shell, terminal};
 
 /// Train a model from a config.
@@ -104,7 +104,7 @@ fn train_and_print(args: TrainArgs) -> Result<()> {
     config.run.device = args.device.unwrap_or(config.run.device);
     let progress = args.progress;
     refuse_missing(&config)?;
-    config.idle_settings().iter().for_each(terminal::warn);
+    idle_settings(&config, None).iter().for_each(terminal::warn);
     if args.dry_run {
         return print_plan(config, args.sheet, args.overwrite, progress);
     }
@@ -142,6 +142,7 @@ fn print_plan(config: Config, sheet: Option<PathBuf>, overwrite: bool, progress:
         ));
     }
     let plan = dry_run(config)?;
+    plan.late.iter().for_each(terminal::warn);
     write_atomic(&sheet, |file| file.write_all(&plan.sheet))?;
     terminal::print(&plan.text)?;
     progress.say("Drew", &format!("the first batch in {}", sheet.display()));

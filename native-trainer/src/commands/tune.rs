@@ -33,7 +33,7 @@ pub struct TuneArgs {
     pub config: PathBuf,
     #[command(flatten)]
     pub sets: SetArgs,
-    /// The number of settings to try, instead of that of the config. A larger one continues a search that is done.
+    /// The number of settings to try, instead of `tune.trials`. A larger one continues a search that is done.
     #[arg(long, value_name = "N")]
     pub trials: Option<usize>,
     /// The directory for runs and results [default: tune/NAME].

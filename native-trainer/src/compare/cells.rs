@@ -85,7 +85,9 @@ pub enum CellState {
     Running,
     /// It waits for other cells.
     Waiting,
-    /// It is done, or the same as another cell of its row.
+    /// It is not trained, because an earlier cell has the same settings, or because another training of its trial failed.
+    NotNeeded,
+    /// It is done.
     Done,
 }
 
@@ -116,7 +118,7 @@ impl CellState {
 
     /// Whether no later cell has to wait for this one.
     pub fn has_ended(self) -> bool {
-        matches!(self, Self::Done | Self::Failed)
+        matches!(self, Self::Done | Self::NotNeeded | Self::Failed)
     }
 }
 
@@ -157,7 +159,10 @@ pub fn cells(
                 })
             });
             let answer = if let Some(same) = same {
-                cell.state = CellState::Done;
+                cell.state = match cells[first + same].state {
+                    CellState::Done => CellState::Done,
+                    _ => CellState::NotNeeded,
+                };
                 answers[same]
             } else {
                 cell.state = state(&run)?;

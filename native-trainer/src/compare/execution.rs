@@ -24,8 +24,8 @@ use crate::problem::problem;
 use crate::progress::Progress;
 use crate::report::score;
 use crate::run::Run;
-use crate::training::{check_encoder, check_loss};
-use crate::{device, machine};
+use crate::training::{PROXIES_RATE, check_encoder, check_loss};
+use crate::{device, machine, terminal};
 
 /// Trains every run that is not done, and collects the results of all. Also returns their directory, into which the
 /// tables have to be written.
@@ -64,6 +64,10 @@ pub fn train_cell(plan: &Plan, number: usize, overwrite: bool, progress: Progres
     let cell = pick_cell(cells, number, "comparison", "results")?;
     let name = cell.title();
     match (cell.state, cell.run) {
+        (CellState::NotNeeded, _) => {
+            progress.say("Skipped", &format!("cell {number} ({name}), which is not needed"));
+            Ok(())
+        }
         (CellState::Done, _) | (_, None) => {
             progress.say("Done", &format!("cell {number} ({name}) before"));
             Ok(())
@@ -83,9 +87,6 @@ pub fn train_cell(plan: &Plan, number: usize, overwrite: bool, progress: Progres
         }
     }
 }
-
-/// The setting that only proxies have a use for.
-const PROXIES_RATE: &str = "optimizer.lr_proxies";
 
 /// A comparison in progress.
 struct Execution<'a> {
@@ -107,6 +108,9 @@ impl<'a> Execution<'a> {
             Some(row) => Some(self.trainer.data.load(&plan.trial(row, &Table::new())?.config)?),
             None => None,
         };
+        let rows = plan.rows.iter().map(|row| Ok(plan.trained(row, &Table::new(), plan.seeds[0])?.config));
+        let rows = rows.collect::<Result<Vec<Config>>>()?;
+        Config::idle_in_all(&rows).iter().for_each(terminal::warn);
         let device = device::open(shared.run.device)?;
         let mut models: Vec<ModelConfig> = Vec::new();
         let mut check = |config: &Config, dataset: &Dataset| {

@@ -223,7 +223,14 @@ impl Check<'_> {
             "" => (format!("unknown section `{key}`"), "the sections are"),
             _ => (format!("unknown key `{key}` in [{place}]"), "the keys are"),
         };
+        let unquoted = place.strip_prefix("tune.ranges.").filter(|section| !section.contains('.'));
         let hint = match known.len() {
+            _ if unquoted.is_some() => {
+                format!(
+                    "a key of tune.ranges needs quotes, such as \"{}.{key}\"",
+                    unquoted.unwrap_or_default()
+                )
+            }
             0 => "remove it; it has no keys".to_owned(),
             _ => format!("{near}{list} {}", known.join(", ")),
         };

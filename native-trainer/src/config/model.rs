@@ -57,32 +57,6 @@ impl ModelConfig {
     }
 
     pub(super) fn validate(&self) -> Result<()> {
-        ensure(self.freeze_backbone || self.feature_cache.is_none(), || {
-            (
-                "model.feature_cache is set, but the backbone is trained, so its features change with every step"
-                    .into(),
-                "remove it, or set model.freeze_backbone = true",
-            )
-        })?;
-        let entry = self.backbone.entry();
-        ensure(entry.batch_norm || self.batch_norm == BatchNormMode::Live, || {
-            (
-                format!(
-                    "model.batch_norm is set, but the backbone {} has no batch normalisation",
-                    entry.name
-                ),
-                "remove model.batch_norm",
-            )
-        })?;
-        ensure(entry.patch.is_some() || !self.freeze_patch_embedding, || {
-            (
-                format!(
-                    "model.freeze_patch_embedding is set, but the backbone {} has no patches",
-                    entry.name
-                ),
-                "remove model.freeze_patch_embedding",
-            )
-        })?;
         ensure(!self.freeze_backbone || self.head.is_some(), || {
             (
                 "model.freeze_backbone is set and there is no head, so there is nothing to train".into(),

@@ -43,7 +43,7 @@ pub struct OptimizerConfig {
     pub epsilon: f64,
     /// `sgd`, `rmsprop`: the momentum, at least 0 and below 1. Default 0.
     pub momentum: f64,
-    /// `sgd`: whether the momentum is Nesterov's. It must be above 0 then. Default false.
+    /// `sgd`: whether the momentum is Nesterov's. It has no effect at a momentum of 0. Default false.
     pub nesterov: bool,
     /// The largest absolute value of a number in a gradient, above 0. A larger one is cut to it, before `clip_norm` is
     /// applied. Default: no limit.
@@ -151,25 +151,6 @@ impl OptimizerConfig {
         })?;
         ensure(self.chunk != Some(0), || {
             ("optimizer.chunk is 0".into(), "give a number of images, or remove it to pass whole batches")
-        })?;
-        let has_momentum = matches!(self.kind, OptimizerKind::Sgd | OptimizerKind::RmsProp);
-        ensure(self.momentum == 0.0 || has_momentum, || {
-            (
-                "optimizer.momentum is set, but only sgd and rmsprop have a momentum".into(),
-                "remove it, or set optimizer.kind = \"sgd\"; the momentum of Adam is beta_1",
-            )
-        })?;
-        ensure(!self.nesterov || self.kind == OptimizerKind::Sgd, || {
-            (
-                "optimizer.nesterov is true, but only sgd has Nesterov's momentum".into(),
-                "remove it, or set optimizer.kind = \"sgd\"",
-            )
-        })?;
-        ensure(!self.nesterov || self.momentum > 0.0, || {
-            (
-                "optimizer.nesterov is true, but the momentum is 0".into(),
-                "set optimizer.momentum, for example 0.9",
-            )
         })
     }
 }

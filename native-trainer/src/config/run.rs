@@ -34,6 +34,7 @@ pub struct RunConfig {
     /// The number of devices of the kind `device` that share the images of each batch, 1 to 1024: the first GPUs of the
     /// machine, or parts of the CPU. Embeddings are gathered, and the loss is that of the whole batch. Batch
     /// normalisation must not be live. Default 1.
+    #[schemars(range(min = 1))]
     #[serde(default = "one_worker", skip_serializing_if = "is_one")]
     pub workers: usize,
     /// The precision in which the backbone computes in training: `half` takes less memory and less time on most GPUs.
@@ -62,7 +63,7 @@ pub struct RunConfig {
     #[serde(default = "h_ap")]
     pub best_by: Metric,
     /// The number of evaluations in a row without a better one than the best by `best_by` after which the training ends;
-    /// needs `evaluate_every_epochs`. Each evaluation comes after a checkpoint then. Default: none; it trains to the end.
+    /// it has no effect without `evaluate_every_epochs`. Each evaluation comes after a checkpoint then. Default: none; it trains to the end.
     pub patience: Option<u64>,
     /// What the log is written as besides `log.jsonl`. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -156,12 +157,6 @@ impl RunConfig {
         })?;
         ensure(self.patience != Some(0), || {
             ("run.patience is 0".into(), "set it to 1 or more, or remove it to train to the end")
-        })?;
-        ensure(self.patience.is_none() || self.evaluate_every_epochs > 0, || {
-            (
-                "run.patience is set, but there is no evaluation before the end of the training".into(),
-                "set run.evaluate_every_epochs, for example to 1",
-            )
         })?;
         ensure(i64::try_from(self.seed).is_ok(), || {
             (

@@ -47,16 +47,6 @@ pub enum SamplerKind {
     Random,
 }
 
-impl SamplerKind {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Classes => "classes",
-            Self::ClassPairs => "class_pairs",
-            Self::Random => "random",
-        }
-    }
-}
-
 // A config that an older akin wrote has no kind.
 fn is_classes(kind: &SamplerKind) -> bool {
     *kind == SamplerKind::Classes
@@ -118,25 +108,6 @@ impl SamplerConfig {
 
     /// `levels` are the names of the data set's levels, coarse to fine.
     pub(super) fn validate(&self, levels: &[String]) -> Result<()> {
-        use SamplerKind::{ClassPairs, Classes, Random};
-        let settings: [(&str, bool, &[SamplerKind]); 5] = [
-            ("classes_per_batch", self.classes_per_batch.is_some(), &[Classes, ClassPairs]),
-            ("images_per_class", self.images_per_class.is_some(), &[Classes, ClassPairs]),
-            ("level", self.level.is_some(), &[Classes, ClassPairs]),
-            ("batches_per_pair", self.batches_per_pair.is_some(), &[ClassPairs]),
-            ("batch_size", self.batch_size.is_some(), &[Random]),
-        ];
-        for (key, is_set, kinds) in settings {
-            ensure(!is_set || kinds.contains(&self.kind), || {
-                let kinds: Vec<String> = kinds.iter().map(|kind| format!("`{}`", kind.name())).collect();
-                let message = format!(
-                    "sampler.{key} is set, but sampler.kind is `{}`; it belongs to {}",
-                    self.kind.name(),
-                    kinds.join(" and ")
-                );
-                (message, "remove it, or correct sampler.kind")
-            })?;
-        }
         let classes = self.classes_per_batch.unwrap_or(Self::DEFAULT_CLASSES);
         let images = self.images_per_class();
         let numbers = [
@@ -169,7 +140,7 @@ impl SamplerConfig {
                 ),
             ));
         }
-        if self.kind == ClassPairs {
+        if self.kind == SamplerKind::ClassPairs {
             ensure(classes.is_multiple_of(2), || {
                 (
                     format!("sampler.classes_per_batch is {classes}, which is odd"),

@@ -173,13 +173,7 @@ impl ScheduleConfig {
                 )
             });
         }
-        ensure(!milestones && !every, || {
-            (
-                "schedule.milestones or schedule.every_epochs is set, but schedule.kind is not `steps`"
-                    .into(),
-                "remove them, or set schedule.kind = \"steps\"",
-            )
-        })
+        Ok(())
     }
 }
 

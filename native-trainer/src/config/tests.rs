@@ -188,8 +188,8 @@ fn a_batch_passes_in_parts_where_no_image_changes_another() {
 #[test]
 fn half_precision_is_for_backbones_that_learn() {
     assert_eq!(load(SHORT, &["run.precision=half"]).unwrap().run.precision, Precision::Half);
-    let refused = load(SHORT, &["run.precision=half", "model.freeze_backbone=true"]).unwrap_err();
-    assert!(parts(&refused).0.contains("run.precision is half, but the backbone is frozen"));
+    let frozen = load(SHORT, &["run.precision=half", "model.freeze_backbone=true"]).unwrap();
+    assert_eq!(frozen.precision(), Precision::Single);
 }
 
 #[test]
@@ -356,9 +356,6 @@ fn values_out_of_their_range_are_refused() {
         ("sampler.classes_per_batch=0", "sampler.classes_per_batch is 0"),
         ("sampler={kind='random',batch_size=0}", "sampler.batch_size is 0"),
         ("sampler={kind='random',batch_size=65537}", "sampler.batch_size is 65537"),
-        ("sampler={kind='random',images_per_class=2}", "it belongs to `classes` and `class_pairs`"),
-        ("sampler.batch_size=8", "but sampler.kind is `classes`; it belongs to `random`"),
-        ("sampler.batches_per_pair=8", "sampler.batches_per_pair is set, but sampler.kind is `classes`"),
         ("sampler={kind='class_pairs',batches_per_pair=0}", "sampler.batches_per_pair is 0"),
         ("sampler={kind='class_pairs',batches_per_pair=65537}", "sampler.batches_per_pair is 65537"),
         ("sampler={kind='class_pairs',classes_per_batch=7}", "classes_per_batch is 7, which is odd"),
@@ -368,32 +365,28 @@ fn values_out_of_their_range_are_refused() {
         ("optimizer.lr_head=nan", "optimizer.lr_head is NaN"),
         ("optimizer.epsilon=0", "optimizer.epsilon is 0"),
         ("optimizer.beta_1=1", "optimizer.beta_1 is 1"),
-        ("optimizer.momentum=0.9", "only sgd and rmsprop have a momentum"),
-        ("optimizer.nesterov=true", "only sgd has Nesterov's momentum"),
         ("optimizer.alpha=1", "optimizer.alpha is 1"),
         ("optimizer.clip_value=0", "optimizer.clip_value is 0"),
         ("optimizer.ema_decay=1", "optimizer.ema_decay is 1"),
         ("optimizer.ema_decay=0", "optimizer.ema_decay is 0"),
         ("run.workers=0", "run.workers is 0"),
+        ("run.workers=-1", "a whole number of at least 1"),
         ("run.workers=1025", "run.workers is 1025; there are at most 1024"),
         ("run.workers=9223372036854775807", "run.workers is 9223372036854775807; there are at most 1024"),
         ("run.workers=2", "run.workers is 2, but the batch normalisation of small_resnet is live"),
         ("optimizer.chunk=0", "optimizer.chunk is 0"),
         ("optimizer.chunk=4", "optimizer.chunk is set, but the batch normalisation of small_resnet is live"),
-        ("optimizer.lr_terms=[1.0]", "the loss norm_softmax has no terms"),
         ("schedule.final_factor=2", "final_factor is 2"),
         ("schedule.gamma=0", "schedule.gamma is 0"),
         ("schedule.gamma=1", "schedule.gamma is 1"),
         ("schedule.every_epochs=0", "schedule.every_epochs is 0"),
         ("schedule.milestones=[3, 3]", "schedule.milestones is [3, 3]"),
         ("schedule.milestones=[0, 3]", "schedule.milestones is [0, 3]"),
-        ("schedule.milestones=[3]", "schedule.kind is not `steps`"),
         ("schedule.kind=steps", "neither of schedule.milestones and schedule.every_epochs"),
         ("schedule={kind='steps',milestones=[3],every_epochs=3}", "both of schedule.milestones and"),
         ("schedule={lr_warmup_steps=3,lr_warmup_epochs=1}", "both schedule.lr_warmup_steps and"),
         ("schedule.kind=plateau", "the schedule is `plateau`, but there is no evaluation"),
         ("run.patience=0", "run.patience is 0"),
-        ("run.patience=3", "run.patience is set, but there is no evaluation"),
         ("eval.block=0", "`block`"),
         ("eval.metrics=[]", "`metrics` is empty"),
         ("eval.metrics=[\"recal@1\"]", "unknown metric `recal@1`"),

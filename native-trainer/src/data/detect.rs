@@ -40,6 +40,8 @@ pub struct Layout {
     pub found: String,
     /// Whether the names of the levels are made up, because the layout has none.
     pub names_levels: bool,
+    /// What of the data is left out or filled in, for people.
+    pub notes: Vec<String>,
 }
 
 impl Layout {
@@ -116,7 +118,8 @@ fn published_layout(path: &Path) -> Option<Layout> {
         data.and_then(|data| Dataset::load(&data, 0)).is_ok()
     })?;
     let data = toml::toml! { kind = "" };
-    let mut layout = Layout { data, found: format!("a copy of {}", entry(kind).title), names_levels: false };
+    let found = format!("a copy of {}", entry(kind).title);
+    let mut layout = Layout { data, found, names_levels: false, notes: Vec::new() };
     layout.data.insert("kind".into(), kind.name().into());
     layout.data.insert("path".into(), path.to_string_lossy().as_ref().into());
     layout.data.insert("levels".into(), kind.levels(false).to_vec().into());
@@ -195,7 +198,29 @@ fn csv_layout(file: &Path) -> Result<Layout> {
     }
     let found =
         format!("a CSV file with {} and the levels {}", counted(rows, "image", "images"), names.join(", "));
-    Ok(Layout { data, found, names_levels: false })
+    let left_out: Vec<String> = candidates
+        .iter()
+        .filter(|place| !levels.contains(place))
+        .map(|&place| format!("`{}` ({})", header[place], why_no_level(&header[place], &columns[place])))
+        .collect();
+    let notes = match left_out.len() {
+        0 => Vec::new(),
+        1 => vec![format!("left out the column {}", left_out[0])],
+        _ => vec![format!("left out the columns {}", a_few(&left_out))],
+    };
+    Ok(Layout { data, found, names_levels: false, notes })
+}
+
+/// Why a column is none of the levels.
+fn why_no_level(name: &str, cells: &[String]) -> &'static str {
+    let classes = cells.iter().collect::<BTreeSet<_>>().len();
+    match () {
+        () if classes == 1 => "one value",
+        () if cells.iter().any(String::is_empty) => "empty cells",
+        () if classes == cells.len() => "another value for each image",
+        () if names_division(name) => "no label",
+        () => "not in line with the levels",
+    }
 }
 
 /// The header of a CSV file, and its cells by column.
@@ -370,7 +395,16 @@ fn folder_layout(root: &Path) -> Result<Layout> {
         counted(images.classes.len(), "folder", "folders"),
         counted(depth, "level", "levels")
     );
-    Ok(Layout { data, found, names_levels: true })
+    let deepest = images.by_depth.keys().max().copied().unwrap_or(0);
+    let filled = |(&depth, &count): (&usize, &usize)| {
+        format!(
+            "{} {} deep, where the levels below repeat the name of the folder",
+            counted(count, "image is", "images are"),
+            counted(depth, "folder", "folders")
+        )
+    };
+    let notes = images.by_depth.iter().filter(|(depth, _)| **depth < deepest).map(filled).collect();
+    Ok(Layout { data, found, names_levels: true, notes })
 }
 
 /// The names of the folders in a folder, sorted. Those that are not UTF-8 are no splits.

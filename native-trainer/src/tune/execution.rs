@@ -7,7 +7,7 @@ use toml::Table;
 
 use super::concatenation::evaluate_models;
 use super::plan::Plan;
-use super::results::{Results, Trial, best, intervals};
+use super::results::{Results, SeedScores, Trial, best, intervals};
 use super::search::Tried;
 use crate::compare::cells::{Cell, CellState, pick_cell};
 use crate::compare::planned_run::PlannedRun;
@@ -63,6 +63,10 @@ pub fn train_cell(plan: &Plan, number: usize, overwrite: bool, progress: Progres
     let cell = pick_cell(cells, number, "tuning", "scores")?;
     let name = cell.title();
     match (cell.state, cell.run) {
+        (CellState::NotNeeded, _) => {
+            progress.say("Skipped", &format!("cell {number} ({name}), which is not needed"));
+            Ok(())
+        }
         (CellState::Done, _) | (_, None) => {
             progress.say("Done", &format!("cell {number} ({name}) before"));
             Ok(())
@@ -178,6 +182,8 @@ impl<'a> Execution<'a> {
         }
         let shared = plan.shared()?;
         let columns = columns(&shared.eval.metrics, &shared.data.levels);
+        let models = seeds.iter().zip(&reports);
+        let models = models.map(|(&seed, reports)| SeedScores::new(seed, reports, plan.metric)).collect();
         let [separated, concatenated] = intervals(&reports, &columns);
         Ok(Results {
             name: plan.name.clone(),
@@ -190,6 +196,7 @@ impl<'a> Execution<'a> {
             best: best.number,
             trials,
             seeds,
+            models,
             columns,
             separated,
             concatenated,
@@ -325,7 +332,7 @@ impl<'a> Execution<'a> {
                 number: cells.len() + 1,
                 row: row.clone(),
                 name: format!("fold {fold}"),
-                state: if is_needed { *state } else { CellState::Done },
+                state: if is_needed || *state == CellState::Done { *state } else { CellState::NotNeeded },
                 waits_for: Vec::new(),
                 run: Some(run),
             });

@@ -15,6 +15,7 @@ use crate::compare::settings::describe;
 use crate::config::{Config, DeviceName, Fold, Protocol, Source};
 use crate::counts::counted;
 use crate::problem::problem;
+use crate::training::why_idle;
 
 /// The most trials of the search `bayesian`, whose time grows with the cube of their number.
 const MOST_BAYESIAN_TRIALS: usize = 500;
@@ -111,6 +112,19 @@ impl Plan {
                 "tune with data.protocol = \"whole\", and train the best settings with `dyml`",
             ));
         }
+        let points = search.space.extremes().into_iter();
+        let configs: Vec<Config> =
+            points.filter_map(|point| source.config(&search.space.settings(&point).ok()?).ok()).collect();
+        for key in search.space.keys() {
+            // A setting may have an effect with one value of another, such as a kind.
+            let reasons: Option<Vec<String>> = configs.iter().map(|config| why_idle(config, key)).collect();
+            if let Some(reason) = reasons.as_ref().and_then(|reasons| reasons.first()) {
+                return Err(problem(
+                    format!("tune.ranges has {key}, which has no effect: {reason}"),
+                    "remove this range, or correct the other setting",
+                ));
+            }
+        }
         let metric = match tune.metric {
             Some(metric) => metric,
             None => base.loss.entry().optimises.parse()?,
@@ -187,7 +201,9 @@ impl Plan {
         config.run.seed = self.seed(reproduction);
         config.run.device = self.device.unwrap_or(config.run.device);
         // The best evaluation is the one that counts.
-        config.run.best_by = self.metric;
+        if config.run.evaluate_every_epochs > 0 {
+            config.run.best_by = self.metric;
+        }
         config.data.fold = Some(Fold { number: fold, of: self.folds });
         // All seeds share the folds and the evaluation splits.
         config.data.split_seed = config.data.split_seed.or(Some(self.seed));

@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 
-use super::results::{Interval, Results, Trial};
+use super::results::{FEWEST_FOR_INTERVAL, Interval, Results, SeedScores, Trial};
 use crate::columns::align_numbers;
 use crate::compare::print::markdown as escaped;
 use crate::compare::results::Column;
@@ -43,6 +43,10 @@ pub fn print(results: &Results, format: Format) -> String {
     if !results.seeds.is_empty() {
         parts.push(grid(&models(results)));
         parts.push(legend(results));
+        if format == Format::Markdown {
+            parts.push(format!("{} of each model on the evaluation splits:", results.metric.label()));
+            parts.push(grid(&models_by_seed(results)));
+        }
     }
     if format == Format::Markdown {
         let facts = [
@@ -161,14 +165,41 @@ fn models(results: &Results) -> Grid {
     Grid { header, rows }
 }
 
+/// A row for each seed: the score of the model of each fold, their mean, and the score of all models as one.
+fn models_by_seed(results: &Results) -> Grid {
+    let score = |score: Option<f64>| match score {
+        Some(score) => format!("{:.2}", displayed(results.metric, score)),
+        None => "–".into(),
+    };
+    let has_concatenated = results.models.iter().any(|models| models.concatenated.is_some());
+    let mut header: Vec<String> = vec!["seed".into()];
+    header.extend((1..=results.folds).map(|fold| format!("fold {fold}")));
+    header.push("mean".into());
+    header.extend(has_concatenated.then(|| "concatenated".into()));
+    let row = |models: &SeedScores| {
+        let mut row = vec![models.seed.to_string()];
+        row.extend(models.folds.iter().map(|&fold| score(fold)));
+        let folds: Vec<f64> = models.folds.iter().copied().flatten().collect();
+        row.push(score(akin_core::statistics::mean(&folds)));
+        row.extend(has_concatenated.then(|| score(models.concatenated)));
+        row
+    };
+    Grid { header, rows: results.models.iter().map(row).collect() }
+}
+
 fn legend(results: &Results) -> String {
     let mut text = format!(
         "On the evaluation splits, in percent: the models of the {} folds with the best settings, over {}",
         results.folds,
         counted(results.seeds.len(), "seed", "seeds")
     );
-    if results.seeds.len() > 1 {
-        text += "; mean ± half of the 95 % interval";
+    if results.separated.iter().chain(&results.concatenated).flatten().any(|score| score.half_width.is_some())
+    {
+        text += "; mean ± half of the 95 % interval, where the interval stays in the range of the metric";
+    } else if results.seeds.len() < FEWEST_FOR_INTERVAL {
+        text += "; an interval needs at least 3";
+    } else {
+        text += "; no 95 % interval stays in the range of its metric";
     }
     text += ".\nSeparated: the mean of their scores. ";
     text += match results.concatenated.iter().any(Option::is_some) {

@@ -1,7 +1,7 @@
 //! The results of a tuning: its trials, and the scores of the models on the evaluation splits.
 
 use akin_core::evaluate::Report;
-use akin_core::metrics::Metric;
+use akin_core::metrics::{Metric, Unit};
 use akin_core::statistics::{half_width, mean};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
@@ -52,12 +52,39 @@ pub struct SeedReports {
     pub concatenated: Option<Report>,
 }
 
-/// A mean over seeds with its 95 % interval.
+/// The scores of the models of one seed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SeedScores {
+    /// The seed.
+    pub seed: u64,
+    /// The score of the model of each fold; none where the report has none.
+    pub folds: Vec<Option<f64>>,
+    /// The score of all models as one; none where embeddings cannot be put together.
+    pub concatenated: Option<f64>,
+}
+
+impl SeedScores {
+    /// The scores in the reports of a seed.
+    pub fn new(seed: u64, reports: &SeedReports, metric: Metric) -> Self {
+        let at = |report: &Report| score(report, metric, None);
+        Self {
+            seed,
+            folds: reports.separated.iter().map(at).collect(),
+            concatenated: reports.concatenated.as_ref().and_then(at),
+        }
+    }
+}
+
+/// The fewest seeds that give an interval. Those of two are wider than most scales: t is 12.7 there.
+pub const FEWEST_FOR_INTERVAL: usize = 3;
+
+/// A mean over seeds with its 95 % interval of Student's t.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Interval {
     /// The mean.
     pub mean: f64,
-    /// Half the width of the interval; none for a single seed.
+    /// Half the width of the interval; none with fewer than three seeds, or if the interval leaves the range of the metric,
+    /// since Student's t does not know that range.
     pub half_width: Option<f64>,
     /// The score of each seed.
     pub values: Vec<f64>,
@@ -65,8 +92,15 @@ pub struct Interval {
 
 impl Interval {
     /// The interval of the scores of some seeds; none without a score.
-    pub fn new(values: Vec<f64>) -> Option<Self> {
-        Some(Self { mean: mean(&values)?, half_width: half_width(&values), values })
+    pub fn new(metric: Metric, values: Vec<f64>) -> Option<Self> {
+        let mean = mean(&values)?;
+        let room = match metric.entry().unit {
+            Unit::Share => mean.min(1.0 - mean),
+            Unit::Levels => mean,
+        };
+        let is_enough = values.len() >= FEWEST_FOR_INTERVAL;
+        let half_width = half_width(&values).filter(|&half_width| is_enough && half_width <= room);
+        Some(Self { mean, half_width, values })
     }
 }
 
@@ -79,11 +113,11 @@ pub fn intervals(seeds: &[SeedReports], columns: &[Column]) -> [Vec<Option<Inter
             let scores: Vec<f64> = reports.separated.iter().filter_map(|report| at(report, column)).collect();
             mean(&scores)
         };
-        Interval::new(seeds.iter().filter_map(mean_of_models).collect())
+        Interval::new(column.metric, seeds.iter().filter_map(mean_of_models).collect())
     });
     let concatenated = columns.iter().map(|column| {
         let reports = seeds.iter().filter_map(|reports| reports.concatenated.as_ref());
-        Interval::new(reports.filter_map(|report| at(report, column)).collect())
+        Interval::new(column.metric, reports.filter_map(|report| at(report, column)).collect())
     });
     [separated.collect(), concatenated.collect()]
 }
@@ -111,6 +145,8 @@ pub struct Results {
     pub best: usize,
     /// The seeds of the models that are evaluated.
     pub seeds: Vec<u64>,
+    /// The scores of the models of each seed on the evaluation splits, by the metric that settings are chosen by.
+    pub models: Vec<SeedScores>,
     /// The columns of the table of models.
     pub columns: Vec<Column>,
     /// The scores of the models apart.
@@ -125,5 +161,24 @@ impl Results {
     /// The best trial.
     pub fn best_trial(&self) -> &Trial {
         &self.trials[self.best - 1]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_has_three_seeds_and_stays_in_the_range_of_the_metric() {
+        let half_width = |metric: &str, values: &[f64]| {
+            Interval::new(Metric::named(metric), values.to_vec()).unwrap().half_width
+        };
+        assert_eq!(half_width("recall@1", &[0.019, 0.157]), None, "two seeds");
+        assert_eq!(half_width("recall@1", &[0.50, 0.51]), None, "two seeds");
+        // t is 4.303 with 2 degrees of freedom, and the deviation is 0.01.
+        let narrow = half_width("recall@1", &[0.50, 0.51, 0.52]).unwrap();
+        assert!((narrow - 4.303 * 0.01 / 3.0_f64.sqrt()).abs() < 1e-5, "{narrow}");
+        assert_eq!(half_width("recall@1", &[0.00, 0.01, 0.02]), None, "it would begin below 0");
+        assert_eq!(half_width("recall@1", &[1.00, 0.99, 0.98]), None, "it would end above 1");
     }
 }

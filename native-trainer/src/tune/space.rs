@@ -146,17 +146,32 @@ fn check_section(key: &str) -> Result<()> {
     ))
 }
 
+const ONE_VALUE: &str = "to train with a single value, set it in its section";
+
 impl Axis {
     fn new(key: &str, range: &RangeConfig) -> Result<Self> {
         let refuse = |fault: &str, hint: &str| Err(problem(format!("the range of `{key}` {fault}"), hint));
         let scale = range.scale.unwrap_or_default();
         let (min, max) = match (&range.min, &range.max, &range.values[..]) {
-            (None, None, [_, ..]) if range.scale.is_none() => return Ok(Self::Values(range.values.clone())),
+            (None, None, values @ [_, ..]) if range.scale.is_none() => {
+                let is_equal = |one: &Value, other: &Value| {
+                    one == other || number(one).is_some() && number(one) == number(other)
+                };
+                let again = (1..values.len())
+                    .find(|&place| values[..place].iter().any(|one| is_equal(one, &values[place])));
+                if let Some(place) = again {
+                    return refuse(&format!("has the value {} twice", values[place]), "give each value once");
+                }
+                if let [value] = values {
+                    return refuse(&format!("has only the value {value}"), ONE_VALUE);
+                }
+                return Ok(Self::Values(values.to_vec()));
+            }
             (None, None, [_, ..]) => {
                 return refuse("has both values and a scale", "remove the scale: values have no order");
             }
             (None, None, []) => {
-                return refuse("is empty", "give it min and max, or values = […] with at least one value");
+                return refuse("is empty", "give it min and max, or values = […] with at least two values");
             }
             (_, _, [_, ..]) => {
                 return refuse("has both values and min or max", "give it either values, or min and max");
@@ -187,7 +202,7 @@ impl Axis {
         if low >= high {
             return refuse(
                 &format!("goes from {min} to {max}"),
-                "give max a larger value than min; to try a single value, set it in its section",
+                &format!("give max a larger value than min; {ONE_VALUE}"),
             );
         }
         if scale == Scale::Log && low <= 0.0 {
@@ -332,6 +347,9 @@ mod tests {
             ("'loss' = { values = [1] }", "`loss`, which cannot be tuned"),
             ("'loss.a' = {}", "is empty"),
             ("'loss.a' = { values = [] }", "is empty"),
+            ("'loss.a' = { values = [1] }", "has only the value 1"),
+            ("'loss.a' = { values = ['x', 'y', 'x'] }", "has the value \"x\" twice"),
+            ("'loss.a' = { values = [1, 1.0] }", "has the value 1.0 twice"),
             ("'loss.a' = { min = 1 }", "only one end"),
             ("'loss.a' = { min = 2, max = 1 }", "goes from 2 to 1"),
             ("'loss.a' = { min = 1.0, max = 1.0 }", "goes from 1.0 to 1.0"),
