@@ -305,6 +305,18 @@ mod tests {
     }
 
     #[test]
+    fn no_recipe_has_a_setting_without_effect() {
+        for recipe in crate::recipes::RECIPES {
+            let text = recipe.text.replace("${AKIN_DATA}", "data");
+            let config =
+                Source::from_text(Path::new(recipe.name), text, None, &[]).unwrap().config(&Table::new());
+            // Some leave the loss to their rows.
+            let Ok(config) = config else { continue };
+            assert_eq!(config.idle_settings(None), Vec::<String>::new(), "{}", recipe.name);
+        }
+    }
+
+    #[test]
     fn what_is_idle_in_some_rows_only_is_not_mentioned() {
         let [sgd, adam] = ["sgd", "adam"].map(|kind| {
             config(&[
