@@ -219,8 +219,8 @@ for (const section of ['run', 'data', 'model', 'loss', 'sampler', 'augment', 'op
   add(`the config with an unknown key in ${section}`, [...GOOD.train, '--set', `${section}.nonsense=1`]);
 }
 for (const set of [
-  'sampler.kind=pairs', 'sampler.batch_size=4', 'sampler.batches_per_pair=2', 'sampler.level=genus', 'sampler.level=3',
-  "sampler={kind='random',classes_per_batch=2}", "sampler={kind='random',batch_size=0}", "sampler={kind='random',batch_size=9999}",
+  'sampler.kind=pairs', 'sampler.batch_size=-4', 'sampler.batches_per_pair=x', 'sampler.level=genus', 'sampler.level=3',
+  "sampler={kind='random',classes_per_batch=0}", "sampler={kind='random',batch_size=0}", "sampler={kind='random',batch_size=9999}",
   "sampler={kind='class_pairs',classes_per_batch=3}", "sampler={kind='class_pairs',level='species'}",
   "sampler={kind='class_pairs',batches_per_pair=0}", "sampler={kind='class_pairs',batches_per_pair=9223372036854775807}",
   "sampler={level='order',classes_per_batch=99}",
@@ -356,21 +356,21 @@ for (const [name, bytes] of Object.entries({
   add(`weights ${name}`, [...args, '--set', "model.weights='bad.pth'"], () => write('bad.pth', bytes));
 }
 for (const model of [
-  "backbone={kind='resnet19'}", "backbone={kind='resnet18',width=2}", 'batch_norm=dead', 'freeze_patch_embedding=true',
+  "backbone={kind='resnet19'}", "backbone={kind='resnet18',width=2}", 'batch_norm=dead', 'freeze_patch_embedding=2',
   'pooling=class_token', 'pooling=median', 'pooling={gem={exponent=0}}', 'pooling={gem={exponent=nan}}', 'pooling={gem={p=3}}',
 ]) {
   add(`the model with ${model}`, [...GOOD.train, '--set', `model.${model}`]);
 }
-for (const model of ['batch_norm=frozen', 'preprocessing.crop=40']) {
+for (const model of ['batch_norm=thawed', 'preprocessing.crop=40']) {
   add(`a transformer with ${model}`, [...GOOD.train, '--set', "model.backbone={kind='dino_s16'}", '--set', `model.${model}`]);
 }
 
 for (const set of [
-  'optimizer.alpha=1', 'optimizer.lr_terms=[1]', 'optimizer.lr_terms=[-1]', 'optimizer.clip_value=0', 'optimizer.ema_decay=1',
-  'optimizer.decay_norms_and_biases=1', 'optimizer.nesterov=true', 'optimizer.chunk=0', 'optimizer.chunk=2', 'schedule.kind=steps',
-  'schedule.kind=plateau', 'schedule.gamma=1', 'schedule.milestones=[2]', 'schedule.milestones=2', 'schedule.every_epochs=1',
+  'optimizer.alpha=1', 'optimizer.lr_terms=1', 'optimizer.lr_terms=[-1]', 'optimizer.clip_value=0', 'optimizer.ema_decay=1',
+  'optimizer.decay_norms_and_biases=1', 'optimizer.nesterov=2', 'optimizer.chunk=0', 'optimizer.chunk=2', 'schedule.kind=steps',
+  'schedule.kind=plateau', 'schedule.gamma=1', 'schedule.milestones=[-2]', 'schedule.milestones=2', 'schedule.every_epochs=-1',
   'schedule.patience=-1', 'schedule.lr_warmup_steps=-1', 'schedule.lr_warmup_epochs=x', 'schedule={lr_warmup_steps=1,lr_warmup_epochs=1}',
-  "schedule={kind='steps',milestones=[3,2]}", "schedule={kind='steps',milestones=[3],every_epochs=2}", 'run.patience=0', 'run.patience=2', 'run.workers=0', 'run.workers=-1', 'run.workers=100000000000', 'run.workers=9223372036854775807', 'run.workers=2', 'run.precision=quarter', 'run.precision=16', 'data.split_seed=-1', 'data.split_seed=0',
+  "schedule={kind='steps',milestones=[3,2]}", "schedule={kind='steps',milestones=[3],every_epochs=2}", 'run.patience=0', 'run.patience=-2', 'run.workers=0', 'run.workers=-1', 'run.workers=100000000000', 'run.workers=9223372036854775807', 'run.workers=2', 'run.precision=quarter', 'run.precision=16', 'data.split_seed=-1', 'data.split_seed=0',
 ]) {
   add(`a training with ${set}`, [...GOOD.train, '--set', set]);
 }

@@ -1,10 +1,11 @@
-//! Families: runs that differ only in the number of bits of their codes.
+//! Names of runs, and families: runs that differ only in the number of bits of their codes.
 
 use akin_core::geometry::Geometry;
 use anyhow::Result;
 
 use crate::config::{Config, NO_RESULT_DEPENDS_ON, differences};
 use crate::problem::{problem, repeated};
+use crate::run::Run;
 
 /// The key of the number of bits.
 const BITS: &str = "model.head.dimension";
@@ -58,6 +59,26 @@ pub fn families(configs: &[&Config]) -> Result<Vec<Option<String>>> {
 fn bits(config: &Config) -> Option<usize> {
     let head = config.model.head.as_ref()?;
     (head.geometry == Geometry::Binary).then_some(head.dimension)
+}
+
+/// A name for each run that no other of them has: the name in its config, or the name of its directory if another run has
+/// the same, or the name in its config with a number if that too is taken.
+pub fn distinct_names(runs: &[Run]) -> Vec<String> {
+    let in_config = |run: &Run| run.config.run.name.clone();
+    let of_directory =
+        |run: &Run| run.directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let is_shared = |run: &Run, name: &dyn Fn(&Run) -> String| {
+        runs.iter().filter(|other| name(other) == name(run)).count() > 1
+    };
+    let mut names: Vec<String> = Vec::new();
+    for run in runs {
+        let name = match () {
+            () if is_shared(run, &in_config) && !is_shared(run, &of_directory) => of_directory(run),
+            () => in_config(run),
+        };
+        names.push(numbered(&name, |name| names.iter().any(|other| other == name)));
+    }
+    names
 }
 
 /// `name`, or `name` with the first number that makes it one that is not taken.

@@ -198,7 +198,11 @@ fn a_report_says_that_runs_are_tested_on_different_images() {
     at.akin(&["report", "first", "second", "other", "--bootstrap", "0"]).expect_code(0).expect_stderr(
         "The runs have different test sets, so their scores cannot be compared: first, second | c.",
     );
-    assert!(at.read("report.html").contains("have different test sets"));
+    let html = at.read("report.html");
+    assert!(html.contains("have different test sets"));
+    for (figure, count) in [("loss", 1), ("mahp", 0), ("mahp-tests-1", 1), ("mahp-tests-2", 1)] {
+        assert_eq!(html.matches(&format!("<figure id=\"{figure}\">")).count(), count, "{figure}");
+    }
 }
 
 #[test]
@@ -208,6 +212,11 @@ fn runs_of_one_name_have_the_names_of_their_directories() {
     at.akin(&["report", "first", "second", "--bootstrap", "0"]).expect_code(0);
     let html = at.read("report.html");
     assert!(html.contains("<h2>first</h2>") && html.contains("<h2>second</h2>") && !html.contains("first 2"));
+    at.akin(&["export", "first", "second", "--out", "bundle", "--no-maps"]).expect_code(0);
+    let encoders = at.json("bundle/bundle.json")["encoders"].clone();
+    let names: Vec<&str> =
+        encoders.as_array().unwrap().iter().map(|encoder| encoder["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["first", "second"], "as in the report");
 }
 
 #[test]

@@ -140,9 +140,22 @@ fn settings_are_chosen_on_folds_and_their_models_evaluated_apart_and_as_one() {
     assert!((separated[0] - (score_of_seed(1, 0) + score_of_seed(1, 1)) / 2.0).abs() < 1e-12);
 
     // The chosen config trains on all training classes.
-    at.akin(&["train", "out/best.toml", "--out", "best"]).expect_code(0);
-    let config = at.read("best/config.toml");
+    at.akin(&["train", "out/best.toml"]).expect_code(0);
+    let config = at.read("out/best/config.toml");
     assert!(config.contains(&format!("lr_head = {rate}")) && !config.contains("fold"), "{config}");
+
+    // All of that is akin's, and what is in order takes few lines.
+    let verified = at.akin(&["verify", "out"]).expect_code(0).expect_stdout("inside: 11 runs ok").stdout;
+    assert!(!verified.contains("akin did not write it") && verified.lines().count() < 12, "{verified}");
+    at.write("out/best/report.json", "{}");
+    for number in 0..12 {
+        at.write(&format!("out/note-{number}.txt"), "mine");
+    }
+    at.akin(&["verify", "out"])
+        .expect_code(1)
+        .expect_stdout("inside: 10 runs ok")
+        .expect_stdout("run out/best")
+        .expect_stdout("… and 2 more");
 }
 
 #[test]

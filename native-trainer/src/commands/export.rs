@@ -27,7 +27,7 @@ use crate::counts::counted;
 use crate::data::Dataset;
 use crate::directory::{Draft, Kind};
 use crate::embedding::evaluate_dataset;
-use crate::families::{families, numbered};
+use crate::families::{distinct_names, families};
 use crate::files::{read_regular_file, write_into_draft};
 use crate::loader::Pictures;
 use crate::model_card::{model_card_file, text};
@@ -261,7 +261,7 @@ pub fn export(export: &Export) -> Result<()> {
     let mut encoders: Vec<EncoderEntry> = Vec::new();
     // Gallery items and stored queries.
     let mut items: Option<(Vec<usize>, Vec<usize>)> = None;
-    for (run, family) in runs.iter().zip(families) {
+    for ((run, name), family) in runs.iter().zip(distinct_names(runs)).zip(families) {
         let device = device::open(run.config.run.device)?;
         let encoder = run.encoder(export.which, &device)?;
         let mut evaluation =
@@ -271,7 +271,6 @@ pub fn export(export: &Export) -> Result<()> {
             Some(gallery) => (gallery, Some(evaluation.queries)),
             None => (evaluation.queries, None),
         };
-        let name = unique(&run.config.run.name, &encoders);
         let folder = slug(&name, encoders.len());
         // The browser loads the weights in half precision, so the self-test uses these too.
         let half = encoder.to_half_bytes()?;
@@ -482,11 +481,6 @@ pub fn tile(picture: &Pixels, side: u32) -> akin_core::Result<Pixels> {
     let (x, y) = ((picture.width() - whole) / 2, (picture.height() - whole) / 2);
     let whole = f64::from(whole);
     picture.resize_region(f64::from(x), f64::from(y), whole, whole, side, side, Filter::Bicubic)
-}
-
-/// A name that no other encoder of the bundle has: `name`, or `name` with a number.
-fn unique(name: &str, others: &[EncoderEntry]) -> String {
-    numbered(name, |name| others.iter().any(|other| other.name == name))
 }
 
 /// A folder name of ASCII letters, digits and dashes.

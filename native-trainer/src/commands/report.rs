@@ -20,10 +20,11 @@ use crate::config::{Config, DeviceName, Protocol};
 use crate::counts::{count, counted, rounded_bytes};
 use crate::data::Dataset;
 use crate::embedding::evaluate_dataset;
+use crate::families::distinct_names;
 use crate::figures::{Figure, Painter, write_figures};
 use crate::files::{check_output, read_regular_file, write_atomic};
 use crate::loader::Pictures;
-use crate::problem::{problem, repeated};
+use crate::problem::problem;
 use crate::progress::Progress;
 use crate::published::published_text;
 use crate::report::score;
@@ -102,14 +103,15 @@ pub fn run(args: &ReportArgs) -> Result<()> {
     // A system without fonts is reported before the work.
     let painter = args.png.as_ref().map(|_| Painter::new()).transpose()?;
     let mut evaluated = Vec::new();
-    for (run, name) in runs.iter().zip(names(&runs)) {
+    for (run, name) in runs.iter().zip(distinct_names(&runs)) {
         let asked = run.config.eval.metrics.len();
         evaluated.push((asked, evaluate(run, name, args)?));
     }
     let (asked, evaluated): (Vec<usize>, Vec<Evaluated>) = evaluated.into_iter().unzip();
 
-    let figures = shared_figures(&evaluated)?;
-    let warnings: Vec<String> = different_tests(&evaluated).into_iter().collect();
+    let tests = tests_of(&evaluated);
+    let figures = shared_figures(&evaluated, &tests)?;
+    let warnings: Vec<String> = different_tests(&evaluated, &tests).into_iter().collect();
     warnings.iter().for_each(terminal::warn);
     let mut parts = Vec::new();
     for (number, ((run, evaluated), asked)) in runs.iter().zip(evaluated).zip(asked).enumerate() {
@@ -164,40 +166,29 @@ pub fn run(args: &ReportArgs) -> Result<()> {
     Ok(())
 }
 
-/// A name for each run that no other has: that of its config, or else of its directory, or else its whole path.
-fn names(runs: &[Run]) -> Vec<String> {
-    let in_config = |run: &Run| run.config.run.name.clone();
-    let name_of_directory = |run: &Run| {
-        run.directory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
-    };
-    let path = |run: &Run| run.directory.display().to_string();
-    let is_shared = |run: &Run, name: &dyn Fn(&Run) -> String| {
-        runs.iter().filter(|other| name(other) == name(run)).count() > 1
-    };
-    let name = |run: &Run| match () {
-        () if !is_shared(run, &in_config) => in_config(run),
-        () if !is_shared(run, &name_of_directory) => name_of_directory(run),
-        () => path(run),
-    };
-    let named: Vec<String> = runs.iter().map(name).collect();
-    // One run's directory may have the name of another's config.
-    if repeated(&named).is_some() { runs.iter().map(path).collect() } else { named }
-}
-
-/// What to tell of runs that are not tested on the same images with the same labels.
-fn different_tests(runs: &[Evaluated]) -> Option<String> {
-    let mut groups: Vec<(Vec<String>, Vec<&str>)> = Vec::new();
-    for run in runs {
+/// The places of the runs that are tested on the same images with the same labels, for each such test set.
+fn tests_of(runs: &[Evaluated]) -> Vec<Vec<usize>> {
+    let mut tests: Vec<(Vec<String>, Vec<usize>)> = Vec::new();
+    for (place, run) in runs.iter().enumerate() {
         let tested = run.tested();
-        match groups.iter_mut().find(|(other, _)| *other == tested) {
-            Some((_, names)) => names.push(&run.name),
-            None => groups.push((tested, vec![&run.name])),
+        match tests.iter_mut().find(|(other, _)| *other == tested) {
+            Some((_, places)) => places.push(place),
+            None => tests.push((tested, vec![place])),
         }
     }
-    (groups.len() > 1).then(|| {
-        let names: Vec<String> = groups.iter().map(|(_, names)| names.join(", ")).collect();
+    tests.into_iter().map(|(_, places)| places).collect()
+}
+
+/// What to tell of runs that are not tested on the same images.
+fn different_tests(runs: &[Evaluated], tests: &[Vec<usize>]) -> Option<String> {
+    let names = |places: &Vec<usize>| {
+        places.iter().map(|&place| runs[place].name.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    (tests.len() > 1).then(|| {
+        let names: Vec<String> = tests.iter().map(names).collect();
         format!(
-            "The runs have different test sets, so their scores cannot be compared: {}.",
+            "The runs have different test sets, so their scores cannot be compared: {}. Each test set has figures of its \
+             own.",
             names.join(" | ")
         )
     })

@@ -14,7 +14,7 @@ use serde_json::json;
 
 use self::check::{Check, Checks, State};
 use crate::columns::align_words;
-use crate::counts::counted;
+use crate::counts::{count, counted};
 use crate::directory::{self, Kind, MARK_FILE, Mark, check_file, foreign};
 use crate::files::read_regular_file;
 use crate::problem::{Advise, problem};
@@ -25,8 +25,8 @@ use crate::terminal;
 ///
 /// Checks lengths and SHA-256, that every file can be read and says what it should, and that files agree with each
 /// other. For a run: its config, checkpoint, log, results and weights, and whether its data have changed. For a bundle:
-/// its manifest, labels, embeddings, maps, thumbnails and weights. For a data set, a comparison, a demo and a site: all
-/// of their files, and the directories in them. Exits with 1 if anything is damaged, missing or changed.
+/// its manifest, labels, embeddings, maps, thumbnails and weights. For a data set, a comparison, a tuning, a demo and a
+/// site: all of their files, and the directories in them. Exits with 1 if anything is damaged, missing or changed.
 #[derive(Debug, Args)]
 pub struct VerifyArgs {
     /// The directories to check.
@@ -41,18 +41,17 @@ pub struct VerifyArgs {
 pub fn run(args: VerifyArgs) -> Result<()> {
     let mut verified = Vec::new();
     for directory in &args.directories {
-        verify(directory, &mut verified)?;
+        verify(directory, false, &mut verified)?;
     }
     if args.json {
-        let directories = verified.iter().map(|Verified { directory, what, checks }| {
+        let directories = verified.iter().map(|Verified { directory, what, checks, .. }| {
             json!({ "directory": directory, "kind": what, "sound": faults(checks) == 0, "checks": checks })
         });
         let sound = verified.iter().all(|verified| faults(&verified.checks) == 0);
         let all = json!({ "sound": sound, "directories": directories.collect::<Vec<_>>() });
         terminal::print(&serde_json::to_string_pretty(&all)?)?;
     } else {
-        let tables: Vec<String> = verified.iter().map(Verified::table).collect();
-        terminal::print(&tables.join("\n\n"))?;
+        terminal::print(&tables(&verified).join("\n\n"))?;
     }
     let faulty: Vec<&Verified> = verified.iter().filter(|verified| faults(&verified.checks) > 0).collect();
     match &faulty[..] {
@@ -79,7 +78,39 @@ struct Verified {
     directory: PathBuf,
     /// The name of its kind.
     what: &'static str,
+    /// Whether it is inside another one.
+    is_inside: bool,
     checks: Vec<Check>,
+}
+
+/// More directories inside another one than this have one line together, if nothing is to be said of them.
+const FEW_INSIDE: usize = 3;
+/// More checks in a row of which the same is to be said are counted.
+const FEW_ALIKE: usize = 10;
+
+/// A table for each directory. Where many are inside another one, those without a fault or a note are counted.
+fn tables(verified: &[Verified]) -> Vec<String> {
+    let mut tables = Vec::new();
+    for group in verified.chunk_by(|_, next| next.is_inside) {
+        let is_sound = |one: &Verified| one.checks.iter().all(|check| check.state == State::Sound);
+        let inside = group.iter().filter(|one| one.is_inside);
+        let counts_sound = inside.clone().filter(|one| is_sound(one)).count() > FEW_INSIDE;
+        let shown = group.iter().filter(|one| !(counts_sound && one.is_inside && is_sound(one)));
+        tables.extend(shown.map(Verified::table));
+        if counts_sound {
+            let mut kinds: Vec<(&str, usize)> = Vec::new();
+            for one in inside.filter(|one| is_sound(one)) {
+                match kinds.iter_mut().find(|(what, _)| *what == one.what) {
+                    Some((_, count)) => *count += 1,
+                    None => kinds.push((one.what, 1)),
+                }
+            }
+            let kinds: Vec<String> =
+                kinds.into_iter().map(|(what, number)| counted(number, what, &format!("{what}s"))).collect();
+            tables.push(format!("inside: {} ok", kinds.join(", ")));
+        }
+    }
+    tables
 }
 
 fn faults(checks: &[Check]) -> usize {
@@ -97,22 +128,30 @@ impl Verified {
             vec![check.what.clone(), state.to_owned(), check.detail.clone()]
         };
         let header = format!("{} {}", self.what, self.directory.display());
-        let rows: Vec<Vec<String>> = self.checks.iter().map(row).collect();
+        let alike = self.checks.chunk_by(|one, next| (one.state, &one.detail) == (next.state, &next.detail));
+        let mut rows = Vec::new();
+        for checks in alike {
+            rows.extend(checks.iter().take(FEW_ALIKE).map(row));
+            if let Some(more @ 1..) = checks.len().checked_sub(FEW_ALIKE) {
+                rows.push(vec![format!("… and {} more", count(more)), String::new(), String::new()]);
+            }
+        }
         format!("{header}\n{}", align_words(&["", "state", ""], &rows, None))
     }
 }
 
 /// Checks a directory, and those inside it that have a mark of their own.
-fn verify(path: &Path, verified: &mut Vec<Verified>) -> Result<()> {
+fn verify(path: &Path, is_inside: bool, verified: &mut Vec<Verified>) -> Result<()> {
     directory::recover(path)?;
     let mut checks = Checks::default();
     let Some(mark) = Mark::read(path)? else {
-        return verify_unmarked(path, verified);
+        return verify_unmarked(path, is_inside, verified);
     };
     let complete = mark.files.is_some();
+    let mut directories = mark.directories.clone();
     if complete {
         checks.sound(MARK_FILE, "complete");
-        check_files(path, &mark, &mut checks)?;
+        directories.extend(check_files(path, &mark, &mut checks)?);
     } else {
         checks.note(MARK_FILE, "not complete: it is being written, or was interrupted");
     }
@@ -121,16 +160,22 @@ fn verify(path: &Path, verified: &mut Vec<Verified>) -> Result<()> {
         Kind::Bundle => bundle_checks::check(path, &mut checks),
         Kind::DataSet | Kind::Comparison | Kind::Tuning | Kind::Demo | Kind::Site => {}
     }
-    verified.push(Verified { directory: path.to_owned(), what: mark.kind.name(), checks: checks.0 });
-    mark.directories.iter().try_for_each(|inner| verify(&path.join(inner), verified))
+    verified.push(Verified {
+        directory: path.to_owned(),
+        what: mark.kind.name(),
+        is_inside,
+        checks: checks.0,
+    });
+    directories.iter().try_for_each(|inner| verify(&path.join(inner), true, verified))
 }
 
 /// Checks a directory without a mark, such as a bundle that was downloaded.
-fn verify_unmarked(path: &Path, verified: &mut Vec<Verified>) -> Result<()> {
+fn verify_unmarked(path: &Path, is_inside: bool, verified: &mut Vec<Verified>) -> Result<()> {
     if path.join(MANIFEST).is_file() {
         let mut checks = Checks::default();
         bundle_checks::check(path, &mut checks);
-        verified.push(Verified { directory: path.to_owned(), what: Kind::Bundle.name(), checks: checks.0 });
+        let what = Kind::Bundle.name();
+        verified.push(Verified { directory: path.to_owned(), what, is_inside, checks: checks.0 });
         return Ok(());
     }
     let index = path.join(INDEX);
@@ -140,7 +185,7 @@ fn verify_unmarked(path: &Path, verified: &mut Vec<Verified>) -> Result<()> {
         return Index::parse(&bytes)?
             .bundles
             .iter()
-            .try_for_each(|entry| verify(&path.join(&entry.path), verified));
+            .try_for_each(|entry| verify(&path.join(&entry.path), is_inside, verified));
     }
     let why = match path.exists() {
         true => format!("has neither {MARK_FILE} nor {MANIFEST}"),
@@ -148,12 +193,13 @@ fn verify_unmarked(path: &Path, verified: &mut Vec<Verified>) -> Result<()> {
     };
     Err(problem(
         format!("{} {why}", path.display()),
-        "give a directory that akin wrote: a run, a bundle, a data set, a comparison, a demo or a site",
+        "give a directory that akin wrote: a run, a bundle, a data set, a comparison, a tuning, a demo or a site",
     ))
 }
 
-/// Checks the files that the mark lists, and names what it does not list.
-fn check_files(path: &Path, mark: &Mark, checks: &mut Checks) -> Result<()> {
+/// Checks the files that the mark lists, and names what it does not list. Returns the directories that it does not list but
+/// that have a mark of their own: akin wrote them there later.
+fn check_files(path: &Path, mark: &Mark, checks: &mut Checks) -> Result<Vec<String>> {
     let files = mark.files.as_deref().unwrap_or_default();
     let faults: Vec<(&str, String)> =
         files.par_iter().filter_map(|file| Some((&*file.path, check_file(path, file).err()?))).collect();
@@ -170,8 +216,10 @@ fn check_files(path: &Path, mark: &Mark, checks: &mut Checks) -> Result<()> {
     }
     let unknown = foreign(mark, path)
         .advise(|| format!("{} cannot be read", path.display()), "check its permissions")?;
+    let (later, unknown): (Vec<String>, Vec<String>) =
+        unknown.into_iter().partition(|name| matches!(Mark::read(&path.join(name)), Ok(Some(_))));
     for name in unknown {
         checks.note(name, "akin did not write it");
     }
-    Ok(())
+    Ok(later)
 }

@@ -88,7 +88,7 @@ fn tables(comparison: &Comparison, style: &dyn Style) -> String {
         text += &(style.grid(&grid) + "\n");
     }
     if let Some(tests) = &comparison.paired {
-        text += &(style.grid(&paired(tests)) + "\n");
+        text += &(style.grid(&paired(comparison, tests)) + "\n");
     }
     for note in [legend(comparison, style.marks())].into_iter().chain(notes(comparison)) {
         text += &style.note(&note);
@@ -110,15 +110,38 @@ fn scores(comparison: &Comparison) -> Grid {
     };
     let mut rows: Vec<PrintedRow> =
         comparison.untrained.iter().map(|start| row(&start.label, &start.scores, None)).collect();
-    let mut group = None;
-    for (result, places) in comparison.rows.iter().zip(comparison.places()) {
-        if group != Some(&result.group) {
-            group = Some(&result.group);
-            rows.push(PrintedRow::Group(one_line(&result.group)));
-        }
-        rows.push(row(&result.label, &result.scores, Some(&places)));
-    }
+    let results = comparison.rows.iter().zip(comparison.places());
+    rows.extend(grouped(
+        results.map(|(result, places)| {
+            (result.group.as_str(), row(&result.label, &result.scores, Some(&places)))
+        }),
+    ));
     Grid { caption: "Scores in percent", header, rows }
+}
+
+/// Rows under the names of their groups.
+fn grouped<'a>(rows: impl IntoIterator<Item = (&'a str, PrintedRow)>) -> Vec<PrintedRow> {
+    let mut grouped = Vec::new();
+    let mut last = None;
+    for (group, row) in rows {
+        if last != Some(group) {
+            last = Some(group);
+            grouped.push(PrintedRow::Group(one_line(group)));
+        }
+        grouped.push(row);
+    }
+    grouped
+}
+
+/// Rows under the names of their groups if they need them: settings that are varied stand only there.
+fn named<'a>(
+    comparison: &Comparison,
+    rows: impl IntoIterator<Item = (&'a str, PrintedRow)>,
+) -> Vec<PrintedRow> {
+    match comparison.rows.iter().any(|row| !row.varied.is_empty()) {
+        true => grouped(rows),
+        false => rows.into_iter().map(|(_, row)| row).collect(),
+    }
 }
 
 fn costs(comparison: &Comparison) -> Grid {
@@ -150,7 +173,7 @@ fn costs(comparison: &Comparison) -> Grid {
     Grid {
         caption: "What each loss optimises, before and after, and its cost",
         header: header.into_iter().map(|title| [title.to_owned(), String::new()]).collect(),
-        rows: comparison.rows.iter().map(row).collect(),
+        rows: named(comparison, comparison.rows.iter().map(|result| (result.group.as_str(), row(result)))),
     }
 }
 
@@ -178,13 +201,14 @@ fn published(comparison: &Comparison) -> Option<Grid> {
                 let level = result.level.as_deref();
                 let measured = measured(row, metric, level);
                 let name = format!("{} {}", metric.label(), level.unwrap_or_default());
-                rows.push(PrintedRow::Cells(vec![
+                let cells = vec![
                     plain(&row.label),
                     plain(&result.place),
                     plain(name.trim_end()),
                     plain(printed(score)),
                     plain(number(metric, measured.as_ref(), 2)),
-                ]));
+                ];
+                rows.push((row.group.as_str(), PrintedRow::Cells(cells)));
             }
         }
     }
@@ -192,12 +216,16 @@ fn published(comparison: &Comparison) -> Option<Grid> {
     (!rows.is_empty()).then(|| Grid {
         caption: "Published scores, in percent",
         header: titles.map(|title| [title.to_owned(), String::new()]).to_vec(),
-        rows,
+        rows: named(comparison, rows),
     })
 }
 
 /// One line for each row: the metric that it optimises.
-fn paired(tests: &PairedTests) -> Grid {
+fn paired(comparison: &Comparison, tests: &PairedTests) -> Grid {
+    let group = |name: &str| {
+        let row = comparison.rows.iter().find(|row| row.name == name);
+        row.map_or("", |row| row.group.as_str())
+    };
     let row = |row: &RowTest| {
         let metric = format!("{} {}", row.metric.label(), row.level.as_deref().unwrap_or_default());
         let mut cells = vec![plain(&row.label), plain(metric.trim_end())];
@@ -212,11 +240,12 @@ fn paired(tests: &PairedTests) -> Grid {
         });
         PrintedRow::Cells(cells)
     };
+    let optimised = tests.tests.iter().filter(|test| test.optimised);
     let titles = ["", "optimises", "seeds", "difference", "d", "p"];
     Grid {
         caption: "Paired t-tests over the seeds",
         header: titles.map(|title| [title.to_owned(), String::new()]).to_vec(),
-        rows: tests.tests.iter().filter(|test| test.optimised).map(row).collect(),
+        rows: named(comparison, optimised.map(|test| (group(&test.name), row(test)))),
     }
 }
 
@@ -644,6 +673,19 @@ Command: akin compare tiny
         assert!(
             print(&comparison, Format::Markdown, false).contains("| One & 100 % | Table 1 | H-AP | 52.4 |")
         );
+    }
+
+    #[test]
+    fn a_setting_that_is_varied_stands_in_every_table() {
+        let mut comparison = comparison();
+        for (row, group) in comparison.rows.iter_mut().zip(["lambda 0.1", "lambda 0.1", "lambda 0.5"]) {
+            row.group = group.into();
+            row.varied = toml::toml! { loss = { lambda = 0.1 } };
+        }
+        let text = print(&comparison, Format::Text, false);
+        let (_, costs) = text.split_once("optimises").unwrap();
+        let named: Vec<&str> = costs.lines().filter(|line| line.starts_with("lambda")).collect();
+        assert_eq!(named, ["lambda 0.1", "lambda 0.5"], "{text}");
     }
 
     #[test]

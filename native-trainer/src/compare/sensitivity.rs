@@ -47,6 +47,10 @@ pub fn figures(comparison: &Comparison) -> Result<Vec<Figure>> {
                 numbered(&name, |name| figures.iter().any(|figure| figure.name == name)).replace(' ', "-");
             let bars = match comparison.seeds.len() {
                 1 => String::new(),
+                seeds if curves.len() > 1 => format!(
+                    " Bars: sample deviation over {seeds} seeds. Lines stand a little beside their values, so that no bar \
+                     covers another."
+                ),
                 seeds => format!(" Bars: sample deviation over {seeds} seeds."),
             };
             figures.push(Figure {

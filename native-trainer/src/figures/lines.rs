@@ -77,6 +77,11 @@ impl<'a> Axis<'a> {
         Self { named: numbers, ..self }
     }
 
+    /// What stands beside it, with its kind if equal steps are not equal differences.
+    fn title(self) -> String {
+        if self.logarithmic { format!("{} (logarithmic scale)", self.name) } else { self.name.to_owned() }
+    }
+
     fn place(self, number: f64) -> Option<f64> {
         let place = if self.logarithmic { (number > 0.0).then(|| number.log10()) } else { Some(number) };
         place.filter(|place| place.is_finite())
@@ -177,13 +182,14 @@ impl Ranged for Ticked {
 ///
 /// A chart that the library cannot draw.
 pub fn lines(x: Axis<'_>, y: Axis<'_>, lines: &[Line]) -> Result<Option<Drawing>> {
-    let placed: Vec<(&Line, Vec<(f64, f64)>)> = lines
+    let mut placed: Vec<(&Line, Vec<(f64, f64)>)> = lines
         .iter()
         .map(|line| {
             let points = line.points.iter().filter_map(|&[a, b]| Some((x.place(a)?, y.place(b)?))).collect();
             (line, points)
         })
         .collect();
+    move_apart(&mut placed);
     let all = || placed.iter().flat_map(|(_, points)| points);
     let ends = || {
         lines.iter().flat_map(|line| {
@@ -216,7 +222,7 @@ pub fn lines(x: Axis<'_>, y: Axis<'_>, lines: &[Line]) -> Result<Option<Drawing>
     {
         let area = (&mut drawing).into_drawing_area();
         let text = |colour: Colour| (FONT, fine(TEXT)).into_font().color(&rgb(colour));
-        area.draw(&Text::new(y.name.to_owned(), (fine(16), fine(14)), text(FAINT_INK))).map_err(failed)?;
+        area.draw(&Text::new(y.title(), (fine(16), fine(14)), text(FAINT_INK))).map_err(failed)?;
         let mut chart = ChartBuilder::on(&area)
             .margin_top(fine(ABOVE))
             .margin_right(fine(beside))
@@ -231,7 +237,7 @@ pub fn lines(x: Axis<'_>, y: Axis<'_>, lines: &[Line]) -> Result<Option<Drawing>
             .map_err(failed)?;
         chart
             .configure_mesh()
-            .x_desc(x.name)
+            .x_desc(x.title())
             .axis_desc_style(text(FAINT_INK))
             .label_style(text(INK))
             .axis_style(rgb(FAINT_INK).stroke_width(fine(1) as u32))
@@ -290,6 +296,24 @@ pub fn lines(x: Axis<'_>, y: Axis<'_>, lines: &[Line]) -> Result<Option<Drawing>
     Ok(Some(drawing))
 }
 
+/// Moves the points of lines with bars a little sideways, so that bars at the same place do not cover each other: all
+/// together by a fifth of the least distance between two places.
+fn move_apart(lines: &mut [(&Line, Vec<(f64, f64)>)]) {
+    let has_bars = |line: &Line| line.deviations.iter().flatten().any(|&deviation| deviation > 0.0);
+    let count = lines.iter().filter(|(line, _)| has_bars(line)).count();
+    let mut places: Vec<f64> =
+        lines.iter().flat_map(|(_, points)| points.iter().map(|point| point.0)).collect();
+    places.sort_by(f64::total_cmp);
+    places.dedup();
+    let least = places.windows(2).map(|pair| pair[1] - pair[0]).reduce(f64::min);
+    let (Some(least), 2..) = (least, count) else { return };
+    let with_bars = lines.iter_mut().filter(|(line, _)| has_bars(line));
+    for (number, (_, points)) in with_bars.enumerate() {
+        let shift = 0.2 * least * (number as f64 / (count - 1) as f64 - 0.5);
+        points.iter_mut().for_each(|point| point.0 += shift);
+    }
+}
+
 /// Rising places, moved so that each is `apart` from the one before and the last is no further than `last`.
 fn spread(mut places: Vec<i32>, apart: i32, last: i32) -> Vec<i32> {
     let mut least = i32::MIN;
@@ -346,6 +370,31 @@ mod tests {
         let texts: Vec<String> =
             axis.ticks([1.0, 2.2], 6).into_iter().map(|place| axis.text(place)).collect();
         assert_eq!(texts, ["16", "32", "63", "128"]);
+    }
+
+    #[test]
+    fn bars_at_one_place_do_not_cover_each_other() {
+        let line = |deviations: &[Option<f64>]| Line {
+            deviations: deviations.to_vec(),
+            ..Line::new("", 0, vec![[1.0, 2.0], [2.0, 2.0]])
+        };
+        let moved = |lines: &[Line]| -> Vec<f64> {
+            let points = |line: &Line| line.points.iter().map(|&[x, y]| (x, y)).collect();
+            let mut placed: Vec<_> = lines.iter().map(|line| (line, points(line))).collect();
+            move_apart(&mut placed);
+            placed.iter().map(|(_, points)| (1000.0 * points[0].0).round() / 1000.0).collect()
+        };
+        let [bars, none] = [line(&[Some(0.1), None]), line(&[])];
+        let three = [line(&[Some(0.1)]), line(&[]), line(&[None, Some(0.1)])];
+        assert_eq!(moved(&three), [0.9, 1.0, 1.1]);
+        assert_eq!(moved(&[bars, none]), [1.0, 1.0], "one line has nothing to cover");
+    }
+
+    #[test]
+    fn an_axis_of_ratios_says_so() {
+        let drawing =
+            lines(Axis::logarithmic("lambda"), PLAIN, &[Line::new("a", 0, vec![[1.0, 2.0], [10.0, 2.0]])]);
+        assert!(drawing.unwrap().unwrap().svg("").unwrap().contains(">lambda (logarithmic scale)<"));
     }
 
     #[test]

@@ -138,8 +138,26 @@ impl Evaluated {
     }
 }
 
-/// The figures of all runs together.
-pub fn shared_figures(runs: &[Evaluated]) -> Result<Vec<Figure>> {
+/// The figures of all runs together: of their trainings, and of the scores of those that are tested on the same images.
+/// `tests` has the places of the runs of each test set.
+pub fn shared_figures(runs: &[Evaluated], tests: &[Vec<usize>]) -> Result<Vec<Figure>> {
+    let mut figures = training_figures(runs)?;
+    for (number, places) in (1..).zip(tests) {
+        let tested: Vec<(usize, &Evaluated)> = places.iter().map(|&place| (place, &runs[place])).collect();
+        let mut scores = score_figures(&tested)?;
+        if tests.len() > 1 {
+            let names: Vec<&str> = tested.iter().map(|(_, run)| run.name.as_str()).collect();
+            for figure in &mut scores {
+                figure.name += &format!("-tests-{number}");
+                figure.title += &format!(": {}", names.join(", "));
+            }
+        }
+        figures.extend(scores);
+    }
+    Ok(figures)
+}
+
+fn training_figures(runs: &[Evaluated]) -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
     let steps = Axis::counts("step");
     let mut losses = Vec::new();
@@ -167,19 +185,23 @@ pub fn shared_figures(runs: &[Evaluated]) -> Result<Vec<Figure>> {
             lines(steps, axis, &rates)?,
             "learning-rates",
             "Learning rates",
-            "Of the backbone, the head \
-            and what the loss learns, on a logarithmic scale. A rate of 0 is not drawn.",
+            "Of the backbone, the head and what the loss learns. A rate of 0 is not drawn.",
         );
     }
+    Ok(figures)
+}
+
+/// The scores of runs that are tested on the same images, each with the number of its colour.
+fn score_figures(runs: &[(usize, &Evaluated)]) -> Result<Vec<Figure>> {
+    let mut figures = Vec::new();
     let on_the_way: Vec<Line> = runs
         .iter()
-        .enumerate()
         .filter(|(_, run)| run.log.evaluations.len() > 1)
-        .map(|(group, run)| Line::new(&run.name, group, h_ap_by_step(&run.log)))
+        .map(|&(group, run)| Line::new(&run.name, group, h_ap_by_step(&run.log)))
         .collect();
     add(
         &mut figures,
-        lines(steps, Axis::linear("H-AP in %"), &on_the_way)?,
+        lines(Axis::counts("step"), Axis::linear("H-AP in %"), &on_the_way)?,
         "h-ap-by-step",
         "H-AP during the training",
         "H-AP \
@@ -188,25 +210,25 @@ pub fn shared_figures(runs: &[Evaluated]) -> Result<Vec<Figure>> {
 
     let rank = Axis::logarithmic("k, the number of ranked items");
     for (place, metric) in rank_curves::METRICS.into_iter().enumerate() {
-        let line = |(group, run): (usize, &Evaluated)| {
+        let line = |&(group, run): &(usize, &Evaluated)| {
             let points = rank_curves::points(&run.evaluation.report).into_iter();
             let points = points.filter_map(|(k, means)| Some([k as f64, 100.0 * means[place]?]));
             Line::new(&run.name, group, points.collect())
         };
-        let curves: Vec<Line> = runs.iter().enumerate().map(line).collect();
+        let curves: Vec<Line> = runs.iter().map(line).collect();
         let entry = rank_curves::metric(metric, 1).entry();
         let axis = format!("{} in %", entry.symbol);
         let caption = format!("{}, as a mean over the queries. {}.", entry.title, entry.formula);
         let drawing = lines(rank, Axis::linear(&axis), &curves)?;
         add(&mut figures, drawing, &metric.replace('_', "-"), entry.symbol, &caption);
     }
-    let line = |(group, run): (usize, &Evaluated)| {
+    let line = |&(group, run): &(usize, &Evaluated)| {
         let points = rank_curves::points(&run.evaluation.report).into_iter();
         let points =
             points.filter_map(|(_, [precision, recall, _])| Some([100.0 * recall?, 100.0 * precision?]));
         Line::new(&run.name, group, points.collect())
     };
-    let curves: Vec<Line> = runs.iter().enumerate().map(line).collect();
+    let curves: Vec<Line> = runs.iter().map(line).collect();
     add(
         &mut figures,
         lines(Axis::linear("H-recall in %"), Axis::linear("H-precision in %"), &curves)?,
@@ -216,9 +238,9 @@ pub fn shared_figures(runs: &[Evaluated]) -> Result<Vec<Figure>> {
     );
 
     let rows: Vec<(String, Vec<f64>)> =
-        runs.iter().map(|run| (run.name.clone(), first_levels(run))).collect();
-    let mut words = runs[0].words();
-    if runs.iter().any(|run| run.words() != words) {
+        runs.iter().map(|(_, run)| (run.name.clone(), first_levels(run))).collect();
+    let mut words = runs[0].1.words();
+    if runs.iter().any(|(_, run)| run.words() != words) {
         // Names that are right for the levels of every run.
         words = (0..words.len()).map(|level| counted(level, "level", "levels")).collect();
     }
