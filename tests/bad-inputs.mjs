@@ -389,6 +389,28 @@ for (const [name, text] of Object.entries({
   add(`a data set ${name}`, args, () => write('bad.csv', text));
 }
 
+const PARQUET = path.resolve(import.meta.dirname, '../native-trainer/tests/fixtures/parquet');
+const parquet = fs.readFileSync(path.join(PARQUET, 'table-snappy.parquet'));
+const changed = (place) => parquet.with(place, parquet[place] ^ 0xff);
+for (const [name, bytes, settings] of [
+  ['without a label', parquet, "levels=['kind','variety']"], ['without a column', parquet, "levels=['species']"],
+  ['with labels of another type', parquet, "levels=['weight']"], ['with lists as labels', parquet, "levels=['tags']"],
+  ['with images that are numbers', parquet, "levels=['kind'],path_column='variety'"],
+  ['with images that are missing', parquet, "levels=['kind']"],
+  ['with a split that there is not', parquet, "levels=['kind'],path_column='picture',split_column='kind'"],
+  ['that is empty', '', "levels=['kind']"], ['that is a text', 'path,kind\na.png,Apple\n', "levels=['kind']"],
+  ['that is cut', parquet.subarray(0, -1), "levels=['kind']"], ['that lacks its beginning', parquet.subarray(999), "levels=['kind']"],
+  ['with another footer', changed(parquet.length - 100), "levels=['kind']"], ['with another page', changed(40), "levels=['kind']"],
+  ['of another compression', fs.readFileSync(path.join(PARQUET, 'table-lz4.parquet')), "levels=['kind']"],
+  ['that unpacks to too much', fs.readFileSync(path.join(PARQUET, 'bomb.parquet')), "levels=['kind'],path_column='picture'"],
+]) {
+  const data = `data={kind='parquet',path='bad.parquet',${settings}}`;
+  add(`a Parquet file ${name}`, [...GOOD.train, '--set', data], () => write('bad.parquet', bytes));
+}
+for (const [name, path] of [['in no file', 'nowhere.parquet'], ['in a folder without files', 'no-photos'], ['in a device', '/dev/zero']]) {
+  add(`Parquet ${name}`, [...GOOD.train, '--set', `data={kind='parquet',path='${path}',levels=['kind']}`]);
+}
+
 const KINDS = ['sop', 'cub200', 'cars196', 'inshop', 'inat_base', 'inat_full', 'dyml_vehicle', 'dyml_animal', 'dyml_product',
   'cifar100', 'nabirds', 'omniglot', 'grocery', 'aircraft', 'h_gldv2', 'roxford5k', 'rparis6k'];
 for (const kind of KINDS) add(`a copy of ${kind} without its files`, ['data', 'verify', kind, 'empty'], () => write('empty/x', ''));

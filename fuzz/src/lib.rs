@@ -17,6 +17,7 @@ mod trainer {
     pub mod mat;
     pub mod npy;
     pub mod page;
+    pub mod parquet_file;
     pub mod pickle;
     pub mod problem;
     #[cfg(feature = "tensor")]

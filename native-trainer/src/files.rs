@@ -306,6 +306,48 @@ impl Growing {
     }
 }
 
+/// A file without a name, for what would fill the memory. It grows at its end, and is gone when akin ends.
+pub struct Scratch {
+    folder: PathBuf,
+    file: File,
+    length: u64,
+}
+
+impl Scratch {
+    /// An empty file in the system's folder for temporary files.
+    ///
+    /// # Errors
+    ///
+    /// The errors of the system.
+    pub fn new() -> io::Result<Self> {
+        let folder = std::env::temp_dir();
+        let file = attempt("create", &folder, || tempfile::tempfile_in(&folder))?;
+        Ok(Self { folder, file, length: 0 })
+    }
+
+    /// The folder that it is in.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Adds bytes. Returns where they begin.
+    ///
+    /// # Errors
+    ///
+    /// The errors of the system.
+    pub fn add(&mut self, bytes: &[u8]) -> io::Result<u64> {
+        let start = self.length;
+        Tracked { file: &mut self.file, path: &self.folder }.write_all(bytes)?;
+        self.length += bytes.len() as u64;
+        Ok(start)
+    }
+
+    /// The file, to be read.
+    pub fn into_file(self) -> File {
+        self.file
+    }
+}
+
 /// Does an operation that can be made to fail, again if a signal interrupts it.
 fn attempt<T>(operation: &str, path: &Path, mut act: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     uninterrupted(|| faults::before(operation, path).and_then(|_| act()))

@@ -60,7 +60,8 @@
 //! data/published data/statistics
 //! data/check data/detect
 //! data/aircraft data/cars196 data/cifar100 data/csv data/cub200 data/dyml data/grocery data/h_gldv2
-//! data/inaturalist data/inshop data/nabirds data/omniglot data/revisited data/sop
+//! data/inaturalist data/inshop data/nabirds data/omniglot data/parquet data/revisited data/sop
+//! data/table
 //! data/folder data/hierarchy
 //! data/listing
 //! data/storage
@@ -78,8 +79,10 @@
 //! config/fault config/overlay recipes
 //! config/schema
 //! site arguments download
-//! contact_sheet rank_curves npy mat pickle junk csv_file serve
-//! serve/answer
+//! contact_sheet rank_curves npy mat pickle junk csv_file parquet_file serve
+//! serve/answer parquet_file/footer
+//! parquet_file/page
+//! parquet_file/thrift parquet_file/runs
 //! serve/hosts serve/connections
 //! page bundles
 //! page/build page/embedded
@@ -143,6 +146,7 @@ mod npy;
 mod optimizer;
 mod outcome;
 mod page;
+mod parquet_file;
 mod pickle;
 mod problem;
 mod progress;

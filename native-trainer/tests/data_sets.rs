@@ -3,6 +3,7 @@
 mod workplace;
 
 use std::fs;
+use std::path::Path;
 
 use workplace::Workplace;
 
@@ -36,6 +37,37 @@ fn a_copy_is_held_to_the_published_counts() {
     at.akin(&["data", "verify", "csv", "omniglot"]).expect_code(1).expect_stderr("needs more settings");
     at.write("own.toml", "data = { kind = 'folder', path = 'omniglot', levels = ['a'] }");
     at.akin(&["data", "verify", "own.toml"]).expect_code(1).expect_stderr("no published counts");
+}
+
+/// Images inside Parquet files, from `init` to a bundle.
+#[test]
+fn every_command_takes_images_from_parquet_files() {
+    let at = Workplace::empty();
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/parquet/hub");
+    fs::create_dir(at.path("fruit")).unwrap();
+    for file in fixtures.read_dir().unwrap() {
+        let file = file.unwrap();
+        fs::copy(file.path(), at.path("fruit").join(file.file_name())).unwrap();
+    }
+    at.akin(&["init", "fruit"])
+        .expect_code(0)
+        .expect_stderr("Found a folder of Parquet files with 36 images and the levels kind, variety")
+        .expect_stderr("train 24 images of 4 classes, test 12 images of 4 classes");
+    at.akin(&["data", "check", "fruit.toml"]).expect_code(0).expect_stdout("variety");
+    at.akin(&["data", "stats", "fruit.toml"]).expect_code(0).expect_stdout("variety");
+    at.akin(&["train", "fruit.toml", "--dry-run"]).expect_code(0).expect_stdout("24 images");
+    at.akin(&["train", "fruit.toml", "--out", "run", "--set", "run.steps=2"]).expect_code(0);
+    at.akin(&["eval", "run"]).expect_code(0).expect_stdout("variety");
+    at.akin(&["report", "run", "--out", "report.html"]).expect_code(0);
+    at.akin(&["export", "run", "--out", "bundle", "--no-maps", "--thumbnail", "16"]).expect_code(0);
+    assert!(at.path("bundle/thumbnails-0.jpg").is_file());
+    image::RgbImage::from_pixel(16, 16, image::Rgb([0, 120, 90])).save(at.path("gala.png")).unwrap();
+    at.akin(&["search", "bundle", "gala.png"]).expect_code(0).expect_stdout("Gala");
+
+    // Another file in the place of one is noticed.
+    fs::copy(at.path("fruit/test-00000-of-00001.parquet"), at.path("fruit/train-00001-of-00002.parquet"))
+        .unwrap();
+    at.akin(&["eval", "run"]).expect_code(0).expect_stderr("have other names");
 }
 
 #[test]

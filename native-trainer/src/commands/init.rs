@@ -22,14 +22,14 @@ use crate::{device, machine, shell, terminal};
 
 /// Write a config for a folder of images.
 ///
-/// Looks at the folder: a folder tree, in which each level of folders is a level of the taxonomy; a CSV file that lists
-/// images with their labels; or a copy of a published data set. Writes a config with settings for this machine, and with
-/// every other setting explained. On a terminal it asks for what is not given.
+/// Looks at the folder: a folder tree, in which each level of folders is a level of the taxonomy; a CSV or Parquet file
+/// that lists images with their labels; or a copy of a published data set. Writes a config with settings for this
+/// machine, and with every other setting explained. On a terminal it asks for what is not given.
 ///
 /// Then `akin train CONFIG` trains a model, and `akin serve RUN` shows it in the browser.
 #[derive(Debug, Args)]
 pub struct InitArgs {
-    /// The folder of the images, or a CSV file that lists them. Asked for on a terminal.
+    /// The folder of the images, or a CSV or Parquet file that lists them. Asked for on a terminal.
     #[arg(value_name = "PHOTOS")]
     pub photos: Option<PathBuf>,
     /// The config to write [default: the name of the folder, with .toml, in the current directory].
@@ -38,7 +38,7 @@ pub struct InitArgs {
     /// Replace FILE.toml if it exists.
     #[arg(long)]
     pub overwrite: bool,
-    /// The names of the levels, coarse to fine. For folders, one for each level of folders; for a CSV file, columns.
+    /// The names of the levels, coarse to fine. For folders, one for each level of folders; for a CSV or Parquet file, columns.
     #[arg(long, value_name = "LEVEL,…", value_delimiter = ',')]
     pub levels: Vec<String>,
     /// The backbone, from `akin list backbones` [default: small_resnet, which needs no pretrained weights].
@@ -147,7 +147,7 @@ fn check_classes(dataset: &Dataset, is_drawn: bool) -> Result<()> {
     Ok(())
 }
 
-/// The name of the folder, or of the CSV file.
+/// The name of the folder, or of the file.
 fn name_of(photos: &Path) -> Result<String> {
     let path = absolute(photos).advise(|| format!("{:?} is no path", photos.display()), "name a folder")?;
     let name = path.file_stem().map(|name| name.to_string_lossy().into_owned());

@@ -17,11 +17,11 @@ use crate::problem::{did_you_mean, problem};
 pub struct DataConfig {
     /// Which data set it is, or how it is stored. `akin list datasets` says more about each.
     pub kind: DataKind,
-    /// The folder of the data set, or the CSV file.
+    /// The folder of the data set, or the CSV or Parquet file.
     pub path: PathBuf,
-    /// `csv`: the folder that the paths in the file are relative to. Default: the folder of the CSV file.
+    /// `csv`, `parquet`: the folder that the paths in the file are relative to. Default: the folder of the file.
     pub images: Option<PathBuf>,
-    /// The names of the levels, coarse to fine. In a CSV file these columns hold the labels. Of a data set
+    /// The names of the levels, coarse to fine. In a CSV or Parquet file these columns hold the labels. Of a data set
     /// that has levels of its own, these are used and the others are not. Default: those of the data set; `folder` and
     /// `csv` have none.
     pub levels: Vec<String>,
@@ -40,7 +40,7 @@ pub struct DataConfig {
     /// `csv`: a column with junk: for a gallery image, the finest classes whose queries leave it out of their rankings,
     /// separated by semicolons. Default: none.
     pub junk_column: Option<String>,
-    /// `csv`: whether a class is its whole label path, so that `Apple / Gala` and `Pear / Gala` are two classes. If
+    /// `csv`, `parquet`: whether a class is its whole label path, so that `Apple / Gala` and `Pear / Gala` are two classes. If
     /// not, equal names are one class, and all its images must have the same labels above it. In a folder tree a class
     /// is always its path. Default false.
     #[serde(default)]
@@ -48,10 +48,12 @@ pub struct DataConfig {
     /// What to do with an image that has fewer labels than there are levels. Default `refuse`.
     #[serde(default)]
     pub ragged: Ragged,
-    /// `csv`: the column with the paths of the images. Default `path`.
+    /// `csv`, `parquet`: the column with the paths of the images; in Parquet also with the images themselves, as bytes or as
+    /// a group with a member `bytes`. Default `path`.
     #[serde(default = "path_column")]
     pub path_column: String,
-    /// `csv`: the column with the split of each image. An image with an empty cell is not used. Default `split`.
+    /// `csv`, `parquet`: the column with the split of each image. An image with an empty cell is not used. A Parquet file
+    /// without it is a split, called as its name begins: `train-00000-of-00002.parquet`. Default `split`.
     #[serde(default = "split_column")]
     pub split_column: String,
     /// The name of the training split: a folder inside `path`, or a value of the split column. Default `train`.
@@ -107,6 +109,9 @@ pub enum DataKind {
     Folder,
     /// A CSV file with one image a line: its path, a column for each level, and its split.
     Csv,
+    /// A Parquet file, or a folder of them, with a row per image: its path or its bytes, a column for each level, and its
+    /// split.
+    Parquet,
     /// Stanford Online Products.
     Sop,
     /// CUB-200-2011: the first 100 bird species for training, the others for evaluation.
@@ -147,7 +152,7 @@ impl DataKind {
     /// The levels of the data set, coarse → fine. None if the config names them.
     pub fn levels(self, has_hierarchy: bool) -> &'static [&'static str] {
         match self {
-            Self::Folder | Self::Csv => &[],
+            Self::Folder | Self::Csv | Self::Parquet => &[],
             Self::Sop => &["category", "product"],
             Self::Cub200 if has_hierarchy => &["order", "family", "species"],
             Self::Cub200 => &["species"],
@@ -168,9 +173,10 @@ impl DataKind {
     }
 
     /// Every kind.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Folder,
         Self::Csv,
+        Self::Parquet,
         Self::Sop,
         Self::Cub200,
         Self::Cars196,
@@ -413,9 +419,9 @@ impl DataConfig {
                 "remove it, or set data.test_fraction",
             )
         })?;
-        ensure(self.kind == DataKind::Csv || self.images.is_none(), || {
+        ensure([DataKind::Csv, DataKind::Parquet].contains(&self.kind) || self.images.is_none(), || {
             (
-                "data.images is set, but data.kind is not `csv`".into(),
+                "data.images is set, but data.kind is neither `csv` nor `parquet`".into(),
                 "remove it; `path` says where the images are",
             )
         })?;

@@ -2,6 +2,7 @@
 //! green and blue plane of 32×32 pixels.
 
 use std::fs::File;
+use std::sync::{Arc, Mutex};
 
 use akin_core::taxonomy::ClassIdentity;
 use anyhow::Result;
@@ -75,7 +76,7 @@ fn list(copy: &LocalCopy) -> Result<Listing> {
         }
         let file =
             File::open(&path).advise(|| format!("{} cannot be read", path.display()), "check the file")?;
-        containers.push(Container::new(path, file));
+        containers.push(Container::new(path, Arc::new(Mutex::new(file))));
     }
     Ok(Listing { images, identity: ClassIdentity::Name, containers })
 }

@@ -1,16 +1,14 @@
 //! A CSV file: one line per image, with columns for its path, its label at each level, and its split.
 
-use std::collections::HashMap;
 use std::path::Path;
 
-use akin_core::taxonomy::{ClassIdentity, fill_from_parent};
+use akin_core::taxonomy::ClassIdentity;
 use anyhow::Result;
 
-use super::listing::{Entry, ListedImage, Listing, LocalCopy, Source, Split};
-use super::storage::Part;
-use crate::config::{DataConfig, Ragged};
+use super::listing::{Entry, ListedImage, Listing, LocalCopy, Source};
+use super::table::Rows;
+use crate::config::DataConfig;
 use crate::csv_file::CsvFile;
-use crate::problem::{did_you_mean, problem};
 
 /// A CSV file of the user.
 pub static ENTRY: Entry = Entry {
@@ -33,7 +31,6 @@ fn list(copy: &LocalCopy) -> Result<Listing> {
 fn images(data: &DataConfig) -> Result<Vec<ListedImage>> {
     let file = &data.path;
     let mut table = CsvFile::open(file)?;
-    let folder = data.images.as_deref().or(file.parent()).unwrap_or(Path::new(""));
     let path_column = table.column(&data.path_column, "set data.path_column")?;
     let split_column = match data.test_fraction {
         Some(_) => None,
@@ -44,7 +41,7 @@ fn images(data: &DataConfig) -> Result<Vec<ListedImage>> {
         None => None,
         Some(name) => Some(table.column(name, "remove data.junk_column")?),
     };
-    let splits: HashMap<&str, Split> = Split::names(data).map(|(split, name)| (name, split)).into();
+    let rows = Rows::new(data, file.parent().unwrap_or(Path::new("")));
 
     let mut images = Vec::new();
     while let Some((line, record)) = table.next_line()? {
@@ -52,38 +49,13 @@ fn images(data: &DataConfig) -> Result<Vec<ListedImage>> {
         let split = match split_column.map(|column| record[column].trim()) {
             None => None,
             Some("") => continue,
-            Some(name) => Some(*splits.get(name).ok_or_else(|| {
-                let known = Split::names(data).map(|(_, name)| name);
-                let suggestion = did_you_mean(name, known);
-                problem(
-                    format!("{}: `{name}` is not a split", place()),
-                    format!(
-                        "{suggestion}write {}, or leave the cell empty to skip the image",
-                        known.join(", ")
-                    ),
-                )
-            })?),
+            Some(name) => rows.split(name, place)?,
         };
-        let path = record[path_column].trim();
-        if path.is_empty() {
-            return Err(problem(
-                format!("{}: the path is empty", place()),
-                "write the path of the image, or remove the line",
-            ));
-        }
-        let mut labels: Vec<String> = levels.iter().map(|&column| record[column].trim().to_owned()).collect();
-        if data.ragged == Ragged::Fill {
-            fill_from_parent(&mut labels, data.levels.len());
-        }
-        if let Some(level) = labels.iter().position(String::is_empty) {
-            return Err(problem(
-                format!("{}: the label `{}` is empty", place(), data.levels[level]),
-                "write the label, or set data.ragged = \"fill\" to take the one above it",
-            ));
-        }
+        let labels = levels.iter().map(|&column| record[column].trim().to_owned()).collect();
+        let image = rows.file(record[path_column].trim(), labels, split, place)?;
         let junk = junk_column.map_or("", |column| &record[column]).split(';').map(str::trim);
         let junk = junk.filter(|class| !class.is_empty()).map(str::to_owned).collect();
-        images.push(ListedImage { path: folder.join(path), part: Part::Whole, labels, junk, split });
+        images.push(ListedImage { junk, ..image });
     }
     Ok(images)
 }

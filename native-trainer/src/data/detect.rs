@@ -1,4 +1,5 @@
-//! Finds out how a folder of images is laid out: a published data set, a CSV file with labels, or a folder tree.
+//! Finds out how a folder of images is laid out: a published data set, a CSV or Parquet file with labels, or a folder
+//! tree.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
@@ -8,10 +9,12 @@ use anyhow::Result;
 use toml::{Table, Value};
 
 use super::folder::{looks_like_an_image, may_be_data};
+use super::parquet::{self, Labels};
 use super::{Dataset, entry};
 use crate::config::{DataConfig, DataKind};
 use crate::counts::{count, counted};
 use crate::csv_file::CsvFile;
+use crate::parquet_file::{Kind, ParquetFile};
 use crate::problem::{Advise, a_few, parts, problem};
 
 /// The share of the finest classes that is held out if the data have no splits.
@@ -73,26 +76,27 @@ impl Layout {
     }
 }
 
-/// Finds the layout of a folder, or of a CSV file.
+/// Finds the layout of a folder, or of a CSV or Parquet file.
 ///
 /// # Errors
 ///
 /// A path that does not exist; a folder without images, with images outside of the folders of classes, or with too few
-/// classes; a CSV file without a column of paths or of labels.
+/// classes; a CSV or Parquet file without a column of images or of labels.
 pub fn detect(path: &Path) -> Result<Layout> {
     if path.is_file() {
-        return csv_layout(path);
+        return if has_extension(path, "parquet") { parquet_layout(path) } else { csv_layout(path) };
     }
     fs::read_dir(path).advise(
         || format!("the folder {} cannot be read", path.display()),
-        "give the folder that holds the images, or a CSV file that lists them",
+        "give the folder that holds the images, or a CSV or Parquet file that lists them",
     )?;
     if let Some(layout) = published_layout(path) {
         return Ok(layout);
     }
     let mut unusable = None;
-    for file in csv_files(path)? {
-        match csv_layout(&file) {
+    let parquet = parquet::files(path).is_ok().then(|| parquet_layout(path));
+    for layout in csv_files(path)?.iter().map(|file| csv_layout(file)).chain(parquet) {
+        match layout {
             Ok(layout) => return Ok(layout),
             Err(error) => unusable = unusable.or(Some(error)),
         }
@@ -103,7 +107,11 @@ pub fn detect(path: &Path) -> Result<Layout> {
     })
 }
 
-/// Why neither a CSV file nor the folders can be used.
+fn has_extension(path: &Path, wanted: &str) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(wanted))
+}
+
+/// Why neither a table nor the folders can be used.
 fn both_problems(table: &anyhow::Error, tree: &anyhow::Error) -> anyhow::Error {
     let ((table, table_hint), (tree, tree_hint)) = (parts(table), parts(tree));
     let hints: Vec<String> = [table_hint, tree_hint].into_iter().flatten().collect();
@@ -130,36 +138,104 @@ fn published_layout(path: &Path) -> Option<Layout> {
 fn csv_files(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut files: Vec<PathBuf> = fs::read_dir(folder)?
         .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| {
-            path.is_file() && path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"))
-        })
+        .filter(|path| path.is_file() && has_extension(path, "csv"))
         .collect();
     files.sort_by_key(|path| (path.file_stem().is_none_or(|name| name != "labels"), path.clone()));
     Ok(files)
 }
 
-// --- CSV --------------------------------------------------------------------------------------------
+// --- Tables -----------------------------------------------------------------------------------------
 
 /// A CSV file with a column of image paths and columns of labels.
 fn csv_layout(file: &Path) -> Result<Layout> {
     let (header, columns) = read_columns(file)?;
+    table_layout(&Cells {
+        kind: DataKind::Csv,
+        path: file,
+        folder: file.parent().unwrap_or(Path::new("")),
+        header,
+        columns,
+        images: None,
+        splits: Vec::new(),
+    })
+}
+
+/// A Parquet file, or a folder of them, with a column of images or of their paths, and columns of labels.
+fn parquet_layout(path: &Path) -> Result<Layout> {
+    let files = parquet::files(path)?;
+    let (mut header, mut columns, mut images) = (Vec::new(), Vec::new(), None);
+    for (number, file) in files.iter().enumerate() {
+        let mut table = ParquetFile::open(file)?;
+        // All files have the columns of the first.
+        if number == 0 {
+            for column in table.columns() {
+                match (column.kind, &column.group) {
+                    (Kind::Text | Kind::Number(_), None) => header.push(column.name.clone()),
+                    (Kind::Bytes, None) => images = images.or(Some(column.name.clone())),
+                    (Kind::Bytes, Some(group)) if column.name == "bytes" => {
+                        images = images.or(Some(group.to_string()));
+                    }
+                    _ => {}
+                }
+            }
+            columns = vec![Vec::new(); header.len()];
+        }
+        for (cells, name) in columns.iter_mut().zip(&header) {
+            let mut labels = Labels::of(&table, name, "give all files the same columns")?;
+            for row in 0..table.rows() {
+                cells.push(labels.next(&mut table, || format!("{}, row {row}", file.display()))?);
+            }
+        }
+    }
+    let splits: Vec<String> = files.iter().map(|file| parquet::split_of_name(file)).collect();
+    table_layout(&Cells {
+        kind: DataKind::Parquet,
+        path,
+        folder: if path.is_dir() { path } else { path.parent().unwrap_or(Path::new("")) },
+        header,
+        columns,
+        images,
+        splits: if is_split_column(&splits) { splits } else { Vec::new() },
+    })
+}
+
+/// The cells of a CSV file, or of Parquet files, that may be paths, labels and splits.
+struct Cells<'a> {
+    kind: DataKind,
+    /// The file, or the folder of files.
+    path: &'a Path,
+    /// The folder that paths are relative to.
+    folder: &'a Path,
+    header: Vec<String>,
+    columns: Vec<Vec<String>>,
+    /// The column with the images themselves.
+    images: Option<String>,
+    /// The split of each file, if the names of all are splits.
+    splits: Vec<String>,
+}
+
+/// A table with a column of images and columns of labels.
+fn table_layout(table: &Cells) -> Result<Layout> {
+    let Cells { kind, path: file, folder, header, columns, images: bytes, splits } = table;
     let rows = columns.first().map_or(0, Vec::len);
-    let folder = file.parent().unwrap_or(Path::new(""));
-    let Some((path_column, images)) = path_column(&columns, folder) else {
+    let paths = if bytes.is_some() { None } else { path_column(columns, folder) };
+    if bytes.is_none() && paths.is_none() {
+        let separation = if *kind == DataKind::Csv { "separate the columns with commas, and " } else { "" };
         return Err(problem(
             format!("no column of {} holds the paths of images that exist", file.display()),
-            "separate the columns with commas, and write the paths relative to the folder of the file in a column `path`",
+            format!("{separation}write the paths relative to the folder of the file in a column `path`"),
         ));
-    };
+    }
     let split_column = columns.iter().position(|column| is_split_column(column));
+    let is_path = |place: usize| paths.as_ref().is_some_and(|(column, _)| *column == place);
     let candidates: Vec<usize> =
-        (0..columns.len()).filter(|&place| place != path_column && Some(place) != split_column).collect();
+        (0..columns.len()).filter(|&place| !is_path(place) && Some(place) != split_column).collect();
     let labels: Vec<usize> =
         candidates.iter().copied().filter(|&place| !names_division(&header[place])).collect();
-    let mut levels = chain(&columns, &labels);
+    let mut levels = chain(columns, &labels);
     if levels.is_empty() {
         // What is named like a division may be the only label.
-        levels = chain(&columns, &candidates);
+        levels = chain(columns, &candidates);
     }
     if levels.is_empty() {
         return Err(problem(
@@ -167,24 +243,32 @@ fn csv_layout(file: &Path) -> Result<Layout> {
             "add a column per level of the taxonomy, each with a label per image",
         ));
     }
-    let names: Vec<&str> = levels.iter().map(|&column| header[column].as_str()).collect();
-    let mut data = toml::toml! { kind = "csv" };
+    let levels_found: Vec<&str> = levels.iter().map(|&column| header[column].as_str()).collect();
+    let mut data = Table::new();
+    data.insert("kind".into(), kind.name().into());
     data.insert("path".into(), file.to_string_lossy().as_ref().into());
-    data.insert("levels".into(), names.to_vec().into());
-    if let Some(images) = images {
+    data.insert("levels".into(), levels_found.to_vec().into());
+    if let Some((_, Some(images))) = &paths {
         data.insert("images".into(), images.to_string_lossy().as_ref().into());
     }
-    if header[path_column] != "path" {
-        data.insert("path_column".into(), header[path_column].as_str().into());
+    let image_column = bytes.as_deref().or(paths.map(|(column, _)| header[column].as_str()));
+    if let Some(name) = image_column.filter(|name| *name != "path") {
+        data.insert("path_column".into(), name.into());
     }
-    match split_column {
+    let names = match split_column {
         Some(column) => {
             if header[column] != "split" {
                 data.insert("split_column".into(), header[column].as_str().into());
             }
+            Some((&columns[column], format!("the column `{}` of {}", header[column], file.display())))
+        }
+        None => Some((splits, file.display().to_string())).filter(|(splits, _)| !splits.is_empty()),
+    };
+    match names {
+        Some((names, place)) => {
             let present: BTreeSet<&str> =
-                columns[column].iter().map(String::as_str).filter(|name| !name.is_empty()).collect();
-            check_split_names(&present, &format!("the column `{}` of {}", header[column], file.display()))?;
+                names.iter().map(String::as_str).filter(|name| !name.is_empty()).collect();
+            check_split_names(&present, &place)?;
             let present: Vec<String> = present.into_iter().map(str::to_owned).collect();
             name_splits(&mut data, &present);
             // A single split leaves nothing to evaluate on, or to train on.
@@ -196,8 +280,16 @@ fn csv_layout(file: &Path) -> Result<Layout> {
             data.insert("test_fraction".into(), TEST_FRACTION.into());
         }
     }
-    let found =
-        format!("a CSV file with {} and the levels {}", counted(rows, "image", "images"), names.join(", "));
+    let what = match kind {
+        DataKind::Csv => "a CSV file".to_owned(),
+        _ if file.is_dir() => "a folder of Parquet files".to_owned(),
+        _ => "a Parquet file".to_owned(),
+    };
+    let found = format!(
+        "{what} with {} and the levels {}",
+        counted(rows, "image", "images"),
+        levels_found.join(", ")
+    );
     let left_out: Vec<String> = candidates
         .iter()
         .filter(|place| !levels.contains(place))
@@ -717,6 +809,29 @@ mod tests {
         assert!(message.contains("no column of ") && message.contains("labels.csv"), "{message}");
         assert!(message.contains("has 2 images, but no folders of classes"), "{message}");
         assert!(hint.contains("in a column `path`") && hint.contains("sort the images"), "{hint}");
+    }
+
+    #[test]
+    fn parquet_files_are_read_for_their_images_splits_and_levels() {
+        let hub = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/parquet/hub");
+        let layout = detect(&hub).unwrap();
+        assert_eq!(layout.found, "a folder of Parquet files with 36 images and the levels kind, variety");
+        assert_eq!(text(&layout, "path_column").as_deref(), Some("image"));
+        assert_eq!((text(&layout, "split_column"), text(&layout, "test_fraction")), (None, None));
+        assert_eq!(reads(&layout).splits.train.len(), 24);
+
+        let one = detect(&hub.join("test-00000-of-00001.parquet")).unwrap();
+        assert_eq!(
+            text(&one, "test_fraction").as_deref(),
+            Some("0.5"),
+            "one split leaves nothing to train on"
+        );
+        assert_eq!(reads(&one).splits.train.len(), 6);
+        let table = detect(&hub.join("../table-snappy.parquet")).unwrap();
+        assert_eq!(
+            (text(&table, "path_column").as_deref(), table.levels()),
+            (Some("picture"), vec!["kind".into()])
+        );
     }
 
     #[test]

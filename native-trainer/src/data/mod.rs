@@ -24,11 +24,13 @@ mod inshop;
 pub mod listing;
 mod nabirds;
 mod omniglot;
+mod parquet;
 pub mod published;
 mod revisited;
 mod sop;
 pub mod statistics;
 mod storage;
+mod table;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -133,6 +135,7 @@ pub fn entry(kind: DataKind) -> &'static Entry {
     match kind {
         DataKind::Folder => &folder::ENTRY,
         DataKind::Csv => &csv::ENTRY,
+        DataKind::Parquet => &parquet::ENTRY,
         DataKind::Sop => &sop::ENTRY,
         DataKind::Cub200 => &cub200::ENTRY,
         DataKind::Cars196 => &cars196::ENTRY,
@@ -307,7 +310,7 @@ impl Dataset {
         if missing.is_empty() {
             return Ok(());
         }
-        let hint = if data.kind == DataKind::Csv {
+        let hint = if [DataKind::Csv, DataKind::Parquet].contains(&data.kind) {
             "check the paths; they are relative to `data.images`, by default the folder of the file"
         } else {
             "copy the missing files, and check for broken links"

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use akin_core::image::{Pixels, decode};
 use akin_core::{Error, Kind};
@@ -20,6 +20,15 @@ pub enum Part {
     Region(Region),
     /// The file's picture without this number of rows at the bottom.
     WithoutFooter(u32),
+    /// A JPEG, PNG or WebP file inside a container.
+    Encoded {
+        /// The number of the container.
+        container: usize,
+        /// The first byte.
+        start: u64,
+        /// The number of bytes.
+        length: u32,
+    },
     /// The red, the green and the blue plane of a square picture inside a container, a byte per value.
     Planes {
         /// The number of the container.
@@ -49,13 +58,13 @@ pub struct Region {
 pub struct Container {
     /// The file that the user knows. Its images may have been unpacked from there.
     path: PathBuf,
-    file: Mutex<File>,
+    file: Arc<Mutex<File>>,
 }
 
 impl Container {
-    /// A container whose images are read from an open file.
-    pub fn new(path: PathBuf, file: File) -> Self {
-        Self { path, file: Mutex::new(file) }
+    /// A container whose images are read from an open file, which other containers may share.
+    pub fn new(path: PathBuf, file: Arc<Mutex<File>>) -> Self {
+        Self { path, file }
     }
 
     fn read(&self, start: u64, length: usize) -> io::Result<Vec<u8>> {
@@ -90,7 +99,9 @@ impl Storage {
     pub fn file<'a>(&'a self, item: usize, name: &'a Path) -> &'a Path {
         match self.part(item) {
             Part::Whole | Part::Region(_) | Part::WithoutFooter(_) => name,
-            Part::Planes { container, .. } => &self.containers[container].path,
+            Part::Encoded { container, .. } | Part::Planes { container, .. } => {
+                &self.containers[container].path
+            }
         }
     }
 
@@ -100,6 +111,7 @@ impl Storage {
             Part::Whole | Part::Region(_) | Part::WithoutFooter(_) => {
                 name.metadata().map_or(0, |metadata| metadata.len())
             }
+            Part::Encoded { length, .. } => length.into(),
             Part::Planes { side, .. } => 3 * u64::from(side) * u64::from(side),
         }
     }
@@ -112,6 +124,9 @@ impl Storage {
     pub fn bytes(&self, item: usize, name: &Path) -> io::Result<Vec<u8>> {
         match self.part(item) {
             Part::Whole | Part::Region(_) | Part::WithoutFooter(_) => read_regular_file(name),
+            Part::Encoded { container, start, length } => {
+                self.containers[container].read(start, length as usize)
+            }
             Part::Planes { container, start, side } => {
                 self.containers[container].read(start, 3 * (side * side) as usize)
             }
@@ -125,7 +140,7 @@ impl Storage {
     /// Bytes that are no picture, or a region outside of the picture.
     pub fn decode(&self, item: usize, bytes: &[u8]) -> akin_core::Result<Pixels> {
         match self.part(item) {
-            Part::Whole => decode(bytes),
+            Part::Whole | Part::Encoded { .. } => decode(bytes),
             Part::Region(region) => cut(&decode(bytes)?, region),
             Part::WithoutFooter(rows) => {
                 let picture = decode(bytes)?;
@@ -196,7 +211,7 @@ mod tests {
     fn an_image_may_be_inside_a_larger_file() {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&[0, 0, 1, 2, 3]).unwrap();
-        let container = Container::new("many.bin".into(), file);
+        let container = Container::new("many.bin".into(), Arc::new(Mutex::new(file)));
         let part = |side| Part::Planes { container: 0, start: 2, side };
         let storage = Storage::new(vec![part(1), part(2)], vec![container]);
         let name = Path::new("name");

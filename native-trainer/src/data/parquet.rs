@@ -1,0 +1,463 @@
+//! Parquet: a file, or a folder of them, with an image in each row. A column holds the path of the image or the image
+//! itself, and others hold its labels and its split.
+//!
+//! An image that is in the file stands in a column of bytes, or in a group with the members `bytes` and `path`, as
+//! Hugging Face's `datasets` writes it. Its bytes are copied once to a temporary file, so that each image can be read at
+//! any time and memory does not grow with the data set.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use akin_core::taxonomy::ClassIdentity;
+use anyhow::Result;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::listing::{Entry, ListedImage, Listing, LocalCopy, Source, Split};
+use super::storage::{Container, Part};
+use super::table::Rows;
+use crate::config::DataConfig;
+use crate::counts::rounded_bytes;
+use crate::files::Scratch;
+use crate::machine;
+use crate::parquet_file::{Cell, Cells, Kind, ParquetFile};
+use crate::problem::{Advise, problem};
+
+/// Parquet files of the user.
+pub static ENTRY: Entry = Entry {
+    title: "Parquet file",
+    layout: "an image in each row, as its path or its bytes, a column per level, split; or a folder of such files",
+    content: "the levels, classes and splits that the files name",
+    counts: None,
+    licence: "yours",
+    source: Source::Own,
+    list,
+};
+
+fn list(copy: &LocalCopy) -> Result<Listing> {
+    let data = copy.data;
+    let files = files(&data.path)?;
+    let mut images = Vec::new();
+    let mut unpacked = Unpacked::default();
+    for (container, path) in files.iter().enumerate() {
+        read(data, path, container, &mut unpacked, &mut images)?;
+    }
+    let containers = match unpacked.scratch {
+        None => Vec::new(),
+        Some(scratch) => {
+            let file = Arc::new(Mutex::new(scratch.into_file()));
+            files.into_iter().map(|path| Container::new(path, file.clone())).collect()
+        }
+    };
+    let identity = if data.qualify { ClassIdentity::Path } else { ClassIdentity::Name };
+    Ok(Listing { images, identity, containers })
+}
+
+/// The file, or the files of a folder in the order of their names.
+///
+/// # Errors
+///
+/// A folder that cannot be read, or has none.
+pub fn files(path: &Path) -> Result<Vec<PathBuf>> {
+    if !path.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let entries =
+        path.read_dir().advise(|| format!("{} cannot be read", path.display()), "check its permissions")?;
+    let mut files: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|file| file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("parquet")))
+        .collect();
+    files.sort();
+    if files.is_empty() {
+        return Err(problem(
+            format!("{} has no file that ends in .parquet", path.display()),
+            "give data.path a Parquet file, or the folder that holds them",
+        ));
+    }
+    Ok(files)
+}
+
+/// The split that a file is called after, as in `train-00000-of-00002.parquet`.
+pub fn split_of_name(file: &Path) -> String {
+    let name = file.file_stem().unwrap_or_default().to_string_lossy();
+    name.split('-').next().unwrap_or_default().to_owned()
+}
+
+/// The split of all images of a file without a column for it.
+fn split_of_file(data: &DataConfig, file: &Path) -> Result<Split> {
+    let name = split_of_name(file);
+    let split = Split::names(data).into_iter().find(|(_, known)| *known == name);
+    split.map(|(split, _)| split).ok_or_else(|| {
+        problem(
+            format!(
+                "{} has no column `{}`, and its name begins with no split: `{name}`",
+                file.display(),
+                data.split_column
+            ),
+            "call the file after its split (`train-1.parquet`), set data.split_column, or data.test_fraction = 0.5",
+        )
+    })
+}
+
+/// Adds the images of a file, which is the container of this number.
+fn read(
+    data: &DataConfig,
+    path: &Path,
+    container: usize,
+    unpacked: &mut Unpacked,
+    images: &mut Vec<ListedImage>,
+) -> Result<()> {
+    let mut file = ParquetFile::open(path)?;
+    let mut image_cells = ImageCells::of(&file, &data.path_column)?;
+    let mut levels = data
+        .levels
+        .iter()
+        .map(|name| Labels::of(&file, name, "correct data.levels"))
+        .collect::<Result<Vec<Labels>>>()?;
+    let mut splits = match data.test_fraction {
+        None if file.find(&data.split_column).is_some() => {
+            Some(Labels::of(&file, &data.split_column, "correct data.split_column")?)
+        }
+        _ => None,
+    };
+    let rows = Rows::new(data, path.parent().unwrap_or(Path::new("")));
+    let split_of_file = match (data.test_fraction, &splits) {
+        (None, None) => Some(split_of_file(data, path)?),
+        _ => None,
+    };
+    if let Some(column) = image_cells.column_of_bytes() {
+        unpacked.check_room(file.length(column))?;
+    }
+    for number in 0..file.rows() {
+        let place = || format!("{}, row {number}", path.display());
+        let labels =
+            levels.iter_mut().map(|labels| labels.next(&mut file, place)).collect::<Result<Vec<_>>>()?;
+        let split = match &mut splits {
+            None => split_of_file,
+            Some(splits) => rows.split(&splits.next(&mut file, place)?, place)?,
+        };
+        let (bytes, name) = image_cells.next(&mut file)?;
+        // An empty cell in the column of splits: the image is not used.
+        if splits.is_some() && split.is_none() {
+            continue;
+        }
+        images.push(match bytes {
+            None => rows.file(text(name, &data.path_column, place)?.trim(), labels, split, place)?,
+            Some(bytes) => {
+                let (start, length) = unpacked.add(bytes, place)?;
+                let labels = rows.labels(labels, place)?;
+                let mut path = path.join(number.to_string());
+                let name = String::from_utf8_lossy(name);
+                path.extend(Path::new(&*name).file_name());
+                let part = Part::Encoded { container, start, length };
+                ListedImage { path, part, labels, junk: Vec::new(), split }
+            }
+        });
+    }
+    Ok(())
+}
+
+/// Images that are copied out of the files.
+#[derive(Default)]
+struct Unpacked {
+    scratch: Option<Scratch>,
+    /// Where each image begins, by its SHA-256. A file may repeat an image in a few bytes.
+    starts: HashMap<[u8; 32], u64>,
+}
+
+const FREE_SPACE: &str = "free space there, or set TMPDIR to a folder on another disk";
+
+impl Unpacked {
+    fn scratch(&mut self) -> Result<&mut Scratch> {
+        let folder = || format!("no temporary file can be made in {}", std::env::temp_dir().display());
+        let scratch = match self.scratch.take() {
+            Some(scratch) => scratch,
+            None => Scratch::new().advise(folder, FREE_SPACE)?,
+        };
+        Ok(self.scratch.insert(scratch))
+    }
+
+    /// Refuses images of this length together if the disk is too full for them.
+    fn check_room(&mut self, length: u64) -> Result<()> {
+        let folder = self.scratch()?.folder();
+        match machine::free_disk(folder) {
+            Some(free) if free < length => Err(problem(
+                format!(
+                    "the images need {} in {}, where {} are free",
+                    rounded_bytes(length),
+                    folder.display(),
+                    rounded_bytes(free)
+                ),
+                FREE_SPACE,
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Adds an image. Returns where it begins, and its length.
+    fn add(&mut self, bytes: &[u8], place: impl Fn() -> String) -> Result<(u64, u32)> {
+        let digest = Sha256::digest(bytes).into();
+        let length = u32::try_from(bytes.len())
+            .advise(|| format!("{}: the image has {} bytes", place(), bytes.len()), "leave it out")?;
+        if let Some(&start) = self.starts.get(&digest) {
+            return Ok((start, length));
+        }
+        let start = self
+            .scratch()?
+            .add(bytes)
+            .advise(|| format!("{}: the image cannot be copied", place()), FREE_SPACE)?;
+        self.starts.insert(digest, start);
+        Ok((start, length))
+    }
+}
+
+/// The images of the rows: their bytes, their paths, or both.
+struct ImageCells {
+    bytes: Option<(usize, Cells)>,
+    path: Option<Cells>,
+}
+
+impl ImageCells {
+    /// The images in a column or a group of columns.
+    ///
+    /// # Errors
+    ///
+    /// A file without it, or with something else in it.
+    fn of(file: &ParquetFile, name: &str) -> Result<Self> {
+        let no_images = || {
+            problem(
+                format!(
+                    "the column `{name}` of {} holds neither images nor their paths",
+                    file.path().display()
+                ),
+                "set data.path_column to a column of texts or of bytes, or to a group with a member `bytes` or `path`",
+            )
+        };
+        if let Some(column) = file.find(name) {
+            let cells = file.cells(column)?;
+            return match file.columns()[column].kind {
+                Kind::Bytes => Ok(Self { bytes: Some((column, cells)), path: None }),
+                Kind::Text => Ok(Self { bytes: None, path: Some(cells) }),
+                _ => Err(no_images()),
+            };
+        }
+        let member = |name_of_member, wanted| {
+            let column = file.find_in(name, name_of_member)?;
+            (file.columns()[column].kind == wanted).then_some(column)
+        };
+        let (bytes, path) = (member("bytes", Kind::Bytes), member("path", Kind::Text));
+        if bytes.is_none() && path.is_none() {
+            return Err(file.no_column(name, "set data.path_column"));
+        }
+        let cells = |column: Option<usize>| column.map(|column| file.cells(column)).transpose();
+        Ok(Self { bytes: bytes.zip(cells(bytes)?), path: cells(path)? })
+    }
+
+    /// The position of the column of bytes.
+    fn column_of_bytes(&self) -> Option<usize> {
+        self.bytes.as_ref().map(|(column, _)| *column)
+    }
+
+    /// The bytes of the next image, if they are there, and its path, which may be empty.
+    fn next<'a>(&'a mut self, file: &mut ParquetFile) -> Result<(Option<&'a [u8]>, &'a [u8])> {
+        let bytes = match &mut self.bytes {
+            Some((_, cells)) => value(cells, file)?,
+            None => None,
+        };
+        let path = match &mut self.path {
+            Some(cells) => value(cells, file)?,
+            None => None,
+        };
+        Ok((bytes, path.unwrap_or_default()))
+    }
+}
+
+/// The bytes of the next cell; none if it is empty.
+fn value<'a>(cells: &'a mut Cells, file: &mut ParquetFile) -> Result<Option<&'a [u8]>> {
+    Ok(match cells.next(file)? {
+        Some(Cell::Bytes(bytes)) => Some(bytes),
+        _ => None,
+    })
+}
+
+/// The labels in a column, or the splits.
+pub struct Labels {
+    name: String,
+    cells: Cells,
+    /// The names of the classes whose numbers the column holds, as Hugging Face's `datasets` notes them.
+    names: Option<Vec<String>>,
+}
+
+impl Labels {
+    /// The labels in the column `name`. `otherwise` tells the user what to do if the file is right.
+    ///
+    /// # Errors
+    ///
+    /// A file without the column, or with something else than texts and whole numbers in it.
+    pub fn of(file: &ParquetFile, name: &str, otherwise: &str) -> Result<Self> {
+        let column = file.find(name).ok_or_else(|| file.no_column(name, otherwise))?;
+        let noted = file.note("huggingface").and_then(|note| serde_json::from_str::<Value>(note).ok());
+        let names = noted.and_then(|note| {
+            let names = note["info"]["features"][name]["names"].as_array()?;
+            names.iter().map(|name| name.as_str().map(str::to_owned)).collect()
+        });
+        Ok(Self { name: name.to_owned(), cells: file.cells(column)?, names })
+    }
+
+    /// The label of the next row; empty if there is none.
+    ///
+    /// # Errors
+    ///
+    /// A file that is damaged, a number without a name, and bytes that are no text.
+    pub fn next(&mut self, file: &mut ParquetFile, place: impl Fn() -> String) -> Result<String> {
+        match (self.cells.next(file)?, &self.names) {
+            (None | Some(Cell::Empty), _) => Ok(String::new()),
+            (Some(Cell::Bytes(bytes)), _) => Ok(text(bytes, &self.name, place)?.trim().to_owned()),
+            (Some(Cell::Number(number)), None) => Ok(number.to_string()),
+            // A class that is not known is -1.
+            (Some(Cell::Number(..=-1)), Some(_)) => Ok(String::new()),
+            (Some(Cell::Number(number)), Some(names)) => {
+                let name = usize::try_from(number).ok().and_then(|number| names.get(number));
+                name.cloned().ok_or_else(|| {
+                    problem(
+                        format!(
+                            "{}: `{}` is the class {number}, but the file names only {}",
+                            place(),
+                            self.name,
+                            names.len()
+                        ),
+                        "write the file again with the names of all classes",
+                    )
+                })
+            }
+        }
+    }
+}
+
+/// The text of a cell.
+fn text<'a>(bytes: &'a [u8], column: &str, place: impl Fn() -> String) -> Result<&'a str> {
+    std::str::from_utf8(bytes).map_err(|_| {
+        problem(format!("{}: `{column}` is not a text in UTF-8", place()), "write the column as texts")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixtures::*;
+
+    const TABLE: &[u8] = include_bytes!("../../tests/fixtures/parquet/table-snappy.parquet");
+    const HUB: [(&str, &[u8]); 3] = [
+        (
+            "train-00000-of-00002.parquet",
+            include_bytes!("../../tests/fixtures/parquet/hub/train-00000-of-00002.parquet"),
+        ),
+        (
+            "train-00001-of-00002.parquet",
+            include_bytes!("../../tests/fixtures/parquet/hub/train-00001-of-00002.parquet"),
+        ),
+        (
+            "test-00000-of-00001.parquet",
+            include_bytes!("../../tests/fixtures/parquet/hub/test-00000-of-00001.parquet"),
+        ),
+    ];
+    const DATA: &str = "kind = 'parquet'\nlevels = ['kind', 'variety']\nragged = 'fill'";
+    const HUB_DATA: &str = "kind = 'parquet'\nlevels = ['kind', 'variety']\npath_column = 'image'";
+
+    #[test]
+    fn rows_with_paths_are_those_of_a_csv_file() {
+        let copy = files(&[("x.parquet", TABLE)]);
+        let dataset = read(&copy, DATA);
+        assert_eq!(splits(&dataset), [("train", 2), ("test", 3)]);
+        assert_eq!(labels(&dataset, 0), ["Apple", "7"]);
+        assert_eq!(labels(&dataset, 4), ["Pear", "Pear"]);
+        assert_eq!(dataset.paths[4], copy.path().join("f.png"));
+    }
+
+    #[test]
+    fn images_inside_a_file_are_read_from_there() {
+        let copy = files(&[("x.parquet", TABLE)]);
+        let dataset = read(&copy, &format!("{DATA}\npath_column = 'picture'"));
+        let widths: Vec<u32> = (0..5).map(|item| picture(&dataset, item).width()).collect();
+        assert_eq!(widths, [1, 2, 3, 4, 6], "the image without a split is not used");
+        assert_eq!(dataset.file(4), copy.path().join("x.parquet"));
+        assert_eq!(dataset.paths[4], copy.path().join("x.parquet/5"));
+    }
+
+    #[test]
+    fn a_folder_of_parts_is_read_as_the_hub_has_it() {
+        let copy = files(&HUB);
+        let dataset = read(&copy, HUB_DATA);
+        assert_eq!(splits(&dataset), [("train", 24), ("test", 12)]);
+        assert_eq!(labels(&dataset, 0), ["Apple", "Gala"], "a number is replaced by the name of its class");
+        assert_eq!(dataset.paths[0], copy.path().join("test-00000-of-00001.parquet/0/gala-6.png"));
+        // Each picture has a colour of its own.
+        let colours: std::collections::BTreeSet<Vec<u8>> =
+            (0..36).map(|item| picture(&dataset, item).data()[..3].to_vec()).collect();
+        assert_eq!(colours.len(), 36);
+
+        // The name of a file may be no split.
+        let (message, hint) = refusal(try_to_read(&files(&[("all.parquet", HUB[0].1)]), HUB_DATA));
+        assert!(
+            message.contains("has no column `split`, and its name begins with no split: `all`"),
+            "{message}"
+        );
+        assert!(hint.contains("test_fraction"), "{hint}");
+        let drawn = read(&files(&[("all.parquet", HUB[0].1)]), &format!("{HUB_DATA}\ntest_fraction = 0.5"));
+        assert_eq!(splits(&drawn), [("train", 6), ("test", 6)]);
+    }
+
+    #[test]
+    fn an_image_that_is_repeated_is_copied_once() {
+        let copy = files(&[("train-a.parquet", HUB[0].1), ("test-b.parquet", HUB[0].1)]);
+        let dataset = read(&copy, HUB_DATA);
+        assert_eq!(splits(&dataset), [("train", 12), ("test", 12)]);
+        assert_eq!(picture(&dataset, 3).data(), picture(&dataset, 15).data());
+    }
+
+    #[test]
+    fn the_digest_notices_other_images_and_not_another_folder() {
+        let digest = |text: &[u8], config: &str| read(&files(&[("x.parquet", text)]), config).digest();
+        let pictures = format!("{DATA}\npath_column = 'picture'");
+        assert_eq!(digest(TABLE, &pictures), digest(TABLE, &pictures));
+        let hub = |test: usize| read(&files(&[HUB[0], ("test-0.parquet", HUB[test].1)]), HUB_DATA).digest();
+        assert_ne!(hub(1), hub(2));
+    }
+
+    #[test]
+    fn what_cannot_be_an_image_or_a_label_is_refused() {
+        let refused = |config: &str| refusal(try_to_read(&files(&[("x.parquet", TABLE)]), config));
+        let (message, hint) = refused("kind = 'parquet'\nlevels = ['kind', 'variety']");
+        assert!(message.ends_with("x.parquet, row 5: the label `variety` is empty"), "{message}");
+        assert!(hint.contains("fill"));
+        let (message, _) = refused(&DATA.replace("'kind',", "'kinds',"));
+        assert!(message.contains("has no column `kinds`"), "{message}");
+        let (message, _) = refused(&DATA.replace("'kind',", "'weight',"));
+        assert!(
+            message.contains("`weight` of") && message.ends_with("holds numbers with a fraction"),
+            "{message}"
+        );
+        let (message, _) = refused(&DATA.replace("'kind',", "'picture',"));
+        assert!(message.ends_with("row 0: `picture` is not a text in UTF-8"), "{message}");
+        let (message, _) = refused(&format!("{DATA}\npath_column = 'variety'"));
+        assert!(
+            message.contains("`variety` of") && message.ends_with("neither images nor their paths"),
+            "{message}"
+        );
+        let (message, _) = refused(&format!("{DATA}\npath_column = 'split'\ntest_fraction = 0.5"));
+        assert!(message.ends_with("row 4: the path is empty"), "{message}");
+        let (message, _) = refused(&format!("{DATA}\npath_column = 'tags'"));
+        assert!(message.contains("`tags` of") && message.ends_with("holds lists or groups"), "{message}");
+        let (message, _) = refused(&format!("{DATA}\npath_column = 'image'"));
+        assert!(message.contains("has no column `image`"), "{message}");
+    }
+
+    #[test]
+    fn what_is_no_parquet_file_is_refused() {
+        let (message, hint) = refusal(try_to_read(&files(&[("x.parquet", &TABLE[..TABLE.len() - 9])]), DATA));
+        assert!(message.contains("x.parquet is no Parquet file") && hint.contains("copy"), "{message}");
+        let (message, _) = refusal(try_to_read(&files(&[("x.csv", b"a")]), DATA));
+        assert!(message.ends_with("has no file that ends in .parquet"), "{message}");
+    }
+}

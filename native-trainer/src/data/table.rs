@@ -1,0 +1,93 @@
+//! From a row of a user's table to an image: what CSV and Parquet files have in common.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use akin_core::taxonomy::fill_from_parent;
+use anyhow::Result;
+
+use super::listing::{ListedImage, Split};
+use super::storage::Part;
+use crate::config::{DataConfig, Ragged};
+use crate::problem::{did_you_mean, problem};
+
+/// How the rows of a table become images.
+pub struct Rows<'a> {
+    data: &'a DataConfig,
+    /// The folder that paths are relative to.
+    folder: PathBuf,
+    splits: HashMap<&'a str, Split>,
+}
+
+impl<'a> Rows<'a> {
+    /// The rows of a table that `data` describes, in a file of this folder.
+    pub fn new(data: &'a DataConfig, folder: &Path) -> Self {
+        Self {
+            data,
+            folder: data.images.as_deref().unwrap_or(folder).to_owned(),
+            splits: Split::names(data).map(|(split, name)| (name, split)).into(),
+        }
+    }
+
+    /// The split with a name; none for an empty name, whose image is not used. `place` names the row.
+    ///
+    /// # Errors
+    ///
+    /// A name that is no split.
+    pub fn split(&self, name: &str, place: impl FnOnce() -> String) -> Result<Option<Split>> {
+        if name.is_empty() {
+            return Ok(None);
+        }
+        let split = self.splits.get(name).ok_or_else(|| {
+            let known = Split::names(self.data).map(|(_, name)| name);
+            let suggestion = did_you_mean(name, known);
+            problem(
+                format!("{}: `{name}` is not a split", place()),
+                format!("{suggestion}write {}, or leave the cell empty to skip the image", known.join(", ")),
+            )
+        })?;
+        Ok(Some(*split))
+    }
+
+    /// An image that is a file, with the labels of its row.
+    ///
+    /// # Errors
+    ///
+    /// An empty path or label.
+    pub fn file(
+        &self,
+        path: &str,
+        labels: Vec<String>,
+        split: Option<Split>,
+        place: impl Fn() -> String,
+    ) -> Result<ListedImage> {
+        if path.is_empty() {
+            return Err(problem(
+                format!("{}: the path is empty", place()),
+                "write the path of the image, or remove the line",
+            ));
+        }
+        let labels = self.labels(labels, place)?;
+        let junk = Vec::new();
+        Ok(ListedImage { path: self.folder.join(path), part: Part::Whole, labels, junk, split })
+    }
+
+    /// The labels of a row, filled if the config says so.
+    ///
+    /// # Errors
+    ///
+    /// An empty label.
+    pub fn labels(&self, mut labels: Vec<String>, place: impl Fn() -> String) -> Result<Vec<String>> {
+        let data = self.data;
+        if data.ragged == Ragged::Fill {
+            fill_from_parent(&mut labels, data.levels.len());
+        }
+        if let Some(level) = labels.iter().position(String::is_empty) {
+            return Err(problem(
+                format!("{}: the label `{}` is empty", place(), data.levels[level]),
+                "write the label, or set data.ragged = \"fill\" to take the one above it",
+            ));
+        }
+        Ok(labels)
+    }
+}
