@@ -42,7 +42,7 @@ pub struct Encoder {
     preprocessing: Preprocessing,
     #[module(skip)]
     dimension: usize,
-    /// That of the backbone.
+    /// The precision in which the backbone computes.
     #[module(skip)]
     precision: Precision,
 }
@@ -55,7 +55,7 @@ pub enum Precision {
     /// Numbers of 32 bits.
     #[default]
     Single,
-    /// Numbers of 16 bits, but for normalisation.
+    /// Numbers of 16 bits. Normalisation computes with 32 bits.
     Half,
 }
 
@@ -162,8 +162,8 @@ impl Encoder {
         Self { backbone: self.backbone.map(&mut mapper), ..self }
     }
 
-    /// This encoder with the weights of its backbone in half precision, except those of normalisation. Images, features and
-    /// the head stay in single precision. Gradients pass on to the weights of this encoder.
+    /// A copy whose backbone computes in half precision. The weights of normalisation, the images, the features and the head
+    /// stay in single precision. The gradients of the copy reach the weights of this encoder.
     pub fn in_half_precision(&self) -> Self {
         let copy = self.clone();
         Self {
@@ -188,7 +188,7 @@ impl Encoder {
         self.pooling.pool(self.outputs(&self.backbone, images))
     }
 
-    /// Normalised images [B, 3, S, S] → what the backbone computes of them, in the precision of the images.
+    /// Normalised images [B, 3, S, S] → the outputs of the backbone, in the precision of the images.
     fn outputs(&self, backbone: &Backbone, images: Tensor<4>) -> Outputs {
         if self.precision == Precision::Single {
             return backbone.outputs(images);
@@ -413,7 +413,7 @@ impl ModuleMapper for Freeze {
     }
 }
 
-/// Casts weights, except those of normalisation, to half precision.
+/// Casts the weights of a network to half precision. The weights of normalisation stay in single precision.
 struct Halve {
     /// The types on the way to a weight.
     containers: Vec<String>,

@@ -1,4 +1,6 @@
-//! Counts as messages and tables show them.
+//! Counts and times as messages and tables show them.
+
+use std::time::Duration;
 
 /// A count with thousands separators: `12,345`.
 pub fn count(number: usize) -> String {
@@ -39,6 +41,17 @@ pub fn rounded_bytes(bytes: u64) -> String {
     three_digits(bytes as f64 / unit, name)
 }
 
+/// A time in two units: `45 s`, `12 min`, `3 h 20 min`, `2 d 4 h`.
+pub fn duration(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3_600 => format!("{} min", seconds.div_ceil(60)),
+        3_600..86_400 => format!("{} h {} min", seconds / 3_600, seconds % 3_600 / 60),
+        _ => format!("{} d {} h", seconds / 86_400, seconds % 86_400 / 3_600),
+    }
+}
+
 fn three_digits(value: f64, unit: &str) -> String {
     let decimals = if value < 9.995 { 2 } else { usize::from(value < 99.95) };
     format!("{value:.decimals$} {unit}")
@@ -64,5 +77,11 @@ mod tests {
     fn bytes_have_three_digits() {
         let texts = [70, 722_496, 9_996_000, 23_508_032, 16_800_000_000].map(rounded_bytes);
         assert_eq!(texts, ["0.07 kB", "722 kB", "10.0 MB", "23.5 MB", "16.8 GB"]);
+    }
+
+    #[test]
+    fn times_have_two_units() {
+        let texts = [5, 60, 61, 12_000, 187_200].map(|seconds| duration(Duration::from_secs(seconds)));
+        assert_eq!(texts, ["5 s", "1 min", "2 min", "3 h 20 min", "2 d 4 h"]);
     }
 }

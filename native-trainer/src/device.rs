@@ -79,14 +79,14 @@ pub fn is_cpu(device: &Device) -> bool {
     *device == Device::flex()
 }
 
-/// What a back end said, if an error is its own and says that its device has too little memory. The words of other errors
-/// do not count, since they may name files.
+/// The words of a back end in an error that says that a device has too little memory; none for any other error. Only errors
+/// of a back end are searched, because other errors may name files.
 pub fn out_of_memory(error: &anyhow::Error) -> Option<String> {
     let errors = error.chain().filter_map(|cause| cause.downcast_ref::<ExecutionError>());
     errors.map(ToString::to_string).find(|words| is_out_of_memory(words))
 }
 
-/// Whether the words of a back end say that its device has too little memory.
+/// Whether these words of a back end say that a device has too little memory.
 pub fn is_out_of_memory(words: &str) -> bool {
     const SIGNS: [&str; 4] =
         ["out of device memory", "out-of-memory", "out of memory", "can't allocate buffer of size"];
@@ -144,7 +144,19 @@ pub fn try_out(name: DeviceName) -> Result<String> {
             "choose another `--device`, and update the driver of the GPU",
         ));
     }
-    Ok(format!("{device:?}"))
+    Ok(plain_name(&device))
+}
+
+/// What a device is called: `CPU`, or the name that a GPU has.
+pub fn plain_name(device: &Device) -> String {
+    if is_cpu(device) {
+        return "CPU".into();
+    }
+    #[cfg(any(feature = "cuda", feature = "vulkan", feature = "wgpu"))]
+    if let Some(identity) = device.identity() {
+        return identity.name;
+    }
+    format!("{device:?}")
 }
 
 /// The device of this name, if this build and this machine have it.

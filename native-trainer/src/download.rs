@@ -120,7 +120,7 @@ impl Downloader {
                     RESUME,
                 ));
             }
-            terminal::say(format_args!("warning: the download was cut ({cut}); continuing it"));
+            terminal::warn(format_args!("the download was cut ({cut}); continuing it"));
             sleep(PAUSE);
         }
         part.finish(target, md5)
@@ -160,7 +160,7 @@ impl Downloader {
             }
         } else {
             if have > 0 && part.file.length() > 0 {
-                terminal::say(format_args!("warning: {address} has changed on the server; starting again"));
+                terminal::warn(format_args!("{address} has changed on the server; starting again"));
             }
             part.restart(Some(Remote::of(&address, response.headers(), expected)))?;
         }

@@ -278,7 +278,14 @@ fn memory(
     let activations = match config.precision() {
         _ if config.model.freeze_backbone => None,
         Precision::Single => activations(encoder, views, device),
-        Precision::Half => activations(&encoder.in_half_precision(), views, device),
+        Precision::Half if on_cpu => activations(&encoder.in_half_precision(), views, device),
+        // The forward pass is measured on the CPU, whose need in half precision is not that of a GPU.
+        Precision::Half => activations(encoder, views, device),
+    };
+    let precision = match config.precision() {
+        Precision::Half if on_cpu => "; half precision saves no memory on the CPU",
+        Precision::Half => ", measured in single precision",
+        Precision::Single => "",
     };
     let first = fixed + activations.unwrap_or(0) * at_once;
     // A worker after the first has a copy of the weights, and gradients.
@@ -301,8 +308,8 @@ fn memory(
                 ),
             };
             format!(
-                "{step}: {fixed_text}, {} for the activations of each of {at_once} images; and up to {} for decoded \
-                 pictures",
+                "{step}: {fixed_text}, {} for the activations of each of {at_once} images{precision}; and up to {} for \
+                 decoded pictures",
                 rounded_bytes(each),
                 rounded_bytes(decoded),
             )

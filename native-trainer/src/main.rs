@@ -175,14 +175,19 @@ use std::io;
 use std::process::{ExitCode, exit};
 
 use anyhow::{Context, Result};
-use clap::Parser;
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
 use crate::cli::Cli;
 use crate::interrupt::Answer;
 use crate::problem::Interrupted;
+use crate::progress::Progress;
 
 fn main() -> ExitCode {
-    let cli = Cli::try_parse().unwrap_or_else(|error| refuse(&error));
+    let matches = Cli::command().try_get_matches().unwrap_or_else(|error| refuse(&error));
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| refuse(&error));
+    if progress_of(&matches) == Some(Progress::Json) {
+        terminal::speak_json();
+    }
     let Err(error) = run(cli) else { return ExitCode::SUCCESS };
     if reader_left(&error) {
         return ExitCode::SUCCESS;
@@ -194,6 +199,14 @@ fn main() -> ExitCode {
     let (message, hint) = problem::parts(&error);
     terminal::report(&message, hint.as_deref());
     ExitCode::FAILURE
+}
+
+/// How the command shows progress, if it does.
+fn progress_of(matches: &ArgMatches) -> Option<Progress> {
+    match matches.subcommand() {
+        Some((_, inner)) => progress_of(inner),
+        None => matches.try_get_one::<Progress>("progress").ok().flatten().copied(),
+    }
 }
 
 /// Prints what clap says of the arguments, which may be help, and ends. Without style if an argument has control

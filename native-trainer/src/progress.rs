@@ -1,10 +1,11 @@
-//! Progress on stderr: bars and the dashboard of a training on a terminal, plain lines elsewhere, or nothing.
+//! Progress on stderr: bars and the dashboard of a training on a terminal, plain lines elsewhere, JSON, or nothing.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::{Value, json};
 
 use crate::counts::count;
 use crate::terminal;
@@ -17,6 +18,8 @@ pub enum Progress {
     Auto,
     /// A line from time to time.
     Plain,
+    /// A JSON object on each line: progress, losses, scores, messages, warnings and errors.
+    Json,
     /// Only warnings and errors.
     None,
 }
@@ -94,26 +97,34 @@ impl Bar {
     /// Adds finished units. Without a bar, prints a line from time to time.
     pub fn advance(&self, units: u64) {
         self.bar.inc(units);
-        if let Some(line) = self.line_after(BETWEEN_LINES) {
-            self.print(&line);
+        if let Some(place) = self.place_after(BETWEEN_LINES) {
+            self.print_place(&place);
         }
     }
 
-    /// A line of progress, if there is no bar and none was printed for this time.
-    fn line_after(&self, time: Duration) -> Option<String> {
+    /// How far the work is, if there is no bar and it was not printed for this time.
+    fn place_after(&self, time: Duration) -> Option<Place> {
         // Another thread that holds the lock prints the line.
         let mut last_line = self.last_line.try_lock().ok()?;
         if self.in_dashboard || !self.bar.is_hidden() || last_line.elapsed() < time {
             return None;
         }
         *last_line = Instant::now();
-        let [done, all] = [self.bar.position(), self.bar.length().unwrap_or(0)];
+        Some(self.place())
+    }
+
+    fn place(&self) -> Place {
+        let [done, total] = [self.bar.position(), self.bar.length().unwrap_or(0)];
         let (began, first) = *self.began.lock().unwrap_or_else(PoisonError::into_inner);
-        let line = format!("{} of {}", count(done as usize), count(all as usize));
-        Some(match time_left(began.elapsed(), done.saturating_sub(first), all.saturating_sub(done)) {
-            Some(left) => format!("{line}, {} left", HumanDuration(left)),
-            None => line,
-        })
+        let left = time_left(began.elapsed(), done.saturating_sub(first), total.saturating_sub(done));
+        Place { done, total, left }
+    }
+
+    fn print_place(&self, place: &Place) {
+        match self.progress {
+            Progress::Json => terminal::emit(&place.event(self.verb)),
+            _ => self.print(&place.line()),
+        }
     }
 
     /// Sets the number of finished units. Without a bar, prints a line from time to time.
@@ -152,8 +163,36 @@ impl Bar {
     }
 }
 
+/// How far a piece of work is.
+pub struct Place {
+    /// Units done.
+    pub done: u64,
+    /// All units.
+    pub total: u64,
+    /// The time left, if it is known.
+    pub left: Option<Duration>,
+}
+
+impl Place {
+    fn line(&self) -> String {
+        let line = format!("{} of {}", count(self.done as usize), count(self.total as usize));
+        match self.left {
+            Some(left) => format!("{line}, {} left", HumanDuration(left)),
+            None => line,
+        }
+    }
+
+    /// The event of `--progress json` for work of this name.
+    pub fn event(&self, what: &str) -> Value {
+        let seconds = self.left.map(|left| (10.0 * left.as_secs_f64()).round() / 10.0);
+        json!({
+            "kind": "progress", "what": what, "done": self.done, "total": self.total, "seconds_left": seconds,
+        })
+    }
+}
+
 /// How long the units that are left take, if they take as long as those that are done; `None` before the first.
-fn time_left(elapsed: Duration, done: u64, left: u64) -> Option<Duration> {
+pub fn time_left(elapsed: Duration, done: u64, left: u64) -> Option<Duration> {
     (done > 0).then(|| elapsed.mul_f64(left as f64 / done as f64))
 }
 
@@ -164,6 +203,10 @@ fn show_beside_dashboard(work: Option<(&'static str, ProgressBar)>) {
 impl Drop for Bar {
     fn drop(&mut self) {
         self.finish();
+        // So that each piece of work has an event, however short it is. The steps of a training have their own.
+        if self.progress == Progress::Json {
+            self.print_place(&Place { left: None, ..self.place() });
+        }
         if self.in_dashboard {
             show_beside_dashboard(None);
         }
@@ -177,11 +220,12 @@ mod tests {
     #[test]
     fn long_work_without_a_bar_has_a_line_from_time_to_time() {
         let bar = Progress::Plain.bar("Ranking", 200_000);
-        assert_eq!(bar.line_after(Duration::ZERO).as_deref(), Some("0 of 200,000"));
+        let line_after = |time| bar.place_after(time).map(|place| place.line());
+        assert_eq!(line_after(Duration::ZERO).as_deref(), Some("0 of 200,000"));
         bar.advance(1_200);
-        let line = bar.line_after(Duration::ZERO).unwrap();
+        let line = line_after(Duration::ZERO).unwrap();
         assert!(line.starts_with("1,200 of 200,000, ") && line.ends_with(" left"), "{line}");
-        assert_eq!(bar.line_after(Duration::MAX), None);
+        assert_eq!(line_after(Duration::MAX), None);
     }
 
     #[test]

@@ -10,12 +10,36 @@ use std::env;
 use std::fmt;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use serde_json::{Value, json};
 use terminal_size::{Height, Width, terminal_size_of};
 
 /// The panel below everything else that is printed; no line if there is none.
 static PANEL: Mutex<Vec<PanelLine>> = Mutex::new(Vec::new());
+
+/// Whether every line on stderr is a JSON object.
+static SPEAKS_JSON: AtomicBool = AtomicBool::new(false);
+
+/// Prints every line on stderr as a JSON object from now on.
+pub fn speak_json() {
+    SPEAKS_JSON.store(true, Ordering::Relaxed);
+}
+
+/// Prints a JSON object as a line on stderr. Its text needs no escaping: JSON has none of the control characters.
+pub fn emit(event: &Value) {
+    write_stderr(&format!("{event}\n"));
+}
+
+/// Prints an event with a text, if lines on stderr are JSON. Says whether they are.
+fn emits(kind: &str, text: &str) -> bool {
+    let speaks_json = SPEAKS_JSON.load(Ordering::Relaxed);
+    if speaks_json {
+        emit(&json!({ "kind": kind, "text": text.trim() }));
+    }
+    speaks_json
+}
 
 /// A line of the panel, without its line end.
 pub struct PanelLine {
@@ -51,6 +75,9 @@ pub fn print_styled(text: &str) -> io::Result<()> {
 /// Prints a line on stderr, above the panel. If stderr is closed, nobody can be told.
 pub fn say(line: impl fmt::Display) {
     let text = line.to_string();
+    if emits("message", &text) {
+        return;
+    }
     let panel = panel();
     // One write, so that the panel does not flicker.
     write_stderr(&format!("{}{}\n{}", erased(&panel), escape(&text), drawn(&panel)));
@@ -110,11 +137,17 @@ fn write_stderr(text: &str) {
 
 /// Prints a warning on stderr.
 pub fn warn(message: impl fmt::Display) {
-    say(format_args!("warning: {}", indented(&message.to_string())));
+    let message = message.to_string();
+    if !emits("warning", &message) {
+        say(format_args!("warning: {}", indented(&message)));
+    }
 }
 
 /// Prints an error and its hint on stderr, in the format of cargo.
 pub fn report(message: &str, hint: Option<&str>) {
+    if SPEAKS_JSON.load(Ordering::Relaxed) {
+        return emit(&json!({ "kind": "error", "text": message.trim(), "hint": hint }));
+    }
     let (red, blue, plain) =
         if stderr_has_colours() { ("\x1b[1;31m", "\x1b[1;34m", "\x1b[0m") } else { ("", "", "") };
     let mut text = format!("{red}error{plain}: {}\n", escape(&indented(message.trim_end())));

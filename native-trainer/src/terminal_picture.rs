@@ -11,7 +11,6 @@ use image::imageops::{ColorMap, FilterType, dither, resize};
 use image::{ImageFormat, Rgb, RgbImage};
 
 use crate::figures::base64;
-use crate::terminal;
 
 /// How pictures are written to a terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -45,9 +44,7 @@ pub fn draw(picture: &RgbImage, format: PictureFormat, columns: u32) -> Result<S
     Ok(match format {
         PictureFormat::Auto => {
             let variable = |name: &str| env::var(name).ok();
-            let known =
-                if terminal::stdout_is_terminal() { format_for(variable) } else { PictureFormat::Blocks };
-            return draw(picture, known, columns);
+            return draw(picture, format_for(variable), columns);
         }
         PictureFormat::Kitty => kitty(&png(picture)?, columns),
         PictureFormat::Iterm => {

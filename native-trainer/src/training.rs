@@ -40,7 +40,7 @@ use crate::config::{
 };
 use crate::counts::{counted, rounded};
 use crate::data::Dataset;
-use crate::device::is_cpu;
+use crate::device::{is_cpu, plain_name};
 use crate::directory::{Draft, Kind};
 use crate::dyml;
 use crate::embedding::{Embedded, embed_items, evaluate_splits};
@@ -774,7 +774,7 @@ impl<'a> Training<'a> {
         self.run.write_json(
             "run.json",
             &json!({
-                "akin": env!("CARGO_PKG_VERSION"), "data": self.origin.data, "encoder_sha256": sha256(&weights), "device": format!("{device:?}"),
+                "akin": env!("CARGO_PKG_VERSION"), "data": self.origin.data, "encoder_sha256": sha256(&weights), "device": plain_name(&device),
                 "steps": state.step, "best": best, "training_seconds": seconds,
                 "seconds_per_step": (steps_done > 0).then(|| seconds / steps_done as f64),
                 "images_per_batch": self.sampler.batch_size(),
@@ -787,6 +787,13 @@ impl<'a> Training<'a> {
         )?;
         let steps = counted(steps_done as usize, "step", "steps");
         self.progress.say("Trained", &format!("{steps} in {seconds:.0} s"));
+        if let Some(Best { step, metric, score }) = best.filter(|best| best.step != state.step) {
+            let score = displayed(metric, score);
+            self.progress.say(
+                "Best",
+                &format!("{} {score:.2} after step {step}, whose encoder is in best.akin", metric.label()),
+            );
+        }
         if !unreadable.is_empty() {
             let images = counted(unreadable.len(), "image", "images");
             self.progress.say("Skipped", &format!("{images} that cannot be read; see run.json"));

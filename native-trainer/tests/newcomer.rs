@@ -292,6 +292,10 @@ fn search_finds_the_picture_itself_first() {
     assert!(scores.is_sorted_by(|a, b| a >= b), "{scores:?}");
     assert_eq!(found["levels"], serde_json::json!(["family", "species"]));
     let answer = at.akin(&["search", &bundle, &image, "--pictures"]).expect_code(0);
+    assert!(!answer.stdout.contains('\u{1b}'), "a pipe gets no codes unless they are asked for");
+    let answer = answer.expect_stderr("--pictures=blocks writes their colour codes");
+    assert!(answer.stdout.starts_with("rank"), "{}", answer.stdout);
+    let answer = at.akin(&["search", &bundle, &image, "--pictures=blocks"]).expect_code(0);
     assert!(answer.stdout.starts_with("rank"), "{}", answer.stdout);
     assert!(answer.stdout.contains("\u{1b}[38;2;"), "{}", answer.stdout);
     at.akin(&["search", &bundle, &image, "--encoder", "tni"])

@@ -526,9 +526,9 @@ fn a_loss_that_is_not_finite_stops_the_training_before_a_checkpoint_is_written()
     at.akin(&[&wild[..], &["--out", "run"]].concat())
         .expect_code(1)
         .expect_stderr("the loss is ")
-        .expect_stderr("at step 2; NaN or infinite are the embeddings of 16 of 16 pictures, ")
-        .expect_stderr("pictures of the step: ")
-        .expect_stderr("001.png")
+        .expect_stderr("at step 2\n    NaN or infinite: the embeddings of 16 of 16 pictures, ")
+        .expect_stderr("pictures of the step:\n    /")
+        .expect_stderr(".png\n    and 13 more\n")
         .expect_stderr("learning rates");
     assert!(!at.path("run/checkpoint.akin").exists());
     // The weights are infinite after the first step, whose loss is finite.
@@ -536,7 +536,7 @@ fn a_loss_that_is_not_finite_stops_the_training_before_a_checkpoint_is_written()
         ["train", "tiny.toml", "--set", "optimizer.lr_backbone=1e38", "--set", "schedule.warmup_steps=0"];
     at.akin(&[&wilder[..], &["--set", "run.steps=1", "--out", "wilder"]].concat())
         .expect_code(1)
-        .expect_stderr("at step 1; NaN or infinite are the weights of the backbone")
+        .expect_stderr("at step 1\n    NaN or infinite: the weights of the backbone")
         .expect_stderr("lower the learning rates");
     at.akin(&["resume", "run"])
         .expect_code(1)
@@ -551,7 +551,7 @@ fn a_loss_that_is_not_finite_stops_a_training_in_half_precision_too() {
     let sets: Vec<&str> = sets.iter().flat_map(|set| ["--set", *set]).collect();
     at.akin(&[&["train", "tiny.toml", "--out", "run"][..], &sets].concat())
         .expect_code(1)
-        .expect_stderr("NaN or infinite are the embeddings of 16 of 16 pictures, ")
+        .expect_stderr("NaN or infinite: the embeddings of 16 of 16 pictures, ")
         .expect_stderr("or set run.precision to single");
 }
 
@@ -615,7 +615,7 @@ fn a_checkpoint_survives_the_divergence_after_it() {
     let train = ["train", "tiny.toml", "--out", "run", "--set", "run.checkpoint_every_steps=1"];
     at.akin(&[&train[..], &diverge].concat())
         .expect_code(1)
-        .expect_stderr("at step 5; NaN or infinite are")
+        .expect_stderr("at step 5\n    NaN or infinite: ")
         .expect_stderr("; the checkpoint after step 4 is kept");
     at.akin(&["verify", "run"]).expect_code(0).expect_stdout("after step 4");
 }
@@ -625,7 +625,7 @@ fn a_checkpoint_survives_the_divergence_after_it() {
 fn the_best_encoder_and_the_last_one_are_both_kept() {
     let at = Workplace::new();
     let train = ["train", "tiny.toml", "--set", "run.evaluate_every_epochs=3"];
-    at.akin(&[&train[..], &["--out", "run"]].concat()).expect_code(0);
+    let said = at.akin(&[&train[..], &["--out", "run"]].concat()).expect_code(0);
     let log = at.read("run/log.jsonl");
     let evaluations = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let evaluations: Vec<(u64, f64)> = evaluations
@@ -637,6 +637,14 @@ fn the_best_encoder_and_the_last_one_are_both_kept() {
     let first = evaluations.iter().find(|&&(_, score)| score == highest).unwrap();
     let best = at.json("run/run.json")["best"].clone();
     assert_eq!((best["step"].as_u64().unwrap(), best["score"].as_f64().unwrap()), *first);
+    if first.0 < evaluations.last().unwrap().0 {
+        said.expect_stderr(&format!(
+            "Best H-AP {:.2} after step {}, whose encoder",
+            100.0 * first.1,
+            first.0
+        ));
+    }
+    assert_eq!(at.json("run/run.json")["device"], "CPU");
     let score = |which: &str| {
         let output = at.command(&["eval", "run", "--which", which, "--json"]).output().unwrap();
         let report: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -1098,6 +1106,9 @@ fn a_dry_run_can_be_repeated_and_states_the_pictures_that_there_are() {
         // 48 pictures of 32 × 32 pixels.
         assert!(plan.stdout.contains("up to 147 kB for decoded pictures"), "{}", plan.stdout);
     }
+    at.akin(&["train", "tiny.toml", "--dry-run", "--sheet", "x.jpg"])
+        .expect_code(1)
+        .expect_stderr("`--sheet x.jpg` is no PNG file");
     let own = at.bytes("tiny-first-batch.png");
     image::load_from_memory(&own).unwrap();
     // A picture that the user saved again no longer says that a dry run drew it.
@@ -1111,6 +1122,36 @@ fn a_dry_run_can_be_repeated_and_states_the_pictures_that_there_are() {
             .expect_stderr(&format!("{file} already exists"));
         assert_eq!(at.bytes(file), *saved.get_ref());
     }
+}
+
+#[test]
+fn progress_in_json_is_an_object_on_each_line() {
+    let at = Workplace::new();
+    let events = |arguments: &[&str], code| -> Vec<Value> {
+        let said = at.akin(&[arguments, &["--progress", "json"]].concat()).expect_code(code).stderr;
+        said.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"))).collect()
+    };
+    let of = |events: &[Value], kind: &str| -> Vec<Value> {
+        events.iter().filter(|event| event["kind"] == kind).cloned().collect()
+    };
+    let sets = ["--set", "run.evaluate_every_epochs=20", "--set", "optimizer.momentum=0.5"];
+    let said = events(&[&["train", "tiny.toml", "--out", "run"][..], &sets].concat(), 0);
+    let steps: Vec<Value> =
+        of(&said, "progress").into_iter().filter(|event| event["what"] == "Training").collect();
+    assert_eq!(steps.last().unwrap()["done"], STEPS);
+    for step in &steps {
+        assert!(step["loss"].is_f64() && step["seconds_left"].is_f64() && step["total"] == STEPS, "{step}");
+    }
+    let evaluation = &of(&said, "evaluation")[0];
+    assert!(evaluation["metrics"]["h_ap"].is_f64() && evaluation["levels"][2]["ap"].is_f64(), "{evaluation}");
+    assert!(of(&said, "done")[0]["metrics"]["h_ap"].is_f64());
+    let text = |event: &Value| event["text"].as_str().unwrap().to_owned();
+    assert!(of(&said, "message").iter().any(|event| text(event).starts_with("Finished the run is in run")));
+    assert!(text(&of(&said, "warning")[0]).starts_with("optimizer.momentum is 0.5"));
+    let said = events(&["eval", "run"], 0);
+    assert!(of(&said, "progress").iter().any(|event| event["what"] == "Embedding"), "{said:?}");
+    let said = events(&["eval", "nowhere"], 1);
+    assert!(text(&said[0]).contains("nowhere") && said[0]["kind"] == "error" && said[0]["hint"].is_string());
 }
 
 #[test]

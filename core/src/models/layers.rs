@@ -86,7 +86,7 @@ impl<'a> Initial<'a> {
     }
 }
 
-/// Batch normalisation in the precision of its own weights. The output has that of the input.
+/// Applies batch normalisation in the precision of its weights. The output has the precision of the input.
 pub(super) fn normalise(layer: &BatchNorm, x: Tensor<4>) -> Tensor<4> {
     let (own, outer) = (layer.gamma.val().dtype(), x.dtype());
     layer.forward(x.cast(own)).cast(outer)

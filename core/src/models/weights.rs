@@ -1,7 +1,7 @@
 //! Published weights: which tensor of a file belongs to which weight of a network.
 //!
-//! A weight is found by its published name. What is missing, unknown or of another shape is listed whole, by these
-//! names, unless the weights are those of another known backbone.
+//! A weight is found by its published name. An error lists all names of weights that are missing, unknown or of another
+//! shape. If the weights are those of another known backbone, the error names that backbone instead.
 
 use std::collections::BTreeSet;
 
@@ -12,12 +12,12 @@ use super::catalogue::{BackboneEntry, backbones_of};
 use super::weight_file::{StoredTensor, WeightFile};
 use crate::{Error, Kind, Result};
 
-/// A weight of a network, as files name it and shape it.
+/// A weight of a network, with the name and the shape that it has in files.
 #[derive(Clone, Debug)]
 pub(super) struct Weight {
     pub name: String,
     pub shape: Vec<usize>,
-    /// Whether training changes it; the statistics of batch normalisation are none.
+    /// Whether training changes it by a gradient. The statistics of batch normalisation have no gradient.
     pub learns: bool,
 }
 
@@ -101,7 +101,7 @@ impl Place {
         (self.published_name)(&path)
     }
 
-    /// Whether files hold the transpose: they have the outputs of a linear layer first, Burn has the inputs first.
+    /// Whether files hold the transpose of the weight: for a linear layer, files have the outputs first and Burn the inputs.
     fn is_transposed(&self) -> bool {
         self.container() == "Linear" && self.path.last().is_some_and(|name| name == "weight")
     }
@@ -183,7 +183,7 @@ impl Published {
         format!("{} with {package}'s names, as .safetensors or .pth", self.entry.title)
     }
 
-    /// The error, or which other backbone the weights look like.
+    /// An error that names the backbones whose weights these look like, or else `error`.
     pub(super) fn explain(&self, error: Error, device: &Device) -> Error {
         let has = |weight: &Weight| {
             self.file.tensors().get(&weight.name).is_some_and(|tensor| fits(tensor, &weight.shape))

@@ -158,8 +158,8 @@ fn show(args: &ConfigShowArgs) -> Result<()> {
     Ok(())
 }
 
-/// The settings that a saved config leaves out at their defaults, with these defaults: those of sections that the config
-/// has, and of the kinds that it has.
+/// The settings that a saved config leaves out because they have their defaults, with these defaults. Settings of sections
+/// that the config does not have, and of kinds that it does not have, are not among them.
 fn unwritten(written: &[(String, String)]) -> Vec<(String, String)> {
     let value =
         |key: &str| written.iter().find(|(other, _)| other == key).map(|(_, value)| value.trim_matches('"'));
@@ -168,7 +168,7 @@ fn unwritten(written: &[(String, String)]) -> Vec<(String, String)> {
             other == key || other.strip_prefix(key).is_some_and(|rest| rest.starts_with('.'))
         })
     };
-    // A default is a value, or words; the name of a variant stands without quotes.
+    // A default is a value or words. The name of a kind is written without quotes.
     let default = |row: &SettingRow| {
         let words = row.default.trim_matches('`');
         let quoted = format!("{words:?}");

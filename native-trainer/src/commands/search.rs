@@ -39,7 +39,7 @@ pub struct SearchArgs {
     #[arg(long, value_name = "NAME")]
     pub encoder: Option<String>,
     /// Print the pictures of the items, too: with the terminal's own protocol where it says that it has one, or else in
-    /// coloured characters. `--pictures=FORMAT` chooses.
+    /// coloured characters. `--pictures=FORMAT` chooses. Without a terminal only a chosen format is printed.
     #[arg(long, value_enum, value_name = "FORMAT", num_args = 0..=1, require_equals = true,
           default_missing_value = "auto")]
     pub pictures: Option<PictureFormat>,
@@ -103,7 +103,11 @@ pub fn run(args: &SearchArgs) -> Result<()> {
     let levels = contents.taxonomy.level_names().iter().map(String::as_str);
     let header: Vec<&str> = ["rank", "score", "item"].into_iter().chain(levels).collect();
     terminal::print(&align_words(&header, &rows, terminal::width()))?;
-    if let Some(format) = args.pictures {
+    if args.pictures == Some(PictureFormat::Auto) && !terminal::stdout_is_terminal() {
+        terminal::warn(
+            "--pictures shows pictures only on a terminal; --pictures=blocks writes their colour codes",
+        );
+    } else if let Some(format) = args.pictures {
         for (rank, hit) in hits.iter().enumerate() {
             let caption = format!("{}  {}", rank + 1, path(hit.item).join(" / "));
             let picture = terminal_picture::draw(&bundle.thumbnail(hit.item)?, format, COLUMNS)?;

@@ -132,6 +132,15 @@ fn print_plan(config: Config, sheet: Option<PathBuf>, overwrite: bool, progress:
         let name = config.run.out.file_name().unwrap_or_default().to_string_lossy().into_owned();
         PathBuf::from(format!("{name}-first-batch.png"))
     });
+    if !sheet.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("png")) {
+        return Err(problem(
+            format!(
+                "`--sheet {}` is no PNG file, and the picture of the first batch is one",
+                sheet.display()
+            ),
+            "name a file that ends with .png",
+        ));
+    }
     // A dry run is repeated until the plan is right.
     let overwrite = overwrite || is_contact_sheet(&sheet);
     check_output(&sheet, std::slice::from_ref(&config.data.path), overwrite)?;

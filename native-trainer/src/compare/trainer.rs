@@ -8,7 +8,7 @@ use anyhow::Result;
 
 use super::data_sets::DataSets;
 use super::planned_run::{Cost, PlannedRun};
-use crate::counts::counted;
+use crate::counts::{counted, duration};
 use crate::interrupt::{CatchCtrlC, stop_requested};
 use crate::outcome::ProcessOutcome;
 use crate::problem::Interrupted;
@@ -68,6 +68,7 @@ impl Trainer {
         }
         let left = self.pace.count(started.elapsed());
         if let ProcessOutcome::Failed { message, hint } = outcome {
+            let message = message.replace('\n', "; ");
             let hint = hint.map_or_else(String::new, |hint| format!(" (hint: {hint})"));
             self.progress.say("Failed", &format!("{name}: {message}{hint}"));
             return Ok(Some(message));
@@ -75,9 +76,7 @@ impl Trainer {
         let skipped = planned.read::<Cost>("run.json")?.skipped_images;
         if !skipped.is_empty() {
             let images = counted(skipped.len(), "image", "images");
-            crate::terminal::say(format_args!(
-                "warning: {name}: skipped {images} that cannot be read; see run.json"
-            ));
+            crate::terminal::warn(format_args!("{name}: skipped {images} that cannot be read; see run.json"));
         }
         let score = score(planned)?.map_or("–".into(), |score| format!("{:.2}", displayed(metric, score)));
         let seconds = started.elapsed().as_secs_f64();
@@ -115,7 +114,7 @@ impl Pace {
         if left == 0 {
             return String::new();
         }
-        let minutes = (self.time.get() / self.trained.get() * left as u32).as_secs().div_ceil(60);
-        format!("; {left} left, about {minutes} min")
+        let time = duration(self.time.get() / self.trained.get() * left as u32);
+        format!("; {} left, about {time}", counted(left, "training", "trainings"))
     }
 }

@@ -1,4 +1,4 @@
-//! A config file with `--set` values over it: from text to a table, and from there to a checked [`Config`].
+//! Reads a config file, lays the values of `--set` over it, and makes a checked [`Config`] of it.
 
 use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
@@ -36,7 +36,7 @@ const PATHS: [&str; 6] =
 /// The sections of commands that train more than one run. They are not part of a run.
 const COMMANDS: [&str; 2] = ["compare", "tune"];
 
-/// A config file with `--set` values over it, read but not yet a [`Config`].
+/// A config file with the values of `--set` laid over it. It has been read, but it is not a [`Config`] yet.
 #[derive(Clone)]
 pub struct Source {
     /// The file, or the name of a built-in recipe.
@@ -91,7 +91,7 @@ impl Source {
         Self::from_text(file, text, built_in.and_then(|(_, row)| row), sets)
     }
 
-    /// Reads the text of a file, with a row of its section `[compare]` laid over it.
+    /// Reads the text of a file. If `row` is given, the settings of that row of `[compare]` are laid over it.
     ///
     /// # Errors
     ///
@@ -215,7 +215,7 @@ impl Source {
         Ok(config)
     }
 
-    /// Some sections of a config whose other sections may be missing.
+    /// Reads some sections of a config. The other sections may be missing.
     ///
     /// # Errors
     ///
@@ -248,7 +248,8 @@ impl Source {
         Ok(())
     }
 
-    /// Writes all numbers of the preprocessing into a config that names it, or that leaves it to the backbone.
+    /// Writes all numbers of the preprocessing into a config that has only its name, or that has none and uses that of the
+    /// backbone.
     fn resolve_preprocessing(&self, table: &mut Table) -> Result<()> {
         let Some(Value::Table(model)) = table.get_mut("model") else { return Ok(()) };
         let backbone = model.get("backbone").map(|backbone| backbone.clone().try_into::<BackboneConfig>());
@@ -263,8 +264,8 @@ impl Source {
         Ok(())
     }
 
-    /// Reads a table that stands at a dotted place of the file. If that fails, the error says which key is wrong, or
-    /// which are missing: those of the schema, and `also_missing`.
+    /// Reads a table that stands at a dotted key of the file. If that fails, the error names the key that is wrong, or all
+    /// keys that are missing. `also_missing` are keys that the schema does not require.
     fn parse<T: DeserializeOwned + JsonSchema>(
         &self,
         place: &str,

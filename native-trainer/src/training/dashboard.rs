@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use akin_core::evaluate::Report;
+use akin_core::evaluate::{EvaluationConfig, Report};
 use akin_core::metrics::Metric;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -23,7 +23,7 @@ use serde_json::Value;
 
 use super::loss_curve::LossCurve;
 use super::timetable::Timetable;
-use crate::counts::{count, rounded_bytes};
+use crate::counts::{count, duration, rounded_bytes};
 use crate::interrupt::stop_requested;
 use crate::report::{displayed, is_better, score};
 use crate::run_log::{rates, smoothed};
@@ -42,8 +42,10 @@ const WIDEST: u16 = 112;
 /// The speed is that of this many steps.
 const RECENT: usize = 20;
 
-/// A column of scores.
-const SCORE: usize = 8;
+/// The column of the names of metrics and levels.
+const NAME: usize = 12;
+/// The least columns of a score: those of `100.00` and a space.
+const SCORE: usize = 7;
 
 const PLAIN: Style = Style::new();
 const BOLD: Style = PLAIN.add_modifier(Modifier::BOLD);
@@ -262,12 +264,14 @@ impl State {
             Span::styled("scores", BOLD),
             Span::styled(format!(" after step {}", count(*step as usize)), FAINT),
         ])];
-        let metrics = |overall: bool| {
-            report.config.metrics.iter().copied().filter(move |metric| metric.entry().per_level != overall)
+        let metrics = |per_level: bool| -> Vec<Metric> {
+            let metrics = report.config.metrics.iter().copied();
+            metrics.filter(|metric| metric.entry().per_level == per_level).collect()
         };
-        for metric in metrics(true).take(4) {
+        let best_by = self.constants.best_by;
+        for metric in first_of(metrics(false), 4, best_by) {
             let Some(value) = at(report, 0, metric) else { continue };
-            let mut spans = vec![Span::raw(format!("{:<12}{value:>SCORE$.2}", metric.label()))];
+            let mut spans = vec![Span::raw(format!("{:<NAME$}{value:>8.2}", metric.label()))];
             if let Some(old) = before.and_then(|before| at(before, 0, metric)) {
                 let better = is_better(metric, value, old);
                 let mark = if value == old {
@@ -282,15 +286,15 @@ impl State {
             }
             lines.push(Line::from(spans));
         }
-        let fits = (usize::from(width).saturating_sub(12) / SCORE).max(1);
-        let metrics: Vec<Metric> = metrics(false).take(fits).collect();
+        let fits = (usize::from(width).saturating_sub(NAME) / SCORE).max(1);
+        let metrics = first_of(metrics(true), fits, best_by);
         if !metrics.is_empty() {
             lines.push(Line::default());
             let labels: String = metrics
                 .iter()
                 .map(|metric| format!("{:>SCORE$}", short(&metric.label(), SCORE - 1)))
                 .collect();
-            lines.push(faint(format!("{:<12}{labels}", "level")));
+            lines.push(faint(format!("{:<NAME$}{labels}", "level")));
             for (place, level) in (1..).zip(&report.levels) {
                 let values: String = metrics
                     .iter()
@@ -299,7 +303,10 @@ impl State {
                     })
                     .map(|value| format!("{value:>SCORE$}"))
                     .collect();
-                lines.push(Line::raw(format!("{:<12}{values}", short(&terminal::escape(&level.name), 11))));
+                lines.push(Line::raw(format!(
+                    "{:<NAME$}{values}",
+                    short(&terminal::escape(&level.name), NAME - 1)
+                )));
             }
         }
         lines.extend(self.best());
@@ -317,6 +324,22 @@ impl State {
         (self.evaluations.len() > 1)
             .then(|| faint(format!("best {} {value:.2} after step {}", metric.label(), count(step as usize))))
     }
+}
+
+/// As many of some metrics as there is room for, in their order: first the one that the best evaluation is chosen by, then
+/// those that are no defaults, which the user chose, then R@k, which every paper has.
+fn first_of(metrics: Vec<Metric>, room: usize, best_by: Metric) -> Vec<Metric> {
+    let defaults = EvaluationConfig::default().metrics;
+    let rank = |metric: &Metric| match metric {
+        metric if *metric == best_by => 0,
+        metric if !defaults.contains(metric) => 1,
+        metric if metric.entry().name == "recall" => 2,
+        _ => 3,
+    };
+    let mut kept = metrics.clone();
+    kept.sort_by_key(rank);
+    kept.truncate(room);
+    metrics.into_iter().filter(|metric| kept.contains(metric)).collect()
 }
 
 /// See the [module](self). Dropping it draws it a last time and leaves it on the terminal.
@@ -578,25 +601,12 @@ fn short(text: &str, columns: usize) -> String {
     if columns > 0 { start + "…" } else { start }
 }
 
-/// A time in two units: `45 s`, `12 min`, `3 h 20 min`, `2 d 4 h`.
-fn duration(time: Duration) -> String {
-    let seconds = time.as_secs();
-    match seconds {
-        0..60 => format!("{seconds} s"),
-        60..3_600 => format!("{} min", seconds.div_ceil(60)),
-        3_600..86_400 => format!("{} h {} min", seconds / 3_600, seconds % 3_600 / 60),
-        _ => format!("{} d {} h", seconds / 86_400, seconds % 86_400 / 3_600),
-    }
-}
-
 fn step_time(seconds: f64) -> String {
     if seconds < 1.0 { format!("{:.0} ms", 1000.0 * seconds) } else { format!("{seconds:.1} s") }
 }
 
 #[cfg(test)]
 mod tests {
-    use akin_core::evaluate::EvaluationConfig;
-
     use super::*;
 
     fn state() -> State {
@@ -698,6 +708,28 @@ mod tests {
     }
 
     #[test]
+    fn where_there_is_little_room_the_metrics_of_the_user_stay() {
+        let metrics = |names: &[&str]| names.iter().map(|name| Metric::named(name)).collect::<Vec<_>>();
+        let kept = |names: &[&str], room| first_of(metrics(names), room, Metric::named("ap"));
+        assert_eq!(kept(&["ap", "map_at_r", "recall@1"], 2), metrics(&["ap", "recall@1"]));
+        assert_eq!(kept(&["map_at_r", "recall@1", "recall@10"], 2), metrics(&["recall@1", "recall@10"]));
+        assert_eq!(kept(&["map_at_r", "recall@1", "mrr"], 1), metrics(&["mrr"]));
+        assert_eq!(kept(&["ap", "recall@1"], 9), metrics(&["ap", "recall@1"]));
+    }
+
+    #[test]
+    fn eighty_columns_hold_the_metrics_of_a_config_that_names_none() {
+        let means = "\"queries\":5,\"h_ap\":0.5,\"ap\":1.0,\"map_at_r\":0.25,\"recall@1\":0.75";
+        let report = serde_json::from_str(&format!(
+            "{{\"config\":{},\"queries\":5,\"ranked\":9,\"overall\":{{{means}}},\"levels\":[{{\"name\":\"kind\",{means}}}],\"per_query\":[]}}",
+            serde_json::to_string(&EvaluationConfig::default()).unwrap()
+        ));
+        let mut state = state();
+        state.add_evaluation(100, report.unwrap());
+        holds(&text(&picture(&state, (80, 24))), &["AP  mAP@R    R@1", "100.00  25.00  75.00"]);
+    }
+
+    #[test]
     fn colours_are_left_out_where_they_are_not_wanted() {
         let coloured = |colours| {
             panel(&picture(&state(), (100, 30)), colours)
@@ -708,11 +740,5 @@ mod tests {
         assert!(coloured(true).contains("\x1b[0;32m"));
         let plain = coloured(false);
         assert!(plain.contains("\x1b[0;1m") && !plain.contains("\x1b[0;3"), "{plain:?}");
-    }
-
-    #[test]
-    fn times_have_two_units() {
-        let texts = [5, 60, 61, 12_000, 187_200].map(|seconds| duration(Duration::from_secs(seconds)));
-        assert_eq!(texts, ["5 s", "1 min", "2 min", "3 h 20 min", "2 d 4 h"]);
     }
 }

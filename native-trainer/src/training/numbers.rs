@@ -8,7 +8,7 @@ use burn::tensor::{Device, Tensor};
 use crate::loader::Pictures;
 use crate::magnitude::{Weights, weight_magnitude};
 use crate::optimizer::GradientMagnitudes;
-use crate::problem::{a_few, problem};
+use crate::problem::problem;
 
 /// What a step computed. It stays on the device, so that the device can begin the next step before these numbers are
 /// read.
@@ -91,7 +91,7 @@ impl StepNumbers {
             named.iter().map(|&item| pictures.path(item).display().to_string()).collect();
         let what = match &what[..] {
             [] => String::new(),
-            what => format!("; NaN or infinite are {}", what.join(", ")),
+            what => format!("\nNaN or infinite: {}", what.join(", ")),
         };
         let kept = match saved {
             Some(step) => format!("; the checkpoint after step {step} is kept"),
@@ -109,10 +109,18 @@ impl StepNumbers {
             Precision::Half => "; or set run.precision to single, since half precision ends at 65,504",
         };
         Err(problem(
-            format!("the loss is {loss} at step {step}{what}; pictures of the step: {}", a_few(&paths)),
+            format!("the loss is {loss} at step {step}{what}\npictures of the step:\n{}", listed(&paths)),
             format!("{hint}{reach}{kept}"),
         ))
     }
+}
+
+/// The first three paths and the number of the others, a line each.
+fn listed(paths: &[String]) -> String {
+    const LISTED: usize = 3;
+    let more = paths.len().saturating_sub(LISTED);
+    let more = (more > 0).then(|| format!("and {more} more"));
+    paths.iter().take(LISTED).cloned().chain(more).collect::<Vec<_>>().join("\n")
 }
 
 fn to_vec<const D: usize>(tensor: Tensor<D>) -> Result<Vec<f32>> {

@@ -1,14 +1,15 @@
-//! What a training shows of itself while it runs: a dashboard where there is a terminal, else a line from time to time.
+//! What a training shows of itself while it runs: a dashboard where there is a terminal, else a line from
+//! time to time, or events in JSON.
 
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use burn::tensor::Device;
 use serde_json::Value;
 
 use super::dashboard::{Constants, Dashboard, Stage, State};
 use super::timetable::Timetable;
-use crate::progress::{Bar, Progress};
+use crate::progress::{Bar, Place, Progress, time_left};
 use crate::run::Run;
 use crate::run_log::Log;
 use crate::{shell, terminal};
@@ -17,6 +18,7 @@ use crate::{shell, terminal};
 pub(super) enum View {
     Dashboard { dashboard: Dashboard, devices: Vec<Device> },
     Lines(Option<Bar>),
+    Json { steps: u64, first_step: u64, began: Instant },
 }
 
 impl View {
@@ -31,6 +33,9 @@ impl View {
         batch: usize,
         devices: &[Device],
     ) -> Self {
+        if progress == Progress::Json {
+            return Self::Json { steps: timetable.steps, first_step, began: Instant::now() };
+        }
         if progress != Progress::Auto || !terminal::stderr_can_redraw() {
             let bar = progress.bar("Training", timetable.steps);
             bar.start_at(first_step);
@@ -64,7 +69,13 @@ impl View {
 
     /// Shows an entry of the log.
     pub(super) fn show_entry(&self, entry: &Value) {
-        let Self::Dashboard { dashboard, devices } = self else { return };
+        let (dashboard, devices) = match self {
+            Self::Dashboard { dashboard, devices } => (dashboard, devices),
+            Self::Json { steps, first_step, began } => {
+                return terminal::emit(&event(entry, [*first_step, *steps], began.elapsed()));
+            }
+            Self::Lines(_) => return,
+        };
         // Asking the devices takes time, so the drawing does not have to wait for it.
         let held = devices.iter().filter_map(|device| Some(device.memory_pool_usage()?.bytes_reserved));
         let device_memory = held.reduce(|sum, bytes| sum + bytes);
@@ -83,6 +94,7 @@ impl View {
         match self {
             Self::Dashboard { dashboard, .. } => dashboard.state().end_step(step),
             Self::Lines(bar) => bar.iter().for_each(|bar| bar.advance(1)),
+            Self::Json { .. } => {}
         }
     }
 
@@ -109,5 +121,44 @@ impl View {
         if let Self::Dashboard { dashboard, .. } = self {
             change(&mut dashboard.state());
         }
+    }
+}
+
+/// The event of `--progress json` for an entry of the log: the loss of a step, or the scores of an evaluation. The session
+/// began after `first` of all steps, and has taken `elapsed`.
+fn event(entry: &Value, [first, total]: [u64; 2], elapsed: Duration) -> Value {
+    let done = entry["step"].as_u64().unwrap_or(first);
+    let left = time_left(elapsed, done.saturating_sub(first), total.saturating_sub(done));
+    let mut event = Place { done, total, left }.event("Training");
+    if entry["event"] != "step" {
+        event["kind"] = entry["event"].clone();
+    }
+    if let Some(loss) = entry.get("loss") {
+        event["loss"] = loss.clone();
+    }
+    if let Some(report) = entry.get("report") {
+        event["metrics"] = report["overall"].clone();
+        event["levels"] = report["levels"].clone();
+    }
+    event
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_event_has_the_place_and_the_numbers_of_its_entry() {
+        let of = |entry: Value| event(&entry, [10, 40], Duration::from_secs(5));
+        assert_eq!(
+            of(json!({ "event": "step", "step": 20, "loss": 0.5, "lr_head": 0.1 })),
+            json!({ "kind": "progress", "what": "Training", "done": 20, "total": 40, "seconds_left": 10.0, "loss": 0.5 })
+        );
+        let report = json!({ "overall": { "h_ap": 0.25 }, "levels": [{ "name": "kind", "ap": 0.5 }] });
+        let event = of(json!({ "event": "evaluation", "step": 20, "report": report }));
+        assert_eq!((&event["kind"], &event["metrics"]["h_ap"]), (&json!("evaluation"), &json!(0.25)));
+        assert_eq!(event["levels"][0]["ap"], 0.5);
     }
 }

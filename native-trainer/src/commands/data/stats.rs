@@ -74,15 +74,16 @@ pub fn run(args: &DataStatsArgs) -> Result<()> {
     Ok(())
 }
 
-/// A name without tabs and line ends, which would break the columns.
+/// A name as it is printed: without tabs and line ends, which would break the columns, and with other control characters as
+/// codes, whose width counts.
 fn one_line(name: &str) -> String {
-    name.split_whitespace().collect::<Vec<_>>().join(" ")
+    terminal::escape(&name.split_whitespace().collect::<Vec<_>>().join(" ")).into_owned()
 }
 
 fn describe(levels: &[LevelStatistics], tree: &[ClassNode]) -> String {
     let row = |level: &LevelStatistics| {
         vec![
-            level.level.clone(),
+            one_line(&level.level),
             count(level.classes),
             level.children.map_or("–".into(), |children| format!("{children:.1}")),
             count(level.fewest),
@@ -94,7 +95,7 @@ fn describe(levels: &[LevelStatistics], tree: &[ClassNode]) -> String {
     let header = ["level", "classes", "below each", "fewest images", "median", "mean", "most"];
     let mut text = align_numbers(&header, &levels.iter().map(row).collect::<Vec<_>>());
     let all: usize = tree.iter().map(|node| node.images).sum();
-    let finest = levels.last().map_or("class", |level| level.level.as_str());
+    let finest = levels.last().map_or("class".into(), |level| one_line(&level.level));
     let row = |node: &ClassNode| {
         vec![
             one_line(&node.name),
@@ -105,10 +106,34 @@ fn describe(levels: &[LevelStatistics], tree: &[ClassNode]) -> String {
     };
     let rows: Vec<Vec<String>> = tree.iter().take(LISTED).map(row).collect();
     let below = format!("classes of {finest}");
-    let header = [levels[0].level.as_str(), "images", "share", below.as_str()];
+    let coarsest = one_line(&levels[0].level);
+    let header = [coarsest.as_str(), "images", "share", below.as_str()];
     text += &format!("\n\n{}", align_numbers(&header, &rows));
     if tree.len() > LISTED {
         text += &format!("\n… and {} more", counted(tree.len() - LISTED, "class", "classes"));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_line_up_under_a_name_with_control_characters() {
+        let node = |name: &str| ClassNode { name: name.into(), images: 5, children: Vec::new() };
+        let level = |level: &str| LevelStatistics {
+            level: level.into(),
+            classes: 2,
+            children: None,
+            fewest: 5,
+            median: 5,
+            mean: 5.0,
+            most: 5,
+        };
+        let text =
+            terminal::escape(&describe(&[level("kind")], &[node("a\u{1b}[2J"), node("owl")])).into_owned();
+        let ends: Vec<Option<usize>> = text.lines().rev().take(2).map(|line| line.find("50.0 %")).collect();
+        assert!(ends[0].is_some() && ends[0] == ends[1], "{text}");
+    }
 }
