@@ -34,6 +34,8 @@ pub struct Pictures {
     paths: Vec<PathBuf>,
     storage: Arc<Storage>,
     all_required: bool,
+    /// See [`CACHE_BYTES`].
+    cache_bytes: u64,
     cache: Vec<OnceLock<Arc<Pixels>>>,
     cached_bytes: AtomicU64,
     unreadable: Mutex<BTreeMap<PathBuf, String>>,
@@ -61,6 +63,7 @@ impl Pictures {
             paths,
             storage: Arc::default(),
             all_required: false,
+            cache_bytes: CACHE_BYTES,
             cached_bytes: AtomicU64::new(0),
             unreadable: Mutex::default(),
             fault: OnceLock::new(),
@@ -75,6 +78,11 @@ impl Pictures {
     /// The pictures of these files, none of which is skipped: [`Self::check`] fails if one cannot be read.
     pub fn all_required(paths: Vec<PathBuf>) -> Self {
         Self { all_required: true, ..Self::new(paths) }
+    }
+
+    /// The same pictures, decoded at each use.
+    pub fn without_cache(self) -> Self {
+        Self { cache_bytes: 0, ..self }
     }
 
     /// The picture of an item; none if it cannot be read.
@@ -117,7 +125,7 @@ impl Pictures {
     /// Keeps a decoded picture if memory allows.
     fn store(&self, item: usize, pixels: &Arc<Pixels>) {
         let bytes = 3 * u64::from(pixels.width()) * u64::from(pixels.height());
-        let fits = self.cached_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes <= CACHE_BYTES;
+        let fits = self.cached_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes <= self.cache_bytes;
         // Another thread may have decoded and stored the same file meanwhile.
         if !fits || self.cache[item].set(pixels.clone()).is_err() {
             self.cached_bytes.fetch_sub(bytes, Ordering::Relaxed);

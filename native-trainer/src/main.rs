@@ -17,7 +17,8 @@
 //! commands/train commands/eval commands/export commands/embed commands/list
 //! commands/init commands/config commands/search commands/doctor commands/completions commands/recipes
 //! commands/data commands/biomorphs commands/page commands/verify commands/bench
-//! commands/bench/loss commands/bench/eval commands/data/verify commands/data/fetch commands/data/stats
+//! commands/bench/loss commands/bench/eval commands/bench/loader
+//! commands/data/verify commands/data/fetch commands/data/stats
 //! commands/bench/measure commands/data/arguments
 //! commands/verify/run_checks commands/verify/bundle_checks
 //! commands/verify/check

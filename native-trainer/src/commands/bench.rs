@@ -3,6 +3,7 @@
 //! Times depend on the machine, and ratios much less: compare those.
 
 mod eval;
+mod loader;
 mod loss;
 mod measure;
 
@@ -14,6 +15,7 @@ use clap::Subcommand;
 pub enum BenchCommand {
     Loss(loss::BenchLossArgs),
     Eval(eval::BenchEvalArgs),
+    Loader(loader::BenchLoaderArgs),
 }
 
 /// Measures, and prints a table or JSON.
@@ -21,5 +23,6 @@ pub fn run(command: BenchCommand) -> Result<()> {
     match command {
         BenchCommand::Loss(args) => loss::run(args),
         BenchCommand::Eval(args) => eval::run(args),
+        BenchCommand::Loader(args) => loader::run(&args),
     }
 }

@@ -1,0 +1,129 @@
+//! `akin bench loader`: how fast training images are read, decoded and augmented, beside decoding them alone.
+
+use std::hint::black_box;
+use std::path::PathBuf;
+use std::thread;
+
+use akin_core::random::stream;
+use anyhow::Result;
+use clap::Args;
+use rand::seq::SliceRandom;
+use rayon::prelude::*;
+
+use super::measure::{Figure, Report, Row, median_seconds, peak_memory_of, print_peak_memory};
+use crate::arguments::SetArgs;
+use crate::config::Config;
+use crate::counts::count;
+use crate::data::Dataset;
+use crate::loader::{Pictures, Position, Views};
+use crate::terminal;
+
+/// Measure the loader: the training images of a config, read in random order, decoded, augmented and turned into the
+/// numbers of a model, in batches as in training.
+///
+/// Beside it stands decoding alone, on the same number of threads. They run in turns; times are medians. As in the first
+/// epoch, every image is decoded. Memory is that of a process that only loads, and includes the program.
+#[derive(Debug, Args)]
+pub struct BenchLoaderArgs {
+    /// A TOML file.
+    #[arg(value_name = "CONFIG.toml")]
+    pub config: PathBuf,
+    #[command(flatten)]
+    pub sets: SetArgs,
+    /// The number of images of a round. If the training split has fewer, they are read again.
+    #[arg(long, value_name = "N", default_value_t = 2000, value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
+    pub images: u32,
+    /// Keep decoded images in memory, as training does where they fit: the later epochs.
+    #[arg(long)]
+    pub cached: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Load once, and print only the peak memory of the process, in bytes.
+    #[arg(long)]
+    pub once: bool,
+}
+
+/// Measures the loader of a config, and prints a table or JSON.
+pub fn run(args: &BenchLoaderArgs) -> Result<()> {
+    let config = Config::load(&args.config, &args.sets.set)?;
+    let work = Work::new(&config, args)?;
+    if args.once {
+        work.load();
+        work.pictures.check()?;
+        return print_peak_memory();
+    }
+    // Memory first, while this process is small.
+    terminal::say(format_args!("   Measuring {} images", count(work.items.len())));
+    let memory = peak_memory_of(std::env::args_os().skip(1).chain(["--once".into()]))?;
+    let [seconds, decoding] = median_seconds([&mut || work.load(), &mut || work.decode()]);
+    work.pictures.check()?;
+    let row = Row {
+        name: config.data.path.display().to_string(),
+        figures: vec![
+            Figure::Count(work.items.len()),
+            Figure::Seconds(seconds),
+            Figure::Count((work.items.len() as f64 / seconds).round() as usize),
+            Figure::Seconds(decoding),
+            Figure::Ratio(seconds / decoding),
+            Figure::bytes(memory),
+        ],
+    };
+    let columns = vec![
+        ("images", "images"),
+        ("time", "seconds"),
+        ("images/s", "images_per_second"),
+        ("decoding", "decoding_seconds"),
+        ("÷ decoding", "per_decoding"),
+        ("memory", "peak_memory"),
+    ];
+    Report { subject: "data", columns, rows: vec![row] }.print(args.json)
+}
+
+/// The images of a round.
+struct Work {
+    pictures: Pictures,
+    views: Views,
+    /// In the order in which they are read.
+    items: Vec<usize>,
+    batch: usize,
+}
+
+impl Work {
+    fn new(config: &Config, args: &BenchLoaderArgs) -> Result<Self> {
+        let seed = config.run.seed;
+        let dataset = Dataset::load(&config.data, seed)?;
+        let mut train = dataset.splits.train.clone();
+        train.shuffle(&mut stream(seed, "benchmark", &[]));
+        let pictures = Pictures::of(&dataset);
+        Ok(Self {
+            pictures: if args.cached { pictures } else { pictures.without_cache() },
+            views: Views {
+                augment: config.augment.clone().unwrap_or_default(),
+                preprocessing: config.model.preprocessing.clone(),
+                seed,
+            },
+            items: train.into_iter().cycle().take(args.images as usize).collect(),
+            batch: config.sampler.batch_size(),
+        })
+    }
+
+    /// Makes the batches, and the numbers of their images on this thread, as training does.
+    fn load(&self) {
+        let batches = self.items.chunks(self.batch).enumerate();
+        let positions = batches.map(|(step, items)| (Position { epoch: 0, step }, items.to_vec()));
+        thread::scope(|scope| {
+            for batch in self.views.clone().make_batches_ahead(&self.pictures, positions, scope) {
+                for view in &batch.views {
+                    black_box(self.views.preprocessing.normalise(view));
+                }
+            }
+        });
+    }
+
+    fn decode(&self) {
+        self.items.par_iter().for_each(|&item| {
+            black_box(self.pictures.get(item));
+        });
+    }
+}
