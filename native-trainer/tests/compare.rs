@@ -72,6 +72,15 @@ fn a_comparison_trains_each_run_once_and_writes_its_table_in_every_format() {
     assert!(at.read("out/table.tex").contains("\\multicolumn{8}{l}{\\emph{hierarchical}}"));
     assert_eq!(at.read("out/table.csv").lines().filter(|line| !line.starts_with('#')).count(), 4);
 
+    // A report takes the directory of a comparison for its trainings.
+    at.akin(&["report", "out", "--bootstrap", "0", "--queries", "0"]).expect_code(0);
+    let report = at.read("report.html");
+    for run in
+        ["out/norm_softmax/seed-0", "out/norm_softmax/seed-1", "out/happier/seed-0", "out/happier/seed-1"]
+    {
+        assert!(report.contains(run), "{run}");
+    }
+
     let again = at.compare(&["--format", "json"]).expect_code(0);
     assert_eq!(again.trainings(), 0);
     let again: Value = serde_json::from_str(&again.stdout).unwrap();

@@ -19,12 +19,13 @@ use self::html::{Page, RunPart};
 use crate::config::{Config, DeviceName, Protocol};
 use crate::counts::{count, counted, rounded_bytes};
 use crate::data::Dataset;
+use crate::directory::{Kind, Mark};
 use crate::embedding::evaluate_dataset;
 use crate::families::distinct_names;
 use crate::figures::{Figure, Painter, write_figures};
 use crate::files::{check_output, read_regular_file, write_atomic};
 use crate::loader::Pictures;
-use crate::problem::problem;
+use crate::problem::{a_few, problem};
 use crate::progress::Progress;
 use crate::published::published_text;
 use crate::report::score;
@@ -41,7 +42,7 @@ use crate::{device, directory, machine, rank_curves, shell, terminal};
 /// no network. Several runs stand side by side.
 #[derive(Debug, Args)]
 pub struct ReportArgs {
-    /// Run directories.
+    /// Run directories. A directory of `akin compare` stands for all of its finished trainings.
     #[arg(value_name = "RUN", required = true)]
     pub runs: Vec<PathBuf>,
     /// The file to write.
@@ -78,7 +79,8 @@ pub struct ReportArgs {
 
 /// Evaluates the runs, draws the figures and writes the files.
 pub fn run(args: &ReportArgs) -> Result<()> {
-    let runs = args.runs.iter().map(|path| Run::open(path)).collect::<Result<Vec<_>>>()?;
+    let directories = args.runs.iter().map(|path| runs_in(path)).collect::<Result<Vec<_>>>()?.concat();
+    let runs = directories.iter().map(|path| Run::open(path)).collect::<Result<Vec<_>>>()?;
     refuse_twins(&runs)?;
     if let Some(run) = runs.iter().find(|run| run.config.data.protocol == Protocol::Dyml) {
         let run = shell::path(&run.directory);
@@ -164,6 +166,37 @@ pub fn run(args: &ReportArgs) -> Result<()> {
     let figures = counted(all.len(), "figure", "figures");
     args.progress.say("Wrote", &format!("{figures} ({size}); open {} in a browser", shell::path(&args.out)));
     Ok(())
+}
+
+/// The finished trainings of a comparison, by row and seed; a directory of something else itself.
+fn runs_in(directory: &Path) -> Result<Vec<PathBuf>> {
+    if Mark::read(directory)?.is_none_or(|mark| mark.kind != Kind::Comparison) {
+        return Ok(vec![directory.to_owned()]);
+    }
+    let folders = |folder: &Path| -> Vec<PathBuf> {
+        let entries = fs::read_dir(folder).into_iter().flatten();
+        entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_dir()).collect()
+    };
+    let seed = |run: &Path| run.file_name()?.to_str()?.strip_prefix("seed-")?.parse::<u64>().ok();
+    // The encoder before the training, `untrained`, is no training.
+    let trainings = folders(directory).into_iter().filter(|row| !row.ends_with("untrained"));
+    let trainings = trainings.flat_map(|row| folders(&row)).filter(|run| seed(run).is_some());
+    let (mut runs, unfinished): (Vec<PathBuf>, Vec<PathBuf>) =
+        trainings.partition(|run| run.join("report.json").is_file());
+    if !unfinished.is_empty() {
+        let names: Vec<_> = unfinished.iter().map(|run| shell::path(run)).collect();
+        let count = counted(names.len(), "training that is", "trainings that are");
+        terminal::warn(format_args!("left out {count} not finished: {}", a_few(&names)));
+    }
+    runs.sort_by_key(|run| (run.parent().map(Path::to_owned), seed(run)));
+    if runs.is_empty() {
+        let shown = shell::path(directory);
+        return Err(problem(
+            format!("the comparison {shown} has no finished training"),
+            format!("continue it with `akin compare CONFIG --out {shown}`, or give the directories of runs"),
+        ));
+    }
+    Ok(runs)
 }
 
 /// The places of the runs that are tested on the same images with the same labels, for each such test set.
