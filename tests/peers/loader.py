@@ -43,7 +43,7 @@ from torchvision import transforms  # noqa: E402
 
 SIDE = 224
 CONFIG = """
-run = {{ device = "cpu" }}
+run = {{ steps = 1, device = "cpu" }}
 data = {{ kind = "csv", path = "{table}", levels = ["class"] }}
 model = {{ backbone = {{ kind = "resnet50" }}, preprocessing = {{ name = "imagenet", crop = {side} }} }}
 augment = {{ crop_scale = [0.4, 1.0], flip = true }}
@@ -80,7 +80,7 @@ def draw(folder):
     paths = []
     for number in range(arguments.images):
         clouds = numpy.zeros((375, 500, 3), numpy.float32)
-        for cells in [4, 16, 64]:
+        for cells in [4, 16, 64, 250]:
             noise = Image.fromarray(random.integers(0, 256, (cells, cells, 3), numpy.uint8))
             clouds += numpy.asarray(noise.resize((500, 375), Image.BICUBIC), numpy.float32) / cells**0.5
         clouds = (clouds / clouds.max() * 255).astype(numpy.uint8)

@@ -104,10 +104,16 @@ pub fn run(args: &ReportArgs) -> Result<()> {
     }
     // A system without fonts is reported before the work.
     let painter = args.png.as_ref().map(|_| Painter::new()).transpose()?;
-    let mut evaluated = Vec::new();
+    let mut evaluated: Vec<(usize, Evaluated)> = Vec::new();
     for (run, name) in runs.iter().zip(distinct_names(&runs)) {
         let asked = run.config.eval.metrics.len();
-        evaluated.push((asked, evaluate(run, name, args)?));
+        // Data that several runs share are read once.
+        let same = runs.iter().zip(&evaluated).find(|(other, _)| have_same_data(&run.config, &other.config));
+        let dataset = match same {
+            Some((_, (_, other))) => other.dataset.clone(),
+            None => Dataset::load_to_evaluate(&run.config.data, run.config.run.seed)?,
+        };
+        evaluated.push((asked, evaluate(run, name, dataset, args)?));
     }
     let (asked, evaluated): (Vec<usize>, Vec<Evaluated>) = evaluated.into_iter().unzip();
 
@@ -242,13 +248,18 @@ fn check_folder(folder: &Path, overwrite: bool) -> Result<()> {
     ))
 }
 
+/// Whether two trainings read the same data set with the same splits.
+fn have_same_data(config: &Config, other: &Config) -> bool {
+    let splits_agree = config.run.seed == other.run.seed || !config.data.splits_by_run_seed();
+    config.data == other.data && splits_agree
+}
+
 /// Embeds and scores the evaluation splits of a run.
-fn evaluate(run: &Run, name: String, args: &ReportArgs) -> Result<Evaluated> {
+fn evaluate(run: &Run, name: String, dataset: Dataset, args: &ReportArgs) -> Result<Evaluated> {
     let config = &run.config;
     let log = Log::read(run)?;
     let device = device::open(args.device.unwrap_or(config.run.device))?;
     let encoder = run.encoder(args.which, &device)?;
-    let dataset = Dataset::load_to_evaluate(&config.data, config.run.seed)?;
     run.check_data(&dataset.digest())?;
     let pictures = Pictures::of(&dataset);
     let mut eval: EvaluationConfig = config.eval.clone();

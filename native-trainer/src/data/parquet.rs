@@ -40,6 +40,15 @@ fn list(copy: &LocalCopy) -> Result<Listing> {
     let files = files(&data.path)?;
     let mut images = Vec::new();
     let mut unpacked = Unpacked::default();
+    let mut length = 0_u64;
+    for path in &files {
+        let file = ParquetFile::open(path)?;
+        let column = ImageCells::of(&file, &data.path_column)?.column_of_bytes();
+        length = length.saturating_add(column.map_or(0, |column| file.length(column)));
+    }
+    if length > 0 {
+        unpacked.check_room(length)?;
+    }
     for (container, path) in files.iter().enumerate() {
         read(data, path, container, &mut unpacked, &mut images)?;
     }
@@ -127,9 +136,6 @@ fn read(
         (None, None) => Some(split_of_file(data, path)?),
         _ => None,
     };
-    if let Some(column) = image_cells.column_of_bytes() {
-        unpacked.check_room(file.length(column))?;
-    }
     for number in 0..file.rows() {
         let place = || format!("{}, row {number}", path.display());
         let labels =
