@@ -18,7 +18,7 @@ pub enum ProcessOutcome {
     Stopped,
     /// An error ended it.
     Failed {
-        /// What is wrong.
+        /// What is wrong, in one line.
         message: String,
         /// What to do about it.
         hint: Option<String>,
@@ -33,7 +33,8 @@ impl ProcessOutcome {
             Err(error) if error.is::<Interrupted>() => Self::Stopped,
             Err(error) => {
                 let (message, hint) = parts(error);
-                Self::Failed { message, hint }
+                // It stands in a row of a table.
+                Self::Failed { message: message.replace('\n', "; "), hint }
             }
         }
     }
@@ -58,11 +59,11 @@ mod tests {
     fn an_outcome_survives_its_file() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("outcome.json");
-        let failed = ProcessOutcome::Failed { message: "no data".into(), hint: Some("add it".into()) };
+        let failed = ProcessOutcome::Failed { message: "no data; in a.csv".into(), hint: Some("add it".into()) };
         for (result, expected) in [
             (Ok(()), ProcessOutcome::Done),
             (Err(Interrupted("after step 3".into()).into()), ProcessOutcome::Stopped),
-            (Err(problem("no data", "add it")), failed),
+            (Err(problem("no data\nin a.csv", "add it")), failed),
         ] {
             let outcome = ProcessOutcome::new(&result);
             assert_eq!(outcome, expected);

@@ -68,7 +68,6 @@ impl Trainer {
         }
         let left = self.pace.count(started.elapsed());
         if let ProcessOutcome::Failed { message, hint } = outcome {
-            let message = message.replace('\n', "; ");
             let hint = hint.map_or_else(String::new, |hint| format!(" (hint: {hint})"));
             self.progress.say("Failed", &format!("{name}: {message}{hint}"));
             return Ok(Some(message));
@@ -114,7 +113,8 @@ impl Pace {
         if left == 0 {
             return String::new();
         }
-        let time = duration(self.time.get() / self.trained.get() * left as u32);
+        let time = self.time.get() / self.trained.get() * left as u32;
+        let time = duration(time.max(Duration::from_secs(1)));
         format!("; {} left, about {time}", counted(left, "training", "trainings"))
     }
 }

@@ -15,6 +15,7 @@ use crate::compare::results::columns;
 use crate::compare::settings::describe;
 use crate::compare::trainer::Trainer;
 use crate::config::{Config, ModelConfig};
+use crate::counts::counted;
 use crate::directory::{Draft, Kind, Share};
 use crate::loader::Pictures;
 use crate::problem::{a_few, problem};
@@ -22,7 +23,7 @@ use crate::progress::Progress;
 use crate::report::score;
 use crate::run::Run;
 use crate::training::{check_encoder, check_loss};
-use crate::{device, machine};
+use crate::{device, machine, terminal};
 
 /// Trains every run that is not done, and collects the results of all. Also returns their directory, into which the
 /// results have to be written.
@@ -112,6 +113,13 @@ impl<'a> Execution<'a> {
         self.trainer.data.load(&shared)?;
         let device = device::open(shared.run.device)?;
         let space = &plan.search.space;
+        if let Some(count) = space.count().filter(|&count| count < plan.trials as u64) {
+            terminal::warn(format_args!(
+                "tune.trials is {}, but the ranges have only {}, and equal settings are trained once",
+                plan.trials,
+                counted(count as usize, "setting", "settings")
+            ));
+        }
         let mut models: Vec<ModelConfig> = Vec::new();
         for point in space.extremes() {
             let settings = space.settings(&point)?;

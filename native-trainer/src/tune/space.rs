@@ -63,6 +63,15 @@ impl Space {
         self.axes.len()
     }
 
+    /// The number of different settings; none if a range has real numbers.
+    pub fn count(&self) -> Option<u64> {
+        self.axes.iter().try_fold(1_u64, |count, (_, axis)| match axis {
+            Axis::Real { .. } => None,
+            Axis::Whole { min, max, .. } => Some(count.saturating_mul(max.abs_diff(*min).saturating_add(1))),
+            Axis::Values(values) => Some(count.saturating_mul(values.len() as u64)),
+        })
+    }
+
     /// The keys of the settings, one for each axis.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.axes.iter().map(|(key, _)| key.as_str())
@@ -292,6 +301,14 @@ mod tests {
         assert_eq!(shown(0.5), "28 \"b\" 1.25 0.001");
         assert_eq!(shown(1.0 - f64::EPSILON), "80 \"c\" 2.0 0.1");
         assert_eq!(shown(1.0), shown(1.0 - f64::EPSILON));
+    }
+
+    #[test]
+    fn settings_are_counted_where_they_can_be() {
+        let count = |ranges: &str| space(ranges).unwrap().count();
+        assert_eq!(count("'loss.a' = { min = 1, max = 3 }\n'loss.b' = { values = ['x', 'y'] }"), Some(6));
+        assert_eq!(count("'loss.a' = { min = 1, max = 3.0 }\n'loss.b' = { values = ['x', 'y'] }"), None);
+        assert_eq!(count("'loss.a' = { min = -9223372036854775808, max = 0 }"), Some(1 << 63 | 1));
     }
 
     #[test]
