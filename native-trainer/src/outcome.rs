@@ -59,7 +59,8 @@ mod tests {
     fn an_outcome_survives_its_file() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("outcome.json");
-        let failed = ProcessOutcome::Failed { message: "no data; in a.csv".into(), hint: Some("add it".into()) };
+        let failed =
+            ProcessOutcome::Failed { message: "no data; in a.csv".into(), hint: Some("add it".into()) };
         for (result, expected) in [
             (Ok(()), ProcessOutcome::Done),
             (Err(Interrupted("after step 3".into()).into()), ProcessOutcome::Stopped),
