@@ -382,6 +382,25 @@ fn scores(sweep: Sweep) {
     Scenario { name: "eval --per-query", command: &command, survives: &survives }.sweep(&at, sweep);
 }
 
+/// Reading images from Parquet files, which copies them into a temporary file.
+fn parquet(sweep: Sweep) {
+    let at = Workplace::empty();
+    let hub = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/parquet/hub");
+    fs::create_dir(at.path("hub")).unwrap();
+    copy(&hub, &at.path("hub"));
+    at.write(
+        "hub.toml",
+        "data = { kind = 'parquet', path = 'hub', levels = ['kind', 'variety'], path_column = 'image' }",
+    );
+    let command = ["data", "check", "hub.toml"];
+    let expected = at.ok(&command).stdout;
+    let survives = |at: &Workplace, faulted: &Faulted| {
+        assert!(!faulted.succeeded() || faulted.answer.stdout == expected, "another answer after a fault");
+        assert_eq!(at.ok(&command).stdout, expected);
+    };
+    Scenario { name: "data check (Parquet)", command: &command, survives: &survives }.sweep(&at, sweep);
+}
+
 #[test]
 fn the_state_survives_faults_of_train() {
     train(Sweep::Some(13));
@@ -425,6 +444,11 @@ fn a_file_of_embeddings_survives_faults() {
 #[test]
 fn a_file_of_scores_survives_faults() {
     scores(Sweep::Some(4));
+}
+
+#[test]
+fn parquet_files_survive_faults() {
+    parquet(Sweep::Some(19));
 }
 
 #[test]
@@ -479,4 +503,10 @@ fn a_file_of_embeddings_survives_every_fault() {
 #[ignore = "takes long; tests/full runs it"]
 fn a_file_of_scores_survives_every_fault() {
     scores(Sweep::All);
+}
+
+#[test]
+#[ignore = "takes long; tests/full runs it"]
+fn parquet_files_survive_every_fault() {
+    parquet(Sweep::All);
 }

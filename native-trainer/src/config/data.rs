@@ -37,23 +37,23 @@ pub struct DataConfig {
     /// `roxford5k`, `rparis6k`: which gallery images are positives of a query, and which are left out of its ranking.
     /// Default `medium`.
     pub difficulty: Option<Difficulty>,
-    /// `csv`: a column with junk: for a gallery image, the finest classes whose queries leave it out of their rankings,
-    /// separated by semicolons. Default: none.
+    /// `csv`, `parquet`: a column with junk: for a gallery image, the finest classes whose queries leave it out of
+    /// their rankings, separated by semicolons. Default: none.
     pub junk_column: Option<String>,
-    /// `csv`, `parquet`: whether a class is its whole label path, so that `Apple / Gala` and `Pear / Gala` are two classes. If
-    /// not, equal names are one class, and all its images must have the same labels above it. In a folder tree a class
-    /// is always its path. Default false.
+    /// `csv`, `parquet`: whether a class is its whole label path, so that `Apple / Gala` and `Pear / Gala` are two
+    /// classes. If not, equal names are one class, and all its images must have the same labels above it. In a folder
+    /// tree a class is always its path. Default false.
     #[serde(default)]
     pub qualify: bool,
     /// What to do with an image that has fewer labels than there are levels. Default `refuse`.
     #[serde(default)]
     pub ragged: Ragged,
-    /// `csv`, `parquet`: the column with the paths of the images; in Parquet also with the images themselves, as bytes or as
-    /// a group with a member `bytes`. Default `path`.
+    /// `csv`, `parquet`: the column with the paths of the images; in Parquet also with the images themselves, as bytes
+    /// or as a group with a member `bytes`. Default `path`.
     #[serde(default = "path_column")]
     pub path_column: String,
-    /// `csv`, `parquet`: the column with the split of each image. An image with an empty cell is not used. A Parquet file
-    /// without it is a split, called as its name begins: `train-00000-of-00002.parquet`. Default `split`.
+    /// `csv`, `parquet`: the column with the split of each image. An image with an empty cell is not used. A Parquet
+    /// file without it is a split, called as its name begins: `train-00000-of-00002.parquet`. Default `split`.
     #[serde(default = "split_column")]
     pub split_column: String,
     /// The name of the training split: a folder inside `path`, or a value of the split column. Default `train`.
@@ -109,8 +109,8 @@ pub enum DataKind {
     Folder,
     /// A CSV file with one image a line: its path, a column for each level, and its split.
     Csv,
-    /// A Parquet file, or a folder of them, with a row per image: its path or its bytes, a column for each level, and its
-    /// split.
+    /// A Parquet file, or a folder of them, with a row per image: its path or its bytes, a column for each level, and
+    /// its split.
     Parquet,
     /// Stanford Online Products.
     Sop,
@@ -429,7 +429,7 @@ impl DataConfig {
             ("hierarchy", self.hierarchy.is_some(), &[DataKind::Cub200, DataKind::Cars196]),
             ("benchmark", self.benchmark.is_some(), &[DataKind::DymlVehicle, DataKind::DymlAnimal]),
             ("difficulty", self.difficulty.is_some(), &[DataKind::Roxford5k, DataKind::Rparis6k]),
-            ("junk_column", self.junk_column.is_some(), &[DataKind::Csv]),
+            ("junk_column", self.junk_column.is_some(), &[DataKind::Csv, DataKind::Parquet]),
         ];
         for (key, is_set, kinds) in optional_settings {
             ensure(!is_set || kinds.contains(&self.kind), || {

@@ -53,8 +53,7 @@ fn images(data: &DataConfig) -> Result<Vec<ListedImage>> {
         };
         let labels = levels.iter().map(|&column| record[column].trim().to_owned()).collect();
         let image = rows.file(record[path_column].trim(), labels, split, place)?;
-        let junk = junk_column.map_or("", |column| &record[column]).split(';').map(str::trim);
-        let junk = junk.filter(|class| !class.is_empty()).map(str::to_owned).collect();
+        let junk = Rows::junk(junk_column.map_or("", |column| &record[column]));
         images.push(ListedImage { junk, ..image });
     }
     Ok(images)

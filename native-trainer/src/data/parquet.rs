@@ -105,7 +105,8 @@ fn split_of_file(data: &DataConfig, file: &Path) -> Result<Split> {
                 file.display(),
                 data.split_column
             ),
-            "call the file after its split (`train-1.parquet`), set data.split_column, or data.test_fraction = 0.5",
+            "call the file after its split (`train-1.parquet`), take it out of the folder, or set data.split_column or \
+             data.test_fraction = 0.5",
         )
     })
 }
@@ -131,6 +132,10 @@ fn read(
         }
         _ => None,
     };
+    let mut junk = match &data.junk_column {
+        None => None,
+        Some(name) => Some(Labels::of(&file, name, "remove data.junk_column")?),
+    };
     let rows = Rows::new(data, path.parent().unwrap_or(Path::new("")));
     let split_of_file = match (data.test_fraction, &splits) {
         (None, None) => Some(split_of_file(data, path)?),
@@ -144,22 +149,31 @@ fn read(
             None => split_of_file,
             Some(splits) => rows.split(&splits.next(&mut file, place)?, place)?,
         };
+        let junk = match &mut junk {
+            None => Vec::new(),
+            Some(junk) => Rows::junk(&junk.next(&mut file, place)?),
+        };
         let (bytes, name) = image_cells.next(&mut file)?;
         // An empty cell in the column of splits: the image is not used.
         if splits.is_some() && split.is_none() {
             continue;
         }
-        images.push(match bytes {
-            None => rows.file(text(name, &data.path_column, place)?.trim(), labels, split, place)?,
-            Some(bytes) => {
-                let (start, length) = unpacked.add(bytes, place)?;
-                let labels = rows.labels(labels, place)?;
-                let mut path = path.join(number.to_string());
-                let name = String::from_utf8_lossy(name);
-                path.extend(Path::new(&*name).file_name());
-                let part = Part::Encoded { container, start, length };
-                ListedImage { path, part, labels, junk: Vec::new(), split }
-            }
+        if bytes.is_empty() && name.is_empty() {
+            return Err(problem(
+                format!("{}: `{}` has neither an image nor a path", place(), data.path_column),
+                "write one of them, or remove the row",
+            ));
+        }
+        images.push(if bytes.is_empty() {
+            let image = rows.file(text(name, &data.path_column, place)?.trim(), labels, split, place)?;
+            ListedImage { junk, ..image }
+        } else {
+            let (start, length) = unpacked.add(bytes, place)?;
+            let labels = rows.labels(labels, place)?;
+            let mut path = path.join(number.to_string());
+            let name = String::from_utf8_lossy(name);
+            path.extend(Path::new(&*name).file_name());
+            ListedImage { path, part: Part::Encoded { container, start, length }, labels, junk, split }
         });
     }
     Ok(())
@@ -266,25 +280,25 @@ impl ImageCells {
         self.bytes.as_ref().map(|(column, _)| *column)
     }
 
-    /// The bytes of the next image, if they are there, and its path, which may be empty.
-    fn next<'a>(&'a mut self, file: &mut ParquetFile) -> Result<(Option<&'a [u8]>, &'a [u8])> {
+    /// The bytes of the next image, and its path. Each may be empty.
+    fn next<'a>(&'a mut self, file: &mut ParquetFile) -> Result<(&'a [u8], &'a [u8])> {
         let bytes = match &mut self.bytes {
             Some((_, cells)) => value(cells, file)?,
-            None => None,
+            None => &[],
         };
         let path = match &mut self.path {
             Some(cells) => value(cells, file)?,
-            None => None,
+            None => &[],
         };
-        Ok((bytes, path.unwrap_or_default()))
+        Ok((bytes, path))
     }
 }
 
-/// The bytes of the next cell; none if it is empty.
-fn value<'a>(cells: &'a mut Cells, file: &mut ParquetFile) -> Result<Option<&'a [u8]>> {
+/// The bytes of the next cell.
+fn value<'a>(cells: &'a mut Cells, file: &mut ParquetFile) -> Result<&'a [u8]> {
     Ok(match cells.next(file)? {
-        Some(Cell::Bytes(bytes)) => Some(bytes),
-        _ => None,
+        Some(Cell::Bytes(bytes)) => bytes,
+        _ => &[],
     })
 }
 
@@ -415,6 +429,14 @@ mod tests {
     }
 
     #[test]
+    fn a_column_may_name_junk() {
+        let config = "kind = 'parquet'\nlevels = ['kind']\npath_column = 'picture'\njunk_column = 'kind'\n\
+                      train = 'none'\ntest = 'other'\nquery = 'train'\ngallery = 'test'";
+        let dataset = read(&files(&[("x.parquet", TABLE)]), config);
+        assert_eq!(dataset.junk, [[0], [0], [0], [1], [1]]);
+    }
+
+    #[test]
     fn an_image_that_is_repeated_is_copied_once() {
         let copy = files(&[("train-a.parquet", HUB[0].1), ("test-b.parquet", HUB[0].1)]);
         let dataset = read(&copy, HUB_DATA);
@@ -452,7 +474,7 @@ mod tests {
             "{message}"
         );
         let (message, _) = refused(&format!("{DATA}\npath_column = 'split'\ntest_fraction = 0.5"));
-        assert!(message.ends_with("row 4: the path is empty"), "{message}");
+        assert!(message.ends_with("row 4: `split` has neither an image nor a path"), "{message}");
         let (message, _) = refused(&format!("{DATA}\npath_column = 'tags'"));
         assert!(message.contains("`tags` of") && message.ends_with("holds lists or groups"), "{message}");
         let (message, _) = refused(&format!("{DATA}\npath_column = 'image'"));

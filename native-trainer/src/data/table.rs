@@ -49,6 +49,12 @@ impl<'a> Rows<'a> {
         Ok(Some(*split))
     }
 
+    /// The classes in a cell of the column of junk.
+    pub fn junk(cell: &str) -> Vec<String> {
+        let classes = cell.split(';').map(str::trim);
+        classes.filter(|class| !class.is_empty()).map(str::to_owned).collect()
+    }
+
     /// An image that is a file, with the labels of its row.
     ///
     /// # Errors
