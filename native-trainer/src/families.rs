@@ -61,22 +61,24 @@ fn bits(config: &Config) -> Option<usize> {
     (head.geometry == Geometry::Binary).then_some(head.dimension)
 }
 
-/// A name for each run that no other of them has: the name in its config, or the name of its directory if another run has
-/// the same, or the name in its config with a number if that too is taken.
+/// A name for each run that no other of them has: the name in its config, or that of its directory if another run has the
+/// same, or that with the folder above it, as the seeds of a comparison need. If each is shared, the name in the config gets
+/// a number.
 pub fn distinct_names(runs: &[Run]) -> Vec<String> {
     let in_config = |run: &Run| run.config.run.name.clone();
-    let of_directory =
-        |run: &Run| run.directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let is_shared = |run: &Run, name: &dyn Fn(&Run) -> String| {
-        runs.iter().filter(|other| name(other) == name(run)).count() > 1
+    let last_parts = |run: &Run, count: usize| -> String {
+        let parts: Vec<_> = run.directory.iter().map(|part| part.to_string_lossy()).collect();
+        parts[parts.len().saturating_sub(count)..].join("/")
+    };
+    let ways: [&dyn Fn(&Run) -> String; 3] =
+        [&in_config, &|run| last_parts(run, 1), &|run| last_parts(run, 2)];
+    let is_shared = |run: &Run, way: &dyn Fn(&Run) -> String| {
+        runs.iter().filter(|other| way(other) == way(run)).count() > 1
     };
     let mut names: Vec<String> = Vec::new();
     for run in runs {
-        let name = match () {
-            () if is_shared(run, &in_config) && !is_shared(run, &of_directory) => of_directory(run),
-            () => in_config(run),
-        };
-        names.push(numbered(&name, |name| names.iter().any(|other| other == name)));
+        let own = ways.into_iter().find(|way| !is_shared(run, way)).unwrap_or(&in_config)(run);
+        names.push(numbered(&own, |name| names.iter().any(|other| other == name)));
     }
     names
 }
@@ -149,5 +151,22 @@ mod tests {
         assert_eq!(refusal(&twice), "two of the runs have the same config, with 16 bits");
         let lone = [config(&[]), config(&["model.head.dimension=32", "run.seed=1"])];
         assert_eq!(refusal(&lone), "no two of the runs differ only in the number of bits");
+    }
+
+    #[test]
+    fn runs_of_one_name_are_told_apart_by_as_little_as_needed() {
+        let names = |runs: &[(&str, &str)]| -> Vec<String> {
+            let run = |&(name, directory): &(&str, &str)| {
+                let mut config = config(&[]);
+                config.run.name = name.into();
+                Run { directory: directory.into(), config }
+            };
+            distinct_names(&runs.iter().map(run).collect::<Vec<_>>())
+        };
+        assert_eq!(names(&[("a", "/x/1"), ("b", "/x/2")]), ["a", "b"]);
+        assert_eq!(names(&[("a", "/x/1"), ("a", "/x/2"), ("b", "/y/1")]), ["x/1", "2", "b"]);
+        assert_eq!(names(&[("a", "/x/seed-0"), ("a", "/y/seed-0")]), ["x/seed-0", "y/seed-0"]);
+        assert_eq!(names(&[("a", "/p/x/1"), ("a", "/q/x/1")]), ["a", "a 2"]);
+        assert_eq!(names(&[("a", "/x/1"), ("a", "/x/b"), ("b", "/y/c")]), ["1", "b", "b 2"]);
     }
 }

@@ -104,8 +104,13 @@ impl Config {
                 _ => ("sampler", setting_name(sampler.kind)),
             };
             if !kinds.contains(&kind.as_str()) {
-                let (names, verb) = (kinds.join("`, `"), if kinds.len() == 1 { "uses" } else { "use" });
-                let why = format!("only `{names}` {verb} it, and {section}.kind is `{kind}`");
+                let uses = match kinds {
+                    [others @ .., last] if !others.is_empty() => {
+                        format!("`{}` and `{last}` use", others.join("`, `"))
+                    }
+                    _ => format!("`{}` uses", kinds.concat()),
+                };
+                let why = format!("only {uses} it, and {section}.kind is `{kind}`");
                 idle.push(Idle { key, value, default, why });
             }
         }
@@ -351,17 +356,17 @@ mod tests {
                 &["run.evaluate_every_epochs=1", "schedule={kind='plateau',patience=9}"],
                 "schedule.patience is 9 evaluations, one every 1 epoch",
             ),
-            (&["schedule.gamma=0.5"], "only `steps`, `plateau` use it, and schedule.kind is `cosine`"),
+            (&["schedule.gamma=0.5"], "only `steps` and `plateau` use it, and schedule.kind is `cosine`"),
             (&["schedule.milestones=[3]"], "schedule.milestones is [3], but only `steps` uses it"),
             (&["schedule.every_epochs=3"], "schedule.every_epochs is 3, but only `steps` uses it"),
             (&["run.patience=3"], "run.patience is 3, but run.evaluate_every_epochs is 0"),
             (&["run.best_by=ap"], "run.best_by is ap, but run.evaluate_every_epochs is 0"),
-            (&["optimizer.momentum=0.9"], "only `sgd`, `rmsprop` use it, and optimizer.kind is `adam`"),
+            (&["optimizer.momentum=0.9"], "only `sgd` and `rmsprop` use it, and optimizer.kind is `adam`"),
             (&["optimizer.nesterov=true"], "only `sgd` uses it, and optimizer.kind is `adam`"),
             (&["optimizer={kind='sgd',nesterov=true}"], "optimizer.momentum is 0"),
             (
                 &["optimizer={kind='sgd',beta_1=0.5}"],
-                "optimizer.beta_1 is 0.5, but only `adam`, `adamw` use it",
+                "optimizer.beta_1 is 0.5, but only `adam` and `adamw` use it",
             ),
             (&["optimizer.lr_terms=[1.0]"], "loss.kind is `happier`"),
             (&["sampler.batch_size=8"], "sampler.batch_size is 8, but only `random` uses it"),
