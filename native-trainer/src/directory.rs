@@ -8,20 +8,22 @@
 //! { "akin": "run", "version": 2, "files": [{ "path": "config.toml", "bytes": 812, "sha256": "…" }, …], "sha256": "…" }
 //! ```
 //!
-//! Only a directory with its mark is ever replaced. A directory that akin completed is replaced only if nothing else
-//! was put into it.
+//! Only a directory with its mark is ever replaced, and only if nothing else was put into it. What is in no list of a
+//! complete directory is foreign; in an unfinished one, so is every file whose name akin does not use there.
 //!
 //! A [`Draft`] is a directory that is being written. It holds a lock, which names its process, so that two processes
 //! never write the same results. Where there are older results, the draft stands beside them, in `NAME.new`, and
 //! takes their place in [`Draft::complete`]:
 //!
 //! ```text
-//! NAME → NAME.old     NAME.new → NAME     remove NAME.old
+//! NAME → NAME.akin-old     NAME.new → NAME     remove NAME.akin-old
 //! ```
 //!
-//! A process that is killed between these steps leaves `NAME.old` without `NAME`. [`recover`] puts it back, before the
-//! next draft and before the next reader.
+//! The mark of such a draft says so until it has taken the place. A `NAME.new` whose mark does not is a user's, and is
+//! left alone. A process that is killed between these steps leaves `NAME.akin-old` without `NAME`. [`recover`] puts it
+//! back, before the next draft and before the next reader.
 
+use std::collections::HashSet;
 use std::fs::{self, TryLockError};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -44,6 +46,8 @@ use crate::problem::{Advise, a_few, problem};
 pub const MARK_FILE: &str = ".akin.json";
 const LOCK_FILE: &str = ".akin.lock";
 const VERSION: u32 = 2;
+/// What the name of a replaced directory ends in until it is removed. No user would choose it.
+const OLD: &str = "akin-old";
 
 /// What a directory holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,6 +82,59 @@ impl Kind {
             Kind::Site => "site",
         }
     }
+
+    /// The paths of the files that akin writes into such a directory. In a name `*` stands for any characters, and `**`
+    /// for any path. Directories that are never removed, and those with files of the page, may hold any file.
+    fn contents(self) -> &'static [&'static str] {
+        match self {
+            Kind::Run => &[
+                "config.toml",
+                "run.json",
+                "log.jsonl",
+                "checkpoint.akin",
+                "encoder.bpk",
+                "best.akin",
+                "report.json",
+                "provenance.json",
+                "events.out.tfevents.*",
+            ],
+            Kind::Bundle => &[
+                "bundle.json",
+                "labels.bin",
+                "thumbnails-*.jpg",
+                "README.md",
+                "NOTICE.md",
+                "*/*.bpk",
+                "*/*.f16",
+                "*/*.f32",
+                "*/*.u32",
+                "*/*.u64",
+            ],
+            Kind::DataSet => &["labels.csv", "images/*/*/*/*.png"],
+            Kind::Comparison | Kind::Tuning | Kind::Demo | Kind::Site => &["**"],
+        }
+    }
+
+    /// Whether akin writes a file of this path into such a directory.
+    fn writes(self, path: &str) -> bool {
+        self.contents().iter().any(|pattern| *pattern == "**" || matches(path, pattern))
+    }
+
+    /// Whether directories with a mark of their own belong into such a directory.
+    fn has_directories(self) -> bool {
+        matches!(self, Kind::Comparison | Kind::Tuning | Kind::Demo)
+    }
+}
+
+/// Whether a path has the form of a pattern, name by name. Each name has one `*` at most.
+fn matches(path: &str, pattern: &str) -> bool {
+    path.split('/').count() == pattern.split('/').count()
+        && path.split('/').zip(pattern.split('/')).all(|(name, pattern)| match pattern.split_once('*') {
+            None => name == pattern,
+            Some((start, end)) => {
+                name.len() >= start.len() + end.len() && name.starts_with(start) && name.ends_with(end)
+            }
+        })
 }
 
 /// The contents of [`MARK_FILE`].
@@ -87,7 +144,7 @@ pub struct Mark {
     #[serde(rename = "akin")]
     pub kind: Kind,
     version: u32,
-    /// Whether this was a draft that stood beside the results that it was to replace.
+    /// Whether this is a draft that stands beside the results that it is to replace.
     #[serde(default)]
     beside: bool,
     /// What akin wrote, once the directory is complete. Directories with a mark of their own are apart.
@@ -166,13 +223,33 @@ impl Mark {
         write_atomic(&directory.join(MARK_FILE), |file| file.write_all(&json))
     }
 
-    /// The paths of what is in the directory and in no list of this mark.
-    fn foreign(&self, inventory: &Inventory) -> Vec<String> {
-        let Some(files) = &self.files else { return Vec::new() };
-        let known: std::collections::HashSet<&str> =
-            files.iter().map(|file| &*file.path).chain(self.directories.iter().map(String::as_str)).collect();
-        let found = inventory.files.iter().chain(&inventory.directories).chain(&inventory.others);
-        found.filter(|path| !known.contains(path.as_str())).cloned().collect()
+    /// The paths of what is in the directory although akin did not write it.
+    ///
+    /// # Errors
+    ///
+    /// A directory inside that cannot be read, or whose mark cannot.
+    fn foreign(&self, directory: &Path, inventory: &Inventory) -> Result<Vec<String>> {
+        let known: Option<HashSet<&str>> = self.files.as_ref().map(|files| {
+            files.iter().map(|file| &*file.path).chain(self.directories.iter().map(String::as_str)).collect()
+        });
+        let is_own = |path: &str, by_name: bool| match &known {
+            Some(known) => known.contains(path),
+            None => by_name,
+        };
+        let files = inventory.files.iter().filter(|path| !is_own(path, self.kind.writes(path)));
+        let mut foreign: Vec<String> = files.chain(&inventory.others).cloned().collect();
+        for path in &inventory.directories {
+            if !is_own(path, self.kind.has_directories()) {
+                foreign.push(path.clone());
+                continue;
+            }
+            let inner = directory.join(path);
+            if let Some(mark) = Mark::read(&inner)? {
+                let inside = mark.foreign(&inner, &take_inventory(&inner)?)?;
+                foreign.extend(inside.into_iter().map(|inside| format!("{path}/{inside}")));
+            }
+        }
+        Ok(foreign)
     }
 }
 
@@ -242,7 +319,7 @@ impl Draft {
             locks.push(Lock::acquire(target)?);
             let directory = beside(target, "new");
             // What an earlier attempt left.
-            if check(kind, &directory, true)? {
+            if is_own_draft(kind, &directory)? {
                 drop(Lock::acquire(&directory)?);
                 remove_folder(&directory, MARK_FILE)
                     .advise(|| format!("{} cannot be removed", directory.display()), "remove it yourself")?;
@@ -315,16 +392,19 @@ impl Draft {
     /// where the new results are.
     pub fn complete(self) -> Result<()> {
         let inventory = take_inventory(&self.directory)?;
+        // What somebody else put here stays foreign.
+        let own = inventory.files.into_par_iter().filter(|path| self.kind.writes(path));
         let entry = |path: String| -> io::Result<FileEntry> {
             let bytes = files::sync_and_read(&self.directory.join(&path))?;
             Ok(FileEntry { path, bytes: bytes.len() as u64, sha256: sha256(&bytes) })
         };
-        let files = inventory.files.into_par_iter().map(entry).collect::<io::Result<Vec<_>>>().advise(
+        let files = own.map(entry).collect::<io::Result<Vec<_>>>().advise(
             || format!("the files in {} cannot be synced to the disk", self.directory.display()),
             "check the disk",
         )?;
         let mark = Mark::new(self.kind, self.target != self.directory);
-        Mark { files: Some(files), directories: inventory.directories, ..mark }.write(&self.directory)?;
+        let directories = if self.kind.has_directories() { inventory.directories } else { Vec::new() };
+        Mark { files: Some(files), directories, ..mark }.write(&self.directory)?;
         self.take_place()
     }
 
@@ -332,7 +412,7 @@ impl Draft {
     fn take_place(self) -> Result<()> {
         let Self { kind, target, directory, locks } = self;
         if target != directory {
-            let old = beside(&target, "old");
+            let old = beside(&target, OLD);
             let place = || {
                 remove_own(kind, &old)?;
                 if target.exists() {
@@ -353,10 +433,22 @@ impl Draft {
                 },
                 &format!("the new one is {}; move it yourself", directory.display()),
             )?;
+            // It stands beside nothing any more. If this is not written, only a directory that is later called `NAME.new`
+            // could be taken for a draft.
+            if let Ok(Some(mark)) = Mark::read(&target) {
+                let _ = Mark { beside: false, ..mark }.write(&target);
+            }
             // On some systems a locked file cannot be removed.
             drop(locks);
             remove_own(kind, &old).advise(
-                || format!("{} cannot be removed", old.display()),
+                || {
+                    format!(
+                        "the new {} is in {}, but {} cannot be removed",
+                        kind.name(),
+                        target.display(),
+                        old.display()
+                    )
+                },
                 "it is the old version; remove it yourself",
             )?;
         } else {
@@ -423,14 +515,64 @@ pub fn check(kind: Kind, path: &Path, overwrite: bool) -> Result<bool> {
             "choose another directory, or pass `--overwrite` to replace it",
         ));
     }
-    let foreign = mark.foreign(&inventory);
-    if !foreign.is_empty() {
-        return Err(problem(
-            format!("{} is a {what}, but akin did not write {} in it", path.display(), a_few(&foreign)),
-            "move these files away, or choose another directory",
-        ));
+    refuse_foreign(&mark, path, &inventory)?;
+    // A version that could not be removed is noticed now, and not after days of training.
+    let old = beside(path, OLD);
+    if let Some(mark) = Mark::read(&old)? {
+        refuse_foreign(&mark, &old, &take_inventory(&old)?)?;
     }
     Ok(true)
+}
+
+/// Whether there is a draft of this process's kind beside the results that it was to replace, which an earlier process
+/// left.
+///
+/// # Errors
+///
+/// A directory that is no such draft, or holds something else.
+fn is_own_draft(kind: Kind, path: &Path) -> Result<bool> {
+    let inventory = match take_inventory(path) {
+        Ok(inventory) => inventory,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => {
+            return Err(error).advise(
+                || format!("{} cannot be read", path.display()),
+                "move it away, or choose another directory",
+            );
+        }
+    };
+    let mark = Mark::read(path)?;
+    if inventory.is_empty() && mark.is_none() {
+        return Ok(false);
+    }
+    let Some(mark) = mark.filter(|mark| mark.kind == kind && mark.beside) else {
+        return Err(problem(
+            format!(
+                "the new {} would be written into {}, which is something else",
+                kind.name(),
+                path.display()
+            ),
+            "move that directory away, or choose another one",
+        ));
+    };
+    refuse_foreign(&mark, path, &inventory)?;
+    Ok(true)
+}
+
+fn refuse_foreign(mark: &Mark, path: &Path, inventory: &Inventory) -> Result<()> {
+    let foreign = mark.foreign(path, inventory)?;
+    if foreign.is_empty() {
+        return Ok(());
+    }
+    Err(problem(
+        format!(
+            "{} is a {}, but akin did not write {} in it",
+            path.display(),
+            mark.kind.name(),
+            a_few(&foreign)
+        ),
+        "move these files away, or choose another directory",
+    ))
 }
 
 /// The paths of what is in a complete directory although akin did not write it.
@@ -438,8 +580,10 @@ pub fn check(kind: Kind, path: &Path, overwrite: bool) -> Result<bool> {
 /// # Errors
 ///
 /// A directory that cannot be read.
-pub fn foreign(mark: &Mark, directory: &Path) -> io::Result<Vec<String>> {
-    Ok(mark.foreign(&take_inventory(directory)?))
+pub fn foreign(mark: &Mark, directory: &Path) -> Result<Vec<String>> {
+    let inventory = take_inventory(directory)
+        .advise(|| format!("{} cannot be read", directory.display()), "check its permissions")?;
+    mark.foreign(directory, &inventory)
 }
 
 /// The error for a directory that is not empty and has no mark of `kind`.
@@ -460,7 +604,7 @@ fn unmarked(kind: Kind, path: &Path) -> anyhow::Error {
 ///
 /// A process that is replacing them now; a directory that cannot be renamed.
 pub fn recover(target: &Path) -> Result<()> {
-    let old = beside(target, "old");
+    let old = beside(target, OLD);
     if target.exists() || !old.is_dir() || Mark::read(&old)?.is_none() {
         return Ok(());
     }
@@ -474,17 +618,23 @@ pub fn recover(target: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Removes a directory that bears the mark of `kind`, if there is one. A process that was killed here has left the mark,
-/// or an empty directory.
+/// Removes an old version, if there is one. A process that was killed here has left the mark, or an empty directory.
 fn remove_own(kind: Kind, path: &Path) -> io::Result<()> {
     if !path.exists() {
         return Ok(());
     }
-    let mark = Mark::read(path).map_err(|error| io::Error::other(error.to_string()))?;
-    if mark.map_or(!take_inventory(path)?.is_empty(), |mark| mark.kind != kind) {
-        return Err(io::Error::other(format!("{} is not a {}", path.display(), kind.name())));
+    let inventory = take_inventory(path)?;
+    let is_own = |path: &Path| -> Result<bool> {
+        match Mark::read(path)? {
+            None => Ok(inventory.is_empty()),
+            Some(mark) => Ok(mark.kind == kind && mark.foreign(path, &inventory)?.is_empty()),
+        }
+    };
+    match is_own(path) {
+        Ok(true) => remove_folder(path, MARK_FILE),
+        Ok(false) => Err(io::Error::other(format!("akin did not write everything in {}", path.display()))),
+        Err(error) => Err(io::Error::other(error.to_string())),
     }
-    remove_folder(path, MARK_FILE)
 }
 
 /// Removes the unfinished files that a killed process left.
@@ -705,8 +855,13 @@ mod tests {
     /// Results that are complete, with one file.
     fn complete(kind: Kind, path: &Path, text: &str, overwrite: bool) {
         let draft = Draft::create(kind, path, overwrite).unwrap();
-        fs::write(draft.directory().join("results"), text).unwrap();
+        fs::write(draft.directory().join(file_of(kind)), text).unwrap();
         draft.complete().unwrap();
+    }
+
+    /// A file that such a directory has.
+    fn file_of(kind: Kind) -> &'static str {
+        if kind == Kind::Bundle { "labels.bin" } else { "report.json" }
     }
 
     fn refusal<T>(result: Result<T>) -> String {
@@ -738,9 +893,9 @@ mod tests {
         assert!(refusal(Draft::create(Kind::Run, &bundle, true)).contains("is not a run"));
         assert!(refusal(Draft::create(Kind::Bundle, &bundle, false)).ends_with("already has a bundle"));
         complete(Kind::Bundle, &bundle, "second", true);
-        assert_eq!(fs::read(bundle.join("results")).unwrap(), b"second");
+        assert_eq!(fs::read(bundle.join("labels.bin")).unwrap(), b"second");
         assert_eq!(names(folder.path()), ["bundle", "s"]);
-        assert_eq!(names(&bundle), [MARK_FILE, "results"]);
+        assert_eq!(names(&bundle), [MARK_FILE, "labels.bin"]);
     }
 
     #[test]
@@ -755,27 +910,104 @@ mod tests {
     }
 
     #[test]
+    fn an_unfinished_directory_that_holds_something_else_is_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run");
+        drop(Draft::create(Kind::Run, &path, false).unwrap());
+        let chapters = [path.join("thesis"), path.join("thesis.json"), path.join("chapters/log.jsonl")];
+        for chapter in &chapters {
+            fs::create_dir_all(chapter.parent().unwrap()).unwrap();
+            fs::write(chapter, "x").unwrap();
+            let name = chapter.strip_prefix(&path).unwrap().display().to_string();
+            let message = refusal(Draft::create(Kind::Run, &path, true));
+            assert!(message.ends_with(&format!("akin did not write {name} in it")), "{message}");
+
+            // Nor does it become a part of the results.
+            fs::write(path.join("log.jsonl"), "").unwrap();
+            Draft::resume(Kind::Run, &path).unwrap().complete().unwrap();
+            assert!(refusal(Draft::create(Kind::Run, &path, true)).contains(&name));
+            drop(Draft::resume(Kind::Run, &path).unwrap());
+            fs::remove_file(chapter).unwrap();
+        }
+        let inner = path.join("more");
+        complete(Kind::Run, &inner, "first", false);
+        assert!(refusal(Draft::create(Kind::Run, &path, true)).contains("more"));
+        assert!(inner.join("report.json").exists());
+        fs::remove_dir_all(inner).unwrap();
+        complete(Kind::Run, &path, "second", true);
+        assert_eq!(names(&path), [MARK_FILE, "report.json"]);
+    }
+
+    #[test]
+    fn what_is_in_a_directory_inside_is_checked_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("demo");
+        let demo = Draft::create(Kind::Demo, &path, false).unwrap();
+        complete(Kind::Run, &path.join("run"), "first", false);
+        demo.complete().unwrap();
+        assert!(check(Kind::Demo, &path, true).unwrap());
+        fs::write(path.join("run/thesis"), "x").unwrap();
+        assert!(refusal(check(Kind::Demo, &path, true)).ends_with("akin did not write run/thesis in it"));
+    }
+
+    #[test]
+    fn results_with_the_name_of_a_draft_or_an_old_version_are_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let [path, new, old] = ["run", "run.new", "run.old"].map(|name| folder.path().join(name));
+        complete(Kind::Run, &path, "first", false);
+        complete(Kind::Run, &old, "old", false);
+        complete(Kind::Run, &path, "second", true);
+        assert_eq!(fs::read(old.join("report.json")).unwrap(), b"old");
+
+        // Also one that once took the place of another.
+        fs::rename(&path, &new).unwrap();
+        complete(Kind::Run, &path, "third", false);
+        let message = refusal(Draft::create(Kind::Run, &path, true));
+        assert!(message.ends_with("run.new, which is something else"), "{message}");
+        assert_eq!(fs::read(new.join("report.json")).unwrap(), b"second");
+        assert_eq!(fs::read(path.join("report.json")).unwrap(), b"third");
+
+        fs::remove_dir_all(&path).unwrap();
+        recover(&path).unwrap();
+        assert!(!path.exists() && old.exists());
+    }
+
+    #[test]
+    fn an_old_version_that_got_something_else_in_the_meantime_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run");
+        complete(Kind::Run, &path, "first", false);
+        let draft = Draft::create(Kind::Run, &path, true).unwrap();
+        fs::write(draft.directory().join("report.json"), "second").unwrap();
+        fs::write(path.join("thesis"), "x").unwrap();
+        assert!(refusal(draft.complete()).contains("run.akin-old cannot be removed"));
+        assert_eq!(fs::read(path.join("report.json")).unwrap(), b"second");
+        assert_eq!(fs::read(folder.path().join("run.akin-old/thesis")).unwrap(), b"x");
+        assert!(refusal(Draft::create(Kind::Run, &path, true)).contains("akin did not write thesis in it"));
+    }
+
+    #[test]
     fn the_old_results_stay_until_the_new_ones_are_complete() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("run");
         complete(Kind::Run, &path, "first", false);
         let draft = Draft::create(Kind::Run, &path, true).unwrap();
-        fs::write(draft.directory().join("results"), "half").unwrap();
-        assert_eq!(fs::read(path.join("results")).unwrap(), b"first");
+        fs::write(draft.directory().join("report.json"), "half").unwrap();
+        assert_eq!(fs::read(path.join("report.json")).unwrap(), b"first");
         draft.discard();
         assert_eq!(names(folder.path()), ["run"]);
 
         // A process that was killed leaves its draft, which can be continued or begun again.
         let killed = Draft::create(Kind::Run, &path, true).unwrap();
         let aside = killed.directory().to_owned();
-        fs::write(aside.join("results"), "second").unwrap();
+        fs::write(aside.join("report.json"), "second").unwrap();
         fs::write(aside.join(".akin-1.part"), "").unwrap();
         drop(killed);
         let resumed = Draft::resume(Kind::Run, &aside).unwrap();
         assert_eq!(resumed.target(), path);
         resumed.complete().unwrap();
-        assert_eq!(fs::read(path.join("results")).unwrap(), b"second");
-        assert_eq!(names(&path), [MARK_FILE, "results"]);
+        assert_eq!(fs::read(path.join("report.json")).unwrap(), b"second");
+        assert_eq!(names(&path), [MARK_FILE, "report.json"]);
         drop(Draft::create(Kind::Run, &path, true).unwrap());
         complete(Kind::Run, &path, "third", true);
         assert_eq!(names(folder.path()), ["run"]);
@@ -786,9 +1018,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("bundle");
         complete(Kind::Bundle, &path, "first", false);
-        fs::rename(&path, folder.path().join("bundle.old")).unwrap();
+        fs::rename(&path, folder.path().join("bundle.akin-old")).unwrap();
         assert!(refusal(Draft::create(Kind::Bundle, &path, false)).ends_with("already has a bundle"));
-        assert_eq!(fs::read(path.join("results")).unwrap(), b"first");
+        assert_eq!(fs::read(path.join("labels.bin")).unwrap(), b"first");
     }
 
     #[test]

@@ -181,7 +181,7 @@ impl Workplace {
 
     /// Checks that no draft or old version is left.
     fn is_tidy(&self, name: &str) {
-        for rest in [format!("{name}.new"), format!("{name}.old")] {
+        for rest in [format!("{name}.new"), format!("{name}.akin-old")] {
             assert!(!self.exists(&rest), "{rest} is left");
         }
     }

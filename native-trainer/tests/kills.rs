@@ -258,7 +258,7 @@ fn export(times: u64) {
         at.akin(&command).expect_code(0);
         at.sound("bundle");
         assert!(at.bytes("bundle/bundle.json") == new);
-        assert!(!at.path("bundle.new").exists() && !at.path("bundle.old").exists());
+        assert!(!at.path("bundle.new").exists() && !at.path("bundle.akin-old").exists());
     });
 }
 

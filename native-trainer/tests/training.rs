@@ -726,7 +726,7 @@ fn an_old_run_stays_when_the_new_one_fails_or_is_stopped() {
     assert_eq!(at.bytes("run/encoder.bpk"), before);
     at.akin(&["resume", "run.new"]).expect_code(0);
     assert_ne!(at.bytes("run/encoder.bpk"), before);
-    assert!(!at.path("run.new").exists() && !at.path("run.old").exists());
+    assert!(!at.path("run.new").exists() && !at.path("run.akin-old").exists());
     train(&["--set", "run.steps=1"]).expect_code(0);
 }
 

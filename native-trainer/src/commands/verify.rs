@@ -214,8 +214,7 @@ fn check_files(path: &Path, mark: &Mark, checks: &mut Checks) -> Result<Vec<Stri
             checks.faulty(name, why);
         }
     }
-    let unknown = foreign(mark, path)
-        .advise(|| format!("{} cannot be read", path.display()), "check its permissions")?;
+    let unknown = foreign(mark, path)?;
     let (later, unknown): (Vec<String>, Vec<String>) =
         unknown.into_iter().partition(|name| matches!(Mark::read(&path.join(name)), Ok(Some(_))));
     for name in unknown {
