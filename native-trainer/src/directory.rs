@@ -83,8 +83,9 @@ impl Kind {
         }
     }
 
-    /// The paths of the files that akin writes into such a directory. In a name `*` stands for any characters, and `**`
-    /// for any path. Directories that are never removed, and those with files of the page, may hold any file.
+    /// The paths of the files that akin writes into such a directory, as patterns: `*` stands for any part of a name, and
+    /// `**` for any part of a path. Directories that are never removed, and sites, which hold the files of any page, may
+    /// hold any file. A pattern has one `**`, or one `*` a name.
     fn contents(self) -> &'static [&'static str] {
         match self {
             Kind::Run => &[
@@ -108,16 +109,15 @@ impl Kind {
                 "*/*.f16",
                 "*/*.f32",
                 "*/*.u32",
-                "*/*.u64",
             ],
-            Kind::DataSet => &["labels.csv", "images/*/*/*/*.png"],
+            Kind::DataSet => &["labels.csv", "images/**.png"],
             Kind::Comparison | Kind::Tuning | Kind::Demo | Kind::Site => &["**"],
         }
     }
 
     /// Whether akin writes a file of this path into such a directory.
     fn writes(self, path: &str) -> bool {
-        self.contents().iter().any(|pattern| *pattern == "**" || matches(path, pattern))
+        self.contents().iter().any(|pattern| matches(path, pattern))
     }
 
     /// Whether directories with a mark of their own belong into such a directory.
@@ -126,14 +126,19 @@ impl Kind {
     }
 }
 
-/// Whether a path has the form of a pattern, name by name. Each name has one `*` at most.
+/// Whether a path has the form of a pattern, see [`Kind::contents`].
 fn matches(path: &str, pattern: &str) -> bool {
+    let surrounds = |[start, end]: [&str; 2], text: &str| {
+        text.len() >= start.len() + end.len() && text.starts_with(start) && text.ends_with(end)
+    };
+    if let Some((start, end)) = pattern.split_once("**") {
+        return surrounds([start, end], path);
+    }
+    let names = path.split('/').zip(pattern.split('/'));
     path.split('/').count() == pattern.split('/').count()
-        && path.split('/').zip(pattern.split('/')).all(|(name, pattern)| match pattern.split_once('*') {
+        && names.into_iter().all(|(name, pattern)| match pattern.split_once('*') {
             None => name == pattern,
-            Some((start, end)) => {
-                name.len() >= start.len() + end.len() && name.starts_with(start) && name.ends_with(end)
-            }
+            Some((start, end)) => surrounds([start, end], name),
         })
 }
 

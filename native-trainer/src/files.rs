@@ -189,8 +189,9 @@ pub fn remove_folder(path: &Path, last: &str) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// The errors of the system.
+/// `InvalidInput` for a link; the errors of the system.
 pub fn open_lock(path: &Path) -> io::Result<File> {
+    refuse_link(path)?;
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
     attempt("open", path, || options.open(path))
@@ -207,13 +208,24 @@ pub fn rewrite(file: &mut File, path: &Path, bytes: &[u8]) -> io::Result<()> {
     Tracked { file, path }.write_all(bytes)
 }
 
-/// Makes an empty file for the output of another process.
+/// Makes an empty file, for example for the output of another process.
 ///
 /// # Errors
 ///
-/// The errors of the system.
+/// `InvalidInput` for a link; the errors of the system.
 pub fn create(path: &Path) -> io::Result<File> {
+    refuse_link(path)?;
     attempt("create", path, || File::create(path))
+}
+
+/// Refuses a link: akin makes none, and the file that it leads to is somebody else's.
+fn refuse_link(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_symlink() => {
+            Err(io::Error::new(io::ErrorKind::InvalidInput, "it is a link"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A text of whole lines that grows at its end.
@@ -396,9 +408,10 @@ impl<F: Write> Write for Tracked<'_, F> {
 
 /// Writes a file so that at every moment `path` holds either its previous version or the new one.
 ///
-/// The new version is written to a temporary file in the same directory, synced to the disk, and renamed. If
-/// `write` fails or the disk is full, the previous version stays and the temporary file is removed. A `path` that
-/// is not a regular file, such as a pipe or `/dev/stdout`, is written to directly.
+/// The new version is written to a file beside it, `.akin-new-NAME.part`, synced to the disk, and renamed. If `write`
+/// fails or the disk is full, the previous version stays and that file is removed. If the process is killed, it stays
+/// until the next one writes to `path`. A `path` that is not a regular file, such as a pipe or `/dev/stdout`, is
+/// written to directly.
 pub fn write_atomic(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
     check_folder_of(path)?;
     replace(path, write).advise(
@@ -451,25 +464,87 @@ fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) ->
         write(&mut file)?;
         return file.flush();
     }
-    let folder = folder_of(path);
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(PART_PREFIX).suffix(PART_SUFFIX);
+    let name = path
+        .file_name()
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "it is not a file name"))?;
+    let part = folder_of(path).join(format!("{PART_PREFIX}new-{}{PART_SUFFIX}", name.to_string_lossy()));
+    let mut file = attempt("create", path, || create_part(&part))?;
+    let write = || {
+        let mut buffered = BufWriter::new(Tracked { file: &mut file, path });
+        write(&mut buffered)?;
+        buffered.flush()?;
+        drop(buffered);
+        attempt("sync", path, || file.sync_all())?;
+        attempt("rename", path, || fs::rename(&part, path))
+    };
+    write().inspect_err(|_| {
+        // What is reported is why the file was not written.
+        let _ = fs::remove_file(&part);
+    })?;
+    // So that one open file is enough, where few are allowed.
+    drop(file);
+    sync_directory(folder_of(path))
+}
+
+/// Makes an empty file at `part`, which no other process has. One that a killed process left is removed; as long as
+/// another process writes there, this one waits.
+fn create_part(part: &Path) -> io::Result<File> {
+    // The path may have been removed or renamed while this process waited.
+    let lock = |file: File| -> io::Result<Option<File>> {
+        match file.lock() {
+            // A file system without locks.
+            Err(error) if error.kind() != io::ErrorKind::Unsupported => return Err(error),
+            _ => {}
+        }
+        match is_at(&file, part) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            is_there => Ok(is_there?.then_some(file)),
+        }
+    };
+    loop {
+        match OpenOptions::new().write(true).create_new(true).open(part) {
+            Ok(file) => match lock(file) {
+                Ok(Some(file)) => return Ok(file),
+                Ok(None) => {}
+                Err(error) => {
+                    let _ = fs::remove_file(part);
+                    return Err(error);
+                }
+            },
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                let abandoned = match fs::symlink_metadata(part) {
+                    Ok(metadata) if metadata.is_file() => match File::open(part) {
+                        Ok(file) => lock(file)?.is_some(),
+                        Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+                        Err(error) => return Err(error),
+                    },
+                    // A link or a pipe, in which no akin writes.
+                    Ok(_) => true,
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+                    Err(error) => return Err(error),
+                };
+                if abandoned {
+                    match fs::remove_file(part) {
+                        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                        _ => {}
+                    }
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Whether a path leads to this open file. Opens no other on Unix, where so few may be allowed that there is none left.
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     #[cfg(unix)]
     {
-        use std::os::unix::fs::PermissionsExt;
-        // As `File::create` does; the user's umask applies.
-        builder.permissions(fs::Permissions::from_mode(0o666));
+        use std::os::unix::fs::MetadataExt;
+        let [open, there] = [file.metadata()?, fs::symlink_metadata(path)?];
+        Ok((open.dev(), open.ino()) == (there.dev(), there.ino()))
     }
-    let mut temporary = attempt("create", path, || builder.tempfile_in(folder))?;
-    let mut buffered = BufWriter::new(Tracked { file: temporary.as_file_mut(), path });
-    write(&mut buffered)?;
-    buffered.flush()?;
-    drop(buffered);
-    attempt("sync", path, || temporary.as_file().sync_all())?;
-    // `persist` takes the file, so that a second attempt would have none: only the fault is tried again.
-    attempt("rename", path, || Ok(()))?;
-    temporary.persist(path).map_err(|error| error.error)?;
-    sync_directory(folder)
+    #[cfg(not(unix))]
+    Ok(same_file::Handle::from_file(file.try_clone()?)? == same_file::Handle::from_path(path)?)
 }
 
 /// The folder that a file is in.
@@ -525,6 +600,53 @@ mod tests {
             write_atomic(&path, |file| file.write_all(text.as_bytes())).unwrap();
         }
         assert_eq!(fs::read(&path).unwrap(), b"new");
+    }
+
+    #[test]
+    fn what_a_killed_process_left_is_removed_by_the_next_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let [path, part] =
+            ["report.html", ".akin-new-report.html.part"].map(|name| directory.path().join(name));
+        fs::write(&part, "half").unwrap();
+        write_atomic(&path, |file| file.write_all(b"whole")).unwrap();
+        assert_eq!((fs::read(&path).unwrap(), part.exists()), (b"whole".to_vec(), false));
+    }
+
+    #[test]
+    fn two_that_write_the_same_file_take_turns() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("mark");
+        std::thread::scope(|scope| {
+            for writer in 0..8_u8 {
+                let path = &path;
+                scope.spawn(move || {
+                    for _ in 0..20 {
+                        write_atomic(path, |file| (0..100).try_for_each(|_| file.write_all(&[writer; 100])))
+                            .unwrap();
+                        let bytes = fs::read(path).unwrap();
+                        assert!(bytes.len() == 10_000 && bytes.iter().all(|&byte| byte == bytes[0]));
+                    }
+                });
+            }
+        });
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_is_not_followed_where_akin_writes_files_of_its_own() {
+        let directory = tempfile::tempdir().unwrap();
+        let [precious, link] = ["precious", "link"].map(|name| directory.path().join(name));
+        fs::write(&precious, "x").unwrap();
+        std::os::unix::fs::symlink(&precious, &link).unwrap();
+        assert!(create(&link).is_err());
+        assert!(open_lock(&link).is_err());
+        assert!(Lines::open(&link).is_err());
+        assert!(Growing::open(&link).is_err());
+        let part = directory.path().join(".akin-new-report.part");
+        fs::rename(&link, &part).unwrap();
+        write_atomic(&directory.path().join("report"), |file| file.write_all(b"new")).unwrap();
+        assert_eq!(fs::read(&precious).unwrap(), b"x");
     }
 
     #[cfg(unix)]

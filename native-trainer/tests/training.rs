@@ -1169,3 +1169,45 @@ fn the_plan_of_pairs_has_the_largest_batch_of_the_data() {
         plan.stdout
     );
 }
+
+#[test]
+fn no_output_replaces_the_data_or_the_config() {
+    let at = Workplace::new();
+    at.train("run").expect_code(0);
+    let (config, table) = ("tiny.toml", "data/labels.csv");
+    let image = at.read(table).lines().nth(1).unwrap().split(',').next().unwrap().to_owned();
+    let image = format!("data/{image}");
+    let before = [config, table, &image].map(|file| at.bytes(file));
+    let train = ["train", config, "--dry-run", "--sheet"];
+    let stats = ["data", "stats", config];
+    let commands = [
+        [&train[..], &[&image]].concat(),
+        [&stats[..], &["--svg", table]].concat(),
+        [&stats[..], &["--svg", config]].concat(),
+        [&stats[..], &["--png", &image]].concat(),
+        vec!["eval", "run", "--per-query", table],
+        vec!["eval", "run", "--per-query", &image],
+        vec!["eval", "run", "--curves", &image],
+        // The paths go into a table beside the embeddings.
+        vec!["embed", "run", "data/images", "--out", "data/labels.npy"],
+        vec!["embed", "run", &image, "--out", &image],
+    ];
+    for command in commands {
+        let answer = at.akin(&[&command[..], &["--overwrite"]].concat()).expect_code(1);
+        assert!(
+            answer.stderr.contains("of the input") || answer.stderr.contains("is the input"),
+            "{}",
+            answer.stderr
+        );
+        assert_eq!([config, table, &image].map(|file| at.bytes(file)), before, "{command:?}");
+    }
+    let twice = at.akin(&["data", "stats", config, "--svg", "same", "--png", "same"]).expect_code(1);
+    assert!(twice.stderr.contains("name the same file"), "{}", twice.stderr);
+
+    // As a folder tree every image in it is read.
+    let folder = at.read(config).replace("kind = \"csv\"", "kind = \"folder\"\ntest_fraction = 0.5");
+    at.write("tree.toml", folder.replace("data/labels.csv", "data/images"));
+    at.akin(&["train", "tree.toml", "--out", "tree", "--set", "run.steps=1"]).expect_code(0);
+    at.akin(&["report", "tree", "--out", "report.html", "--png", "data/images/figures"]).expect_code(1);
+    assert!(!at.path("data/images/figures").exists());
+}

@@ -10,12 +10,12 @@ use crate::config::DeviceName;
 use crate::counts::counted;
 use crate::data::folder::looks_like_an_image;
 use crate::embedding::embed;
-use crate::files::{check_output, write_atomic};
+use crate::files::write_atomic;
 use crate::loader::Pictures;
 use crate::problem::{Advise, a_few, problem};
 use crate::progress::Progress;
 use crate::run::{Run, Which};
-use crate::{device, npy};
+use crate::{data, device, npy};
 
 /// Write the embeddings of images to a .npy file.
 ///
@@ -57,8 +57,9 @@ pub fn run(args: EmbedArgs) -> Result<()> {
             "give `--out` a name that ends in .npy; the paths are written beside it, as .csv",
         ));
     }
+    let inputs = [files.clone(), run.files()].concat();
     for out in [&args.out, &paths] {
-        check_output(out, &[files.clone(), run.files()].concat(), args.overwrite)?;
+        data::check_output(out, &inputs, &run.config.data, args.overwrite)?;
     }
     let device = device::open(args.device.unwrap_or(run.config.run.device))?;
     let encoder = run.encoder(args.which, &device)?;

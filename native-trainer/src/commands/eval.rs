@@ -28,7 +28,7 @@ use crate::problem::problem;
 use crate::published::published_text;
 use crate::report::{measurement, paired_tests_text, report_text, score};
 use crate::run::Run;
-use crate::{rank_curves, terminal};
+use crate::{data, rank_curves, terminal};
 
 /// Evaluates, and prints the report.
 pub fn run(args: EvalArgs) -> Result<()> {
@@ -39,15 +39,18 @@ pub fn run(args: EvalArgs) -> Result<()> {
         // A missing run is reported now, not after the first run is evaluated.
         Run::open(against)?;
     }
-    if let Some(file) = args.per_query.as_ref().or(args.out.as_ref()).or(args.curves.as_ref()) {
+    let outputs: Vec<&PathBuf> = [&args.per_query, &args.out, &args.curves].into_iter().flatten().collect();
+    if !outputs.is_empty() {
         let inputs = [&args.queries, &args.query_labels, &args.gallery, &args.gallery_labels, &args.merge];
         let mut inputs: Vec<PathBuf> = inputs.into_iter().flatten().cloned().collect();
-        if let Some(run) = &args.run {
-            let run = Run::open(run)?;
-            inputs.extend(run.files());
-            inputs.push(run.config.data.path);
+        let run = args.run.as_deref().map(Run::open).transpose()?;
+        inputs.extend(run.iter().flat_map(Run::files));
+        for file in outputs {
+            match &run {
+                Some(run) => data::check_output(file, &inputs, &run.config.data, args.overwrite)?,
+                None => check_output(file, &inputs, args.overwrite)?,
+            }
         }
-        check_output(file, &inputs, args.overwrite)?;
     }
     if let (Some(shard), Some(out)) = (args.shard, &args.out) {
         let part = evaluate_shard(shard, &args)?;

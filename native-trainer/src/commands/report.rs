@@ -18,12 +18,12 @@ use self::figures_of_run::{Evaluated, run_figures, shared_figures};
 use self::html::{Page, RunPart};
 use crate::config::{Config, DeviceName, Protocol};
 use crate::counts::{count, counted, rounded_bytes};
-use crate::data::Dataset;
+use crate::data::{Dataset, check_output};
 use crate::directory::{Kind, Mark};
 use crate::embedding::evaluate_dataset;
 use crate::families::distinct_names;
 use crate::figures::{Figure, Painter, write_figures};
-use crate::files::{check_output, read_regular_file, write_atomic};
+use crate::files::{read_regular_file, write_atomic};
 use crate::loader::Pictures;
 use crate::problem::{a_few, problem};
 use crate::progress::Progress;
@@ -98,9 +98,11 @@ pub fn run(args: &ReportArgs) -> Result<()> {
         ));
     }
     let inputs: Vec<PathBuf> = runs.iter().flat_map(Run::files).collect();
-    check_output(&args.out, &inputs, args.overwrite)?;
+    for run in &runs {
+        check_output(&args.out, &inputs, &run.config.data, args.overwrite)?;
+    }
     for folder in [&args.svg, &args.png].into_iter().flatten() {
-        check_folder(folder, args.overwrite)?;
+        check_folder(folder, &runs, args.overwrite)?;
     }
     // A system without fonts is reported before the work.
     let painter = args.png.as_ref().map(|_| Painter::new()).transpose()?;
@@ -234,9 +236,17 @@ fn different_tests(runs: &[Evaluated], tests: &[Vec<usize>]) -> Option<String> {
 }
 
 /// Refuses a folder of figures that is a file, or that has files.
-fn check_folder(folder: &Path, overwrite: bool) -> Result<()> {
+fn check_folder(folder: &Path, runs: &[Run], overwrite: bool) -> Result<()> {
     if folder.is_file() || folder.as_os_str().is_empty() {
         return Err(problem(format!("{:?} is no folder", folder.display()), "give a folder for the figures"));
+    }
+    for run in runs {
+        if run.config.data.would_read(folder)? {
+            return Err(problem(
+                format!("the figures in {} would be read as images of the data set", folder.display()),
+                "choose a folder elsewhere",
+            ));
+        }
     }
     let is_empty = fs::read_dir(folder).map_or(true, |mut entries| entries.next().is_none());
     if is_empty || overwrite {

@@ -2,20 +2,20 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
 
 use crate::arguments::SetArgs;
-use crate::config::{Config, DataKind, DeviceName, LogFormat};
+use crate::config::{Config, DeviceName, LogFormat};
 use crate::contact_sheet::is_contact_sheet;
 use crate::counts::rounded_bytes;
-use crate::data::Dataset;
+use crate::data::{Dataset, check_output};
 use crate::device::{is_out_of_memory, out_of_memory};
 use crate::directory::Kind;
 use crate::dry_run::{LOWER_MEMORY, dry_run};
-use crate::files::{check_output, write_atomic};
+use crate::files::write_atomic;
 use crate::loader::Pictures;
 use crate::outcome::ProcessOutcome;
 use crate::problem::{Interrupted, a_few, problem};
@@ -106,7 +106,7 @@ fn train_and_print(args: TrainArgs) -> Result<()> {
     refuse_missing(&config)?;
     idle_settings(&config, None).iter().for_each(terminal::warn);
     if args.dry_run {
-        return print_plan(config, args.sheet, args.overwrite, progress);
+        return print_plan(&args.config, config, args.sheet, args.overwrite, progress);
     }
     finish(train_new(config, args.overwrite, progress)?, progress)
 }
@@ -127,7 +127,13 @@ fn refuse_missing(config: &Config) -> Result<()> {
 }
 
 /// Prints what a training would do, and draws its first batch.
-fn print_plan(config: Config, sheet: Option<PathBuf>, overwrite: bool, progress: Progress) -> Result<()> {
+fn print_plan(
+    source: &Path,
+    config: Config,
+    sheet: Option<PathBuf>,
+    overwrite: bool,
+    progress: Progress,
+) -> Result<()> {
     let sheet = sheet.unwrap_or_else(|| {
         let name = config.run.out.file_name().unwrap_or_default().to_string_lossy().into_owned();
         PathBuf::from(format!("{name}-first-batch.png"))
@@ -143,8 +149,9 @@ fn print_plan(config: Config, sheet: Option<PathBuf>, overwrite: bool, progress:
     }
     // A dry run is repeated until the plan is right.
     let overwrite = overwrite || is_contact_sheet(&sheet);
-    check_output(&sheet, std::slice::from_ref(&config.data.path), overwrite)?;
-    if config.data.kind == DataKind::Folder && std::path::absolute(&sheet)?.starts_with(&config.data.path) {
+    let inputs: Vec<PathBuf> = [source.to_owned()].into_iter().chain(config.model.weights.clone()).collect();
+    check_output(&sheet, &inputs, &config.data, overwrite)?;
+    if config.data.would_read(&sheet)? {
         return Err(problem(
             format!("the picture {} would be read as one of the images of the data set", sheet.display()),
             "name a file elsewhere with `--sheet FILE`",

@@ -292,6 +292,15 @@ fn gallery_name() -> String {
 }
 
 impl DataConfig {
+    /// Whether a new image at this path would be read as one of the data.
+    ///
+    /// # Errors
+    ///
+    /// A current directory that is gone.
+    pub fn would_read(&self, image: &Path) -> Result<bool> {
+        Ok(self.kind == DataKind::Folder && std::path::absolute(image)?.starts_with(&self.path))
+    }
+
     /// Whether a split is drawn, and not given by the data.
     pub fn draws_split(&self) -> bool {
         self.test_fraction.is_some() || self.validation_fraction.is_some() || self.fold.is_some()

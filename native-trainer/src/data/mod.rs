@@ -41,11 +41,13 @@ use akin_core::taxonomy::{Labels, Taxonomy, check_order};
 use anyhow::{Context, Result};
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
+use walkdir::{DirEntry, WalkDir};
 
 use self::listing::{Entry, ListedImage, LocalCopy, Split};
 pub use self::storage::Storage;
 use crate::config::{DataConfig, DataKind, Protocol};
 use crate::counts::{count, counted};
+use crate::files;
 use crate::problem::{a_few, problem};
 
 /// Images with their labels, in splits.
@@ -154,6 +156,31 @@ pub fn entry(kind: DataKind) -> &'static Entry {
         DataKind::Roxford5k => &revisited::OXFORD,
         DataKind::Rparis6k => &revisited::PARIS,
     }
+}
+
+/// Refuses an output that would replace a file of the data, besides what [`files::check_output`] refuses.
+///
+/// # Errors
+///
+/// As above.
+pub fn check_output(path: &Path, inputs: &[PathBuf], data: &DataConfig, overwrite: bool) -> Result<()> {
+    files::check_output(path, inputs, overwrite)?;
+    if !path.is_file() {
+        return Ok(());
+    }
+    let entry = entry(data.kind);
+    let mut files = vec![data.path.clone()];
+    files.extend(data.hierarchy.clone());
+    if ![DataKind::Folder, DataKind::Csv].contains(&data.kind) {
+        // Its tables and containers are near the top.
+        let entries = WalkDir::new(&data.path).max_depth(2).into_iter().filter_map(std::result::Result::ok);
+        files.extend(entries.map(DirEntry::into_path));
+    }
+    // Data that cannot be read are reported by what reads them.
+    if let Ok(listing) = (entry.list)(&LocalCopy { data, layout: entry.layout }) {
+        files.extend(listing.images.into_iter().map(|image| image.path));
+    }
+    files::check_output(path, &files, overwrite)
 }
 
 impl Dataset {

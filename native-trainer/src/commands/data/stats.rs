@@ -11,9 +11,10 @@ use crate::class_tree::draw;
 use crate::columns::align_numbers;
 use crate::counts::{count, counted};
 use crate::data::statistics::{ClassNode, LevelStatistics, class_tree, level_statistics};
-use crate::data::{Dataset, entry};
+use crate::data::{Dataset, check_output, entry};
 use crate::figures::Painter;
-use crate::files::{check_output, write_atomic};
+use crate::files::write_atomic;
+use crate::problem::problem;
 use crate::terminal;
 
 /// The coarsest classes that a table lists.
@@ -43,12 +44,15 @@ pub struct DataStatsArgs {
 
 /// Prints the statistics of a data set.
 pub fn run(args: &DataStatsArgs) -> Result<()> {
+    let (data, seed) = args.data.load()?;
     for file in [&args.svg, &args.png].into_iter().flatten() {
-        check_output(file, std::slice::from_ref(&args.data.data), args.overwrite)?;
+        check_output(file, std::slice::from_ref(&args.data.data), &data, args.overwrite)?;
+    }
+    if args.svg.is_some() && args.svg == args.png {
+        return Err(problem("`--svg` and `--png` name the same file", "give each a file of its own"));
     }
     // A system without fonts is reported before the work.
     let painter = args.png.as_ref().map(|_| Painter::new()).transpose()?;
-    let (data, seed) = args.data.load()?;
     let dataset = Dataset::read(&data, seed)?;
     let (levels, classes) = (level_statistics(&dataset), class_tree(&dataset));
     if args.svg.is_some() || args.png.is_some() {
