@@ -258,19 +258,37 @@ impl Mark {
     }
 }
 
-/// What is wrong with a file that a mark lists.
+/// What is wrong with a file that a mark lists, in words.
+pub enum Flaw {
+    /// It is missing or cannot be read.
+    Unreadable(String),
+    /// It was read, and is not as akin wrote it.
+    Changed(String),
+}
+
+impl Flaw {
+    /// The words.
+    pub fn why(self) -> String {
+        match self {
+            Self::Unreadable(why) | Self::Changed(why) => why,
+        }
+    }
+}
+
+/// Reads a file that a mark lists.
 ///
 /// # Errors
 ///
-/// A file that is missing, has another length or another SHA-256, or cannot be read; in words.
-pub fn check_file(directory: &Path, file: &FileEntry) -> std::result::Result<Vec<u8>, String> {
-    let bytes = read_regular_file(&directory.join(&file.path)).map_err(|error| error.to_string())?;
+/// A file that is missing, has another length or another SHA-256, or cannot be read.
+pub fn check_file(directory: &Path, file: &FileEntry) -> std::result::Result<Vec<u8>, Flaw> {
+    let bytes = read_regular_file(&directory.join(&file.path))
+        .map_err(|error| Flaw::Unreadable(format!("it cannot be read: {error}")))?;
     if bytes.len() as u64 != file.bytes {
-        return Err(format!("it has {} bytes instead of {}", bytes.len(), file.bytes));
+        return Err(Flaw::Changed(format!("it has {} bytes instead of {}", bytes.len(), file.bytes)));
     }
     match sha256(&bytes) == file.sha256 {
         true => Ok(bytes),
-        false => Err("its SHA-256 is not the one in the mark of the directory".into()),
+        false => Err(Flaw::Changed("its SHA-256 is not the one in the mark of the directory".into())),
     }
 }
 
@@ -286,7 +304,8 @@ pub fn read_checked(directory: &Path, name: &str) -> Result<Vec<u8>> {
     let Some(file) = files.iter().flatten().find(|file| file.path == name) else {
         return Err(problem(format!("{} is not complete: it has no {name}", directory.display()), again));
     };
-    check_file(directory, file).map_err(|why| problem(format!("{} is damaged: {why}", path.display()), again))
+    check_file(directory, file)
+        .map_err(|flaw| problem(format!("{} is damaged: {}", path.display(), flaw.why()), again))
 }
 
 /// Whether a directory is complete and still has every file that akin wrote. Their contents are not checked.
@@ -851,7 +870,7 @@ impl Lock {
     }
 }
 
-const CHECK_PERMISSIONS: &str = "check the permissions of the directory";
+const CHECK_PERMISSIONS: &str = "free some space, or check the permissions of the directory";
 
 #[cfg(test)]
 mod tests {

@@ -104,7 +104,7 @@ impl Downloader {
         loop {
             let before = part.file.length();
             done(before);
-            let cut = match self.receive(&mut part, &mut done)? {
+            let cut = match self.receive(&mut part, md5.is_some(), &mut done)? {
                 Course::Complete => break,
                 Course::Cut(reason) => reason,
             };
@@ -126,8 +126,9 @@ impl Downloader {
         part.finish(target, md5)
     }
 
-    /// Receives the missing bytes of a file.
-    fn receive(&self, part: &mut Part, done: &mut impl FnMut(u64)) -> Result<Course> {
+    /// Receives the missing bytes of a file. Without a checksum that tells whether all have come, the server has to say
+    /// where the file ends.
+    fn receive(&self, part: &mut Part, has_checksum: bool, done: &mut impl FnMut(u64)) -> Result<Course> {
         let address = part.remote.address.clone();
         let mut request = self.agent.get(&address);
         let have = part.file.length();
@@ -148,11 +149,15 @@ impl Downloader {
             Err(error) => return Ok(Course::Cut(error.to_string())),
         };
         check_status(&address, &response)?;
+        let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
+        let is_chunked =
+            header("transfer-encoding").is_some_and(|coding| coding.to_ascii_lowercase().contains("chunked"));
         let mut expected = response.body().content_length();
         if response.status().as_u16() == 206 {
-            expected = expected.map(|rest| have + rest);
-            let range = response.headers().get("content-range").and_then(|range| range.to_str().ok());
-            if !range.is_some_and(|range| range.starts_with(&format!("bytes {have}-"))) {
+            let range = header("content-range").unwrap_or_default();
+            let all = range.rsplit_once('/').and_then(|(_, all)| all.parse().ok());
+            expected = expected.map(|rest| have + rest).or(all).or(part.remote.bytes);
+            if !range.starts_with(&format!("bytes {have}-")) {
                 return Err(problem(
                     format!("{address} was asked for the bytes from {have} and sent others"),
                     "try again later, or download the file in another way",
@@ -162,7 +167,23 @@ impl Downloader {
             if have > 0 && part.file.length() > 0 {
                 terminal::warn(format_args!("{address} has changed on the server; starting again"));
             }
-            part.restart(Some(Remote::of(&address, response.headers(), expected)))?;
+            let mut remote = Remote::of(&address, response.headers(), expected);
+            if remote.bytes.is_none() && remote.version == part.remote.version {
+                // The server said the size when it was asked about the file.
+                remote.bytes = part.remote.bytes;
+                expected = remote.bytes;
+            }
+            part.restart(Some(remote))?;
+        }
+        // Chunks have an end of their own. Without them, a connection that breaks looks like the end of the file.
+        if expected.is_none() && !is_chunked && !has_checksum {
+            return Err(problem(
+                format!(
+                    "{address} does not say how large the file is, so nobody could tell whether all of it has come"
+                ),
+                "take the file from a server that says it, with `--from URL`, or download it in another way and compare \
+                 it with another copy",
+            ));
         }
         let mut body = response.into_body().into_reader();
         let mut buffer = vec![0; 1 << 16];
@@ -177,6 +198,14 @@ impl Downloader {
         Ok(match expected {
             Some(expected) if part.file.length() < expected => {
                 Course::Cut("the server closed the connection".into())
+            }
+            Some(expected) if part.file.length() > expected => {
+                let length = part.file.length();
+                part.restart(None)?;
+                return Err(problem(
+                    format!("{address} said that the file has {expected} bytes, and sent {length}"),
+                    "try again later, or download the file in another way",
+                ));
             }
             _ => Course::Complete,
         })

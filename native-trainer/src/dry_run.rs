@@ -69,6 +69,7 @@ pub fn dry_run(mut config: Config) -> Result<DryRun> {
     let loss = check_loss(&run, &dataset, &pictures, &device)?;
 
     let (views, items) = first_batch(&config, &sampler, &encoder, &pictures);
+    pictures.check()?;
     if views.is_empty() {
         return Err(problem(
             "none of the images of the first batch can be read",
@@ -87,6 +88,7 @@ pub fn dry_run(mut config: Config) -> Result<DryRun> {
     let part = batch_size.div_ceil(config.run.workers);
     let at_once = config.optimizer.chunk.unwrap_or(part).min(part) as u64;
     let decoded = decoded(&pictures, &items, dataset.paths.len());
+    pictures.check()?;
     let on_cpu = match config.run.device {
         DeviceName::Cpu => true,
         DeviceName::Auto => !has_gpu(),

@@ -15,7 +15,7 @@ use crate::features::Features;
 use crate::forward::{BATCH, forward_pictures, to_vec};
 use crate::junk::{Sets, evaluate_without_junk};
 use crate::loader::Pictures;
-use crate::problem::{a_few, problem};
+use crate::problem::{a_few, numbers_problem, problem};
 use crate::progress::{Bar, Progress};
 
 /// The embeddings of the items whose picture could be read.
@@ -41,7 +41,7 @@ impl Embedded {
             .map(|(_, &item)| pictures.path(item).display().to_string())
             .collect();
         if !flawed.is_empty() {
-            return Err(problem(
+            return Err(numbers_problem(
                 format!(
                     "the embeddings of {} of {} have NaN or infinity: {}",
                     count(flawed.len()),

@@ -414,21 +414,29 @@ impl<F: Write> Write for Tracked<'_, F> {
 /// written to directly.
 pub fn write_atomic(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
     check_folder_of(path)?;
-    replace(path, write).advise(
-        || format!("{} was not written", path.display()),
-        &format!("{FREE_SPACE}; the previous version is unchanged"),
-    )
+    let kept = if path.is_file() { "; the previous version is unchanged" } else { "" };
+    replace(path, write)
+        .advise(|| format!("{} was not written", path.display()), &format!("{FREE_SPACE}{kept}"))
 }
 
-/// Refuses an output that is one of the inputs or another existing file, unless `overwrite` allows that one; and a file
-/// whose folder does not exist. Commands call this before long work.
+/// Refuses an output that is one of the inputs or another existing file, unless `overwrite` allows that one; a folder; and
+/// a file whose folder does not exist or may not be written. Commands call this before long work.
 ///
 /// # Errors
 ///
 /// As above. A pipe or a device is never refused.
 pub fn check_output(path: &Path, inputs: &[PathBuf], overwrite: bool) -> Result<()> {
     check_folder_of(path)?;
+    if path.is_dir() {
+        return Err(problem(
+            format!("{} cannot be written: it is a folder", path.display()),
+            "name a file in it",
+        ));
+    }
     if !path.is_file() {
+        if !path.exists() {
+            check_writable(path)?;
+        }
         return Ok(());
     }
     if let Some(input) = inputs.iter().find(|input| is_same_file(path, input).unwrap_or(false)) {
@@ -442,6 +450,20 @@ pub fn check_output(path: &Path, inputs: &[PathBuf], overwrite: bool) -> Result<
             format!("{} already exists", path.display()),
             "choose another file, or pass `--overwrite` to replace it",
         ));
+    }
+    check_writable(path)
+}
+
+/// Refuses a file in a folder in which this user may not make one. On a file system that can only be read nobody may.
+fn check_writable(path: &Path) -> Result<()> {
+    #[cfg(unix)]
+    {
+        use rustix::fs::Access;
+        let folder = folder_of(path);
+        rustix::fs::access(folder, Access::WRITE_OK | Access::EXEC_OK).map_err(io::Error::from).advise(
+            || format!("{} cannot be written, nor any other file in its folder", path.display()),
+            "choose another folder, or check its permissions",
+        )?;
     }
     Ok(())
 }

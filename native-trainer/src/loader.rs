@@ -28,8 +28,8 @@ const BATCHES_AHEAD: usize = 2;
 /// The pictures of a list of files, by item: the number of the file in the list.
 ///
 /// A file that is missing, damaged or no image is skipped with a warning, and listed in [`Self::unreadable`], unless all
-/// pictures are required. If the system cannot read a file, for example because too many are open, the picture may be
-/// sound: [`Self::check`] then fails, so that no result is computed without it.
+/// pictures are required. If the system cannot read a file, for example because too many are open or because this user may
+/// not, the picture may be sound: [`Self::check`] then fails, so that no result is computed without it.
 pub struct Pictures {
     paths: Vec<PathBuf>,
     storage: Arc<Storage>,
@@ -47,7 +47,7 @@ enum Failure {
     /// The fault of the file.
     File(String),
     /// The fault of the system.
-    System(String),
+    System(io::Error),
 }
 
 impl Pictures {
@@ -96,16 +96,16 @@ impl Pictures {
                 self.store(item, &pixels);
                 Some(pixels)
             }
-            Err(failure) if self.all_required || matches!(failure, Failure::System(_)) => {
-                // The first fault is the one to report.
-                let _ = self.fault.set((self.paths[item].clone(), failure));
-                None
-            }
-            Err(Failure::File(reason) | Failure::System(reason)) => {
+            Err(Failure::File(reason)) if !self.all_required => {
                 let path = &self.paths[item];
                 if self.lock_unreadable().insert(path.clone(), reason.clone()).is_none() {
                     terminal::warn(format_args!("skipped {}: {reason}", path.display()));
                 }
+                None
+            }
+            Err(failure) => {
+                // The first fault is the one to report.
+                let _ = self.fault.set((self.paths[item].clone(), failure));
                 None
             }
         }
@@ -113,11 +113,10 @@ impl Pictures {
 
     fn read(&self, item: usize) -> Result<Pixels, Failure> {
         let bytes = self.storage.bytes(item, &self.paths[item]).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound
-            | io::ErrorKind::PermissionDenied
-            | io::ErrorKind::InvalidInput
-            | io::ErrorKind::NotADirectory => Failure::File(error.to_string()),
-            _ => Failure::System(error.to_string()),
+            io::ErrorKind::NotFound | io::ErrorKind::InvalidInput | io::ErrorKind::NotADirectory => {
+                Failure::File(error.to_string())
+            }
+            _ => Failure::System(error),
         })?;
         self.storage.decode(item, &bytes).map_err(|error| Failure::File(error.to_string()))
     }
@@ -146,9 +145,17 @@ impl Pictures {
     pub fn check(&self) -> Result<()> {
         let Some((path, failure)) = self.fault.get() else { return Ok(()) };
         Err(match failure {
-            Failure::System(reason) => problem(
-                format!("the system cannot read {}: {reason}", path.display()),
-                "this is no fault of the picture: check the disk, the memory and the limit of open files (`ulimit -n`)",
+            Failure::System(error) => problem(
+                format!("the system cannot read {}: {error}", path.display()),
+                match error.kind() {
+                    io::ErrorKind::PermissionDenied => {
+                        "let this user read the file and open its folders (`chmod`), or take it out of the data"
+                    }
+                    _ => {
+                        "this is no fault of the picture: check the disk, the memory and the limit of open files \
+                         (`ulimit -n`)"
+                    }
+                },
             ),
             Failure::File(reason) => problem(
                 format!("{} cannot be read: {reason}", path.display()),

@@ -182,6 +182,7 @@ use crate::cli::Cli;
 use crate::interrupt::Answer;
 use crate::problem::Interrupted;
 use crate::progress::Progress;
+use crate::terminal::OutputFailed;
 
 fn main() -> ExitCode {
     let matches = Cli::command().try_get_matches().unwrap_or_else(|error| refuse(&error));
@@ -190,8 +191,8 @@ fn main() -> ExitCode {
         terminal::speak_json();
     }
     let Err(error) = run(cli) else { return ExitCode::SUCCESS };
-    if reader_left(&error) {
-        return ExitCode::SUCCESS;
+    if let Some(failed) = error.downcast_ref::<OutputFailed>() {
+        return output_failed(failed);
     }
     if let Some(stopped) = error.downcast_ref::<Interrupted>() {
         terminal::say(format_args!("     Stopped {stopped}"));
@@ -214,13 +215,22 @@ fn progress_of(matches: &ArgMatches) -> Option<Progress> {
 /// characters.
 fn refuse(error: &clap::Error) -> ! {
     if std::env::args_os().all(|argument| terminal::is_harmless(&argument.to_string_lossy())) {
-        error.exit();
+        if let Err(failed) = error.print()
+            && !error.use_stderr()
+            && failed.kind() != io::ErrorKind::BrokenPipe
+        {
+            output_failed(&OutputFailed(failed));
+            exit(1);
+        }
+    } else {
+        terminal::say(error);
     }
-    terminal::say(error);
     exit(error.exit_code())
 }
 
 fn run(cli: Cli) -> Result<()> {
+    #[cfg(any(target_os = "linux", target_os = "macos"))]
+    outlive_file_size_limit();
     if cli.trains() {
         handle_ctrl_c()?;
     }
@@ -237,7 +247,24 @@ fn handle_ctrl_c() -> Result<()> {
     .context("the handler of Ctrl-C cannot be installed")
 }
 
-/// Whether stdout was closed by its reader, as `akin … | head` does: nothing is wrong then.
-fn reader_left(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+/// Reports that stdout cannot be written. If its reader has closed it, as `akin … | head` does, nothing is wrong.
+fn output_failed(failed: &OutputFailed) -> ExitCode {
+    if failed.0.kind() == io::ErrorKind::BrokenPipe {
+        return ExitCode::SUCCESS;
+    }
+    let message = format!("{failed}: {}", failed.0);
+    terminal::report(&message, Some("free some space, or send the output to another place"));
+    ExitCode::FAILURE
+}
+
+/// Lets a file that exceeds `ulimit -f` be an error of its write, which names the file. Without a handler the signal ends
+/// the program and says nothing.
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+fn outlive_file_size_limit() {
+    use tokio::signal::unix::{SignalKind, signal};
+    const SIGXFSZ: i32 = 25;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();
+    // The handler stays when the runtime has ended. Where it cannot be installed, the program ends as it did.
+    let _ =
+        runtime.map(|runtime| runtime.block_on(async { signal(SignalKind::from_raw(SIGXFSZ)).map(drop) }));
 }

@@ -6,7 +6,7 @@ use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
 use crate::files::write_atomic;
-use crate::problem::{Interrupted, parts};
+use crate::problem::{Interrupted, is_of_numbers, parts, problem};
 
 /// How a training process ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,12 +17,36 @@ pub enum ProcessOutcome {
     /// Ctrl-C was pressed; there is a checkpoint.
     Stopped,
     /// An error ended it.
-    Failed {
-        /// What is wrong, in one line.
-        message: String,
-        /// What to do about it.
-        hint: Option<String>,
-    },
+    Failed(Failure),
+}
+
+/// Why a training failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// What is wrong, in one line.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+    /// Whether a number was NaN or infinite, which says something about the settings. Any other failure may be a fault of
+    /// the system: a full disk, too little memory, a kill. Earlier versions of akin did not write it.
+    #[serde(default)]
+    pub of_numbers: bool,
+}
+
+impl Failure {
+    /// The error of a search that ends because a training that it needs failed without saying anything about its settings.
+    pub fn ends_search(self, name: &str) -> anyhow::Error {
+        let first = self.hint.map_or_else(String::new, |hint| format!("{hint}; then "));
+        problem(
+            format!(
+                "{name} failed: {}; its settings have no score yet, so no best ones can be chosen",
+                self.message
+            ),
+            format!(
+                "{first}run the same command again, which tries this training again and keeps the others"
+            ),
+        )
+    }
 }
 
 impl ProcessOutcome {
@@ -34,7 +58,8 @@ impl ProcessOutcome {
             Err(error) => {
                 let (message, hint) = parts(error);
                 // It stands in a row of a table.
-                Self::Failed { message: message.replace('\n', "; "), hint }
+                let message = message.replace('\n', "; ");
+                Self::Failed(Failure { message, hint, of_numbers: is_of_numbers(error) })
             }
         }
     }
@@ -53,18 +78,24 @@ impl ProcessOutcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::problem::problem;
+    use crate::problem::numbers_problem;
 
     #[test]
     fn an_outcome_survives_its_file() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("outcome.json");
-        let failed =
-            ProcessOutcome::Failed { message: "no data; in a.csv".into(), hint: Some("add it".into()) };
+        let failed = |of_numbers| {
+            ProcessOutcome::Failed(Failure {
+                message: "no data; in a.csv".into(),
+                hint: Some("add it".into()),
+                of_numbers,
+            })
+        };
         for (result, expected) in [
             (Ok(()), ProcessOutcome::Done),
             (Err(Interrupted("after step 3".into()).into()), ProcessOutcome::Stopped),
-            (Err(problem("no data\nin a.csv", "add it")), failed),
+            (Err(problem("no data\nin a.csv", "add it")), failed(false)),
+            (Err(numbers_problem("no data\nin a.csv", "add it")), failed(true)),
         ] {
             let outcome = ProcessOutcome::new(&result);
             assert_eq!(outcome, expected);
@@ -72,5 +103,7 @@ mod tests {
             let read: ProcessOutcome = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
             assert_eq!(read, expected);
         }
+        let older = r#"{"outcome":"failed","message":"no data; in a.csv","hint":"add it"}"#;
+        assert_eq!(serde_json::from_str::<ProcessOutcome>(older).unwrap(), failed(false));
     }
 }

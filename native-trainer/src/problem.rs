@@ -9,12 +9,25 @@ pub struct Problem {
     message: String,
     hint: String,
     cause: Option<Box<dyn Error + Send + Sync>>,
+    /// Whether it is about a number that is NaN or infinite.
+    of_numbers: bool,
 }
 
 /// An error. `message` says what is wrong and why, `hint` what to do. Both start in lower case (or with a name)
 /// and end without a full stop.
 pub fn problem(message: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
-    Problem { message: message.into(), hint: hint.into(), cause: None }.into()
+    Problem { message: message.into(), hint: hint.into(), cause: None, of_numbers: false }.into()
+}
+
+/// As [`problem`], for a number that training made NaN or infinite. The same training would do so again, whatever the
+/// state of the system.
+pub fn numbers_problem(message: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
+    Problem { message: message.into(), hint: hint.into(), cause: None, of_numbers: true }.into()
+}
+
+/// Whether an error is one of [`numbers_problem`].
+pub fn is_of_numbers(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| cause.downcast_ref::<Problem>().is_some_and(|problem| problem.of_numbers))
 }
 
 /// Ctrl-C stopped a command, which has saved its work. The text says where it stopped and how to continue:
@@ -38,7 +51,8 @@ pub trait Advise<T> {
 impl<T, E: Error + Send + Sync + 'static> Advise<T> for Result<T, E> {
     fn advise(self, message: impl FnOnce() -> String, hint: &str) -> anyhow::Result<T> {
         self.map_err(|error| {
-            Problem { message: message(), hint: hint.to_owned(), cause: Some(Box::new(error)) }.into()
+            let cause = Some(Box::new(error) as Box<dyn Error + Send + Sync>);
+            Problem { message: message(), hint: hint.to_owned(), cause, of_numbers: false }.into()
         })
     }
 }

@@ -456,6 +456,39 @@ mod tests {
     }
 
     #[test]
+    fn clients_that_ask_all_the_time_keep_no_other_out() {
+        let in_use = Duration::from_millis(200);
+        let server = Server::with(Limits { connections: 2, in_use, ..limits() }, &[]);
+        let (port, ended) = (server.port, Arc::new(std::sync::atomic::AtomicBool::new(false)));
+        let ask = move || -> io::Result<()> {
+            let mut stream = BufReader::new(TcpStream::connect(("127.0.0.1", port))?);
+            loop {
+                stream.get_mut().write_all(b"HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n")?;
+                let mut line = String::new();
+                while line != "\r\n" {
+                    line.clear();
+                    if stream.read_line(&mut line)? == 0 {
+                        return Ok(());
+                    }
+                }
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        };
+        for _ in 0..3 {
+            let ended = Arc::clone(&ended);
+            std::thread::spawn(move || {
+                while !ended.load(std::sync::atomic::Ordering::SeqCst) {
+                    let _ = ask();
+                }
+            });
+        }
+        for _ in 0..3 {
+            assert_eq!(server.get("/").status(), 200);
+        }
+        ended.store(true, std::sync::atomic::Ordering::SeqCst);
+    }
+
+    #[test]
     fn a_header_that_does_not_end_loses_its_connection() {
         let server = Server::with(Limits { header: Duration::from_millis(50), ..limits() }, &[]);
         let mut slow = server.connect();

@@ -7,6 +7,7 @@
 
 use std::borrow::Cow;
 use std::env;
+use std::error::Error;
 use std::fmt;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::process::Stdio;
@@ -49,12 +50,28 @@ pub struct PanelLine {
     pub width: u16,
 }
 
+/// A result that could not be printed on stdout.
+#[derive(Debug)]
+pub struct OutputFailed(pub io::Error);
+
+impl fmt::Display for OutputFailed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the output cannot be written")
+    }
+}
+
+impl Error for OutputFailed {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.0)
+    }
+}
+
 /// Prints a result and a line end on stdout.
 ///
 /// # Errors
 ///
 /// A full disk; a pipe that is closed.
-pub fn print(text: &str) -> io::Result<()> {
+pub fn print(text: &str) -> Result<(), OutputFailed> {
     print_styled(&escape(text))
 }
 
@@ -63,13 +80,13 @@ pub fn print(text: &str) -> io::Result<()> {
 /// # Errors
 ///
 /// The errors of [`print`].
-pub fn print_styled(text: &str) -> io::Result<()> {
+pub fn print_styled(text: &str) -> Result<(), OutputFailed> {
     let panel = panel();
     write_stderr(&erased(&panel));
     let mut stdout = io::stdout().lock();
     let printed = writeln!(stdout, "{text}").and_then(|()| stdout.flush());
     write_stderr(&drawn(&panel));
-    printed
+    printed.map_err(OutputFailed)
 }
 
 /// Prints a line on stderr, above the panel. If stderr is closed, nobody can be told.
@@ -204,6 +221,11 @@ pub fn escape(text: &str) -> Cow<'_, str> {
         false => c.to_string(),
     });
     Cow::Owned(escaped.collect())
+}
+
+/// As [`escape`], and line ends and tabs too: a name with a line end cannot look like a line of its own.
+pub fn one_line(text: &str) -> String {
+    escape(text).replace('\n', "\\u000a").replace('\t', "\\u0009")
 }
 
 /// Whether a text has nothing to escape.

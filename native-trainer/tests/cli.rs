@@ -145,6 +145,68 @@ fn a_line_end_in_a_name_forges_no_message() {
     assert!(answer.stderr.contains("\n    error: forged"), "{}", answer.stderr);
 }
 
+#[cfg(unix)]
+#[test]
+fn a_line_end_in_the_name_of_a_picture_begins_no_line() {
+    let folder = in_folder(&[
+        ("data.toml", b"[data]\nkind = 'folder'\npath = 'images'\nlevels = ['kind', 'variety']\n"),
+        ("images/train/Apple/Gala/a\nerror: b.png", b"damaged"),
+        ("images/train/Apple/Gala/c\nerror: d.png", &png(3)),
+        ("images/test/Apple/Fuji/e\nerror: f.png", &png(3)),
+    ]);
+    let answer = akin(["data", "check", &path(&folder, "data.toml")]);
+    assert!(!answer.stdout.lines().any(|line| line.starts_with("error")), "{}", answer.stdout);
+    for name in ["a\\u000aerror: b.png: ", "c\\u000aerror: d.png (train)"] {
+        assert!(answer.stdout.contains(name), "{}", answer.stdout);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_config_is_not_named_with_control_characters_and_quotes_none() {
+    let folder = in_folder(&[]);
+    let draw = ["biomorphs", &path(&folder, "a\u{1b}\nb"), "--branching", "4,1", "--images-per-class", "2"];
+    assert_eq!(akin(draw).code, Some(0));
+    let init =
+        |out: &str| akin(["init", &path(&folder, "a\u{1b}\nb"), "--yes", "--out", &path(&folder, out)]);
+    let refused = init("x\u{1b}.toml");
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.stderr.contains("has a control character"), "{}", refused.stderr);
+    let written = init("x.toml");
+    assert_eq!(written.code, Some(0), "{}", written.stderr);
+    let config = fs::read_to_string(folder.path().join("x.toml")).unwrap();
+    assert!(!config.contains(|c: char| c.is_control() && c != '\n'), "{config}");
+    assert_eq!(akin(["config", "check", &path(&folder, "x.toml")]).code, Some(0));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn output_that_cannot_be_written_is_an_error_with_a_hint() {
+    for arguments in [&["list", "metrics"][..], &["--help"], &["--version"]] {
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let answer = Command::new(env!("CARGO_BIN_EXE_akin")).args(arguments).stdout(full).output().unwrap();
+        let stderr = String::from_utf8(answer.stderr).unwrap();
+        assert_eq!(answer.status.code(), Some(1), "{arguments:?}: {stderr}");
+        assert!(stderr.starts_with("error: the output cannot be written: No space left"), "{stderr}");
+        assert!(stderr.contains("  hint: "), "{stderr}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_that_grows_beyond_the_limit_of_the_shell_is_an_error() {
+    let folder = in_folder(&[]);
+    let line = format!(
+        "ulimit -f 1; exec {} biomorphs {} --branching 1,1 --images-per-class 1 --side 256",
+        env!("CARGO_BIN_EXE_akin"),
+        path(&folder, "data")
+    );
+    let answer = Command::new("sh").args(["-c", &line]).output().unwrap();
+    let stderr = String::from_utf8(answer.stderr).unwrap();
+    assert_eq!(answer.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("was not written: File too large") && stderr.contains("  hint: "), "{stderr}");
+}
+
 #[test]
 fn a_closed_stderr_stops_no_command() {
     let folder = in_folder(&[]);
@@ -322,6 +384,7 @@ fn invalid_settings_are_refused_before_a_run_is_created() {
         ("eval.relevance={kind='weighted_ap',weights=[1,1,1]}", "the relevance has 3 weights for 2 levels"),
         ("eval.similarity={poincare={curvature=0}}", "the curvature of the Poincaré ball is 0"),
         ("eval.bootstrap={resamples=0}", "the bootstrap has 0 resamples"),
+        ("eval.bootstrap={resamples=4294967295}", "the bootstrap has 4294967295 resamples, which would take"),
         ("eval.decomposability_gap={batch=1}", "in batches of 1 from a set of 2 items"),
         ("eval.decomposability_gap={batch=3}", "in batches of 3 from a set of 2 items"),
     ] {

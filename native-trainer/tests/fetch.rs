@@ -4,7 +4,8 @@ mod workplace;
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
+use std::process::Stdio;
+use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 
 use workplace::Workplace;
@@ -14,19 +15,35 @@ use workplace::Workplace;
 struct Server {
     address: String,
     state: Arc<Mutex<State>>,
+    /// Passed once when an answer stalls, and once more before it goes on.
+    gate: Arc<Barrier>,
 }
 
 struct State {
     content: Vec<u8>,
     tag: &'static str,
+    framing: Framing,
     /// What the next answers to GET are; whole ones after them.
     faults: Vec<Fault>,
     /// The lines of every request.
     requests: Vec<Vec<String>>,
 }
 
+/// How a client knows where an answer ends.
+#[derive(Clone, Copy)]
+enum Framing {
+    /// By its length.
+    Length,
+    /// By the last chunk.
+    Chunks,
+    /// By the end of the connection.
+    Close,
+}
+
 #[derive(Clone, Copy)]
 enum Fault {
+    /// The answer stops in the middle, and goes on later.
+    Stall,
     /// The connection is closed after this number of bytes.
     Cut(usize),
     /// The status 503.
@@ -37,13 +54,19 @@ impl Server {
     fn start(content: &[u8], faults: &[Fault]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
-        let state =
-            State { content: content.to_vec(), tag: "\"one\"", faults: faults.to_vec(), requests: vec![] };
-        let server = Self { address, state: Arc::new(Mutex::new(state)) };
+        let state = State {
+            content: content.to_vec(),
+            tag: "\"one\"",
+            framing: Framing::Length,
+            faults: faults.to_vec(),
+            requests: vec![],
+        };
+        let server = Self { address, state: Arc::new(Mutex::new(state)), gate: Arc::new(Barrier::new(2)) };
         let answering = server.clone();
         thread::spawn(move || {
             for stream in listener.incoming() {
-                answering.answer(stream.unwrap());
+                let answering = answering.clone();
+                thread::spawn(move || answering.answer(stream.unwrap()));
             }
         });
         server
@@ -72,17 +95,42 @@ impl Server {
         let status = if matches!(fault, Some(Fault::Busy)) { "503 Busy" } else { status };
         let body = &state.content[start..];
         let (tag, all, length) = (state.tag, state.content.len(), body.len());
+        let framing = match state.framing {
+            Framing::Length => format!("Content-Length: {length}\r\n"),
+            Framing::Chunks if is_get => "Transfer-Encoding: chunked\r\n".to_owned(),
+            _ => String::new(),
+        };
         let mut answer = format!(
-            "HTTP/1.1 {status}\r\nContent-Length: {length}\r\nETag: {tag}\r\nConnection: close\r\n\
+            "HTTP/1.1 {status}\r\n{framing}ETag: {tag}\r\nConnection: close\r\n\
              Content-Range: bytes {start}-{}/{all}\r\n\r\n",
             all - 1
         )
         .into_bytes();
+        let mut rest = Vec::new();
         if is_get {
-            let sent = if let Some(Fault::Cut(bytes)) = fault { bytes.min(length) } else { length };
+            let is_chunked = matches!(state.framing, Framing::Chunks);
+            if is_chunked {
+                answer.extend_from_slice(format!("{length:x}\r\n").as_bytes());
+            }
+            let sent = match fault {
+                Some(Fault::Cut(bytes)) => bytes.min(length),
+                Some(Fault::Stall) => length / 2,
+                _ => length,
+            };
             answer.extend_from_slice(&body[..sent]);
+            if matches!(fault, Some(Fault::Stall)) {
+                rest.extend_from_slice(&body[sent..]);
+            } else if is_chunked && sent == length {
+                answer.extend_from_slice(b"\r\n0\r\n\r\n");
+            }
         }
+        drop(state);
         stream.write_all(&answer).unwrap();
+        if !rest.is_empty() {
+            self.gate.wait();
+            self.gate.wait();
+            stream.write_all(&rest).unwrap();
+        }
     }
 
     /// The values of a header in all requests for the file itself.
@@ -91,6 +139,10 @@ impl Server {
         let gets = state.requests.iter().filter(|request| request[0].starts_with("GET"));
         let value = |line: &String| Some(line.to_lowercase().strip_prefix(&format!("{name}: "))?.to_owned());
         gets.map(|request| request.iter().find_map(value).unwrap_or_default()).collect()
+    }
+
+    fn frame(&self, framing: Framing) {
+        self.state.lock().unwrap().framing = framing;
     }
 
     fn replace(&self, content: &[u8]) {
@@ -139,6 +191,78 @@ fn a_download_that_is_cut_continues_where_it_was() {
     assert!(at.bytes(FILE) == content(7));
     assert_eq!(server.asked("range"), ["", "bytes=100000-"]);
     assert_eq!(server.asked("if-range"), ["", "\"one\""]);
+}
+
+#[test]
+fn two_commands_do_not_download_the_same_file_at_once() {
+    let (at, server) = (Workplace::empty(), Server::start(&content(7), &[Fault::Stall]));
+    let mut first = at.command(&[&AIRCRAFT[..], &["--from", &server.address]].concat());
+    let first = first.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    server.gate.wait();
+    fetch(&at, &server).expect_code(1).expect_stderr("is writing to data/aircraft").expect_stderr("hint: ");
+    server.gate.wait();
+    workplace::Answer::of(first.wait_with_output().unwrap()).expect_code(0);
+    assert!(at.bytes(FILE) == content(7));
+    assert_eq!(server.asked("range"), [""], "it was downloaded once");
+    assert_eq!(std::fs::read_dir(at.path("data")).unwrap().count(), 1, "the lock is gone");
+}
+
+#[test]
+fn an_answer_of_unknown_length_is_whole_only_if_its_end_is_marked() {
+    let (at, server) = (Workplace::empty(), Server::start(&content(7), &[Fault::Cut(100_000)]));
+    server.frame(Framing::Close);
+    fetch(&at, &server).expect_code(1).expect_stderr("does not say how large the file is");
+    assert!(!at.path(FILE).exists());
+
+    let (at, server) = (Workplace::empty(), Server::start(&content(7), &[Fault::Cut(100_000)]));
+    server.frame(Framing::Chunks);
+    fetch(&at, &server).expect_code(0).expect_stderr("the download was cut");
+    assert!(at.bytes(FILE) == content(7));
+}
+
+/// Makes operations on files fail, one in each download, and tries again.
+#[cfg(all(unix, debug_assertions))]
+fn survive_faults(every: bool) {
+    let kinds = ["interrupted", "short", "full", "io", "denied", "terminated", "killed"];
+    let server = Server::start(&content(7), &[]);
+    let mut injected = 0;
+    for operation in 1.. {
+        let kinds = if every { &kinds[..] } else { &kinds[operation % kinds.len()..][..1] };
+        let mut reached = 0;
+        for kind in kinds {
+            let at = Workplace::empty();
+            let mut command = at.command(&[&AIRCRAFT[..], &["--from", &server.address]].concat());
+            let output = command.env("AKIN_FAULT", format!("{kind} {operation}")).output().unwrap();
+            let answer = workplace::Answer::of(output);
+            reached += usize::from(answer.stderr.contains("fault: "));
+            if answer.code == Some(0) {
+                assert!(at.bytes(FILE) == content(7), "{kind} {operation}");
+            } else if answer.code == Some(1) {
+                assert!(answer.stderr.contains("hint: "), "{}", answer.stderr);
+            }
+            fetch(&at, &server).expect_code(0);
+            assert!(at.bytes(FILE) == content(7), "{kind} {operation}");
+        }
+        injected += reached;
+        if reached == 0 {
+            break;
+        }
+    }
+    assert!(injected > 7, "only {injected}");
+    println!("figure: faults in `akin data fetch`, injected and survived: {injected}");
+}
+
+#[cfg(all(unix, debug_assertions))]
+#[test]
+fn a_download_survives_faults() {
+    survive_faults(false);
+}
+
+#[cfg(all(unix, debug_assertions))]
+#[test]
+#[ignore = "takes long; tests/full runs it"]
+fn a_download_survives_every_fault() {
+    survive_faults(true);
 }
 
 #[test]

@@ -727,6 +727,12 @@ fn an_old_run_stays_when_the_new_one_fails_or_is_stopped() {
     at.akin(&["resume", "run.new"]).expect_code(0);
     assert_ne!(at.bytes("run/encoder.bpk"), before);
     assert!(!at.path("run.new").exists() && !at.path("run.akin-old").exists());
+
+    // The terminal of a training that is closed sends SIGHUP.
+    let training = at.spawn(&["train", "tiny.toml", "--out", "closed"]);
+    at.stop(training, "closed", "-HUP").expect_code(130).expect_stderr("akin resume closed");
+    at.akin(&["resume", "closed"]).expect_code(0);
+    assert_eq!(at.weights("closed"), at.weights("run"));
     train(&["--set", "run.steps=1"]).expect_code(0);
 }
 

@@ -127,3 +127,40 @@ fn a_bundle_without_its_mark_and_an_index_of_bundles_are_checked_too() {
         .expect_code(1)
         .expect_stderr("has neither .akin.json nor bundle.json");
 }
+
+#[cfg(debug_assertions)]
+#[test]
+fn what_cannot_be_read_is_no_sound_file() {
+    let at = prepared();
+    let mut faults = 0;
+    loop {
+        let mut command = at.command(&["verify", "run"]);
+        let answer = command.env("AKIN_FAULT", format!("io {}", faults + 1)).output().unwrap();
+        let answer = workplace::Answer::of(answer);
+        if !answer.stderr.contains("fault: Io") {
+            break;
+        }
+        assert_eq!(answer.code, Some(1), "{}{}", answer.stdout, answer.stderr);
+        assert!(
+            !answer.stdout.contains("edited") && !answer.stdout.contains("there is none"),
+            "{}",
+            answer.stdout
+        );
+        faults += 1;
+    }
+    assert!(faults > 8, "only {faults} operations were made to fail");
+}
+
+#[cfg(unix)]
+#[test]
+fn data_that_cannot_be_reached_are_not_called_absent() {
+    let at = prepared();
+    fs::rename(at.path("data"), at.path("moved")).unwrap();
+    // A link to itself leads nowhere, whoever follows it.
+    std::os::unix::fs::symlink("data", at.path("data")).unwrap();
+    assert_eq!(self::faults(&at, "run"), ["data"]);
+    // Nor is a directory inside whose mark is damaged called foreign.
+    fs::create_dir(at.path("bundle/inner")).unwrap();
+    at.write("bundle/inner/.akin.json", "{");
+    assert_eq!(self::faults(&at, "bundle"), ["inner"]);
+}

@@ -116,13 +116,17 @@ impl Default for EvaluationConfig {
     }
 }
 
+/// More resamples do not make an interval better, and would take hours.
+const MOST_RESAMPLES: usize = 1_000_000;
+
 impl EvaluationConfig {
     /// Checks the settings for a taxonomy of `depth` levels.
     ///
     /// # Errors
     ///
     /// [`Kind::Config`] for a relevance that does not fit (see [`Relevance::checked`]), no metric or the same one
-    /// twice, a block of 0, or a bootstrap without resamples.
+    /// twice, a block of 0, or a bootstrap without resamples or with
+    /// more than a million.
     pub fn checked(&self, depth: usize) -> Result<CheckedEvaluation> {
         let relevance = self.relevance.checked(depth)?;
         let refuse = |what: String, hint: &str| Err(Error::new(Kind::Config, what, hint));
@@ -133,6 +137,16 @@ impl EvaluationConfig {
             return refuse(
                 "the bootstrap has 0 resamples, which give no interval".into(),
                 "choose at least 1; 1000 is usual",
+            );
+        }
+        if let Some(resamples) = self
+            .bootstrap
+            .map(|bootstrap| bootstrap.resamples)
+            .filter(|&resamples| resamples > MOST_RESAMPLES)
+        {
+            return refuse(
+                format!("the bootstrap has {resamples} resamples, which would take too long"),
+                "choose at most 1000000; 1000 is usual",
             );
         }
         if self.metrics.is_empty() {

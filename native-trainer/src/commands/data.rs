@@ -6,6 +6,8 @@ mod fetch;
 mod stats;
 mod verify;
 
+use std::path::Path;
+
 use anyhow::Result;
 use clap::{Args, Subcommand};
 
@@ -19,7 +21,7 @@ use crate::data::Dataset;
 use crate::data::check::{Findings, inspect};
 use crate::problem::problem;
 use crate::progress::Progress;
-use crate::terminal;
+use crate::terminal::{self, one_line};
 
 #[derive(Debug, Subcommand)]
 /// The commands on a data set.
@@ -104,7 +106,7 @@ fn describe(findings: &Findings) -> String {
     text += &format!("\n\n{}", align_numbers(&header, &rows));
 
     for remark in &findings.remarks {
-        text += &format!("\n\nnote: {remark}");
+        text += &format!("\n\nnote: {}", one_line(remark));
     }
     let groups = [
         (&findings.duplicates, "in more than one split"),
@@ -115,15 +117,20 @@ fn describe(findings: &Findings) -> String {
         text += &format!("\n\nwarning: {count} {place}:");
         for group in groups {
             let files: Vec<String> =
-                group.iter().map(|file| format!("{} ({})", file.path.display(), file.split)).collect();
+                group.iter().map(|file| format!("{} ({})", name(&file.path), file.split)).collect();
             text += &format!("\n  {}", files.join(" = "));
         }
     }
     if !findings.unreadable.is_empty() {
         text += &format!("\n\n{} cannot be read:", counted(findings.unreadable.len(), "image", "images"));
         for file in &findings.unreadable {
-            text += &format!("\n  {}: {}", file.path.display(), file.reason);
+            text += &format!("\n  {}: {}", name(&file.path), one_line(&file.reason));
         }
     }
     text
+}
+
+/// A path on one line.
+fn name(path: &Path) -> String {
+    one_line(&path.to_string_lossy())
 }

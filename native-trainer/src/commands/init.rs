@@ -163,6 +163,13 @@ fn refuse_existing(out: &Path, overwrite: bool) -> Result<()> {
             "give `--out` a name that ends in .toml",
         ));
     }
+    let name = out.to_string_lossy();
+    if name.contains(char::is_control) {
+        return Err(problem(
+            format!("the name of the config, {name:?}, has a control character, such as a line end"),
+            "choose another with `--out FILE.toml`",
+        ));
+    }
     crate::files::check_output(out, &[], overwrite)
 }
 
@@ -244,6 +251,7 @@ fn side(dataset: &Dataset, largest: u32) -> Result<u32> {
         .filter_map(|item| pictures.get(item))
         .map(|picture: std::sync::Arc<Pixels>| picture.width().min(picture.height()))
         .collect();
+    pictures.check()?;
     sides.sort_unstable();
     let Some(&middle) = sides.get(sides.len() / 2) else {
         let names: Vec<_> = dataset.paths.iter().take(LOOKED_AT).map(|path| path.display()).collect();
@@ -295,7 +303,12 @@ fn comments(layout: &Layout, out: &Path, values: &Table, has_gpu: bool) -> Vec<S
     let hold_out = "Half of the classes are held out: retrieval is tested on classes that were not trained on, and \
                     their images are the gallery of the page. data.test_fraction changes the share.";
     let mut comments = vec![
-        format!("Written by akin init for {}, on {}.", layout.found, machine::describe()),
+        // A name of a folder may have a line end, which would end the comment.
+        format!(
+            "Written by akin init for {}, on {}.",
+            terminal::one_line(&layout.found),
+            machine::describe()
+        ),
         format!("Train: akin train {config}"),
         "A line that begins with # and a key shows a setting at its default; remove the # to change it."
             .into(),

@@ -15,9 +15,9 @@ use serde_json::json;
 use self::check::{Check, Checks, State};
 use crate::columns::align_words;
 use crate::counts::{count, counted};
-use crate::directory::{self, Kind, MARK_FILE, Mark, check_file, foreign};
+use crate::directory::{self, Flaw, Kind, MARK_FILE, Mark, check_file, foreign};
 use crate::files::read_regular_file;
-use crate::problem::{Advise, problem};
+use crate::problem::{Advise, parts, problem};
 use crate::run::CONFIG_FILE;
 use crate::terminal;
 
@@ -201,24 +201,28 @@ fn verify_unmarked(path: &Path, is_inside: bool, verified: &mut Vec<Verified>) -
 /// that have a mark of their own: akin wrote them there later.
 fn check_files(path: &Path, mark: &Mark, checks: &mut Checks) -> Result<Vec<String>> {
     let files = mark.files.as_deref().unwrap_or_default();
-    let faults: Vec<(&str, String)> =
+    let faults: Vec<(&str, Flaw)> =
         files.par_iter().filter_map(|file| Some((&*file.path, check_file(path, file).err()?))).collect();
     let sound = files.len() - faults.len();
     let files = counted(files.len(), "file has", "files have");
     checks.sound("files", format!("{sound} of {files} the length and SHA-256 that akin wrote"));
-    for (name, why) in faults {
-        // The config is compared with the one in the checkpoint: paths in it may be changed.
-        if mark.kind == Kind::Run && name == CONFIG_FILE && path.join(name).exists() {
-            checks.note(name, "edited since the training");
-        } else {
-            checks.faulty(name, why);
+    for (name, flaw) in faults {
+        match flaw {
+            // The config is compared with the one in the checkpoint: paths in it may be changed.
+            Flaw::Changed(_) if mark.kind == Kind::Run && name == CONFIG_FILE => {
+                checks.note(name, "edited since the training");
+            }
+            flaw => checks.faulty(name, flaw.why()),
         }
     }
     let unknown = foreign(mark, path)?;
-    let (later, unknown): (Vec<String>, Vec<String>) =
-        unknown.into_iter().partition(|name| matches!(Mark::read(&path.join(name)), Ok(Some(_))));
+    let mut later = Vec::new();
     for name in unknown {
-        checks.note(name, "akin did not write it");
+        match Mark::read(&path.join(&name)) {
+            Ok(Some(_)) => later.push(name),
+            Ok(None) => checks.note(name, "akin did not write it"),
+            Err(error) => checks.faulty(name, parts(&error).0),
+        }
     }
     Ok(later)
 }

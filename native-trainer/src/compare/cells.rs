@@ -79,7 +79,8 @@ pub enum CellState {
     Ready,
     /// It was stopped, and continues from its checkpoint.
     Stopped,
-    /// It failed, and can be tried again. A failed training for tuning counts as one without a score.
+    /// Its numbers became NaN or infinite. It can be tried again; a training for tuning counts as one without a score. One
+    /// that failed for another reason can begin again as if it had not.
     Failed,
     /// A process trains it now.
     Running,

@@ -20,6 +20,7 @@ use crate::data::Dataset;
 use crate::directory::{Draft, Kind, Share};
 use crate::loader::Pictures;
 use crate::optimizer::has_proxies;
+use crate::outcome::Failure;
 use crate::problem::problem;
 use crate::progress::Progress;
 use crate::report::score;
@@ -79,8 +80,8 @@ pub fn train_cell(plan: &Plan, number: usize, overwrite: bool, progress: Progres
             let row = row.expect("the cells belong to the rows of the plan");
             match execution.train(&run, row, &cell.name)? {
                 None => Ok(()),
-                Some(reason) => Err(problem(
-                    format!("cell {number} ({name}) failed: {reason}"),
+                Some(failure) => Err(problem(
+                    format!("cell {number} ({name}) failed: {}", failure.message),
                     "the same command tries it again; the table leaves out a training that fails",
                 )),
             }
@@ -181,7 +182,7 @@ impl<'a> Execution<'a> {
                         costs.push(planned.read::<Cost>("run.json")?);
                         seeds.push(seed);
                     }
-                    Some(reason) => failed.push(format!("{}, seed {seed}: {reason}", row.name)),
+                    Some(failure) => failed.push(format!("{}, seed {seed}: {}", row.name, failure.message)),
                 }
             }
             let seconds = costs.iter().filter_map(|cost| cost.seconds_per_step);
@@ -238,9 +239,11 @@ impl<'a> Execution<'a> {
                 self.trainer.pace.skip();
                 return Ok(Answer::Score(trial.score));
             }
-            let score = match self.train(&planned, row, &describe(settings))? {
+            let name = describe(settings);
+            let score = match self.train(&planned, row, &name)? {
                 None => end_score(&planned, row)?,
-                Some(_) => None,
+                Some(failure) if failure.of_numbers => None,
+                Some(failure) => return Err(failure.ends_search(&format!("{}, {name}", row.name))),
             };
             trials.push((planned.config, Trial { settings: settings.clone(), score }));
             Ok(Answer::Score(score))
@@ -254,8 +257,8 @@ impl<'a> Execution<'a> {
         Ok((chosen, trials.into_iter().map(|(_, trial)| trial).collect()))
     }
 
-    /// Trains a run of a row unless it is done. The answer is the reason if the training failed.
-    fn train(&self, planned: &PlannedRun, row: &Row, name: &str) -> Result<Option<String>> {
+    /// Trains a run of a row unless it is done. The answer is the failure of a training that failed.
+    fn train(&self, planned: &PlannedRun, row: &Row, name: &str) -> Result<Option<Failure>> {
         self.trainer
             .train(planned, &format!("{}, {name}", row.name), row.optimises, |run| end_score(run, row))
     }

@@ -14,7 +14,7 @@ use crate::config::{Config, NO_RESULT_DEPENDS_ON, differences};
 use crate::data::DataDigest;
 use crate::directory::{self, Kind, Lock};
 use crate::files::{create, create_folder, read_regular_file, remove_file, write_atomic};
-use crate::outcome::ProcessOutcome;
+use crate::outcome::{Failure, ProcessOutcome};
 use crate::problem::{Advise, Interrupted, a_few, parts, problem};
 use crate::run::{CONFIG_FILE, Run};
 
@@ -134,7 +134,8 @@ impl PlannedRun {
         ))
     }
 
-    /// Why the last training of this run failed, if it did. A training with another config says nothing about this run.
+    /// Why the last training of this run failed, if its numbers were NaN or infinite: the same settings would fail again.
+    /// A training with another config says nothing about this run, and neither does a fault of the system.
     ///
     /// # Errors
     ///
@@ -150,8 +151,8 @@ impl PlannedRun {
             return Ok(None);
         }
         Ok(match read_json(&file)? {
-            ProcessOutcome::Failed { message, .. } => Some(message),
-            ProcessOutcome::Done | ProcessOutcome::Stopped => None,
+            ProcessOutcome::Failed(failure) if failure.of_numbers => Some(failure.message),
+            _ => None,
         })
     }
 
@@ -212,7 +213,7 @@ impl PlannedRun {
             .advise(|| "cannot start a training".into(), "check that `akin` has not been moved")?;
         if outcome_file.is_file() {
             let mut outcome = read_json(&outcome_file)?;
-            if matches!(outcome, ProcessOutcome::Failed { .. }) && self.state() == State::Done {
+            if matches!(outcome, ProcessOutcome::Failed(_)) && self.state() == State::Done {
                 // The training of a comparison that was killed went on, and ended meanwhile.
                 outcome = ProcessOutcome::Done;
             }
@@ -229,8 +230,8 @@ impl PlannedRun {
             Some(code) => format!("the process ended with exit code {code}"),
             None => "the process was killed, perhaps because memory ran out".into(),
         };
-        let outcome =
-            ProcessOutcome::Failed { message, hint: Some(format!("read {}", stderr_file.display())) };
+        let hint = Some(format!("read {}", stderr_file.display()));
+        let outcome = ProcessOutcome::Failed(Failure { message, hint, of_numbers: false });
         outcome.write(&outcome_file)?;
         Ok(outcome)
     }

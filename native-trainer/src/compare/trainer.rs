@@ -10,7 +10,7 @@ use super::data_sets::DataSets;
 use super::planned_run::{Cost, PlannedRun};
 use crate::counts::{counted, duration};
 use crate::interrupt::{CatchCtrlC, stop_requested};
-use crate::outcome::ProcessOutcome;
+use crate::outcome::{Failure, ProcessOutcome};
 use crate::problem::Interrupted;
 use crate::progress::Progress;
 use crate::report::displayed;
@@ -41,7 +41,8 @@ impl Trainer {
         run.is_done(&self.data.provenance(run)?, self.overwrite)
     }
 
-    /// Trains a run unless it is done, and shows its score, which `score` reads. The answer is the reason if the training failed.
+    /// Trains a run unless it is done, and shows its score, which `score` reads. The answer is the failure of a
+    /// training that failed.
     ///
     /// # Errors
     ///
@@ -52,7 +53,7 @@ impl Trainer {
         name: &str,
         metric: Metric,
         score: impl Fn(&PlannedRun) -> Result<Option<f64>>,
-    ) -> Result<Option<String>> {
+    ) -> Result<Option<Failure>> {
         if self.is_done(planned)? {
             self.pace.skip();
             return Ok(None);
@@ -67,10 +68,10 @@ impl Trainer {
             return Err(Interrupted(format!("in {name}; the same command continues")).into());
         }
         let left = self.pace.count(started.elapsed());
-        if let ProcessOutcome::Failed { message, hint } = outcome {
-            let hint = hint.map_or_else(String::new, |hint| format!(" (hint: {hint})"));
-            self.progress.say("Failed", &format!("{name}: {message}{hint}"));
-            return Ok(Some(message));
+        if let ProcessOutcome::Failed(failure) = outcome {
+            let hint = failure.hint.as_ref().map_or_else(String::new, |hint| format!(" (hint: {hint})"));
+            self.progress.say("Failed", &format!("{name}: {}{hint}", failure.message));
+            return Ok(Some(failure));
         }
         let skipped = planned.read::<Cost>("run.json")?.skipped_images;
         if !skipped.is_empty() {

@@ -22,19 +22,41 @@ pub struct Limits {
     pub header: Duration,
     /// The time without a byte in either direction: a client that sends or reads nothing.
     pub silence: Duration,
-    /// A connection that was silent for less than this is in use, and never ends for a new one.
+    /// A connection that was silent for less than this is in use, and a new one waits. But it waits no longer than this:
+    /// then the one that was silent longest ends, so that clients that ask all the time keep no other out.
     pub in_use: Duration,
 }
 
 impl Default for Limits {
-    /// 256 connections, each with a file, stay below the 1024 descriptors that systems allow. A browser uses 6.
+    /// At most 256 connections, and no more than the limit of open files allows, since each can have a file. A browser
+    /// uses 6.
     fn default() -> Self {
         Self {
-            connections: 256,
+            connections: connections(open_files()),
             header: Duration::from_secs(15),
             silence: Duration::from_secs(30),
-            in_use: Duration::from_secs(1),
+            in_use: Duration::from_millis(100),
         }
+    }
+}
+
+/// The connections for which this number of open files is enough: each has its socket and the file that it sends.
+fn connections(open_files: usize) -> usize {
+    // Those of the program itself: its streams, the listener, and what waits for all of them.
+    const OTHER_FILES: usize = 16;
+    (open_files.saturating_sub(OTHER_FILES) / 2).clamp(2, 256)
+}
+
+/// The number of files that this process may have open (`ulimit -n`).
+fn open_files() -> usize {
+    // That of macOS, which has no such file, and no more than other systems allow.
+    const USUAL: usize = 256;
+    let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
+    match line.and_then(|line| line.split_whitespace().next()) {
+        Some("unlimited") => usize::MAX,
+        Some(number) => number.parse().unwrap_or(USUAL),
+        None => USUAL,
     }
 }
 
@@ -60,6 +82,7 @@ impl Connections {
 
     /// Waits until there is room for one more connection, and ends the one that was silent longest if there is none.
     pub async fn make_room(&self) {
+        let longest_wait = Instant::now() + self.limits.in_use;
         loop {
             let ended = self.ended.notified();
             let longest = {
@@ -70,7 +93,7 @@ impl Connections {
                 open.tasks.values().min_by_key(|(activity, _)| activity.last()).cloned()
             };
             let Some((activity, task)) = longest else { return };
-            let free = activity.last() + self.limits.in_use;
+            let free = (activity.last() + self.limits.in_use).min(longest_wait);
             if Instant::now() >= free {
                 // Its place is free when the task has dropped it.
                 task.abort();
@@ -236,6 +259,12 @@ mod tests {
 
     fn short_silence() -> Arc<Connections> {
         Connections::new(Limits { silence: Duration::from_millis(50), ..Limits::default() })
+    }
+
+    #[test]
+    fn connections_leave_files_open_for_what_they_send() {
+        assert_eq!([20, 64, 1024].map(connections), [2, 24, 256]);
+        assert_eq!(connections(usize::MAX), 256);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use burn::tensor::{Device, Tensor};
 use crate::loader::Pictures;
 use crate::magnitude::{Weights, weight_magnitude};
 use crate::optimizer::GradientMagnitudes;
-use crate::problem::problem;
+use crate::problem::numbers_problem;
 
 /// What a step computed. It stays on the device, so that the device can begin the next step before these numbers are
 /// read.
@@ -108,7 +108,7 @@ impl StepNumbers {
             Precision::Single => "",
             Precision::Half => "; or set run.precision to single, since half precision ends at 65,504",
         };
-        Err(problem(
+        Err(numbers_problem(
             format!("the loss is {loss} at step {step}{what}\npictures of the step:\n{}", listed(&paths)),
             format!("{hint}{reach}{kept}"),
         ))

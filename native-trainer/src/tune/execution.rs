@@ -18,6 +18,7 @@ use crate::config::{Config, ModelConfig};
 use crate::counts::counted;
 use crate::directory::{Draft, Kind, Share};
 use crate::loader::Pictures;
+use crate::outcome::Failure;
 use crate::problem::{a_few, problem};
 use crate::progress::Progress;
 use crate::report::score;
@@ -31,8 +32,9 @@ use crate::{device, machine, terminal};
 /// # Errors
 ///
 /// Settings that cannot be trained, which is found before any training begins; a run with another config, unless
-/// `overwrite` is set; trials that all fail; [`Interrupted`](crate::problem::Interrupted) after Ctrl-C. A training that
-/// fails does not stop the others: the results name it.
+/// `overwrite` is set; a training of a trial that fails, unless its numbers became NaN or infinite: such a trial has no
+/// score, and the results name it; trials that all have no score; [`Interrupted`](crate::problem::Interrupted) after
+/// Ctrl-C. A training of the best settings that fails does not stop the others: the results name it.
 pub fn run(plan: &Plan, overwrite: bool, progress: Progress, command: String) -> Result<(Results, Draft)> {
     let execution = Execution::new(plan, overwrite, progress);
     execution.check()?;
@@ -77,9 +79,14 @@ pub fn train_cell(plan: &Plan, number: usize, overwrite: bool, progress: Progres
             execution.trainer.pace.expect(1);
             match execution.train(&run, &name)? {
                 None => Ok(()),
-                Some(reason) => Err(problem(
-                    format!("cell {number} ({name}) failed: {reason}"),
-                    "the same command tries it again; a trial with a training that fails has no score",
+                Some(failure) => Err(problem(
+                    format!("cell {number} ({name}) failed: {}", failure.message),
+                    match failure.of_numbers {
+                        true => {
+                            "the same command tries it again; a trial with a training that fails has no score"
+                        }
+                        false => "the same command tries it again",
+                    },
                 )),
             }
         }
@@ -165,10 +172,7 @@ impl<'a> Execution<'a> {
             let reasons: Vec<&String> = trials.iter().filter_map(|trial| trial.failed.as_ref()).collect();
             return Err(problem(
                 format!("no trial has a score: {}", a_few(&reasons)),
-                format!(
-                    "change the ranges; to try trainings again that failed for another reason, remove {}",
-                    plan.out.join("trials").display()
-                ),
+                "change the ranges in the section [tune]",
             ));
         };
         let (mut seeds, mut reports, mut failed) = (Vec::new(), Vec::new(), Vec::new());
@@ -180,7 +184,7 @@ impl<'a> Execution<'a> {
                 let name = format!("best settings, seed {seed}, fold {fold}");
                 match self.train(&run, &name)? {
                     None => runs.push(run),
-                    Some(reason) => failed.push(format!("{name}: {reason}")),
+                    Some(failure) => failed.push(format!("{name}: {}", failure.message)),
                 }
             }
             if runs.len() == plan.folds {
@@ -225,7 +229,10 @@ impl<'a> Execution<'a> {
                 let name = format!("trial {number} of {}, fold {fold}", plan.trials);
                 if failed.is_none() {
                     failed = match self.failure(&run)? {
-                        None => self.train(&run, &name)?,
+                        None => match self.train(&run, &name)? {
+                            Some(failure) if !failure.of_numbers => return Err(failure.ends_search(&name)),
+                            failure => failure.map(|failure| failure.message),
+                        },
                         before => before,
                     };
                 } else {
@@ -244,13 +251,13 @@ impl<'a> Execution<'a> {
         Ok(trials)
     }
 
-    /// Why a training failed before. It is not tried again, because what is tried next depends on it.
+    /// Why a training failed before, if its numbers did. It is not tried again, because the same settings would fail again.
     fn failure(&self, run: &PlannedRun) -> Result<Option<String>> {
         Ok(if self.trainer.is_done(run)? { None } else { run.failure()? })
     }
 
-    /// Trains a run unless it is done. The answer is the reason if the training failed.
-    fn train(&self, run: &PlannedRun, name: &str) -> Result<Option<String>> {
+    /// Trains a run unless it is done. The answer is the failure of a training that failed.
+    fn train(&self, run: &PlannedRun, name: &str) -> Result<Option<Failure>> {
         self.trainer.train(run, name, self.plan.metric, |run| self.score(run))
     }
 

@@ -1,7 +1,7 @@
 //! `akin data fetch`: downloads the files of a data set that anyone may download.
 
 use std::io::{self, BufRead, IsTerminal};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
@@ -10,7 +10,8 @@ use crate::config::DataKind;
 use crate::counts::counted;
 use crate::data::entry;
 use crate::data::listing::Source;
-use crate::download::Downloader;
+use crate::directory::Lock;
+use crate::download::{Downloader, Remote};
 use crate::files::create_folder;
 use crate::problem::{did_you_mean, problem};
 use crate::progress::Progress;
@@ -39,6 +40,9 @@ pub struct DataFetchArgs {
     #[arg(long, value_enum, default_value_t)]
     pub progress: Progress,
 }
+
+/// A file that is not there: what its server says about it, where it belongs, and its published MD5.
+type Missing = (Remote, PathBuf, Option<&'static str>);
 
 /// Downloads the files of a data set.
 pub fn run(args: &DataFetchArgs) -> Result<()> {
@@ -76,7 +80,7 @@ pub fn run(args: &DataFetchArgs) -> Result<()> {
     }
     let folder = args.out.join(name);
     let downloader = Downloader::new();
-    let mut missing = Vec::new();
+    let mut missing: Vec<Missing> = Vec::new();
     for file in files {
         let file_name = file.address.rsplit('/').next().unwrap_or(file.address);
         let target = folder.join(file_name);
@@ -94,14 +98,12 @@ pub fn run(args: &DataFetchArgs) -> Result<()> {
         let sizes: Vec<Option<u64>> = missing.iter().map(|(remote, _, _)| remote.bytes).collect();
         ask(&cost(entry.title, &sizes), entry.licence)?;
     }
-    create_folder(&folder)?;
-    for (remote, target, md5) in &missing {
-        let bar = args.progress.byte_bar("Fetching", remote.bytes);
-        downloader.fetch(remote, target, *md5, |bytes| bar.set(bytes))?;
-        drop(bar);
-        let checked = if md5.is_some() { ", whose checksum is the published one" } else { "" };
-        args.progress.say("Fetched", &format!("{}{checked}", target.display()));
-    }
+    create_folder(&args.out)?;
+    // Two commands would write the same parts of files.
+    let lock = Lock::beside(&folder)?;
+    let fetched = fetch(&downloader, &missing, &folder, args.progress);
+    lock.release();
+    fetched?;
     let archives: Vec<String> = files
         .iter()
         .map(|file| {
@@ -116,6 +118,23 @@ pub fn run(args: &DataFetchArgs) -> Result<()> {
         archives.join(" && "),
         shell::path(&folder)
     ));
+    Ok(())
+}
+
+/// Downloads these files into a folder, unless another process has done so meanwhile.
+fn fetch(downloader: &Downloader, missing: &[Missing], folder: &Path, progress: Progress) -> Result<()> {
+    create_folder(folder)?;
+    for (remote, target, md5) in missing {
+        if target.is_file() {
+            progress.say("Found", &target.display().to_string());
+            continue;
+        }
+        let bar = progress.byte_bar("Fetching", remote.bytes);
+        downloader.fetch(remote, target, *md5, |bytes| bar.set(bytes))?;
+        drop(bar);
+        let checked = if md5.is_some() { ", whose checksum is the published one" } else { "" };
+        progress.say("Fetched", &format!("{}{checked}", target.display()));
+    }
     Ok(())
 }
 

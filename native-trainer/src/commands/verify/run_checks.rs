@@ -1,5 +1,6 @@
 //! The checks of a run, beyond the checksums of its files.
 
+use std::io;
 use std::path::Path;
 
 use akin_core::evaluate::Report;
@@ -24,11 +25,11 @@ pub fn check(directory: &Path, checks: &mut Checks) {
     let Some(run) = run else { return };
     let origin = check_checkpoint(&run, checks);
     check_log(&run, checks);
-    if run.file("report.json").exists() {
+    if is_there(&run, "report.json", checks) {
         let report = json::<Report>(&run, "report.json");
         checks.result("report.json", report, |report| counted(report.queries, "query", "queries"));
     }
-    if run.file("run.json").exists() {
+    if is_there(&run, "run.json", checks) {
         checks.result("run.json", json::<Value>(&run, "run.json"), |_| "a summary".into());
         check_encoders(&run, checks);
     }
@@ -41,9 +42,16 @@ pub fn check(directory: &Path, checks: &mut Checks) {
 /// Checks the checkpoint, and the config against the one in it.
 fn check_checkpoint(run: &Run, checks: &mut Checks) -> Option<Origin> {
     let name = "checkpoint.akin";
-    if !run.file(name).exists() {
-        checks.note(name, "there is none");
-        return None;
+    match run.file(name).try_exists() {
+        Ok(true) => {}
+        Ok(false) => {
+            checks.note(name, "there is none");
+            return None;
+        }
+        Err(error) => {
+            checks.faulty(name, format!("it cannot be read: {error}"));
+            return None;
+        }
     }
     let checkpoint = checks.result(name, Checkpoint::load(&run.file(name)), |checkpoint| {
         format!("after step {}", checkpoint.step)
@@ -63,11 +71,20 @@ fn check_checkpoint(run: &Run, checks: &mut Checks) -> Option<Origin> {
     Some(origin)
 }
 
+/// Whether a run has a file. That the system cannot tell is a fault.
+fn is_there(run: &Run, name: &str, checks: &mut Checks) -> bool {
+    run.file(name).try_exists().unwrap_or_else(|error| {
+        checks.faulty(name, format!("it cannot be read: {error}"));
+        false
+    })
+}
+
 fn check_log(run: &Run, checks: &mut Checks) {
     let name = "log.jsonl";
     let bytes = match read_regular_file(&run.file(name)) {
         Ok(bytes) => bytes,
-        Err(_) => return checks.note(name, "there is none"),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return checks.note(name, "there is none"),
+        Err(error) => return checks.faulty(name, format!("it cannot be read: {error}")),
     };
     let lines: Vec<&[u8]> = bytes.split_inclusive(|&byte| byte == b'\n').collect();
     let whole = lines.iter().filter(|line| line.ends_with(b"\n"));
@@ -101,8 +118,10 @@ fn check_encoders(run: &Run, checks: &mut Checks) {
 
 fn check_data(config: &Config, origin: &Origin, checks: &mut Checks) {
     let path = config.data.path.display();
-    if !config.data.path.exists() {
-        return checks.note("data", format!("not checked: {path} is not there"));
+    match config.data.path.try_exists() {
+        Ok(true) => {}
+        Ok(false) => return checks.note("data", format!("not checked: {path} is not there")),
+        Err(error) => return checks.faulty("data", format!("{path} cannot be read: {error}")),
     }
     match Dataset::load(&config.data, config.run.seed) {
         Err(error) => checks.faulty("data", crate::problem::parts(&error).0),
