@@ -27,8 +27,8 @@ pub struct Failure {
     pub message: String,
     /// What to do about it.
     pub hint: Option<String>,
-    /// Whether a number was NaN or infinite, which says something about the settings. Any other failure may be a fault of
-    /// the system: a full disk, too little memory, a kill. Earlier versions of akin did not write it.
+    /// Whether its numbers failed: a loss that is NaN, embeddings that cannot be ranked. That says something about the
+    /// settings. Any other failure may be a fault of the system: a full disk, too little memory, a kill. Earlier versions of akin did not write it.
     #[serde(default)]
     pub of_numbers: bool,
 }

@@ -25,9 +25,13 @@ pub fn numbers_problem(message: impl Into<String>, hint: impl Into<String>) -> a
     Problem { message: message.into(), hint: hint.into(), cause: None, of_numbers: true }.into()
 }
 
-/// Whether an error is one of [`numbers_problem`].
+/// Whether an error is one of [`numbers_problem`], or of embeddings that cannot be ranked, such as zeros.
 pub fn is_of_numbers(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| cause.downcast_ref::<Problem>().is_some_and(|problem| problem.of_numbers))
+    let of_embeddings = |error: &akin_core::Error| matches!(error.kind(), akin_core::Kind::Embeddings);
+    error.chain().any(|cause| {
+        cause.downcast_ref::<Problem>().is_some_and(|problem| problem.of_numbers)
+            || cause.downcast_ref::<akin_core::Error>().is_some_and(of_embeddings)
+    })
 }
 
 /// Ctrl-C stopped a command, which has saved its work. The text says where it stopped and how to continue:

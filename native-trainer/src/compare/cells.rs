@@ -79,7 +79,7 @@ pub enum CellState {
     Ready,
     /// It was stopped, and continues from its checkpoint.
     Stopped,
-    /// Its numbers became NaN or infinite. It can be tried again; a training for tuning counts as one without a score. One
+    /// Its numbers failed, such as a loss that is NaN. It can be tried again; a training for tuning counts as one without a score. One
     /// that failed for another reason can begin again as if it had not.
     Failed,
     /// A process trains it now.

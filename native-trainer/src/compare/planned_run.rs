@@ -134,7 +134,7 @@ impl PlannedRun {
         ))
     }
 
-    /// Why the last training of this run failed, if its numbers were NaN or infinite: the same settings would fail again.
+    /// Why the last training of this run failed, if its numbers did: the same settings would fail again.
     /// A training with another config says nothing about this run, and neither does a fault of the system.
     ///
     /// # Errors

@@ -32,7 +32,7 @@ use crate::{device, machine, terminal};
 /// # Errors
 ///
 /// Settings that cannot be trained, which is found before any training begins; a run with another config, unless
-/// `overwrite` is set; a training of a trial that fails, unless its numbers became NaN or infinite: such a trial has no
+/// `overwrite` is set; a training of a trial that fails, unless its numbers failed: such a trial has no
 /// score, and the results name it; trials that all have no score; [`Interrupted`](crate::problem::Interrupted) after
 /// Ctrl-C. A training of the best settings that fails does not stop the others: the results name it.
 pub fn run(plan: &Plan, overwrite: bool, progress: Progress, command: String) -> Result<(Results, Draft)> {

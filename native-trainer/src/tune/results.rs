@@ -23,7 +23,7 @@ pub struct Trial {
     pub folds: Vec<Option<f64>>,
     /// The mean over the folds; none if a training failed.
     pub score: Option<f64>,
-    /// Why a training failed: its numbers became NaN or infinite.
+    /// Why the numbers of a training failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
 }
