@@ -265,6 +265,7 @@ fn an_unknown_metric_in_a_config_is_one_message_and_one_hint() {
         ("['recal@1']", "`eval.metrics`: unknown metric `recal@1`\n  hint: did you mean recall@k"),
         ("['recall']", "it needs a cut-off\n  hint: write recall@k"),
         ("['recall@0']", "a whole number of at least 1\n  hint: write recall@k"),
+        ("['mrr@10']", "`mrr@10` does not name a metric: it takes no cut-off\n  hint: write mrr\n"),
     ] {
         let answer = akin(["train", &config, "--set", &format!("eval.metrics={metrics}")]);
         assert!(answer.stderr.contains(message), "{}", answer.stderr);
@@ -389,6 +390,55 @@ fn invalid_settings_are_refused_before_a_run_is_created() {
         ("eval.decomposability_gap={batch=3}", "in batches of 3 from a set of 2 items"),
     ] {
         refused(&[set], why);
+    }
+}
+
+#[test]
+fn a_message_blames_what_is_wrong_and_nothing_else() {
+    let folder = in_folder(&[
+        ("config.toml", CONFIG),
+        ("labels.csv", b"path,kind,variety,split\n1.png,Apple,Gala,train\n2.png,Apple,Fuji,train\n3.png,Pear,Conference,test\n"),
+    ]);
+    for (set, told, not_told) in [
+        ("model.preprocessing={name='imagenet',crop='x'}", "`model.preprocessing.crop` is \"x\"", "channels"),
+        (
+            "model.preprocessing={name='imagenet',crop=5000}",
+            "crops to 5000 pixels\n  hint: choose sizes",
+            "channels",
+        ),
+        (
+            "model.preprocessing={crop=16,scale=0.004}",
+            "preprocessing has scale but not channels, mean, deviation",
+            "did you mean",
+        ),
+        ("data.levels=['variety','kind']", "from coarse to fine they are kind, variety", "qualify"),
+    ] {
+        let answer = akin(["train", &path(&folder, "config.toml"), "--set", set]);
+        assert_eq!(answer.code, Some(1), "{set}");
+        assert!(answer.stderr.contains(told), "{set}: {}", answer.stderr);
+        assert!(!answer.stderr.contains(not_told), "{set}: {}", answer.stderr);
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_evaluation_of_embeddings_shows_how_far_it_is() {
+    let rows = 2_000;
+    let embeddings: Vec<[f32; 2]> = (0..rows).map(|row| [1.0, row as f32]).collect();
+    let labels: String = (0..rows).map(|row| format!("{}\n", row % 40)).collect();
+    let labels = format!("kind\n{labels}");
+    let folder = in_folder(&[("q.npy", &floats(&embeddings)), ("q.csv", labels.as_bytes())]);
+    let line = format!(
+        "{} eval --queries q.npy --query-labels q.csv --levels kind --metrics recall@1",
+        env!("CARGO_BIN_EXE_akin")
+    );
+    let mut command = Command::new("script");
+    command.args(["--quiet", "--return", "--command", &line, "/dev/null"]).current_dir(&folder);
+    let output =
+        command.env("SHELL", "/bin/sh").env("TERM", "xterm").stdin(std::process::Stdio::null()).output();
+    let text = String::from_utf8(output.unwrap().stdout).unwrap();
+    for part in ["Checking", "Ranking", "/2000  ", " left"] {
+        assert!(text.contains(part), "no {part:?} in {text}");
     }
 }
 

@@ -35,6 +35,42 @@ fn add_copy(at: &Workplace, version: &str) {
     }
 }
 
+/// The numbers of the embeddings of all pictures.
+fn embeddings(at: &Workplace, run: &str) -> Vec<f32> {
+    let file = format!("{run}.npy");
+    at.akin(&["embed", run, "data/images", "--out", &file, "--overwrite"]).expect_code(0);
+    let bytes = at.bytes(&file);
+    let header = usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
+    let numbers = bytes[10 + header..].chunks_exact(4);
+    numbers.map(|bytes| f32::from_le_bytes(bytes.try_into().unwrap())).collect()
+}
+
+fn h_ap(at: &Workplace, run: &str) -> f64 {
+    at.json(&format!("{run}/report.json"))["overall"]["h_ap"].as_f64().unwrap()
+}
+
+#[test]
+fn numbers_of_2026_11_are_kept() {
+    let at = copy_of("2026-11");
+    let evaluated: serde_json::Value =
+        serde_json::from_str(&at.akin(&["eval", "run", "--json"]).expect_code(0).stdout).unwrap();
+    assert!((h_ap(&at, "run") - 2.0 / 3.0).abs() < 1e-9);
+    assert!((evaluated["overall"]["h_ap"].as_f64().unwrap() - 2.0 / 3.0).abs() < 1e-9);
+    // `stopped` is the same training, stopped after its third step.
+    at.akin(&["resume", "stopped"]).expect_code(0);
+    assert!((h_ap(&at, "stopped") - 2.0 / 3.0).abs() < 1e-9);
+    let (whole, resumed) = (embeddings(&at, "run"), embeddings(&at, "stopped"));
+    assert_eq!((whole.len(), resumed.len()), (12 * 4, 12 * 4));
+    // The machine that made the fixture may round otherwise.
+    let far = whole.iter().zip(&resumed).map(|(one, other)| (one - other).abs()).fold(0.0, f32::max);
+    assert!(far < 1e-3, "the weights have gone another way: embeddings differ by {far}");
+
+    fs::remove_dir_all(at.path("stopped")).unwrap();
+    add_copy(&at, "2026-11-22");
+    at.akin(&["resume", "stopped"]).expect_code(0);
+    assert!((h_ap(&at, "stopped") - 17.0 / 24.0).abs() < 1e-9, "{}", h_ap(&at, "stopped"));
+}
+
 #[test]
 fn files_of_2026_11_are_read() {
     let at = copy_of("2026-11");

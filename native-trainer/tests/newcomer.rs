@@ -128,6 +128,36 @@ fn weights_of_another_backbone_are_refused_before_a_config_is_written() {
         .expect_stderr("the weights do not fit");
 }
 
+/// A .safetensors file of a backbone, with NaN for every number.
+fn damaged_weights(backbone: &str) -> Vec<u8> {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../core/tests/backbones");
+    let fixture = std::fs::read_to_string(fixtures.join(format!("{backbone}.json"))).unwrap();
+    let fixture: serde_json::Value = serde_json::from_str(&fixture).unwrap();
+    let (mut header, mut end) = (serde_json::Map::new(), 0);
+    for (name, shape) in fixture["weights"].as_object().unwrap() {
+        let numbers: u64 = shape.as_array().unwrap().iter().map(|side| side.as_u64().unwrap()).product();
+        let offsets = [end, end + 4 * numbers];
+        header.insert(
+            name.clone(),
+            serde_json::json!({ "dtype": "F32", "shape": shape, "data_offsets": offsets }),
+        );
+        end = offsets[1];
+    }
+    let header = serde_json::to_vec(&header).unwrap();
+    let numbers = f32::NAN.to_le_bytes().repeat(end as usize / 4);
+    [&(header.len() as u64).to_le_bytes()[..], &header, &numbers].concat()
+}
+
+#[test]
+fn weights_that_are_not_finite_are_blamed_and_not_the_learning_rate() {
+    let at = photos();
+    at.write("damaged.safetensors", damaged_weights("mobilenet_v1_quarter"));
+    let init = ["init", "photos", "--backbone", "mobilenet_v1_quarter", "--weights", "damaged.safetensors"];
+    let answer = at.akin(&init).expect_code(1).expect_stderr("damaged.safetensors have NaN or infinity");
+    let answer = answer.expect_stderr("hint: the training that made them diverged");
+    assert!(!answer.stderr.contains("rate"), "{}", answer.stderr);
+}
+
 #[test]
 fn config_show_has_the_settings_that_a_saved_config_leaves_out() {
     let at = photos();
