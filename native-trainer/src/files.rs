@@ -534,22 +534,19 @@ fn create_part(part: &Path) -> io::Result<File> {
                 }
             },
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                let abandoned = match fs::symlink_metadata(part) {
-                    Ok(metadata) if metadata.is_file() => match File::open(part) {
-                        Ok(file) => lock(file)?.is_some(),
-                        Err(error) if error.kind() == io::ErrorKind::NotFound => false,
-                        Err(error) => return Err(error),
-                    },
+                let remove = || fs::remove_file(part);
+                let removed = match fs::symlink_metadata(part) {
+                    Ok(metadata) if metadata.is_file() => File::open(part).and_then(lock).and_then(|left| {
+                        // It is locked until it is removed, so that nobody takes it over before.
+                        left.map_or(Ok(()), |_left| remove())
+                    }),
                     // A link or a pipe, in which no akin writes.
-                    Ok(_) => true,
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => false,
-                    Err(error) => return Err(error),
+                    Ok(_) => remove(),
+                    Err(error) => Err(error),
                 };
-                if abandoned {
-                    match fs::remove_file(part) {
-                        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                        _ => {}
-                    }
+                match removed {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                    _ => {}
                 }
             }
             Err(error) => return Err(error),
