@@ -121,7 +121,7 @@ const BAD = {
   '--junk-column': ['nowhere', 'path', ''],
   '--levels': ['nowhere', 'species,family,order', 'order,order', ''],
   '--metrics': ['x', 'recall', 'recall@0', 'recall@-1', 'recall@x', 'ap,ap', 'mrr@10', ''],
-  '--bootstrap': NUMBERS,
+  '--bootstrap': [...NUMBERS, '4294967295'],
   '--decomposability-gap': [...NUMBERS, '0'],
   '--memory': NUMBERS,
   '--shard': ['x', '3', '0/4', '5/4', '1/0', '-1/4', ''],
@@ -319,6 +319,9 @@ for (const photos of ['nowhere', 'file', 'run', 'data/labels.csv/x', 'no-photos'
   add(`akin init ${photos}`, ['init', photos, '--out', 'new.toml']);
 }
 add('akin init without a folder', ['init']);
+add('akin init with a control character', ['init', 'data', '--out', 'new\u001b.toml']);
+add('akin init with a line end', ['init', 'data', '--out', 'new\n.toml']);
+add('akin embed onto a folder', ['embed', 'run', 'data/images', '--out', 'data', '--overwrite']);
 add('akin init onto a config', ['init', 'data', '--out', 'tiny.toml']);
 add('akin serve of a run that is not finished', ['serve', 'unfinished']);
 

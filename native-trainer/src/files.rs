@@ -598,6 +598,10 @@ mod tests {
         assert!(hint.unwrap().contains("unchanged"));
         assert_eq!(fs::read(&path).unwrap(), b"first");
         assert_eq!(fs::read_dir(&directory).unwrap().count(), 1, "the temporary file is removed");
+        let full =
+            |_: &mut dyn Write| Err(io::Error::new(io::ErrorKind::StorageFull, "no space left on device"));
+        let error = write_atomic(&directory.path().join("new"), full).unwrap_err();
+        assert!(!crate::problem::parts(&error).1.unwrap().contains("previous"), "there was none");
         let error = write_atomic(&directory.path().join("nowhere/file"), |_| Ok(())).unwrap_err();
         assert!(error.to_string().ends_with("nowhere does not exist"), "{error}");
     }
@@ -712,6 +716,8 @@ mod tests {
         check(&new, false).unwrap();
         assert!(check(&other, false).unwrap_err().to_string().ends_with("scores.csv already exists"));
         check(&other, true).unwrap();
+        let folder = check(directory.path(), true).unwrap_err().to_string();
+        assert!(folder.ends_with("cannot be written: it is a folder"), "{folder}");
         #[cfg(unix)]
         {
             std::os::unix::fs::symlink(&input, &new).unwrap();

@@ -394,8 +394,9 @@ fn one_file(name: &str, command: &[&str], file: &str, prepared: &Workplace, swee
     straight.ok(command);
     let new = undated(&straight.bytes(file));
     let survives = |at: &Workplace, faulted: &Faulted| {
-        assert_eq!(at.exists(file), faulted.succeeded(), "{file}");
-        if !faulted.succeeded() {
+        // A process that is killed after the file has its name has written it.
+        if !at.exists(file) {
+            assert!(!faulted.succeeded(), "{file} was not written");
             at.ok(command);
         }
         assert!(undated(&at.bytes(file)) == new, "{file} is another after a fault");

@@ -754,6 +754,12 @@ fn two_trainings_do_not_write_the_same_run() {
 fn a_fault_of_the_system_is_not_taken_for_a_damaged_picture() {
     let at = Workplace::new();
     at.akin(&["train", "tiny.toml", "--set", "run.steps=1", "--out", "run"]).expect_code(0);
+    // A picture that is damaged is not called skipped where none may be.
+    at.write("damaged.png", "no picture");
+    let answer = at.akin(&["embed", "run", "damaged.png", "--out", "e.npy"]).expect_code(1);
+    let answer = answer.expect_stderr("no image is skipped here");
+    assert!(!answer.stderr.contains("warning: skipped"), "{}", answer.stderr);
+
     // The training needs some files besides pictures; with this limit it gets no further than these.
     let refused = (5..40).any(|files| {
         let command = format!(
