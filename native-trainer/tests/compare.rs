@@ -397,6 +397,24 @@ fn a_cell_waits_for_those_by_whose_results_its_settings_are_chosen() {
     cell("3").expect_code(1).expect_stderr("waits for cell 2,");
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_training_for_tuning_that_is_killed_chooses_no_settings() {
+    let at = Workplace::with(TUNED);
+    let command = |out: &'static str| {
+        let more = ["--losses", "smooth_ap", "--seeds", "0", "--set", "sampler.classes_per_batch=2"];
+        [&["compare", "tiny.toml", "--out", out], &more[..]].concat()
+    };
+    let stopped = at.with_a_killed_training(&command("out")).expect_code(1);
+    assert_eq!(stopped.trainings(), 1);
+    stopped.expect_stderr("failed: the process was killed").expect_stderr("run the same command again");
+    assert!(!at.path("out/table.json").exists());
+    at.akin(&command("out")).expect_code(0);
+    at.akin(&command("straight")).expect_code(0);
+    let [table, straight] = ["out", "straight"].map(|out| at.json(&format!("{out}/table.json")));
+    assert_eq!(table["lines"][0]["scores"], straight["lines"][0]["scores"]);
+}
+
 #[test]
 fn a_cell_that_fails_is_listed_again_and_holds_nothing_up() {
     let at = Workplace::with(

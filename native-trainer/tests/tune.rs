@@ -248,36 +248,12 @@ fn a_trial_that_fails_has_no_score_and_is_not_tried_again() {
     assert_eq!(at.tune(&arguments).expect_code(0).trainings(), 0);
 }
 
-/// The process that trains for another one, once there is one.
-#[cfg(target_os = "linux")]
-fn training_of(process: u32) -> String {
-    loop {
-        for entry in fs::read_dir("/proc").unwrap().flatten() {
-            let read = |name: &str| fs::read_to_string(entry.path().join(name)).unwrap_or_default();
-            // The name of the program, which is in brackets, may have spaces.
-            let stat = read("stat");
-            let parent = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1));
-            if parent == Some(&process.to_string()) && read("cmdline").contains("\0train\0") {
-                return entry.file_name().into_string().unwrap();
-            }
-        }
-    }
-}
-
 #[cfg(target_os = "linux")]
 #[test]
 fn a_training_that_is_killed_ends_the_search_and_is_tried_again() {
     let at = Workplace::new();
     let command = ["tune", "tiny.toml", "--out", "out", "--set", "tune.reproductions=0"];
-    let tune = at
-        .command(&command)
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::piped())
-        .spawn();
-    let tune = tune.unwrap();
-    let killed = std::process::Command::new("kill").args(["-KILL", &training_of(tune.id())]).status();
-    assert!(killed.unwrap().success());
-    let stopped = Answer::of(tune.wait_with_output().unwrap()).expect_code(1);
+    let stopped = at.with_a_killed_training(&command).expect_code(1);
     assert_eq!(stopped.trainings(), 1, "the next settings may depend on the score that is missing");
     assert!(!at.path("out/best.toml").exists() && !at.path("out/results.json").exists());
     let stopped = stopped.expect_stderr("trial 1 of 3, fold 1 failed: the process was killed");

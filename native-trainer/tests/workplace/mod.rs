@@ -70,6 +70,16 @@ impl Workplace {
         Answer::of(self.command(arguments).output().unwrap())
     }
 
+    /// Runs `akin`, which trains in other processes, and kills the first of these.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn with_a_killed_training(&self, arguments: &[&str]) -> Answer {
+        let mut command = self.command(arguments);
+        let process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let killed = Command::new("kill").args(["-KILL", &training_of(process.id())]).status().unwrap();
+        assert!(killed.success());
+        Answer::of(process.wait_with_output().unwrap())
+    }
+
     /// Runs a line of the shell on a terminal, which `script` of util-linux gives it. The user types `keys`, which the
     /// terminal keeps until a program reads them, and then ends the input.
     pub(crate) fn on_a_terminal(&self, line: &str, keys: &str) -> Answer {
@@ -84,6 +94,22 @@ impl Workplace {
             .expect("the program `script` is there; it belongs to util-linux, in Debian to bsdutils");
         process.stdin.take().unwrap().write_all(keys.as_bytes()).unwrap();
         Answer::of(process.wait_with_output().unwrap())
+    }
+}
+
+/// The process that trains for another one, once there is one.
+#[cfg(target_os = "linux")]
+fn training_of(process: u32) -> String {
+    loop {
+        for entry in fs::read_dir("/proc").unwrap().flatten() {
+            let read = |name: &str| fs::read_to_string(entry.path().join(name)).unwrap_or_default();
+            // The name of the program, which is in brackets, may have spaces.
+            let stat = read("stat");
+            let parent = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1));
+            if parent == Some(&process.to_string()) && read("cmdline").contains("\0train\0") {
+                return entry.file_name().into_string().unwrap();
+            }
+        }
     }
 }
 
