@@ -1,6 +1,5 @@
 //! Contact sheets: pictures in rows, each over its captions, as a PNG file.
 
-use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
@@ -8,6 +7,8 @@ use akin_core::image::{Filter, Pixels};
 use anyhow::Result;
 use image::{Rgb, RgbImage};
 use noto_sans_mono_bitmap::{FontWeight, RasterHeight, get_raster, get_raster_width};
+
+use crate::files::InputFile;
 
 /// The text in a sheet that says what wrote it, with its keyword.
 const WRITER: (&str, &str) = ("Software", "akin: contact sheet");
@@ -63,7 +64,7 @@ pub fn contact_sheet(title: &str, cells: &[Cell]) -> Result<Vec<u8>> {
 
 /// Whether a file is a contact sheet, which says so.
 pub fn is_contact_sheet(path: &Path) -> bool {
-    let Ok(file) = File::open(path) else { return false };
+    let Ok(file) = InputFile::open(path) else { return false };
     let Ok(reader) = png::Decoder::new(BufReader::new(file)).read_info() else { return false };
     let mut texts = reader.info().uncompressed_latin1_text.iter();
     texts.any(|chunk| (&*chunk.keyword, &*chunk.text) == WRITER)

@@ -462,7 +462,7 @@ impl Draft {
             if let Ok(Some(mark)) = Mark::read(&target) {
                 let _ = Mark { beside: false, ..mark }.write(&target);
             }
-            // On some systems a locked file cannot be removed.
+            remove_lock(&target);
             drop(locks);
             remove_own(kind, &old).advise(
                 || {
@@ -476,19 +476,20 @@ impl Draft {
                 "it is the old version; remove it yourself",
             )?;
         } else {
+            remove_lock(&target);
             drop(locks);
         }
-        let _ = remove_file(&target.join(LOCK_FILE));
         Ok(())
     }
 
-    /// Removes what was written. Older results stay as they were.
+    /// Removes what was written, unless somebody else put something there. Older results stay as they were.
     pub fn discard(self) {
-        drop(self.locks);
         // The failure that led here is what the user has to see, not one of removing.
-        let _ = remove_folder(&self.directory, MARK_FILE);
+        if matches!(is_own(self.kind, &self.directory), Ok(true)) {
+            let _ = remove_folder(&self.directory, MARK_FILE);
+        }
         if self.directory != self.target {
-            let _ = remove_file(&self.target.join(LOCK_FILE));
+            remove_lock(&self.target);
         }
     }
 }
@@ -637,9 +638,15 @@ pub fn recover(target: &Path) -> Result<()> {
         || format!("{} cannot be renamed to {}", old.display(), target.display()),
         "rename it yourself",
     )?;
+    remove_lock(target);
     drop(lock);
-    let _ = remove_file(&target.join(LOCK_FILE));
     Ok(())
+}
+
+/// Removes the lock file of a directory whose lock this process still holds: another process might already hold it
+/// afterwards. One that is left does no harm.
+fn remove_lock(directory: &Path) {
+    let _ = remove_file(&directory.join(LOCK_FILE));
 }
 
 /// Removes an old version, if there is one. A process that was killed here has left the mark, or an empty directory.
@@ -647,18 +654,20 @@ fn remove_own(kind: Kind, path: &Path) -> io::Result<()> {
     if !path.exists() {
         return Ok(());
     }
-    let inventory = take_inventory(path)?;
-    let is_own = |path: &Path| -> Result<bool> {
-        match Mark::read(path)? {
-            None => Ok(inventory.is_empty()),
-            Some(mark) => Ok(mark.kind == kind && mark.foreign(path, &inventory)?.is_empty()),
-        }
-    };
-    match is_own(path) {
+    match is_own(kind, path) {
         Ok(true) => remove_folder(path, MARK_FILE),
         Ok(false) => Err(io::Error::other(format!("akin did not write everything in {}", path.display()))),
         Err(error) => Err(io::Error::other(error.to_string())),
     }
+}
+
+/// Whether a directory bears the mark of `kind` and holds nothing else, or is empty.
+fn is_own(kind: Kind, path: &Path) -> Result<bool> {
+    let inventory = take_inventory(path)?;
+    Ok(match Mark::read(path)? {
+        None => inventory.is_empty(),
+        Some(mark) => mark.kind == kind && mark.foreign(path, &inventory)?.is_empty(),
+    })
 }
 
 /// Removes the unfinished files that a killed process left.
@@ -788,7 +797,7 @@ impl Lock {
     ///
     /// Another process holds the lock; the lock file cannot be written.
     fn acquire(directory: &Path) -> Result<Self> {
-        Self::open(directory, directory.join(LOCK_FILE))?.hold(directory)
+        Self::hold(directory, &directory.join(LOCK_FILE))
     }
 
     /// As [`Lock::acquire`], but the lock file is beside the directory, which need not exist: the file of `runs/a` is
@@ -798,7 +807,7 @@ impl Lock {
     ///
     /// The errors of [`Lock::acquire`].
     pub fn beside(directory: &Path) -> Result<Self> {
-        Self::open(directory, directory.with_extension("lock"))?.hold(directory)
+        Self::hold(directory, &directory.with_extension("lock"))
     }
 
     /// Whether another process holds the lock of [`Lock::beside`].
@@ -809,31 +818,40 @@ impl Lock {
 
     /// A lock that several processes can hold, as long as none holds it alone.
     fn share(directory: &Path) -> Result<Self> {
-        let mut lock = Self::open(directory, directory.join(LOCK_FILE))?;
-        let answer = lock.file.try_lock_shared();
-        lock.check(answer, directory)?;
+        let lock = Self::take(directory, &directory.join(LOCK_FILE), fs::File::try_lock_shared)?;
         // A process that held it alone may have left its name.
-        let Self { file, path } = &mut lock;
-        files::rewrite(file, path, b"")
-            .advise(|| format!("{} cannot be written", path.display()), CHECK_PERMISSIONS)?;
-        Ok(lock)
-    }
-
-    fn open(directory: &Path, path: PathBuf) -> Result<Self> {
-        let file = files::open_lock(&path).advise(
-            || format!("{} cannot be locked: {} cannot be opened", directory.display(), path.display()),
-            CHECK_PERMISSIONS,
-        )?;
-        Ok(Self { file, path })
+        lock.write(b"")
     }
 
     /// Takes the lock for this process alone.
-    fn hold(mut self, directory: &Path) -> Result<Self> {
-        let answer = self.file.try_lock();
-        self.check(answer, directory)?;
+    fn hold(directory: &Path, path: &Path) -> Result<Self> {
+        let lock = Self::take(directory, path, fs::File::try_lock)?;
         let holder = Holder { process: process::id(), host: machine::host(), since: machine::now() };
+        lock.write(&serde_json::to_vec(&holder)?)
+    }
+
+    fn take(
+        directory: &Path,
+        path: &Path,
+        try_lock: fn(&fs::File) -> std::result::Result<(), TryLockError>,
+    ) -> Result<Self> {
+        let cannot_open =
+            || format!("{} cannot be locked: {} cannot be opened", directory.display(), path.display());
+        loop {
+            let file = files::open_lock(path).advise(cannot_open, CHECK_PERMISSIONS)?;
+            let mut lock = Self { file, path: path.to_owned() };
+            let answer = try_lock(&lock.file);
+            lock.check(answer, directory)?;
+            // The process that held it may have removed the file after this one opened it.
+            if files::is_at(&lock.file, path).advise(cannot_open, CHECK_PERMISSIONS)? {
+                return Ok(lock);
+            }
+        }
+    }
+
+    fn write(mut self, bytes: &[u8]) -> Result<Self> {
         let Self { file, path } = &mut self;
-        files::rewrite(file, path, &serde_json::to_vec(&holder)?)
+        files::rewrite(file, path, bytes)
             .advise(|| format!("{} cannot be written", path.display()), CHECK_PERMISSIONS)?;
         Ok(self)
     }
@@ -862,11 +880,8 @@ impl Lock {
 
     /// Releases the lock and removes its file.
     pub fn release(self) {
-        let Self { file, path } = self;
-        // On some systems a locked file cannot be removed.
-        drop(file);
-        // A file that is left does no harm.
-        let _ = remove_file(&path);
+        // While it is held: another process might already hold it afterwards. A file that is left does no harm.
+        let _ = remove_file(&self.path);
     }
 }
 
@@ -874,6 +889,8 @@ const CHECK_PERMISSIONS: &str = "free some space, or check the permissions of th
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
     use super::*;
 
     /// Results that are complete, with one file.
@@ -1045,6 +1062,43 @@ mod tests {
         fs::rename(&path, folder.path().join("bundle.akin-old")).unwrap();
         assert!(refusal(Draft::create(Kind::Bundle, &path, false)).ends_with("already has a bundle"));
         assert_eq!(fs::read(path.join("labels.bin")).unwrap(), b"first");
+    }
+
+    #[test]
+    fn a_draft_that_is_discarded_keeps_what_somebody_else_put_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("bundle");
+        let draft = Draft::create(Kind::Bundle, &path, false).unwrap();
+        fs::write(path.join("labels.bin"), "x").unwrap();
+        fs::write(path.join("thesis"), "x").unwrap();
+        draft.discard();
+        assert!(path.join("thesis").exists());
+        fs::remove_file(path.join("thesis")).unwrap();
+        Draft::resume(Kind::Bundle, &path).unwrap().discard();
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn many_that_want_a_lock_have_it_one_after_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("download");
+        let holders = AtomicU32::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    let mut held = 0;
+                    while held < 50 {
+                        // A lock file is removed with the lock, while others are about to take it.
+                        let Ok(lock) = Lock::beside(&path) else { continue };
+                        assert_eq!(holders.fetch_add(1, Ordering::SeqCst), 0);
+                        std::thread::yield_now();
+                        holders.fetch_sub(1, Ordering::SeqCst);
+                        lock.release();
+                        held += 1;
+                    }
+                });
+            }
+        });
     }
 
     #[test]

@@ -3,13 +3,14 @@
 //! Every file that akin writes is written here, and every file that it reads again is read here. So a test can make
 //! each operation fail in turn, see [`crate::faults`].
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::Result;
 use same_file::is_same_file;
+use tempfile::NamedTempFile;
 
 use crate::faults::{self, Course};
 use crate::problem::{Advise, problem};
@@ -408,7 +409,7 @@ impl<F: Write> Write for Tracked<'_, F> {
 
 /// Writes a file so that at every moment `path` holds either its previous version or the new one.
 ///
-/// The new version is written to a file beside it, `.akin-new-NAME.part`, synced to the disk, and renamed. If `write`
+/// The new version is written to a file beside it, `.akin-new-NAME.….part`, synced to the disk, and renamed. If `write`
 /// fails or the disk is full, the previous version stays and that file is removed. If the process is killed, it stays
 /// until the next one writes to `path`. A `path` that is not a regular file, such as a pipe or `/dev/stdout`, is
 /// written to directly.
@@ -486,80 +487,79 @@ fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) ->
         write(&mut file)?;
         return file.flush();
     }
-    let name = path
-        .file_name()
-        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "it is not a file name"))?;
-    let part = folder_of(path).join(format!("{PART_PREFIX}new-{}{PART_SUFFIX}", name.to_string_lossy()));
-    let mut file = attempt("create", path, || create_part(&part))?;
-    let write = || {
-        let mut buffered = BufWriter::new(Tracked { file: &mut file, path });
-        write(&mut buffered)?;
-        buffered.flush()?;
-        drop(buffered);
-        attempt("sync", path, || file.sync_all())?;
-        attempt("rename", path, || fs::rename(&part, path))
-    };
-    write().inspect_err(|_| {
-        // What is reported is why the file was not written.
-        let _ = fs::remove_file(&part);
-    })?;
-    // So that one open file is enough, where few are allowed.
-    drop(file);
-    sync_directory(folder_of(path))
+    let folder = folder_of(path);
+    // Long names leave no room for more.
+    let name: String = path.file_name().unwrap_or_default().to_string_lossy().chars().take(50).collect();
+    let prefix = format!("{PART_PREFIX}new-{name}.");
+    remove_abandoned(folder, &prefix);
+    let mut temporary = attempt("create", path, || create_part(folder, &prefix))?;
+    let mut buffered = BufWriter::new(Tracked { file: temporary.as_file_mut(), path });
+    write(&mut buffered)?;
+    buffered.flush()?;
+    drop(buffered);
+    attempt("sync", path, || temporary.as_file().sync_all())?;
+    // `persist` takes the file, so that a second attempt would have none: only the fault is tried again.
+    attempt("rename", path, || Ok(()))?;
+    temporary.persist(path).map_err(|error| error.error)?;
+    sync_directory(folder)
 }
 
-/// Makes an empty file at `part`, which no other process has. One that a killed process left is removed; as long as
-/// another process writes there, this one waits.
-fn create_part(part: &Path) -> io::Result<File> {
-    // The path may have been removed or renamed while this process waited.
-    let lock = |file: File| -> io::Result<Option<File>> {
-        match file.lock() {
-            // A file system without locks.
-            Err(error) if error.kind() != io::ErrorKind::Unsupported => return Err(error),
-            _ => {}
-        }
-        match is_at(&file, part) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            is_there => Ok(is_there?.then_some(file)),
-        }
-    };
+/// Makes an empty file, which is removed if it is not renamed. It is locked, so that nobody takes it for abandoned.
+fn create_part(folder: &Path, prefix: &str) -> io::Result<NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(prefix).suffix(PART_SUFFIX);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        // As `File::create` does; the user's umask applies.
+        builder.permissions(fs::Permissions::from_mode(0o666));
+    }
     loop {
-        match OpenOptions::new().write(true).create_new(true).open(part) {
-            Ok(file) => match lock(file) {
-                Ok(Some(file)) => return Ok(file),
-                Ok(None) => {}
-                Err(error) => {
-                    let _ = fs::remove_file(part);
-                    return Err(error);
-                }
-            },
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                let remove = || fs::remove_file(part);
-                let removed = match fs::symlink_metadata(part) {
-                    Ok(metadata) if metadata.is_file() => File::open(part).and_then(lock).and_then(|left| {
-                        // It is locked until it is removed, so that nobody takes it over before.
-                        left.map_or(Ok(()), |_left| remove())
-                    }),
-                    // A link or a pipe, in which no akin writes.
-                    Ok(_) => remove(),
-                    Err(error) => Err(error),
-                };
-                match removed {
-                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                    _ => {}
-                }
-            }
-            Err(error) => return Err(error),
+        let part = builder.tempfile_in(folder)?;
+        match part.as_file().try_lock() {
+            // Another process took it for abandoned before it was locked.
+            Ok(()) if is_at(part.as_file(), part.path()).is_ok_and(|is_there| !is_there) => {}
+            Err(TryLockError::WouldBlock) => {}
+            // On a file system without locks nobody takes a file for abandoned.
+            _ => return Ok(part),
+        }
+    }
+}
+
+/// Removes the parts of a file that killed processes left, which nobody has locked. One that cannot be removed does no
+/// harm.
+fn remove_abandoned(folder: &Path, prefix: &str) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if !name.starts_with(prefix) || !name.ends_with(PART_SUFFIX) {
+            continue;
+        }
+        if !entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            continue;
+        }
+        // Over a network only a file that is open for writing can be locked.
+        let part = OpenOptions::new().write(true).open(entry.path());
+        if part.as_ref().is_ok_and(|part| part.try_lock().is_ok()) {
+            let _ = fs::remove_file(entry.path());
         }
     }
 }
 
 /// Whether a path leads to this open file. Opens no other on Unix, where so few may be allowed that there is none left.
-fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+///
+/// # Errors
+///
+/// The errors of the system, except that there is no such path.
+pub fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt;
-        let [open, there] = [file.metadata()?, fs::symlink_metadata(path)?];
+        let there = match fs::symlink_metadata(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            there => there?,
+        };
+        let open = file.metadata()?;
         Ok((open.dev(), open.ino()) == (there.dev(), there.ino()))
     }
     #[cfg(not(unix))]
@@ -629,14 +629,20 @@ mod tests {
     fn what_a_killed_process_left_is_removed_by_the_next_one() {
         let directory = tempfile::tempdir().unwrap();
         let [path, part] =
-            ["report.html", ".akin-new-report.html.part"].map(|name| directory.path().join(name));
+            ["report.html", ".akin-new-report.html.x.part"].map(|name| directory.path().join(name));
         fs::write(&part, "half").unwrap();
         write_atomic(&path, |file| file.write_all(b"whole")).unwrap();
         assert_eq!((fs::read(&path).unwrap(), part.exists()), (b"whole".to_vec(), false));
+
+        // What another process is writing stays.
+        let other = File::create(&part).unwrap();
+        other.lock().unwrap();
+        write_atomic(&path, |file| file.write_all(b"whole")).unwrap();
+        assert!(part.exists());
     }
 
     #[test]
-    fn two_that_write_the_same_file_take_turns() {
+    fn the_file_is_whole_however_many_write_it() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("mark");
         std::thread::scope(|scope| {
@@ -666,7 +672,7 @@ mod tests {
         assert!(open_lock(&link).is_err());
         assert!(Lines::open(&link).is_err());
         assert!(Growing::open(&link).is_err());
-        let part = directory.path().join(".akin-new-report.part");
+        let part = directory.path().join(".akin-new-report.x.part");
         fs::rename(&link, &part).unwrap();
         write_atomic(&directory.path().join("report"), |file| file.write_all(b"new")).unwrap();
         assert_eq!(fs::read(&precious).unwrap(), b"x");

@@ -28,9 +28,10 @@ pub fn speak_json() {
     SPEAKS_JSON.store(true, Ordering::Relaxed);
 }
 
-/// Prints a JSON object as a line on stderr. Its text needs no escaping: JSON has none of the control characters.
+/// Prints a JSON object as a line on stderr. JSON leaves some of the control characters as they are; they are printed as
+/// their codes, which mean the same to its reader.
 pub fn emit(event: &Value) {
-    write_stderr(&format!("{event}\n"));
+    write_stderr(&format!("{}\n", escape(&event.to_string())));
 }
 
 /// Prints an event with a text, if lines on stderr are JSON. Says whether they are.
