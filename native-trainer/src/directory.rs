@@ -84,8 +84,7 @@ impl Kind {
     }
 
     /// The paths of the files that akin writes into such a directory, as patterns: `*` stands for any part of a name, and
-    /// `**` for any part of a path. Directories that are never removed, and sites, which hold the files of any page, may
-    /// hold any file. A pattern has one `**`, or one `*` a name.
+    /// `**` for any part of a path. A pattern has one `**`, or one `*` a name. A site holds the files of any page.
     fn contents(self) -> &'static [&'static str] {
         match self {
             Kind::Run => &[
@@ -111,7 +110,33 @@ impl Kind {
                 "*/*.u32",
             ],
             Kind::DataSet => &["labels.csv", "images/**.png"],
-            Kind::Comparison | Kind::Tuning | Kind::Demo | Kind::Site => &["**"],
+            // Beside each training: its config, its outcome, what it printed, and its lock.
+            Kind::Comparison => &[
+                "table.*",
+                "features.akin",
+                "figures/*.svg",
+                "figures/*.png",
+                "*/*.toml",
+                "*/*.outcome.json",
+                "*/*.stderr",
+                "*/*.lock",
+            ],
+            Kind::Tuning => &[
+                "best.toml",
+                "results.*",
+                "trials.csv",
+                "features.akin",
+                "trials/**.toml",
+                "trials/**.outcome.json",
+                "trials/**.stderr",
+                "trials/**.lock",
+                "models/**.toml",
+                "models/**.json",
+                "models/**.stderr",
+                "models/**.lock",
+            ],
+            Kind::Demo => &["*.toml"],
+            Kind::Site => &["**"],
         }
     }
 
@@ -536,8 +561,17 @@ pub fn check(kind: Kind, path: &Path, overwrite: bool) -> Result<bool> {
     let Some(mark) = mark.filter(|mark| mark.kind == kind) else { return Err(unmarked(kind, path)) };
     if !overwrite {
         return Err(problem(
-            format!("{} already has a {what}", path.display()),
-            "choose another directory, or pass `--overwrite` to replace it",
+            format!(
+                "{} already has {}a {what}",
+                path.display(),
+                if mark.files.is_none() { "the beginning of " } else { "" }
+            ),
+            match kind == Kind::Run && mark.files.is_none() {
+                true => {
+                    "continue it with `akin resume`, choose another directory, or pass `--overwrite` to replace it"
+                }
+                false => "choose another directory, or pass `--overwrite` to replace it",
+            },
         ));
     }
     refuse_foreign(&mark, path, &inventory)?;
@@ -710,7 +744,7 @@ fn take_inventory(directory: &Path) -> io::Result<Inventory> {
         for entry in fs::read_dir(folder)? {
             let entry = entry?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            if is_part(&name) || prefix.is_empty() && [MARK_FILE, LOCK_FILE].contains(&name.as_str()) {
+            if is_part(&name) || name == LOCK_FILE || prefix.is_empty() && name == MARK_FILE {
                 continue;
             }
             let (path, kind) = (format!("{prefix}{name}"), entry.file_type()?);
@@ -977,6 +1011,23 @@ mod tests {
         fs::remove_dir_all(inner).unwrap();
         complete(Kind::Run, &path, "second", true);
         assert_eq!(names(&path), [MARK_FILE, "report.json"]);
+    }
+
+    #[test]
+    fn a_comparison_does_not_take_over_what_somebody_else_put_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("comparison");
+        let comparison = Draft::resume_or_create(Kind::Comparison, &path).unwrap();
+        fs::create_dir(path.join("happier")).unwrap();
+        for own in ["table.md", "happier/seed-0.toml", "happier/seed-0.stderr"] {
+            fs::write(path.join(own), "").unwrap();
+        }
+        for other in ["notes.txt", "happier/notes.txt"] {
+            fs::write(path.join(other), "").unwrap();
+        }
+        comparison.complete().unwrap();
+        let mark = Mark::read(&path).unwrap().unwrap();
+        assert_eq!(foreign(&mark, &path).unwrap(), ["happier/notes.txt", "notes.txt"]);
     }
 
     #[test]
