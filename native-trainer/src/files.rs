@@ -37,6 +37,18 @@ pub fn read_regular_file(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// A part of an open file, which was opened from `path` or holds what was read there.
+///
+/// # Errors
+///
+/// The errors of the system, and a file that ends before the part does.
+pub fn read_part(file: &mut File, path: &Path, start: u64, length: usize) -> io::Result<Vec<u8>> {
+    file.seek(SeekFrom::Start(start))?;
+    let mut bytes = vec![0; length];
+    Tracked { file, path }.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
 /// As [`read_regular_file`], for a text.
 ///
 /// # Errors

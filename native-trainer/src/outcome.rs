@@ -28,7 +28,8 @@ pub struct Failure {
     /// What to do about it.
     pub hint: Option<String>,
     /// Whether its numbers failed: a loss that is NaN, embeddings that cannot be ranked. That says something about the
-    /// settings. Any other failure may be a fault of the system: a full disk, too little memory, a kill. Earlier versions of akin did not write it.
+    /// settings. Any other failure may be a fault of the system: a full disk, too little memory, a kill. Absent means
+    /// false.
     #[serde(default)]
     pub of_numbers: bool,
 }

@@ -45,6 +45,13 @@ pub enum Cell<'a> {
     Number(i64),
 }
 
+/// The most bytes of a footer.
+const LONGEST_FOOTER: u32 = 64 << 20;
+
+/// Where a value stands that is in a dictionary: the number of the dictionary among those of the column, and the place
+/// in it. Cells of one place have the same value.
+pub type DictionaryPlace = (u64, u32);
+
 const MAGIC: &[u8; 4] = b"PAR1";
 const MAGIC_OF_ENCRYPTED: &[u8; 4] = b"PARE";
 
@@ -58,6 +65,15 @@ impl ParquetFile {
         let file = InputFile::open(path)
             .advise(|| format!("{} cannot be read", path.display()), "check the path")?;
         Self::new(path, file)
+    }
+
+    /// Checks that the file is as it was when it was opened.
+    ///
+    /// # Errors
+    ///
+    /// Something wrote to it.
+    pub fn check_unchanged(&self) -> Result<()> {
+        self.file.check_unchanged()
     }
 }
 
@@ -90,11 +106,6 @@ impl<F: Read + Seek> ParquetFile<F> {
     /// What the program that wrote the file noted under a key.
     pub fn note(&self, key: &str) -> Option<&str> {
         self.footer.notes.iter().find(|(known, _)| known == key).map(|(_, text)| text.as_str())
-    }
-
-    /// The number of bytes of the cells of a column, as the file states it.
-    pub fn length(&self, column: usize) -> u64 {
-        self.footer.groups.iter().fold(0, |sum, chunks| sum.saturating_add(chunks[column].unpacked))
     }
 
     /// The position of a column that is in no group.
@@ -147,7 +158,9 @@ impl<F: Read + Seek> ParquetFile<F> {
             chunk: 0..0,
             left: 0,
             dictionary: None,
+            dictionaries: 0,
             page: None,
+            is_foreign: false,
         })
     }
 
@@ -172,6 +185,7 @@ impl<F: Read + Seek> ParquetFile<F> {
             match page {
                 Some(page) if page.is_dictionary => {
                     cells.dictionary = Some(Dictionary::new(page, cells.kind)?);
+                    cells.dictionaries += 1;
                 }
                 Some(page) => {
                     let Some(left) = cells.left.checked_sub(page.cells) else {
@@ -208,6 +222,10 @@ fn read_footer<F: Read + Seek>(file: &mut F) -> Result<Footer, Fault> {
         return damaged("its footer is longer than the file");
     };
     file.seek(SeekFrom::Start(start))?;
+    if size > LONGEST_FOOTER {
+        let how = format!("has a footer of {} MiB", size >> 20);
+        return Err(Fault::Foreign(how, "write it as several files, or in larger groups of rows"));
+    }
     let mut bytes = vec![0; size as usize];
     file.read_exact(&mut bytes)?;
     Footer::parse(&bytes, length)
@@ -226,16 +244,36 @@ pub struct Cells {
     /// The cells in them.
     left: u64,
     dictionary: Option<Dictionary>,
+    /// The number of dictionaries so far.
+    dictionaries: u64,
     page: Option<CellsOfPage>,
+    is_foreign: bool,
 }
 
 impl Cells {
+    /// Whether the last error was that the column is written in a way that is not read here.
+    pub fn is_foreign(&self) -> bool {
+        self.is_foreign
+    }
+
     /// The next cell; none after the last.
     ///
     /// # Errors
     ///
     /// A file that cannot be read, or is damaged.
     pub fn next<'a, F: Read + Seek>(&'a mut self, file: &mut ParquetFile<F>) -> Result<Option<Cell<'a>>> {
+        Ok(self.next_with_place(file)?.map(|(cell, _)| cell))
+    }
+
+    /// The next cell, and where its value stands if that is in a dictionary.
+    ///
+    /// # Errors
+    ///
+    /// As [`Cells::next`].
+    pub fn next_with_place<'a, F: Read + Seek>(
+        &'a mut self,
+        file: &mut ParquetFile<F>,
+    ) -> Result<Option<(Cell<'a>, Option<DictionaryPlace>)>> {
         let fault = |file: &ParquetFile<F>, column: usize, fault| {
             explain(
                 &format!("the column `{}` of {}", file.columns()[column].name, file.path.display()),
@@ -246,13 +284,16 @@ impl Cells {
             match file.next_page(self) {
                 Ok(true) => {}
                 Ok(false) => return Ok(None),
-                Err(error) => return Err(fault(file, self.column, error)),
+                Err(error) => {
+                    self.is_foreign = matches!(error, Fault::Foreign(..));
+                    return Err(fault(file, self.column, error));
+                }
             }
         }
         // The loop ended because there is a page.
         let Some(page) = &mut self.page else { return Ok(None) };
         match page.next(self.level, self.kind, self.dictionary.as_ref()) {
-            Some(cell) => Ok(Some(cell)),
+            Some((cell, place)) => Ok(Some((cell, place.map(|place| (self.dictionaries, place))))),
             None => {
                 let error = Fault::Damaged("a page ends before its last cell".into());
                 Err(fault(file, self.column, error))
@@ -277,7 +318,7 @@ impl Dictionary {
                 return damaged("a dictionary ends before its last value");
             };
             start = value.end;
-            // A page has fewer than 2³¹ bytes.
+            // A page has fewer than 2³¹ bytes, see `read_page`.
             values.push(value.start as u32..value.end as u32);
         }
         Ok(Self { bytes: page.bytes, values })
@@ -325,31 +366,36 @@ impl CellsOfPage {
         Ok(Self { bytes: page.bytes, left: page.cells, levels, values })
     }
 
+    /// The next cell, and its place in the dictionary if it stands there.
     fn next<'a>(
         &'a mut self,
         level: u32,
         kind: Kind,
         dictionary: Option<&'a Dictionary>,
-    ) -> Option<Cell<'a>> {
+    ) -> Option<(Cell<'a>, Option<u32>)> {
         self.left -= 1;
         if level > 0 && self.levels.next(&self.bytes)? != level {
-            return Some(Cell::Empty);
+            return Some((Cell::Empty, None));
         }
-        let value = match &mut self.values {
+        let (value, place) = match &mut self.values {
             Values::Plain(start) => {
                 let value = plain(&self.bytes, *start, kind)?;
                 *start = value.end;
-                self.bytes.get(value)?
+                (self.bytes.get(value)?, None)
             }
-            Values::Places(places) => dictionary?.get(places.next(&self.bytes)?)?,
+            Values::Places(places) => {
+                let place = places.next(&self.bytes)?;
+                (dictionary?.get(place)?, Some(place))
+            }
         };
-        Some(match kind {
+        let cell = match kind {
             Kind::Number(_) => Cell::Number(match value.len() {
                 4 => i32::from_le_bytes(value.try_into().ok()?).into(),
                 _ => i64::from_le_bytes(value.try_into().ok()?),
             }),
             _ => Cell::Bytes(value),
-        })
+        };
+        Some((cell, place))
     }
 }
 
@@ -442,7 +488,6 @@ mod tests {
                 (kind("path"), kind("picture"), kind("variety")),
                 (Kind::Text, Kind::Bytes, Kind::Number(8))
             );
-            assert!(file.length(file.find("picture").unwrap()) > 400, "{name}");
         }
     }
 
@@ -484,6 +529,43 @@ mod tests {
         assert!(refusal(open(b"PAR1\xff\xff\0\0PAR1")).0.contains("longer than the file"));
         assert!(refusal(open(b"PAR1\0\0\0\0PAR1")).0.contains("footer cannot be read"));
         assert!(refusal(open(b"PAR1\0\0\0\0PARE")).0.contains("is encrypted"));
+    }
+
+    /// A file that ends in these bytes as its footer.
+    fn with_footer(footer: &[u8]) -> Vec<u8> {
+        [MAGIC, footer, &(footer.len() as u32).to_le_bytes(), MAGIC].concat()
+    }
+
+    #[test]
+    fn a_footer_that_would_fill_the_memory_is_refused() {
+        let (message, hint) = refusal(open(&with_footer(&vec![0; (64 << 20) + 1])));
+        assert!(message.contains("has a footer of 64 MiB") && hint.contains("several files"), "{message}");
+        // A list of structs with a flag each.
+        let many = [&[0x29, 0xfc, 0x80, 0x80, 0x80, 0x40][..], &[0x11, 0].repeat(4 << 20), &[0]].concat();
+        assert!(refusal(open(&with_footer(&many))).0.contains("footer cannot be read"));
+    }
+
+    #[test]
+    fn two_columns_of_one_name_are_refused() {
+        let mut bytes = READABLE[3].1.to_vec();
+        for place in 0..bytes.len() - 4 {
+            if bytes[place..].starts_with(b"path") {
+                bytes[place..place + 4].copy_from_slice(b"kind");
+            }
+        }
+        let (message, hint) = refusal(open(&bytes));
+        assert!(message.contains("two columns called `kind`") && hint.contains("of its own"), "{message}");
+    }
+
+    #[test]
+    fn a_file_that_changes_while_it_is_read_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.parquet");
+        std::fs::write(&path, READABLE[0].1).unwrap();
+        let file = ParquetFile::open(&path).unwrap();
+        file.check_unchanged().unwrap();
+        std::fs::write(&path, READABLE[1].1).unwrap();
+        assert!(refusal(file.check_unchanged()).0.contains("was changed while it was read"));
     }
 
     #[test]

@@ -259,7 +259,7 @@ pub fn idle_settings(config: &Config, steps_per_epoch: Option<u64>) -> Vec<Strin
 /// Why a setting has no effect, as [`Config::why_idle`]; also the learning rate of proxies if the loss has none.
 pub fn why_idle(config: &Config, key: &str) -> Option<String> {
     let unused = || {
-        (key == PROXIES_RATE && !may_learn(config))
+        (key == PROXIES_RATE && !may_have_proxies(config))
             .then(|| format!("the loss {} has no proxies", config.loss.name()))
     };
     config.why_idle(key).or_else(unused)
@@ -270,7 +270,7 @@ pub const PROXIES_RATE: &str = "optimizer.lr_proxies";
 
 /// Whether the loss of a config has proxies. Whether it has does not depend on the classes, so that a few invented ones do.
 /// A loss that cannot be made of them may have proxies.
-fn may_learn(config: &Config) -> bool {
+fn may_have_proxies(config: &Config) -> bool {
     let levels = config.data.levels.len();
     let rows = (0..4)
         .flat_map(|class| (1..=levels).map(move |level| if level == levels { class } else { class / 2 }));

@@ -58,11 +58,8 @@ fn every_command_takes_images_from_parquet_files() {
     at.akin(&["train", "fruit.toml", "--dry-run"]).expect_code(0).expect_stdout("24 images");
     at.akin(&["train", "fruit.toml", "--out", "run", "--set", "run.steps=2"]).expect_code(0);
     let loaded = at.akin(&["bench", "loader", "fruit.toml", "--images", "30", "--once"]).expect_code(0);
-    assert!(
-        loaded.stdout.trim().is_empty() || loaded.stdout.trim().parse::<u64>().is_ok(),
-        "{}",
-        loaded.stdout
-    );
+    let memory = loaded.stdout.trim().parse::<u64>();
+    assert!(memory.is_ok_and(|bytes| bytes > 0) || !cfg!(target_os = "linux"), "{}", loaded.stdout);
     at.akin(&["eval", "run"]).expect_code(0).expect_stdout("variety");
     at.akin(&["report", "run", "--out", "report.html"]).expect_code(0);
     at.akin(&["export", "run", "--out", "bundle", "--no-maps", "--thumbnail", "16"]).expect_code(0);

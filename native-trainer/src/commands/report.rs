@@ -25,7 +25,7 @@ use crate::families::distinct_names;
 use crate::figures::{Figure, Painter, write_figures};
 use crate::files::{read_regular_file, write_atomic};
 use crate::loader::Pictures;
-use crate::problem::{a_few, problem};
+use crate::problem::{Advise, a_few, problem};
 use crate::progress::Progress;
 use crate::published::published_text;
 use crate::report::score;
@@ -181,14 +181,18 @@ fn runs_in(directory: &Path) -> Result<Vec<PathBuf>> {
     if Mark::read(directory)?.is_none_or(|mark| mark.kind != Kind::Comparison) {
         return Ok(vec![directory.to_owned()]);
     }
-    let folders = |folder: &Path| -> Vec<PathBuf> {
-        let entries = fs::read_dir(folder).into_iter().flatten();
-        entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_dir()).collect()
+    let folders = |folder: &Path| -> Result<Vec<PathBuf>> {
+        let entries =
+            fs::read_dir(folder).and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect());
+        let entries: Vec<PathBuf> =
+            entries.advise(|| format!("{} cannot be listed", folder.display()), "check its permissions")?;
+        Ok(entries.into_iter().filter(|path| path.is_dir()).collect())
     };
     let seed = |run: &Path| run.file_name()?.to_str()?.strip_prefix("seed-")?.parse::<u64>().ok();
     // The encoder before the training, `untrained`, is no training.
-    let trainings = folders(directory).into_iter().filter(|row| !row.ends_with("untrained"));
-    let trainings = trainings.flat_map(|row| folders(&row)).filter(|run| seed(run).is_some());
+    let rows = folders(directory)?.into_iter().filter(|row| !row.ends_with("untrained"));
+    let trainings = rows.map(|row| folders(&row)).collect::<Result<Vec<_>>>()?;
+    let trainings = trainings.into_iter().flatten().filter(|run| seed(run).is_some());
     let (mut runs, unfinished): (Vec<PathBuf>, Vec<PathBuf>) =
         trainings.partition(|run| run.join("report.json").is_file());
     if !unfinished.is_empty() {

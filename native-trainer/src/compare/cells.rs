@@ -79,8 +79,8 @@ pub enum CellState {
     Ready,
     /// It was stopped, and continues from its checkpoint.
     Stopped,
-    /// Its numbers failed, such as a loss that is NaN. It can be tried again; a training for tuning counts as one without a score. One
-    /// that failed for another reason can begin again as if it had not.
+    /// Its numbers failed, such as a loss that is NaN. It can be tried again, and in a tuning it has no score. A cell that
+    /// failed for another reason is [`Self::Ready`] or [`Self::Stopped`].
     Failed,
     /// A process trains it now.
     Running,

@@ -22,8 +22,8 @@ pub struct DataConfig {
     /// `csv`, `parquet`: the folder that the paths in the file are relative to. Default: the folder of the file.
     pub images: Option<PathBuf>,
     /// The names of the levels, coarse to fine. In a CSV or Parquet file these columns hold the labels. Of a data set
-    /// that has levels of its own, these are used and the others are not. Default: those of the data set; `folder` and
-    /// `csv` have none.
+    /// that has levels of its own, these are used and the others are not. Default: those of the data set; `folder`,
+    /// `csv` and `parquet` have none.
     pub levels: Vec<String>,
     /// `cub200`, `cars196`: the file with the published hierarchy, from which the coarse levels are read. See
     /// GUIDE.md, "Data sets". Default: none, and the data set has one level.
@@ -292,6 +292,11 @@ fn gallery_name() -> String {
 }
 
 impl DataConfig {
+    /// Whether the column of splits has another name than the default.
+    pub fn names_split_column(&self) -> bool {
+        self.split_column != split_column()
+    }
+
     /// Whether a new image at this path would be read as one of the data.
     ///
     /// # Errors

@@ -1,9 +1,10 @@
 //! Finds out how a folder of images is laid out: a published data set, a CSV or Parquet file with labels, or a folder
 //! tree.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fs;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::{fs, io};
 
 use anyhow::Result;
 use toml::{Table, Value};
@@ -136,10 +137,11 @@ fn published_layout(path: &Path) -> Option<Layout> {
 
 /// The CSV files in a folder, sorted; `labels.csv` comes first.
 fn csv_files(folder: &Path) -> Result<Vec<PathBuf>> {
-    let mut files: Vec<PathBuf> = fs::read_dir(folder)?
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.is_file() && has_extension(path, "csv"))
-        .collect();
+    let entries = fs::read_dir(folder)?.map(|entry| Ok(entry?.path()));
+    let mut files: Vec<PathBuf> = entries
+        .collect::<io::Result<_>>()
+        .advise(|| format!("{} cannot be listed", folder.display()), "check the disk")?;
+    files.retain(|path| path.is_file() && has_extension(path, "csv"));
     files.sort_by_key(|path| (path.file_stem().is_none_or(|name| name != "labels"), path.clone()));
     Ok(files)
 }
@@ -157,6 +159,7 @@ fn csv_layout(file: &Path) -> Result<Layout> {
         columns,
         images: None,
         splits: Vec::new(),
+        unread: Vec::new(),
     })
 }
 
@@ -164,6 +167,7 @@ fn csv_layout(file: &Path) -> Result<Layout> {
 fn parquet_layout(path: &Path) -> Result<Layout> {
     let files = parquet::files(path)?;
     let (mut header, mut columns, mut images) = (Vec::new(), Vec::new(), None);
+    let (mut texts, mut unread, mut unread_because) = (HashSet::new(), Vec::new(), None);
     for (number, file) in files.iter().enumerate() {
         let mut table = ParquetFile::open(file)?;
         // All files have the columns of the first.
@@ -180,15 +184,31 @@ fn parquet_layout(path: &Path) -> Result<Layout> {
             }
             columns = vec![Vec::new(); header.len()];
         }
-        for (cells, name) in columns.iter_mut().zip(&header) {
-            let mut labels = Labels::of(&table, name, "give all files the same columns")?;
-            for row in 0..table.rows() {
-                cells.push(labels.next(&mut table, || format!("{}, row {row}", file.display()))?);
+        let mut place = 0;
+        while place < header.len() {
+            let mut labels = Labels::of(&table, &header[place], "give all files the same columns")?;
+            let mut read = || -> Result<()> {
+                for row in 0..table.rows() {
+                    let label = labels.next(&mut table, || format!("{}, row {row}", file.display()))?;
+                    columns[place].push(shared(&mut texts, &label));
+                }
+                Ok(())
+            };
+            match (read(), labels.no_labels()) {
+                (Ok(()), _) => place += 1,
+                (Err(error), None) => return Err(error),
+                // The column may not be needed.
+                (Err(error), Some(why)) => {
+                    columns.remove(place);
+                    unread.push(format!("`{}` ({why})", header.remove(place)));
+                    unread_because.get_or_insert(error);
+                }
             }
         }
+        table.check_unchanged()?;
     }
-    let splits: Vec<String> = files.iter().map(|file| parquet::split_of_name(file)).collect();
-    table_layout(&Cells {
+    let splits: Vec<Rc<str>> = files.iter().map(|file| parquet::split_of_name(file).into()).collect();
+    let layout = table_layout(&Cells {
         kind: DataKind::Parquet,
         path,
         folder: if path.is_dir() { path } else { path.parent().unwrap_or(Path::new("")) },
@@ -196,8 +216,23 @@ fn parquet_layout(path: &Path) -> Result<Layout> {
         columns,
         images,
         splits: if is_split_column(&splits) { splits } else { Vec::new() },
-    })
+        unread,
+    });
+    layout.map_err(|error| unread_because.unwrap_or(error))
 }
+
+/// A text that equal cells share. A small file can repeat a text in every row.
+fn shared(texts: &mut HashSet<Rc<str>>, text: &str) -> Rc<str> {
+    if let Some(known) = texts.get(text) {
+        return known.clone();
+    }
+    let text: Rc<str> = text.into();
+    texts.insert(text.clone());
+    text
+}
+
+/// The cells of a column. Equal ones share their text.
+type Column = Vec<Rc<str>>;
 
 /// The cells of a CSV file, or of Parquet files, that may be paths, labels and splits.
 struct Cells<'a> {
@@ -207,16 +242,18 @@ struct Cells<'a> {
     /// The folder that paths are relative to.
     folder: &'a Path,
     header: Vec<String>,
-    columns: Vec<Vec<String>>,
+    columns: Vec<Column>,
     /// The column with the images themselves.
     images: Option<String>,
     /// The split of each file, if the names of all are splits.
-    splits: Vec<String>,
+    splits: Vec<Rc<str>>,
+    /// The columns that cannot be read, each with the reason.
+    unread: Vec<String>,
 }
 
 /// A table with a column of images and columns of labels.
 fn table_layout(table: &Cells) -> Result<Layout> {
-    let Cells { kind, path: file, folder, header, columns, images: bytes, splits } = table;
+    let Cells { kind, path: file, folder, header, columns, images: bytes, splits, unread } = table;
     let rows = columns.first().map_or(0, Vec::len);
     let paths = if bytes.is_some() { None } else { path_column(columns, folder) };
     if bytes.is_none() && paths.is_none() {
@@ -267,7 +304,7 @@ fn table_layout(table: &Cells) -> Result<Layout> {
     match names {
         Some((names, place)) => {
             let present: BTreeSet<&str> =
-                names.iter().map(String::as_str).filter(|name| !name.is_empty()).collect();
+                names.iter().map(|name| &**name).filter(|name| !name.is_empty()).collect();
             check_split_names(&present, &place)?;
             let present: Vec<String> = present.into_iter().map(str::to_owned).collect();
             name_splits(&mut data, &present);
@@ -290,11 +327,11 @@ fn table_layout(table: &Cells) -> Result<Layout> {
         counted(rows, "image", "images"),
         levels_found.join(", ")
     );
-    let left_out: Vec<String> = candidates
+    let no_levels = candidates
         .iter()
         .filter(|place| !levels.contains(place))
-        .map(|&place| format!("`{}` ({})", header[place], why_no_level(&header[place], &columns[place])))
-        .collect();
+        .map(|&place| format!("`{}` ({})", header[place], why_no_level(&header[place], &columns[place])));
+    let left_out: Vec<String> = no_levels.chain(unread.iter().cloned()).collect();
     let notes = match left_out.len() {
         0 => Vec::new(),
         1 => vec![format!("left out the column {}", left_out[0])],
@@ -304,11 +341,11 @@ fn table_layout(table: &Cells) -> Result<Layout> {
 }
 
 /// Why a column is none of the levels.
-fn why_no_level(name: &str, cells: &[String]) -> &'static str {
+fn why_no_level(name: &str, cells: &[Rc<str>]) -> &'static str {
     let classes = cells.iter().collect::<BTreeSet<_>>().len();
     match () {
         () if classes == 1 => "one value",
-        () if cells.iter().any(String::is_empty) => "empty cells",
+        () if cells.iter().any(|cell| cell.is_empty()) => "empty cells",
         () if classes == cells.len() => "another value for each image",
         () if names_division(name) => "no label",
         () => "not in line with the levels",
@@ -316,24 +353,25 @@ fn why_no_level(name: &str, cells: &[String]) -> &'static str {
 }
 
 /// The header of a CSV file, and its cells by column.
-fn read_columns(file: &Path) -> Result<(Vec<String>, Vec<Vec<String>>)> {
+fn read_columns(file: &Path) -> Result<(Vec<String>, Vec<Column>)> {
     let mut table = CsvFile::open(file)?;
     let header = table.header();
     let mut columns = vec![Vec::new(); header.len()];
+    let mut texts = HashSet::new();
     while let Some((_, record)) = table.next_line()? {
         for (column, cell) in columns.iter_mut().zip(record) {
-            column.push(cell.trim().to_owned());
+            column.push(shared(&mut texts, cell.trim()));
         }
     }
     Ok((header, columns))
 }
 
 /// The column whose cells name files, and the folder that they are relative to if it is not that of the CSV file.
-fn path_column(columns: &[Vec<String>], folder: &Path) -> Option<(usize, Option<PathBuf>)> {
+fn path_column(columns: &[Column], folder: &Path) -> Option<(usize, Option<PathBuf>)> {
     const LOOKED_AT: usize = 20;
-    let names_files = |column: &[String], folder: &Path| {
+    let names_files = |column: &[Rc<str>], folder: &Path| {
         !column.is_empty()
-            && column.iter().take(LOOKED_AT).all(|cell| !cell.is_empty() && folder.join(cell).is_file())
+            && column.iter().take(LOOKED_AT).all(|cell| !cell.is_empty() && folder.join(&**cell).is_file())
     };
     let inside = ["images", "img", "imgs", "photos", "pictures"].map(|name| folder.join(name));
     let folders = [None].into_iter().chain(inside.iter().map(Some));
@@ -345,8 +383,8 @@ fn path_column(columns: &[Vec<String>], folder: &Path) -> Option<(usize, Option<
 }
 
 /// Whether every cell is the name of a split, or empty, and some are names.
-fn is_split_column(column: &[String]) -> bool {
-    let known = |cell: &String| cell.is_empty() || SPLITS.iter().any(|(_, names)| is_named(cell, names));
+fn is_split_column(column: &[Rc<str>]) -> bool {
+    let known = |cell: &Rc<str>| cell.is_empty() || SPLITS.iter().any(|(_, names)| is_named(cell, names));
     column.iter().all(known) && column.iter().any(|cell| !cell.is_empty())
 }
 
@@ -381,7 +419,7 @@ fn check_split_names(present: &BTreeSet<&str>, column: &str) -> Result<()> {
 
 /// The longest chain of columns, coarse → fine, in which each label has one label above it. Columns that number the
 /// labels of another column, or that give each image a label of its own, are left out.
-fn chain(columns: &[Vec<String>], candidates: &[usize]) -> Vec<usize> {
+fn chain(columns: &[Column], candidates: &[usize]) -> Vec<usize> {
     let classes = |column: usize| columns[column].iter().collect::<BTreeSet<_>>().len();
     let rows = columns.first().map_or(0, Vec::len);
     let mut candidates: Vec<usize> = candidates
@@ -832,6 +870,19 @@ mod tests {
             (text(&table, "path_column").as_deref(), table.levels()),
             (Some("picture"), vec!["kind".into()])
         );
+    }
+
+    #[test]
+    fn a_column_that_cannot_be_read_is_left_out_with_a_note() {
+        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/parquet");
+        let notes = |name: &str| {
+            let layout = detect(&fixtures.join(name)).unwrap();
+            assert_eq!(layout.levels(), ["kind"]);
+            layout.notes.join("; ")
+        };
+        let delta = notes("table-delta.parquet");
+        assert!(delta.contains("`path` (written in a way that akin does not read)"), "{delta}");
+        assert_eq!(notes("table-long.parquet"), "left out the column `caption` (long texts)");
     }
 
     #[test]

@@ -74,6 +74,9 @@ pub struct DataDigest {
     pub images: usize,
     names: String,
     sizes: String,
+    /// The images that were unpacked from a larger file. Empty if there are none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    contents: String,
     labels: String,
     splits: String,
 }
@@ -92,6 +95,8 @@ impl DataDigest {
             changes.push("images have other names".into());
         } else if self.sizes != before.sizes {
             changes.push("image files have other sizes".into());
+        } else if self.contents != before.contents {
+            changes.push("images differ".into());
         }
         if self.images == before.images && self.labels != before.labels {
             changes.push("labels differ".into());
@@ -177,7 +182,9 @@ pub fn check_output(path: &Path, inputs: &[PathBuf], data: &DataConfig, overwrit
         files.extend(entries.map(DirEntry::into_path));
     }
     // Data that cannot be read are reported by what reads them.
-    if let Ok(listing) = (entry.list)(&LocalCopy { data, layout: entry.layout }) {
+    if data.kind == DataKind::Parquet {
+        files.extend(parquet::named_files(data).unwrap_or_default());
+    } else if let Ok(listing) = (entry.list)(&LocalCopy { data, layout: entry.layout }) {
         files.extend(listing.images.into_iter().map(|image| image.path));
     }
     files::check_output(path, &files, overwrite)
@@ -297,11 +304,14 @@ impl Dataset {
             labels += &format!("{:?}\n", self.labels.row(item));
         }
         labels += &format!("{:?}", self.taxonomy.level_names());
+        let contents: Vec<u8> = self.storage.contents().flatten().collect();
+        let contents = if contents.is_empty() { String::new() } else { sha256(&contents) };
         let sha256 = |text: &str| sha256(text.as_bytes());
         DataDigest {
             images: self.paths.len(),
             names: sha256(&names),
             sizes: sha256(&sizes),
+            contents,
             labels: sha256(&labels),
             splits: sha256(&format!("{:?}", self.splits)),
         }

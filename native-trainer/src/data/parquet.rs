@@ -6,6 +6,7 @@
 //! any time and memory does not grow with the data set.
 
 use std::collections::HashMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -21,7 +22,7 @@ use crate::config::DataConfig;
 use crate::counts::rounded_bytes;
 use crate::files::Scratch;
 use crate::machine;
-use crate::parquet_file::{Cell, Cells, Kind, ParquetFile};
+use crate::parquet_file::{Cell, Cells, DictionaryPlace, Kind, ParquetFile};
 use crate::problem::{Advise, problem};
 
 /// Parquet files of the user.
@@ -40,23 +41,17 @@ fn list(copy: &LocalCopy) -> Result<Listing> {
     let files = files(&data.path)?;
     let mut images = Vec::new();
     let mut unpacked = Unpacked::default();
-    let mut length = 0_u64;
-    for path in &files {
-        let file = ParquetFile::open(path)?;
-        let column = ImageCells::of(&file, &data.path_column)?.column_of_bytes();
-        length = length.saturating_add(column.map_or(0, |column| file.length(column)));
-    }
-    if length > 0 {
-        unpacked.check_room(length)?;
-    }
+    let mut contents = Vec::new();
     for (container, path) in files.iter().enumerate() {
         read(data, path, container, &mut unpacked, &mut images)?;
+        contents.push(unpacked.end_file());
     }
     let containers = match unpacked.scratch {
         None => Vec::new(),
         Some(scratch) => {
             let file = Arc::new(Mutex::new(scratch.into_file()));
-            files.into_iter().map(|path| Container::new(path, file.clone())).collect()
+            let container = |(path, contents)| Container::unpacked(path, file.clone(), contents);
+            files.into_iter().zip(contents).map(container).collect()
         }
     };
     let identity = if data.qualify { ClassIdentity::Path } else { ClassIdentity::Name };
@@ -74,10 +69,11 @@ pub fn files(path: &Path) -> Result<Vec<PathBuf>> {
     }
     let entries =
         path.read_dir().advise(|| format!("{} cannot be read", path.display()), "check its permissions")?;
-    let mut files: Vec<PathBuf> = entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|file| file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("parquet")))
-        .collect();
+    let mut files = entries
+        .map(|entry| Ok(entry?.path()))
+        .collect::<io::Result<Vec<PathBuf>>>()
+        .advise(|| format!("{} cannot be listed", path.display()), "check the disk")?;
+    files.retain(|file| file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("parquet")));
     files.sort();
     if files.is_empty() {
         return Err(problem(
@@ -86,6 +82,30 @@ pub fn files(path: &Path) -> Result<Vec<PathBuf>> {
         ));
     }
     Ok(files)
+}
+
+/// The files that the rows name as their images. Nothing is copied.
+///
+/// # Errors
+///
+/// Files that cannot be read.
+pub fn named_files(data: &DataConfig) -> Result<Vec<PathBuf>> {
+    let mut named = Vec::new();
+    for path in files(&data.path)? {
+        let mut file = ParquetFile::open(&path)?;
+        let mut image_cells = ImageCells::of(&file, &data.path_column)?;
+        if image_cells.path.is_none() {
+            continue;
+        }
+        let folder = data.images.as_deref().or(path.parent()).unwrap_or(Path::new(""));
+        for _ in 0..file.rows() {
+            let ImageCell { bytes, name, .. } = image_cells.next(&mut file)?;
+            if bytes.is_empty() {
+                named.push(folder.join(String::from_utf8_lossy(name).trim()));
+            }
+        }
+    }
+    Ok(named)
 }
 
 /// The split that a file is called after, as in `train-00000-of-00002.parquet`.
@@ -126,10 +146,10 @@ fn read(
         .iter()
         .map(|name| Labels::of(&file, name, "correct data.levels"))
         .collect::<Result<Vec<Labels>>>()?;
+    // A file may lack the column if its name tells the split, but not a column that the config names.
+    let needs_column = data.names_split_column() || file.find(&data.split_column).is_some();
     let mut splits = match data.test_fraction {
-        None if file.find(&data.split_column).is_some() => {
-            Some(Labels::of(&file, &data.split_column, "correct data.split_column")?)
-        }
+        None if needs_column => Some(Labels::of(&file, &data.split_column, "correct data.split_column")?),
         _ => None,
     };
     let mut junk = match &data.junk_column {
@@ -153,7 +173,7 @@ fn read(
             None => Vec::new(),
             Some(junk) => Rows::junk(&junk.next(&mut file, place)?),
         };
-        let (bytes, name) = image_cells.next(&mut file)?;
+        let ImageCell { bytes, in_dictionary, name } = image_cells.next(&mut file)?;
         // An empty cell in the column of splits: the image is not used.
         if splits.is_some() && split.is_none() {
             continue;
@@ -168,7 +188,7 @@ fn read(
             let image = rows.file(text(name, &data.path_column, place)?.trim(), labels, split, place)?;
             ListedImage { junk, ..image }
         } else {
-            let (start, length) = unpacked.add(bytes, place)?;
+            let (start, length) = unpacked.add(bytes, in_dictionary, place)?;
             let labels = rows.labels(labels, place)?;
             let mut path = path.join(number.to_string());
             let name = String::from_utf8_lossy(name);
@@ -176,7 +196,7 @@ fn read(
             ListedImage { path, part: Part::Encoded { container, start, length }, labels, junk, split }
         });
     }
-    Ok(())
+    file.check_unchanged()
 }
 
 /// Images that are copied out of the files.
@@ -185,6 +205,20 @@ struct Unpacked {
     scratch: Option<Scratch>,
     /// Where each image begins, by its SHA-256. A file may repeat an image in a few bytes.
     starts: HashMap<[u8; 32], u64>,
+    /// The images in a dictionary, by their place, so that those that many rows repeat are hashed once.
+    known: HashMap<u32, Copied>,
+    /// The number of that dictionary.
+    dictionary: u64,
+    /// The images of this file.
+    contents: Sha256,
+}
+
+/// An image that is copied.
+#[derive(Clone, Copy)]
+struct Copied {
+    start: u64,
+    length: u32,
+    digest: [u8; 32],
 }
 
 const FREE_SPACE: &str = "free space there, or set TMPDIR to a folder on another disk";
@@ -199,43 +233,78 @@ impl Unpacked {
         Ok(self.scratch.insert(scratch))
     }
 
-    /// Refuses images of this length together if the disk is too full for them.
-    fn check_room(&mut self, length: u64) -> Result<()> {
-        let folder = self.scratch()?.folder();
-        match machine::free_disk(folder) {
-            Some(free) if free < length => Err(problem(
-                format!(
-                    "the images need {} in {}, where {} are free",
-                    rounded_bytes(length),
-                    folder.display(),
-                    rounded_bytes(free)
-                ),
-                FREE_SPACE,
-            )),
-            _ => Ok(()),
-        }
+    /// Adds an image, which may stand at a place of a dictionary. Returns where it begins, and its length.
+    fn add(
+        &mut self,
+        bytes: &[u8],
+        in_dictionary: Option<DictionaryPlace>,
+        place: impl Fn() -> String,
+    ) -> Result<(u64, u32)> {
+        let copied = match in_dictionary {
+            None => self.copy(bytes, place)?,
+            Some((dictionary, at)) => {
+                if self.dictionary != dictionary {
+                    self.known.clear();
+                    self.dictionary = dictionary;
+                }
+                match self.known.get(&at) {
+                    Some(&copied) => copied,
+                    None => {
+                        let copied = self.copy(bytes, place)?;
+                        self.known.insert(at, copied);
+                        copied
+                    }
+                }
+            }
+        };
+        self.contents.update(copied.digest);
+        Ok((copied.start, copied.length))
     }
 
-    /// Adds an image. Returns where it begins, and its length.
-    fn add(&mut self, bytes: &[u8], place: impl Fn() -> String) -> Result<(u64, u32)> {
+    /// Copies an image, unless it was copied before.
+    fn copy(&mut self, bytes: &[u8], place: impl Fn() -> String) -> Result<Copied> {
         let digest = Sha256::digest(bytes).into();
         let length = u32::try_from(bytes.len())
             .advise(|| format!("{}: the image has {} bytes", place(), bytes.len()), "leave it out")?;
         if let Some(&start) = self.starts.get(&digest) {
-            return Ok((start, length));
+            return Ok(Copied { start, length, digest });
         }
-        let start = self
-            .scratch()?
-            .add(bytes)
-            .advise(|| format!("{}: the image cannot be copied", place()), FREE_SPACE)?;
+        let scratch = self.scratch()?;
+        check_room(machine::free_disk(scratch.folder()), length, scratch.folder())?;
+        let start =
+            scratch.add(bytes).advise(|| format!("{}: the image cannot be copied", place()), FREE_SPACE)?;
         self.starts.insert(digest, start);
-        Ok((start, length))
+        Ok(Copied { start, length, digest })
+    }
+
+    /// The SHA-256 of the images that a file added, in order. Those of the next file follow.
+    fn end_file(&mut self) -> [u8; 32] {
+        self.known.clear();
+        std::mem::take(&mut self.contents).finalize().into()
+    }
+}
+
+/// The space that copying leaves free, so that the disk is not filled for other programs.
+const LEFT_FREE: u64 = 16 << 20;
+
+/// Refuses an image for which a folder has no room. `free` is not known on every system.
+fn check_room(free: Option<u64>, length: u32, folder: &Path) -> Result<()> {
+    match free {
+        Some(free) if free < LEFT_FREE + u64::from(length) => Err(problem(
+            format!(
+                "the images are copied to {}, where only {} are left",
+                folder.display(),
+                rounded_bytes(free)
+            ),
+            FREE_SPACE,
+        )),
+        _ => Ok(()),
     }
 }
 
 /// The images of the rows: their bytes, their paths, or both.
 struct ImageCells {
-    bytes: Option<(usize, Cells)>,
+    bytes: Option<Cells>,
     path: Option<Cells>,
 }
 
@@ -258,7 +327,7 @@ impl ImageCells {
         if let Some(column) = file.find(name) {
             let cells = file.cells(column)?;
             return match file.columns()[column].kind {
-                Kind::Bytes => Ok(Self { bytes: Some((column, cells)), path: None }),
+                Kind::Bytes => Ok(Self { bytes: Some(cells), path: None }),
                 Kind::Text => Ok(Self { bytes: None, path: Some(cells) }),
                 _ => Err(no_images()),
             };
@@ -272,33 +341,38 @@ impl ImageCells {
             return Err(file.no_column(name, "set data.path_column"));
         }
         let cells = |column: Option<usize>| column.map(|column| file.cells(column)).transpose();
-        Ok(Self { bytes: bytes.zip(cells(bytes)?), path: cells(path)? })
+        Ok(Self { bytes: cells(bytes)?, path: cells(path)? })
     }
 
-    /// The position of the column of bytes.
-    fn column_of_bytes(&self) -> Option<usize> {
-        self.bytes.as_ref().map(|(column, _)| *column)
-    }
-
-    /// The bytes of the next image, and its path. Each may be empty.
-    fn next<'a>(&'a mut self, file: &mut ParquetFile) -> Result<(&'a [u8], &'a [u8])> {
-        let bytes = match &mut self.bytes {
-            Some((_, cells)) => value(cells, file)?,
-            None => &[],
-        };
-        let path = match &mut self.path {
+    /// The next image.
+    fn next<'a>(&'a mut self, file: &mut ParquetFile) -> Result<ImageCell<'a>> {
+        let (bytes, in_dictionary) = match &mut self.bytes {
             Some(cells) => value(cells, file)?,
+            None => Default::default(),
+        };
+        let name = match &mut self.path {
+            Some(cells) => value(cells, file)?.0,
             None => &[],
         };
-        Ok((bytes, path))
+        Ok(ImageCell { bytes, in_dictionary, name })
     }
 }
 
-/// The bytes of the next cell.
-fn value<'a>(cells: &'a mut Cells, file: &mut ParquetFile) -> Result<&'a [u8]> {
-    Ok(match cells.next(file)? {
-        Some(Cell::Bytes(bytes)) => bytes,
-        _ => &[],
+/// The image of a row.
+struct ImageCell<'a> {
+    /// Its bytes, or none.
+    bytes: &'a [u8],
+    /// Where they stand in a dictionary, if they do.
+    in_dictionary: Option<DictionaryPlace>,
+    /// Its path, or nothing.
+    name: &'a [u8],
+}
+
+/// The bytes of the next cell, and their place in a dictionary.
+fn value<'a>(cells: &'a mut Cells, file: &mut ParquetFile) -> Result<(&'a [u8], Option<DictionaryPlace>)> {
+    Ok(match cells.next_with_place(file)? {
+        Some((Cell::Bytes(bytes), place)) => (bytes, place),
+        _ => Default::default(),
     })
 }
 
@@ -308,7 +382,11 @@ pub struct Labels {
     cells: Cells,
     /// The names of the classes whose numbers the column holds, as Hugging Face's `datasets` notes them.
     names: Option<Vec<String>>,
+    is_too_long: bool,
 }
+
+/// The most bytes of a label. A small file can repeat a long one in every row.
+const LONGEST_LABEL: usize = 1 << 10;
 
 impl Labels {
     /// The labels in the column `name`. `otherwise` tells the user what to do if the file is right.
@@ -323,24 +401,24 @@ impl Labels {
             let names = note["info"]["features"][name]["names"].as_array()?;
             names.iter().map(|name| name.as_str().map(str::to_owned)).collect()
         });
-        Ok(Self { name: name.to_owned(), cells: file.cells(column)?, names })
+        Ok(Self { name: name.to_owned(), cells: file.cells(column)?, names, is_too_long: false })
     }
 
     /// The label of the next row; empty if there is none.
     ///
     /// # Errors
     ///
-    /// A file that is damaged, a number without a name, and bytes that are no text.
+    /// A file that is damaged, a number without a name, bytes that are no text, and a text that is too long.
     pub fn next(&mut self, file: &mut ParquetFile, place: impl Fn() -> String) -> Result<String> {
-        match (self.cells.next(file)?, &self.names) {
-            (None | Some(Cell::Empty), _) => Ok(String::new()),
-            (Some(Cell::Bytes(bytes)), _) => Ok(text(bytes, &self.name, place)?.trim().to_owned()),
-            (Some(Cell::Number(number)), None) => Ok(number.to_string()),
+        let label = match (self.cells.next(file)?, &self.names) {
+            (None | Some(Cell::Empty), _) => "",
+            (Some(Cell::Bytes(bytes)), _) => text(bytes, &self.name, &place)?.trim(),
+            (Some(Cell::Number(number)), None) => return Ok(number.to_string()),
             // A class that is not known is -1.
-            (Some(Cell::Number(..=-1)), Some(_)) => Ok(String::new()),
+            (Some(Cell::Number(..=-1)), Some(_)) => "",
             (Some(Cell::Number(number)), Some(names)) => {
                 let name = usize::try_from(number).ok().and_then(|number| names.get(number));
-                name.cloned().ok_or_else(|| {
+                name.ok_or_else(|| {
                     problem(
                         format!(
                             "{}: `{}` is the class {number}, but the file names only {}",
@@ -350,8 +428,25 @@ impl Labels {
                         ),
                         "write the file again with the names of all classes",
                     )
-                })
+                })?
             }
+        };
+        if label.len() > LONGEST_LABEL {
+            self.is_too_long = true;
+            return Err(problem(
+                format!("{}: `{}` is a text of {} bytes", place(), self.name, label.len()),
+                format!("give a column of labels; a label has at most {LONGEST_LABEL} bytes"),
+            ));
+        }
+        Ok(label.to_owned())
+    }
+
+    /// Why the column holds no labels, if the last error was of that kind, and not one of the whole file.
+    pub fn no_labels(&self) -> Option<&'static str> {
+        match () {
+            () if self.is_too_long => Some("long texts"),
+            () if self.cells.is_foreign() => Some("written in a way that akin does not read"),
+            () => None,
         }
     }
 }
@@ -366,7 +461,10 @@ fn text<'a>(bytes: &'a [u8], column: &str, place: impl Fn() -> String) -> Result
 #[cfg(test)]
 mod tests {
     use super::super::fixtures::*;
+    use super::{Path, Unpacked, check_room, named_files};
 
+    const PLAIN: &[u8] = include_bytes!("../../tests/fixtures/parquet/table-plain.parquet");
+    const LONG: &[u8] = include_bytes!("../../tests/fixtures/parquet/table-long.parquet");
     const TABLE: &[u8] = include_bytes!("../../tests/fixtures/parquet/table-snappy.parquet");
     const HUB: [(&str, &[u8]); 3] = [
         (
@@ -449,8 +547,58 @@ mod tests {
         let digest = |text: &[u8], config: &str| read(&files(&[("x.parquet", text)]), config).digest();
         let pictures = format!("{DATA}\npath_column = 'picture'");
         assert_eq!(digest(TABLE, &pictures), digest(TABLE, &pictures));
-        let hub = |test: usize| read(&files(&[HUB[0], ("test-0.parquet", HUB[test].1)]), HUB_DATA).digest();
-        assert_ne!(hub(1), hub(2));
+        // The pixels of the images differ, and neither their names nor their lengths.
+        let mut others = PLAIN.to_vec();
+        for place in 0..others.len() - 8 {
+            if others[place..].starts_with(b"IDAT") {
+                others[place + 8] ^= 1;
+            }
+        }
+        let (before, after) = (digest(PLAIN, &pictures), digest(&others, &pictures));
+        assert_eq!(after.changes(&before), ["images differ"]);
+        assert_eq!(digest(PLAIN, DATA), digest(&others, DATA), "images outside of the file");
+    }
+
+    #[test]
+    fn an_image_that_many_rows_repeat_is_hashed_once() {
+        let mut unpacked = Unpacked::default();
+        let mut add = |bytes: &[u8], at| unpacked.add(bytes, at, String::new).unwrap();
+        let first = add(b"abc", Some((1, 0)));
+        // Other bytes at the same place would be noticed if they were looked at.
+        assert_eq!(add(b"xyz", Some((1, 0))), first);
+        assert_ne!(add(b"xyz", Some((1, 1))), first);
+        assert_ne!(add(b"uvw", Some((2, 0))), first, "another dictionary");
+        assert_eq!(add(b"abc", None), first);
+        let once = unpacked.end_file();
+        assert_ne!(unpacked.end_file(), once);
+    }
+
+    #[test]
+    fn a_full_disk_is_noticed_before_it_is_full() {
+        let folder = Path::new("/tmp");
+        assert!(
+            check_room(None, u32::MAX, folder).is_ok() && check_room(Some(1 << 30), 1 << 20, folder).is_ok()
+        );
+        let (message, hint) = refusal(check_room(Some(17 << 20), 2 << 20, folder));
+        assert!(message.contains("copied to /tmp, where only") && hint.contains("TMPDIR"), "{message}");
+    }
+
+    #[test]
+    fn a_text_that_is_too_long_is_no_label() {
+        let config = "kind = 'parquet'\nlevels = ['caption']\npath_column = 'picture'\ntest_fraction = 0.5";
+        let (message, hint) = refusal(try_to_read(&files(&[("x.parquet", LONG)]), config));
+        assert!(message.ends_with("row 0: `caption` is a text of 2000 bytes"), "{message}");
+        assert!(hint.contains("at most 1024 bytes"), "{hint}");
+    }
+
+    #[test]
+    fn only_files_that_rows_name_are_compared_with_an_output() {
+        let copy = files(&[("x.parquet", TABLE)]);
+        let named = |toml: &str| named_files(&config(&copy, toml).unwrap()).unwrap();
+        assert_eq!(named(DATA).len(), 6);
+        assert_eq!(named(DATA)[0], copy.path().join("a.png"));
+        assert!(named(&format!("{DATA}\npath_column = 'picture'")).is_empty());
+        assert!(named_files(&config(&files(&HUB), HUB_DATA).unwrap()).unwrap().is_empty());
     }
 
     #[test]
@@ -461,6 +609,8 @@ mod tests {
         assert!(hint.contains("fill"));
         let (message, _) = refused(&DATA.replace("'kind',", "'kinds',"));
         assert!(message.contains("has no column `kinds`"), "{message}");
+        let (message, hint) = refused(&format!("{DATA}\nsplit_column = 'sets'"));
+        assert!(message.contains("has no column `sets`") && hint.contains("data.split_column"), "{message}");
         let (message, _) = refused(&DATA.replace("'kind',", "'weight',"));
         assert!(
             message.contains("`weight` of") && message.ends_with("holds numbers with a fraction"),

@@ -1,14 +1,14 @@
 //! Where the images of a data set are: each in a file of its own, in a part of its picture, or inside a larger file.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use akin_core::image::{Pixels, decode};
 use akin_core::{Error, Kind};
 
-use crate::files::read_regular_file;
+use crate::files::{read_part, read_regular_file};
 
 /// What of a file is the image of an item.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,21 +59,25 @@ pub struct Container {
     /// The file that the user knows. Its images may have been unpacked from there.
     path: PathBuf,
     file: Arc<Mutex<File>>,
+    /// The SHA-256 of its images, if they were unpacked.
+    contents: Option<[u8; 32]>,
 }
 
 impl Container {
     /// A container whose images are read from an open file, which other containers may share.
     pub fn new(path: PathBuf, file: Arc<Mutex<File>>) -> Self {
-        Self { path, file }
+        Self { path, file, contents: None }
+    }
+
+    /// A container whose images were unpacked into an open file. `contents` is their SHA-256.
+    pub fn unpacked(path: PathBuf, file: Arc<Mutex<File>>, contents: [u8; 32]) -> Self {
+        Self { path, file, contents: Some(contents) }
     }
 
     fn read(&self, start: u64, length: usize) -> io::Result<Vec<u8>> {
         // A thread that panicked left no bytes behind, only a position.
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        file.seek(SeekFrom::Start(start))?;
-        let mut bytes = vec![0; length];
-        file.read_exact(&mut bytes)?;
-        Ok(bytes)
+        read_part(&mut file, &self.path, start, length)
     }
 }
 
@@ -89,6 +93,11 @@ impl Storage {
     pub fn new(parts: Vec<Part>, containers: Vec<Container>) -> Self {
         let all_whole = parts.iter().all(|part| *part == Part::Whole);
         Self { parts: if all_whole { Vec::new() } else { parts }, containers }
+    }
+
+    /// The SHA-256 of the images in each container whose images were unpacked.
+    pub fn contents(&self) -> impl Iterator<Item = [u8; 32]> {
+        self.containers.iter().filter_map(|container| container.contents)
     }
 
     fn part(&self, item: usize) -> Part {

@@ -70,7 +70,7 @@ impl<'a> Rows<'a> {
         if path.is_empty() {
             return Err(problem(
                 format!("{}: the path is empty", place()),
-                "write the path of the image, or remove the line",
+                "write the path of the image, or remove the row",
             ));
         }
         let labels = self.labels(labels, place)?;

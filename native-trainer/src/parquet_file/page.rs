@@ -125,8 +125,15 @@ impl Codec {
     }
 }
 
-/// The most bytes of a header that are looked at. Statistics in it are a few kilobytes at most.
-const HEADER: u64 = 1 << 16;
+/// The bytes of a header that are read first, and the most. Its statistics may hold two whole images.
+const FIRST_OF_HEADER: u64 = 512;
+const HEADER: u64 = 64 << 20;
+
+/// The most values in a header. The format has about 30.
+const VALUES_OF_HEADER: usize = 1 << 12;
+
+/// The most bytes of a page, packed or not. The format writes lengths in 32 bits with a sign.
+const LONGEST: u64 = i32::MAX as u64;
 
 /// A page may unpack to this number of bytes, and beyond it to [`RATIO`] times its packed bytes, so that a small file
 /// cannot fill the memory.
@@ -144,15 +151,25 @@ pub fn read_page<F: Read + Seek>(
 ) -> Result<(Option<Page>, u64), Fault> {
     let mut head = Vec::new();
     file.seek(SeekFrom::Start(chunk.start))?;
-    file.by_ref().take(HEADER.min(chunk.end - chunk.start)).read_to_end(&mut head)?;
-    let Some((header, length)) = Struct::read(&head) else {
-        return damaged("the header of a page cannot be read");
+    let (header, length) = loop {
+        let read = head.len() as u64;
+        let wanted = (2 * read).clamp(FIRST_OF_HEADER, HEADER).min(chunk.end - chunk.start);
+        file.by_ref().take(wanted - read).read_to_end(&mut head)?;
+        if head.len() as u64 == read {
+            return damaged("the header of a page cannot be read");
+        }
+        if let Some(header) = Struct::read(&head, VALUES_OF_HEADER) {
+            break header;
+        }
     };
     let start = chunk.start + length as u64;
     let size = |field| header.number(field).and_then(|size| u64::try_from(size).ok());
     let (Some(unpacked), Some(packed)) = (size(2), size(3)) else {
         return damaged("a page has no length");
     };
+    if unpacked.max(packed) > LONGEST {
+        return damaged("a page is longer than a page can be");
+    }
     if packed > chunk.end - start {
         return damaged("a page is longer than the file says");
     }
@@ -160,9 +177,12 @@ pub fn read_page<F: Read + Seek>(
         return damaged(format!("a page of {packed} bytes would unpack to {unpacked} bytes"));
     }
     file.seek(SeekFrom::Start(start))?;
-    // Both fit: the first is inside the file, the second at most 32 times as long.
-    let (mut stored, unpacked) = (vec![0; packed as usize], unpacked as usize);
-    file.read_exact(&mut stored)?;
+    // The file may have become shorter, so that no room is made before the bytes are there.
+    let (mut stored, unpacked) = (Vec::new(), unpacked as usize);
+    file.by_ref().take(packed).read_to_end(&mut stored)?;
+    if stored.len() as u64 != packed {
+        return damaged("a page ends behind the file");
+    }
     let page = match header.number(1) {
         Some(0) => Some(cells(&header, codec.unpack(&stored, unpacked)?, has_levels)?),
         Some(2) => Some(dictionary(&header, codec.unpack(&stored, unpacked)?)?),
@@ -253,15 +273,8 @@ mod tests {
     use super::*;
 
     /// A number in a header.
-    fn number(mut number: u64) -> Vec<u8> {
-        number <<= 1;
-        let mut bytes = Vec::new();
-        while number >= 0x80 {
-            bytes.push(number as u8 | 0x80);
-            number >>= 7;
-        }
-        bytes.push(number as u8);
-        bytes
+    fn number(number: u64) -> Vec<u8> {
+        unsigned(2 * number)
     }
 
     /// A page of one cell in a column without empty cells.
@@ -303,6 +316,66 @@ mod tests {
         assert!(
             damage(&page(1 << 20, &[0xff, 0xff, 0xff, 0x7f, 0]), Codec::SNAPPY).contains("another length")
         );
+    }
+
+    /// A page whose header has a statistic of this many bytes, as some programs write the largest image.
+    fn page_with_statistics(length: usize) -> Vec<u8> {
+        let statistics = [vec![0x18], unsigned(length as u64), vec![7; length], vec![0]].concat();
+        let head = [0x15, 0, 0x15, 6, 0x15, 6, 0x2c, 0x15, 2, 0x15, 0, 0x15, 6, 0x15, 6, 0x1c].to_vec();
+        [head, statistics, b"\0\0abc".to_vec()].concat()
+    }
+
+    fn unsigned(mut number: u64) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        while number >= 0x80 {
+            bytes.push(number as u8 | 0x80);
+            number >>= 7;
+        }
+        bytes.push(number as u8);
+        bytes
+    }
+
+    #[test]
+    fn a_header_may_hold_whole_images() {
+        for length in [0, 480, 1000, 100_000, 3 << 20] {
+            assert_eq!(read(&page_with_statistics(length), Codec::NONE).unwrap().bytes, b"abc", "{length}");
+        }
+        let page = page_with_statistics(100_000);
+        assert!(damage(&page[..99_999], Codec::NONE).contains("header of a page cannot be read"));
+    }
+
+    #[test]
+    fn only_the_beginning_of_a_chunk_is_read_for_a_short_header() {
+        let file = [page(3, b"abc"), vec![0; 1 << 20]].concat();
+        let mut file = Counting { file: Cursor::new(file), bytes: 0 };
+        read_page(&mut file, 0..1 << 20, Codec::NONE, false).unwrap();
+        assert_eq!(file.bytes, FIRST_OF_HEADER + 3);
+    }
+
+    /// Counts the bytes that are read.
+    struct Counting {
+        file: Cursor<Vec<u8>>,
+        bytes: u64,
+    }
+
+    impl Read for Counting {
+        fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+            let length = self.file.read(bytes)?;
+            self.bytes += length as u64;
+            Ok(length)
+        }
+    }
+
+    impl Seek for Counting {
+        fn seek(&mut self, position: SeekFrom) -> io::Result<u64> {
+            self.file.seek(position)
+        }
+    }
+
+    #[test]
+    fn a_length_that_the_format_cannot_have_is_refused() {
+        assert!(damage(&page(1 << 31, b"a"), Codec::NONE).contains("longer than a page can be"));
+        assert!(damage(&page(1 << 40, b"a"), Codec::GZIP).contains("longer than a page can be"));
     }
 
     #[test]

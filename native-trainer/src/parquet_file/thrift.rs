@@ -20,11 +20,10 @@ pub enum Value<'a> {
 pub struct Struct<'a>(Vec<(i64, Value<'a>)>);
 
 impl<'a> Struct<'a> {
-    /// Reads a struct. Returns it with the number of its bytes; nothing for bytes that are no struct.
-    ///
-    /// A value takes at most 40 bytes of memory for each of its bytes.
-    pub fn read(bytes: &'a [u8]) -> Option<(Self, usize)> {
-        let mut reader = Reader { rest: bytes };
+    /// Reads a struct. Returns it with the number of its bytes; nothing for bytes that are no struct, or that hold more
+    /// values than this. A value may be one byte long, and takes many times as much memory.
+    pub fn read(bytes: &'a [u8], values: usize) -> Option<(Self, usize)> {
+        let mut reader = Reader { rest: bytes, values };
         let value = reader.read_struct(DEPTH)?;
         Some((value, bytes.len() - reader.rest.len()))
     }
@@ -70,6 +69,8 @@ const STRUCT: u8 = 12;
 
 struct Reader<'a> {
     rest: &'a [u8],
+    /// The number of values that may still come.
+    values: usize,
 }
 
 impl<'a> Reader<'a> {
@@ -109,6 +110,7 @@ impl<'a> Reader<'a> {
         loop {
             let head = self.byte()?;
             if head == 0 {
+                fields.shrink_to_fit();
                 return Some(Struct(fields));
             }
             field = match head >> 4 {
@@ -116,8 +118,10 @@ impl<'a> Reader<'a> {
                 step => field.checked_add(step.into())?,
             };
             let value = match head & 0xf {
-                TRUE => Value::Number(1),
-                FALSE => Value::Number(0),
+                TRUE | FALSE => {
+                    self.values = self.values.checked_sub(1)?;
+                    Value::Number((head & 0xf == TRUE).into())
+                }
                 kind => self.value(kind, depth)?,
             };
             fields.push((field, value));
@@ -125,6 +129,7 @@ impl<'a> Reader<'a> {
     }
 
     fn value(&mut self, kind: u8, depth: usize) -> Option<Value<'a>> {
+        self.values = self.values.checked_sub(1)?;
         Some(match kind {
             // In a list, flags are bytes.
             TRUE | FALSE | BYTE => Value::Number(self.byte()?.into()),
@@ -158,27 +163,39 @@ impl<'a> Reader<'a> {
 mod tests {
     use super::*;
 
+    fn read(bytes: &[u8]) -> Option<(Struct<'_>, usize)> {
+        Struct::read(bytes, 1 << 20)
+    }
+
     #[test]
     fn a_struct_is_read_with_its_length() {
         // 1: 3, 2: -2, 4: "ab", 5: true, 25: [{1: 1}, {}], and a byte behind it.
         let bytes = [0x15, 6, 0x15, 3, 0x28, 2, b'a', b'b', 0x11, 0x09, 50, 0x2c, 0x15, 2, 0, 0, 0, 99];
-        let (fields, length) = Struct::read(&bytes).unwrap();
+        let (fields, length) = read(&bytes).unwrap();
         assert_eq!(length, bytes.len() - 1);
         assert_eq!((fields.number(1), fields.number(2), fields.number(5)), (Some(3), Some(-2), Some(1)));
         assert_eq!((fields.text(4), fields.text(1), fields.number(3)), (Some("ab"), None, None));
         let children = fields.children(25).unwrap();
         assert_eq!((children.len(), children[0].number(1), children[1].number(1)), (2, Some(1), None));
         for end in 0..length {
-            assert_eq!(Struct::read(&bytes[..end]), None, "the first {end} bytes");
+            assert_eq!(read(&bytes[..end]), None, "the first {end} bytes");
         }
     }
 
     #[test]
     fn a_length_beyond_the_end_and_values_that_are_too_deep_are_refused() {
-        assert_eq!(Struct::read(&[0x19, 0xf5, 0xff, 0xff, 0xff, 0x7f, 1]), None);
-        assert_eq!(Struct::read(&[0x18, 0xff, 0xff, 0xff, 0x7f, 1]), None);
-        assert_eq!(Struct::read(&[0x1c; 100_000]), None);
-        assert_eq!(Struct::read(&[0x19; 100_000]), None);
-        assert_eq!(Struct::read(&[0xff; 20]), None, "a type that there is not");
+        assert_eq!(read(&[0x19, 0xf5, 0xff, 0xff, 0xff, 0x7f, 1]), None);
+        assert_eq!(read(&[0x18, 0xff, 0xff, 0xff, 0x7f, 1]), None);
+        assert_eq!(read(&[0x1c; 100_000]), None);
+        assert_eq!(read(&[0x19; 100_000]), None);
+        assert_eq!(read(&[0xff; 20]), None, "a type that there is not");
+    }
+
+    #[test]
+    fn a_struct_with_too_many_values_is_refused() {
+        // A list of 100 structs with a flag each.
+        let bytes = [vec![0x19, 0xfc, 100], [0x11, 0].repeat(100), vec![0]].concat();
+        assert!(Struct::read(&bytes, 201).is_some());
+        assert_eq!(Struct::read(&bytes, 200), None);
     }
 }
