@@ -80,6 +80,12 @@ fn a_comparison_trains_each_run_once_and_writes_its_table_in_every_format() {
     {
         assert!(report.contains(run), "{run}");
     }
+    // The run of a training that failed when it was begun again is an earlier one.
+    at.write("out/happier/seed-1.outcome.json", "{}");
+    at.akin(&["report", "out", "--bootstrap", "0", "--queries", "0", "--overwrite"])
+        .expect_code(0)
+        .expect_stderr("left out 1 training that is not finished, or failed: out/happier/seed-1");
+    fs::remove_file(at.path("out/happier/seed-1.outcome.json")).unwrap();
 
     let again = at.compare(&["--format", "json"]).expect_code(0);
     assert_eq!(again.trainings(), 0);

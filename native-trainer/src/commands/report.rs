@@ -193,12 +193,13 @@ fn runs_in(directory: &Path) -> Result<Vec<PathBuf>> {
     let rows = folders(directory)?.into_iter().filter(|row| !row.ends_with("untrained"));
     let trainings = rows.map(|row| folders(&row)).collect::<Result<Vec<_>>>()?;
     let trainings = trainings.into_iter().flatten().filter(|run| seed(run).is_some());
-    let (mut runs, unfinished): (Vec<PathBuf>, Vec<PathBuf>) =
-        trainings.partition(|run| run.join("report.json").is_file());
+    // Beside a training that failed there is why; the directory may hold an earlier one.
+    let (mut runs, unfinished): (Vec<PathBuf>, Vec<PathBuf>) = trainings
+        .partition(|run| run.join("report.json").is_file() && !run.with_extension("outcome.json").is_file());
     if !unfinished.is_empty() {
         let names: Vec<_> = unfinished.iter().map(|run| shell::path(run)).collect();
         let count = counted(names.len(), "training that is", "trainings that are");
-        terminal::warn(format_args!("left out {count} not finished: {}", a_few(&names)));
+        terminal::warn(format_args!("left out {count} not finished, or failed: {}", a_few(&names)));
     }
     runs.sort_by_key(|run| (run.parent().map(Path::to_owned), seed(run)));
     if runs.is_empty() {
