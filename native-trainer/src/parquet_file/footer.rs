@@ -59,8 +59,8 @@ pub struct Chunk {
     pub cells: u64,
 }
 
-/// The most values in a footer: 40 for each of 100,000 chunks. This many take 0.3 GB of memory at most.
-const VALUES: usize = 4 << 20;
+/// The most values in a footer: 40 for each of 50,000 chunks. However they are nested, they take about 0.3 GB of memory.
+const VALUES: usize = 2 << 20;
 
 /// Rows per byte of a file beyond which it cannot be a table of images: each image needs a path or bytes of its own.
 const ROWS_PER_BYTE: u64 = 4;
