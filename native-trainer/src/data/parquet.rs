@@ -5,7 +5,7 @@
 //! Hugging Face's `datasets` writes it. Its bytes are copied once to a temporary file, so that each image can be read at
 //! any time and memory does not grow with the data set.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -23,7 +23,7 @@ use crate::counts::rounded_bytes;
 use crate::files::Scratch;
 use crate::machine;
 use crate::parquet_file::{Cell, Cells, DictionaryPlace, Kind, ParquetFile};
-use crate::problem::{Advise, problem};
+use crate::problem::{Advise, a_few, problem};
 
 /// Parquet files of the user.
 pub static ENTRY: Entry = Entry {
@@ -62,7 +62,7 @@ fn list(copy: &LocalCopy) -> Result<Listing> {
 ///
 /// # Errors
 ///
-/// A folder that cannot be read, or has none.
+/// A folder that cannot be read, has none, or lacks a part that the names of others count.
 pub fn files(path: &Path) -> Result<Vec<PathBuf>> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
@@ -81,7 +81,35 @@ pub fn files(path: &Path) -> Result<Vec<PathBuf>> {
             "give data.path a Parquet file, or the folder that holds them",
         ));
     }
+    let missing = missing_parts(&files);
+    if !missing.is_empty() {
+        return Err(problem(
+            format!("{} lacks {}, which the names of the other files count", path.display(), a_few(&missing)),
+            "copy the missing files, or rename the others if they are all there is",
+        ));
+    }
     Ok(files)
+}
+
+/// The names of parts that should stand beside these files: `train-00001-of-00002.parquet` beside
+/// `train-00000-of-00002.parquet`.
+fn missing_parts(files: &[PathBuf]) -> Vec<String> {
+    let names: BTreeSet<String> =
+        files.iter().filter_map(|file| Some(file.file_name()?.to_str()?.to_owned())).collect();
+    let mut missing = BTreeSet::new();
+    for name in &names {
+        let Some((start, end)) = name.rsplit_once("-of-") else { continue };
+        let Some((start, number)) = start.rsplit_once('-') else { continue };
+        let count = end.split('.').next().unwrap_or_default();
+        let (digits, Ok(_), Ok(count)) = (number.len(), number.parse::<usize>(), count.parse::<usize>())
+        else {
+            continue;
+        };
+        // A name can count as far as it likes.
+        let parts = (0..count.min(files.len() + 1)).map(|part| format!("{start}-{part:0digits$}-of-{end}"));
+        missing.extend(parts.filter(|part| !names.contains(part)));
+    }
+    missing.into_iter().collect()
 }
 
 /// The files that the rows name as their images. Nothing is copied.
@@ -482,6 +510,20 @@ mod tests {
     ];
     const DATA: &str = "kind = 'parquet'\nlevels = ['kind', 'variety']\nragged = 'fill'";
     const HUB_DATA: &str = "kind = 'parquet'\nlevels = ['kind', 'variety']\npath_column = 'image'";
+
+    #[test]
+    fn a_missing_part_is_named() {
+        let copy = files(&HUB[1..]);
+        assert!(
+            refusal(try_to_read(&copy, HUB_DATA)).0.contains(" lacks train-00000-of-00002.parquet, which")
+        );
+        let far = [("train-7-of-99999999999.parquet", HUB[0].1)];
+        assert!(
+            refusal(try_to_read(&files(&far), HUB_DATA))
+                .0
+                .contains(" lacks train-0-of-99999999999.parquet, train-1-of-")
+        );
+    }
 
     #[test]
     fn rows_with_paths_are_those_of_a_csv_file() {
