@@ -253,7 +253,7 @@ impl Mark {
         write_atomic(&directory.join(MARK_FILE), |file| file.write_all(&json))
     }
 
-    /// The paths of what is in the directory although akin did not write it.
+    /// The paths of what somebody else put into the directory.
     ///
     /// # Errors
     ///
@@ -543,35 +543,18 @@ pub fn finish_replacement(kind: Kind, directory: &Path) -> Result<Option<PathBuf
 /// `overwrite` is set; a directory that cannot be read.
 pub fn check(kind: Kind, path: &Path, overwrite: bool) -> Result<bool> {
     recover(path)?;
-    let what = kind.name();
-    let inventory = match take_inventory(path) {
-        Ok(inventory) => inventory,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-        Err(error) => {
-            return Err(error).advise(
-                || format!("{} cannot be used for the {what}", path.display()),
-                "choose another directory",
-            );
-        }
-    };
-    let mark = Mark::read(path)?;
+    let (inventory, mark) = take_stock(kind, path)?;
     if inventory.is_empty() && mark.is_none() {
         return Ok(false);
     }
     let Some(mark) = mark.filter(|mark| mark.kind == kind) else { return Err(unmarked(kind, path)) };
     if !overwrite {
+        let begun = mark.files.is_none();
+        let part = if begun { "the beginning of " } else { "" };
+        let resume = if begun && kind == Kind::Run { "continue it with `akin resume`, " } else { "" };
         return Err(problem(
-            format!(
-                "{} already has {}a {what}",
-                path.display(),
-                if mark.files.is_none() { "the beginning of " } else { "" }
-            ),
-            match kind == Kind::Run && mark.files.is_none() {
-                true => {
-                    "continue it with `akin resume`, choose another directory, or pass `--overwrite` to replace it"
-                }
-                false => "choose another directory, or pass `--overwrite` to replace it",
-            },
+            format!("{} already has {part}a {}", path.display(), kind.name()),
+            format!("{resume}choose another directory, or pass `--overwrite` to replace it"),
         ));
     }
     refuse_foreign(&mark, path, &inventory)?;
@@ -583,24 +566,13 @@ pub fn check(kind: Kind, path: &Path, overwrite: bool) -> Result<bool> {
     Ok(true)
 }
 
-/// Whether there is a draft of this process's kind beside the results that it was to replace, which an earlier process
-/// left.
+/// Whether an earlier process left a draft of this kind here, beside the results that it was to replace.
 ///
 /// # Errors
 ///
 /// A directory that is no such draft, or holds something else.
 fn is_own_draft(kind: Kind, path: &Path) -> Result<bool> {
-    let inventory = match take_inventory(path) {
-        Ok(inventory) => inventory,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-        Err(error) => {
-            return Err(error).advise(
-                || format!("{} cannot be read", path.display()),
-                "move it away, or choose another directory",
-            );
-        }
-    };
-    let mark = Mark::read(path)?;
+    let (inventory, mark) = take_stock(kind, path)?;
     if inventory.is_empty() && mark.is_none() {
         return Ok(false);
     }
@@ -616,6 +588,20 @@ fn is_own_draft(kind: Kind, path: &Path) -> Result<bool> {
     };
     refuse_foreign(&mark, path, &inventory)?;
     Ok(true)
+}
+
+/// What a directory holds, nothing if there is none, and then its mark: every process writes the mark before it writes
+/// anything else.
+fn take_stock(kind: Kind, path: &Path) -> Result<(Inventory, Option<Mark>)> {
+    let inventory = match take_inventory(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Inventory::default()),
+        inventory => inventory,
+    };
+    let inventory = inventory.advise(
+        || format!("{} cannot be used for the {}", path.display(), kind.name()),
+        "choose another directory",
+    )?;
+    Ok((inventory, Mark::read(path)?))
 }
 
 fn refuse_foreign(mark: &Mark, path: &Path, inventory: &Inventory) -> Result<()> {
@@ -787,20 +773,10 @@ impl Share {
     /// A directory that is not empty and has no mark of `kind`; a process that has it as a draft; a directory that cannot
     /// be created.
     pub fn take(kind: Kind, directory: &Path) -> Result<Self> {
-        // In this order, because every process writes the mark before it writes anything else.
-        let is_empty = match take_inventory(directory) {
-            Ok(inventory) => inventory.is_empty(),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => true,
-            Err(error) => {
-                return Err(error).advise(
-                    || format!("{} cannot be used for the {}", directory.display(), kind.name()),
-                    "choose another directory",
-                );
-            }
-        };
-        match Mark::read(directory)? {
+        let (inventory, mark) = take_stock(kind, directory)?;
+        match mark {
             Some(mark) if mark.kind == kind => {}
-            None if is_empty => create_folder(directory)?,
+            None if inventory.is_empty() => create_folder(directory)?,
             _ => return Err(unmarked(kind, directory)),
         }
         let lock = Lock::share(directory)?;

@@ -281,7 +281,7 @@ fn memory(
         _ if config.model.freeze_backbone => None,
         Precision::Single => activations(encoder, views, device),
         Precision::Half if on_cpu => activations(&encoder.in_half_precision(), views, device),
-        // The forward pass is measured on the CPU, whose need in half precision is not that of a GPU.
+        // The forward pass is measured on the CPU, which needs other memory in half precision than a GPU does.
         Precision::Half => activations(encoder, views, device),
     };
     let precision = match config.precision() {

@@ -61,9 +61,9 @@ fn bits(config: &Config) -> Option<usize> {
     (head.geometry == Geometry::Binary).then_some(head.dimension)
 }
 
-/// A name for each run that no other of them has: the name in its config, or that of its directory if another run has the
-/// same, or that with the folder above it, as the seeds of a comparison need. If each is shared, the name in the config gets
-/// a number.
+/// A different name for each run. It is the first of these that no other run has: the name in the config, the name of the
+/// directory, and that name with the folder above it, which tells the seeds of a comparison apart. If all are shared, the
+/// name in the config gets a number.
 pub fn distinct_names(runs: &[Run]) -> Vec<String> {
     let in_config = |run: &Run| run.config.run.name.clone();
     let last_parts = |run: &Run, count: usize| -> String {

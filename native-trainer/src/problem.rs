@@ -27,10 +27,10 @@ pub fn numbers_problem(message: impl Into<String>, hint: impl Into<String>) -> a
 
 /// Whether an error is one of [`numbers_problem`], or of embeddings that cannot be ranked, such as zeros.
 pub fn is_of_numbers(error: &anyhow::Error) -> bool {
-    let of_embeddings = |error: &akin_core::Error| matches!(error.kind(), akin_core::Kind::Embeddings);
+    let is_about_embeddings = |error: &akin_core::Error| matches!(error.kind(), akin_core::Kind::Embeddings);
     error.chain().any(|cause| {
         cause.downcast_ref::<Problem>().is_some_and(|problem| problem.of_numbers)
-            || cause.downcast_ref::<akin_core::Error>().is_some_and(of_embeddings)
+            || cause.downcast_ref::<akin_core::Error>().is_some_and(is_about_embeddings)
     })
 }
 

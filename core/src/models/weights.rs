@@ -1,7 +1,7 @@
 //! Published weights: which tensor of a file belongs to which weight of a network.
 //!
 //! A weight is found by its published name. An error lists all names of weights that are missing, unknown or of another
-//! shape. If the weights are those of another known backbone, the error names that backbone instead.
+//! shape. If the weights belong to another known backbone, the error names that one instead.
 
 use std::collections::BTreeSet;
 

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use self::figures_of_run::{Evaluated, run_figures, shared_figures};
 use self::html::{Page, RunPart};
-use crate::config::{Config, DeviceName, Protocol};
+use crate::config::{Config, DataConfig, DeviceName, Protocol};
 use crate::counts::{count, counted, rounded_bytes};
 use crate::data::{Dataset, check_output};
 use crate::directory::{Kind, Mark};
@@ -98,8 +98,11 @@ pub fn run(args: &ReportArgs) -> Result<()> {
         ));
     }
     let inputs: Vec<PathBuf> = runs.iter().flat_map(Run::files).collect();
-    for run in &runs {
-        check_output(&args.out, &inputs, &run.config.data, args.overwrite)?;
+    let mut data: Vec<&DataConfig> = runs.iter().map(|run| &run.config.data).collect();
+    // The trainings of a comparison share theirs.
+    data.dedup();
+    for data in data {
+        check_output(&args.out, &inputs, data, args.overwrite)?;
     }
     for folder in [&args.svg, &args.png].into_iter().flatten() {
         check_folder(folder, &runs, args.overwrite)?;

@@ -268,7 +268,7 @@ fn is_unfinished(run: &Run) -> bool {
     matches!(directory::is_complete(Kind::Run, &run.directory), Ok(false))
 }
 
-/// The error of a device whose memory does not hold a step. `words` are those of the back end.
+/// The error of a device that has too little memory for a step. `words` is the message of the back end.
 fn too_little_memory(run: &Run, words: &str) -> anyhow::Error {
     let needed = match dry_run(run.config.clone()) {
         Ok(plan) => format!(": a step needs about {}", rounded_bytes(plan.memory)),

@@ -83,9 +83,9 @@ struct Verified {
     checks: Vec<Check>,
 }
 
-/// More directories inside another one than this have one line together, if nothing is to be said of them.
+/// If a directory holds more sound directories than this, they are counted in one line.
 const FEW_INSIDE: usize = 3;
-/// More checks in a row of which the same is to be said are counted.
+/// If more checks than this in a row have the same result, they are counted.
 const FEW_ALIKE: usize = 10;
 
 /// A table for each directory. Where many are inside another one, those without a fault or a note are counted.

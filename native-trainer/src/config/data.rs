@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use akin_core::taxonomy::ClassIdentity;
 use anyhow::{Context, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,9 +22,9 @@ pub struct DataConfig {
     pub path: PathBuf,
     /// `csv`, `parquet`: the folder that the paths in the file are relative to. Default: the folder of the file.
     pub images: Option<PathBuf>,
-    /// The names of the levels, coarse to fine. In a CSV or Parquet file these columns hold the labels. Of a data set
-    /// that has levels of its own, these are used and the others are not. Default: those of the data set; `folder`,
-    /// `csv` and `parquet` have none.
+    /// The names of the levels, coarse to fine. In a CSV or Parquet file these columns hold the labels. A data set with
+    /// levels of its own uses only the levels that stand here. Default: all levels of the data set; `folder`, `csv` and
+    /// `parquet` have none.
     pub levels: Vec<String>,
     /// `cub200`, `cars196`: the file with the published hierarchy, from which the coarse levels are read. See
     /// GUIDE.md, "Data sets". Default: none, and the data set has one level.
@@ -295,6 +296,11 @@ impl DataConfig {
     /// Whether the column of splits has another name than the default.
     pub fn names_split_column(&self) -> bool {
         self.split_column != split_column()
+    }
+
+    /// Whether a class is its name or its whole path.
+    pub fn identity(&self) -> ClassIdentity {
+        if self.qualify { ClassIdentity::Path } else { ClassIdentity::Name }
     }
 
     /// Whether a new image at this path would be read as one of the data.

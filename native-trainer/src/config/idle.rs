@@ -53,11 +53,14 @@ impl Config {
 
     /// Every setting that has no effect beside the others. The first entry of a key is the one that counts.
     fn idle(&self) -> Vec<Idle> {
-        [self.of_other_kinds(), self.without_use(), self.of_other_data()].into_iter().flatten().collect()
+        [self.set_for_other_kinds(), self.without_use(), self.set_for_other_data()]
+            .into_iter()
+            .flatten()
+            .collect()
     }
 
     /// Settings of another kind of optimiser, schedule or sampler.
-    fn of_other_kinds(&self) -> Vec<Idle> {
+    fn set_for_other_kinds(&self) -> Vec<Idle> {
         let Self { sampler, optimizer, schedule, .. } = self;
         let (optimizers, schedules) = (OptimizerConfig::default(), ScheduleConfig::default());
         // Every config has a K.
@@ -173,7 +176,7 @@ impl Config {
     }
 
     /// Names of splits and columns that this data set does not have.
-    fn of_other_data(&self) -> Vec<Idle> {
+    fn set_for_other_data(&self) -> Vec<Idle> {
         let data = &self.data;
         let own = format!("`{}` has splits of its own", data.kind.name());
         let no_columns = format!("`{}` has no columns", data.kind.name());

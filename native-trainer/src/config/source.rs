@@ -248,8 +248,7 @@ impl Source {
         Ok(())
     }
 
-    /// Writes all numbers of the preprocessing into a config that has only its name, or that has none and uses that of the
-    /// backbone.
+    /// Writes all numbers of the preprocessing into a config that only names it, or that leaves it to the backbone.
     fn resolve_preprocessing(&self, table: &mut Table) -> Result<()> {
         let Some(Value::Table(model)) = table.get_mut("model") else { return Ok(()) };
         let backbone = model.get("backbone").map(|backbone| backbone.clone().try_into::<BackboneConfig>());

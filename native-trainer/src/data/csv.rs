@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use akin_core::taxonomy::ClassIdentity;
 use anyhow::Result;
 
 use super::listing::{Entry, ListedImage, Listing, LocalCopy, Source};
@@ -23,9 +22,7 @@ pub static ENTRY: Entry = Entry {
 
 /// Lists the images of the file, without those whose split is empty.
 fn list(copy: &LocalCopy) -> Result<Listing> {
-    let data = copy.data;
-    let identity = if data.qualify { ClassIdentity::Path } else { ClassIdentity::Name };
-    Ok(Listing::from_files(images(data)?, identity))
+    Ok(Listing::from_files(images(copy.data)?, copy.data.identity()))
 }
 
 fn images(data: &DataConfig) -> Result<Vec<ListedImage>> {

@@ -181,7 +181,7 @@ pub fn check_output(path: &Path, inputs: &[PathBuf], data: &DataConfig, overwrit
         let entries = WalkDir::new(&data.path).max_depth(2).into_iter().filter_map(std::result::Result::ok);
         files.extend(entries.map(DirEntry::into_path));
     }
-    // Data that cannot be read are reported by what reads them.
+    // If the data cannot be read, the command that reads them says so.
     if data.kind == DataKind::Parquet {
         files.extend(parquet::named_files(data).unwrap_or_default());
     } else if let Ok(listing) = (entry.list)(&LocalCopy { data, layout: entry.layout }) {

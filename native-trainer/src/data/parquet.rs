@@ -10,7 +10,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use akin_core::taxonomy::ClassIdentity;
 use anyhow::Result;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -54,8 +53,7 @@ fn list(copy: &LocalCopy) -> Result<Listing> {
             files.into_iter().zip(contents).map(container).collect()
         }
     };
-    let identity = if data.qualify { ClassIdentity::Path } else { ClassIdentity::Name };
-    Ok(Listing { images, identity, containers })
+    Ok(Listing { images, identity: data.identity(), containers })
 }
 
 /// The file, or the files of a folder in the order of their names.

@@ -22,7 +22,7 @@ use crate::terminal;
 /// numbers of a model, in batches as in training.
 ///
 /// Beside it stands decoding alone, on the same number of threads. They run in turns; times are medians. As in the first
-/// epoch, every image is decoded. Memory is that of a process that only loads, and includes the program.
+/// epoch, every image is decoded. The memory is measured in a process that only loads images; it includes the program.
 #[derive(Debug, Args)]
 pub struct BenchLoaderArgs {
     /// A TOML file.
@@ -84,7 +84,7 @@ pub fn run(args: &BenchLoaderArgs) -> Result<()> {
 /// The images of a round.
 struct Work {
     pictures: Pictures,
-    /// The same pictures, none of which is kept: decoding is measured on them.
+    /// The same pictures without a cache, to measure decoding.
     undecoded: Pictures,
     views: Views,
     /// In the order in which they are read.
