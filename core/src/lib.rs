@@ -68,6 +68,9 @@
 //! `default-features = false` has everything that evaluation needs. `parallel` evaluates on all threads; no result
 //! depends on it. `schema` describes all config types as JSON schemas. The crate uses no files, clock or network.
 
+// `expect` says why a failure is impossible; `unwrap` does not.
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+
 mod error;
 
 pub mod ancestors;

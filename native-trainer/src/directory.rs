@@ -9,7 +9,8 @@
 //! ```
 //!
 //! Only a directory with its mark is ever replaced, and only if nothing else was put into it. What is in no list of a
-//! complete directory is foreign; in an unfinished one, so is every file whose name akin does not use there.
+//! complete directory is foreign; in an unfinished one, so is every file whose name akin does not use there. Of a site,
+//! which has the file names of any page, the mark lists the files before they are written.
 //!
 //! A [`Draft`] is a directory that is being written. It holds a lock, which names its process, so that two processes
 //! never write the same results. Where there are older results, the draft stands beside them, in `NAME.new`, and
@@ -84,7 +85,8 @@ impl Kind {
     }
 
     /// The paths of the files that akin writes into such a directory, as patterns: `*` stands for any part of a name, and
-    /// `**` for any part of a path. A pattern has one `**`, or one `*` a name. A site holds the files of any page.
+    /// `**` for any part of a path. A pattern has one `**`, or one `*` a name. The files of a site are planned, see
+    /// [`Draft::plan`].
     fn contents(self) -> &'static [&'static str] {
         match self {
             Kind::Run => &[
@@ -136,13 +138,14 @@ impl Kind {
                 "models/**.lock",
             ],
             Kind::Demo => &["*.toml"],
-            Kind::Site => &["**"],
+            Kind::Site => &[],
         }
     }
 
-    /// Whether akin writes a file of this path into such a directory.
-    fn writes(self, path: &str) -> bool {
+    /// Whether akin writes a file of this path into such a directory, if these are planned.
+    fn writes(self, path: &str, planned: &[String]) -> bool {
         self.contents().iter().any(|pattern| matches(path, pattern))
+            || planned.iter().any(|planned| planned == path)
     }
 
     /// Whether directories with a mark of their own belong into such a directory.
@@ -177,6 +180,9 @@ pub struct Mark {
     /// Whether this is a draft that stands beside the results that it is to replace.
     #[serde(default)]
     beside: bool,
+    /// The paths of the files that akin is about to write, see [`Draft::plan`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    planned: Vec<String>,
     /// What akin wrote, once the directory is complete. Directories with a mark of their own are apart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<Vec<FileEntry>>,
@@ -196,7 +202,15 @@ struct Version {
 
 impl Mark {
     fn new(kind: Kind, beside: bool) -> Self {
-        Self { kind, version: VERSION, beside, files: None, directories: Vec::new(), sha256: String::new() }
+        Self {
+            kind,
+            version: VERSION,
+            beside,
+            planned: Vec::new(),
+            files: None,
+            directories: Vec::new(),
+            sha256: String::new(),
+        }
     }
 
     /// The mark of a directory; none if it has no mark.
@@ -266,7 +280,8 @@ impl Mark {
             Some(known) => known.contains(path),
             None => by_name,
         };
-        let files = inventory.files.iter().filter(|path| !is_own(path, self.kind.writes(path)));
+        let files =
+            inventory.files.iter().filter(|path| !is_own(path, self.kind.writes(path, &self.planned)));
         let mut foreign: Vec<String> = files.chain(&inventory.others).cloned().collect();
         for path in &inventory.directories {
             if !is_own(path, self.kind.has_directories()) {
@@ -351,6 +366,8 @@ pub struct Draft {
     target: PathBuf,
     /// Where they are until they are complete: the target itself, or a directory beside it.
     directory: PathBuf,
+    /// The files of [`Draft::plan`].
+    planned: Vec<String>,
     /// The locks of both.
     locks: Vec<Lock>,
 }
@@ -380,7 +397,19 @@ impl Draft {
         create_folder(&directory)?;
         locks.push(Lock::acquire(&directory)?);
         Mark::new(kind, replaces).write(&directory)?;
-        Ok(Self { kind, target: target.to_owned(), directory, locks })
+        Ok(Self { kind, target: target.to_owned(), directory, planned: Vec::new(), locks })
+    }
+
+    /// States the paths of the files that will be written, for a kind whose files have names of any form. Until they are
+    /// complete, any other file is foreign.
+    ///
+    /// # Errors
+    ///
+    /// A mark that cannot be written.
+    pub fn plan(&mut self, paths: Vec<String>) -> Result<()> {
+        self.planned = paths;
+        let mark = Mark::new(self.kind, self.target != self.directory);
+        Mark { planned: self.planned.clone(), ..mark }.write(&self.directory)
     }
 
     /// Continues a directory of results that an earlier process began. It is not complete until [`Draft::complete`].
@@ -420,7 +449,8 @@ impl Draft {
         if stands_beside && target.exists() {
             locks.push(Lock::acquire(&target)?);
         }
-        Ok((Self { kind, target, directory: directory.to_owned(), locks }, mark))
+        let planned = mark.planned.clone();
+        Ok((Self { kind, target, directory: directory.to_owned(), planned, locks }, mark))
     }
 
     /// Where to write.
@@ -442,7 +472,7 @@ impl Draft {
     pub fn complete(self) -> Result<()> {
         let inventory = take_inventory(&self.directory)?;
         // What somebody else put here stays foreign.
-        let own = inventory.files.into_par_iter().filter(|path| self.kind.writes(path));
+        let own = inventory.files.into_par_iter().filter(|path| self.kind.writes(path, &self.planned));
         let entry = |path: String| -> io::Result<FileEntry> {
             let bytes = files::sync_and_read(&self.directory.join(&path))?;
             Ok(FileEntry { path, bytes: bytes.len() as u64, sha256: sha256(&bytes) })
@@ -459,7 +489,7 @@ impl Draft {
 
     /// Puts the complete directory into the place of the old one.
     fn take_place(self) -> Result<()> {
-        let Self { kind, target, directory, locks } = self;
+        let Self { kind, target, directory, locks, .. } = self;
         if target != directory {
             let old = beside(&target, OLD);
             let place = || {
@@ -987,6 +1017,34 @@ mod tests {
         fs::remove_dir_all(inner).unwrap();
         complete(Kind::Run, &path, "second", true);
         assert_eq!(names(&path), [MARK_FILE, "report.json"]);
+    }
+
+    #[test]
+    fn a_site_takes_over_only_the_files_that_were_planned() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("site");
+        let begun = || {
+            let mut site = Draft::create(Kind::Site, &path, true).unwrap();
+            site.plan(vec!["index.html".into(), "fonts/a.woff2".into()]).unwrap();
+            fs::write(site.directory().join("index.html"), "").unwrap();
+            site
+        };
+        drop(begun());
+        fs::write(path.join("notes.html"), "mine").unwrap();
+        assert!(
+            refusal(Draft::create(Kind::Site, &path, true)).ends_with("akin did not write notes.html in it")
+        );
+        fs::remove_file(path.join("notes.html")).unwrap();
+
+        // The next attempt stands beside it.
+        let site = begun();
+        fs::write(site.directory().join("notes.html"), "mine").unwrap();
+        let kept = site.directory().join("notes.html");
+        site.discard();
+        assert_eq!(fs::read(&kept).unwrap(), b"mine");
+        fs::remove_file(kept).unwrap();
+        begun().complete().unwrap();
+        assert_eq!(names(&path), [MARK_FILE, "index.html"]);
     }
 
     #[test]

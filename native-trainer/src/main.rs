@@ -98,6 +98,8 @@
 //! terminal
 //! ```
 
+// `expect` says why a failure is impossible; `unwrap` does not.
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
 // A binary exports nothing: `pub` here means "for the other modules".
 #![allow(unreachable_pub)]
 // Only `terminal` prints, because it escapes control characters in names and labels.

@@ -1,6 +1,7 @@
 //! A site: the page and its bundles as one folder of static files, which any web server can serve from any path.
 
-use std::path::Path;
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
 
 use akin_core::bundle::{INDEX, MANIFEST, Manifest};
 use anyhow::Result;
@@ -18,8 +19,9 @@ use crate::problem::Advise;
 ///
 /// A folder that exists and may not be replaced; a file that cannot be read or written.
 pub fn write(page: &Page, bundles: &Bundles, out: &Path, overwrite: bool) -> Result<u64> {
-    let draft = Draft::create(Kind::Site, out, overwrite)?;
-    match copy(page, bundles, draft.directory()) {
+    let files = files(page, bundles)?;
+    let mut draft = Draft::create(Kind::Site, out, overwrite)?;
+    match write_files(&mut draft, &files) {
         Ok(bytes) => {
             draft.complete()?;
             Ok(bytes)
@@ -31,8 +33,39 @@ pub fn write(page: &Page, bundles: &Bundles, out: &Path, overwrite: bool) -> Res
     }
 }
 
-fn copy(page: &Page, bundles: &Bundles, site: &Path) -> Result<u64> {
-    let mut bytes = 0;
+/// A file of a site.
+struct SiteFile<'a> {
+    /// Relative to the site, with `/`.
+    path: String,
+    contents: Contents<'a>,
+}
+
+/// What a file of a site holds.
+enum Contents<'a> {
+    /// The same as the file at this path.
+    CopyOf(PathBuf),
+    /// The same as a file inside this program.
+    Embedded(&'static EmbeddedFile),
+    /// These bytes.
+    Bytes(&'a [u8]),
+}
+
+impl Contents<'_> {
+    fn bytes(&self) -> Result<Cow<'_, [u8]>> {
+        match self {
+            Self::CopyOf(source) => read_regular_file(source).map(Cow::Owned).advise(
+                || format!("{} cannot be read", source.display()),
+                "check its permissions, or build the page or write the bundle again",
+            ),
+            Self::Embedded(file) => Ok(file.bytes()?),
+            Self::Bytes(bytes) => Ok(Cow::Borrowed(bytes)),
+        }
+    }
+}
+
+/// The files of the page, those of the bundles, and the index of the bundles.
+fn files<'a>(page: &Page, bundles: &'a Bundles) -> Result<Vec<SiteFile<'a>>> {
+    let mut files = Vec::new();
     match page {
         Page::Folder(page) => {
             // Trunk keeps its own files in a hidden folder.
@@ -42,41 +75,41 @@ fn copy(page: &Page, bundles: &Bundles, site: &Path) -> Result<u64> {
             for entry in WalkDir::new(page).into_iter().filter_entry(visible) {
                 let entry = entry?;
                 if entry.file_type().is_file() {
-                    bytes += copy_file(page, &entry.path().strip_prefix(page)?.to_string_lossy(), site)?;
+                    let path = entry.path().strip_prefix(page)?.to_string_lossy().into_owned();
+                    files.push(SiteFile { path, contents: Contents::CopyOf(entry.into_path()) });
                 }
             }
         }
         Page::Embedded => {
             for file in EmbeddedFile::all() {
-                let contents = file.bytes()?;
-                write_into_draft(&site.join(file.path()), &contents)?;
-                bytes += contents.len() as u64;
+                files.push(SiteFile { path: file.path().to_owned(), contents: Contents::Embedded(file) });
                 if let Some(copy) = file.gzipped() {
-                    write_into_draft(&site.join(format!("{}.gz", file.path())), copy)?;
-                    bytes += copy.len() as u64;
+                    files.push(SiteFile {
+                        path: format!("{}.gz", file.path()),
+                        contents: Contents::Bytes(copy),
+                    });
                 }
             }
         }
     }
     for (folder, place) in bundles.places() {
         let manifest = Manifest::parse(&read_regular_file(&folder.join(MANIFEST))?)?;
-        let site = site.join(place);
-        for file in manifest.files() {
-            bytes += copy_file(folder, &file.path, &site)?;
+        for path in manifest.files().iter().map(|file| &*file.path).chain([MANIFEST]) {
+            let contents = Contents::CopyOf(folder.join(path));
+            files.push(SiteFile { path: format!("{place}/{path}"), contents });
         }
-        bytes += copy_file(folder, MANIFEST, &site)?;
     }
-    write_into_draft(&site.join(INDEX), bundles.json())?;
-    Ok(bytes + bundles.json().len() as u64)
+    files.push(SiteFile { path: INDEX.to_owned(), contents: Contents::Bytes(bundles.json()) });
+    Ok(files)
 }
 
-/// Copies the file at `path` below `from` to the same path below `to`, and returns its bytes.
-fn copy_file(from: &Path, path: &str, to: &Path) -> Result<u64> {
-    let source = from.join(path);
-    let bytes = read_regular_file(&source).advise(
-        || format!("{} cannot be read", source.display()),
-        "check its permissions, or build the page or write the bundle again",
-    )?;
-    write_into_draft(&to.join(path), &bytes)?;
-    Ok(bytes.len() as u64)
+fn write_files(draft: &mut Draft, files: &[SiteFile]) -> Result<u64> {
+    draft.plan(files.iter().map(|file| file.path.clone()).collect())?;
+    let mut sum = 0;
+    for file in files {
+        let bytes = file.contents.bytes()?;
+        write_into_draft(&draft.directory().join(&file.path), &bytes)?;
+        sum += bytes.len() as u64;
+    }
+    Ok(sum)
 }

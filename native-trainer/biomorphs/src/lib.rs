@@ -23,6 +23,9 @@
 //!
 //! The crate writes no files: it returns pictures and rows, and the caller stores them.
 
+// `expect` says why a failure is impossible; `unwrap` does not.
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+
 mod biomorphs;
 mod body;
 mod canvas;

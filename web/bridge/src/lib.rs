@@ -2,6 +2,8 @@
 //!
 //! Every error that JavaScript sees is `{ code, message, hint }`.
 
+// `expect` says why a failure is impossible; `unwrap` does not.
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
 #![cfg(target_arch = "wasm32")]
 
 use akin_core::{Error, Kind};

@@ -19,6 +19,8 @@
 //!
 //! Every error that JavaScript sees is `{ code, message, hint }`.
 
+// `expect` says why a failure is impossible; `unwrap` does not.
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
 #![cfg(target_arch = "wasm32")]
 
 mod engine;

@@ -7,6 +7,9 @@
 //!
 //! All of it runs natively too, and is tested there. `face` is what JavaScript calls.
 
+// `expect` says why a failure is impossible; `unwrap` does not.
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+
 mod adam;
 pub mod creatures;
 #[cfg(target_arch = "wasm32")]
