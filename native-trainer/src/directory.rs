@@ -42,6 +42,7 @@ use crate::files::{
 };
 use crate::machine;
 use crate::problem::{Advise, a_few, problem};
+use crate::terminal;
 
 /// The name of the mark.
 pub const MARK_FILE: &str = ".akin.json";
@@ -389,6 +390,11 @@ impl Draft {
                 drop(Lock::acquire(&directory)?);
                 remove_folder(&directory, MARK_FILE)
                     .advise(|| format!("{} cannot be removed", directory.display()), "remove it yourself")?;
+                terminal::warn(format_args!(
+                    "{} is gone: an earlier `--overwrite` had left an unfinished {} there",
+                    directory.display(),
+                    kind.name()
+                ));
             }
             directory
         } else {

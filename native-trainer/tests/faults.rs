@@ -220,7 +220,9 @@ fn train_again(sweep: Sweep) {
         at.sound("run");
         let now = at.bytes("run/encoder.bpk");
         assert!(now == new || now == old && !faulted.succeeded(), "neither the old weights nor the new");
-        at.ok(&command);
+        let left = at.exists("run.new/.akin.json");
+        let again = at.ok(&command);
+        assert_eq!(again.stderr.contains("run.new is gone"), left, "{}", again.stderr);
         at.sound("run");
         assert!(at.bytes("run/encoder.bpk") == new);
         at.is_tidy("run");
@@ -262,23 +264,33 @@ fn export(sweep: Sweep) {
     let at = prepared();
     at.ok(&["train", "tiny.toml", "--out", "one"]);
     at.ok(&["train", "tiny.toml", "--out", "two", "--seed", "1"]);
-    at.ok(&["export", "one", "--out", "bundle", "--no-maps"]);
-    let command = ["export", "two", "--out", "bundle", "--no-maps", "--overwrite"];
+    fs::create_dir(at.path("page")).unwrap();
+    at.write("page/index.html", "<!doctype html>");
+    let written = ["--out", "bundle", "--no-maps", "--page", "page", "--site", "site"];
+    at.ok(&[&["export", "one"], &written[..]].concat());
+    let command = [&["export", "two"], &written[..], &["--overwrite"]].concat();
     let straight = Workplace::empty();
     copy(at.folder(), straight.folder());
     straight.ok(&command);
-    let [old, new] = [&at, &straight].map(|at| at.bytes("bundle/bundle.json"));
+    // The site has a copy of the bundle.
+    let places = [("bundle", "bundle/bundle.json"), ("site", "site/bundle/bundle.json")];
+    let [old, new] = [&at, &straight].map(|at| places.map(|(_, manifest)| at.bytes(manifest)));
     assert!(old != new);
     let survives = |at: &Workplace, faulted: &Faulted| {
-        at.sound("bundle");
-        let now = at.bytes("bundle/bundle.json");
-        assert!(now == new || now == old && !faulted.succeeded(), "neither the old bundle nor the new");
+        for (index, (directory, manifest)) in places.into_iter().enumerate() {
+            at.sound(directory);
+            let now = at.bytes(manifest);
+            let is_old = now == old[index] && !faulted.succeeded();
+            assert!(now == new[index] || is_old, "neither the old {directory} nor the new");
+        }
         at.ok(&command);
-        at.sound("bundle");
-        assert!(at.bytes("bundle/bundle.json") == new);
-        at.is_tidy("bundle");
+        for (index, (directory, manifest)) in places.into_iter().enumerate() {
+            at.sound(directory);
+            assert!(at.bytes(manifest) == new[index]);
+            at.is_tidy(directory);
+        }
     };
-    Scenario { name: "export --overwrite", command: &command, survives: &survives }.sweep(&at, sweep);
+    Scenario { name: "export --site --overwrite", command: &command, survives: &survives }.sweep(&at, sweep);
 }
 
 fn compare(sweep: Sweep) {
@@ -517,7 +529,7 @@ fn the_checkpoint_survives_faults_of_resume() {
 }
 
 #[test]
-fn the_old_bundle_survives_faults_of_export() {
+fn the_old_bundle_and_site_survive_faults_of_export() {
     export(Sweep::Some(11));
 }
 
@@ -571,7 +583,7 @@ fn the_checkpoint_survives_every_fault_of_resume() {
 
 #[test]
 #[ignore = "takes long; tests/full runs it"]
-fn the_old_bundle_survives_every_fault_of_export() {
+fn the_old_bundle_and_site_survive_every_fault_of_export() {
     export(Sweep::All);
 }
 
