@@ -1,5 +1,4 @@
-//! Directories of results: runs, bundles, data sets, comparisons and demos. They are replaced only as a whole, and never
-//! by mistake.
+//! Directories of results, such as runs and bundles. They are replaced only as a whole, and never by mistake.
 //!
 //! Each bears a mark, the file `.akin.json`, which says what it is. Once the directory is complete, the mark lists what
 //! akin wrote, with lengths and checksums:
@@ -24,341 +23,34 @@
 //! left alone. A process that is killed between these steps leaves `NAME.akin-old` without `NAME`. [`recover`] puts it
 //! back, before the next draft and before the next reader.
 
-use std::collections::HashSet;
-use std::fs::{self, TryLockError};
-use std::io::{self, Read};
+mod inventory;
+mod kind;
+mod lock;
+mod mark;
+
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process;
 
 use akin_core::bundle::FileEntry;
 use akin_core::digest::sha256;
 use anyhow::Result;
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
 
-use crate::files::{
-    self, PART_PREFIX, PART_SUFFIX, create_folder, read_regular_file, remove_file, remove_folder, rename,
-    write_atomic,
-};
-use crate::machine;
+use self::inventory::{Inventory, remove_parts};
+use self::lock::remove_lock;
+use crate::files::{self, create_folder, remove_folder, rename};
 use crate::problem::{Advise, a_few, problem};
 use crate::terminal;
+
+pub use self::kind::Kind;
+pub use self::lock::Lock;
+pub use self::mark::{Flaw, Mark, check_file, foreign, is_complete, read_checked};
 
 /// The name of the mark.
 pub const MARK_FILE: &str = ".akin.json";
 const LOCK_FILE: &str = ".akin.lock";
-const VERSION: u32 = 2;
 /// What the name of a replaced directory ends in until it is removed. No user would choose it.
 const OLD: &str = "akin-old";
-
-/// What a directory holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// A training.
-    Run,
-    /// Files for the browser.
-    Bundle,
-    /// Drawn images with their labels.
-    DataSet,
-    /// The trainings and tables of `akin compare`.
-    Comparison,
-    /// The trainings and results of `akin tune`.
-    Tuning,
-    /// All of `akin demo`.
-    Demo,
-    /// The page and its bundles, to be published.
-    Site,
-}
-
-impl Kind {
-    /// Its name in messages.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Run => "run",
-            Kind::Bundle => "bundle",
-            Kind::DataSet => "data set",
-            Kind::Comparison => "comparison",
-            Kind::Tuning => "tuning",
-            Kind::Demo => "demo",
-            Kind::Site => "site",
-        }
-    }
-
-    /// The paths of the files that akin writes into such a directory, as patterns: `*` stands for any part of a name, and
-    /// `**` for any part of a path. A pattern has one `**`, or one `*` a name. The files of a site are planned, see
-    /// [`Draft::plan`].
-    fn contents(self) -> &'static [&'static str] {
-        match self {
-            Kind::Run => &[
-                "config.toml",
-                "run.json",
-                "log.jsonl",
-                "checkpoint.akin",
-                "encoder.bpk",
-                "best.akin",
-                "report.json",
-                "provenance.json",
-                "events.out.tfevents.*",
-            ],
-            Kind::Bundle => &[
-                "bundle.json",
-                "labels.bin",
-                "thumbnails-*.jpg",
-                "README.md",
-                "NOTICE.md",
-                "*/*.bpk",
-                "*/*.f16",
-                "*/*.f32",
-                "*/*.u32",
-            ],
-            Kind::DataSet => &["labels.csv", "images/**.png"],
-            // Beside each training: its config, its outcome, what it printed, and its lock.
-            Kind::Comparison => &[
-                "table.*",
-                "features.akin",
-                "figures/*.svg",
-                "figures/*.png",
-                "*/*.toml",
-                "*/*.outcome.json",
-                "*/*.stderr",
-                "*/*.lock",
-            ],
-            Kind::Tuning => &[
-                "best.toml",
-                "results.*",
-                "trials.csv",
-                "features.akin",
-                "trials/**.toml",
-                "trials/**.outcome.json",
-                "trials/**.stderr",
-                "trials/**.lock",
-                "models/**.toml",
-                "models/**.json",
-                "models/**.stderr",
-                "models/**.lock",
-            ],
-            Kind::Demo => &["*.toml"],
-            Kind::Site => &[],
-        }
-    }
-
-    /// Whether akin writes a file of this path into such a directory, if these are planned.
-    fn writes(self, path: &str, planned: &[String]) -> bool {
-        self.contents().iter().any(|pattern| matches(path, pattern))
-            || planned.iter().any(|planned| planned == path)
-    }
-
-    /// Whether directories with a mark of their own belong into such a directory.
-    fn has_directories(self) -> bool {
-        matches!(self, Kind::Comparison | Kind::Tuning | Kind::Demo)
-    }
-}
-
-/// Whether a path has the form of a pattern, see [`Kind::contents`].
-fn matches(path: &str, pattern: &str) -> bool {
-    let surrounds = |[start, end]: [&str; 2], text: &str| {
-        text.len() >= start.len() + end.len() && text.starts_with(start) && text.ends_with(end)
-    };
-    if let Some((start, end)) = pattern.split_once("**") {
-        return surrounds([start, end], path);
-    }
-    let names = path.split('/').zip(pattern.split('/'));
-    path.split('/').count() == pattern.split('/').count()
-        && names.into_iter().all(|(name, pattern)| match pattern.split_once('*') {
-            None => name == pattern,
-            Some((start, end)) => surrounds([start, end], name),
-        })
-}
-
-/// The contents of [`MARK_FILE`].
-#[derive(Debug, Serialize, Deserialize)]
-pub struct Mark {
-    /// What the directory holds.
-    #[serde(rename = "akin")]
-    pub kind: Kind,
-    version: u32,
-    /// Whether this is a draft that stands beside the results that it is to replace.
-    #[serde(default)]
-    beside: bool,
-    /// The paths of the files that akin is about to write, see [`Draft::plan`].
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    planned: Vec<String>,
-    /// What akin wrote, once the directory is complete. Directories with a mark of their own are apart.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub files: Option<Vec<FileEntry>>,
-    /// The directories inside that have a mark of their own.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub directories: Vec<String>,
-    /// The SHA-256 of this mark without this field.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    sha256: String,
-}
-
-/// The part of a [`Mark`] that every version has.
-#[derive(Deserialize)]
-struct Version {
-    version: u32,
-}
-
-impl Mark {
-    fn new(kind: Kind, beside: bool) -> Self {
-        Self {
-            kind,
-            version: VERSION,
-            beside,
-            planned: Vec::new(),
-            files: None,
-            directories: Vec::new(),
-            sha256: String::new(),
-        }
-    }
-
-    /// The mark of a directory; none if it has no mark.
-    ///
-    /// # Errors
-    ///
-    /// A mark that cannot be read, is damaged, or is of another version.
-    pub fn read(directory: &Path) -> Result<Option<Self>> {
-        let path = directory.join(MARK_FILE);
-        let bytes = match read_regular_file(&path) {
-            Ok(bytes) => bytes,
-            Err(error) if [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory].contains(&error.kind()) => {
-                return Ok(None);
-            }
-            Err(error) => {
-                return Err(error)
-                    .advise(|| format!("{} cannot be read", path.display()), "check its permissions");
-            }
-        };
-        Self::parse(&path, &bytes).map(Some)
-    }
-
-    /// The mark in the bytes of a file.
-    ///
-    /// # Errors
-    ///
-    /// A mark that is damaged, or of another version.
-    pub fn parse(path: &Path, bytes: &[u8]) -> Result<Self> {
-        let damaged = || {
-            problem(
-                format!("{} is damaged", path.display()),
-                "akin no longer knows what it wrote there: use another directory, or remove this one yourself",
-            )
-        };
-        let Version { version } = serde_json::from_slice(bytes).map_err(|_| damaged())?;
-        if version != VERSION {
-            return Err(problem(
-                format!("{} is of version {version}, but this akin knows version {VERSION}", path.display()),
-                "use the akin that wrote it, or another directory",
-            ));
-        }
-        let mut mark: Self = serde_json::from_slice(bytes).map_err(|_| damaged())?;
-        let stated = std::mem::take(&mut mark.sha256);
-        if stated != sha256(&serde_json::to_vec(&mark)?) {
-            return Err(damaged());
-        }
-        Ok(mark)
-    }
-
-    fn write(mut self, directory: &Path) -> Result<()> {
-        self.sha256 = String::new();
-        self.sha256 = sha256(&serde_json::to_vec(&self)?);
-        let json = serde_json::to_vec(&self)?;
-        write_atomic(&directory.join(MARK_FILE), |file| file.write_all(&json))
-    }
-
-    /// The paths of what somebody else put into the directory.
-    ///
-    /// # Errors
-    ///
-    /// A directory inside that cannot be read, or whose mark cannot.
-    fn foreign(&self, directory: &Path, inventory: &Inventory) -> Result<Vec<String>> {
-        let known: Option<HashSet<&str>> = self.files.as_ref().map(|files| {
-            files.iter().map(|file| &*file.path).chain(self.directories.iter().map(String::as_str)).collect()
-        });
-        let is_own = |path: &str, by_name: bool| match &known {
-            Some(known) => known.contains(path),
-            None => by_name,
-        };
-        let files =
-            inventory.files.iter().filter(|path| !is_own(path, self.kind.writes(path, &self.planned)));
-        let mut foreign: Vec<String> = files.chain(&inventory.others).cloned().collect();
-        for path in &inventory.directories {
-            if !is_own(path, self.kind.has_directories()) {
-                foreign.push(path.clone());
-                continue;
-            }
-            let inner = directory.join(path);
-            if let Some(mark) = Mark::read(&inner)? {
-                let inside = mark.foreign(&inner, &take_inventory(&inner)?)?;
-                foreign.extend(inside.into_iter().map(|inside| format!("{path}/{inside}")));
-            }
-        }
-        Ok(foreign)
-    }
-}
-
-/// What is wrong with a file that a mark lists, in words.
-pub enum Flaw {
-    /// It is missing or cannot be read.
-    Unreadable(String),
-    /// It was read, and is not as akin wrote it.
-    Changed(String),
-}
-
-impl Flaw {
-    /// The words.
-    pub fn why(self) -> String {
-        match self {
-            Self::Unreadable(why) | Self::Changed(why) => why,
-        }
-    }
-}
-
-/// Reads a file that a mark lists.
-///
-/// # Errors
-///
-/// A file that is missing, has another length or another SHA-256, or cannot be read.
-pub fn check_file(directory: &Path, file: &FileEntry) -> std::result::Result<Vec<u8>, Flaw> {
-    let bytes = read_regular_file(&directory.join(&file.path))
-        .map_err(|error| Flaw::Unreadable(format!("it cannot be read: {error}")))?;
-    if bytes.len() as u64 != file.bytes {
-        return Err(Flaw::Changed(format!("it has {} bytes instead of {}", bytes.len(), file.bytes)));
-    }
-    match sha256(&bytes) == file.sha256 {
-        true => Ok(bytes),
-        false => Err(Flaw::Changed("its SHA-256 is not the one in the mark of the directory".into())),
-    }
-}
-
-/// Reads a file of a complete directory, and checks that it is as akin wrote it.
-///
-/// # Errors
-///
-/// A directory without a mark, or one that is not complete; a file that the mark does not list, or that has changed.
-pub fn read_checked(directory: &Path, name: &str) -> Result<Vec<u8>> {
-    let path = directory.join(name);
-    let again = "restore the directory from a copy, or make it again";
-    let files = Mark::read(directory)?.and_then(|mark| mark.files);
-    let Some(file) = files.iter().flatten().find(|file| file.path == name) else {
-        return Err(problem(format!("{} is not complete: it has no {name}", directory.display()), again));
-    };
-    check_file(directory, file)
-        .map_err(|flaw| problem(format!("{} is damaged: {}", path.display(), flaw.why()), again))
-}
-
-/// Whether a directory is complete and still has every file that akin wrote. Their contents are not checked.
-///
-/// # Errors
-///
-/// The errors of [`Mark::read`].
-pub fn is_complete(kind: Kind, directory: &Path) -> Result<bool> {
-    let mark = Mark::read(directory)?.filter(|mark| mark.kind == kind);
-    let files = mark.and_then(|mark| mark.files);
-    Ok(files.is_some_and(|files| files.iter().all(|file| directory.join(&file.path).is_file())))
-}
 
 /// A directory of results that this process writes.
 pub struct Draft {
@@ -414,8 +106,9 @@ impl Draft {
     /// A mark that cannot be written.
     pub fn plan(&mut self, paths: Vec<String>) -> Result<()> {
         self.planned = paths;
-        let mark = Mark::new(self.kind, self.target != self.directory);
-        Mark { planned: self.planned.clone(), ..mark }.write(&self.directory)
+        let mut mark = Mark::new(self.kind, self.target != self.directory);
+        mark.planned.clone_from(&self.planned);
+        mark.write(&self.directory)
     }
 
     /// Continues a directory of results that an earlier process began. It is not complete until [`Draft::complete`].
@@ -424,10 +117,12 @@ impl Draft {
     ///
     /// A directory without the mark; another process that writes here.
     pub fn resume(kind: Kind, directory: &Path) -> Result<Self> {
-        let (draft, mark) = Self::open(kind, directory)?;
+        let (draft, mut mark) = Self::open(kind, directory)?;
         remove_parts(directory)?;
         if mark.files.is_some() {
-            Mark { files: None, directories: Vec::new(), ..mark }.write(directory)?;
+            mark.files = None;
+            mark.directories.clear();
+            mark.write(directory)?;
         }
         Ok(draft)
     }
@@ -476,7 +171,7 @@ impl Draft {
     /// A file that cannot be synced to the disk or read; a directory that cannot be renamed or removed. The message says
     /// where the new results are.
     pub fn complete(self) -> Result<()> {
-        let inventory = take_inventory(&self.directory)?;
+        let inventory = Inventory::take(&self.directory)?;
         // What somebody else put here stays foreign.
         let own = inventory.files.into_par_iter().filter(|path| self.kind.writes(path, &self.planned));
         let entry = |path: String| -> io::Result<FileEntry> {
@@ -487,9 +182,12 @@ impl Draft {
             || format!("the files in {} cannot be synced to the disk", self.directory.display()),
             "check the disk",
         )?;
-        let mark = Mark::new(self.kind, self.target != self.directory);
-        let directories = if self.kind.has_directories() { inventory.directories } else { Vec::new() };
-        Mark { files: Some(files), directories, ..mark }.write(&self.directory)?;
+        let mut mark = Mark::new(self.kind, self.target != self.directory);
+        mark.files = Some(files);
+        if self.kind.has_directories() {
+            mark.directories = inventory.directories;
+        }
+        mark.write(&self.directory)?;
         self.take_place()
     }
 
@@ -520,8 +218,9 @@ impl Draft {
             )?;
             // It stands beside nothing any more. If this is not written, only a directory that is later called `NAME.new`
             // could be taken for a draft.
-            if let Ok(Some(mark)) = Mark::read(&target) {
-                let _ = Mark { beside: false, ..mark }.write(&target);
+            if let Ok(Some(mut mark)) = Mark::read(&target) {
+                mark.beside = false;
+                let _ = mark.write(&target);
             }
             remove_lock(&target);
             drop(locks);
@@ -597,7 +296,7 @@ pub fn check(kind: Kind, path: &Path, overwrite: bool) -> Result<bool> {
     // A version that could not be removed is noticed now, and not after days of training.
     let old = beside(path, OLD);
     if let Some(mark) = Mark::read(&old)? {
-        refuse_foreign(&mark, &old, &take_inventory(&old)?)?;
+        refuse_foreign(&mark, &old, &Inventory::take(&old)?)?;
     }
     Ok(true)
 }
@@ -629,7 +328,7 @@ fn is_own_draft(kind: Kind, path: &Path) -> Result<bool> {
 /// What a directory holds, nothing if there is none, and then its mark: every process writes the mark before it writes
 /// anything else.
 fn take_stock(kind: Kind, path: &Path) -> Result<(Inventory, Option<Mark>)> {
-    let inventory = match take_inventory(path) {
+    let inventory = match Inventory::take(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Inventory::default()),
         inventory => inventory,
     };
@@ -654,17 +353,6 @@ fn refuse_foreign(mark: &Mark, path: &Path, inventory: &Inventory) -> Result<()>
         ),
         "move these files away, or choose another directory",
     ))
-}
-
-/// The paths of what is in a complete directory although akin did not write it.
-///
-/// # Errors
-///
-/// A directory that cannot be read.
-pub fn foreign(mark: &Mark, directory: &Path) -> Result<Vec<String>> {
-    let inventory = take_inventory(directory)
-        .advise(|| format!("{} cannot be read", directory.display()), "check its permissions")?;
-    mark.foreign(directory, &inventory)
 }
 
 /// The error for a directory that is not empty and has no mark of `kind`.
@@ -699,12 +387,6 @@ pub fn recover(target: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Removes the lock file of a directory whose lock this process still holds: another process might already hold it
-/// afterwards. One that is left does no harm.
-fn remove_lock(directory: &Path) {
-    let _ = remove_file(&directory.join(LOCK_FILE));
-}
-
 /// Removes an old version, if there is one. A process that was killed here has left the mark, or an empty directory.
 fn remove_own(kind: Kind, path: &Path) -> io::Result<()> {
     if !path.exists() {
@@ -719,72 +401,11 @@ fn remove_own(kind: Kind, path: &Path) -> io::Result<()> {
 
 /// Whether a directory bears the mark of `kind` and holds nothing else, or is empty.
 fn is_own(kind: Kind, path: &Path) -> Result<bool> {
-    let inventory = take_inventory(path)?;
+    let inventory = Inventory::take(path)?;
     Ok(match Mark::read(path)? {
         None => inventory.is_empty(),
         Some(mark) => mark.kind == kind && mark.foreign(path, &inventory)?.is_empty(),
     })
-}
-
-/// Removes the unfinished files that a killed process left.
-fn remove_parts(directory: &Path) -> Result<()> {
-    for entry in fs::read_dir(directory)? {
-        let entry = entry?;
-        if is_part(&entry.file_name().to_string_lossy()) {
-            remove_file(&entry.path())?;
-        }
-    }
-    Ok(())
-}
-
-/// Whether this is the name of a file that is not complete.
-fn is_part(name: &str) -> bool {
-    name.starts_with(PART_PREFIX) && name.ends_with(PART_SUFFIX)
-}
-
-/// What a directory holds besides its mark, its lock and unfinished files: paths relative to it, sorted, with `/`. No
-/// name that akin writes has characters that are lost here.
-#[derive(Default)]
-struct Inventory {
-    files: Vec<String>,
-    /// Directories with a mark of their own. What is in them is not listed.
-    directories: Vec<String>,
-    /// Links, pipes and the like, which akin does not make.
-    others: Vec<String>,
-}
-
-impl Inventory {
-    fn is_empty(&self) -> bool {
-        self.files.is_empty() && self.directories.is_empty() && self.others.is_empty()
-    }
-}
-
-fn take_inventory(directory: &Path) -> io::Result<Inventory> {
-    let mut inventory = Inventory::default();
-    let mut folders = vec![(directory.to_owned(), String::new())];
-    while let Some((folder, prefix)) = folders.pop() {
-        for entry in fs::read_dir(folder)? {
-            let entry = entry?;
-            let name = entry.file_name().to_string_lossy().into_owned();
-            if is_part(&name) || name == LOCK_FILE || prefix.is_empty() && name == MARK_FILE {
-                continue;
-            }
-            let (path, kind) = (format!("{prefix}{name}"), entry.file_type()?);
-            if kind.is_file() {
-                inventory.files.push(path);
-            } else if !kind.is_dir() {
-                inventory.others.push(path);
-            } else if entry.path().join(MARK_FILE).is_file() {
-                inventory.directories.push(path);
-            } else {
-                folders.push((entry.path(), format!("{path}/")));
-            }
-        }
-    }
-    inventory.files.sort();
-    inventory.directories.sort();
-    inventory.others.sort();
-    Ok(inventory)
 }
 
 /// The path with an extension added to its name: `runs/a` and `old` give `runs/a.old`.
@@ -824,118 +445,10 @@ impl Share {
     }
 }
 
-/// The lock of a directory. The system releases it when the process ends, however it ends.
-pub struct Lock {
-    file: fs::File,
-    path: PathBuf,
-}
-
-/// The process that holds a lock, for messages.
-#[derive(Serialize, Deserialize)]
-struct Holder {
-    process: u32,
-    host: String,
-    since: String,
-}
-
-impl Lock {
-    /// # Errors
-    ///
-    /// Another process holds the lock; the lock file cannot be written.
-    fn acquire(directory: &Path) -> Result<Self> {
-        Self::hold(directory, &directory.join(LOCK_FILE))
-    }
-
-    /// As [`Lock::acquire`], but the lock file is beside the directory, which need not exist: the file of `runs/a` is
-    /// `runs/a.lock`.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`Lock::acquire`].
-    pub fn beside(directory: &Path) -> Result<Self> {
-        Self::hold(directory, &directory.with_extension("lock"))
-    }
-
-    /// Whether another process holds the lock of [`Lock::beside`].
-    pub fn is_held_beside(directory: &Path) -> bool {
-        let file = fs::File::open(directory.with_extension("lock"));
-        file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
-    }
-
-    /// A lock that several processes can hold, as long as none holds it alone.
-    fn share(directory: &Path) -> Result<Self> {
-        let lock = Self::take(directory, &directory.join(LOCK_FILE), fs::File::try_lock_shared)?;
-        // A process that held it alone may have left its name.
-        lock.write(b"")
-    }
-
-    /// Takes the lock for this process alone.
-    fn hold(directory: &Path, path: &Path) -> Result<Self> {
-        let lock = Self::take(directory, path, fs::File::try_lock)?;
-        let holder = Holder { process: process::id(), host: machine::host(), since: machine::now() };
-        lock.write(&serde_json::to_vec(&holder)?)
-    }
-
-    fn take(
-        directory: &Path,
-        path: &Path,
-        try_lock: fn(&fs::File) -> std::result::Result<(), TryLockError>,
-    ) -> Result<Self> {
-        let cannot_open =
-            || format!("{} cannot be locked: {} cannot be opened", directory.display(), path.display());
-        loop {
-            let file = files::open_lock(path).advise(cannot_open, CHECK_PERMISSIONS)?;
-            let mut lock = Self { file, path: path.to_owned() };
-            let answer = try_lock(&lock.file);
-            lock.check(answer, directory)?;
-            // The process that held it may have removed the file after this one opened it.
-            if files::is_at(&lock.file, path).advise(cannot_open, CHECK_PERMISSIONS)? {
-                return Ok(lock);
-            }
-        }
-    }
-
-    fn write(mut self, bytes: &[u8]) -> Result<Self> {
-        let Self { file, path } = &mut self;
-        files::rewrite(file, path, bytes)
-            .advise(|| format!("{} cannot be written", path.display()), CHECK_PERMISSIONS)?;
-        Ok(self)
-    }
-
-    /// The error for a lock that could not be had.
-    fn check(&mut self, answer: std::result::Result<(), TryLockError>, directory: &Path) -> Result<()> {
-        match answer {
-            Ok(()) => Ok(()),
-            Err(TryLockError::WouldBlock) => {
-                let mut text = String::new();
-                let holder =
-                    self.file.read_to_string(&mut text).ok().and_then(|_| serde_json::from_str(&text).ok());
-                let holder = holder.map_or("another process".into(), |Holder { process, host, since }| {
-                    format!("process {process} on {host}, since {since},")
-                });
-                Err(problem(
-                    format!("{holder} is writing to {}", directory.display()),
-                    "wait until it has ended, or choose another directory",
-                ))
-            }
-            Err(TryLockError::Error(error)) => {
-                Err(error).advise(|| format!("{} cannot be locked", self.path.display()), CHECK_PERMISSIONS)
-            }
-        }
-    }
-
-    /// Releases the lock and removes its file.
-    pub fn release(self) {
-        // While it is held: another process might already hold it afterwards. A file that is left does no harm.
-        let _ = remove_file(&self.path);
-    }
-}
-
-const CHECK_PERMISSIONS: &str = "free some space, or check the permissions of the directory";
-
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::fs;
+    use std::process;
 
     use super::*;
 
@@ -1167,29 +680,6 @@ mod tests {
         fs::remove_file(path.join("thesis")).unwrap();
         Draft::resume(Kind::Bundle, &path).unwrap().discard();
         assert!(!path.exists());
-    }
-
-    #[test]
-    fn many_that_want_a_lock_have_it_one_after_another() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("download");
-        let holders = AtomicU32::new(0);
-        std::thread::scope(|scope| {
-            for _ in 0..4 {
-                scope.spawn(|| {
-                    let mut held = 0;
-                    while held < 50 {
-                        // A lock file is removed with the lock, while others are about to take it.
-                        let Ok(lock) = Lock::beside(&path) else { continue };
-                        assert_eq!(holders.fetch_add(1, Ordering::SeqCst), 0);
-                        std::thread::yield_now();
-                        holders.fetch_sub(1, Ordering::SeqCst);
-                        lock.release();
-                        held += 1;
-                    }
-                });
-            }
-        });
     }
 
     #[test]

@@ -88,6 +88,8 @@
 //! page bundles
 //! page/build page/embedded
 //! directory sealed terminal_picture
+//! directory/mark
+//! directory/inventory directory/kind directory/lock
 //! figures
 //! figures/lines figures/points figures/heat_map figures/bars figures/sheet figures/raster
 //! figures/drawing
