@@ -6,6 +6,7 @@
 // Each call has to fail with a message and a hint, without a panic, in time, and without leaving anything behind.
 
 import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -324,6 +325,19 @@ add('akin init with a line end', ['init', 'data', '--out', 'new\n.toml']);
 add('akin embed onto a folder', ['embed', 'run', 'data/images', '--out', 'data', '--overwrite']);
 add('akin init onto a config', ['init', 'data', '--out', 'tiny.toml']);
 add('akin serve of a run that is not finished', ['serve', 'unfinished']);
+for (const [command, ...rest] of [['search', 'run', 'picture.png'], ['search', 'data', 'picture.png'], ['serve', 'data'], ['report', 'bundle', '--out', 'new.html'],
+  ['eval', 'data'], ['export', 'bundle', '--out', 'new'], ['resume', 'bundle']]) {
+  add(`akin ${command} of another directory, ${rest[0]}`, [command, ...rest]);
+}
+// A directory that is not finished has a mark without a list of files.
+const begin = (kind) => {
+  const mark = { akin: kind, version: 2, beside: false };
+  const sha256 = createHash('sha256').update(JSON.stringify(mark)).digest('hex');
+  write('begun/.akin.json', JSON.stringify({ ...mark, sha256 }));
+};
+for (const kind of ['run', 'bundle', 'data_set', 'comparison', 'tuning', 'demo', 'site']) {
+  add(`akin verify of the beginning of a ${kind}`, ['verify', 'begun'], () => begin(kind));
+}
 
 const npy = read('e.npy');
 const header = (from, to) => Buffer.from(npy.toString('latin1').replace(from, to.padEnd(from.length)), 'latin1');
@@ -407,6 +421,7 @@ for (const [name, bytes, settings] of [
   ['that is cut', parquet.subarray(0, -1), "levels=['kind']"], ['that lacks its beginning', parquet.subarray(999), "levels=['kind']"],
   ['with another footer', changed(parquet.length - 100), "levels=['kind']"], ['with another page', changed(40), "levels=['kind']"],
   ['of another compression', fs.readFileSync(path.join(PARQUET, 'table-lz4.parquet')), "levels=['kind']"],
+  ['of which two columns have the same bytes', fs.readFileSync(path.join(PARQUET, 'overlap.parquet')), "levels=['kind']"],
   ['that unpacks to too much', fs.readFileSync(path.join(PARQUET, 'bomb.parquet')), "levels=['kind'],path_column='picture'"],
 ]) {
   const data = `data={kind='parquet',path='bad.parquet',${settings}}`;
@@ -415,6 +430,21 @@ for (const [name, bytes, settings] of [
 for (const [name, path] of [['in no file', 'nowhere.parquet'], ['in a folder without files', 'no-photos'], ['in a device', '/dev/zero']]) {
   add(`Parquet ${name}`, [...GOOD.train, '--set', `data={kind='parquet',path='${path}',levels=['kind']}`]);
 }
+
+const part = (name) => fs.readFileSync(path.join(PARQUET, 'hub', name));
+for (const [name, files] of [
+  ['without an evaluation split', { 'train-1.parquet': part('train-00000-of-00002.parquet'), 'validation-1.parquet': part('test-00000-of-00001.parquet') }],
+  ['without a part', { 'data/train-00000-of-00002.parquet': part('train-00000-of-00002.parquet'), 'data/test-1.parquet': part('test-00000-of-00001.parquet') }],
+  ['called after no split', { 'a.parquet': part('train-00000-of-00002.parquet'), 'test.parquet': part('test-00000-of-00001.parquet') }],
+]) {
+  const data = "data={kind='parquet',path='hub',levels=['kind','variety'],path_column='image'}";
+  add(`a folder of Parquet files ${name}`, [...GOOD.train, '--set', data], () => Object.entries(files).forEach(([file, bytes]) => write(`hub/${file}`, bytes)));
+}
+add('akin init of a table without labels', ['init', 'unlabelled', '--out', 'new.toml'], () => {
+  write('unlabelled/a.csv', 'path,kind\n1.png,\n2.png,Pear\n');
+  for (const name of ['1.png', '2.png']) write(`unlabelled/${name}`, '');
+});
+add('akin data verify of a CSV file by name', ['data', 'verify', 'csv', 'data/labels.csv']);
 
 const KINDS = ['sop', 'cub200', 'cars196', 'inshop', 'inat_base', 'inat_full', 'dyml_vehicle', 'dyml_animal', 'dyml_product',
   'cifar100', 'nabirds', 'omniglot', 'grocery', 'aircraft', 'h_gldv2', 'roxford5k', 'rparis6k'];

@@ -1,4 +1,4 @@
-//! A CSV file with a header, read line by line.
+//! A CSV file with a header, read row by row.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -116,36 +116,41 @@ impl CsvFile {
         names.iter().map(|name| self.column(name, otherwise)).collect()
     }
 
-    /// The cells of the next line, with its line number; none at the end of the file.
+    /// The cells of the next row, with its number; none at the end of the file. As in a spreadsheet, the header is row 1.
     ///
     /// # Errors
     ///
-    /// A line whose number of cells differs from the header's, or that is not UTF-8.
+    /// A row whose number of cells differs from the header's, or that is not UTF-8.
     pub fn next_line(&mut self) -> Result<Option<(u64, &csv::StringRecord)>> {
         let more = self.reader.read_record(&mut self.record).map_err(|error| {
-            let line =
-                error.position().map_or(String::new(), |position| format!(", line {}", position.line()));
-            let place = format!("{}{line}", self.file.display());
+            let row =
+                error.position().map_or(String::new(), |position| format!(", row {}", row_of(position)));
+            let place = format!("{}{row}", self.file.display());
             match error.kind() {
                 csv::ErrorKind::UnequalLengths { expected_len, len, .. } => problem(
                     format!(
-                        "{place}: the line has {}, but the header has {expected_len}",
+                        "{place}: the row has {}, but the header has {expected_len}",
                         counted(*len as usize, "cell", "cells")
                     ),
-                    "give every line as many cells as the header, and put cells with commas in double quotes",
+                    "give every row as many cells as the header, and put cells with commas in double quotes",
                 ),
                 csv::ErrorKind::Utf8 { .. } => {
-                    problem(format!("{place}: the line is not UTF-8"), "save the file as CSV in UTF-8")
+                    problem(format!("{place}: the row is not UTF-8"), "save the file as CSV in UTF-8")
                 }
-                _ => problem(format!("{place}: the line cannot be read: {error}"), "check the file"),
+                _ => problem(format!("{place}: the row cannot be read: {error}"), "check the file"),
             }
         })?;
-        let line = self.record.position().map_or(0, csv::Position::line);
-        Ok(more.then_some((line, &self.record)))
+        let row = self.record.position().map_or(0, row_of);
+        Ok(more.then_some((row, &self.record)))
     }
 
-    /// SHA-256 of the lines that were read: after the last, of the whole file.
+    /// SHA-256 of the rows that were read: after the last, of the whole file.
     pub fn digest(self) -> [u8; 32] {
         self.reader.into_inner().digest.finalize().into()
     }
+}
+
+/// The number of a row. The header is row 1.
+fn row_of(position: &csv::Position) -> u64 {
+    position.record() + 1
 }

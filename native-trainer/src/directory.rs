@@ -40,11 +40,11 @@ use self::inventory::{Inventory, remove_parts};
 use self::lock::remove_lock;
 use crate::files::{self, create_folder, remove_folder, rename};
 use crate::problem::{Advise, a_few, problem};
-use crate::terminal;
+use crate::{shell, terminal};
 
 pub use self::kind::Kind;
 pub use self::lock::Lock;
-pub use self::mark::{Flaw, Mark, check_file, foreign, is_complete, read_checked};
+pub use self::mark::{Flaw, Mark, check_file, directories_in, foreign, is_complete, read_checked};
 
 /// The name of the mark.
 pub const MARK_FILE: &str = ".akin.json";
@@ -353,6 +353,33 @@ fn refuse_foreign(mark: &Mark, path: &Path, inventory: &Inventory) -> Result<()>
         ),
         "move these files away, or choose another directory",
     ))
+}
+
+/// The error for a directory that holds something else than a command takes; none if its mark is of a kind that is wanted,
+/// or if it has no mark. `hint` says where what is wanted comes from, if nothing better is known.
+pub fn other_kind(directory: &Path, wanted: &[Kind], hint: &str) -> Option<anyhow::Error> {
+    let kind = Mark::read(directory).ok()??.kind;
+    if wanted.contains(&kind) {
+        return None;
+    }
+    let is_wanted = |path: &Path| wanted.iter().any(|&wanted| is_complete(wanted, path).unwrap_or(false));
+    let inside = directories_in(directory).unwrap_or_default().into_iter().map(|name| directory.join(name));
+    let mut known: Vec<PathBuf> = inside.filter(|path| is_wanted(path)).collect();
+    known.extend(Some(beside(directory, "bundle")).filter(|path| kind == Kind::Run && is_wanted(path)));
+    let known: Vec<String> = known.iter().map(|path| shell::path(path)).collect();
+    let place = shell::path(directory);
+    let hint = match (kind, &known[..]) {
+        (Kind::Tuning, [_, ..]) if directory.join("best.toml").is_file() => {
+            format!("train with its best settings, `akin train {place}/best.toml`, or give {}", a_few(&known))
+        }
+        (Kind::Run, []) => format!("write its bundle with `akin export {place} --out BUNDLE`, and give that"),
+        (Kind::Bundle, []) => "give the run that it was exported from".to_owned(),
+        (_, []) => hint.to_owned(),
+        _ => format!("give {}", a_few(&known)),
+    };
+    let names: Vec<&str> = wanted.iter().map(|kind| kind.name()).collect();
+    let message = format!("{} is a {}, not a {}", directory.display(), kind.name(), names.join(" or "));
+    Some(problem(message, hint))
 }
 
 /// The error for a directory that is not empty and has no mark of `kind`.

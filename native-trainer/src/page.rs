@@ -125,6 +125,17 @@ pub fn state() -> State {
     }
 }
 
+/// What `akin serve` does with these folders, or what it lacks to do so: a sentence for what comes next.
+pub fn next_serve(folders: &str, does: &str) -> String {
+    match state() {
+        State::None => format!(
+            "`akin serve {folders}` needs a page, which this akin was built without: run it in a clone of the \
+             repository, or add `--page DIR`"
+        ),
+        _ => format!("`akin serve {folders}` {does}"),
+    }
+}
+
 /// Builds the page of the source tree around the current directory, without asking, and returns its folder.
 pub fn build(force: bool) -> Result<PathBuf> {
     build::build(&source_tree()?, force)

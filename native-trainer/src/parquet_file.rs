@@ -546,6 +546,14 @@ mod tests {
     }
 
     #[test]
+    fn chunks_that_overlap_are_refused() {
+        let overlapping = include_bytes!("../tests/fixtures/parquet/overlap.parquet");
+        let (message, hint) = refusal(open(overlapping));
+        assert!(message.ends_with("names the same bytes as the cells of two columns"), "{message}");
+        assert!(hint.contains("write it again"), "{hint}");
+    }
+
+    #[test]
     fn two_columns_of_one_name_are_refused() {
         let mut bytes = READABLE[3].1.to_vec();
         for place in 0..bytes.len() - 4 {

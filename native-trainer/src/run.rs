@@ -25,8 +25,8 @@ use toml::{Table, Value};
 
 use crate::config::{Config, Protocol};
 use crate::data::DataDigest;
-use crate::directory;
-use crate::files::{read_regular_file, write_atomic};
+use crate::directory::{self, Kind};
+use crate::files::{read_regular_file, read_text, write_atomic};
 use crate::magnitude::is_finite;
 use crate::problem::{Advise, problem, repeated};
 use crate::sealed::{self, Format};
@@ -93,29 +93,35 @@ impl Run {
         directory::recover(directory)?;
         let config = directory.join(CONFIG_FILE);
         if !config.is_file() {
+            const HINT: &str = "give the directory of a run, which `akin train` wrote";
+            if let Some(error) = directory::other_kind(directory, &[Kind::Run], HINT) {
+                return Err(error);
+            }
             let fault = if directory.exists() {
                 format!("is not a run: it has no {CONFIG_FILE}")
             } else {
                 "does not exist".into()
             };
-            return Err(problem(
-                format!("{} {fault}", directory.display()),
-                "give the directory of a run, which `akin train` wrote",
-            ));
+            return Err(problem(format!("{} {fault}", directory.display()), HINT));
         }
         Ok(Self { directory: directory.to_owned(), config: Config::load(&config, &[])? })
     }
 
     /// The keys of the config that `config.toml` does not have. An older akin wrote it, without settings that have
     /// a default now; the training may have used other values.
-    pub fn missing_keys(&self) -> Vec<String> {
-        let text =
-            read_regular_file(&self.file(CONFIG_FILE)).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-        let written = text.and_then(|text| text.parse().ok());
-        let resolved = Table::try_from(&self.config).unwrap_or_default();
+    ///
+    /// # Errors
+    ///
+    /// A config that can no longer be read.
+    pub fn missing_keys(&self) -> Result<Vec<String>> {
+        let file = self.file(CONFIG_FILE);
+        let unreadable = || format!("{} cannot be read", file.display());
+        let text = read_text(&file).advise(unreadable, RESTORE)?;
+        let written: Table = text.parse().advise(unreadable, RESTORE)?;
+        let resolved = Table::try_from(&self.config)?;
         let mut keys = Vec::new();
-        find_missing("", &Value::Table(resolved), &Value::Table(written.unwrap_or_default()), &mut keys);
-        keys
+        find_missing("", &Value::Table(resolved), &Value::Table(written), &mut keys);
+        Ok(keys)
     }
 
     /// Writes the resolved config.
@@ -379,4 +385,29 @@ pub fn load_backbone(encoder: &mut Encoder, path: &Path) -> Result<()> {
         ));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::parts;
+
+    #[test]
+    fn a_config_that_cannot_be_read_is_not_called_old() {
+        let folder = tempfile::tempdir().unwrap();
+        let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/2026-11/run/config.toml");
+        let written = folder.path().join(CONFIG_FILE);
+        fs::copy(fixture, &written).unwrap();
+        let run = Run::open(folder.path()).unwrap();
+        run.write_config().unwrap();
+        assert_eq!(run.missing_keys().unwrap(), [""; 0]);
+        let text = fs::read_to_string(&written).unwrap();
+        let older: Vec<&str> = text.lines().filter(|line| !line.starts_with("seed = ")).collect();
+        fs::write(&written, older.join("\n")).unwrap();
+        assert_eq!(run.missing_keys().unwrap(), ["run.seed"]);
+        fs::remove_file(&written).unwrap();
+        let (message, hint) = parts(&run.missing_keys().unwrap_err());
+        assert!(message.contains("config.toml cannot be read"), "{message}");
+        assert_eq!(hint.unwrap(), RESTORE);
+    }
 }

@@ -307,7 +307,7 @@ fn bad_data_sets_are_refused_before_a_run_is_created() {
     assert!(refused("a.png", "nowhere.png").contains("1 image does not exist"));
     assert!(refused("Apple,Fuji", "Pear,Gala").contains("a class has two parents"));
     assert!(refused("b.png,Apple,Fuji,test", "b.png,Pear,Conference,test").contains("shares a label"));
-    assert!(refused("Gala", "").contains("line 2: the label `variety` is empty"));
+    assert!(refused("Gala", "").contains("row 2: the label `variety` is empty"));
     assert!(refused(",train", ",test").contains("the split `train`"));
 }
 
@@ -811,7 +811,7 @@ fn bad_embeddings_are_refused() {
     assert!(with("q.npy", &floats(&rows[..4])).contains("has 4 rows of embeddings, but"));
     assert!(with("q.csv", b"variety,knid\nGala,Apple\n").contains("no column `kind`"));
     assert!(with("q.csv", &LABELS.replacen(b"Fuji,Apple", b"Gala,Pear")).contains("Gala"));
-    assert!(with("q.csv", &LABELS.replacen(b"Fuji,", b",")).contains("line 4: the label `variety` is empty"));
+    assert!(with("q.csv", &LABELS.replacen(b"Fuji,", b",")).contains("row 4: the label `variety` is empty"));
 }
 
 #[test]

@@ -73,6 +73,51 @@ fn every_command_takes_images_from_parquet_files() {
     at.akin(&["eval", "run"]).expect_code(0).expect_stderr("have other names");
 }
 
+/// A data set as it is downloaded from the hub: all splits in a folder `data`, one of them not used.
+#[test]
+fn a_data_set_of_the_hub_needs_no_file_moved() {
+    let at = Workplace::empty();
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/parquet/hub");
+    fs::create_dir_all(at.path("fruit/data")).unwrap();
+    at.write("fruit/README.md", "# Fruit");
+    for (part, split) in [
+        ("train-00000-of-00002", "train"),
+        ("train-00001-of-00002", "validation"),
+        ("test-00000-of-00001", "test"),
+    ] {
+        let copy = at.path(&format!("fruit/data/{split}-00000-of-00001.parquet"));
+        fs::copy(fixtures.join(format!("{part}.parquet")), copy).unwrap();
+    }
+    at.akin(&["init", "fruit"])
+        .expect_code(0)
+        .expect_stderr("with 24 images and the levels kind, variety (the split validation is not used)")
+        .expect_stderr("train 12 images of 4 classes, test 12 images of 4 classes")
+        .expect_stderr("`akin data check fruit.toml`");
+    let config = at.read("fruit.toml");
+    assert!(config.contains("\ntest = \"test\"\n"), "the config says which split is evaluated: {config}");
+    assert!(config.contains("the split validation is not used"), "{config}");
+    at.akin(&["train", "fruit.toml", "--out", "run", "--set", "run.steps=1"]).expect_code(0);
+    at.akin(&["export", "run", "--out", "bundle", "--no-maps", "--thumbnail", "16"]).expect_code(0);
+    assert_eq!(at.json("bundle/bundle.json")["title"], "fruit");
+    let validated = ["data", "check", "fruit.toml", "--set", "data.test=validation"];
+    at.akin(&validated).expect_code(0).expect_stdout("12");
+
+    // The folder of the files may be named, too, and lack a split.
+    at.akin(&["init", "fruit/data", "--out", "inner.toml"]).expect_code(0);
+    at.akin(&["train", "inner.toml", "--out", "inner", "--set", "run.steps=1"]).expect_code(0);
+    at.akin(&["export", "inner", "--out", "other", "--no-maps", "--thumbnail", "16"]).expect_code(0);
+    assert_eq!(at.json("other/bundle.json")["title"], "fruit");
+    fs::remove_file(at.path("fruit/data/test-00000-of-00001.parquet")).unwrap();
+    at.akin(&["data", "check", "fruit.toml"])
+        .expect_code(1)
+        .expect_stderr("has no file of the split `test`; its files are called after `validation`")
+        .expect_stderr("data.test = \"validation\"");
+    at.akin(&["init", "fruit", "--overwrite"]).expect_code(0);
+    assert!(at.read("fruit.toml").contains("\ntest = \"validation\"\n"));
+    at.akin(&["data", "verify", "fruit.toml"]).expect_code(1).expect_stderr("`akin data check fruit.toml`");
+    at.akin(&["data", "verify", "parquet", "fruit"]).expect_code(1).expect_stderr("`akin init PATH`");
+}
+
 #[test]
 fn a_run_is_evaluated_on_another_data_set_without_its_junk() {
     let at = Workplace::drawn(CONFIG, "16");

@@ -170,6 +170,15 @@ impl Workplace {
         assert_eq!(answer.code, Some(0), "{}{}", answer.stdout, answer.stderr);
     }
 
+    /// Checks that a run is sound, or at least has no fault if it is not finished.
+    fn undamaged(&self, directory: &str) {
+        let answer = self.akin(&["verify", directory]);
+        if answer.code != Some(0) {
+            let answer = answer.expect_code(1).expect_stderr("is not finished");
+            assert!(!answer.stdout.contains("FAULTY"), "{}", answer.stdout);
+        }
+    }
+
     fn exists(&self, name: &str) -> bool {
         self.path(name).exists()
     }
@@ -191,7 +200,7 @@ fn train(sweep: Sweep) {
     let weights = straight.bytes("run/encoder.bpk");
     let survives = |at: &Workplace, faulted: &Faulted| {
         if at.exists("run/checkpoint.akin") {
-            at.sound("run");
+            at.undamaged("run");
             let resumed = at.akin(&["resume", "run"]);
             if resumed.code != Some(0) {
                 resumed.expect_stderr("nothing to resume");
@@ -249,7 +258,7 @@ fn resume(sweep: Sweep) {
         .find(|at| at.exists("run/checkpoint.akin"))
         .unwrap();
     let survives = |at: &Workplace, _: &Faulted| {
-        at.sound("run");
+        at.undamaged("run");
         let resumed = at.akin(&["resume", "run"]);
         if resumed.code != Some(0) {
             resumed.expect_stderr("nothing to resume");

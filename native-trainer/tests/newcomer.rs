@@ -51,7 +51,7 @@ fn three_commands_lead_from_photos_to_a_page() {
     // Fewer steps than the config has, for a fast test.
     at.akin(&["train", "photos.toml", "--set", "run.steps=2"])
         .expect_code(0)
-        .expect_stderr("`akin serve runs/photos`");
+        .expect_stderr("`akin serve runs/photos` needs a page");
 
     fs::create_dir(at.path("page")).unwrap();
     at.write("page/index.html", "<!doctype html>");
@@ -233,6 +233,18 @@ fn init_says_what_it_leaves_out_and_refuses_a_split_that_cannot_be_evaluated() {
     at.akin(&["init", "four.csv"]).expect_code(0).expect_stderr(
         "Note left out the columns `planet` (one value), `number` (another value for each image)",
     );
+    // A label that is missing, and a column that says the same as another.
+    let gaps = table(&["a", "b", "c", "d"]).replacen("Earth", "", 2).replacen("planet", "variety", 1);
+    at.write("gaps.csv", gaps);
+    at.akin(&["init", "gaps.csv"])
+        .expect_code(0)
+        .expect_stderr("`variety` (2 of 32 cells are without a label, the first in gaps.csv, row 2)");
+    let same = |line: &str| format!("{line},{}\n", line.split(',').nth(1).unwrap().to_uppercase());
+    let same: String = table(&["a", "b", "c", "d"]).lines().map(same).collect();
+    at.write("same.csv", same);
+    at.akin(&["init", "same.csv"])
+        .expect_code(0)
+        .expect_stderr("`CLASS` (the same classes as `class`, one for one)");
     at.write("three.csv", table(&["a", "b", "c"]));
     at.akin(&["init", "three.csv"])
         .expect_code(1)

@@ -617,7 +617,9 @@ fn a_checkpoint_survives_the_divergence_after_it() {
         .expect_code(1)
         .expect_stderr("at step 5\n    NaN or infinite: ")
         .expect_stderr("; the checkpoint after step 4 is kept");
-    at.akin(&["verify", "run"]).expect_code(0).expect_stdout("after step 4");
+    let answer = at.akin(&["verify", "run"]).expect_code(1).expect_stderr("the run run is not finished");
+    let answer = answer.expect_stdout("after step 4");
+    assert!(!answer.stdout.contains("FAULTY"), "{}", answer.stdout);
 }
 
 #[cfg(debug_assertions)]

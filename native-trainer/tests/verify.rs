@@ -116,6 +116,65 @@ fn a_run_is_compared_with_its_checkpoint_and_its_data() {
 }
 
 #[test]
+fn what_is_not_finished_is_not_sound_and_is_looked_into() {
+    let at = Workplace::drawn(CONFIG, "32");
+    let compare =
+        ["compare", "tiny.toml", "--losses", "contrastive,happier", "--seeds", "0", "--out", "table"];
+    at.akin(&[&compare[..], &["--cell", "1"]].concat()).expect_code(0);
+    let answer = at.akin(&["verify", "table", "--json"]).expect_code(1);
+    answer
+        .expect_stderr("the comparison table is not finished")
+        .expect_stderr("continue it with `akin compare CONFIG --out table`");
+    let answer = at.akin(&["verify", "table"]).expect_code(1).expect_stdout("UNFINISHED");
+    let inside: Vec<&str> = answer.stdout.lines().filter_map(|line| line.strip_prefix("run ")).collect();
+    let [inside] = inside[..] else { panic!("{}", answer.stdout) };
+    // Damage inside is the greater fault.
+    let weights = at.bytes(&format!("{inside}/encoder.bpk"));
+    at.write(&format!("{inside}/encoder.bpk"), &weights[1..]);
+    at.akin(&["verify", "table"])
+        .expect_code(1)
+        .expect_stdout("FAULTY")
+        .expect_stderr(&format!("of {inside} are damaged"));
+    at.write(&format!("{inside}/encoder.bpk"), weights);
+    at.akin(&compare).expect_code(0);
+    assert_eq!(faults(&at, "table"), [""; 0]);
+}
+
+#[test]
+fn a_command_that_is_given_another_directory_names_the_right_one() {
+    let at = prepared();
+    let image = "data/labels.csv";
+    at.akin(&["search", "run", image])
+        .expect_code(1)
+        .expect_stderr("run is a run, not a bundle")
+        .expect_stderr("`akin export run --out BUNDLE`");
+    fs::rename(at.path("bundle"), at.path("run.bundle")).unwrap();
+    at.akin(&["search", "run", image]).expect_code(1).expect_stderr("hint: give run.bundle");
+    at.akin(&["eval", "run.bundle"])
+        .expect_code(1)
+        .expect_stderr("run.bundle is a bundle, not a run")
+        .expect_stderr("give the run that it was exported from");
+    at.akin(&["serve", "data"]).expect_code(1).expect_stderr("data is a data set, not a bundle or run");
+
+    let compare = ["compare", "tiny.toml", "--losses", "happier", "--seeds", "0", "--out", "table"];
+    at.akin(&compare).expect_code(0);
+    at.akin(&["serve", "table"])
+        .expect_code(1)
+        .expect_stderr("table is a comparison, not a bundle or run")
+        .expect_stderr("hint: give table/happier/seed-0");
+    at.akin(&["eval", "table"]).expect_code(1).expect_stderr("hint: give table/happier/seed-0");
+
+    let ranges = "tune.ranges={'loss.lambda'={values=[0.1,0.2]}}";
+    let tune = ["tune", "tiny.toml", "--out", "search", "--set", ranges, "--set", "tune.folds=2"];
+    let less = ["--set", "tune.trials=1", "--set", "tune.reproductions=0", "--set", "run.epochs=1"];
+    at.akin(&[&tune[..], &less].concat()).expect_code(0);
+    at.akin(&["report", "search", "--out", "report.html"])
+        .expect_code(1)
+        .expect_stderr("search is a tuning, not a run")
+        .expect_stderr("`akin train search/best.toml`");
+}
+
+#[test]
 fn a_bundle_without_its_mark_and_an_index_of_bundles_are_checked_too() {
     let at = prepared();
     fs::remove_file(at.path("bundle/.akin.json")).unwrap();

@@ -94,7 +94,14 @@ for (let sample = 0; sample < SAMPLES; sample++) {
 training.kill("SIGTERM");
 const status = await ended;
 if (status !== 130) throw new Error(`akin train has ended with ${status}`);
-run("verify", "run");
+// It exits with 1, because the training is not finished.
+const verified = JSON.parse(
+  spawnSync(akin, ["verify", "run", "--json"], { cwd: folder }).stdout,
+);
+const faulty = verified.directories[0].checks.filter(
+  ({ state }) => state === "faulty",
+);
+if (faulty.length > 0) throw new Error(JSON.stringify(faulty));
 const steps = Number(/Stopped[^]*?step (\d+)/.exec(talk)?.[1]);
 if (!(steps > 0)) throw new Error(`no step is named in: ${talk}`);
 

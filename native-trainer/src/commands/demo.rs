@@ -118,7 +118,7 @@ pub fn run(args: DemoArgs) -> Result<()> {
     match server {
         None => {
             let folders: Vec<String> = folders.iter().map(|folder| shell::path(folder)).collect();
-            progress.say("Next", &format!("`akin serve {}` shows it in the browser", folders.join(" ")));
+            progress.say("Next", &page::next_serve(&folders.join(" "), "shows it in the browser"));
             Ok(())
         }
         Some((listener, page, hosts)) => {

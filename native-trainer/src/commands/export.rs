@@ -22,7 +22,7 @@ use serde_json::Value;
 
 use crate::bundles::Bundles;
 use crate::class_scores::{ClassScores, class_scores, first_shared_levels, query_table};
-use crate::config::{Config, DeviceName};
+use crate::config::{Config, DataConfig, DataKind, DeviceName};
 use crate::counts::counted;
 use crate::data::Dataset;
 use crate::directory::{Draft, Kind};
@@ -189,7 +189,7 @@ pub fn run(args: ExportArgs) -> Result<()> {
         }
         None => None,
     };
-    let title = args.title.unwrap_or_else(|| title_of(&runs[0].config.data.path));
+    let title = args.title.unwrap_or_else(|| title_of(&runs[0].config.data));
     let notice = args.notice.map(|path| {
         let text =
             read_regular_file(&path).and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other));
@@ -220,8 +220,7 @@ pub fn run(args: ExportArgs) -> Result<()> {
         args.progress.say("Wrote", &format!("the site {} ({:.1} MB)", site.display(), bytes as f64 / 1e6));
         args.progress.say("Next", "copy it to any path of a web server with HTTPS");
     } else {
-        args.progress
-            .say("Next", &format!("`akin serve {}` shows it in the browser", shell::path(&args.out)));
+        args.progress.say("Next", &page::next_serve(&shell::path(&args.out), "shows it in the browser"));
     }
     Ok(())
 }
@@ -494,8 +493,13 @@ fn slug(name: &str, number: usize) -> String {
 }
 
 /// The name of the data's folder: "grocery" for `grocery/` and for `grocery/labels.csv`.
-pub fn title_of(data: &Path) -> String {
-    let folder: PathBuf = if data.is_file() { data.parent().unwrap_or(data).into() } else { data.into() };
+pub fn title_of(data: &DataConfig) -> String {
+    let path = data.path.as_path();
+    let mut folder = if path.is_file() { path.parent().unwrap_or(path) } else { path };
+    // The hub of Hugging Face puts the Parquet files of every data set into such a folder.
+    if data.kind == DataKind::Parquet && folder.ends_with("data") {
+        folder = folder.parent().filter(|above| above.file_name().is_some()).unwrap_or(folder);
+    }
     folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 

@@ -113,13 +113,17 @@ pub fn run(args: &InitArgs) -> Result<()> {
     let values = values(&layout, model, &dataset, &out, has_gpu)?;
     let text = explained(&values, &comments(&layout, &out, &values, has_gpu));
     // What cannot be read back is not written.
-    let config = Source::from_text(&out, text.clone(), None, &[])?.config(&Table::new())?;
-    if config.model.weights.is_some() {
-        check_encoder(&config, &device::open(DeviceName::Cpu)?)?;
+    let read = Source::from_text(&out, text.clone(), None, &[])?.config(&Table::new())?;
+    if read.model.weights.is_some() {
+        check_encoder(&read, &device::open(DeviceName::Cpu)?)?;
     }
     write_atomic(&out, |file| file.write_all(text.as_bytes()))?;
     terminal::print(&out.display().to_string())?;
-    terminal::say(format_args!("        Next `akin train {}` trains a model", shell::path(&out)));
+    let config = shell::path(&out);
+    terminal::say(format_args!("        Next `akin train {config}` trains a model"));
+    terminal::say(format_args!(
+        "             `akin data check {config}` looks for damaged and repeated images first"
+    ));
     Ok(())
 }
 

@@ -14,11 +14,12 @@ use serde_json::{Value, json};
 use crate::columns::align_words;
 use crate::config::DeviceName;
 use crate::counts::counted;
+use crate::directory::{self, Kind};
 use crate::files::read_regular_file;
 use crate::loader::Pictures;
 use crate::problem::{Advise, a_few, did_you_mean, problem};
 use crate::terminal_picture::PictureFormat;
-use crate::{device, directory, terminal, terminal_picture};
+use crate::{device, terminal, terminal_picture};
 
 /// Find the items of a bundle that are nearest to an image.
 ///
@@ -173,11 +174,16 @@ struct Bundle {
 
 impl Bundle {
     fn open(folder: &Path) -> Result<Self> {
+        const HINT: &str = "write one with `akin export RUN --out BUNDLE`, or `akin demo`";
         directory::recover(folder)?;
-        let bytes = read_regular_file(&folder.join(MANIFEST)).advise(
-            || format!("{} is not a bundle: {MANIFEST} cannot be read", folder.display()),
-            "write one with `akin export RUN --out BUNDLE`, or `akin demo`",
-        )?;
+        let manifest = folder.join(MANIFEST);
+        if !manifest.is_file()
+            && let Some(error) = directory::other_kind(folder, &[Kind::Bundle], HINT)
+        {
+            return Err(error);
+        }
+        let bytes = read_regular_file(&manifest)
+            .advise(|| format!("{} is not a bundle: {MANIFEST} cannot be read", folder.display()), HINT)?;
         Ok(Self { folder: folder.to_owned(), manifest: Manifest::parse(&bytes)? })
     }
 

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use akin_core::bundle::{ElementType, MANIFEST, Manifest};
+use akin_core::bundle::{ElementType, INDEX, MANIFEST, Manifest};
 use anyhow::Result;
 use clap::Args;
 
@@ -52,6 +52,9 @@ pub fn run(args: ServeArgs) -> Result<()> {
     };
     let (runs, given): (Vec<PathBuf>, Vec<PathBuf>) =
         folders.iter().cloned().partition(|folder| is_run(folder));
+    for folder in &given {
+        refuse_other(folder)?;
+    }
     // Errors in a bundle, a run or the port are reported before a run is exported and the page is built.
     for run in &runs {
         check_run(run)?;
@@ -71,6 +74,16 @@ pub fn run(args: ServeArgs) -> Result<()> {
         }
     };
     serve::serve(listener, page.carry_out()?, bundles, hosts)
+}
+
+/// Refuses a folder that akin wrote and that is neither a run nor a bundle, nor has an index of bundles.
+fn refuse_other(folder: &Path) -> Result<()> {
+    const HINT: &str = "name a run that `akin train` wrote or a folder that `akin export` wrote";
+    let has = |name: &str| folder.join(name).is_file();
+    match directory::other_kind(folder, &[Kind::Bundle, Kind::Run], HINT) {
+        Some(error) if !has(MANIFEST) && !has(INDEX) => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// Whether a folder is a run, and no bundle.
@@ -114,7 +127,7 @@ fn check_bundle(run: &Run, out: &Path) -> Result<()> {
     let contents = manifest.contents();
     let name = &run.config.run.name;
     let is_of_run = matches!(&contents.encoders[..], [encoder] if encoder.name == *name);
-    let has_defaults = contents.title == title_of(&run.config.data.path)
+    let has_defaults = contents.title == title_of(&run.config.data)
         && contents.description.is_empty()
         && contents.licence.is_empty()
         && contents.thumbnails.tile == TILE
@@ -136,7 +149,7 @@ fn export_run(folder: &Path, progress: Progress) -> Result<PathBuf> {
     if directory::is_complete(Kind::Bundle, &out)? && written(&out) > written(folder) {
         return Ok(out);
     }
-    let title = title_of(&run.config.data.path);
+    let title = title_of(&run.config.data);
     export(&Export { overwrite: true, ..Export::new(&[run], &out, title, progress) })?;
     Ok(out)
 }

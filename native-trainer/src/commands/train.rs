@@ -24,7 +24,7 @@ use crate::published::published_text;
 use crate::report::{report_text, score};
 use crate::run::{CONFIG_FILE, Run};
 use crate::training::{Outcome, Start, idle_settings, train};
-use crate::{device, directory, shell, terminal};
+use crate::{device, directory, page, shell, terminal};
 
 /// Train a model from a config.
 ///
@@ -198,7 +198,7 @@ pub fn finish((run, outcome): (Run, Outcome), progress: Progress) -> Result<()> 
             progress.say("Finished", &format!("the run is in {directory}"));
             progress
                 .say("Next", &format!("`akin export {directory} --out bundle` writes it for the browser"));
-            progress.say("", &format!("`akin serve {directory}` does so, and shows it at once"));
+            progress.say("", &page::next_serve(&directory, "does so, and shows it at once"));
             Ok(())
         }
         Outcome::Stopped { step } => {
@@ -222,7 +222,7 @@ pub fn continue_run(run: Run, progress: Progress) -> Result<(Run, Outcome)> {
             "evaluate it with `akin eval RUN`, or train a new run with more steps",
         ));
     }
-    let missing = run.missing_keys();
+    let missing = run.missing_keys()?;
     if !missing.is_empty() {
         return Err(problem(
             format!(

@@ -91,12 +91,12 @@ impl PlannedRun {
         if !has(CONFIG_FILE) {
             return State::New;
         }
-        let run = match Run::open(directory) {
-            Ok(run) => run,
+        let opened = Run::open(directory).and_then(|run| Ok((run.missing_keys()?, run)));
+        let (missing, run) = match opened {
+            Ok(opened) => opened,
             Err(error) => return State::Changed(format!("it cannot be read: {}", parts(&error).0)),
         };
-        let (missing, different) =
-            (run.missing_keys(), differences(&run.config, &self.config, &NO_RESULT_DEPENDS_ON));
+        let different = differences(&run.config, &self.config, &NO_RESULT_DEPENDS_ON);
         if !missing.is_empty() {
             State::Changed(format!("it has no {}, because an older akin wrote it", a_few(&missing)))
         } else if !different.is_empty() {

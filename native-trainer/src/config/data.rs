@@ -54,7 +54,8 @@ pub struct DataConfig {
     #[serde(default = "path_column")]
     pub path_column: String,
     /// `csv`, `parquet`: the column with the split of each image. An image with an empty cell is not used. A Parquet
-    /// file without it is a split, called as its name begins: `train-00000-of-00002.parquet`. Default `split`.
+    /// file without it is a split, called as its name begins: `train-00000-of-00002.parquet`. Files of a split that
+    /// `train`, `test`, `query` and `gallery` do not name are not used. Default `split`.
     #[serde(default = "split_column")]
     pub split_column: String,
     /// The name of the training split: a folder inside `path`, or a value of the split column. Default `train`.
@@ -368,7 +369,7 @@ impl DataConfig {
         ensure(!levels.is_empty(), || {
             (
                 format!("`{name}` needs more settings than a path"),
-                "give a config with a section [data] instead",
+                "write a config with `akin init PATH`, and give that instead",
             )
         })?;
         let mut section = toml::Table::new();

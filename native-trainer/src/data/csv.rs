@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 
 use super::listing::{Entry, ListedImage, Listing, LocalCopy, Source};
-use super::table::Rows;
+use super::table::{Rows, row_name};
 use crate::config::DataConfig;
 use crate::csv_file::CsvFile;
 
@@ -41,8 +41,8 @@ fn images(data: &DataConfig) -> Result<Vec<ListedImage>> {
     let rows = Rows::new(data, file.parent().unwrap_or(Path::new("")));
 
     let mut images = Vec::new();
-    while let Some((line, record)) = table.next_line()? {
-        let place = || format!("{}, line {line}", file.display());
+    while let Some((row, record)) = table.next_line()? {
+        let place = || row_name(file, row);
         let split = match split_column.map(|column| record[column].trim()) {
             None => None,
             Some("") => continue,
@@ -114,7 +114,7 @@ d.jpg,Fuji,Apple,
     #[test]
     fn an_unknown_split_is_named_with_its_line() {
         let (message, hint) = refused(&GOOD.replace("Gala,Apple,train", "Gala,Apple,trian"), "");
-        assert!(message.ends_with("labels.csv, line 2: `trian` is not a split"), "{message}");
+        assert!(message.ends_with("labels.csv, row 2: `trian` is not a split"), "{message}");
         assert!(hint.starts_with("did you mean `train`?"), "{hint}");
     }
 
@@ -122,7 +122,7 @@ d.jpg,Fuji,Apple,
     fn an_empty_label_is_refused_or_filled() {
         let text = GOOD.replace(" Gala", "");
         let (message, hint) = refused(&text, "");
-        assert!(message.ends_with("line 2: the label `variety` is empty"), "{message}");
+        assert!(message.ends_with("row 2: the label `variety` is empty"), "{message}");
         assert!(hint.contains("fill"));
         let (_directory, data) = csv(&text, "ragged = 'fill'");
         let dataset = Dataset::read(&data, 0).unwrap();
@@ -139,7 +139,7 @@ d.jpg,Fuji,Apple,
         assert!(refused("path,variety,kind,split\n", "").0.ends_with("has no images"));
         let (message, _) = refused("path,variety,kind,split\na.jpg,Gala\n", "");
         assert!(
-            message.ends_with("labels.csv, line 2: the line has 2 cells, but the header has 4"),
+            message.ends_with("labels.csv, row 2: the row has 2 cells, but the header has 4"),
             "{message}"
         );
         assert!(refused("path,variety,kind,split\n,Gala,Apple,train\n", "").0.contains("the path is empty"));

@@ -10,7 +10,9 @@ use anyhow::Result;
 use toml::{Table, Value};
 
 use super::folder::{looks_like_an_image, may_be_data};
+use super::listing::{SPLIT_NAMES, is_split_name};
 use super::parquet::{self, Labels};
+use super::table::row_name;
 use super::{Dataset, entry};
 use crate::config::{DataConfig, DataKind};
 use crate::counts::{count, counted};
@@ -23,14 +25,6 @@ const TEST_FRACTION: f64 = 0.5;
 
 /// The fewest classes of which a share can be held out: two to train on and two to evaluate on.
 const FEWEST_CLASSES: usize = 4;
-
-/// Other names of splits that are common, by the key of `[data]`.
-const SPLITS: [(&str, &[&str]); 4] = [
-    ("train", &["train", "training"]),
-    ("test", &["test", "testing", "val", "valid", "validation"]),
-    ("query", &["query", "queries", "probe"]),
-    ("gallery", &["gallery", "index"]),
-];
 
 /// Names of columns that divide the images in some way. They are no labels.
 const DIVISIONS: [&str; 6] = ["set", "subset", "partition", "phase", "fold", "usage"];
@@ -103,8 +97,9 @@ pub fn detect(path: &Path) -> Result<Layout> {
         }
     }
     folder_layout(path).map_err(|tree| match unusable {
-        Some(table) => both_problems(&table, &tree),
-        None => tree,
+        // Images in folders of classes are what the user means, whatever tables lie beside them.
+        Some(table) if !has_classes(path) => with_both_hints(&table, &tree),
+        _ => tree,
     })
 }
 
@@ -112,11 +107,17 @@ fn has_extension(path: &Path, wanted: &str) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(wanted))
 }
 
-/// Why neither a table nor the folders can be used.
-fn both_problems(table: &anyhow::Error, tree: &anyhow::Error) -> anyhow::Error {
-    let ((table, table_hint), (tree, tree_hint)) = (parts(table), parts(tree));
+/// The error of a table, with what to do about it or about the folders.
+fn with_both_hints(table: &anyhow::Error, tree: &anyhow::Error) -> anyhow::Error {
+    let ((message, table_hint), (_, tree_hint)) = (parts(table), parts(tree));
     let hints: Vec<String> = [table_hint, tree_hint].into_iter().flatten().collect();
-    problem(format!("{table}; and {tree}"), hints.join(", or "))
+    problem(message, hints.join(", or "))
+}
+
+/// Whether images stand in folders below this one.
+fn has_classes(path: &Path) -> bool {
+    let mut images = Images::default();
+    images.add(path).is_ok() && !images.classes.is_empty()
 }
 
 /// A data set of the papers, if the folder holds one.
@@ -151,24 +152,27 @@ fn csv_files(folder: &Path) -> Result<Vec<PathBuf>> {
 /// A CSV file with a column of image paths and columns of labels.
 fn csv_layout(file: &Path) -> Result<Layout> {
     let (header, columns) = read_columns(file)?;
-    table_layout(&Cells {
+    let rows = columns.first().map_or(0, Vec::len);
+    table_layout(Cells {
         kind: DataKind::Csv,
         path: file,
         folder: file.parent().unwrap_or(Path::new("")),
         header,
         columns,
         images: None,
-        splits: Vec::new(),
         unread: Vec::new(),
+        // The header is row 1.
+        files: vec![TableFile { path: file.to_owned(), split: String::new(), rows, first_row: 2 }],
     })
 }
 
 /// A Parquet file, or a folder of them, with a column of images or of their paths, and columns of labels.
 fn parquet_layout(path: &Path) -> Result<Layout> {
-    let files = parquet::files(path)?;
+    let paths = parquet::files(path)?;
     let (mut header, mut columns, mut images) = (Vec::new(), Vec::new(), None);
     let (mut texts, mut unread, mut unread_because) = (HashSet::new(), Vec::new(), None);
-    for (number, file) in files.iter().enumerate() {
+    let mut files = Vec::new();
+    for (number, file) in paths.iter().enumerate() {
         let mut table = ParquetFile::open(file)?;
         // All files have the columns of the first.
         if number == 0 {
@@ -188,8 +192,8 @@ fn parquet_layout(path: &Path) -> Result<Layout> {
         while place < header.len() {
             let mut labels = Labels::of(&table, &header[place], "give all files the same columns")?;
             let mut read = || -> Result<()> {
-                for row in 0..table.rows() {
-                    let label = labels.next(&mut table, || format!("{}, row {row}", file.display()))?;
+                for row in 1..=table.rows() {
+                    let label = labels.next(&mut table, || row_name(file, row))?;
                     columns[place].push(shared(&mut texts, &label));
                 }
                 Ok(())
@@ -206,17 +210,22 @@ fn parquet_layout(path: &Path) -> Result<Layout> {
             }
         }
         table.check_unchanged()?;
+        files.push(TableFile {
+            path: file.clone(),
+            split: parquet::split_of_name(file),
+            rows: table.rows() as usize,
+            first_row: 1,
+        });
     }
-    let splits: Vec<Rc<str>> = files.iter().map(|file| parquet::split_of_name(file).into()).collect();
-    let layout = table_layout(&Cells {
+    let layout = table_layout(Cells {
         kind: DataKind::Parquet,
         path,
-        folder: if path.is_dir() { path } else { path.parent().unwrap_or(Path::new("")) },
+        folder: paths[0].parent().unwrap_or(Path::new("")),
         header,
         columns,
         images,
-        splits: if is_split_column(&splits) { splits } else { Vec::new() },
         unread,
+        files,
     });
     layout.map_err(|error| unread_because.unwrap_or(error))
 }
@@ -245,15 +254,92 @@ struct Cells<'a> {
     columns: Vec<Column>,
     /// The column with the images themselves.
     images: Option<String>,
-    /// The split of each file, if the names of all are splits.
-    splits: Vec<Rc<str>>,
     /// The columns that cannot be read, each with the reason.
     unread: Vec<String>,
+    /// The files, in the order of their rows.
+    files: Vec<TableFile>,
+}
+
+/// A file of a table.
+struct TableFile {
+    path: PathBuf,
+    /// What its name begins with. Empty for a CSV file, whose name tells no split.
+    split: String,
+    /// The number of its rows.
+    rows: usize,
+    /// The number of the first of them in messages.
+    first_row: u64,
+}
+
+impl Cells<'_> {
+    /// The row at a place of the columns, for messages.
+    fn row_name(&self, place: usize) -> String {
+        let mut place = place;
+        for file in &self.files {
+            match place.checked_sub(file.rows) {
+                Some(behind) => place = behind,
+                None => return row_name(&file.path, file.first_row + place as u64),
+            }
+        }
+        self.path.display().to_string()
+    }
+
+    /// The first column without a label in all files of a split, although others have labels there.
+    fn unlabelled_column(&self, split: &str) -> Option<&str> {
+        let is_of_split =
+            || self.files.iter().flat_map(|file| std::iter::repeat_n(file.split == split, file.rows));
+        let has_label = |column: &Column, wanted: bool| {
+            column.iter().zip(is_of_split()).any(|(cell, is_of)| is_of == wanted && !cell.is_empty())
+        };
+        let column =
+            self.columns.iter().position(|column| has_label(column, false) && !has_label(column, true))?;
+        Some(&self.header[column])
+    }
+
+    /// Drops the rows of the files that are called after other splits than these.
+    fn retain(&mut self, splits: &[String]) {
+        let is_used: Vec<bool> = self
+            .files
+            .iter()
+            .flat_map(|file| std::iter::repeat_n(splits.contains(&file.split), file.rows))
+            .collect();
+        for column in &mut self.columns {
+            let mut is_used = is_used.iter();
+            column.retain(|_| is_used.next().is_some_and(|&is_used| is_used));
+        }
+        self.files.retain(|file| splits.contains(&file.split));
+    }
 }
 
 /// A table with a column of images and columns of labels.
-fn table_layout(table: &Cells) -> Result<Layout> {
-    let Cells { kind, path: file, folder, header, columns, images: bytes, splits, unread } = table;
+fn table_layout(mut table: Cells) -> Result<Layout> {
+    let split_column = table.columns.iter().position(|column| is_split_column(column));
+    let named: Vec<String> = if split_column.is_some() {
+        Vec::new()
+    } else {
+        table.files.iter().map(|file| file.split.clone()).collect::<BTreeSet<_>>().into_iter().collect()
+    };
+    // The labels of a test split are often not published.
+    let labelled: Vec<String> =
+        named.iter().filter(|split| table.unlabelled_column(split).is_none()).cloned().collect();
+    let mut splits = used_splits(&labelled);
+    if splits.is_empty() {
+        splits = used_splits(&named);
+    }
+    let unused: Vec<&str> = named
+        .iter()
+        .filter(|name| !splits.is_empty() && !splits.contains(name))
+        .map(String::as_str)
+        .collect();
+    let without_labels = |split: &&str| {
+        let column = table.unlabelled_column(split)?;
+        Some(format!("no image of the split {split} has a label in the column `{column}`"))
+    };
+    let mut notes: Vec<String> = unused.iter().filter_map(without_labels).collect();
+    if !unused.is_empty() {
+        table.retain(&splits);
+    }
+    let Cells { kind, path: file, folder, header, columns, images: bytes, unread, .. } = &table;
     let rows = columns.first().map_or(0, Vec::len);
     let paths = if bytes.is_some() { None } else { path_column(columns, folder) };
     if bytes.is_none() && paths.is_none() {
@@ -263,7 +349,6 @@ fn table_layout(table: &Cells) -> Result<Layout> {
             format!("{separation}write the paths relative to the folder of the file in a column `path`"),
         ));
     }
-    let split_column = columns.iter().position(|column| is_split_column(column));
     let is_path = |place: usize| paths.as_ref().is_some_and(|(column, _)| *column == place);
     let candidates: Vec<usize> =
         (0..columns.len()).filter(|&place| !is_path(place) && Some(place) != split_column).collect();
@@ -274,9 +359,18 @@ fn table_layout(table: &Cells) -> Result<Layout> {
         // What is named like a division may be the only label.
         levels = chain(columns, &candidates);
     }
+    let no_levels = candidates
+        .iter()
+        .filter(|place| !levels.contains(place))
+        .map(|&place| format!("`{}` ({})", header[place], why_no_level(&table, place, &levels)));
+    let left_out: Vec<String> = no_levels.chain(unread.iter().cloned()).collect();
     if levels.is_empty() {
+        let found = match left_out.len() {
+            0 => String::new(),
+            _ => format!("; it has {}", a_few(&left_out)),
+        };
         return Err(problem(
-            format!("{} has no column of labels that images share", file.display()),
+            format!("{} has no column of labels that images share{found}", file.display()),
             "add a column per level of the taxonomy, each with a label per image",
         ));
     }
@@ -292,30 +386,25 @@ fn table_layout(table: &Cells) -> Result<Layout> {
     if let Some(name) = image_column.filter(|name| *name != "path") {
         data.insert("path_column".into(), name.into());
     }
-    let names = match split_column {
+    let splits = match split_column {
         Some(column) => {
             if header[column] != "split" {
                 data.insert("split_column".into(), header[column].as_str().into());
             }
-            Some((&columns[column], format!("the column `{}` of {}", header[column], file.display())))
-        }
-        None => Some((splits, file.display().to_string())).filter(|(splits, _)| !splits.is_empty()),
-    };
-    match names {
-        Some((names, place)) => {
             let present: BTreeSet<&str> =
-                names.iter().map(|name| &**name).filter(|name| !name.is_empty()).collect();
-            check_split_names(&present, &place)?;
-            let present: Vec<String> = present.into_iter().map(str::to_owned).collect();
-            name_splits(&mut data, &present);
-            // A single split leaves nothing to evaluate on, or to train on.
-            if present.len() == 1 {
-                data.insert("test_fraction".into(), TEST_FRACTION.into());
-            }
+                columns[column].iter().map(|name| &**name).filter(|name| !name.is_empty()).collect();
+            check_split_names(&present, &format!("the column `{}` of {}", header[column], file.display()))?;
+            present.into_iter().map(str::to_owned).collect()
         }
-        None => {
-            data.insert("test_fraction".into(), TEST_FRACTION.into());
-        }
+        None => splits,
+    };
+    name_splits(&mut data, &splits);
+    // A single split leaves nothing to evaluate on, or to train on.
+    if splits.len() < 2 {
+        data.insert("test_fraction".into(), TEST_FRACTION.into());
+    }
+    if !unused.is_empty() {
+        state_evaluation_split(&mut data, &splits);
     }
     let what = match kind {
         DataKind::Csv => "a CSV file".to_owned(),
@@ -323,33 +412,51 @@ fn table_layout(table: &Cells) -> Result<Layout> {
         _ => "a Parquet file".to_owned(),
     };
     let found = format!(
-        "{what} with {} and the levels {}",
+        "{what} with {} and the levels {}{}",
         counted(rows, "image", "images"),
-        levels_found.join(", ")
+        levels_found.join(", "),
+        not_used("the split", "the splits", &unused)
     );
-    let no_levels = candidates
-        .iter()
-        .filter(|place| !levels.contains(place))
-        .map(|&place| format!("`{}` ({})", header[place], why_no_level(&header[place], &columns[place])));
-    let left_out: Vec<String> = no_levels.chain(unread.iter().cloned()).collect();
-    let notes = match left_out.len() {
-        0 => Vec::new(),
-        1 => vec![format!("left out the column {}", left_out[0])],
-        _ => vec![format!("left out the columns {}", a_few(&left_out))],
-    };
+    match left_out.len() {
+        0 => {}
+        1 => notes.push(format!("left out the column {}", left_out[0])),
+        _ => notes.push(format!("left out the columns {}", a_few(&left_out))),
+    }
     Ok(Layout { data, found, names_levels: false, notes })
 }
 
 /// Why a column is none of the levels.
-fn why_no_level(name: &str, cells: &[Rc<str>]) -> &'static str {
+fn why_no_level(table: &Cells, place: usize, levels: &[usize]) -> String {
+    let (name, cells) = (&table.header[place], &table.columns[place]);
     let classes = cells.iter().collect::<BTreeSet<_>>().len();
-    match () {
-        () if classes == 1 => "one value",
-        () if cells.iter().any(|cell| cell.is_empty()) => "empty cells",
-        () if classes == cells.len() => "another value for each image",
-        () if names_division(name) => "no label",
-        () => "not in line with the levels",
+    let empty: Vec<usize> = (0..cells.len()).filter(|&row| cells[row].is_empty()).collect();
+    if classes == 1 && empty.is_empty() {
+        return "one value".into();
     }
+    if let [first, ..] = empty[..] {
+        let row = table.row_name(first);
+        let (empty, all) = (count(empty.len()), counted(cells.len(), "cell", "cells"));
+        return match &*empty {
+            "1" => format!("1 of {all} is without a label: {row}"),
+            _ => format!("{empty} of {all} are without a label, the first in {row}"),
+        };
+    }
+    if classes == cells.len() {
+        return "another value for each image".into();
+    }
+    if names_division(name) {
+        return "no label".into();
+    }
+    let is_above = |coarse: usize, fine: usize| determines(&table.columns, fine, coarse);
+    for &level in levels {
+        let name = &table.header[level];
+        match (is_above(place, level), is_above(level, place)) {
+            (true, true) => return format!("the same classes as `{name}`, one for one"),
+            (false, false) => return format!("its classes are neither above nor below those of `{name}`"),
+            _ => {}
+        }
+    }
+    "not in line with the levels".into()
 }
 
 /// The header of a CSV file, and its cells by column.
@@ -384,7 +491,7 @@ fn path_column(columns: &[Column], folder: &Path) -> Option<(usize, Option<PathB
 
 /// Whether every cell is the name of a split, or empty, and some are names.
 fn is_split_column(column: &[Rc<str>]) -> bool {
-    let known = |cell: &Rc<str>| cell.is_empty() || SPLITS.iter().any(|(_, names)| is_named(cell, names));
+    let known = |cell: &Rc<str>| cell.is_empty() || is_split_name(cell);
     column.iter().all(known) && column.iter().any(|cell| !cell.is_empty())
 }
 
@@ -404,9 +511,9 @@ fn check_split_names(present: &BTreeSet<&str>, column: &str) -> Result<()> {
     let named = |names: &[&str]| -> Vec<&str> {
         present.iter().copied().filter(|name| is_named(name, names)).collect()
     };
-    for (key, names) in SPLITS {
+    for (key, names) in SPLIT_NAMES {
         if let [used, unused, ..] = named(names)[..] {
-            let train = named(SPLITS[0].1).first().copied().unwrap_or("train");
+            let train = named(SPLIT_NAMES[0].1).first().copied().unwrap_or("train");
             let other = if key == "test" { train } else { used };
             return Err(problem(
                 format!("{column} has both `{used}` and `{unused}`, and akin uses only one of them"),
@@ -432,19 +539,12 @@ fn chain(columns: &[Column], candidates: &[usize]) -> Vec<usize> {
     // If a number and a name stand for the same classes, the name comes first.
     let is_numbers = |column: usize| columns[column].iter().all(|cell| cell.parse::<f64>().is_ok());
     candidates.sort_by_key(|&column| (classes(column), is_numbers(column)));
-    let determines = |fine: usize, coarse: usize| {
-        let mut above = HashMap::new();
-        columns[fine]
-            .iter()
-            .zip(&columns[coarse])
-            .all(|(fine, coarse)| *above.entry(fine).or_insert(coarse) == coarse)
-    };
     // The longest chain that ends in each column, and the column before it.
     let mut best: BTreeMap<usize, (usize, Option<usize>)> = BTreeMap::new();
     for (place, &fine) in candidates.iter().enumerate() {
         let longer = candidates[..place]
             .iter()
-            .filter(|&&coarse| classes(coarse) < classes(fine) && determines(fine, coarse))
+            .filter(|&&coarse| classes(coarse) < classes(fine) && determines(columns, fine, coarse))
             .map(|&coarse| (best[&coarse].0 + 1, coarse))
             // The first of equal columns counts.
             .fold(None, |found: Option<(usize, usize)>, new| match found {
@@ -468,6 +568,36 @@ fn chain(columns: &[Column], candidates: &[usize]) -> Vec<usize> {
     levels
 }
 
+/// Whether all images of a class of one column are of one class of another.
+fn determines(columns: &[Column], fine: usize, coarse: usize) -> bool {
+    let mut above = HashMap::new();
+    columns[fine]
+        .iter()
+        .zip(&columns[coarse])
+        .all(|(fine, coarse)| *above.entry(fine).or_insert(coarse) == coarse)
+}
+
+// --- Splits ---------------------------------------------------------------------------------------------
+
+/// Of the splits that are present, those that are used: the training split with queries and gallery, or with the first
+/// that can be evaluated of `test`, `val` and their other names. None if the training split or the others are missing.
+fn used_splits(present: &[String]) -> Vec<String> {
+    match SPLIT_NAMES.map(|(_, names)| first_named(present, names)) {
+        [Some(train), _, Some(query), Some(gallery)] => vec![train, query, gallery],
+        [Some(train), Some(test), ..] => vec![train, test],
+        _ => Vec::new(),
+    }
+}
+
+/// A remark on splits that are not used; nothing if there are none.
+fn not_used(one: &str, several: &str, names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [name] => format!(" ({one} {name} is not used)"),
+        _ => format!(" ({several} {} are not used)", names.join(", ")),
+    }
+}
+
 // --- Folders ----------------------------------------------------------------------------------------
 
 /// A tree of folders with images.
@@ -475,12 +605,7 @@ fn folder_layout(root: &Path) -> Result<Layout> {
     let mut data = toml::toml! { kind = "folder" };
     data.insert("path".into(), root.to_string_lossy().as_ref().into());
     let present = folders_in(root)?;
-    let [train, test, query, gallery] = SPLITS.map(|(_, names)| first_named(&present, names));
-    let splits: Vec<String> = match (train, test, query.zip(gallery)) {
-        (Some(train), _, Some((query, gallery))) => vec![train, query, gallery],
-        (Some(train), Some(test), None) => vec![train, test],
-        _ => Vec::new(),
-    };
+    let splits = used_splits(&present);
     let mut images = Images::default();
     if splits.is_empty() {
         images.add(root)?;
@@ -508,17 +633,16 @@ fn folder_layout(root: &Path) -> Result<Layout> {
         data.insert("ragged".into(), "fill".into());
     }
     data.insert("levels".into(), level_names(depth).into());
-    let named = SPLITS.iter().flat_map(|(_, names)| *names);
+    let named = SPLIT_NAMES.iter().flat_map(|(_, names)| *names);
     let unused: Vec<&str> = named
         .flat_map(|name| present.iter().filter(|other| other.eq_ignore_ascii_case(name)))
         .filter(|name| !splits.is_empty() && !splits.contains(name))
         .map(String::as_str)
         .collect();
-    let not_used = match unused[..] {
-        [] => String::new(),
-        [name] => format!(" (the folder {name} is not used)"),
-        _ => format!(" (the folders {} are not used)", unused.join(", ")),
-    };
+    if !unused.is_empty() {
+        state_evaluation_split(&mut data, &splits);
+    }
+    let not_used = not_used("the folder", "the folders", &unused);
     let found = format!(
         "a folder tree with {} in {}, {} deep{not_used}",
         counted(images.by_depth.values().sum(), "image", "images"),
@@ -633,10 +757,17 @@ fn level_names(depth: usize) -> Vec<String> {
 
 /// Writes the names of splits that are not akin's own.
 fn name_splits(data: &mut Table, present: &[String]) {
-    for (key, names) in SPLITS {
+    for (key, names) in SPLIT_NAMES {
         if let Some(name) = first_named(present, names).filter(|name| name != key) {
             data.insert(key.into(), name.into());
         }
+    }
+}
+
+/// Writes which of the splits is evaluated, also if it has akin's own name: others are present that it could be.
+fn state_evaluation_split(data: &mut Table, used: &[String]) {
+    if let Some(test) = first_named(used, SPLIT_NAMES[1].1) {
+        data.insert("test".into(), test.into());
     }
 }
 
@@ -845,8 +976,12 @@ mod tests {
             files(&[("labels.csv", b"file,kind\n1.jpg,a\n3.jpg,b\n"), ("1.jpg", b""), ("2.jpg", b"")]);
         let (message, hint) = refusal(detect(folder.path()));
         assert!(message.contains("no column of ") && message.contains("labels.csv"), "{message}");
-        assert!(message.contains("has 2 images, but no folders of classes"), "{message}");
+        assert!(!message.contains("folders of classes"), "one error at a time: {message}");
         assert!(hint.contains("in a column `path`") && hint.contains("sort the images"), "{hint}");
+        // With folders of classes, the table is something else.
+        let folder = files(&[("notes.csv", b"x,y\n1,2\n"), ("a/1.jpg", b""), ("b/2.jpg", b"")]);
+        let (message, hint) = refusal(detect(folder.path()));
+        assert!(message.contains("has 2 folders of images") && !hint.contains("column"), "{message}; {hint}");
     }
 
     #[test]
@@ -869,6 +1004,61 @@ mod tests {
         assert_eq!(
             (text(&table, "path_column").as_deref(), table.levels()),
             (Some("picture"), vec!["kind".into()])
+        );
+    }
+
+    #[test]
+    fn a_column_that_lacks_a_label_is_left_out_with_its_row() {
+        let table = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/parquet/table-snappy.parquet");
+        let notes = detect(&table).unwrap().notes.join("; ");
+        let row = format!("`variety` (1 of 6 cells is without a label: {}, row 6)", table.display());
+        assert!(notes.contains(&row), "{notes}");
+
+        // The rows of a file that is not used are not counted.
+        let hub = |name: &str| fs::read(table.with_file_name("hub").join(name)).unwrap();
+        let folder = files(&[
+            ("train-00000-of-00001.parquet", &hub("train-00000-of-00002.parquet")),
+            ("extra-00000-of-00001.parquet", &hub("train-00001-of-00002.parquet")),
+            ("test-00000-of-00001.parquet", &hub("test-00000-of-00001.parquet")),
+        ]);
+        let layout = found(&folder);
+        assert_eq!(
+            layout.found,
+            "a folder of Parquet files with 24 images and the levels kind, variety (the split extra is not used)"
+        );
+        assert_eq!(text(&layout, "test").as_deref(), Some("test"));
+        assert_eq!(reads(&layout).paths.len(), 24);
+    }
+
+    /// The class of every image is -1, as where labels are not published.
+    const UNLABELLED: &[u8] = include_bytes!("../../tests/fixtures/parquet/unlabelled.parquet");
+
+    #[test]
+    fn a_split_without_labels_is_not_used_if_there_is_another() {
+        let hub = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/parquet/hub");
+        let train = fs::read(hub.join("train-00000-of-00002.parquet")).unwrap();
+        let validation = fs::read(hub.join("test-00000-of-00001.parquet")).unwrap();
+        let all =
+            [("train-1.parquet", &train[..]), ("val-1.parquet", &validation), ("test-1.parquet", UNLABELLED)];
+        let layout = found(&files(&all));
+        assert_eq!((text(&layout, "test").as_deref(), layout.levels().len()), (Some("val"), 2));
+        assert_eq!(layout.notes, ["no image of the split test has a label in the column `kind`"]);
+        let only = [all[0], all[2]];
+        let layout = found(&files(&only));
+        assert_eq!(layout.levels(), ["variety"]);
+        assert!(layout.notes[0].contains("`kind` (12 of 24 cells are without a label, the first in "));
+    }
+
+    #[test]
+    fn a_column_that_crosses_a_level_is_left_out_and_names_it() {
+        let images = ["img/a.jpg", "img/b.jpg", "img/c.jpg", "img/d.jpg", "img/e.jpg"];
+        let mut all = vec![("birds.csv", TABLE.as_bytes())];
+        all.extend(images.iter().map(|&image| (image, &b""[..])));
+        let notes = found(&files(&all)).notes.join("; ");
+        assert!(notes.contains("`species_id` (the same classes as `species`, one for one)"), "{notes}");
+        assert!(
+            notes.contains("`colour` (its classes are neither above nor below those of `family`)"),
+            "{notes}"
         );
     }
 

@@ -67,15 +67,15 @@ fn csv(file: &Path, levels: &[&str]) -> Result<HashMap<String, Vec<String>>> {
     let names: Vec<String> = levels.iter().map(|&level| level.to_owned()).collect();
     let columns = table.columns(&names, "name a column after each coarse level")?;
     let mut labels = HashMap::new();
-    while let Some((line, record)) = table.next_line()? {
-        let row: Vec<String> = columns.iter().map(|&column| record[column].trim().to_owned()).collect();
-        if let Some(level) = row.iter().position(String::is_empty) {
+    while let Some((row, record)) = table.next_line()? {
+        let above: Vec<String> = columns.iter().map(|&column| record[column].trim().to_owned()).collect();
+        if let Some(level) = above.iter().position(String::is_empty) {
             return Err(problem(
-                format!("{}, line {line}: the class has no {}", file.display(), levels[level]),
+                format!("{}, row {row}: the class has no {}", file.display(), levels[level]),
                 "write its label into the cell",
             ));
         }
-        labels.insert(record[class].trim().to_owned(), row);
+        labels.insert(record[class].trim().to_owned(), above);
     }
     Ok(labels)
 }
@@ -139,6 +139,6 @@ mod tests {
         assert!(message.contains("is not a class and 2 coarse classes (order, family)"), "{message}");
         assert!(refusal(hierarchy("h.csv", "class,family\n1,Gulls\n")).0.contains("has no column `order`"));
         let (message, _) = refusal(hierarchy("h.csv", "class,family,order\n1,,Owls\n"));
-        assert!(message.ends_with("line 2: the class has no family"), "{message}");
+        assert!(message.ends_with("row 2: the class has no family"), "{message}");
     }
 }

@@ -106,6 +106,19 @@ pub enum Split {
     Gallery,
 }
 
+/// Common names of splits, by the key of `[data]` that names the split. Of several that are present the first is used.
+pub const SPLIT_NAMES: [(&str, &[&str]); 4] = [
+    ("train", &["train", "training"]),
+    ("test", &["test", "testing", "val", "valid", "validation"]),
+    ("query", &["query", "queries", "probe"]),
+    ("gallery", &["gallery", "index"]),
+];
+
+/// Whether a text is a common name of a split, in small or capital letters.
+pub fn is_split_name(text: &str) -> bool {
+    SPLIT_NAMES.iter().any(|(_, names)| names.iter().any(|name| name.eq_ignore_ascii_case(text)))
+}
+
 impl Split {
     /// Every split with its name in this config.
     pub fn names(data: &DataConfig) -> [(Self, &str); 4] {
@@ -219,7 +232,7 @@ impl LocalCopy<'_> {
         CsvFile::open(&file)
     }
 
-    /// The cells of these columns of a CSV file, with the number of each line.
+    /// The cells of these columns of a CSV file, with the number of each row.
     ///
     /// # Errors
     ///
@@ -228,8 +241,8 @@ impl LocalCopy<'_> {
         let mut table = self.csv(name)?;
         let columns = table.columns(&columns.map(str::to_owned), "take the file of the data set as it is")?;
         let mut rows = Vec::new();
-        while let Some((line, record)) = table.next_line()? {
-            rows.push((line as usize, std::array::from_fn(|place| record[columns[place]].trim().to_owned())));
+        while let Some((row, record)) = table.next_line()? {
+            rows.push((row as usize, std::array::from_fn(|place| record[columns[place]].trim().to_owned())));
         }
         Ok(rows)
     }

@@ -14,15 +14,15 @@ use anyhow::Result;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::listing::{Entry, ListedImage, Listing, LocalCopy, Source, Split};
+use super::listing::{Entry, ListedImage, Listing, LocalCopy, Source, Split, is_split_name};
 use super::storage::{Container, Part};
-use super::table::Rows;
+use super::table::{Rows, row_name};
 use crate::config::DataConfig;
 use crate::counts::rounded_bytes;
 use crate::files::Scratch;
 use crate::machine;
 use crate::parquet_file::{Cell, Cells, DictionaryPlace, Kind, ParquetFile};
-use crate::problem::{Advise, a_few, problem};
+use crate::problem::{Advise, a_few, nearest, problem};
 
 /// Parquet files of the user.
 pub static ENTRY: Entry = Entry {
@@ -37,77 +37,175 @@ pub static ENTRY: Entry = Entry {
 
 fn list(copy: &LocalCopy) -> Result<Listing> {
     let data = copy.data;
-    let files = files(&data.path)?;
+    let files = used_files(data)?;
     let mut images = Vec::new();
     let mut unpacked = Unpacked::default();
     let mut contents = Vec::new();
-    for (container, path) in files.iter().enumerate() {
-        read(data, path, container, &mut unpacked, &mut images)?;
+    for (container, (path, split)) in files.iter().enumerate() {
+        read(data, path, *split, container, &mut unpacked, &mut images)?;
         contents.push(unpacked.end_file());
     }
     let containers = match unpacked.scratch {
         None => Vec::new(),
         Some(scratch) => {
             let file = Arc::new(Mutex::new(scratch.into_file()));
-            let container = |(path, contents)| Container::unpacked(path, file.clone(), contents);
+            let container = |((path, _), contents)| Container::unpacked(path, file.clone(), contents);
             files.into_iter().zip(contents).map(container).collect()
         }
     };
     Ok(Listing { images, identity: data.identity(), containers })
 }
 
-/// The file, or the files of a folder in the order of their names.
+/// The file, or the files of a folder in the order of their names. If the folder has none, those of the folder `data`
+/// inside it, where the hub of Hugging Face puts them.
 ///
 /// # Errors
 ///
-/// A folder that cannot be read, has none, or lacks a part that the names of others count.
+/// A folder that cannot be read, or has none.
 pub fn files(path: &Path) -> Result<Vec<PathBuf>> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
-    let entries =
-        path.read_dir().advise(|| format!("{} cannot be read", path.display()), "check its permissions")?;
-    let mut files = entries
-        .map(|entry| Ok(entry?.path()))
-        .collect::<io::Result<Vec<PathBuf>>>()
-        .advise(|| format!("{} cannot be listed", path.display()), "check the disk")?;
-    files.retain(|file| file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("parquet")));
-    files.sort();
+    let mut files = files_in(path)?;
+    let inside = path.join("data");
+    if files.is_empty() && inside.is_dir() {
+        files = files_in(&inside)?;
+    }
     if files.is_empty() {
         return Err(problem(
             format!("{} has no file that ends in .parquet", path.display()),
             "give data.path a Parquet file, or the folder that holds them",
         ));
     }
-    let missing = missing_parts(&files);
-    if !missing.is_empty() {
-        return Err(problem(
-            format!("{} lacks {}, which the names of the other files count", path.display(), a_few(&missing)),
-            "copy the missing files, or rename the others if they are all there is",
-        ));
-    }
     Ok(files)
 }
 
-/// The names of parts that should stand beside these files: `train-00001-of-00002.parquet` beside
-/// `train-00000-of-00002.parquet`.
-fn missing_parts(files: &[PathBuf]) -> Vec<String> {
-    let names: BTreeSet<String> =
-        files.iter().filter_map(|file| Some(file.file_name()?.to_str()?.to_owned())).collect();
-    let mut missing = BTreeSet::new();
-    for name in &names {
-        let Some((start, end)) = name.rsplit_once("-of-") else { continue };
-        let Some((start, number)) = start.rsplit_once('-') else { continue };
-        let count = end.split('.').next().unwrap_or_default();
-        let (digits, Ok(_), Ok(count)) = (number.len(), number.parse::<usize>(), count.parse::<usize>())
-        else {
-            continue;
-        };
-        // A name can count as far as it likes.
-        let parts = (0..count.min(files.len() + 1)).map(|part| format!("{start}-{part:0digits$}-of-{end}"));
-        missing.extend(parts.filter(|part| !names.contains(part)));
+fn files_in(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = folder
+        .read_dir()
+        .advise(|| format!("{} cannot be read", folder.display()), "check its permissions")?;
+    let mut files = entries
+        .map(|entry| Ok(entry?.path()))
+        .collect::<io::Result<Vec<PathBuf>>>()
+        .advise(|| format!("{} cannot be listed", folder.display()), "check the disk")?;
+    files.retain(|file| file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("parquet")));
+    files.sort();
+    Ok(files)
+}
+
+/// The name of a part of a split: `train-00000-of-00002.parquet`. Some programs write a digest behind the count.
+struct PartName<'a> {
+    split: &'a str,
+    number: &'a str,
+    /// The number of parts, and what follows.
+    rest: &'a str,
+}
+
+impl<'a> PartName<'a> {
+    fn parse(name: &'a str) -> Option<Self> {
+        let (start, rest) = name.rsplit_once("-of-")?;
+        let (split, number) = start.rsplit_once('-')?;
+        let is_part = number.parse::<usize>().is_ok() && rest.starts_with(|c: char| c.is_ascii_digit());
+        is_part.then_some(Self { split, number, rest })
     }
-    missing.into_iter().collect()
+
+    /// The names of all parts, or of as many as could be missing beside this number of files. None if each name has a
+    /// digest of its own.
+    fn all(&self, files: usize) -> Option<impl Iterator<Item = String>> {
+        let Self { split, number, rest } = self;
+        let count: usize = rest.split('.').next()?.parse().ok()?;
+        // A name can count as far as it likes.
+        let parts = 0..count.min(files + 1);
+        Some(parts.map(move |part| format!("{split}-{part:0digits$}-of-{rest}", digits = number.len())))
+    }
+}
+
+fn name_of(file: &Path) -> &str {
+    file.file_name().and_then(|name| name.to_str()).unwrap_or_default()
+}
+
+/// Refuses files that lack a part which the names of others count.
+///
+/// # Errors
+///
+/// As above.
+fn check_parts(path: &Path, files: &[&Path]) -> Result<()> {
+    let names: BTreeSet<&str> = files.iter().map(|file| name_of(file)).collect();
+    let parts = names.iter().filter_map(|name| PartName::parse(name)?.all(files.len()).map(Vec::from_iter));
+    let missing: BTreeSet<String> = parts.flatten().filter(|part| !names.contains(part.as_str())).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let missing: Vec<String> = missing.into_iter().collect();
+    Err(problem(
+        format!("{} lacks {}, which the names of the other files count", path.display(), a_few(&missing)),
+        "copy the missing files, or rename the others if they are all there is",
+    ))
+}
+
+/// A file, and the split that its name gives its images; none if each row names a split, or the splits are drawn.
+type UsedFile = (PathBuf, Option<Split>);
+
+/// The files that a config uses, in the order of their names. A file that is called after another split than those of the
+/// config, such as `validation` beside `test`, is not used.
+///
+/// # Errors
+///
+/// Files that cannot be read; a name that begins with no split; no file of an evaluation split; a part that is missing.
+fn used_files(data: &DataConfig) -> Result<Vec<UsedFile>> {
+    let mut used: Vec<UsedFile> = Vec::new();
+    let mut others = BTreeSet::new();
+    for path in files(&data.path)? {
+        // A file may lack the column if its name tells the split, but not a column that the config names.
+        let tells_by_row = data.test_fraction.is_some()
+            || data.names_split_column()
+            || ParquetFile::open(&path)?.find(&data.split_column).is_some();
+        if tells_by_row {
+            used.push((path, None));
+            continue;
+        }
+        let name = split_of_name(&path);
+        match Split::names(data).into_iter().find(|(_, known)| *known == name) {
+            Some((split, _)) => used.push((path, Some(split))),
+            None if is_split_name(&name) || PartName::parse(name_of(&path)).is_some() => {
+                others.insert(name);
+            }
+            None => {
+                return Err(problem(
+                    format!(
+                        "{} has no column `{}`, and its name begins with no split: `{name}`",
+                        path.display(),
+                        data.split_column
+                    ),
+                    "call the file after its split (`train-1.parquet`), take it out of the folder, or set \
+                     data.split_column or data.test_fraction = 0.5",
+                ));
+            }
+        }
+    }
+    if !others.is_empty() && used.iter().all(|(_, split)| *split == Some(Split::Train)) {
+        return Err(no_evaluation_split(data, others));
+    }
+    check_parts(&data.path, &used.iter().map(|(path, _)| path.as_path()).collect::<Vec<_>>())?;
+    Ok(used)
+}
+
+/// The error for files of which none is called after an evaluation split, but some after `others`.
+fn no_evaluation_split(data: &DataConfig, others: BTreeSet<String>) -> anyhow::Error {
+    let others: Vec<String> = others.into_iter().collect();
+    let likely = nearest(&data.test, others.iter().map(String::as_str)).unwrap_or(&others[0]);
+    problem(
+        format!(
+            "{} has no file of the split `{}`; its files are called after {}",
+            data.path.display(),
+            data.test,
+            a_few(&others.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>())
+        ),
+        format!(
+            "set data.test = {likely:?} to evaluate on its images, call the files after their splits \
+             (`test-1.parquet`), or set data.test_fraction = 0.5"
+        ),
+    )
 }
 
 /// The files that the rows name as their images. Nothing is copied.
@@ -140,27 +238,11 @@ pub fn split_of_name(file: &Path) -> String {
     name.split('-').next().unwrap_or_default().to_owned()
 }
 
-/// The split of all images of a file without a column for it.
-fn split_of_file(data: &DataConfig, file: &Path) -> Result<Split> {
-    let name = split_of_name(file);
-    let split = Split::names(data).into_iter().find(|(_, known)| *known == name);
-    split.map(|(split, _)| split).ok_or_else(|| {
-        problem(
-            format!(
-                "{} has no column `{}`, and its name begins with no split: `{name}`",
-                file.display(),
-                data.split_column
-            ),
-            "call the file after its split (`train-1.parquet`), take it out of the folder, or set data.split_column or \
-             data.test_fraction = 0.5",
-        )
-    })
-}
-
-/// Adds the images of a file, which is the container of this number.
+/// Adds the images of a file, which is the container of this number. `split` is theirs, if the name of the file tells it.
 fn read(
     data: &DataConfig,
     path: &Path,
+    split: Option<Split>,
     container: usize,
     unpacked: &mut Unpacked,
     images: &mut Vec<ListedImage>,
@@ -172,10 +254,8 @@ fn read(
         .iter()
         .map(|name| Labels::of(&file, name, "correct data.levels"))
         .collect::<Result<Vec<Labels>>>()?;
-    // A file may lack the column if its name tells the split, but not a column that the config names.
-    let needs_column = data.names_split_column() || file.find(&data.split_column).is_some();
-    let mut splits = match data.test_fraction {
-        None if needs_column => Some(Labels::of(&file, &data.split_column, "correct data.split_column")?),
+    let mut splits = match (data.test_fraction, split) {
+        (None, None) => Some(Labels::of(&file, &data.split_column, "correct data.split_column")?),
         _ => None,
     };
     let mut junk = match &data.junk_column {
@@ -183,16 +263,12 @@ fn read(
         Some(name) => Some(Labels::of(&file, name, "remove data.junk_column")?),
     };
     let rows = Rows::new(data, path.parent().unwrap_or(Path::new("")));
-    let split_of_file = match (data.test_fraction, &splits) {
-        (None, None) => Some(split_of_file(data, path)?),
-        _ => None,
-    };
-    for number in 0..file.rows() {
-        let place = || format!("{}, row {number}", path.display());
+    for row in 1..=file.rows() {
+        let place = || row_name(path, row);
         let labels =
             levels.iter_mut().map(|labels| labels.next(&mut file, place)).collect::<Result<Vec<_>>>()?;
         let split = match &mut splits {
-            None => split_of_file,
+            None => split,
             Some(splits) => rows.split(&splits.next(&mut file, place)?, place)?,
         };
         let junk = match &mut junk {
@@ -216,7 +292,7 @@ fn read(
         } else {
             let (start, length) = unpacked.add(bytes, in_dictionary, place)?;
             let labels = rows.labels(labels, place)?;
-            let mut path = path.join(number.to_string());
+            let mut path = path.join(row.to_string());
             let name = String::from_utf8_lossy(name);
             path.extend(Path::new(&*name).file_name());
             ListedImage { path, part: Part::Encoded { container, start, length }, labels, junk, split }
@@ -523,6 +599,44 @@ mod tests {
         );
     }
 
+    /// A folder with a file of the hub for each of these names.
+    fn hub(names: &[&str]) -> tempfile::TempDir {
+        files(&names.iter().zip(HUB).map(|(&name, (_, bytes))| (name, bytes)).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn files_of_a_split_that_the_config_does_not_name_are_not_used() {
+        for folder in ["", "data/"] {
+            let names = ["train-00000-of-00001", "validation-00000-of-00001", "test-00000-of-00001"]
+                .map(|name| format!("{folder}{name}.parquet"));
+            let copy = hub(&names.each_ref().map(String::as_str));
+            let dataset = read(&copy, HUB_DATA);
+            assert_eq!(splits(&dataset), [("train", 12), ("test", 12)]);
+            assert!(dataset.paths.iter().all(|path| !path.to_string_lossy().contains("validation")));
+            let validated = read(&copy, &format!("{HUB_DATA}\ntest = 'validation'"));
+            assert_eq!(splits(&validated), [("train", 12), ("test", 12)]);
+            assert_ne!(validated.paths, dataset.paths);
+            let drawn = read(&copy, &format!("{HUB_DATA}\ntest_fraction = 0.5"));
+            assert_eq!(drawn.paths.len(), 36, "all images are divided");
+        }
+        // The hub has splits of any name, and parts of files that are not used may be missing.
+        let more =
+            hub(&["train.parquet", "test-00000-of-00001-4a1b.parquet", "extra-00000-of-00007.parquet"]);
+        assert_eq!(splits(&read(&more, HUB_DATA)), [("train", 12), ("test", 12)]);
+    }
+
+    #[test]
+    fn a_folder_without_the_evaluation_split_says_which_splits_it_has() {
+        let copy = hub(&["train-1.parquet", "test-1.parquet", "validation-1.parquet"]);
+        let (_, hint) = refusal(try_to_read(&copy, &format!("{HUB_DATA}\ntest = 'val'")));
+        assert!(hint.contains("data.test = \"validation\""), "{hint}");
+        for names in [&["train-1.parquet", "val-1.parquet"][..], &["val-00000-of-00001.parquet"]] {
+            let (message, hint) = refusal(try_to_read(&hub(names), HUB_DATA));
+            assert!(message.ends_with("has no file of the split `test`; its files are called after `val`"));
+            assert!(hint.contains("data.test = \"val\""), "{hint}");
+        }
+    }
+
     #[test]
     fn rows_with_paths_are_those_of_a_csv_file() {
         let copy = files(&[("x.parquet", TABLE)]);
@@ -540,7 +654,7 @@ mod tests {
         let widths: Vec<u32> = (0..5).map(|item| picture(&dataset, item).width()).collect();
         assert_eq!(widths, [1, 2, 3, 4, 6], "the image without a split is not used");
         assert_eq!(dataset.file(4), copy.path().join("x.parquet"));
-        assert_eq!(dataset.paths[4], copy.path().join("x.parquet/5"));
+        assert_eq!(dataset.paths[4], copy.path().join("x.parquet/6"));
     }
 
     #[test]
@@ -549,7 +663,7 @@ mod tests {
         let dataset = read(&copy, HUB_DATA);
         assert_eq!(splits(&dataset), [("train", 24), ("test", 12)]);
         assert_eq!(labels(&dataset, 0), ["Apple", "Gala"], "a number is replaced by the name of its class");
-        assert_eq!(dataset.paths[0], copy.path().join("test-00000-of-00001.parquet/0/gala-6.png"));
+        assert_eq!(dataset.paths[0], copy.path().join("test-00000-of-00001.parquet/1/gala-6.png"));
         // Each picture has a colour of its own.
         let colours: std::collections::BTreeSet<Vec<u8>> =
             (0..36).map(|item| picture(&dataset, item).data()[..3].to_vec()).collect();
@@ -627,7 +741,7 @@ mod tests {
     fn a_text_that_is_too_long_is_no_label() {
         let config = "kind = 'parquet'\nlevels = ['caption']\npath_column = 'picture'\ntest_fraction = 0.5";
         let (message, hint) = refusal(try_to_read(&files(&[("x.parquet", LONG)]), config));
-        assert!(message.ends_with("row 0: `caption` is a text of 2000 bytes"), "{message}");
+        assert!(message.ends_with("row 1: `caption` is a text of 2000 bytes"), "{message}");
         assert!(hint.contains("at most 1024 bytes"), "{hint}");
     }
 
@@ -645,7 +759,7 @@ mod tests {
     fn what_cannot_be_an_image_or_a_label_is_refused() {
         let refused = |config: &str| refusal(try_to_read(&files(&[("x.parquet", TABLE)]), config));
         let (message, hint) = refused("kind = 'parquet'\nlevels = ['kind', 'variety']");
-        assert!(message.ends_with("x.parquet, row 5: the label `variety` is empty"), "{message}");
+        assert!(message.ends_with("x.parquet, row 6: the label `variety` is empty"), "{message}");
         assert!(hint.contains("fill"));
         let (message, _) = refused(&DATA.replace("'kind',", "'kinds',"));
         assert!(message.contains("has no column `kinds`"), "{message}");
@@ -657,14 +771,14 @@ mod tests {
             "{message}"
         );
         let (message, _) = refused(&DATA.replace("'kind',", "'picture',"));
-        assert!(message.ends_with("row 0: `picture` is not a text in UTF-8"), "{message}");
+        assert!(message.ends_with("row 1: `picture` is not a text in UTF-8"), "{message}");
         let (message, _) = refused(&format!("{DATA}\npath_column = 'variety'"));
         assert!(
             message.contains("`variety` of") && message.ends_with("neither images nor their paths"),
             "{message}"
         );
         let (message, _) = refused(&format!("{DATA}\npath_column = 'split'\ntest_fraction = 0.5"));
-        assert!(message.ends_with("row 4: `split` has neither an image nor a path"), "{message}");
+        assert!(message.ends_with("row 5: `split` has neither an image nor a path"), "{message}");
         let (message, _) = refused(&format!("{DATA}\npath_column = 'tags'"));
         assert!(message.contains("`tags` of") && message.ends_with("holds lists or groups"), "{message}");
         let (message, _) = refused(&format!("{DATA}\npath_column = 'image'"));

@@ -11,6 +11,11 @@ use super::storage::Part;
 use crate::config::{DataConfig, Ragged};
 use crate::problem::{did_you_mean, problem};
 
+/// A row of a table, for messages. Rows are counted from 1; the header of a CSV file is its row 1.
+pub fn row_name(file: &Path, row: u64) -> String {
+    format!("{}, row {row}", file.display())
+}
+
 /// How the rows of a table become images.
 pub struct Rows<'a> {
     data: &'a DataConfig,

@@ -216,3 +216,14 @@ pub fn foreign(mark: &Mark, directory: &Path) -> Result<Vec<String>> {
         .advise(|| format!("{} cannot be read", directory.display()), "check its permissions")?;
     mark.foreign(directory, &inventory)
 }
+
+/// The paths of the directories inside one that have a mark of their own, sorted. What is in these is not listed.
+///
+/// # Errors
+///
+/// A directory that cannot be read.
+pub fn directories_in(directory: &Path) -> Result<Vec<String>> {
+    let inventory = Inventory::take(directory)
+        .advise(|| format!("{} cannot be read", directory.display()), "check its permissions")?;
+    Ok(inventory.directories)
+}

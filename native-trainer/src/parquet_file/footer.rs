@@ -70,7 +70,8 @@ impl Footer {
     ///
     /// # Errors
     ///
-    /// Bytes that are no footer, chunks outside of the file, and columns that differ in their number of rows.
+    /// Bytes that are no footer, chunks outside of the file or over one another, and columns that differ in their number of
+    /// rows.
     pub fn parse(bytes: &[u8], file_length: u64) -> Result<Self, Fault> {
         let unreadable = || Fault::Damaged("its footer cannot be read".into());
         let (footer, _) = Struct::read(bytes, VALUES).ok_or_else(unreadable)?;
@@ -107,6 +108,13 @@ impl Footer {
         }
         if rows / ROWS_PER_BYTE > file_length {
             return damaged(format!("it states {rows} rows, but has only {file_length} bytes"));
+        }
+        let mut places: Vec<&Range<u64>> = groups.iter().flatten().map(|chunk| &chunk.place).collect();
+        places.retain(|place| !place.is_empty());
+        places.sort_unstable_by_key(|place| place.start);
+        // Otherwise a small file could unpack the same bytes again and again.
+        if !places.is_sorted_by(|one, next| one.end <= next.start) {
+            return damaged("its footer names the same bytes as the cells of two columns");
         }
         let note = |note: &Struct| Some((note.text(1)?.to_owned(), note.text(2)?.to_owned()));
         let notes = footer.children(5).unwrap_or_default().into_iter().filter_map(note).collect();

@@ -12,7 +12,7 @@ use crate::data::published::{Comparison, compare};
 use crate::data::{Dataset, entry};
 use crate::problem::{a_few, problem};
 use crate::progress::Progress;
-use crate::terminal;
+use crate::{shell, terminal};
 
 /// Hold a copy of a data set to its published counts, and decode every image.
 ///
@@ -37,7 +37,10 @@ pub fn run(args: &DataVerifyArgs) -> Result<()> {
     let Some(counts) = &entry.counts else {
         return Err(problem(
             format!("a {} has no published counts", entry.title),
-            "use `akin data check`, which counts it and looks for mistakes",
+            format!(
+                "use `akin data check {}`, which counts it and looks for mistakes",
+                shell::path(&args.data.data)
+            ),
         ));
     };
     // The published counts are those of the published splits.

@@ -38,8 +38,8 @@ struct EmbeddingSet {
     embeddings: Matrix,
     /// The different rows of labels, in the order in which they first occur.
     label_rows: Vec<Vec<String>>,
-    /// The lines of the file in which they first occur.
-    label_lines: Vec<u64>,
+    /// The rows of the file in which they first occur, the header being row 1.
+    row_numbers: Vec<u64>,
     /// The row of labels of each item.
     labels: Vec<u32>,
     paths: Vec<String>,
@@ -192,11 +192,11 @@ impl EmbeddingFiles {
         let columns = first..first + levels.len();
         let some = |row: &'_ Vec<String>| -> Vec<String> { row[columns.clone()].to_vec() };
         let different: Vec<Vec<String>> = self.sets().flat_map(|set| &set.label_rows).map(some).collect();
-        let lines = |set: &'_ EmbeddingSet| -> Vec<(PathBuf, u64)> {
-            set.label_lines.iter().map(|&line| (set.labels_file.clone(), line)).collect()
+        let rows = |set: &'_ EmbeddingSet| -> Vec<(PathBuf, u64)> {
+            set.row_numbers.iter().map(|&row| (set.labels_file.clone(), row)).collect()
         };
-        let places: Vec<(PathBuf, u64)> = self.sets().flat_map(lines).collect();
-        let place = |row: usize| format!("{}, line {}", places[row].0.display(), places[row].1);
+        let places: Vec<(PathBuf, u64)> = self.sets().flat_map(rows).collect();
+        let place = |row: usize| format!("{}, row {}", places[row].0.display(), places[row].1);
         if identity == ClassIdentity::Path {
             check_order(levels, &different)?;
         }
@@ -392,13 +392,13 @@ impl EmbeddingSet {
         let places = csv.columns(columns, "correct `--levels`")?;
         let path_place = path_column.map(|name| csv.column(name, "correct `--path-column`")).transpose()?;
         let mut known: HashMap<Vec<String>, u32> = HashMap::new();
-        let (mut label_rows, mut label_lines) = (Vec::new(), Vec::new());
+        let (mut label_rows, mut row_numbers) = (Vec::new(), Vec::new());
         let (mut items, mut paths) = (Vec::new(), Vec::new());
-        while let Some((line, record)) = csv.next_line()? {
+        while let Some((number, record)) = csv.next_line()? {
             let row: Vec<String> = places.iter().map(|&place| record[place].trim().to_owned()).collect();
             if let Some(level) = row.iter().position(String::is_empty) {
                 return Err(problem(
-                    format!("{}, line {line}: the label `{}` is empty", labels.display(), columns[level]),
+                    format!("{}, row {number}: the label `{}` is empty", labels.display(), columns[level]),
                     "write the label, or remove the item from both files",
                 ));
             }
@@ -407,7 +407,7 @@ impl EmbeddingSet {
                 None => {
                     let new = label_rows.len() as u32;
                     label_rows.push(row.clone());
-                    label_lines.push(line);
+                    row_numbers.push(number);
                     known.insert(row, new);
                     new
                 }
@@ -431,7 +431,7 @@ impl EmbeddingSet {
         Ok(Self {
             embeddings: matrix,
             label_rows,
-            label_lines,
+            row_numbers,
             labels: items,
             paths,
             labels_file,

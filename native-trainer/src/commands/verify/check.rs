@@ -10,6 +10,8 @@ pub enum State {
     Sound,
     /// Nothing is wrong, but something is worth knowing.
     Note,
+    /// It is not finished.
+    Unfinished,
     /// It is missing, damaged or changed.
     Faulty,
 }
@@ -38,6 +40,11 @@ impl Checks {
     /// Adds something worth knowing.
     pub fn note(&mut self, what: impl Into<String>, detail: impl Into<String>) {
         self.add(what, State::Note, detail);
+    }
+
+    /// Adds what is not finished.
+    pub fn unfinished(&mut self, what: impl Into<String>, detail: impl Into<String>) {
+        self.add(what, State::Unfinished, detail);
     }
 
     /// Adds a fault.
