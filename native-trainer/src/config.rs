@@ -68,7 +68,7 @@ mod tests;
 
 pub use augment::{AugmentConfig, CropKind};
 pub use data::{Benchmark, DataConfig, DataKind, Difficulty, Fold, Protocol, Ragged};
-pub use difference::{NO_RESULT_DEPENDS_ON, differences, dotted};
+pub use difference::{NO_RESULT_DEPENDS_ON, differences, dotted, last_part};
 pub use model::ModelConfig;
 pub use optimizer::{OptimizerConfig, OptimizerKind};
 pub use overlay::{lay_over, put};

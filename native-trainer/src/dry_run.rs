@@ -127,7 +127,7 @@ pub fn dry_run(mut config: Config) -> Result<DryRun> {
         text: align_words(&["plan", &config.run.name], &rows, crate::terminal::width()),
         sheet: contact_sheet(&(title + &shown), &cells)?,
         memory: memory.first,
-        late: late_settings(&config, steps_per_epoch),
+        late: late_settings(&config, &dataset, steps_per_epoch),
         lacking,
     })
 }

@@ -1,6 +1,6 @@
 //! Items → embeddings, and the evaluation of a data set.
 
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use akin_core::embeddings::Embeddings;
 use akin_core::encoder::Encoder;
@@ -209,14 +209,15 @@ pub fn evaluate_splits(
 pub struct EvaluationBars {
     progress: Progress,
     queries: usize,
-    checking: Bar,
+    /// None once the first query is ranked.
+    checking: Mutex<Option<Bar>>,
     ranking: OnceLock<Bar>,
 }
 
 impl EvaluationBars {
     /// For so many embeddings to check, and queries to rank.
     pub fn new(progress: Progress, [embeddings, queries]: [usize; 2], config: &EvaluationConfig) -> Self {
-        let checking = progress.bar("Checking", embeddings as u64);
+        let checking = Mutex::new(Some(progress.bar("Checking", embeddings as u64)));
         // The gap ranks every query once over the whole set, and once over the batches together.
         let rankings = if config.decomposability_gap.is_some() { 3 } else { 1 };
         Self { progress, queries: rankings * queries, checking, ranking: OnceLock::new() }
@@ -225,16 +226,22 @@ impl EvaluationBars {
     /// Shows what is done.
     pub fn advance(&self, step: Step) {
         match step {
-            Step::Checked(embeddings) => self.checking.advance(embeddings as u64),
+            Step::Checked(embeddings) => {
+                self.checking().iter().for_each(|bar| bar.advance(embeddings as u64));
+            }
             Step::Ranked(queries) => self.ranking().advance(queries as u64),
             _ => {}
         }
     }
 
+    fn checking(&self) -> MutexGuard<'_, Option<Bar>> {
+        self.checking.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The second bar, which takes the place of the first.
     fn ranking(&self) -> &Bar {
         self.ranking.get_or_init(|| {
-            self.checking.finish();
+            *self.checking() = None;
             self.progress.bar("Ranking", self.queries as u64)
         })
     }

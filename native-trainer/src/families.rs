@@ -2,8 +2,9 @@
 
 use akin_core::geometry::Geometry;
 use anyhow::Result;
+use toml::Table;
 
-use crate::config::{Config, NO_RESULT_DEPENDS_ON, differences};
+use crate::config::{Config, NO_RESULT_DEPENDS_ON, differences, dotted, last_part};
 use crate::problem::{problem, repeated};
 use crate::run::Run;
 
@@ -61,26 +62,60 @@ fn bits(config: &Config) -> Option<usize> {
     (head.geometry == Geometry::Binary).then_some(head.dimension)
 }
 
-/// A different name for each run. It is the first of these that no other run has: the name in the config, the name of the
-/// directory, and that name with the folder above it, which tells the seeds of a comparison apart. If all are shared, the
-/// name in the config gets a number.
+/// A different name for each run. It is the first of these that no other run has: the name in the config; that name with
+/// the settings in which the runs of this name differ, if they are few; the name of the directory; and that name with the
+/// folder above it. If all are shared, the name in the config gets a number.
 pub fn distinct_names(runs: &[Run]) -> Vec<String> {
     let in_config = |run: &Run| run.config.run.name.clone();
     let last_parts = |run: &Run, count: usize| -> String {
         let parts: Vec<_> = run.directory.iter().map(|part| part.to_string_lossy()).collect();
         parts[parts.len().saturating_sub(count)..].join("/")
     };
-    let ways: [&dyn Fn(&Run) -> String; 3] =
-        [&in_config, &|run| last_parts(run, 1), &|run| last_parts(run, 2)];
-    let is_shared = |run: &Run, way: &dyn Fn(&Run) -> String| {
-        runs.iter().filter(|other| way(other) == way(run)).count() > 1
+    let with_settings = |run: &Run| {
+        let same_name: Vec<&Config> = runs
+            .iter()
+            .map(|run| &run.config)
+            .filter(|config| config.run.name == run.config.run.name)
+            .collect();
+        name_with_settings(&run.config, &same_name).unwrap_or_else(|| in_config(run))
     };
+    let ways: [&dyn Fn(&Run) -> String; 4] =
+        [&in_config, &with_settings, &|run| last_parts(run, 1), &|run| last_parts(run, 2)];
+    let named: Vec<Vec<String>> = ways.iter().map(|way| runs.iter().map(way).collect()).collect();
     let mut names: Vec<String> = Vec::new();
-    for run in runs {
-        let own = ways.into_iter().find(|way| !is_shared(run, way)).unwrap_or(&in_config)(run);
+    for place in 0..runs.len() {
+        let is_unique =
+            |names: &&Vec<String>| names.iter().filter(|name| **name == names[place]).count() == 1;
+        let own = named.iter().find(is_unique).unwrap_or(&named[0])[place].clone();
         names.push(numbered(&own, |name| names.iter().any(|other| other == name)));
     }
     names
+}
+
+/// The name of a run, with the settings in which runs of this name differ: `HAPPIER, lambda 0.1, seed 0`. None if they
+/// differ in more than a name can tell.
+fn name_with_settings(config: &Config, same_name: &[&Config]) -> Option<String> {
+    const MOST_SETTINGS: usize = 3;
+    const LONGEST_VALUE: usize = 24;
+    let ignored = [&NO_RESULT_DEPENDS_ON[..], &["run.device", "run.workers"]].concat();
+    let mut keys: Vec<String> =
+        same_name.iter().flat_map(|other| differences(same_name[0], other, &ignored)).collect();
+    // The seed comes last.
+    keys.sort_by_key(|key| (key == "run.seed", key.clone()));
+    keys.dedup();
+    if keys.is_empty() || keys.len() > MOST_SETTINGS {
+        return None;
+    }
+    let values = dotted(&Table::try_from(config).ok()?);
+    let parts = keys.iter().map(|key| {
+        let value = values.iter().find(|(other, _)| other == key).map(|(_, value)| value.trim_matches('"'));
+        let value = value.unwrap_or("none");
+        let is_unique = keys.iter().filter(|other| last_part(other) == last_part(key)).count() == 1;
+        let key = if is_unique { last_part(key) } else { key };
+        (value.chars().count() <= LONGEST_VALUE).then(|| format!("{key} {value}"))
+    });
+    let parts: Vec<String> = parts.collect::<Option<_>>()?;
+    Some(format!("{}, {}", config.run.name, parts.join(", ")))
 }
 
 /// `name`, or `name` with the first number that makes it one that is not taken.
@@ -168,5 +203,32 @@ mod tests {
         assert_eq!(names(&[("a", "/x/seed-0"), ("a", "/y/seed-0")]), ["x/seed-0", "y/seed-0"]);
         assert_eq!(names(&[("a", "/p/x/1"), ("a", "/q/x/1")]), ["a", "a 2"]);
         assert_eq!(names(&[("a", "/x/1"), ("a", "/x/b"), ("b", "/y/c")]), ["1", "b", "b 2"]);
+    }
+
+    #[test]
+    fn trainings_of_a_comparison_are_named_by_what_varies_and_the_seed() {
+        let names = |runs: &[&[&str]]| -> Vec<String> {
+            let run = |(number, sets): (usize, &&[&str])| {
+                let name = ["run.name=HPDH"];
+                let config = config(&[&name[..], sets].concat());
+                Run { directory: format!("/x/{number}/seed").into(), config }
+            };
+            distinct_names(&runs.iter().enumerate().map(run).collect::<Vec<_>>())
+        };
+        assert_eq!(
+            names(&[
+                &["optimizer.lr_head=0.1", "run.seed=0"],
+                &["optimizer.lr_head=0.1", "run.seed=1"],
+                &["optimizer.lr_head=0.5", "run.seed=0"],
+                &["optimizer.lr_head=0.5", "run.seed=1", "run.name=other"],
+            ]),
+            ["HPDH, lr_head 0.1, seed 0", "HPDH, lr_head 0.1, seed 1", "HPDH, lr_head 0.5, seed 0", "other"]
+        );
+        assert_eq!(
+            names(&[&[], &["sampler.level=order", "optimizer.kind=sgd"]]),
+            ["HPDH, kind adam, level none", "HPDH, kind sgd, level order"]
+        );
+        let many = ["optimizer.lr_head=0.1", "optimizer.lr_proxies=0.1", "run.seed=3", "run.epochs=2"];
+        assert_eq!(names(&[&[], &many]), ["0/seed", "1/seed"], "too many settings for a name");
     }
 }

@@ -39,7 +39,7 @@
 //! compare/trainer
 //! compare/data_sets
 //! compare/plan
-//! compare/planned_run compare/tuning compare/paired
+//! compare/planned_run compare/tuning compare/paired compare/idle compare/pace
 //! compare/settings
 //! dry_run
 //! training
@@ -58,7 +58,7 @@
 //! sampler augment optimizer average trend run loss_scale
 //! magnitude clipping class_tree
 //! data
-//! data/published data/statistics
+//! data/published data/statistics data/idle
 //! data/check data/detect
 //! data/aircraft data/cars196 data/cifar100 data/csv data/cub200 data/dyml data/grocery data/h_gldv2
 //! data/inaturalist data/inshop data/nabirds data/omniglot data/parquet data/revisited data/sop

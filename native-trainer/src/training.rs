@@ -39,7 +39,7 @@ use crate::config::{
     Config, DeviceName, Moment, OptimizerConfig, Protocol, ScheduleKind, differences, setting_name,
 };
 use crate::counts::{counted, rounded};
-use crate::data::Dataset;
+use crate::data::{self, Dataset};
 use crate::device::{is_cpu, plain_name};
 use crate::directory::{Draft, Kind};
 use crate::dyml;
@@ -186,7 +186,9 @@ pub fn train(
     let mut training = Training::new(run, dataset, pictures, devices, progress)?;
     training.origin = Origin { config: run.config.to_toml(), data: dataset.digest() };
     if start != Start::Checkpoint {
-        late_settings(&run.config, training.sampler.steps_per_epoch()).iter().for_each(terminal::warn);
+        late_settings(&run.config, dataset, training.sampler.steps_per_epoch())
+            .iter()
+            .for_each(terminal::warn);
     }
     let state = training.initial_state(start)?;
     progress.say("Model", &describe_model(&run.config, &state.trained.encoder));
@@ -271,21 +273,43 @@ pub const PROXIES_RATE: &str = "optimizer.lr_proxies";
 /// Whether the loss of a config has proxies. Whether it has does not depend on the classes, so that a few invented ones do.
 /// A loss that cannot be made of them may have proxies.
 fn may_have_proxies(config: &Config) -> bool {
-    let levels = config.data.levels.len();
-    let rows = (0..4)
-        .flat_map(|class| (1..=levels).map(move |level| if level == levels { class } else { class / 2 }));
-    let Ok(classes) = Labels::new(levels, rows.collect()) else { return true };
-    let (encoder, device) = (encoder_config(config), Device::flex());
-    let geometry = encoder.geometry();
-    let context = LossContext::new(&classes, encoder.dimension(), &geometry, 0, &device);
-    config.loss.init(&context).map_or(true, |loss| has_proxies(&loss))
+    loss_of_invented_classes(config, 4).map_or(true, |loss| has_proxies(&loss))
 }
 
-/// The sentences of [`idle_settings`] that only the number of steps in an epoch tells.
-pub fn late_settings(config: &Config, steps_per_epoch: usize) -> Vec<String> {
+/// Checks the settings of a loss without any data.
+///
+/// # Errors
+///
+/// A setting that is wrong, whatever the number of classes is.
+pub fn check_loss_settings(config: &Config) -> Result<()> {
+    let loss_of = |classes| loss_of_invented_classes(config, classes);
+    match (loss_of(4), loss_of(8)) {
+        (Err(error), Err(other)) if error.to_string() == other.to_string() => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// The loss of a config for some invented classes, in pairs.
+fn loss_of_invented_classes(config: &Config, classes: u32) -> Result<Loss> {
+    let levels = config.data.levels.len();
+    let rows = (0..classes)
+        .flat_map(|class| (1..=levels).map(move |level| if level == levels { class } else { class / 2 }));
+    let classes = Labels::new(levels, rows.collect())?;
+    // Only a device that differentiates tells which weights learn.
+    let (encoder, device) = (encoder_config(config), Device::flex().autodiff());
+    let geometry = encoder.geometry();
+    let context = LossContext::new(&classes, encoder.dimension(), &geometry, 0, &device);
+    Ok(config.loss.init(&context)?)
+}
+
+/// A sentence for each setting of which only the data tell that it can never take effect: by the number of steps in an
+/// epoch, and by the images of the data set.
+pub fn late_settings(config: &Config, dataset: &Dataset, steps_per_epoch: usize) -> Vec<String> {
     let known = config.idle_settings(None);
-    let all = config.idle_settings(Some(steps_per_epoch as u64));
-    all.into_iter().filter(|sentence| !known.contains(sentence)).collect()
+    let mut late = config.idle_settings(Some(steps_per_epoch as u64));
+    late.retain(|sentence| !known.contains(sentence));
+    late.extend(data::idle::idle_settings(&config.data, dataset));
+    late
 }
 
 /// Checks everything that a training needs before its first step, except the encoder. Returns its loss.

@@ -553,3 +553,70 @@ fn what_the_recipe_reports_stands_beside_the_row_that_trains_it() {
     let lines = answer.stdout.lines().filter(|line| line.contains("Table 1")).collect::<Vec<_>>();
     assert!(lines.len() == 1 && lines[0].starts_with("HAPPIER"), "{lines:?}");
 }
+
+#[test]
+fn a_check_of_a_config_finds_what_would_stop_the_comparison() {
+    let check = |more: &str, sets: &[&str]| {
+        let at = Workplace::with(more);
+        let sets: Vec<&str> = sets.iter().flat_map(|set| ["--set", *set]).collect();
+        at.akin(&[&["config", "check", "tiny.toml"][..], &sets].concat())
+    };
+    for (more, why) in [
+        (
+            "vary = { \"model.hed.dimension\" = [4, 8] }",
+            "tiny.toml, line 26: `vary` with model.hed.dimension = 4 in the row `norm_softmax-4`: unknown key `hed`",
+        ),
+        (
+            "vary = { \"optimizer.lr_head\" = [-1, 2] }",
+            "with optimizer.lr_head = -1 in the row `norm_softmax--1`",
+        ),
+        ("vary = { \"optimizer.lr_head\" = 0.1 }", "`compare.vary.optimizer.lr_head` is 0.1, not a list"),
+        ("vary = { \"schedule.gamma\" = [0.1, 0.5] }", "`vary` has schedule.gamma, which has no effect"),
+        (
+            "tune = [{ key = \"loss.lamda\", values = [0.1] }]",
+            "line 26: `tune` with loss.lamda = 0.1 in the row `norm_softmax`: unknown key `lamda` in [loss]",
+        ),
+        ("[compare.loss.happier]\nconfig.loss.lamda = 1", "line 26: the row `happier`: unknown key `lamda`"),
+        ("[compare.loss.happier]\nconfig.loss.lambda = 3", "the row `happier`: the lambda of HAPPIER is 3"),
+    ] {
+        check(more, &[]).expect_code(1).expect_stderr(why).expect_stderr("hint: ");
+    }
+    let vary = "compare.vary={'optimizer.lr_haed'=[1,2]}";
+    check("", &[vary])
+        .expect_code(1)
+        .expect_stderr(&format!("`--set {vary}`: `vary` with optimizer.lr_haed"));
+    check("", &["loss.lambda=3"]).expect_code(1).expect_stderr("error: the lambda of HAPPIER is 3");
+    check("", &[]).expect_code(0);
+    let idle = "`vary` has optimizer.lr_proxies, which has no effect in the row `smooth_ap`: the loss smooth_ap has no";
+    let rows = ["compare.vary={'optimizer.lr_proxies'=[0.1,0.5]}", "compare.losses=['happier','smooth_ap']"];
+    check("", &rows).expect_code(0).expect_stderr(idle);
+}
+
+#[test]
+fn a_program_is_told_how_far_the_comparison_is() {
+    let at = Workplace::with(
+        "
+[compare.loss.wild]
+config.loss.kind = \"norm_softmax\"
+config.optimizer = { lr_backbone = 1e30, lr_head = 1e30 }
+",
+    );
+    let compare = |losses: &str, code| {
+        at.compare(&["--losses", losses, "--seeds", "0", "--progress", "json"]).expect_code(code).events()
+    };
+    compare("happier", 0);
+    let events = compare("happier,wild,norm_softmax", 1);
+    let of = |kind: &str| -> Vec<&Value> {
+        events.iter().filter(|event| event["kind"] == kind && event["what"] == "Comparing").collect()
+    };
+    let counts =
+        |event: &Value| ["done", "total", "failed", "remembered"].map(|key| event[key].as_u64().unwrap());
+    let progress = of("progress");
+    let expected = [[0, 3, 0, 0], [1, 3, 0, 1], [2, 3, 1, 1], [3, 3, 1, 1]];
+    assert_eq!(progress.iter().map(|event| counts(event)).collect::<Vec<_>>(), expected);
+    assert!(progress[1]["seconds_left"].is_null() && progress[2]["seconds_left"].is_f64());
+    assert_eq!(progress[2]["training"], "wild, seed 0");
+    assert!(progress[3]["directory"].as_str().unwrap().ends_with("out/norm_softmax/seed-0"));
+    assert_eq!(of("done").into_iter().map(counts).collect::<Vec<_>>(), [[3, 3, 1, 1]]);
+    assert!(events.iter().any(|event| event["what"] == "Checking" && event["total"] == 3));
+}

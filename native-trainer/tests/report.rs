@@ -170,6 +170,14 @@ fn figures_are_written_as_svg_and_png() {
     let other = ["report", "first", "--out", "s.html", "--svg", "svg"];
     at.akin(&other).expect_code(1).expect_stderr("svg is not empty");
     assert!(!at.path("s.html").exists());
+
+    // Without queries there are fewer figures. What is not of this report stays, and is told.
+    at.write("svg/mine.txt", "");
+    let fewer = [&other[..], &["--overwrite", "--bootstrap", "0", "--queries", "0"]].concat();
+    at.akin(&fewer).expect_code(0).expect_stderr(
+        "files that are not of this report in svg: best.svg, mine.txt, severe.svg, worst.svg\n",
+    );
+    assert!(at.path("svg/best.svg").exists() && at.path("svg/mine.txt").exists());
 }
 
 #[test]

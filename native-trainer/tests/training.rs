@@ -1142,8 +1142,7 @@ fn a_dry_run_can_be_repeated_and_states_the_pictures_that_there_are() {
 fn progress_in_json_is_an_object_on_each_line() {
     let at = Workplace::new();
     let events = |arguments: &[&str], code| -> Vec<Value> {
-        let said = at.akin(&[arguments, &["--progress", "json"]].concat()).expect_code(code).stderr;
-        said.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"))).collect()
+        at.akin(&[arguments, &["--progress", "json"]].concat()).expect_code(code).events()
     };
     let of = |events: &[Value], kind: &str| -> Vec<Value> {
         events.iter().filter(|event| event["kind"] == kind).cloned().collect()
@@ -1158,12 +1157,16 @@ fn progress_in_json_is_an_object_on_each_line() {
     }
     let evaluation = &of(&said, "evaluation")[0];
     assert!(evaluation["metrics"]["h_ap"].is_f64() && evaluation["levels"][2]["ap"].is_f64(), "{evaluation}");
-    assert!(of(&said, "done")[0]["metrics"]["h_ap"].is_f64());
+    let done = &of(&said, "done")[0];
+    assert!(done["metrics"]["h_ap"].is_f64());
+    assert_eq!(done["directory"].as_str().unwrap(), at.path("run").canonicalize().unwrap().to_str().unwrap());
     let text = |event: &Value| event["text"].as_str().unwrap().to_owned();
     assert!(of(&said, "message").iter().any(|event| text(event).starts_with("Finished the run is in run")));
     assert!(text(&of(&said, "warning")[0]).starts_with("optimizer.momentum is 0.5"));
     let said = events(&["eval", "run"], 0);
-    assert!(of(&said, "progress").iter().any(|event| event["what"] == "Embedding"), "{said:?}");
+    let mut phases: Vec<Value> = of(&said, "progress").iter().map(|event| event["what"].clone()).collect();
+    phases.dedup();
+    assert_eq!(phases, ["Embedding", "Checking", "Ranking"]);
     let said = events(&["eval", "nowhere"], 1);
     assert!(text(&said[0]).contains("nowhere") && said[0]["kind"] == "error" && said[0]["hint"].is_string());
 }

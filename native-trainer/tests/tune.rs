@@ -301,10 +301,6 @@ fn bad_ranges_are_refused_before_any_training() {
         ),
         ("tune.ranges={'loss.lambda'={min=0.5,max=2.0}}", "with loss.lambda = 2.0"),
         ("tune.ranges={'loss.lambda'={values=['x']}}", "loss.lambda"),
-        (
-            "tune.ranges={'optimizer.lr_proxies'={min=0.1,max=0.5}}",
-            "optimizer.lr_proxies, which has no effect: the loss happier has no proxies",
-        ),
         ("tune.ranges={'data.path'={values=['x']}}", "`data.path`, which cannot be tuned"),
         ("tune.folds=13", "too few for 13 folds"),
         ("tune.folds=1", "tune.folds is 1"),
@@ -320,4 +316,41 @@ fn bad_ranges_are_refused_before_any_training() {
         assert_eq!(answer.trainings(), 0, "{set}");
         assert!(!at.path("out").exists(), "{set}");
     }
+    let proxies = "tune.ranges={'optimizer.lr_proxies'={min=0.1,max=0.5}}";
+    at.tune(&["--cells", "--set", proxies]).expect_code(0);
+    at.tune(&["--cells", "--set", proxies, "--set", "loss.kind=smooth_ap"])
+        .expect_code(1)
+        .expect_stderr("optimizer.lr_proxies, which has no effect: the loss smooth_ap has no proxies");
+}
+
+#[test]
+fn a_program_is_told_how_far_the_search_is_and_people_what_a_score_is_of() {
+    let at = Workplace::new();
+    let more = ["--set", "tune.reproductions=1", "--trials", "2"];
+    let events = at.tune(&[&more[..], &["--progress", "json"]].concat()).expect_code(0).events();
+    let of = |kind: &str| -> Vec<&Value> {
+        events.iter().filter(|event| event["kind"] == kind && event["what"] == "Tuning").collect()
+    };
+    let counts =
+        |event: &Value| ["done", "total", "failed", "remembered"].map(|key| event[key].as_u64().unwrap());
+    let progress: Vec<[u64; 4]> = of("progress").into_iter().map(counts).collect();
+    assert_eq!(progress[0], [0, 6, 0, 0]);
+    assert_eq!(progress[6], [6, 6, 0, 0]);
+    let done = of("done");
+    assert_eq!((done.len(), counts(done[0])), (1, [6, 6, 0, 0]));
+    assert!(done[0]["directory"].as_str().unwrap().ends_with("/out"), "{}", done[0]);
+    let text = |event: &Value| event["text"].as_str().unwrap_or_default().to_owned();
+    let said: Vec<String> = events.iter().map(text).collect();
+    for part in
+        ["fold 2: H-AP on the held-out fold ", "best settings, seed 1: H-AP on the evaluation splits "]
+    {
+        assert!(said.iter().any(|text| text.contains(part)), "{part} is not in {said:?}");
+    }
+    assert!(
+        at.read("out/results.md").contains("H-AP of each trial on the fold that its training holds out:")
+    );
+
+    let again = at.tune(&[&more[..], &["--progress", "json"]].concat()).expect_code(0).events();
+    let done = again.iter().find(|event| event["kind"] == "done").unwrap();
+    assert_eq!(counts(done), [6, 6, 0, 6], "all of them are remembered");
 }

@@ -105,7 +105,7 @@ pub fn run(args: CompareArgs) -> Result<()> {
     // A system without fonts is reported before the work.
     let painter = if args.png { Some(Painter::new()?) } else { None };
     let format = if args.json { Format::Json } else { args.format };
-    let (mut comparison, draft) = execution::run(&plan, args.overwrite, progress, command_line())?;
+    let (mut comparison, draft, pace) = execution::run(&plan, args.overwrite, progress, command_line())?;
     comparison.paired = args.paired.and_then(|against| paired_tests(&comparison, &against));
 
     let figures = sensitivity::figures(&comparison)?;
@@ -130,6 +130,7 @@ pub fn run(args: CompareArgs) -> Result<()> {
         write_atomic(&plan.out.join(name), |file| file.write_all(text.as_bytes()))?;
     }
     draft.complete()?;
+    pace.done(&plan.out);
     let text = print(&comparison, format, terminal::stdout_is_terminal());
     match format {
         Format::Text => terminal::print_styled(text.trim_end())?,

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 use toml::Table;
@@ -10,13 +10,14 @@ use toml::Table;
 use crate::arguments::SetArgs;
 use crate::columns::align_words;
 use crate::compare::config::CompareConfig;
+use crate::compare::plan::{Overrides as CompareOverrides, Plan as ComparePlan};
 use crate::config::explained::{SECTIONS, kinds};
 use crate::config::reference::{SettingRow, settings_of};
 use crate::config::{Config, Origin, Source, dotted};
 use crate::counts::counted;
 use crate::problem::problem;
 use crate::run::encoder_config;
-use crate::training::{check_encoder, idle_settings};
+use crate::training::{check_encoder, check_loss_settings, idle_settings};
 use crate::tune::plan::{Overrides as TuneOverrides, Plan as TunePlan};
 use crate::{device, shell, terminal};
 
@@ -29,8 +30,8 @@ pub enum ConfigCommand {
 
 /// Check a config without reading any image.
 ///
-/// Checks every key and value, and whether data, weights and back end are there. Prints what the config says in a few
-/// lines. Exits with 1 if something is wrong; `akin data check` then looks at the images.
+/// Checks every key and value, also in every training that `[compare]` plans, and whether data, weights and back end are
+/// there. Prints what the config says in a few lines. Exits with 1 if something is wrong; `akin data check` then looks at the images.
 #[derive(Debug, Args)]
 pub struct ConfigCheckArgs {
     #[command(flatten)]
@@ -80,6 +81,26 @@ impl SourceArgs {
     }
 }
 
+/// What `akin compare` would train; none without a section `[compare]`.
+///
+/// # Errors
+///
+/// The errors of [`ComparePlan::new`].
+fn comparison(source: &Source, config: &Config) -> Result<Option<ComparePlan>> {
+    if !source.has_command("compare") {
+        return Ok(None);
+    }
+    let mut overrides = CompareOverrides::default();
+    if source.command::<CompareConfig>("compare")?.losses.is_empty() {
+        // `--losses` names them later. The other settings of the section are checked with the loss of the config.
+        if !config.loss.entry().complete {
+            return Ok(None);
+        }
+        overrides.losses = vec![config.loss.name().to_owned()];
+    }
+    ComparePlan::new(source.clone(), overrides).map(Some)
+}
+
 /// Runs a command on a config.
 pub fn run(command: ConfigCommand) -> Result<()> {
     match command {
@@ -90,6 +111,7 @@ pub fn run(command: ConfigCommand) -> Result<()> {
 
 fn check(args: &ConfigCheckArgs) -> Result<()> {
     let (source, config) = args.source.read()?;
+    let comparison = comparison(&source, &config)?;
     let file = source.file().display();
     let missing = |key: &str, path: &std::path::Path| {
         problem(format!("{file}: {key} is {}, which does not exist", path.display()), "correct the path")
@@ -108,7 +130,15 @@ fn check(args: &ConfigCheckArgs) -> Result<()> {
         None => drop(encoder.absent(&device)?),
         Some(_) => check_encoder(&config, &device)?,
     }
-    idle_settings(&config, None).iter().for_each(terminal::warn);
+    check_loss_settings(&config)?;
+    let mut idle = idle_settings(&config, None);
+    if let Some(comparison) = &comparison {
+        for (place, config) in comparison.trainings()? {
+            check_loss_settings(&config).context(place)?;
+        }
+        idle.extend_from_slice(&comparison.idle);
+    }
+    idle.iter().for_each(terminal::warn);
     let length = match (config.run.steps, config.run.epochs) {
         (Some(steps), _) => format!("{steps} steps"),
         (None, epochs) => counted(epochs.unwrap_or_default() as usize, "epoch", "epochs"),

@@ -19,6 +19,7 @@ use crate::columns::align_numbers;
 use crate::counts::{count, counted};
 use crate::data::Dataset;
 use crate::data::check::{Findings, inspect};
+use crate::data::idle::idle_settings;
 use crate::problem::problem;
 use crate::progress::Progress;
 use crate::terminal::{self, one_line};
@@ -62,6 +63,7 @@ pub fn run(command: DataCommand) -> Result<()> {
 fn check(args: &DataCheckArgs) -> Result<()> {
     let (data, seed) = args.data.load()?;
     let dataset = Dataset::read(&data, seed)?;
+    idle_settings(&data, &dataset).iter().for_each(terminal::warn);
     let bar = args.progress.bar("Reading", dataset.paths.len() as u64);
     let findings = inspect(&dataset, || bar.advance(1));
     drop(bar);

@@ -172,6 +172,16 @@ pub fn run(args: &ReportArgs) -> Result<()> {
     if let (Some(folder), Some(painter)) = (&args.png, &painter) {
         write_figures(folder, "png", all.iter().copied(), |figure| painter.png(&figure.drawing))?;
     }
+    let mut folders = vec![(&args.svg, "svg"), (&args.png, "png")];
+    let mut written: Vec<PathBuf> = Vec::new();
+    for (folder, extension) in &folders {
+        let file = |figure: &&Figure| Some(folder.as_ref()?.join(format!("{}.{extension}", figure.name)));
+        written.extend(all.iter().filter_map(file));
+    }
+    folders.dedup_by_key(|(folder, _)| *folder);
+    for folder in folders.into_iter().filter_map(|(folder, _)| folder.as_ref()) {
+        tell_of_others(folder, &written, args.progress);
+    }
     terminal::print(&args.out.display().to_string())?;
     let size = rounded_bytes(html.len() as u64);
     let figures = counted(all.len(), "figure", "figures");
@@ -264,6 +274,21 @@ fn check_folder(folder: &Path, runs: &[Run], overwrite: bool) -> Result<()> {
         format!("{} is not empty", folder.display()),
         "choose another folder, or pass `--overwrite` to replace the figures in it",
     ))
+}
+
+/// Says which files of a folder are not figures of this report. An earlier report may have left them, or the user may have
+/// put them there, so they stay.
+fn tell_of_others(folder: &Path, written: &[PathBuf], progress: Progress) {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let others = entries.filter(|entry| !written.contains(&entry.path()));
+    let mut others: Vec<String> =
+        others.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    others.sort();
+    if !others.is_empty() {
+        let count = counted(others.len(), "file that is", "files that are");
+        let folder = shell::path(folder);
+        progress.say("Kept", &format!("{count} not of this report in {folder}: {}", a_few(&others)));
+    }
 }
 
 /// Whether two trainings read the same data set with the same splits.

@@ -74,7 +74,7 @@ pub fn run(args: TuneArgs) -> Result<()> {
     if let Some(number) = args.cell {
         return execution::train_cell(&plan, number, args.overwrite, progress);
     }
-    let (results, draft) = execution::run(&plan, args.overwrite, progress, command_line())?;
+    let (results, draft, pace) = execution::run(&plan, args.overwrite, progress, command_line())?;
     let best = plan.best(&results.best_trial().settings)?.to_toml();
     for (name, text) in [
         ("best.toml", best),
@@ -85,6 +85,7 @@ pub fn run(args: TuneArgs) -> Result<()> {
         write_atomic(&plan.out.join(name), |file| file.write_all(text.as_bytes()))?;
     }
     draft.complete()?;
+    pace.done(&plan.out);
     let format = if args.json { Format::Json } else { Format::Text };
     terminal::print(print(&results, format).trim_end())?;
     progress

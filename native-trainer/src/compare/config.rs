@@ -84,3 +84,31 @@ pub struct RowConfig {
     #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     pub config: Table,
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::config::Source;
+    use crate::problem::parts;
+
+    #[test]
+    fn a_value_in_place_of_a_list_gets_brackets() {
+        let refusal = |set: &str| {
+            let source =
+                Source::from_text(Path::new("x.toml"), String::new(), None, &[set.to_owned()]).unwrap();
+            let (message, hint) = parts(&source.command::<CompareConfig>("compare").unwrap_err());
+            (message, hint.unwrap())
+        };
+        let (message, hint) = refusal("compare.vary={'loss.lambda'=0.1}");
+        assert!(message.ends_with("`compare.vary.loss.lambda` is 0.1, not a list"), "{message}");
+        assert_eq!(hint, "put it in brackets: [0.1]");
+        assert_eq!(refusal("compare.losses='happier'").1, "put it in brackets: [\"happier\"]");
+        let (_, hint) = refusal("compare.vary={loss={surrogate={temperature=[0.1]}}}");
+        assert!(hint.ends_with("write vary = { \"loss.surrogate.temperature\" = […] }"), "{hint}");
+        // A list is right, and what is wrong elsewhere is named.
+        let (message, _) = refusal("compare={vary={'loss.lambda'=[0.1]},sedes=[1]}");
+        assert!(message.contains("unknown key `sedes` in [compare]"), "{message}");
+    }
+}

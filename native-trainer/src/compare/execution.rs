@@ -7,6 +7,7 @@ use toml::Table;
 
 use super::cells::{Cell, CellState, cells, pick_cell};
 use super::config::TunedSetting;
+use super::pace::Pace;
 use super::plan::{Plan, Row};
 use super::planned_run::{Cost, PlannedRun};
 use super::results::{Comparison, ResultRow, Statistic, Trial, columns, scores};
@@ -16,7 +17,7 @@ use super::tuning::{Answer, Tuning, tune};
 use super::untrained::UntrainedEncoders;
 use crate::config::{AVERAGE, Config, ModelConfig, NO_RESULT_DEPENDS_ON, Protocol, differences};
 use crate::counts::counted;
-use crate::data::Dataset;
+use crate::data::{self, Dataset};
 use crate::directory::{Draft, Kind, Share};
 use crate::loader::Pictures;
 use crate::optimizer::has_proxies;
@@ -29,18 +30,23 @@ use crate::training::{PROXIES_RATE, check_encoder, check_loss};
 use crate::{device, machine, terminal};
 
 /// Trains every run that is not done, and collects the results of all. Also returns their directory, into which the
-/// tables have to be written.
+/// tables have to be written, and how the trainings ended.
 ///
 /// # Errors
 ///
 /// A row that could not begin, which is found before any training begins; a run with another config, unless
 /// `overwrite` is set; [`Interrupted`](crate::problem::Interrupted) after Ctrl-C. A training that fails does not stop the others: the results
 /// name it.
-pub fn run(plan: &Plan, overwrite: bool, progress: Progress, command: String) -> Result<(Comparison, Draft)> {
+pub fn run(
+    plan: &Plan,
+    overwrite: bool,
+    progress: Progress,
+    command: String,
+) -> Result<(Comparison, Draft, Pace)> {
     let execution = Execution::new(plan, overwrite, progress);
     let tuned = execution.check()?;
     let draft = Draft::resume_or_create(Kind::Comparison, &plan.out)?;
-    Ok((execution.train_all(&tuned, command)?, draft))
+    Ok((execution.train_all(&tuned, command)?, draft, execution.trainer.pace))
 }
 
 /// The cells of a plan, and how far each is. Writes nothing.
@@ -97,7 +103,7 @@ struct Execution<'a> {
 
 impl<'a> Execution<'a> {
     fn new(plan: &'a Plan, overwrite: bool, progress: Progress) -> Self {
-        Self { plan, trainer: Trainer::new(overwrite, progress) }
+        Self { plan, trainer: Trainer::new("Comparing", overwrite, progress) }
     }
 
     /// Checks that every training could begin, before the first one does. Returns the settings that each row tunes.
@@ -105,13 +111,14 @@ impl<'a> Execution<'a> {
         let plan = self.plan;
         let shared = plan.shared()?;
         let dataset = self.trainer.data.load(&shared)?;
+        data::idle::idle_settings(&shared.data, &dataset).iter().for_each(terminal::warn);
         let validation = match plan.rows.iter().find(|row| !row.tune.is_empty()) {
             Some(row) => Some(self.trainer.data.load(&plan.trial(row, &Table::new())?.config)?),
             None => None,
         };
         let rows = plan.rows.iter().map(|row| Ok(plan.trained(row, &Table::new(), plan.seeds[0])?.config));
         let rows = rows.collect::<Result<Vec<Config>>>()?;
-        Config::idle_in_all(&rows).iter().for_each(terminal::warn);
+        Config::idle_in_all(&rows).iter().chain(&plan.idle).for_each(terminal::warn);
         let device = device::open(shared.run.device)?;
         let mut models: Vec<ModelConfig> = Vec::new();
         let mut check = |config: &Config, dataset: &Dataset| {
@@ -146,10 +153,13 @@ impl<'a> Execution<'a> {
             }
             Ok(tuned)
         };
-        plan.rows
-            .iter()
-            .map(|row| check_row(row).with_context(|| format!("the row `{}`", row.name)))
-            .collect()
+        let bar = self.trainer.progress.bar("Checking", plan.rows.len() as u64);
+        let tuned = plan.rows.iter().map(|row| {
+            let tuned = check_row(row).with_context(|| format!("the row `{}`", row.name));
+            bar.advance(1);
+            tuned
+        });
+        tuned.collect()
     }
 
     fn cells(&self, tuned: &[Vec<TunedSetting>]) -> Result<Vec<Cell>> {
@@ -236,7 +246,7 @@ impl<'a> Execution<'a> {
                 .iter()
                 .find(|(config, _)| differences(config, &planned.config, &NO_RESULT_DEPENDS_ON).is_empty())
             {
-                self.trainer.pace.skip();
+                self.trainer.pace.leave_out();
                 return Ok(Answer::Score(trial.score));
             }
             let name = describe(settings);
@@ -259,8 +269,10 @@ impl<'a> Execution<'a> {
 
     /// Trains a run of a row unless it is done. The answer is the failure of a training that failed.
     fn train(&self, planned: &PlannedRun, row: &Row, name: &str) -> Result<Option<Failure>> {
-        self.trainer
-            .train(planned, &format!("{}, {name}", row.name), row.optimises, |run| end_score(run, row))
+        let holds_out = planned.config.data.validation_fraction.is_some();
+        let scored_on = if holds_out { " on the held-out classes" } else { "" };
+        let name = format!("{}, {name}", row.name);
+        self.trainer.train(planned, &name, row.optimises, scored_on, |run| end_score(run, row))
     }
 
     /// What every row was given, in words.

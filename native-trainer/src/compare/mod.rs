@@ -12,8 +12,10 @@
 //! | [`sensitivity`] | figures of scores by the settings that are varied |
 //! | [`tuning`] | the order in which settings are tried |
 //! | [`planned_run`] | one training, in a process of its own |
+//! | [`idle`] | settings of `vary` that have no effect |
 //! | [`plan`] | rows, seeds, and the config of every run |
 //! | [`data_sets`] | what runs would be made with today, to compare with what they were made with |
+//! | [`pace`] | how many trainings are done, and how long the rest will take |
 //! | [`trainer`] | trains runs one after another |
 //! | [`cells`] | the trainings, numbered, for several machines |
 //! | [`untrained`] | the encoders that the trainings begin with, evaluated |
@@ -39,6 +41,8 @@ pub mod cells;
 pub mod config;
 pub mod data_sets;
 pub mod execution;
+pub mod idle;
+pub mod pace;
 pub mod paired;
 pub mod plan;
 pub mod planned_run;

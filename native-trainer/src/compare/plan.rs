@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use akin_core::digest::sha256;
 use akin_core::losses::{CATALOGUE, Family, LossConfig, LossEntry};
 use akin_core::metrics::Metric;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use toml::{Table, Value};
 
 use super::config::{CompareConfig, TunedSetting};
+use super::idle::check_effects;
 use super::paired::check_seeds;
 use super::planned_run::PlannedRun;
 use super::results::GROUPS;
@@ -55,6 +56,8 @@ pub struct Plan {
     pub validation_fraction: f64,
     /// Where runs and tables go.
     pub out: PathBuf,
+    /// A sentence for each setting of `vary` that has no effect in some rows.
+    pub idle: Vec<String>,
     source: Source,
     device: Option<DeviceName>,
 }
@@ -79,7 +82,8 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// An unknown loss, a seed or row named twice, a row that changes what all rows share.
+    /// An unknown loss, a seed or row named twice, a row that changes what all rows share; a training whose config would
+    /// be wrong, by its row, `vary` or `tune`; a setting of `vary` that has no effect.
     pub fn new(source: Source, overrides: Overrides) -> Result<Self> {
         let compare: CompareConfig = source.command("compare")?;
         let base = source.config(&Table::new())?;
@@ -111,8 +115,17 @@ impl Plan {
         for row in &mut rows {
             fit_head(row, &source, &base)?;
         }
+        let mut idle = Vec::new();
         if !compare.vary.is_empty() {
-            rows = repeat_rows(&rows, &combinations(&compare.vary)?);
+            let in_vary = || source.place(&["compare", "vary"]);
+            let combinations = combinations(&compare.vary).with_context(in_vary)?;
+            let repeated = repeat_rows(&rows, &combinations);
+            let config = |row| row_config(row, &source);
+            let configs = repeated.iter().map(config).collect::<Result<Vec<_>>>()?;
+            let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
+            let place = |key: &str| source.place(&["compare", "vary", key]);
+            idle = check_effects(&compare.vary, &names, &combinations, &configs, place)?;
+            rows = repeated;
         }
         for row in &mut rows {
             add_published(row, &source, &base)?;
@@ -142,7 +155,7 @@ impl Plan {
         }
         let name = source.name();
         let out = overrides.out.unwrap_or_else(|| Path::new("compare").join(&name));
-        Ok(Self {
+        let plan = Self {
             name,
             rows,
             seeds,
@@ -150,9 +163,43 @@ impl Plan {
             tune: compare.tune,
             validation_fraction: compare.validation_fraction,
             out: std::path::absolute(out)?,
+            idle,
             source,
             device: overrides.device,
-        })
+        };
+        plan.trainings()?;
+        Ok(plan)
+    }
+
+    /// The config of each row, and of each value that a row tunes, with the place that says what is in it.
+    ///
+    /// # Errors
+    ///
+    /// A config that is wrong.
+    pub fn trainings(&self) -> Result<Vec<(String, Config)>> {
+        let mut trainings = Vec::new();
+        for row in &self.rows {
+            trainings.push((row_place(row, &self.source), row_config(row, &self.source)?));
+            for setting in &row.tune {
+                let is_shared = self.tune.iter().any(|shared| shared.key == setting.key);
+                let path: &[&str] =
+                    if is_shared { &["compare", "tune"] } else { &["compare", "loss", &row.name, "tune"] };
+                for settings in setting.choices()? {
+                    let place = || {
+                        let settings = describe(&settings);
+                        format!(
+                            "{}: `tune` with {settings} in the row `{}`",
+                            self.source.place(path),
+                            row.name
+                        )
+                    };
+                    let mut changes = row.config.clone();
+                    lay_over(&mut changes, &settings);
+                    trainings.push((place(), self.source.config_with(&changes, place)?));
+                }
+            }
+        }
+        Ok(trainings)
     }
 
     /// The recipe's own config. Rows change only its sections loss, model, optimizer, schedule and eval.
@@ -294,11 +341,27 @@ fn row(name: &str, compare: &CompareConfig) -> Result<Row> {
     })
 }
 
+/// The config of a row with the settings of the recipe.
+fn row_config(row: &Row, source: &Source) -> Result<Config> {
+    source.config_with(&row.config, || row_place(row, source))
+}
+
+/// What a row changes, and where that stands.
+fn row_place(row: &Row, source: &Source) -> String {
+    let keys: Vec<String> = dotted(&row.varied).into_iter().map(|(key, _)| key).collect();
+    let varied = || format!("`vary` with {} in the row `{}`", describe(&row.varied), row.name);
+    match &keys[..] {
+        [] => format!("{}: the row `{}`", source.place(&["compare", "loss", &row.name]), row.name),
+        [key] => format!("{}: {}", source.place(&["compare", "vary", key]), varied()),
+        _ => format!("{}: {}", source.place(&["compare", "vary"]), varied()),
+    }
+}
+
 /// Gives a row a head that its loss can use, if the loss cannot use the recipe's head and the row does not set one.
 /// Sets the row apart if its head is not of the recipe's geometry.
 fn fit_head(row: &mut Row, source: &Source, base: &Config) -> Result<()> {
     let space_of = |config: &Config| encoder_config(config).geometry().space();
-    let config = source.config(&row.config)?;
+    let config = row_config(row, source)?;
     let loss = &config.loss;
     let mut space = space_of(&config);
     if !loss.supports(space)
@@ -317,7 +380,7 @@ fn fit_head(row: &mut Row, source: &Source, base: &Config) -> Result<()> {
 fn add_published(row: &mut Row, source: &Source, base: &Config) -> Result<()> {
     if let Some(published) = &base.published
         && !row.config.contains_key("published")
-        && source.config(&row.config)?.to_toml() == base.to_toml()
+        && row_config(row, source)?.to_toml() == base.to_toml()
     {
         row.config.insert("published".into(), Value::try_from(published)?);
     }
@@ -364,7 +427,60 @@ fn refuse_repeated(names: &[String], what: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::problem::parts;
     use crate::recipes::RECIPES;
+
+    fn plan(losses: &[&str], sets: &[&str]) -> Result<Plan, (String, Option<String>)> {
+        let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
+        let losses = losses.iter().map(|&loss| loss.to_owned()).collect();
+        let source = Source::read(Path::new("biomorphs"), &sets).unwrap();
+        Plan::new(source, Overrides { losses, ..Overrides::default() }).map_err(|error| parts(&error))
+    }
+
+    #[test]
+    fn a_setting_without_effect_in_any_row_is_refused() {
+        for (set, part) in [
+            ("{'schedule.gamma'=[0.1,0.5]}", "has schedule.gamma, which has no effect: only `steps`"),
+            (
+                "{optimizer=[{lr_head=0.1},{lr_head=0.1,nesterov=false}]}",
+                "has no effect: all of its values give the same config",
+            ),
+            ("{'loss.lambda'=[0.1,0.1]}", "gives `loss.lambda` the value 0.1 twice"),
+            ("{'loss.margin'=[1,1.0]}", "gives `loss.margin` the value 1.0 twice"),
+        ] {
+            let set = format!("compare.vary={set}");
+            let (message, hint) = plan(&["happier"], &[&set]).err().unwrap();
+            assert!(message.contains(part) && message.contains("`--set compare.vary="), "{set}: {message}");
+            assert!(hint.is_some(), "{set}");
+        }
+        let (message, _) =
+            plan(&["smooth_ap"], &["compare.vary={'optimizer.lr_proxies'=[0.1,0.5]}"]).err().unwrap();
+        assert!(message.contains("which has no effect: the loss smooth_ap has no proxies"), "{message}");
+    }
+
+    #[test]
+    fn a_setting_without_effect_in_some_rows_is_told_with_them() {
+        let idle = |losses: &[&str], set: &str| plan(losses, &[&format!("compare.vary={set}")]).unwrap().idle;
+        let nothing = Vec::<String>::new();
+        assert_eq!(idle(&["happier"], "{'loss.lambda'=[0.1,0.5]}"), nothing);
+        assert_eq!(idle(&["happier"], "{'schedule.final_factor'=[0.1]}"), nothing, "it is not repeated");
+        let rates = "{'optimizer.lr_proxies'=[0.1,0.5]}";
+        let [sentence] = &idle(&["proxy_anchor", "smooth_ap", "happier"], rates)[..] else {
+            panic!("one sentence")
+        };
+        assert_eq!(
+            sentence,
+            "`vary` has optimizer.lr_proxies, which has no effect in the row `smooth_ap`: the loss smooth_ap has no proxies"
+        );
+        let schedules = "{'schedule.kind'=['cosine','constant'],'schedule.final_factor'=[0.1,0.5]}";
+        let [sentence] = &idle(&["happier"], schedules)[..] else { panic!("one sentence") };
+        assert!(
+            sentence.contains(
+                "schedule.final_factor, which has no effect in the row `happier` with schedule.kind"
+            ) && sentence.contains("constant"),
+            "{sentence}"
+        );
+    }
 
     #[test]
     fn all_stands_for_every_loss_each_with_a_head_that_it_can_use() {

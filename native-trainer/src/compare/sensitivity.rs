@@ -5,8 +5,7 @@ use toml::{Table, Value};
 
 use super::print::markdown as escaped;
 use super::results::{Column, Comparison, ResultRow};
-use super::settings::last_part;
-use crate::config::dotted;
+use crate::config::{dotted, last_part};
 use crate::families::numbered;
 use crate::figures::Figure;
 use crate::figures::lines::{Axis, Line, lines};

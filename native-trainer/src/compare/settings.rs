@@ -7,7 +7,7 @@ use toml::{Table, Value};
 
 use super::config::TunedSetting;
 use crate::config::{dotted, put};
-use crate::problem::problem;
+use crate::problem::{did_you_mean, problem};
 
 /// The sections of a config that a row may change.
 pub const SECTIONS: [&str; 5] = ["loss", "model", "optimizer", "schedule", "eval"];
@@ -30,11 +30,21 @@ fn choices(place: &str, sections: &[&str], key: &str, values: &[Value]) -> Resul
     if !sections.contains(&section) {
         return Err(problem(
             format!("{place} names `{key}`, which all rows share"),
-            format!("name a key of {}, for example `loss.temperature`", sections.join(", ")),
+            format!(
+                "{}name a key of {}, for example `loss.temperature`",
+                did_you_mean(section, sections.iter().copied()),
+                sections.join(", ")
+            ),
         ));
     }
     if values.is_empty() {
         return Err(problem(format!("{place} gives `{key}` no values"), "give it at least one value"));
+    }
+    if let Some(value) = repeated_value(values) {
+        return Err(problem(
+            format!("{place} gives `{key}` the value {value} twice"),
+            "give each value once",
+        ));
     }
     let table = |value: &Value| {
         let mut settings = Table::new();
@@ -42,6 +52,15 @@ fn choices(place: &str, sections: &[&str], key: &str, values: &[Value]) -> Resul
         Ok(settings)
     };
     values.iter().map(table).collect()
+}
+
+/// The first value that equals one before it. A whole number equals the same number with a point.
+pub fn repeated_value(values: &[Value]) -> Option<&Value> {
+    let number = |value: &Value| value.as_float().or(value.as_integer().map(|whole| whole as f64));
+    let is_equal =
+        |one: &Value, other: &Value| one == other || number(one).is_some() && number(one) == number(other);
+    let is_repeated = |&place: &usize| values[..place].iter().any(|one| is_equal(one, &values[place]));
+    (1..values.len()).find(is_repeated).map(|place| &values[place])
 }
 
 impl TunedSetting {
@@ -80,11 +99,6 @@ pub fn combinations(vary: &BTreeMap<String, Vec<Value>>) -> Result<Vec<Table>> {
         combinations = longer;
     }
     Ok(combinations)
-}
-
-/// The last part of a dotted key.
-pub fn last_part(key: &str) -> &str {
-    key.rsplit('.').next().unwrap_or(key)
 }
 
 #[cfg(test)]

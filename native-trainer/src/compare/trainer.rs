@@ -1,14 +1,17 @@
-//! Trains planned runs one after another, and says how long the rest will take.
+//! Trains planned runs one after another.
 
-use std::cell::Cell;
-use std::time::{Duration, Instant};
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::time::Instant;
 
 use akin_core::metrics::Metric;
 use anyhow::Result;
 
 use super::data_sets::DataSets;
+use super::pace::Pace;
 use super::planned_run::{Cost, PlannedRun};
-use crate::counts::{counted, duration};
+use crate::counts::counted;
 use crate::interrupt::{CatchCtrlC, stop_requested};
 use crate::outcome::{Failure, ProcessOutcome};
 use crate::problem::Interrupted;
@@ -20,16 +23,20 @@ pub struct Trainer {
     overwrite: bool,
     /// How to show progress.
     pub progress: Progress,
-    /// What is left.
+    /// How far the trainings are.
     pub pace: Pace,
+    /// The directories of the runs that were asked for.
+    asked: RefCell<HashSet<PathBuf>>,
     /// The data sets of the runs.
     pub data: DataSets,
 }
 
 impl Trainer {
-    /// Replaces runs with another config, version or data only with `overwrite`.
-    pub fn new(overwrite: bool, progress: Progress) -> Self {
-        Self { overwrite, progress, pace: Pace::default(), data: DataSets::default() }
+    /// Replaces runs with another config, version or data only with `overwrite`. `what` says what the trainings are for,
+    /// such as `Comparing`.
+    pub fn new(what: &'static str, overwrite: bool, progress: Progress) -> Self {
+        let (pace, asked) = (Pace::new(what, progress), RefCell::default());
+        Self { overwrite, progress, pace, asked, data: DataSets::default() }
     }
 
     /// Whether a run is done.
@@ -41,8 +48,8 @@ impl Trainer {
         run.is_done(&self.data.provenance(run)?, self.overwrite)
     }
 
-    /// Trains a run unless it is done, and shows its score, which `score` reads. The answer is the failure of a
-    /// training that failed.
+    /// Trains a run unless it is done, and shows its score, which `score` reads; `scored_on` says on which images. The
+    /// answer is the failure of a training that failed.
     ///
     /// # Errors
     ///
@@ -52,10 +59,15 @@ impl Trainer {
         planned: &PlannedRun,
         name: &str,
         metric: Metric,
+        scored_on: &str,
         score: impl Fn(&PlannedRun) -> Result<Option<f64>>,
     ) -> Result<Option<Failure>> {
+        let is_new = self.asked.borrow_mut().insert(planned.directory().to_owned());
         if self.is_done(planned)? {
-            self.pace.skip();
+            match is_new {
+                true => self.pace.remember(false),
+                false => self.pace.leave_out(),
+            }
             return Ok(None);
         }
         self.progress.say("Training", name);
@@ -65,9 +77,11 @@ impl Trainer {
         let outcome = planned.train()?;
         drop(ctrl_c);
         if outcome == ProcessOutcome::Stopped || stop_requested() {
+            self.pace.stopped(name, planned.directory());
             return Err(Interrupted(format!("in {name}; the same command continues")).into());
         }
-        let left = self.pace.count(started.elapsed());
+        let failed = matches!(outcome, ProcessOutcome::Failed(_));
+        let left = self.pace.end(name, planned.directory(), started.elapsed(), failed);
         if let ProcessOutcome::Failed(failure) = outcome {
             let hint = failure.hint.as_ref().map_or_else(String::new, |hint| format!(" (hint: {hint})"));
             self.progress.say("Failed", &format!("{name}: {}{hint}", failure.message));
@@ -80,42 +94,8 @@ impl Trainer {
         }
         let score = score(planned)?.map_or("–".into(), |score| format!("{:.2}", displayed(metric, score)));
         let seconds = started.elapsed().as_secs_f64();
-        let result = format!("{name}: {} {score} in {seconds:.0} s{left}", metric.label());
+        let result = format!("{name}: {}{scored_on} {score} in {seconds:.0} s{left}", metric.label());
         self.progress.say("Trained", &result);
         Ok(None)
-    }
-}
-
-/// How many trainings are left, and how long the others took.
-#[derive(Default)]
-pub struct Pace {
-    left: Cell<usize>,
-    trained: Cell<u32>,
-    time: Cell<Duration>,
-}
-
-impl Pace {
-    /// This many trainings are to come.
-    pub fn expect(&self, trainings: usize) {
-        self.left.set(trainings);
-    }
-
-    /// Counts a training that is done already, or is not needed.
-    pub fn skip(&self) {
-        self.left.set(self.left.get().saturating_sub(1));
-    }
-
-    /// Counts a training that took this long, and says what is left, if anything is.
-    fn count(&self, took: Duration) -> String {
-        self.skip();
-        self.trained.set(self.trained.get() + 1);
-        self.time.set(self.time.get() + took);
-        let left = self.left.get();
-        if left == 0 {
-            return String::new();
-        }
-        let time = self.time.get() / self.trained.get() * left as u32;
-        let time = duration(time.max(Duration::from_secs(1)));
-        format!("; {} left, about {time}", counted(left, "training", "trainings"))
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use akin_core::taxonomy::ClassIdentity;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -347,8 +347,7 @@ impl DataConfig {
             #[serde(default)]
             seed: u64,
         }
-        let part: Part = Source::read(file, sets)?.part()?;
-        part.data.validate().with_context(|| file.display().to_string())?;
+        let part = Source::read(file, sets)?.part(|part: &Part| part.data.validate())?;
         Ok((part.data, part.run.seed))
     }
 

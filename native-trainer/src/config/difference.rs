@@ -22,6 +22,11 @@ pub fn differences(one: &Config, other: &Config, ignored: &[&str]) -> Vec<String
     keys
 }
 
+/// The last part of a dotted key.
+pub fn last_part(key: &str) -> &str {
+    key.rsplit('.').next().unwrap_or(key)
+}
+
 /// The dotted keys of nested tables, each with its value as TOML text.
 pub fn dotted(settings: &Table) -> Vec<(String, String)> {
     fn collect(table: &Table, path: &str, entries: &mut Vec<(String, String)>) {

@@ -273,9 +273,24 @@ impl Check<'_> {
         let message = format!("`{place}` is {value}, not {wanted}");
         let hint = match (shape, value) {
             (Shape::Kinds(_), Value::String(_)) => format!("write {{ kind = {value} }}"),
+            (Shape::List(..), Value::Table(table)) if place.starts_with("compare.vary.") => {
+                let key = self.path.last().map(String::as_str).unwrap_or_default();
+                let key = first_key(key, table);
+                format!("a key of compare.vary needs quotes: write vary = {{ \"{key}\" = […] }}")
+            }
+            (Shape::List(_, None), value) if !value.is_array() => format!("put it in brackets: [{value}]"),
             _ => format!("give `{place}` {wanted}"),
         };
         self.faults.wrong.push(Fault { path: self.path.clone(), message, hint });
+    }
+}
+
+/// The dotted key of the first value inside a table that stands at this key.
+fn first_key(key: &str, table: &Table) -> String {
+    match table.iter().next() {
+        Some((inner, Value::Table(table))) => first_key(&format!("{key}.{inner}"), table),
+        Some((inner, _)) => format!("{key}.{inner}"),
+        None => key.to_owned(),
     }
 }
 

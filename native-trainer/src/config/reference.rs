@@ -196,7 +196,6 @@ impl Rows<'_> {
             Shape::Plain("number") => "number".into(),
             Shape::Plain("integer") => "whole number".into(),
             Shape::Plain("boolean") => "`true` or `false`".into(),
-            Shape::Plain("array") => "list of values".into(),
             Shape::Plain(_) => "text".into(),
             Shape::Any => "value".into(),
         }

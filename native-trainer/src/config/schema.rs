@@ -1,5 +1,7 @@
 //! The shape of a config, read from the schemas of its types.
 
+use std::sync::LazyLock;
+
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value};
 
@@ -14,6 +16,9 @@ pub struct Schema {
 
 /// A part of a schema: what a value may be.
 pub type Node = Map<String, Value>;
+
+/// A node that allows any value.
+static ANY: LazyLock<Node> = LazyLock::new(Node::new);
 
 /// What a value may be, as a reader of configs sees it.
 pub enum Shape<'a> {
@@ -82,7 +87,11 @@ impl Schema {
         }
         let types = node.get("type");
         let first = types.and_then(Value::as_array).and_then(|types| types.first()).or(types);
-        first.and_then(Value::as_str).map_or(Shape::Any, Shape::Plain)
+        match first.and_then(Value::as_str) {
+            // Its items may be anything.
+            Some("array") => Shape::List(&ANY, None),
+            plain => plain.map_or(Shape::Any, Shape::Plain),
+        }
     }
 
     /// What a node is called, if its type has a section of its own.

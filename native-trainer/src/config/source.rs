@@ -6,7 +6,7 @@ use std::{env, path};
 
 use akin_core::image::PreprocessingConfig;
 use akin_core::models::BackboneConfig;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
@@ -42,12 +42,31 @@ pub struct Source {
     /// The file, or the name of a built-in recipe.
     file: PathBuf,
     text: String,
+    /// The row of `[compare]` whose settings are laid over the file.
+    row: Option<String>,
+    /// What `--set` gave, as it was written.
+    sets: Vec<String>,
     /// The sections of a run, with absolute paths.
     table: Table,
     /// The sections of commands that train more than one run.
     commands: Table,
     /// The keys that `--set` gave.
     given: HashSet<String>,
+}
+
+/// What is wrong with a config.
+struct Mistake {
+    error: anyhow::Error,
+    /// The setting that is wrong, if only one is.
+    path: Vec<String>,
+    /// Its line in the file.
+    line: Option<usize>,
+}
+
+impl From<anyhow::Error> for Mistake {
+    fn from(error: anyhow::Error) -> Self {
+        Self { error, path: Vec::new(), line: None }
+    }
 }
 
 /// Where the value of a setting comes from.
@@ -112,10 +131,10 @@ impl Source {
             sampler.entry("kind").or_insert_with(|| "classes".into());
         }
         let mut given = HashSet::new();
-        let mut sets = sets.iter().map(|set| parse_set(set)).collect::<Result<Vec<_>>>()?;
+        let mut changes = sets.iter().map(|set| parse_set(set)).collect::<Result<Vec<_>>>()?;
         // The result does not depend on their order: tables and kinds, which drop other keys, come first.
-        sets.sort_by_key(|(key, _)| (key.matches('.').count(), !key.ends_with(".kind")));
-        for (key, value) in sets {
+        changes.sort_by_key(|(key, _)| (key.matches('.').count(), !key.ends_with(".kind")));
+        for (key, value) in changes {
             for [one, other] in ALTERNATIVES.into_iter().chain(ALTERNATIVES.map(|[one, other]| [other, one]))
             {
                 if key == one {
@@ -140,7 +159,9 @@ impl Source {
                 }
             }
         }
-        let mut source = Self { file: file.to_owned(), text, table: Table::new(), commands, given };
+        let (row, sets) = (row.map(str::to_owned), sets.to_vec());
+        let mut source =
+            Self { file: file.to_owned(), text, row, sets, table: Table::new(), commands, given };
         source.resolve_paths(&mut table, |key| source.given.contains(key))?;
         source.table = table;
         Ok(source)
@@ -184,11 +205,27 @@ impl Source {
     ///
     /// As [`Config::load`].
     pub fn config(&self, over: &Table) -> Result<Config> {
+        self.checked(over).map_err(|mistake| self.placed(mistake, |source| source.checked(over).is_ok()))
+    }
+
+    /// As [`Source::config`]. If `over` is what is wrong, the error names `place` and not the file.
+    ///
+    /// # Errors
+    ///
+    /// As [`Config::load`].
+    pub fn config_with(&self, over: &Table, place: impl FnOnce() -> String) -> Result<Config> {
+        self.checked(over).map_err(|mistake| match self.checked(&Table::new()) {
+            Ok(_) => mistake.error.context(place()),
+            Err(_) => self.placed(mistake, |source| source.checked(over).is_ok()),
+        })
+    }
+
+    fn checked(&self, over: &Table) -> Result<Config, Mistake> {
         let mut table = self.table.clone();
         table.entry("run").or_insert_with(|| Value::Table(Table::new()));
         lay_over(&mut table, over);
         self.resolve_paths(&mut table, |_| false)?;
-        self.resolve_preprocessing(&mut table)?;
+        resolve_preprocessing(&mut table)?;
         resolve_levels(&mut table);
         let has_similarity = find(&mut table, "eval.similarity").is_some();
         let has_length = find(&mut table, "run.steps").is_some() || find(&mut table, "run.epochs").is_some();
@@ -211,19 +248,69 @@ impl Source {
             })?;
             config.run.out = current_directory()?.join("runs").join(&config.run.name);
         }
-        config.validate().with_context(|| self.file.display().to_string())?;
+        config.validate()?;
         Ok(config)
     }
 
-    /// Reads some sections of a config. The other sections may be missing.
+    /// The error of a mistake, with the place where it is: a `--set`, or the file with the line. `is_right` says whether a
+    /// source has no mistake.
+    fn placed(&self, mistake: Mistake, is_right: impl Fn(&Self) -> bool) -> anyhow::Error {
+        let Mistake { error, path, line } = mistake;
+        if let Some(set) = self.set_of(&path).or_else(|| self.set_at_fault(&error.to_string(), is_right)) {
+            return error.context(format!("`--set {set}`"));
+        }
+        let line = line.map(|line| format!(", line {line}")).unwrap_or_default();
+        error.context(format!("{}{line}", self.file.display()))
+    }
+
+    /// The `--set` that gave the setting at a path.
+    fn set_of(&self, path: &[String]) -> Option<&str> {
+        let key = path.join(".");
+        let gives = |set: &&String| key.strip_prefix(key_of(set)).is_some_and(is_below);
+        self.sets.iter().rev().find(gives).map(String::as_str)
+    }
+
+    /// The `--set` without which nothing is wrong. Of several, the one whose key the message names first.
+    fn set_at_fault(&self, message: &str, is_right: impl Fn(&Self) -> bool) -> Option<&str> {
+        let is_at_fault = |&place: &usize| {
+            let mut others = self.sets.clone();
+            others.remove(place);
+            let source = Self::from_text(&self.file, self.text.clone(), self.row.as_deref(), &others);
+            source.is_ok_and(|source| is_right(&source))
+        };
+        let sets = (0..self.sets.len()).filter(is_at_fault).map(|place| self.sets[place].as_str());
+        sets.min_by_key(|set| message.find(key_of(set)).unwrap_or(usize::MAX))
+    }
+
+    /// Where a setting of a command is: `--set` or the file, with the line.
+    pub fn place(&self, path: &[&str]) -> String {
+        let path: Vec<String> = path.iter().map(|part| (*part).to_owned()).collect();
+        match self.set_of(&path) {
+            Some(set) => format!("`--set {set}`"),
+            None => {
+                let line = line_of(&self.text, &path).map(|line| format!(", line {line}"));
+                format!("{}{}", self.file.display(), line.unwrap_or_default())
+            }
+        }
+    }
+
+    /// Reads some sections of a config, which `check` checks. The other sections may be missing.
     ///
     /// # Errors
     ///
-    /// As [`Config::load`], for these sections.
-    pub(super) fn part<T: DeserializeOwned + JsonSchema>(&self) -> Result<T> {
-        let mut table = self.table.clone();
-        resolve_levels(&mut table);
-        self.parse("", table, &[])
+    /// As [`Config::load`], for these sections; the errors of `check`.
+    pub(super) fn part<T: DeserializeOwned + JsonSchema>(
+        &self,
+        check: impl Fn(&T) -> Result<()>,
+    ) -> Result<T> {
+        let read = |source: &Self| -> Result<T, Mistake> {
+            let mut table = source.table.clone();
+            resolve_levels(&mut table);
+            let part = source.parse("", table, &[])?;
+            check(&part)?;
+            Ok(part)
+        };
+        read(self).map_err(|mistake| self.placed(mistake, |source| read(source).is_ok()))
     }
 
     /// The section of a command, `compare` or `tune`; with its defaults if the file does not have it.
@@ -232,8 +319,11 @@ impl Source {
     ///
     /// An unknown key or a value of the wrong type.
     pub fn command<T: DeserializeOwned + JsonSchema>(&self, section: &str) -> Result<T> {
-        let table = self.commands.get(section).and_then(Value::as_table).cloned().unwrap_or_default();
-        self.parse(section, table, &[])
+        let read = |source: &Self| {
+            let table = source.commands.get(section).and_then(Value::as_table).cloned();
+            source.parse::<T>(section, table.unwrap_or_default(), &[])
+        };
+        read(self).map_err(|mistake| self.placed(mistake, |source| read(source).is_ok()))
     }
 
     /// Makes the paths of a config absolute.
@@ -248,21 +338,6 @@ impl Source {
         Ok(())
     }
 
-    /// Writes all numbers of the preprocessing into a config that only names it, or that leaves it to the backbone.
-    fn resolve_preprocessing(&self, table: &mut Table) -> Result<()> {
-        let Some(Value::Table(model)) = table.get_mut("model") else { return Ok(()) };
-        let backbone = model.get("backbone").map(|backbone| backbone.clone().try_into::<BackboneConfig>());
-        let given = model.get("preprocessing").map(|given| given.clone().try_into::<PreprocessingConfig>());
-        // What cannot be read is reported with the rest of the config.
-        let (Some(Ok(backbone)), Ok(given)) = (backbone, given.transpose()) else { return Ok(()) };
-        let preprocessing =
-            given.unwrap_or_default().resolve(&backbone.preprocessing()).map_err(|error| {
-                problem(format!("{}: {}", self.file.display(), error.message()), error.hint())
-            })?;
-        model.insert("preprocessing".into(), Value::try_from(&preprocessing)?);
-        Ok(())
-    }
-
     /// Reads a table that stands at a dotted key of the file. If that fails, the error names the key that is wrong, or all
     /// keys that are missing. `also_missing` are keys that the schema does not require.
     fn parse<T: DeserializeOwned + JsonSchema>(
@@ -270,21 +345,18 @@ impl Source {
         place: &str,
         table: Table,
         also_missing: &[&str],
-    ) -> Result<T> {
+    ) -> Result<T, Mistake> {
         table.clone().try_into().map_err(|error: toml::de::Error| {
-            let file = self.file.display();
             let mut faults = Faults::find(&Schema::of::<T>(), &table, place);
-            if let Some(fault) = faults.wrong.first() {
-                let line = self.line(&fault.path, &table).map(|line| format!(", line {line}"));
-                return problem(
-                    format!("{file}{}: {}", line.unwrap_or_default(), fault.message),
-                    &fault.hint,
-                );
+            if !faults.wrong.is_empty() {
+                let fault = faults.wrong.swap_remove(0);
+                let line = self.line(&fault.path, &table);
+                return Mistake { error: problem(fault.message, fault.hint), path: fault.path, line };
             }
             if !faults.missing.is_empty() {
                 faults.missing.extend(also_missing.iter().map(|key| (*key).to_owned()));
                 let (message, hint) = faults.missing_message();
-                return problem(format!("{file}: {message}"), hint);
+                return problem(message, hint).into();
             }
             // A rule that the schema does not know. The error names the key on a line of its own.
             let text = error.to_string();
@@ -295,7 +367,7 @@ impl Source {
                 Some((message, hint)) => (message, hint.to_owned()),
                 None => (error.message(), format!("correct `{key}`")),
             };
-            problem(format!("{file}: `{key}`: {message}"), hint)
+            problem(format!("`{key}`: {message}"), hint).into()
         })
     }
 
@@ -306,6 +378,18 @@ impl Source {
         let value = value_at(table, &path[place..]);
         (value_at(&file, path) == value).then(|| line_of(&self.text, path))?
     }
+}
+
+/// Writes all numbers of the preprocessing into a config that only names it, or that leaves it to the backbone.
+fn resolve_preprocessing(table: &mut Table) -> Result<()> {
+    let Some(Value::Table(model)) = table.get_mut("model") else { return Ok(()) };
+    let backbone = model.get("backbone").map(|backbone| backbone.clone().try_into::<BackboneConfig>());
+    let given = model.get("preprocessing").map(|given| given.clone().try_into::<PreprocessingConfig>());
+    // What cannot be read is reported with the rest of the config.
+    let (Some(Ok(backbone)), Ok(given)) = (backbone, given.transpose()) else { return Ok(()) };
+    let preprocessing = given.unwrap_or_default().resolve(&backbone.preprocessing())?;
+    model.insert("preprocessing".into(), Value::try_from(&preprocessing)?);
+    Ok(())
 }
 
 /// Writes the levels of a data set into a config that does not name them.
@@ -340,6 +424,11 @@ fn parse_set(set: &str) -> Result<(String, Value)> {
         ));
     }
     Ok((key.to_owned(), value))
+}
+
+/// The key of a `--set`.
+fn key_of(set: &str) -> &str {
+    set.split('=').next().unwrap_or_default().trim()
 }
 
 /// Whether what is left of a dotted key after another one makes it that key, or one inside its table.

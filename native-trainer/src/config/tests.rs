@@ -274,7 +274,7 @@ fn all_missing_keys_are_named_at_once() {
 #[test]
 fn a_wrong_value_is_named_with_its_key_and_line() {
     let (message, hint) = refusal_of("run.seed=-1");
-    assert!(message.ends_with("tiny.toml: `run.seed` is -1, not a whole number of at least 0"), "{message}");
+    assert_eq!(message, "`--set run.seed=-1`: `run.seed` is -1, not a whole number of at least 0");
     assert_eq!(hint, "give `run.seed` a whole number of at least 0");
     assert!(
         refusal_of("augment.crop_scale=0.4")
@@ -393,11 +393,36 @@ fn values_out_of_their_range_are_refused() {
         ("eval.relevance={ kind = \"weighted_ap\", weights = [1] }", "the relevance has 1 weights"),
     ] {
         let (message, hint) = refusal_of(set);
-        assert!(message.contains("tiny.toml: ") && message.contains(part), "{set}: {message}");
+        assert!(
+            message.starts_with(&format!("`--set {set}`: ")) && message.contains(part),
+            "{set}: {message}"
+        );
         assert!(!hint.is_empty());
     }
     assert!(refusal(&SHORT.replace("epochs = 2", "epochs = 2\nsteps = 2"), &[]).0.contains("both"));
     assert!(refusal(&SHORT.replace("epochs = 2", ""), &[]).0.contains("neither"));
+}
+
+#[test]
+fn a_mistake_is_blamed_on_the_set_that_makes_it_or_on_the_file() {
+    let fine = "optimizer.lr_head=0.1";
+    for (set, part) in [
+        ("optimizer.lr_haed=0.1", "unknown key `lr_haed`"),
+        ("optimizer={lr_haed=0.1}", "unknown key `lr_haed`"),
+        ("optimizer.lr_head=x", "`optimizer.lr_head` is \"x\", not a number"),
+        ("run.best_by=ndcg@7", "run.best_by is ndcg@7"),
+        ("data.test=train", "called \"train\""),
+        ("run.name=a/b", "cannot be the name of a folder"),
+    ] {
+        let (message, _) = refusal(SHORT, &["run.evaluate_every_epochs=1", fine, set]);
+        assert!(message.starts_with(&format!("`--set {set}`: ")) && message.contains(part), "{message}");
+    }
+    let wrong_file = SHORT.replace("epochs = 2", "epochs = 2\nsede = 1");
+    let (message, _) = refusal(&wrong_file, &[fine]);
+    assert!(message.contains("tiny.toml, line 4: unknown key `sede`"), "{message}");
+    let wrong_file = SHORT.replace("epochs = 2", "epochs = 0");
+    let (message, _) = refusal(&wrong_file, &[fine]);
+    assert!(message.contains("tiny.toml: run.epochs is 0") && !message.contains("--set"), "{message}");
 }
 
 #[test]

@@ -19,6 +19,7 @@ pub mod folder;
 mod grocery;
 mod h_gldv2;
 mod hierarchy;
+pub mod idle;
 mod inaturalist;
 mod inshop;
 pub mod listing;

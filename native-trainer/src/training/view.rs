@@ -1,7 +1,7 @@
 //! What a training shows of itself while it runs: a dashboard where there is a terminal, else a line from
 //! time to time, or events in JSON.
 
-use std::path::Path;
+use std::path::{Path, PathBuf, absolute};
 use std::time::{Duration, Instant};
 
 use burn::tensor::Device;
@@ -18,7 +18,35 @@ use crate::{shell, terminal};
 pub(super) enum View {
     Dashboard { dashboard: Dashboard, devices: Vec<Device> },
     Lines(Option<Bar>),
-    Json { steps: u64, first_step: u64, began: Instant },
+    Json(Events),
+}
+
+/// The events of a training in JSON.
+pub(super) struct Events {
+    /// The first step of this session, and all steps.
+    steps: [u64; 2],
+    began: Instant,
+    /// Where the run is written, and where it is once it is complete.
+    directories: [PathBuf; 2],
+    /// The event of the end, which is told when the run is complete.
+    end: Option<Value>,
+}
+
+impl Events {
+    fn show(&mut self, entry: &Value) {
+        let mut event = event(entry, self.steps, self.began.elapsed());
+        let [written, complete] = &self.directories;
+        match entry["event"].as_str() {
+            Some("done") => {
+                event["directory"] = complete.to_string_lossy().into();
+                self.end = Some(event);
+                return;
+            }
+            Some("stopped" | "resumed") => event["directory"] = written.to_string_lossy().into(),
+            _ => {}
+        }
+        terminal::emit(&event);
+    }
 }
 
 impl View {
@@ -34,7 +62,13 @@ impl View {
         devices: &[Device],
     ) -> Self {
         if progress == Progress::Json {
-            return Self::Json { steps: timetable.steps, first_step, began: Instant::now() };
+            let absolute = |path: &Path| absolute(path).unwrap_or_else(|_| path.to_owned());
+            return Self::Json(Events {
+                steps: [first_step, timetable.steps],
+                began: Instant::now(),
+                directories: [&run.directory, target].map(absolute),
+                end: None,
+            });
         }
         if progress != Progress::Auto || !terminal::stderr_can_redraw() {
             let bar = progress.bar("Training", timetable.steps);
@@ -68,12 +102,10 @@ impl View {
     }
 
     /// Shows an entry of the log.
-    pub(super) fn show_entry(&self, entry: &Value) {
+    pub(super) fn show_entry(&mut self, entry: &Value) {
         let (dashboard, devices) = match self {
             Self::Dashboard { dashboard, devices } => (dashboard, devices),
-            Self::Json { steps, first_step, began } => {
-                return terminal::emit(&event(entry, [*first_step, *steps], began.elapsed()));
-            }
+            Self::Json(events) => return events.show(entry),
             Self::Lines(_) => return,
         };
         // Asking the devices takes time, so the drawing does not have to wait for it.
@@ -85,8 +117,11 @@ impl View {
     }
 
     /// Shows that the run is complete, with all of its files.
-    pub(super) fn show_completion(&self) {
+    pub(super) fn show_completion(&mut self) {
         self.change(|state| state.stage = Stage::Done);
+        if let Self::Json(events) = self {
+            events.end.take().iter().for_each(terminal::emit);
+        }
     }
 
     /// Shows that a step has ended.
@@ -94,7 +129,7 @@ impl View {
         match self {
             Self::Dashboard { dashboard, .. } => dashboard.state().end_step(step),
             Self::Lines(bar) => bar.iter().for_each(|bar| bar.advance(1)),
-            Self::Json { .. } => {}
+            Self::Json(_) => {}
         }
     }
 

@@ -10,6 +10,7 @@ use super::plan::Plan;
 use super::results::{Results, SeedScores, Trial, best, intervals};
 use super::search::Tried;
 use crate::compare::cells::{Cell, CellState, pick_cell};
+use crate::compare::pace::Pace;
 use crate::compare::planned_run::PlannedRun;
 use crate::compare::results::columns;
 use crate::compare::settings::describe;
@@ -24,10 +25,10 @@ use crate::progress::Progress;
 use crate::report::score;
 use crate::run::Run;
 use crate::training::{check_encoder, check_loss};
-use crate::{device, machine, terminal};
+use crate::{data, device, machine, terminal};
 
 /// Trains every run that is not done, and collects the results of all. Also returns their directory, into which the
-/// results have to be written.
+/// results have to be written, and how the trainings ended.
 ///
 /// # Errors
 ///
@@ -35,11 +36,16 @@ use crate::{device, machine, terminal};
 /// `overwrite` is set; a training of a trial that fails, unless its numbers failed: such a trial has no
 /// score, and the results name it; trials that all have no score; [`Interrupted`](crate::problem::Interrupted) after
 /// Ctrl-C. A training of the best settings that fails does not stop the others: the results name it.
-pub fn run(plan: &Plan, overwrite: bool, progress: Progress, command: String) -> Result<(Results, Draft)> {
+pub fn run(
+    plan: &Plan,
+    overwrite: bool,
+    progress: Progress,
+    command: String,
+) -> Result<(Results, Draft, Pace)> {
     let execution = Execution::new(plan, overwrite, progress);
     execution.check()?;
     let draft = Draft::resume_or_create(Kind::Tuning, &plan.out)?;
-    Ok((execution.train_all(command)?, draft))
+    Ok((execution.train_all(command)?, draft, execution.trainer.pace))
 }
 
 /// The cells of a plan, and how far each is. Writes nothing.
@@ -109,7 +115,7 @@ enum TrialState {
 
 impl<'a> Execution<'a> {
     fn new(plan: &'a Plan, overwrite: bool, progress: Progress) -> Self {
-        Self { plan, trainer: Trainer::new(overwrite, progress) }
+        Self { plan, trainer: Trainer::new("Tuning", overwrite, progress) }
     }
 
     /// Checks that trainings could begin: at the ends of all ranges and on all folds.
@@ -117,7 +123,8 @@ impl<'a> Execution<'a> {
         let plan = self.plan;
         let shared = plan.shared()?;
         shared.eval.checked(shared.data.levels.len())?;
-        self.trainer.data.load(&shared)?;
+        let dataset = self.trainer.data.load(&shared)?;
+        data::idle::idle_settings(&shared.data, &dataset).iter().for_each(terminal::warn);
         let device = device::open(shared.run.device)?;
         let space = &plan.search.space;
         if let Some(count) = space.count().filter(|&count| count < plan.trials as u64) {
@@ -128,7 +135,9 @@ impl<'a> Execution<'a> {
             ));
         }
         let mut models: Vec<ModelConfig> = Vec::new();
-        for point in space.extremes() {
+        let extremes = space.extremes();
+        let bar = self.trainer.progress.bar("Checking", extremes.len() as u64);
+        for point in extremes {
             let settings = space.settings(&point)?;
             let mut check = || -> Result<()> {
                 let Config { run, model, .. } = plan.trial(&settings, 1)?.config;
@@ -147,7 +156,9 @@ impl<'a> Execution<'a> {
                 Ok(())
             };
             check().with_context(|| format!("with {}", describe(&settings)))?;
+            bar.advance(1);
         }
+        drop(bar);
         // A run with another config is noticed before others are trained.
         let mut tried = Vec::new();
         for _ in 0..plan.trials {
@@ -188,7 +199,10 @@ impl<'a> Execution<'a> {
                 }
             }
             if runs.len() == plan.folds {
-                reports.push(evaluate_models(&runs, self.trainer.progress)?);
+                let evaluated = evaluate_models(&runs, self.trainer.progress)?;
+                let scores = SeedScores::new(seed, &evaluated, plan.metric);
+                self.trainer.progress.say("Evaluated", &scores.describe(plan.metric));
+                reports.push(evaluated);
                 seeds.push(seed);
             }
         }
@@ -233,10 +247,13 @@ impl<'a> Execution<'a> {
                             Some(failure) if !failure.of_numbers => return Err(failure.ends_search(&name)),
                             failure => failure.map(|failure| failure.message),
                         },
-                        before => before,
+                        before => {
+                            self.trainer.pace.remember(true);
+                            before
+                        }
                     };
                 } else {
-                    self.trainer.pace.skip();
+                    self.trainer.pace.leave_out();
                 }
                 folds.push(if failed.is_none() { self.score(&run)? } else { None });
             }
@@ -258,7 +275,7 @@ impl<'a> Execution<'a> {
 
     /// Trains a run unless it is done. The answer is the failure of a training that failed.
     fn train(&self, run: &PlannedRun, name: &str) -> Result<Option<Failure>> {
-        self.trainer.train(run, name, self.plan.metric, |run| self.score(run))
+        self.trainer.train(run, name, self.plan.metric, " on the held-out fold", |run| self.score(run))
     }
 
     /// The score of a run that is done.

@@ -6,7 +6,8 @@ use super::results::{FEWEST_FOR_INTERVAL, Interval, Results, SeedScores, Trial};
 use crate::columns::align_numbers;
 use crate::compare::print::markdown as escaped;
 use crate::compare::results::Column;
-use crate::compare::settings::{describe, last_part};
+use crate::compare::settings::describe;
+use crate::config::last_part;
 use crate::counts::counted;
 use crate::report::displayed;
 
@@ -39,7 +40,9 @@ pub fn print(results: &Results, format: Format) -> String {
             align_numbers(&header, &grid.rows)
         }
     };
-    let mut parts = vec![grid(&trials(results)), chosen(results, format)];
+    let heading =
+        format!("{} of each trial on the fold that its training holds out:", results.metric.label());
+    let mut parts = vec![heading, grid(&trials(results)), chosen(results, format)];
     if !results.seeds.is_empty() {
         parts.push(grid(&models(results)));
         parts.push(legend(results));

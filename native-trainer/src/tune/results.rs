@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use crate::compare::results::Column;
-use crate::report::{is_better, score};
+use crate::report::{displayed, is_better, score};
 
 /// A trial.
 #[derive(Clone, Debug, Serialize)]
@@ -72,6 +72,20 @@ impl SeedScores {
             folds: reports.separated.iter().map(at).collect(),
             concatenated: reports.concatenated.as_ref().and_then(at),
         }
+    }
+
+    /// The scores by a metric, on one line.
+    pub fn describe(&self, metric: Metric) -> String {
+        let shown = |score: f64| format!("{:.2}", displayed(metric, score));
+        let folds: Option<Vec<f64>> = self.folds.iter().copied().collect();
+        let separated = folds.and_then(|folds| mean(&folds)).map_or("–".into(), shown);
+        let concatenated = self.concatenated.map(|score| format!(", {} concatenated", shown(score)));
+        format!(
+            "best settings, seed {}: {} on the evaluation splits {separated} separated{}",
+            self.seed,
+            metric.label(),
+            concatenated.unwrap_or_default()
+        )
     }
 }
 

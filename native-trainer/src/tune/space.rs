@@ -6,6 +6,7 @@ use anyhow::Result;
 use toml::{Table, Value};
 
 use super::config::{RangeConfig, Scale};
+use crate::compare::settings::repeated_value;
 use crate::config::put;
 use crate::problem::{did_you_mean, problem};
 
@@ -163,13 +164,8 @@ impl Axis {
         let scale = range.scale.unwrap_or_default();
         let (min, max) = match (&range.min, &range.max, &range.values[..]) {
             (None, None, values @ [_, ..]) if range.scale.is_none() => {
-                let is_equal = |one: &Value, other: &Value| {
-                    one == other || number(one).is_some() && number(one) == number(other)
-                };
-                let again = (1..values.len())
-                    .find(|&place| values[..place].iter().any(|one| is_equal(one, &values[place])));
-                if let Some(place) = again {
-                    return refuse(&format!("has the value {} twice", values[place]), "give each value once");
+                if let Some(value) = repeated_value(values) {
+                    return refuse(&format!("has the value {value} twice"), "give each value once");
                 }
                 if let [value] = values {
                     return refuse(&format!("has only the value {value}"), ONE_VALUE);

@@ -137,6 +137,12 @@ impl Answer {
         self
     }
 
+    /// The events of `--progress json`.
+    pub(crate) fn events(&self) -> Vec<Value> {
+        let event = |line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"));
+        self.stderr.lines().map(event).collect()
+    }
+
     /// The number of trainings that a comparison began.
     pub(crate) fn trainings(&self) -> usize {
         self.stderr.matches("    Training ").count()

@@ -16,9 +16,9 @@ use super::measure::{Figure, Report, Row, median_seconds, peak_memory_of, print_
 use crate::charts::{Line, log_log};
 use crate::config::DeviceName;
 use crate::counts::count;
+use crate::device;
 use crate::files::{check_output, write_atomic};
 use crate::progress::Progress;
-use crate::{device, terminal};
 
 /// Measure evaluation: how its time and memory grow with the number of items, which all rank each other.
 ///
@@ -87,7 +87,7 @@ pub fn run(args: BenchEvalArgs) -> Result<()> {
     let device = device::open(DeviceName::Cpu)?;
     let (mut rows, mut all) = (Vec::new(), Vec::new());
     for &items in &args.items {
-        terminal::say(format_args!("   Measuring the evaluation of {} items", count(items as usize)));
+        args.progress.say("Measuring", &format!("the evaluation of {} items", count(items as usize)));
         let dimension = args.dimension.to_string();
         let memory =
             peak_memory_of(["bench", "eval", "--dimension", &dimension, "--memory-of", &items.to_string()])?;

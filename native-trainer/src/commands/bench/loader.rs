@@ -16,7 +16,7 @@ use crate::config::Config;
 use crate::counts::count;
 use crate::data::Dataset;
 use crate::loader::{Pictures, Position, Views};
-use crate::terminal;
+use crate::progress::Progress;
 
 /// Measure the loader: the training images of a config, read in random order, decoded, augmented and turned into the
 /// numbers of a model, in batches as in training.
@@ -36,6 +36,9 @@ pub struct BenchLoaderArgs {
     /// Keep decoded images in memory, as training does where they fit: the later epochs.
     #[arg(long)]
     pub cached: bool,
+    /// How to show progress.
+    #[arg(long, value_enum, default_value_t)]
+    pub progress: Progress,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
@@ -54,7 +57,7 @@ pub fn run(args: &BenchLoaderArgs) -> Result<()> {
         return print_peak_memory();
     }
     // Memory first, while this process is small.
-    terminal::say(format_args!("   Measuring {} images", count(work.items.len())));
+    args.progress.say("Measuring", &format!("{} images", count(work.items.len())));
     let memory = peak_memory_of(std::env::args_os().skip(1).chain(["--once".into()]))?;
     let [seconds, decoding] = median_seconds([&mut || work.load(), &mut || work.decode()]);
     work.pictures.check()?;

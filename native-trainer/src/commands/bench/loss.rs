@@ -10,8 +10,9 @@ use clap::Args;
 
 use super::measure::{Figure, Report, Row, median_seconds, peak_memory_of, print_peak_memory};
 use crate::config::DeviceName;
+use crate::device;
 use crate::problem::{did_you_mean, problem};
-use crate::{device, terminal};
+use crate::progress::Progress;
 
 /// Measure losses: the time of the value and its gradient for a batch of embeddings, and the peak memory.
 ///
@@ -42,6 +43,9 @@ pub struct BenchLossArgs {
     /// The device to compute on.
     #[arg(long, value_enum, default_value_t = DeviceName::Cpu)]
     pub device: DeviceName,
+    /// How to show progress.
+    #[arg(long, value_enum, default_value_t)]
+    pub progress: Progress,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
@@ -82,7 +86,7 @@ pub fn run(args: BenchLossArgs) -> Result<()> {
     }
     let mut rows = Vec::new();
     for (number, case) in cases.iter().enumerate() {
-        terminal::say(format_args!("   Measuring {}, a batch of {}", case.name, case.batch));
+        args.progress.say("Measuring", &format!("{}, a batch of {}", case.name, case.batch));
         // Memory first, while this process is small.
         let same_cases = std::env::args_os().skip(1);
         let child = ["--memory-of-case".into(), number.to_string().into()];
