@@ -444,6 +444,8 @@ add('akin init of a table without labels', ['init', 'unlabelled', '--out', 'new.
   write('unlabelled/a.csv', 'path,kind\n1.png,\n2.png,Pear\n');
   for (const name of ['1.png', '2.png']) write(`unlabelled/${name}`, '');
 });
+add('akin train on a folder', ['train', 'data', '--out', 'new']);
+add('akin train on a run', ['train', 'run', '--out', 'new']);
 add('akin data verify of a CSV file by name', ['data', 'verify', 'csv', 'data/labels.csv']);
 
 const KINDS = ['sop', 'cub200', 'cars196', 'inshop', 'inat_base', 'inat_full', 'dyml_vehicle', 'dyml_animal', 'dyml_product',

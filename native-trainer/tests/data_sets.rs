@@ -115,6 +115,8 @@ fn a_data_set_of_the_hub_needs_no_file_moved() {
     at.akin(&["init", "fruit", "--overwrite"]).expect_code(0);
     assert!(at.read("fruit.toml").contains("\ntest = \"validation\"\n"));
     at.akin(&["data", "verify", "fruit.toml"]).expect_code(1).expect_stderr("`akin data check fruit.toml`");
+    at.akin(&["data", "check", "fruit"]).expect_code(1).expect_stderr("`akin init fruit`");
+    at.akin(&["train", "run"]).expect_code(1).expect_stderr("its config is run/config.toml");
     at.akin(&["data", "verify", "parquet", "fruit"]).expect_code(1).expect_stderr("`akin init PATH`");
 }
 

@@ -245,6 +245,8 @@ fn a_trial_that_fails_has_no_score_and_is_not_tried_again() {
     for trial in trials.iter().filter(|trial| trial.get("failed").is_some()) {
         assert!(trial["score"].is_null());
     }
+    // The tuning is finished without it.
+    at.akin(&["verify", "out"]).expect_code(0).expect_stdout("its training failed");
     assert_eq!(at.tune(&arguments).expect_code(0).trainings(), 0);
 }
 

@@ -18,7 +18,7 @@ use super::schema::Schema;
 use super::{Config, DataKind};
 use crate::files::read_text;
 use crate::problem::{Advise, did_you_mean, problem};
-use crate::recipes;
+use crate::{recipes, shell};
 
 /// Pairs of keys that exclude each other: one given by `--set` replaces the other.
 const ALTERNATIVES: [[&str; 2]; 5] = [
@@ -92,6 +92,14 @@ impl Source {
         let built_in = recipes::built_in(file);
         let text = match &built_in {
             Some((recipe, _)) => recipe.text.to_owned(),
+            None if file.is_dir() => {
+                let own = file.join("config.toml");
+                let hint = match own.is_file() {
+                    true => format!("its config is {}", shell::path(&own)),
+                    false => format!("write one for the images in it with `akin init {}`", shell::path(file)),
+                };
+                return Err(problem(format!("{shown} is a folder, not a config"), hint));
+            }
             None => {
                 // A name with an extension is meant to be a file.
                 let near = match file.extension() {
