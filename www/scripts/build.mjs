@@ -2,7 +2,7 @@
 import { build } from "esbuild";
 import { copyFileSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { gzipSync } from "node:zlib";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -11,12 +11,16 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 const stylesheetTexts = {
   name: "stylesheet-texts",
   setup(plugins) {
+    // Relative to this folder, because the hash in a file name covers the path.
     plugins.onResolve({ filter: /\.css$/ }, ({ path, kind, resolveDir }) =>
-      kind === "import-statement" ? { path: join(resolveDir, path), namespace: "stylesheet-text" } : undefined,
+      kind === "import-statement"
+        ? { path: relative(root, join(resolveDir, path)), namespace: "stylesheet-text" }
+        : undefined,
     );
     plugins.onLoad({ filter: /./, namespace: "stylesheet-text" }, async ({ path }) => {
-      const { outputFiles } = await build({ entryPoints: [path], bundle: true, minify: true, write: false });
-      return { contents: outputFiles[0].text, loader: "text", watchFiles: [path] };
+      const file = join(root, path);
+      const { outputFiles } = await build({ entryPoints: [file], bundle: true, minify: true, write: false });
+      return { contents: outputFiles[0].text, loader: "text", watchFiles: [file] };
     });
   },
 };
