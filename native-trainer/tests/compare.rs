@@ -3,6 +3,12 @@
 mod workplace;
 
 use std::fs;
+#[cfg(target_os = "linux")]
+use std::{
+    process::{Command, Stdio},
+    thread::sleep,
+    time::{Duration, Instant},
+};
 
 use serde_json::Value;
 use workplace::{Answer, Workplace};
@@ -586,6 +592,10 @@ fn a_check_of_a_config_finds_what_would_stop_the_comparison() {
         .expect_code(1)
         .expect_stderr(&format!("`--set {vary}`: `vary` with optimizer.lr_haed"));
     check("", &["loss.lambda=3"]).expect_code(1).expect_stderr("error: the lambda of HAPPIER is 3");
+    let nowhere = check("", &["data.path=nowhere.csv"]).expect_code(1);
+    nowhere
+        .expect_stderr("`--set data.path=nowhere.csv`: data.path is ")
+        .expect_stderr("which does not exist");
     check("", &[]).expect_code(0);
     let idle = "`vary` has optimizer.lr_proxies, which has no effect in the row `smooth_ap`: the loss smooth_ap has no";
     let rows = ["compare.vary={'optimizer.lr_proxies'=[0.1,0.5]}", "compare.losses=['happier','smooth_ap']"];
@@ -619,4 +629,28 @@ config.optimizer = { lr_backbone = 1e30, lr_head = 1e30 }
     assert!(progress[3]["directory"].as_str().unwrap().ends_with("out/norm_softmax/seed-0"));
     assert_eq!(of("done").into_iter().map(counts).collect::<Vec<_>>(), [[3, 3, 1, 1]]);
     assert!(events.iter().any(|event| event["what"] == "Checking" && event["total"] == 3));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_program_is_told_where_ctrl_c_stopped_the_comparison() {
+    let at = Workplace::new();
+    let long = ["--set", "run.steps=1000000", "--set", "run.checkpoint_every_steps=1"];
+    let command = ["compare", "tiny.toml", "--out", "out", "--losses", "happier", "--progress", "json"];
+    let mut command = at.command(&[&command[..], &long].concat());
+    let process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let training = workplace::training_of(process.id());
+    let checkpoint = at.path("out/happier/seed-0/checkpoint.akin");
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !checkpoint.exists() && Instant::now() < deadline {
+        sleep(Duration::from_millis(5));
+    }
+    // As the terminal does, to both.
+    let processes = [process.id().to_string(), training];
+    assert!(Command::new("kill").arg("-INT").args(processes).status().unwrap().success());
+    let events = Answer::of(process.wait_with_output().unwrap()).expect_code(130).events();
+    let stopped = events.iter().find(|event| event["kind"] == "stopped").unwrap();
+    assert_eq!((&stopped["done"], &stopped["total"]), (&0.into(), &2.into()), "{stopped}");
+    assert_eq!(stopped["training"], "happier, seed 0");
+    assert!(stopped["directory"].as_str().unwrap().ends_with("out/happier/seed-0"), "{stopped}");
 }

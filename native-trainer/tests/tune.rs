@@ -318,6 +318,20 @@ fn bad_ranges_are_refused_before_any_training() {
         assert_eq!(answer.trainings(), 0, "{set}");
         assert!(!at.path("out").exists(), "{set}");
     }
+    for (set, part) in [
+        (
+            "tune.ranges={'loss.lamda'={min=0.0,max=1.0}}",
+            "`ranges` with loss.lamda = 0.0: unknown key `lamda`",
+        ),
+        (
+            "tune.ranges={'loss.lambda'={min=0.5,max=2.0}}",
+            "`ranges` with loss.lambda = 2.0: the lambda of HAPPIER",
+        ),
+    ] {
+        let check = at.akin(&["config", "check", "tiny.toml", "--set", set]).expect_code(1);
+        check.expect_stderr(&format!("`--set {set}`: {part}")).expect_stderr("hint:");
+    }
+    at.akin(&["config", "check", "tiny.toml"]).expect_code(0);
     let proxies = "tune.ranges={'optimizer.lr_proxies'={min=0.1,max=0.5}}";
     at.tune(&["--cells", "--set", proxies]).expect_code(0);
     at.tune(&["--cells", "--set", proxies, "--set", "loss.kind=smooth_ap"])

@@ -1,6 +1,6 @@
 //! `akin config`: checks a config, and shows it with every default.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
@@ -30,7 +30,7 @@ pub enum ConfigCommand {
 
 /// Check a config without reading any image.
 ///
-/// Checks every key and value, also in every training that `[compare]` plans, and whether data, weights and back end are
+/// Checks every key and value, also in what `[compare]` and `[tune]` plan, and whether data, weights and back end are
 /// there. Prints what the config says in a few lines. Exits with 1 if something is wrong; `akin data check` then looks at the images.
 #[derive(Debug, Args)]
 pub struct ConfigCheckArgs {
@@ -68,16 +68,17 @@ pub struct SourceArgs {
 }
 
 impl SourceArgs {
-    fn read(&self) -> Result<(Source, Config)> {
+    fn read(&self) -> Result<(Source, Config, Option<TunePlan>)> {
         let source = Source::read(&self.config, &self.sets.set)?;
         let config = source.config(&Table::new())?;
         if source.has_command("compare") {
             source.command::<CompareConfig>("compare")?;
         }
-        if source.has_command("tune") {
-            TunePlan::new(source.clone(), TuneOverrides::default())?;
-        }
-        Ok((source, config))
+        let tuning = match source.has_command("tune") {
+            true => Some(TunePlan::new(source.clone(), TuneOverrides::default())?),
+            false => None,
+        };
+        Ok((source, config, tuning))
     }
 }
 
@@ -110,17 +111,21 @@ pub fn run(command: ConfigCommand) -> Result<()> {
 }
 
 fn check(args: &ConfigCheckArgs) -> Result<()> {
-    let (source, config) = args.source.read()?;
+    let (source, config, tuning) = args.source.read()?;
     let comparison = comparison(&source, &config)?;
     let file = source.file().display();
-    let missing = |key: &str, path: &std::path::Path| {
-        problem(format!("{file}: {key} is {}, which does not exist", path.display()), "correct the path")
+    let missing = |[section, key]: [&str; 2], path: &Path| {
+        let place = source.place(&[section, key]);
+        problem(
+            format!("{place}: {section}.{key} is {}, which does not exist", path.display()),
+            "correct the path",
+        )
     };
     if !config.data.path.exists() {
-        return Err(missing("data.path", &config.data.path));
+        return Err(missing(["data", "path"], &config.data.path));
     }
     if let Some(weights) = config.model.weights.as_ref().filter(|weights| !weights.is_file()) {
-        return Err(missing("model.weights", weights));
+        return Err(missing(["model", "weights"], weights));
     }
     let device = device::open(config.run.device)?;
     let encoder = encoder_config(&config);
@@ -137,6 +142,11 @@ fn check(args: &ConfigCheckArgs) -> Result<()> {
             check_loss_settings(&config).context(place)?;
         }
         idle.extend_from_slice(&comparison.idle);
+    }
+    if let Some(tuning) = &tuning {
+        for (place, config) in tuning.extremes()? {
+            check_loss_settings(&config).context(place)?;
+        }
     }
     idle.iter().for_each(terminal::warn);
     let length = match (config.run.steps, config.run.epochs) {
@@ -167,7 +177,7 @@ fn check(args: &ConfigCheckArgs) -> Result<()> {
 }
 
 fn show(args: &ConfigShowArgs) -> Result<()> {
-    let (source, config) = args.source.read()?;
+    let (source, config, _) = args.source.read()?;
     let mut values = dotted(&Table::try_from(&config)?);
     values.extend(unwritten(&values));
     let mut settings: Vec<(String, String, Origin)> = values

@@ -429,6 +429,7 @@ mod tests {
     use super::*;
     use crate::problem::parts;
     use crate::recipes::RECIPES;
+    use crate::training::check_loss_settings;
 
     fn plan(losses: &[&str], sets: &[&str]) -> Result<Plan, (String, Option<String>)> {
         let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
@@ -530,6 +531,10 @@ mod tests {
                 continue;
             }
             let plan = Plan::new(source, Overrides::default()).unwrap();
+            assert_eq!(plan.idle, Vec::<String>::new(), "{}", recipe.name);
+            for (place, config) in plan.trainings().unwrap() {
+                check_loss_settings(&config).context(place).unwrap();
+            }
             for row in &plan.rows {
                 let run = plan.trained(row, &Table::new(), 0).unwrap();
                 assert!(run.directory().ends_with(format!("{}/seed-0", row.name)));

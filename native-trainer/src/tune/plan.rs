@@ -112,12 +112,11 @@ impl Plan {
                 "tune with data.protocol = \"whole\", and train the best settings with `dyml`",
             ));
         }
-        let points = search.space.extremes().into_iter();
-        let configs: Vec<Config> =
-            points.filter_map(|point| source.config(&search.space.settings(&point).ok()?).ok()).collect();
+        let extremes = extremes(&source, &search.space)?;
         for key in search.space.keys() {
             // A setting may have an effect with one value of another, such as a kind.
-            let reasons: Option<Vec<String>> = configs.iter().map(|config| why_idle(config, key)).collect();
+            let reasons: Option<Vec<String>> =
+                extremes.iter().map(|(_, config)| why_idle(config, key)).collect();
             if let Some(reason) = reasons.as_ref().and_then(|reasons| reasons.first()) {
                 return Err(problem(
                     format!("tune.ranges has {key}, which has no effect: {reason}"),
@@ -143,6 +142,15 @@ impl Plan {
             source,
             device: overrides.device,
         })
+    }
+
+    /// The config of each extreme of the ranges, with the place that says what is in it.
+    ///
+    /// # Errors
+    ///
+    /// A config that is wrong.
+    pub fn extremes(&self) -> Result<Vec<(String, Config)>> {
+        extremes(&self.source, &self.search.space)
     }
 
     /// The config without any setting of the ranges.
@@ -225,6 +233,23 @@ impl Plan {
     }
 }
 
+/// As [`Plan::extremes`].
+fn extremes(source: &Source, space: &Space) -> Result<Vec<(String, Config)>> {
+    let config_at = |point: Vec<f64>| {
+        let settings = space.settings(&point)?;
+        let keys: Vec<&str> = space.keys().collect();
+        let place = || {
+            let place = match keys[..] {
+                [key] => source.place(&["tune", "ranges", key]),
+                _ => source.place(&["tune", "ranges"]),
+            };
+            format!("{place}: `ranges` with {}", describe(&settings))
+        };
+        Ok((place(), source.config_with(&settings, place)?))
+    };
+    space.extremes().into_iter().map(config_at).collect()
+}
+
 /// The name of the folder of some settings.
 fn digest(settings: &Table) -> String {
     sha256(settings.to_string().as_bytes())[..16].to_owned()
@@ -232,8 +257,11 @@ fn digest(settings: &Table) -> String {
 
 #[cfg(test)]
 mod tests {
+    use anyhow::Context;
+
     use super::*;
     use crate::recipes::RECIPES;
+    use crate::training::check_loss_settings;
 
     #[test]
     fn other_best_settings_have_models_of_their_own() {
@@ -258,6 +286,9 @@ mod tests {
             let text = recipe.text.replace("${AKIN_DATA}", "data");
             let source = Source::from_text(Path::new(recipe.name), text, None, &[]).unwrap();
             let plan = Plan::new(source, Overrides::default()).unwrap();
+            for (place, config) in plan.extremes().unwrap() {
+                check_loss_settings(&config).context(place).unwrap();
+            }
             for point in plan.search.space.extremes() {
                 let settings = plan.search.space.settings(&point).unwrap();
                 let config = plan.trial(&settings, plan.folds).unwrap().config;

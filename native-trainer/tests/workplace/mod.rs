@@ -99,7 +99,7 @@ impl Workplace {
 
 /// The process that trains for another one, once there is one.
 #[cfg(target_os = "linux")]
-fn training_of(process: u32) -> String {
+pub(crate) fn training_of(process: u32) -> String {
     loop {
         for entry in fs::read_dir("/proc").unwrap().flatten() {
             let read = |name: &str| fs::read_to_string(entry.path().join(name)).unwrap_or_default();
