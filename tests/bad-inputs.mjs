@@ -440,6 +440,7 @@ for (const [name, files] of [
   const data = "data={kind='parquet',path='hub',levels=['kind','variety'],path_column='image'}";
   add(`a folder of Parquet files ${name}`, [...GOOD.train, '--set', data], () => Object.entries(files).forEach(([file, bytes]) => write(`hub/${file}`, bytes)));
 }
+add('akin init of a folder of data sets', ['init', 'hub', '--out', 'new.toml'], () => write('hub/fine/train-1.parquet', part('train-00000-of-00002.parquet')));
 add('akin init of a table without labels', ['init', 'unlabelled', '--out', 'new.toml'], () => {
   write('unlabelled/a.csv', 'path,kind\n1.png,\n2.png,Pear\n');
   for (const name of ['1.png', '2.png']) write(`unlabelled/${name}`, '');

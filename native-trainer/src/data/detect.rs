@@ -99,7 +99,26 @@ pub fn detect(path: &Path) -> Result<Layout> {
     folder_layout(path).map_err(|tree| match unusable {
         // Images in folders of classes are what the user means, whatever tables lie beside them.
         Some(table) if !has_classes(path) => with_both_hints(&table, &tree),
-        _ => tree,
+        _ => tables_inside(path).unwrap_or(tree),
+    })
+}
+
+/// The error for a folder whose images are in Parquet files of folders inside it: on the hub of Hugging Face these are
+/// several data sets, or several forms of one. None if there are no such folders, or images beside them.
+fn tables_inside(path: &Path) -> Option<anyhow::Error> {
+    if has_classes(path) {
+        return None;
+    }
+    let folders = folders_in(path).ok()?.into_iter().map(|name| path.join(name));
+    let folders: Vec<String> = folders
+        .filter(|folder| parquet::files(folder).is_ok())
+        .map(|folder| folder.display().to_string())
+        .collect();
+    (!folders.is_empty()).then(|| {
+        problem(
+            format!("{} has no images, but there are Parquet files in {}", path.display(), a_few(&folders)),
+            "give one of these folders",
+        )
     })
 }
 
@@ -1028,6 +1047,22 @@ mod tests {
         );
         assert_eq!(text(&layout, "test").as_deref(), Some("test"));
         assert_eq!(reads(&layout).paths.len(), 24);
+    }
+
+    #[test]
+    fn folders_with_parquet_files_are_named_if_their_parent_is_given() {
+        let train = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("tests/fixtures/parquet/hub/train-00000-of-00002.parquet");
+        let train = fs::read(train).unwrap();
+        let folder = files(&[
+            ("fine/train-1.parquet", &train[..]),
+            ("coarse/data/train-1.parquet", &train),
+            ("x/y", b""),
+        ]);
+        let (message, hint) = refusal(detect(folder.path()));
+        let inside = ["coarse", "fine"].map(|name| folder.path().join(name).display().to_string()).join(", ");
+        assert!(message.ends_with(&format!("but there are Parquet files in {inside}")), "{message}");
+        assert!(hint.contains("one of these folders"), "{hint}");
     }
 
     /// The class of every image is -1, as where labels are not published.
