@@ -220,6 +220,7 @@ fn runs_of_one_name_have_the_names_of_their_directories() {
     at.akin(&["report", "first", "second", "--bootstrap", "0"]).expect_code(0);
     let html = at.read("report.html");
     assert!(html.contains("<h2>first</h2>") && html.contains("<h2>second</h2>") && !html.contains("first 2"));
+    assert!(html.contains("<h1>first: 2 runs</h1>"));
     at.akin(&["export", "first", "second", "--out", "bundle", "--no-maps"]).expect_code(0);
     let encoders = at.json("bundle/bundle.json")["encoders"].clone();
     let names: Vec<&str> =

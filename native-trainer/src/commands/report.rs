@@ -147,9 +147,8 @@ pub fn run(args: &ReportArgs) -> Result<()> {
             environment: environment(run)?,
         });
     }
-    let names: Vec<&str> = parts.iter().map(|part| part.name.as_str()).collect();
     let page = Page {
-        title: args.title.clone().unwrap_or_else(|| names.join(", ")),
+        title: args.title.clone().unwrap_or_else(|| title_of(&runs)),
         about: vec![format!(
             "Written by akin {} on {}, with {}.",
             env!("CARGO_PKG_VERSION"),
@@ -187,6 +186,20 @@ pub fn run(args: &ReportArgs) -> Result<()> {
     let figures = counted(all.len(), "figure", "figures");
     args.progress.say("Wrote", &format!("{figures} ({size}); open {} in a browser", shell::path(&args.out)));
     Ok(())
+}
+
+/// The names of runs in their configs, and how many runs there are if some have the same name.
+fn title_of(runs: &[Run]) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for run in runs {
+        if !names.contains(&run.config.run.name.as_str()) {
+            names.push(&run.config.run.name);
+        }
+    }
+    match names.len() == runs.len() {
+        true => a_few(&names),
+        false => format!("{}: {}", a_few(&names), counted(runs.len(), "run", "runs")),
+    }
 }
 
 /// The finished trainings of a comparison, by row and seed; a directory of something else itself.

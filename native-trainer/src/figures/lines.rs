@@ -15,7 +15,7 @@ use super::{Colour, colour_of_group, without_middle};
 const SIZE: [f64; 2] = [720.0, 400.0];
 const TEXT: i32 = 13;
 /// The most characters of a name. Longer ones lose their middle, since names of runs often differ only at their ends.
-const LONGEST_NAME: usize = 36;
+const LONGEST_NAME: usize = 52;
 /// The space above and below the lines, for the names of the axes.
 const ABOVE: i32 = 40;
 const BELOW: i32 = 52;
