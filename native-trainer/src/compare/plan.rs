@@ -391,7 +391,9 @@ fn add_published(row: &mut Row, source: &Source, base: &Config) -> Result<()> {
 fn repeat_rows(rows: &[Row], combinations: &[Table]) -> Vec<Row> {
     let with_settings = |settings: &Table| {
         let group = describe(settings).replace("model.", "");
-        let values: Vec<String> = dotted(settings).into_iter().map(|(_, value)| value).collect();
+        // The name is that of a folder, too.
+        let plain = |value: String| value.trim_matches('"').replace(['/', '\\'], "-");
+        let values: Vec<String> = dotted(settings).into_iter().map(|(_, value)| plain(value)).collect();
         rows.iter()
             .map(|row| {
                 let mut config = row.config.clone();
@@ -504,6 +506,14 @@ mod tests {
         );
         // Its settings are written out in the recipe, but it is still the preset.
         assert_eq!(row("hier_proxy_anchor").unwrap().label, "Proxy-Anchor + HIER");
+    }
+
+    #[test]
+    fn a_row_is_named_by_its_values_as_one_folder() {
+        let varied = "compare.vary={'loss.lambda'=[0.5],'model.weights'=['a/b.pth','c.pth']}";
+        let names: Vec<String> =
+            plan(&["happier"], &[varied]).unwrap().rows.into_iter().map(|row| row.name).collect();
+        assert_eq!(names, ["happier-0.5-a-b.pth", "happier-0.5-c.pth"]);
     }
 
     #[test]
