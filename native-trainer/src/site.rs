@@ -1,6 +1,7 @@
 //! A site: the page and its bundles as one folder of static files, which any web server can serve from any path.
 
 use std::borrow::Cow;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use akin_core::bundle::{INDEX, MANIFEST, Manifest};
@@ -33,6 +34,12 @@ pub fn write(page: &Page, bundles: &Bundles, out: &Path, overwrite: bool) -> Res
     }
 }
 
+const MAKE_AGAIN: &str = "check its permissions, or build the page or write the bundle again";
+
+fn read(path: &Path) -> Result<Vec<u8>> {
+    read_regular_file(path).advise(|| format!("{} cannot be read", path.display()), MAKE_AGAIN)
+}
+
 /// A file of a site.
 struct SiteFile<'a> {
     /// Relative to the site, with `/`.
@@ -53,10 +60,7 @@ enum Contents<'a> {
 impl Contents<'_> {
     fn bytes(&self) -> Result<Cow<'_, [u8]>> {
         match self {
-            Self::CopyOf(source) => read_regular_file(source).map(Cow::Owned).advise(
-                || format!("{} cannot be read", source.display()),
-                "check its permissions, or build the page or write the bundle again",
-            ),
+            Self::CopyOf(source) => read(source).map(Cow::Owned),
             Self::Embedded(file) => Ok(file.bytes()?),
             Self::Bytes(bytes) => Ok(Cow::Borrowed(bytes)),
         }
@@ -73,7 +77,9 @@ fn files<'a>(page: &Page, bundles: &'a Bundles) -> Result<Vec<SiteFile<'a>>> {
                 entry.depth() == 0 || !entry.file_name().to_string_lossy().starts_with('.')
             };
             for entry in WalkDir::new(page).into_iter().filter_entry(visible) {
-                let entry = entry?;
+                let entry = entry
+                    .map_err(io::Error::from)
+                    .advise(|| format!("{} cannot be listed", page.display()), MAKE_AGAIN)?;
                 if entry.file_type().is_file() {
                     let path = entry.path().strip_prefix(page)?.to_string_lossy().into_owned();
                     files.push(SiteFile { path, contents: Contents::CopyOf(entry.into_path()) });
@@ -93,7 +99,7 @@ fn files<'a>(page: &Page, bundles: &'a Bundles) -> Result<Vec<SiteFile<'a>>> {
         }
     }
     for (folder, place) in bundles.places() {
-        let manifest = Manifest::parse(&read_regular_file(&folder.join(MANIFEST))?)?;
+        let manifest = Manifest::parse(&read(&folder.join(MANIFEST))?)?;
         for path in manifest.files().iter().map(|file| &*file.path).chain([MANIFEST]) {
             let contents = Contents::CopyOf(folder.join(path));
             files.push(SiteFile { path: format!("{place}/{path}"), contents });
