@@ -1,7 +1,15 @@
 // The page's scripts and styles have the same names and bytes in whichever folder they are built, so that a release can be
 // reproduced.
 import assert from "node:assert/strict";
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+} from "node:fs";
 import { spawnSync } from "node:child_process";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -19,7 +27,10 @@ function built(folder) {
     cpSync(join(www, part), join(folder, part), { recursive: true });
   }
   symlinkSync(join(www, "node_modules"), join(folder, "node_modules"));
-  const { status, stderr } = spawnSync("npm", ["run", "--silent", "build"], { cwd: folder, encoding: "utf8" });
+  const { status, stderr } = spawnSync("npm", ["run", "--silent", "build"], {
+    cwd: folder,
+    encoding: "utf8",
+  });
   assert.equal(status, 0, stderr);
   return readdirSync(join(folder, "build"))
     .sort()
