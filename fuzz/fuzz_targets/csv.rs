@@ -13,7 +13,7 @@ fuzz_target!(|bytes: &[u8]| {
     let Ok(mut table) = CsvFile::from_reader(Path::new("labels.csv"), Box::new(bytes)) else { return };
     let Ok(path) = table.column("path", "name another") else { return };
     let Ok(levels) = table.columns(&["kind".into(), "variety".into()], "name others") else { return };
-    while let Ok(Some((line, record))) = table.next_line() {
+    while let Ok(Some((line, record))) = table.next_row() {
         assert!(line > 0 && record.get(path).is_some());
         assert!(levels.iter().all(|&level| record.get(level).is_some()));
     }

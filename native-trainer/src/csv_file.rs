@@ -121,7 +121,7 @@ impl CsvFile {
     /// # Errors
     ///
     /// A row whose number of cells differs from the header's, or that is not UTF-8.
-    pub fn next_line(&mut self) -> Result<Option<(u64, &csv::StringRecord)>> {
+    pub fn next_row(&mut self) -> Result<Option<(u64, &csv::StringRecord)>> {
         let more = self.reader.read_record(&mut self.record).map_err(|error| {
             let row =
                 error.position().map_or(String::new(), |position| format!(", row {}", row_of(position)));

@@ -54,13 +54,12 @@ const OLD: &str = "akin-old";
 
 /// A directory of results that this process writes.
 pub struct Draft {
-    kind: Kind,
+    /// As it was last written.
+    mark: Mark,
     /// Where the results belong.
     target: PathBuf,
     /// Where they are until they are complete: the target itself, or a directory beside it.
     directory: PathBuf,
-    /// The files of [`Draft::plan`].
-    planned: Vec<String>,
     /// The locks of both.
     locks: Vec<Lock>,
 }
@@ -94,8 +93,9 @@ impl Draft {
         };
         create_folder(&directory)?;
         locks.push(Lock::acquire(&directory)?);
-        Mark::new(kind, replaces).write(&directory)?;
-        Ok(Self { kind, target: target.to_owned(), directory, planned: Vec::new(), locks })
+        let mut mark = Mark::new(kind, replaces);
+        mark.write(&directory)?;
+        Ok(Self { mark, target: target.to_owned(), directory, locks })
     }
 
     /// States the paths of the files that will be written, for a kind whose files have names of any form. Until they are
@@ -105,10 +105,8 @@ impl Draft {
     ///
     /// A mark that cannot be written.
     pub fn plan(&mut self, paths: Vec<String>) -> Result<()> {
-        self.planned = paths;
-        let mut mark = Mark::new(self.kind, self.target != self.directory);
-        mark.planned.clone_from(&self.planned);
-        mark.write(&self.directory)
+        self.mark.planned = paths;
+        self.mark.write(&self.directory)
     }
 
     /// Continues a directory of results that an earlier process began. It is not complete until [`Draft::complete`].
@@ -117,12 +115,11 @@ impl Draft {
     ///
     /// A directory without the mark; another process that writes here.
     pub fn resume(kind: Kind, directory: &Path) -> Result<Self> {
-        let (draft, mut mark) = Self::open(kind, directory)?;
+        let mut draft = Self::open(kind, directory)?;
         remove_parts(directory)?;
-        if mark.files.is_some() {
-            mark.files = None;
-            mark.directories.clear();
-            mark.write(directory)?;
+        if draft.mark.files.take().is_some() {
+            draft.mark.directories.clear();
+            draft.mark.write(directory)?;
         }
         Ok(draft)
     }
@@ -139,8 +136,8 @@ impl Draft {
         }
     }
 
-    /// The directory of a draft, with its locks, and its mark.
-    fn open(kind: Kind, directory: &Path) -> Result<(Self, Mark)> {
+    /// The directory of a draft, with its locks.
+    fn open(kind: Kind, directory: &Path) -> Result<Self> {
         let Some(mark) = Mark::read(directory)?.filter(|mark| mark.kind == kind) else {
             return Err(unmarked(kind, directory));
         };
@@ -150,8 +147,7 @@ impl Draft {
         if stands_beside && target.exists() {
             locks.push(Lock::acquire(&target)?);
         }
-        let planned = mark.planned.clone();
-        Ok((Self { kind, target, directory: directory.to_owned(), planned, locks }, mark))
+        Ok(Self { mark, target, directory: directory.to_owned(), locks })
     }
 
     /// Where to write.
@@ -170,10 +166,10 @@ impl Draft {
     ///
     /// A file that cannot be synced to the disk or read; a directory that cannot be renamed or removed. The message says
     /// where the new results are.
-    pub fn complete(self) -> Result<()> {
+    pub fn complete(mut self) -> Result<()> {
         let inventory = Inventory::take(&self.directory)?;
         // What somebody else put here stays foreign.
-        let own = inventory.files.into_par_iter().filter(|path| self.kind.writes(path, &self.planned));
+        let own = inventory.files.into_par_iter().filter(|path| self.mark.writes(path));
         let entry = |path: String| -> io::Result<FileEntry> {
             let bytes = files::sync_and_read(&self.directory.join(&path))?;
             Ok(FileEntry { path, bytes: bytes.len() as u64, sha256: sha256(&bytes) })
@@ -182,18 +178,20 @@ impl Draft {
             || format!("the files in {} cannot be synced to the disk", self.directory.display()),
             "check the disk",
         )?;
-        let mut mark = Mark::new(self.kind, self.target != self.directory);
-        mark.files = Some(files);
-        if self.kind.has_directories() {
-            mark.directories = inventory.directories;
+        self.mark.files = Some(files);
+        self.mark.planned.clear();
+        if self.mark.kind.has_directories() {
+            self.mark.directories = inventory.directories;
         }
-        mark.write(&self.directory)?;
+        self.mark.beside = self.target != self.directory;
+        self.mark.write(&self.directory)?;
         self.take_place()
     }
 
     /// Puts the complete directory into the place of the old one.
     fn take_place(self) -> Result<()> {
-        let Self { kind, target, directory, locks, .. } = self;
+        let Self { mut mark, target, directory, locks } = self;
+        let kind = mark.kind;
         if target != directory {
             let old = beside(&target, OLD);
             let place = || {
@@ -218,10 +216,8 @@ impl Draft {
             )?;
             // It stands beside nothing any more. If this is not written, only a directory that is later called `NAME.new`
             // could be taken for a draft.
-            if let Ok(Some(mut mark)) = Mark::read(&target) {
-                mark.beside = false;
-                let _ = mark.write(&target);
-            }
+            mark.beside = false;
+            let _ = mark.write(&target);
             remove_lock(&target);
             drop(locks);
             remove_own(kind, &old).advise(
@@ -245,7 +241,7 @@ impl Draft {
     /// Removes what was written, unless somebody else put something there. Older results stay as they were.
     pub fn discard(self) {
         // The failure that led here is what the user has to see, not one of removing.
-        if matches!(is_own(self.kind, &self.directory), Ok(true)) {
+        if matches!(is_own(self.mark.kind, &self.directory), Ok(true)) {
             let _ = remove_folder(&self.directory, MARK_FILE);
         }
         if self.directory != self.target {
@@ -261,7 +257,7 @@ impl Draft {
 ///
 /// The errors of [`Draft::resume`] and [`Draft::complete`].
 pub fn finish_replacement(kind: Kind, directory: &Path) -> Result<Option<PathBuf>> {
-    let (draft, _) = Draft::open(kind, directory)?;
+    let draft = Draft::open(kind, directory)?;
     if draft.target == draft.directory || !is_complete(kind, directory)? {
         return Ok(None);
     }

@@ -48,8 +48,8 @@ pub enum Cell<'a> {
 /// The most bytes of a footer.
 const LONGEST_FOOTER: u32 = 64 << 20;
 
-/// Where a value stands that is in a dictionary: the number of the dictionary among those of the column, and the place
-/// in it. Cells of one place have the same value.
+/// Where a value stands in a dictionary: the number of the dictionary in its column, and the place in it. Cells with the
+/// same place have the same value.
 pub type DictionaryPlace = (u64, u32);
 
 const MAGIC: &[u8; 4] = b"PAR1";

@@ -67,7 +67,7 @@ impl Contents<'_> {
     }
 }
 
-/// The files of the page, those of the bundles, and the index of the bundles.
+/// The files of the page and of the bundles, and the index of the bundles.
 fn files<'a>(page: &Page, bundles: &'a Bundles) -> Result<Vec<SiteFile<'a>>> {
     let mut files = Vec::new();
     match page {

@@ -280,7 +280,7 @@ fn may_have_proxies(config: &Config) -> bool {
 ///
 /// # Errors
 ///
-/// A setting that is wrong, whatever the number of classes is.
+/// A setting that is wrong for any number of classes.
 pub fn check_loss_settings(config: &Config) -> Result<()> {
     let loss_of = |classes| loss_of_invented_classes(config, classes);
     match (loss_of(4), loss_of(8)) {

@@ -10,8 +10,9 @@ use crate::config::{Config, NO_RESULT_DEPENDS_ON, differences};
 use crate::problem::{a_few, problem};
 use crate::training::why_idle;
 
-/// Checks the settings of `vary`. `losses` names the rows before they are repeated, and `configs` has those of each
-/// combination in turn, in the order of `losses`. Returns a sentence for each setting that has no effect in some rows.
+/// Checks the settings of `vary`. `losses` are the names of the rows before `vary` repeats them. `configs` has the configs
+/// of all of these rows for the first combination, then for the second, and so on. Returns a sentence for each setting
+/// that has no effect in some rows.
 ///
 /// # Errors
 ///

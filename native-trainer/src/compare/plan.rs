@@ -391,7 +391,7 @@ fn add_published(row: &mut Row, source: &Source, base: &Config) -> Result<()> {
 fn repeat_rows(rows: &[Row], combinations: &[Table]) -> Vec<Row> {
     let with_settings = |settings: &Table| {
         let group = describe(settings).replace("model.", "");
-        // The name is that of a folder, too.
+        // A folder gets the same name.
         let plain = |value: String| value.trim_matches('"').replace(['/', '\\'], "-");
         let values: Vec<String> = dotted(settings).into_iter().map(|(_, value)| plain(value)).collect();
         rows.iter()

@@ -41,7 +41,7 @@ fn images(data: &DataConfig) -> Result<Vec<ListedImage>> {
     let rows = Rows::new(data, file.parent().unwrap_or(Path::new("")));
 
     let mut images = Vec::new();
-    while let Some((row, record)) = table.next_line()? {
+    while let Some((row, record)) = table.next_row()? {
         let place = || row_name(file, row);
         let split = match split_column.map(|column| record[column].trim()) {
             None => None,

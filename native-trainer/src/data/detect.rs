@@ -484,7 +484,7 @@ fn read_columns(file: &Path) -> Result<(Vec<String>, Vec<Column>)> {
     let header = table.header();
     let mut columns = vec![Vec::new(); header.len()];
     let mut texts = HashSet::new();
-    while let Some((_, record)) = table.next_line()? {
+    while let Some((_, record)) = table.next_row()? {
         for (column, cell) in columns.iter_mut().zip(record) {
             column.push(shared(&mut texts, cell.trim()));
         }

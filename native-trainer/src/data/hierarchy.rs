@@ -67,7 +67,7 @@ fn csv(file: &Path, levels: &[&str]) -> Result<HashMap<String, Vec<String>>> {
     let names: Vec<String> = levels.iter().map(|&level| level.to_owned()).collect();
     let columns = table.columns(&names, "name a column after each coarse level")?;
     let mut labels = HashMap::new();
-    while let Some((row, record)) = table.next_line()? {
+    while let Some((row, record)) = table.next_row()? {
         let above: Vec<String> = columns.iter().map(|&column| record[column].trim().to_owned()).collect();
         if let Some(level) = above.iter().position(String::is_empty) {
             return Err(problem(

@@ -241,7 +241,7 @@ impl LocalCopy<'_> {
         let mut table = self.csv(name)?;
         let columns = table.columns(&columns.map(str::to_owned), "take the file of the data set as it is")?;
         let mut rows = Vec::new();
-        while let Some((row, record)) = table.next_line()? {
+        while let Some((row, record)) = table.next_row()? {
             rows.push((row as usize, std::array::from_fn(|place| record[columns[place]].trim().to_owned())));
         }
         Ok(rows)

@@ -56,8 +56,8 @@ fn list(copy: &LocalCopy) -> Result<Listing> {
     Ok(Listing { images, identity: data.identity(), containers })
 }
 
-/// The file, or the files of a folder in the order of their names. If the folder has none, those of the folder `data`
-/// inside it, where the hub of Hugging Face puts them.
+/// The file, or the files of a folder in the order of their names. A folder without any may have them in a folder `data`,
+/// where the hub of Hugging Face puts them.
 ///
 /// # Errors
 ///
@@ -124,11 +124,11 @@ fn name_of(file: &Path) -> &str {
     file.file_name().and_then(|name| name.to_str()).unwrap_or_default()
 }
 
-/// Refuses files that lack a part which the names of others count.
+/// Checks that every part is there that the names of these files count.
 ///
 /// # Errors
 ///
-/// As above.
+/// A part that is missing.
 fn check_parts(path: &Path, files: &[&Path]) -> Result<()> {
     let names: BTreeSet<&str> = files.iter().map(|file| name_of(file)).collect();
     let parts = names.iter().filter_map(|name| PartName::parse(name)?.all(files.len()).map(Vec::from_iter));
@@ -146,8 +146,8 @@ fn check_parts(path: &Path, files: &[&Path]) -> Result<()> {
 /// A file, and the split that its name gives its images; none if each row names a split, or the splits are drawn.
 type UsedFile = (PathBuf, Option<Split>);
 
-/// The files that a config uses, in the order of their names. A file that is called after another split than those of the
-/// config, such as `validation` beside `test`, is not used.
+/// The files that a config uses, in the order of their names. A file whose name tells a split that the config does not
+/// name, such as `validation` beside `test`, is not used.
 ///
 /// # Errors
 ///
@@ -221,11 +221,11 @@ pub fn named_files(data: &DataConfig) -> Result<Vec<PathBuf>> {
         if image_cells.path.is_none() {
             continue;
         }
-        let folder = data.images.as_deref().or(path.parent()).unwrap_or(Path::new(""));
+        let rows = Rows::new(data, path.parent().unwrap_or(Path::new("")));
         for _ in 0..file.rows() {
             let ImageCell { bytes, name, .. } = image_cells.next(&mut file)?;
             if bytes.is_empty() {
-                named.push(folder.join(String::from_utf8_lossy(name).trim()));
+                named.push(rows.path(String::from_utf8_lossy(name).trim()));
             }
         }
     }

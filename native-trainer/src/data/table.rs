@@ -60,6 +60,11 @@ impl<'a> Rows<'a> {
         classes.filter(|class| !class.is_empty()).map(str::to_owned).collect()
     }
 
+    /// The file that a cell of the column of paths names.
+    pub fn path(&self, cell: &str) -> PathBuf {
+        self.folder.join(cell)
+    }
+
     /// An image that is a file, with the labels of its row.
     ///
     /// # Errors
@@ -80,7 +85,7 @@ impl<'a> Rows<'a> {
         }
         let labels = self.labels(labels, place)?;
         let junk = Vec::new();
-        Ok(ListedImage { path: self.folder.join(path), part: Part::Whole, labels, junk, split })
+        Ok(ListedImage { path: self.path(path), part: Part::Whole, labels, junk, split })
     }
 
     /// The labels of a row, filled if the config says so.

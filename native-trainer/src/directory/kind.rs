@@ -94,10 +94,9 @@ impl Kind {
         }
     }
 
-    /// Whether akin writes a file of this path into such a directory, if these are planned.
-    pub fn writes(self, path: &str, planned: &[String]) -> bool {
+    /// Whether the path of a file has the form of one that akin writes into such a directory.
+    pub fn writes(self, path: &str) -> bool {
         self.contents().iter().any(|pattern| matches(path, pattern))
-            || planned.iter().any(|planned| planned == path)
     }
 
     /// Whether directories with a mark of their own belong into such a directory.

@@ -48,6 +48,7 @@ struct Version {
 }
 
 impl Mark {
+    /// The mark of a directory that is begun.
     pub fn new(kind: Kind, beside: bool) -> Self {
         Self {
             kind,
@@ -107,14 +108,24 @@ impl Mark {
         Ok(mark)
     }
 
-    pub fn write(mut self, directory: &Path) -> Result<()> {
+    /// Writes the mark, with its checksum.
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be written.
+    pub fn write(&mut self, directory: &Path) -> Result<()> {
         self.sha256 = String::new();
-        self.sha256 = sha256(&serde_json::to_vec(&self)?);
-        let json = serde_json::to_vec(&self)?;
+        self.sha256 = sha256(&serde_json::to_vec(self)?);
+        let json = serde_json::to_vec(self)?;
         write_atomic(&directory.join(MARK_FILE), |file| file.write_all(&json))
     }
 
-    /// The paths of what somebody else put into the directory.
+    /// Whether akin writes a file of this path into the directory.
+    pub fn writes(&self, path: &str) -> bool {
+        self.kind.writes(path) || self.planned.iter().any(|planned| planned == path)
+    }
+
+    /// The paths of the files and directories inside that akin did not write.
     ///
     /// # Errors
     ///
@@ -127,8 +138,7 @@ impl Mark {
             Some(known) => known.contains(path),
             None => by_name,
         };
-        let files =
-            inventory.files.iter().filter(|path| !is_own(path, self.kind.writes(path, &self.planned)));
+        let files = inventory.files.iter().filter(|path| !is_own(path, self.writes(path)));
         let mut foreign: Vec<String> = files.chain(&inventory.others).cloned().collect();
         for path in &inventory.directories {
             if !is_own(path, self.kind.has_directories()) {
@@ -206,7 +216,7 @@ pub fn is_complete(kind: Kind, directory: &Path) -> Result<bool> {
     Ok(files.is_some_and(|files| files.iter().all(|file| directory.join(&file.path).is_file())))
 }
 
-/// The paths of what is in a complete directory although akin did not write it.
+/// The paths of the files and directories inside a complete directory that akin did not write.
 ///
 /// # Errors
 ///

@@ -262,7 +262,7 @@ fn read_junk(file: &Path, column: &str) -> Result<Vec<Vec<String>>> {
     let mut csv = CsvFile::open(file)?;
     let place = csv.column(column, "correct `--junk-column`")?;
     let mut junk = Vec::new();
-    while let Some((_, record)) = csv.next_line()? {
+    while let Some((_, record)) = csv.next_row()? {
         let classes = record[place].split(';').map(str::trim).filter(|class| !class.is_empty());
         junk.push(classes.map(str::to_owned).collect());
     }
@@ -394,7 +394,7 @@ impl EmbeddingSet {
         let mut known: HashMap<Vec<String>, u32> = HashMap::new();
         let (mut label_rows, mut row_numbers) = (Vec::new(), Vec::new());
         let (mut items, mut paths) = (Vec::new(), Vec::new());
-        while let Some((number, record)) = csv.next_line()? {
+        while let Some((number, record)) = csv.next_row()? {
             let row: Vec<String> = places.iter().map(|&place| record[place].trim().to_owned()).collect();
             if let Some(level) = row.iter().position(String::is_empty) {
                 return Err(problem(
