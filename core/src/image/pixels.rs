@@ -1,7 +1,8 @@
 //! RGB pixels in memory: resampling a region, mirroring, and the self-test pattern.
 
-use fast_image_resize::images::{CroppedImage, Image, ImageRef};
-use fast_image_resize::{FilterType, IntoImageView, PixelType, ResizeAlg, ResizeOptions, Resizer};
+use fast_image_resize::images::{TypedCroppedImage, TypedImage, TypedImageRef};
+use fast_image_resize::pixels::U8x3;
+use fast_image_resize::{FilterType, ImageView, ResizeAlg, ResizeOptions, Resizer};
 use serde::{Deserialize, Serialize};
 
 use super::MAX_PIXELS;
@@ -108,10 +109,7 @@ impl Pixels {
                 "give a region inside the image, at least a thousandth of a pixel wide and high",
             ));
         }
-        let source = self.view();
-        let part =
-            CroppedImage::new(&source, left as u32, top as u32, (right - left) as u32, (bottom - top) as u32)
-                .map_err(resampling)?;
+        let part = self.view([left as u32, top as u32, (right - left) as u32, (bottom - top) as u32]);
         resample(&part, [x - left, y - top, w, h], [out_w, out_h], filter)
     }
 
@@ -131,7 +129,7 @@ impl Pixels {
         let scale = [f64::from(self.width) / full[0], f64::from(self.height) / full[1]];
         let [x, y] = [corner[0] * scale[0], corner[1] * scale[1]];
         let [w, h] = [f64::from(out[0]) * scale[0], f64::from(out[1]) * scale[1]];
-        resample(&self.view(), [x, y, w, h], out, filter)
+        resample(&self.whole(), [x, y, w, h], out, filter)
     }
 
     /// The image, mirrored left to right.
@@ -144,18 +142,27 @@ impl Pixels {
         Self { data, ..*self }
     }
 
-    fn view(&self) -> ImageRef<'_> {
-        ImageRef::new(self.width, self.height, &self.data, PixelType::U8x3)
-            .expect("`Pixels` holds three bytes for every pixel")
+    fn whole(&self) -> View<'_> {
+        self.view([0, 0, self.width, self.height])
+    }
+
+    /// The pixels of a box (x, y, w, h) inside the image.
+    fn view(&self, [x, y, w, h]: [u32; 4]) -> View<'_> {
+        let whole = TypedImageRef::from_buffer(self.width, self.height, &self.data)
+            .expect("`Pixels` holds three bytes for every pixel");
+        TypedCroppedImage::new(whole, x, y, w, h).expect("the box is inside the image")
     }
 }
+
+/// A part of an image. With one type of pixels, the code for all others is not compiled.
+type View<'a> = TypedCroppedImage<'a, TypedImageRef<'a, U8x3>>;
 
 /// Resamples the box (x, y, w, h) of an image. Pixels around the box count as far as the filter reaches.
 ///
 /// It resamples horizontally first, then vertically, as Pillow does. The order matters, because each pass rounds to
 /// integers.
 fn resample(
-    source: &impl IntoImageView,
+    source: &View,
     [x, y, w, h]: [f64; 4],
     [width, height]: [u32; 2],
     filter: Filter,
@@ -180,26 +187,26 @@ fn resample(
     let top = (y - reach).floor().max(0.0);
     let rows = (y + h + reach).ceil().min(f64::from(source.height())) - top;
     // For a very high and thin image the opposite order needs less memory; it is the default of the crate.
-    let out = if rows * f64::from(width) <= MAX_PIXELS as f64 {
+    if rows * f64::from(width) <= MAX_PIXELS as f64 {
         let rows = convolve(source, [x, top, w, rows], [width, rows as u32], kernel)?;
-        convolve(&rows, [0.0, y - top, f64::from(width), h], [width, height], kernel)?
+        convolve(&rows.whole(), [0.0, y - top, f64::from(width), h], [width, height], kernel)
     } else {
-        convolve(source, [x, y, w, h], [width, height], kernel)?
-    };
-    Pixels::new(width, height, out.into_vec())
+        convolve(source, [x, y, w, h], [width, height], kernel)
+    }
 }
 
 /// Resamples a box. A direction in which box and result have the same pixels is copied.
 fn convolve(
-    source: &impl IntoImageView,
+    source: &View,
     [x, y, w, h]: [f64; 4],
     [width, height]: [u32; 2],
     kernel: FilterType,
-) -> Result<Image<'static>> {
+) -> Result<Pixels> {
     let options = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(kernel)).crop(x, y, w, h);
-    let mut out = Image::new(width, height, PixelType::U8x3);
-    Resizer::new().resize(source, &mut out, &options).map_err(resampling)?;
-    Ok(out)
+    let mut data = vec![0; 3 * width as usize * height as usize];
+    let mut out = TypedImage::from_buffer(width, height, &mut data).map_err(resampling)?;
+    Resizer::new().resize_typed(source, &mut out, &options).map_err(resampling)?;
+    Pixels::new(width, height, data)
 }
 
 fn resampling(error: impl std::fmt::Display) -> Error {
