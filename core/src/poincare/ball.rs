@@ -52,7 +52,7 @@ impl Ball {
     /// exp₀: v ↦ tanh(√c ‖v‖) v / (√c ‖v‖); d(0, exp₀(v)) = 2‖v‖.
     pub fn exponential_map(&self, vectors: Tensor<2>) -> Tensor<2> {
         let length = length(&vectors) * self.root();
-        vectors * (length.clone().tanh() / length)
+        vectors * tanh_ratio(length)
     }
 
     /// log₀, the inverse of exp₀.
@@ -63,9 +63,9 @@ impl Ball {
 
     /// exp_x: from x along v, x ⊕ tanh(√c λ_x ‖v‖ / 2) v / (√c ‖v‖).
     pub fn exponential_map_at(&self, points: Tensor<2>, vectors: Tensor<2>) -> Tensor<2> {
+        let stretch = self.conformal_factor(points.clone()) * 0.5;
         let length = length(&vectors) * self.root();
-        let far = (self.conformal_factor(points.clone()) * length.clone() * 0.5).tanh();
-        self.add(points, vectors * (far / length))
+        self.add(points, vectors * stretch.clone() * tanh_ratio(stretch * length))
     }
 
     /// log_x(y), the vector at x that points to y: (2/(√c λ_x)) artanh(√c ‖z‖) z/‖z‖ with z = (−x) ⊕ y; 0 for y = x.
@@ -155,6 +155,20 @@ fn squared_length(rows: &Tensor<2>) -> Tensor<2> {
 /// The length of each row, [B, 1], at least [`SHORTEST`], so that it can be divided by.
 fn length(rows: &Tensor<2>) -> Tensor<2> {
     squared_length(rows).clamp_min(SHORTEST * SHORTEST).sqrt()
+}
+
+/// tanh(x) / x for x > 0.
+///
+/// Small x have the first terms of the series 1 − x²/3 + 2x⁴/15 − 17x⁶/315 + … A GPU may compute tanh from the difference
+/// of two exponentials, of which two digits are correct for x = 1e-5.
+fn tanh_ratio(x: Tensor<2>) -> Tensor<2> {
+    const SMALL: f64 = 0.1;
+    // The clamp keeps the powers of large x finite: their gradient is multiplied by 0.
+    let square = x.clone().clamp_max(SMALL).square();
+    let series =
+        ((square.clone() * (-17.0 / 315.0) + 2.0 / 15.0) * square.clone() - 1.0 / 3.0) * square + 1.0;
+    let is_small = x.clone().lower_equal_scalar(SMALL);
+    (x.clone().tanh() / x).mask_where(is_small, series)
 }
 
 /// artanh of an argument of at least 0. Where the argument is capped, the gradient is that at the cap.
