@@ -53,9 +53,10 @@ pub struct DataConfig {
     /// or as a group with a member `bytes`. Default `path`.
     #[serde(default = "path_column")]
     pub path_column: String,
-    /// `csv`, `parquet`: the column with the split of each image. An image with an empty cell is not used. A Parquet
-    /// file without it is a split, called as its name begins: `train-00000-of-00002.parquet`. Files of a split that
-    /// `train`, `test`, `query` and `gallery` do not name are not used. Default `split`.
+    /// `csv`, `parquet`: the column with the split of each image. An image is not used if its cell is empty, or names
+    /// another split to evaluate on than `test`, such as `validation`. A Parquet file without the column is a split,
+    /// called as its name begins: `train-00000-of-00002.parquet`, or as its folder: `train/0000.parquet`. Files of a
+    /// split that `train`, `test`, `query` and `gallery` do not name are not used. Default `split`.
     #[serde(default = "split_column")]
     pub split_column: String,
     /// The name of the training split: a folder inside `path`, or a value of the split column. Default `train`.

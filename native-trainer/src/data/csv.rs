@@ -20,7 +20,7 @@ pub static ENTRY: Entry = Entry {
     list,
 };
 
-/// Lists the images of the file, without those whose split is empty.
+/// Lists the images of the file, without those of no split that is used.
 fn list(copy: &LocalCopy) -> Result<Listing> {
     Ok(Listing::from_files(images(copy.data)?, copy.data.identity()))
 }
@@ -43,10 +43,12 @@ fn images(data: &DataConfig) -> Result<Vec<ListedImage>> {
     let mut images = Vec::new();
     while let Some((row, record)) = table.next_row()? {
         let place = || row_name(file, row);
-        let split = match split_column.map(|column| record[column].trim()) {
+        let split = match split_column {
             None => None,
-            Some("") => continue,
-            Some(name) => rows.split(name, place)?,
+            Some(column) => match rows.split(record[column].trim(), place)? {
+                None => continue,
+                split => split,
+            },
         };
         let labels = levels.iter().map(|&column| record[column].trim().to_owned()).collect();
         let image = rows.file(record[path_column].trim(), labels, split, place)?;
@@ -116,6 +118,23 @@ d.jpg,Fuji,Apple,
         let (message, hint) = refused(&GOOD.replace("Gala,Apple,train", "Gala,Apple,trian"), "");
         assert!(message.ends_with("labels.csv, row 2: `trian` is not a split"), "{message}");
         assert!(hint.starts_with("did you mean `train`?"), "{hint}");
+    }
+
+    #[test]
+    fn another_evaluation_split_is_not_used() {
+        let text = GOOD.replace("d.jpg,Fuji,Apple,", "d.jpg,Fuji,Apple,Validation");
+        let (directory, mut data) = csv(&text, "");
+        assert_eq!(Dataset::read(&data, 0).unwrap().paths.len(), 3);
+        data.test = "Validation".into();
+        let paths = ["a.jpg", "d.jpg"].map(|name| directory.path().join(name));
+        assert_eq!(Dataset::read(&data, 0).unwrap().paths, paths);
+        // Which of two spellings is meant?
+        assert!(
+            refused(&GOOD.replace("d.jpg,Fuji,Apple,", "d.jpg,Fuji,Apple,Test"), "").0.contains("`Test`")
+        );
+        let (message, hint) = refused(&GOOD.replace("Apple,test", "Apple,val"), "");
+        assert!(message.ends_with("has no evaluation split"), "{message}");
+        assert!(hint.contains("set data.test to the name"), "{hint}");
     }
 
     #[test]

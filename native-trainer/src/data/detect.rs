@@ -182,6 +182,7 @@ fn csv_layout(file: &Path) -> Result<Layout> {
         unread: Vec::new(),
         // The header is row 1.
         files: vec![TableFile { path: file.to_owned(), split: String::new(), rows, first_row: 2 }],
+        places: (0..rows).collect(),
     })
 }
 
@@ -244,6 +245,7 @@ fn parquet_layout(path: &Path) -> Result<Layout> {
         columns,
         images,
         unread,
+        places: (0..files.iter().map(|file| file.rows).sum()).collect(),
         files,
     });
     layout.map_err(|error| unread_because.unwrap_or(error))
@@ -277,6 +279,8 @@ struct Cells<'a> {
     unread: Vec<String>,
     /// The files, in the order of their rows.
     files: Vec<TableFile>,
+    /// The place of each row among all rows of the files.
+    places: Vec<usize>,
 }
 
 /// A file of a table.
@@ -291,9 +295,9 @@ struct TableFile {
 }
 
 impl Cells<'_> {
-    /// The row at a place of the columns, for messages.
-    fn row_name(&self, place: usize) -> String {
-        let mut place = place;
+    /// A row, for messages.
+    fn row_name(&self, row: usize) -> String {
+        let mut place = self.places[row];
         for file in &self.files {
             match place.checked_sub(file.rows) {
                 Some(behind) => place = behind,
@@ -303,47 +307,57 @@ impl Cells<'_> {
         self.path.display().to_string()
     }
 
-    /// The first column without a label in all files of a split, although others have labels there.
-    fn unlabelled_column(&self, split: &str) -> Option<&str> {
-        let is_of_split =
-            || self.files.iter().flat_map(|file| std::iter::repeat_n(file.split == split, file.rows));
+    /// The split of each row: its cell in a column, or what the name of its file begins with.
+    fn splits(&self, column: Option<usize>) -> Column {
+        match column {
+            Some(column) => self.columns[column].clone(),
+            None => self.files.iter().flat_map(|file| vec![file.split.as_str().into(); file.rows]).collect(),
+        }
+    }
+
+    /// The first column without a label in all rows of a split, although others have labels there. `splits` are those of
+    /// the rows.
+    fn unlabelled_column(&self, split: &str, splits: &[Rc<str>]) -> Option<&str> {
         let has_label = |column: &Column, wanted: bool| {
-            column.iter().zip(is_of_split()).any(|(cell, is_of)| is_of == wanted && !cell.is_empty())
+            column.iter().zip(splits).any(|(cell, of)| (**of == *split) == wanted && !cell.is_empty())
         };
         let column =
             self.columns.iter().position(|column| has_label(column, false) && !has_label(column, true))?;
         Some(&self.header[column])
     }
 
-    /// Drops the rows of the files that are called after other splits than these.
-    fn retain(&mut self, splits: &[String]) {
-        let is_used: Vec<bool> = self
-            .files
-            .iter()
-            .flat_map(|file| std::iter::repeat_n(splits.contains(&file.split), file.rows))
-            .collect();
-        for column in &mut self.columns {
+    /// Drops rows.
+    fn retain(&mut self, is_used: &[bool]) {
+        fn keep<T>(values: &mut Vec<T>, is_used: &[bool]) {
             let mut is_used = is_used.iter();
-            column.retain(|_| is_used.next().is_some_and(|&is_used| is_used));
+            values.retain(|_| is_used.next().is_some_and(|&is_used| is_used));
         }
-        self.files.retain(|file| splits.contains(&file.split));
+        for column in &mut self.columns {
+            keep(column, is_used);
+        }
+        keep(&mut self.places, is_used);
     }
 }
 
 /// A table with a column of images and columns of labels.
 fn table_layout(mut table: Cells) -> Result<Layout> {
     let split_column = table.columns.iter().position(|column| is_split_column(column));
-    let named: Vec<String> = if split_column.is_some() {
-        Vec::new()
-    } else {
-        table.files.iter().map(|file| file.split.clone()).collect::<BTreeSet<_>>().into_iter().collect()
-    };
+    let of_rows = table.splits(split_column);
+    let names: BTreeSet<&str> = of_rows.iter().map(|name| &**name).filter(|name| !name.is_empty()).collect();
+    if let Some(column) = split_column {
+        let column = format!("the column `{}` of {}", table.header[column], table.path.display());
+        check_split_names(&names, &column)?;
+    }
+    let named: Vec<String> = names.into_iter().map(str::to_owned).collect();
     // The labels of a test split are often not published.
     let labelled: Vec<String> =
-        named.iter().filter(|split| table.unlabelled_column(split).is_none()).cloned().collect();
+        named.iter().filter(|split| table.unlabelled_column(split, &of_rows).is_none()).cloned().collect();
     let mut splits = used_splits(&labelled);
     if splits.is_empty() {
         splits = used_splits(&named);
+    }
+    if splits.is_empty() && split_column.is_some() {
+        splits.clone_from(&named);
     }
     let unused: Vec<&str> = named
         .iter()
@@ -351,12 +365,14 @@ fn table_layout(mut table: Cells) -> Result<Layout> {
         .map(String::as_str)
         .collect();
     let without_labels = |split: &&str| {
-        let column = table.unlabelled_column(split)?;
+        let column = table.unlabelled_column(split, &of_rows)?;
         Some(format!("no image of the split {split} has a label in the column `{column}`"))
     };
     let mut notes: Vec<String> = unused.iter().filter_map(without_labels).collect();
     if !unused.is_empty() {
-        table.retain(&splits);
+        let is_used: Vec<bool> =
+            of_rows.iter().map(|name| splits.iter().any(|used| **used == **name)).collect();
+        table.retain(&is_used);
     }
     let Cells { kind, path: file, folder, header, columns, images: bytes, unread, .. } = &table;
     let rows = columns.first().map_or(0, Vec::len);
@@ -405,18 +421,9 @@ fn table_layout(mut table: Cells) -> Result<Layout> {
     if let Some(name) = image_column.filter(|name| *name != "path") {
         data.insert("path_column".into(), name.into());
     }
-    let splits = match split_column {
-        Some(column) => {
-            if header[column] != "split" {
-                data.insert("split_column".into(), header[column].as_str().into());
-            }
-            let present: BTreeSet<&str> =
-                columns[column].iter().map(|name| &**name).filter(|name| !name.is_empty()).collect();
-            check_split_names(&present, &format!("the column `{}` of {}", header[column], file.display()))?;
-            present.into_iter().map(str::to_owned).collect()
-        }
-        None => splits,
-    };
+    if let Some(name) = split_column.map(|column| &header[column]).filter(|name| *name != "split") {
+        data.insert("split_column".into(), name.as_str().into());
+    }
     name_splits(&mut data, &splits);
     // A single split leaves nothing to evaluate on, or to train on.
     if splits.len() < 2 {
@@ -525,18 +532,20 @@ fn names_division(column: &str) -> bool {
     column.contains("split") || DIVISIONS.contains(&column.as_str())
 }
 
-/// Refuses two names of a split, of which a config can give one.
+/// Refuses two names of a split, of which a config can give one. Of two splits to evaluate on, one is used.
 fn check_split_names(present: &BTreeSet<&str>, column: &str) -> Result<()> {
-    let named = |names: &[&str]| -> Vec<&str> {
-        present.iter().copied().filter(|name| is_named(name, names)).collect()
-    };
     for (key, names) in SPLIT_NAMES {
-        if let [used, unused, ..] = named(names)[..] {
-            let train = named(SPLIT_NAMES[0].1).first().copied().unwrap_or("train");
-            let other = if key == "test" { train } else { used };
+        let named: Vec<&str> = present.iter().copied().filter(|name| is_named(name, names)).collect();
+        // They are names of one split, unless they are `test` and `validation`.
+        let differ_in_case = named
+            .iter()
+            .any(|name| named.iter().any(|other| other != name && other.eq_ignore_ascii_case(name)));
+        if let [used, unused, ..] = named[..]
+            && (key != "test" || differ_in_case)
+        {
             return Err(problem(
                 format!("{column} has both `{used}` and `{unused}`, and akin uses only one of them"),
-                format!("empty the cells of `{unused}`, or rename them `{other}`"),
+                format!("rename the cells of `{unused}` to `{used}`, or empty them"),
             ));
         }
     }
@@ -978,15 +987,53 @@ mod tests {
         assert!(refusal(detect(&folder.path().join("b.csv"))).0.contains("no column of labels"));
     }
 
+    /// `birds.csv` with other names of splits, and its images.
+    fn birds(table: &str) -> tempfile::TempDir {
+        let images = ["img/a.jpg", "img/b.jpg", "img/c.jpg", "img/d.jpg", "img/e.jpg"];
+        let images = images.iter().map(|&image| (image, &b""[..]));
+        files(&[("birds.csv", table.as_bytes())].into_iter().chain(images).collect::<Vec<_>>())
+    }
+
     #[test]
     fn a_csv_file_with_two_names_of_a_split_is_refused() {
-        let mut all = vec![("birds.csv", TABLE.replacen(",val", ",test", 1).into_bytes())];
-        let images = ["img/a.jpg", "img/b.jpg", "img/c.jpg", "img/d.jpg", "img/e.jpg"];
-        all.extend(images.map(|image| (image, Vec::new())));
-        let all: Vec<_> = all.iter().map(|(name, bytes)| (*name, &bytes[..])).collect();
-        let (message, hint) = refusal(detect(&files(&all).path().join("birds.csv")));
-        assert!(message.contains("the column `set` of ") && message.contains("both `test` and `val`"));
-        assert_eq!(hint, "empty the cells of `val`, or rename them `train`");
+        for (table, names) in [
+            (TABLE.replacen(",train", ",training", 1), ["train", "training"]),
+            (TABLE.replacen(",val", ",Val", 1), ["Val", "val"]),
+        ] {
+            let (message, hint) = refusal(detect(&birds(&table).path().join("birds.csv")));
+            let both = format!("both `{}` and `{}`", names[0], names[1]);
+            assert!(message.contains("the column `set` of ") && message.contains(&both), "{message}");
+            assert_eq!(hint, format!("rename the cells of `{}` to `{}`, or empty them", names[1], names[0]));
+        }
+    }
+
+    #[test]
+    fn of_two_evaluation_splits_in_a_column_one_is_used() {
+        let table = TABLE
+            .replacen("owl,Owls,brown,val", "owl,Owls,brown,test", 1)
+            .replace("Hawks,brown,val", "Hawks,brown,test");
+        let folder = birds(&table);
+        let layout = found(&folder);
+        assert!(
+            layout.found.contains("with 4 images") && layout.found.ends_with("(the split val is not used)")
+        );
+        assert_eq!(text(&layout, "test").as_deref(), Some("test"));
+        assert_eq!(reads(&layout).paths.len(), 4);
+
+        // The labels of `test` are not published.
+        let folder = birds(
+            &table
+                .replace(",Tawny owl,Owls,brown,test", ",,,brown,test")
+                .replace(",Kestrel,Hawks,brown,test", ",,,brown,test"),
+        );
+        let layout = found(&folder);
+        assert_eq!(text(&layout, "test").as_deref(), Some("val"));
+        assert!(
+            layout.notes[0].starts_with("no image of the split test has a label in"),
+            "{:?}",
+            layout.notes
+        );
+        assert_eq!(layout.levels(), ["family", "species"]);
     }
 
     #[test]
@@ -1047,6 +1094,23 @@ mod tests {
         );
         assert_eq!(text(&layout, "test").as_deref(), Some("test"));
         assert_eq!(reads(&layout).paths.len(), 24);
+    }
+
+    #[test]
+    fn parquet_files_may_be_in_a_folder_for_each_split() {
+        let hub = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/parquet/hub");
+        let [train, more, test] = ["train-00000-of-00002", "train-00001-of-00002", "test-00000-of-00001"]
+            .map(|name| fs::read(hub.join(name).with_extension("parquet")).unwrap());
+        let folder = files(&[
+            ("train/0000.parquet", &train[..]),
+            ("train/0001.parquet", &more),
+            ("validation/0000.parquet", &test),
+            ("test/0000.parquet", UNLABELLED),
+        ]);
+        let layout = found(&folder);
+        assert!(layout.found.contains("with 36 images"), "{}", layout.found);
+        assert_eq!(text(&layout, "test").as_deref(), Some("validation"));
+        assert_eq!(reads(&layout).splits.train.len(), 24);
     }
 
     #[test]

@@ -119,6 +119,12 @@ pub fn is_split_name(text: &str) -> bool {
     SPLIT_NAMES.iter().any(|(_, names)| names.iter().any(|name| name.eq_ignore_ascii_case(text)))
 }
 
+/// Whether a text is a common name of the split that is evaluated, in small or capital letters.
+pub fn is_evaluation_name(text: &str) -> bool {
+    let [_, (_, names), ..] = SPLIT_NAMES;
+    names.iter().any(|name| name.eq_ignore_ascii_case(text))
+}
+
 impl Split {
     /// Every split with its name in this config.
     pub fn names(data: &DataConfig) -> [(Self, &str); 4] {

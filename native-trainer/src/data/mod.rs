@@ -553,7 +553,8 @@ fn group_by_split(splits: &[Split], data: &DataConfig) -> Result<Splits> {
         (true, true) => Err(problem(
             format!("{} has no evaluation split", data.path.display()),
             format!(
-                "add `{test_name}`, or `{query_name}` and `{gallery_name}`, or set data.test_fraction = 0.5"
+                "add `{test_name}`, or `{query_name}` and `{gallery_name}`, set data.test to the name of the split \
+                 that is evaluated, or set data.test_fraction = 0.5"
             ),
         )),
         (false, false) => Err(problem(

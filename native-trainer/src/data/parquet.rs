@@ -56,8 +56,8 @@ fn list(copy: &LocalCopy) -> Result<Listing> {
     Ok(Listing { images, identity: data.identity(), containers })
 }
 
-/// The file, or the files of a folder in the order of their names. A folder without any may have them in a folder `data`,
-/// where the hub of Hugging Face puts them.
+/// The file, or the files of a folder in the order of their names. A folder without any may have them where the hub of
+/// Hugging Face puts them: in a folder `data`, or in a folder for each split, such as `train/0000.parquet`.
 ///
 /// # Errors
 ///
@@ -72,6 +72,11 @@ pub fn files(path: &Path) -> Result<Vec<PathBuf>> {
         files = files_in(&inside)?;
     }
     if files.is_empty() {
+        for folder in split_folders(path)? {
+            files.extend(files_in(&folder)?);
+        }
+    }
+    if files.is_empty() {
         return Err(problem(
             format!("{} has no file that ends in .parquet", path.display()),
             "give data.path a Parquet file, or the folder that holds them",
@@ -80,17 +85,29 @@ pub fn files(path: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-fn files_in(folder: &Path) -> Result<Vec<PathBuf>> {
+/// The paths of what is in a folder, in the order of their names.
+fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = folder
         .read_dir()
         .advise(|| format!("{} cannot be read", folder.display()), "check its permissions")?;
-    let mut files = entries
+    let mut paths = entries
         .map(|entry| Ok(entry?.path()))
         .collect::<io::Result<Vec<PathBuf>>>()
         .advise(|| format!("{} cannot be listed", folder.display()), "check the disk")?;
+    paths.sort();
+    Ok(paths)
+}
+
+fn files_in(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = entries(folder)?;
     files.retain(|file| file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("parquet")));
-    files.sort();
     Ok(files)
+}
+
+fn split_folders(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut folders = entries(folder)?;
+    folders.retain(|path| is_split_name(name_of(path)) && path.is_dir());
+    Ok(folders)
 }
 
 /// The name of a part of a split: `train-00000-of-00002.parquet`. Some programs write a digest behind the count.
@@ -232,10 +249,17 @@ pub fn named_files(data: &DataConfig) -> Result<Vec<PathBuf>> {
     Ok(named)
 }
 
-/// The split that a file is called after, as in `train-00000-of-00002.parquet`.
+/// The split that a file is called after, as in `train-00000-of-00002.parquet`. If the name of the file is only a number,
+/// its folder is called after the split, as in `train/0000.parquet`.
 pub fn split_of_name(file: &Path) -> String {
     let name = file.file_stem().unwrap_or_default().to_string_lossy();
-    name.split('-').next().unwrap_or_default().to_owned()
+    let start = name.split('-').next().unwrap_or_default();
+    match file.parent().map(name_of) {
+        Some(folder) if is_split_name(folder) && start.bytes().all(|digit| digit.is_ascii_digit()) => {
+            folder.to_owned()
+        }
+        _ => start.to_owned(),
+    }
 }
 
 /// Adds the images of a file, which is the container of this number. `split` is theirs, if the name of the file tells it.

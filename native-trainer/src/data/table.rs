@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use akin_core::taxonomy::fill_from_parent;
 use anyhow::Result;
 
-use super::listing::{ListedImage, Split};
+use super::listing::{ListedImage, Split, is_evaluation_name};
 use super::storage::Part;
 use crate::config::{DataConfig, Ragged};
 use crate::problem::{did_you_mean, problem};
@@ -34,24 +34,27 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// The split with a name; none for an empty name, whose image is not used. `place` names the row.
+    /// The split with a name; none if the image is not used, because the name is empty, or because another evaluation
+    /// split is used, such as `test` instead of `validation`. `place` names the row.
     ///
     /// # Errors
     ///
     /// A name that is no split.
     pub fn split(&self, name: &str, place: impl FnOnce() -> String) -> Result<Option<Split>> {
-        if name.is_empty() {
+        if let Some(split) = self.splits.get(name) {
+            return Ok(Some(*split));
+        }
+        let known = Split::names(self.data).map(|(_, name)| name);
+        let is_other =
+            is_evaluation_name(name) && !known.iter().any(|known| known.eq_ignore_ascii_case(name));
+        if name.is_empty() || is_other {
             return Ok(None);
         }
-        let split = self.splits.get(name).ok_or_else(|| {
-            let known = Split::names(self.data).map(|(_, name)| name);
-            let suggestion = did_you_mean(name, known);
-            problem(
-                format!("{}: `{name}` is not a split", place()),
-                format!("{suggestion}write {}, or leave the cell empty to skip the image", known.join(", ")),
-            )
-        })?;
-        Ok(Some(*split))
+        let suggestion = did_you_mean(name, known);
+        Err(problem(
+            format!("{}: `{name}` is not a split", place()),
+            format!("{suggestion}write {}, or leave the cell empty to skip the image", known.join(", ")),
+        ))
     }
 
     /// The classes in a cell of the column of junk.
