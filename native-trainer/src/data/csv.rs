@@ -20,7 +20,7 @@ pub static ENTRY: Entry = Entry {
     list,
 };
 
-/// Lists the images of the file, without those of no split that is used.
+/// Lists the images of the file whose split is used.
 fn list(copy: &LocalCopy) -> Result<Listing> {
     Ok(Listing::from_files(images(copy.data)?, copy.data.identity()))
 }

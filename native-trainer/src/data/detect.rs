@@ -2,6 +2,7 @@
 //! tree.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::iter::repeat_n;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::{fs, io};
@@ -10,7 +11,7 @@ use anyhow::Result;
 use toml::{Table, Value};
 
 use super::folder::{looks_like_an_image, may_be_data};
-use super::listing::{SPLIT_NAMES, is_split_name};
+use super::listing::{SPLIT_NAMES, is_named, is_split_name};
 use super::parquet::{self, Labels};
 use super::table::row_name;
 use super::{Dataset, entry};
@@ -311,15 +312,20 @@ impl Cells<'_> {
     fn splits(&self, column: Option<usize>) -> Column {
         match column {
             Some(column) => self.columns[column].clone(),
-            None => self.files.iter().flat_map(|file| vec![file.split.as_str().into(); file.rows]).collect(),
+            None => {
+                let splits = |file: &TableFile| repeat_n(Rc::from(file.split.as_str()), file.rows);
+                self.files.iter().flat_map(splits).collect()
+            }
         }
     }
 
-    /// The first column without a label in all rows of a split, although others have labels there. `splits` are those of
-    /// the rows.
-    fn unlabelled_column(&self, split: &str, splits: &[Rc<str>]) -> Option<&str> {
+    /// The first column that has labels, but none in the rows of this split. `row_splits` has the split of each row.
+    fn unlabelled_column(&self, split: &str, row_splits: &[Rc<str>]) -> Option<&str> {
         let has_label = |column: &Column, wanted: bool| {
-            column.iter().zip(splits).any(|(cell, of)| (**of == *split) == wanted && !cell.is_empty())
+            column
+                .iter()
+                .zip(row_splits)
+                .any(|(cell, other)| (**other == *split) == wanted && !cell.is_empty())
         };
         let column =
             self.columns.iter().position(|column| has_label(column, false) && !has_label(column, true))?;
@@ -342,8 +348,9 @@ impl Cells<'_> {
 /// A table with a column of images and columns of labels.
 fn table_layout(mut table: Cells) -> Result<Layout> {
     let split_column = table.columns.iter().position(|column| is_split_column(column));
-    let of_rows = table.splits(split_column);
-    let names: BTreeSet<&str> = of_rows.iter().map(|name| &**name).filter(|name| !name.is_empty()).collect();
+    let row_splits = table.splits(split_column);
+    let names: BTreeSet<&str> =
+        row_splits.iter().map(|name| &**name).filter(|name| !name.is_empty()).collect();
     if let Some(column) = split_column {
         let column = format!("the column `{}` of {}", table.header[column], table.path.display());
         check_split_names(&names, &column)?;
@@ -351,7 +358,7 @@ fn table_layout(mut table: Cells) -> Result<Layout> {
     let named: Vec<String> = names.into_iter().map(str::to_owned).collect();
     // The labels of a test split are often not published.
     let labelled: Vec<String> =
-        named.iter().filter(|split| table.unlabelled_column(split, &of_rows).is_none()).cloned().collect();
+        named.iter().filter(|split| table.unlabelled_column(split, &row_splits).is_none()).cloned().collect();
     let mut splits = used_splits(&labelled);
     if splits.is_empty() {
         splits = used_splits(&named);
@@ -365,13 +372,13 @@ fn table_layout(mut table: Cells) -> Result<Layout> {
         .map(String::as_str)
         .collect();
     let without_labels = |split: &&str| {
-        let column = table.unlabelled_column(split, &of_rows)?;
+        let column = table.unlabelled_column(split, &row_splits)?;
         Some(format!("no image of the split {split} has a label in the column `{column}`"))
     };
     let mut notes: Vec<String> = unused.iter().filter_map(without_labels).collect();
     if !unused.is_empty() {
         let is_used: Vec<bool> =
-            of_rows.iter().map(|name| splits.iter().any(|used| **used == **name)).collect();
+            row_splits.iter().map(|name| splits.iter().any(|used| **used == **name)).collect();
         table.retain(&is_used);
     }
     let Cells { kind, path: file, folder, header, columns, images: bytes, unread, .. } = &table;
@@ -521,11 +528,6 @@ fn is_split_column(column: &[Rc<str>]) -> bool {
     column.iter().all(known) && column.iter().any(|cell| !cell.is_empty())
 }
 
-/// Whether a text is one of these names, in small or capital letters.
-fn is_named(text: &str, names: &[&str]) -> bool {
-    names.iter().any(|name| name.eq_ignore_ascii_case(text))
-}
-
 /// Whether a column of this name divides the images, as `official_split` does.
 fn names_division(column: &str) -> bool {
     let column = column.to_lowercase();
@@ -536,17 +538,15 @@ fn names_division(column: &str) -> bool {
 fn check_split_names(present: &BTreeSet<&str>, column: &str) -> Result<()> {
     for (key, names) in SPLIT_NAMES {
         let named: Vec<&str> = present.iter().copied().filter(|name| is_named(name, names)).collect();
-        // They are names of one split, unless they are `test` and `validation`.
-        let differ_in_case = named
-            .iter()
-            .any(|name| named.iter().any(|other| other != name && other.eq_ignore_ascii_case(name)));
-        if let [used, unused, ..] = named[..]
-            && (key != "test" || differ_in_case)
-        {
-            return Err(problem(
-                format!("{column} has both `{used}` and `{unused}`, and akin uses only one of them"),
-                format!("rename the cells of `{unused}` to `{used}`, or empty them"),
-            ));
+        // `test` and `validation` are two splits; other names, and other spellings, are two names of one.
+        let are_one = |one: &str, other: &str| key != "test" || one.eq_ignore_ascii_case(other);
+        for (place, used) in named.iter().enumerate() {
+            if let Some(unused) = named[place + 1..].iter().find(|other| are_one(used, other)) {
+                return Err(problem(
+                    format!("{column} has both `{used}` and `{unused}`, and akin uses only one of them"),
+                    format!("rename the cells of `{unused}` to `{used}`, or empty them"),
+                ));
+            }
         }
     }
     Ok(())
@@ -999,6 +999,7 @@ mod tests {
         for (table, names) in [
             (TABLE.replacen(",train", ",training", 1), ["train", "training"]),
             (TABLE.replacen(",val", ",Val", 1), ["Val", "val"]),
+            (TABLE.replacen(",val", ",Val", 1).replacen(",train", ",test", 1), ["Val", "val"]),
         ] {
             let (message, hint) = refusal(detect(&birds(&table).path().join("birds.csv")));
             let both = format!("both `{}` and `{}`", names[0], names[1]);
@@ -1008,7 +1009,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_evaluation_splits_in_a_column_one_is_used() {
+    fn a_column_with_two_evaluation_splits_uses_one() {
         let table = TABLE.replace("Hawks,brown,val", "Hawks,brown,test").replace("white,val", "white,test");
         let folder = birds(&table);
         let layout = found(&folder);

@@ -114,15 +114,20 @@ pub const SPLIT_NAMES: [(&str, &[&str]); 4] = [
     ("gallery", &["gallery", "index"]),
 ];
 
+/// Whether a text is one of these names, in small or capital letters.
+pub fn is_named(text: &str, names: &[&str]) -> bool {
+    names.iter().any(|name| name.eq_ignore_ascii_case(text))
+}
+
 /// Whether a text is a common name of a split, in small or capital letters.
 pub fn is_split_name(text: &str) -> bool {
-    SPLIT_NAMES.iter().any(|(_, names)| names.iter().any(|name| name.eq_ignore_ascii_case(text)))
+    SPLIT_NAMES.iter().any(|(_, names)| is_named(text, names))
 }
 
 /// Whether a text is a common name of the split that is evaluated, in small or capital letters.
 pub fn is_evaluation_name(text: &str) -> bool {
     let [_, (_, names), ..] = SPLIT_NAMES;
-    names.iter().any(|name| name.eq_ignore_ascii_case(text))
+    is_named(text, names)
 }
 
 impl Split {

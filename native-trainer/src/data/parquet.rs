@@ -85,7 +85,7 @@ pub fn files(path: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The paths of what is in a folder, in the order of their names.
+/// The paths of the files and folders in a folder, sorted.
 fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = folder
         .read_dir()

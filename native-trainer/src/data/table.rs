@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use akin_core::taxonomy::fill_from_parent;
 use anyhow::Result;
 
-use super::listing::{ListedImage, Split, is_evaluation_name};
+use super::listing::{ListedImage, Split, is_evaluation_name, is_named};
 use super::storage::Part;
 use crate::config::{DataConfig, Ragged};
 use crate::problem::{did_you_mean, problem};
@@ -45,8 +45,7 @@ impl<'a> Rows<'a> {
             return Ok(Some(*split));
         }
         let known = Split::names(self.data).map(|(_, name)| name);
-        let is_other =
-            is_evaluation_name(name) && !known.iter().any(|known| known.eq_ignore_ascii_case(name));
+        let is_other = is_evaluation_name(name) && !is_named(name, &known);
         if name.is_empty() || is_other {
             return Ok(None);
         }
