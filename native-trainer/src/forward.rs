@@ -6,10 +6,11 @@ use anyhow::{Result, anyhow};
 use burn::tensor::{Device, Tensor};
 use rayon::prelude::*;
 
+use crate::device::out_of_memory;
 use crate::loader::Pictures;
 use crate::progress::Bar;
 
-/// The number of pictures in one forward pass.
+/// The number of items in one forward pass, at most.
 pub const BATCH: usize = 64;
 
 /// Applies `forward` to the pictures of `items`, in their order. Returns the items that could be read
@@ -26,7 +27,7 @@ pub fn forward_pictures(
 ) -> Result<(Vec<usize>, Vec<f32>)> {
     let device = device.clone().without_autodiff();
     let (mut readable, mut values) = (Vec::with_capacity(items.len()), Vec::new());
-    for batch in items.chunks(BATCH) {
+    in_batches(items, |batch| {
         let (batch_readable, views): (Vec<usize>, Vec<Pixels>) =
             batch.par_iter().filter_map(|&item| Some((item, view(encoder, pictures, item)?))).unzip();
         pictures.check()?;
@@ -35,8 +36,25 @@ pub fn forward_pictures(
         }
         readable.extend(batch_readable);
         bar.advance(batch.len() as u64);
-    }
+        Ok(())
+    })?;
     Ok((readable, values))
+}
+
+/// Calls `pass` with one batch of items after another. When the device has too little memory for a batch, smaller batches
+/// follow, beginning with the same item.
+fn in_batches(items: &[usize], mut pass: impl FnMut(&[usize]) -> Result<()>) -> Result<()> {
+    let (mut rest, mut size) = (items, BATCH);
+    while !rest.is_empty() {
+        size = size.min(rest.len());
+        let (batch, after) = rest.split_at(size);
+        match pass(batch) {
+            Ok(()) => rest = after,
+            Err(error) if size > 1 && out_of_memory(&error).is_some() => size /= 2,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// The picture of an item as the encoder takes it; none if it cannot be read or resized.
@@ -44,7 +62,58 @@ pub fn view(encoder: &Encoder, pictures: &Pictures, item: usize) -> Option<Pixel
     encoder.preprocessing().view(&*pictures.get(item)?).ok()
 }
 
-/// The numbers of a matrix, row after row.
-pub fn to_vec(matrix: Tensor<2>) -> Result<Vec<f32>> {
-    matrix.into_data().try_to_vec::<f32>().map_err(|error| anyhow!("{error:?}"))
+/// The numbers of a tensor, row after row.
+///
+/// # Errors
+///
+/// A device that failed to compute them, for example because it has too little memory.
+pub fn to_vec<const D: usize>(tensor: Tensor<D>) -> Result<Vec<f32>> {
+    let numbers = tensor.try_into_data()?.try_to_vec::<f32>();
+    numbers.map_err(|error| anyhow!("the numbers of a tensor are not of type f32: {error:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::bail;
+    use burn::tensor::ExecutionError;
+
+    use super::*;
+
+    /// Passes 150 items on a device with memory for `fits` of them. Returns those that passed, and the sizes that were tried.
+    fn pass(fits: usize) -> (Result<()>, Vec<usize>, Vec<usize>) {
+        let (mut passed, mut sizes) = (Vec::new(), Vec::new());
+        let result = in_batches(&Vec::from_iter(0..150), |batch| {
+            sizes.push(batch.len());
+            if batch.len() > fits {
+                return Err(ExecutionError::WithContext { reason: "out of memory".into() }.into());
+            }
+            passed.extend_from_slice(batch);
+            Ok(())
+        });
+        (result, passed, sizes)
+    }
+
+    #[test]
+    fn a_device_with_too_little_memory_gets_smaller_batches() {
+        for (fits, tried) in [(64, vec![64, 64, 22]), (40, vec![64, 32, 32, 32, 32, 22])] {
+            let (result, passed, sizes) = pass(fits);
+            assert!(result.is_ok());
+            assert_eq!(passed, Vec::from_iter(0..150));
+            assert_eq!(sizes, tried);
+        }
+        let (result, passed, sizes) = pass(0);
+        assert!(result.is_err() && passed.is_empty());
+        assert_eq!(sizes, [64, 32, 16, 8, 4, 2, 1]);
+    }
+
+    #[test]
+    fn an_error_of_another_kind_ends_the_passes() {
+        let mut passes = 0;
+        let result = in_batches(&[0, 1], |_| {
+            passes += 1;
+            bail!("the file out of memory/a.png cannot be read")
+        });
+        assert!(result.is_err());
+        assert_eq!(passes, 1);
+    }
 }

@@ -5,6 +5,7 @@ use akin_core::losses::Loss;
 use anyhow::{Result, anyhow};
 use burn::tensor::{Device, Tensor};
 
+use crate::forward::to_vec;
 use crate::loader::Pictures;
 use crate::magnitude::{Weights, weight_magnitude};
 use crate::optimizer::GradientMagnitudes;
@@ -121,9 +122,4 @@ fn listed(paths: &[String]) -> String {
     let more = paths.len().saturating_sub(LISTED);
     let more = (more > 0).then(|| format!("and {more} more"));
     paths.iter().take(LISTED).cloned().chain(more).collect::<Vec<_>>().join("\n")
-}
-
-fn to_vec<const D: usize>(tensor: Tensor<D>) -> Result<Vec<f32>> {
-    let numbers = tensor.try_into_data()?.try_to_vec::<f32>();
-    numbers.map_err(|error| anyhow!("the numbers of a step are not of type f32: {error:?}"))
 }
