@@ -40,6 +40,7 @@ const CHECKS: Checks = &[
     ("hier_loss.json", hyperbolic::hier),
     ("hier_msloss_hyperbolic.json", hyperbolic::multi_similarity),
     ("hpdh_centers.json", hashing::hpdh_centres),
+    ("dcdh.json", hashing::dcdh),
     ("hpdh_loss.json", hashing::hpdh),
     ("hyp_pairwise_ce.json", hyperbolic::cross_entropy),
     ("hyperbolic_ops.json", hyperbolic::operations),

@@ -53,7 +53,8 @@
 //! in a similarity of labels and in a Hamming distance between segments of the codes. IDCWH (Zhang & Yan, *Improved Deep
 //! Classwise Hashing With Centers Similarity Learning*, ICPR 2021, arXiv:2103.09442) learns the centres of DCWH together
 //! with the codes, and pushes centres apart. Only their abstracts were at hand, no equations, and no public code of
-//! either was found, so that a loss of these names would be an invention.
+//! either was found, so that a loss of these names would be an invention. [`dcdh`](super::dcdh), by the authors of
+//! IDCWH, has the parts that its abstract describes.
 //!
 //! # What the readings give
 //!

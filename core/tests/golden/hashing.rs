@@ -1,6 +1,6 @@
 //! The golden files of losses that learn codes.
 
-use akin_core::losses::{Batch, HpdhConfig, Objective};
+use akin_core::losses::{Batch, DcdhConfig, HpdhConfig, Objective};
 use burn::module::Param;
 use burn::tensor::{Tensor, TensorData};
 use serde_json::Value;
@@ -8,6 +8,31 @@ use serde_json::Value;
 use crate::support::{
     Case, EXACT, SINGLE, Verdict, device, dtype, init, labels, numbers, scalar, tensor, values,
 };
+
+/// `dcdh.json`, whose loss counts the pairs of a centre with itself.
+pub(crate) fn dcdh(case: &Case, verdict: &mut Verdict) {
+    let number = |name: &str| case.get(&format!("params/{name}")).as_f64().unwrap();
+    let labels = labels(case, "inputs/labels");
+    let config = DcdhConfig {
+        deviation: number("sigma").sqrt().recip(),
+        centre_weight: number("inner_param"),
+        quantisation_weight: number("eta"),
+    };
+    let mut loss = init(&config, &labels);
+    loss.centres = Param::from_tensor(tensor(case, "inputs/centers"));
+
+    let features = tensor(case, "inputs/features").require_grad();
+    let value = loss.forward(&Batch::new(features.clone(), &labels));
+    let gradients = value.backward();
+    let classes = loss.centres.dims()[0];
+    let of_centres_with_themselves = config.centre_weight * 2f64.ln() / (classes - 1) as f64;
+    let counted: Vec<f64> = scalar(&value).iter().map(|value| value + of_centres_with_themselves).collect();
+    verdict.compare("loss", &case.numbers("outputs/loss"), &counted, EXACT);
+    let gradient = values(features.grad(&gradients).unwrap());
+    verdict.compare("grad_features", &case.numbers("outputs/grad_features"), &gradient, EXACT);
+    let gradient = values(loss.centres.val().grad(&gradients).unwrap());
+    verdict.compare("grad_centers", &case.numbers("outputs/grad_centers"), &gradient, EXACT);
+}
 
 /// `hpdh_loss.json`, which has the finest level first.
 pub(crate) fn hpdh(case: &Case, verdict: &mut Verdict) {

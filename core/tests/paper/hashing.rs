@@ -2,7 +2,8 @@
 
 use akin_core::geometry::Geometry;
 use akin_core::losses::{
-    Batch, BuildLoss, CsqConfig, DpshConfig, DtshConfig, Hpdh, HpdhConfig, LossContext, Objective, Reference,
+    Batch, BuildLoss, CsqConfig, DcdhConfig, DpshConfig, DtshConfig, Hpdh, HpdhConfig, LossContext,
+    Objective, Reference,
 };
 use akin_core::random::{normal, stream};
 use akin_core::taxonomy::Labels;
@@ -173,6 +174,48 @@ fn csq() {
     }
     let value = number(loss.forward(&Batch::new(tensor(&outputs), &labels)));
     assert_close(value, sum / (outputs.len() * BITS) as f64);
+}
+
+/// DCDH: Gaussians around learned centres, the likelihood that any two centres differ, and the distance of each output
+/// from the bits of the majority of its class.
+#[test]
+fn dcdh() {
+    let classes = [0, 1, 2, 0, 1, 2, 2, 0];
+    let (outputs, labels) = (outputs(3, classes.len()), fine(&classes));
+    let (sigma, lambda, eta): (f64, _, _) = (1.5, 0.4, 0.3);
+    let mut loss =
+        init(&DcdhConfig { deviation: sigma, centre_weight: lambda, quantisation_weight: eta }, &labels);
+    loss.centres = loss.centres.clone().map(|centres| centres.cast(DType::F64));
+    let centres = rows(loss.centres.val());
+    let mut items = 0.0;
+    for (r, &class) in outputs.iter().zip(&classes) {
+        let density = |mu: &Vec<f64>| (-distance(r, mu).powi(2) / (2.0 * sigma.powi(2))).exp();
+        let all: f64 = centres.iter().map(density).sum();
+        items -= (density(&centres[class as usize]) / all).ln();
+        for bit in 0..BITS {
+            let members: Vec<f64> = outputs
+                .iter()
+                .zip(&classes)
+                .filter(|(_, c)| **c == class)
+                .map(|(r, _)| r[bit].signum())
+                .collect();
+            let majority = members.iter().sum::<f64>() / members.len() as f64;
+            let target = (majority + eta * r[bit]).signum();
+            items += eta * (target - r[bit]).powi(2);
+        }
+    }
+    let (mut pairs, mut count) = (0.0, 0.0);
+    for (i, mu) in centres.iter().enumerate() {
+        for (j, other) in centres.iter().enumerate() {
+            if i != j {
+                let cosine = dot(mu, other) / (dot(mu, mu) * dot(other, other)).sqrt();
+                pairs += (1.0 + (BITS as f64 / 2.0 * cosine).exp()).ln();
+                count += 1.0;
+            }
+        }
+    }
+    let value = number(loss.forward(&Batch::new(tensor(&outputs), &labels)));
+    assert_close(value, items / outputs.len() as f64 + lambda * pairs / count);
 }
 
 /// Six items of four fine classes in two coarse ones.

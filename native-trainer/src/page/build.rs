@@ -20,6 +20,14 @@ const TOOLS: [Tool; 2] = [
 ];
 const TARGET: &str = "wasm32-unknown-unknown";
 
+/// The settings of cargo with which a tool is built. It runs for seconds, so that minutes of optimising, which trunk's own
+/// settings ask for, never pay.
+const QUICK_BUILD: [(&str, &str); 3] = [
+    ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16"),
+    ("CARGO_PROFILE_RELEASE_LTO", "off"),
+    ("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1"),
+];
+
 /// How long the build takes.
 pub const DURATION: &str = "about 3 minutes on two cores, and up to half an hour the first time";
 
@@ -142,6 +150,7 @@ fn provide_tools() -> Result<PathBuf> {
         if tool.locked {
             install.arg("--locked");
         }
+        install.envs(QUICK_BUILD);
         // The flags and the target folder of this project must not apply to a tool.
         install.env_remove("RUSTFLAGS").env_remove("CARGO_TARGET_DIR").current_dir(&cache);
         run(&mut install, "see its messages above; cargo needs a C compiler and access to crates.io")?;
