@@ -10,13 +10,17 @@ use crate::device::out_of_memory;
 use crate::loader::Pictures;
 use crate::progress::Bar;
 
-/// The number of items in one forward pass, at most.
+/// The largest number of items in one forward pass.
 pub const BATCH: usize = 64;
 
-/// Applies `forward` to the pictures of `items`, in their order. Returns the items that could be read
+/// Applies `forward` to the pictures of `items`, in their order and in batches. Returns the items that could be read
 /// and, row after row, what `forward` gave for them.
 ///
 /// `encoder` prepares the pictures. It must be one without gradients.
+///
+/// # Errors
+///
+/// Fails if the system could not read a picture, or if the device has too little memory for a single one.
 pub fn forward_pictures(
     encoder: &Encoder,
     pictures: &Pictures,
@@ -41,8 +45,8 @@ pub fn forward_pictures(
     Ok((readable, values))
 }
 
-/// Calls `pass` with one batch of items after another. When the device has too little memory for a batch, smaller batches
-/// follow, beginning with the same item.
+/// Calls `pass` with one batch of items after another. If the device has too little memory for a batch, its items and all
+/// later ones come in batches of half the size.
 fn in_batches(items: &[usize], mut pass: impl FnMut(&[usize]) -> Result<()>) -> Result<()> {
     let (mut rest, mut size) = (items, BATCH);
     while !rest.is_empty() {
