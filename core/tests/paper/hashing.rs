@@ -192,16 +192,11 @@ fn dcdh() {
         let density = |mu: &Vec<f64>| (-distance(r, mu).powi(2) / (2.0 * sigma.powi(2))).exp();
         let all: f64 = centres.iter().map(density).sum();
         items -= (density(&centres[class as usize]) / all).ln();
-        for bit in 0..BITS {
-            let members: Vec<f64> = outputs
-                .iter()
-                .zip(&classes)
-                .filter(|(_, c)| **c == class)
-                .map(|(r, _)| r[bit].signum())
-                .collect();
-            let majority = members.iter().sum::<f64>() / members.len() as f64;
-            let target = (majority + eta * r[bit]).signum();
-            items += eta * (target - r[bit]).powi(2);
+        for (bit, output) in r.iter().enumerate() {
+            let of_class = outputs.iter().zip(&classes).filter(|(_, other)| **other == class);
+            let signs: Vec<f64> = of_class.map(|(r, _)| r[bit].signum()).collect();
+            let majority = signs.iter().sum::<f64>() / signs.len() as f64;
+            items += eta * ((majority + eta * output).signum() - output).powi(2);
         }
     }
     let (mut pairs, mut count) = (0.0, 0.0);
