@@ -449,7 +449,9 @@ impl Style for Latex {
                 text += &line(grid.header.iter().map(|titles| latex(&titles[title_line])).collect());
             }
         }
-        text += "\\midrule\n";
+        if !matches!(grid.rows.first(), Some(PrintedRow::Group(_))) {
+            text += "\\midrule\n";
+        }
         for row in &grid.rows {
             text += &match row {
                 PrintedRow::Group(name) => format!(
@@ -715,6 +717,7 @@ Command: akin compare tiny
         assert!(text.contains("One \\& 100 \\% & \\textbf{51.0$\\pm$1.4} & -- \\\\"), "{text}");
         assert!(text.contains("\\multicolumn{3}{l}{\\emph{fine\\_grained}} \\\\"), "{text}");
         assert!(text.contains("\\underline{41.0$\\pm$1.4}"), "{text}");
+        assert!(!text.contains("\\midrule\n\\midrule"), "{text}");
         assert_eq!(latex("a\\b^~"), "a\\textbackslash{}b\\textasciicircum{}\\textasciitilde{}");
     }
 
