@@ -203,7 +203,7 @@ fn main() -> ExitCode {
         return ExitCode::from(Interrupted::EXIT_CODE);
     }
     let (message, hint) = problem::parts(&error);
-    terminal::report(&message, hint.as_deref());
+    terminal::report(&message, hint.as_deref(), problem::code(&error));
     ExitCode::FAILURE
 }
 
@@ -257,7 +257,7 @@ fn output_failed(failed: &OutputFailed) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let message = format!("{failed}: {}", failed.0);
-    terminal::report(&message, Some("free some space, or send the output to another place"));
+    terminal::report(&message, Some("free some space, or send the output to another place"), problem::SYSTEM);
     ExitCode::FAILURE
 }
 

@@ -97,6 +97,24 @@ pub fn parts(error: &anyhow::Error) -> (String, Option<String>) {
     (messages.join(": "), hint.filter(|hint| !hint.is_empty()))
 }
 
+/// What an error is about, as a word for programs: the code of a [`Kind`](akin_core::Kind), `numbers` for
+/// [`numbers_problem`], `system` if the operating system refused something, or `other`. The guide explains each.
+pub fn code(error: &anyhow::Error) -> &'static str {
+    let code = |cause: &(dyn Error + 'static)| {
+        if let Some(core) = cause.downcast_ref::<akin_core::Error>() {
+            return Some(core.kind().code());
+        }
+        if cause.downcast_ref::<Problem>().is_some_and(|problem| problem.of_numbers) {
+            return Some("numbers");
+        }
+        cause.is::<std::io::Error>().then_some(SYSTEM)
+    };
+    error.chain().find_map(code).unwrap_or("other")
+}
+
+/// The code of an error that the operating system reports.
+pub const SYSTEM: &str = "system";
+
 /// The candidate that is most similar to a mistyped `word`, if one is similar enough.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let similarity = |candidate: &str| strsim::jaro_winkler(&word.to_lowercase(), &candidate.to_lowercase());
@@ -146,6 +164,17 @@ mod tests {
         );
         let error = akin_core::Error::new(akin_core::Kind::Config, "alpha is -1", "choose 1");
         assert_eq!(parts(&error.into()), ("alpha is -1".into(), Some("choose 1".into())));
+    }
+
+    #[test]
+    fn an_error_has_a_code_that_says_what_it_is_about() {
+        let of_the_system =
+            std::fs::read("nowhere").advise(|| "a.csv cannot be read".into(), "add it").context("reading");
+        assert_eq!(code(&of_the_system.unwrap_err()), "system");
+        let of_the_core = akin_core::Error::new(akin_core::Kind::Config, "alpha is -1", "choose 1");
+        assert_eq!(code(&anyhow::Error::from(of_the_core).context("reading")), "config");
+        assert_eq!(code(&numbers_problem("the loss is NaN", "lower the rate")), "numbers");
+        assert_eq!(code(&problem("the column is missing", "add it")), "other");
     }
 
     #[test]

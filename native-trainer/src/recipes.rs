@@ -64,6 +64,7 @@ pub const RECIPES: &[Recipe] = &recipes![
     "roadmap/sop",
     "roadmap/sop-deit",
     "roadmap/sop-large",
+    "suprank/h-gldv2",
     "suprank/inat-base",
     "suprank/sop",
 ];

@@ -161,10 +161,10 @@ pub fn warn(message: impl fmt::Display) {
     }
 }
 
-/// Prints an error and its hint on stderr, in the format of cargo.
-pub fn report(message: &str, hint: Option<&str>) {
+/// Prints an error and its hint on stderr, in the format of cargo. The code is for programs, which read JSON.
+pub fn report(message: &str, hint: Option<&str>, code: &str) {
     if SPEAKS_JSON.load(Ordering::Relaxed) {
-        return emit(&json!({ "kind": "error", "text": message.trim(), "hint": hint }));
+        return emit(&json!({ "kind": "error", "text": message.trim(), "hint": hint, "code": code }));
     }
     let (red, blue, plain) =
         if stderr_has_colours() { ("\x1b[1;31m", "\x1b[1;34m", "\x1b[0m") } else { ("", "", "") };

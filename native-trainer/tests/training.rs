@@ -1169,6 +1169,7 @@ fn progress_in_json_is_an_object_on_each_line() {
     assert_eq!(phases, ["Embedding", "Checking", "Ranking"]);
     let said = events(&["eval", "nowhere"], 1);
     assert!(text(&said[0]).contains("nowhere") && said[0]["kind"] == "error" && said[0]["hint"].is_string());
+    assert_eq!(said[0]["code"], "other");
 }
 
 #[test]

@@ -24,7 +24,8 @@ use crate::{device, terminal, terminal_picture};
 /// Find the items of a bundle that are nearest to an image.
 ///
 /// Embeds the image with an encoder of the bundle, and prints the nearest items of the gallery: their similarity and their
-/// path down the tree. On a terminal it can also print small pictures.
+/// path down the tree. A bundle holds no names of files: `item` is the place of a picture in the gallery, from 0. On a
+/// terminal `--pictures` shows small pictures of the items.
 #[derive(Debug, Args)]
 pub struct SearchArgs {
     /// The folder that `akin export` wrote.

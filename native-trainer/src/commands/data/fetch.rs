@@ -59,8 +59,14 @@ pub fn run(args: &DataFetchArgs) -> Result<()> {
         Source::Public(files) => *files,
         Source::Page(page) => {
             return Err(problem(
-                format!("{} cannot be fetched: {}", entry.title, entry.licence),
-                format!("accept its terms and download it at {page}; then `akin data verify {name} PATH`"),
+                format!(
+                    "akin does not fetch {}, whose files have to be downloaded in a browser",
+                    entry.title
+                ),
+                format!(
+                    "download it at {page} (licence: {}); then `akin data verify {name} PATH`",
+                    entry.licence
+                ),
             ));
         }
         Source::Own => {

@@ -61,8 +61,9 @@ pub fn check(directory: &Path, checks: &mut Checks) {
         if bytes(&entry.weights).is_err() {
             continue;
         }
-        checks.result(what, self_test(&manifest, place, &bytes), |difference| {
-            format!("computes its self-test within {difference:.0e}")
+        checks.result(what, self_test(&manifest, place, &bytes), |difference| match difference {
+            0.0 => "computes its self-test to the last digit".to_owned(),
+            _ => format!("computes its self-test within {difference:.0e}"),
         });
     }
 }
