@@ -49,5 +49,14 @@ expect_same() {
   printf '%s is that of one process\n' "$1"
 }
 
+# expect_failure WHAT COMMAND…: fails unless the command fails.
+expect_failure() {
+  if "${@:2}" >/dev/null 2>&1; then
+    printf '%s were not refused\n' "$1" >&2
+    exit 1
+  fi
+  printf '%s are refused\n' "$1"
+}
+
 # scores TABLE: table.csv without the columns for seconds per step and peak memory.
 scores() { grep -v '^#' "$1" | sed -E 's/,[^,]*,[^,]*(,[^,]*)$/\1/'; }

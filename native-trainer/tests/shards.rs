@@ -134,6 +134,28 @@ fn parts_that_do_not_fit_each_other_are_refused() {
 }
 
 #[test]
+fn a_part_is_kept_by_its_own_evaluation_and_refused_by_another() {
+    let workplace = sets();
+    let [part, ..] = &write_parts(&workplace, &ALONE, 3, &[])[..] else { unreachable!("there are 3 parts") };
+    let scores = workplace.read(part);
+    let again = |set: &[&str], options: &[&str]| {
+        let options = [&["--shard", "1/3", "--out", part], options].concat();
+        eval(&workplace, set, &options)
+    };
+    again(&ALONE, &[]).expect_code(0).expect_stderr("Kept 1.json, which has the scores of the shard 1/3");
+    again(&ALONE, &["--metrics", "ap"]).expect_code(1).expect_stderr("another evaluation: other settings");
+    again(&AMONG, &[]).expect_code(1).expect_stderr("another evaluation: other data");
+    let second = ["--shard", "2/3", "--out", part];
+    eval(&workplace, &ALONE, &second).expect_code(1).expect_stderr("another evaluation: another shard");
+    assert_eq!(workplace.read(part), scores);
+    again(&AMONG, &["--overwrite"]).expect_code(0);
+    assert_ne!(workplace.read(part), scores);
+
+    workplace.write(part, &scores[..scores.len() / 2]);
+    again(&ALONE, &[]).expect_code(1).expect_stderr("already exists");
+}
+
+#[test]
 fn a_shard_that_cannot_be_is_refused_before_anything_is_scored() {
     let workplace = sets();
     let shard = |shard: &str| eval(&workplace, &ALONE, &["--shard", shard, "--out", "part.json"]);

@@ -53,13 +53,12 @@ class Cluster:
 
 
 def evaluate(cluster: Cluster, shards: int, parts: Path, options: list[str]) -> None:
-    """Scores the shards that are missing, and prints the report of all as JSON."""
+    """Scores the shards, and prints the report of all as JSON. akin keeps parts of the same evaluation that are there."""
     parts.mkdir(parents=True, exist_ok=True)
     files = [parts / f"part-{number}.json" for number in range(1, shards + 1)]
     commands = [
         [AKIN, "eval", *options, "--shard", f"{number}/{shards}", "--out", str(file)]
         for number, file in enumerate(files, start=1)
-        if not file.exists()  # akin writes a part completely or not at all
     ]
     if failed := cluster.all(commands):
         sys.exit(f"{failed} of {shards} shards failed; the same command scores them again")

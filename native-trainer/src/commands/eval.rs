@@ -39,6 +39,8 @@ pub fn run(args: EvalArgs) -> Result<()> {
         // A missing run is reported now, not after the first run is evaluated.
         Run::open(against)?;
     }
+    // A part that is there is kept if it belongs to this evaluation, so that a job can be started again.
+    let part = args.out.as_ref().filter(|_| !args.overwrite).and_then(|out| Part::read(out).ok());
     let outputs: Vec<&PathBuf> = [&args.per_query, &args.out, &args.curves].into_iter().flatten().collect();
     if !outputs.is_empty() {
         let inputs = [&args.queries, &args.query_labels, &args.gallery, &args.gallery_labels, &args.merge];
@@ -48,15 +50,12 @@ pub fn run(args: EvalArgs) -> Result<()> {
         for file in outputs {
             match &run {
                 Some(run) => data::check_output(file, &inputs, &run.config.data, args.overwrite)?,
-                None => check_output(file, &inputs, args.overwrite)?,
+                None => check_output(file, &inputs, args.overwrite || part.is_some())?,
             }
         }
     }
     if let (Some(shard), Some(out)) = (args.shard, &args.out) {
-        let part = evaluate_shard(shard, &args)?;
-        part.write(out)?;
-        terminal::say(format_args!("     Scored the shard {shard}; its scores are in {}", out.display()));
-        return Ok(());
+        return score_shard(shard, out, part.as_ref(), &args);
     }
     let Evaluated { mut report, queries, gallery, asked, published } = match &args.run {
         Some(run) => evaluate_run(run, None, args.untrained, &args)?,
@@ -201,7 +200,8 @@ fn evaluate_files(args: &EvalArgs) -> Result<Evaluated> {
     Ok(Evaluated { report, queries: files.into_paths(), gallery: vec![], asked, published: None })
 }
 
-fn evaluate_shard(shard: Shard, args: &EvalArgs) -> Result<Part> {
+/// Scores a shard and writes its part to `out`, unless the part that is there holds its scores.
+fn score_shard(shard: Shard, out: &Path, part: Option<&Part>, args: &EvalArgs) -> Result<()> {
     let (files, identity, config) = read_files(args)?;
     let queries = shard.queries(files.queries())?;
     let options = format!("{:?} {identity:?} {:?}", args.levels, args.path_column);
@@ -213,11 +213,21 @@ fn evaluate_shard(shard: Shard, args: &EvalArgs) -> Result<Part> {
         ranked: files.ranked(),
         config,
     };
+    if let Some(part) = part {
+        part.check_is(shard, &whole, out)?;
+        terminal::say(format_args!(
+            "       Kept {}, which has the scores of the shard {shard}",
+            out.display()
+        ));
+        return Ok(());
+    }
     let scores =
         files.evaluate_some(queries.clone(), &args.levels, identity, &whole.config, args.progress)?;
     let paths = files.into_paths();
     let paths = if paths.is_empty() { paths } else { paths[queries].to_vec() };
-    Ok(Part::new(shard, whole, scores, paths))
+    Part::new(shard, whole, scores, paths).write(out)?;
+    terminal::say(format_args!("     Scored the shard {shard}; its scores are in {}", out.display()));
+    Ok(())
 }
 
 /// The files of one set, and how to read and measure them.

@@ -114,7 +114,7 @@ pub struct EvalArgs {
     pub metrics: MetricArgs,
 
     /// Score only this share of the queries, for example `3/16`, and write the scores to `--out`. Each shard can run on
-    /// a machine of its own; `--merge` gives the report of all.
+    /// a machine of its own; `--merge` gives the report of all. A part of the same evaluation that is there is kept.
     #[arg(
         long,
         value_name = "NUMBER/COUNT",

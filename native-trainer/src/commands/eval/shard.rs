@@ -97,6 +97,20 @@ pub struct Whole {
     pub config: EvaluationConfig,
 }
 
+impl Whole {
+    /// In what another evaluation differs from this one; none if it is the same.
+    fn difference(&self, other: &Self) -> Option<&'static str> {
+        let data = |whole: &Self| (whole.data.clone(), whole.queries, whole.ranked);
+        let differences = [
+            ("another version of akin", other.akin != self.akin),
+            ("other data", data(other) != data(self)),
+            ("other levels", other.levels != self.levels),
+            ("other settings", other.config != self.config),
+        ];
+        differences.into_iter().find(|&(_, differs)| differs).map(|(what, _)| what)
+    }
+}
+
 /// The file of one part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -129,7 +143,12 @@ impl Part {
         write_atomic(file, |out| Ok(serde_json::to_writer(out, self)?))
     }
 
-    fn read(file: &Path) -> Result<Self> {
+    /// Reads a part.
+    ///
+    /// # Errors
+    ///
+    /// A file that is not a part, or a damaged one.
+    pub fn read(file: &Path) -> Result<Self> {
         let bytes = read_regular_file(file)
             .advise(|| format!("{} cannot be read", file.display()), "check the path")?;
         let part: Self = serde_json::from_slice(&bytes).advise(
@@ -150,6 +169,18 @@ impl Part {
             ));
         }
         Ok(part)
+    }
+
+    /// Refuses a part, read from `file`, unless it holds this shard of this evaluation.
+    pub fn check_is(&self, shard: Shard, whole: &Whole, file: &Path) -> Result<()> {
+        let other_shard = (self.shard != shard).then_some("another shard");
+        match whole.difference(&self.whole).or(other_shard) {
+            None => Ok(()),
+            Some(what) => Err(problem(
+                format!("{} is a part of another evaluation: {what}", file.display()),
+                "choose another file, or pass `--overwrite` to replace it",
+            )),
+        }
     }
 }
 
@@ -173,18 +204,8 @@ pub fn merge(files: &[PathBuf]) -> Result<(Report, Vec<String>)> {
     };
     let whole = first.whole;
     for (file, part) in &parts {
-        let other = &part.whole;
-        let differences = [
-            ("another version of akin", other.akin != whole.akin),
-            (
-                "other data",
-                (&other.data, other.queries, other.ranked) != (&whole.data, whole.queries, whole.ranked),
-            ),
-            ("other levels", other.levels != whole.levels),
-            ("other settings", other.config != whole.config),
-            ("another number of shards", part.shard.count != first.shard.count),
-        ];
-        if let Some((what, _)) = differences.into_iter().find(|&(_, differs)| differs) {
+        let other_count = (part.shard.count != first.shard.count).then_some("another number of shards");
+        if let Some(what) = whole.difference(&part.whole).or(other_count) {
             return Err(problem(
                 format!(
                     "{} and {} are parts of different evaluations: {what}",
