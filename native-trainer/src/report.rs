@@ -149,9 +149,9 @@ pub fn paired_tests_text(tests: &[PairedTest], reports: [&Report; 2]) -> String 
 /// How a report was measured, in one line.
 pub fn measurement(report: &Report) -> String {
     format!(
-        "{} queries, each ranking {} items {}; relevance {}",
-        count(report.queries),
-        count(report.ranked),
+        "{}, each ranking {} {}; relevance {}",
+        counted(report.queries, "query", "queries"),
+        counted(report.ranked, "item", "items"),
         conditions(&report.config),
         relevance_name(&report.config.relevance),
     )

@@ -30,7 +30,7 @@ use crate::files::{read_regular_file, read_text, write_atomic};
 use crate::magnitude::is_finite;
 use crate::problem::{Advise, problem, repeated};
 use crate::sealed::{self, Format};
-use crate::terminal;
+use crate::{shell, terminal};
 
 /// The file with the config.
 pub const CONFIG_FILE: &str = "config.toml";
@@ -207,7 +207,10 @@ impl Run {
         let path = self.file("encoder.bpk");
         let weights = read_regular_file(&path).advise(
             || format!("the trained weights {} cannot be read", path.display()),
-            "if the training was stopped, finish it with `akin resume RUN`",
+            &format!(
+                "if the training was stopped, finish it with `akin resume {}`",
+                shell::path(&self.directory)
+            ),
         )?;
         self.check_weights(&path, &weights)?;
         self.load(&path, weights, device)

@@ -29,7 +29,7 @@ fn a_copy_is_held_to_the_published_counts() {
     at.akin(&["data", "verify", "omniglot", "omniglot"])
         .expect_code(1)
         .expect_stdout("19,280")
-        .expect_stderr("6 counts are not the published one: train: images; train: finest classes");
+        .expect_stderr("6 counts are not the published ones: train: images; train: finest classes");
     at.akin(&["data", "check", "omniglot", "omniglot"]).expect_code(0).expect_stdout("alphabet");
     at.akin(&["data", "verify", "omniglott", "omniglot"])
         .expect_code(1)

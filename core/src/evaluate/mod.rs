@@ -341,7 +341,10 @@ impl Evaluation<'_> {
             if report.overall.queries == 0 {
                 return Err(Error::new(
                     Kind::Taxonomy,
-                    format!("none of the {count} queries shares a class with an item that it ranks"),
+                    match count {
+                        1 => "the query shares no class with an item that it ranks".to_owned(),
+                        _ => format!("none of the {count} queries shares a class with an item that it ranks"),
+                    },
                     "check that queries and gallery use the same taxonomy, and that classes have at least two items",
                 ));
             }

@@ -97,7 +97,7 @@ fn check_run(folder: &Path) -> Result<()> {
     if !directory::is_complete(Kind::Run, folder)? {
         return Err(problem(
             format!("the training of the run {} is not finished", folder.display()),
-            "finish it with `akin resume RUN`",
+            format!("finish it with `akin resume {}`", shell::path(folder)),
         ));
     }
     check_bundle(&run, &place_beside(folder)?)

@@ -43,7 +43,7 @@ pub struct BenchLoaderArgs {
     #[arg(long)]
     pub json: bool,
     /// Load once, and print only the peak memory of the process, in bytes.
-    #[arg(long)]
+    #[arg(long, hide = true)]
     pub once: bool,
 }
 

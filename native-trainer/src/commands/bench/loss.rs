@@ -100,7 +100,7 @@ pub fn run(args: BenchLossArgs) -> Result<()> {
         ("product", "product_seconds"),
         ("÷ product", "per_product"),
         ("tensors", "tensors_seconds"),
-        ("÷ tensors", "tensors_per_loss"),
+        ("tensors ÷", "tensors_per_loss"),
         ("memory", "peak_memory"),
     ];
     Report { subject: "loss", columns, rows }.print(args.json)

@@ -65,9 +65,12 @@ pub fn run(args: &DataVerifyArgs) -> Result<()> {
     let differing: Vec<&str> =
         comparisons.iter().filter(|count| !count.agrees).map(|count| count.what.as_str()).collect();
     if !differing.is_empty() {
-        let what = counted(differing.len(), "count is", "counts are");
+        let what = match &differing[..] {
+            [_] => "1 count is not the published one".to_owned(),
+            _ => format!("{} counts are not the published ones", count(differing.len())),
+        };
         return Err(problem(
-            format!("{what} not the published one: {}", differing.join("; ")),
+            format!("{what}: {}", differing.join("; ")),
             "copy or unpack the data set again; `akin list datasets` says which files belong to it",
         ));
     }
