@@ -71,6 +71,7 @@ impl Draft {
     ///
     /// The errors of [`check`]; another process that writes here; a directory that cannot be created.
     pub fn create(kind: Kind, target: &Path, overwrite: bool) -> Result<Self> {
+        let target = &behind_link(target)?;
         let replaces = check(kind, target, overwrite)?;
         let mut locks = Vec::new();
         let directory = if replaces {
@@ -273,6 +274,7 @@ pub fn finish_replacement(kind: Kind, directory: &Path) -> Result<Option<PathBuf
 /// A directory that is not empty, unless it bears the mark of `kind`, holds nothing that akin did not write, and
 /// `overwrite` is set; a directory that cannot be read.
 pub fn check(kind: Kind, path: &Path, overwrite: bool) -> Result<bool> {
+    let path = &behind_link(path)?;
     recover(path)?;
     let (inventory, mark) = take_stock(kind, path)?;
     if inventory.is_empty() && mark.is_none() {
@@ -295,6 +297,48 @@ pub fn check(kind: Kind, path: &Path, overwrite: bool) -> Result<bool> {
         refuse_foreign(&mark, &old, &Inventory::take(&old)?)?;
     }
     Ok(true)
+}
+
+/// Refuses an output that is a file of akin in a run, a bundle or the like, its mark included. Only the command that makes
+/// such a directory writes it.
+///
+/// # Errors
+///
+/// As above; a directory or mark that cannot be read.
+pub fn refuse_own_file(output: &Path) -> Result<()> {
+    // A path that cannot be resolved is no file.
+    let Ok(whole) = output.canonicalize() else { return Ok(()) };
+    for directory in whole.ancestors().skip(1) {
+        let Some(mark) = Mark::read(directory)? else { continue };
+        let name = whole.strip_prefix(directory).unwrap_or(&whole).to_string_lossy().replace('\\', "/");
+        if name == MARK_FILE || name == LOCK_FILE || mark.writes(&name) {
+            return Err(problem(
+                format!(
+                    "the output {} is a file of the {} {}",
+                    output.display(),
+                    mark.kind.name(),
+                    directory.display()
+                ),
+                "write to another file",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The directory that a symbolic link names, so that its results are replaced on its own disk; any other path itself.
+///
+/// # Errors
+///
+/// A link to nothing.
+fn behind_link(path: &Path) -> Result<PathBuf> {
+    if !path.is_symlink() {
+        return Ok(path.to_owned());
+    }
+    path.canonicalize().advise(
+        || format!("{} is a link that leads nowhere", path.display()),
+        "create what it names, or remove the link",
+    )
 }
 
 /// Whether an earlier process left a draft of this kind here, beside the results that it was to replace.

@@ -243,7 +243,7 @@ fn run(cli: Cli) -> Result<()> {
 
 /// Lets a training save before Ctrl-C ends the program. A second Ctrl-C ends it at once.
 fn handle_ctrl_c() -> Result<()> {
-    ctrlc::set_handler(|| match interrupt::answer() {
+    interrupt::handle(|answer| match answer {
         Answer::Wait => terminal::say("\n    Stopping after this step; press Ctrl-C again to abort at once"),
         Answer::Exit => exit(Interrupted::EXIT_CODE.into()),
         Answer::Ignore => {}
@@ -265,10 +265,7 @@ fn output_failed(failed: &OutputFailed) -> ExitCode {
 /// the program and says nothing.
 #[cfg(any(target_os = "linux", target_os = "macos"))]
 fn outlive_file_size_limit() {
-    use tokio::signal::unix::{SignalKind, signal};
     const SIGXFSZ: i32 = 25;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();
-    // The handler stays when the runtime has ended. Where it cannot be installed, the program ends as it did.
-    let _ =
-        runtime.map(|runtime| runtime.block_on(async { signal(SignalKind::from_raw(SIGXFSZ)).map(drop) }));
+    // Where the handler cannot be installed, the program ends as it did.
+    let _ = signal_hook::flag::register(SIGXFSZ, std::sync::Arc::default());
 }

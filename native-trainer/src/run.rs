@@ -47,6 +47,8 @@ struct Summary {
     encoder_sha256: String,
     /// None in runs of an older akin.
     data: Option<DataDigest>,
+    /// None in runs of an older akin.
+    encoder: Option<EncoderConfig>,
 }
 
 const BEST_FILE: &str = "best.akin";
@@ -218,7 +220,9 @@ impl Run {
 
     /// The encoder with weights from a file of the run.
     fn load(&self, path: &Path, weights: Vec<u8>, device: &Device) -> Result<Encoder> {
-        let encoder = encoder_config(&self.config).load(weights, device)?;
+        let config = encoder_config(&self.config);
+        self.check_encoder_config(&config)?;
+        let encoder = config.load(weights, device)?;
         if !is_finite(&encoder) {
             return Err(problem(
                 format!("the trained weights {} have NaN or infinity", path.display()),
@@ -226,6 +230,37 @@ impl Run {
             ));
         }
         Ok(encoder)
+    }
+
+    /// Refuses an encoder that is not the trained one: its weights may fit another, which computes other embeddings.
+    fn check_encoder_config(&self, now: &EncoderConfig) -> Result<()> {
+        // A training that was stopped has no summary.
+        if !self.file("run.json").exists() {
+            return Ok(());
+        }
+        let Some(trained) = self.summary()?.encoder else { return Ok(()) };
+        let parts = [
+            ("model.backbone", trained.backbone != now.backbone),
+            ("model.pooling", trained.pooling != now.pooling),
+            ("model.head", trained.head != now.head),
+            ("model.preprocessing", trained.preprocessing != now.preprocessing),
+        ];
+        let changed: Vec<&str> =
+            parts.iter().filter(|(_, differs)| *differs).map(|(part, _)| *part).collect();
+        if changed.is_empty() {
+            return Ok(());
+        }
+        Err(problem(
+            format!(
+                "{} has changed since the training: {}",
+                self.file(CONFIG_FILE).display(),
+                changed.join(", ")
+            ),
+            format!(
+                "set it back; `akin verify {}` names each setting that has changed",
+                shell::path(&self.directory)
+            ),
+        ))
     }
 
     /// Refuses weights whose SHA-256 is not the one in `run.json`.

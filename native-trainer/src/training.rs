@@ -798,7 +798,7 @@ impl<'a> Training<'a> {
         self.run.write_json(
             "run.json",
             &json!({
-                "akin": env!("CARGO_PKG_VERSION"), "data": self.origin.data, "encoder_sha256": sha256(&weights), "device": plain_name(&device),
+                "akin": env!("CARGO_PKG_VERSION"), "data": self.origin.data, "encoder_sha256": sha256(&weights), "encoder": encoder_config(&self.run.config), "device": plain_name(&device),
                 "steps": state.step, "best": best, "training_seconds": seconds,
                 "seconds_per_step": (steps_done > 0).then(|| seconds / steps_done as f64),
                 "images_per_batch": self.sampler.batch_size(),

@@ -62,6 +62,13 @@ fn merge(workplace: &Workplace, parts: &[String], more: &[&str]) -> Answer {
     workplace.akin(&[&["eval"], more, &["--merge"], &parts].concat())
 }
 
+/// A part with the checksum of what it holds.
+fn sealed(part: &str) -> String {
+    let (contents, _) = part.rsplit_once(r#""sha256":""#).expect("a part ends with its checksum");
+    let checksum = akin_core::digest::sha256(format!(r#"{contents}"sha256":""}}"#).as_bytes());
+    format!(r#"{contents}"sha256":"{checksum}"}}"#)
+}
+
 #[test]
 fn merged_shards_give_the_report_of_the_whole_digit_for_digit() {
     let workplace = sets();
@@ -97,8 +104,10 @@ fn parts_that_do_not_fit_each_other_are_refused() {
     let text = workplace.read("2.json");
     let damaged = |from: &str, to: &str| {
         assert!(text.contains(from), "{from} is not in {text}");
-        workplace.write("damaged.json", text.replacen(from, to, 1));
+        workplace.write("damaged.json", sealed(&text.replacen(from, to, 1)));
     };
+    workplace.write("damaged.json", text.replacen(r#""query":7"#, r#""query":8"#, 1));
+    refused(&["1.json", "damaged.json", "3.json"], "damaged.json is damaged: its SHA-256 is not the one");
     damaged(r#""shard":"2/3""#, r#""shard":"4/3""#);
     refused(&["1.json", "damaged.json", "3.json"], "damaged.json is not a part of an evaluation");
     damaged(r#""query":7"#, r#""query":8"#);
@@ -128,7 +137,7 @@ fn parts_that_do_not_fit_each_other_are_refused() {
     refused(&["half.json", "other.json"], "another number of shards");
 
     for part in &parts {
-        workplace.write(part, workplace.read(part).replacen(r#""akin":""#, r#""akin":"9."#, 1));
+        workplace.write(part, sealed(&workplace.read(part).replacen(r#""akin":""#, r#""akin":"9."#, 1)));
     }
     refused(&["1.json", "2.json", "3.json"], "the parts were made by akin 9.");
 }

@@ -609,6 +609,19 @@ fn damaged_weights_are_not_evaluated() {
 }
 
 #[test]
+fn an_encoder_that_was_not_trained_so_is_not_evaluated() {
+    let at = Workplace::new();
+    at.akin(&["train", "tiny.toml", "--set", "run.steps=1", "--out", "run"]).expect_code(0);
+    let config = at.read("run/config.toml");
+    assert!(config.contains("crop = 16"), "{config}");
+    at.write("run/config.toml", config.replace("crop = 16", "crop = 8"));
+    for command in [&["eval", "run"][..], &["export", "run", "--out", "bundle"], &["report", "run"]] {
+        let answer = at.akin(command).expect_code(1);
+        answer.expect_stderr("config.toml has changed since the training: model.preprocessing");
+    }
+}
+
+#[test]
 fn a_checkpoint_survives_the_divergence_after_it() {
     let at = Workplace::new();
     let diverge = ["--set", "optimizer.lr_backbone=1e30", "--set", "schedule.warmup_steps=3"];
@@ -736,6 +749,34 @@ fn an_old_run_stays_when_the_new_one_fails_or_is_stopped() {
     at.akin(&["resume", "closed"]).expect_code(0);
     assert_eq!(at.weights("closed"), at.weights("run"));
     train(&["--set", "run.steps=1"]).expect_code(0);
+}
+
+#[test]
+fn a_run_behind_a_link_is_replaced_where_it_is() {
+    let at = Workplace::new();
+    std::fs::create_dir(at.path("disk")).unwrap();
+    at.akin(&["train", "tiny.toml", "--set", "run.steps=1", "--out", "disk/run"]).expect_code(0);
+    std::os::unix::fs::symlink("disk/run", at.path("run")).unwrap();
+    for steps in ["run.steps=2", "run.steps=3"] {
+        at.akin(&["train", "tiny.toml", "--out", "run", "--overwrite", "--set", steps]).expect_code(0);
+    }
+    assert!(at.path("run").is_symlink());
+    assert!(at.read("disk/run/run.json").contains(r#""steps":3"#), "{}", at.read("disk/run/run.json"));
+    at.akin(&["verify", "run"]).expect_code(0);
+
+    std::os::unix::fs::symlink("nowhere", at.path("dangling")).unwrap();
+    at.akin(&["train", "tiny.toml", "--out", "dangling"]).expect_code(1).expect_stderr("leads nowhere");
+}
+
+#[test]
+fn a_training_under_nohup_outlives_its_terminal() {
+    let at = Workplace::new();
+    let akin = at.command(&["train", "tiny.toml", "--out", "run"]);
+    let mut nohup = Command::new("sh");
+    nohup.args(["-c", r#"trap "" HUP; exec "$0" "$@""#]).arg(akin.get_program()).args(akin.get_args());
+    nohup.current_dir(akin.get_current_dir().expect("commands run in the workplace"));
+    nohup.stdout(Stdio::piped()).stderr(Stdio::piped());
+    at.stop(nohup.spawn().unwrap(), "run", "-HUP").expect_code(0);
 }
 
 #[test]
@@ -1191,7 +1232,9 @@ fn the_plan_of_pairs_has_the_largest_batch_of_the_data() {
 #[test]
 fn no_output_replaces_the_data_or_the_config() {
     let at = Workplace::new();
-    at.train("run").expect_code(0);
+    for run in ["run", "other"] {
+        at.train(run).expect_code(0);
+    }
     let (config, table) = ("tiny.toml", "data/labels.csv");
     let image = at.read(table).lines().nth(1).unwrap().split(',').next().unwrap().to_owned();
     let image = format!("data/{image}");
@@ -1209,6 +1252,9 @@ fn no_output_replaces_the_data_or_the_config() {
         // The paths go into a table beside the embeddings.
         vec!["embed", "run", "data/images", "--out", "data/labels.npy"],
         vec!["embed", "run", &image, "--out", &image],
+        vec!["eval", "run", "--per-query", "run/.akin.json"],
+        vec!["eval", "run", "--curves", "other/run.json"],
+        vec!["init", "data/labels.csv", "--levels", "order,species", "--out", "other/config.toml"],
     ];
     for command in commands {
         let answer = at.akin(&[&command[..], &["--overwrite"]].concat()).expect_code(1);

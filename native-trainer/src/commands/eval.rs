@@ -28,7 +28,7 @@ use crate::problem::problem;
 use crate::published::published_text;
 use crate::report::{measurement, paired_tests_text, report_text, score};
 use crate::run::Run;
-use crate::{data, rank_curves, terminal};
+use crate::{data, directory, rank_curves, terminal};
 
 /// Evaluates, and prints the report.
 pub fn run(args: EvalArgs) -> Result<()> {
@@ -52,6 +52,7 @@ pub fn run(args: EvalArgs) -> Result<()> {
                 Some(run) => data::check_output(file, &inputs, &run.config.data, args.overwrite)?,
                 None => check_output(file, &inputs, args.overwrite || part.is_some())?,
             }
+            directory::refuse_own_file(file)?;
         }
     }
     if let (Some(shard), Some(out)) = (args.shard, &args.out) {

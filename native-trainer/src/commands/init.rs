@@ -174,7 +174,8 @@ fn refuse_existing(out: &Path, overwrite: bool) -> Result<()> {
             "choose another with `--out FILE.toml`",
         ));
     }
-    crate::files::check_output(out, &[], overwrite)
+    crate::files::check_output(out, &[], overwrite)?;
+    crate::directory::refuse_own_file(out)
 }
 
 /// The section `[model]` without its preprocessing.

@@ -14,6 +14,7 @@ use crate::config::{Config, NO_RESULT_DEPENDS_ON, differences};
 use crate::data::DataDigest;
 use crate::directory::{self, Kind, Lock};
 use crate::files::{create, create_folder, read_regular_file, remove_file, write_atomic};
+use crate::interrupt;
 use crate::outcome::{Failure, ProcessOutcome};
 use crate::problem::{Advise, Interrupted, a_few, parts, problem};
 use crate::run::{CONFIG_FILE, Run};
@@ -203,13 +204,9 @@ impl PlannedRun {
         )?;
         let stderr = create(&stderr_file)
             .advise(|| format!("cannot write {}", stderr_file.display()), "check `--out`")?;
-        let status = command
-            .args(["--progress", "none", "--outcome"])
-            .arg(&outcome_file)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(stderr)
-            .status()
+        command.args(["--progress", "none", "--outcome"]).arg(&outcome_file);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr);
+        let status = interrupt::status_of(&mut command)
             .advise(|| "cannot start a training".into(), "check that `akin` has not been moved")?;
         if outcome_file.is_file() {
             let mut outcome = read_json(&outcome_file)?;

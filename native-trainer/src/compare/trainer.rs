@@ -72,7 +72,7 @@ impl Trainer {
         }
         self.progress.say("Training", name);
         let started = Instant::now();
-        // Ctrl-C also reaches the process that trains. This one waits until that one has saved.
+        // Ctrl-C is passed on to the process that trains. This one waits until that one has saved.
         let ctrl_c = CatchCtrlC::start();
         let outcome = planned.train()?;
         drop(ctrl_c);

@@ -48,8 +48,8 @@ use self::listing::{Entry, ListedImage, LocalCopy, Split};
 pub use self::storage::Storage;
 use crate::config::{DataConfig, DataKind, Protocol};
 use crate::counts::{count, counted};
-use crate::files;
 use crate::problem::{a_few, problem};
+use crate::{directory, files};
 
 /// Images with their labels, in splits.
 #[derive(Clone, Debug)]
@@ -171,6 +171,7 @@ pub fn entry(kind: DataKind) -> &'static Entry {
 /// As above.
 pub fn check_output(path: &Path, inputs: &[PathBuf], data: &DataConfig, overwrite: bool) -> Result<()> {
     files::check_output(path, inputs, overwrite)?;
+    directory::refuse_own_file(path)?;
     if !path.is_file() {
         return Ok(());
     }

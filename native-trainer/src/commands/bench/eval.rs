@@ -16,9 +16,9 @@ use super::measure::{Figure, Report, Row, median_seconds, peak_memory_of, print_
 use crate::charts::{Line, log_log};
 use crate::config::DeviceName;
 use crate::counts::count;
-use crate::device;
 use crate::files::{check_output, write_atomic};
 use crate::progress::Progress;
+use crate::{device, directory};
 
 /// Measure evaluation: how its time and memory grow with the number of items, which all rank each other.
 ///
@@ -79,6 +79,7 @@ struct Times {
 pub fn run(args: BenchEvalArgs) -> Result<()> {
     if let Some(file) = &args.plot {
         check_output(file, &[], args.overwrite)?;
+        directory::refuse_own_file(file)?;
     }
     if let Some(items) = args.memory_of {
         Work::new(items, args.dimension)?.evaluate(Progress::None)?;

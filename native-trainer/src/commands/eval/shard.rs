@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use akin_core::digest::sha256;
 use akin_core::evaluate::{EvaluationConfig, QueryScores, Report};
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
@@ -123,19 +124,27 @@ pub struct Part {
     scores: Vec<QueryScores>,
     /// The paths of the shard's queries; empty if there is no column of paths.
     paths: Vec<String>,
+    /// SHA-256 of this part in JSON with an empty text here.
+    sha256: String,
 }
 
 /// Tells a part from other JSON files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Mark {
-    #[serde(rename = "akin evaluation part 1")]
+    #[serde(rename = "akin evaluation part 2")]
     Part,
 }
 
 impl Part {
     /// The part of `shard`.
     pub fn new(shard: Shard, whole: Whole, scores: Vec<QueryScores>, paths: Vec<String>) -> Self {
-        Self { kind: Mark::Part, shard, whole, scores, paths }
+        let part = Self { kind: Mark::Part, shard, whole, scores, paths, sha256: String::new() };
+        Self { sha256: part.checksum(), ..part }
+    }
+
+    fn checksum(&self) -> String {
+        let part = Self { sha256: String::new(), ..self.clone() };
+        sha256(&serde_json::to_vec(&part).expect("a part has only texts and finite numbers"))
     }
 
     /// Writes the file, completely or not at all.
@@ -155,6 +164,12 @@ impl Part {
             || format!("{} is not a part of an evaluation, or is damaged", file.display()),
             "give the files that `akin eval … --shard … --out FILE` wrote",
         )?;
+        if part.sha256 != part.checksum() {
+            return Err(problem(
+                format!("{} is damaged: its SHA-256 is not the one that it holds", file.display()),
+                "evaluate that shard again",
+            ));
+        }
         let queries = part.shard.queries(part.whole.queries)?;
         if !part.scores.iter().map(|row| row.query).eq(queries.clone())
             || !(part.paths.is_empty() || part.paths.len() == queries.len())
