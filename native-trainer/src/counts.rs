@@ -20,7 +20,7 @@ pub fn counted(number: usize, one: &str, many: &str) -> String {
     format!("{} {}", count(number), if number == 1 { one } else { many })
 }
 
-/// A large count in three digits: `722 thousand`, `23.5 million`, `4.09 billion`.
+/// A large count in three digits, or more of the largest unit: `722 thousand`, `23.5 million`, `4.09 billion`.
 pub fn rounded(number: u64) -> String {
     let (unit, name) = match number {
         0..1_000 => return number.to_string(),
@@ -31,7 +31,7 @@ pub fn rounded(number: u64) -> String {
     three_digits(number as f64 / unit, name)
 }
 
-/// Bytes in three digits: `722 kB`, `23.5 MB`, `4.09 GB`.
+/// Bytes in three digits, or more of the largest unit: `722 kB`, `23.5 MB`, `4.09 GB`.
 pub fn rounded_bytes(bytes: u64) -> String {
     let (unit, name) = match bytes {
         0..1_000_000 => (1e3, "kB"),
@@ -53,6 +53,9 @@ pub fn duration(time: Duration) -> String {
 }
 
 fn three_digits(value: f64, unit: &str) -> String {
+    if value >= 999.5 {
+        return format!("{} {unit}", count(value.round() as usize));
+    }
     let decimals = if value < 9.995 { 2 } else { usize::from(value < 99.95) };
     format!("{value:.decimals$} {unit}")
 }
@@ -75,8 +78,8 @@ mod tests {
 
     #[test]
     fn bytes_have_three_digits() {
-        let texts = [70, 722_496, 9_996_000, 23_508_032, 16_800_000_000].map(rounded_bytes);
-        assert_eq!(texts, ["0.07 kB", "722 kB", "10.0 MB", "23.5 MB", "16.8 GB"]);
+        let texts = [70, 722_496, 9_996_000, 23_508_032, 8_710_000_000_000].map(rounded_bytes);
+        assert_eq!(texts, ["0.07 kB", "722 kB", "10.0 MB", "23.5 MB", "8,710 GB"]);
     }
 
     #[test]

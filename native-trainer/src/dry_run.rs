@@ -1,10 +1,9 @@
 //! What a training would do, without doing it: its data, batches and steps, the memory and disk that it needs, and the
 //! pictures of its first batch.
 
-use std::path::Path;
-
 use akin_core::encoder::{Encoder, Precision};
 use akin_core::image::Pixels;
+use akin_core::losses::Loss;
 use anyhow::Result;
 use burn::module::Module;
 use burn::tensor::Device;
@@ -14,10 +13,10 @@ use crate::config::{Config, DeviceName, OptimizerConfig, OptimizerKind, setting_
 use crate::contact_sheet::{Cell, contact_sheet};
 use crate::counts::{count, counted, rounded, rounded_bytes};
 use crate::data::Dataset;
-use crate::device::has_gpu;
+use crate::device::{has_gpu, is_cpu};
 use crate::loader::{CACHE_BYTES, Pictures, Position, Views};
 use crate::machine;
-use crate::problem::problem;
+use crate::problem::{a_few, problem};
 use crate::run::Run;
 use crate::sampler::Sampler;
 use crate::training::{check_loss, describe_model, late_settings, make_encoder};
@@ -26,11 +25,15 @@ use crate::training::{check_loss, describe_model, late_settings, make_encoder};
 const SHOWN: usize = 64;
 
 /// What to change so that a step needs less memory.
-pub const LOWER_MEMORY: &str = "lower optimizer.chunk, sampler.classes_per_batch or model.preprocessing.crop, or set \
-    run.precision = \"half\" on a GPU";
+pub const LOWER_MEMORY: &str = "lower sampler.classes_per_batch, sampler.images_per_class, optimizer.chunk or \
+    model.preprocessing.crop, or set run.precision = \"half\" on a GPU";
 
-/// The pictures with which the memory of the forward pass is measured.
+/// The pictures of which the sizes are looked at.
 const MEASURED: usize = 2;
+
+/// The memory of the forward pass is measured with images of about so many pixels together: two of 224×224. Fewer would
+/// need too few pages of memory to count.
+const MEASURED_PIXELS: u32 = 2 * 224 * 224;
 
 /// What a training would do.
 pub struct DryRun {
@@ -43,7 +46,43 @@ pub struct DryRun {
     /// Settings that would take effect after the end of the training.
     pub late: Vec<String>,
     /// What the training lacks: files, memory, disk.
-    pub lacking: Vec<String>,
+    pub lacking: Vec<Lack>,
+}
+
+/// Something that a training lacks.
+#[derive(Debug)]
+pub struct Lack {
+    what: String,
+    hint: String,
+}
+
+/// The error of a training that lacks something.
+pub fn lacking_problem(lacking: &[Lack]) -> anyhow::Error {
+    let what: Vec<&str> = lacking.iter().map(|lack| lack.what.as_str()).collect();
+    let hints: Vec<&str> = lacking.iter().map(|lack| lack.hint.as_str()).collect();
+    problem(format!("the training lacks {}", a_few(&what)), hints.join("; "))
+}
+
+/// Refuses a training on the CPU for whose step the memory is not there. A GPU refuses by itself, but a system without
+/// memory ends the process.
+///
+/// # Errors
+///
+/// Too little memory, and the errors of a training before its first step.
+pub fn check_memory(run: &Run, dataset: &Dataset, pictures: &Pictures, device: &Device) -> Result<()> {
+    if !is_cpu(device) || run.config.model.freeze_backbone {
+        return Ok(());
+    }
+    let mut config = run.config.clone();
+    // Random weights need the same memory.
+    config.model.weights = None;
+    let levels = dataset.taxonomy.level_names();
+    let sampler =
+        Sampler::new(&dataset.splits.train, &dataset.labels, levels, &config.sampler, config.run.seed)?;
+    let encoder = make_encoder(&config, &device.clone().autodiff())?;
+    let weights = Weights::new(&config, &encoder, &check_loss(run, dataset, pictures, device)?);
+    let memory = memory(&config, &encoder, &weights, sampler.largest_batch(), true);
+    lacking_memory(&config, &memory, true).map_or(Ok(()), |lack| Err(lacking_problem(&[lack])))
 }
 
 /// Reads the data set, makes the model and the loss, and draws the first batch. Nothing is trained or written.
@@ -55,7 +94,10 @@ pub struct DryRun {
 pub fn dry_run(mut config: Config) -> Result<DryRun> {
     let mut lacking = Vec::new();
     if let Some(weights) = config.model.weights.take_if(|path| !path.is_file()) {
-        lacking.push(format!("the weights {}", weights.display()));
+        lacking.push(Lack {
+            what: format!("the weights {}", weights.display()),
+            hint: "correct model.weights; the comment at the top of a recipe says where to find them".into(),
+        });
     }
     // What the plan says does not depend on the device, and the CPU is always there.
     let device = Device::flex();
@@ -76,17 +118,10 @@ pub fn dry_run(mut config: Config) -> Result<DryRun> {
             "`akin data check CONFIG` lists every file that cannot be read, with the reason",
         ));
     }
-    let weights = Weights {
-        encoder: encoder.num_params() as u64,
-        learning: if config.model.freeze_backbone { 0 } else { encoder.backbone.parameters() }
-            + encoder.head.as_ref().map_or(0, |head| head.num_params() as u64),
-        proxies: loss.num_params() as u64,
-    };
+    let weights = Weights::new(&config, &encoder, &loss);
     let steps_per_epoch = sampler.steps_per_epoch();
     let steps = config.run.total_steps(steps_per_epoch);
     let batch_size = sampler.largest_batch();
-    let part = batch_size.div_ceil(config.run.workers);
-    let at_once = config.optimizer.chunk.unwrap_or(part).min(part) as u64;
     let decoded = decoded(&pictures, &items, dataset.paths.len());
     pictures.check()?;
     let on_cpu = match config.run.device {
@@ -94,9 +129,10 @@ pub fn dry_run(mut config: Config) -> Result<DryRun> {
         DeviceName::Auto => !has_gpu(),
         _ => false,
     };
-    let memory = memory(&config, &encoder, &weights, &views, [at_once, decoded], (&device, on_cpu));
+    let memory = memory(&config, &encoder, &weights, batch_size, on_cpu);
     let disk = disk(&config, &weights);
-    check_room(&config, &memory, disk, on_cpu, &mut lacking);
+    lacking.extend(lacking_memory(&config, &memory, on_cpu));
+    lacking.extend(lacking_disk(&config, disk));
 
     let mut rows = vec![
         ("Data", describe_data(&config, &dataset)),
@@ -106,7 +142,8 @@ pub fn dry_run(mut config: Config) -> Result<DryRun> {
     ];
     rows.extend(sampler.remarks(&config.sampler).into_iter().map(|remark| ("", remark)));
     rows.push(("Length", describe_length(steps, steps_per_epoch, batch_size)));
-    rows.push(("Memory", memory.text));
+    let pictures = format!("; and up to {} for decoded pictures", rounded_bytes(decoded));
+    rows.push(("Memory", memory.text + if config.model.freeze_backbone { "" } else { &pictures }));
     rows.push(("Disk", format!("{} in {}", rounded_bytes(disk), config.run.out.display())));
     if let Some(published) = &config.published {
         rows.push(("Published", counted(published.results.len(), "row", "rows") + " in " + &published.paper));
@@ -177,14 +214,14 @@ fn describe_data(config: &Config, dataset: &Dataset) -> String {
             format!("{name} {}", count(classes.len()))
         })
         .collect();
-    let queries = count(dataset.splits.query.len());
+    let queries = counted(dataset.splits.query.len(), "query ranks", "queries rank");
     let ranked = match dataset.splits.leave_one_out() {
         true => "each other".to_owned(),
         false if dataset.splits.gallery == *train => "the training images".to_owned(),
         false => counted(dataset.splits.gallery.len(), "image", "images"),
     };
     format!(
-        "{}: {} for training (classes: {}); {queries} queries rank {ranked}",
+        "{}: {} for training (classes: {}); {queries} {ranked}",
         config.data.kind.name(),
         counted(train.len(), "image", "images"),
         classes.join(", "),
@@ -218,7 +255,8 @@ fn describe_batch(config: &Config, sampler: &Sampler) -> String {
         Precision::Single => "",
         Precision::Half => ", in half precision",
     };
-    let chunks = config.optimizer.chunk.map(|chunk| format!(", in chunks of {chunk}")).unwrap_or_default();
+    let chunks =
+        config.optimizer.chunk.map(|chunk| format!(", in chunks of {}", count(chunk))).unwrap_or_default();
     text + &workers + &chunks + precision
 }
 
@@ -243,6 +281,17 @@ struct Weights {
     proxies: u64,
 }
 
+impl Weights {
+    fn new(config: &Config, encoder: &Encoder, loss: &Loss) -> Self {
+        let backbone = if config.model.freeze_backbone { 0 } else { encoder.backbone.parameters() };
+        Self {
+            encoder: encoder.num_params() as u64,
+            learning: backbone + encoder.head.as_ref().map_or(0, |head| head.num_params() as u64),
+            proxies: loss.num_params() as u64,
+        }
+    }
+}
+
 /// The memory of a training step.
 struct Memory {
     /// That of all workers, in bytes; without the activations if they could not be measured.
@@ -264,14 +313,9 @@ fn states(optimizer: &OptimizerConfig) -> u64 {
 
 /// The memory of a step: weights, their gradients, the optimiser's numbers, and the activations of the images that pass
 /// the network at once. The activations are measured: a forward pass of a few images, on the CPU.
-fn memory(
-    config: &Config,
-    encoder: &Encoder,
-    weights: &Weights,
-    views: &[Pixels],
-    [at_once, decoded]: [u64; 2],
-    (device, on_cpu): (&Device, bool),
-) -> Memory {
+fn memory(config: &Config, encoder: &Encoder, weights: &Weights, batch_size: usize, on_cpu: bool) -> Memory {
+    let part = batch_size.div_ceil(config.run.workers);
+    let at_once = config.optimizer.chunk.unwrap_or(part).min(part);
     let learning = weights.learning + weights.proxies;
     let average = if config.optimizer.ema_decay.is_some() { weights.encoder } else { 0 };
     let fixed =
@@ -279,24 +323,24 @@ fn memory(
     let fixed_text = format!("{} for weights, gradients and optimiser", rounded_bytes(fixed));
     let activations = match config.precision() {
         _ if config.model.freeze_backbone => None,
-        Precision::Single => activations(encoder, views, device),
-        Precision::Half if on_cpu => activations(&encoder.in_half_precision(), views, device),
+        Precision::Single => activations(encoder),
+        Precision::Half if on_cpu => activations(&encoder.in_half_precision()),
         // The forward pass is measured on the CPU, which needs other memory in half precision than a GPU does.
-        Precision::Half => activations(encoder, views, device),
+        Precision::Half => activations(encoder),
     };
     let precision = match config.precision() {
         Precision::Half if on_cpu => "; half precision saves no memory on the CPU",
         Precision::Half => ", measured in single precision",
         Precision::Single => "",
     };
-    let first = fixed + activations.unwrap_or(0) * at_once;
+    let first = fixed + activations.unwrap_or(0) * at_once as u64;
     // A worker after the first has a copy of the weights, and gradients.
-    let other = 4 * (weights.encoder + weights.learning) + activations.unwrap_or(0) * at_once;
+    let other = 4 * (weights.encoder + weights.learning) + activations.unwrap_or(0) * at_once as u64;
     let workers = config.run.workers as u64;
     let total = first + (workers - 1) * other;
     let text = match activations {
         _ if config.model.freeze_backbone => format!("{fixed_text}; the backbone is not trained"),
-        None => format!("{fixed_text}, and the activations of {at_once} images"),
+        None => format!("{fixed_text}, and the activations of {}", counted(at_once, "image", "images")),
         Some(each) => {
             let step = match workers {
                 1 => format!("about {} for a step", rounded_bytes(first)),
@@ -310,10 +354,9 @@ fn memory(
                 ),
             };
             format!(
-                "{step}: {fixed_text}, {} for the activations of each of {at_once} images{precision}; and up to {} for \
-                 decoded pictures",
+                "{step}: {fixed_text}, {} for the activations of each of {}{precision}",
                 rounded_bytes(each),
-                rounded_bytes(decoded),
+                counted(at_once, "image", "images"),
             )
         }
     };
@@ -336,14 +379,19 @@ fn decoded(pictures: &Pictures, items: &[usize], count: usize) -> u64 {
 
 /// The bytes that a forward pass keeps for the gradient of an image. Known only where the system tells the memory of a
 /// process.
-fn activations(encoder: &Encoder, views: &[Pixels], device: &Device) -> Option<u64> {
-    let views: Vec<Pixels> = views.iter().cycle().take(MEASURED).cloned().collect();
-    let images = encoder.batch(&views, &device.clone().autodiff());
+fn activations(encoder: &Encoder) -> Option<u64> {
+    let device = Device::flex();
+    let side = encoder.preprocessing().side();
+    let picture = Pixels::new(side, side, vec![0; 3 * (side * side) as usize]).ok()?;
+    let count = (MEASURED_PIXELS / (side * side)).max(1) as usize;
+    let images = encoder.batch(&vec![picture; count], &device.autodiff());
+    // The first pass leaves memory that it needed for a while. The second uses it again, and grows only by what it keeps.
+    let first = encoder.forward(images.clone());
     let before = machine::resident_memory()?;
-    let embeddings = encoder.forward(images);
+    let second = encoder.forward(images);
     let after = machine::resident_memory()?;
-    drop(embeddings);
-    Some(after.saturating_sub(before) / MEASURED as u64).filter(|&bytes| bytes > 0)
+    drop((first, second));
+    Some(after.saturating_sub(before) / count as u64).filter(|&bytes| bytes > 0)
 }
 
 /// The bytes that a run takes: the weights, the checkpoint with the optimiser's numbers, and the best encoder.
@@ -355,32 +403,37 @@ fn disk(config: &Config, weights: &Weights) -> u64 {
     4 * (weights.encoder + checkpoint + best)
 }
 
-/// Lists memory and disk that are not there. The memory of a GPU is known where the driver of NVIDIA tells it.
-fn check_room(config: &Config, memory: &Memory, disk: u64, on_cpu: bool, lacking: &mut Vec<String>) {
+/// The memory that is not there. That of a GPU is known where the driver of NVIDIA tells it.
+fn lacking_memory(config: &Config, memory: &Memory, on_cpu: bool) -> Option<Lack> {
     let (needed, free, place) = if on_cpu {
-        (memory.total, machine::memory().map(|(_, free)| free), "")
+        (memory.total, machine::free_memory(), "")
     } else {
         let free = machine::free_gpu_memory().into_iter().take(config.run.workers).min();
         (memory.first, free, " on a GPU")
     };
-    if let Some(free) = free.filter(|&free| needed > free) {
-        lacking.push(format!(
-            "memory{place}: about {} are needed and {} are free; {LOWER_MEMORY}",
+    let free = free.filter(|&free| needed > free)?;
+    Some(Lack {
+        what: format!(
+            "memory{place}: about {} are needed and {} are free",
             rounded_bytes(needed),
             rounded_bytes(free)
-        ));
-    }
-    let mut folders = config.run.out.ancestors();
-    if let Some(free) =
-        folders.find(|folder| folder.is_dir()).and_then(|folder: &Path| machine::free_disk(folder))
-        && disk > free
-    {
-        lacking.push(format!(
-            "room on the disk: {} are needed and {} are free; choose another `--out`",
+        ),
+        hint: LOWER_MEMORY.into(),
+    })
+}
+
+/// The room on the disk that is not there.
+fn lacking_disk(config: &Config, disk: u64) -> Option<Lack> {
+    let folder = config.run.out.ancestors().find(|folder| folder.is_dir())?;
+    let free = machine::free_disk(folder).filter(|&free| disk > free)?;
+    Some(Lack {
+        what: format!(
+            "room on the disk: {} are needed and {} are free",
             rounded_bytes(disk),
             rounded_bytes(free)
-        ));
-    }
+        ),
+        hint: "choose another `--out`".into(),
+    })
 }
 
 #[cfg(test)]
@@ -550,13 +603,13 @@ mod tests {
             assert!(first.text.contains(part), "{part} is not in\n{}", first.text);
         }
         assert_eq!(first.lacking.len(), 1);
-        assert!(first.lacking[0].ends_with("weights/resnet50-0676ba61.pth"), "{:?}", first.lacking);
+        assert!(first.lacking[0].what.ends_with("weights/resnet50-0676ba61.pth"), "{:?}", first.lacking);
         let sheet = image::load_from_memory(&first.sheet).unwrap();
         assert!(sheet.width() > 1000, "eight pictures stand in a row");
 
         let hash = plan("hpdh/cifar-100", "hpdh-48", &data);
         for part in
-            ["1 queries rank the training images", "4 random images", "150 epochs of 1 step: 150 steps"]
+            ["1 query ranks the training images", "4 random images", "150 epochs of 1 step: 150 steps"]
         {
             assert!(hash.text.contains(part), "{part} is not in\n{}", hash.text);
         }
@@ -565,7 +618,7 @@ mod tests {
     #[test]
     fn a_training_of_any_length_has_a_plan() {
         let text = describe_length(i64::MAX as u64, 5, 64);
-        assert!(text.ends_with(", 18446744074 billion views of images"), "{text}");
+        assert!(text.ends_with(", 18,446,744,074 billion views of images"), "{text}");
     }
 
     #[test]

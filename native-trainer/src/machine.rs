@@ -23,6 +23,41 @@ pub fn memory() -> Option<(u64, u64)> {
     Some((kilobytes("/proc/meminfo", "MemTotal:")?, kilobytes("/proc/meminfo", "MemAvailable:")?))
 }
 
+/// The memory that this process can still have, in bytes: what the machine has left, within the limits of its control
+/// groups and of `ulimit -v`. Known only on Linux.
+pub fn free_memory() -> Option<u64> {
+    let free = memory().map(|(_, free)| free);
+    [free, free_addresses(), free_in_control_groups()].into_iter().flatten().min()
+}
+
+/// What `ulimit -v` leaves, if it is set.
+fn free_addresses() -> Option<u64> {
+    let limits = fs::read_to_string("/proc/self/limits").ok()?;
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
+    let limit: u64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(limit.saturating_sub(kilobytes("/proc/self/status", "VmSize:")?))
+}
+
+/// What the limits of this process's control groups leave, if there are any.
+fn free_in_control_groups() -> Option<u64> {
+    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let root = Path::new("/sys/fs/cgroup");
+    let own = root.join(groups.lines().find_map(|line| line.strip_prefix("0::/"))?);
+    own.ancestors().take_while(|folder| folder.starts_with(root)).filter_map(free_in_control_group).min()
+}
+
+/// What the limit of the control group in this folder leaves. Pages of files do not count: the system gives them back.
+fn free_in_control_group(folder: &Path) -> Option<u64> {
+    let text = |file: &str| fs::read_to_string(folder.join(file)).ok();
+    let limit: u64 = text("memory.max")?.trim().parse().ok()?;
+    let used: u64 = text("memory.current")?.trim().parse().ok()?;
+    let statistics = text("memory.stat")?;
+    let of_files = statistics.lines().filter_map(|line| line.split_once(' '));
+    let of_files = of_files.filter(|(name, _)| ["active_file", "inactive_file"].contains(name));
+    let of_files: u64 = of_files.filter_map(|(_, bytes)| bytes.parse::<u64>().ok()).sum();
+    Some(limit.saturating_sub(used.saturating_sub(of_files)))
+}
+
 /// The memory of each NVIDIA GPU that programs can still have, in bytes, in the order of the driver; empty without one.
 /// `CUDA_VISIBLE_DEVICES` chooses among the GPUs, as for CUDA.
 pub fn free_gpu_memory() -> Vec<u64> {
@@ -136,6 +171,19 @@ mod tests {
             [0, 59, 11_016, 20_778].map(date),
             ["1970-01-01", "1970-03-01", "2000-02-29", "2026-11-21"]
         );
+    }
+
+    #[test]
+    fn the_limit_of_a_control_group_counts_without_pages_of_files() {
+        let group = tempfile::tempdir().unwrap();
+        let free = |limit: &str| {
+            fs::write(group.path().join("memory.max"), limit).unwrap();
+            free_in_control_group(group.path())
+        };
+        fs::write(group.path().join("memory.current"), "700\n").unwrap();
+        fs::write(group.path().join("memory.stat"), "anon 400\nactive_file 100\ninactive_file 200\n")
+            .unwrap();
+        assert_eq!([free("1000\n"), free("300\n"), free("max\n")], [Some(600), Some(0), None]);
     }
 
     #[cfg(target_os = "linux")]

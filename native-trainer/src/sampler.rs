@@ -33,7 +33,7 @@ use rand::Rng;
 use rand::seq::SliceRandom;
 
 use crate::config::{SamplerConfig, SamplerKind};
-use crate::counts::counted;
+use crate::counts::{count, counted};
 use crate::problem::problem;
 
 /// The most batches of an epoch of pairs, whose order is in memory: 16 million.
@@ -304,24 +304,27 @@ impl Sampler {
         let repeats = |small: usize, classes: usize, images: usize| {
             (small > 0).then(|| {
                 format!(
-                    "with repeats: {small} of {} {} fewer than {images} images",
+                    "with repeats: {} of {} {} fewer than {}",
+                    count(small),
                     counted(classes, "class", "classes"),
                     if small == 1 { "has" } else { "have" },
+                    counted(images, "image", "images"),
                 )
             })
         };
         match &self.batches {
             Batches::Classes { classes, nouns, per_batch, images_per_class: images } => {
-                let count = classes.len();
                 if config.classes_per_batch.is_none() && *per_batch < SamplerConfig::DEFAULT_CLASSES {
                     remarks.push(format!(
-                        "{count} classes × {images} images a batch, not {} × {images}: the training split has {}",
+                        "{} × {} a batch, not {} × {images}: the training split has {}",
+                        counted(classes.len(), "class", "classes"),
+                        counted(*images, "image", "images"),
                         SamplerConfig::DEFAULT_CLASSES,
-                        counted(count, &nouns[0], &nouns[1]),
+                        counted(classes.len(), &nouns[0], &nouns[1]),
                     ));
                 }
                 let small = classes.iter().filter(|class| class.images < *images).count();
-                remarks.extend(repeats(small, count, *images));
+                remarks.extend(repeats(small, classes.len(), *images));
             }
             Batches::ClassPairs { pairs, per_half, images_per_class: images, .. } => {
                 let few = pairs.parents.iter().filter(|parent| parent.len() < *per_half).count();

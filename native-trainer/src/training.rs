@@ -28,7 +28,8 @@ use akin_core::embeddings::Embeddings;
 use akin_core::encoder::{Encoder, Precision};
 use akin_core::evaluate::Report;
 use akin_core::geometry::Space;
-use akin_core::losses::{Draws, Loss, LossContext, Objective};
+use akin_core::losses::{Batch, Draws, Loss, LossContext, Objective};
+use akin_core::random::normal;
 use akin_core::taxonomy::Labels;
 use anyhow::{Context, Result};
 use burn::tensor::{DType, Device, Tensor, TensorData};
@@ -36,7 +37,8 @@ use serde_json::json;
 
 use crate::checkpoint::{Checkpoint, Origin, Trained};
 use crate::config::{
-    Config, DeviceName, Moment, OptimizerConfig, Protocol, ScheduleKind, differences, setting_name,
+    Config, DeviceName, Moment, OptimizerConfig, Protocol, SamplerKind, ScheduleKind, differences,
+    setting_name,
 };
 use crate::counts::{counted, rounded};
 use crate::data::{self, Dataset};
@@ -246,8 +248,8 @@ pub fn check_encoder(config: &Config, device: &Device) -> Result<()> {
     make_encoder(config, device).map(drop)
 }
 
-/// A sentence for each setting of a config that can never take effect, as [`Config::idle_settings`], and for the learning
-/// rate of proxies if the loss has none.
+/// A sentence for each setting of a config that can never take effect, as [`Config::idle_settings`], for the learning rate
+/// of proxies if the loss has none, and for batches whose labels have no effect on the loss.
 pub fn idle_settings(config: &Config, steps_per_epoch: Option<u64>) -> Vec<String> {
     let mut sentences = config.idle_settings(steps_per_epoch);
     let rate = config.optimizer.lr_proxies;
@@ -255,7 +257,72 @@ pub fn idle_settings(config: &Config, steps_per_epoch: Option<u64>) -> Vec<Strin
         sentences
             .extend(why_idle(config, PROXIES_RATE).map(|why| format!("{PROXIES_RATE} is {rate}, but {why}")));
     }
+    sentences.extend(useless_batches(config));
     sentences
+}
+
+/// Which images the batches of a config lack, if the loss tells classes apart only by these.
+fn useless_batches(config: &Config) -> Option<String> {
+    let sampler = &config.sampler;
+    let is_random = sampler.kind == SamplerKind::Random;
+    let (classes, images) = (sampler.classes_per_batch.unwrap_or(usize::MAX), sampler.images_per_class());
+    let draws_finest = sampler.level.is_none() || sampler.level.as_ref() == config.data.levels.last();
+    let (setting, lacking, classes): (_, _, &[u32]) = match () {
+        () if is_random && sampler.batch_size() == 1 => ("sampler.batch_size is 1", "two images", &[0]),
+        () if is_random => return None,
+        () if classes == 1 && images == 1 => {
+            ("sampler.classes_per_batch and sampler.images_per_class are 1", "two images", &[0])
+        }
+        () if images == 1 => ("sampler.images_per_class is 1", "two images of one class", &[0, 1, 2, 3]),
+        () if classes == 1 && draws_finest => {
+            ("sampler.classes_per_batch is 1", "images of two classes", &[0, 0, 0, 0])
+        }
+        () => return None,
+    };
+    let ignores_labels = ignores_labels(config, classes).unwrap_or(false);
+    ignores_labels.then(|| {
+        let loss = config.loss.name();
+        format!("{setting}, so no batch has {lacking}, and the labels have no effect on the loss {loss}")
+    })
+}
+
+/// Whether a loss without proxies is the same when the classes of batches are others. `classes` are those of the images
+/// of a batch, among four invented ones.
+fn ignores_labels(config: &Config, classes: &[u32]) -> Result<bool> {
+    let mut losses = [loss_of_invented_classes(config, 4)?, loss_of_invented_classes(config, 4)?];
+    if has_proxies(&losses[0]) || (0..3).any(|epoch| losses[0].needs_training_set(epoch)) {
+        return Ok(false);
+    }
+    let (levels, dimension) = (config.data.levels.len(), encoder_config(config).dimension());
+    // Embeddings that lie apart, and ever closer together, since margins leave out pairs. A memory compares several batches.
+    for (place, common) in [0.0, 0.5, 2.0, 8.0].into_iter().enumerate() {
+        // Memories begin late.
+        let draws = Draws { seed: 0, step: (1 << 32) + place as u64 };
+        let mut values = normal(&mut draws.stream("embeddings"), classes.len() * dimension, 1.0);
+        for row in values.chunks_mut(dimension) {
+            row[0] += common * (dimension as f32).sqrt();
+            let norm = row.iter().map(|value| value * value).sum::<f32>().sqrt();
+            // Inside the Poincaré ball.
+            row.iter_mut().for_each(|value| *value *= 0.9 / norm);
+        }
+        let data = TensorData::new(values, [classes.len(), dimension]);
+        let embeddings = Tensor::<2>::from_data(data, &Device::flex().autodiff());
+        let value_of = |loss: &mut Loss, shift: usize| -> Result<f32> {
+            let rows = classes.iter().flat_map(|class| invented_class((class + shift as u32) % 4, levels));
+            let labels = Labels::new(levels, rows.collect())?;
+            loss.before_step(draws);
+            let value = loss.forward(&Batch::new(embeddings.clone(), &labels).with_draws(draws));
+            loss.after_step(embeddings.clone(), &labels);
+            Ok(value.into_scalar::<f32>())
+        };
+        let [loss, other] = &mut losses;
+        let (value, shifted) = (value_of(loss, 0)?, value_of(other, place + 1)?);
+        let is_same = (value - shifted).abs() <= 1e-5 * value.abs().max(1.0);
+        if !is_same {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Why a setting has no effect, as [`Config::why_idle`]; also the learning rate of proxies if the loss has none.
@@ -292,14 +359,18 @@ pub fn check_loss_settings(config: &Config) -> Result<()> {
 /// The loss of a config for some invented classes, in pairs.
 fn loss_of_invented_classes(config: &Config, classes: u32) -> Result<Loss> {
     let levels = config.data.levels.len();
-    let rows = (0..classes)
-        .flat_map(|class| (1..=levels).map(move |level| if level == levels { class } else { class / 2 }));
+    let rows = (0..classes).flat_map(|class| invented_class(class, levels));
     let classes = Labels::new(levels, rows.collect())?;
     // Only a device that differentiates tells which weights learn.
     let (encoder, device) = (encoder_config(config), Device::flex().autodiff());
     let geometry = encoder.geometry();
     let context = LossContext::new(&classes, encoder.dimension(), &geometry, 0, &device);
     Ok(config.loss.init(&context)?)
+}
+
+/// The labels of an invented fine class, coarse to fine.
+fn invented_class(class: u32, levels: usize) -> impl Iterator<Item = u32> {
+    (1..=levels).map(move |level| if level == levels { class } else { class / 2 })
 }
 
 /// A sentence for each setting of which only the data tell that it can never take effect: by the number of steps in an
@@ -866,7 +937,41 @@ fn number_classes(labels: &Labels, first: &[usize]) -> Labels {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use toml::Table;
+
     use super::*;
+    use crate::config::Source;
+
+    #[test]
+    fn batches_without_positives_are_named_unless_the_loss_has_other_uses_of_the_labels() {
+        let text = "[run]\nepochs = 10\n[data]\nkind = 'csv'\npath = 'x'\nlevels = ['a', 'b']\n[model]\n\
+                    backbone = { kind = 'small_resnet' }\nhead = { dimension = 8 }\n[loss]\nkind = 'smooth_ap'\n";
+        let warnings = |loss: &str, sampler: &str| {
+            let sets = [format!("loss={{kind='{loss}'}}"), format!("sampler={{{sampler}}}")];
+            let source = Source::from_text(Path::new("x.toml"), text.into(), None, &sets).unwrap();
+            idle_settings(&source.config(&Table::new()).unwrap(), None)
+        };
+        let none = Vec::<String>::new();
+        for loss in
+            ["smooth_ap", "triplet_margin", "multi_similarity", "fast_ap", "contrastive", "roadmap", "margin"]
+        {
+            let [one_image] = &warnings(loss, "images_per_class=1")[..] else { panic!("{loss}") };
+            assert!(
+                one_image.ends_with(&format!("the labels have no effect on the loss {loss}")),
+                "{one_image}"
+            );
+            let [one_class] = &warnings(loss, "classes_per_batch=1")[..] else { panic!("{loss}") };
+            assert!(one_class.starts_with("sampler.classes_per_batch is 1, so no batch has images of two"));
+            assert_eq!(warnings(loss, "kind='random',batch_size=1").len(), 1, "{loss}");
+            assert_eq!(warnings(loss, "images_per_class=2,classes_per_batch=2"), none);
+        }
+        // Classes of a common parent are positives, proxies belong to classes, and a memory has images of other batches.
+        for loss in ["hap_surrogate", "proxy_anchor", "norm_softmax", "cross_batch_memory"] {
+            assert_eq!(warnings(loss, "images_per_class=1"), none);
+        }
+    }
 
     #[test]
     fn the_classes_of_the_training_split_are_numbered_first() {

@@ -213,6 +213,10 @@ fn init_of_a_csv_file_finds_its_levels() {
         .expect_code(0)
         .expect_stderr("Found a CSV file with 12 images");
     at.akin(&["config", "check", "birds.toml"]).expect_code(0).expect_stdout("family, species");
+    at.akin(&["config", "check", "birds.toml", "--set", "data.levels=['familly','species']"])
+        .expect_code(1)
+        .expect_stderr("has no column `familly`")
+        .expect_stderr("did you mean `family`?");
 }
 
 #[test]

@@ -349,10 +349,30 @@ fn a_dry_run_says_that_a_gpu_has_too_little_memory_and_what_to_lower() {
     plan("0", "1")
         .expect_code(1)
         .expect_stderr("the training lacks memory on a GPU: about ")
-        .expect_stderr("0.00 kB are free; lower optimizer.chunk, ");
+        .expect_stderr("0.00 kB are free\n  hint: lower sampler.classes_per_batch, ");
     // The GPUs after the workers do not count.
     plan("80000\\n80000\\n0", "2").expect_code(0).expect_stdout("on the first of 2 devices");
     plan("80000\\n80000\\n0", "3").expect_code(1).expect_stderr("memory on a GPU");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_training_without_the_memory_for_a_step_is_refused_before_it_begins() {
+    let at = Workplace::new();
+    let train = |images: &str| {
+        let sets = format!("--set run.steps=1 --set sampler.images_per_class={images}");
+        let limited = format!(
+            "ulimit -v 3000000; exec {} train tiny.toml --out run {sets}",
+            env!("CARGO_BIN_EXE_akin")
+        );
+        Answer::of(Command::new("sh").args(["-c", &limited]).current_dir(at.folder()).output().unwrap())
+    };
+    train("16000")
+        .expect_code(1)
+        .expect_stderr("the training lacks memory: about ")
+        .expect_stderr("hint: lower sampler.classes_per_batch, ");
+    assert!(!at.path("run").exists());
+    train("4").expect_code(0);
 }
 
 #[test]

@@ -15,6 +15,7 @@ use crate::config::explained::{SECTIONS, kinds};
 use crate::config::reference::{SettingRow, settings_of};
 use crate::config::{Config, Origin, Source, dotted};
 use crate::counts::counted;
+use crate::data::check_columns;
 use crate::problem::problem;
 use crate::run::encoder_config;
 use crate::training::{check_encoder, check_loss_settings, idle_settings};
@@ -124,6 +125,7 @@ fn check(args: &ConfigCheckArgs) -> Result<()> {
     if !config.data.path.exists() {
         return Err(missing(["data", "path"], &config.data.path));
     }
+    check_columns(&config.data)?;
     if let Some(weights) = config.model.weights.as_ref().filter(|weights| !weights.is_file()) {
         return Err(missing(["model", "weights"], weights));
     }
@@ -150,7 +152,7 @@ fn check(args: &ConfigCheckArgs) -> Result<()> {
     }
     idle.iter().for_each(terminal::warn);
     let length = match (config.run.steps, config.run.epochs) {
-        (Some(steps), _) => format!("{steps} steps"),
+        (Some(steps), _) => counted(steps as usize, "step", "steps"),
         (None, epochs) => counted(epochs.unwrap_or_default() as usize, "epoch", "epochs"),
     };
     let rows = [

@@ -13,6 +13,7 @@ use crate::config::explained::explained;
 use crate::config::{DataConfig, DeviceName, SamplerConfig, Source};
 use crate::counts::counted;
 use crate::data::Dataset;
+use crate::data::check::same_classes;
 use crate::data::detect::{Layout, detect, sizes};
 use crate::files::{read_regular_file, write_atomic};
 use crate::loader::Pictures;
@@ -108,6 +109,9 @@ pub fn run(args: &InitArgs) -> Result<()> {
     let dataset = Dataset::load(&data, 0)?;
     check_classes(&dataset, data.draws_split())?;
     terminal::say(format_args!("     Counted {}", sizes(&dataset)));
+    for remark in (1..dataset.taxonomy.depth()).filter_map(|level| same_classes(&dataset, level)) {
+        terminal::say(format_args!("        Note {remark}; levels run from coarse to fine"));
+    }
 
     let has_gpu = device::has_gpu();
     let values = values(&layout, model, &dataset, &out, has_gpu)?;
@@ -232,7 +236,7 @@ fn values(layout: &Layout, mut model: Table, dataset: &Dataset, out: &Path, has_
     values.insert("run".into(), run.into());
     values.insert("data".into(), data.into());
     values.insert("model".into(), model.into());
-    values.insert("augment".into(), table([("crop_scale", vec![0.5, 1.0].into()), ("flip", true.into())]));
+    values.insert("augment".into(), table([("flip", true.into())]));
     let surrogate = table([("smooth_rank", false.into())]);
     values.insert(
         "loss".into(),

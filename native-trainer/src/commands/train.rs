@@ -14,7 +14,7 @@ use crate::counts::rounded_bytes;
 use crate::data::{Dataset, check_output};
 use crate::device::{is_out_of_memory, out_of_memory};
 use crate::directory::Kind;
-use crate::dry_run::{LOWER_MEMORY, dry_run};
+use crate::dry_run::{LOWER_MEMORY, check_memory, dry_run, lacking_problem};
 use crate::files::write_atomic;
 use crate::loader::Pictures;
 use crate::outcome::ProcessOutcome;
@@ -163,10 +163,7 @@ fn print_plan(
     terminal::print(&plan.text)?;
     progress.say("Drew", &format!("the first batch in {}", sheet.display()));
     if !plan.lacking.is_empty() {
-        return Err(problem(
-            format!("the training lacks {}", a_few(&plan.lacking)),
-            "the plan is that of a training with them; the comment at the top of a recipe says where to find them",
-        ));
+        return Err(lacking_problem(&plan.lacking));
     }
     Ok(())
 }
@@ -241,6 +238,7 @@ fn train_run(run: Run, start: Start, progress: Progress) -> Result<(Run, Outcome
     let devices = device::open_workers(run.config.run.device, run.config.run.workers)?;
     let dataset = Dataset::load(&run.config.data, run.config.run.seed)?;
     let pictures = Pictures::of(&dataset);
+    check_memory(&run, &dataset, &pictures, &devices[0])?;
     // Back ends report a device without memory by an error or by a panic.
     let train = || train(&run, &dataset, &pictures, &devices, start, progress);
     let trained = match catch_unwind(AssertUnwindSafe(train)) {

@@ -1,7 +1,8 @@
 //! A config file that explains every setting, for `akin init`.
 //!
 //! Settings with a value are written as they are. The others follow as comments: `#key = default` where the default is
-//! a value, which takes effect if the `#` is removed, and prose where it is not.
+//! a value, which takes effect if the `#` is removed, and prose where it is not, and where the setting belongs to another
+//! kind or to a table that is not there.
 
 use toml::{Table, Value};
 
@@ -43,7 +44,6 @@ fn rows_of(section: &str, all: &[SettingRow], chosen: &Table) -> Vec<SettingRow>
     let below = format!("{section}.");
     let relative =
         |row: &SettingRow| Some(SettingRow { key: row.key.strip_prefix(&below)?.to_owned(), ..row.clone() });
-    let kind = chosen.get("kind").and_then(Value::as_str);
     let rows: Vec<SettingRow> = if section == "loss" {
         let kind_row = SettingRow {
             key: "kind".into(),
@@ -51,36 +51,38 @@ fn rows_of(section: &str, all: &[SettingRow], chosen: &Table) -> Vec<SettingRow>
             default: "required".into(),
             meaning: "The loss. `akin list losses` names and explains all of them.".into(),
         };
-        [vec![kind_row], loss_settings(kind.unwrap_or_default()).unwrap_or_default()].concat()
+        let kind = chosen.get("kind").and_then(Value::as_str).unwrap_or_default();
+        [vec![kind_row], loss_settings(kind).unwrap_or_default()].concat()
     } else {
         all.iter().filter_map(relative).collect()
     };
-    let default_kind =
-        rows.iter().find(|row| row.key == "kind").map(|row| row.default.trim_matches(['`', '"']));
-    let kind = kind.or(default_kind).unwrap_or_default().to_owned();
-    // Keys inside a table are explained if the table has a value.
-    let is_shown = |row: &SettingRow| match row.key.rsplit_once('.') {
-        None => true,
-        Some((table, _)) => {
-            !row.key.contains("[]") && !row.key.contains(".NAME") && value_of(chosen, table).is_some()
-        }
-    };
-    let applies = |row: &SettingRow| {
-        let table = row.key.rsplit_once('.').map_or("", |(table, _)| table);
-        let kind = match table {
-            "" => kind.clone(),
-            table => value_of(chosen, &format!("{table}.kind"))
-                .and_then(|kind| kind.as_str().map(str::to_owned))
-                .unwrap_or_default(),
-        };
-        let kinds = kinds(&row.meaning);
-        kinds.is_empty() || kinds.contains(&kind.as_str())
-    };
-    let (set, unset): (Vec<_>, Vec<_>) = rows
-        .into_iter()
-        .filter(|row| is_shown(row) && applies(row))
-        .partition(|row| value_of(chosen, &row.key).is_some());
+    let (set, unset): (Vec<_>, Vec<_>) =
+        rows.into_iter().partition(|row| value_of(chosen, &row.key).is_some());
     [set, unset].concat()
+}
+
+/// Whether a setting would have an effect: the table that it stands in is there, and of a kind that has the setting.
+fn has_effect(row: &SettingRow, chosen: &Table, rows: &[SettingRow]) -> bool {
+    let table = table_of(&row.key);
+    // A table without a default of its own is there, with the defaults of its keys.
+    let is_there =
+        |row: &SettingRow| row.key == table && row.default.is_empty() && has_effect(row, chosen, rows);
+    if !table.is_empty() && value_of(chosen, table).is_none() && !rows.iter().any(is_there) {
+        return false;
+    }
+    let kinds = kinds(&row.meaning);
+    let is_of_a_kind = |key: &str, default: &str| match value_of(chosen, key) {
+        Some(value) => value.as_str().is_some_and(|kind| kinds.contains(&kind)),
+        None => kinds.contains(&default.trim_matches(['`', '"'])),
+    };
+    kinds.is_empty()
+        || is_of_a_kind(&format!("{table}.kind"), "")
+        || rows.iter().any(|row| table_of(&row.key) == table && is_of_a_kind(&row.key, &row.default))
+}
+
+/// The dotted key of the table that a setting stands in.
+fn table_of(key: &str) -> &str {
+    key.rsplit_once('.').map_or("", |(table, _)| table)
 }
 
 /// One setting with its meaning. For a table, it writes only the keys that none of `rows` explains.
@@ -98,18 +100,19 @@ fn setting(row: &SettingRow, chosen: &Table, rows: &[SettingRow]) -> String {
         };
         return format!("\n{}{lines}", prose("", &meaning));
     }
-    // An empty table of defaults is no setting to change.
-    if default.is_empty() {
-        return String::new();
-    }
     let quoted = default.strip_prefix('`').and_then(|default| default.strip_suffix('`'));
-    match quoted.filter(|default| toml::from_str::<Table>(&format!("value = {default}")).is_ok()) {
-        Some(default) => format!("\n{}#{key} = {default}\n", prose("", &meaning)),
-        None if default == "required" || default == "none" => {
-            format!("\n{}", prose(&format!("{key} ({}): ", value.replace('`', "")), &meaning))
+    let is_value = |default: &&str| toml::from_str::<Table>(&format!("value = {default}")).is_ok();
+    match quoted.filter(is_value) {
+        Some(default) if has_effect(row, chosen, rows) => {
+            format!("\n{}#{key} = {default}\n", prose("", &meaning))
         }
-        None => {
-            let meaning = format!("{meaning} Default: {default}.");
+        _ => {
+            // A setting of another kind names it.
+            let meaning = if has_effect(row, chosen, rows) { meaning } else { row.meaning.clone() };
+            let meaning = match default.as_str() {
+                "" | "required" | "none" => meaning,
+                default => format!("{meaning} Default: {default}."),
+            };
             format!("\n{}", prose(&format!("{key} ({}): ", value.replace('`', "")), &meaning))
         }
     }
@@ -193,6 +196,7 @@ mod tests {
             levels = ["group", "class"]
             test_fraction = 0.5
             [augment]
+            crop_scale = [0.5, 1.0]
             flip = true
             [model]
             backbone = { kind = "small_resnet" }
@@ -225,23 +229,39 @@ mod tests {
         assert!(count > 20, "{count} settings in\n{text}");
         let uncommented: Vec<&str> =
             text.lines().map(|line| if is_setting(&line) { &line[1..] } else { line }).collect();
-        assert_eq!(config(&uncommented.join("\n")), config(&text), "{}", uncommented.join("\n"));
+        // Long numbers are rounded.
+        let uncommented = uncommented.join("\n").replace("1.3333]", &format!("{}]", 4.0 / 3.0));
+        assert_eq!(config(&uncommented), config(&text), "{uncommented}");
     }
 
     #[test]
-    fn every_setting_of_a_section_is_explained() {
+    fn every_setting_is_explained() {
         let text = explained(&values(), &[]);
-        let foreign: Vec<String> = settings_of::<Config>()
-            .into_iter()
-            .filter(|row| row.key.matches('.').count() == 1 && kinds(&row.meaning).is_empty())
-            .filter(|row| SECTIONS.iter().any(|section| row.key.starts_with(&format!("{section}."))))
-            .map(|row| row.key.rsplit_once('.').unwrap().1.to_owned())
+        let sections = SECTIONS.iter().filter(|section| **section != "loss");
+        let of_section = |section: &&str| rows_of(section, &settings_of::<Config>(), &Table::new());
+        let rows = sections.flat_map(of_section).chain(loss_settings("happier").unwrap());
+        let missing: Vec<String> = rows
+            .map(|row| row.key)
             .filter(|key| {
-                ![format!("{key} = "), format!("# {key} ("), format!("{key}.")]
+                ![format!("{key} = "), format!("# {key} ("), format!("\n{key}.")]
                     .iter()
                     .any(|part| text.contains(part))
             })
             .collect();
-        assert!(foreign.is_empty(), "{foreign:?} in\n{text}");
+        assert!(missing.is_empty(), "{missing:?} in\n{text}");
+    }
+
+    #[test]
+    fn a_setting_of_the_default_kind_may_be_changed_and_one_of_another_kind_is_prose() {
+        let mut values = values();
+        values["augment"].as_table_mut().unwrap().remove("crop_scale");
+        let text = explained(&values, &[]);
+        for part in [
+            "\n#crop_scale = [0.4, 1.0]\n",
+            "# crop_side (",
+            "# batches_per_pair (whole number): class_pairs",
+        ] {
+            assert!(text.contains(part), "{part} is not in\n{text}");
+        }
     }
 }

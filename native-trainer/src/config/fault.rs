@@ -130,13 +130,21 @@ impl Check<'_> {
     fn value(&mut self, node: &Node, value: &Value) {
         let shape = self.schema.shape(node);
         match (&shape, value) {
+            (Shape::Names(names, Some(node)), Value::Table(table))
+                if self
+                    .schema
+                    .name_with_settings(node)
+                    .is_some_and(|(name, _)| !table.contains_key(name)) =>
+            {
+                self.unknown_value(&value.to_string(), names, Some(node))
+            }
             (Shape::Table(node) | Shape::Names(_, Some(node)), Value::Table(table)) => {
                 self.table(node, table, true)
             }
             (Shape::Kinds(kinds), Value::Table(table)) => self.kinds(node, kinds, table),
-            (Shape::Names(names, _), Value::String(name)) => {
+            (Shape::Names(names, table), Value::String(name)) => {
                 if !names.iter().any(|(known, _)| known == name) {
-                    self.unknown_name("value", name, names.iter().map(|&(name, _)| name).collect());
+                    self.unknown_value(name, names, *table);
                 }
             }
             (Shape::Map(values), Value::Table(table)) => {
@@ -246,6 +254,13 @@ impl Check<'_> {
         };
         let message = format!("unknown {what} `{name}` in `{}`", dotted(&self.path));
         self.faults.wrong.push(Fault { path: self.path.clone(), message, hint });
+    }
+
+    /// A value that is none of some names, of which that of `table` has settings.
+    fn unknown_value(&mut self, value: &str, names: &[(&str, &str)], table: Option<&Node>) {
+        let mut known: Vec<String> = names.iter().map(|(name, _)| (*name).to_owned()).collect();
+        known.extend(table.and_then(|table| self.schema.name_with_settings(table)).map(|(_, text)| text));
+        self.unknown_name("value", value, known.iter().map(String::as_str).collect());
     }
 
     fn wrong_value(&mut self, node: &Node, shape: &Shape, value: &Value) {

@@ -219,13 +219,15 @@ impl Config {
                 (None, None) => false,
             };
             if is_late {
-                let (ends, ends_unit) = match (run.steps, run.epochs) {
-                    (Some(steps), _) => (steps, "steps"),
-                    (None, epochs) => (epochs.unwrap_or(0), "epochs"),
+                let length = |number: u64, unit: &str| {
+                    counted(number as usize, unit.strip_suffix('s').unwrap_or(unit), unit)
                 };
-                late.push(format!(
-                    "{key} is {begins} {unit}, but the training ends after {ends} {ends_unit}, so {effect}"
-                ));
+                let ends = match (run.steps, run.epochs) {
+                    (Some(steps), _) => length(steps, "steps"),
+                    (None, epochs) => length(epochs.unwrap_or(0), "epochs"),
+                };
+                let begins = length(begins, unit);
+                late.push(format!("{key} is {begins}, but the training ends after {ends}, so {effect}"));
             }
         };
         if schedule.kind == ScheduleKind::Steps {

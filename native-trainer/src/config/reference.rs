@@ -175,9 +175,11 @@ impl Rows<'_> {
             Shape::Kinds(_) => "table with a `kind`".into(),
             Shape::Names(names, table) => {
                 let mut names: Vec<String> = names.iter().map(|(name, _)| format!("`{name}`")).collect();
-                if table.is_some() {
-                    names.push("a table".into());
-                }
+                let settings = table.map(|table| self.schema.name_with_settings(table));
+                names.extend(
+                    settings
+                        .map(|settings| settings.map_or("a table".into(), |(_, text)| format!("`{text}`"))),
+                );
                 names.join(", ")
             }
             Shape::List(items, length) => {

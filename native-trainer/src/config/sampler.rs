@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::range::ensure;
+use crate::counts::counted;
 use crate::problem::{did_you_mean, problem};
 
 /// `[sampler]`: see the [module](self).
@@ -80,22 +81,18 @@ impl SamplerConfig {
     /// A batch in words: `16 classes × 4 images`.
     pub fn describe(&self) -> String {
         if self.kind == SamplerKind::Random {
-            return format!("{} random images", self.batch_size());
+            return counted(self.batch_size(), "random image", "random images");
         }
-        let classes = match self.classes_per_batch {
-            Some(classes) => classes.to_string(),
-            None => format!("up to {}", Self::DEFAULT_CLASSES),
-        };
-        let images = self.images_per_class();
+        let classes = counted(self.classes_per_batch.unwrap_or(Self::DEFAULT_CLASSES), "class", "classes");
+        let classes = if self.classes_per_batch.is_some() { classes } else { format!("up to {classes}") };
+        let images = counted(self.images_per_class(), "image", "images");
         match (self.kind, &self.level) {
-            (SamplerKind::ClassPairs, None) => {
-                format!("{classes} classes × {images} images of two coarsest classes")
-            }
+            (SamplerKind::ClassPairs, None) => format!("{classes} × {images} of two coarsest classes"),
             (SamplerKind::ClassPairs, Some(level)) => {
-                format!("{classes} classes × {images} images of two classes of the level {level}")
+                format!("{classes} × {images} of two classes of the level {level}")
             }
-            (_, Some(level)) => format!("{classes} classes of the level {level} × {images} images"),
-            (_, None) => format!("{classes} classes × {images} images"),
+            (_, Some(level)) => format!("{classes} of the level {level} × {images}"),
+            (_, None) => format!("{classes} × {images}"),
         }
     }
 

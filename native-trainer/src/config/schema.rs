@@ -106,6 +106,21 @@ impl Schema {
         self.target(node).and_then(definition).unwrap_or(node)
     }
 
+    /// A name that has settings, and how a config gives it: as serde writes it, a table with this one key. None for another
+    /// table.
+    pub fn name_with_settings<'a>(&'a self, table: &'a Node) -> Option<(&'a str, String)> {
+        let [(name, settings)] = fields(table)[..] else { return None };
+        if required(table) != [name] || !self.resolve(settings).contains_key("properties") {
+            return None;
+        }
+        let setting = |(key, node): (&str, &Node)| match node.get("default") {
+            Some(default) => format!("{key} = {default}"),
+            None => format!("{key} = …"),
+        };
+        let settings: Vec<String> = fields(self.resolve(settings)).into_iter().map(setting).collect();
+        Some((name, format!("{{ {name} = {{ {} }} }}", settings.join(", "))))
+    }
+
     /// The name of the definition that a node refers to, directly or as an optional value.
     fn target<'a>(&'a self, node: &'a Node) -> Option<&'a str> {
         let optional = || match nodes(node, "anyOf")?[..] {

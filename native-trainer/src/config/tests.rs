@@ -325,6 +325,10 @@ fn preprocessing_is_a_name_or_follows_from_the_backbone() {
     let (message, hint) = refusal_of("model.preprocessing=imagenett");
     assert!(message.ends_with("unknown value `imagenett` in `model.preprocessing`"), "{message}");
     assert!(hint.starts_with("did you mean `imagenet`?"), "{hint}");
+    for gem in ["gem", "{kind='gem',p=3}"] {
+        let (_, hint) = refusal_of(&format!("model.pooling={gem}"));
+        assert!(hint.ends_with("average_max, class_token, { gem = { exponent = 3.0 } }"), "{hint}");
+    }
     assert!(refusal_of("model.preprocessing={name='imagenet',scale=1}").0.contains("a name and also scale"));
 }
 

@@ -175,8 +175,8 @@ fn remarks(dataset: &Dataset) -> Vec<String> {
         let single_child =
             class_names(dataset, level, (0..children.len()).filter(|&c| children[c] == 1).map(|c| c as u32));
         let (name, below) = (&names[level - 1], &names[level]);
-        if single_child.len() == children.len() {
-            remarks.push(format!("every {name} has only one {below}, so the two levels are the same"));
+        if let Some(remark) = same_classes(dataset, level) {
+            remarks.push(remark);
         } else if !single_child.is_empty() {
             let count =
                 counted(single_child.len(), &format!("{name} has"), &format!("classes of {name} have"));
@@ -198,6 +198,14 @@ fn remarks(dataset: &Dataset) -> Vec<String> {
         }
     }
     remarks
+}
+
+/// A remark if a level has the same classes as the level below.
+pub fn same_classes(dataset: &Dataset, level: usize) -> Option<String> {
+    let (taxonomy, names) = (&dataset.taxonomy, dataset.taxonomy.level_names());
+    (taxonomy.class_count(level) == taxonomy.class_count(level + 1)).then(|| {
+        format!("every {} has only one {}, so the two levels are the same", names[level - 1], names[level])
+    })
 }
 
 /// The names of classes, sorted.

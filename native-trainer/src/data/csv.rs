@@ -25,34 +25,61 @@ fn list(copy: &LocalCopy) -> Result<Listing> {
     Ok(Listing::from_files(images(copy.data)?, copy.data.identity()))
 }
 
+/// The places of the columns that are read.
+struct Columns {
+    path: usize,
+    split: Option<usize>,
+    levels: Vec<usize>,
+    junk: Option<usize>,
+}
+
+impl Columns {
+    fn of(table: &CsvFile, data: &DataConfig) -> Result<Self> {
+        Ok(Self {
+            path: table.column(&data.path_column, "set data.path_column")?,
+            split: match data.test_fraction {
+                Some(_) => None,
+                None => Some(
+                    table.column(&data.split_column, "set data.split_column, or data.test_fraction = 0.5")?,
+                ),
+            },
+            levels: table.columns(&data.levels, "correct data.levels")?,
+            junk: match &data.junk_column {
+                None => None,
+                Some(name) => Some(table.column(name, "remove data.junk_column")?),
+            },
+        })
+    }
+}
+
+/// Checks that the file has the columns that are read, without reading its rows.
+///
+/// # Errors
+///
+/// A file that cannot be read, and a missing column.
+pub fn check_columns(data: &DataConfig) -> Result<()> {
+    Columns::of(&CsvFile::open(&data.path)?, data).map(drop)
+}
+
 fn images(data: &DataConfig) -> Result<Vec<ListedImage>> {
     let file = &data.path;
     let mut table = CsvFile::open(file)?;
-    let path_column = table.column(&data.path_column, "set data.path_column")?;
-    let split_column = match data.test_fraction {
-        Some(_) => None,
-        None => Some(table.column(&data.split_column, "set data.split_column, or data.test_fraction = 0.5")?),
-    };
-    let levels = table.columns(&data.levels, "correct data.levels")?;
-    let junk_column = match &data.junk_column {
-        None => None,
-        Some(name) => Some(table.column(name, "remove data.junk_column")?),
-    };
+    let columns = Columns::of(&table, data)?;
     let rows = Rows::new(data, file.parent().unwrap_or(Path::new("")));
 
     let mut images = Vec::new();
     while let Some((row, record)) = table.next_row()? {
         let place = || row_name(file, row);
-        let split = match split_column {
+        let split = match columns.split {
             None => None,
             Some(column) => match rows.split(record[column].trim(), place)? {
                 None => continue,
                 split => split,
             },
         };
-        let labels = levels.iter().map(|&column| record[column].trim().to_owned()).collect();
-        let image = rows.file(record[path_column].trim(), labels, split, place)?;
-        let junk = Rows::junk(junk_column.map_or("", |column| &record[column]));
+        let labels = columns.levels.iter().map(|&column| record[column].trim().to_owned()).collect();
+        let image = rows.file(record[columns.path].trim(), labels, split, place)?;
+        let junk = Rows::junk(columns.junk.map_or("", |column| &record[column]));
         images.push(ListedImage { junk, ..image });
     }
     Ok(images)

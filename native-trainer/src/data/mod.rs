@@ -192,6 +192,19 @@ pub fn check_output(path: &Path, inputs: &[PathBuf], data: &DataConfig, overwrit
     files::check_output(path, &files, overwrite)
 }
 
+/// Checks that the file of a data set has the columns that the config names, without reading its rows.
+///
+/// # Errors
+///
+/// A file that cannot be read, and a missing column.
+pub fn check_columns(data: &DataConfig) -> Result<()> {
+    match data.kind {
+        DataKind::Csv => csv::check_columns(data),
+        DataKind::Parquet => parquet::check_columns(data),
+        _ => Ok(()),
+    }
+}
+
 impl Dataset {
     /// Reads a data set and checks that it can be trained on and evaluated: no split is empty, some
     /// query has a positive, and every image file exists; with the protocol of DyML also in the benchmarks of all levels.

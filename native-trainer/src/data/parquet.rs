@@ -262,6 +262,48 @@ pub fn split_of_name(file: &Path) -> String {
     }
 }
 
+/// The columns of a file that are read.
+struct Columns {
+    image_cells: ImageCells,
+    levels: Vec<Labels>,
+    splits: Option<Labels>,
+    junk: Option<Labels>,
+}
+
+impl Columns {
+    /// `split` is that of the whole file, if its name tells it.
+    fn of(file: &ParquetFile, data: &DataConfig, split: Option<Split>) -> Result<Self> {
+        Ok(Self {
+            image_cells: ImageCells::of(file, &data.path_column)?,
+            levels: data
+                .levels
+                .iter()
+                .map(|name| Labels::of(file, name, "correct data.levels"))
+                .collect::<Result<_>>()?,
+            splits: match (data.test_fraction, split) {
+                (None, None) => Some(Labels::of(file, &data.split_column, "correct data.split_column")?),
+                _ => None,
+            },
+            junk: match &data.junk_column {
+                None => None,
+                Some(name) => Some(Labels::of(file, name, "remove data.junk_column")?),
+            },
+        })
+    }
+}
+
+/// Checks that the files have the columns that are read, without reading their rows.
+///
+/// # Errors
+///
+/// A file that cannot be read, and a missing column.
+pub fn check_columns(data: &DataConfig) -> Result<()> {
+    for (path, split) in used_files(data)? {
+        Columns::of(&ParquetFile::open(&path)?, data, split)?;
+    }
+    Ok(())
+}
+
 /// Adds the images of a file, which is the container of this number. `split` is theirs, if the name of the file tells it.
 fn read(
     data: &DataConfig,
@@ -272,20 +314,7 @@ fn read(
     images: &mut Vec<ListedImage>,
 ) -> Result<()> {
     let mut file = ParquetFile::open(path)?;
-    let mut image_cells = ImageCells::of(&file, &data.path_column)?;
-    let mut levels = data
-        .levels
-        .iter()
-        .map(|name| Labels::of(&file, name, "correct data.levels"))
-        .collect::<Result<Vec<Labels>>>()?;
-    let mut splits = match (data.test_fraction, split) {
-        (None, None) => Some(Labels::of(&file, &data.split_column, "correct data.split_column")?),
-        _ => None,
-    };
-    let mut junk = match &data.junk_column {
-        None => None,
-        Some(name) => Some(Labels::of(&file, name, "remove data.junk_column")?),
-    };
+    let Columns { mut image_cells, mut levels, mut splits, mut junk } = Columns::of(&file, data, split)?;
     let rows = Rows::new(data, path.parent().unwrap_or(Path::new("")));
     for row in 1..=file.rows() {
         let place = || row_name(path, row);
