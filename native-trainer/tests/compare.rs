@@ -528,6 +528,10 @@ fn settings_that_are_varied_have_a_figure_for_each_metric() {
     let config = at.read(&format!("out/{}/seed-0/config.toml", row["name"].as_str().unwrap()));
     assert!(config.contains("classes_per_batch = 2"), "{config}");
 
+    // A report of the comparison has the same figures.
+    at.akin(&["report", "out", "--svg", "figures", "--bootstrap", "0"]).expect_code(0);
+    assert_eq!(at.read("figures/sampler-classes-per-batch-h-ap.svg"), figure);
+
     // Figures that the new comparison lacks are not left beside its own. Files of the user stay.
     for name in ["mine.svg", "loss-lambda-ap-species.png", "notes.txt"] {
         at.write(&format!("out/figures/{name}"), "");

@@ -16,6 +16,8 @@ use serde_json::Value;
 
 use self::figures_of_run::{Evaluated, run_figures, shared_figures};
 use self::html::{Page, RunPart};
+use crate::compare::results::Comparison;
+use crate::compare::sensitivity;
 use crate::config::{Config, DataConfig, DeviceName, Protocol};
 use crate::counts::{count, counted, rounded_bytes};
 use crate::data::{Dataset, check_output};
@@ -123,7 +125,8 @@ pub fn run(args: &ReportArgs) -> Result<()> {
     let (asked, evaluated): (Vec<usize>, Vec<Evaluated>) = evaluated.into_iter().unzip();
 
     let tests = tests_of(&evaluated);
-    let figures = shared_figures(&evaluated, &tests)?;
+    let mut figures = sensitivity_figures(&args.runs)?;
+    figures.extend(shared_figures(&evaluated, &tests)?);
     let warnings: Vec<String> = different_tests(&evaluated, &tests).into_iter().collect();
     warnings.iter().for_each(terminal::warn);
     let mut parts = Vec::new();
@@ -236,6 +239,26 @@ fn runs_in(directory: &Path) -> Result<Vec<PathBuf>> {
         ));
     }
     Ok(runs)
+}
+
+/// The curves of each comparison: its scores by the settings that it varies.
+fn sensitivity_figures(directories: &[PathBuf]) -> Result<Vec<Figure>> {
+    let mut comparisons = Vec::new();
+    for directory in directories {
+        comparisons.extend(Comparison::read(directory)?);
+    }
+    let mut figures = Vec::new();
+    for (number, comparison) in (1..).zip(&comparisons) {
+        let mut curves = sensitivity::figures(comparison)?;
+        if comparisons.len() > 1 {
+            for figure in &mut curves {
+                figure.name = format!("comparison-{number}-{}", figure.name);
+                figure.title = format!("{}: {}", comparison.name, figure.title);
+            }
+        }
+        figures.extend(curves);
+    }
+    Ok(figures)
 }
 
 /// The places of the runs that are tested on the same images with the same labels, for each such test set.

@@ -5,14 +5,20 @@ use std::path::Path;
 use akin_core::evaluate::Report;
 use akin_core::metrics::Metric;
 use akin_core::statistics::{PairedTTest, deviation, mean};
+use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use toml::Table;
 
+use crate::directory::{Kind, is_complete, read_checked};
 use crate::files::read_regular_file;
+use crate::problem::Advise;
 use crate::report::{displayed, is_better, score};
 
+/// The file of a comparison with all of its results.
+const TABLE: &str = "table.json";
+
 /// A metric that has a column in the table.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Column {
     /// The metric.
     pub metric: Metric,
@@ -36,7 +42,7 @@ pub fn columns(metrics: &[Metric], levels: &[String]) -> Vec<Column> {
 }
 
 /// A number for each of several seeds, summarised.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Statistic {
     /// The mean.
     pub mean: f64,
@@ -65,7 +71,7 @@ pub fn scores(reports: &[Report], columns: &[Column]) -> Vec<Option<Statistic>> 
 }
 
 /// A training for tuning.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Trial {
     /// The settings that it tried.
     pub settings: Table,
@@ -74,7 +80,7 @@ pub struct Trial {
 }
 
 /// A row of results.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct ResultRow {
     /// The row's name.
     pub name: String,
@@ -105,7 +111,7 @@ pub struct ResultRow {
     /// What the row changes in the recipe.
     pub config: Table,
     /// What of that the recipe varies.
-    #[serde(skip_serializing_if = "Table::is_empty")]
+    #[serde(default, skip_serializing_if = "Table::is_empty")]
     pub varied: Table,
     /// The trainings that failed, with the reason.
     pub failed: Vec<String>,
@@ -119,7 +125,7 @@ impl ResultRow {
 }
 
 /// The scores of an encoder before training.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Untrained {
     /// Its name in tables.
     pub label: String,
@@ -156,7 +162,7 @@ pub struct RowTest {
 }
 
 /// A whole comparison, as it is printed.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Comparison {
     /// The recipe.
     pub name: String,
@@ -178,11 +184,30 @@ pub struct Comparison {
     #[serde(rename = "lines")]
     pub rows: Vec<ResultRow>,
     /// The files in the folder `figures` that belong to it.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub figures: Vec<String>,
     /// The paired tests against one row, if they were asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
     pub paired: Option<PairedTests>,
+}
+
+impl Comparison {
+    /// The results in the directory of a comparison, without paired tests; none if it is not complete.
+    ///
+    /// # Errors
+    ///
+    /// A table that cannot be read or has changed, or that another version of akin wrote.
+    pub fn read(directory: &Path) -> Result<Option<Self>> {
+        if !is_complete(Kind::Comparison, directory)? {
+            return Ok(None);
+        }
+        let bytes = read_checked(directory, TABLE)?;
+        let comparison = serde_json::from_slice(&bytes).advise(
+            || format!("{} cannot be read", directory.join(TABLE).display()),
+            "run the same `akin compare` again, which writes it anew",
+        )?;
+        Ok(Some(comparison))
+    }
 }
 
 /// The files in the folder `figures` that a comparison of earlier wrote: what its `table.json` lists. None without such a

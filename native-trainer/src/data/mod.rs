@@ -171,7 +171,6 @@ pub fn entry(kind: DataKind) -> &'static Entry {
 /// As above.
 pub fn check_output(path: &Path, inputs: &[PathBuf], data: &DataConfig, overwrite: bool) -> Result<()> {
     files::check_output(path, inputs, overwrite)?;
-    directory::refuse_own_file(path)?;
     if !path.is_file() {
         return Ok(());
     }
@@ -189,7 +188,8 @@ pub fn check_output(path: &Path, inputs: &[PathBuf], data: &DataConfig, overwrit
     } else if let Ok(listing) = (entry.list)(&LocalCopy { data, layout: entry.layout }) {
         files.extend(listing.images.into_iter().map(|image| image.path));
     }
-    files::check_output(path, &files, overwrite)
+    files::check_output(path, &files, overwrite)?;
+    directory::refuse_own_file(path)
 }
 
 /// Checks that the file of a data set has the columns that the config names, without reading its rows.
