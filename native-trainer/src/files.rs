@@ -37,6 +37,30 @@ pub fn read_regular_file(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Whether a file cannot be read because it is absent or no regular file. Any other error is one of the system, and the
+/// file may be sound.
+pub fn is_fault_of_file(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::InvalidInput | io::ErrorKind::NotADirectory
+    )
+}
+
+/// The error of a file that the system cannot read.
+pub fn system_fault(path: &Path, error: &io::Error) -> anyhow::Error {
+    problem(
+        format!("the system cannot read {}: {error}", path.display()),
+        match error.kind() {
+            io::ErrorKind::PermissionDenied => {
+                "let this user read the file and open its folders (`chmod`), or take it out of the data"
+            }
+            _ => {
+                "this is no fault of the file: check the disk, the memory and the limit of open files (`ulimit -n`)"
+            }
+        },
+    )
+}
+
 /// A part of an open file, which was opened from `path` or holds what was read there.
 ///
 /// # Errors

@@ -16,6 +16,7 @@ use rayon::prelude::*;
 use crate::augment;
 use crate::config::AugmentConfig;
 use crate::data::{Dataset, Storage};
+use crate::files::{is_fault_of_file, system_fault};
 use crate::problem::problem;
 use crate::terminal;
 
@@ -112,11 +113,8 @@ impl Pictures {
     }
 
     fn read(&self, item: usize) -> Result<Pixels, Failure> {
-        let bytes = self.storage.bytes(item, &self.paths[item]).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::InvalidInput | io::ErrorKind::NotADirectory => {
-                Failure::File(error.to_string())
-            }
-            _ => Failure::System(error),
+        let bytes = self.storage.bytes(item, &self.paths[item]).map_err(|error| {
+            if is_fault_of_file(&error) { Failure::File(error.to_string()) } else { Failure::System(error) }
         })?;
         self.storage.decode(item, &bytes).map_err(|error| Failure::File(error.to_string()))
     }
@@ -145,18 +143,7 @@ impl Pictures {
     pub fn check(&self) -> Result<()> {
         let Some((path, failure)) = self.fault.get() else { return Ok(()) };
         Err(match failure {
-            Failure::System(error) => problem(
-                format!("the system cannot read {}: {error}", path.display()),
-                match error.kind() {
-                    io::ErrorKind::PermissionDenied => {
-                        "let this user read the file and open its folders (`chmod`), or take it out of the data"
-                    }
-                    _ => {
-                        "this is no fault of the picture: check the disk, the memory and the limit of open files \
-                         (`ulimit -n`)"
-                    }
-                },
-            ),
+            Failure::System(error) => system_fault(path, error),
             Failure::File(reason) => problem(
                 format!("{} cannot be read: {reason}", path.display()),
                 "give a JPEG, PNG or WebP file in its place; no image is skipped here",

@@ -26,7 +26,7 @@ use toml::{Table, Value};
 use crate::config::{Config, Protocol};
 use crate::data::DataDigest;
 use crate::directory::{self, Kind};
-use crate::files::{read_regular_file, read_text, write_atomic};
+use crate::files::{is_fault_of_file, read_regular_file, read_text, system_fault, write_atomic};
 use crate::magnitude::is_finite;
 use crate::problem::{Advise, problem, repeated};
 use crate::sealed::{self, Format};
@@ -207,13 +207,16 @@ impl Run {
     /// The encoder after the last step.
     fn last(&self, device: &Device) -> Result<Encoder> {
         let path = self.file("encoder.bpk");
-        let weights = read_regular_file(&path).advise(
-            || format!("the trained weights {} cannot be read", path.display()),
-            &format!(
-                "if the training was stopped, finish it with `akin resume {}`",
-                shell::path(&self.directory)
+        let weights = read_regular_file(&path).map_err(|error| match is_fault_of_file(&error) {
+            true => problem(
+                format!("the trained weights {} cannot be read: {error}", path.display()),
+                format!(
+                    "if the training was stopped, finish it with `akin resume {}`",
+                    shell::path(&self.directory)
+                ),
             ),
-        )?;
+            false => system_fault(&path, &error),
+        })?;
         self.check_weights(&path, &weights)?;
         self.load(&path, weights, device)
     }

@@ -763,9 +763,15 @@ fn an_old_run_stays_when_the_new_one_fails_or_is_stopped() {
     assert_ne!(at.bytes("run/encoder.bpk"), before);
     assert!(!at.path("run.new").exists() && !at.path("run.akin-old").exists());
 
-    // The terminal of a training that is closed sends SIGHUP.
-    let training = at.spawn(&["train", "tiny.toml", "--out", "closed"]);
-    at.stop(training, "closed", "-HUP").expect_code(130).expect_stderr("akin resume closed");
+    // The terminal of a training that is closed sends SIGHUP. The tests may run under `nohup`, the training must not.
+    let akin = at.command(&["train", "tiny.toml", "--out", "closed"]);
+    let mut training = Command::new("env");
+    if cfg!(target_os = "linux") {
+        training.arg("--default-signal=HUP");
+    }
+    training.arg(akin.get_program()).args(akin.get_args());
+    training.current_dir(at.folder()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    at.stop(training.spawn().unwrap(), "closed", "-HUP").expect_code(130).expect_stderr("akin resume closed");
     at.akin(&["resume", "closed"]).expect_code(0);
     assert_eq!(at.weights("closed"), at.weights("run"));
     train(&["--set", "run.steps=1"]).expect_code(0);
@@ -823,18 +829,36 @@ fn a_fault_of_the_system_is_not_taken_for_a_damaged_picture() {
     let answer = answer.expect_stderr("no image is skipped here");
     assert!(!answer.stderr.contains("warning: skipped"), "{}", answer.stderr);
 
-    // The training needs some files besides pictures; with this limit it gets no further than these.
-    let refused = (5..40).any(|files| {
-        let command = format!(
-            "ulimit -n {files}; exec {} train tiny.toml --out run-{files} --set run.steps=2",
-            env!("CARGO_BIN_EXE_akin")
-        );
-        let output = Command::new("sh").args(["-c", &command]).current_dir(at.folder()).output().unwrap();
+    // The training needs some files besides pictures; with one of these limits it gets no further than these.
+    let refused = (4..40).any(|files| {
+        let akin = env!("CARGO_BIN_EXE_akin");
+        let line =
+            format!("ulimit -n {files}; exec {akin} train tiny.toml --out run-{files} --set run.steps=2");
+        let output = Command::new("sh").args(["-c", &line]).current_dir(at.folder()).output().unwrap();
         let answer = Answer::of(output);
-        assert!(!answer.stderr.contains("warning: skipped"), "{files}: {}", answer.stderr);
+        for wrong in ["warning: skipped", "panicked"] {
+            assert!(!answer.stderr.contains(wrong), "{files}: {}", answer.stderr);
+        }
         answer.code != Some(0) && answer.stderr.contains("the system cannot read")
     });
     assert!(refused, "no limit was low enough for a picture and high enough for the rest");
+}
+
+#[cfg(debug_assertions)]
+#[test]
+fn a_fault_of_the_system_is_not_counted_as_an_unreadable_image() {
+    let at = Workplace::new();
+    for fault in 1.. {
+        let mut command = at.command(&["data", "check", "tiny.toml"]);
+        command.env("AKIN_FAULT", format!("io {fault}")).env("RAYON_NUM_THREADS", "1");
+        let answer = Answer::of(command.output().unwrap());
+        if !answer.stderr.contains("fault: Io") {
+            assert!(fault > 16, "only {fault} operations were made to fail");
+            break;
+        }
+        let answer = answer.expect_code(1);
+        assert!(!answer.stdout.contains("cannot be read"), "{fault}: {}", answer.stdout);
+    }
 }
 
 #[test]

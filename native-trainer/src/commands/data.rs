@@ -65,7 +65,7 @@ fn check(args: &DataCheckArgs) -> Result<()> {
     let dataset = Dataset::read(&data, seed)?;
     idle_settings(&data, &dataset).iter().for_each(terminal::warn);
     let bar = args.progress.bar("Reading", dataset.paths.len() as u64);
-    let findings = inspect(&dataset, || bar.advance(1));
+    let findings = inspect(&dataset, || bar.advance(1))?;
     drop(bar);
     let text = if args.json { serde_json::to_string_pretty(&findings)? } else { describe(&findings) };
     terminal::print(&text)?;

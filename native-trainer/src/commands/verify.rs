@@ -67,8 +67,12 @@ pub fn run(args: VerifyArgs) -> Result<()> {
             let count = counted(faults(checks), "part", "parts");
             let are = if faults(checks) == 1 { "is" } else { "are" };
             Err(problem(
-                format!("{count} of {} {are} damaged, missing or changed{more}", directory.display()),
-                "restore them from a copy, or make the directory again",
+                format!(
+                    "{count} of {} {are} damaged, missing, changed or cannot be read{more}",
+                    directory.display()
+                ),
+                "restore them from a copy, or make the directory again; but where the system cannot read a file, mend \
+                 that first",
             ))
         }
     }

@@ -3,12 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 
+use anyhow::Result;
 use rayon::prelude::*;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::Dataset;
 use crate::counts::counted;
+use crate::files::{is_fault_of_file, system_fault};
 use crate::problem::a_few;
 
 /// What [`inspect`] found.
@@ -74,7 +76,11 @@ pub struct Duplicate {
 
 /// Counts a data set, looks for likely mistakes in its labels, and decodes every image. Calls `done`
 /// after each image, from several threads.
-pub fn inspect(dataset: &Dataset, done: impl Fn() + Sync) -> Findings {
+///
+/// # Errors
+///
+/// A file that the system cannot read, for example because too many are open: the image may be sound.
+pub fn inspect(dataset: &Dataset, done: impl Fn() + Sync) -> Result<Findings> {
     let splits = dataset.splits.named();
     let depth = dataset.taxonomy.depth();
     let classes =
@@ -93,10 +99,10 @@ pub fn inspect(dataset: &Dataset, done: impl Fn() + Sync) -> Findings {
         images: items.len(),
         classes: (1..=depth).map(|level| classes(items, level).len()).collect(),
     });
-    let (unreadable, groups) = read_files(dataset, done);
+    let (unreadable, groups) = read_files(dataset, done)?;
     let (duplicates, repeated) =
         groups.into_iter().partition(|group| group.iter().any(|file| file.split != group[0].split));
-    Findings {
+    Ok(Findings {
         levels: dataset.taxonomy.level_names().to_vec(),
         splits: counts.collect(),
         taxonomy,
@@ -104,21 +110,25 @@ pub fn inspect(dataset: &Dataset, done: impl Fn() + Sync) -> Findings {
         unreadable,
         duplicates,
         repeated,
-    }
+    })
 }
 
 /// Reads every file. Returns the unreadable files, and the groups of equal files.
-fn read_files(dataset: &Dataset, done: impl Fn() + Sync) -> (Vec<Unreadable>, Vec<Vec<Duplicate>>) {
+fn read_files(dataset: &Dataset, done: impl Fn() + Sync) -> Result<(Vec<Unreadable>, Vec<Vec<Duplicate>>)> {
     let digest = |(item, path): (usize, &PathBuf)| {
-        let bytes = dataset.storage.bytes(item, path).map_err(|error| error.to_string());
-        let result = bytes.and_then(|bytes| {
-            dataset.storage.decode(item, &bytes).map_err(|error| error.message().to_owned())?;
-            Ok(<[u8; 32]>::from(Sha256::digest(&bytes)))
-        });
+        let result = match dataset.storage.bytes(item, path) {
+            Ok(bytes) => match dataset.storage.decode(item, &bytes) {
+                Ok(_) => Ok(<[u8; 32]>::from(Sha256::digest(&bytes))),
+                Err(error) => Err(error.message().to_owned()),
+            },
+            Err(error) if is_fault_of_file(&error) => Err(error.to_string()),
+            Err(error) => return Err(system_fault(path, &error)),
+        };
         done();
-        result
+        Ok(result)
     };
-    let digests: Vec<Result<[u8; 32], String>> = dataset.paths.par_iter().enumerate().map(digest).collect();
+    let digests: Vec<std::result::Result<[u8; 32], String>> =
+        dataset.paths.par_iter().enumerate().map(digest).collect::<Result<_>>()?;
 
     let path = |item: usize| dataset.paths[item].clone();
     let mut unreadable = Vec::new();
@@ -135,7 +145,7 @@ fn read_files(dataset: &Dataset, done: impl Fn() + Sync) -> (Vec<Unreadable>, Ve
     }
     let mut groups: Vec<Vec<Duplicate>> = by_content.into_values().filter(|group| group.len() > 1).collect();
     groups.sort_by(|a, b| a[0].path.cmp(&b[0].path));
-    (unreadable, groups)
+    Ok((unreadable, groups))
 }
 
 /// Likely mistakes in the labels.
@@ -254,7 +264,8 @@ missing.png,Apple,Gala,gallery
         let seen = AtomicUsize::new(0);
         let findings = inspect(&dataset, || {
             seen.fetch_add(1, Ordering::Relaxed);
-        });
+        })
+        .unwrap();
 
         assert_eq!(seen.into_inner(), 7);
         let counts: Vec<_> =

@@ -34,6 +34,7 @@ mod storage;
 mod table;
 
 use std::collections::HashMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -354,11 +355,24 @@ impl Dataset {
         Ok(())
     }
 
-    /// Checks that every image file exists.
+    /// Checks that every image is a file.
     fn check_files(&self, data: &DataConfig) -> Result<()> {
-        let is_missing = |&(item, path): &(usize, &PathBuf)| !self.storage.file(item, path).is_file();
-        let missing: Vec<_> =
-            self.paths.iter().enumerate().filter(is_missing).map(|(_, path)| path.display()).collect();
+        let (mut missing, mut special) = (Vec::new(), Vec::new());
+        for (item, path) in self.paths.iter().enumerate() {
+            match fs::metadata(self.storage.file(item, path)) {
+                Ok(metadata) if metadata.is_file() => {}
+                Ok(_) => special.push(path.display()),
+                Err(error) if files::is_fault_of_file(&error) => missing.push(path.display()),
+                Err(error) => return Err(files::system_fault(path, &error)),
+            }
+        }
+        if !special.is_empty() {
+            let count = counted(special.len(), "image is no regular file", "images are no regular files");
+            return Err(problem(
+                format!("{count}: {}", a_few(&special)),
+                "replace them with files, or take them out of the data",
+            ));
+        }
         if missing.is_empty() {
             return Ok(());
         }

@@ -47,7 +47,7 @@ pub fn run(args: &DataVerifyArgs) -> Result<()> {
     (data.test_fraction, data.validation_fraction) = (None, None);
     let dataset = Dataset::read(&data, seed)?;
     let bar = args.progress.bar("Reading", dataset.paths.len() as u64);
-    let findings = inspect(&dataset, || bar.advance(1));
+    let findings = inspect(&dataset, || bar.advance(1))?;
     drop(bar);
     let comparisons = compare(&findings, counts);
     let text = if args.json {
