@@ -601,6 +601,13 @@ fn a_training_is_not_continued_with_another_config_or_other_data() {
         .expect_code(1)
         .expect_stderr("have changed since the checkpoint: image files have other sizes");
     at.write(&picture, before);
+    // A suffix leaves the order of the classes, and thus every label, as it was.
+    let species = table.lines().nth(1).unwrap().split(',').nth(3).unwrap();
+    at.write("data/labels.csv", table.replace(species, &format!("{species}s")));
+    at.akin(&["resume", "run"])
+        .expect_code(1)
+        .expect_stderr("have changed since the checkpoint: classes have other names");
+    at.write("data/labels.csv", table);
     // The data may be elsewhere, and steps do not depend on the log and the evaluations.
     fs::rename(at.path("data"), at.path("moved")).unwrap();
     let config = at.read("run/config.toml");
@@ -1015,6 +1022,27 @@ fn embeddings_stand_beside_the_names_of_their_images_and_no_image_is_skipped() {
     let answer = embed("g.npy").expect_code(1).expect_stderr(paths[7]).expect_stderr("no image is skipped");
     assert!(!answer.stderr.contains("warning: skipped"), "{}", answer.stderr);
     assert!(!at.path("g.npy").exists() && !at.path("g.csv").exists());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_image_of_a_folder_that_cannot_be_embedded_is_not_passed_over() {
+    use std::os::unix::ffi::OsStrExt;
+    let at = Workplace::new();
+    at.akin(&["train", "tiny.toml", "--out", "run", "--set", "run.steps=1"]).expect_code(0);
+    let embed = || at.akin(&["embed", "run", "data/images", "--out", "e.npy"]).expect_code(1);
+    let folder = at.path("data/images");
+
+    assert!(Command::new("mkfifo").arg(folder.join("pipe.png")).status().unwrap().success());
+    embed().expect_stderr("pipe.png cannot be read: it is not a regular file");
+    fs::remove_file(folder.join("pipe.png")).unwrap();
+
+    std::os::unix::fs::symlink("nowhere.png", folder.join("link.png")).unwrap();
+    embed().expect_stderr("link.png leads nowhere");
+    fs::remove_file(folder.join("link.png")).unwrap();
+
+    fs::write(folder.join(std::ffi::OsStr::from_bytes(b"\xff.png")), "").unwrap();
+    embed().expect_stderr("is not UTF-8");
 }
 
 #[test]

@@ -4,15 +4,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
-use walkdir::WalkDir;
+use walkdir::DirEntry;
 
 use crate::config::DeviceName;
 use crate::counts::counted;
-use crate::data::folder::looks_like_an_image;
+use crate::data::folder::image_files;
 use crate::embedding::embed;
 use crate::files::write_atomic;
 use crate::loader::Pictures;
-use crate::problem::{Advise, a_few, problem};
+use crate::problem::{a_few, problem};
 use crate::progress::Progress;
 use crate::run::{Run, Which};
 use crate::{data, device, npy};
@@ -92,13 +92,7 @@ fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for path in paths {
         if path.is_dir() {
-            for entry in WalkDir::new(path).sort_by_file_name() {
-                let entry =
-                    entry.advise(|| format!("{} cannot be read", path.display()), "check its permissions")?;
-                if entry.file_type().is_file() && looks_like_an_image(entry.path()) {
-                    files.push(entry.into_path());
-                }
-            }
+            files.extend(image_files(path)?.into_iter().map(DirEntry::into_path));
         } else if path.exists() {
             files.push(path.clone());
         } else {
@@ -109,6 +103,12 @@ fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
         return Err(problem(
             format!("{} has no images", a_few(&paths.iter().map(|path| path.display()).collect::<Vec<_>>())),
             "give JPEG, PNG or WebP files, or folders of them",
+        ));
+    }
+    if let Some(file) = files.iter().find(|file| file.to_str().is_none()) {
+        return Err(problem(
+            format!("the path {} is not UTF-8, so the table of paths cannot hold it", file.display()),
+            "rename the file or its folder",
         ));
     }
     Ok(files)

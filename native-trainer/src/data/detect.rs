@@ -10,7 +10,7 @@ use std::{fs, io};
 use anyhow::Result;
 use toml::{Table, Value};
 
-use super::folder::{looks_like_an_image, may_be_data};
+use super::folder::image_files;
 use super::listing::{SPLIT_NAMES, is_named, is_split_name};
 use super::parquet::{self, Labels};
 use super::table::row_name;
@@ -719,15 +719,7 @@ struct Images {
 
 impl Images {
     fn add(&mut self, folder: &Path) -> Result<()> {
-        let entries = walkdir::WalkDir::new(folder).follow_links(true).sort_by_file_name();
-        for entry in entries.into_iter().filter_entry(may_be_data) {
-            let entry = entry.advise(
-                || format!("the folder {} cannot be read", folder.display()),
-                "check its permissions",
-            )?;
-            if !entry.file_type().is_file() || !looks_like_an_image(entry.path()) {
-                continue;
-            }
+        for entry in image_files(folder)? {
             match entry.depth() - 1 {
                 0 => self.loose.push(entry.into_path()),
                 depth => {

@@ -3,6 +3,7 @@
 //! `PATH/SPLIT/LEVEL 1/…/LEVEL L/image.jpg`, or without `SPLIT` if `test_fraction` splits the
 //! classes. Hidden files, files without an image extension, and what akin itself wrote into the tree are skipped.
 
+use std::io;
 use std::path::Path;
 
 use akin_core::taxonomy::{ClassIdentity, fill_from_parent};
@@ -68,20 +69,41 @@ pub fn walk(
     data: &DataConfig,
     images: &mut Vec<ListedImage>,
 ) -> Result<()> {
-    // Sorted, because the order of a directory depends on the file system.
-    let entries =
-        WalkDir::new(folder).follow_links(true).sort_by_file_name().into_iter().filter_entry(may_be_data);
-    for entry in entries {
-        let entry = entry.advise(
-            || format!("the data folder {} cannot be read", folder.display()),
-            "check its permissions",
-        )?;
-        if entry.file_type().is_file() && looks_like_an_image(entry.path()) {
-            let labels = labels(folder, entry.path(), data)?;
-            images.push(ListedImage::file(entry.into_path(), labels, split));
-        }
+    for entry in image_files(folder)? {
+        let labels = labels(folder, entry.path(), data)?;
+        images.push(ListedImage::file(entry.into_path(), labels, split));
     }
     Ok(())
+}
+
+/// The images below `folder`, sorted by path, because the order of a directory depends on the file system. A pipe or device
+/// with the name of an image is among them, so that it is reported instead of overlooked.
+///
+/// # Errors
+///
+/// A folder that cannot be read; a link that leads nowhere or in a circle.
+pub fn image_files(folder: &Path) -> Result<Vec<DirEntry>> {
+    let mut images = Vec::new();
+    let entries = WalkDir::new(folder).follow_links(true).sort_by_file_name();
+    for entry in entries.into_iter().filter_entry(may_be_data) {
+        let entry = entry.map_err(|error| walk_error(folder, &error))?;
+        if !entry.file_type().is_dir() && looks_like_an_image(entry.path()) {
+            images.push(entry);
+        }
+    }
+    Ok(images)
+}
+
+fn walk_error(folder: &Path, error: &walkdir::Error) -> anyhow::Error {
+    let path = error.path().unwrap_or(folder).display();
+    let is_absent = error.io_error().is_some_and(|error| error.kind() == io::ErrorKind::NotFound);
+    if let Some(ancestor) = error.loop_ancestor() {
+        problem(format!("the link {path} leads back to {}", ancestor.display()), "remove it")
+    } else if is_absent {
+        problem(format!("the link {path} leads nowhere"), "remove it, or mend what it leads to")
+    } else {
+        problem(format!("{path} cannot be read: {error}"), "check its permissions")
+    }
 }
 
 /// Whether an entry of a tree may be, or hold, an image of the user: the root, or one that is neither hidden nor a
@@ -220,6 +242,24 @@ mod tests {
         assert!(Dataset::load(&folder(&images, ""), 0).is_err(), "the picture is one folder too high");
         std::fs::write(mark, "a damaged mark").unwrap();
         assert_eq!(Dataset::load(&folder(&images, ""), 0).unwrap().paths.len(), 3);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_to_an_image_is_one_and_a_broken_link_is_refused() {
+        use std::os::unix::fs::symlink;
+        let images = tree(&["a/b/1.jpg"]);
+        symlink("1.jpg", images.path().join("a/b/2.jpg")).unwrap();
+        assert_eq!(super::image_files(images.path()).unwrap().len(), 2);
+
+        let link = images.path().join("a/b/3.jpg");
+        symlink("nowhere.jpg", &link).unwrap();
+        let (message, _) = refusal(super::image_files(images.path()));
+        assert!(message.ends_with("a/b/3.jpg leads nowhere"), "{message}");
+        std::fs::remove_file(&link).unwrap();
+        symlink("..", link).unwrap();
+        let (message, _) = refusal(super::image_files(images.path()));
+        assert!(message.contains("a/b/3.jpg leads back to "), "{message}");
     }
 
     #[test]

@@ -80,6 +80,9 @@ pub struct DataDigest {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     contents: String,
     labels: String,
+    /// The names of the classes. Empty in a run of an akin that did not record them.
+    #[serde(default)]
+    classes: String,
     splits: String,
 }
 
@@ -102,6 +105,8 @@ impl DataDigest {
         }
         if self.images == before.images && self.labels != before.labels {
             changes.push("labels differ".into());
+        } else if !before.classes.is_empty() && self.classes != before.classes {
+            changes.push("classes have other names".into());
         }
         if self.images == before.images && self.splits != before.splits {
             changes.push("splits differ".into());
@@ -320,6 +325,10 @@ impl Dataset {
             labels += &format!("{:?}\n", self.labels.row(item));
         }
         labels += &format!("{:?}", self.taxonomy.level_names());
+        let class_names = |level| {
+            (0..self.taxonomy.class_count(level)).map(move |class| self.taxonomy.class_name(level, class as u32))
+        };
+        let classes: Vec<_> = (1..=self.taxonomy.depth()).flat_map(class_names).collect();
         let contents: Vec<u8> = self.storage.contents().flatten().collect();
         let contents = if contents.is_empty() { String::new() } else { sha256(&contents) };
         let sha256 = |text: &str| sha256(text.as_bytes());
@@ -329,6 +338,7 @@ impl Dataset {
             sizes: sha256(&sizes),
             contents,
             labels: sha256(&labels),
+            classes: sha256(&format!("{classes:?}")),
             splits: sha256(&format!("{:?}", self.splits)),
         }
     }

@@ -5,11 +5,12 @@ use std::ffi::OsStr;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use serde_json::{Map, Value, json};
 
 use crate::columns::align_numbers;
 use crate::machine;
+use crate::problem::problem;
 use crate::terminal;
 
 /// How often a piece of work is repeated: until all of them have taken this long, within limits.
@@ -59,7 +60,10 @@ pub fn peak_memory_of<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -
     let mut process = Command::new(env::current_exe()?);
     let output = process.args(arguments).stdin(Stdio::null()).stderr(terminal::stderr_of_child()).output()?;
     if !output.status.success() {
-        bail!("a process that was to measure memory ended with {}", output.status);
+        return Err(problem(
+            format!("the process that measures memory ended with {}", output.status),
+            "a message above says why; where there is none, the system has stopped it, mostly for lack of memory",
+        ));
     }
     Ok(String::from_utf8_lossy(&output.stdout).trim().parse().ok())
 }
