@@ -15,6 +15,7 @@ pub mod bars;
 mod drawing;
 pub mod heat_map;
 pub mod lines;
+mod point_names;
 pub mod points;
 mod raster;
 pub mod sheet;
@@ -176,14 +177,6 @@ fn hex([r, g, b]: Colour) -> String {
     format!("#{r:02x}{g:02x}{b:02x}")
 }
 
-/// A text of at most so many characters, with an ellipsis where it was cut.
-pub fn shortened(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
-        return text.to_owned();
-    }
-    text.chars().take(most.saturating_sub(1)).chain(['…']).collect()
-}
-
 /// A text of at most so many characters, with an ellipsis in place of its middle.
 pub fn without_middle(text: &str, most: usize) -> String {
     let characters: Vec<char> = text.chars().collect();
@@ -218,7 +211,6 @@ mod tests {
 
     #[test]
     fn long_texts_are_cut() {
-        assert_eq!((shortened("owl", 3), shortened("owls", 3)), ("owl".into(), "ow…".into()));
         assert_eq!(["owls", "photos-1"].map(|text| without_middle(text, 5)), ["owls", "ph…-1"]);
     }
 }

@@ -326,7 +326,8 @@ impl Dataset {
         }
         labels += &format!("{:?}", self.taxonomy.level_names());
         let class_names = |level| {
-            (0..self.taxonomy.class_count(level)).map(move |class| self.taxonomy.class_name(level, class as u32))
+            (0..self.taxonomy.class_count(level))
+                .map(move |class| self.taxonomy.class_name(level, class as u32))
         };
         let classes: Vec<_> = (1..=self.taxonomy.depth()).flat_map(class_names).collect();
         let contents: Vec<u8> = self.storage.contents().flatten().collect();

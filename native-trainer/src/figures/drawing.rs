@@ -41,7 +41,7 @@ pub enum Shape {
 }
 
 /// Where the given place is in a line of text.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Anchor {
     Start,
     Middle,

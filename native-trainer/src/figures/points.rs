@@ -1,11 +1,13 @@
 //! Points on a plane or a disk.
 
-use super::drawing::{Anchor, Drawing, FAINT_INK, HAIRLINE, Legend, Style};
-use super::{colour_of_group, shortened};
+use super::drawing::{Drawing, FAINT_INK, HAIRLINE, Legend, Style, fitted};
+use super::{colour_of_group, point_names};
 
 const SIDE: f64 = 720.0;
 const MARGIN: f64 = 28.0;
-/// The most names of points; more would stand on each other.
+/// The space for names on each side of the points.
+const NAME_MARGIN: f64 = 60.0;
+/// The most names of points; more would hide the points.
 const MOST_NAMES: usize = 120;
 
 /// A point.
@@ -24,7 +26,7 @@ pub struct PointMap<'a> {
     pub points: &'a [Point],
     /// The names of the groups.
     pub groups: &'a [String],
-    /// Whether each point has its name beside it, if there are not too many.
+    /// Whether each point has its name beside it, if there are not too many and there is room.
     pub names: bool,
     /// On the disk of radius 1: the proxies with their numbers, and lines from the proxies to points.
     pub disk: Option<Disk>,
@@ -50,7 +52,7 @@ pub fn map(map: &PointMap<'_>) -> Drawing {
     // A flat map is a low picture.
     let bottom = match map.disk {
         Some(_) => SIDE,
-        None => 2.0 * MARGIN + inner * (f64::from(high_y - low_y) / scale).max(0.4),
+        None => 2.0 * MARGIN + inner * (f64::from(high_y - low_y) / scale).clamp(0.4, 1.0),
     };
     let mut drawing = Drawing::new(SIDE, bottom + legend.height + 12.0);
     let place: Box<dyn Fn([f32; 2]) -> [f64; 2]> = match &map.disk {
@@ -60,13 +62,15 @@ pub fn map(map: &PointMap<'_>) -> Drawing {
             Box::new(move |[x, y]| [middle + f64::from(x) * inner / 2.0, middle - f64::from(y) * inner / 2.0])
         }
         None => {
+            // Names stand beside the outermost points, too.
+            let spread = if map.names { inner - 2.0 * NAME_MARGIN } else { inner };
             let offset =
-                |space: f64, low: f32, high: f32| (space - f64::from(high - low) / scale * inner) / 2.0;
+                |space: f64, low: f32, high: f32| (space - f64::from(high - low) / scale * spread) / 2.0;
             let left = offset(inner, low_x, high_x);
             let top = offset(bottom - 2.0 * MARGIN, low_y, high_y);
             drawing.frame([MARGIN / 2.0, MARGIN / 2.0, SIDE - MARGIN, bottom - MARGIN], HAIRLINE, 1.0);
             Box::new(move |[x, y]| {
-                let share = |x: f32, low: f32| f64::from(x - low) / scale * inner;
+                let share = |x: f32, low: f32| f64::from(x - low) / scale * spread;
                 [MARGIN + left + share(x, low_x), bottom - MARGIN - top - share(y, low_y)]
             })
         }
@@ -79,28 +83,27 @@ pub fn map(map: &PointMap<'_>) -> Drawing {
         151..=1500 => 3.2,
         _ => 2.0,
     };
+    let named = if map.names && map.points.len() <= MOST_NAMES { map.points } else { &[] };
+    let names: Vec<String> =
+        named.iter().map(|point| fitted(&point.name, point_names::SIZE, 160.0)).collect();
+    let places: Vec<[f64; 2]> = named.iter().map(|point| place(point.place)).collect();
+    let edge = MARGIN / 2.0 + 2.0;
+    let spots = point_names::spots(&names, &places, radius, [edge, edge, SIDE - edge, bottom - edge]);
+    for (from, spot) in places.iter().zip(&spots) {
+        if let Some(to) = spot.and_then(|spot| spot.line_to) {
+            drawing.line(*from, to, FAINT_INK, 0.6);
+        }
+    }
     for point in map.points {
         drawing.dot(place(point.place), radius, colour_of_group(point.group), &point.name);
     }
     for proxy in map.disk.iter().flat_map(|disk| &disk.proxies) {
         drawing.diamond(place(*proxy), 6.0);
     }
-    if map.names && map.points.len() <= MOST_NAMES {
-        let style = Style { size: 10.0, anchor: Anchor::Middle, rim: true, ..Style::plain(10.0) };
-        let mut taken: Vec<[f64; 2]> = Vec::new();
-        for point in map.points {
-            let [x, y] = place(point.place);
-            // A name stands below its point, or above it, or is left to the title.
-            let free = |candidate: &[f64; 2]| {
-                taken.iter().all(|other| {
-                    (other[0] - candidate[0]).abs() > 96.0 || (other[1] - candidate[1]).abs() > 11.0
-                })
-            };
-            let x = x.clamp(64.0, SIDE - 64.0);
-            if let Some(spot) = [[x, y + 15.0], [x, y - 8.0]].into_iter().find(|spot| free(spot)) {
-                drawing.text(spot, style, &shortened(&point.name, 20));
-                taken.push(spot);
-            }
+    for (name, spot) in names.iter().zip(spots) {
+        if let Some(spot) = spot {
+            let style = Style { anchor: spot.anchor, rim: true, ..Style::plain(point_names::SIZE) };
+            drawing.text(spot.place, style, name);
         }
     }
     legend.draw(&mut drawing, [MARGIN, bottom + 2.0], true);
