@@ -13,9 +13,10 @@ use crate::files::write_atomic;
 /// The metrics of the curves.
 pub const METRICS: [&str; 3] = ["h_precision", "h_recall", "mahp"];
 
-/// The ranks of the curves: 1, 2, 5, 10, 20, 50 … 1,000,000.
-fn ranks() -> impl Iterator<Item = usize> {
-    (0..7).flat_map(|power| [1, 2, 5].map(|digit| digit * 10_usize.pow(power))).filter(|&k| k <= 1_000_000)
+/// The ranks of curves over so many ranked items: 1, 2, 5, 10, 20, 50 … 1,000,000, and the last one.
+fn ranks(ranked: usize) -> impl Iterator<Item = usize> {
+    let round = (0..7).flat_map(|power| [1, 2, 5].map(|digit| digit * 10_usize.pow(power)));
+    round.filter(move |&k| k < ranked && k <= 1_000_000).chain((ranked > 0).then_some(ranked))
 }
 
 /// One of these metrics at a rank.
@@ -23,9 +24,9 @@ pub fn metric(name: &str, k: usize) -> Metric {
     format!("{name}@{k}").parse().expect("each of these metrics takes any k of at least 1")
 }
 
-/// Adds the metrics of the curves to those that are evaluated.
-pub fn add_metrics(config: &mut EvaluationConfig) {
-    for k in ranks() {
+/// Adds the metrics of curves over so many ranked items to those that are evaluated.
+pub fn add_metrics(config: &mut EvaluationConfig, ranked: usize) {
+    for k in ranks(ranked) {
         for name in METRICS {
             let metric = metric(name, k);
             if !config.metrics.contains(&metric) {
@@ -38,7 +39,7 @@ pub fn add_metrics(config: &mut EvaluationConfig) {
 /// The ranks that a report has, with the three means of each.
 pub fn points(report: &Report) -> Vec<(usize, [Option<f64>; 3])> {
     let means = |k: usize| METRICS.map(|name| report.overall.get(metric(name, k)));
-    ranks().filter(|&k| k <= report.ranked).map(|k| (k, means(k))).collect()
+    ranks(report.ranked).map(|k| (k, means(k))).collect()
 }
 
 /// Writes the curves, in full precision. A cell is empty if no query has a positive.
@@ -59,4 +60,18 @@ pub fn text(report: &Report) -> String {
     let row = |(k, means): (usize, [Option<f64>; 3])| [vec![count(k)], means.map(percent).to_vec()].concat();
     let rows: Vec<Vec<String>> = points(report).into_iter().map(row).collect();
     align_numbers(&["k", "H-P@k", "H-R@k", "mAHP@k"], &rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_curve_ends_at_the_last_rank() {
+        assert_eq!(ranks(95).collect::<Vec<_>>(), [1, 2, 5, 10, 20, 50, 95]);
+        assert_eq!(ranks(100).last(), Some(100));
+        assert_eq!(ranks(1).collect::<Vec<_>>(), [1]);
+        assert_eq!(ranks(0).count(), 0);
+        assert_eq!(ranks(60_000_000).collect::<Vec<_>>()[18..], [1_000_000, 60_000_000]);
+    }
 }

@@ -531,15 +531,15 @@ fn the_curves_of_hierarchical_precision_and_recall_are_a_table_and_a_file() {
     assert!(lines[0].ends_with("queries    H-AP"), "the curves are no part of the table: {}", answer.stdout);
     let table = lines.iter().position(|line| line.starts_with("k  ")).expect("a table of the curves");
     assert_eq!(lines[table].split_whitespace().collect::<Vec<_>>(), ["k", "H-P@k", "H-R@k", "mAHP@k"]);
-    // Each query ranks four items, so the curves end at 2.
-    assert!(lines[table + 1].starts_with("1  100.00") && lines[table + 2].starts_with("2  "));
+    // Each query ranks four items, so the curves end at 4.
+    assert!(lines[table + 1].starts_with("1  100.00") && lines[table + 3].starts_with("4  "));
     let file: Vec<&str> = lines.iter().copied().skip_while(|line| !line.starts_with("k,")).collect();
-    assert_eq!((file[0], file.len()), ("k,h_precision,h_recall,mahp", 3), "{}", answer.stdout);
+    assert_eq!((file[0], file.len()), ("k,h_precision,h_recall,mahp", 4), "{}", answer.stdout);
 
-    let metrics = "h_precision@2,h_recall@2,mahp@2";
+    let metrics = "h_precision@4,h_recall@4,mahp@4";
     let json = eval(&[], &["--json", "--metrics", metrics]).stdout;
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
-    let row: Vec<f64> = file[2].split(',').map(|cell| cell.parse().unwrap()).collect();
+    let row: Vec<f64> = file[3].split(',').map(|cell| cell.parse().unwrap()).collect();
     let expected: Vec<f64> = metrics.split(',').map(|name| json["overall"][name].as_f64().unwrap()).collect();
     assert_eq!(row[1..], expected[..]);
 

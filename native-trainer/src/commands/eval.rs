@@ -165,12 +165,12 @@ fn evaluate_run(
         run.config.eval = EvaluationConfig { similarity: run.config.eval.similarity, ..config.clone() };
     }
     let asked = run.config.eval.metrics.len();
+    run.config.eval.checked(run.config.data.levels.len())?;
+    let OpenedRun { device, encoder, dataset } = OpenedRun::open(&run, args.which, untrained, args.device)?;
     if args.curves.is_some() {
-        rank_curves::add_metrics(&mut run.config.eval);
+        rank_curves::add_metrics(&mut run.config.eval, dataset.splits.ranked());
     }
     let eval = &run.config.eval;
-    eval.checked(run.config.data.levels.len())?;
-    let OpenedRun { device, encoder, dataset } = OpenedRun::open(&run, args.which, untrained, args.device)?;
     if args.data.is_none() {
         run.check_data(&dataset.digest())?;
     }
@@ -195,7 +195,7 @@ fn evaluate_files(args: &EvalArgs) -> Result<Evaluated> {
     let (files, identity, mut config) = read_files(args)?;
     let asked = config.metrics.len();
     if args.curves.is_some() {
-        rank_curves::add_metrics(&mut config);
+        rank_curves::add_metrics(&mut config, files.ranked());
     }
     let report = files.evaluate(&args.levels, 0, identity, &config, args.progress)?;
     Ok(Evaluated { report, queries: files.into_paths(), gallery: vec![], asked, published: None })

@@ -350,7 +350,7 @@ fn evaluate(run: &Run, name: String, dataset: Dataset, args: &ReportArgs) -> Res
     if !eval.metrics.contains(&h_ap) {
         eval.metrics.push(h_ap);
     }
-    rank_curves::add_metrics(&mut eval);
+    rank_curves::add_metrics(&mut eval, dataset.splits.ranked());
     let evaluation = evaluate_dataset(&encoder, &dataset, &pictures, &eval, &device, args.progress)?;
     let ancestors = learned_ancestors(run, args.which, &dataset, &pictures, &device)?;
     let similarity = config.eval.similarity;

@@ -132,6 +132,11 @@ impl Splits {
         self.gallery.is_empty()
     }
 
+    /// The number of items that a query ranks, without junk.
+    pub fn ranked(&self) -> usize {
+        if self.leave_one_out() { self.query.len().saturating_sub(1) } else { self.gallery.len() }
+    }
+
     /// The splits by name, in a fixed order: `train` and then `test`, or `query` and `gallery`. None has the images of
     /// another: with the training images as gallery there are `train` and `test`.
     pub fn named(&self) -> Vec<(&'static str, &[usize])> {

@@ -146,8 +146,8 @@ pub struct EvalArgs {
     /// Write the scores of every query to a CSV file.
     #[arg(long, value_name = "FILE.csv", group = "written", help_heading = "Output")]
     pub per_query: Option<PathBuf>,
-    /// Write the curves of H-precision, H-recall and mAHP at the ranks 1, 2, 5, 10, 20, 50 … to a CSV file, and print
-    /// them.
+    /// Write the curves of H-precision, H-recall and mAHP at the ranks 1, 2, 5, 10, 20, 50 … and the last one to a CSV
+    /// file, and print them.
     #[arg(
         long,
         value_name = "FILE.csv",

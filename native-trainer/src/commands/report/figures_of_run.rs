@@ -218,7 +218,10 @@ fn score_figures(runs: &[(usize, &Evaluated)]) -> Result<Vec<Figure>> {
         let curves: Vec<Line> = runs.iter().map(line).collect();
         let entry = rank_curves::metric(metric, 1).entry();
         let axis = format!("{} in %", entry.symbol);
-        let caption = format!("{}, as a mean over the queries. {}.", entry.title, entry.formula);
+        let caption = format!(
+            "The mean over the queries of the {}: {}@k = {}.",
+            entry.title, entry.symbol, entry.formula
+        );
         let drawing = lines(rank, Axis::linear(&axis), &curves)?;
         add(&mut figures, drawing, &metric.replace('_', "-"), entry.symbol, &caption);
     }
@@ -234,7 +237,7 @@ fn score_figures(runs: &[(usize, &Evaluated)]) -> Result<Vec<Figure>> {
         lines(Axis::linear("H-recall in %"), Axis::linear("H-precision in %"), &curves)?,
         "precision-recall",
         "H-precision and H-recall",
-        "Each point is a number of ranked items, 1, 2, 5, 10 and so on from the left.",
+        "Each point is a number of ranked items: 1, 2, 5, 10 and so on from the left, up to all of them.",
     );
 
     let rows: Vec<(String, Vec<f64>)> =
