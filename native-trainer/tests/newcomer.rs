@@ -69,6 +69,8 @@ fn three_commands_lead_from_photos_to_a_page() {
     for part in ["# photos\n", "| class | 8 |", "HAPPIER", "| all levels | 16 |", "path = \"photos\""] {
         assert!(card.contains(part), "no {part:?} in {card}");
     }
+    let row = card.lines().find(|line| line.starts_with("| all levels |")).unwrap();
+    assert!(row.contains(" ["), "a score has an interval: {row}");
     assert!(!card.contains(at.folder().to_str().unwrap()), "the card names no folder of the machine: {card}");
     at.akin(&["verify", "runs/photos.bundle"]).expect_code(0);
 

@@ -263,8 +263,10 @@ pub fn export(export: &Export) -> Result<()> {
     for ((run, name), family) in runs.iter().zip(distinct_names(runs)).zip(families) {
         let device = device::open(run.config.run.device)?;
         let encoder = run.encoder(export.which, &device)?;
-        let mut evaluation =
-            evaluate_dataset(&encoder, &dataset, &pictures, &run.config.eval, &device, *progress)?;
+        // The model card has an interval with each result.
+        let bootstrap = Some(run.config.eval.bootstrap.unwrap_or_default());
+        let eval = EvaluationConfig { bootstrap, ..run.config.eval.clone() };
+        let mut evaluation = evaluate_dataset(&encoder, &dataset, &pictures, &eval, &device, *progress)?;
         let per_query = std::mem::take(&mut evaluation.report.per_query);
         let (gallery, queries) = match evaluation.gallery {
             Some(gallery) => (gallery, Some(evaluation.queries)),
