@@ -91,8 +91,9 @@
 //! directory/mark
 //! directory/inventory directory/kind directory/lock
 //! figures
-//! figures/lines figures/points figures/point_names figures/heat_map figures/bars figures/sheet
-//! figures/raster figures/drawing
+//! figures/lines figures/points figures/heat_map figures/bars figures/sheet figures/raster
+//! figures/point_names
+//! figures/drawing
 //! tensorboard
 //! files columns charts machine interrupt shell progress
 //! counts
