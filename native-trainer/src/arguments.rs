@@ -57,7 +57,7 @@ impl ServerArgs {
 pub struct MetricArgs {
     /// The metrics to report, which `akin list metrics` explains. By default those of the run; for files
     /// `h_ap,ndcg,asi,ap,map_at_r,recall@1`; with `--dyml` `asi,ap,recall@1,recall@10,recall@20`.
-    #[arg(long, value_name = "METRIC,…", value_delimiter = ',')]
+    #[arg(long, value_name = "METRIC,…", value_delimiter = ',', value_parser = metric)]
     pub metrics: Vec<Metric>,
     /// Print 95 % intervals from this many bootstrap resamples of the queries; 1000 is common.
     #[arg(long, value_name = "RESAMPLES")]
@@ -102,6 +102,10 @@ impl MetricArgs {
             config.relevance = relevance.clone();
         }
     }
+}
+
+fn metric(text: &str) -> Result<Metric, String> {
+    text.parse().map_err(|error: akin_core::Error| format!("{error} (`akin list metrics` lists all of them)"))
 }
 
 fn similarity(text: &str) -> Result<Similarity, String> {

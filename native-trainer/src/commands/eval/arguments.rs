@@ -16,6 +16,9 @@ use crate::run::Which;
 /// the queries rank each other, and no query ranks itself. A query without a positive at a level is left out of the
 /// mean at that level.
 #[derive(Debug, Args)]
+#[command(override_usage = "akin eval [OPTIONS] <RUN>\n       \
+    akin eval [OPTIONS] --queries <FILE.npy> --query-labels <FILE.csv> --levels <COARSE,…,FINE>\n       \
+    akin eval [OPTIONS] --merge <PART.json>...")]
 pub struct EvalArgs {
     /// The run directory that `akin train` wrote.
     #[arg(value_name = "RUN", required_unless_present_any = ["queries", "merge"], conflicts_with = "queries")]
