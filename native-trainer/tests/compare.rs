@@ -81,6 +81,7 @@ fn a_comparison_trains_each_run_once_and_writes_its_table_in_every_format() {
     // A report takes the directory of a comparison for its trainings.
     at.akin(&["report", "out", "--bootstrap", "0", "--queries", "0"]).expect_code(0);
     let report = at.read("report.html");
+    assert!(report.contains("<caption>Scores in percent</caption>"), "the table over all seeds");
     for run in
         ["out/norm_softmax/seed-0", "out/norm_softmax/seed-1", "out/happier/seed-0", "out/happier/seed-1"]
     {

@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use self::figures_of_run::{Evaluated, run_figures, shared_figures};
 use self::html::{Page, RunPart};
+use crate::compare::print;
 use crate::compare::results::Comparison;
 use crate::compare::sensitivity;
 use crate::config::{Config, DataConfig, DeviceName, Protocol};
@@ -125,7 +126,8 @@ pub fn run(args: &ReportArgs) -> Result<()> {
     let (asked, evaluated): (Vec<usize>, Vec<Evaluated>) = evaluated.into_iter().unzip();
 
     let tests = tests_of(&evaluated);
-    let mut figures = sensitivity_figures(&args.runs)?;
+    let comparisons = comparisons_in(&args.runs)?;
+    let mut figures = sensitivity_figures(&comparisons)?;
     figures.extend(shared_figures(&evaluated, &tests)?);
     let warnings: Vec<String> = different_tests(&evaluated, &tests).into_iter().collect();
     warnings.iter().for_each(terminal::warn);
@@ -159,6 +161,10 @@ pub fn run(args: &ReportArgs) -> Result<()> {
             machine::describe()
         )],
         warnings,
+        comparisons: comparisons
+            .iter()
+            .map(|comparison| (format!("The comparison {}", comparison.name), print::html(comparison)))
+            .collect(),
         figures,
         runs: parts,
     };
@@ -241,14 +247,19 @@ fn runs_in(directory: &Path) -> Result<Vec<PathBuf>> {
     Ok(runs)
 }
 
-/// The curves of each comparison: its scores by the settings that it varies.
-fn sensitivity_figures(directories: &[PathBuf]) -> Result<Vec<Figure>> {
+/// The results of those directories that are comparisons.
+fn comparisons_in(directories: &[PathBuf]) -> Result<Vec<Comparison>> {
     let mut comparisons = Vec::new();
     for directory in directories {
         comparisons.extend(Comparison::read(directory)?);
     }
+    Ok(comparisons)
+}
+
+/// The curves of each comparison: its scores by the settings that it varies.
+fn sensitivity_figures(comparisons: &[Comparison]) -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
-    for (number, comparison) in (1..).zip(&comparisons) {
+    for (number, comparison) in (1..).zip(comparisons) {
         let mut curves = sensitivity::figures(comparison)?;
         if comparisons.len() > 1 {
             for figure in &mut curves {

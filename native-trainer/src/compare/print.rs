@@ -1,6 +1,6 @@
-//! A comparison as text: on the terminal, in Markdown, LaTeX, CSV and JSON.
+//! A comparison as text: on the terminal, in Markdown, LaTeX, CSV and JSON, and as HTML in a report.
 //!
-//! Terminal, Markdown and LaTeX have two tables. The first has the scores in percent, by group, with the best of a
+//! Terminal, Markdown, LaTeX and HTML have two tables. The first has the scores in percent, by group, with the best of a
 //! column in bold and the second underlined. The second has the metric that each loss optimises, before and after
 //! training, and the cost. A third has what papers report, if the config has `[published]`. CSV and JSON have the scores
 //! as shares, in full precision.
@@ -10,6 +10,7 @@ use akin_core::metrics::Metric;
 use super::results::{Column, Comparison, PairedTests, Place, ResultRow, RowTest, Statistic};
 use super::settings::describe;
 use crate::config::{AVERAGE, PublishedResult};
+use crate::figures;
 use crate::published::printed;
 use crate::report::displayed;
 use crate::terminal::escape;
@@ -47,6 +48,11 @@ pub fn print(comparison: &Comparison, format: Format, styled: bool) -> String {
         Format::Csv => csv(comparison),
         Format::Json => serde_json::to_string_pretty(comparison).expect("names and numbers are JSON") + "\n",
     }
+}
+
+/// The comparison as tables of HTML with what there is to say of them.
+pub fn html(comparison: &Comparison) -> String {
+    tables(comparison, &Html)
 }
 
 /// A cell of a printed table.
@@ -437,6 +443,50 @@ fn markdown_code(code: &str) -> String {
     }
 }
 
+struct Html;
+
+impl Style for Html {
+    fn grid(&self, grid: &Grid) -> String {
+        let caption = figures::escape(grid.caption);
+        let mut text =
+            format!("<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{caption}\">");
+        text += &format!("<table>\n<caption>{caption}</caption>\n<thead><tr>");
+        for titles in &grid.header {
+            text += &format!("<th scope=\"col\">{}</th>", figures::escape(titles.join(" ").trim()));
+        }
+        text += "</tr></thead>\n<tbody>\n";
+        for row in &grid.rows {
+            text += &match row {
+                PrintedRow::Group(name) => format!(
+                    "<tr><th scope=\"rowgroup\" colspan=\"{}\"><em>{}</em></th></tr>\n",
+                    grid.header.len(),
+                    figures::escape(name)
+                ),
+                PrintedRow::Cells(cells) => {
+                    let (first, scores) = cells.split_first().expect("a row has a label");
+                    let scores: String =
+                        scores.iter().map(|cell| format!("<td>{}</td>", html_cell(cell))).collect();
+                    format!("<tr><th scope=\"row\">{}</th>{scores}</tr>\n", html_cell(first))
+                }
+            };
+        }
+        text + "</tbody></table></div>\n"
+    }
+
+    fn note(&self, text: &str) -> String {
+        format!("<p class=\"faint\">{}</p>\n", figures::escape(text))
+    }
+}
+
+fn html_cell(cell: &Cell) -> String {
+    let text = figures::escape(&cell.text);
+    match cell.place {
+        Place::Best => format!("<b>{text}</b>"),
+        Place::Second => format!("<u>{text}</u>"),
+        Place::Other => text,
+    }
+}
+
 struct Latex;
 
 impl Style for Latex {
@@ -628,6 +678,18 @@ Command: akin compare tiny
         let styled = print(&comparison(), Format::Text, true);
         assert!(styled.contains("over seeds; the best in bold, the second underlined"));
         assert!(styled.contains("\x1b[1m51.0±1.4\x1b[0m") && styled.contains("\x1b[4m41.0±1.4\x1b[0m"));
+    }
+
+    #[test]
+    fn names_are_text_in_html() {
+        let mut comparison = comparison();
+        comparison.rows[0].label = "<b>".into();
+        let html = html(&comparison);
+        assert!(html.contains("<th scope=\"row\">&lt;b&gt;</th>"), "{html}");
+        assert!(
+            html.contains("<td><b>51.0±1.4</b></td>") && html.contains("<td><u>41.0±1.4</u></td>"),
+            "{html}"
+        );
     }
 
     #[test]

@@ -16,6 +16,8 @@ pub struct Page {
     pub about: Vec<String>,
     /// What the reader has to know before comparing the runs.
     pub warnings: Vec<String>,
+    /// The results of comparisons over all seeds, as a title and HTML.
+    pub comparisons: Vec<(String, String)>,
     /// The runs.
     pub runs: Vec<RunPart>,
     /// The figures of all runs together.
@@ -50,6 +52,7 @@ h3 { font-size: 1.05rem; margin: 2rem 0 .25rem; } p { margin: .4rem 0; } .faint,
 .warning { border-left: 3px solid; padding-left: .75rem; } nav ul { padding: 0; list-style: none; display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; } a { color: inherit; }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .9rem; }
 th, td { padding: .3rem .9rem .3rem 0; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--rule); }
+caption { text-align: left; font-size: .9rem; color: var(--faint); padding: .75rem 0 .25rem; }
 th:first-child, td:first-child { text-align: left; } th { font-weight: 600; } .facts td { text-align: left; white-space: normal; overflow-wrap: anywhere; }
 .interval { color: var(--faint); font-size: .8rem; } figure { margin: 2.25rem 0; }
 figure svg { min-width: 32rem; max-width: 100%; height: auto; display: block; background: #fff; border-radius: 4px; }
@@ -89,6 +92,9 @@ impl Page {
                 "<p role=\"note\" class=\"warning\"><strong>Note:</strong> {}</p>\n",
                 escape(warning)
             );
+        }
+        for (title, tables) in &self.comparisons {
+            html += &format!("<h3>{}</h3>\n{tables}", escape(title));
         }
         html += &results(&self.runs);
         html += "</section>\n";
