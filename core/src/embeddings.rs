@@ -26,6 +26,33 @@ pub trait Rows: Debug + Sync {
     fn read(&self, first: usize, rows: &mut [f32]) -> Result<()>;
 }
 
+/// Whether all of at least two embeddings are the same numbers. All of their scores are then equal, and a ranking is
+/// nothing but the policy of ties. Reads only up to the first one that differs, and a little more.
+///
+/// # Errors
+///
+/// The numbers cannot be read.
+pub fn are_all_equal(rows: &dyn Rows) -> Result<bool> {
+    const BLOCK: usize = 1024;
+    let dimension = rows.dimension();
+    if rows.len() < 2 {
+        return Ok(false);
+    }
+    let mut first = vec![0.0; dimension];
+    rows.read(0, &mut first)?;
+    // Mostly the second one differs.
+    let (mut start, mut end) = (1, 2);
+    while start < rows.len() {
+        let mut block = vec![0.0; (end - start) * dimension];
+        rows.read(start, &mut block)?;
+        if block.chunks(dimension).any(|row| row != first) {
+            return Ok(false);
+        }
+        (start, end) = (end, rows.len().min(end + BLOCK));
+    }
+    Ok(true)
+}
+
 /// N embeddings of d finite numbers each: [N, d], row-major.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Embeddings {
@@ -151,6 +178,20 @@ impl Flaws {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn embeddings_are_all_equal_up_to_the_last_one() {
+        for count in [2, 3, 1024, 1026, 3000] {
+            let mut values = [0.5, -0.25].repeat(count);
+            assert!(are_all_equal(&Embeddings::new(2, values.clone()).unwrap()).unwrap(), "{count}");
+            *values.last_mut().unwrap() = 0.25;
+            assert!(!are_all_equal(&Embeddings::new(2, values).unwrap()).unwrap(), "{count}");
+        }
+        assert!(
+            !are_all_equal(&Embeddings::new(2, vec![1.0, 2.0]).unwrap()).unwrap(),
+            "one has nothing to be equal to"
+        );
+    }
 
     #[test]
     fn embeddings_that_are_not_finite_rows_are_refused() {

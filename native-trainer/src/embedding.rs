@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use akin_core::embeddings::Embeddings;
+use akin_core::embeddings::{Embeddings, Rows, are_all_equal};
 use akin_core::encoder::Encoder;
 use akin_core::evaluate::{self, EvaluationConfig, Execution, Labelled, Report, Step};
 use anyhow::Result;
@@ -17,6 +17,7 @@ use crate::junk::{Sets, evaluate_without_junk};
 use crate::loader::Pictures;
 use crate::problem::{a_few, numbers_problem, problem};
 use crate::progress::{Bar, Progress};
+use crate::terminal;
 
 /// The embeddings of the items whose picture could be read.
 pub struct Embedded {
@@ -137,6 +138,22 @@ pub fn evaluate_dataset(
     evaluate_splits(dataset, config, progress, |items| embed(encoder, pictures, items, device, progress))
 }
 
+/// Warns if everything that is ranked has the same embedding.
+///
+/// # Errors
+///
+/// The embeddings cannot be read.
+pub fn warn_if_equal(ranked: &dyn Rows) -> Result<()> {
+    if are_all_equal(ranked)? {
+        terminal::warn(format_args!(
+            "all {} embeddings that are ranked are equal, so that every ranking is one of ties and no metric says \
+             anything about the model",
+            count(ranked.len())
+        ));
+    }
+    Ok(())
+}
+
 /// Embeds the queries and, if it is a separate split, the gallery, with `embed`.
 ///
 /// # Errors
@@ -163,6 +180,7 @@ pub fn evaluate_splits(
     embed: impl Fn(&[usize]) -> Result<Embedded>,
 ) -> Result<Evaluation> {
     let (queries, gallery) = embed_splits(dataset, embed)?;
+    warn_if_equal(&gallery.as_ref().unwrap_or(&queries).embeddings)?;
     let query_labels = dataset.labels.select(&queries.items);
     let gallery_labels = gallery.as_ref().map(|gallery| dataset.labels.select(&gallery.items));
     if !dataset.junk.is_empty()

@@ -815,6 +815,21 @@ fn bad_embeddings_are_refused() {
 }
 
 #[test]
+fn embeddings_that_are_all_equal_are_evaluated_with_a_warning() {
+    let equal = floats(&[[1.0, 0.5]; 5]);
+    for more in [&[][..], &["--ties", "strict"]] {
+        let answer = eval(&[("q.npy", &equal)], more);
+        assert_eq!(answer.code, Some(0), "{}", answer.stderr);
+        assert!(
+            answer.stderr.contains("warning: all 5 embeddings that are ranked are equal"),
+            "{}",
+            answer.stderr
+        );
+    }
+    assert!(!eval(&[], &[]).stderr.contains("are equal"));
+}
+
+#[test]
 fn a_query_set_without_positives_is_refused() {
     let labels = b"variety,kind\na,1\nb,2\nc,3\nd,4\ne,5\n";
     let answer = eval(&[("q.csv", labels)], &[]);

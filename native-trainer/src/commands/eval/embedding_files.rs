@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use super::arguments::EvalArgs;
 use crate::counts::{count, counted};
 use crate::csv_file::CsvFile;
-use crate::embedding::EvaluationBars;
+use crate::embedding::{EvaluationBars, warn_if_equal};
 use crate::junk::{Sets, evaluate_without_junk};
 use crate::npy::Matrix;
 use crate::problem::problem;
@@ -164,6 +164,7 @@ impl EmbeddingFiles {
         work: impl FnOnce(&Evaluation<'_>) -> akin_core::Result<T>,
         bars: &EvaluationBars,
     ) -> Result<T> {
+        warn_if_equal(&self.gallery.as_ref().unwrap_or(&self.queries).embeddings)?;
         let gallery = self.gallery.as_ref().map(|gallery| -> Labelled<'_, dyn Rows> {
             Labelled { embeddings: &gallery.embeddings, labels: gallery_labels }
         });
