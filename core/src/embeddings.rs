@@ -26,8 +26,8 @@ pub trait Rows: Debug + Sync {
     fn read(&self, first: usize, rows: &mut [f32]) -> Result<()>;
 }
 
-/// Whether all of at least two embeddings are the same numbers. All of their scores are then equal, and a ranking is
-/// nothing but the policy of ties. Reads only up to the first one that differs, and a little more.
+/// Whether there are at least two embeddings and all are the same numbers. Their scores are then equal, and a ranking is
+/// decided by the policy of ties alone. Reads little more than up to the first one that differs.
 ///
 /// # Errors
 ///

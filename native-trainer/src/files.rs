@@ -37,7 +37,7 @@ pub fn read_regular_file(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Whether a file cannot be read because it is absent or no regular file. Any other error is one of the system, and the
+/// Whether a file cannot be read because it is absent or not a regular file. Any other error is one of the system, and the
 /// file may be sound.
 pub fn is_fault_of_file(error: &io::Error) -> bool {
     matches!(
@@ -55,7 +55,7 @@ pub fn system_fault(path: &Path, error: &io::Error) -> anyhow::Error {
                 "let this user read the file and open its folders (`chmod`), or take it out of the data"
             }
             _ => {
-                "this is no fault of the file: check the disk, the memory and the limit of open files (`ulimit -n`)"
+                "the file is not at fault: check the disk, the memory and the limit of open files (`ulimit -n`)"
             }
         },
     )

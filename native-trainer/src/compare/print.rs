@@ -50,7 +50,7 @@ pub fn print(comparison: &Comparison, format: Format, styled: bool) -> String {
     }
 }
 
-/// The comparison as tables of HTML with what there is to say of them.
+/// The tables of the comparison and its notes, as HTML.
 pub fn html(comparison: &Comparison) -> String {
     tables(comparison, &Html)
 }

@@ -383,7 +383,7 @@ impl Dataset {
             }
         }
         if !special.is_empty() {
-            let count = counted(special.len(), "image is no regular file", "images are no regular files");
+            let count = counted(special.len(), "image is not a regular file", "images are not regular files");
             return Err(problem(
                 format!("{count}: {}", a_few(&special)),
                 "replace them with files, or take them out of the data",

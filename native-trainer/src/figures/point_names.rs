@@ -1,6 +1,6 @@
 //! Where the names of points stand: beside their points, inside the frame, and neither on each other nor on a point.
 //!
-//! A name stands as near to its point as there is room, first beside it and otherwise at the end of a thin line. Names for
+//! A name stands beside its point where there is room, and otherwise at the end of a thin line, as short as can be. Names for
 //! which there is no room are left out.
 
 use super::drawing::{Anchor, text_width};
