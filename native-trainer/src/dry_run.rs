@@ -385,7 +385,8 @@ fn activations(encoder: &Encoder) -> Option<u64> {
     let picture = Pixels::new(side, side, vec![0; 3 * (side * side) as usize]).ok()?;
     let count = (MEASURED_PIXELS / (side * side)).max(1) as usize;
     let images = encoder.batch(&vec![picture; count], &device.autodiff());
-    // The first pass leaves memory that it needed for a while. The second uses it again, and grows only by what it keeps.
+    // The first pass also takes memory that it soon gives back. The second reuses that, so that it grows only by what it
+    // keeps.
     let first = encoder.forward(images.clone());
     let before = machine::resident_memory()?;
     let second = encoder.forward(images);

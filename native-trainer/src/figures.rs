@@ -20,7 +20,7 @@ pub mod points;
 mod raster;
 pub mod sheet;
 
-pub use drawing::{Anchor, Drawing, Style, base64, escape, fitted, text_width};
+pub use drawing::{Anchor, Drawing, Style, base64, fitted, text_width};
 pub use raster::Painter;
 
 /// A figure with what stands below it.

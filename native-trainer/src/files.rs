@@ -51,9 +51,7 @@ pub fn system_fault(path: &Path, error: &io::Error) -> anyhow::Error {
     problem(
         format!("the system cannot read {}: {error}", path.display()),
         match error.kind() {
-            io::ErrorKind::PermissionDenied => {
-                "let this user read the file and open its folders (`chmod`), or take it out of the data"
-            }
+            io::ErrorKind::PermissionDenied => "let this user read the file and open its folders (`chmod`)",
             _ => {
                 "the file is not at fault: check the disk, the memory and the limit of open files (`ulimit -n`)"
             }

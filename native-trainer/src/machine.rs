@@ -52,10 +52,10 @@ fn free_in_control_group(folder: &Path) -> Option<u64> {
     let limit: u64 = text("memory.max")?.trim().parse().ok()?;
     let used: u64 = text("memory.current")?.trim().parse().ok()?;
     let statistics = text("memory.stat")?;
-    let of_files = statistics.lines().filter_map(|line| line.split_once(' '));
-    let of_files = of_files.filter(|(name, _)| ["active_file", "inactive_file"].contains(name));
-    let of_files: u64 = of_files.filter_map(|(_, bytes)| bytes.parse::<u64>().ok()).sum();
-    Some(limit.saturating_sub(used.saturating_sub(of_files)))
+    let entries = statistics.lines().filter_map(|line| line.split_once(' '));
+    let file_pages = entries.filter(|(name, _)| ["active_file", "inactive_file"].contains(name));
+    let file_bytes: u64 = file_pages.filter_map(|(_, bytes)| bytes.parse::<u64>().ok()).sum();
+    Some(limit.saturating_sub(used.saturating_sub(file_bytes)))
 }
 
 /// The memory of each NVIDIA GPU that programs can still have, in bytes, in the order of the driver; empty without one.

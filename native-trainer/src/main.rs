@@ -95,7 +95,7 @@
 //! figures/point_names
 //! figures/drawing
 //! tensorboard
-//! files columns charts machine interrupt shell progress
+//! files columns charts machine interrupt shell progress html
 //! counts
 //! problem faults
 //! terminal
@@ -140,6 +140,7 @@ mod features;
 mod figures;
 mod files;
 mod forward;
+mod html;
 mod interrupt;
 mod junk;
 mod loader;

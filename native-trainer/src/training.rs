@@ -286,8 +286,8 @@ fn useless_batches(config: &Config) -> Option<String> {
     })
 }
 
-/// Whether a loss without proxies is the same when the classes of batches are others. `classes` are those of the images
-/// of a batch, among four invented ones.
+/// Whether a loss without proxies keeps its value when the images of a batch get other classes. `classes` has the class of
+/// each image, one of four invented classes.
 fn ignores_labels(config: &Config, classes: &[u32]) -> Result<bool> {
     let mut losses = [loss_of_invented_classes(config, 4)?, loss_of_invented_classes(config, 4)?];
     if has_proxies(&losses[0]) || (0..3).any(|epoch| losses[0].needs_training_set(epoch)) {

@@ -62,7 +62,7 @@ fn merge(workplace: &Workplace, parts: &[String], more: &[&str]) -> Answer {
     workplace.akin(&[&["eval"], more, &["--merge"], &parts].concat())
 }
 
-/// A part with the checksum of what it holds.
+/// The text of a part, with the checksum that its contents have.
 fn sealed(part: &str) -> String {
     let (contents, _) = part.rsplit_once(r#""sha256":""#).expect("a part ends with its checksum");
     let checksum = akin_core::digest::sha256(format!(r#"{contents}"sha256":""}}"#).as_bytes());

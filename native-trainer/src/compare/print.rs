@@ -10,7 +10,7 @@ use akin_core::metrics::Metric;
 use super::results::{Column, Comparison, PairedTests, Place, ResultRow, RowTest, Statistic};
 use super::settings::describe;
 use crate::config::{AVERAGE, PublishedResult};
-use crate::figures;
+use crate::html;
 use crate::published::printed;
 use crate::report::displayed;
 use crate::terminal::escape;
@@ -447,12 +447,11 @@ struct Html;
 
 impl Style for Html {
     fn grid(&self, grid: &Grid) -> String {
-        let caption = figures::escape(grid.caption);
-        let mut text =
-            format!("<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{caption}\">");
+        let caption = html::escape(grid.caption);
+        let mut text = html::scroll(grid.caption);
         text += &format!("<table>\n<caption>{caption}</caption>\n<thead><tr>");
         for titles in &grid.header {
-            text += &format!("<th scope=\"col\">{}</th>", figures::escape(titles.join(" ").trim()));
+            text += &format!("<th scope=\"col\">{}</th>", html::escape(titles.join(" ").trim()));
         }
         text += "</tr></thead>\n<tbody>\n";
         for row in &grid.rows {
@@ -460,7 +459,7 @@ impl Style for Html {
                 PrintedRow::Group(name) => format!(
                     "<tr><th scope=\"rowgroup\" colspan=\"{}\"><em>{}</em></th></tr>\n",
                     grid.header.len(),
-                    figures::escape(name)
+                    html::escape(name)
                 ),
                 PrintedRow::Cells(cells) => {
                     let (first, scores) = cells.split_first().expect("a row has a label");
@@ -474,12 +473,12 @@ impl Style for Html {
     }
 
     fn note(&self, text: &str) -> String {
-        format!("<p class=\"faint\">{}</p>\n", figures::escape(text))
+        format!("<p class=\"faint\">{}</p>\n", html::escape(text))
     }
 }
 
 fn html_cell(cell: &Cell) -> String {
-    let text = figures::escape(&cell.text);
+    let text = html::escape(&cell.text);
     match cell.place {
         Place::Best => format!("<b>{text}</b>"),
         Place::Second => format!("<u>{text}</u>"),

@@ -238,8 +238,8 @@ mod tests {
     fn every_setting_is_explained() {
         let text = explained(&values(), &[]);
         let sections = SECTIONS.iter().filter(|section| **section != "loss");
-        let of_section = |section: &&str| rows_of(section, &settings_of::<Config>(), &Table::new());
-        let rows = sections.flat_map(of_section).chain(loss_settings("happier").unwrap());
+        let rows_in = |section: &&str| rows_of(section, &settings_of::<Config>(), &Table::new());
+        let rows = sections.flat_map(rows_in).chain(loss_settings("happier").unwrap());
         let missing: Vec<String> = rows
             .map(|row| row.key)
             .filter(|key| {

@@ -256,7 +256,7 @@ impl Check<'_> {
         self.faults.wrong.push(Fault { path: self.path.clone(), message, hint });
     }
 
-    /// A value that is none of some names, of which that of `table` has settings.
+    /// A value that is not one of the known names. Besides `names` there is the name that `table` gives settings to.
     fn unknown_value(&mut self, value: &str, names: &[(&str, &str)], table: Option<&Node>) {
         let mut known: Vec<String> = names.iter().map(|(name, _)| (*name).to_owned()).collect();
         known.extend(table.and_then(|table| self.schema.name_with_settings(table)).map(|(_, text)| text));

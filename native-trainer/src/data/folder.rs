@@ -108,7 +108,7 @@ fn walk_error(folder: &Path, error: &walkdir::Error) -> anyhow::Error {
 
 /// Whether an entry of a tree may be, or hold, an image of the user: the root, or one that is neither hidden nor a
 /// directory of akin other than a data set, such as a run or a bundle with its thumbnails.
-pub fn may_be_data(entry: &DirEntry) -> bool {
+fn may_be_data(entry: &DirEntry) -> bool {
     let is_hidden = entry.file_name().to_string_lossy().starts_with('.');
     let is_of_akin = || match Mark::read(entry.path()) {
         Ok(mark) => mark.is_some_and(|mark| mark.kind != Kind::DataSet),
@@ -162,7 +162,7 @@ fn labels(folder: &Path, image: &Path, data: &DataConfig) -> Result<Vec<String>>
 
 /// Whether a file is an image by its extension. Formats that akin cannot read are included, so that
 /// they are reported instead of overlooked.
-pub fn looks_like_an_image(path: &Path) -> bool {
+fn looks_like_an_image(path: &Path) -> bool {
     const EXTENSIONS: [&str; 11] =
         ["jpg", "jpeg", "png", "webp", "heic", "heif", "avif", "gif", "bmp", "tif", "tiff"];
     let extension = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();

@@ -271,7 +271,7 @@ struct Columns {
 }
 
 impl Columns {
-    /// `split` is that of the whole file, if its name tells it.
+    /// `split` is the split of the whole file, if the file's name says so.
     fn of(file: &ParquetFile, data: &DataConfig, split: Option<Split>) -> Result<Self> {
         Ok(Self {
             image_cells: ImageCells::of(file, &data.path_column)?,

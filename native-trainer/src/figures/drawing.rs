@@ -13,6 +13,7 @@ use plotters_backend::{
 };
 
 use super::{Colour, hex, without_middle};
+use crate::html::escape;
 
 /// The fonts of all figures.
 pub const FONT: &str = "Helvetica Neue, Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif";
@@ -339,25 +340,6 @@ impl std::fmt::Display for Short {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}", (self.0 * 100.0).round() / 100.0)
     }
-}
-
-/// A text as content of SVG and HTML, or as an attribute in double quotes. A character that XML does not allow, such as a
-/// control character, becomes a replacement character.
-pub fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => escaped += "&amp;",
-            '<' => escaped += "&lt;",
-            '>' => escaped += "&gt;",
-            '"' => escaped += "&quot;",
-            '\'' => escaped += "&#39;",
-            '\n' | '\t' => escaped.push(' '),
-            c if c.is_control() || ['\u{fffe}', '\u{ffff}'].contains(&c) => escaped.push('\u{fffd}'),
-            c => escaped.push(c),
-        }
-    }
-    escaped
 }
 
 /// Bytes as a `data:` address.

@@ -23,6 +23,19 @@ pub struct Spot {
     pub line_to: Option<[f64; 2]>,
 }
 
+impl Spot {
+    /// The edges of a name of this width.
+    fn edges(&self, width: f64) -> Edges {
+        let [x, baseline] = self.place;
+        let left = match self.anchor {
+            Anchor::Start => x,
+            Anchor::Middle => x - width / 2.0,
+            Anchor::End => x - width,
+        };
+        [left, baseline - 0.8 * SIZE, left + width, baseline + 0.25 * SIZE]
+    }
+}
+
 /// Left, top, right and bottom.
 type Edges = [f64; 4];
 
@@ -91,19 +104,10 @@ fn around(point: [f64; 2], radius: f64, distance: f64, width: f64) -> impl Itera
             _ => Anchor::End,
         };
         let baseline = near[1] + SIZE * (0.3 + 0.5 * down);
-        let left = match anchor {
-            Anchor::Start => near[0],
-            Anchor::Middle => near[0] - width / 2.0,
-            Anchor::End => near[0] - width,
-        };
-        let edges = [
-            left - SPACE,
-            baseline - 0.8 * SIZE - SPACE,
-            left + width + SPACE,
-            baseline + 0.25 * SIZE + SPACE,
-        ];
         let line_to = (distance > 0.0).then_some(near);
-        (Spot { place: [near[0], baseline], anchor, line_to }, edges)
+        let spot = Spot { place: [near[0], baseline], anchor, line_to };
+        let [left, top, right, bottom] = spot.edges(width);
+        (spot, [left - SPACE, top - SPACE, right + SPACE, bottom + SPACE])
     })
 }
 
@@ -159,13 +163,8 @@ mod tests {
         let spots = spots(&names(4), &points, 5.0, FRAME);
         for (spot, name) in spots.into_iter().zip(names(4)) {
             let spot = spot.expect("there is room");
-            let width = text_width(&name, SIZE);
-            let left = match spot.anchor {
-                Anchor::Start => spot.place[0],
-                Anchor::Middle => spot.place[0] - width / 2.0,
-                Anchor::End => spot.place[0] - width,
-            };
-            assert!(left >= 0.0 && left + width <= 700.0 && spot.place[1] <= 700.0, "{spot:?}");
+            let [left, _, right, _] = spot.edges(text_width(&name, SIZE));
+            assert!(left >= 0.0 && right <= 700.0 && spot.place[1] <= 700.0, "{spot:?}");
         }
     }
 
@@ -181,16 +180,7 @@ mod tests {
         let edges: Vec<Edges> = spots
             .iter()
             .zip(&names)
-            .filter_map(|(spot, name)| spot.map(|spot| (spot, text_width(name, SIZE))))
-            .map(|(spot, width)| {
-                let left = spot.place[0]
-                    - match spot.anchor {
-                        Anchor::Start => 0.0,
-                        Anchor::Middle => width / 2.0,
-                        Anchor::End => width,
-                    };
-                [left, spot.place[1] - 0.8 * SIZE, left + width, spot.place[1] + 0.25 * SIZE]
-            })
+            .filter_map(|(spot, name)| spot.map(|spot| spot.edges(text_width(name, SIZE))))
             .collect();
         for (number, edge) in edges.iter().enumerate() {
             assert!(edges[..number].iter().all(|other| !overlap(edge, other)));

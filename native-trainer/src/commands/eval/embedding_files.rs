@@ -58,10 +58,12 @@ impl EmbeddingFiles {
             |embeddings: &Path, labels: &Path| EmbeddingSet::read(embeddings, labels, columns, path_column);
         let queries = read(&args.queries[number], &args.query_labels[number])?;
         let Some(gallery) = args.gallery.get(number) else {
+            warn_if_equal(&queries.embeddings)?;
             return Ok(Self { queries, gallery: None, query_rows: None, junk: None, memory });
         };
         let labels = &args.gallery_labels[number];
         let gallery = read(gallery, labels)?;
+        warn_if_equal(&gallery.embeddings)?;
         let query_rows = match path_column {
             Some(_) => Some(rows_in_gallery(&queries, &gallery, labels)?),
             None => {
@@ -164,7 +166,6 @@ impl EmbeddingFiles {
         work: impl FnOnce(&Evaluation<'_>) -> akin_core::Result<T>,
         bars: &EvaluationBars,
     ) -> Result<T> {
-        warn_if_equal(&self.gallery.as_ref().unwrap_or(&self.queries).embeddings)?;
         let gallery = self.gallery.as_ref().map(|gallery| -> Labelled<'_, dyn Rows> {
             Labelled { embeddings: &gallery.embeddings, labels: gallery_labels }
         });

@@ -5,7 +5,8 @@ use akin_core::metrics::Metric;
 use anyhow::Result;
 
 use crate::counts::count;
-use crate::figures::{Figure, escape};
+use crate::figures::Figure;
+use crate::html::{escape, scroll};
 use crate::report::{measurement, with_interval};
 
 /// The parts of a report.
@@ -139,11 +140,6 @@ fn add_figures(html: &mut String, figures: &[Figure]) -> Result<()> {
         );
     }
     Ok(())
-}
-
-/// The start of a part that is moved sideways where it is too wide, also by keyboard.
-fn scroll(name: &str) -> String {
-    format!("<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{}\">", escape(name))
 }
 
 fn facts(rows: &[(String, String)]) -> String {
