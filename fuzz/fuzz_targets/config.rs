@@ -4,8 +4,8 @@
 
 use std::path::Path;
 
-use akin_fuzz::config::Source;
 use libfuzzer_sys::fuzz_target;
+use native_trainer::config::Source;
 use toml::Table;
 
 fuzz_target!(|bytes: &[u8]| {

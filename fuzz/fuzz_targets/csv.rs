@@ -5,7 +5,7 @@
 use std::io::Cursor;
 use std::path::Path;
 
-use akin_fuzz::csv_file::CsvFile;
+use akin_formats::csv_file::CsvFile;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use akin_fuzz::{mat, pickle};
+use akin_formats::{mat, pickle};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

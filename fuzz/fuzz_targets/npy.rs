@@ -6,7 +6,7 @@ use std::io::Cursor;
 use std::path::Path;
 
 use akin_core::embeddings::{Embeddings, Rows};
-use akin_fuzz::npy::Matrix;
+use akin_formats::npy::Matrix;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -5,7 +5,7 @@
 use std::io::Cursor;
 use std::path::Path;
 
-use akin_fuzz::parquet_file::ParquetFile;
+use akin_formats::parquet_file::ParquetFile;
 use akin_fuzz::patched;
 use libfuzzer_sys::fuzz_target;
 

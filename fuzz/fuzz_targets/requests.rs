@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use akin_fuzz::bundles::Bundles;
-use akin_fuzz::page::Page;
-use akin_fuzz::serve::{Hosts, Site, answer_all, http};
+use akin_server::bundles::Bundles;
+use akin_server::page::Page;
+use akin_server::serve::{Hosts, Site, answer_all, http};
 use libfuzzer_sys::fuzz_target;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

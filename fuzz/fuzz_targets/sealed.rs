@@ -5,8 +5,8 @@
 use std::path::Path;
 
 use akin_core::digest::sha256;
-use akin_fuzz::directory::Mark;
-use akin_fuzz::sealed::{self, Format};
+use akin_base::directory::Mark;
+use akin_base::sealed::{self, Format};
 use libfuzzer_sys::fuzz_target;
 use serde::{Deserialize, Serialize};
 

@@ -1,34 +1,5 @@
-//! The files of the trainer that read what others wrote, and what they use. The trainer is a program, not a library, so
-//! they are taken by their paths.
+//! What the fuzz targets share.
 #![forbid(unsafe_code)]
-#![allow(dead_code, unused_imports, reason = "only the readers are used")]
-
-#[path = "../../native-trainer/src"]
-mod trainer {
-    pub mod bundles;
-    #[cfg(feature = "tensor")]
-    pub mod config;
-    pub mod counts;
-    pub mod csv_file;
-    pub mod directory;
-    pub mod faults;
-    pub mod files;
-    pub mod machine;
-    pub mod mat;
-    pub mod npy;
-    pub mod page;
-    pub mod parquet_file;
-    pub mod pickle;
-    pub mod problem;
-    #[cfg(feature = "tensor")]
-    pub mod recipes;
-    pub mod sealed;
-    pub mod serve;
-    pub mod shell;
-    pub mod terminal;
-}
-
-pub use trainer::*;
 
 /// A valid file with some bytes changed, so that the fuzzer gets behind checks of lengths and names: each five bytes of
 /// `changes` are a place and the byte that is put there.

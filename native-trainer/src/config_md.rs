@@ -10,11 +10,11 @@ use akin_core::losses::{self, LossConfig};
 use akin_core::miners::{self, Miner};
 use serde_json::Value;
 
-use crate::compare::config::CompareConfig;
+use crate::comparison::compare::config::CompareConfig;
+use crate::comparison::tune::config::TuneConfig;
 use crate::config::Config;
 use crate::config::explained::SECTIONS;
 use crate::config::reference::{SettingRow, inline, loss_settings, settings_of, settings_of_kind};
-use crate::tune::config::TuneConfig;
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/CONFIG.md");
 

@@ -12,8 +12,8 @@ use akin_core::metrics::Metric;
 use toml::{Table, Value};
 
 use crate::commands::recipes::all;
+use crate::config::recipes::{RECIPES, Recipe};
 use crate::config::{AVERAGE, Config, SamplerKind, Source};
-use crate::recipes::{RECIPES, Recipe};
 
 const SETTINGS: &str = include_str!("../recipes/facts/settings.csv");
 const RESULTS: &str = include_str!("../recipes/facts/results.csv");

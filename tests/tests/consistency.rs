@@ -26,8 +26,8 @@ fn the_wasm_bindgen_crate_and_its_tool_have_the_same_version() {
     assert_eq!(trunk.as_str(), Some(&*version), "www/Trunk.toml");
     let installed = format!("package: \"wasm-bindgen-cli\", version: \"{version}\"");
     assert!(
-        read("native-trainer/src/page/build.rs").contains(&installed),
-        "native-trainer/src/page/build.rs"
+        read("native-trainer/server/src/page/build.rs").contains(&installed),
+        "native-trainer/server/src/page/build.rs"
     );
 }
 

@@ -4,17 +4,16 @@ use std::io::Cursor;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use akin_base::counts::{count, counted};
+use akin_base::directory::{self, Draft, Kind};
+use akin_base::files::write_into_draft;
+use akin_base::progress::{Bar, Progress};
+use akin_base::{shell, terminal};
 use akin_biomorphs::{BiomorphConfig, Biomorphs, Split};
 use anyhow::Result;
 use clap::Args;
 use image::ImageFormat;
 use rayon::prelude::*;
-
-use crate::counts::{count, counted};
-use crate::directory::{self, Draft, Kind};
-use crate::files::write_into_draft;
-use crate::progress::{Bar, Progress};
-use crate::{shell, terminal};
 
 /// Draw a data set of creatures that descend from one another.
 ///

@@ -2,12 +2,12 @@
 
 use std::{env, iter};
 
+use akin_base::progress::Progress;
+use akin_base::{shell, terminal};
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use crate::compare::cells::{Cell, CellState};
-use crate::progress::Progress;
-use crate::{shell, terminal};
+use crate::comparison::compare::cells::{Cell, CellState};
 
 /// Prints the cells that can begin, as commands; as JSON, every cell.
 ///

@@ -2,24 +2,24 @@
 
 use std::path::PathBuf;
 
+use akin_base::counts::counted;
+use akin_base::files::write_atomic;
+use akin_base::problem::{a_few, problem};
+use akin_base::progress::Progress;
+use akin_base::{shell, terminal};
+use akin_figures::{Painter, remove_earlier_figures, write_figures};
 use anyhow::Result;
 use clap::Args;
 
 use super::cells::{command_line, print_cells};
-use crate::arguments::SetArgs;
-use crate::compare::execution;
-use crate::compare::paired::paired_tests;
-use crate::compare::plan::{Overrides, Plan};
-use crate::compare::print::{FILES, Format, print};
-use crate::compare::results::figures_of_earlier;
-use crate::compare::sensitivity;
+use crate::commands::arguments::SetArgs;
+use crate::comparison::compare::execution;
+use crate::comparison::compare::paired::paired_tests;
+use crate::comparison::compare::plan::{Overrides, Plan};
+use crate::comparison::compare::print::{FILES, Format, print};
+use crate::comparison::compare::results::figures_of_earlier;
+use crate::comparison::compare::sensitivity;
 use crate::config::{DeviceName, Source};
-use crate::counts::counted;
-use crate::figures::{Painter, remove_earlier_figures, write_figures};
-use crate::files::write_atomic;
-use crate::problem::{a_few, problem};
-use crate::progress::Progress;
-use crate::{shell, terminal};
 
 /// Train many losses on the same data and compare them in one table.
 ///

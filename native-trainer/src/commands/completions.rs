@@ -2,13 +2,12 @@
 
 use std::path::PathBuf;
 
+use akin_base::files::{create_folder, write_atomic};
+use akin_base::problem::problem;
+use akin_base::terminal;
 use anyhow::Result;
 use clap::{Args, Command};
 use clap_complete::Shell;
-
-use crate::files::{create_folder, write_atomic};
-use crate::problem::problem;
-use crate::terminal;
 
 /// Print a script that completes commands and options of akin in a shell.
 ///

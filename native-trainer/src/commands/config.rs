@@ -2,25 +2,26 @@
 
 use std::path::{Path, PathBuf};
 
+use akin_base::columns::align_words;
+use akin_base::counts::counted;
+use akin_base::problem::problem;
+use akin_base::{shell, terminal};
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 use toml::Table;
 
-use crate::arguments::SetArgs;
-use crate::columns::align_words;
-use crate::compare::config::CompareConfig;
-use crate::compare::plan::{Overrides as CompareOverrides, Plan as ComparePlan};
+use crate::commands::arguments::SetArgs;
+use crate::comparison::compare::config::CompareConfig;
+use crate::comparison::compare::plan::{Overrides as CompareOverrides, Plan as ComparePlan};
+use crate::comparison::tune::plan::{Overrides as TuneOverrides, Plan as TunePlan};
+use crate::config::device;
 use crate::config::explained::{SECTIONS, kinds};
 use crate::config::reference::{SettingRow, settings_of};
 use crate::config::{Config, Origin, Source, dotted};
-use crate::counts::counted;
 use crate::data::check_columns;
-use crate::problem::problem;
-use crate::run::encoder_config;
+use crate::runs::run::encoder_config;
 use crate::training::{check_encoder, check_loss_settings, idle_settings};
-use crate::tune::plan::{Overrides as TuneOverrides, Plan as TunePlan};
-use crate::{device, shell, terminal};
 
 /// The commands on a config.
 #[derive(Debug, Subcommand)]

@@ -2,12 +2,18 @@
 //! their own.
 
 mod arguments;
+mod class_tree;
 mod fetch;
 mod stats;
 mod verify;
 
 use std::path::Path;
 
+use akin_base::columns::align_numbers;
+use akin_base::counts::{count, counted};
+use akin_base::problem::problem;
+use akin_base::progress::Progress;
+use akin_base::terminal::{self, one_line};
 use anyhow::Result;
 use clap::{Args, Subcommand};
 
@@ -15,14 +21,9 @@ use self::arguments::DataSetArgs;
 use self::fetch::DataFetchArgs;
 use self::stats::DataStatsArgs;
 use self::verify::DataVerifyArgs;
-use crate::columns::align_numbers;
-use crate::counts::{count, counted};
 use crate::data::Dataset;
 use crate::data::check::{Findings, inspect};
 use crate::data::idle::idle_settings;
-use crate::problem::problem;
-use crate::progress::Progress;
-use crate::terminal::{self, one_line};
 
 #[derive(Debug, Subcommand)]
 /// The commands on a data set.

@@ -2,25 +2,26 @@
 
 use std::path::PathBuf;
 
+use akin_base::counts::count;
+use akin_base::directory::{self, Draft, Kind};
+use akin_base::files::write_atomic;
+use akin_base::progress::Progress;
+use akin_base::{interrupt, shell, terminal};
 use akin_biomorphs::{BiomorphConfig, Biomorphs};
 use akin_core::evaluate::Report;
+use akin_server::bundles::Bundles;
+use akin_server::{page, serve};
 use anyhow::Result;
 use clap::Args;
 
-use crate::arguments::ServerArgs;
-use crate::bundles::Bundles;
+use crate::commands::arguments::ServerArgs;
 use crate::commands::biomorphs;
 use crate::commands::export::{Export, export};
 use crate::commands::train::{finish, train_new};
 use crate::config::{Config, DeviceName};
-use crate::counts::count;
-use crate::directory::{self, Draft, Kind};
-use crate::files::write_atomic;
-use crate::progress::Progress;
-use crate::report::runs_text;
-use crate::run::Run;
+use crate::evaluation::report::runs_text;
+use crate::runs::run::Run;
 use crate::training::Outcome;
-use crate::{interrupt, page, serve, shell, terminal};
 
 /// Draw creatures, train two models on them, and show both in the browser.
 ///

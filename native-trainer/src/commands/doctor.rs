@@ -6,16 +6,17 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use akin_base::columns::align_words;
+use akin_base::counts::{counted, rounded_bytes};
+use akin_base::problem::{a_few, problem};
+use akin_base::{machine, terminal};
+use akin_server::page::{self, State};
 use anyhow::Result;
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::columns::align_words;
+use crate::config::device;
 use crate::config::{DeviceName, setting_name};
-use crate::counts::{counted, rounded_bytes};
-use crate::page::{self, State};
-use crate::problem::{a_few, problem};
-use crate::{device, machine, terminal};
 
 /// Say what akin finds on this machine, and what is broken.
 ///

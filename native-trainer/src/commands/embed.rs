@@ -2,20 +2,22 @@
 
 use std::path::{Path, PathBuf};
 
+use akin_base::counts::counted;
+use akin_base::files::write_atomic;
+use akin_base::problem::{a_few, problem};
+use akin_base::progress::Progress;
+use akin_formats::npy;
 use anyhow::Result;
 use clap::Args;
 use walkdir::DirEntry;
 
 use crate::config::DeviceName;
-use crate::counts::counted;
+use crate::config::device;
+use crate::data;
 use crate::data::folder::image_files;
-use crate::embedding::embed;
-use crate::files::write_atomic;
-use crate::loader::Pictures;
-use crate::problem::{a_few, problem};
-use crate::progress::Progress;
-use crate::run::{Run, Which};
-use crate::{data, device, npy};
+use crate::evaluation::embedding::embed;
+use crate::pictures::loader::Pictures;
+use crate::runs::run::{Run, Which};
 
 /// Write the embeddings of images to a .npy file.
 ///

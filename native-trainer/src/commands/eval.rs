@@ -17,18 +17,21 @@ use anyhow::Result;
 use serde_json::json;
 
 pub use self::arguments::EvalArgs;
+use akin_base::files::{check_output, write_atomic};
+use akin_base::problem::problem;
+use akin_base::{directory, terminal};
+use akin_figures::rank_curves;
+
 use self::embedding_files::EmbeddingFiles;
 use self::opened_run::OpenedRun;
 use self::shard::{Part, Shard, Whole};
 use crate::config::{DataConfig, Protocol, PublishedConfig, PublishedResult, setting_name};
-use crate::embedding::evaluate_dataset;
-use crate::files::{check_output, write_atomic};
-use crate::loader::Pictures;
-use crate::problem::problem;
-use crate::published::published_text;
-use crate::report::{measurement, paired_tests_text, report_text, score};
-use crate::run::Run;
-use crate::{data, directory, rank_curves, terminal};
+use crate::data;
+use crate::evaluation::embedding::evaluate_dataset;
+use crate::evaluation::published::published_text;
+use crate::evaluation::report::{measurement, paired_tests_text, report_text, score};
+use crate::pictures::loader::Pictures;
+use crate::runs::run::Run;
 
 /// Evaluates, and prints the report.
 pub fn run(args: EvalArgs) -> Result<()> {

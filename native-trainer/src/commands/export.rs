@@ -4,6 +4,12 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use akin_base::counts::counted;
+use akin_base::directory::{Draft, Kind};
+use akin_base::files::{read_regular_file, write_into_draft};
+use akin_base::problem::{Advise, problem};
+use akin_base::progress::Progress;
+use akin_base::{directory, shell, terminal};
 use akin_core::ancestors::Ancestors;
 use akin_core::bundle::{
     Affinity, BestScores, BundleWriter, Contents, ElementType, EncoderEntry, Items, Map, MapProxies,
@@ -14,29 +20,25 @@ use akin_core::encoder::EncoderConfig;
 use akin_core::evaluate::{EvaluationConfig, Labelled};
 use akin_core::image::{Filter, Pixels, self_test_pattern};
 use akin_core::similarity::Similarity;
+use akin_server::bundles::Bundles;
+use akin_server::{page, site};
 use anyhow::Result;
 use clap::Args;
 use image::codecs::jpeg::JpegEncoder;
 use rayon::prelude::*;
 use serde_json::Value;
 
-use crate::bundles::Bundles;
-use crate::class_scores::{ClassScores, class_scores, first_shared_levels, query_table};
+use crate::config::device;
 use crate::config::{Config, DataConfig, DataKind, DeviceName};
-use crate::counts::counted;
 use crate::data::Dataset;
-use crate::directory::{Draft, Kind};
-use crate::embedding::evaluate_dataset;
-use crate::families::{distinct_names, families};
-use crate::files::{read_regular_file, write_into_draft};
-use crate::loader::Pictures;
-use crate::model_card::{model_card_file, text};
-use crate::problem::{Advise, problem};
-use crate::progress::Progress;
-use crate::projection::{Method, Projection, project};
-use crate::run::{Run, Which, encoder_config, refuse_twins};
+use crate::evaluation::class_scores::{ClassScores, class_scores, first_shared_levels, query_table};
+use crate::evaluation::embedding::evaluate_dataset;
+use crate::evaluation::model_card::{model_card_file, text};
+use crate::evaluation::projection::{Method, Projection, project};
+use crate::pictures::loader::Pictures;
+use crate::runs::families::{distinct_names, families};
+use crate::runs::run::{Run, Which, encoder_config, refuse_twins};
 use crate::training::learned_ancestors;
-use crate::{device, directory, page, shell, site, terminal};
 
 /// Write runs into a bundle for the browser.
 ///

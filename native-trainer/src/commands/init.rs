@@ -3,23 +3,24 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf, absolute};
 
+use akin_base::counts::counted;
+use akin_base::files::{read_regular_file, write_atomic};
+use akin_base::problem::{Advise, a_few, did_you_mean, problem};
+use akin_base::{machine, shell, terminal};
 use akin_core::image::Pixels;
 use akin_core::models::BackboneConfig;
 use anyhow::Result;
 use clap::Args;
 use toml::{Table, Value};
 
+use crate::config::device;
 use crate::config::explained::explained;
 use crate::config::{DataConfig, DeviceName, SamplerConfig, Source};
-use crate::counts::counted;
 use crate::data::Dataset;
 use crate::data::check::same_classes;
 use crate::data::detect::{Layout, detect, sizes};
-use crate::files::{read_regular_file, write_atomic};
-use crate::loader::Pictures;
-use crate::problem::{Advise, a_few, did_you_mean, problem};
+use crate::pictures::loader::Pictures;
 use crate::training::check_encoder;
-use crate::{device, machine, shell, terminal};
 
 /// Write a config for a folder of images.
 ///
@@ -178,8 +179,8 @@ fn refuse_existing(out: &Path, overwrite: bool) -> Result<()> {
             "choose another with `--out FILE.toml`",
         ));
     }
-    crate::files::check_output(out, &[], overwrite)?;
-    crate::directory::refuse_own_file(out)
+    akin_base::files::check_output(out, &[], overwrite)?;
+    akin_base::directory::refuse_own_file(out)
 }
 
 /// The section `[model]` without its preprocessing.

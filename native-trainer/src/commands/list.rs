@@ -1,5 +1,9 @@
 //! `akin list`: the names of backbones, losses, miners, metrics, recipes and sources, and the settings of each.
 
+use akin_base::columns::align_words;
+use akin_base::counts::{count, rounded};
+use akin_base::problem::{did_you_mean, problem};
+use akin_base::terminal;
 use akin_core::losses::LossEntry;
 use akin_core::metrics::MetricEntry;
 use akin_core::miners::{Miner, MinerEntry};
@@ -10,15 +14,11 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use crate::columns::align_words;
+use crate::config::device;
+use crate::config::recipes::{RECIPES, Recipe};
 use crate::config::reference::{SettingRow, inline, loss_settings, settings_of_kind};
 use crate::config::{DataKind, DeviceName};
-use crate::counts::{count, rounded};
 use crate::data;
-use crate::device;
-use crate::problem::{did_you_mean, problem};
-use crate::recipes::{RECIPES, Recipe};
-use crate::terminal;
 
 /// What to list.
 #[derive(Debug, Subcommand)]

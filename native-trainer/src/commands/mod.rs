@@ -1,5 +1,6 @@
 //! The commands, one per file: its arguments, its work and its output.
 
+pub mod arguments;
 pub mod bench;
 pub mod biomorphs;
 mod cells;

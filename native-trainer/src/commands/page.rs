@@ -1,9 +1,9 @@
 //! `akin page`: builds the page.
 
+use akin_base::terminal;
+use akin_server::page;
 use anyhow::Result;
 use clap::Args;
-
-use crate::{page, terminal};
 
 /// Build the page if it is not up to date, and print its folder.
 ///

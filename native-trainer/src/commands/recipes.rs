@@ -1,17 +1,17 @@
 //! `akin recipes`: the published results that a recipe reproduces, by paper and table.
 
+use akin_base::columns::align_words;
+use akin_base::problem::{did_you_mean, problem};
+use akin_base::terminal;
 use akin_core::sources::source;
 use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::json;
 use toml::{Table, Value};
 
-use crate::columns::align_words;
+use crate::config::recipes::{RECIPES, Recipe, row_settings};
 use crate::config::{PublishedConfig, PublishedResult};
-use crate::problem::{did_you_mean, problem};
-use crate::published::printed;
-use crate::recipes::{RECIPES, Recipe, row_settings};
-use crate::terminal;
+use crate::evaluation::published::printed;
 
 /// List the published results that a recipe reproduces, by paper and table.
 ///

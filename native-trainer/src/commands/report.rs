@@ -7,35 +7,37 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use akin_base::counts::{count, counted, rounded_bytes};
+use akin_base::directory::{Kind, Mark};
+use akin_base::files::{read_regular_file, write_atomic};
+use akin_base::problem::{Advise, a_few, problem};
+use akin_base::progress::Progress;
+use akin_base::{directory, machine, shell, terminal};
 use akin_core::evaluate::EvaluationConfig;
 use akin_core::metrics::Metric;
 use akin_core::statistics::Bootstrap;
+use akin_figures::rank_curves;
+use akin_figures::{Figure, Painter, write_figures};
 use anyhow::Result;
 use clap::Args;
 use serde_json::Value;
 
 use self::figures_of_run::{Evaluated, run_figures, shared_figures};
 use self::html::{Page, RunPart};
-use crate::compare::print;
-use crate::compare::results::Comparison;
-use crate::compare::sensitivity;
+use crate::comparison::compare::print;
+use crate::comparison::compare::results::Comparison;
+use crate::comparison::compare::sensitivity;
+use crate::config::device;
 use crate::config::{Config, DataConfig, DeviceName, Protocol};
-use crate::counts::{count, counted, rounded_bytes};
 use crate::data::{Dataset, check_output};
-use crate::directory::{Kind, Mark};
-use crate::embedding::evaluate_dataset;
-use crate::families::distinct_names;
-use crate::figures::{Figure, Painter, write_figures};
-use crate::files::{read_regular_file, write_atomic};
-use crate::loader::Pictures;
-use crate::problem::{Advise, a_few, problem};
-use crate::progress::Progress;
-use crate::published::published_text;
-use crate::report::score;
-use crate::run::{Run, Which, encoder_config, refuse_twins};
-use crate::run_log::Log;
+use crate::evaluation::embedding::evaluate_dataset;
+use crate::evaluation::published::published_text;
+use crate::evaluation::report::score;
+use crate::pictures::loader::Pictures;
+use crate::runs::families::distinct_names;
+use crate::runs::run::{Run, Which, encoder_config, refuse_twins};
+use crate::runs::run_log::Log;
 use crate::training::learned_ancestors;
-use crate::{device, directory, machine, rank_curves, shell, terminal};
 
 /// Write a report on runs: one HTML file with tables, curves, maps and pictures.
 ///

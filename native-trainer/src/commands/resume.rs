@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
+use akin_base::progress::Progress;
 use anyhow::Result;
 use clap::Args;
 
 use crate::commands::train::{OutcomeArgs, continue_run, finish};
 use crate::config::DeviceName;
-use crate::progress::Progress;
-use crate::run::Run;
+use crate::runs::run::Run;
 
 /// Continue a training that was stopped.
 ///

@@ -2,24 +2,26 @@
 
 use std::path::{Path, PathBuf};
 
+use akin_base::columns::align_words;
+use akin_base::counts::counted;
+use akin_base::directory::{self, Kind};
+use akin_base::files::read_regular_file;
+use akin_base::problem::{Advise, a_few, did_you_mean, problem};
+use akin_base::terminal;
 use akin_core::bundle::{MANIFEST, Manifest};
 use akin_core::encoder::EncoderConfig;
 use akin_core::image::Pixels;
 use akin_core::search::Gallery;
 use akin_core::taxonomy::Labels;
+use akin_figures::terminal_picture;
+use akin_figures::terminal_picture::PictureFormat;
 use anyhow::Result;
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::columns::align_words;
 use crate::config::DeviceName;
-use crate::counts::counted;
-use crate::directory::{self, Kind};
-use crate::files::read_regular_file;
-use crate::loader::Pictures;
-use crate::problem::{Advise, a_few, did_you_mean, problem};
-use crate::terminal_picture::PictureFormat;
-use crate::{device, terminal, terminal_picture};
+use crate::config::device;
+use crate::pictures::loader::Pictures;
 
 /// Find the items of a bundle that are nearest to an image.
 ///

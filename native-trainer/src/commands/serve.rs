@@ -4,19 +4,20 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use akin_base::directory::{self, Kind, MARK_FILE};
+use akin_base::files::read_regular_file;
+use akin_base::problem::{Advise, problem};
+use akin_base::progress::Progress;
+use akin_base::shell;
 use akin_core::bundle::{ElementType, INDEX, MANIFEST, Manifest};
+use akin_server::bundles::Bundles;
+use akin_server::{page, serve};
 use anyhow::Result;
 use clap::Args;
 
-use crate::arguments::ServerArgs;
-use crate::bundles::Bundles;
+use crate::commands::arguments::ServerArgs;
 use crate::commands::export::{Export, NOTICE, TILE, export, title_of};
-use crate::directory::{self, Kind, MARK_FILE};
-use crate::files::read_regular_file;
-use crate::problem::{Advise, problem};
-use crate::progress::Progress;
-use crate::run::{CONFIG_FILE, Run};
-use crate::{page, serve, shell};
+use crate::runs::run::{CONFIG_FILE, Run};
 
 /// Serve the page with one or more bundles or runs, by default on this machine only.
 ///

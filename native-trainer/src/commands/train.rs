@@ -4,27 +4,29 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 
+use akin_base::counts::rounded_bytes;
+use akin_base::directory::Kind;
+use akin_base::files::write_atomic;
+use akin_base::problem::{Interrupted, a_few, problem};
+use akin_base::progress::Progress;
+use akin_base::{directory, shell, terminal};
+use akin_figures::contact_sheet::is_contact_sheet;
+use akin_server::page;
 use anyhow::Result;
 use clap::Args;
 
-use crate::arguments::SetArgs;
+use crate::commands::arguments::SetArgs;
+use crate::config::device;
+use crate::config::device::{is_out_of_memory, out_of_memory};
 use crate::config::{Config, DeviceName, LogFormat};
-use crate::contact_sheet::is_contact_sheet;
-use crate::counts::rounded_bytes;
 use crate::data::{Dataset, check_output};
-use crate::device::{is_out_of_memory, out_of_memory};
-use crate::directory::Kind;
-use crate::dry_run::{LOWER_MEMORY, check_memory, dry_run, lacking_problem};
-use crate::files::write_atomic;
-use crate::loader::Pictures;
-use crate::outcome::ProcessOutcome;
-use crate::problem::{Interrupted, a_few, problem};
-use crate::progress::Progress;
-use crate::published::published_text;
-use crate::report::{report_text, score};
-use crate::run::{CONFIG_FILE, Run};
+use crate::evaluation::published::published_text;
+use crate::evaluation::report::{report_text, score};
+use crate::pictures::loader::Pictures;
+use crate::runs::outcome::ProcessOutcome;
+use crate::runs::run::{CONFIG_FILE, Run};
+use crate::training::dry_run::{LOWER_MEMORY, check_memory, dry_run, lacking_problem};
 use crate::training::{Outcome, Start, idle_settings, train};
-use crate::{device, directory, page, shell, terminal};
 
 /// Train a model from a config.
 ///

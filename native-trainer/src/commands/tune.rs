@@ -2,20 +2,20 @@
 
 use std::path::PathBuf;
 
+use akin_base::counts::counted;
+use akin_base::files::write_atomic;
+use akin_base::problem::{a_few, problem};
+use akin_base::progress::Progress;
+use akin_base::{shell, terminal};
 use anyhow::Result;
 use clap::Args;
 
 use super::cells::{command_line, print_cells};
-use crate::arguments::SetArgs;
+use crate::commands::arguments::SetArgs;
+use crate::comparison::tune::execution;
+use crate::comparison::tune::plan::{Overrides, Plan};
+use crate::comparison::tune::print::{Format, print, trials_csv};
 use crate::config::{DeviceName, Source};
-use crate::counts::counted;
-use crate::files::write_atomic;
-use crate::problem::{a_few, problem};
-use crate::progress::Progress;
-use crate::tune::execution;
-use crate::tune::plan::{Overrides, Plan};
-use crate::tune::print::{Format, print, trials_csv};
-use crate::{shell, terminal};
 
 /// Search for settings on folds of the training classes.
 ///

@@ -6,6 +6,12 @@ mod run_checks;
 
 use std::path::{Path, PathBuf};
 
+use akin_base::columns::align_words;
+use akin_base::counts::{count, counted};
+use akin_base::directory::{self, Flaw, Kind, MARK_FILE, Mark, check_file, directories_in, foreign};
+use akin_base::files::read_regular_file;
+use akin_base::problem::{Advise, parts, problem};
+use akin_base::{shell, terminal};
 use akin_core::bundle::{INDEX, Index, MANIFEST};
 use anyhow::Result;
 use clap::Args;
@@ -13,13 +19,7 @@ use rayon::prelude::*;
 use serde_json::json;
 
 use self::check::{Check, Checks, State};
-use crate::columns::align_words;
-use crate::counts::{count, counted};
-use crate::directory::{self, Flaw, Kind, MARK_FILE, Mark, check_file, directories_in, foreign};
-use crate::files::read_regular_file;
-use crate::problem::{Advise, parts, problem};
-use crate::run::CONFIG_FILE;
-use crate::{shell, terminal};
+use crate::runs::run::CONFIG_FILE;
 
 /// Check every file of a run, a bundle or another directory that akin wrote.
 ///

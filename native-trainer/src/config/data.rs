@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use akin_base::problem::{did_you_mean, problem};
 use akin_core::taxonomy::ClassIdentity;
 use anyhow::Result;
 use schemars::JsonSchema;
@@ -10,7 +11,6 @@ use serde::{Deserialize, Serialize};
 
 use super::Source;
 use super::range::ensure;
-use crate::problem::{did_you_mean, problem};
 
 /// `[data]`: see the [module](self).
 #[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]

@@ -3,13 +3,13 @@
 //! Serde reads the config. If that fails, this file finds the key that is wrong, its line and what to write instead, or
 //! all the keys that are missing.
 
+use akin_base::problem::did_you_mean;
 use akin_core::losses::CATALOGUE;
 use serde_json::Value as Json;
 use toml::de::{DeTable, DeValue};
 use toml::{Table, Value};
 
 use super::schema::{Node, Schema, Shape, fields, required};
-use crate::problem::did_you_mean;
 
 /// More names than this are not listed in a message.
 const FEW_NAMES: usize = 24;

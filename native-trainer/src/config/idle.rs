@@ -1,5 +1,6 @@
 //! Settings that can never take effect: they are no errors, but rarely what was meant.
 
+use akin_base::counts::counted;
 use akin_core::encoder::{BatchNormMode, Precision};
 use akin_core::losses::LossConfig;
 use serde_json::{Value, json};
@@ -8,7 +9,6 @@ use super::{
     Config, DataKind, OptimizerConfig, OptimizerKind, SamplerConfig, ScheduleConfig, ScheduleKind,
     setting_name,
 };
-use crate::counts::counted;
 
 /// A setting that has no effect beside the others, whatever its value is.
 struct Idle {
@@ -317,7 +317,7 @@ mod tests {
     #[test]
     fn no_recipe_has_a_setting_without_effect() {
         let mut checked = 0;
-        for recipe in crate::recipes::RECIPES {
+        for recipe in crate::config::recipes::RECIPES {
             let text = recipe.text.replace("${AKIN_DATA}", "data");
             let config =
                 Source::from_text(Path::new(recipe.name), text, None, &[]).unwrap().config(&Table::new());

@@ -4,11 +4,10 @@
 //! ([`changes_kind`]): it replaces the other, since the keys beside a `kind` belong to that kind. Presets of losses
 //! follow the same rule.
 
+use akin_base::problem::problem;
 use akin_core::losses::changes_kind;
 use anyhow::Result;
 use toml::{Table, Value};
-
-use crate::problem::problem;
 
 /// Sections that keep their keys when their `kind` changes, since nearly all of them mean the same for every kind.
 const SHARED_KEYS: [&str; 3] = ["data", "optimizer", "schedule"];

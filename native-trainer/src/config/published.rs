@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use akin_base::problem::{did_you_mean, problem};
 use akin_core::metrics::Metric;
 use akin_core::sources::{SOURCES, source};
 use anyhow::Result;
@@ -9,7 +10,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::range::ensure;
-use crate::problem::{did_you_mean, problem};
 
 /// The name of the mean over levels where the protocol of DyML stands for all levels together.
 pub const AVERAGE: &str = "average";

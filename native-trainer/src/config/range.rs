@@ -1,8 +1,7 @@
 //! Checks that a setting is in its range.
 
+use akin_base::problem::problem;
 use anyhow::Result;
-
-use crate::problem::problem;
 
 /// An error with the message and hint of `otherwise`, unless the condition holds.
 pub(super) fn ensure(condition: bool, otherwise: impl FnOnce() -> (String, &'static str)) -> Result<()> {

@@ -2,13 +2,13 @@
 //!
 //! `CONFIG.md` and `akin list losses --show NAME` print these rows, so that both always say what the program does.
 
+use akin_base::problem::{did_you_mean, problem};
 use akin_core::losses::{CATALOGUE, LossConfig};
 use anyhow::Result;
 use schemars::JsonSchema;
 use serde_json::Value;
 
 use super::schema::{Node, Schema, Shape, description, fields, required};
-use crate::problem::{did_you_mean, problem};
 
 /// A setting, as people read about it.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,12 +1,12 @@
 //! `[sampler]`: what a batch consists of.
 
+use akin_base::counts::counted;
+use akin_base::problem::{did_you_mean, problem};
 use anyhow::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::range::ensure;
-use crate::counts::counted;
-use crate::problem::{did_you_mean, problem};
 
 /// `[sampler]`: see the [module](self).
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]

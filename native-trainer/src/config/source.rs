@@ -4,6 +4,9 @@ use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
 use std::{env, path};
 
+use akin_base::files::read_text;
+use akin_base::problem::{Advise, did_you_mean, problem};
+use akin_base::shell;
 use akin_core::image::PreprocessingConfig;
 use akin_core::models::BackboneConfig;
 use anyhow::Result;
@@ -16,9 +19,7 @@ use super::overlay::{lay_over, put};
 use super::range::ensure;
 use super::schema::Schema;
 use super::{Config, DataKind};
-use crate::files::read_text;
-use crate::problem::{Advise, did_you_mean, problem};
-use crate::{recipes, shell};
+use crate::config::recipes;
 
 /// Pairs of keys that exclude each other: one given by `--set` replaces the other.
 const ALTERNATIVES: [[&str; 2]; 5] = [

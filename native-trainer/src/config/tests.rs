@@ -2,6 +2,7 @@
 
 use std::{env, fs};
 
+use akin_base::problem::parts;
 use akin_core::geometry::Geometry;
 use akin_core::image::{Normalisation, Preprocessing};
 use akin_core::models::BackboneConfig;
@@ -12,7 +13,6 @@ use burn::tensor::{Device, Tensor};
 
 use super::schema::{Schema, Shape};
 use super::*;
-use crate::problem::parts;
 
 const SHORT: &str = r#"
 [run]

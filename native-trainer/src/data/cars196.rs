@@ -1,14 +1,14 @@
 //! Cars-196: `cars_annos.mat` lists the images with their car model. The coarse level is not part of it; it comes from a
 //! [hierarchy](super::hierarchy).
 
+use akin_base::problem::problem;
 use akin_core::taxonomy::ClassIdentity;
+use akin_formats::mat::{self, Value};
 use anyhow::{Context, Result};
 
 use super::hierarchy::Hierarchy;
 use super::listing::{Count, Counts, Entry, ListedImage, Listing, LocalCopy, Source, Split, SplitCounts};
 use crate::config::DataKind;
-use crate::mat::{self, Value};
-use crate::problem::problem;
 
 /// Classes 1 to 98 are the training classes.
 const LAST_TRAINING_CLASS: usize = 98;
@@ -69,8 +69,9 @@ fn list(copy: &LocalCopy) -> Result<Listing> {
 
 #[cfg(test)]
 mod tests {
+    use akin_formats::mat::fixtures::{cell, compressed, file, numbers, structs, text};
+
     use super::super::fixtures::*;
-    use crate::mat::fixtures::{cell, compressed, file, numbers, structs, text};
 
     fn annotations(classes: &[u8]) -> Vec<u8> {
         let image = |(number, &class): (usize, &u8)| {

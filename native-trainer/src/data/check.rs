@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 
+use akin_base::counts::counted;
+use akin_base::files::{is_fault_of_file, system_fault};
+use akin_base::problem::a_few;
 use anyhow::Result;
 use rayon::prelude::*;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::Dataset;
-use crate::counts::counted;
-use crate::files::{is_fault_of_file, system_fault};
-use crate::problem::a_few;
 
 /// What [`inspect`] found.
 #[derive(Debug, Serialize)]

@@ -4,6 +4,7 @@
 use std::fs::File;
 use std::sync::{Arc, Mutex};
 
+use akin_base::problem::{Advise, problem};
 use akin_core::taxonomy::ClassIdentity;
 use anyhow::Result;
 
@@ -11,7 +12,6 @@ use super::listing::{
     Count, Counts, Download, Entry, ListedImage, Listing, LocalCopy, Source, Split, SplitCounts,
 };
 use super::storage::{Container, Part};
-use crate::problem::{Advise, problem};
 
 const SIDE: u32 = 32;
 const LABELS: usize = 2;

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
+use akin_formats::csv_file::CsvFile;
 use anyhow::Result;
 
 use super::listing::{Entry, ListedImage, Listing, LocalCopy, Source};
 use super::table::{Rows, row_name};
 use crate::config::DataConfig;
-use crate::csv_file::CsvFile;
 
 /// A CSV file of the user.
 pub static ENTRY: Entry = Entry {

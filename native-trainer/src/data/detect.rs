@@ -7,6 +7,10 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::{fs, io};
 
+use akin_base::counts::{count, counted};
+use akin_base::problem::{Advise, a_few, parts, problem};
+use akin_formats::csv_file::CsvFile;
+use akin_formats::parquet_file::{Kind, ParquetFile};
 use anyhow::Result;
 use toml::{Table, Value};
 
@@ -16,10 +20,6 @@ use super::parquet::{self, Labels};
 use super::table::row_name;
 use super::{Dataset, entry};
 use crate::config::{DataConfig, DataKind};
-use crate::counts::{count, counted};
-use crate::csv_file::CsvFile;
-use crate::parquet_file::{Kind, ParquetFile};
-use crate::problem::{Advise, a_few, parts, problem};
 
 /// The share of the finest classes that is held out if the data have no splits.
 const TEST_FRACTION: f64 = 0.5;

@@ -6,15 +6,15 @@
 use std::io;
 use std::path::Path;
 
+use akin_base::counts::counted;
+use akin_base::directory::{Kind, Mark};
+use akin_base::problem::{Advise, problem};
 use akin_core::taxonomy::{ClassIdentity, fill_from_parent};
 use anyhow::Result;
 use walkdir::{DirEntry, WalkDir};
 
 use super::listing::{Entry, ListedImage, Listing, LocalCopy, Source, Split};
 use crate::config::{DataConfig, Ragged};
-use crate::counts::counted;
-use crate::directory::{Kind, Mark};
-use crate::problem::{Advise, problem};
 
 /// A folder tree of the user.
 pub static ENTRY: Entry = Entry {

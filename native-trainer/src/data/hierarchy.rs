@@ -7,13 +7,13 @@
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
+use akin_base::counts::counted;
+use akin_base::problem::problem;
+use akin_formats::csv_file::CsvFile;
 use anyhow::Result;
 
 use super::listing::LocalCopy;
 use crate::config::DataKind;
-use crate::counts::counted;
-use crate::csv_file::CsvFile;
-use crate::problem::problem;
 
 /// Where the published hierarchies are.
 const WHERE: &str = "the repository PRIS-CV/Fine-Grained-or-Not on GitHub has it: birds/birds_get_tree_target_2.py for \

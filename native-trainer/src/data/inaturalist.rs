@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use akin_base::problem::{Advise, problem};
 use akin_core::taxonomy::ClassIdentity;
 use anyhow::Result;
 use serde::Deserialize;
@@ -11,7 +12,6 @@ use serde::Deserialize;
 use super::listing::{
     Count, Counts, Entry, ListedImage, Listing, LocalCopy, Source, Split, SplitCounts, damaged,
 };
-use crate::problem::{Advise, problem};
 
 const LAYOUT: &str = "Inat_dataset_splits/Inaturalist_train_set1.txt and …_test_set1.txt, train2018.json, \
                       train_val2018/GROUP/SPECIES/*.jpg";

@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use akin_base::files::read_regular_file;
+use akin_base::problem::{Advise, problem};
 use akin_core::taxonomy::ClassIdentity;
+use akin_formats::csv_file::CsvFile;
 use anyhow::Result;
 
 use super::storage::{Container, Part};
 use crate::config::DataConfig;
-use crate::csv_file::CsvFile;
-use crate::files::read_regular_file;
-use crate::problem::{Advise, problem};
 
 /// A data set that akin can read: what is published about it, and its reader.
 pub struct Entry {

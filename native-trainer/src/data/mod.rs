@@ -14,6 +14,7 @@ mod cifar100;
 mod csv;
 mod cub200;
 pub mod detect;
+pub mod download;
 mod dyml;
 pub mod folder;
 mod grocery;
@@ -22,6 +23,7 @@ mod hierarchy;
 pub mod idle;
 mod inaturalist;
 mod inshop;
+pub mod junk;
 pub mod listing;
 mod nabirds;
 mod omniglot;
@@ -47,10 +49,11 @@ use walkdir::{DirEntry, WalkDir};
 
 use self::listing::{Entry, ListedImage, LocalCopy, Split};
 pub use self::storage::Storage;
+use akin_base::counts::{count, counted};
+use akin_base::problem::{a_few, problem};
+use akin_base::{directory, files};
+
 use crate::config::{DataConfig, DataKind, Protocol};
-use crate::counts::{count, counted};
-use crate::problem::{a_few, problem};
-use crate::{directory, files};
 
 /// Images with their labels, in splits.
 #[derive(Clone, Debug)]
@@ -698,7 +701,7 @@ pub(crate) mod fixtures {
     /// The message and the hint of an error.
     pub(crate) fn refusal<T>(result: Result<T>) -> (String, String) {
         let error = result.err().expect("an error");
-        let (message, hint) = crate::problem::parts(&error);
+        let (message, hint) = akin_base::problem::parts(&error);
         (message, hint.expect("every error has a hint"))
     }
 }

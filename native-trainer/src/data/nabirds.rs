@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use akin_base::problem::problem;
 use akin_core::taxonomy::{ClassIdentity, fill_from_parent};
 use anyhow::Result;
 
@@ -13,7 +14,6 @@ use super::listing::{
     Count, Counts, Entry, ListedImage, Listing, LocalCopy, Source, Split, SplitCounts, damaged,
 };
 use crate::config::DataKind;
-use crate::problem::problem;
 
 /// NABirds.
 pub static ENTRY: Entry = Entry {

@@ -1,11 +1,11 @@
 //! Omniglot: drawings of characters, in folders by alphabet and character.
 
+use akin_base::problem::problem;
 use akin_core::taxonomy::ClassIdentity;
 use anyhow::Result;
 
 use super::folder;
 use super::listing::{Count, Counts, Download, Entry, Listing, LocalCopy, Source, Split, SplitCounts};
-use crate::problem::problem;
 
 /// Omniglot.
 pub static ENTRY: Entry = Entry {

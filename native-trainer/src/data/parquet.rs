@@ -10,6 +10,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use akin_base::counts::rounded_bytes;
+use akin_base::files::Scratch;
+use akin_base::machine;
+use akin_base::problem::{Advise, a_few, nearest, problem};
+use akin_formats::parquet_file::{Cell, Cells, DictionaryPlace, Kind, ParquetFile};
 use anyhow::Result;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -18,11 +23,6 @@ use super::listing::{Entry, ListedImage, Listing, LocalCopy, Source, Split, is_s
 use super::storage::{Container, Part};
 use super::table::{Rows, row_name};
 use crate::config::DataConfig;
-use crate::counts::rounded_bytes;
-use crate::files::Scratch;
-use crate::machine;
-use crate::parquet_file::{Cell, Cells, DictionaryPlace, Kind, ParquetFile};
-use crate::problem::{Advise, a_few, nearest, problem};
 
 /// Parquet files of the user.
 pub static ENTRY: Entry = Entry {

@@ -7,15 +7,15 @@
 
 use std::path::Path;
 
+use akin_base::problem::problem;
 use akin_core::taxonomy::ClassIdentity;
+use akin_formats::mat::{self, Value};
+use akin_formats::pickle::{Item, Pickle};
 use anyhow::{Context, Result};
 
 use super::listing::{Count, Counts, Entry, ListedImage, Listing, LocalCopy, Source, Split, SplitCounts};
 use super::storage::{Part, Region};
 use crate::config::{DataKind, Difficulty};
-use crate::mat::{self, Value};
-use crate::pickle::{Item, Pickle};
-use crate::problem::problem;
 
 const LICENCE: &str = "photos from Flickr with the licences of their photographers, for research";
 const SOURCE: Source =
@@ -235,8 +235,9 @@ fn from_pickle(bytes: &[u8], file: &Path) -> Result<GroundTruth> {
 
 #[cfg(test)]
 mod tests {
+    use akin_formats::mat::fixtures::{cell, file, numbers, structs, text};
+
     use super::super::fixtures::*;
-    use crate::mat::fixtures::{cell, file, numbers, structs, text};
 
     /// Five gallery images and three queries, of which the first two have the same lists.
     fn matlab() -> Vec<u8> {

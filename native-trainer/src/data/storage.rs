@@ -5,10 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use akin_base::files::{read_part, read_regular_file};
 use akin_core::image::{Pixels, decode};
 use akin_core::{Error, Kind};
-
-use crate::files::{read_part, read_regular_file};
 
 /// What of a file is the image of an item.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use akin_base::problem::{did_you_mean, problem};
 use akin_core::taxonomy::fill_from_parent;
 use anyhow::Result;
 
 use super::listing::{ListedImage, Split, is_evaluation_name, is_named};
 use super::storage::Part;
 use crate::config::{DataConfig, Ragged};
-use crate::problem::{did_you_mean, problem};
 
 /// A row of a table, for messages. Rows are counted from 1; the header of a CSV file is its row 1.
 pub fn row_name(file: &Path, row: u64) -> String {

@@ -19,16 +19,16 @@ use ratatui::symbols::Marker;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Axis, Chart, Dataset, GraphType, LineGauge, Widget};
 
+use akin_base::counts::{count, duration, rounded_bytes};
+use akin_base::interrupt::stop_requested;
+use akin_base::terminal::PanelLine;
+use akin_base::{machine, progress, terminal};
 use serde_json::Value;
 
 use super::loss_curve::LossCurve;
 use super::timetable::Timetable;
-use crate::counts::{count, duration, rounded_bytes};
-use crate::interrupt::stop_requested;
-use crate::report::{displayed, is_better, score};
-use crate::run_log::{rates, smoothed};
-use crate::terminal::PanelLine;
-use crate::{machine, progress, terminal};
+use crate::evaluation::report::{displayed, is_better, score};
+use crate::runs::run_log::{rates, smoothed};
 
 /// How often the dashboard is drawn.
 const INTERVAL: Duration = Duration::from_millis(500);

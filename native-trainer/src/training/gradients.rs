@@ -23,7 +23,7 @@ use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 
 use super::workers::Workers;
-use crate::optimizer::{GradientMagnitudes, PartGradients};
+use crate::training::optimizer::{GradientMagnitudes, PartGradients};
 
 /// What a backward pass gives.
 pub(super) struct Differentiated {
@@ -179,7 +179,7 @@ mod tests {
 
     use super::*;
     use crate::config::OptimizerConfig;
-    use crate::optimizer::{Optimizers, Rates};
+    use crate::training::optimizer::{Optimizers, Rates};
 
     const IMAGES: usize = 9;
     const SIDE: usize = 16;

@@ -3,17 +3,17 @@
 use std::path::Path;
 use std::time::Instant;
 
+use akin_base::files::{Lines, read_regular_file, write_atomic};
+use akin_base::machine;
+use akin_base::problem::Advise;
+use akin_formats::tensorboard::EventFile;
 use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::view::View;
 use crate::config::LogFormat;
-use crate::files::{Lines, read_regular_file, write_atomic};
-use crate::machine;
-use crate::problem::Advise;
-use crate::run::Run;
-use crate::run_log::Log;
-use crate::tensorboard::EventFile;
+use crate::runs::run::Run;
+use crate::runs::run_log::Log;
 
 /// See the [module](self).
 pub(super) struct Journal {

@@ -1,7 +1,7 @@
 //! The losses of a training as a curve of bounded size, so that drawing it takes as long after a million steps as after
 //! a thousand.
 
-use crate::run_log::mean_points;
+use crate::runs::run_log::mean_points;
 
 /// The most parts of a curve. A terminal shows fewer points.
 const MOST_PARTS: usize = 1_024;

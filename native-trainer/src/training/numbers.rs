@@ -1,15 +1,15 @@
 //! The numbers of a step, all of which have to be finite.
 
+use akin_base::problem::numbers_problem;
 use akin_core::encoder::{Encoder, Precision};
 use akin_core::losses::Loss;
 use anyhow::{Result, anyhow};
 use burn::tensor::{Device, Tensor};
 
-use crate::forward::to_vec;
-use crate::loader::Pictures;
-use crate::magnitude::{Weights, weight_magnitude};
-use crate::optimizer::GradientMagnitudes;
-use crate::problem::numbers_problem;
+use crate::pictures::forward::to_vec;
+use crate::pictures::loader::Pictures;
+use crate::runs::magnitude::{Weights, weight_magnitude};
+use crate::training::optimizer::GradientMagnitudes;
 
 /// What a step computed. It stays on the device, so that the device can begin the next step before these numbers are
 /// read.

@@ -4,15 +4,15 @@
 use std::path::{Path, PathBuf, absolute};
 use std::time::{Duration, Instant};
 
+use akin_base::progress::{Bar, Place, Progress, time_left};
+use akin_base::{shell, terminal};
 use burn::tensor::Device;
 use serde_json::Value;
 
 use super::dashboard::{Constants, Dashboard, Stage, State};
 use super::timetable::Timetable;
-use crate::progress::{Bar, Place, Progress, time_left};
-use crate::run::Run;
-use crate::run_log::Log;
-use crate::{shell, terminal};
+use crate::runs::run::Run;
+use crate::runs::run_log::Log;
 
 /// See the [module](self).
 pub(super) enum View {

@@ -3,12 +3,12 @@
 use std::panic::resume_unwind;
 use std::thread;
 
+use akin_base::problem::Advise;
 use anyhow::Result;
 use burn::tensor::Device;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-use crate::device::is_cpu;
-use crate::problem::Advise;
+use crate::config::device::is_cpu;
 
 /// See the [module](self).
 pub(super) struct Workers {

@@ -2,23 +2,24 @@
 
 use std::path::PathBuf;
 
+use akin_base::counts::count;
+use akin_base::directory;
+use akin_base::files::{check_output, write_atomic};
+use akin_base::progress::Progress;
 use akin_core::embeddings::Embeddings;
 use akin_core::evaluate::{Evaluation, EvaluationConfig, Execution, Labelled, QueryScores, Step};
 use akin_core::random::{stream, uniform};
 use akin_core::ranking::Ranking;
 use akin_core::taxonomy::{Labels, shared_level};
+use akin_figures::charts::{Line, log_log};
 use anyhow::Result;
 use burn::tensor::{Device, Tensor, TensorData};
 use clap::Args;
 use rayon::prelude::*;
 
 use super::measure::{Figure, Report, Row, median_seconds, peak_memory_of, print_peak_memory};
-use crate::charts::{Line, log_log};
 use crate::config::DeviceName;
-use crate::counts::count;
-use crate::files::{check_output, write_atomic};
-use crate::progress::Progress;
-use crate::{device, directory};
+use crate::config::device;
 
 /// Measure evaluation: how its time and memory grow with the number of items, which all rank each other.
 ///

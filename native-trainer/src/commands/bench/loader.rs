@@ -4,6 +4,8 @@ use std::hint::black_box;
 use std::path::PathBuf;
 use std::thread;
 
+use akin_base::counts::count;
+use akin_base::progress::Progress;
 use akin_core::random::stream;
 use anyhow::Result;
 use clap::Args;
@@ -11,12 +13,10 @@ use rand::seq::SliceRandom;
 use rayon::prelude::*;
 
 use super::measure::{Figure, Report, Row, median_seconds, peak_memory_of, print_peak_memory};
-use crate::arguments::SetArgs;
+use crate::commands::arguments::SetArgs;
 use crate::config::Config;
-use crate::counts::count;
 use crate::data::Dataset;
-use crate::loader::{Pictures, Position, Views};
-use crate::progress::Progress;
+use crate::pictures::loader::{Pictures, Position, Views};
 
 /// Measure the loader: the training images of a config, read in random order, decoded, augmented and turned into the
 /// numbers of a model, in batches as in training.

@@ -1,5 +1,7 @@
 //! `akin bench loss`: the time and memory of losses, forward and backward, beside a matrix product.
 
+use akin_base::problem::{did_you_mean, problem};
+use akin_base::progress::Progress;
 use akin_core::geometry::{Geometry, Space, normalise};
 use akin_core::losses::{Batch, CATALOGUE, Loss, LossConfig, LossContext, Objective};
 use akin_core::random::{stream, uniform};
@@ -10,9 +12,7 @@ use clap::Args;
 
 use super::measure::{Figure, Report, Row, median_seconds, peak_memory_of, print_peak_memory};
 use crate::config::DeviceName;
-use crate::device;
-use crate::problem::{did_you_mean, problem};
-use crate::progress::Progress;
+use crate::config::device;
 
 /// Measure losses: the time of the value and its gradient for a batch of embeddings, and the peak memory.
 ///

@@ -5,13 +5,11 @@ use std::ffi::OsStr;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use akin_base::columns::align_numbers;
+use akin_base::problem::problem;
+use akin_base::{machine, terminal};
 use anyhow::Result;
 use serde_json::{Map, Value, json};
-
-use crate::columns::align_numbers;
-use crate::machine;
-use crate::problem::problem;
-use crate::terminal;
 
 /// How often a piece of work is repeated: until all of them have taken this long, within limits.
 const SECONDS: f64 = 1.5;

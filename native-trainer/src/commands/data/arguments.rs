@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 
-use crate::arguments::SetArgs;
+use crate::commands::arguments::SetArgs;
 use crate::config::DataConfig;
 
 /// Names a data set: by a config, or by its name and the folder of a copy.

@@ -3,19 +3,19 @@
 use std::io::{self, BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
 
+use akin_base::counts::counted;
+use akin_base::directory::Lock;
+use akin_base::files::create_folder;
+use akin_base::problem::{did_you_mean, problem};
+use akin_base::progress::Progress;
+use akin_base::{shell, terminal};
 use anyhow::Result;
 use clap::Args;
 
 use crate::config::DataKind;
-use crate::counts::counted;
+use crate::data::download::{Downloader, Remote};
 use crate::data::entry;
 use crate::data::listing::Source;
-use crate::directory::Lock;
-use crate::download::{Downloader, Remote};
-use crate::files::create_folder;
-use crate::problem::{did_you_mean, problem};
-use crate::progress::Progress;
-use crate::{shell, terminal};
 
 /// Download a data set that anyone may download.
 ///

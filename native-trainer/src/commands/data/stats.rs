@@ -2,20 +2,20 @@
 
 use std::path::PathBuf;
 
+use akin_base::columns::align_numbers;
+use akin_base::counts::{count, counted};
+use akin_base::files::write_atomic;
+use akin_base::problem::problem;
+use akin_base::terminal;
+use akin_figures::Painter;
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
 
 use super::arguments::DataSetArgs;
-use crate::class_tree::draw;
-use crate::columns::align_numbers;
-use crate::counts::{count, counted};
+use crate::commands::data::class_tree::draw;
 use crate::data::statistics::{ClassNode, LevelStatistics, class_tree, level_statistics};
 use crate::data::{Dataset, check_output, entry};
-use crate::figures::Painter;
-use crate::files::write_atomic;
-use crate::problem::problem;
-use crate::terminal;
 
 /// The coarsest classes that a table lists.
 const LISTED: usize = 20;

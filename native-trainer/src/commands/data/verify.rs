@@ -1,18 +1,18 @@
 //! `akin data verify`: holds a copy of a data set to its published counts, and decodes every image.
 
+use akin_base::columns::align_words;
+use akin_base::counts::{count, counted};
+use akin_base::problem::{a_few, problem};
+use akin_base::progress::Progress;
+use akin_base::{shell, terminal};
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
 
 use super::arguments::DataSetArgs;
-use crate::columns::align_words;
-use crate::counts::{count, counted};
 use crate::data::check::inspect;
 use crate::data::published::{Comparison, compare};
 use crate::data::{Dataset, entry};
-use crate::problem::{a_few, problem};
-use crate::progress::Progress;
-use crate::{shell, terminal};
 
 /// Hold a copy of a data set to its published counts, and decode every image.
 ///

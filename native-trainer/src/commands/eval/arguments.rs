@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
+use akin_base::progress::Progress;
 use clap::Args;
 
 use super::shard::Shard;
-use crate::arguments::MetricArgs;
+use crate::commands::arguments::MetricArgs;
 use crate::config::DeviceName;
-use crate::progress::Progress;
-use crate::run::Which;
+use crate::runs::run::Which;
 
 /// Evaluate a run, or embeddings from .npy files.
 ///

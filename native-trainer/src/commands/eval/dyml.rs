@@ -2,6 +2,10 @@
 
 use std::slice::from_ref;
 
+use akin_base::columns::align_numbers;
+use akin_base::counts::{count, counted};
+use akin_base::problem::{problem, repeated};
+use akin_base::terminal;
 use akin_core::evaluate::{DYML_METRICS, DymlRow, EvaluationConfig, LabelSets, Report, dyml};
 use akin_core::taxonomy::ClassIdentity;
 use anyhow::{Context, Result};
@@ -10,17 +14,13 @@ use serde_json::json;
 use super::arguments::EvalArgs;
 use super::embedding_files::EmbeddingFiles;
 use super::opened_run::OpenedRun;
-use crate::columns::align_numbers;
 use crate::config::{AVERAGE, DataConfig, PublishedResult};
-use crate::counts::{count, counted};
-use crate::dyml::{evaluate_benchmarks, evaluate_levels, level_config, set_name};
-use crate::embedding::embed;
-use crate::loader::Pictures;
-use crate::problem::{problem, repeated};
-use crate::published::published_text;
-use crate::report::{conditions, with_interval};
-use crate::run::Run;
-use crate::terminal;
+use crate::evaluation::dyml::{evaluate_benchmarks, evaluate_levels, level_config, set_name};
+use crate::evaluation::embedding::embed;
+use crate::evaluation::published::published_text;
+use crate::evaluation::report::{conditions, with_interval};
+use crate::pictures::loader::Pictures;
+use crate::runs::run::Run;
 
 /// Evaluates each label set, and prints a row for each and for their average.
 pub fn run(args: &EvalArgs) -> Result<()> {

@@ -5,21 +5,21 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use akin_base::counts::{count, counted};
+use akin_base::problem::problem;
+use akin_base::progress::{Bar, Progress};
+use akin_base::terminal;
 use akin_core::embeddings::{Embeddings, Rows};
 use akin_core::evaluate::{Evaluation, EvaluationConfig, Execution, Labelled, QueryScores, Report};
 use akin_core::taxonomy::{ClassIdentity, Labels, Taxonomy, check_order};
+use akin_formats::csv_file::CsvFile;
+use akin_formats::npy::Matrix;
 use anyhow::Result;
 use rayon::prelude::*;
 
 use super::arguments::EvalArgs;
-use crate::counts::{count, counted};
-use crate::csv_file::CsvFile;
-use crate::embedding::{EvaluationBars, warn_if_equal};
-use crate::junk::{Sets, evaluate_without_junk};
-use crate::npy::Matrix;
-use crate::problem::problem;
-use crate::progress::{Bar, Progress};
-use crate::terminal;
+use crate::data::junk::{Sets, evaluate_without_junk};
+use crate::evaluation::embedding::{EvaluationBars, warn_if_equal};
 
 /// Queries, and the gallery that they rank.
 pub struct EmbeddingFiles {

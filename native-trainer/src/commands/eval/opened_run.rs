@@ -4,10 +4,10 @@ use akin_core::encoder::Encoder;
 use anyhow::Result;
 use burn::tensor::Device;
 
+use crate::config::device;
 use crate::config::{Config, DeviceName};
 use crate::data::Dataset;
-use crate::device;
-use crate::run::{Run, Which};
+use crate::runs::run::{Run, Which};
 
 /// The device, the encoder and the data set of a run.
 pub struct OpenedRun {

@@ -5,14 +5,13 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use akin_base::counts::{count, counted};
+use akin_base::files::{read_regular_file, write_atomic};
+use akin_base::problem::{Advise, problem};
 use akin_core::digest::sha256;
 use akin_core::evaluate::{EvaluationConfig, QueryScores, Report};
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
-
-use crate::counts::{count, counted};
-use crate::files::{read_regular_file, write_atomic};
-use crate::problem::{Advise, problem};
 
 /// A shard of the queries: `3/16` is the third of 16 parts of about equal size, in the order of the queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use akin_base::counts::counted;
+use akin_base::progress::Progress;
 use akin_core::ancestors::Ancestors;
 use akin_core::bundle::MapGeometry;
 use akin_core::embeddings::Embeddings;
@@ -9,25 +11,23 @@ use akin_core::metrics::Metric;
 use akin_core::search::{Gallery, Hit};
 use akin_core::similarity::Similarity;
 use akin_core::taxonomy::{Labels, Taxonomy, shared_level};
+use akin_figures::bars::bars;
+use akin_figures::heat_map::{HeatMap, heat_map};
+use akin_figures::lines::{Axis, Line, lines};
+use akin_figures::points::{Disk, Point, PointMap, map};
+use akin_figures::rank_curves;
+use akin_figures::sheet::{Row, Tile, sheet};
+use akin_figures::{Drawing, Figure};
 use anyhow::Result;
 use rayon::prelude::*;
 
-use crate::class_scores::class_scores;
 use crate::commands::export::tile;
-use crate::counts::counted;
 use crate::data::Dataset;
-use crate::embedding::Evaluation;
-use crate::figures::bars::bars;
-use crate::figures::heat_map::{HeatMap, heat_map};
-use crate::figures::lines::{Axis, Line, lines};
-use crate::figures::points::{Disk, Point, PointMap, map};
-use crate::figures::sheet::{Row, Tile, sheet};
-use crate::figures::{Drawing, Figure};
-use crate::loader::Pictures;
-use crate::progress::Progress;
-use crate::projection::{Method, project};
-use crate::rank_curves;
-use crate::run_log::{Log, smoothed, thinned};
+use crate::evaluation::class_scores::class_scores;
+use crate::evaluation::embedding::Evaluation;
+use crate::evaluation::projection::{Method, project};
+use crate::pictures::loader::Pictures;
+use crate::runs::run_log::{Log, smoothed, thinned};
 
 /// The most steps that a curve shows one by one.
 const MOST_STEPS: usize = 600;

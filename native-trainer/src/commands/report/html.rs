@@ -1,13 +1,13 @@
 //! The page of a report: one file that needs no other, and runs no script.
 
+use akin_base::counts::count;
+use akin_base::html::{escape, scroll};
 use akin_core::evaluate::{Means, Report};
 use akin_core::metrics::Metric;
+use akin_figures::Figure;
 use anyhow::Result;
 
-use crate::counts::count;
-use crate::figures::Figure;
-use crate::html::{escape, scroll};
-use crate::report::{measurement, with_interval};
+use crate::evaluation::report::{measurement, with_interval};
 
 /// The parts of a report.
 pub struct Page {

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use akin_base::counts::counted;
+use akin_base::files::read_regular_file;
 use akin_core::bundle::{MANIFEST, Manifest};
 use akin_core::encoder::EncoderConfig;
 use akin_core::image::{decode, self_test_pattern};
@@ -11,9 +13,7 @@ use serde_json::json;
 
 use super::check::Checks;
 use crate::config::DeviceName;
-use crate::counts::counted;
-use crate::device;
-use crate::files::read_regular_file;
+use crate::config::device;
 
 /// The largest difference between a number of the self-test and the one in the manifest. The CPU computes them alike;
 /// devices differ by rounding.
@@ -53,7 +53,7 @@ pub fn check(directory: &Path, checks: &mut Checks) {
                 let checked = contents(path);
                 checks.result(*path, checked, |()| counted(read.len(), "byte", "bytes"));
             }
-            Err(error) => checks.faulty(*path, crate::problem::parts(error).0),
+            Err(error) => checks.faulty(*path, akin_base::problem::parts(error).0),
         }
     }
     for (place, entry) in manifest.encoders.iter().enumerate() {

@@ -65,7 +65,7 @@ impl Checks {
                 Some(value)
             }
             Err(error) => {
-                self.faulty(what, crate::problem::parts(&error).0);
+                self.faulty(what, akin_base::problem::parts(&error).0);
                 None
             }
         }

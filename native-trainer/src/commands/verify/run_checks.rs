@@ -3,21 +3,21 @@
 use std::io;
 use std::path::Path;
 
+use akin_base::counts::counted;
+use akin_base::files::read_regular_file;
+use akin_base::problem::a_few;
 use akin_core::evaluate::Report;
 use anyhow::{Context, Result};
 use burn::tensor::Device;
 use serde_json::Value;
 
 use super::check::Checks;
-use crate::checkpoint::{Checkpoint, Origin};
+use crate::config::device;
 use crate::config::{Config, DeviceName};
-use crate::counts::counted;
 use crate::data::Dataset;
-use crate::device;
-use crate::files::read_regular_file;
-use crate::problem::a_few;
-use crate::run::{CONFIG_FILE, Run, Which};
+use crate::runs::run::{CONFIG_FILE, Run, Which};
 use crate::training::changed_keys;
+use crate::training::checkpoint::{Checkpoint, Origin};
 
 /// Checks what the files of a run say, and that they agree. The mark tells which of them a complete run must have.
 pub fn check(directory: &Path, checks: &mut Checks) {
@@ -112,7 +112,7 @@ fn check_encoders(run: &Run, checks: &mut Checks) {
             let detail = format!("after step {}, {} {:.4}", best.step, best.metric, best.score);
             checks.result("best.akin", load(Which::Best, &device), |_| detail);
         }
-        Err(error) => checks.faulty("best.akin", crate::problem::parts(&error).0),
+        Err(error) => checks.faulty("best.akin", akin_base::problem::parts(&error).0),
     }
 }
 
@@ -124,7 +124,7 @@ fn check_data(config: &Config, origin: &Origin, checks: &mut Checks) {
         Err(error) => return checks.faulty("data", format!("{path} cannot be read: {error}")),
     }
     match Dataset::load(&config.data, config.run.seed) {
-        Err(error) => checks.faulty("data", crate::problem::parts(&error).0),
+        Err(error) => checks.faulty("data", akin_base::problem::parts(&error).0),
         Ok(dataset) => match &dataset.digest().changes(&origin.data)[..] {
             [] => checks.sound("data", format!("those of the training, in {path}")),
             changes => checks.faulty("data", format!("{path} has changed: {}", changes.join(", "))),

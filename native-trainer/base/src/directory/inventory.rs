@@ -1,0 +1,74 @@
+//! What a directory of results holds besides akin's own bookkeeping.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use anyhow::Result;
+
+use super::{LOCK_FILE, MARK_FILE};
+use crate::files::{PART_PREFIX, PART_SUFFIX, remove_file};
+
+/// What a directory holds besides its mark, its lock and unfinished files: paths relative to it, sorted, with `/`. No
+/// name that akin writes has characters that are lost here.
+#[derive(Default)]
+pub struct Inventory {
+    /// Regular files.
+    pub files: Vec<String>,
+    /// Directories with a mark of their own. What is in them is not listed.
+    pub directories: Vec<String>,
+    /// Links, pipes and the like, which akin does not make.
+    pub others: Vec<String>,
+}
+
+impl Inventory {
+    /// Lists what a directory holds.
+    pub fn take(directory: &Path) -> io::Result<Self> {
+        let mut inventory = Self::default();
+        let mut folders = vec![(directory.to_owned(), String::new())];
+        while let Some((folder, prefix)) = folders.pop() {
+            for entry in fs::read_dir(folder)? {
+                let entry = entry?;
+                let name = entry.file_name().to_string_lossy().into_owned();
+                if is_part(&name) || name == LOCK_FILE || prefix.is_empty() && name == MARK_FILE {
+                    continue;
+                }
+                let (path, kind) = (format!("{prefix}{name}"), entry.file_type()?);
+                if kind.is_file() {
+                    inventory.files.push(path);
+                } else if !kind.is_dir() {
+                    inventory.others.push(path);
+                } else if entry.path().join(MARK_FILE).is_file() {
+                    inventory.directories.push(path);
+                } else {
+                    folders.push((entry.path(), format!("{path}/")));
+                }
+            }
+        }
+        inventory.files.sort();
+        inventory.directories.sort();
+        inventory.others.sort();
+        Ok(inventory)
+    }
+
+    /// Whether the directory holds nothing.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.directories.is_empty() && self.others.is_empty()
+    }
+}
+
+/// Removes the unfinished files that a killed process left.
+pub(crate) fn remove_parts(directory: &Path) -> Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        if is_part(&entry.file_name().to_string_lossy()) {
+            remove_file(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether this is the name of a file that is not complete.
+fn is_part(name: &str) -> bool {
+    name.starts_with(PART_PREFIX) && name.ends_with(PART_SUFFIX)
+}

@@ -1,0 +1,155 @@
+//! A CSV file with a header, read row by row.
+
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use akin_base::counts::counted;
+use akin_base::files::InputFile;
+use akin_base::problem::{Advise, did_you_mean, problem};
+use anyhow::Result;
+use sha2::{Digest, Sha256};
+
+/// A file, and the SHA-256 of what was read of it.
+struct Digesting {
+    file: Box<dyn Read>,
+    digest: Sha256,
+}
+
+impl Read for Digesting {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let length = self.file.read(bytes)?;
+        self.digest.update(&bytes[..length]);
+        Ok(length)
+    }
+}
+
+/// See the [module](self).
+pub struct CsvFile {
+    file: PathBuf,
+    header: csv::StringRecord,
+    reader: csv::Reader<Digesting>,
+    record: csv::StringRecord,
+}
+
+impl CsvFile {
+    /// Opens a file and reads its header.
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be read.
+    pub fn open(file: &Path) -> Result<Self> {
+        if file.is_dir() {
+            return Err(problem(
+                format!("{} is a folder, not a CSV file", file.display()),
+                "give the path of a CSV file; for images in folders, set data.kind = \"folder\"",
+            ));
+        }
+        let bytes = InputFile::open(file)
+            .advise(|| format!("{} cannot be read", file.display()), "check the path")?;
+        Self::from_reader(file, Box::new(bytes))
+    }
+
+    /// Reads the header of a file that is open. Messages call it `file`.
+    ///
+    /// # Errors
+    ///
+    /// A header that is not UTF-8, or cannot be read.
+    pub fn from_reader(file: &Path, bytes: Box<dyn Read>) -> Result<Self> {
+        let mut reader = csv::ReaderBuilder::new()
+            .trim(csv::Trim::Headers)
+            .from_reader(Digesting { file: bytes, digest: Sha256::new() });
+        let header = reader.headers().advise(
+            || format!("{} cannot be read", file.display()),
+            "save it as CSV in UTF-8, with a header line",
+        )?;
+        let header = header.clone();
+        Ok(Self { file: file.to_owned(), header, reader, record: csv::StringRecord::new() })
+    }
+
+    /// The names of the columns.
+    pub fn header(&self) -> Vec<String> {
+        self.header.iter().map(str::to_owned).collect()
+    }
+
+    /// The position of a column.
+    ///
+    /// # Errors
+    ///
+    /// A column that the file does not have, or has twice. `otherwise` tells the user what to do if the file is right.
+    pub fn column(&self, name: &str, otherwise: &str) -> Result<usize> {
+        if self.header.iter().filter(|&column| column == name).count() > 1 {
+            return Err(problem(
+                format!("{} has the column `{name}` more than once", self.file.display()),
+                "remove or rename all but one, so that it is clear which cells count",
+            ));
+        }
+        self.header.iter().position(|column| column == name).ok_or_else(|| {
+            let separator = [';', '\t']
+                .into_iter()
+                .find(|&other| self.header.len() == 1 && self.header[0].contains(other));
+            if let Some(separator) = separator {
+                return problem(
+                    format!("{} separates its columns by {separator:?}", self.file.display()),
+                    "save it with commas between the columns",
+                );
+            }
+            let suggestion = did_you_mean(name, &self.header);
+            let columns: Vec<&str> = self.header.iter().collect();
+            problem(
+                format!(
+                    "{} has no column `{name}`; its columns are {}",
+                    self.file.display(),
+                    columns.join(", ")
+                ),
+                format!("{suggestion}add the column, or {otherwise}"),
+            )
+        })
+    }
+
+    /// The positions of several columns.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`CsvFile::column`].
+    pub fn columns(&self, names: &[String], otherwise: &str) -> Result<Vec<usize>> {
+        names.iter().map(|name| self.column(name, otherwise)).collect()
+    }
+
+    /// The cells of the next row, with its number; none at the end of the file. As in a spreadsheet, the header is row 1.
+    ///
+    /// # Errors
+    ///
+    /// A row whose number of cells differs from the header's, or that is not UTF-8.
+    pub fn next_row(&mut self) -> Result<Option<(u64, &csv::StringRecord)>> {
+        let more = self.reader.read_record(&mut self.record).map_err(|error| {
+            let row =
+                error.position().map_or(String::new(), |position| format!(", row {}", row_of(position)));
+            let place = format!("{}{row}", self.file.display());
+            match error.kind() {
+                csv::ErrorKind::UnequalLengths { expected_len, len, .. } => problem(
+                    format!(
+                        "{place}: the row has {}, but the header has {expected_len}",
+                        counted(*len as usize, "cell", "cells")
+                    ),
+                    "give every row as many cells as the header, and put cells with commas in double quotes",
+                ),
+                csv::ErrorKind::Utf8 { .. } => {
+                    problem(format!("{place}: the row is not UTF-8"), "save the file as CSV in UTF-8")
+                }
+                _ => problem(format!("{place}: the row cannot be read: {error}"), "check the file"),
+            }
+        })?;
+        let row = self.record.position().map_or(0, row_of);
+        Ok(more.then_some((row, &self.record)))
+    }
+
+    /// SHA-256 of the rows that were read: after the last, of the whole file.
+    pub fn digest(self) -> [u8; 32] {
+        self.reader.into_inner().digest.finalize().into()
+    }
+}
+
+/// The number of a row. The header is row 1.
+fn row_of(position: &csv::Position) -> u64 {
+    position.record() + 1
+}

@@ -1,0 +1,390 @@
+//! A page: a part of the cells of a column. It is checked before anything is unpacked, as its header may state anything.
+
+use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::Range;
+
+use flate2::read::MultiGzDecoder;
+use ruzstd::decoding::StreamingDecoder;
+
+use super::thrift::Struct;
+
+/// A page that is unpacked.
+pub(crate) struct Page {
+    /// Whether it holds the values to which the cells of later pages refer, and not cells.
+    pub is_dictionary: bool,
+    /// The number of its cells, empty ones included, or of the values of a dictionary.
+    pub cells: u64,
+    /// How its values are written.
+    pub encoding: Encoding,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// Where its definition levels are, if the column has them.
+    pub levels: Range<usize>,
+    /// Where its values begin.
+    pub values: usize,
+}
+
+/// How values are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    /// One after the other.
+    Plain,
+    /// As places in the dictionary.
+    Dictionary,
+}
+
+/// Why a file cannot be read.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// It is something else.
+    NoParquet,
+    /// The file is not as it should be, for this reason.
+    Damaged(String),
+    /// It is written in a way that is not read here: how, and what to do.
+    Foreign(String, &'static str),
+    /// The system cannot read the file.
+    System(io::Error),
+}
+
+impl From<io::Error> for Fault {
+    fn from(error: io::Error) -> Self {
+        Self::System(error)
+    }
+}
+
+/// Damage, for this reason.
+pub(crate) fn damaged<T>(reason: impl Into<String>) -> Result<T, Fault> {
+    Err(Fault::Damaged(reason.into()))
+}
+
+/// The compressions by number. Those without a reader are named in messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Codec(pub i64);
+
+impl Codec {
+    const NONE: Self = Self(0);
+    const SNAPPY: Self = Self(1);
+    const GZIP: Self = Self(2);
+    const ZSTD: Self = Self(6);
+
+    fn name(self) -> String {
+        match self.0 {
+            3 => "LZO".into(),
+            4 => "Brotli".into(),
+            5 | 7 => "LZ4".into(),
+            number => format!("compression {number}"),
+        }
+    }
+
+    /// Unpacks bytes to the length that the page states, and to nothing longer.
+    fn unpack(self, packed: &[u8], length: usize) -> Result<Vec<u8>, Fault> {
+        let mut bytes = Vec::new();
+        // One more byte than there should be shows that there are too many.
+        let limit = length as u64 + 1;
+        let unpacked = match self {
+            Self::NONE => {
+                bytes = packed.to_vec();
+                Ok(())
+            }
+            Self::SNAPPY => match snap::raw::decompress_len(packed) {
+                Ok(stated) if stated == length => {
+                    snap::raw::Decoder::new().decompress_vec(packed).map(|unpacked| bytes = unpacked)
+                }
+                Ok(_) => Ok(()),
+                Err(error) => Err(error),
+            }
+            .map_err(|error| error.to_string()),
+            Self::GZIP => MultiGzDecoder::new(packed)
+                .take(limit)
+                .read_to_end(&mut bytes)
+                .map(drop)
+                .map_err(|error| error.to_string()),
+            Self::ZSTD => {
+                // The window of a frame is at most 8 MiB, or the whole content.
+                let window = limit.max(8 << 20);
+                StreamingDecoder::new_with_max_window_size(packed, window)
+                    .map_err(|error| error.to_string())
+                    .and_then(|decoder| {
+                        decoder
+                            .take(limit)
+                            .read_to_end(&mut bytes)
+                            .map(drop)
+                            .map_err(|error| error.to_string())
+                    })
+            }
+            other => {
+                let how = format!("is compressed with {}", other.name());
+                return Err(Fault::Foreign(how, "write it with Snappy, gzip, Zstandard or no compression"));
+            }
+        };
+        match unpacked {
+            Ok(()) if bytes.len() == length => Ok(bytes),
+            Ok(()) => damaged("a page has another length than it states"),
+            Err(reason) => damaged(format!("a page cannot be unpacked: {reason}")),
+        }
+    }
+}
+
+/// The bytes of a header that are read first, and the most. Its statistics may hold two whole images.
+const FIRST_OF_HEADER: u64 = 512;
+const HEADER: u64 = 64 << 20;
+
+/// The most values in a header. The format has about 30.
+const VALUES_OF_HEADER: usize = 1 << 12;
+
+/// The most bytes of a page, packed or not. The format writes lengths in 32 bits with a sign.
+const LONGEST: u64 = i32::MAX as u64;
+
+/// A page may unpack to this number of bytes, and beyond it to [`RATIO`] times its packed bytes, so that a small file
+/// cannot fill the memory.
+const SMALL: u64 = 64 << 20;
+const RATIO: u64 = 32;
+
+/// Reads the page at a place of a file, inside a chunk that ends before `end`, which is inside the file. Returns it with
+/// the place after it; without the page if it holds something else than values. `has_levels` says whether the column has
+/// definition levels.
+pub(crate) fn read_page<F: Read + Seek>(
+    file: &mut F,
+    chunk: Range<u64>,
+    codec: Codec,
+    has_levels: bool,
+) -> Result<(Option<Page>, u64), Fault> {
+    let mut head = Vec::new();
+    file.seek(SeekFrom::Start(chunk.start))?;
+    let (header, length) = loop {
+        let read = head.len() as u64;
+        let wanted = (2 * read).clamp(FIRST_OF_HEADER, HEADER).min(chunk.end - chunk.start);
+        file.by_ref().take(wanted - read).read_to_end(&mut head)?;
+        if head.len() as u64 == read {
+            return damaged("the header of a page cannot be read");
+        }
+        if let Some(header) = Struct::read(&head, VALUES_OF_HEADER) {
+            break header;
+        }
+    };
+    let start = chunk.start + length as u64;
+    let size = |field| header.number(field).and_then(|size| u64::try_from(size).ok());
+    let (Some(unpacked), Some(packed)) = (size(2), size(3)) else {
+        return damaged("a page has no length");
+    };
+    if unpacked.max(packed) > LONGEST {
+        return damaged("a page is longer than a page can be");
+    }
+    if packed > chunk.end - start {
+        return damaged("a page is longer than the file says");
+    }
+    if unpacked > SMALL && unpacked > RATIO * packed {
+        return damaged(format!("a page of {packed} bytes would unpack to {unpacked} bytes"));
+    }
+    file.seek(SeekFrom::Start(start))?;
+    // The file may have become shorter, so that no room is made before the bytes are there.
+    let (mut stored, unpacked) = (Vec::new(), unpacked as usize);
+    file.by_ref().take(packed).read_to_end(&mut stored)?;
+    if stored.len() as u64 != packed {
+        return damaged("a page ends behind the file");
+    }
+    let page = match header.number(1) {
+        Some(0) => Some(cells(&header, codec.unpack(&stored, unpacked)?, has_levels)?),
+        Some(2) => Some(dictionary(&header, codec.unpack(&stored, unpacked)?)?),
+        Some(3) => Some(cells_of_version_2(&header, codec, stored, unpacked)?),
+        _ => None,
+    };
+    Ok((page, start + packed))
+}
+
+fn dictionary(header: &Struct, bytes: Vec<u8>) -> Result<Page, Fault> {
+    let Some(header) = header.child(7) else { return damaged("a dictionary has no header") };
+    let cells = count(header, 1)?;
+    Ok(Page { is_dictionary: true, cells, encoding: Encoding::Plain, bytes, levels: 0..0, values: 0 })
+}
+
+/// A page of cells in the first version of the format: the length of the levels, the levels, the values.
+fn cells(header: &Struct, bytes: Vec<u8>, has_levels: bool) -> Result<Page, Fault> {
+    let Some(data) = header.child(5) else { return damaged("a page of cells has no header") };
+    let mut levels = 0..0;
+    if has_levels {
+        if data.number(3) != Some(3) {
+            return damaged("the empty cells of a page are not written as runs");
+        }
+        let Some(length) = bytes.first_chunk().map(|length| u32::from_le_bytes(*length) as usize) else {
+            return damaged("a page of cells is too short");
+        };
+        levels = 4..length.saturating_add(4);
+    }
+    let values = levels.end;
+    if values > bytes.len() {
+        return damaged("a page of cells is too short");
+    }
+    let encoding = encoding(data.number(2))?;
+    Ok(Page { is_dictionary: false, cells: count(data, 1)?, encoding, bytes, levels, values })
+}
+
+/// A page of cells in the second version: the levels, which are never compressed, and the values.
+fn cells_of_version_2(
+    header: &Struct,
+    codec: Codec,
+    stored: Vec<u8>,
+    unpacked: usize,
+) -> Result<Page, Fault> {
+    let Some(data) = header.child(8) else { return damaged("a page of cells has no header") };
+    let length = |field| count(data, field).map(|length| usize::try_from(length).unwrap_or(usize::MAX));
+    let (repetition, definition) = (length(6)?, length(5)?);
+    let values = repetition.saturating_add(definition);
+    if values > stored.len() || values > unpacked {
+        return damaged("a page of cells is too short");
+    }
+    let bytes = match data.number(7) {
+        Some(0) => stored,
+        _ if unpacked == values => stored[..values].to_vec(),
+        _ => [&stored[..values], &codec.unpack(&stored[values..], unpacked - values)?].concat(),
+    };
+    let encoding = encoding(data.number(4))?;
+    let levels = repetition..values;
+    Ok(Page { is_dictionary: false, cells: count(data, 1)?, encoding, bytes, levels, values })
+}
+
+fn count(header: &Struct, field: i64) -> Result<u64, Fault> {
+    match header.number(field).map(u64::try_from) {
+        Some(Ok(count)) => Ok(count),
+        _ => damaged("a page lacks a number in its header"),
+    }
+}
+
+fn encoding(number: Option<i64>) -> Result<Encoding, Fault> {
+    let name = match number {
+        Some(0) => return Ok(Encoding::Plain),
+        Some(2 | 8) => return Ok(Encoding::Dictionary),
+        Some(5) => "DELTA_BINARY_PACKED",
+        Some(6) => "DELTA_LENGTH_BYTE_ARRAY",
+        Some(7) => "DELTA_BYTE_ARRAY",
+        Some(9) => "BYTE_STREAM_SPLIT",
+        _ => return damaged("a page has no known encoding"),
+    };
+    Err(Fault::Foreign(
+        format!("is encoded as {name}"),
+        "write it with the encodings PLAIN and RLE_DICTIONARY, as most programs do by default",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Cursor, Write};
+
+    use super::*;
+
+    /// A number in a header.
+    fn number(number: u64) -> Vec<u8> {
+        unsigned(2 * number)
+    }
+
+    /// A page of one cell in a column without empty cells.
+    fn page(unpacked: u64, packed: &[u8]) -> Vec<u8> {
+        let kind = [0x15, 0, 0x15].to_vec();
+        let cells = [0x2c, 0x15, 2, 0x15, 0, 0, 0].to_vec();
+        [kind, number(unpacked), vec![0x15], number(packed.len() as u64), cells, packed.to_vec()].concat()
+    }
+
+    fn read(page: &[u8], codec: Codec) -> Result<Page, Fault> {
+        let (page, end) = read_page(&mut Cursor::new(page), 0..page.len() as u64, codec, false)?;
+        assert!(end > 0);
+        page.ok_or(Fault::NoParquet)
+    }
+
+    fn damage(page: &[u8], codec: Codec) -> String {
+        match read(page, codec) {
+            Err(Fault::Damaged(reason)) => reason,
+            _ => panic!("the page is not damaged"),
+        }
+    }
+
+    #[test]
+    fn a_page_that_would_fill_the_memory_is_refused() {
+        let gzip = |bytes: &[u8]| {
+            let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+            encoder.write_all(bytes).unwrap();
+            encoder.finish().unwrap()
+        };
+        assert_eq!(read(&page(3, &gzip(b"abc")), Codec::GZIP).unwrap().bytes, b"abc");
+        let zeros = gzip(&vec![0; 100 << 20]);
+        assert!(damage(&page(100 << 20, &zeros), Codec::GZIP).contains("would unpack to 104857600 bytes"));
+        // A lie about the length does not help: no more is unpacked than it states.
+        assert!(damage(&page(1000, &zeros), Codec::GZIP).contains("another length"));
+        for codec in [Codec::NONE, Codec::SNAPPY, Codec::GZIP, Codec::ZSTD] {
+            assert!(damage(&page(1 << 30, b"a"), codec).contains("would unpack to 1073741824 bytes"));
+        }
+        // Snappy states the length once more.
+        assert!(
+            damage(&page(1 << 20, &[0xff, 0xff, 0xff, 0x7f, 0]), Codec::SNAPPY).contains("another length")
+        );
+    }
+
+    /// A page whose header has a statistic of this many bytes, as some programs write the largest image.
+    fn page_with_statistics(length: usize) -> Vec<u8> {
+        let statistics = [vec![0x18], unsigned(length as u64), vec![7; length], vec![0]].concat();
+        let head = [0x15, 0, 0x15, 6, 0x15, 6, 0x2c, 0x15, 2, 0x15, 0, 0x15, 6, 0x15, 6, 0x1c].to_vec();
+        [head, statistics, b"\0\0abc".to_vec()].concat()
+    }
+
+    fn unsigned(mut number: u64) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        while number >= 0x80 {
+            bytes.push(number as u8 | 0x80);
+            number >>= 7;
+        }
+        bytes.push(number as u8);
+        bytes
+    }
+
+    #[test]
+    fn a_header_may_hold_whole_images() {
+        for length in [0, 480, 1000, 100_000, 3 << 20] {
+            assert_eq!(read(&page_with_statistics(length), Codec::NONE).unwrap().bytes, b"abc", "{length}");
+        }
+        let page = page_with_statistics(100_000);
+        assert!(damage(&page[..99_999], Codec::NONE).contains("header of a page cannot be read"));
+    }
+
+    #[test]
+    fn only_the_beginning_of_a_chunk_is_read_for_a_short_header() {
+        let file = [page(3, b"abc"), vec![0; 1 << 20]].concat();
+        let mut file = Counting { file: Cursor::new(file), bytes: 0 };
+        read_page(&mut file, 0..1 << 20, Codec::NONE, false).unwrap();
+        assert_eq!(file.bytes, FIRST_OF_HEADER + 3);
+    }
+
+    /// Counts the bytes that are read.
+    struct Counting {
+        file: Cursor<Vec<u8>>,
+        bytes: u64,
+    }
+
+    impl Read for Counting {
+        fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+            let length = self.file.read(bytes)?;
+            self.bytes += length as u64;
+            Ok(length)
+        }
+    }
+
+    impl Seek for Counting {
+        fn seek(&mut self, position: SeekFrom) -> io::Result<u64> {
+            self.file.seek(position)
+        }
+    }
+
+    #[test]
+    fn a_length_that_the_format_cannot_have_is_refused() {
+        assert!(damage(&page(1 << 31, b"a"), Codec::NONE).contains("longer than a page can be"));
+        assert!(damage(&page(1 << 40, b"a"), Codec::GZIP).contains("longer than a page can be"));
+    }
+
+    #[test]
+    fn a_page_that_is_cut_off_is_refused() {
+        let page = page(4, &[0, 0, 0, 0]);
+        assert_eq!(read(&page, Codec::NONE).unwrap().cells, 1);
+        for end in 0..page.len() {
+            assert!(read(&page[..end], Codec::NONE).is_err(), "the first {end} bytes");
+        }
+        assert!(damage(&page[..page.len() - 1], Codec::NONE).contains("longer than the file says"));
+    }
+}

@@ -1,0 +1,137 @@
+//! Rankings without junk: gallery images that a data set leaves out of the rankings of some queries.
+
+use akin_base::problem::problem;
+use akin_core::embeddings::Embeddings;
+use akin_core::evaluate::{EvaluationConfig, Labelled, QueryScores, Report, evaluate};
+use akin_core::taxonomy::Labels;
+use anyhow::Result;
+
+/// Queries and a gallery with junk.
+pub struct Sets<'a> {
+    /// The embeddings of the queries, [Q, d].
+    pub queries: &'a Embeddings,
+    /// Their labels, [Q, L].
+    pub query_labels: &'a Labels,
+    /// The embeddings of the gallery, [N, d].
+    pub gallery: &'a Embeddings,
+    /// Its labels, [N, L].
+    pub gallery_labels: &'a Labels,
+    /// For each gallery image, the finest classes whose queries do not rank it.
+    pub junk: &'a [&'a [u32]],
+}
+
+/// Evaluates queries that rank the gallery without their junk. The queries of a finest class have the same junk and are
+/// evaluated together. `ranked` is called with the number of queries that are done.
+///
+/// A query without positives has no row in the report. The report counts the whole gallery as ranked.
+///
+/// # Errors
+///
+/// As [`evaluate`], and sets in which no query has a positive.
+pub fn evaluate_without_junk(
+    levels: &[String],
+    sets: &Sets<'_>,
+    config: &EvaluationConfig,
+    ranked: impl Fn(usize),
+) -> Result<Report> {
+    let checked = config.checked(levels.len())?;
+    let classes = sets.query_labels.column(levels.len());
+    let mut distinct = classes.clone();
+    distinct.sort_unstable();
+    distinct.dedup();
+    let mut rows: Vec<QueryScores> = Vec::new();
+    for class in distinct {
+        let queries: Vec<usize> = (0..classes.len()).filter(|&query| classes[query] == class).collect();
+        let gallery: Vec<usize> =
+            (0..sets.junk.len()).filter(|&item| !sets.junk[item].contains(&class)).collect();
+        // The queries share their whole path, so that they have positives together or not at all.
+        let first = sets.query_labels.row(queries[0])[0];
+        ranked(queries.len());
+        if !gallery.iter().any(|&item| sets.gallery_labels.row(item)[0] == first) {
+            continue;
+        }
+        let labels = [sets.query_labels.select(&queries), sets.gallery_labels.select(&gallery)];
+        let embeddings = [select(sets.queries, &queries)?, select(sets.gallery, &gallery)?];
+        let report = evaluate(
+            levels,
+            Labelled { embeddings: &embeddings[0], labels: &labels[0] },
+            Some(Labelled { embeddings: &embeddings[1], labels: &labels[1] }),
+            config,
+        )?;
+        rows.extend(report.per_query.into_iter().map(|row| QueryScores { query: queries[row.query], ..row }));
+    }
+    if rows.is_empty() {
+        return Err(problem(
+            "no query has a positive among the gallery images that it ranks",
+            "check the labels and the junk of the data set",
+        ));
+    }
+    rows.sort_by_key(|row| row.query);
+    Ok(Report::new(levels, &checked, sets.gallery_labels.len(), rows))
+}
+
+/// Some rows of embeddings.
+fn select(embeddings: &Embeddings, rows: &[usize]) -> Result<Embeddings> {
+    let values = rows.iter().flat_map(|&row| embeddings.row(row)).copied().collect();
+    Ok(Embeddings::new(embeddings.dimension(), values)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use akin_core::metrics::Metric;
+
+    use super::*;
+
+    /// AP of one ranking by its definition, without the items in `junk`.
+    fn average_precision(order: &[usize], positives: &[usize], junk: &[usize]) -> f64 {
+        let ranked: Vec<usize> = order.iter().copied().filter(|item| !junk.contains(item)).collect();
+        let places: Vec<usize> =
+            (0..ranked.len()).filter(|&place| positives.contains(&ranked[place])).collect();
+        let precisions =
+            places.iter().enumerate().map(|(found, &place)| (found + 1) as f64 / (place + 1) as f64);
+        precisions.sum::<f64>() / positives.len() as f64
+    }
+
+    #[test]
+    fn junk_takes_no_place_in_a_ranking() {
+        // On a half circle, so that the query at 0° ranks the gallery by angle and the query at 180° in reverse.
+        let point = |degrees: f32| [degrees.to_radians().cos(), degrees.to_radians().sin()];
+        let queries = Embeddings::new(2, [point(0.0), point(180.0)].concat()).unwrap();
+        let gallery = Embeddings::new(2, [10.0, 20.0, 30.0, 40.0, 50.0, 60.0].map(point).concat()).unwrap();
+        let query_labels = Labels::new(1, vec![0, 1]).unwrap();
+        let gallery_labels = Labels::new(1, vec![2, 0, 1, 0, 1, 2]).unwrap();
+        let config = EvaluationConfig { metrics: vec![Metric::named("ap")], ..EvaluationConfig::default() };
+        let levels = ["landmark".to_owned()];
+        let report = |junk: &[&[u32]]| {
+            let sets = Sets {
+                queries: &queries,
+                query_labels: &query_labels,
+                gallery: &gallery,
+                gallery_labels: &gallery_labels,
+                junk,
+            };
+            evaluate_without_junk(&levels, &sets, &config, |_| {}).unwrap()
+        };
+        let ap = |report: &Report| -> Vec<f64> {
+            report.per_query.iter().map(|row| row.levels[0].get(Metric::named("ap")).unwrap()).collect()
+        };
+        let forward = [0, 1, 2, 3, 4, 5];
+        let backward = [5, 4, 3, 2, 1, 0];
+        let nothing: &[u32] = &[];
+        let found = ap(&report(&[nothing; 6]));
+        assert_eq!(
+            found,
+            [average_precision(&forward, &[1, 3], &[]), average_precision(&backward, &[2, 4], &[])]
+        );
+        // The first image is junk for the first query, the last for the second.
+        let found = ap(&report(&[&[0], nothing, nothing, nothing, nothing, &[1]]));
+        assert_eq!(
+            found,
+            [average_precision(&forward, &[1, 3], &[0]), average_precision(&backward, &[2, 4], &[5])]
+        );
+        assert_eq!(found[1], 1.0 / 2.0 + 1.0 / 3.0, "positives at ranks 1 and 3 of what is left");
+        // Without positives a query has no row.
+        let rows = report(&[nothing, &[0], nothing, &[0], nothing, nothing]).per_query;
+        assert_eq!(rows.iter().map(|row| row.query).collect::<Vec<_>>(), [1]);
+    }
+}

@@ -1,0 +1,137 @@
+//! The model card of a bundle: what its models are, what they were trained on, how good they are, and how to use them.
+
+use akin_base::counts::{count, counted};
+use akin_core::bundle::{Contents, EncoderEntry};
+use akin_core::evaluate::{Means, Report};
+use akin_core::metrics::Metric;
+use anyhow::Result;
+use toml::Table;
+
+use crate::config::{Config, Protocol};
+use crate::evaluation::report::{measurement, with_interval};
+
+/// The card as Markdown, with the configs of the encoders in their order.
+pub fn model_card_file(contents: &Contents, configs: &[&Config]) -> Result<String> {
+    let mut card = format!("# {}\n", text(&contents.title));
+    if !contents.description.is_empty() {
+        card += &format!("\n{}\n", text(&contents.description));
+    }
+    let licence = if contents.licence.is_empty() { "not stated" } else { &contents.licence };
+    card += &format!(
+        "\nLicence of images and weights: {}.\nWritten by akin {}.\n\n{}",
+        text(licence),
+        env!("CARGO_PKG_VERSION"),
+        contents.model_card.trim_end()
+    );
+    let taxonomy = &contents.taxonomy;
+    let rows = (1..)
+        .zip(taxonomy.level_names())
+        .map(|(level, name)| format!("| {} | {} |\n", text(name), count(taxonomy.class_count(level))));
+    card += &format!(
+        "\n\n## Classes\n\n| level, coarse to fine | classes |\n|---|--:|\n{}",
+        rows.collect::<String>()
+    );
+    let queries = match contents.queries.count {
+        0 => "each of which is also a query".to_owned(),
+        queries => format!("and {} of their own", counted(queries, "query", "queries")),
+    };
+    card +=
+        &format!("\nThe gallery has {}, {queries}.\n", counted(contents.gallery.count, "image", "images"));
+    for (encoder, config) in contents.encoders.iter().zip(configs) {
+        card += &about(encoder, config)?;
+    }
+    card += "\n## Use\n\nThe folder is a bundle of akin.\n\n```sh\nakin serve .                  # the page\nakin search . photo.jpg       # \
+             the nearest items, in the terminal\n```\n\n`bundle.json` says what each file is, with its SHA-256.\n";
+    Ok(card)
+}
+
+/// An encoder: its parts, its results and its config.
+fn about(encoder: &EncoderEntry, config: &Config) -> Result<String> {
+    let side = encoder.preprocessing.side();
+    let mut about = format!(
+        "\n## Results of {}\n\n{}: {}, images of {side}×{side} pixels, embeddings of {} dimensions.\n",
+        text(&encoder.name),
+        text(&encoder.description),
+        config.model.backbone.entry().title,
+        encoder.dimension
+    );
+    about += &results(&encoder.report, config);
+    about += &format!(
+        "\n<details><summary>Config</summary>\n\n```toml\n{}```\n\n</details>\n",
+        toml::to_string(&without_places(config)?)?
+    );
+    Ok(about)
+}
+
+/// The tables of a report. The protocol of DyML evaluates other labels than the report has.
+fn results(report: &Report, config: &Config) -> String {
+    if config.data.protocol == Protocol::Dyml {
+        return "\nThe model is evaluated by the protocol of DyML. `akin eval RUN` prints its results.\n"
+            .into();
+    }
+    let mut tables = String::new();
+    let metrics = |per_level: bool| -> Vec<Metric> {
+        report.config.metrics.iter().copied().filter(|metric| metric.entry().per_level == per_level).collect()
+    };
+    let levels: Vec<(&str, &Means)> =
+        report.levels.iter().map(|level| (level.name.as_str(), &level.means)).collect();
+    for (metrics, rows) in [(metrics(false), vec![("all levels", &report.overall)]), (metrics(true), levels)]
+    {
+        if !metrics.is_empty() {
+            tables += &table(&metrics, &rows);
+        }
+    }
+    tables + &format!("\n{}.\n", measurement(report))
+}
+
+/// A row for each level, and a column for each metric.
+fn table(metrics: &[Metric], rows: &[(&str, &Means)]) -> String {
+    let labels: String = metrics.iter().map(|metric| format!(" {} |", metric.label())).collect();
+    let mut table = format!("\n| | queries |{labels}\n|---|--:|{}\n", "--:|".repeat(metrics.len()));
+    for (name, means) in rows {
+        let cells: String = metrics
+            .iter()
+            .map(|&metric| format!(" {} |", with_interval(metric, means.get(metric), &means.interval)))
+            .collect();
+        table += &format!("| {} | {} |{cells}\n", text(name), count(means.queries));
+    }
+    table
+}
+
+/// The config without what is only true of the machine that it was trained on: of paths, the last part stays.
+fn without_places(config: &Config) -> Result<Table> {
+    let mut table = Table::try_from(config)?;
+    for (section, key) in [("data", "path"), ("data", "images"), ("data", "hierarchy"), ("model", "weights")]
+    {
+        let value = table.get_mut(section).and_then(|section| section.get_mut(key));
+        if let Some(toml::Value::String(path)) = value {
+            let name = std::path::Path::new(path.as_str()).file_name().unwrap_or_default();
+            *path = name.to_string_lossy().into_owned();
+        }
+    }
+    for (section, key) in [("run", "out"), ("model", "feature_cache")] {
+        table.get_mut(section).and_then(|section| section.as_table_mut()?.remove(key));
+    }
+    Ok(table)
+}
+
+/// A text in which no character begins markup.
+pub fn text(text: &str) -> String {
+    text.chars()
+        .flat_map(|c| match c {
+            '\\' | '`' | '*' | '_' | '<' | '>' | '[' | ']' | '|' | '#' => vec!['\\', c],
+            '\n' | '\r' => vec![' '],
+            c => vec![c],
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_no_markup() {
+        assert_eq!(text("a|b <i>\n[x](y)"), "a\\|b \\<i\\> \\[x\\](y)");
+    }
+}

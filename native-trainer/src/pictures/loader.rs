@@ -1,0 +1,225 @@
+//! Pictures from disk, decoded once while memory allows, and training batches made ahead of time.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::thread::Scope;
+
+use akin_base::files::{is_fault_of_file, system_fault};
+use akin_base::problem::problem;
+use akin_base::terminal;
+use akin_core::image::{Pixels, Preprocessing};
+use akin_core::random::stream;
+use anyhow::Result;
+use rayon::prelude::*;
+
+use crate::config::AugmentConfig;
+use crate::data::{Dataset, Storage};
+use crate::pictures::augmentation;
+
+/// Bytes of decoded pictures that stay in memory. Pictures beyond them are decoded at each use.
+pub const CACHE_BYTES: u64 = 3 << 30;
+
+/// Batches that are made before the training asks for them.
+const BATCHES_AHEAD: usize = 2;
+
+/// The pictures of a list of files, by item: the number of the file in the list.
+///
+/// A file that is missing, damaged or no image is skipped with a warning, and listed in [`Self::unreadable`], unless all
+/// pictures are required. If the system cannot read a file, for example because too many are open or because this user may
+/// not, the picture may be sound: [`Self::check`] then fails, so that no result is computed without it.
+pub struct Pictures {
+    paths: Vec<PathBuf>,
+    storage: Arc<Storage>,
+    all_required: bool,
+    /// See [`CACHE_BYTES`].
+    cache_bytes: u64,
+    cache: Vec<OnceLock<Arc<Pixels>>>,
+    cached_bytes: AtomicU64,
+    unreadable: Mutex<BTreeMap<PathBuf, String>>,
+    fault: OnceLock<(PathBuf, Failure)>,
+}
+
+/// Why a picture could not be read.
+enum Failure {
+    /// The fault of the file.
+    File(String),
+    /// The fault of the system.
+    System(io::Error),
+}
+
+impl Pictures {
+    /// The pictures of a data set. None is read yet.
+    pub fn of(dataset: &Dataset) -> Self {
+        Self { storage: dataset.storage.clone(), ..Self::new(dataset.paths.clone()) }
+    }
+
+    /// The pictures of these files. None is read yet.
+    pub fn new(paths: Vec<PathBuf>) -> Self {
+        Self {
+            cache: paths.iter().map(|_| OnceLock::new()).collect(),
+            paths,
+            storage: Arc::default(),
+            all_required: false,
+            cache_bytes: CACHE_BYTES,
+            cached_bytes: AtomicU64::new(0),
+            unreadable: Mutex::default(),
+            fault: OnceLock::new(),
+        }
+    }
+
+    /// The file of an item.
+    pub fn path(&self, item: usize) -> &Path {
+        &self.paths[item]
+    }
+
+    /// The pictures of these files, none of which is skipped: [`Self::check`] fails if one cannot be read.
+    pub fn all_required(paths: Vec<PathBuf>) -> Self {
+        Self { all_required: true, ..Self::new(paths) }
+    }
+
+    /// The same pictures, decoded at each use.
+    pub fn without_cache(self) -> Self {
+        Self { cache_bytes: 0, ..self }
+    }
+
+    /// The picture of an item; none if it cannot be read.
+    pub fn get(&self, item: usize) -> Option<Arc<Pixels>> {
+        if let Some(pixels) = self.cache[item].get() {
+            return Some(pixels.clone());
+        }
+        match self.read(item) {
+            Ok(pixels) => {
+                let pixels = Arc::new(pixels);
+                self.store(item, &pixels);
+                Some(pixels)
+            }
+            Err(Failure::File(reason)) if !self.all_required => {
+                let path = &self.paths[item];
+                if self.lock_unreadable().insert(path.clone(), reason.clone()).is_none() {
+                    terminal::warn(format_args!("skipped {}: {reason}", path.display()));
+                }
+                None
+            }
+            Err(failure) => {
+                // The first fault is the one to report.
+                let _ = self.fault.set((self.paths[item].clone(), failure));
+                None
+            }
+        }
+    }
+
+    fn read(&self, item: usize) -> Result<Pixels, Failure> {
+        let bytes = self.storage.bytes(item, &self.paths[item]).map_err(|error| {
+            if is_fault_of_file(&error) { Failure::File(error.to_string()) } else { Failure::System(error) }
+        })?;
+        self.storage.decode(item, &bytes).map_err(|error| Failure::File(error.to_string()))
+    }
+
+    /// Keeps a decoded picture if memory allows.
+    fn store(&self, item: usize, pixels: &Arc<Pixels>) {
+        let bytes = 3 * u64::from(pixels.width()) * u64::from(pixels.height());
+        let fits = self.cached_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes <= self.cache_bytes;
+        // Another thread may have decoded and stored the same file meanwhile.
+        if !fits || self.cache[item].set(pixels.clone()).is_err() {
+            self.cached_bytes.fetch_sub(bytes, Ordering::Relaxed);
+        }
+    }
+
+    /// The files that could not be read so far, with the reason.
+    pub fn unreadable(&self) -> BTreeMap<PathBuf, String> {
+        self.lock_unreadable().clone()
+    }
+
+    /// Fails if the system could not read a file, or a required one cannot be read. To be called before the pictures that
+    /// were read are used.
+    ///
+    /// # Errors
+    ///
+    /// As above.
+    pub fn check(&self) -> Result<()> {
+        let Some((path, failure)) = self.fault.get() else { return Ok(()) };
+        Err(match failure {
+            Failure::System(error) => system_fault(path, error),
+            Failure::File(reason) => problem(
+                format!("{} cannot be read: {reason}", path.display()),
+                "give a JPEG, PNG or WebP file in its place; no image is skipped here",
+            ),
+        })
+    }
+
+    fn lock_unreadable(&self) -> MutexGuard<'_, BTreeMap<PathBuf, String>> {
+        self.unreadable.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+/// The input of one training step.
+pub struct TrainingBatch {
+    /// Augmented views, all of one size. Empty if the step trains on features.
+    pub views: Vec<Pixels>,
+    /// The items of the views.
+    pub items: Vec<usize>,
+}
+
+/// The place of a batch in a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Position {
+    /// The epoch, from 0.
+    pub epoch: u64,
+    /// The step within the epoch, from 0.
+    pub step: usize,
+}
+
+/// How a picture becomes a training view.
+#[derive(Clone)]
+pub struct Views {
+    /// Random crops and mirroring.
+    pub augment: AugmentConfig,
+    /// The encoder's preprocessing, for the size and the resize filter.
+    pub preprocessing: Preprocessing,
+    /// The run's seed.
+    pub seed: u64,
+}
+
+impl Views {
+    /// The augmented views of a batch, without the items whose picture cannot be read. A function of
+    /// the seed, the position and the items, whatever the number of threads.
+    pub fn batch(&self, pictures: &Pictures, items: &[usize], position: Position) -> TrainingBatch {
+        let (views, items) = items
+            .par_iter()
+            .enumerate()
+            .filter_map(|(place, &item)| {
+                let picture = pictures.get(item)?;
+                let key = [position.epoch, position.step as u64, place as u64];
+                let mut rng = stream(self.seed, "augmentation", &key);
+                let filter = self.preprocessing.numbers().filter;
+                let side = self.preprocessing.side();
+                let view = augmentation::random_view(&picture, &self.augment, side, filter, &mut rng).ok()?;
+                Some((view, item))
+            })
+            .unzip();
+        TrainingBatch { views, items }
+    }
+
+    /// Makes the batches at `positions` in a thread of its own, in order and a few steps ahead. The
+    /// thread ends when the receiver is dropped.
+    pub fn make_batches_ahead<'scope>(
+        self,
+        pictures: &'scope Pictures,
+        positions: impl Iterator<Item = (Position, Vec<usize>)> + Send + 'scope,
+        scope: &'scope Scope<'scope, '_>,
+    ) -> Receiver<TrainingBatch> {
+        let (sender, receiver) = sync_channel(BATCHES_AHEAD);
+        scope.spawn(move || {
+            for (position, items) in positions {
+                if sender.send(self.batch(pictures, &items, position)).is_err() {
+                    break;
+                }
+            }
+        });
+        receiver
+    }
+}

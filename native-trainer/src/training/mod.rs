@@ -1,0 +1,993 @@
+//! The training loop: batches in, an encoder out, and a run that can be continued at any time.
+//!
+//! Batches are a function of (seed, epoch, step), see [`crate::training::sampler`]. A checkpoint holds the
+//! weights and their average, the proxies, the optimisers, the step, and how the evaluations before it went. A resumed
+//! run therefore continues the very same sequence, and its log is that of a run that was never stopped.
+//!
+//! [`train`] prepares everything up to the first step. `run_steps` then does one step after another,
+//! each followed by what [`timetable`] says is due, and `finish` saves and evaluates the encoder.
+
+pub mod average;
+pub mod checkpoint;
+mod clipping;
+mod dashboard;
+pub mod dry_run;
+mod gradients;
+mod journal;
+mod loss_curve;
+pub mod loss_scale;
+mod numbers;
+pub mod optimizer;
+pub mod sampler;
+mod timetable;
+pub mod trend;
+mod view;
+mod workers;
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::slice::from_ref;
+use std::thread::Scope;
+use std::time::Instant;
+
+use akin_base::counts::{counted, rounded};
+use akin_base::directory::{Draft, Kind};
+use akin_base::interrupt::{CatchCtrlC, stop_requested};
+use akin_base::problem::{Advise, a_few, problem};
+use akin_base::progress::Progress;
+use akin_base::terminal;
+use akin_core::digest::sha256;
+use akin_core::embeddings::Embeddings;
+use akin_core::encoder::{Encoder, Precision};
+use akin_core::evaluate::Report;
+use akin_core::geometry::Space;
+use akin_core::losses::{Batch, Draws, Loss, LossContext, Objective};
+use akin_core::random::normal;
+use akin_core::taxonomy::Labels;
+use anyhow::{Context, Result};
+use burn::tensor::{DType, Device, Tensor, TensorData};
+use serde_json::json;
+
+use crate::config::device::{is_cpu, plain_name};
+use crate::config::{
+    Config, DeviceName, Moment, OptimizerConfig, Protocol, SamplerKind, ScheduleKind, differences,
+    setting_name,
+};
+use crate::data::{self, Dataset};
+use crate::evaluation::dyml;
+use crate::evaluation::embedding::{Embedded, embed_items, evaluate_splits};
+use crate::evaluation::report::{displayed, is_better, score};
+use crate::pictures::features::Features;
+use crate::pictures::loader::{Pictures, Position, TrainingBatch, Views};
+use crate::runs::run::{Best, CONFIG_FILE, Run, Which, encoder_config, load_backbone};
+use crate::training::checkpoint::{Checkpoint, Origin, Trained};
+use crate::training::loss_scale::LossScale;
+use crate::training::optimizer::{GradientMagnitudes, Rates, has_proxies};
+use crate::training::sampler::Sampler;
+use crate::training::trend::Trend;
+
+use gradients::{Differentiated, Images};
+use journal::Journal;
+use numbers::StepNumbers;
+use timetable::{Due, Timetable};
+use view::View;
+use workers::Workers;
+
+/// How a training ended.
+pub enum Outcome {
+    /// All steps are done; the report is over the evaluation splits.
+    Done(Box<Report>),
+    /// Stopped by Ctrl-C, with a checkpoint on disk.
+    Stopped {
+        /// Steps done so far.
+        step: u64,
+    },
+}
+
+/// Where a training begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// At initial weights, in a new run directory.
+    New {
+        /// Whether to replace an existing run.
+        overwrite: bool,
+    },
+    /// At the run's checkpoint.
+    Checkpoint,
+}
+
+/// Everything about a training that does not change from step to step.
+struct Training<'a> {
+    run: &'a Run,
+    dataset: &'a Dataset,
+    pictures: &'a Pictures,
+    /// With a frozen backbone: its features, which replace the pictures.
+    features: Option<Features>,
+    sampler: Sampler,
+    /// Labels of every item, in which the classes of the training split are numbered from 0.
+    labels: Labels,
+    workers: Workers,
+    progress: Progress,
+    timetable: Timetable,
+    /// The steps during which the backbone is frozen.
+    warmup: u64,
+    /// What checkpoints say that the training was begun with.
+    origin: Origin,
+}
+
+/// Keys that may change between the sessions of a training. No step depends on them, except on the number of steps: a
+/// training can be made longer. `run.patience` says only when it ends. The digest of the data covers what is at its
+/// paths.
+///
+/// Another device, and another number of `run.workers`, adds up the same numbers in another order, so that sums are
+/// rounded otherwise. A training that is resumed with one of them computes the same steps up to that rounding, but not
+/// bit for bit.
+const MAY_CHANGE: [&str; 15] = [
+    "run.name",
+    "run.out",
+    "run.log",
+    "run.device",
+    "run.workers",
+    "run.steps",
+    "run.epochs",
+    "run.patience",
+    "run.checkpoint_every",
+    "data.path",
+    "data.images",
+    "data.hierarchy",
+    "model.weights",
+    "model.feature_cache",
+    "published",
+];
+
+/// Keys that say which evaluations there are and how they are compared. They may change too, unless the schedule is
+/// `plateau`: evaluations make its learning rates fall.
+const EVALUATION: [&str; 3] = ["run.best_by", "run.evaluate_every", "eval."];
+
+/// The keys in which a config differs from the one that its training was begun with, without those that may change
+/// between the sessions of a training.
+pub fn changed_keys(begun: &Config, now: &Config) -> Vec<String> {
+    let evaluation: &[&str] = match begun.schedule.kind {
+        ScheduleKind::Plateau => &[],
+        _ => &EVALUATION,
+    };
+    differences(begun, now, &[&MAY_CHANGE[..], evaluation].concat())
+}
+
+/// Everything that changes from step to step.
+struct State {
+    step: u64,
+    trend: Trend,
+    trained: Trained,
+}
+
+/// Where a session of a training is after a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Course {
+    /// It goes on.
+    Continues,
+    /// At its end: the last step, or an early one after evaluations that got no better.
+    Ended,
+    /// Stopped by Ctrl-C.
+    Stopped,
+}
+
+/// Trains as the run's config says. Returns where the run is then: in its directory, or, if it was stopped while it
+/// was to replace another run, beside it. The directory is made only when everything is ready for the first step, and
+/// an older run is replaced only when the new one is complete. The `devices`, at least one, share the images of each batch.
+///
+/// # Errors
+///
+/// A config that does not fit the data, a checkpoint that does not fit the config, a loss that is not
+/// finite, a full disk.
+pub fn train(
+    run: &Run,
+    dataset: &Dataset,
+    pictures: &Pictures,
+    devices: &[Device],
+    start: Start,
+    progress: Progress,
+) -> Result<(Outcome, PathBuf)> {
+    let resumed = match start {
+        Start::Checkpoint => Some(Draft::resume(Kind::Run, &run.directory)?),
+        Start::New { .. } => None,
+    };
+    let mut training = Training::new(run, dataset, pictures, devices, progress)?;
+    training.origin = Origin { config: run.config.to_toml(), data: dataset.digest() };
+    if start != Start::Checkpoint {
+        late_settings(&run.config, dataset, training.sampler.steps_per_epoch())
+            .iter()
+            .for_each(terminal::warn);
+    }
+    let state = training.initial_state(start)?;
+    progress.say("Model", &describe_model(&run.config, &state.trained.encoder));
+    if devices.len() > 1 {
+        let name = device_name(run, &devices[0]);
+        progress.say("Workers", &format!("{} on `{name}`", devices.len()));
+    }
+    for remark in training.sampler.remarks(&run.config.sampler) {
+        progress.say("Sampling", &remark);
+    }
+    if run.config.model.freeze_backbone {
+        let encoder = &state.trained.encoder;
+        let features = Features::load(&run.config, encoder, dataset, pictures, training.device(), progress)?;
+        training.features = Some(features);
+    }
+    let draft = match start {
+        Start::New { overwrite } => Draft::create(Kind::Run, &run.directory, overwrite)?,
+        Start::Checkpoint => resumed.context("a resumed run has been opened")?,
+    };
+    let written = Run { directory: draft.directory().to_owned(), config: run.config.clone() };
+    training.run = &written;
+    if start != Start::Checkpoint {
+        written.write_config()?;
+    }
+    let ctrl_c = CatchCtrlC::start();
+    let evaluates_again = training.evaluates_again(state.step);
+    let batch = training.sampler.batch_size();
+    let view =
+        View::begin(progress, &written, draft.target(), training.timetable, state.step, batch, devices);
+    let mut journal = Journal::open(&written, state.step, evaluates_again, view)?;
+    let (state, course) = training.run_steps(state, &mut journal)?;
+    drop(ctrl_c);
+    if course == Course::Stopped {
+        journal.log(json!({ "event": "stopped", "step": state.step }))?;
+        return Ok((Outcome::Stopped { step: state.step }, draft.directory().to_owned()));
+    }
+    let report = training.finish(&state, &mut journal)?;
+    let directory = draft.target().to_owned();
+    draft.complete()?;
+    journal.view().show_completion();
+    Ok((Outcome::Done(Box::new(report)), directory))
+}
+
+/// The name of a device of a run, as a value of `run.device`. A GPU that `auto` found is `auto`.
+fn device_name(run: &Run, device: &Device) -> String {
+    setting_name(if is_cpu(device) { DeviceName::Cpu } else { run.config.run.device })
+}
+
+/// Checks that the encoder of a training can be made, with its weights.
+///
+/// # Errors
+///
+/// The errors of [`train`] that the model causes.
+pub fn check_encoder(config: &Config, device: &Device) -> Result<()> {
+    make_encoder(config, device).map(drop)
+}
+
+/// A sentence for each setting of a config that can never take effect, as [`Config::idle_settings`], for the learning rate
+/// of proxies if the loss has none, and for batches whose labels have no effect on the loss.
+pub fn idle_settings(config: &Config, steps_per_epoch: Option<u64>) -> Vec<String> {
+    let mut sentences = config.idle_settings(steps_per_epoch);
+    let rate = config.optimizer.lr_proxies;
+    if rate != OptimizerConfig::default().lr_proxies && config.why_idle(PROXIES_RATE).is_none() {
+        sentences
+            .extend(why_idle(config, PROXIES_RATE).map(|why| format!("{PROXIES_RATE} is {rate}, but {why}")));
+    }
+    sentences.extend(useless_batches(config));
+    sentences
+}
+
+/// Which images the batches of a config lack, if the loss tells classes apart only by these.
+fn useless_batches(config: &Config) -> Option<String> {
+    let sampler = &config.sampler;
+    let is_random = sampler.kind == SamplerKind::Random;
+    let (classes, images) = (sampler.classes_per_batch.unwrap_or(usize::MAX), sampler.images_per_class());
+    let draws_finest = sampler.level.is_none() || sampler.level.as_ref() == config.data.levels.last();
+    let (setting, lacking, classes): (_, _, &[u32]) = match () {
+        () if is_random && sampler.batch_size() == 1 => ("sampler.batch_size is 1", "two images", &[0]),
+        () if is_random => return None,
+        () if classes == 1 && images == 1 => {
+            ("sampler.classes_per_batch and sampler.images_per_class are 1", "two images", &[0])
+        }
+        () if images == 1 => ("sampler.images_per_class is 1", "two images of one class", &[0, 1, 2, 3]),
+        () if classes == 1 && draws_finest => {
+            ("sampler.classes_per_batch is 1", "images of two classes", &[0, 0, 0, 0])
+        }
+        () => return None,
+    };
+    let ignores_labels = ignores_labels(config, classes).unwrap_or(false);
+    ignores_labels.then(|| {
+        let loss = config.loss.name();
+        format!("{setting}, so no batch has {lacking}, and the labels have no effect on the loss {loss}")
+    })
+}
+
+/// Whether a loss without proxies keeps its value when the images of a batch get other classes. `classes` has the class of
+/// each image, one of four invented classes.
+fn ignores_labels(config: &Config, classes: &[u32]) -> Result<bool> {
+    let mut losses = [loss_of_invented_classes(config, 4)?, loss_of_invented_classes(config, 4)?];
+    if has_proxies(&losses[0]) || (0..3).any(|epoch| losses[0].needs_training_set(epoch)) {
+        return Ok(false);
+    }
+    let (levels, dimension) = (config.data.levels.len(), encoder_config(config).dimension());
+    // Embeddings that lie apart, and ever closer together, since margins leave out pairs. A memory compares several batches.
+    for (place, common) in [0.0, 0.5, 2.0, 8.0].into_iter().enumerate() {
+        // Memories begin late.
+        let draws = Draws { seed: 0, step: (1 << 32) + place as u64 };
+        let mut values = normal(&mut draws.stream("embeddings"), classes.len() * dimension, 1.0);
+        for row in values.chunks_mut(dimension) {
+            row[0] += common * (dimension as f32).sqrt();
+            let norm = row.iter().map(|value| value * value).sum::<f32>().sqrt();
+            // Inside the Poincaré ball.
+            row.iter_mut().for_each(|value| *value *= 0.9 / norm);
+        }
+        let data = TensorData::new(values, [classes.len(), dimension]);
+        let embeddings = Tensor::<2>::from_data(data, &Device::flex().autodiff());
+        let value_of = |loss: &mut Loss, shift: usize| -> Result<f32> {
+            let rows = classes.iter().flat_map(|class| invented_class((class + shift as u32) % 4, levels));
+            let labels = Labels::new(levels, rows.collect())?;
+            loss.before_step(draws);
+            let value = loss.forward(&Batch::new(embeddings.clone(), &labels).with_draws(draws));
+            loss.after_step(embeddings.clone(), &labels);
+            Ok(value.into_scalar::<f32>())
+        };
+        let [loss, other] = &mut losses;
+        let (value, shifted) = (value_of(loss, 0)?, value_of(other, place + 1)?);
+        let is_same = (value - shifted).abs() <= 1e-5 * value.abs().max(1.0);
+        if !is_same {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Why a setting has no effect, as [`Config::why_idle`]; also the learning rate of proxies if the loss has none.
+pub fn why_idle(config: &Config, key: &str) -> Option<String> {
+    let unused = || {
+        (key == PROXIES_RATE && !may_have_proxies(config))
+            .then(|| format!("the loss {} has no proxies", config.loss.name()))
+    };
+    config.why_idle(key).or_else(unused)
+}
+
+/// The setting that only proxies have a use for.
+pub const PROXIES_RATE: &str = "optimizer.lr_proxies";
+
+/// Whether the loss of a config has proxies. Whether it has does not depend on the classes, so that a few invented ones do.
+/// A loss that cannot be made of them may have proxies.
+fn may_have_proxies(config: &Config) -> bool {
+    loss_of_invented_classes(config, 4).map_or(true, |loss| has_proxies(&loss))
+}
+
+/// Checks the settings of a loss without any data.
+///
+/// # Errors
+///
+/// A setting that is wrong for any number of classes.
+pub fn check_loss_settings(config: &Config) -> Result<()> {
+    let loss_of = |classes| loss_of_invented_classes(config, classes);
+    match (loss_of(4), loss_of(8)) {
+        (Err(error), Err(other)) if error.to_string() == other.to_string() => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// The loss of a config for some invented classes, in pairs.
+fn loss_of_invented_classes(config: &Config, classes: u32) -> Result<Loss> {
+    let levels = config.data.levels.len();
+    let rows = (0..classes).flat_map(|class| invented_class(class, levels));
+    let classes = Labels::new(levels, rows.collect())?;
+    // Only a device that differentiates tells which weights learn.
+    let (encoder, device) = (encoder_config(config), Device::flex().autodiff());
+    let geometry = encoder.geometry();
+    let context = LossContext::new(&classes, encoder.dimension(), &geometry, 0, &device);
+    Ok(config.loss.init(&context)?)
+}
+
+/// The labels of an invented fine class, coarse to fine.
+fn invented_class(class: u32, levels: usize) -> impl Iterator<Item = u32> {
+    (1..=levels).map(move |level| if level == levels { class } else { class / 2 })
+}
+
+/// A sentence for each setting of which only the data tell that it can never take effect: by the number of steps in an
+/// epoch, and by the images of the data set.
+pub fn late_settings(config: &Config, dataset: &Dataset, steps_per_epoch: usize) -> Vec<String> {
+    let known = config.idle_settings(None);
+    let mut late = config.idle_settings(Some(steps_per_epoch as u64));
+    late.retain(|sentence| !known.contains(sentence));
+    late.extend(data::idle::idle_settings(&config.data, dataset));
+    late
+}
+
+/// Checks everything that a training needs before its first step, except the encoder. Returns its loss.
+///
+/// # Errors
+///
+/// The errors of [`train`] before its first step.
+pub fn check_loss(run: &Run, dataset: &Dataset, pictures: &Pictures, device: &Device) -> Result<Loss> {
+    Training::new(run, dataset, pictures, from_ref(device), Progress::None)?.make_loss()
+}
+
+/// The proxies that a run has learned as ancestors of its items (HIER), as points of the Poincaré ball; none for other
+/// losses and spaces. The best encoder has none, because a run keeps only the proxies of its last checkpoint.
+///
+/// # Errors
+///
+/// A checkpoint that is missing, damaged or of another config.
+pub fn learned_ancestors(
+    run: &Run,
+    which: Which,
+    dataset: &Dataset,
+    pictures: &Pictures,
+    device: &Device,
+) -> Result<Option<Embeddings>> {
+    let is_wanted =
+        |loss: &Loss| loss.hierarchy().is_some_and(|hierarchy| hierarchy.space() == Space::Poincare);
+    if which == Which::Best || encoder_config(&run.config).geometry().space() != Space::Poincare {
+        return Ok(None);
+    }
+    let loss = check_loss(run, dataset, pictures, device)?;
+    if !is_wanted(&loss) {
+        return Ok(None);
+    }
+    let loss = Checkpoint::load(&run.file("checkpoint.akin"))?.restore_loss(loss)?;
+    let dimension = encoder_config(&run.config).dimension();
+    let points = loss.hierarchy().map(|hierarchy| hierarchy.points()).transpose()?;
+    Ok(points.map(|points| Embeddings::new(dimension, points)).transpose()?)
+}
+
+/// The backbone, its size, and what an image costs.
+pub fn describe_model(config: &Config, encoder: &Encoder) -> String {
+    let side = config.model.preprocessing.side();
+    format!(
+        "{}: {} parameters, {} multiply-adds for an image of {side}×{side} pixels",
+        config.model.backbone.entry().title,
+        rounded(encoder.backbone.parameters()),
+        rounded(encoder.backbone.multiply_adds(side)),
+    )
+}
+
+/// The encoder that a training begins with.
+///
+/// # Errors
+///
+/// A backbone that cannot be made, weights that cannot be read or do not fit.
+pub fn make_encoder(config: &Config, device: &Device) -> Result<Encoder> {
+    let mut encoder = encoder_config(config).init(config.run.seed, device)?;
+    if let Some(path) = &config.model.weights {
+        load_backbone(&mut encoder, path)?;
+    }
+    Ok(encoder.freeze(config.model.frozen()))
+}
+
+impl<'a> Training<'a> {
+    fn new(
+        run: &'a Run,
+        dataset: &'a Dataset,
+        pictures: &'a Pictures,
+        devices: &[Device],
+        progress: Progress,
+    ) -> Result<Self> {
+        let config = &run.config;
+        let splits = &dataset.splits;
+        config.eval.check_sets(splits.query.len(), !splits.leave_one_out())?;
+        let levels = dataset.taxonomy.level_names();
+        let sampler = Sampler::new(&splits.train, &dataset.labels, levels, &config.sampler, config.run.seed)?;
+        let (workers, images) = (config.run.workers, sampler.batch_size());
+        if workers > images {
+            return Err(problem(
+                format!(
+                    "run.workers is {workers}, but a batch has only {}",
+                    counted(images, "image", "images")
+                ),
+                "lower run.workers, or enlarge the batches of [sampler]",
+            ));
+        }
+        if config.precision() == Precision::Half
+            && let Some(device) = devices.iter().find(|device| !device.supports_dtype(DType::F16))
+        {
+            return Err(problem(
+                format!(
+                    "run.precision is half, but the device `{}` does not compute in it",
+                    device_name(run, device)
+                ),
+                "set run.precision = \"single\", or choose another `--device`",
+            ));
+        }
+        Ok(Self {
+            timetable: Timetable::new(&config.run, sampler.steps_per_epoch()),
+            warmup: config.schedule.total_warmup_steps(sampler.steps_per_epoch()),
+            labels: number_classes(&dataset.labels, &splits.train),
+            run,
+            dataset,
+            pictures,
+            features: None,
+            sampler,
+            workers: Workers::new(devices)?,
+            progress,
+            origin: Origin::default(),
+        })
+    }
+
+    /// The device of the weights, the loss and the optimisers, with gradients.
+    fn device(&self) -> &Device {
+        self.workers.first()
+    }
+
+    fn initial_state(&self, start: Start) -> Result<State> {
+        let config = &self.run.config;
+        let encoder = make_encoder(config, self.device())?;
+        let loss = self.make_loss()?;
+        let trained = Trained::new(encoder, loss, &config.optimizer, config.precision());
+        if start != Start::Checkpoint {
+            return Ok(State { step: 0, trend: Trend::default(), trained });
+        }
+        let checkpoint = Checkpoint::load(&self.run.file("checkpoint.akin"))?;
+        self.check_origin(&checkpoint.origin)?;
+        let step = checkpoint.step as u64;
+        if step > self.timetable.steps {
+            return Err(problem(
+                format!(
+                    "the checkpoint is after step {step}, but the config trains {} steps",
+                    self.timetable.steps
+                ),
+                "set run.steps or run.epochs in the run's config.toml to at least that",
+            ));
+        }
+        let trend = checkpoint.trend;
+        let trained = checkpoint.restore(trained)?;
+        self.progress.say("Resuming", &format!("after step {step} of {}", self.timetable.steps));
+        Ok(State { step, trend, trained })
+    }
+
+    /// Refuses to continue with another config or other data than the training was begun with.
+    fn check_origin(&self, origin: &Origin) -> Result<()> {
+        let file = self.run.directory.join(CONFIG_FILE);
+        let begun: Config = toml::from_str(&origin.config).advise(
+            || "the config in the checkpoint cannot be read".into(),
+            "start the run again with `akin train`",
+        )?;
+        let changed = changed_keys(&begun, &self.run.config);
+        if !changed.is_empty() {
+            return Err(problem(
+                format!("{} has changed since the checkpoint: {}", file.display(), a_few(&changed)),
+                "set these back, or train a new run with them",
+            ));
+        }
+        let changes = self.origin.data.changes(&origin.data);
+        if !changes.is_empty() {
+            return Err(problem(
+                format!(
+                    "the data in {} have changed since the checkpoint: {}",
+                    self.run.config.data.path.display(),
+                    changes.join(", ")
+                ),
+                "put the data back as they were, or train a new run on them",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whether a session that begins after `step` steps first evaluates the encoder: in the middle of the training or at
+    /// its end.
+    fn evaluates_again(&self, step: u64) -> bool {
+        self.timetable.evaluates(step) || step == self.timetable.steps
+    }
+
+    fn make_loss(&self) -> Result<Loss> {
+        let config = &self.run.config;
+        let encoder = encoder_config(config);
+        let classes = self.labels.select(&self.dataset.splits.train).classes();
+        let (dimension, geometry) = (encoder.dimension(), encoder.geometry());
+        let context = LossContext::new(&classes, dimension, &geometry, config.run.seed, self.device());
+        Ok(config.loss.init(&context)?)
+    }
+
+    /// Trains until the end, or until Ctrl-C asks for a stop. Also returns which of them it was.
+    fn run_steps(&self, mut state: State, journal: &mut Journal) -> Result<(State, Course)> {
+        // A checkpoint is written before the evaluation of its step, which has to come first then.
+        if state.step > 0
+            && self.timetable.evaluates(state.step)
+            && self.evaluate_on_the_way(&mut state, journal)? == Course::Ended
+        {
+            return Ok((state, Course::Ended));
+        }
+        std::thread::scope(|scope| {
+            let mut batches = self.batches(&state, scope);
+            let mut saved = Instant::now();
+            let mut saved_step = (state.step > 0).then_some(state.step);
+            let mut unread: Option<StepNumbers> = None;
+            let precision = self.run.config.precision();
+            while state.step < self.timetable.steps {
+                let batch = batches.next().context("the thread that reads images has ended")?;
+                self.pictures.check()?;
+                self.prepare_epoch_of_loss(&mut state)?;
+                let (next, numbers, rates) = self.step(state, batch)?;
+                state = next;
+                // The device works on this step while the numbers of the one before are read.
+                if let Some(previous) = unread.take() {
+                    let loss = previous.check(self.pictures, precision, saved_step)?;
+                    journal.view().show_loss(state.step - 1, loss);
+                }
+                let due = self.timetable.due(state.step, saved.elapsed(), stop_requested());
+                if due.log || due.evaluation {
+                    // A checkpoint is logged first, so that none has a number that is not finite.
+                    let loss = numbers.check(self.pictures, precision, saved_step)?;
+                    let line = self.log_step(&state, loss, rates, journal)?;
+                    journal.view().note(&line, due.progress_line);
+                } else {
+                    unread = Some(numbers);
+                }
+                journal.view().end_step(state.step);
+                let course = self.follow_step(&mut state, due, journal)?;
+                if due.checkpoint {
+                    (saved, saved_step) = (Instant::now(), Some(state.step));
+                }
+                if course != Course::Continues {
+                    return Ok((state, course));
+                }
+            }
+            Ok((state, Course::Ended))
+        })
+    }
+
+    /// The batches of the steps that are left. Views of pictures are made in a thread of the scope.
+    fn batches<'scope>(
+        &'scope self,
+        state: &State,
+        scope: &'scope Scope<'scope, '_>,
+    ) -> Box<dyn Iterator<Item = TrainingBatch> + 'scope> {
+        let Timetable { steps, steps_per_epoch, .. } = self.timetable;
+        let sampler = &self.sampler;
+        let positions = (state.step..steps).map(move |step| {
+            let position =
+                Position { epoch: step / steps_per_epoch, step: (step % steps_per_epoch) as usize };
+            (position, sampler.batch(position.epoch, position.step))
+        });
+        match &self.features {
+            Some(features) => Box::new(positions.map(|(_, mut items)| {
+                items.retain(|&item| features.contains(item));
+                TrainingBatch { views: Vec::new(), items }
+            })),
+            None => {
+                let views = Views {
+                    augment: self.run.config.augment.clone().unwrap_or_default(),
+                    preprocessing: state.trained.encoder.preprocessing().clone(),
+                    seed: self.run.config.run.seed,
+                };
+                Box::new(views.make_batches_ahead(self.pictures, positions, scope).into_iter())
+            }
+        }
+    }
+
+    /// Gives the loss the embeddings of the whole training split, if it needs them before the coming epoch.
+    fn prepare_epoch_of_loss(&self, state: &mut State) -> Result<()> {
+        let per_epoch = self.timetable.steps_per_epoch;
+        let epoch_starts = state.step.is_multiple_of(per_epoch);
+        let Trained { encoder, loss, .. } = &mut state.trained;
+        if !epoch_starts || !loss.needs_training_set(state.step / per_epoch) {
+            return Ok(());
+        }
+        let Embedded { items, embeddings } = self.embed(encoder, &self.dataset.splits.train)?;
+        let shape = [items.len(), embeddings.dimension()];
+        let values = TensorData::new(embeddings.values().to_vec(), shape);
+        let device = self.device().clone().without_autodiff();
+        loss.before_epoch(Tensor::from_data(values, &device), &self.labels.select(&items));
+        Ok(())
+    }
+
+    /// Does one step. Its numbers stay on the device, because reading them waits for the step to end. The state is
+    /// passed by value, so that nothing else holds the weights and the optimisers change them where they are.
+    fn step(&self, mut state: State, batch: TrainingBatch) -> Result<(State, StepNumbers, Rates)> {
+        let rates = self.rates(&state);
+        state.step += 1;
+        if batch.items.is_empty() {
+            if state.step == 1 {
+                return Err(problem(
+                    "none of the images of the first batch can be read",
+                    "`akin data check CONFIG` lists every file that cannot be read, with the reason",
+                ));
+            }
+            let device = self.device().clone().without_autodiff();
+            let numbers = StepNumbers::none(state.step, &device);
+            return Ok((state, numbers, rates));
+        }
+        let Trained { encoder, mut loss, mut optimizers, average, loss_scale } = state.trained;
+        let labels = self.labels.select(&batch.items);
+        let draws = Draws { seed: self.run.config.run.seed, step: state.step - 1 };
+        loss.before_step(draws);
+        let images = Images {
+            labels: &labels,
+            draws,
+            chunk: self.run.config.optimizer.chunk.unwrap_or(usize::MAX),
+            loss_scale: loss_scale.map(|scale| scale.factor()),
+            workers: &self.workers,
+            embed: |encoder: &Encoder, range: Range<usize>, device: &Device| {
+                self.embed_batch(encoder, &batch, range, device, rates.backbone.is_some())
+            },
+        };
+        let differentiated = images.differentiate(&encoder, &loss);
+        let mut magnitudes = differentiated.gradients.magnitudes(&encoder, &loss);
+        let smaller_scale = match loss_scale {
+            Some(scale) if differentiated.overflows(&magnitudes)? => scale.after_overflow(),
+            _ => None,
+        };
+        let Differentiated { embeddings, loss: value, gradients, .. } = differentiated;
+        let (encoder, mut loss, average) = if smaller_scale.is_some() {
+            // The step is skipped: no weight moves, and its gradients are not held against it.
+            magnitudes = GradientMagnitudes::default();
+            (encoder, loss, average)
+        } else {
+            let (encoder, loss) = optimizers.step(encoder, loss, gradients, &rates);
+            let average = average.map(|average| average.follow(&encoder));
+            (encoder, loss, average)
+        };
+        let loss_scale = smaller_scale.or(loss_scale.map(LossScale::after_step));
+        loss.after_step(embeddings.clone(), &labels);
+        let numbers =
+            StepNumbers::new(state.step, batch.items, embeddings, value, magnitudes, &encoder, &loss);
+        state.trained = Trained { encoder, loss, optimizers, average, loss_scale };
+        Ok((state, numbers, rates))
+    }
+
+    /// The learning rates of the next step.
+    fn rates(&self, state: &State) -> Rates {
+        let config = &self.run.config;
+        let factor = config.schedule.factor(Moment {
+            step: state.step,
+            steps: self.timetable.steps,
+            steps_per_epoch: self.timetable.steps_per_epoch,
+            falls: state.trend.falls(),
+        });
+        let backbone_learns = self.features.is_none() && state.step >= self.warmup;
+        Rates {
+            backbone: backbone_learns.then_some(config.optimizer.lr_backbone * factor),
+            head: config.optimizer.lr_head * factor,
+            proxies: config.optimizer.lr_proxies * factor,
+            terms: config.lr_terms().iter().map(|rate| rate * factor).collect(),
+        }
+    }
+
+    /// The embeddings of some images of a batch, with gradients if the device has them.
+    fn embed_batch(
+        &self,
+        encoder: &Encoder,
+        batch: &TrainingBatch,
+        range: Range<usize>,
+        device: &Device,
+        backbone_learns: bool,
+    ) -> Tensor<2> {
+        match &self.features {
+            Some(features) => encoder.embed_features(features.batch(&batch.items[range], device)),
+            None => {
+                let half;
+                let encoder = match self.run.config.precision() {
+                    Precision::Single => encoder,
+                    Precision::Half => {
+                        half = encoder.in_half_precision();
+                        &half
+                    }
+                };
+                let images = encoder.batch(&batch.views[range], device);
+                if backbone_learns || !device.is_autodiff() {
+                    encoder.forward(images)
+                } else {
+                    encoder.forward_frozen(images)
+                }
+            }
+        }
+    }
+
+    /// Logs the loss of a step. Returns a line about it for the terminal.
+    fn log_step(&self, state: &State, loss: f64, rates: Rates, journal: &mut Journal) -> Result<String> {
+        let step = state.step;
+        let seconds = journal.seconds();
+        let mut entry = json!({
+            "event": "step", "step": step, "epoch": (step - 1) / self.timetable.steps_per_epoch, "loss": loss,
+            "lr_backbone": rates.backbone, "lr_head": rates.head,
+            "lr_proxies": rates.terms.is_empty().then_some(rates.proxies),
+            "seconds": seconds,
+        });
+        if !rates.terms.is_empty() {
+            entry["lr_terms"] = rates.terms.into();
+        }
+        if let Some(scale) = state.trained.loss_scale {
+            entry["loss_scale"] = scale.factor().into();
+            entry["skipped_steps"] = scale.skipped().into();
+        }
+        journal.log(entry)?;
+        let pace = seconds / journal.steps_done(step) as f64;
+        Ok(format!("step {step}/{}  loss {loss:.4}  {pace:.2} s a step", self.timetable.steps))
+    }
+
+    /// Does what is due after a step, apart from the log.
+    fn follow_step(&self, state: &mut State, due: Due, journal: &mut Journal) -> Result<Course> {
+        if due.checkpoint {
+            self.save_checkpoint(state)?;
+            journal.view().saved(state.step);
+        }
+        let course =
+            if due.evaluation { self.evaluate_on_the_way(state, journal)? } else { Course::Continues };
+        Ok(if due.stop { Course::Stopped } else { course })
+    }
+
+    /// Evaluates a training before its last step. Says whether that ends it.
+    fn evaluate_on_the_way(&self, state: &mut State, journal: &mut Journal) -> Result<Course> {
+        journal.measure_memory();
+        let report = self.evaluate(state.trained.result())?;
+        self.keep_best(state, &report)?;
+        journal.log(json!({ "event": "evaluation", "step": state.step, "report": report }))?;
+        let Config { run, schedule, .. } = &self.run.config;
+        if let Some(score) = score(&report, run.best_by, None) {
+            state.trend.add(run.best_by, score, schedule.patience);
+        }
+        let since = state.trend.since_best();
+        if run.patience.is_none_or(|patience| since < patience) {
+            return Ok(Course::Continues);
+        }
+        let evaluations = counted(since as usize, "evaluation", "evaluations");
+        let metric = run.best_by;
+        let best = match self.run.best()?.map(|(best, _)| best).filter(|best| best.metric == metric) {
+            Some(Best { step, score, .. }) => {
+                format!(" than {:.2} at step {step}, whose encoder is kept", displayed(metric, score))
+            }
+            None => String::new(),
+        };
+        self.progress.say(
+            "Ending",
+            &format!(
+                "after step {} of {}: {evaluations} in a row had no better {}{best}",
+                state.step,
+                self.timetable.steps,
+                metric.label()
+            ),
+        );
+        Ok(Course::Ended)
+    }
+
+    /// Keeps the encoder if its evaluation is the best so far. With several equally good ones the first is kept.
+    fn keep_best(&self, state: &State, report: &Report) -> Result<()> {
+        let metric = self.run.config.run.best_by;
+        let Some(score) = score(report, metric, None) else { return Ok(()) };
+        let best = self.run.best()?.map(|(best, _)| best).filter(|best| best.metric == metric);
+        if best.is_none_or(|best| is_better(metric, score, best.score)) {
+            let weights = state.trained.result().to_bytes()?;
+            self.run.write_best(&Best { step: state.step, metric, score }, &weights)?;
+        }
+        Ok(())
+    }
+
+    fn save_checkpoint(&self, state: &State) -> Result<()> {
+        Checkpoint::new(state.step as usize, self.origin.clone(), state.trend, &state.trained)?
+            .save(&self.run.file("checkpoint.akin"))
+    }
+
+    /// Saves the trained encoder, evaluates it, and writes the report and the summary of the run.
+    fn finish(&self, state: &State, journal: &mut Journal) -> Result<Report> {
+        journal.view().end_steps();
+        let weights = state.trained.result().to_bytes()?;
+        self.run.write_weights(&weights)?;
+        let seconds = journal.seconds();
+        journal.measure_memory();
+        let report = self.evaluate(state.trained.result())?;
+        if self.run.config.run.evaluate_every_epochs > 0 {
+            self.keep_best(state, &report)?;
+        }
+        let best = self.run.best()?.map(|(best, _)| best);
+        let unreadable = self.pictures.unreadable();
+        journal.log(json!({
+            "event": "done", "step": state.step, "seconds": seconds, "report": report,
+            "skipped_images": unreadable.keys().collect::<Vec<_>>(),
+        }))?;
+        self.run.write_json("report.json", &report)?;
+        let steps_done = journal.steps_done(state.step);
+        let device = self.device().clone().without_autodiff();
+        self.run.write_json(
+            "run.json",
+            &json!({
+                "akin": env!("CARGO_PKG_VERSION"), "data": self.origin.data, "encoder_sha256": sha256(&weights), "encoder": encoder_config(&self.run.config), "device": plain_name(&device),
+                "steps": state.step, "best": best, "training_seconds": seconds,
+                "seconds_per_step": (steps_done > 0).then(|| seconds / steps_done as f64),
+                "images_per_batch": self.sampler.batch_size(),
+                "classes_per_batch": self.sampler.classes_and_images().map(|(classes, _)| classes),
+                "images_per_class": self.sampler.classes_and_images().map(|(_, images)| images),
+                "peak_memory_bytes": journal.peak_memory(),
+                "skipped_images": unreadable,
+                "skipped_steps": state.trained.loss_scale.map(|scale| scale.skipped()),
+            }),
+        )?;
+        let steps = counted(steps_done as usize, "step", "steps");
+        self.progress.say("Trained", &format!("{steps} in {seconds:.0} s"));
+        if let Some(Best { step, metric, score }) = best.filter(|best| best.step != state.step) {
+            let score = displayed(metric, score);
+            self.progress.say(
+                "Best",
+                &format!("{} {score:.2} after step {step}, whose encoder is in best.akin", metric.label()),
+            );
+        }
+        if !unreadable.is_empty() {
+            let images = counted(unreadable.len(), "image", "images");
+            self.progress.say("Skipped", &format!("{images} that cannot be read; see run.json"));
+        }
+        Ok(report)
+    }
+
+    /// The report over the evaluation splits, without the scores of single queries.
+    fn evaluate(&self, encoder: &Encoder) -> Result<Report> {
+        let config = &self.run.config;
+        if config.data.protocol == Protocol::Dyml {
+            return dyml::report(encoder, config, self.device(), self.progress);
+        }
+        let embed = |items: &[usize]| self.embed(encoder, items);
+        let mut report = evaluate_splits(self.dataset, &self.run.config.eval, self.progress, embed)?.report;
+        report.per_query.clear();
+        Ok(report)
+    }
+
+    fn embed(&self, encoder: &Encoder, items: &[usize]) -> Result<Embedded> {
+        embed_items(encoder, self.pictures, self.features.as_ref(), items, self.device(), self.progress)
+    }
+}
+
+/// The same labels with other class ids: at every level the classes of the items `first` are numbered
+/// from 0 without a gap, and the other classes come after them. Proxies have these numbers.
+fn number_classes(labels: &Labels, first: &[usize]) -> Labels {
+    let levels = labels.levels();
+    let first = labels.select(first);
+    let mut ids = labels.ids().to_vec();
+    for level in 1..=levels {
+        let mut number = HashMap::new();
+        let [mut classes, mut others] = [first.column(level), labels.column(level)];
+        classes.sort_unstable();
+        others.sort_unstable();
+        for class in classes.into_iter().chain(others) {
+            let next = number.len() as u32;
+            number.entry(class).or_insert(next);
+        }
+        for id in ids[level - 1..].iter_mut().step_by(levels) {
+            *id = number[id];
+        }
+    }
+    Labels::new(levels, ids).expect("the shape is that of the labels given")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use toml::Table;
+
+    use super::*;
+    use crate::config::Source;
+
+    #[test]
+    fn batches_without_positives_are_named_unless_the_loss_has_other_uses_of_the_labels() {
+        let text = "[run]\nepochs = 10\n[data]\nkind = 'csv'\npath = 'x'\nlevels = ['a', 'b']\n[model]\n\
+                    backbone = { kind = 'small_resnet' }\nhead = { dimension = 8 }\n[loss]\nkind = 'smooth_ap'\n";
+        let warnings = |loss: &str, sampler: &str| {
+            let sets = [format!("loss={{kind='{loss}'}}"), format!("sampler={{{sampler}}}")];
+            let source = Source::from_text(Path::new("x.toml"), text.into(), None, &sets).unwrap();
+            idle_settings(&source.config(&Table::new()).unwrap(), None)
+        };
+        let none = Vec::<String>::new();
+        for loss in
+            ["smooth_ap", "triplet_margin", "multi_similarity", "fast_ap", "contrastive", "roadmap", "margin"]
+        {
+            let [one_image] = &warnings(loss, "images_per_class=1")[..] else { panic!("{loss}") };
+            assert!(
+                one_image.ends_with(&format!("the labels have no effect on the loss {loss}")),
+                "{one_image}"
+            );
+            let [one_class] = &warnings(loss, "classes_per_batch=1")[..] else { panic!("{loss}") };
+            assert!(one_class.starts_with("sampler.classes_per_batch is 1, so no batch has images of two"));
+            assert_eq!(warnings(loss, "kind='random',batch_size=1").len(), 1, "{loss}");
+            assert_eq!(warnings(loss, "images_per_class=2,classes_per_batch=2"), none);
+        }
+        // Classes of a common parent are positives, proxies belong to classes, and a memory has images of other batches.
+        for loss in ["hap_surrogate", "proxy_anchor", "norm_softmax", "cross_batch_memory"] {
+            assert_eq!(warnings(loss, "images_per_class=1"), none);
+        }
+    }
+
+    #[test]
+    fn the_classes_of_the_training_split_are_numbered_first() {
+        // Levels: order, species. Items 1 and 3 are trained on.
+        let labels = Labels::new(2, vec![0, 0, 1, 4, 0, 1, 2, 3, 1, 2]).unwrap();
+        let numbered = number_classes(&labels, &[1, 3]);
+        assert_eq!(numbered.select(&[1, 3]).ids(), [0, 1, 1, 0]);
+        assert_eq!(numbered.ids(), [2, 2, 0, 1, 2, 3, 1, 0, 0, 4]);
+        assert_eq!(numbered.select(&[1, 3]).classes().ids(), [1, 0, 0, 1]);
+    }
+}

@@ -1,0 +1,850 @@
+//! Batches: which images of the training split each has.
+//!
+//! A batch is a pure function of (seed, epoch, step), so that a resumed run continues the very same
+//! sequence and any thread can make any batch.
+//!
+//! **`classes`**: P classes × K images.
+//!
+//! - An epoch has ⌊N / (P·K)⌋ steps, at least one: about as many images as the training split has.
+//! - The steps of an epoch go through the classes in rounds. A round shuffles all classes and cuts them
+//!   into ⌊C / P⌋ batches; the C mod P classes that are left over are skipped in this round. No class is
+//!   twice in a batch, and in the long run all classes are drawn equally often, whatever their size.
+//! - The K images of a class are drawn without replacement. A class with fewer than K images is drawn
+//!   repeatedly, so that each of its images is in the batch ⌊K / size⌋ times or once more.
+//! - Above the finest level, the K images of a class are spread over its children: two children differ by at most one
+//!   image, unless one of them has no more. The images of a child are spread over its children in the same way.
+//!
+//! **`class_pairs`**: HAPPIER's sampler of hard pairs (the published code for Stanford Online Products).
+//!
+//! - An epoch has `batches_per_pair` steps for each pair of classes of a coarse level, in random order.
+//! - Each of the two classes gives P / 2 of its finest classes, or all that it has if they are fewer, with K images each.
+//!
+//! **`random`**: B images.
+//!
+//! - An epoch shuffles all images and cuts them into ⌊N / B⌋ batches; the N mod B images that are left over are skipped.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use akin_base::counts::{count, counted};
+use akin_base::problem::problem;
+use akin_core::random::stream;
+use akin_core::taxonomy::Labels;
+use anyhow::Result;
+use rand::Rng;
+use rand::seq::SliceRandom;
+
+use crate::config::{SamplerConfig, SamplerKind};
+
+/// The most batches of an epoch of pairs, whose order is in memory: 16 million.
+const LONGEST_EPOCH: usize = 1 << 24;
+
+/// See the [module](self).
+#[derive(Clone, Debug)]
+pub struct Sampler {
+    batches: Batches,
+    images: usize,
+    seed: u64,
+    order: EpochOrder,
+}
+
+/// The order of the epoch that was asked for last: it is the same for all batches of the epoch, and long.
+#[derive(Clone, Debug, Default)]
+struct EpochOrder(Arc<Mutex<Shuffled>>);
+
+#[derive(Debug, Default)]
+struct Shuffled {
+    epoch: Option<u64>,
+    order: Arc<[usize]>,
+}
+
+impl EpochOrder {
+    /// The numbers below `length` in the order of an epoch, which `rng` shuffles.
+    fn get(&self, epoch: u64, length: usize, rng: &mut impl Rng) -> Arc<[usize]> {
+        // A thread that panicked left the earlier order.
+        let mut stored = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if stored.epoch != Some(epoch) {
+            let mut order: Vec<usize> = (0..length).collect();
+            order.shuffle(rng);
+            *stored = Shuffled { epoch: Some(epoch), order: order.into() };
+        }
+        Arc::clone(&stored.order)
+    }
+}
+
+/// What the batches are drawn from.
+#[derive(Clone, Debug)]
+enum Batches {
+    /// `nouns`: what a class of the level is called, and several of them.
+    Classes {
+        classes: Vec<Class>,
+        nouns: [String; 2],
+        per_batch: usize,
+        images_per_class: usize,
+    },
+    ClassPairs {
+        pairs: Pairs,
+        per_half: usize,
+        images_per_class: usize,
+        batches_per_pair: usize,
+    },
+    Random {
+        items: Vec<usize>,
+        batch_size: usize,
+    },
+}
+
+/// The finest classes of each class of a coarse level.
+#[derive(Clone, Debug)]
+struct Pairs {
+    level: String,
+    parents: Vec<Vec<Class>>,
+}
+
+/// The images of a class.
+#[derive(Clone, Debug)]
+struct Class {
+    images: usize,
+    content: Content,
+}
+
+#[derive(Clone, Debug)]
+enum Content {
+    /// The items of a finest class.
+    Items(Vec<usize>),
+    /// The classes of the next level.
+    Children(Vec<Class>),
+}
+
+impl Class {
+    /// The classes of a level, 1 … L, that some items have, in the order of their ids.
+    fn at_level(items: &[usize], labels: &Labels, level: usize) -> Vec<Self> {
+        let mut by_class = BTreeMap::<u32, Vec<usize>>::new();
+        for &item in items {
+            by_class.entry(labels.row(item)[level - 1]).or_default().push(item);
+        }
+        let class = |items: Vec<usize>| Self {
+            images: items.len(),
+            content: match level == labels.levels() {
+                true => Content::Items(items),
+                false => Content::Children(Self::at_level(&items, labels, level + 1)),
+            },
+        };
+        by_class.into_values().map(class).collect()
+    }
+
+    /// Draws `count` images without replacement, starting again whenever all are drawn.
+    fn draw(&self, count: usize, rng: &mut impl Rng) -> Vec<usize> {
+        let mut drawn = Vec::with_capacity(count);
+        while drawn.len() < count {
+            self.draw_once(self.images.min(count - drawn.len()), rng, &mut drawn);
+        }
+        drawn
+    }
+
+    /// Draws `count` images without replacement, at most as many as there are.
+    fn draw_once(&self, count: usize, rng: &mut impl Rng, drawn: &mut Vec<usize>) {
+        match &self.content {
+            Content::Items(items) => {
+                let mut left = items.clone();
+                drawn.extend_from_slice(left.partial_shuffle(rng, count).0);
+            }
+            Content::Children(children) => {
+                for (child, share) in children.iter().zip(even_shares(children, count, rng)) {
+                    child.draw_once(share, rng, drawn);
+                }
+            }
+        }
+    }
+}
+
+/// How many of `count` images each class gives: as evenly as their sizes allow. The classes that give one more are drawn.
+fn even_shares(classes: &[Class], count: usize, rng: &mut impl Rng) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..classes.len()).collect();
+    order.shuffle(rng);
+    let mut shares = vec![0; classes.len()];
+    let mut left = count;
+    while left > 0 {
+        order.retain(|&place| shares[place] < classes[place].images);
+        for &place in order.iter().take(left) {
+            shares[place] += 1;
+        }
+        left -= order.len().min(left);
+    }
+    shares
+}
+
+impl Sampler {
+    /// A sampler over `items`. `labels` has a row for every item of the data set, `levels` the names of the levels. The
+    /// config is checked against these levels.
+    ///
+    /// If the config does not set P, it is [`SamplerConfig::DEFAULT_CLASSES`] or the number of classes,
+    /// whichever is smaller.
+    ///
+    /// # Errors
+    ///
+    /// The config asks for more classes or images than there are, or there is only one class.
+    pub fn new(
+        items: &[usize],
+        labels: &Labels,
+        levels: &[String],
+        config: &SamplerConfig,
+        seed: u64,
+    ) -> Result<Self> {
+        let place = |default: usize| {
+            let named = config.level.as_ref().and_then(|name| levels.iter().position(|level| level == name));
+            named.map_or(default, |place| place + 1)
+        };
+        let name = |level: usize| levels.get(level - 1).cloned().unwrap_or_default();
+        let images_per_class = config.images_per_class();
+        let batches = match config.kind {
+            SamplerKind::Classes => {
+                let level = place(labels.levels());
+                let classes = Class::at_level(items, labels, level);
+                let nouns = match level == labels.levels() {
+                    true => ["class", "classes"].map(|noun| format!("finest {noun}")),
+                    false => ["class", "classes"].map(|noun| format!("{noun} of the level {}", name(level))),
+                };
+                let per_batch = classes_per_batch(classes.len(), &nouns, config)?;
+                Batches::Classes { classes, nouns, per_batch, images_per_class }
+            }
+            SamplerKind::ClassPairs => {
+                let level = place(1);
+                let parents = Class::at_level(items, labels, level);
+                let pairs =
+                    Pairs { level: name(level), parents: parents.into_iter().map(finest_classes).collect() };
+                if pairs.parents.len() < 2 {
+                    return Err(problem(
+                        format!(
+                            "the training split has only one class of the level {}, so there are no pairs",
+                            pairs.level
+                        ),
+                        "set sampler.level to a finer level, or use another sampler.kind",
+                    ));
+                }
+                let largest = pairs.parents.iter().map(Vec::len).max().unwrap_or(1);
+                let per_half = match config.classes_per_batch {
+                    Some(classes) => classes / 2,
+                    None => largest.min(SamplerConfig::DEFAULT_CLASSES / 2),
+                };
+                let batches_per_pair = config.batches_per_pair();
+                let steps = pairs.steps(batches_per_pair);
+                if steps > LONGEST_EPOCH {
+                    return Err(problem(
+                        format!(
+                            "sampler.batches_per_pair is {batches_per_pair}, and the level {} has {}: an epoch is too long",
+                            pairs.level,
+                            counted(pairs.count(), "pair", "pairs"),
+                        ),
+                        "give fewer batches per pair, or set sampler.level to a coarser level",
+                    ));
+                }
+                Batches::ClassPairs { pairs, per_half, images_per_class, batches_per_pair }
+            }
+            SamplerKind::Random => {
+                let batch_size = match config.batch_size {
+                    Some(asked) if asked > items.len() => {
+                        return Err(problem(
+                            format!(
+                                "sampler.batch_size is {asked}, but the training split has {}",
+                                counted(items.len(), "image", "images")
+                            ),
+                            format!("set it to at most {}", items.len()),
+                        ));
+                    }
+                    Some(asked) => asked,
+                    None => config.batch_size().min(items.len()),
+                };
+                Batches::Random { items: items.to_vec(), batch_size }
+            }
+        };
+        Ok(Self { batches, images: items.len(), seed, order: EpochOrder::default() })
+    }
+
+    /// P, the number of classes in a batch, and K, the number of images of each; none if batches are drawn without classes.
+    pub fn classes_and_images(&self) -> Option<(usize, usize)> {
+        match self.batches {
+            Batches::Classes { per_batch, images_per_class, .. } => Some((per_batch, images_per_class)),
+            Batches::ClassPairs { per_half, images_per_class, .. } => Some((2 * per_half, images_per_class)),
+            Batches::Random { .. } => None,
+        }
+    }
+
+    /// The number of images in a batch. A batch of `class_pairs` has fewer if a class of the pair has too few classes.
+    pub fn batch_size(&self) -> usize {
+        match self.batches {
+            Batches::Random { batch_size, .. } => batch_size,
+            _ => self.classes_and_images().map_or(0, |(classes, images)| classes * images),
+        }
+    }
+
+    /// The images of the largest batch of these classes: with `class_pairs`, that of the two coarse classes with the most
+    /// finest ones.
+    pub fn largest_batch(&self) -> usize {
+        let Batches::ClassPairs { pairs, per_half, images_per_class, .. } = &self.batches else {
+            return self.batch_size();
+        };
+        let mut halves: Vec<usize> = pairs.parents.iter().map(|parent| parent.len().min(*per_half)).collect();
+        halves.sort_unstable_by(|a, b| b.cmp(a));
+        halves.iter().take(2).sum::<usize>() * images_per_class
+    }
+
+    /// The number of batches in an epoch.
+    pub fn steps_per_epoch(&self) -> usize {
+        match &self.batches {
+            Batches::ClassPairs { pairs, batches_per_pair, .. } => pairs.steps(*batches_per_pair),
+            _ => (self.images / self.batch_size()).max(1),
+        }
+    }
+
+    /// How the batches differ from what a user may expect: fewer classes than the default, images that a batch repeats,
+    /// and smaller batches. Each remark continues the word "Sampling".
+    pub fn remarks(&self, config: &SamplerConfig) -> Vec<String> {
+        let mut remarks = Vec::new();
+        let repeats = |small: usize, classes: usize, images: usize| {
+            (small > 0).then(|| {
+                format!(
+                    "with repeats: {} of {} {} fewer than {}",
+                    count(small),
+                    counted(classes, "class", "classes"),
+                    if small == 1 { "has" } else { "have" },
+                    counted(images, "image", "images"),
+                )
+            })
+        };
+        match &self.batches {
+            Batches::Classes { classes, nouns, per_batch, images_per_class: images } => {
+                if config.classes_per_batch.is_none() && *per_batch < SamplerConfig::DEFAULT_CLASSES {
+                    remarks.push(format!(
+                        "{} × {} a batch, not {} × {images}: the training split has {}",
+                        counted(classes.len(), "class", "classes"),
+                        counted(*images, "image", "images"),
+                        SamplerConfig::DEFAULT_CLASSES,
+                        counted(classes.len(), &nouns[0], &nouns[1]),
+                    ));
+                }
+                let small = classes.iter().filter(|class| class.images < *images).count();
+                remarks.extend(repeats(small, classes.len(), *images));
+            }
+            Batches::ClassPairs { pairs, per_half, images_per_class: images, .. } => {
+                let few = pairs.parents.iter().filter(|parent| parent.len() < *per_half).count();
+                if few > 0 {
+                    remarks.push(format!(
+                        "smaller batches: {few} of {} of the level {} {} fewer than {per_half} finest classes",
+                        counted(pairs.parents.len(), "class", "classes"),
+                        pairs.level,
+                        if few == 1 { "has" } else { "have" },
+                    ));
+                }
+                let finest = || pairs.parents.iter().flatten();
+                let small = finest().filter(|class| class.images < *images).count();
+                remarks.extend(repeats(small, finest().count(), *images));
+            }
+            Batches::Random { .. } => {}
+        }
+        remarks
+    }
+
+    /// The items of a batch. With classes, the images of its first class come first, then those of its second, and so on.
+    pub fn batch(&self, epoch: u64, step: usize) -> Vec<usize> {
+        let stream = |name, key: &[u64]| stream(self.seed, name, key);
+        let mut rng = stream("sampler/images", &[epoch, step as u64]);
+        match &self.batches {
+            Batches::Classes { classes, per_batch, images_per_class, .. } => {
+                let batches_per_round = classes.len() / per_batch;
+                let round = (step / batches_per_round) as u64;
+                let mut order: Vec<usize> = (0..classes.len()).collect();
+                order.shuffle(&mut stream("sampler/classes", &[epoch, round]));
+                let first = step % batches_per_round * per_batch;
+                let chosen = &order[first..first + per_batch];
+                chosen.iter().flat_map(|&class| classes[class].draw(*images_per_class, &mut rng)).collect()
+            }
+            Batches::ClassPairs { pairs, per_half, images_per_class, batches_per_pair } => {
+                let steps = self.steps_per_epoch();
+                let order = self.order.get(epoch, steps, &mut stream("sampler/pairs", &[epoch]));
+                let mut items = Vec::with_capacity(self.batch_size());
+                for parent in pairs.get(order[step % steps] / batches_per_pair) {
+                    let mut classes: Vec<&Class> = parent.iter().collect();
+                    for class in classes.partial_shuffle(&mut rng, *per_half).0 {
+                        items.extend(class.draw(*images_per_class, &mut rng));
+                    }
+                }
+                items
+            }
+            Batches::Random { items, batch_size } => {
+                let order = self.order.get(epoch, items.len(), &mut stream("sampler/items", &[epoch]));
+                let first = step % self.steps_per_epoch() * batch_size;
+                order[first..first + batch_size].iter().map(|&place| items[place]).collect()
+            }
+        }
+    }
+}
+
+impl Pairs {
+    /// The number of pairs.
+    fn count(&self) -> usize {
+        self.parents.len() * (self.parents.len() - 1) / 2
+    }
+
+    /// The number of batches in an epoch.
+    fn steps(&self, batches_per_pair: usize) -> usize {
+        self.count().saturating_mul(batches_per_pair)
+    }
+
+    /// A pair by its number: (0, 1), (0, 2), (1, 2), (0, 3) and so on.
+    fn get(&self, mut pair: usize) -> [&[Class]; 2] {
+        let mut second = 1;
+        while pair >= second {
+            pair -= second;
+            second += 1;
+        }
+        [&self.parents[pair], &self.parents[second]]
+    }
+}
+
+/// The finest classes below a class, or the class itself if it is one.
+fn finest_classes(class: Class) -> Vec<Class> {
+    match class.content {
+        Content::Items(_) => vec![class],
+        Content::Children(children) => children.into_iter().flat_map(finest_classes).collect(),
+    }
+}
+
+/// P for a training split with this many classes of a level.
+fn classes_per_batch(classes: usize, [one, many]: &[String; 2], config: &SamplerConfig) -> Result<usize> {
+    match config.classes_per_batch {
+        Some(asked) if asked > classes => Err(problem(
+            format!(
+                "sampler.classes_per_batch is {asked}, but the training split has {}",
+                counted(classes, one, many)
+            ),
+            format!(
+                "set it to at most {classes}, or remove it: a batch then takes as many classes as there are"
+            ),
+        )),
+        Some(asked) => Ok(asked),
+        None if classes == 1 => Err(problem(
+            format!("the training split has only one {one}, so there is nothing to tell apart"),
+            "add images of other classes to the training split",
+        )),
+        None => Ok(classes.min(SamplerConfig::DEFAULT_CLASSES)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use akin_base::problem::parts;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// 10 classes; class c has 3 + c images.
+    fn classes() -> Vec<u32> {
+        (0..10).flat_map(|class| vec![class; 3 + class as usize]).collect()
+    }
+
+    fn config(classes_per_batch: Option<usize>, images_per_class: usize) -> SamplerConfig {
+        SamplerConfig {
+            classes_per_batch,
+            images_per_class: Some(images_per_class),
+            ..SamplerConfig::default()
+        }
+    }
+
+    /// A sampler over items 0 … N − 1 with these classes.
+    fn try_sampler(classes: &[u32], config: &SamplerConfig, seed: u64) -> Result<Sampler> {
+        let items: Vec<usize> = (0..classes.len()).collect();
+        Sampler::new(&items, &Labels::new(1, classes.to_vec()).unwrap(), &["class".into()], config, seed)
+    }
+
+    fn sampler(classes_per_batch: usize, images_per_class: usize, seed: u64) -> Sampler {
+        try_sampler(&classes(), &config(Some(classes_per_batch), images_per_class), seed).unwrap()
+    }
+
+    /// Images of a random tree of three levels: the ids of each image, coarse → fine.
+    fn trees() -> impl Strategy<Value = Vec<[u32; 3]>> {
+        let families = prop::collection::vec(prop::collection::vec(1..6_usize, 1..4), 1..4);
+        prop::collection::vec(families, 2..5).prop_map(|orders| {
+            let (mut rows, mut family, mut species) = (Vec::new(), 0, 0);
+            for (order, families) in (0..).zip(orders) {
+                for sizes in families {
+                    for size in sizes {
+                        rows.extend(vec![[order, family, species]; size]);
+                        species += 1;
+                    }
+                    family += 1;
+                }
+            }
+            rows
+        })
+    }
+
+    const LEVELS: [&str; 3] = ["order", "family", "species"];
+
+    fn tree_sampler(rows: &[[u32; 3]], config: &SamplerConfig, seed: u64) -> Result<Sampler> {
+        let labels = Labels::new(3, rows.concat()).unwrap();
+        let items: Vec<usize> = (0..rows.len()).collect();
+        Sampler::new(&items, &labels, &LEVELS.map(str::to_owned), config, seed)
+    }
+
+    fn count_by<K: Ord>(items: &[usize], key: impl Fn(usize) -> K) -> BTreeMap<K, usize> {
+        let mut counts = BTreeMap::new();
+        for &item in items {
+            *counts.entry(key(item)).or_default() += 1;
+        }
+        counts
+    }
+
+    proptest! {
+        #[test]
+        fn every_sampler_is_a_function_of_seed_epoch_and_step(rows in trees(), seed: u64, epoch in 0..9_u64) {
+            let pairs = SamplerConfig { kind: SamplerKind::ClassPairs, ..SamplerConfig::default() };
+            let random = SamplerConfig { kind: SamplerKind::Random, batch_size: Some(2), ..SamplerConfig::default() };
+            let level = SamplerConfig { level: Some("family".into()), classes_per_batch: Some(1), ..SamplerConfig::default() };
+            for config in [SamplerConfig { classes_per_batch: Some(1), ..SamplerConfig::default() }, level, pairs, random] {
+                let one = tree_sampler(&rows, &config, seed).unwrap();
+                let other = tree_sampler(&rows, &config, seed).unwrap();
+                let steps = one.steps_per_epoch();
+                let forward: Vec<_> = (0..steps).map(|step| one.batch(epoch, step)).collect();
+                let mut backward: Vec<_> = (0..steps).rev().map(|step| other.batch(epoch, step)).collect();
+                backward.reverse();
+                prop_assert_eq!(forward, backward);
+            }
+        }
+
+        #[test]
+        fn images_of_a_coarse_class_are_spread_evenly_over_its_children(
+            rows in trees(), images in 1..12_usize, seed: u64,
+        ) {
+            let level = Some("order".to_owned());
+            let config = SamplerConfig { level, ..config(Some(2), images) };
+            let batch = tree_sampler(&rows, &config, seed).unwrap().batch(0, 0);
+            prop_assert_eq!(batch.len(), 2 * images);
+            let all: Vec<usize> = (0..rows.len()).collect();
+            let drawn = count_by(&batch, |item| item);
+            for order in batch.chunks(images) {
+                prop_assert!(order.iter().all(|&item| rows[item][0] == rows[order[0]][0]));
+                let size = rows.iter().filter(|row| row[0] == rows[order[0]][0]).count();
+                for item in all.iter().filter(|&&item| rows[item][0] == rows[order[0]][0]) {
+                    let times = drawn.get(item).copied().unwrap_or(0);
+                    prop_assert!((images / size..=images.div_ceil(size)).contains(&times), "{} of {}", times, size);
+                }
+                // Only without repeats can the shares of two children be compared.
+                if images <= size {
+                    for level in [1, 2] {
+                        let shares = count_by(order, |item| rows[item][level]);
+                        let sizes = count_by(&all, |item| rows[item][level]);
+                        let siblings = |a: u32, b: u32| {
+                            let above = |id| rows.iter().find(|row| row[level] == id).map(|row| row[level - 1]);
+                            above(a) == above(b)
+                        };
+                        for (&one, &size) in &sizes {
+                            let share = shares.get(&one).copied().unwrap_or(0);
+                            for (&other, &others) in shares.iter().filter(|&(&other, _)| siblings(one, other)) {
+                                prop_assert!(share == size || others <= share + 1, "{one}: {share}, {other}: {others}");
+                            }
+                        }
+                    }
+                }
+            }
+        }
+
+        #[test]
+        fn an_epoch_of_pairs_has_every_pair_equally_often(rows in trees(), per_pair in 1..4_usize, seed: u64) {
+            let config = SamplerConfig {
+                kind: SamplerKind::ClassPairs, batches_per_pair: Some(per_pair), ..config(Some(4), 3)
+            };
+            let sampler = tree_sampler(&rows, &config, seed).unwrap();
+            let orders = rows.iter().map(|row| row[0]).collect::<BTreeSet<_>>().len();
+            prop_assert_eq!(sampler.steps_per_epoch(), per_pair * orders * (orders - 1) / 2);
+            let mut pairs = BTreeMap::<Vec<u32>, usize>::new();
+            for step in 0..sampler.steps_per_epoch() {
+                let batch = sampler.batch(1, step);
+                let species = count_by(&batch, |item| rows[item][2]);
+                prop_assert!(species.values().all(|&images| images == 3), "K images of each finest class");
+                let classes = count_by(&batch, |item| rows[item][0]);
+                for (&order, &images) in &classes {
+                    let has = rows.iter().filter(|row| row[0] == order).map(|row| row[2]).collect::<BTreeSet<_>>().len();
+                    prop_assert_eq!(images, 3 * has.min(2), "half of the classes, or all that it has");
+                }
+                *pairs.entry(classes.into_keys().collect()).or_default() += 1;
+            }
+            prop_assert!(pairs.keys().all(|pair| pair.len() == 2));
+            prop_assert_eq!(pairs.len(), orders * (orders - 1) / 2);
+            prop_assert!(pairs.values().all(|&times| times == per_pair));
+        }
+
+        #[test]
+        fn a_random_epoch_has_no_image_twice_and_leaves_out_less_than_a_batch(
+            images in 1..60_usize, batch in 1..20_usize, seed: u64,
+        ) {
+            let batch = batch.min(images);
+            let config = SamplerConfig {
+                kind: SamplerKind::Random, batch_size: Some(batch), ..SamplerConfig::default()
+            };
+            let sampler = try_sampler(&vec![0; images], &config, seed).unwrap();
+            let batches: Vec<_> = (0..sampler.steps_per_epoch()).map(|step| sampler.batch(2, step)).collect();
+            prop_assert!(batches.iter().all(|items| items.len() == batch));
+            let different: BTreeSet<usize> = batches.concat().into_iter().collect();
+            prop_assert_eq!(different.len(), batches.len() * batch);
+            prop_assert!(images - different.len() < batch);
+        }
+    }
+
+    #[test]
+    fn random_batches_draw_all_images_equally_often() {
+        let config =
+            SamplerConfig { kind: SamplerKind::Random, batch_size: Some(4), ..SamplerConfig::default() };
+        let sampler = try_sampler(&classes(), &config, 0).unwrap();
+        let drawn: Vec<usize> = (0..300)
+            .flat_map(|epoch| (0..sampler.steps_per_epoch()).flat_map(move |step| [(epoch, step)]))
+            .flat_map(|(epoch, step)| sampler.batch(epoch, step))
+            .collect();
+        let times = count_by(&drawn, |item| item);
+        assert_eq!(times.len(), 75);
+        let expected = drawn.len() / 75;
+        assert!(times.values().all(|times| times.abs_diff(expected) < expected / 10), "{times:?}");
+    }
+
+    #[test]
+    fn pairs_draw_all_classes_of_a_parent_equally_often() {
+        // Two orders with 6 and 9 species of 4 images.
+        let rows: Vec<[u32; 3]> =
+            (0..60).map(|item| [u32::from(item >= 24), u32::from(item >= 24), item / 4]).collect();
+        let config = SamplerConfig { kind: SamplerKind::ClassPairs, ..config(Some(6), 2) };
+        let sampler = tree_sampler(&rows, &config, 0).unwrap();
+        let drawn: Vec<usize> = (0..400)
+            .flat_map(|epoch| (0..sampler.steps_per_epoch()).map(move |step| (epoch, step)))
+            .flat_map(|(epoch, step)| sampler.batch(epoch, step))
+            .collect();
+        for (species, images) in count_by(&drawn, |item| rows[item][2]) {
+            let expected = drawn.len() / 2 / if species < 6 { 6 } else { 9 };
+            assert!(images.abs_diff(expected) < expected / 10, "{species}: {images} around {expected}");
+        }
+    }
+
+    #[test]
+    fn more_images_than_there_are_and_a_single_parent_are_refused() {
+        let random = SamplerConfig { kind: SamplerKind::Random, ..SamplerConfig::default() };
+        assert_eq!(
+            try_sampler(&[0, 1], &random, 0).unwrap().batch_size(),
+            2,
+            "the default is at most all images"
+        );
+        let asked = SamplerConfig { batch_size: Some(3), ..random };
+        let (message, hint) = parts(&try_sampler(&[0, 1], &asked, 0).unwrap_err());
+        assert_eq!(message, "sampler.batch_size is 3, but the training split has 2 images");
+        assert_eq!(hint.unwrap(), "set it to at most 2");
+
+        let pairs = SamplerConfig { kind: SamplerKind::ClassPairs, ..SamplerConfig::default() };
+        let error = tree_sampler(&[[0, 0, 0], [0, 1, 1]], &pairs, 0).unwrap_err();
+        let (message, hint) = parts(&error);
+        assert_eq!(
+            message,
+            "the training split has only one class of the level order, so there are no pairs"
+        );
+        assert!(hint.unwrap().starts_with("set sampler.level to a finer level"));
+    }
+
+    #[test]
+    fn pairs_of_small_classes_give_smaller_batches_and_say_so() {
+        let rows = [[0, 0, 0], [0, 0, 0], [1, 1, 1], [1, 2, 2], [1, 2, 2]];
+        let config = SamplerConfig { kind: SamplerKind::ClassPairs, ..config(Some(4), 2) };
+        let sampler = tree_sampler(&rows, &config, 0).unwrap();
+        assert_eq!((sampler.batch_size(), sampler.batch(0, 0).len()), (8, 6));
+        assert_eq!(
+            sampler.remarks(&config),
+            [
+                "smaller batches: 1 of 2 classes of the level order has fewer than 2 finest classes",
+                "with repeats: 1 of 3 classes has fewer than 2 images",
+            ]
+        );
+        // Between families, the pairs are those of three classes.
+        let families = SamplerConfig { level: Some("family".into()), ..config };
+        assert_eq!(tree_sampler(&rows, &families, 0).unwrap().steps_per_epoch(), 3 * 5);
+    }
+
+    #[test]
+    fn an_epoch_of_too_many_batches_of_pairs_is_refused() {
+        let rows: Vec<[u32; 3]> = (0..24).map(|class| [class; 3]).collect();
+        let pairs = |batches_per_pair| SamplerConfig {
+            kind: SamplerKind::ClassPairs,
+            batches_per_pair: Some(batches_per_pair),
+            ..SamplerConfig::default()
+        };
+        assert_eq!(tree_sampler(&rows, &pairs(60_000), 0).unwrap().steps_per_epoch(), 276 * 60_000);
+        for batches_per_pair in [65_536, usize::MAX] {
+            let error = tree_sampler(&rows, &pairs(batches_per_pair), 0).unwrap_err();
+            let (message, hint) = parts(&error);
+            assert_eq!(
+                message,
+                format!(
+                    "sampler.batches_per_pair is {batches_per_pair}, and the level order has 276 pairs: an epoch is too long"
+                )
+            );
+            assert!(hint.unwrap().starts_with("give fewer batches per pair"));
+        }
+    }
+
+    /// The orders of the first samplers of these kinds, which all earlier runs were trained with.
+    #[test]
+    fn the_order_of_an_epoch_is_that_of_earlier_versions_whatever_epoch_came_before() {
+        let random =
+            SamplerConfig { kind: SamplerKind::Random, batch_size: Some(4), ..SamplerConfig::default() };
+        let items: Vec<usize> = (100..110).collect();
+        let labels = Labels::new(1, (0..110).collect()).unwrap();
+        let random = Sampler::new(&items, &labels, &["class".into()], &random, 11).unwrap();
+        let rows: Vec<[u32; 3]> = (0..12).map(|item| [item / 3, item / 3, item]).collect();
+        let pairs = SamplerConfig { kind: SamplerKind::ClassPairs, ..config(Some(2), 1) };
+        let pairs = tree_sampler(&rows, &pairs, 11).unwrap();
+        for (epoch, step) in [(0, 0), (3, 1), (0, 1), (3, 0)] {
+            let mut expected = items.clone();
+            expected.shuffle(&mut stream(11, "sampler/items", &[epoch]));
+            assert_eq!(random.batch(epoch, step), expected[4 * step..][..4]);
+
+            let mut order: Vec<usize> = (0..6 * 5).collect();
+            order.shuffle(&mut stream(11, "sampler/pairs", &[epoch]));
+            let parents = [[0, 1], [0, 2], [1, 2], [0, 3], [1, 3], [2, 3]][order[step] / 5];
+            let batch = pairs.batch(epoch, step);
+            assert_eq!([rows[batch[0]][0], rows[batch[1]][0]], parents);
+        }
+    }
+
+    /// The algorithm of the first samplers, which all earlier runs were trained with.
+    #[test]
+    fn batches_of_finest_classes_are_those_of_earlier_versions() {
+        let (classes, sampler) = (classes(), sampler(4, 5, 11));
+        let mut items_of = vec![Vec::new(); 10];
+        for (item, &class) in classes.iter().enumerate() {
+            items_of[class as usize].push(item);
+        }
+        for (epoch, step) in [(0, 0), (0, 1), (0, 2), (3, 5)] {
+            let mut order: Vec<usize> = (0..10).collect();
+            order.shuffle(&mut stream(11, "sampler/classes", &[epoch, step as u64 / 2]));
+            let mut rng = stream(11, "sampler/images", &[epoch, step as u64]);
+            let mut expected = Vec::new();
+            for &class in &order[step % 2 * 4..][..4] {
+                let mut drawn = Vec::new();
+                while drawn.len() < 5 {
+                    let mut left: Vec<usize> = items_of[class].clone();
+                    let (some, _) = left.partial_shuffle(&mut rng, 5 - drawn.len());
+                    drawn.extend_from_slice(some);
+                }
+                expected.extend(drawn);
+            }
+            assert_eq!(sampler.batch(epoch, step), expected);
+        }
+    }
+
+    #[test]
+    fn a_batch_is_a_function_of_seed_epoch_and_step() {
+        let later: Vec<_> = (0..5).map(|step| sampler(4, 4, 1).batch(2, step)).collect();
+        let whole = sampler(4, 4, 1);
+        whole.batch(0, 0);
+        assert_eq!(later, (0..5).map(|step| whole.batch(2, step)).collect::<Vec<_>>());
+        assert_ne!(whole.batch(2, 0), whole.batch(3, 0));
+        assert_ne!(whole.batch(2, 0), sampler(4, 4, 2).batch(2, 0));
+    }
+
+    #[test]
+    fn a_batch_has_p_classes_of_k_images() {
+        let (classes, sampler) = (classes(), sampler(4, 4, 7));
+        for step in 0..50 {
+            let batch = sampler.batch(0, step);
+            assert_eq!(batch.len(), 16);
+            let mut seen = BTreeSet::new();
+            for group in batch.chunks(4) {
+                let class = classes[group[0]];
+                assert!(group.iter().all(|&item| classes[item] == class), "images of a class are adjacent");
+                assert!(seen.insert(class), "no class is drawn twice");
+            }
+        }
+    }
+
+    #[test]
+    fn images_repeat_only_in_classes_smaller_than_k_and_evenly() {
+        let mut rng = stream(0, "test", &[]);
+        for size in 1..8 {
+            let items: Vec<usize> = (10..10 + size).collect();
+            let class = Class { images: size, content: Content::Items(items.clone()) };
+            let drawn = class.draw(4, &mut rng);
+            for item in &items {
+                let times = drawn.iter().filter(|&other| other == item).count();
+                assert!((4 / size..=4_usize.div_ceil(size)).contains(&times), "{drawn:?} of {size} images");
+            }
+            assert!(drawn.iter().all(|item| items.contains(item)));
+        }
+    }
+
+    #[test]
+    fn classes_are_drawn_equally_often_whatever_their_size() {
+        let (classes, sampler) = (classes(), sampler(3, 2, 0));
+        let mut seen = BTreeMap::<u32, usize>::new();
+        for epoch in 0..300 {
+            for step in 0..sampler.steps_per_epoch() {
+                for pair in sampler.batch(epoch, step).chunks(2) {
+                    *seen.entry(classes[pair[0]]).or_default() += 1;
+                }
+            }
+        }
+        let expected = 300 * sampler.steps_per_epoch() * 3 / 10;
+        assert!(
+            seen.values().all(|&times| times.abs_diff(expected) < expected / 10),
+            "{seen:?} around {expected}"
+        );
+    }
+
+    #[test]
+    fn a_round_draws_no_class_twice() {
+        let (classes, sampler) = (classes(), sampler(5, 1, 3));
+        let round: BTreeSet<u32> =
+            (0..2).flat_map(|step| sampler.batch(0, step)).map(|item| classes[item]).collect();
+        assert_eq!(round.len(), 10);
+    }
+
+    #[test]
+    fn only_the_given_items_are_drawn() {
+        let labels = Labels::new(2, vec![0, 0, 0, 1, 0, 0, 0, 1, 0, 2]).unwrap();
+        let sampler =
+            Sampler::new(&[0, 1, 3], &labels, &["kind".into(), "variety".into()], &config(None, 2), 0)
+                .unwrap();
+        let drawn: BTreeSet<usize> = (0..20).flat_map(|epoch| sampler.batch(epoch, 0)).collect();
+        assert_eq!(drawn, [0, 1, 3].into());
+    }
+
+    #[test]
+    fn an_epoch_is_about_as_long_as_the_training_split() {
+        assert_eq!(sampler(4, 4, 0).steps_per_epoch(), 75 / 16);
+        assert_eq!(try_sampler(&[0, 1], &config(Some(2), 4), 0).unwrap().steps_per_epoch(), 1);
+    }
+
+    #[test]
+    fn by_default_a_batch_takes_16_classes_or_as_many_as_there_are() {
+        let default = SamplerConfig::default();
+        let many: Vec<u32> = (0..100).map(|item| item % 20).collect();
+        let sampler = try_sampler(&many, &default, 0).unwrap();
+        assert_eq!((sampler.classes_and_images(), sampler.remarks(&default)), (Some((16, 4)), vec![]));
+
+        let sampler = try_sampler(&classes(), &default, 0).unwrap();
+        assert_eq!(sampler.classes_and_images(), Some((10, 4)));
+        assert_eq!(
+            sampler.remarks(&default),
+            [
+                "10 classes × 4 images a batch, not 16 × 4: the training split has 10 finest classes",
+                "with repeats: 1 of 10 classes has fewer than 4 images",
+            ]
+        );
+        let (message, _) = parts(&try_sampler(&[0, 0], &default, 0).unwrap_err());
+        assert!(message.contains("only one finest class"), "{message}");
+    }
+
+    #[test]
+    fn more_classes_than_there_are_are_refused_with_both_numbers() {
+        let error = try_sampler(&[0, 0, 1, 1], &config(Some(16), 4), 0).unwrap_err();
+        let (message, hint) = parts(&error);
+        assert_eq!(message, "sampler.classes_per_batch is 16, but the training split has 2 finest classes");
+        assert!(hint.unwrap().starts_with("set it to at most 2"));
+    }
+}
