@@ -11,7 +11,7 @@ use burn::tensor::module::{avg_pool2d, max_pool2d};
 use burn::tensor::ops::{AvgPoolOptions, MaxPoolOptions};
 use burn::tensor::{Tensor, activation::relu};
 
-use super::catalogue::{BackboneEntry, fixed_backbones};
+use super::entry::{BackboneEntry, fixed_backbones};
 use super::layers::{Cost, Initial, Window, normalise};
 use super::pooling::Outputs;
 use crate::Result;

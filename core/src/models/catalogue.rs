@@ -11,90 +11,6 @@ use super::weights::{self, Published};
 use super::*;
 use crate::Result;
 
-/// What is known about a backbone before it is made.
-#[derive(Clone, Copy, Debug)]
-pub struct BackboneEntry {
-    /// Its `kind` in a config.
-    pub name: &'static str,
-    /// Its name in print.
-    pub title: &'static str,
-    /// What it is, in one sentence.
-    pub summary: &'static str,
-    /// The package whose names its published weights have; none if there are no published weights.
-    pub weights: Option<&'static str>,
-    /// How the weights begin that are not loaded: those of the classifier.
-    pub classifier: &'static [&'static str],
-    /// The side of the images that it expects, in pixels.
-    pub side: u32,
-    /// The smallest side of an image that it can read, in pixels.
-    pub smallest_side: u32,
-    /// The side of a transformer's patches, in pixels; the side of an image is a multiple of it.
-    pub patch: Option<u32>,
-    /// How bytes become the numbers that it expects.
-    #[cfg(feature = "image")]
-    pub normalisation: crate::image::Normalisation,
-    /// Whether it has batch normalisation.
-    pub batch_norm: bool,
-    /// The published name of the weight at a path of the network.
-    pub(super) published_name: fn(&str) -> String,
-}
-
-impl BackboneEntry {
-    /// A convolutional network with batch normalisation that reads images of 224 pixels, normalised as for torchvision.
-    pub(super) const fn new(name: &'static str, title: &'static str, summary: &'static str) -> Self {
-        Self {
-            name,
-            title,
-            summary,
-            weights: None,
-            classifier: &[],
-            side: 224,
-            smallest_side: 32,
-            patch: None,
-            #[cfg(feature = "image")]
-            normalisation: crate::image::Normalisation::Imagenet,
-            batch_norm: true,
-            published_name: str::to_owned,
-        }
-    }
-}
-
-/// Declares backbones without settings: their config, entry and form, from which the network is made.
-macro_rules! fixed_backbones {
-    (
-        form: $form:ty, network: $network:ty, features: $features:expr;
-        $($config:ident = $entry:expr, $value:expr;)+
-    ) => {
-        $(
-            /// A backbone without settings.
-            #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
-            #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-            #[serde(deny_unknown_fields)]
-            pub struct $config {}
-
-            impl $config {
-                const FORM: $form = $value;
-                /// Its entry in the catalogue.
-                pub const ENTRY: $crate::models::BackboneEntry = $entry;
-
-                /// F, the number of features.
-                pub fn features(&self) -> usize {
-                    let features: fn(&$form) -> usize = $features;
-                    features(&Self::FORM)
-                }
-
-                pub(super) fn init(
-                    &self,
-                    initial: &mut $crate::models::layers::Initial,
-                ) -> $crate::Result<$network> {
-                    <$network>::new(&Self::FORM, initial)
-                }
-            }
-        )+
-    };
-}
-pub(super) use fixed_backbones;
-
 /// Each line is a backbone: the variant, its settings, and the network they make. The variant in snake case is its name.
 macro_rules! backbones {
     ($($variant:ident: $settings:ty => $network:ty,)+) => {
@@ -274,7 +190,8 @@ impl Backbone {
             Ok(loaded) => *self = loaded,
             Err(error) => {
                 let device = self.devices().pop().expect("a network has weights");
-                return Err(published.explain(error, &device));
+                let others = backbones_of(entry, |weight| published.has(weight), &device);
+                return Err(published.explain(error, &others));
             }
         }
         Ok(())
@@ -282,7 +199,7 @@ impl Backbone {
 }
 
 /// The backbones other than `this` whose weights all stand in a file, each with the same shape.
-pub(super) fn backbones_of(
+fn backbones_of(
     this: &BackboneEntry,
     has: impl Fn(&weights::Weight) -> bool,
     device: &Device,

@@ -9,7 +9,7 @@ use burn::nn::BatchNorm;
 use burn::nn::conv::Conv2d;
 use burn::tensor::{Tensor, activation::leaky_relu};
 
-use super::catalogue::{BackboneEntry, fixed_backbones};
+use super::entry::{BackboneEntry, fixed_backbones};
 use super::layers::{Cost, Initial, Window, normalise};
 use super::pooling::Outputs;
 use crate::Result;

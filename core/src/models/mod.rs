@@ -20,6 +20,7 @@
 
 pub mod bn_inception;
 mod catalogue;
+mod entry;
 pub mod head;
 mod layers;
 pub mod mobilenet_v1;
@@ -34,7 +35,8 @@ mod weights;
 use crate::{Error, Kind};
 
 pub use bn_inception::{BnInception, BnInceptionConfig};
-pub use catalogue::{BACKBONES, Backbone, BackboneConfig, BackboneEntry};
+pub use catalogue::{BACKBONES, Backbone, BackboneConfig};
+pub use entry::BackboneEntry;
 pub use head::{Head, HeadConfig};
 pub use layers::Initial;
 pub use mobilenet_v1::{MobilenetV1, MobilenetV1QuarterConfig};

@@ -10,7 +10,7 @@ use burn::nn::conv::Conv2d;
 use burn::tensor::{Tensor, activation::relu};
 use serde::{Deserialize, Serialize};
 
-use super::catalogue::BackboneEntry;
+use super::entry::BackboneEntry;
 use super::layers::{Cost, Initial, Window, normalise};
 use super::pooling::Outputs;
 use crate::{Error, Kind, Result};

@@ -12,7 +12,7 @@ use burn::tensor::module::max_pool2d;
 use burn::tensor::ops::MaxPoolOptions;
 use burn::tensor::{Tensor, activation::relu};
 
-use super::catalogue::{BackboneEntry, fixed_backbones};
+use super::entry::{BackboneEntry, fixed_backbones};
 use super::layers::{Cost, Initial, Window};
 use super::pooling::Outputs;
 use crate::Result;

@@ -20,7 +20,7 @@ use burn::nn::{LayerNorm, Linear};
 use burn::tensor::activation::{gelu, softmax};
 use burn::tensor::{Tensor, TensorData};
 
-use super::catalogue::{BackboneEntry, fixed_backbones};
+use super::entry::{BackboneEntry, fixed_backbones};
 use super::layers::{Cost, Initial, Window};
 use super::pooling::Outputs;
 use crate::Result;

@@ -6,9 +6,9 @@
 use std::collections::BTreeSet;
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Tensor, TensorData};
 
-use super::catalogue::{BackboneEntry, backbones_of};
+use super::entry::BackboneEntry;
 use super::weight_file::{StoredTensor, WeightFile};
 use crate::{Error, Kind, Result};
 
@@ -183,12 +183,14 @@ impl Published {
         format!("{} with {package}'s names, as .safetensors or .pth", self.entry.title)
     }
 
+    /// Whether the file has a weight with its shape.
+    pub(super) fn has(&self, weight: &Weight) -> bool {
+        self.file.tensors().get(&weight.name).is_some_and(|tensor| fits(tensor, &weight.shape))
+    }
+
     /// An error that names the backbones whose weights these look like, or else `error`.
-    pub(super) fn explain(&self, error: Error, device: &Device) -> Error {
-        let has = |weight: &Weight| {
-            self.file.tensors().get(&weight.name).is_some_and(|tensor| fits(tensor, &weight.shape))
-        };
-        match &backbones_of(self.entry, has, device)[..] {
+    pub(super) fn explain(&self, error: Error, backbones: &[&str]) -> Error {
+        match backbones {
             [] => error,
             names => Error::new(
                 error.kind(),

@@ -7,7 +7,6 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::config::BiomorphConfig;
 use crate::family::{FamilyTree, Species, Split, family_tree};
-use crate::palette::Palette;
 use crate::scene::{draw, draw_alone};
 
 /// A data set of drawn creatures. A picture is drawn when it is asked for.
@@ -100,7 +99,7 @@ impl Biomorphs {
     pub fn measurements(&self, index: usize, deviation: f32) -> Vec<f32> {
         let (species, number) = self.species_and_number(index);
         let species = &self.tree.species[species];
-        let colours = Palette::of(&species.genome).colours().concat();
+        let colours = species.genome.species_palette().colours().concat();
         let exact = species.genome.genes().iter().chain(&colours);
         let noise = normal(&mut self.stream("biomorph measurements", species, number), 36, deviation);
         exact.zip(noise).map(|(value, noise)| (value + noise).clamp(0.0, 1.0)).collect()

@@ -2,7 +2,7 @@
 
 use rand::{Rng, RngExt, seq::SliceRandom};
 
-use crate::palette::PALETTES;
+use crate::palette::{PALETTES, Palette};
 
 /// The body plan: the kind of creature that the genes describe. It is dealt at the coarsest level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,6 +161,21 @@ impl Genome {
     /// All genes, in the order of [`Gene`].
     pub(crate) fn genes(&self) -> &[f32] {
         &self.genes
+    }
+
+    /// The turn of the hue, the change of lightness, and the contrast that the genes of a species decide.
+    pub(crate) fn colour_shifts(&self) -> [f32; 3] {
+        [
+            self.span(Gene::Hue, -0.05, 0.05),
+            self.span(Gene::Lightness, -0.16, 0.16),
+            self.span(Gene::Contrast, 0.6, 1.0),
+        ]
+    }
+
+    /// The colours of a species, without the variation of its individuals.
+    pub(crate) fn species_palette(&self) -> Palette {
+        let [hue, lightness, contrast] = self.colour_shifts();
+        Palette::new(self.palette, hue, lightness, contrast)
     }
 
     /// How different two creatures are: the Euclidean distance of their genes, plus 1 for another plan, ½ for

@@ -1,7 +1,5 @@
 //! Colours: palettes in the style of hand-coloured plates.
 
-use crate::genome::{Gene, Genome};
-
 /// A colour in sRGB, 0 … 1.
 pub(crate) type Rgb = [f32; 3];
 
@@ -43,21 +41,6 @@ pub(crate) const PALETTES: [[u32; 4]; 24] = [
 ];
 
 impl Palette {
-    /// The colours of a species, without the variation of its individuals.
-    pub(crate) fn of(genome: &Genome) -> Self {
-        let [hue, lightness, contrast] = Self::shifts(genome);
-        Self::new(genome.palette, hue, lightness, contrast)
-    }
-
-    /// The turn of the hue, the change of lightness, and the contrast that the genes of a species decide.
-    pub(crate) fn shifts(genome: &Genome) -> [f32; 3] {
-        [
-            genome.span(Gene::Hue, -0.05, 0.05),
-            genome.span(Gene::Lightness, -0.16, 0.16),
-            genome.span(Gene::Contrast, 0.6, 1.0),
-        ]
-    }
-
     /// Body, belly, marks, accent.
     pub(crate) fn colours(&self) -> [Rgb; 4] {
         [self.body, self.belly, self.mark, self.accent]

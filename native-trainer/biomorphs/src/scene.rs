@@ -59,7 +59,7 @@ fn individual(genome: &Genome, rng: &mut impl Rng) -> (Vec<Part>, View, Light) {
         lids: if rng.random::<f32>() < 0.3 { between(rng, 0.2, 0.75) } else { 0.0 },
         individual: between(rng, -1.0, 1.0),
     };
-    let [hue, lightness, contrast] = Palette::shifts(genome);
+    let [hue, lightness, contrast] = genome.colour_shifts();
     let palette = Palette::new(
         genome.palette,
         hue + between(rng, -0.012, 0.012),
