@@ -167,116 +167,137 @@ impl Sorted {
         values: &ItemValues,
         descent: &mut [f64],
     ) -> f64 {
-        let size = items.scores.len();
-        let temperature = step.temperature;
-        let last = size - 1;
         let relevances = items.relevances;
+        let (sigmoid, lower) = match &ranks.steps {
+            RankSteps::Sigmoid { .. } => (true, None),
+            RankSteps::Bounds { lower, .. } => (false, lower.as_ref()),
+        };
+        let lower = lower.map(|lower| (lower, LowerSums::new(lower)));
+        let plan = Plan::new(sigmoid, ranks.value.counts_above(), items);
+        self.sort(items, step.temperature);
+        self.count_own(relevances, sigmoid.then_some(step.temperature));
+        if plan.forward.count > 0 {
+            self.count_upper_step(step, &plan);
+        }
+        if !sigmoid {
+            self.count_true_and_lower_step(relevances, lower.as_ref());
+        }
+        let total = self.values(relevances, values);
+        if plan.forward.count > 0 {
+            self.pass_back_upper_step(step, &plan);
+            if sigmoid {
+                self.pass_back_own(relevances, step.temperature);
+            }
+        }
+        if let Some((lower, sums)) = &lower {
+            self.pass_back_lower_step(relevances, lower, sums);
+        }
+        for (&(_, item), slope) in self.order.iter().zip(&self.gradient) {
+            descent[item as usize] += *slope;
+        }
+        total
+    }
+
+    /// The items by increasing score, as a line and its mirror.
+    #[inline(always)]
+    fn sort(&mut self, items: &ScoredPlaces, temperature: f64) {
         self.order.clear();
         self.order.extend(items.scores.iter().map(|&score| ordered_bits(score)).zip(0..));
         self.order.sort_unstable_by_key(|&(bits, _)| bits);
         let sorted = self.order.iter().map(|&(_, item)| item as usize);
         self.line.set(sorted.map(|item| (items.scores[item], items.places[item])), temperature);
         self.mirror.set_mirror(&self.line);
+    }
 
-        let lower = match &ranks.steps {
-            RankSteps::Sigmoid { .. } => None,
-            RankSteps::Bounds { lower, .. } => lower.as_ref(),
-        };
-        let sigmoid = matches!(ranks.steps, RankSteps::Sigmoid { .. });
-        let plan = Plan::new(sigmoid, ranks.value.counts_above(), items);
-        let channels = plan.forward.count;
-        let places = relevances.len();
-        let sums = &mut self.sums;
-        sums.clear();
-        // At j = k the sigmoid gives ½ where the rank has 1, and a slope where there is none. A true step gives the 1.
-        let [own, own_slope] = if sigmoid { [0.5, 0.25 * (1.0 / temperature)] } else { [0.0; 2] };
+    /// Each item beside itself. At j = k the sigmoid, here with its temperature, gives ½ where the rank has 1, and a slope
+    /// where there is none. A true step gives the 1.
+    #[inline(always)]
+    fn count_own(&mut self, relevances: &[f64], sigmoid: Option<f64>) {
+        let [own, own_slope] = sigmoid.map_or([0.0; 2], |temperature| [0.5, 0.25 * (1.0 / temperature)]);
         let own = |&place: &u32| Sums {
             above: own * relevances[place as usize],
             rank: own,
             above_slope: -own_slope * relevances[place as usize],
             rank_slope: -own_slope,
         };
-        sums.extend(self.line.places.iter().map(own));
+        self.sums.clear();
+        self.sums.extend(self.line.places.iter().map(own));
+    }
 
-        // The upper step, from the items below and from those above.
-        if channels > 0 {
-            plan.feed(&mut self.sources, &self.line);
-            self.running.below(
-                step,
-                &self.line,
-                &plan.forward,
-                &self.sources,
-                |item, channel, value, slope| {
-                    plan.take(&mut sums[item], self.line.places[item], channel, value, slope);
-                },
-            );
-            plan.feed(&mut self.sources, &self.mirror);
-            step.set_window(&mut self.window, &self.mirror);
-            let (mirror, window) = (&self.mirror, &self.window);
-            self.running.above(
-                step,
-                mirror,
-                window,
-                &plan.forward,
-                &self.sources,
-                |item, channel, value, slope| {
-                    plan.take(&mut sums[last - item], mirror.places[item], channel, value, slope);
-                },
-            );
-        }
+    /// The upper step, from the items below and from those above.
+    #[inline(always)]
+    fn count_upper_step<const M: usize, const FAR: usize>(&mut self, step: &StepSeries<M, FAR>, plan: &Plan) {
+        let (line, mirror, sums) = (&self.line, &self.mirror, &mut self.sums);
+        let last = sums.len() - 1;
+        plan.feed(&mut self.sources, line);
+        self.running.below(step, line, &plan.forward, &self.sources, |item, channel, value, slope| {
+            plan.take(&mut sums[item], line.places[item], channel, value, slope);
+        });
+        plan.feed(&mut self.sources, mirror);
+        step.set_window(&mut self.window, mirror);
+        let (forward, sources) = (&plan.forward, &self.sources);
+        self.running.above(step, mirror, &self.window, forward, sources, |item, channel, value, slope| {
+            plan.take(&mut sums[last - item], mirror.places[item], channel, value, slope);
+        });
+    }
 
-        // The true step and the lower step.
-        let lower_sums = lower.map(LowerSums::new);
-        if !sigmoid {
-            self.weights.clear();
-            self.weights.resize(size, 1.0);
-            let window = lower.map(|lower| {
-                self.window.set(&self.mirror, None, |t| lower.is_full(t));
-                &self.window
-            });
-            let mirror = &self.mirror;
-            behind_by_place(mirror, window, &self.weights, &mut self.by_place, places, |item, above| {
-                let place = mirror.places[item] as usize;
-                if relevances[place] <= 0.0 {
-                    return;
-                }
-                let sum = &mut sums[last - item];
-                for (other, behind) in above.iter().enumerate() {
-                    let shared = relevances[other].min(relevances[place]);
-                    let hard = behind.within + behind.beyond + behind.tied;
-                    if other >= place {
-                        sum.rank += hard;
-                    }
-                    match &lower_sums {
-                        Some(lower) if other > place => {
-                            sum.above += shared * lower.value_above(behind);
-                            sum.above_slope += shared * lower.slope_above(behind);
-                        }
-                        _ => sum.above += shared * hard,
-                    }
-                }
-            });
-            if let Some(lower) = &lower_sums {
-                let line = &self.line;
-                behind_by_place(line, None, &self.weights, &mut self.by_place, places, |item, below| {
-                    let place = line.places[item] as usize;
-                    let sum = &mut sums[item];
-                    for (other, behind) in below.iter().enumerate().skip(place + 1) {
-                        let shared = relevances[other].min(relevances[place]);
-                        sum.above -= shared * lower.leak * behind.distance;
-                        sum.above_slope += shared * lower.leak * behind.within;
-                    }
-                });
+    /// The true step, and the lower step if there is one.
+    #[inline(always)]
+    fn count_true_and_lower_step(
+        &mut self,
+        relevances: &[f64],
+        lower: Option<&(&Checked<LowerStep>, LowerSums)>,
+    ) {
+        let (line, mirror, sums) = (&self.line, &self.mirror, &mut self.sums);
+        let (size, places) = (sums.len(), relevances.len());
+        self.weights.clear();
+        self.weights.resize(size, 1.0);
+        let window = lower.map(|(lower, _)| {
+            self.window.set(mirror, None, |t| lower.is_full(t));
+            &self.window
+        });
+        behind_by_place(mirror, window, &self.weights, &mut self.by_place, places, |item, above| {
+            let place = mirror.places[item] as usize;
+            if relevances[place] <= 0.0 {
+                return;
             }
-        }
+            let sum = &mut sums[size - 1 - item];
+            for (other, behind) in above.iter().enumerate() {
+                let shared = relevances[other].min(relevances[place]);
+                let hard = behind.within + behind.beyond + behind.tied;
+                if other >= place {
+                    sum.rank += hard;
+                }
+                match lower {
+                    Some((_, lower)) if other > place => {
+                        sum.above += shared * lower.value_above(behind);
+                        sum.above_slope += shared * lower.slope_above(behind);
+                    }
+                    _ => sum.above += shared * hard,
+                }
+            }
+        });
+        let Some((_, lower)) = lower else { return };
+        behind_by_place(line, None, &self.weights, &mut self.by_place, places, |item, below| {
+            let place = line.places[item] as usize;
+            let sum = &mut sums[item];
+            for (other, behind) in below.iter().enumerate().skip(place + 1) {
+                let shared = relevances[other].min(relevances[place]);
+                sum.above -= shared * lower.leak * behind.distance;
+                sum.above_slope += shared * lower.leak * behind.within;
+            }
+        });
+    }
 
-        // The values, and what each item passes back: ∂f/∂above · above′ + ∂f/∂rank · rank′.
+    /// The sum of the values. Keeps what each item passes back: ∂f/∂above · above′ + ∂f/∂rank · rank′.
+    #[inline(always)]
+    fn values(&mut self, relevances: &[f64], values: &ItemValues) -> f64 {
         let mut total = 0.0;
         for buffer in [&mut self.gradient, &mut self.above_weights, &mut self.rank_weights] {
             buffer.clear();
-            buffer.resize(size, 0.0);
+            buffer.resize(self.sums.len(), 0.0);
         }
-        for (item, sum) in sums.iter().enumerate() {
+        for (item, sum) in self.sums.iter().enumerate() {
             let relevance = relevances[self.line.places[item] as usize];
             if relevance <= 0.0 {
                 continue;
@@ -287,59 +308,65 @@ impl Sorted {
             self.rank_weights[item] = rank_slope;
             self.gradient[item] += above_slope * sum.above_slope + rank_slope * sum.rank_slope;
         }
-        let gradient = &mut self.gradient;
-        let (above_weights, rank_weights) = (&self.above_weights, &self.rank_weights);
-        if channels > 0 {
-            // Seen from an item j, the items k above it have t = s_j − s_k < 0.
-            plan.pass_back(&mut self.sources, &self.mirror, |item| {
-                (above_weights[last - item], rank_weights[last - item])
-            });
-            self.running.below(step, &self.mirror, &plan.backward, &self.sources, |item, _, _, slope| {
-                gradient[last - item] -= slope;
-            });
-            plan.pass_back(&mut self.sources, &self.line, |item| (above_weights[item], rank_weights[item]));
-            step.set_window(&mut self.window, &self.line);
-            let (line, window) = (&self.line, &self.window);
-            self.running.above(step, line, window, &plan.backward, &self.sources, |item, _, _, slope| {
-                gradient[item] -= slope;
-            });
-            for item in (0..size).filter(|_| sigmoid) {
-                let relevance = relevances[self.line.places[item] as usize];
-                let returned = above_weights[item] * relevance + rank_weights[item];
-                gradient[item] += 0.25 * returned * (1.0 / temperature);
-            }
-        }
-        if let Some(lower) = lower.zip(lower_sums.as_ref()) {
-            let (step, lower) = lower;
-            self.window.set(&self.line, None, |t| step.is_full(t));
-            let line = &self.line;
-            let shared = |place: usize, other: usize| relevances[other].min(relevances[place]);
-            behind_by_place(
-                line,
-                Some(&self.window),
-                above_weights,
-                &mut self.by_place,
-                places,
-                |item, below| {
-                    let place = line.places[item] as usize;
-                    for (other, behind) in below.iter().enumerate().take(place) {
-                        gradient[item] -= shared(place, other) * lower.slope_above(behind);
-                    }
-                },
-            );
-            let mirror = &self.mirror;
-            let reversed: Vec<f64> = above_weights.iter().rev().copied().collect();
-            behind_by_place(mirror, None, &reversed, &mut self.by_place, places, |item, above| {
-                let place = mirror.places[item] as usize;
-                for (other, behind) in above.iter().enumerate().take(place) {
-                    gradient[last - item] -= shared(place, other) * lower.leak * behind.within;
-                }
-            });
-        }
-        for (&(_, item), slope) in self.order.iter().zip(gradient) {
-            descent[item as usize] += *slope;
-        }
         total
+    }
+
+    /// What the other items of the upper step pass back to each.
+    #[inline(always)]
+    fn pass_back_upper_step<const M: usize, const FAR: usize>(
+        &mut self,
+        step: &StepSeries<M, FAR>,
+        plan: &Plan,
+    ) {
+        let (line, mirror, gradient) = (&self.line, &self.mirror, &mut self.gradient);
+        let (above_weights, rank_weights) = (&self.above_weights, &self.rank_weights);
+        let last = gradient.len() - 1;
+        // Seen from an item j, the items k above it have t = s_j − s_k < 0.
+        plan.pass_back(&mut self.sources, mirror, |item| {
+            (above_weights[last - item], rank_weights[last - item])
+        });
+        self.running.below(step, mirror, &plan.backward, &self.sources, |item, _, _, slope| {
+            gradient[last - item] -= slope;
+        });
+        plan.pass_back(&mut self.sources, line, |item| (above_weights[item], rank_weights[item]));
+        step.set_window(&mut self.window, line);
+        let (backward, sources) = (&plan.backward, &self.sources);
+        self.running.above(step, line, &self.window, backward, sources, |item, _, _, slope| {
+            gradient[item] -= slope;
+        });
+    }
+
+    /// What each item passes back to itself by the sigmoid.
+    #[inline(always)]
+    fn pass_back_own(&mut self, relevances: &[f64], temperature: f64) {
+        for (item, slope) in self.gradient.iter_mut().enumerate() {
+            let relevance = relevances[self.line.places[item] as usize];
+            let returned = self.above_weights[item] * relevance + self.rank_weights[item];
+            *slope += 0.25 * returned * (1.0 / temperature);
+        }
+    }
+
+    /// What the other items of the lower step pass back to each.
+    #[inline(always)]
+    fn pass_back_lower_step(&mut self, relevances: &[f64], lower: &Checked<LowerStep>, sums: &LowerSums) {
+        let (line, mirror, gradient) = (&self.line, &self.mirror, &mut self.gradient);
+        let (last, places) = (gradient.len() - 1, relevances.len());
+        let shared = |place: usize, other: usize| relevances[other].min(relevances[place]);
+        self.window.set(line, None, |t| lower.is_full(t));
+        let (window, weights) = (Some(&self.window), &self.above_weights);
+        behind_by_place(line, window, weights, &mut self.by_place, places, |item, below| {
+            let place = line.places[item] as usize;
+            for (other, behind) in below.iter().enumerate().take(place) {
+                gradient[item] -= shared(place, other) * sums.slope_above(behind);
+            }
+        });
+        let reversed: Vec<f64> = weights.iter().rev().copied().collect();
+        behind_by_place(mirror, None, &reversed, &mut self.by_place, places, |item, above| {
+            let place = mirror.places[item] as usize;
+            for (other, behind) in above.iter().enumerate().take(place) {
+                gradient[last - item] -= shared(place, other) * sums.leak * behind.within;
+            }
+        });
     }
 }
 

@@ -44,24 +44,11 @@ pub fn run(args: EvalArgs) -> Result<()> {
     }
     // A part that is there is kept if it belongs to this evaluation, so that a job can be started again.
     let part = args.out.as_ref().filter(|_| !args.overwrite).and_then(|out| Part::read(out).ok());
-    let outputs: Vec<&PathBuf> = [&args.per_query, &args.out, &args.curves].into_iter().flatten().collect();
-    if !outputs.is_empty() {
-        let inputs = [&args.queries, &args.query_labels, &args.gallery, &args.gallery_labels, &args.merge];
-        let mut inputs: Vec<PathBuf> = inputs.into_iter().flatten().cloned().collect();
-        let run = args.run.as_deref().map(Run::open).transpose()?;
-        inputs.extend(run.iter().flat_map(Run::files));
-        for file in outputs {
-            match &run {
-                Some(run) => data::check_output(file, &inputs, &run.config.data, args.overwrite)?,
-                None => check_output(file, &inputs, args.overwrite || part.is_some())?,
-            }
-            directory::refuse_own_file(file)?;
-        }
-    }
+    check_outputs(&args, args.overwrite || part.is_some())?;
     if let (Some(shard), Some(out)) = (args.shard, &args.out) {
         return score_shard(shard, out, part.as_ref(), &args);
     }
-    let Evaluated { mut report, queries, gallery, asked, published } = match &args.run {
+    let evaluated = match &args.run {
         Some(run) => evaluate_run(run, None, args.untrained, &args)?,
         None if args.merge.is_empty() => evaluate_files(&args)?,
         None => {
@@ -71,59 +58,83 @@ pub fn run(args: EvalArgs) -> Result<()> {
         }
     };
     if let Some(file) = &args.per_query {
-        write_per_query(file, &report, &queries)?;
+        write_per_query(file, &evaluated.report, &evaluated.queries)?;
     }
     if let Some(file) = &args.curves {
-        rank_curves::write(file, &report)?;
+        rank_curves::write(file, &evaluated.report)?;
     }
     let text = match &args.against {
-        None => {
-            report.per_query.clear();
-            match (args.json, &args.curves) {
-                (true, _) => serde_json::to_string_pretty(&report)?,
-                (false, None) => {
-                    let measured =
-                        |result: &PublishedResult, metric| score(&report, metric, result.level.as_deref());
-                    let published = published.and_then(|published| published_text(&published, measured));
-                    [report_text(&report)].into_iter().chain(published).collect::<Vec<_>>().join("\n\n")
-                }
-                (false, Some(_)) => {
-                    let curves = rank_curves::text(&report);
-                    report.config.metrics.truncate(asked);
-                    format!("{}\n\n{curves}", report_text(&report))
-                }
-            }
-        }
-        Some(against) => {
-            let mut other = evaluate_run(against, Some(&report.config), false, &args)?;
-            if (&queries, &gallery) != (&other.queries, &other.gallery) {
-                return Err(problem(
-                    format!(
-                        "{} has other queries, or another gallery, than the run to compare it with",
-                        against.display()
-                    ),
-                    "compare runs of the same [data] and, with `test_fraction`, the same seed",
-                ));
-            }
-            let tests = evaluate::paired_tests(&report, &other.report, Permutations::default())?;
-            report.per_query.clear();
-            other.report.per_query.clear();
-            if args.json {
-                let all = json!({ "report": report, "against": other.report, "comparison": tests });
-                serde_json::to_string_pretty(&all)?
-            } else {
-                let table = paired_tests_text(&tests, [&report, &other.report]);
-                let similarity = other.report.config.similarity;
-                let other_similarity = match similarity == report.config.similarity {
-                    true => String::new(),
-                    false => format!("; the other run ranks by {}", setting_name(similarity)),
-                };
-                format!("{table}\n\n{}{other_similarity}", measurement(&report))
-            }
-        }
+        None => text_of_one(evaluated, &args)?,
+        Some(against) => text_of_two(evaluated, against, &args)?,
     };
     terminal::print(&text)?;
     Ok(())
+}
+
+/// Refuses outputs that would replace an input or, unless `replace`, any other file.
+fn check_outputs(args: &EvalArgs, replace: bool) -> Result<()> {
+    let outputs: Vec<&PathBuf> = [&args.per_query, &args.out, &args.curves].into_iter().flatten().collect();
+    if outputs.is_empty() {
+        return Ok(());
+    }
+    let inputs = [&args.queries, &args.query_labels, &args.gallery, &args.gallery_labels, &args.merge];
+    let mut inputs: Vec<PathBuf> = inputs.into_iter().flatten().cloned().collect();
+    let run = args.run.as_deref().map(Run::open).transpose()?;
+    inputs.extend(run.iter().flat_map(Run::files));
+    for file in outputs {
+        match &run {
+            Some(run) => data::check_output(file, &inputs, &run.config.data, args.overwrite)?,
+            None => check_output(file, &inputs, replace)?,
+        }
+        directory::refuse_own_file(file)?;
+    }
+    Ok(())
+}
+
+/// The report of one evaluation, as a table or as JSON.
+fn text_of_one(evaluated: Evaluated, args: &EvalArgs) -> Result<String> {
+    let Evaluated { mut report, asked, published, .. } = evaluated;
+    report.per_query.clear();
+    if args.json {
+        return Ok(serde_json::to_string_pretty(&report)?);
+    }
+    if args.curves.is_some() {
+        let curves = rank_curves::text(&report);
+        report.config.metrics.truncate(asked);
+        return Ok(format!("{}\n\n{curves}", report_text(&report)));
+    }
+    let measured = |result: &PublishedResult, metric| score(&report, metric, result.level.as_deref());
+    let published = published.and_then(|published| published_text(&published, measured));
+    Ok([report_text(&report)].into_iter().chain(published).collect::<Vec<_>>().join("\n\n"))
+}
+
+/// The scores of an evaluation beside those of the run `against`, with tests of their differences.
+fn text_of_two(evaluated: Evaluated, against: &Path, args: &EvalArgs) -> Result<String> {
+    let Evaluated { mut report, queries, gallery, .. } = evaluated;
+    let mut other = evaluate_run(against, Some(&report.config), false, args)?;
+    if (&queries, &gallery) != (&other.queries, &other.gallery) {
+        return Err(problem(
+            format!(
+                "{} has other queries, or another gallery, than the run to compare it with",
+                against.display()
+            ),
+            "compare runs of the same [data] and, with `test_fraction`, the same seed",
+        ));
+    }
+    let tests = evaluate::paired_tests(&report, &other.report, Permutations::default())?;
+    report.per_query.clear();
+    other.report.per_query.clear();
+    if args.json {
+        let all = json!({ "report": report, "against": other.report, "comparison": tests });
+        return Ok(serde_json::to_string_pretty(&all)?);
+    }
+    let table = paired_tests_text(&tests, [&report, &other.report]);
+    let similarity = other.report.config.similarity;
+    let other_similarity = match similarity == report.config.similarity {
+        true => String::new(),
+        false => format!("; the other run ranks by {}", setting_name(similarity)),
+    };
+    Ok(format!("{table}\n\n{}{other_similarity}", measurement(&report)))
 }
 
 /// Whether a run's config asks for the protocol of DyML, and no option for what it does not have.

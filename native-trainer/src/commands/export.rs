@@ -1,5 +1,8 @@
 //! `akin export`: writes runs into a bundle for the page.
 
+mod encoder;
+mod thumbnails;
+
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,35 +13,23 @@ use akin_base::files::{read_regular_file, write_into_draft};
 use akin_base::problem::{Advise, problem};
 use akin_base::progress::Progress;
 use akin_base::{directory, shell, terminal};
-use akin_core::ancestors::Ancestors;
-use akin_core::bundle::{
-    Affinity, BestScores, BundleWriter, Contents, ElementType, EncoderEntry, Items, Map, MapProxies,
-    NO_ANCESTOR, QueryTable, Thumbnails, coordinate_bytes, embedding_bytes, label_bytes, number_bytes,
-};
-use akin_core::embeddings::Embeddings;
-use akin_core::encoder::EncoderConfig;
-use akin_core::evaluate::{EvaluationConfig, Labelled};
-use akin_core::image::{Filter, Pixels, self_test_pattern};
-use akin_core::similarity::Similarity;
+use akin_core::bundle::{BundleWriter, Contents, EncoderEntry, Items, label_bytes};
+use akin_core::evaluate::EvaluationConfig;
 use akin_server::bundles::Bundles;
 use akin_server::{page, site};
 use anyhow::Result;
 use clap::Args;
-use image::codecs::jpeg::JpegEncoder;
-use rayon::prelude::*;
-use serde_json::Value;
 
-use crate::config::device;
+use self::encoder::add_encoder;
+use self::thumbnails::add_thumbnails;
+pub use self::thumbnails::tile;
 use crate::config::{Config, DataConfig, DataKind, DeviceName};
 use crate::data::Dataset;
-use crate::evaluation::class_scores::{ClassScores, class_scores, first_shared_levels, query_table};
-use crate::evaluation::embedding::evaluate_dataset;
 use crate::evaluation::model_card::{model_card_file, text};
-use crate::evaluation::projection::{Method, Projection, project};
+use crate::evaluation::projection::Method;
 use crate::pictures::loader::Pictures;
 use crate::runs::families::{distinct_names, families};
-use crate::runs::run::{Run, Which, encoder_config, refuse_twins};
-use crate::training::learned_ancestors;
+use crate::runs::run::{Run, Which, refuse_twins};
 
 /// Write runs into a bundle for the browser.
 ///
@@ -112,12 +103,6 @@ pub const ALL_MAPS: [Method; 4] = [Method::Pca, Method::Tsne, Method::Umap, Meth
 
 /// The default side of a thumbnail in pixels.
 pub const TILE: u32 = 96;
-/// The number of columns, and of rows, of a full sheet of thumbnails.
-const GRID: u32 = 20;
-/// The JPEG quality of the sheets.
-const QUALITY: u8 = 85;
-/// The number of nearest items stored for each proxy.
-const NEAREST: usize = 8;
 /// The model card, under the name that folders and repositories show first.
 const MODEL_CARD: &str = "README.md";
 /// The file of credit and licence text.
@@ -231,25 +216,8 @@ pub fn run(args: ExportArgs) -> Result<()> {
 /// similarities, because heads differ in geometry. An existing bundle is replaced only when the new one is complete.
 pub fn export(export: &Export) -> Result<()> {
     let Export { runs, out, progress, .. } = export;
+    check_runs(runs)?;
     let first = &runs[0].config;
-    refuse_twins(runs)?;
-    for run in &runs[1..] {
-        // Where the data have no split of their own, the seed draws it.
-        let other_split = first.data.splits_by_run_seed() && run.config.run.seed != first.run.seed;
-        let similarity = run.config.eval.similarity;
-        let other_eval = run.config.eval != EvaluationConfig { similarity, ..first.eval.clone() };
-        if run.config.data != first.data || other_eval || other_split {
-            return Err(problem(
-                format!(
-                    "{} and {} differ in data, split or [eval], but a bundle has one gallery",
-                    runs[0].directory.display(),
-                    run.directory.display()
-                ),
-                "export them to separate bundles, or train them with the same [data] and [eval] (and the \
-                 same seed, if the split is drawn at random)",
-            ));
-        }
-    }
     let configs: Vec<&Config> = runs.iter().map(|run| &run.config).collect();
     let families = if export.group_bits { families(&configs)? } else { vec![None; runs.len()] };
     directory::check(Kind::Bundle, out, export.overwrite)?;
@@ -260,124 +228,16 @@ pub fn export(export: &Export) -> Result<()> {
 
     let mut bundle = BundleWriter::new();
     let mut encoders: Vec<EncoderEntry> = Vec::new();
-    // Gallery items and stored queries.
-    let mut items: Option<(Vec<usize>, Vec<usize>)> = None;
+    let (mut gallery, mut queries) = (Vec::new(), Vec::new());
     for ((run, name), family) in runs.iter().zip(distinct_names(runs)).zip(families) {
-        let device = device::open(run.config.run.device)?;
-        let encoder = run.encoder(export.which, &device)?;
-        // The model card has an interval with each result.
-        let bootstrap = Some(run.config.eval.bootstrap.unwrap_or_default());
-        let eval = EvaluationConfig { bootstrap, ..run.config.eval.clone() };
-        let mut evaluation = evaluate_dataset(&encoder, &dataset, &pictures, &eval, &device, *progress)?;
-        let per_query = std::mem::take(&mut evaluation.report.per_query);
-        let (gallery, queries) = match evaluation.gallery {
-            Some(gallery) => (gallery, Some(evaluation.queries)),
-            None => (evaluation.queries, None),
-        };
-        let folder = slug(&name, encoders.len());
-        // The browser loads the weights in half precision, so the self-test uses these too.
-        let half = encoder.to_half_bytes()?;
-        check_size(&name, half.len())?;
-        let config = encoder_config(&run.config);
-        let shipped = config.load(half.clone(), &device)?;
-        let pattern = self_test_pattern(shipped.preprocessing().side())?;
-        let self_test = shipped.embed(&[pattern], &device)?;
-        let similarity = run.config.eval.similarity;
-        let element_type = match similarity {
-            Similarity::Poincare { .. } => ElementType::F32,
-            _ if export.half => ElementType::F16,
-            _ => ElementType::F32,
-        };
-        let extension = match element_type {
-            ElementType::F32 => "f32",
-            ElementType::F16 => "f16",
-        };
-        let mut entry = EncoderEntry {
-            description: run.config.loss.describe(),
-            family,
-            architecture: architecture(&config)?,
-            preprocessing: config.preprocessing.clone(),
-            dimension: encoder.dimension(),
-            weights: format!("{folder}/weights.bpk"),
-            gallery_embeddings: format!("{folder}/gallery.{extension}"),
-            query_embeddings: queries.as_ref().map(|_| format!("{folder}/queries.{extension}")),
-            element_type,
-            self_test,
-            maps: Vec::new(),
-            best_scores: BestScores::of_gallery(&rounded(&gallery.embeddings, element_type)?, similarity)?,
-            affinities: Vec::new(),
-            query_scores: None,
-            report: evaluation.report,
-            name,
-        };
-        let gallery_labels = dataset.labels.select(&gallery.items);
-        let proxies = if export.maps.contains(&Method::Poincare) {
-            learned_ancestors(run, export.which, &dataset, &pictures, &device)?
-        } else {
-            None
-        };
-        let projections = project(
-            &gallery.embeddings,
-            similarity,
-            proxies.as_ref(),
-            export.maps,
-            run.config.run.seed,
-            *progress,
-        )?;
-        for Projection { method, description, geometry, points, proxies: proxy_points } in projections {
-            let coordinates = format!("{folder}/{}", method.file_name());
-            bundle.add(&coordinates, coordinate_bytes(&points))?;
-            let proxies = match (&proxies, proxy_points) {
-                (Some(proxies), Some(points)) => {
-                    let ancestors =
-                        Ancestors::new(&gallery.embeddings, &gallery_labels, proxies, similarity)?;
-                    Some(add_proxies(&mut bundle, &folder, &ancestors, &points, gallery.items.len())?)
-                }
-                _ => None,
-            };
-            entry.maps.push(Map { name: method.name().into(), description, coordinates, geometry, proxies });
-        }
-        for ClassScores { level, classes, scores } in
-            class_scores(&gallery.embeddings, &gallery_labels, similarity)?
-        {
-            let path = format!("{folder}/affinity-{level}.f32");
-            bundle.add(&path, embedding_bytes(&scores, ElementType::F32))?;
-            entry.affinities.push(Affinity { level, classes, scores: path });
-        }
-        let first = match &queries {
-            Some(queries) => first_shared_levels(
-                Labelled { embeddings: &queries.embeddings, labels: &dataset.labels.select(&queries.items) },
-                Labelled { embeddings: &gallery.embeddings, labels: &gallery_labels },
-                false,
-                similarity,
-            )?,
-            None => {
-                let gallery = Labelled { embeddings: &gallery.embeddings, labels: &gallery_labels };
-                first_shared_levels(gallery, gallery, true, similarity)?
-            }
-        };
-        let (columns, scores) = query_table(&per_query, &first);
-        let path = format!("{folder}/query-scores.f32");
-        bundle.add(&path, embedding_bytes(&scores, ElementType::F32))?;
-        entry.query_scores = Some(QueryTable { columns, scores: path });
-        bundle.add(&entry.weights, half)?;
-        bundle.add(&entry.gallery_embeddings, embedding_bytes(gallery.embeddings.values(), element_type))?;
-        if let (Some(path), Some(queries)) = (&entry.query_embeddings, &queries) {
-            bundle.add(path, embedding_bytes(queries.embeddings.values(), element_type))?;
-        }
+        let mut entry;
+        (entry, gallery, queries) =
+            add_encoder(&mut bundle, export, run, name, encoders.len(), &dataset, &pictures)?;
+        entry.family = family;
         encoders.push(entry);
-        items.get_or_insert((gallery.items, queries.map(|queries| queries.items).unwrap_or_default()));
     }
-
-    let (gallery, queries) = items.unwrap_or_default();
     let all: Vec<usize> = gallery.iter().chain(&queries).copied().collect();
     bundle.add("labels.bin", label_bytes(&dataset.labels.select(&all)))?;
-    let mut sheets = Vec::new();
-    for (number, tiles) in all.chunks((GRID * GRID) as usize).enumerate() {
-        let path = format!("thumbnails-{number}.jpg");
-        bundle.add(&path, sheet(&pictures, tiles, export.tile)?)?;
-        sheets.push(path);
-    }
     let contents = Contents {
         title: export.title.clone(),
         description: export.description.clone(),
@@ -387,7 +247,7 @@ pub fn export(export: &Export) -> Result<()> {
         gallery: Items { count: gallery.len() },
         queries: Items { count: queries.len() },
         labels: "labels.bin".into(),
-        thumbnails: Thumbnails { tile: export.tile, columns: GRID, rows: GRID, sheets },
+        thumbnails: add_thumbnails(&mut bundle, &pictures, &all, export.tile)?,
         evaluation_config: first.eval.clone(),
         encoders,
     };
@@ -409,91 +269,33 @@ pub fn export(export: &Export) -> Result<()> {
     Ok(())
 }
 
-/// The parts of an encoder, as the engine of the page reads them.
-fn architecture(config: &EncoderConfig) -> Result<Value> {
-    let mut parts = serde_json::to_value(config)?;
-    // Has an entry of its own.
-    parts.as_object_mut().map(|parts| parts.remove("preprocessing"));
-    Ok(parts)
-}
-
-/// Adds the files of a map's proxies.
-fn add_proxies(
-    bundle: &mut BundleWriter,
-    folder: &str,
-    ancestors: &Ancestors,
-    points: &[[f32; 2]],
-    items: usize,
-) -> Result<MapProxies> {
-    let per_proxy = NEAREST.min(items);
-    let nearest: Vec<Vec<usize>> = (0..points.len())
-        .into_par_iter()
-        .map(|proxy| ancestors.nearest(proxy, per_proxy))
-        .collect::<akin_core::Result<_>>()?;
-    let lines: Vec<Vec<Option<usize>>> =
-        (0..items).into_par_iter().map(|item| ancestors.line(item)).collect::<akin_core::Result<_>>()?;
-    let numbers: Vec<u32> = nearest.into_iter().flatten().map(|item| item as u32).collect();
-    let line_numbers: Vec<u32> =
-        lines.into_iter().flatten().map(|proxy| proxy.map_or(NO_ANCESTOR, |proxy| proxy as u32)).collect();
-    let proxies = MapProxies {
-        count: points.len(),
-        coordinates: format!("{folder}/proxies.f32"),
-        per_proxy,
-        nearest: format!("{folder}/proxies-nearest.u32"),
-        ancestors: format!("{folder}/ancestors.u32"),
-    };
-    bundle.add(&proxies.coordinates, coordinate_bytes(points))?;
-    bundle.add(&proxies.nearest, number_bytes(&numbers))?;
-    bundle.add(&proxies.ancestors, number_bytes(&line_numbers))?;
-    Ok(proxies)
-}
-
-/// The embeddings as a reader of the bundle gets them.
-fn rounded(embeddings: &Embeddings, element_type: ElementType) -> akin_core::Result<Embeddings> {
-    let values = embeddings.values().iter().map(|&number| element_type.round(number)).collect();
-    Embeddings::new(embeddings.dimension(), values)
+/// Refuses runs that cannot share a gallery.
+fn check_runs(runs: &[Run]) -> Result<()> {
+    refuse_twins(runs)?;
+    let first = &runs[0].config;
+    for run in &runs[1..] {
+        // Where the data have no split of their own, the seed draws it.
+        let other_split = first.data.splits_by_run_seed() && run.config.run.seed != first.run.seed;
+        let similarity = run.config.eval.similarity;
+        let other_eval = run.config.eval != EvaluationConfig { similarity, ..first.eval.clone() };
+        if run.config.data != first.data || other_eval || other_split {
+            return Err(problem(
+                format!(
+                    "{} and {} differ in data, split or [eval], but a bundle has one gallery",
+                    runs[0].directory.display(),
+                    run.directory.display()
+                ),
+                "export them to separate bundles, or train them with the same [data] and [eval] (and the \
+                 same seed, if the split is drawn at random)",
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Writes the files of a bundle, by their paths relative to `directory`.
 fn write_files(directory: &Path, files: impl IntoIterator<Item = (String, Vec<u8>)>) -> Result<()> {
     files.into_iter().try_for_each(|(path, bytes)| write_into_draft(&directory.join(path), &bytes))
-}
-
-/// A sheet of thumbnails as JPEG: the central square of each picture, row by row.
-fn sheet(pictures: &Pictures, items: &[usize], side: u32) -> Result<Vec<u8>> {
-    let rows = (items.len() as u32).div_ceil(GRID);
-    let mut sheet = image::RgbImage::new(GRID * side, rows * side);
-    let tiles: Vec<Option<Pixels>> =
-        items.par_iter().map(|&item| tile(&*pictures.get(item)?, side).ok()).collect();
-    pictures.check()?;
-    for (place, tile) in (0..).zip(tiles) {
-        let tile = tile.and_then(|tile| image::RgbImage::from_raw(side, side, tile.into_data()));
-        if let Some(tile) = tile {
-            let (x, y) = (place % GRID * side, place / GRID * side);
-            image::imageops::replace(&mut sheet, &tile, i64::from(x), i64::from(y));
-        }
-    }
-    let mut bytes = Vec::new();
-    JpegEncoder::new_with_quality(&mut bytes, QUALITY).encode_image(&sheet)?;
-    Ok(bytes)
-}
-
-/// The central square of a picture, `side` pixels wide.
-pub fn tile(picture: &Pixels, side: u32) -> akin_core::Result<Pixels> {
-    let whole = picture.width().min(picture.height());
-    let (x, y) = ((picture.width() - whole) / 2, (picture.height() - whole) / 2);
-    let whole = f64::from(whole);
-    picture.resize_region(f64::from(x), f64::from(y), whole, whole, side, side, Filter::Bicubic)
-}
-
-/// A folder name of ASCII letters, digits and dashes.
-fn slug(name: &str, number: usize) -> String {
-    let plain: String = name
-        .to_lowercase()
-        .chars()
-        .map(|character| if character.is_ascii_alphanumeric() { character } else { '-' })
-        .collect();
-    format!("{number}-{}", plain.trim_matches('-'))
 }
 
 /// The name of the data's folder: "grocery" for `grocery/` and for `grocery/labels.csv`.
@@ -538,47 +340,4 @@ fn model_card(export: &Export, dataset: &Dataset) -> String {
         levels.iter().map(|level| text(level)).collect::<Vec<_>>().join(", "),
         text(&export.title),
     )
-}
-
-/// The largest encoder that is exported, in bytes. A phone downloads and holds it.
-const LARGEST_ENCODER: usize = 60_000_000;
-
-/// Refuses an encoder that is too large for a browser.
-fn check_size(name: &str, bytes: usize) -> Result<()> {
-    if bytes <= LARGEST_ENCODER {
-        return Ok(());
-    }
-    Err(problem(
-        format!(
-            "the encoder {name} has {:.1} MB in half precision, and a browser loads at most 60 MB",
-            bytes as f64 / 1e6
-        ),
-        "train a smaller backbone; `akin list backbones` shows their sizes",
-    ))
-}
-
-#[cfg(test)]
-mod tests {
-    use akin_core::image::{Normalisation, Preprocessing};
-    use akin_core::models::{BackboneConfig, Pooling};
-    use serde_json::json;
-
-    use super::*;
-
-    /// An encoder that the page pools otherwise gives other embeddings.
-    #[test]
-    fn the_architecture_has_the_pooling() {
-        let mut config = EncoderConfig {
-            backbone: BackboneConfig::named("squeezenet").unwrap(),
-            pooling: None,
-            head: None,
-            preprocessing: Preprocessing::new(Normalisation::Imagenet, 64).unwrap(),
-        };
-        assert_eq!(
-            architecture(&config).unwrap(),
-            json!({ "backbone": { "kind": "squeezenet" }, "head": null })
-        );
-        config.pooling = Some(Pooling::Max);
-        assert_eq!(architecture(&config).unwrap()["pooling"], "max");
-    }
 }

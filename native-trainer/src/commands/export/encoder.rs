@@ -1,0 +1,253 @@
+//! One encoder of a bundle: its weights, what it makes of the gallery, and its scores.
+
+use akin_base::problem::problem;
+use akin_core::ancestors::Ancestors;
+use akin_core::bundle::{
+    Affinity, BestScores, BundleWriter, ElementType, EncoderEntry, Map, MapProxies, NO_ANCESTOR, QueryTable,
+    coordinate_bytes, embedding_bytes, number_bytes,
+};
+use akin_core::embeddings::Embeddings;
+use akin_core::encoder::EncoderConfig;
+use akin_core::evaluate::{EvaluationConfig, Labelled};
+use akin_core::image::self_test_pattern;
+use akin_core::similarity::Similarity;
+use anyhow::Result;
+use rayon::prelude::*;
+use serde_json::Value;
+
+use super::Export;
+use crate::config::{Config, device};
+use crate::data::Dataset;
+use crate::evaluation::class_scores::{ClassScores, class_scores, first_shared_levels, query_table};
+use crate::evaluation::embedding::evaluate_dataset;
+use crate::evaluation::projection::{Method, Projection, project};
+use crate::pictures::loader::Pictures;
+use crate::runs::run::{Run, encoder_config};
+use crate::training::learned_ancestors;
+
+/// The number of nearest items stored for each proxy.
+const NEAREST: usize = 8;
+
+/// Adds the files of a run's encoder, which is the bundle's encoder `number`. Also gives the items of its gallery, and
+/// those of the queries if they are a split of their own.
+pub fn add_encoder(
+    bundle: &mut BundleWriter,
+    export: &Export,
+    run: &Run,
+    name: String,
+    number: usize,
+    dataset: &Dataset,
+    pictures: &Pictures,
+) -> Result<(EncoderEntry, Vec<usize>, Vec<usize>)> {
+    let device = device::open(run.config.run.device)?;
+    let encoder = run.encoder(export.which, &device)?;
+    // The model card has an interval with each result.
+    let bootstrap = Some(run.config.eval.bootstrap.unwrap_or_default());
+    let eval = EvaluationConfig { bootstrap, ..run.config.eval.clone() };
+    let mut evaluation = evaluate_dataset(&encoder, dataset, pictures, &eval, &device, export.progress)?;
+    let per_query = std::mem::take(&mut evaluation.report.per_query);
+    let (gallery, queries) = match evaluation.gallery {
+        Some(gallery) => (gallery, Some(evaluation.queries)),
+        None => (evaluation.queries, None),
+    };
+    let folder = slug(&name, number);
+    // The browser loads the weights in half precision, so the self-test uses these too.
+    let half = encoder.to_half_bytes()?;
+    check_size(&name, half.len())?;
+    let config = encoder_config(&run.config);
+    let shipped = config.load(half.clone(), &device)?;
+    let pattern = self_test_pattern(shipped.preprocessing().side())?;
+    let similarity = run.config.eval.similarity;
+    let element_type = match similarity {
+        Similarity::Poincare { .. } => ElementType::F32,
+        _ if export.half => ElementType::F16,
+        _ => ElementType::F32,
+    };
+    let extension = match element_type {
+        ElementType::F32 => "f32",
+        ElementType::F16 => "f16",
+    };
+    let labels = dataset.labels.select(&gallery.items);
+    let ranked = Labelled { embeddings: &gallery.embeddings, labels: &labels };
+    let first_results = match &queries {
+        Some(queries) => {
+            let labels = &dataset.labels.select(&queries.items);
+            let queries = Labelled { embeddings: &queries.embeddings, labels };
+            first_shared_levels(queries, ranked, false, similarity)?
+        }
+        None => first_shared_levels(ranked, ranked, true, similarity)?,
+    };
+    let proxies = if export.maps.contains(&Method::Poincare) {
+        learned_ancestors(run, export.which, dataset, pictures, &device)?
+    } else {
+        None
+    };
+    let (columns, scores) = query_table(&per_query, &first_results);
+    let entry = EncoderEntry {
+        description: run.config.loss.describe(),
+        family: None,
+        architecture: architecture(&config)?,
+        preprocessing: config.preprocessing.clone(),
+        dimension: encoder.dimension(),
+        weights: format!("{folder}/weights.bpk"),
+        gallery_embeddings: format!("{folder}/gallery.{extension}"),
+        query_embeddings: queries.as_ref().map(|_| format!("{folder}/queries.{extension}")),
+        element_type,
+        self_test: shipped.embed(&[pattern], &device)?,
+        maps: add_maps(bundle, &folder, export, &run.config, ranked, proxies.as_ref())?,
+        best_scores: BestScores::of_gallery(&rounded(&gallery.embeddings, element_type)?, similarity)?,
+        affinities: add_affinities(bundle, &folder, ranked, similarity)?,
+        query_scores: Some(QueryTable { columns, scores: format!("{folder}/query-scores.f32") }),
+        report: evaluation.report,
+        name,
+    };
+    bundle.add(&format!("{folder}/query-scores.f32"), embedding_bytes(&scores, ElementType::F32))?;
+    bundle.add(&entry.weights, half)?;
+    bundle.add(&entry.gallery_embeddings, embedding_bytes(gallery.embeddings.values(), element_type))?;
+    if let (Some(path), Some(queries)) = (&entry.query_embeddings, &queries) {
+        bundle.add(path, embedding_bytes(queries.embeddings.values(), element_type))?;
+    }
+    Ok((entry, gallery.items, queries.map(|queries| queries.items).unwrap_or_default()))
+}
+
+/// Adds the maps of the gallery, with the run's proxies on the Poincaré disk.
+fn add_maps(
+    bundle: &mut BundleWriter,
+    folder: &str,
+    export: &Export,
+    config: &Config,
+    gallery: Labelled,
+    proxies: Option<&Embeddings>,
+) -> Result<Vec<Map>> {
+    let similarity = config.eval.similarity;
+    let projections =
+        project(gallery.embeddings, similarity, proxies, export.maps, config.run.seed, export.progress)?;
+    let mut maps = Vec::new();
+    for Projection { method, description, geometry, points, proxies: proxy_points } in projections {
+        let coordinates = format!("{folder}/{}", method.file_name());
+        bundle.add(&coordinates, coordinate_bytes(&points))?;
+        let proxies = match (proxies, proxy_points) {
+            (Some(proxies), Some(points)) => {
+                let ancestors = Ancestors::new(gallery.embeddings, gallery.labels, proxies, similarity)?;
+                Some(add_proxies(bundle, folder, &ancestors, &points, gallery.embeddings.len())?)
+            }
+            _ => None,
+        };
+        maps.push(Map { name: method.name().into(), description, coordinates, geometry, proxies });
+    }
+    Ok(maps)
+}
+
+/// Adds how alike the classes of each level are.
+fn add_affinities(
+    bundle: &mut BundleWriter,
+    folder: &str,
+    gallery: Labelled,
+    similarity: Similarity,
+) -> Result<Vec<Affinity>> {
+    let tables = class_scores(gallery.embeddings, gallery.labels, similarity)?;
+    let add = |ClassScores { level, classes, scores }| {
+        let path = format!("{folder}/affinity-{level}.f32");
+        bundle.add(&path, embedding_bytes(&scores, ElementType::F32))?;
+        Ok(Affinity { level, classes, scores: path })
+    };
+    tables.into_iter().map(add).collect()
+}
+
+/// The parts of an encoder, as the engine of the page reads them.
+fn architecture(config: &EncoderConfig) -> Result<Value> {
+    let mut parts = serde_json::to_value(config)?;
+    // Has an entry of its own.
+    parts.as_object_mut().map(|parts| parts.remove("preprocessing"));
+    Ok(parts)
+}
+
+/// Adds the files of a map's proxies.
+fn add_proxies(
+    bundle: &mut BundleWriter,
+    folder: &str,
+    ancestors: &Ancestors,
+    points: &[[f32; 2]],
+    items: usize,
+) -> Result<MapProxies> {
+    let per_proxy = NEAREST.min(items);
+    let nearest: Vec<Vec<usize>> = (0..points.len())
+        .into_par_iter()
+        .map(|proxy| ancestors.nearest(proxy, per_proxy))
+        .collect::<akin_core::Result<_>>()?;
+    let lines: Vec<Vec<Option<usize>>> =
+        (0..items).into_par_iter().map(|item| ancestors.line(item)).collect::<akin_core::Result<_>>()?;
+    let numbers: Vec<u32> = nearest.into_iter().flatten().map(|item| item as u32).collect();
+    let line_numbers: Vec<u32> =
+        lines.into_iter().flatten().map(|proxy| proxy.map_or(NO_ANCESTOR, |proxy| proxy as u32)).collect();
+    let proxies = MapProxies {
+        count: points.len(),
+        coordinates: format!("{folder}/proxies.f32"),
+        per_proxy,
+        nearest: format!("{folder}/proxies-nearest.u32"),
+        ancestors: format!("{folder}/ancestors.u32"),
+    };
+    bundle.add(&proxies.coordinates, coordinate_bytes(points))?;
+    bundle.add(&proxies.nearest, number_bytes(&numbers))?;
+    bundle.add(&proxies.ancestors, number_bytes(&line_numbers))?;
+    Ok(proxies)
+}
+
+/// The embeddings as a reader of the bundle gets them.
+fn rounded(embeddings: &Embeddings, element_type: ElementType) -> akin_core::Result<Embeddings> {
+    let values = embeddings.values().iter().map(|&number| element_type.round(number)).collect();
+    Embeddings::new(embeddings.dimension(), values)
+}
+
+/// A folder name of ASCII letters, digits and dashes.
+fn slug(name: &str, number: usize) -> String {
+    let plain: String = name
+        .to_lowercase()
+        .chars()
+        .map(|character| if character.is_ascii_alphanumeric() { character } else { '-' })
+        .collect();
+    format!("{number}-{}", plain.trim_matches('-'))
+}
+
+/// The largest encoder that is exported, in bytes. A phone downloads and holds it.
+const LARGEST_ENCODER: usize = 60_000_000;
+
+/// Refuses an encoder that is too large for a browser.
+fn check_size(name: &str, bytes: usize) -> Result<()> {
+    if bytes <= LARGEST_ENCODER {
+        return Ok(());
+    }
+    Err(problem(
+        format!(
+            "the encoder {name} has {:.1} MB in half precision, and a browser loads at most 60 MB",
+            bytes as f64 / 1e6
+        ),
+        "train a smaller backbone; `akin list backbones` shows their sizes",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use akin_core::image::{Normalisation, Preprocessing};
+    use akin_core::models::{BackboneConfig, Pooling};
+    use serde_json::json;
+
+    use super::*;
+
+    /// An encoder that the page pools otherwise gives other embeddings.
+    #[test]
+    fn the_architecture_has_the_pooling() {
+        let mut config = EncoderConfig {
+            backbone: BackboneConfig::named("squeezenet").unwrap(),
+            pooling: None,
+            head: None,
+            preprocessing: Preprocessing::new(Normalisation::Imagenet, 64).unwrap(),
+        };
+        assert_eq!(
+            architecture(&config).unwrap(),
+            json!({ "backbone": { "kind": "squeezenet" }, "head": null })
+        );
+        config.pooling = Some(Pooling::Max);
+        assert_eq!(architecture(&config).unwrap()["pooling"], "max");
+    }
+}
