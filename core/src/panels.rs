@@ -56,7 +56,7 @@ pub(crate) struct Panels {
 impl Panels {
     /// Panels of embeddings [N, `dimension`], row-major.
     pub(crate) fn new(dimension: usize, rows: &[f32]) -> Self {
-        /// So many numbers of each item at a time stay in the first-level cache, as read and as written.
+        /// The numbers of each item that are copied at a time: they stay in the first-level cache, as read and as written.
         const RUN: usize = 16;
         let mut numbers = vec![[0.0; PANEL]; (rows.len() / dimension).div_ceil(PANEL) * dimension];
         for (rows, panel) in rows.chunks(PANEL * dimension).zip(numbers.chunks_exact_mut(dimension)) {
@@ -108,7 +108,7 @@ fn add_up<S: Simd, T: Term>(
         for rows in &mut groups {
             for (panel, items) in panels.chunks_exact(dimension).zip((first..count).step_by(PANEL)) {
                 let row = |q: usize| &rows[q * dimension..][..dimension];
-                // As many sums as registers hold.
+                // The registers hold this number of sums.
                 if wide {
                     let tile = tile::<T, 8, PANEL>(std::array::from_fn(row), panel, 0);
                     write(&tile, sums, [count, stride], done, items);

@@ -209,12 +209,12 @@ impl PartialRanking {
         self.counted = 0;
     }
 
-    /// The bytes that the ranking of so many positives takes.
+    /// The bytes that the ranking of this number of positives takes.
     pub(crate) fn bytes(positives: usize) -> usize {
         size_of::<Self>() + positives * size_of::<u64>() + Strangers::bytes(positives)
     }
 
-    /// Makes room for so many positives. The memory of a query with more than twice as many is given back, so that a group
+    /// Makes room for `positives` positives. The memory of a query with more than twice that number is given back, so that a group
     /// takes at most twice the memory that it counts.
     pub(crate) fn reserve(&mut self, positives: usize) {
         if self.keys.capacity() > 2 * positives {

@@ -68,7 +68,7 @@ impl Faulted {
 /// How many operations a sweep takes.
 #[derive(Clone, Copy)]
 enum Sweep {
-    /// Every so many operations, with one kind of fault each.
+    /// One operation in this number, with one kind of fault each.
     Some(usize),
     /// Every operation, with every kind of fault.
     All,

@@ -46,7 +46,7 @@ fn eval(workplace: &Workplace, set: &[&str], more: &[&str]) -> Answer {
     workplace.akin(&[&["eval"], set, more].concat())
 }
 
-/// Writes the parts `1.json` … of so many shards.
+/// Writes the parts `1.json` … of this number of shards.
 fn write_parts(workplace: &Workplace, set: &[&str], shards: usize, more: &[&str]) -> Vec<String> {
     let part = |number: usize| {
         let (shard, out) = (format!("{number}/{shards}"), format!("{number}.json"));

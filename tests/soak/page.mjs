@@ -11,7 +11,7 @@ import {
 } from "../e2e/site.mjs";
 
 const queries = Number(process.argv[2] ?? 1000);
-/** So many of the queries are pictures of the reader, which the encoder embeds. */
+/** One query in this number is a picture of the reader, which the encoder embeds. */
 const PICTURE_EVERY = 10;
 
 const { address, stop } = await serve();

@@ -13,7 +13,7 @@ import { join } from "node:path";
 
 const [akin, seconds = "3600"] = process.argv.slice(2);
 if (!akin) throw new Error("usage: node training.mjs AKIN [SECONDS]");
-/** The whole time is measured so many times. */
+/** The number of measurements in the whole time. */
 const SAMPLES = 120;
 /** The share of the time in which memory may still grow: everything is used for the first time. */
 const WARM_UP = 0.1;

@@ -1,4 +1,4 @@
-/** A number with so many decimals, with the typographic minus: −0.25. */
+/** A number with this number of decimals and the typographic minus: −0.25. */
 export const decimals = (value: number, digits: number): string => value.toFixed(digits).replace("-", "−");
 
 /** A score with three decimals: 0.782, 1.000. A dash where there is no score. */

@@ -184,7 +184,7 @@ function write(): void {
   try {
     history.replaceState(history.state, "", location.pathname + search + location.hash);
   } catch {
-    // Some browsers allow only so many changes in a time.
+    // Some browsers limit how often the address may change.
     scheduleWrite(1000);
   }
 }

@@ -259,7 +259,7 @@ async function loadEncoder(index: number): Promise<SelfTest> {
 
 // --- When the back end fails ------------------------------------------------------------------
 
-/** After a trap, an instance that does not get so much more memory (256 MB) has most likely ended for the lack of it. */
+/** After a trap, an instance that cannot grow by this many pages (256 MB) most likely ran out of memory. */
 const SPARE_PAGES = 4096;
 
 function canGrow(): boolean {

@@ -218,9 +218,9 @@ pub struct Execution<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Step {
-    /// So many embeddings are checked. All of the queries and of the gallery are, before the first is ranked.
+    /// This number of embeddings has been checked. The first query is ranked after all queries and the gallery are checked.
     Checked(usize),
-    /// As much is ranked as so many queries take. The decomposability gap ranks every query twice more.
+    /// The ranking of this number of queries is done. The decomposability gap ranks every query twice more.
     Ranked(usize),
 }
 

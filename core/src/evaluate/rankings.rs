@@ -15,7 +15,7 @@ use crate::similarity::{Items, Measures, Points, Similarity, measure};
 use crate::taxonomy::{Labels, shared_level};
 use crate::threads::{each_in_order, in_order, join, threads};
 
-/// So many items at a time are read and prepared by one thread.
+/// The number of items that one thread reads and prepares at a time.
 const PART: usize = 1024;
 
 /// A set of embeddings that a similarity is defined for. They are read each time they are needed.
@@ -128,7 +128,7 @@ impl Search<'_> {
         Ok(results.into_iter().flatten().collect())
     }
 
-    /// How many of the queries fit into so many bytes; at least one.
+    /// How many of the queries fit into `memory` bytes; at least one.
     fn group_size(&self, queries: &[u32], relatives: &Relatives<'_>, memory: usize) -> usize {
         let row = self.queries.rows.dimension() * size_of::<f32>();
         let mut bytes = 0;
@@ -190,7 +190,7 @@ impl Search<'_> {
             ranking.count(items[0] as usize, scores);
         };
         let report = |pairs: u64| {
-            // As many pairs as there are items stand for a query.
+            // A query counts as ranked when `gallery` pairs have been scored.
             let before = scored.fetch_add(pairs, Ordering::Relaxed);
             let queries = (before + pairs) / gallery - before / gallery;
             if queries > 0 {

@@ -16,11 +16,11 @@ use macerator::{Simd, with_simd};
 
 /// Buckets per positive: more make fewer comparisons, and take more cache.
 const BUCKETS_PER_POSITIVE: usize = 8;
-/// At most so many, so that they stay in the cache.
+/// The most buckets: they stay in the cache.
 const MOST_BUCKETS: usize = 1 << 15;
 /// A query whose counts and keys take more bytes sorts the items first.
 const FAST_MEMORY: usize = 1 << 18;
-/// Items are counted so many at a time, so that a bucket and a place fit into 32 bits.
+/// The items that are counted at a time: a bucket and a place fit into 32 bits.
 const MOST_PLACES: usize = 1 << (u32::BITS - MOST_BUCKETS.ilog2());
 /// Marks a bucket that has positives.
 const MIXED: u32 = 1 << 31;
@@ -57,7 +57,7 @@ impl Strangers {
         starts[buckets.count] = start;
     }
 
-    /// The bytes for so many positives.
+    /// The bytes for this number of positives.
     pub(super) fn bytes(positives: usize) -> usize {
         (Buckets::count(positives) + 1 + positives + 1) * size_of::<u32>()
     }

@@ -148,7 +148,7 @@ impl<const M: usize> Powers<M> {
     }
 }
 
-/// Up to so many ranked items, comparing them with all items is quicker than sorting.
+/// Up to this number of ranked items, comparing them with all items is quicker than sorting.
 const MOST_PAIRS: usize = 64;
 
 /// Memory that is used again for each query.

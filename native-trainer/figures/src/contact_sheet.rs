@@ -88,8 +88,8 @@ fn text_width(text: &str) -> u32 {
     text.chars().count() as u32 * character_width()
 }
 
-/// Writes a line of text that is at most so many pixels long. A longer one is cut, and ends with dots. A letter that the
-/// font lacks becomes a question mark.
+/// Writes a line of text. One longer than `width` pixels is cut, and ends with dots. A letter that the font lacks becomes
+/// a question mark.
 fn write(sheet: &mut RgbImage, text: &str, [x, y]: [u32; 2], width: u32, ink: [u8; 3]) {
     let room = (width / character_width()) as usize;
     let mut letters: Vec<char> = text.chars().collect();

@@ -293,7 +293,7 @@ pub fn text_width(text: &str, size: f64) -> f64 {
     size * text.chars().map(width).sum::<f64>()
 }
 
-/// The text, or as much of its start and end as fits this width.
+/// The text. Where it is wider than this, only its start and its end.
 pub fn fitted(text: &str, size: f64, width: f64) -> String {
     if text_width(text, size) <= width {
         return text.to_owned();

@@ -180,7 +180,7 @@ fn hex([r, g, b]: Colour) -> String {
     format!("#{r:02x}{g:02x}{b:02x}")
 }
 
-/// A text of at most so many characters, with an ellipsis in place of its middle.
+/// A text cut to this number of characters, with an ellipsis in place of its middle.
 pub fn without_middle(text: &str, most: usize) -> String {
     let characters: Vec<char> = text.chars().collect();
     if characters.len() <= most {

@@ -12,7 +12,7 @@ use anyhow::Result;
 /// The metrics of the curves.
 pub const METRICS: [&str; 3] = ["h_precision", "h_recall", "mahp"];
 
-/// The ranks of curves over so many ranked items: 1, 2, 5, 10, 20, 50 … 1,000,000, and the last one.
+/// The ranks of curves over this number of ranked items: 1, 2, 5, 10, 20, 50 … 1,000,000, and the last one.
 fn ranks(ranked: usize) -> impl Iterator<Item = usize> {
     let round = (0..7).flat_map(|power| [1, 2, 5].map(|digit| digit * 10_usize.pow(power)));
     round.filter(move |&k| k < ranked && k <= 1_000_000).chain((ranked > 0).then_some(ranked))
@@ -23,7 +23,7 @@ pub fn metric(name: &str, k: usize) -> Metric {
     format!("{name}@{k}").parse().expect("each of these metrics takes any k of at least 1")
 }
 
-/// Adds the metrics of curves over so many ranked items to those that are evaluated.
+/// Adds the metrics of curves over this number of ranked items to those that are evaluated.
 pub fn add_metrics(config: &mut EvaluationConfig, ranked: usize) {
     for k in ranks(ranked) {
         for name in METRICS {

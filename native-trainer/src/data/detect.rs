@@ -39,7 +39,7 @@ pub struct Layout {
     pub found: String,
     /// Whether the names of the levels are made up, because the layout has none.
     pub names_levels: bool,
-    /// What of the data is left out or filled in, for people.
+    /// Which data are left out or filled in, in words.
     pub notes: Vec<String>,
 }
 

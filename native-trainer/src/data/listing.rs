@@ -147,7 +147,7 @@ impl Split {
 pub struct ListedImage {
     /// The file, or, inside a larger file, the name of the image: that file and the number of the image in it.
     pub path: PathBuf,
-    /// What of the file is the image.
+    /// The part of the file that is the image.
     pub part: Part,
     /// Label names, coarse → fine.
     pub labels: Vec<String>,

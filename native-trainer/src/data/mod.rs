@@ -62,7 +62,7 @@ pub struct Dataset {
     pub taxonomy: Taxonomy,
     /// The file of every item, or its name inside a larger file. Absolute if `data.path` is.
     pub paths: Vec<PathBuf>,
-    /// What of these files are the images.
+    /// Which parts of these files are the images.
     pub storage: Arc<Storage>,
     /// The class ids of every item, [N, L].
     pub labels: Labels,

@@ -126,7 +126,7 @@ impl<'a> PartName<'a> {
         is_part.then_some(Self { split, number, rest })
     }
 
-    /// The names of all parts, or of as many as could be missing beside this number of files. None if each name has a
+    /// The names of all parts, up to the number that could be missing beside this number of files. None if each name has a
     /// digest of its own.
     fn all(&self, files: usize) -> Option<impl Iterator<Item = String>> {
         let Self { split, number, rest } = self;

@@ -9,7 +9,7 @@ use akin_base::files::{read_part, read_regular_file};
 use akin_core::image::{Pixels, decode};
 use akin_core::{Error, Kind};
 
-/// What of a file is the image of an item.
+/// The part of a file that is the image of an item.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Part {
     /// The whole file.

@@ -233,7 +233,7 @@ pub struct EvaluationBars {
 }
 
 impl EvaluationBars {
-    /// For so many embeddings to check, and queries to rank.
+    /// Bars for these numbers of embeddings to check and of queries to rank.
     pub fn new(progress: Progress, [embeddings, queries]: [usize; 2], config: &EvaluationConfig) -> Self {
         let checking = Mutex::new(Some(progress.bar("Checking", embeddings as u64)));
         // The gap ranks every query once over the whole set, and once over the batches together.

@@ -41,7 +41,7 @@ const FILES: [&str; 7] =
 /// What to do about a damaged run.
 const RESTORE: &str = "restore the run from a copy, or train it again";
 
-/// What of `run.json` is read again.
+/// The entries of `run.json` that are read again.
 #[derive(Deserialize)]
 struct Summary {
     encoder_sha256: String,

@@ -326,8 +326,8 @@ impl State {
     }
 }
 
-/// As many of some metrics as there is room for, in their order: first the one that the best evaluation is chosen by, then
-/// those that are no defaults, which the user chose, then R@k, which every paper has.
+/// The first `room` of some metrics, in their order: the one that chooses the best evaluation, those that the user chose
+/// beside the defaults, and R@k, which every paper has.
 fn first_of(metrics: Vec<Metric>, room: usize, best_by: Metric) -> Vec<Metric> {
     let defaults = EvaluationConfig::default().metrics;
     let rank = |metric: &Metric| match metric {

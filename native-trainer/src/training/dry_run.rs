@@ -31,8 +31,8 @@ pub const LOWER_MEMORY: &str = "lower sampler.classes_per_batch, sampler.images_
 /// The pictures of which the sizes are looked at.
 const MEASURED: usize = 2;
 
-/// The memory of the forward pass is measured with images of about so many pixels together: two of 224×224. Fewer would
-/// need too few pages of memory to count.
+/// The pixels of the images with which the memory of the forward pass is measured: two of 224×224. Fewer would need too
+/// few pages of memory to count.
 const MEASURED_PIXELS: u32 = 2 * 224 * 224;
 
 /// What a training would do.

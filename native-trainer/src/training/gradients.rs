@@ -406,7 +406,7 @@ mod tests {
     }
 
     /// The gradients of a batch in half precision with a loss scale, and whether they overflow. The images of a `factor`
-    /// other than 1 are so much brighter.
+    /// other than 1 are brighter by that factor.
     fn in_half_precision(loss_scale: f64, factor: f64) -> ([Vec<f32>; 3], bool) {
         let (encoder, loss, labels) = setting("proxy_anchor");
         let embed = |encoder: &Encoder, range: Range<usize>, device: &Device| {

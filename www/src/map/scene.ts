@@ -43,7 +43,7 @@ export interface Scene {
   font: string;
 }
 
-/** So many items on the screen are drawn as pictures. */
+/** Up to this number of items on the screen, each is drawn as a picture. */
 export const PICTURES = 90;
 export const PICTURE_SIDE = 44;
 /** The opacity of faded marks and pictures. */

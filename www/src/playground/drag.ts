@@ -7,7 +7,7 @@ export interface Dragging {
   end(kept: boolean): void;
 }
 
-/** A drag begins after the pointer has moved by so many pixels, so that a click stays a click. */
+/** How far the pointer moves before a drag begins, in pixels: a click stays a click. */
 const THRESHOLD = 4;
 /** Near its edges a list scrolls by itself: this close, in pixels, and this fast, in pixels per frame. */
 const EDGE = 36;

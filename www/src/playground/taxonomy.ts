@@ -8,7 +8,7 @@ import { ATTRIBUTES, type Look } from "./creature.js";
 
 export const MAX_LEVELS = 4;
 export const MAX_CLASSES = 30;
-/** Names are cut after so many characters. */
+/** The longest name, in characters. A longer one is cut. */
 export const LONGEST_NAME = 24;
 
 export interface Taxonomy {

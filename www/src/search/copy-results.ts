@@ -69,7 +69,7 @@ function showText(text: string, title: string): void {
   area?.select();
 }
 
-/** The rankings, as many results as the page shows. */
+/** The rankings, down to the last result that the page shows. */
 function rankingsOf(search: SearchController, { collection }: OpenBundle) {
   return search.answers.map(({ encoder, results, metrics }) => ({
     encoder: search.encoderName(encoder),

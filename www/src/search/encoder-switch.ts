@@ -55,7 +55,7 @@ function families(encoders: readonly EncoderEntry[]): Family[] {
   return all;
 }
 
-/** The member with as many bits as the encoder shown, else the one with the most. */
+/** The member with the bits of the encoder shown, else the one with the most bits. */
 function sameBits(encoders: readonly EncoderEntry[], members: readonly number[], shown: number): number {
   const bits = (index: number) => encoders[index]?.dimension ?? 0;
   const longest = members.reduce((a, b) => (bits(b) > bits(a) ? b : a));

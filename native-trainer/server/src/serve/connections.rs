@@ -1,4 +1,4 @@
-//! At most so many connections at a time. Where there are too many, the one that has been silent longest ends.
+//! A limit on the number of open connections. Beyond it, the one that has been silent longest ends.
 
 use std::collections::HashMap;
 use std::io;

@@ -36,7 +36,7 @@ pub struct Row {
     pub tune: Vec<TunedSetting>,
     /// What the row changes in the recipe.
     pub config: Table,
-    /// What of that `vary` gave it.
+    /// The part of these settings that `vary` gave it.
     pub varied: Table,
 }
 

@@ -433,7 +433,7 @@ pub fn markdown(text: &str) -> String {
     escaped
 }
 
-/// Code in a line: between as many backticks as it does not have itself.
+/// Code in a line, between more backticks than it has itself.
 fn markdown_code(code: &str) -> String {
     let longest = code.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);

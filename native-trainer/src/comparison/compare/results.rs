@@ -110,7 +110,7 @@ pub struct ResultRow {
     pub chosen: Table,
     /// What the row changes in the recipe.
     pub config: Table,
-    /// What of that the recipe varies.
+    /// The part of these settings that the recipe varies.
     #[serde(default, skip_serializing_if = "Table::is_empty")]
     pub varied: Table,
     /// The trainings that failed, with the reason.

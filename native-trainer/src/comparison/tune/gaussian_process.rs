@@ -33,8 +33,8 @@ pub struct GaussianProcess<'a> {
 }
 
 impl<'a> GaussianProcess<'a> {
-    /// A process that has seen the scores of these points, which are in a space with so many axes. None without scores, or
-    /// if its equations have no solution in floating point.
+    /// A process that has seen the scores of these points, which are in a space with `axes` axes. None without scores, or if
+    /// its equations have no solution in floating point.
     pub fn new(points: &'a [Coordinates], scores: &[f64], axes: usize) -> Option<Self> {
         let centre = mean(scores)?;
         let scale = deviation(scores).filter(|&scale| scale > 0.0).unwrap_or(1.0);

@@ -133,7 +133,7 @@ impl SettingsSearch {
     }
 }
 
-/// ln EI of a mean that is so much above the best one.
+/// ln EI of a mean that is `above` the best one.
 ///
 /// EI = σ h(z) with h(z) = φ(z) + z Φ(z). For z below −1, h(z) = φ(z) c / (c − z) with the [tail](tail) c of −z: no
 /// part of it is a difference of nearly equal numbers.

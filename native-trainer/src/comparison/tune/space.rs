@@ -256,8 +256,8 @@ fn position(value: f64, [min, max]: [f64; 2], scale: Scale) -> f64 {
     }
 }
 
-/// With so few digits that it can be read, and so many that a range has about a thousand values: four, and more in a
-/// range that is narrow beside its ends.
+/// The value with the fewest digits that leave a range about a thousand values: four, and more in a range that is narrow
+/// beside its ends.
 fn rounded(value: f64, [min, max]: [f64; 2]) -> f64 {
     let narrowness = min.abs().max(max.abs()) / (max - min);
     // No number has more than 17 digits.
