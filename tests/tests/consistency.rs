@@ -54,3 +54,34 @@ fn the_recipes_of_a_comparison_differ_in_name_and_loss_only() {
         assert_ne!(baseline.1, happier.1, "{data}");
     }
 }
+
+#[test]
+fn every_page_names_the_same_version_of_node() {
+    for file in ["www/package.json", "tests/package.json"] {
+        assert_eq!(npm(file)["engines"]["node"], ">=20.15", "{file}");
+    }
+    let build = "native-trainer/server/src/page/build.rs";
+    for (file, words) in [
+        ("README.md", "Node 20.15"),
+        ("CONTRIBUTING.md", "Node 20.15"),
+        ("tests/run", "NODE_NEEDED=20.15.0"),
+        (build, "Node 20.15"),
+    ] {
+        assert!(read(file).contains(words), "{file} does not say `{words}`");
+    }
+}
+
+#[test]
+fn the_pages_count_the_recorded_cases_of_the_published_codes() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let files: Vec<String> = fs::read_dir(root.join("golden"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.ends_with(".json"))
+        .collect();
+    let count = |name: &String| npm(&format!("tests/golden/{name}"))["cases"].as_array().unwrap().len();
+    let cases: usize = files.iter().map(count).sum();
+    assert!(read("README.md").contains(&format!("agree with the published codes on {cases} recorded cases")));
+    let row = format!("{cases} of {cases} cases in {} files", files.len());
+    assert!(read("native-trainer/recipes/tables/README.md").contains(&row), "the row is not `{row}`");
+}

@@ -168,7 +168,7 @@ fn version_of(program: &Path) -> Option<String> {
 /// Installs the npm packages in the page's lock file if they are missing or older than it.
 fn provide_packages(www: &Path) -> Result<()> {
     let hint =
-        "install Node 18 or newer, which brings npm: https://nodejs.org, or your system's package `npm`";
+        "install Node 20.15 or newer, which brings npm: https://nodejs.org, or your system's package `npm`";
     for program in ["node", NPM] {
         let answer = Command::new(program).arg("--version").output();
         let answer =
