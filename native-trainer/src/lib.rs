@@ -19,7 +19,7 @@
 
 // `expect` says why a failure is impossible; `unwrap` does not.
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
-// A program exports little: `pub` here means "for the other modules".
+// A program exports little, here the config for its fuzz target: `pub` means "for the other modules".
 #![allow(unreachable_pub)]
 // Only `terminal` prints, because it escapes control characters in names and labels.
 #![warn(clippy::print_stdout, clippy::print_stderr)]
@@ -27,7 +27,7 @@
 mod cli;
 mod commands;
 mod comparison;
-mod config;
+pub mod config;
 #[cfg(test)]
 mod config_md;
 mod data;
