@@ -49,7 +49,7 @@ pub struct Structs {
 
 impl Structs {
     /// The number of structs.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.values.len().checked_div(self.fields.len()).unwrap_or(0)
     }
 

@@ -48,7 +48,7 @@ fn list(copy: &LocalCopy) -> Result<Listing> {
     let Some(Value::Cell(names)) = variable("class_names") else { return Err(lacks("`class_names`")) };
     let hierarchy = Hierarchy::read(copy, DataKind::Cars196)?;
     let mut images = Vec::new();
-    for number in 0..annotations.len() {
+    for number in 0..annotations.count() {
         let path = annotations.get(number, "relative_im_path").and_then(Value::text);
         let class = annotations.get(number, "class").and_then(Value::number).filter(|class| *class >= 1.0);
         let (Some(path), Some(class)) = (path, class) else {

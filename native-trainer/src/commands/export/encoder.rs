@@ -101,7 +101,7 @@ pub fn add_encoder(
         report: evaluation.report,
         name,
     };
-    bundle.add(&format!("{folder}/query-scores.f32"), embedding_bytes(&scores, ElementType::F32))?;
+    bundle.add(format!("{folder}/query-scores.f32"), embedding_bytes(&scores, ElementType::F32))?;
     bundle.add(&entry.weights, half)?;
     bundle.add(&entry.gallery_embeddings, embedding_bytes(gallery.embeddings.values(), element_type))?;
     if let (Some(path), Some(queries)) = (&entry.query_embeddings, &queries) {
