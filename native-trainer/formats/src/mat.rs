@@ -315,7 +315,7 @@ mod tests {
             let variables = parse(&bytes).unwrap();
             assert_eq!([&*variables[0].0, &*variables[1].0], ["people", "names"]);
             let people = variables[0].1.structs().unwrap();
-            assert_eq!(people.len(), 2);
+            assert_eq!(people.count(), 2);
             assert_eq!(people.get(0, "name").and_then(Value::text), Some("Åsa"));
             assert_eq!(people.get(0, "age").and_then(Value::number), Some(7.0));
             assert_eq!(people.get(1, "age").and_then(Value::number), None);
