@@ -27,8 +27,8 @@ const OWN = {
   of: 480,
 };
 
-const open = (step, check, options = {}) =>
-  visit({ ...options, query: `?view=lesson&step=${step}` }, async (page) => {
+const open = (part, check, options = {}) =>
+  visit({ ...options, query: `?view=lesson&part=${part}` }, async (page) => {
     await page.waitForFunction(
       () =>
         document
@@ -114,6 +114,14 @@ const TASKS = [
     },
   },
   {
+    wrong: (page) => move(page, 4, 5),
+    reason: /AP went from 0\.583 to 0\.583 and H-AP from 0\.628 to 0\.6\d\d/,
+    async right(page) {
+      await page.getByRole("button", { name: "Start again" }).click();
+      await move(page, 2, 3);
+    },
+  },
+  {
     wrong: (page) => drag(page, 5, 3),
     reason: /H-AP has risen, but AP must fall/,
     async right(page) {
@@ -132,7 +140,7 @@ const TASKS = [
 ];
 
 for (const [index, { wrong, reason, right }] of TASKS.entries()) {
-  test(`the task of step ${index + 1} refuses a wrong answer, and can be solved`, () =>
+  test(`the task of part ${index + 1} refuses a wrong answer, and can be solved`, () =>
     open(index + 1, async (page) => {
       assert.equal(await state(page), "open");
       assert.ok(
@@ -144,17 +152,20 @@ for (const [index, { wrong, reason, right }] of TASKS.entries()) {
       await right(page);
       assert.equal(await state(page), "solved", await verdict(page));
       assert.match(await verdict(page), /^Solved\./);
-      assert.equal(await page.getByTestId("next").count(), index === 7 ? 0 : 1);
+      assert.equal(
+        await page.getByTestId("next").count(),
+        index === TASKS.length - 1 ? 0 : 1,
+      );
       assert.equal(await page.locator("[data-solved=true]").count(), 1);
     }));
 }
 
-test("a reader goes from step to step, and each has an address of its own", () =>
+test("a reader goes from part to part, and each has an address of its own", () =>
   open(1, async (page) => {
     await move(page, 2, 1);
     await move(page, 5, 2);
     await page.getByTestId("next").click();
-    await page.waitForURL(/view=lesson&step=2$/);
+    await page.waitForURL(/view=lesson&part=2$/);
     assert.match(await page.locator("akin-lesson h1").innerText(), /^AP/);
     assert.equal(await state(page), "open");
     await page.goBack();
@@ -166,9 +177,63 @@ test("a reader goes from step to step, and each has an address of its own", () =
     await page.waitForSelector("[data-solved=true]");
   }));
 
-test("the last step takes the reader's own ranking", () =>
+test("every part shows its title beside its number", () =>
+  open(1, async (page) => {
+    const links = page.locator("akin-lesson nav.parts a");
+    assert.equal(await links.count(), TASKS.length);
+    for (const link of await links.all()) {
+      const title = (await link.innerText()).replace(/^\d\s*/, "");
+      await link.click();
+      await page
+        .locator("akin-lesson h1")
+        .getByText(title, { exact: true })
+        .waitFor();
+      assert.equal(await state(page), "open");
+    }
+  }));
+
+test("the smallest area that part 6 names is the one that solves it", () =>
+  open(6, async (page) => {
+    await TASKS[5].wrong(page);
+    await TASKS[5].right(page);
+    const task = await page.locator("akin-lesson .task-text").innerText();
+    assert.match(task, /done at H-AP 0\.580/);
+    assert.match(await verdict(page), /from 0\.783 to 0\.580, the smallest/);
+  }));
+
+test("the columns of part 6 have the ranks and the colours of their results", () =>
+  open(6, async (page) => {
+    const columns = page.locator("akin-lesson .curve");
+    assert.deepEqual(await columns.locator(".column-rank").allTextContents(), [
+      "1",
+      "2",
+      "4",
+      "5",
+    ]);
+    assert.deepEqual(
+      await columns
+        .locator(".area")
+        .evaluateAll((all) => all.map(({ dataset }) => dataset.shared)),
+      ["2", "3", "1", "3"],
+    );
+    const axes = await columns.locator(".axis").allTextContents();
+    assert.deepEqual(
+      axes.map((name) => name.trim()),
+      ["H-recall", "H-precision"],
+    );
+  }));
+
+test("part 7 shows the curves and moves of the loss that it recommends", () =>
+  open(7, async (page) => {
+    for (const loss of ["smooth_ap", "sup_ap", "hap_surrogate"])
+      await page.locator(`akin-steps .panel[data-loss=${loss}]`).waitFor();
+    const legend = page.locator("akin-steps [data-testid=step-chart]");
+    assert.match(await legend.textContent(), /lower step of HAPPIER/);
+  }));
+
+test("the last part takes the reader's own ranking", () =>
   open(
-    8,
+    TASKS.length,
     async (page) => {
       assert.deepEqual(
         await page.locator(".item .name").allTextContents(),
@@ -220,13 +285,13 @@ test("the playground takes the reader's own ranking, too", () =>
   ));
 
 for (const scheme of ["light", "dark"]) {
-  test(`axe finds nothing in any step in ${scheme}`, async () => {
-    for (let step = 1; step <= 8; step++) {
+  test(`axe finds nothing in any part in ${scheme}`, async () => {
+    for (let part = 1; part <= TASKS.length; part++) {
       await open(
-        step,
+        part,
         async (page) =>
-          assert.deepEqual(await axeProblems(page), [], `step ${step}`),
-        { scheme, width: step % 2 ? 360 : 1280 },
+          assert.deepEqual(await axeProblems(page), [], `part ${part}`),
+        { scheme, width: part % 2 ? 360 : 1280 },
       );
     }
   });

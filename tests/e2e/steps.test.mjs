@@ -72,6 +72,8 @@ test("contradictory gradients: Smooth-AP pushes one relative up and the other do
     near(smooth.push[1], -smooth.push[2], 1e-3);
     const { push } = await lossOf(page, "sup_ap");
     assert.ok(push[0] < -1 && push[1] > 0.4 && push[2] > 0.4);
+    // Without other kin there is nothing that only H-AP sees.
+    assert.deepEqual((await lossOf(page, "hap_surrogate")).push, push);
   }));
 
 test("vanishing gradients: Smooth-AP moves nothing although the order is wrong, SupAP does", () =>
@@ -214,14 +216,14 @@ test("the address holds what a reader has set, and a bad one gives the default",
     await item(page, 3).focus();
     await page.keyboard.press("PageUp");
     await page.locator("[data-setting=rho]").fill("20");
-    await page.locator("[data-choice=hap_surrogate]").check();
+    await page.locator("[data-choice=hap_surrogate_constant]").check();
     await page.waitForFunction(() => location.search.includes("losses="));
     const search = await page.evaluate(() => location.search);
     assert.ok(search.length < 2000);
     const shown = [
       await scores(page),
       await lossOf(page, "sup_ap"),
-      await lossOf(page, "hap_surrogate"),
+      await lossOf(page, "hap_surrogate_constant"),
     ];
     await page.goto(new URL(search, page.url()).href);
     await page.reload();
@@ -230,7 +232,7 @@ test("the address holds what a reader has set, and a bad one gives the default",
       [
         await scores(page),
         await lossOf(page, "sup_ap"),
-        await lossOf(page, "hap_surrogate"),
+        await lossOf(page, "hap_surrogate_constant"),
       ],
       shown,
     );

@@ -79,7 +79,7 @@ test("an address that names no view, or a value out of range, gets the default",
     await page.waitForSelector("[data-testid=status]");
     assert.deepEqual(await shown(page), ["view-search"]);
   });
-  await visit({ query: "?view=lesson&step=99", wait: false }, async (page) => {
+  await visit({ query: "?view=lesson&part=99", wait: false }, async (page) => {
     await page.waitForSelector("akin-lesson");
     assert.equal(await page.$eval("akin-lesson", ({ step }) => step), 1);
   });

@@ -5,7 +5,7 @@ import { bundleAddress } from "./address.js";
 import { Client, type PhaseProgress } from "./client.js";
 import { Collection } from "./collection.js";
 import { failure, type Failure } from "./failure.js";
-import { isLocal, localFiles } from "./gallery/local-bundles.js";
+import { isLocal, localFiles } from "./local-bundles.js";
 import type { Backend, Calls, EncoderEntry, Phase, Running } from "./protocol.js";
 import { Sprites, type SpriteSource } from "./sprites.js";
 

@@ -1,4 +1,4 @@
-// <akin-lesson step="3">: one step of the lesson, with its text, its playground and its task.
+// <akin-lesson number="3">: one part of the lesson, with its text, its playground and its task.
 //
 // What tests may rely on: [data-testid=task] with data-state="open | wrong | solved", [data-testid=verdict],
 // [data-testid=hint], [data-testid=next], and the playground in it.
@@ -12,19 +12,16 @@ import type { AkinPlayground } from "../playground/akin-playground.js";
 import type { State } from "../playground/state.js";
 import { loadScience, type Science, type Scores } from "../science.js";
 import style from "./lesson.css";
-import { STEPS } from "./steps.js";
-import type { Step, Verdict } from "./work.js";
+import { PARTS } from "./parts.js";
+import type { Part, Verdict } from "./work.js";
 
-/** The step that also shows <akin-steps>, from 0. Its script is loaded with that step. */
-const LOSS = 6;
-
-/** The steps that the reader has solved are remembered as long as the browser's tab. */
+/** The parts that the reader has solved are remembered as long as the browser's tab. */
 const KEY = "akin-lesson";
 
 function readSolved(): ReadonlySet<number> {
   try {
     const stored: unknown = JSON.parse(sessionStorage.getItem(KEY) ?? "[]");
-    return new Set(Array.isArray(stored) ? stored.filter((step): step is number => typeof step === "number") : []);
+    return new Set(Array.isArray(stored) ? stored.filter((part): part is number => typeof part === "number") : []);
   } catch {
     return new Set();
   }
@@ -33,11 +30,11 @@ function readSolved(): ReadonlySet<number> {
 export class AkinLesson extends ShadowElement {
   static override styles = [...ShadowElement.styles, sheet(style)];
 
-  /** The step shown, from 1. */
-  @property({ type: Number }) accessor step = 1;
+  /** The number of the part shown, from 1. */
+  @property({ type: Number }) accessor number = 1;
 
   @reactive() private accessor verdict: Verdict | null = null;
-  @reactive() private accessor solvedSteps: ReadonlySet<number> = readSolved();
+  @reactive() private accessor solvedParts: ReadonlySet<number> = readSolved();
   @query("akin-playground") private accessor playground!: AkinPlayground;
 
   private science: Science | null = null;
@@ -45,8 +42,8 @@ export class AkinLesson extends ShadowElement {
 
   override connectedCallback(): void {
     super.connectedCallback();
-    // The last step shows the reader's own ranking.
-    onLastRankings(() => this.step === STEPS.length && this.hasUpdated && this.begin());
+    // The last part shows the reader's own ranking.
+    onLastRankings(() => this.number === PARTS.length && this.hasUpdated && this.begin());
     // The playground tells the reader when core cannot be loaded.
     loadScience().then(
       (science) => (this.science = science),
@@ -54,8 +51,8 @@ export class AkinLesson extends ShadowElement {
     );
   }
 
-  private get current(): Step {
-    return STEPS[this.step - 1] ?? (STEPS[0] as Step);
+  private get current(): Part {
+    return PARTS[this.number - 1] ?? (PARTS[0] as Part);
   }
 
   private begin(): void {
@@ -80,33 +77,33 @@ export class AkinLesson extends ShadowElement {
       state.alpha === start.state.alpha &&
       state.orders.every(({ items }, which) => items.join() === start.state.orders[which]?.items.join());
     this.verdict = untouched ? null : this.current.check({ science, state, scores, start });
-    if (!this.verdict?.solved || this.solvedSteps.has(this.step)) return;
-    this.solvedSteps = new Set([...this.solvedSteps, this.step]);
+    if (!this.verdict?.solved || this.solvedParts.has(this.number)) return;
+    this.solvedParts = new Set([...this.solvedParts, this.number]);
     try {
-      sessionStorage.setItem(KEY, JSON.stringify([...this.solvedSteps]));
+      sessionStorage.setItem(KEY, JSON.stringify([...this.solvedParts]));
     } catch {
       // Storage may be forbidden. The marks then last until the reader leaves the page.
     }
   };
 
   protected override updated(changed: PropertyValues): void {
-    if (!changed.has("step")) return;
+    if (!changed.has("number")) return;
     this.begin();
-    if (this.current === STEPS[LOSS]) void import("../steps/akin-steps.js");
+    void this.current.load?.();
   }
 
   override render() {
-    const { current, verdict, step } = this;
-    const next = STEPS[step];
-    const before = STEPS[step - 2];
+    const { current, verdict, number } = this;
+    const next = PARTS[number];
+    const before = PARTS[number - 2];
     return html`<div class="lesson">
-      <nav class="steps" aria-label="Steps of the lesson">
+      <nav class="parts" aria-label="Parts of the lesson">
         <ol>
-          ${STEPS.map(({ title }, index) => this.mark(title, index + 1))}
+          ${PARTS.map(({ title }, index) => this.mark(title, index + 1))}
         </ol>
       </nav>
       <article class="text">
-        <p class="eyebrow">Step ${step} of ${STEPS.length}</p>
+        <p class="eyebrow">Part ${number} of ${PARTS.length}</p>
         <h1 tabindex="-1">${current.title}</h1>
         ${current.text}
       </article>
@@ -130,7 +127,7 @@ export class AkinLesson extends ShadowElement {
               <summary>A hint</summary>
               <p>${current.hint}</p>
             </details>
-            ${verdict?.solved && next ? html`<a class="button" data-testid="next" href=${address(step + 1)}>Go on</a>` : nothing}
+            ${verdict?.solved && next ? html`<a class="button" data-testid="next" href=${address(number + 1)}>Go on</a>` : nothing}
           </div>
         </section>
         <akin-playground
@@ -140,30 +137,30 @@ export class AkinLesson extends ShadowElement {
         ></akin-playground>
       </div>
       ${current.after ?? nothing}
-      <nav class="turn" aria-label="Turn to another step">
-        ${before ? html`<a href=${address(step - 1)}>← ${before.title}</a>` : html`<span></span>`}
-        ${next ? html`<a href=${address(step + 1)}>${next.title} →</a>` : nothing}
+      <nav class="turn" aria-label="Turn to another part">
+        ${before ? html`<a href=${address(number - 1)}>← ${before.title}</a>` : html`<span></span>`}
+        ${next ? html`<a href=${address(number + 1)}>${next.title} →</a>` : nothing}
       </nav>
     </div>`;
   }
 
   private mark(title: string, number: number) {
-    const solved = this.solvedSteps.has(number);
+    const solved = this.solvedParts.has(number);
     return html`<li>
       <a
         href=${address(number)}
-        aria-current=${number === this.step ? "step" : "false"}
+        aria-current=${number === this.number ? "step" : "false"}
+        data-part=${number}
         data-solved=${solved}
-        title=${title}
       >
-        <span class="mark" aria-hidden="true">${number}</span
-        ><span class="visually-hidden">${title}${solved ? ", solved" : ""}</span>
+        <span class="mark" aria-hidden="true">${number}</span>
+        <span>${title}${solved ? html`<span class="visually-hidden">, solved</span>` : nothing}</span>
       </a>
     </li>`;
   }
 }
 
-const address = (step: number): string => (step === 1 ? "?view=lesson" : `?view=lesson&step=${step}`);
+const address = (part: number): string => (part === 1 ? "?view=lesson" : `?view=lesson&part=${part}`);
 
 customElements.define("akin-lesson", AkinLesson);
 

@@ -4,7 +4,7 @@ import type { TemplateResult } from "lit";
 import { ranking, settings, type State } from "../playground/state.js";
 import type { Science, Scores } from "../science.js";
 
-/** The state and core's figures, now and at the start of the step. */
+/** The state and core's figures, now and at the start of the part. */
 export interface Work {
   readonly science: Science;
   readonly state: State;
@@ -18,18 +18,20 @@ export interface Verdict {
   readonly says: string;
 }
 
-export interface Step {
+export interface Part {
   readonly title: string;
   readonly text: TemplateResult;
   readonly task: TemplateResult;
   readonly hint: TemplateResult;
-  /** The parts of the playground that this step does not need. */
+  /** What of the playground this part of the lesson does not need. */
   readonly hide: string;
   /** The state of the playground at the start, and the names of its items and query if they are not creatures. */
   readonly begin: () => { state: State; names?: readonly string[]; query?: string };
   readonly check: (work: Work) => Verdict;
   /** The place of the item that is lit at the start. */
   readonly lit?: number;
+  /** Loads the elements of `after`. */
+  readonly load?: () => Promise<unknown>;
   /** What follows the playground. */
   readonly after?: TemplateResult;
 }

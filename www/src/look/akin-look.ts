@@ -10,8 +10,8 @@
 
 import { html, nothing, svg, type PropertyValues } from "lit";
 import { property, query as element, state } from "lit/decorators.js";
-import { codeSquares, differingBits } from "../search/code-strip.js";
-import codeStyles from "../search/code-strip.css";
+import { codeSquares, differingBits } from "../elements/code-strip.js";
+import codeStyles from "../elements/code-strip.css";
 import { notice } from "../elements/notice.js";
 import noticeStyles from "../elements/notice.css";
 import { ShadowElement, sheet } from "../elements/shadow.js";

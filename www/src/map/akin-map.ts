@@ -15,44 +15,33 @@
 
 import { html, nothing, type PropertyValues } from "lit";
 import { property, query as element, state } from "lit/decorators.js";
-import { kinshipRing } from "../elements/kinship-ring.js";
 import { saveCanvasButton } from "../elements/save-chart.js";
 import { ShadowElement, sheet } from "../elements/shadow.js";
 import { sentence, toFailure, type Failure } from "../failure.js";
-import * as format from "../format.js";
-import { relation, sharedLevel } from "../kinship.js";
 import type { Result, Running } from "../protocol.js";
 import { isStopped, session } from "../session.js";
-import { vars } from "../vars.js";
 import "../elements/thumb.js";
 import thumb from "../elements/thumb.css";
 import styles from "./akin-map.css";
+import { ClassPanel } from "./class-panel.js";
+import { dress, UNDRESSED } from "./dress.js";
 import { GallerySource, type QueryScores } from "./gallery-source.js";
-import { bounds, disk, isInside, plane, zoomed, type Points, type Space, type Viewport } from "./geometry.js";
+import { disk, type Points } from "./geometry.js";
 import { GpuDrawing, isDrawnByGpu } from "./gpu-drawing.js";
-import { classMark, colourReader, kinMark, markIcon, type Mark } from "./marks.js";
+import { describeItem, itemCard } from "./item-card.js";
+import { chosenGrid, NEAREST, nearestList, type ListActions } from "./map-lists.js";
+import { mapToolbar } from "./map-toolbar.js";
+import { classMark, colourReader, kinMark, type Mark } from "./marks.js";
+import { Navigation } from "./navigation.js";
 import { Painter, Pictures } from "./painter.js";
 import { Proxies } from "./proxies.js";
 import { ProxyLayer } from "./proxy-layer.js";
-import { proxyControl, proxyPanel } from "./proxy-panel.js";
-import type { Inks, Label, Scene } from "./scene.js";
-import { ClassTree, meanOfClass, type ClassNode } from "./tree.js";
+import { proxyPanel } from "./proxy-panel.js";
+import type { Inks, Scene } from "./scene.js";
+import { chosenItems, ClassTree, type Choice, type ClassNode } from "./tree.js";
 
-/** What is chosen: a class, or the items inside a lasso. */
-export type Choice = { kind: "class"; node: ClassNode } | { kind: "lasso"; items: readonly number[] };
-
-/** The number of the query's nearest items that are linked and listed. */
-const NEAREST = 12;
 /** The number of chosen items shown at first. */
 const CHOSEN = 48;
-/** The most class names on the map. */
-const MOST_LABELS = 60;
-/** The most classes that the tree opens for by itself. */
-const MOST_OPEN = 30;
-/** A pointer that moved less than this has clicked. */
-const CLICK_PIXELS = 5;
-const PAN_PIXELS = 60;
-const ZOOM_STEP = 1.5;
 
 export class AkinMap extends ShadowElement {
   static override styles = [...ShadowElement.styles, sheet(thumb), sheet(styles)];
@@ -71,17 +60,12 @@ export class AkinMap extends ShadowElement {
   /** The learned ancestors: `""` hides them, `"all"` shows them, a number from 0 also chooses one. */
   @property() accessor proxies = "";
 
-  @state() private accessor tree: ClassTree | null = null;
   @state() private accessor ancestors: Proxies | null = null;
   @state() private accessor scores: QueryScores | null = null;
   @state() private accessor points: Points | null = null;
   @state() private accessor problem: Failure | null = null;
   @state() private accessor nearest: readonly Result[] = [];
   @state() private accessor ranking = false;
-  @state() private accessor focused: number | null = null;
-  @state() private accessor lassoOn = false;
-  @state() private accessor open = new Set<ClassNode>();
-  @state() private accessor treeStop: ClassNode | null = null;
   @state() private accessor shown = CHOSEN;
   @state() private accessor onlyChosen = false;
 
@@ -89,8 +73,28 @@ export class AkinMap extends ShadowElement {
   @element("canvas.proxies") private accessor overlay!: HTMLCanvasElement | null;
   @element(".card") private accessor card!: HTMLElement | null;
 
-  private view: Viewport = { width: 1, height: 1, zoom: 1, centre: [0, 0] };
-  private space: Space = disk;
+  private readonly navigation = new Navigation({
+    shown: () => ({
+      points: this.points,
+      screen: this.painter?.screen ?? new Float32Array(0),
+      faded: this.dress.faded,
+    }),
+    paint: () => this.schedule(),
+    changed: () => this.requestUpdate(),
+    query: (item) => this.setQuery(item),
+    encircle: (items) => this.choose(items.length > 0 ? { kind: "lasso", items } : null),
+    release: () => {
+      const { choice } = this;
+      if (choice) this.choose(null);
+      return choice !== null;
+    },
+    chooseProxy: (place, within) => {
+      const proxy = this.overlay ? (this.proxyLayer?.at(place, within) ?? null) : null;
+      if (proxy !== null) this.chooseProxy(proxy);
+      return proxy !== null;
+    },
+  });
+  private classes: ClassPanel | null = null;
   private painter: Painter | null = null;
   private proxyLayer: ProxyLayer | null = null;
   private pictures: Pictures | null = null;
@@ -99,17 +103,10 @@ export class AkinMap extends ShadowElement {
   private gpuHasFailed = false;
   private inks: Inks | null = null;
   private marks: Mark[] = [];
-  private markOf = new Uint16Array(0);
-  private faded = new Uint8Array(0);
-  private labels: Label[] = [];
-  private lasso: [number, number][] = [];
+  private dress = UNDRESSED;
   private frame = 0;
   private loaded = "";
   private ranked = "";
-  private readonly pointers = new Map<number, [number, number]>();
-  private dragged = 0;
-  private grip: [number, number] | null = null;
-  private keyboard = false;
   private readonly resized = new ResizeObserver(() => this.resize());
   private readonly themed = new MutationObserver(() => this.recolour());
   private readonly scheme = matchMedia("(prefers-color-scheme: dark)");
@@ -176,16 +173,8 @@ export class AkinMap extends ShadowElement {
       this.scores = scores;
       this.points = points;
       if (!points) return;
-      if (map.geometry === "poincare_disk") {
-        this.space = disk;
-        this.view = { ...this.view, zoom: 1, centre: [0, 0] };
-      } else {
-        const { centre, radius } = bounds(points);
-        this.space = plane(radius);
-        this.view = { ...this.view, zoom: 1, centre };
-      }
-      this.focused = null;
-      this.dress();
+      this.navigation.open(points, map.geometry === "poincare_disk");
+      this.dressAgain();
     } catch (error) {
       if (key === this.loaded) this.problem = toFailure(error);
     }
@@ -218,70 +207,23 @@ export class AkinMap extends ShadowElement {
     return this.colour === 0 && this.query === null ? 1 : Math.min(this.colour, depth);
   }
 
-  /** Chooses mark and opacity of every point. */
-  private dress(): void {
-    const { source, tree, points } = this;
-    if (!source || !tree || !points) return;
-    const { collection } = source;
-    const count = points.length / 2;
-    const level = this.colourLevel();
-    this.markOf = new Uint16Array(count);
-    if (level === 0) {
-      const own = collection.labels(this.query ?? 0);
-      for (let item = 0; item < count; item++) this.markOf[item] = sharedLevel(own, collection.labels(item));
-    } else {
-      for (let item = 0; item < count; item++) this.markOf[item] = tree.classOf(item, level)?.place ?? 0;
-    }
-    const chosen = this.chosenItems();
-    this.faded = new Uint8Array(count);
-    if (chosen) {
-      this.faded.fill(1);
-      for (const item of chosen) this.faded[item] = 0;
-    }
-    const named = level === 0 ? 1 : level;
-    const nodes = tree.levels[named - 1] ?? [];
-    const labelled = nodes.length <= MOST_LABELS ? nodes : (tree.levels[0] ?? []);
-    this.labels = labelled
-      .filter(({ items }) => items.length > 0)
-      .toSorted((a, b) => b.items.length - a.items.length)
-      .map((node) => ({
-        text: node.name,
-        at: this.middle(node.items, points),
-        mark: level === node.level ? node.place : -1,
-      }));
+  private dressAgain(): void {
+    const { source, classes, points, query } = this;
+    if (!source || !classes || !points) return;
+    const shown = { points, level: this.colourLevel(), query, chosen: this.choice && chosenItems(this.choice) };
+    this.dress = dress(source.collection, classes.tree, shown);
     this.recolour();
   }
 
-  /** The median of the points of items in both directions: far-off items do not move it. */
-  private middle(items: readonly number[], points: Points): [number, number] {
-    const median = (offset: number) => {
-      const values = items.map((item) => points[2 * item + offset] ?? 0).sort((a, b) => a - b);
-      return values[Math.floor(values.length / 2)] ?? 0;
-    };
-    return [median(0), median(1)];
-  }
-
-  private chosenItems(): readonly number[] | null {
-    const { choice } = this;
-    return choice && (choice.kind === "class" ? choice.node.items : choice.items);
-  }
-
-  /** Opens the tree as far as the level of the colours, whose marks then stand in it, unless that is long. */
-  private openTree(): void {
-    const level = this.colourLevel();
-    if (!this.tree || (this.tree.levels[level - 1]?.length ?? 0) > MOST_OPEN) return;
-    this.open = new Set([...this.open, ...this.tree.levels.slice(0, Math.max(0, level - 1)).flat()]);
-  }
-
   private recolour(): void {
-    const { source, tree, renderRoot } = this;
-    if (!source || !tree || !(renderRoot instanceof ShadowRoot)) return;
+    const { source, classes, renderRoot } = this;
+    if (!source || !classes || !(renderRoot instanceof ShadowRoot)) return;
     const level = this.colourLevel();
     const { depth } = source.collection;
     const marks =
       level === 0
         ? Array.from({ length: depth + 1 }, (_, shared) => kinMark(shared, depth))
-        : (tree.levels[level - 1] ?? []).map(({ place }) => classMark(place));
+        : (classes.tree.levels[level - 1] ?? []).map(({ place }) => classMark(place));
     const reader = colourReader(renderRoot);
     this.marks = marks.map((mark) => ({ ...mark, colour: reader.read(mark.colour) }));
     this.inks = {
@@ -299,8 +241,7 @@ export class AkinMap extends ShadowElement {
 
   protected override willUpdate(changed: PropertyValues<this>): void {
     if (changed.has("source") && this.source) {
-      if (this.tree?.collection !== this.source.collection) this.tree = new ClassTree(this.source.collection);
-      this.treeStop = this.tree.roots[0] ?? null;
+      this.openClasses(this.source);
       this.loaded = "";
       this.ranked = "";
       this.closeGpu();
@@ -310,7 +251,7 @@ export class AkinMap extends ShadowElement {
       void this.load(this.source);
       void this.rank(this.source);
     }
-    if (changed.has("source") || changed.has("colour")) this.openTree();
+    if (changed.has("source") || changed.has("colour")) this.classes?.openTo(this.colourLevel());
     if (changed.has("choice")) this.shown = CHOSEN;
   }
 
@@ -333,15 +274,14 @@ export class AkinMap extends ShadowElement {
         (index) => this.source!.sprites.sheet(index),
         () => this.schedule(),
       );
-    if ((["colour", "query", "choice", "source"] as const).some((name) => changed.has(name))) this.dress();
+    if ((["colour", "query", "choice", "source"] as const).some((name) => changed.has(name))) this.dressAgain();
     this.schedule();
   }
 
   private resize(): void {
     const { canvas } = this;
     if (!canvas) return;
-    this.view = { ...this.view, width: Math.max(1, canvas.clientWidth), height: Math.max(1, canvas.clientHeight) };
-    this.schedule();
+    this.navigation.resize(canvas.clientWidth, canvas.clientHeight);
   }
 
   private schedule(): void {
@@ -384,21 +324,19 @@ export class AkinMap extends ShadowElement {
   }
 
   private scene(): Scene | null {
-    const { points, inks, source } = this;
-    if (!points || !inks || !source || this.markOf.length * 2 !== points.length) return null;
+    const { points, inks, source, navigation } = this;
+    if (!points || !inks || !source || this.dress.markOf.length * 2 !== points.length) return null;
     const { tile } = source.collection.manifest.thumbnails;
     return {
       points,
-      space: this.space,
-      isDisk: this.space === disk,
+      space: navigation.space,
+      isDisk: navigation.space === disk,
       marks: this.marks,
-      markOf: this.markOf,
-      faded: this.faded,
+      ...this.dress,
       query: this.queryPlace(points, points.length / 2),
       nearest: this.nearest.slice(0, NEAREST).map(({ item }) => item),
-      focus: this.focused,
-      labels: this.labels,
-      lasso: this.lasso,
+      focus: navigation.focused,
+      lasso: navigation.lasso,
       picture: (item) => {
         const at = source.sprites.place(item);
         const image = this.pictures?.get(at.sheet);
@@ -413,7 +351,7 @@ export class AkinMap extends ShadowElement {
     const { painter, canvas } = this;
     const scene = this.scene();
     if (!painter || !canvas || !scene) return;
-    const { visible, pictures } = painter.paint(scene, this.view, devicePixelRatio);
+    const { visible, pictures } = painter.paint(scene, this.navigation.view, devicePixelRatio);
     canvas.dataset["points"] = String(scene.points.length / 2);
     canvas.dataset["visible"] = String(visible);
     canvas.dataset["pictures"] = String(pictures);
@@ -429,7 +367,7 @@ export class AkinMap extends ShadowElement {
     const { canvas, overlay } = this;
     if (!scene || !(this.painter?.gpu || overlay)) return canvas;
     const whole = document.createElement("canvas");
-    new Painter(whole).paint(scene, this.view, devicePixelRatio);
+    new Painter(whole).paint(scene, this.navigation.view, devicePixelRatio);
     if (overlay) {
       const context = whole.getContext("2d");
       context?.resetTransform();
@@ -442,10 +380,10 @@ export class AkinMap extends ShadowElement {
     const { ancestors, overlay } = this;
     if (!ancestors || !overlay) return;
     this.proxyLayer ??= new ProxyLayer(overlay);
-    const item = this.focused ?? this.query;
+    const item = this.navigation.focused ?? this.query;
     this.proxyLayer.draw(
       { proxies: ancestors, points, space, isDisk, chosen: this.chosenProxy(), item, inks },
-      this.view,
+      this.navigation.view,
       devicePixelRatio,
     );
     overlay.dataset["proxies"] = String(ancestors.count);
@@ -475,181 +413,15 @@ export class AkinMap extends ShadowElement {
   }
 
   private placeCard(): void {
-    const { card, painter, focused } = this;
+    const { card, painter } = this;
+    const { focused, view } = this.navigation;
     if (!card || !painter || focused === null) return;
     const [x, y] = [painter.screen[2 * focused] ?? 0, painter.screen[2 * focused + 1] ?? 0];
-    const { width, height } = this.view;
+    const { width, height } = view;
     card.style.setProperty("--x", `${Math.max(0, Math.min(width - card.offsetWidth, x - card.offsetWidth / 2))}px`);
     const below = y + 22;
     const fits = below + card.offsetHeight < height;
     card.style.setProperty("--y", `${fits ? below : Math.max(0, y - 22 - card.offsetHeight)}px`);
-  }
-
-  // --- Moving ----------------------------------------------------------------------------------
-
-  private move(view: Viewport): void {
-    this.view = view;
-    this.schedule();
-  }
-
-  private zoom(factor: number): void {
-    this.move(zoomed(this.space, this.view, factor, this.view.width / 2, this.view.height / 2));
-  }
-
-  private fit(): void {
-    const centre: [number, number] = this.space === disk || !this.points ? [0, 0] : bounds(this.points).centre;
-    this.move({ ...this.view, zoom: 1, centre });
-  }
-
-  private pan(dx: number, dy: number): void {
-    const { width, height } = this.view;
-    const point = this.space.locate(width / 2, height / 2, this.view);
-    this.move(this.space.moved(point, width / 2 + dx, height / 2 + dy, this.view));
-  }
-
-  private placeOf(event: PointerEvent | WheelEvent): [number, number] {
-    const box = (event.currentTarget as Element).getBoundingClientRect();
-    return [event.clientX - box.left, event.clientY - box.top];
-  }
-
-  private onPointerDown(event: PointerEvent): void {
-    if (event.button !== 0) return;
-    this.canvas?.setPointerCapture(event.pointerId);
-    const place = this.placeOf(event);
-    this.pointers.set(event.pointerId, place);
-    this.dragged = this.pointers.size > 1 ? CLICK_PIXELS : 0;
-    this.keyboard = false;
-    if (this.lassoOn && this.pointers.size === 1) this.lasso = [place];
-    else this.grip = this.space.locate(...place, this.view);
-  }
-
-  private onPointerMove(event: PointerEvent): void {
-    const place = this.placeOf(event);
-    const before = this.pointers.get(event.pointerId);
-    if (!before) {
-      if (event.pointerType === "mouse") this.focusNear(place, 14);
-      return;
-    }
-    this.dragged += Math.hypot(place[0] - before[0], place[1] - before[1]);
-    const other = [...this.pointers].find(([id]) => id !== event.pointerId)?.[1];
-    this.pointers.set(event.pointerId, place);
-    if (other) {
-      const apart = (a: [number, number], b: [number, number]) => Math.hypot(a[0] - b[0], a[1] - b[1]);
-      const factor = apart(place, other) / Math.max(1, apart(before, other));
-      const middle: [number, number] = [(place[0] + other[0]) / 2, (place[1] + other[1]) / 2];
-      this.lasso = [];
-      this.move(zoomed(this.space, this.view, factor, ...middle));
-      this.pan((place[0] - before[0]) / 2, (place[1] - before[1]) / 2);
-    } else if (this.lasso.length > 0) {
-      this.lasso.push(place);
-      this.schedule();
-    } else if (this.grip && this.dragged >= CLICK_PIXELS) {
-      this.move(this.space.moved(this.grip, ...place, this.view));
-    }
-  }
-
-  private onPointerUp(event: PointerEvent): void {
-    const place = this.placeOf(event);
-    if (!this.pointers.delete(event.pointerId) || event.type === "pointercancel") {
-      this.lasso = [];
-      return;
-    }
-    const touched = event.pointerType !== "mouse";
-    if (this.dragged < CLICK_PIXELS) {
-      this.lasso = [];
-      const proxy = this.overlay ? (this.proxyLayer?.at(place, touched ? 18 : 8) ?? null) : null;
-      if (proxy !== null) {
-        this.grip = null;
-        this.chooseProxy(proxy);
-        return;
-      }
-      const before = this.focused;
-      const item = this.focusNear(place, touched ? 26 : 14);
-      // A first tap shows the card, a second one makes the item the query.
-      if (item !== null && (!touched || item === before)) this.setQuery(item);
-    } else if (this.lasso.length > 2) {
-      this.finishLasso();
-    }
-    this.grip = null;
-    const [rest] = this.pointers.values();
-    if (rest) this.grip = this.space.locate(...rest, this.view);
-    this.schedule();
-  }
-
-  private onWheel(event: WheelEvent): void {
-    event.preventDefault();
-    const pixels = event.deltaY * (event.deltaMode === 1 ? 16 : 1);
-    this.move(zoomed(this.space, this.view, Math.exp(-pixels * 0.0016), ...this.placeOf(event)));
-  }
-
-  private onKey(event: KeyboardEvent): void {
-    if (event.altKey || event.ctrlKey || event.metaKey) return;
-    const direction = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key] as
-      [number, number] | undefined;
-    this.keyboard = true;
-    if (direction && event.shiftKey) this.pan(-direction[0] * PAN_PIXELS, -direction[1] * PAN_PIXELS);
-    else if (direction) this.step(...direction);
-    else if (event.key === "+" || event.key === "=") this.zoom(ZOOM_STEP);
-    else if (event.key === "-") this.zoom(1 / ZOOM_STEP);
-    else if (event.key === "0") this.fit();
-    else if (event.key === "Enter" && this.focused !== null) this.setQuery(this.focused);
-    else if (event.key === "Escape" && (this.focused !== null || this.choice)) {
-      this.focused = null;
-      this.choose(null);
-    } else return;
-    event.preventDefault();
-  }
-
-  /** Moves the focus to the nearest point in a direction, and the map so that the point can be seen. */
-  private step(dx: number, dy: number): void {
-    const { painter, faded } = this;
-    if (!painter) return;
-    const { width, height } = this.view;
-    const [x, y] =
-      this.focused === null
-        ? [width / 2, height / 2]
-        : [painter.screen[2 * this.focused] ?? 0, painter.screen[2 * this.focused + 1] ?? 0];
-    let [best, cost] = [this.focused, Infinity];
-    for (let item = 0; item < faded.length; item++) {
-      if (faded[item] === 1 || item === this.focused) continue;
-      const [ax, ay] = [(painter.screen[2 * item] ?? 0) - x, (painter.screen[2 * item + 1] ?? 0) - y];
-      const along = ax * dx + ay * dy;
-      const across = Math.abs(ax * dy - ay * dx);
-      if (along <= 0.5 || across > along * 1.5) continue;
-      if (along + 2 * across < cost) [best, cost] = [item, along + 2 * across];
-    }
-    this.focused = best;
-    if (best === null) return;
-    const [px, py] = [painter.screen[2 * best] ?? 0, painter.screen[2 * best + 1] ?? 0];
-    const margin = 40;
-    const [mx, my] = [Math.max(margin, Math.min(width - margin, px)), Math.max(margin, Math.min(height - margin, py))];
-    if (mx !== px || my !== py) this.pan(mx - px, my - py);
-  }
-
-  /** Puts the focus on the point next to a place on the screen, if one is near enough. */
-  private focusNear([x, y]: [number, number], within: number): number | null {
-    const { painter, faded } = this;
-    let [best, distance] = [null as number | null, within];
-    for (let item = 0; painter && item < faded.length; item++) {
-      // Chosen points win over faded ones that lie nearer.
-      const d =
-        Math.hypot((painter.screen[2 * item] ?? 0) - x, (painter.screen[2 * item + 1] ?? 0) - y) +
-        (faded[item] === 1 ? 8 : 0);
-      if (d < distance) [best, distance] = [item, d];
-    }
-    this.focused = best;
-    return best;
-  }
-
-  private finishLasso(): void {
-    const { painter, lasso } = this;
-    const items: number[] = [];
-    for (let item = 0; painter && item < this.faded.length; item++) {
-      if (isInside(painter.screen[2 * item] ?? 0, painter.screen[2 * item + 1] ?? 0, lasso)) items.push(item);
-    }
-    this.lasso = [];
-    this.lassoOn = false;
-    this.choose(items.length > 0 ? { kind: "lasso", items } : null);
   }
 
   // --- Choosing --------------------------------------------------------------------------------
@@ -668,12 +440,10 @@ export class AkinMap extends ShadowElement {
   /** Chooses a class by its level and number, as an address does; nothing if there is no such class. */
   chooseById(level: number, id: number): void {
     if (!this.source) return;
-    this.tree ??= new ClassTree(this.source.collection);
-    const node = this.tree.node(level, id);
+    const classes = this.openClasses(this.source);
+    const node = classes.tree.node(level, id);
     this.choice = node && { kind: "class", node };
-    const open = new Set(this.open);
-    for (let parent = node?.parent; parent; parent = parent.parent) open.add(parent);
-    this.open = open;
+    classes.reveal(node);
   }
 
   /** Tells that the state has changed, so that the address follows. */
@@ -681,40 +451,18 @@ export class AkinMap extends ShadowElement {
     this.dispatchEvent(new CustomEvent("akin-change", { bubbles: true, composed: true }));
   }
 
-  private toggle(node: ClassNode): void {
-    const open = new Set(this.open);
-    if (!open.delete(node)) open.add(node);
-    this.open = open;
-  }
-
-  /** The nodes of the tree that can be seen, from the top. */
-  private visibleNodes(nodes: readonly ClassNode[] = this.tree?.roots ?? []): ClassNode[] {
-    return nodes.flatMap((node) => [node, ...(this.open.has(node) ? this.visibleNodes(node.children) : [])]);
-  }
-
-  private onTreeKey(event: KeyboardEvent): void {
-    const nodes = this.visibleNodes();
-    const at = nodes.findIndex((node) => node === this.treeStop);
-    const node = nodes[at];
-    if (!node || event.altKey || event.ctrlKey || event.metaKey) return;
-    let next: ClassNode | undefined = node;
-    if (event.key === "ArrowDown") next = nodes[at + 1];
-    else if (event.key === "ArrowUp") next = nodes[at - 1];
-    else if (event.key === "Home") next = nodes[0];
-    else if (event.key === "End") next = nodes.at(-1);
-    else if (event.key === "ArrowRight" && node.children.length > 0) {
-      if (this.open.has(node)) next = node.children[0];
-      else this.toggle(node);
-    } else if (event.key === "ArrowLeft") {
-      if (this.open.has(node)) this.toggle(node);
-      else next = node.parent ?? undefined;
-    } else if (event.key === "Enter" || event.key === " ") this.chooseClass(node);
-    else return;
-    event.preventDefault();
-    this.treeStop = next ?? node;
-    void this.updateComplete.then(() =>
-      this.renderRoot.querySelector<HTMLElement>("[role=treeitem][tabindex='0']")?.focus(),
-    );
+  /** The classes of a gallery, as they are opened beside the map. */
+  private openClasses({ collection }: GallerySource): ClassPanel {
+    if (this.classes?.tree.collection !== collection) {
+      this.classes = new ClassPanel(new ClassTree(collection), {
+        changed: () => {
+          this.requestUpdate();
+          return this.updateComplete;
+        },
+        choose: (node) => this.chooseClass(node),
+      });
+    }
+    return this.classes;
   }
 
   private chooseClass(node: ClassNode): void {
@@ -725,19 +473,25 @@ export class AkinMap extends ShadowElement {
   // --- The page --------------------------------------------------------------------------------
 
   protected override render() {
-    const { source, tree, problem } = this;
+    const { source, classes, problem, navigation } = this;
     if (problem) return this.failed(problem);
-    if (!source || !tree) return html`<p class="empty" role="status">Opening the gallery.</p>`;
+    if (!source || !classes) return html`<p class="empty" role="status">Opening the gallery.</p>`;
     const map = this.mapEntry();
     if (!map) {
       return html`<p class="empty">
         This bundle has no map of its gallery. Write it again with <code>akin export</code>, which draws maps.
       </p>`;
     }
+    const level = this.colourLevel();
+    const chosen = this.choice?.kind === "class" ? this.choice.node : null;
+    const actions = {
+      query: (item: number | null) => this.setQuery(item),
+      focus: (item: number) => (navigation.focused = item),
+    };
     return html`<div class="frame">
-        ${this.shows("controls") ? this.toolbar(source) : nothing}
+        ${this.shows("controls") ? this.toolbar(source, map.name, level) : nothing}
         <div class="stage">${this.stage(source)}</div>
-        ${this.shows("tree") ? this.side(source, tree) : nothing}
+        ${this.shows("tree") ? classes.render({ level, chosen, scores: this.scores }) : nothing}
       </div>
       <div class="caption">
         <p>${map.description}</p>
@@ -746,13 +500,48 @@ export class AkinMap extends ShadowElement {
       ${
         this.ancestors && this.proxies !== "" && this.shows("lists")
           ? proxyPanel(source, this.ancestors, this.chosenProxy(), {
+              ...actions,
               choose: (proxy) => this.chooseProxy(proxy),
-              query: (item) => this.setQuery(item),
-              focus: (item) => (this.focused = item),
             })
           : nothing
       }
-      ${this.shows("lists") ? html`${this.nearestList(source)}${this.chosenGrid(source, tree)}` : nothing}`;
+      ${this.shows("lists") ? html`${this.nearestList(source, actions)}${this.chosenGrid(source, classes, actions)}` : nothing}`;
+  }
+
+  private toolbar(source: GallerySource, map: string, level: number) {
+    const set = (change: () => void) => {
+      change();
+      this.announce();
+    };
+    const proxies = { has: this.ancestors !== null, shown: this.proxies !== "" };
+    const shown = { encoder: this.encoder, map, level, hasQuery: this.query !== null, proxies };
+    return mapToolbar(source, shown, this.navigation, {
+      encoder: (index) => set(() => (this.encoder = index)),
+      map: (name) => set(() => (this.map = name)),
+      colour: (level) => set(() => (this.colour = level)),
+      proxies: (shown) => set(() => (this.proxies = shown ? "all" : "")),
+    });
+  }
+
+  private nearestList(source: GallerySource, actions: ListActions) {
+    const { query, choice, onlyChosen } = this;
+    if (query === null)
+      return html`<p class="hint">Choose a point, and the map shows what this encoder finds nearest to it.</p>`;
+    const encoder = this.entry()?.name ?? "";
+    const search = this.bundle === "" ? this.searchAddress(query) : null;
+    const nearest = { query, encoder, results: this.nearest, isRanking: this.ranking, choice, onlyChosen, search };
+    return nearestList(source, nearest, { ...actions, onlyChosen: (on) => (this.onlyChosen = on) });
+  }
+
+  private chosenGrid(source: GallerySource, { tree }: ClassPanel, actions: ListActions) {
+    return (
+      this.choice &&
+      chosenGrid(source, tree, this.choice, this.shown, {
+        ...actions,
+        showAll: () => this.choose(null),
+        showMore: () => (this.shown += CHOSEN),
+      })
+    );
   }
 
   private failed({ message, hint }: Failure) {
@@ -762,66 +551,12 @@ export class AkinMap extends ShadowElement {
     </div>`;
   }
 
-  private toolbar(source: GallerySource) {
-    const { collection, encoders } = source;
-    const maps = this.entry()?.maps ?? [];
-    const set = (change: () => void) => {
-      change();
-      this.announce();
-    };
-    const value = (event: Event) => (event.target as HTMLSelectElement).value;
-    const level = this.colourLevel();
-    return html`<div class="toolbar" role="group" aria-label="What the map shows">
-      ${
-        encoders.length > 1
-          ? html`<label class="field"
-              >Encoder
-              <select
-                data-testid="map-encoder"
-                @change=${(event: Event) => set(() => (this.encoder = Number(value(event))))}
-              >
-                ${encoders.map(({ name }, at) => html`<option value=${at} ?selected=${at === this.encoder}>${name}</option>`)}
-              </select></label
-            >`
-          : nothing
-      }
-      <label class="field"
-        >Map
-        <select data-testid="map-name" @change=${(event: Event) => set(() => (this.map = value(event)))}>
-          ${maps.map(({ name }) => html`<option value=${name} ?selected=${name === this.mapEntry()?.name}>${name}</option>`)}
-        </select></label
-      >
-      <label class="field"
-        >Colour
-        <select data-testid="map-colour" @change=${(event: Event) => set(() => (this.colour = Number(value(event))))}>
-          ${collection.levels.map((name, at) => html`<option value=${at + 1} ?selected=${level === at + 1}>${name}</option>`)}
-          <option value="0" ?selected=${level === 0} ?disabled=${this.query === null}>kinship to the query</option>
-        </select></label
-      >
-      ${
-        this.ancestors
-          ? proxyControl(this.proxies !== "", (shown) => set(() => (this.proxies = shown ? "all" : "")))
-          : nothing
-      }
-      <span class="tools">
-        <button
-          type="button"
-          class="quiet"
-          aria-pressed=${this.lassoOn}
-          data-testid="lasso"
-          @click=${() => (this.lassoOn = !this.lassoOn)}
-        >
-          Lasso
-        </button>
-        <button type="button" class="quiet" aria-label="Zoom in" @click=${() => this.zoom(ZOOM_STEP)}>+</button>
-        <button type="button" class="quiet" aria-label="Zoom out" @click=${() => this.zoom(1 / ZOOM_STEP)}>−</button>
-        <button type="button" class="quiet" @click=${() => this.fit()}>Whole map</button>
-      </span>
-    </div>`;
-  }
-
   private stage(source: GallerySource) {
-    const { focused } = this;
+    const { navigation, ancestors, query, scores } = this;
+    const { focused } = navigation;
+    const hasProxies = ancestors !== null && this.proxies !== "";
+    const shown = focused === null ? null : { item: focused, query, scores };
+    const line = shown && hasProxies ? ancestors.line(shown.item) : [];
     return html`<canvas
         data-testid="map"
         tabindex="0"
@@ -829,183 +564,24 @@ export class AkinMap extends ShadowElement {
         aria-roledescription="map"
         aria-label="Map of the gallery"
         aria-describedby="map-keys"
-        data-lasso=${this.lassoOn}
-        @pointerdown=${this.onPointerDown}
-        @pointermove=${this.onPointerMove}
-        @pointerup=${this.onPointerUp}
-        @pointercancel=${this.onPointerUp}
-        @pointerleave=${(event: PointerEvent) => {
-          if (event.pointerType === "mouse" && this.pointers.size === 0 && !this.keyboard) this.focused = null;
-        }}
-        @wheel=${{ handleEvent: (event: WheelEvent) => this.onWheel(event), passive: false }}
-        @keydown=${this.onKey}
+        data-lasso=${navigation.lassoOn}
+        @pointerdown=${navigation.onPointerDown}
+        @pointermove=${navigation.onPointerMove}
+        @pointerup=${navigation.onPointerUp}
+        @pointercancel=${navigation.onPointerUp}
+        @pointerleave=${navigation.onPointerLeave}
+        @wheel=${{ handleEvent: navigation.onWheel, passive: false }}
+        @keydown=${navigation.onKey}
       ></canvas>
-      ${this.ancestors && this.proxies !== "" ? html`<canvas class="proxies" aria-hidden="true"></canvas>` : nothing}
-      ${focused === null ? nothing : this.itemCard(source, focused)}
+      ${hasProxies ? html`<canvas class="proxies" aria-hidden="true"></canvas>` : nothing}
+      ${shown ? itemCard(source, shown) : nothing}
       <p id="map-keys" class="visually-hidden">
         The arrow keys move from point to point, Enter makes a point the query, plus and minus zoom, Shift with an arrow
         key moves the map, 0 shows all of it. The tree beside the map chooses classes.
       </p>
       <p class="visually-hidden" role="status" data-testid="map-status">
-        ${focused !== null && this.keyboard ? this.describe(source, focused) : ""}
+        ${shown && navigation.keyboard ? describeItem(source, shown, line) : ""}
       </p>`;
-  }
-
-  private describe({ collection }: GallerySource, item: number): string {
-    const score = this.scores?.value(item, "h_ap") ?? null;
-    const kin =
-      this.query === null || this.query === item
-        ? []
-        : [relation(sharedLevel(collection.labels(this.query), collection.labels(item)), collection.levels)];
-    return [
-      ...collection.path(item).reverse(),
-      ...kin,
-      ...(score === null ? [] : [`H-AP ${format.score(score)} as the query`]),
-      ...this.lineText(item),
-    ].join(", ");
-  }
-
-  /** The ancestors of an item, where they are shown. */
-  private lineText(item: number): string[] {
-    const line = this.proxies === "" ? [] : (this.ancestors?.line(item) ?? []);
-    return line.length === 0 ? [] : [`below proxy ${line.map((proxy) => proxy + 1).join(" and ")}`];
-  }
-
-  private itemCard({ collection, sprites }: GallerySource, item: number) {
-    const path = collection.path(item);
-    const score = this.scores?.value(item, "h_ap") ?? null;
-    const shared =
-      this.query === null || this.query === item
-        ? null
-        : sharedLevel(collection.labels(this.query), collection.labels(item));
-    return html`<div class="card" aria-hidden="true">
-      <akin-thumb .picture=${{ item, sprites }}></akin-thumb>
-      <span>
-        <strong>${path.at(-1)}</strong>
-        ${path.length > 1 ? html`<span class="soft">${path.slice(0, -1).join(" › ")}</span>` : nothing}
-        ${shared === null ? nothing : html`<span>${kinshipRing(shared, collection.depth)} ${relation(shared, collection.levels)}</span>`}
-        ${item === this.query ? html`<span>the query</span>` : nothing}
-        ${score === null ? nothing : html`<span class="number">H-AP ${format.score(score)}</span>`}
-      </span>
-    </div>`;
-  }
-
-  private side(source: GallerySource, tree: ClassTree) {
-    const level = this.colourLevel();
-    return html`<div class="side">
-      ${
-        level === 0
-          ? html`<ul class="kinds" aria-label="Kinship to the query">
-              ${Array.from({ length: source.collection.depth + 1 }, (_, shared) => {
-                const { depth, levels } = source.collection;
-                return html`<li>
-                  ${markIcon(kinMark(shared, depth))} ${kinshipRing(shared, depth)} ${relation(shared, levels)}
-                </li>`;
-              }).reverse()}
-            </ul>`
-          : nothing
-      }
-      <p class="side-head" id="tree-name">
-        <span>Classes</span><span class="soft">items${this.scores?.has("h_ap") ? ", mean H-AP" : ""}</span>
-      </p>
-      <ul role="tree" aria-labelledby="tree-name" data-testid="tree" @keydown=${this.onTreeKey}>
-        ${this.visibleNodes(tree.roots).map((node) => this.treeItem(node, level, tree))}
-      </ul>
-    </div>`;
-  }
-
-  private treeItem(node: ClassNode, level: number, tree: ClassTree) {
-    const isOpen = this.open.has(node);
-    const isLeaf = node.children.length === 0;
-    const siblings = node.parent?.children ?? tree.roots;
-    const score = meanOfClass(node, this.scores);
-    const isChosen = this.choice?.kind === "class" && this.choice.node === node;
-    return html`<li
-      role="treeitem"
-      aria-level=${node.level}
-      aria-setsize=${siblings.length}
-      aria-posinset=${siblings.indexOf(node) + 1}
-      aria-expanded=${isLeaf ? nothing : isOpen}
-      aria-selected=${isChosen}
-      tabindex=${node === this.treeStop ? 0 : -1}
-      data-level=${node.level}
-      data-class=${node.id}
-      data-items=${node.items.length}
-      ${vars({ "--depth": node.level - 1, "--score": score ?? 0 })}
-      @click=${() => {
-        this.treeStop = node;
-        this.chooseClass(node);
-      }}
-      @focus=${() => (this.treeStop = node)}
-    >
-      <span
-        class="twist"
-        data-open=${isOpen}
-        data-leaf=${isLeaf}
-        @click=${(event: Event) => {
-          event.stopPropagation();
-          if (!isLeaf) this.toggle(node);
-        }}
-      ></span>
-      ${node.level === level ? markIcon(classMark(node.place)) : nothing}
-      <span class="node-name">${node.name}</span>
-      <span class="number soft">${node.items.length}<span class="visually-hidden"> items</span></span>
-      ${score === null ? html`<span></span>` : html`<span class="node-score number"><span class="visually-hidden">mean H-AP </span>${score.toFixed(2)}</span>`}
-    </li>`;
-  }
-
-  private nearestList({ collection, sprites }: GallerySource) {
-    const { query } = this;
-    if (query === null)
-      return html`<p class="hint">Choose a point, and the map shows what this encoder finds nearest to it.</p>`;
-    const chosen = this.onlyChosen ? this.chosenItems() : null;
-    const members = chosen && new Set(chosen);
-    const results = this.nearest
-      .map((result, at) => ({ ...result, rank: at + 1 }))
-      .filter(({ item }) => !members || members.has(item));
-    return html`<section class="list" aria-labelledby="nearest-title">
-      <header>
-        <h2 id="nearest-title">Nearest to this ${collection.name(query)}</h2>
-        <p class="soft">
-          ranked by ${this.entry()?.name}. Lines on the map lead to the first
-          ${NEAREST}.${collection.isStoredQuery(query) ? " It is no item of the gallery: the map shows it amid its three nearest." : ""}
-        </p>
-        ${
-          this.choice
-            ? html`<label class="check"
-                ><input
-                  type="checkbox"
-                  data-testid="only-chosen"
-                  .checked=${this.onlyChosen}
-                  @change=${(event: Event) => (this.onlyChosen = (event.target as HTMLInputElement).checked)}
-                />
-                only ${this.choiceName()}</label
-              >`
-            : nothing
-        }
-        ${this.bundle === "" ? html`<a href=${this.searchAddress(query)}>Search with it</a>` : nothing}
-        <button type="button" class="quiet" @click=${() => this.setQuery(null)}>Clear the query</button>
-      </header>
-      <ul class="tiles" data-testid="nearest" aria-busy=${this.ranking}>
-        <li class="is-query">
-          <akin-thumb .picture=${{ item: query, sprites }}></akin-thumb><span class="tile-line">the query</span>
-        </li>
-        ${results.slice(0, NEAREST).map(
-          ({ item, rank, shared_level }) =>
-            html`<li data-item=${item} data-shared-level=${shared_level ?? "unknown"}>
-              <button type="button" @click=${() => this.setQuery(item)} @focus=${() => (this.focused = item)}>
-                <akin-thumb .picture=${{ item, sprites }}></akin-thumb>
-                <span class="tile-line"
-                  ><span class="number">${rank}</span
-                  ><span class="visually-hidden">. ${collection.name(item)},</span>
-                  ${kinshipRing(shared_level ?? 0, collection.depth)}
-                  ${relation(shared_level ?? 0, collection.levels)}</span
-                >
-              </button>
-            </li>`,
-        )}
-      </ul>
-    </section>`;
   }
 
   /** The address of the page's search with an item, in the page's own place. */
@@ -1016,49 +592,8 @@ export class AkinMap extends ShadowElement {
     params.set("encoder", this.entry()?.name ?? "");
     return `?${params}`;
   }
-
-  private choiceName(): string {
-    const { choice } = this;
-    return choice?.kind === "class" ? choice.node.name : "inside the lasso";
-  }
-
-  private chosenGrid({ collection, sprites }: GallerySource, tree: ClassTree) {
-    const { choice } = this;
-    const items = this.chosenItems();
-    if (!choice || !items) return nothing;
-    const title = choice.kind === "class" ? tree.path(choice.node).join(" › ") : "Inside the lasso";
-    return html`<section class="list" aria-labelledby="chosen-title" data-testid="chosen" data-count=${items.length}>
-      <header>
-        <h2 id="chosen-title">${title}</h2>
-        <p class="soft">${format.count(items.length, "item")}</p>
-        <button type="button" class="quiet" data-testid="clear-choice" @click=${() => this.choose(null)}>
-          Show all
-        </button>
-      </header>
-      <ul class="tiles small">
-        ${items.slice(0, this.shown).map(
-          (item) =>
-            html`<li data-item=${item}>
-              <button
-                type="button"
-                aria-label=${`Make this ${collection.name(item)} the query`}
-                @click=${() => this.setQuery(item)}
-                @focus=${() => (this.focused = item)}
-                @pointerenter=${() => (this.focused = item)}
-              >
-                <akin-thumb .picture=${{ item, sprites }}></akin-thumb>
-              </button>
-            </li>`,
-        )}
-      </ul>
-      ${
-        items.length > this.shown
-          ? html`<button type="button" class="quiet" @click=${() => (this.shown += CHOSEN)}>Show more</button>`
-          : nothing
-      }
-    </section>`;
-  }
 }
+
 customElements.define("akin-map", AkinMap);
 
 declare global {

@@ -79,3 +79,9 @@ export class ClassTree {
 /** The mean H-AP of the queries of a class; null without scores. */
 export const meanOfClass = (node: ClassNode, scores: QueryScores | null): number | null =>
   scores?.mean(node.queries, "h_ap") ?? null;
+
+/** What is chosen: a class, or the items inside a lasso. */
+export type Choice = { kind: "class"; node: ClassNode } | { kind: "lasso"; items: readonly number[] };
+
+export const chosenItems = (choice: Choice): readonly number[] =>
+  choice.kind === "class" ? choice.node.items : choice.items;

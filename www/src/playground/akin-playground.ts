@@ -4,8 +4,8 @@
 //
 // `state` holds the same parameters as the address of the playground (parameters.ts). Parts that `hide` can
 // name: presets, query, tools, tree, bars, h-rank (the bars then show relevances), scores, why, ap-equation,
-// equation, curve, controls, relevance-kind and ties in them, tree-editor, and of the scores ap, coarse-ap, h_ap, ndcg,
-// asi, mistake_severity.
+// equation, curve, controls, relevance-kind and ties in them, tree-editor, and of the scores ap, coarse-ap, h_ap,
+// recall_at_1, ndcg, asi, mistake_severity.
 //
 // The event `change` follows every change that the reader has finished; `value` and `scores` then hold it.
 //
@@ -524,7 +524,7 @@ export class AkinPlayground extends ShadowElement {
         ${
           active && this.shows("curve")
             ? html`<div class="curve-part">
-                ${curve(active, levels, litTerm?.rank ?? null, (part) => this.shows(part))}
+                ${curve(active, levels, orderLevels(state, this.active), litTerm?.rank ?? null, (part) => this.shows(part))}
                 ${saveChartButtons(() => this.renderRoot.querySelector<SVGSVGElement>(".curve svg"), "h-ap-curve")}
               </div>`
             : nothing

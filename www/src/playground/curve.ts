@@ -2,10 +2,12 @@
 
 import { html, nothing, svg } from "lit";
 import * as format from "../format.js";
+import { nearness } from "../kinship.js";
 import type { Scores } from "../science.js";
+import { vars } from "../vars.js";
 
 const SIZE = 220;
-/** More columns than this have no lines between them. */
+/** More columns than this have no lines between them, no ranks, and one colour. */
 const MANY = 30;
 const LEFT = 44;
 const TOP = 10;
@@ -13,6 +15,9 @@ const BOTTOM = 34;
 
 const x = (value: number): number => LEFT + value * SIZE;
 const y = (value: number): number => TOP + (1 - value) * SIZE;
+
+/** A column that is narrower has no rank. */
+const NARROW = 14;
 
 interface Point {
   rank: number;
@@ -36,17 +41,45 @@ interface Column extends Point {
 const column = ({ from, recall, precision }: Column): string =>
   `M${x(from)} ${y(0)}V${y(precision)}H${x(recall)}V${y(0)}Z`;
 
-/** One column for each point, as one path, because there can be 200 of them. */
-const columns = (points: readonly Point[]): string => steps(points).map(column).join("");
+/** The columns, each in the colour of its item's ring and with its rank; many of them as one path. */
+function columns(points: readonly Point[], shared: ReadonlyMap<number, number>, depth: number) {
+  if (points.length > MANY) return svg`<path class="area" data-many="true" d=${steps(points).map(column).join("")} />`;
+  return steps(points).map((point) => {
+    const level = shared.get(point.rank) ?? depth;
+    return svg`<path
+      class="area kin"
+      data-rank=${point.rank}
+      data-shared=${level}
+      ${vars({ "--near": nearness(level, depth) })}
+      d=${column(point)}
+    />`;
+  });
+}
 
-/** `lit` is the rank of the item that the reader points at. */
-export function curve(scores: Scores, levels: readonly string[], lit: number | null, shows: (part: string) => boolean) {
+const ranks = (points: readonly Point[]) =>
+  steps(points.length > MANY ? [] : points)
+    .filter(({ from, recall }) => x(recall) - x(from) >= NARROW)
+    .map(
+      ({ rank, from, recall }) =>
+        svg`<text class="column-rank" x=${x((from + recall) / 2)} y=${y(0) - 6} text-anchor="middle">${rank}</text>`,
+    );
+
+/** `shared` has the shared level of each item in the order of the list. `lit` is the rank of the item that the reader points at. */
+export function curve(
+  scores: Scores,
+  levels: readonly string[],
+  shared: readonly number[],
+  lit: number | null,
+  shows: (part: string) => boolean,
+) {
   const hierarchical = scores.h_curve.map(({ rank, h_recall: recall, h_precision: precision }) => ({
     rank,
     recall,
     precision,
   }));
+  const levelOf = new Map(scores.items.map(({ rank }, place) => [rank, shared[place] ?? 0]));
   const plain = scores.curves.at(-1) ?? [];
+  const axis = (name: string) => (shows("h_ap") ? `H-${name}` : name);
   const name = levels.at(-1) ?? "class";
   const litColumn = steps(hierarchical).find(({ rank }) => rank === lit);
   const title = `The area under the steps of H-precision over H-recall is H-AP, ${format.score(scores.h_ap)}.`;
@@ -62,19 +95,20 @@ export function curve(scores: Scores, levels: readonly string[], lit: number | n
       </g>
       ${
         shows("h_ap")
-          ? svg`<path class="area" data-many=${hierarchical.length > MANY} d=${columns(hierarchical)} />
+          ? svg`${columns(hierarchical, levelOf, levels.length)}
             ${litColumn ? svg`<path class="lit" data-rank=${litColumn.rank} d=${column(litColumn)} />` : nothing}
             <path class="h-line" d=${outline(hierarchical)} />`
           : nothing
       }
       <path class="plain-line" d=${outline(plain)} />
-      <text class="axis" x=${x(0.5)} y=${TOP + SIZE + 32} text-anchor="middle">recall</text>
+      ${shows("h_ap") ? ranks(hierarchical) : nothing}
+      <text class="axis" x=${x(0.5)} y=${TOP + SIZE + 32} text-anchor="middle">${axis("recall")}</text>
       <text class="axis" x="-0" y="0" text-anchor="middle" transform=${`translate(11 ${y(0.5)}) rotate(-90)`}>
-        precision
+        ${axis("precision")}
       </text>
     </svg>
     <figcaption>
-      ${shows("h_ap") ? html`<span class="key area-key">H-precision over H-recall: the shaded area is H-AP, <b class="number">${format.score(scores.h_ap)}</b></span>` : nothing}
+      ${shows("h_ap") ? html`<span class="key area-key">H-precision over H-recall, a column for each rank: the shaded area is H-AP, <b class="number">${format.score(scores.h_ap)}</b></span>` : nothing}
       <span class="key plain-key"
         >plain precision over recall of the ${name}: the area under it is AP,
         <b class="number">${format.score(scores.ap.at(-1))}</b></span

@@ -34,6 +34,12 @@ export function rows(levels: readonly string[], weighted: boolean): Row[] {
         ]
       : []),
     {
+      key: "recall_at_1",
+      name: `R@1 ${levels.at(-1) ?? ""}`,
+      says: "1 if the first result is right, else 0",
+      value: (scores) => scores.recall_at_1.at(-1) ?? null,
+    },
+    {
       key: "ndcg",
       name: "NDCG",
       says: "nearness, discounted by the logarithm of the rank",

@@ -9,7 +9,7 @@ import type { OpenBundle } from "../session.js";
 import { STRIP, type Answer, type SearchController } from "./controller.js";
 import { classFilter } from "./class-filter.js";
 import { copyButtons } from "./copy-results.js";
-import { codeSquares } from "./code-strip.js";
+import { codeSquares } from "../elements/code-strip.js";
 import { metricTable } from "./metric-table.js";
 import { PAGE } from "./parameters.js";
 import { queryCard, queryKey, type Query } from "./query-card.js";

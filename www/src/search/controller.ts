@@ -7,7 +7,7 @@ import { isInClass, parseClass, printClass, type ClassChoice } from "../class-ch
 import type { Collection } from "../collection.js";
 import { failure, toFailure, type Failure } from "../failure.js";
 import * as format from "../format.js";
-import { addLocal } from "../gallery/local-bundles.js";
+import { addLocal } from "../local-bundles.js";
 import { isSameBundle, loadBundles, type BundleEntry } from "../gallery/bundles.js";
 import { OwnPhotos } from "../gallery/own-photos.js";
 import type { Folder } from "../gallery/photos.js";

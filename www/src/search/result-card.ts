@@ -5,7 +5,7 @@ import { nearness, relation } from "../kinship.js";
 import type { Result } from "../protocol.js";
 import type { SpriteSource } from "../sprites.js";
 import { vars } from "../vars.js";
-import { codeTicks } from "./code-strip.js";
+import { codeTicks } from "../elements/code-strip.js";
 import { furtherMark } from "../elements/difference.js";
 import { kinshipRing } from "../elements/kinship-ring.js";
 import "../elements/thumb.js";

@@ -26,7 +26,7 @@ import { equations } from "./equations.js";
 import { PRESETS, presetOf } from "./presets.js";
 import { domainOf, itemText, lineOf, scoreChart } from "./score-chart.js";
 import { MOST_ITEMS, parameters, RANGES, stateOf, withPreset, type SettingName, type State } from "./state.js";
-import { points, stepChart } from "./step-chart.js";
+import { points, REACH, stepChart } from "./step-chart.js";
 import style from "./steps.css";
 
 interface Slider {
@@ -37,18 +37,18 @@ interface Slider {
 
 const SLIDERS: readonly { readonly step: string; readonly sliders: readonly Slider[] }[] = [
   {
-    step: "σ and H⁻",
+    step: "Sigmoid σ and upper step H⁻",
     sliders: [{ name: "tau", symbol: "τ", says: "width of the sigmoid" }],
   },
   {
-    step: "H⁻",
+    step: "Upper step H⁻",
     sliders: [
       { name: "delta", symbol: "δ", says: "where the line begins" },
       { name: "rho", symbol: "ρ", says: "slope of the line" },
     ],
   },
   {
-    step: "H⁺",
+    step: "Lower step H⁺",
     sliders: [
       { name: "gamma", symbol: "γ", says: "slope below 0" },
       { name: "nu", symbol: "ν", says: "slope above 0" },
@@ -57,7 +57,7 @@ const SLIDERS: readonly { readonly step: string; readonly sliders: readonly Slid
   },
 ];
 
-/** The offset of H⁻ in the published code of SupAP. */
+/** The offset of the upper step in the published code of SupAP. */
 const PUBLISHED_OFFSET = 1.44;
 /** The time from one training step to the next, in milliseconds, and the most steps of one run. */
 const PACE_MS = 70;
@@ -334,7 +334,7 @@ export class AkinSteps extends ShadowElement {
         <h2 id="items">The items of one query</h2>
         <p class="text">
           Every dot is a result, and its ring says how much of its family and species it shares with the query. Move the
-          dots. Below, each loss says where it would move them: an arrow is one training step.
+          dots. Below, each loss says where it would move them: an arrow shows one move of the training.
         </p>
         ${this.shows("presets") ? this.presets() : nothing} ${this.metrics(computed)}
         ${this.shows("losses") ? this.lossChoice() : nothing}
@@ -380,13 +380,15 @@ export class AkinSteps extends ShadowElement {
     const curve = (name: (typeof STEP_NAMES)[number]) =>
       [name, science.stepCurve(stepSetting(name, current), at)] as const;
     const own = current.scores[selected] ?? 0;
+    const marks = current.scores
+      .map((score, item) => ({ t: score - own, item }))
+      .filter(({ item }) => item !== selected);
     return html`<section class="part" aria-labelledby="steps">
       <h2 id="steps">The steps</h2>
       <p class="text">
-        The rank of an item k counts the items above it. Each other item j adds H(t), which is 0 below t = 0 and 1
-        above. Here t = s<sub>j</sub> − s<sub>k</sub> is the difference of their scores. H has no slope, so nothing can
-        be learned from it. A loss puts a smooth step in its place, and the slope of that step is all that training
-        feels.
+        The rank of an item is 1 plus the number of items above it. So each other item adds a step: 0 where its score is
+        lower, 1 where it is higher. The step has no slope, and nothing can be learned from it. A loss puts a smooth
+        step in its place, and the slope of that step is all that training feels.
       </p>
       <div class="side">
         <div>
@@ -395,12 +397,16 @@ export class AkinSteps extends ShadowElement {
               width: this.widths.curves,
               points: at,
               curves: Object.fromEntries(STEP_NAMES.map(curve)) as Parameters<typeof stepChart>[0]["curves"],
-              marks: current.scores
-                .map((score, item) => ({ t: score - own, item }))
-                .filter(({ item }) => item !== selected),
+              marks,
             })}
           </figure>
-          <p class="note">The marks below the axis are the other items, as item ${selected + 1} sees them.</p>
+          ${
+            marks.some(({ t }) => Math.abs(t) <= REACH)
+              ? html`<p class="note">
+                  The marks below the axis are the other items, as item ${selected + 1} sees them.
+                </p>`
+              : nothing
+          }
           ${saveChartButtons(() => this.renderRoot.querySelector<SVGSVGElement>("[data-testid=step-chart]"), "steps")}
         </div>
         ${this.shows("sliders") ? this.sliders() : nothing}
@@ -450,7 +456,7 @@ export class AkinSteps extends ShadowElement {
       <fieldset>
         <legend>Where paper and code differ</legend>
         ${check("at0", "A tie, t = 0, is above (the papers’ second line)", current.atZero, (atZero) => this.change({ atZero }))}
-        ${check("offset", "The line of H⁻ begins at 1.44 (published code)", current.offset !== null, (on) =>
+        ${check("offset", "The line of the upper step begins at 1.44 (published code)", current.offset !== null, (on) =>
           this.change({ offset: on ? PUBLISHED_OFFSET : null }),
         )}
       </fieldset>

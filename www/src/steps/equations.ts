@@ -101,6 +101,11 @@ const block = (spoken: string, math: Math) =>
 export const equations = (): TemplateResult =>
   html`<details class="equations">
     <summary>The steps and the losses as equations</summary>
+    <p class="note">
+      An item <i>k</i> looks at another item <i>j</i>, and <i>t</i> = <i>s</i><sub>j</sub> − <i>s</i><sub>k</sub> is the
+      difference of their scores. H is the true step, σ the sigmoid, H⁻ the upper step (HAPPIER’s H<sup>&lt;</sup>), and
+      H⁺ the lower step (HAPPIER’s H<sup>&gt;</sup>).
+    </p>
     <div class="scroll" tabindex="0" role="region" aria-label="Equations">
       <div>${STEPS.map(({ spoken, math }) => block(spoken, math))}</div>
       <div>

@@ -1,7 +1,6 @@
 // The losses that are compared, and the settings of the steps that they are made of.
 
 import type { LowerStepSettings, QueryLossSetting, ScoreSettings, StepSetting, UpperStepSettings } from "../science.js";
-import type { State } from "./state.js";
 
 export const LOSS_NAMES = ["smooth_ap", "sup_ap", "roadmap", "hap_surrogate", "hap_surrogate_constant"] as const;
 export type LossName = (typeof LOSS_NAMES)[number];
@@ -19,7 +18,7 @@ export const LOSSES: Readonly<Record<LossName, LossEntry>> = {
   sup_ap: {
     title: "SupAP",
     metric: "AP",
-    says: "H⁻ for strangers; the true step H, without a slope, among items of the query’s own species.",
+    says: "The upper step for strangers; the true step, without a slope, among items of the query’s own species.",
   },
   roadmap: {
     title: "ROADMAP",
@@ -29,12 +28,12 @@ export const LOSSES: Readonly<Record<LossName, LossEntry>> = {
   hap_surrogate: {
     title: "H-AP surrogate",
     metric: "H-AP",
-    says: "HAPPIER as its paper has it: H⁻ in the rank, H⁺ in the H-rank.",
+    says: "HAPPIER as its paper has it: the upper step in the rank, the lower step in the H-rank.",
   },
   hap_surrogate_constant: {
     title: "H-AP surrogate, constant H-rank",
     metric: "H-AP",
-    says: "HAPPIER as its published code runs: H⁻ in the rank, and an H-rank without a slope.",
+    says: "HAPPIER as its published code runs: the upper step in the rank, and an H-rank without a slope.",
   },
 };
 
@@ -42,13 +41,26 @@ export const LOSSES: Readonly<Record<LossName, LossEntry>> = {
 export const DEPTH = 2;
 export const LEVELS = ["family", "species"] as const;
 
+/** What the reader can set of the steps. Null is core's default. */
+export interface StepSettings {
+  readonly tau: number | null;
+  readonly rho: number | null;
+  readonly delta: number | null;
+  readonly offset: number | null;
+  readonly gamma: number | null;
+  readonly nu: number | null;
+  readonly mu: number | null;
+  /** Whether both steps start at t = 0, as the papers’ second lines say. */
+  readonly atZero: boolean;
+}
+
 const relevance = { kind: "hierarchical_ap", alpha: 1 } as const;
 
 /** Equal scores count against the query. */
 export const SCORING: ScoreSettings = { relevance, ties: "pessimistic", count_query: false };
 
-/** The settings of H⁻; those that are left out are core's defaults. */
-const upperStep = ({ tau, rho, delta, offset, atZero }: State): UpperStepSettings => ({
+/** The settings of the upper step; those that are left out are core's defaults. */
+const upperStep = ({ tau, rho, delta, offset, atZero }: StepSettings): UpperStepSettings => ({
   ...(tau !== null && { temperature: tau }),
   ...(rho !== null && { slope: rho }),
   ...(delta !== null && { threshold: delta }),
@@ -56,30 +68,30 @@ const upperStep = ({ tau, rho, delta, offset, atZero }: State): UpperStepSetting
   start_at_zero: atZero,
 });
 
-/** The settings of H⁺. */
-const lowerStep = ({ gamma, nu, mu, atZero }: State): LowerStepSettings => ({
+/** The settings of the lower step. */
+const lowerStep = ({ gamma, nu, mu, atZero }: StepSettings): LowerStepSettings => ({
   ...(gamma !== null && { leak: gamma }),
   ...(nu !== null && { slope: nu }),
   ...(mu !== null && { start: mu }),
   start_at_zero: atZero,
 });
 
-const sigmoid = ({ tau }: State) => (tau === null ? {} : { temperature: tau });
+const sigmoid = ({ tau }: StepSettings) => (tau === null ? {} : { temperature: tau });
 
-export function lossSetting(name: LossName, state: State): QueryLossSetting {
+export function lossSetting(name: LossName, settings: StepSettings): QueryLossSetting {
   const surrogate = {
     kind: "hap_surrogate",
     relevance,
-    upper_step: upperStep(state),
-    lower_step: lowerStep(state),
+    upper_step: upperStep(settings),
+    lower_step: lowerStep(settings),
   } as const;
   switch (name) {
     case "smooth_ap":
-      return { kind: "smooth_ap", ...sigmoid(state) };
+      return { kind: "smooth_ap", ...sigmoid(settings) };
     case "sup_ap":
-      return { kind: "sup_ap", step: upperStep(state) };
+      return { kind: "sup_ap", step: upperStep(settings) };
     case "roadmap":
-      return { kind: "roadmap", sup_ap: { step: upperStep(state) } };
+      return { kind: "roadmap", sup_ap: { step: upperStep(settings) } };
     case "hap_surrogate":
       return surrogate;
     case "hap_surrogate_constant":
@@ -90,15 +102,15 @@ export function lossSetting(name: LossName, state: State): QueryLossSetting {
 export const STEP_NAMES = ["heaviside", "sigmoid", "upper", "lower"] as const;
 export type StepName = (typeof STEP_NAMES)[number];
 
-export function stepSetting(name: StepName, state: State): StepSetting {
+export function stepSetting(name: StepName, settings: StepSettings): StepSetting {
   switch (name) {
     case "heaviside":
       return { kind: "heaviside" };
     case "sigmoid":
-      return { kind: "sigmoid", ...sigmoid(state) };
+      return { kind: "sigmoid", ...sigmoid(settings) };
     case "upper":
-      return { kind: "upper", ...upperStep(state) };
+      return { kind: "upper", ...upperStep(settings) };
     case "lower":
-      return { kind: "lower", ...lowerStep(state) };
+      return { kind: "lower", ...lowerStep(settings) };
   }
 }

@@ -67,6 +67,7 @@ export function scoreChart(chart: ScoreChart): SVGTemplateResult {
   const x = scale(domain, [left, right]);
   const lane = lanes(state.scores, x);
   const axis = 30 + (Math.max(0, ...lane) + 1) * LANE;
+  const heightOf = (item: number) => axis - LANE / 2 - 3 - (lane[item] ?? 0) * LANE;
   const narrow = width < 620;
   const head = narrow ? 58 : 40;
   const panelHeight = head + state.scores.length * ROW + 12;
@@ -86,7 +87,8 @@ export function scoreChart(chart: ScoreChart): SVGTemplateResult {
     <line class="axis" x1=${left} x2=${right} y1=${axis} y2=${axis}></line>
     ${computed.losses.map((loss, index) => panel(chart, loss, x, panelsTop + index * panelHeight, narrow))}
     ${trace.length > 1 ? tracePanel(chart, x, traceTop) : ""}
-    ${state.scores.map((_, item) => dot(chart, item, x, axis, lane[item] ?? 0))}
+    ${state.scores.map((score, item) => svg`<line class="stem" x1=${x(score)} x2=${x(score)} y1=${heightOf(item) + RING / 2} y2=${axis}></line>`)}
+    ${state.scores.map((_, item) => dot(chart, item, x, heightOf(item)))}
   </svg>`;
 }
 
@@ -101,13 +103,11 @@ export function itemText({ state, computed }: Pick<ScoreChart, "state" | "comput
 }
 
 /** An item on the score line. */
-function dot(chart: ScoreChart, item: number, x: Scale, axis: number, lane: number) {
+function dot(chart: ScoreChart, item: number, x: Scale, y: number) {
   const { state, domain, selected } = chart;
   const score = state.scores[item] ?? 0;
   const level = state.levels[item] ?? 0;
-  const y = axis - LANE / 2 - 3 - lane * LANE;
-  return svg`<line class="stem" x1=${x(score)} x2=${x(score)} y1=${y + RING / 2} y2=${axis}></line>
-    <g
+  return svg`<g
       class="item ring kin"
       role="slider"
       tabindex=${item === selected ? 0 : -1}

@@ -1,7 +1,7 @@
 // What the reader has set: the part of the page that the address holds.
 
 import { digits, list, number, oneOf, type Parameter, type Values } from "../address.js";
-import { DEPTH, LOSS_NAMES, type LossName } from "./losses.js";
+import { DEPTH, LOSS_NAMES, type LossName, type StepSettings } from "./losses.js";
 import { PRESETS, presetOf } from "./presets.js";
 
 const names = PRESETS.map(({ name }) => name);
@@ -58,21 +58,13 @@ export const parameters = {
 export type Address = Values<typeof parameters>;
 
 /** What the address means, with the preset filled in. */
-export interface State {
+export interface State extends StepSettings {
   readonly preset: string;
   readonly scores: readonly number[];
   readonly levels: readonly number[];
   readonly losses: readonly LossName[];
   readonly follow: LossName;
   readonly rate: number;
-  readonly tau: number | null;
-  readonly rho: number | null;
-  readonly delta: number | null;
-  readonly offset: number | null;
-  readonly gamma: number | null;
-  readonly nu: number | null;
-  readonly mu: number | null;
-  readonly atZero: boolean;
 }
 
 /** The state of an address. Items that do not fit together are those of the preset. */

@@ -10,23 +10,13 @@ export const REACH = 0.15;
 const VALUES: readonly [number, number] = [-1.3, 4];
 const SLOPES = { least: 30, most: 210 };
 
-/** The names in the legend. A mark after ^ is raised. */
+/** The names in the legend. */
 const STEP_TITLES: Readonly<Record<StepName, string>> = {
-  heaviside: "H, the true step",
-  sigmoid: "σ of Smooth-AP",
-  upper: "H^− of SupAP, H^< of HAPPIER",
-  lower: "H^+, H^> of HAPPIER",
+  heaviside: "true step",
+  sigmoid: "sigmoid of Smooth-AP",
+  upper: "upper step of SupAP and HAPPIER",
+  lower: "lower step of HAPPIER",
 };
-
-/** A text with its raised marks. */
-const raised = (text: string) =>
-  text
-    .split(/\^(.)/)
-    .map((part, index) =>
-      index % 2 === 1
-        ? svg`<tspan class="raised" dy="-0.4em">${part}</tspan>`
-        : svg`<tspan dy=${index === 0 ? "0" : "0.3em"}>${part}</tspan>`,
-    );
 
 /** The solid curve is the lowest one, so that the dashed ones show where they meet it. */
 const DRAWN: readonly StepName[] = ["upper", "sigmoid", "lower", "heaviside"];
@@ -91,7 +81,7 @@ export function stepChart({ width, points, curves, marks }: StepChart): SVGTempl
     const top = 12 + Math.floor(index / columns) * 22;
     return svg`<g data-step=${name}>
       <line class="curve" x1=${left} x2=${left + 30} y1=${top} y2=${top}></line>
-      <text class="label" x=${left + 38} y=${top + 4}>${raised(STEP_TITLES[name])}</text>
+      <text class="label" x=${left + 38} y=${top + 4}>${STEP_TITLES[name]}</text>
     </g>`;
   });
   const panel = (title: string, top: number, panelHeight: number, y: Scale, every: readonly number[]) => svg`
@@ -133,7 +123,7 @@ export function stepChart({ width, points, curves, marks }: StepChart): SVGTempl
         svg`<text class="tick" x=${x(t)} y=${slopes.top + slopes.height + 16} text-anchor="middle">${figure(t)}</text>`,
     )}
     ${rug(near, rowOf, x, marksTop)}
-    <text class="label" x=${right} y=${height - 5} text-anchor="end">t = score of another item − score of this item</text>
+    <text class="label" x=${right} y=${height - 5} text-anchor="end">score of another item − score of this item</text>
   </svg>`;
 }
 

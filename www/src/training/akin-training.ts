@@ -16,32 +16,18 @@ import { saveChartButtons } from "../elements/save-chart.js";
 import { ShadowElement, sheet } from "../elements/shadow.js";
 import { failure, toFailure, type Failure } from "../failure.js";
 import * as format from "../format.js";
-import { change, COMPANIONS, fields, parseChoice, printChoice, settings, type Choice } from "./choice.js";
-import { chart, curveOf } from "./curves.js";
-import { Ground as Client } from "./ground.js";
+import { parseChoice, settings } from "./choice.js";
+import { TrainingClient } from "./client.js";
+import { exampleChoice, groundControls } from "./controls.js";
+import { lossControls } from "./loss-controls.js";
 import { extentOf, labelsOf, picture, placesOf, type Picture, type Sheet } from "./picture.js";
 import { EXAMPLES } from "./presets.js";
-import {
-  SPACES,
-  type Description,
-  type Measures,
-  type Offer,
-  type RunSettings,
-  type Space,
-  type State,
-} from "./protocol.js";
-import { shapeName, type Turn } from "./shapes.js";
-import { BATCHES, CREATURES_PER_SPECIES, exampleOf, initialState, parameters, stateOf, type Ground } from "./state.js";
+import type { Description, Offer, RunSettings } from "./protocol.js";
+import { legend, scoreCurves, scoreTable } from "./results.js";
+import type { Run } from "./runs.js";
+import type { Turn } from "./shapes.js";
+import { CREATURES_PER_SPECIES, initialState, parameters, type GroundSettings } from "./state.js";
 import styles from "./training.css";
-
-/** One run, as the page shows it. */
-interface Shown {
-  name: "A" | "B";
-  choice: Choice;
-  batch: number;
-  state: State;
-  history: Measures[];
-}
 
 const FILES = { creatures: "creatures.json", drawings: "creatures.jpg" };
 
@@ -59,30 +45,18 @@ const SPEEDS = {
 } as const;
 type Speed = keyof typeof SPEEDS;
 
-const SPACE_NAMES: Record<Space, string> = { circle: "Circle", sphere: "Sphere", disk: "Poincaré disk" };
-
-/** What the settings that readers meet most often are called. A path may have more in front. */
-const SYMBOLS: readonly [path: string, symbol: string, says: string, step: number][] = [
-  ["lambda", "λ", "weight of the clustering", 0.05],
-  ["relevance.alpha", "α", "how much more finer levels count", 0.5],
-  ["temperature", "σ", "temperature", 0.01],
-  ["margin", "δ", "margin", 0.05],
-  ["proxies", "P", "number of proxies", 1],
-  ["1.weight", "w", "weight of HIER", 0.1],
-];
-
 export class AkinTraining extends ShadowElement {
   static override styles = [ShadowElement.styles, sheet(styles)];
 
   /** The settings for another page, as the address of the view has them: `space=disk&seed=2`. */
   @property() accessor state = "";
   /** The settings. */
-  @property({ attribute: false }) accessor value: Ground = initialState();
+  @property({ attribute: false }) accessor value: GroundSettings = initialState();
 
   @internal() private accessor failed: Failure | null = null;
   @internal() private accessor description: Description | null = null;
   @internal() private accessor offers: readonly Offer[] = [];
-  @internal() private accessor runs: readonly Shown[] = [];
+  @internal() private accessor runs: readonly Run[] = [];
   @internal() private accessor running = false;
   @internal() private accessor busy = true;
   @internal() private accessor speed: Speed = "steady";
@@ -90,7 +64,7 @@ export class AkinTraining extends ShadowElement {
   @internal() private accessor creature: number | null = null;
   @internal() private accessor spoken = "";
 
-  private client: Client | null = null;
+  private client: TrainingClient | null = null;
   private drawings: Sheet = { address: "", side: 56, columns: 12, count: 0 };
   /** Counts the starts, so that an answer of an earlier one is not shown. */
   private starts = 0;
@@ -114,7 +88,7 @@ export class AkinTraining extends ShadowElement {
     const before = changed.get("value");
     if (!changed.has("value") || !before || !this.description) return;
     const differs = ([name, value]: [string, unknown]) =>
-      !["steps", "family"].includes(name) && before[name as keyof Ground] !== value;
+      !["steps", "family"].includes(name) && before[name as keyof GroundSettings] !== value;
     if (Object.entries(this.value).some(differs)) void this.restart(this.value.steps);
   }
 
@@ -124,7 +98,7 @@ export class AkinTraining extends ShadowElement {
     this.failed = null;
     this.busy = true;
     try {
-      this.client = new Client((failed) => this.fail(failed));
+      this.client = new TrainingClient((failed) => this.fail(failed));
       const file = (name: string) => new URL(name, import.meta.url).href;
       const answer = await fetch(file(FILES.creatures));
       if (!answer.ok) {
@@ -192,7 +166,7 @@ export class AkinTraining extends ShadowElement {
   }
 
   /** The losses of the runs. A loss that the space does not have is replaced by the first one of its example or list. */
-  private choices(offers: readonly Offer[]): Pick<Shown, "name" | "choice" | "batch">[] {
+  private choices(offers: readonly Offer[]): Pick<Run, "name" | "choice" | "batch">[] {
     const [any] = offers;
     if (!any) return [];
     const fallback = EXAMPLES.find(({ space }) => space === this.value.space);
@@ -274,10 +248,12 @@ export class AkinTraining extends ShadowElement {
   };
 
   /** Changes the settings and tells the page around. */
-  private tell(values: Partial<Ground>) {
+  private readonly tell = (values: Partial<GroundSettings>) => {
     this.value = { ...this.value, ...values };
     this.dispatchEvent(new Event("change"));
-  }
+  };
+
+  private readonly redraw = () => this.requestUpdate();
 
   /** For screen readers: where the runs stand, not more often than every ten seconds. */
   private speak(now: boolean) {
@@ -301,7 +277,8 @@ export class AkinTraining extends ShadowElement {
       data-running=${this.running ? "true" : "false"}
       data-busy=${this.busy ? "true" : "false"}
     >
-      ${this.shows("examples") ? this.examples() : nothing} ${this.shows("controls") ? this.controls() : nothing}
+      ${this.shows("examples") ? exampleChoice(this.value, this.tell) : nothing}
+      ${this.shows("controls") ? groundControls(this.value, this.tell, this.redraw) : nothing}
       ${
         this.failed
           ? notice(this.failed, "Training stopped", { label: "Start again", run: () => void this.startAgain() })
@@ -316,86 +293,6 @@ export class AkinTraining extends ShadowElement {
   private async startAgain() {
     this.client?.stop(failure("closed", "the training ground was started again", ""));
     await this.open();
-  }
-
-  private examples() {
-    const chosen = exampleOf(this.value);
-    return html`<div class="presets" role="group" aria-label="Examples">
-        ${EXAMPLES.map(
-          (example) =>
-            html`<button
-              type="button"
-              class="chip"
-              data-example=${example.name}
-              aria-pressed=${example === chosen ? "true" : "false"}
-              @click=${() => this.tell({ ...stateOf(example), steps: 0, family: null })}
-            >
-              ${example.title}
-            </button>`,
-        )}
-      </div>
-      <p class="says" data-testid="says">
-        ${chosen ? `${chosen.text} Press “Train” and watch 300 steps.` : "Settings of your own. Both networks start with the same weights."}
-      </p>`;
-  }
-
-  private controls() {
-    const { space, rate, seed } = this.value;
-    return html`<div class="controls">
-      <fieldset class="spaces">
-        <legend>Embed on</legend>
-        ${SPACES.map(
-          (name) =>
-            html`<label class="check">
-              <input
-                type="radio"
-                name="space"
-                data-control="space-${name}"
-                .checked=${name === space}
-                @change=${() => this.tell({ space: name, steps: 0 })}
-              />
-              <span>${SPACE_NAMES[name]}</span>
-            </label>`,
-        )}
-      </fieldset>
-      <label class="field">
-        <span>Learning rate</span>
-        <select
-          data-control="rate"
-          @change=${(event: Event) => this.tell({ rate: Number((event.target as HTMLSelectElement).value), steps: 0 })}
-        >
-          ${[...new Set([0.001, 0.002, 0.005, 0.01, 0.02, rate])]
-            .sort((one, other) => one - other)
-            .map((value) => html`<option value=${value} ?selected=${value === rate}>${value}</option>`)}
-        </select>
-      </label>
-      <label class="field">
-        <span>Seed</span>
-        <input
-          type="number"
-          min="0"
-          max="999999999"
-          step="1"
-          data-control="seed"
-          .value=${String(seed)}
-          @change=${(event: Event) => {
-            const { valueAsNumber } = event.target as HTMLInputElement;
-            if (Number.isInteger(valueAsNumber) && valueAsNumber >= 0) this.tell({ seed: valueAsNumber, steps: 0 });
-            else this.requestUpdate();
-          }}
-        />
-      </label>
-      <label class="check">
-        <input
-          type="checkbox"
-          data-control="second"
-          .checked=${this.value.b !== ""}
-          @change=${(event: Event) =>
-            this.tell({ b: (event.target as HTMLInputElement).checked ? this.value.a : "", steps: 0 })}
-        />
-        <span>a second network beside it</span>
-      </label>
-    </div>`;
   }
 
   private result(description: Description) {
@@ -415,8 +312,9 @@ export class AkinTraining extends ShadowElement {
         ${this.value.space === "sphere" ? "Drag the sphere, or use the arrow keys, to turn it." : nothing}
         ${this.value.space === "disk" ? "The rim is infinitely far away: what looks small there is as large as what is in the middle." : nothing}
       </p>
-      ${this.legend(description)} ${this.shows("curves") ? this.curves(description) : nothing}
-      ${this.shows("scores") ? this.scores(description) : nothing}
+      ${legend(description, this.value.family, (family) => this.tell({ family }))}
+      ${this.shows("curves") ? scoreCurves(description, this.runs, this.step) : nothing}
+      ${this.shows("scores") ? scoreTable(description, this.runs) : nothing}
       <p class="note">
         The network has two hidden layers of 48 units and learns with Adam. It reads ${description.features} numbers of
         each creature: genes and colours, with noise. The body plan is not among them, so the network must learn from
@@ -467,7 +365,7 @@ export class AkinTraining extends ShadowElement {
     </div>`;
   }
 
-  private run(description: Description, run: Shown) {
+  private run(description: Description, run: Run) {
     const last = run.history.at(-1);
     const view: Picture = {
       run: run.name,
@@ -486,7 +384,7 @@ export class AkinTraining extends ShadowElement {
         <span class="name" data-run=${run.name}>${run.name}</span>
         ${run.choice.offer.title}${run.choice.companion ? " + HIER" : ""}
       </h2>
-      ${this.shows("controls") ? this.lossControls(run) : nothing}
+      ${this.shows("controls") ? lossControls(run, this.offers, this.value.space, this.tell, this.redraw) : nothing}
       <div
         class="frame"
         data-turns=${turns ? "true" : "false"}
@@ -511,7 +409,7 @@ export class AkinTraining extends ShadowElement {
   }
 
   /** The creature under the pointer or, in the disk, how deep the tree is. */
-  private about(description: Description, run: Shown) {
+  private about(description: Description, run: Run) {
     const { creature } = this;
     if (creature !== null) {
       const names = labelsOf(description, creature).map((id, level) => description.classes[level]?.[id] ?? "");
@@ -522,257 +420,6 @@ export class AkinTraining extends ShadowElement {
     if (!depth) return html`&nbsp;`;
     const each = description.levels.map((level, index) => `${level} ${depth[index]?.toFixed(1) ?? "–"}`);
     return `Distance of common ancestors from the centre: ${each.join(", ")}`;
-  }
-
-  private lossControls(run: Shown) {
-    const key = run.name === "A" ? "a" : "b";
-    const set = (choice: Choice) => this.tell({ [key]: printChoice(choice), steps: 0 });
-    const families = [...new Set(this.offers.map(({ family }) => family))];
-    const companions = this.offers.filter(({ name }) => COMPANIONS.includes(name));
-    const all = fields(run.choice);
-    const symbolOf = (path: string) => SYMBOLS.find(([known]) => path === known || path.endsWith(`.${known}`)) ?? null;
-    const first = all.filter(({ path, value }) => typeof value === "number" && symbolOf(path));
-    const rest = all.filter((field) => !first.includes(field));
-    // Two settings of the same name say where they belong.
-    const context = (path: string, symbol: (typeof SYMBOLS)[number]) =>
-      first.filter((other) => symbolOf(other.path) === symbol).length > 1
-        ? ` (${words(path.split(".").slice(0, -1).join("."))})`
-        : "";
-    const input = ({ path, value }: (typeof all)[number]) => {
-      const symbol = symbolOf(path);
-      if (typeof value === "boolean") {
-        return html`<label class="check">
-          <input
-            type="checkbox"
-            data-setting="${run.name}-${path}"
-            .checked=${value}
-            @change=${(event: Event) => set(change(run.choice, path, (event.target as HTMLInputElement).checked))}
-          />
-          <span>${words(path)}</span>
-        </label>`;
-      }
-      return html`<label class="field">
-        <span>${symbol ? html`<i>${symbol[1]}</i> ${symbol[2]}${context(path, symbol)}` : words(path)}</span>
-        <input
-          type="number"
-          step=${symbol?.[3] ?? "any"}
-          data-setting="${run.name}-${path}"
-          .value=${String(value)}
-          @change=${(event: Event) => {
-            const { valueAsNumber } = event.target as HTMLInputElement;
-            if (Number.isFinite(valueAsNumber)) set(change(run.choice, path, valueAsNumber));
-            else this.requestUpdate();
-          }}
-        />
-      </label>`;
-    };
-    return html`<div class="loss">
-      <label class="field wide">
-        <span>Loss</span>
-        <select
-          data-control="loss-${run.name}"
-          @change=${(event: Event) => this.tell({ [key]: (event.target as HTMLSelectElement).value, steps: 0 })}
-        >
-          ${families.map(
-            (family) =>
-              html`<optgroup label=${words(family)}>
-                ${this.offers
-                  .filter((offer) => offer.family === family)
-                  .map(
-                    (offer) =>
-                      html`<option value=${offer.name} ?selected=${offer.name === run.choice.offer.name}>
-                        ${offer.title}
-                      </option>`,
-                  )}
-              </optgroup>`,
-          )}
-        </select>
-      </label>
-      <label class="field">
-        <span>Batch</span>
-        <select
-          data-control="batch-${run.name}"
-          @change=${(event: Event) =>
-            this.tell({ [`batch_${key}`]: (event.target as HTMLSelectElement).value, steps: 0 })}
-        >
-          ${BATCHES.map((batch) => html`<option value=${batch} ?selected=${batch === run.batch}>${batch}</option>`)}
-        </select>
-      </label>
-      ${
-        this.value.space === "disk" && !COMPANIONS.includes(run.choice.offer.name)
-          ? html`<label class="field">
-              <span>HIER beside it</span>
-              <select
-                data-control="companion-${run.name}"
-                @change=${(event: Event) => {
-                  const { value } = event.target as HTMLSelectElement;
-                  set({
-                    offer: run.choice.offer,
-                    companion: companions.find(({ name }) => name === value) ?? null,
-                    changes: new Map(),
-                  });
-                }}
-              >
-                <option value="">none</option>
-                ${companions.map(
-                  ({ name, title }) =>
-                    html`<option value=${name} ?selected=${name === run.choice.companion?.name}>${title}</option>`,
-                )}
-              </select>
-            </label>`
-          : nothing
-      }
-      ${first.map(input)}
-      ${
-        rest.length > 0
-          ? html`<details>
-              <summary>${format.count(rest.length, "more setting")}</summary>
-              <div class="rest">${rest.map(input)}</div>
-            </details>`
-          : nothing
-      }
-      <p class="note">${run.choice.offer.summary[0]?.toUpperCase()}${run.choice.offer.summary.slice(1)}.</p>
-    </div>`;
-  }
-
-  private legend(description: Description) {
-    const depth = description.levels.length;
-    const orders = description.classes[0] ?? [];
-    const families = description.classes[depth - 2] ?? [];
-    const parent = (family: number) => {
-      const member = description.held_out.findIndex((_, index) => labelsOf(description, index)[depth - 2] === family);
-      return labelsOf(description, member)[0] ?? 0;
-    };
-    return html`<div class="legend-row">
-      <ul class="legend" aria-label="Marks">
-        ${orders.map(
-          (name, group) =>
-            html`<li>
-              <svg class="key" viewBox="-1.5 -1.5 3 3" aria-hidden="true">
-                <path class="marks" data-group=${group} data-held-out="0" d=${KEYS[group % KEYS.length] ?? ""}></path>
-              </svg>
-              ${name} <span class="visually-hidden">(${shapeName(group)})</span>
-            </li>`,
-        )}
-      </ul>
-      <label class="field">
-        <span>Look at</span>
-        <select
-          data-control="family"
-          @change=${(event: Event) => {
-            const { value } = event.target as HTMLSelectElement;
-            this.tell({ family: value === "" ? null : Number(value) });
-          }}
-        >
-          <option value="">all families</option>
-          ${orders.map(
-            (order, group) =>
-              html`<optgroup label=${order}>
-                ${families.map((name, family) =>
-                  parent(family) === group
-                    ? html`<option value=${family} ?selected=${family === this.value.family}>${name}</option>`
-                    : nothing,
-                )}
-              </optgroup>`,
-          )}
-        </select>
-      </label>
-    </div>`;
-  }
-
-  private curves(description: Description) {
-    const depth = description.levels.length;
-    const both = (score: Parameters<typeof curveOf>[3]) =>
-      this.runs.flatMap(({ name, history }) => [
-        curveOf(name, true, history, score),
-        curveOf(name, false, history, score),
-      ]);
-    const levels = Array.from({ length: depth }, (_, level) => depth - 1 - level);
-    return html`<section aria-label="Curves">
-      <h2>Scores</h2>
-      <p class="note">Solid lines: creatures that the network learns from. Broken lines: held-out species.</p>
-      <div class="curves">
-        ${chart(
-          "h_ap",
-          "H-AP",
-          both((scores) => scores.h_ap),
-          this.step,
-        )}
-        ${levels.map((level) =>
-          chart(
-            `ap-${level + 1}`,
-            `AP of ${description.levels[level] ?? ""}`,
-            both((scores) => scores.ap[level]),
-            this.step,
-          ),
-        )}
-        ${chart(
-          "gap",
-          "Decomposability gap",
-          this.runs.map(({ name, history }) => curveOf(name, false, history, (scores) => scores.gap)),
-          this.step,
-        )}
-      </div>
-    </section>`;
-  }
-
-  private scores(description: Description) {
-    const depth = description.levels.length;
-    const rows: [metric: string, title: string, score: Parameters<typeof curveOf>[3]][] = [
-      ["h_ap", "H-AP", (scores) => scores.h_ap],
-      ...Array.from(
-        { length: depth },
-        (_, index) =>
-          [
-            `ap-${depth - index}`,
-            `AP of ${description.levels[depth - 1 - index] ?? ""}`,
-            (scores) => scores.ap[depth - 1 - index],
-          ] as (typeof rows)[number],
-      ),
-      ["gap", "Decomposability gap", (scores) => scores.gap],
-    ];
-    return html`<div class="table" tabindex="0" role="group" aria-label="Scores">
-      <table>
-        <caption class="visually-hidden">
-          Scores after the last measured step
-        </caption>
-        <thead>
-          <tr>
-            <td></td>
-            ${this.runs.map(
-              ({ name, history }) =>
-                html`<th scope="col">
-                    ${name}, learned<span class="visually-hidden"> after ${history.at(-1)?.step} steps</span>
-                  </th>
-                  <th scope="col">${name}, held out</th>`,
-            )}
-          </tr>
-        </thead>
-        <tbody>
-          ${rows.map(
-            ([metric, title, score]) =>
-              html`<tr>
-                <th scope="row">${title}</th>
-                ${this.runs.map(({ name, history }) =>
-                  (["training", "held_out"] as const).map((part) => {
-                    const last = history.at(-1);
-                    const value = last ? score(last[part]) : null;
-                    return html`<td
-                      class="number"
-                      data-run=${name}
-                      data-part=${part}
-                      data-metric=${metric}
-                      data-value=${value ?? ""}
-                    >
-                      ${format.score(value)}
-                    </td>`;
-                  }),
-                )}
-              </tr>`,
-          )}
-        </tbody>
-      </table>
-    </div>`;
   }
 
   // --- Pointer and keys ------------------------------------------------------------------------
@@ -829,21 +476,5 @@ export class AkinTraining extends ShadowElement {
     this.dragged = null;
   };
 }
-
-/** The marks of the legend: circle, square, triangle, diamond. */
-const KEYS = [
-  "M-1 0a1 1 0 1 0 2 0a1 1 0 1 0-2 0",
-  "M-.9-.9H.9V.9H-.9Z",
-  "M0-1.200 1.150.85H-1.150Z",
-  "M0-1.300 1.300 0 0 1.300-1.300 0Z",
-];
-
-/** `surrogate.relevance.alpha` as words. */
-const words = (path: string): string =>
-  path
-    .split(".")
-    .filter((part) => !/^(terms|loss|\d+)$/.test(part))
-    .join(", ")
-    .replaceAll("_", " ");
 
 customElements.define("akin-training", AkinTraining);

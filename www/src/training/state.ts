@@ -26,7 +26,7 @@ export const parameters = {
   family: whole(null),
 };
 
-export type Ground = Values<typeof parameters>;
+export type GroundSettings = Values<typeof parameters>;
 
 /** The state of an example. */
 export const stateOf = ({ space, a, b, batch_a, batch_b }: Example) => ({
@@ -38,10 +38,10 @@ export const stateOf = ({ space, a, b, batch_a, batch_b }: Example) => ({
 });
 
 /** The example that a state shows. */
-export const exampleOf = (ground: Ground): Example | undefined =>
+export const exampleOf = (ground: GroundSettings): Example | undefined =>
   EXAMPLES.find((example) =>
-    Object.entries(stateOf(example)).every(([name, value]) => ground[name as keyof Ground] === value),
+    Object.entries(stateOf(example)).every(([name, value]) => ground[name as keyof GroundSettings] === value),
   );
 
-export const initialState = (): Ground =>
-  Object.fromEntries(Object.entries(parameters).map(([name, { initial }]) => [name, initial])) as Ground;
+export const initialState = (): GroundSettings =>
+  Object.fromEntries(Object.entries(parameters).map(([name, { initial }]) => [name, initial])) as GroundSettings;

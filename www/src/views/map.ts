@@ -144,7 +144,7 @@ export const view = defineView({
               <h2 id="affinity-title">How alike its classes are</h2>
               <p>
                 Each cell is the mean score of two classes. Classes of one parent stand together, so an encoder that
-                keeps families together has dark squares along the diagonal.
+                keeps families together has squares of high scores along the diagonal.
               </p>
               ${affinity}
             </section>`

@@ -7,7 +7,7 @@ interface Waiting {
 }
 
 /** The page's side of the worker of the training ground: one promise for each request. */
-export class Ground {
+export class TrainingClient {
   private readonly worker: Worker;
   private readonly waiting = new Map<number, Waiting>();
   private next = 1;

@@ -1,6 +1,6 @@
 // Bundles in folders on the reader's device. They are read where they are: nothing leaves the device.
 
-import { failure } from "../failure.js";
+import { failure } from "./failure.js";
 
 /** What stands in the address for such a bundle. A link to it works only as long as this page is open. */
 const PREFIX = "local:";

@@ -1,4 +1,4 @@
-// The lesson: eight steps, each with a text, a playground and a task that core's figures check.
+// The lesson: nine parts, each with a text, a playground and a task that core's figures check.
 
 import { html, mathml } from "lit";
 import * as format from "../format.js";
@@ -6,12 +6,13 @@ import { readLastRankings } from "../last-ranking.js";
 import { short } from "../playground/explain.js";
 import { FIG_8, fromLastRanking } from "../playground/presets.js";
 import { depth, fromLevels, orderLevels, ranking, settings } from "../playground/state.js";
-import { bestGain, fineAp, isOneMove, near, notYet, solved, type Step, type Work } from "./work.js";
+import { bestGain, fineAp, isOneMove, near, notYet, solved, type Part, type Work } from "./work.js";
 
 /** These names are not to be broken at their hyphens. */
 const H_AP = html`<span class="nowrap">H-AP</span>`;
 const H_RANK = html`<span class="nowrap">H-rank</span>`;
 const LOSS = html`<span class="nowrap">1 − H-AP</span>`;
+const R_AT_1 = html`<dfn class="nowrap">R@1</dfn>`;
 
 const math = (inner: unknown) => html`<math>${inner}</math>`;
 /** A formula with the sizes of a line of its own. Two of them may stand in two lines on a narrow screen. */
@@ -35,17 +36,18 @@ function rightRanks(work: Work, which = 0): [number, number] {
 
 const NOUNS = ["a stranger", "one of the same group", "one of the same family", "one of the same species"];
 
-const PARTS = [
+/** What a playground can hide. */
+const HIDEABLE = [
   "presets query tools tree tree-editor bars h-rank scores why ap-equation equation curve controls relevance-kind ties",
-  "ap coarse-ap h_ap ndcg asi mistake_severity",
+  "ap coarse-ap h_ap recall_at_1 ndcg asi mistake_severity",
 ]
   .join(" ")
   .split(" ");
 
-/** Hides every part but these. */
-const only = (...shown: string[]): string => PARTS.filter((part) => !shown.includes(part)).join(" ");
+/** Hides everything but these. */
+const only = (...shown: string[]): string => HIDEABLE.filter((name) => !shown.includes(name)).join(" ");
 
-const whatASearchReturns: Step = {
+const whatASearchReturns: Part = {
   title: "What a search returns",
   text: html`<p>
       You show a picture to a large collection and ask what in it looks like this. Your picture is the <dfn>query</dfn>,
@@ -81,16 +83,21 @@ const whatASearchReturns: Step = {
   },
 };
 
-const averagePrecision: Step = {
+const averagePrecision: Part = {
   title: "AP: how early do the right results come?",
   text: html`<p>
       A <dfn>metric</dfn> is a number that tells a good ranking from a bad one. Walk down the list and stop at every
-      right result. Ask there which share of the results so far is right. At rank 2 it is one of two,
-      ${math(fraction(1, 2))}. At rank 5 it is two of five, ${math(fraction(2, 5))}. Such a share is the
-      <dfn>precision</dfn> at that rank.
+      right result. Ask two questions there. Which share of the results so far is right? This is the
+      <dfn>precision</dfn> at that rank. Which share of all right results have you found so far? This is the
+      <dfn>recall</dfn>.
     </p>
     <p>
-      The mean of these shares is the <dfn>average precision</dfn>, or AP. Above the list it is called “AP species”,
+      At rank 2, one of two results is right, so the precision is ${math(fraction(1, 2))}. You have found one of the two
+      right results, so the recall is ${math(fraction(1, 2))} as well. At rank 5 the precision is
+      ${math(fraction(2, 5))} and the recall is 1.
+    </p>
+    <p>
+      The mean of these precisions is the <dfn>average precision</dfn>, or AP. Above the list it is called “AP species”,
       because right means the same species. Here it is
       ${math(
         mathml`<mrow><mo>(</mo>${fraction(1, 2)}<mo>+</mo>${fraction(2, 5)}<mo>)</mo></mrow><mo>/</mo><mn>2</mn><mo>=</mo><mn>0.45</mn>`,
@@ -101,6 +108,10 @@ const averagePrecision: Step = {
       In symbols: ${math(of("rank"))} is the rank of a right result <i>k</i>, and ${math(RANK_PLUS)} counts only the
       right results down to it, itself included. AP is the mean of
       ${math(mathml`<mfrac>${RANK_PLUS}${of("rank")}</mfrac>`)} over the right results.
+    </p>
+    <p>
+      A simpler metric asks only whether the first result is right. For one query it is 1 or 0; here it is 0. Its mean
+      over many queries is called ${R_AT_1}, “recall at 1”: the share of queries whose first result is right.
     </p>`,
   task: html`Move results until AP is exactly 0.75.`,
   hint: html`If a right result stands at rank 1, its share is 1. The mean of 1 and which other share is 0.75? The second
@@ -116,13 +127,14 @@ const averagePrecision: Step = {
   },
 };
 
-const twoMistakes: Step = {
+const twoMistakes: Part = {
   title: "Two mistakes that AP cannot tell apart",
   text: html`<p>
       Here are the same five results in two rankings. In both, the right ones stand at ranks 2 and 5, so both have the
-      same AP, 0.45. Now look at rank 1. The first ranking begins with a striped round beetle. It is the wrong species,
-      but of the query’s own family, a <dfn>cousin</dfn>. The second begins with a long beetle, which has only the group
-      in common. You notice the difference. AP does not, because it knows only right and wrong.
+      same AP, 0.45. Both begin with a mistake, so both have an R@1 of 0. Now look at rank 1. The first ranking begins
+      with a striped round beetle. It is the wrong species, but of the query’s own family, a <dfn>cousin</dfn>. The
+      second begins with a long beetle, which has only the group in common. You notice the difference. AP does not,
+      because it knows only right and wrong.
     </p>
     <p>
       People who search do care. When they ask for a brown bear, a polar bear is a small mistake and a butterfly a large
@@ -160,7 +172,7 @@ const twoMistakes: Step = {
   },
 };
 
-const relevance: Step = {
+const relevance: Part = {
   title: "Relevance from a tree",
   text: html`<p>
       Groups, families and species make a tree, the <dfn>taxonomy</dfn>. It is drawn below the list and has <i>L</i> = 3
@@ -175,17 +187,19 @@ const relevance: Step = {
     </p>
     <p>
       Should one of the same family be worth so much? That is a choice, and the exponent <i>α</i> (alpha) makes it:
-      ${math(
-        mathml`<mtext>rel</mtext><mo>=</mo><msup><mrow><mo stretchy="false">(</mo><mi>l</mi><mo>/</mo><mi>L</mi><mo stretchy="false">)</mo></mrow><mi>α</mi></msup>`,
-      )}.
+      <span class="nowrap"
+        >${math(
+          mathml`<mtext>rel</mtext><mo>=</mo><msup><mrow><mo stretchy="false">(</mo><mi>l</mi><mo>/</mo><mi>L</mi><mo stretchy="false">)</mo></mrow><mi>α</mi></msup>`,
+        )}.</span
+      >
       With α = 2 the values are 1, ${math(fraction(4, 9))}, ${math(fraction(1, 9))} and 0, so the
-      <dfn>finest level</dfn>, here the species, counts for more. With α = 0 all kin are worth the same. The bars show
-      the relevance. Move the slider below the tree and watch them.
+      <dfn>finest level</dfn>, here the species, counts for more. With α = 0 all kin are worth the same. A stranger is
+      worth 0, whatever α is. The bars show the relevance. Move the slider below the tree and watch them.
     </p>
     <p class="aside">
-      This lesson follows the paper HAPPIER. Its relevance is also divided by |Ω(<i>l</i>)|, the number of results with
-      that shared level (eq. 4). A level with many results then counts no more than a level with few. The playground has
-      both forms. This lesson keeps the simple one, as the paper’s Fig. 8 does.
+      This lesson follows the paper HAPPIER. Its equation 4 also divides a relevance by the number of results that have
+      the same shared level, which it writes |Ω(<i>l</i>)|. A level with many results then counts no more than a level
+      with few. The playground has both forms. This lesson keeps the simple one, as the paper’s Fig. 8 does.
     </p>`,
   task: html`Sort the five results by relevance, the greatest first. Then set α so that two of the same family together
   are worth less than one of the same species.`,
@@ -215,7 +229,7 @@ const relevance: Step = {
   },
 };
 
-const hRank: Step = {
+const hRank: Part = {
   title: "H-rank, term by term",
   text: html`<p>
       In AP, each right result gives the share of right results so far. A hierarchical metric works in the same way, but
@@ -269,10 +283,11 @@ const hRank: Step = {
   },
 };
 
-const area: Step = {
+const area: Part = {
   title: "H-AP as an area",
   text: html`<p>
-      Walk down the list once more and collect relevance. The share of all relevance that you have after a result is the
+      Precision and recall, too, have a form that counts relevance instead of right and wrong. Walk down the list once
+      more and collect relevance. The share of all relevance that you have after a result is the
       <dfn>H-recall</dfn> there. It grows from 0 to 1 and is drawn to the right.
     </p>
     <p>
@@ -282,13 +297,30 @@ const area: Step = {
       is 1 when nothing less relevant stands above <i>k</i>.
     </p>
     <p>
-      So every result but a stranger becomes a column. It is as wide as its share of all relevance and as high as its
-      H-precision. In width times height its relevance cancels. What is left is its quotient from the last step, divided
-      by the sum of all relevances. So the area of all columns is ${H_AP}. A perfect ranking fills the square. Point at
-      a result to find its column. The dashed line is drawn in the same way from right and wrong alone, and the area
-      under it is AP.
+      So every result but a stranger becomes a column, with its rank at the foot and the colour of its ring. It is as
+      wide as its share of all relevance and as high as its H-precision. Its area is width times height:
+    </p>
+    <p class="formula">
+      ${display(
+        mathml`<mfrac>${of("rel")}<mrow><mo>∑</mo><mtext>rel</mtext></mrow></mfrac><mo>·</mo><mfrac>${of("H-rank")}<mrow>${of("rank")}<mo>·</mo>${of("rel")}</mrow></mfrac>`,
+      )}
+      ${display(
+        mathml`<mo>=</mo><mfrac><mn>1</mn><mrow><mo>∑</mo><mtext>rel</mtext></mrow></mfrac><mo>·</mo><mfrac>${of("H-rank")}${of("rank")}</mfrac>`,
+      )}
+    </p>
+    <p>
+      Here ∑ rel is the sum of all relevances. The relevance of <i>k</i> stands once above a line and once below one, so
+      it cancels. What is left is the quotient of <i>k</i>, divided by ∑ rel. All quotients together, divided by ∑ rel,
+      are ${H_AP}. So the area of all columns is ${H_AP}, and a perfect ranking fills the square. Point at a result to
+      find its column. The dashed line is drawn in the same way from plain precision and recall. The area under it is
+      AP.
+    </p>
+    <p>
+      Two models can have the same R@1, and one of them the higher ${H_AP}. Its first results are then right as often as
+      those of the other. The rest of its rankings is better: its mistakes are nearer kin, or the right results and the
+      kin come earlier.
     </p>`,
-  task: html`Keep AP at 0.45 and make the shaded area as small as you can.`,
+  task: html`Keep AP at 0.45 and make the shaded area as small as you can. You are done at ${H_AP} 0.580.`,
   hint: html`The right results must stay at ranks 2 and 5, so only ranks 1, 3 and 4 are free. A mistake costs most near
   the top. Which of the three is the worst one for rank 1?`,
   hide: only("query", "bars", "h-rank", "ap", "h_ap", "curve"),
@@ -314,23 +346,25 @@ const area: Step = {
   },
 };
 
-const loss: Step = {
+const loss: Part = {
   title: "From the metric to a loss",
-  text: html`<h2>Why not use ${H_AP} itself?</h2>
-    <p>
+  text: html`<p>
       A neural network makes a point of every picture. The nearer a point is to the query’s, the higher is its
-      <dfn>score</dfn>, and the scores make the ranking. Training changes the network a little at a time. It has a
-      number that should become small, the <dfn>loss</dfn>, and asks how steeply the loss falls when a score changes a
-      little. This is the <dfn>slope</dfn>, and training follows it. Here the loss should be ${LOSS}.
+      <dfn>score</dfn>, and the scores make the ranking. Training changes the network a little at a time, and so the
+      scores. It has a number that should become small, the <dfn>loss</dfn>, and asks how steeply the loss falls when a
+      score changes a little. This is the <dfn>slope</dfn>, and training follows it.
     </p>
+    <h2>Why not use ${H_AP} itself?</h2>
     <p>
-      But a rank only counts how many scores are higher. Each comparison of two scores is a <dfn>step</dfn>, 0 or 1.
-      Most small changes of a score change no rank. The slope is then 0, and the network learns nothing.
+      The loss should be ${LOSS}. But ${H_AP} is made of ranks, and a rank is 1 plus the number of higher scores. Each
+      comparison of two scores adds 0 or 1. Drawn over the difference of the scores, this is a <dfn>step</dfn>: flat at
+      0, a jump, and flat at 1. Most small changes of a score change no rank. The slope is then 0, and the network
+      learns nothing.
     </p>
     <h2>Why not a sigmoid?</h2>
     <p>
-      So the step is replaced by a curve that has a slope. The first idea is the <dfn>sigmoid</dfn>, a step with round
-      corners (drawn below). Alone it has three faults:
+      So a curve that has a slope takes the place of the step. The first idea is the <dfn>sigmoid</dfn>, a step with
+      round corners (drawn below). Alone it has three faults:
     </p>
     <ul>
       <li>
@@ -342,26 +376,67 @@ const loss: Step = {
       </li>
       <li>It can make the loss smaller than ${LOSS} really is. A small loss then promises nothing.</li>
     </ul>
+    <h2>Two curves instead</h2>
     <p>
-      The paper HAPPIER takes two curves. One compares a result <i>k</i> with less relevant ones. It is never below the
-      step, so the rank of <i>k</i> is never taken to be too small. The other compares it with more relevant ones. It is
-      never above the step, so ${H_RANK} is never taken to be too large. Between equals the step stays. So no quotient
-      is too large, the loss is never smaller than ${LOSS}, and bad mistakes keep their slope.
+      The paper HAPPIER takes two curves. The <dfn>upper step</dfn> compares a result with less relevant ones. It is
+      never below the true step, so no rank is taken to be too small. The <dfn>lower step</dfn> compares a result with
+      more relevant ones. It is never above the true step, so no ${H_RANK} is taken to be too large. Between results of
+      equal relevance the true step stays. So no quotient is too large, and the loss is never smaller than ${LOSS}. The
+      upper step has no flat end, so bad mistakes keep their slope.
+    </p>`,
+  task: html`The second fault is about an order that does not matter. Find the one move that changes the list, but
+  neither AP nor ${H_AP}.`,
+  hint: html`Which two results have the same ring? Exchange them.`,
+  hide: only("query", "ap", "h_ap"),
+  begin: () => ({ state: fromLevels([0, 3, 3, 1, 2]) }),
+  check({ scores, start }) {
+    const [ap, startAp] = [fineAp(scores[0]), fineAp(start.scores[0])];
+    const [hAp, startHAp] = [scores[0]?.h_ap ?? 0, start.scores[0]?.h_ap ?? 0];
+    if (!near(ap, startAp) || !near(hAp, startHAp)) {
+      return notYet(
+        `From the start, AP went from ${format.score(startAp)} to ${format.score(ap)} and H-AP from ${format.score(startHAp)} to ${format.score(hAp)}. Start again.`,
+      );
+    }
+    return solved(
+      "The two results of the query’s own species have changed places, and both numbers are as before. A loss should not push them apart either. The sigmoid does.",
+    );
+  },
+  load: () => import("../steps/akin-steps.js"),
+  after: html`<section class="review wide" aria-labelledby="faults-title">
+    <h2 id="faults-title">See the curves and the three faults</h2>
+    <p>
+      The first chart has the true step, the sigmoid, and the upper and the lower step of HAPPIER. The second chart has
+      results on a line by their scores, and below it what each loss does with them. An arrow says where the loss moves
+      a result, and how far. Smooth-AP is the loss with the sigmoid alone. SupAP has the upper step, but knows only
+      right and wrong. The H-AP surrogate is the loss of HAPPIER, with both. Where there are only right results and
+      strangers, as in these three examples, SupAP and the surrogate are the same. See the faults in turn: vanishing
+      gradients, contradictory gradients, no upper bound. (A <dfn>gradient</dfn> is the slopes of all scores together.)
     </p>
-    <h2>What is the clustering term for?</h2>
+    <akin-steps state="preset=vanishing" hide="sliders equations training items numbers losses"></akin-steps>
+    <p><a href="?view=steps">All steps and losses, with their settings</a></p>
+  </section>`,
+};
+
+const price: Part = {
+  title: "Clustering, and a price",
+  text: html`<h2>What is the clustering term for?</h2>
     <p>
       Training sees a few hundred pictures at a time, a <dfn>batch</dfn>. Even if every batch is ranked perfectly, all
       pictures together may not be: in one batch the right results may have scores around 0.9, and in another around
       0.5, where the first batch has its strangers. The <dfn>clustering term</dfn> pulls all pictures of a species to
-      one point, the same for every batch. A weight λ (lambda) mixes it with the ranking part:
+      one point, the same for every batch.
+    </p>
+    <p>
+      The loss of HAPPIER is a mixture of two numbers, the ranking term from the last part and the clustering term. A
+      weight λ (lambda) between 0 and 1 says how much each counts:
       <span class="nowrap">(1 − λ) · ranking + λ · clustering</span>. The
       <a href="?view=training">training ground</a> lets you watch it.
     </p>
-    <h2>What does it cost?</h2>
+    <h2>What does a hierarchical loss cost?</h2>
     <p>
-      A hierarchical loss also falls when a cousin rises. A network cannot get everything right. Then it can pay to
-      bring a cousin past several strangers, even if a right result loses a place. AP at the finest level falls a little
-      while ${H_AP} rises. With a larger α cousins are worth less, and this happens less often.
+      It also falls when a cousin rises. A network cannot get everything right. Then it can pay to bring a cousin past
+      several strangers, even if a right result loses a place. AP at the finest level falls a little while ${H_AP}
+      rises. With a larger α cousins are worth less, and this happens less often.
     </p>`,
   task: html`Show this price: with one move, raise ${H_AP} and lower AP.`,
   hint: html`The one of the same family at rank 5 raises ${H_AP} as it passes strangers. AP falls when it passes the
@@ -379,26 +454,14 @@ const loss: Step = {
       return notYet(`${change} H-AP has risen, but AP must fall: the right result has not lost a place.`);
     return solved(`${change} A loss made for AP would refuse this move. A loss made for H-AP wants it.`);
   },
-  after: html`<section class="review wide" aria-labelledby="faults-title">
-    <h2 id="faults-title">See the curves and the three faults</h2>
-    <p>
-      The first chart has the step H, the sigmoid σ and the two curves of HAPPIER, H⁻ (never below the step) and H⁺
-      (never above it). The second chart has results on a line by their scores. The slope of a loss for one score is its
-      <dfn>gradient</dfn>. Training moves the score against it, as the arrows show. Smooth-AP is the loss with the
-      sigmoid alone, and SupAP is the one with H⁻. See the faults in turn: vanishing gradients, contradictory gradients,
-      no upper bound.
-    </p>
-    <akin-steps state="preset=vanishing" hide="sliders training items numbers losses"></akin-steps>
-    <p><a href="?view=steps">All steps and losses, with their settings</a></p>
-  </section>`,
 };
 
-/** The last step has this ranking until the reader has searched. */
+/** The last part has this ranking until the reader has searched. */
 const SAMPLE = [3, 3, 0, 2, 3, 1, 0, 2, 3, 0, 1, 3, 2, 0, 1];
-/** The last step takes so many results of the reader's own ranking. */
+/** The most results of the reader's own ranking that the last part takes. */
 const OWN = 20;
 
-function ownRanking(): ReturnType<Step["begin"]> {
+function ownRanking(): ReturnType<Part["begin"]> {
   const own = readLastRankings().at(-1);
   const shared = own?.shared.slice(0, OWN) ?? [];
   const falls = shared.some((level, place) => level < (shared[place + 1] ?? 0));
@@ -408,11 +471,12 @@ function ownRanking(): ReturnType<Step["begin"]> {
     : { state: fromLevels(SAMPLE) };
 }
 
-const ownPicture: Step = {
+const ownPicture: Part = {
   title: "Try it on your own picture",
   text: html`<p>
       Now take a ranking that a real network has made. <a href="?view=search">Search with a picture</a>, your own or one
-      from the gallery, and come back. The first ${OWN} results then stand here. Until then you see a sample.
+      from the gallery, and come back. Its first ${OWN} results then stand here. Until then you see a sample of
+      ${SAMPLE.length} results.
     </p>
     <p>
       Look at the mistakes near the top: how severe are they? Then look at the bars. The empty part of a bar is the cost
@@ -447,6 +511,13 @@ const ownPicture: Step = {
       </p>
     </details>
     <details>
+      <summary>One model has a higher ${H_AP} than another, and the same R@1. What is different?</summary>
+      <p>
+        The first result is right as often with both. Below it, the first model ranks better: its mistakes are nearer
+        kin, or right results and kin come earlier. R@1 looks at the first result only and cannot see this.
+      </p>
+    </details>
+    <details>
       <summary>
         A result of the same family (two of three levels) stands at rank 4. Above it are one of the same species, a
         stranger and one of the same group. What are its relevance, its ${H_RANK} and its quotient, with α = 1?
@@ -460,7 +531,7 @@ const ownPicture: Step = {
       <summary>What does α do?</summary>
       <p>
         It sets what kin are worth: rel = (<i>l</i> / <i>L</i>)<sup>α</sup>. The larger α is, the more the finest level
-        counts. With α = 0 all kin are worth the same.
+        counts. With α = 0 all kin are worth the same. A stranger is worth 0, whatever α is.
       </p>
     </details>
     <details>
@@ -488,7 +559,7 @@ const ownPicture: Step = {
   </section>`,
 };
 
-export const STEPS: readonly Step[] = [
+export const PARTS: readonly Part[] = [
   whatASearchReturns,
   averagePrecision,
   twoMistakes,
@@ -496,5 +567,6 @@ export const STEPS: readonly Step[] = [
   hRank,
   area,
   loss,
+  price,
   ownPicture,
 ];

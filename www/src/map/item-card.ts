@@ -1,0 +1,48 @@
+// What the map says of the item in focus: a card beside its point, and a sentence for screen readers.
+
+import { html, nothing } from "lit";
+import { kinshipRing } from "../elements/kinship-ring.js";
+import * as format from "../format.js";
+import { relation, sharedLevel } from "../kinship.js";
+import type { GallerySource, QueryScores } from "./gallery-source.js";
+
+interface Item {
+  item: number;
+  query: number | null;
+  scores: QueryScores | null;
+}
+
+/** The shared level of the item and the query; null without a query, and for the query itself. */
+const sharedWith = ({ collection }: GallerySource, { item, query }: Item): number | null =>
+  query === null || query === item ? null : sharedLevel(collection.labels(query), collection.labels(item));
+
+/** `line` has the numbers of its learned ancestors, from 0. */
+export function describeItem(source: GallerySource, shown: Item, line: readonly number[]): string {
+  const { collection } = source;
+  const score = shown.scores?.value(shown.item, "h_ap") ?? null;
+  const shared = sharedWith(source, shown);
+  return [
+    ...collection.path(shown.item).reverse(),
+    ...(shared === null ? [] : [relation(shared, collection.levels)]),
+    ...(score === null ? [] : [`H-AP ${format.score(score)} as the query`]),
+    ...(line.length === 0 ? [] : [`below proxy ${line.map((proxy) => proxy + 1).join(" and ")}`]),
+  ].join(", ");
+}
+
+export function itemCard(source: GallerySource, shown: Item) {
+  const { collection, sprites } = source;
+  const { item, query, scores } = shown;
+  const path = collection.path(item);
+  const score = scores?.value(item, "h_ap") ?? null;
+  const shared = sharedWith(source, shown);
+  return html`<div class="card" aria-hidden="true">
+    <akin-thumb .picture=${{ item, sprites }}></akin-thumb>
+    <span>
+      <strong>${path.at(-1)}</strong>
+      ${path.length > 1 ? html`<span class="soft">${path.slice(0, -1).join(" › ")}</span>` : nothing}
+      ${shared === null ? nothing : html`<span>${kinshipRing(shared, collection.depth)} ${relation(shared, collection.levels)}</span>`}
+      ${item === query ? html`<span>the query</span>` : nothing}
+      ${score === null ? nothing : html`<span class="number">H-AP ${format.score(score)}</span>`}
+    </span>
+  </div>`;
+}
