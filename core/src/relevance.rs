@@ -50,10 +50,12 @@ impl Relevance {
     ///
     /// # Errors
     ///
-    /// [`Kind::Config`] when α or a weight is negative or not finite, when all weights are 0, or when there is not one
-    /// weight per level.
+    /// [`Kind::Config`] when α or a weight is negative or not finite, when the weights sum to 0 or to more than single
+    /// precision holds, or when there is not one weight per level.
     pub fn checked(&self, depth: usize) -> Result<CheckedRelevance> {
         let usable = |value: f64| value.is_finite() && value >= 0.0;
+        // Losses compute in single precision, and a sum of relevances must not overflow.
+        let is_in_range = |sum: f64| (sum as f32).is_normal();
         match self {
             Self::HierarchicalAp { alpha } | Self::Plain { alpha } if !usable(*alpha) => Err(Error::new(
                 Kind::Config,
@@ -66,12 +68,12 @@ impl Relevance {
                 "give one weight per level, coarse to fine",
             )),
             Self::WeightedAp { weights }
-                if !weights.iter().all(|&w| usable(w)) || !usable(1.0 / weights.iter().sum::<f64>()) =>
+                if !weights.iter().all(|&w| usable(w)) || !is_in_range(weights.iter().sum()) =>
             {
                 Err(Error::new(
                     Kind::Config,
                     format!("the relevance has the weights {weights:?}"),
-                    "choose finite numbers of at least 0, not all 0",
+                    "choose finite numbers of at least 0, not all 0; only their ratios count, so let them sum to 1",
                 ))
             }
             _ => Ok(CheckedRelevance { relevance: self.clone(), depth }),
@@ -157,10 +159,13 @@ mod tests {
         for alpha in [-1.0, f64::NAN, f64::INFINITY] {
             assert!(Relevance::Plain { alpha }.checked(2).is_err());
         }
-        for weights in [vec![0.0, 0.0], vec![1.0, -0.5], vec![f64::NAN, 1.0]] {
+        for weights in [vec![0.0, 0.0], vec![1.0, -0.5], vec![f64::NAN, 1.0], vec![1e308; 2], vec![1e-300; 2]]
+        {
             assert!(Relevance::WeightedAp { weights }.checked(2).is_err());
         }
-        assert!(Relevance::WeightedAp { weights: vec![0.0, 1.0] }.checked(2).is_ok());
+        for weights in [vec![0.0, 1.0], vec![1e30; 2], vec![1e-30; 2]] {
+            assert!(Relevance::WeightedAp { weights }.checked(2).is_ok());
+        }
         assert!(Relevance::default().checked(2).is_ok());
     }
 

@@ -4,10 +4,11 @@ use std::io;
 use std::process::{ExitCode, exit};
 
 use akin_base::interrupt::{self, Answer};
-use akin_base::problem::{self, Interrupted};
+use akin_base::problem::{self, Advise, Interrupted};
 use akin_base::progress::Progress;
 use akin_base::terminal::{self, OutputFailed};
-use anyhow::{Context, Result};
+use akin_base::threads::{self, RAISE_LIMIT};
+use anyhow::Result;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
 use crate::cli::Cli;
@@ -60,6 +61,7 @@ fn refuse(error: &clap::Error) -> ! {
 fn run(cli: Cli) -> Result<()> {
     #[cfg(any(target_os = "linux", target_os = "macos"))]
     outlive_file_size_limit();
+    threads::prepare()?;
     if cli.trains() {
         handle_ctrl_c()?;
     }
@@ -73,7 +75,7 @@ fn handle_ctrl_c() -> Result<()> {
         Answer::Exit => exit(Interrupted::EXIT_CODE.into()),
         Answer::Ignore => {}
     })
-    .context("the handler of Ctrl-C cannot be installed")
+    .advise(|| "the handler of Ctrl-C cannot be installed".into(), RAISE_LIMIT)
 }
 
 /// Reports that stdout cannot be written. If its reader has closed it, as `akin … | head` does, nothing is wrong.

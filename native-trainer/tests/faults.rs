@@ -13,35 +13,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use serde_json::Value;
-use workplace::{Answer, Workplace};
-
-/// A training of three steps on twelve pictures, with a checkpoint after each step.
-const CONFIG: &str = r#"
-[run]
-steps = 3
-device = "cpu"
-checkpoint_every_steps = 1
-
-[data]
-kind = "csv"
-path = "data/labels.csv"
-levels = ["family", "species"]
-
-[model]
-backbone = { kind = "small_resnet", width = 1 }
-head = { dimension = 4 }
-preprocessing = { resize = 32, crop = 32, filter = "bilinear", channels = "rgb", scale = 0.004, mean = [0.5, 0.5, 0.5], deviation = [0.5, 0.5, 0.5] }
-
-[loss]
-kind = "happier"
-
-[sampler]
-classes_per_batch = 2
-images_per_class = 2
-
-[eval]
-metrics = ["h_ap"]
-"#;
+use workplace::{Answer, Workplace, tiny};
 
 /// The kinds of faults, see `src/faults.rs`. After the first two a command has to succeed.
 const KINDS: [&str; 7] = ["interrupted", "short", "full", "io", "denied", "terminated", "killed"];
@@ -151,13 +123,18 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
+/// The config of a training of three steps, with a checkpoint after each step.
+fn config() -> String {
+    let config = tiny(&[
+        ("steps = 2", "steps = 3\ncheckpoint_every_steps = 1"),
+        ("[\"order\", \"family\", \"species\"]", "[\"family\", \"species\"]"),
+    ]);
+    config + "[eval]\nmetrics = [\"h_ap\"]\n"
+}
+
 /// Twelve pictures, and the config.
 fn prepared() -> Workplace {
-    let at = Workplace::empty();
-    at.write("tiny.toml", CONFIG);
-    let draw = ["biomorphs", "data", "--branching", "2,3", "--images-per-class", "2", "--side", "32"];
-    at.akin(&draw).expect_code(0);
-    at
+    Workplace::with_classes(&config(), "2,3", "2", "16")
 }
 
 impl Workplace {
@@ -457,7 +434,7 @@ fn report(sweep: Sweep) {
 fn tune(sweep: Sweep) {
     let at = prepared();
     let search = "\n[tune]\nfolds = 2\ntrials = 2\nreproductions = 0\nranges = { \"loss.lambda\" = { values = [0.1, 0.9] } }\n";
-    at.write("tiny.toml", CONFIG.replace("steps = 3", "steps = 1") + search);
+    at.write("tiny.toml", config().replace("steps = 3", "steps = 1") + search);
     let command = ["tune", "tiny.toml", "--out", "search"];
     let chosen = |at: &Workplace| {
         let results = at.json("search/results.json");

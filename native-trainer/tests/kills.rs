@@ -15,32 +15,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use workplace::{Answer, Workplace};
-
-/// A training that takes some tenths of a second.
-const CONFIG: &str = r#"
-[run]
-steps = 20
-device = "cpu"
-checkpoint_every_steps = 2
-
-[data]
-kind = "csv"
-path = "data/labels.csv"
-levels = ["family", "species"]
-
-[model]
-backbone = { kind = "small_resnet", width = 2 }
-head = { dimension = 4 }
-preprocessing = { resize = 32, crop = 32, filter = "bilinear", channels = "rgb", scale = 0.004, mean = [0.5, 0.5, 0.5], deviation = [0.5, 0.5, 0.5] }
-
-[loss]
-kind = "happier"
-
-[sampler]
-classes_per_batch = 2
-images_per_class = 4
-"#;
+use workplace::{Answer, Workplace, tiny};
 
 /// How often each command is killed.
 const FEW: u64 = 5;
@@ -95,13 +70,13 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Twenty-four pictures, and the config.
+/// Twenty-four pictures, and the config of a training that takes some tenths of a second.
 fn prepared() -> Workplace {
-    let at = Workplace::empty();
-    at.write("tiny.toml", CONFIG);
-    let draw = ["biomorphs", "data", "--branching", "2,3", "--images-per-class", "4", "--side", "32"];
-    at.akin(&draw).expect_code(0);
-    at
+    let config = tiny(&[
+        ("steps = 2", "steps = 20\ncheckpoint_every_steps = 2"),
+        ("[\"order\", \"family\", \"species\"]", "[\"family\", \"species\"]"),
+    ]);
+    Workplace::with_classes(&config, "2,3", "4", "16")
 }
 
 impl Workplace {

@@ -11,48 +11,30 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use workplace::{Answer, Workplace};
+use workplace::{Answer, Workplace, tiny};
 
 const STEPS: u64 = 60;
 
 /// A config whose training takes a few seconds.
-const CONFIG: &str = r#"
-[run]
-steps = 60
-device = "cpu"
-
-[data]
-kind = "csv"
-path = "data/labels.csv"
-levels = ["order", "family", "species"]
-
-[model]
-backbone = { kind = "small_resnet", width = 4 }
-head = { dimension = 8 }
-preprocessing = { resize = 32, crop = 32, filter = "bilinear", channels = "rgb", scale = 0.004, mean = [0.5, 0.5, 0.5], deviation = [0.5, 0.5, 0.5] }
-
-[loss]
-kind = "happier"
-
-[sampler]
-classes_per_batch = 4
-images_per_class = 4
-
-[optimizer]
-clip_norm = 1.0
-
-[schedule]
-warmup_steps = 2
-"#;
+fn config() -> String {
+    let config = tiny(&[
+        ("steps = 2", "steps = 60"),
+        ("width = 2", "width = 4"),
+        ("resize = 16, crop = 16", "resize = 32, crop = 32"),
+        ("classes_per_batch = 3", "classes_per_batch = 4"),
+        ("images_per_class = 2", "images_per_class = 4"),
+    ]);
+    config + "[optimizer]\nclip_norm = 1.0\n[schedule]\nwarmup_steps = 2\n"
+}
 
 impl Workplace {
     fn new() -> Self {
-        Self::drawn(CONFIG, "32")
+        Self::drawn(&config(), "32")
     }
 
     /// Replaces the loss and the head of the config.
     fn set_loss(&self, loss: &str, head: &str) {
-        let config = CONFIG.replace("kind = \"happier\"", loss).replace("{ dimension = 8 }", head);
+        let config = config().replace("kind = \"happier\"", loss).replace("{ dimension = 8 }", head);
         self.write("tiny.toml", config);
     }
 
@@ -538,6 +520,34 @@ fn a_damaged_checkpoint_is_refused() {
 }
 
 #[test]
+fn a_pipe_in_the_place_of_a_file_is_not_waited_for() {
+    let at = Workplace::new();
+    at.interrupt("run").expect_code(130);
+    let make_pipe = |name: &str| {
+        assert!(Command::new("mkfifo").arg(at.path(name)).status().unwrap().success());
+    };
+    for name in ["run/report.json", "run/run.json", "run/encoder.bpk", "run/log.jsonl", "run/checkpoint.akin"]
+    {
+        let before = fs::read(at.path(name));
+        let _ = fs::remove_file(at.path(name));
+        make_pipe(name);
+        let refusal = at.akin(&["resume", "run"]).expect_code(1);
+        refusal.expect_stderr(&format!("{name} is not a regular file"));
+        fs::remove_file(at.path(name)).unwrap();
+        if let Ok(bytes) = before {
+            at.write(name, bytes);
+        }
+    }
+    at.akin(&["resume", "run"]).expect_code(0);
+
+    // Nor among the inputs of a command whose output exists.
+    make_pipe("labels.csv");
+    at.write("scores.csv", "");
+    let eval = ["eval", "--queries", "run/encoder.bpk", "--query-labels", "labels.csv", "--levels", "order"];
+    at.akin(&[&eval[..], &["--per-query", "scores.csv", "--overwrite"]].concat()).expect_code(1);
+}
+
+#[test]
 fn a_loss_that_is_not_finite_stops_the_training_before_a_checkpoint_is_written() {
     let at = Workplace::new();
     // An epoch has two steps, so its checkpoint comes before the tenth step, the first regular log entry.
@@ -600,6 +610,12 @@ fn a_training_is_not_continued_with_another_config_or_other_data() {
     at.akin(&["resume", "run"])
         .expect_code(1)
         .expect_stderr("have changed since the checkpoint: image files have other sizes");
+    let mut other = before.clone();
+    *other.last_mut().unwrap() ^= 1;
+    at.write(&picture, other);
+    at.akin(&["resume", "run"])
+        .expect_code(1)
+        .expect_stderr("have changed since the checkpoint: images differ");
     at.write(&picture, before);
     // A suffix leaves the order of the classes, and thus every label, as it was.
     let species = table.lines().nth(1).unwrap().split(',').nth(3).unwrap();
@@ -913,7 +929,7 @@ fn a_batch_takes_as_many_classes_as_a_small_data_set_has() {
     let csv = "kind = \"csv\"\npath = \"data/labels.csv\"\nlevels = [\"order\", \"family\", \"species\"]";
     let folder = "kind = \"folder\"\npath = \"photos\"\nlevels = [\"kind\", \"class\"]";
     let set = "classes_per_batch = 4\nimages_per_class = 4\n";
-    at.write("tiny.toml", CONFIG.replace(csv, folder).replace(set, ""));
+    at.write("tiny.toml", config().replace(csv, folder).replace(set, ""));
 
     at.akin(&["train", "tiny.toml", "--set", "run.steps=2", "--out", "run"])
         .expect_code(0)
@@ -925,6 +941,20 @@ fn a_batch_takes_as_many_classes_as_a_small_data_set_has() {
         .expect_code(1)
         .expect_stderr("sampler.classes_per_batch is 16, but the training split has 14 finest classes")
         .expect_stderr("at most 14");
+}
+
+#[test]
+fn a_bundle_and_its_site_have_places_of_their_own() {
+    let at = Workplace::new();
+    at.train("run").expect_code(0);
+    at.write("page/index.html", "<!doctype html>");
+    for (bundle, site) in [("same", "same"), ("site/bundle", "site"), ("bundle", "./bundle/site")] {
+        let export = ["export", "run", "--out", bundle, "--site", site, "--page", "page"];
+        at.akin(&export).expect_code(1).expect_stderr("are in each other's place");
+        assert!(!at.path(bundle).exists() && !at.path(site).exists());
+    }
+    let export = ["export", "run", "--out", "bundle", "--site", "site", "--with", "bundle", "--page", "page"];
+    at.akin(&export).expect_code(1).expect_stderr("`--with bundle` is the bundle of `--out`");
 }
 
 #[test]
@@ -1134,15 +1164,15 @@ fn unreadable_images_are_skipped_counted_and_named() {
 
 #[test]
 fn a_run_is_not_evaluated_on_classes_that_are_drawn_again() {
-    let at = Workplace::drawn(CONFIG, "16");
+    let at = Workplace::drawn(&config(), "16");
     let folder = r#"
 kind = "folder"
 path = "data/images"
 test_fraction = 0.4
 levels"#;
     let csv = "\nkind = \"csv\"\npath = \"data/labels.csv\"\nlevels";
-    assert!(CONFIG.contains(csv));
-    at.write("folder.toml", CONFIG.replace(csv, folder));
+    assert!(config().contains(csv));
+    at.write("folder.toml", config().replace(csv, folder));
     at.akin(&["train", "folder.toml", "--out", "drawn"]).expect_code(0);
     at.akin(&["train", "tiny.toml", "--out", "given"]).expect_code(0);
 
@@ -1168,16 +1198,16 @@ levels"#;
 
 #[test]
 fn trainings_with_other_seeds_are_tested_on_the_same_classes_if_the_split_has_a_seed() {
-    let at = Workplace::drawn(CONFIG, "16");
+    let at = Workplace::drawn(&config(), "16");
     let csv = "\nkind = \"csv\"\npath = \"data/labels.csv\"\nlevels";
     let folder = "\nkind = \"folder\"\npath = \"data/images\"\ntest_fraction = 0.4\nsplit_seed = 3\nlevels";
-    at.write("folder.toml", CONFIG.replace(csv, folder));
+    at.write("folder.toml", config().replace(csv, folder));
     for seed in ["0", "1"] {
         at.akin(&["train", "folder.toml", "--seed", seed, "--out", seed]).expect_code(0);
     }
     at.akin(&["eval", "0", "--against", "1"]).expect_code(0);
     at.akin(&["export", "0", "1", "--out", "both", "--maps", "pca"]).expect_code(0);
-    at.write("given.toml", CONFIG.replace("\nlevels", "\nsplit_seed = 3\nlevels"));
+    at.write("given.toml", config().replace("\nlevels", "\nsplit_seed = 3\nlevels"));
     at.akin(&["train", "given.toml", "--out", "2"])
         .expect_code(1)
         .expect_stderr("data.split_seed is set, but");
@@ -1235,7 +1265,7 @@ fn a_dry_run_can_be_repeated_and_states_the_pictures_that_there_are() {
     }
     at.akin(&["train", "tiny.toml", "--dry-run", "--sheet", "x.jpg"])
         .expect_code(1)
-        .expect_stderr("`--sheet x.jpg` is no PNG file");
+        .expect_stderr("`--sheet x.jpg` does not end in .png");
     let own = at.bytes("tiny-first-batch.png");
     image::load_from_memory(&own).unwrap();
     // A picture that the user saved again no longer says that a dry run drew it.
@@ -1249,6 +1279,26 @@ fn a_dry_run_can_be_repeated_and_states_the_pictures_that_there_are() {
             .expect_stderr(&format!("{file} already exists"));
         assert_eq!(at.bytes(file), *saved.get_ref());
     }
+}
+
+#[test]
+fn a_dry_run_says_that_the_training_will_refuse_its_directory() {
+    let at = Workplace::new();
+    at.write("notes/thesis.txt", "mine");
+    let plan = |out: &str, more: &[&str]| {
+        let dry_run = ["train", "tiny.toml", "--dry-run", "--sheet", "sheet.png", "--out", out];
+        at.akin(&[&dry_run[..], more].concat())
+    };
+    plan("new", &[]).expect_code(0);
+    plan("notes", &[])
+        .expect_code(1)
+        .expect_stdout("60 steps")
+        .expect_stderr("the training lacks a directory: ")
+        .expect_stderr("notes is not empty and is not a run")
+        .expect_stderr("choose another directory with `--out DIR`");
+    at.train("run").expect_code(0);
+    plan("run", &[]).expect_code(1).expect_stderr("run already has a run");
+    plan("run", &["--overwrite"]).expect_code(0);
 }
 
 #[test]
@@ -1291,7 +1341,7 @@ fn the_plan_of_pairs_has_the_largest_batch_of_the_data() {
     // Two orders with four trained species each, of which a half takes at most 16.
     at.write(
         "tiny.toml",
-        CONFIG.replace("classes_per_batch = 4", "kind = \"class_pairs\"\nclasses_per_batch = 32"),
+        config().replace("classes_per_batch = 4", "kind = \"class_pairs\"\nclasses_per_batch = 32"),
     );
     let plan = at.akin(&["train", "tiny.toml", "--dry-run"]).expect_code(0);
     assert!(
@@ -1334,8 +1384,20 @@ fn no_output_replaces_the_data_or_the_config() {
         assert!(reasons.iter().any(|reason| answer.stderr.contains(reason)), "{}", answer.stderr);
         assert_eq!([config, table, &image].map(|file| at.bytes(file)), before, "{command:?}");
     }
-    let twice = at.akin(&["data", "stats", config, "--svg", "same", "--png", "same"]).expect_code(1);
-    assert!(twice.stderr.contains("name the same file"), "{}", twice.stderr);
+    let twice = at.akin(&["data", "stats", config, "--svg", "same.svg", "--png", "same.svg"]).expect_code(1);
+    twice.expect_stderr("`--png same.svg` does not end in .png");
+    // Nor does it take the place of a file of another format.
+    let photos = at.read(config);
+    at.write("photos.toml", &photos);
+    for command in [
+        &["eval", "run", "--per-query", "photos.toml"][..],
+        &["eval", "run", "--curves", "photos.toml"],
+        &["embed", "run", "data/images", "--out", "photos.toml"],
+    ] {
+        let answer = at.akin(&[command, &["--overwrite"]].concat()).expect_code(1);
+        answer.expect_stderr("photos.toml` does not end in .");
+        assert_eq!(at.read("photos.toml"), photos, "{command:?}");
+    }
 
     // As a folder tree every image in it is read.
     let folder = at.read(config).replace("kind = \"csv\"", "kind = \"folder\"\ntest_fraction = 0.5");

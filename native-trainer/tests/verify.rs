@@ -5,35 +5,17 @@ mod workplace;
 use std::fs;
 
 use serde_json::Value;
-use workplace::Workplace;
+use workplace::{Workplace, tiny};
 
-const CONFIG: &str = r#"
-[run]
-epochs = 2
-device = "cpu"
-evaluate_every_epochs = 1
-
-[data]
-kind = "csv"
-path = "data/labels.csv"
-levels = ["order", "family", "species"]
-
-[model]
-backbone = { kind = "small_resnet", width = 1 }
-head = { dimension = 4 }
-preprocessing = { resize = 32, crop = 32, filter = "bilinear", channels = "rgb", scale = 0.004, mean = [0.5, 0.5, 0.5], deviation = [0.5, 0.5, 0.5] }
-
-[loss]
-kind = "happier"
-
-[sampler]
-classes_per_batch = 4
-images_per_class = 4
-"#;
+impl Workplace {
+    fn new() -> Self {
+        Self::drawn(&tiny(&[("steps = 2", "epochs = 2\nevaluate_every_epochs = 1")]), "16")
+    }
+}
 
 /// A run and its bundle.
 fn prepared() -> Workplace {
-    let at = Workplace::drawn(CONFIG, "32");
+    let at = Workplace::new();
     at.akin(&["train", "tiny.toml", "--out", "run"]).expect_code(0);
     at.akin(&["export", "run", "--out", "bundle", "--maps", "pca"]).expect_code(0);
     at
@@ -105,6 +87,17 @@ fn a_run_is_compared_with_its_checkpoint_and_its_data() {
     assert_eq!(faults(&at, "data"), ["labels.csv"]);
     at.write("data/labels.csv", table);
 
+    // A photo of the same length.
+    let photo = at.read("data/labels.csv").lines().nth(1).unwrap().split(',').next().unwrap().to_owned();
+    let photo = format!("data/{photo}");
+    let before = at.bytes(&photo);
+    let mut other = before.clone();
+    *other.last_mut().unwrap() ^= 1;
+    at.write(&photo, other);
+    assert_eq!(faults(&at, "run"), ["data"]);
+    at.akin(&["verify", "run"]).expect_stdout("has changed: images differ");
+    at.write(&photo, before);
+
     // The data may be elsewhere, or nowhere.
     fs::rename(at.path("data"), at.path("moved")).unwrap();
     assert_eq!(faults(&at, "run"), [""; 0]);
@@ -117,7 +110,7 @@ fn a_run_is_compared_with_its_checkpoint_and_its_data() {
 
 #[test]
 fn what_is_not_finished_is_not_sound_and_is_looked_into() {
-    let at = Workplace::drawn(CONFIG, "32");
+    let at = Workplace::new();
     let compare =
         ["compare", "tiny.toml", "--losses", "contrastive,happier", "--seeds", "0", "--out", "table"];
     at.akin(&[&compare[..], &["--cell", "1"]].concat()).expect_code(0);

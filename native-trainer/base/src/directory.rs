@@ -114,9 +114,10 @@ impl Draft {
     ///
     /// # Errors
     ///
-    /// A directory without the mark; another process that writes here.
+    /// A directory without the mark; another process that writes here; a pipe or the like in the place of a file.
     pub fn resume(kind: Kind, directory: &Path) -> Result<Self> {
         let mut draft = Self::open(kind, directory)?;
+        refuse_special(&draft.mark, directory)?;
         remove_parts(directory)?;
         if draft.mark.files.take().is_some() {
             draft.mark.directories.clear();
@@ -276,25 +277,25 @@ pub fn finish_replacement(kind: Kind, directory: &Path) -> Result<Option<PathBuf
 pub fn check(kind: Kind, path: &Path, overwrite: bool) -> Result<bool> {
     let path = &behind_link(path)?;
     recover(path)?;
-    let (inventory, mark) = take_stock(kind, path)?;
-    if inventory.is_empty() && mark.is_none() {
-        return Ok(false);
-    }
-    let Some(mark) = mark.filter(|mark| mark.kind == kind) else { return Err(unmarked(kind, path)) };
+    let mark = match take_stock(kind, path)? {
+        Stock::Nothing => return Ok(false),
+        Stock::Other => return Err(unmarked(kind, path)),
+        Stock::Results(mark) => mark,
+    };
     if !overwrite {
         let begun = mark.files.is_none();
         let part = if begun { "the beginning of " } else { "" };
         let resume = if begun && kind == Kind::Run { "continue it with `akin resume`, " } else { "" };
         return Err(problem(
             format!("{} already has {part}a {}", path.display(), kind.name()),
-            format!("{resume}choose another directory, or pass `--overwrite` to replace it"),
+            format!("{resume}choose another directory{}, or pass `--overwrite` to replace it", kind.option()),
         ));
     }
-    refuse_foreign(&mark, path, &inventory)?;
+    refuse_foreign(&mark, path)?;
     // A version that could not be removed is noticed now, and not after days of training.
     let old = beside(path, OLD);
     if let Some(mark) = Mark::read(&old)? {
-        refuse_foreign(&mark, &old, &Inventory::take(&old)?)?;
+        refuse_foreign(&mark, &old)?;
     }
     Ok(true)
 }
@@ -347,40 +348,50 @@ fn behind_link(path: &Path) -> Result<PathBuf> {
 ///
 /// A directory that is no such draft, or holds something else.
 fn is_own_draft(kind: Kind, path: &Path) -> Result<bool> {
-    let (inventory, mark) = take_stock(kind, path)?;
-    if inventory.is_empty() && mark.is_none() {
-        return Ok(false);
-    }
-    let Some(mark) = mark.filter(|mark| mark.kind == kind && mark.beside) else {
-        return Err(problem(
+    match take_stock(kind, path)? {
+        Stock::Nothing => Ok(false),
+        Stock::Results(mark) if mark.beside => refuse_foreign(&mark, path).map(|()| true),
+        _ => Err(problem(
             format!(
                 "the new {} would be written into {}, which is something else",
                 kind.name(),
                 path.display()
             ),
             "move that directory away, or choose another one",
-        ));
-    };
-    refuse_foreign(&mark, path, &inventory)?;
-    Ok(true)
+        )),
+    }
 }
 
-/// What a directory holds, nothing if there is none, and then its mark: every process writes the mark before it writes
-/// anything else.
-fn take_stock(kind: Kind, path: &Path) -> Result<(Inventory, Option<Mark>)> {
-    let inventory = match Inventory::take(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Inventory::default()),
-        inventory => inventory,
+/// What is at the place of results of a kind.
+enum Stock {
+    /// An empty directory, or none.
+    Nothing,
+    /// Results of that kind, or their beginning.
+    Results(Mark),
+    /// Something else.
+    Other,
+}
+
+/// Looks first at what a directory holds and then at its mark: every process writes the mark before it writes anything
+/// else.
+fn take_stock(kind: Kind, path: &Path) -> Result<Stock> {
+    let holds_something = match Inventory::is_of_something(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        answer => answer,
     };
-    let inventory = inventory.advise(
+    let holds_something = holds_something.advise(
         || format!("{} cannot be used for the {}", path.display(), kind.name()),
-        "choose another directory",
+        &format!("choose another directory{}", kind.option()),
     )?;
-    Ok((inventory, Mark::read(path)?))
+    Ok(match Mark::read(path)? {
+        Some(mark) if mark.kind == kind => Stock::Results(mark),
+        None if !holds_something => Stock::Nothing,
+        _ => Stock::Other,
+    })
 }
 
-fn refuse_foreign(mark: &Mark, path: &Path, inventory: &Inventory) -> Result<()> {
-    let foreign = mark.foreign(path, inventory)?;
+fn refuse_foreign(mark: &Mark, path: &Path) -> Result<()> {
+    let foreign = foreign(mark, path)?;
     if foreign.is_empty() {
         return Ok(());
     }
@@ -391,8 +402,25 @@ fn refuse_foreign(mark: &Mark, path: &Path, inventory: &Inventory) -> Result<()>
             mark.kind.name(),
             a_few(&foreign)
         ),
-        "move these files away, or choose another directory",
+        format!("move these files away, or choose another directory{}", mark.kind.option()),
     ))
+}
+
+/// Refuses a directory in which something else than a file has the name of one: to write to a pipe waits for its reader.
+fn refuse_special(mark: &Mark, directory: &Path) -> Result<()> {
+    let inventory = Inventory::take(directory)
+        .advise(|| format!("{} cannot be read", directory.display()), "check its permissions")?;
+    // A link to a file is replaced like that file.
+    let is_special = |name: &&String| directory.join(name).metadata().is_ok_and(|there| !there.is_file());
+    let special: Vec<&String> =
+        inventory.others.iter().filter(|name| mark.writes(name)).filter(is_special).collect();
+    match &special[..] {
+        [] => Ok(()),
+        [name, ..] => Err(problem(
+            format!("{} is not a regular file", directory.join(name).display()),
+            format!("remove it: a {} has a file of this name", mark.kind.name()),
+        )),
+    }
 }
 
 /// The error for a directory that holds something else than a command takes; none if its mark is of a kind that is wanted,
@@ -430,7 +458,7 @@ fn unmarked(kind: Kind, path: &Path) -> anyhow::Error {
             path.display(),
             kind.name()
         ),
-        "choose another directory, or empty this one yourself",
+        format!("choose another directory{}, or empty this one yourself", kind.option()),
     )
 }
 
@@ -497,11 +525,10 @@ impl Share {
     /// A directory that is not empty and has no mark of `kind`; a process that has it as a draft; a directory that cannot
     /// be created.
     pub fn take(kind: Kind, directory: &Path) -> Result<Self> {
-        let (inventory, mark) = take_stock(kind, directory)?;
-        match mark {
-            Some(mark) if mark.kind == kind => {}
-            None if inventory.is_empty() => create_folder(directory)?,
-            _ => return Err(unmarked(kind, directory)),
+        match take_stock(kind, directory)? {
+            Stock::Results(_) => {}
+            Stock::Nothing => create_folder(directory)?,
+            Stock::Other => return Err(unmarked(kind, directory)),
         }
         let lock = Lock::share(directory)?;
         // Several processes may write the mark here. They all write the same.

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::Result;
-use same_file::is_same_file;
 use tempfile::NamedTempFile;
 
 use crate::faults::{self, Course};
@@ -21,6 +20,7 @@ pub const PART_PREFIX: &str = ".akin-";
 pub const PART_SUFFIX: &str = ".part";
 
 const FREE_SPACE: &str = "free some space or check the permissions";
+const NOT_REGULAR: &str = "it is not a regular file";
 
 /// The bytes of a regular file. A pipe would wait for its writer, and some devices never end.
 ///
@@ -30,7 +30,7 @@ const FREE_SPACE: &str = "free some space or check the permissions";
 pub fn read_regular_file(path: &Path) -> io::Result<Vec<u8>> {
     let metadata = fs::metadata(path)?;
     if !metadata.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, NOT_REGULAR));
     }
     let mut file = attempt("open", path, || File::open(path))?;
     let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0));
@@ -99,7 +99,7 @@ impl InputFile {
     /// As [`read_regular_file`].
     pub fn open(path: &Path) -> io::Result<Self> {
         if !fs::metadata(path)?.is_file() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, NOT_REGULAR));
         }
         let file = attempt("open", path, || File::open(path))?;
         Ok(Self { path: path.to_owned(), state: state(&file)?, file })
@@ -225,9 +225,9 @@ pub fn remove_folder(path: &Path, last: &str) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// `InvalidInput` for a link; the errors of the system.
+/// `InvalidInput` for a link and for anything but a regular file; the errors of the system.
 pub fn open_lock(path: &Path) -> io::Result<File> {
-    refuse_link(path)?;
+    refuse_other(path)?;
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
     attempt("open", path, || options.open(path))
@@ -248,20 +248,21 @@ pub fn rewrite(file: &mut File, path: &Path, bytes: &[u8]) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// `InvalidInput` for a link; the errors of the system.
+/// `InvalidInput` for a link and for anything but a regular file; the errors of the system.
 pub fn create(path: &Path) -> io::Result<File> {
-    refuse_link(path)?;
+    refuse_other(path)?;
     attempt("create", path, || File::create(path))
 }
 
-/// Refuses a link: akin makes none, and the file that it leads to is somebody else's.
-fn refuse_link(path: &Path) -> io::Result<()> {
-    match fs::symlink_metadata(path) {
-        Ok(metadata) if metadata.is_symlink() => {
-            Err(io::Error::new(io::ErrorKind::InvalidInput, "it is a link"))
-        }
-        _ => Ok(()),
-    }
+/// Refuses what akin does not make: a link, since the file that it leads to is somebody else's, and a pipe, which would
+/// wait for its other end.
+fn refuse_other(path: &Path) -> io::Result<()> {
+    let fault = match fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_symlink() => "it is a link",
+        Ok(metadata) if !metadata.is_file() => NOT_REGULAR,
+        _ => return Ok(()),
+    };
+    Err(io::Error::new(io::ErrorKind::InvalidInput, fault))
 }
 
 /// A text of whole lines that grows at its end.
@@ -475,7 +476,7 @@ pub fn check_output(path: &Path, inputs: &[PathBuf], overwrite: bool) -> Result<
         }
         return Ok(());
     }
-    if let Some(input) = inputs.iter().find(|input| is_same_file(path, input).unwrap_or(false)) {
+    if let Some(input) = inputs.iter().find(|input| is_same(path, input).unwrap_or(false)) {
         return Err(problem(
             format!("the output {} is the input {}", path.display(), input.display()),
             "write to another file",
@@ -488,6 +489,23 @@ pub fn check_output(path: &Path, inputs: &[PathBuf], overwrite: bool) -> Result<
         ));
     }
     check_writable(path)
+}
+
+/// Refuses an output whose name has another ending than its format, so that no file of another format is replaced by
+/// mistake. `option` is the option that names it.
+///
+/// # Errors
+///
+/// As above. The system names pipes and devices, so they may be called anything.
+pub fn check_ending(option: &str, path: &Path, ending: &str) -> Result<()> {
+    let is_special = path.exists() && !path.is_file() && !path.is_dir();
+    if is_special || path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(ending)) {
+        return Ok(());
+    }
+    Err(problem(
+        format!("`{option} {}` does not end in .{ending}", path.display()),
+        format!("name a file that ends in .{ending}"),
+    ))
 }
 
 /// Refuses a file in a folder in which this user may not make one. On a file system that can only be read nobody may.
@@ -541,16 +559,10 @@ fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) ->
 
 /// Makes an empty file, which is removed if it is not renamed. It is locked, so that nobody takes it for abandoned.
 fn create_part(folder: &Path, prefix: &str) -> io::Result<NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(prefix).suffix(PART_SUFFIX);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        // As `File::create` does; the user's umask applies.
-        builder.permissions(fs::Permissions::from_mode(0o666));
-    }
+    // As `File::create` does; the user's umask applies. The errors of the system stay as they are.
+    let create = |path: &Path| OpenOptions::new().read(true).write(true).create_new(true).open(path);
     loop {
-        let part = builder.tempfile_in(folder)?;
+        let part = tempfile::Builder::new().prefix(prefix).suffix(PART_SUFFIX).make_in(folder, create)?;
         match part.as_file().try_lock() {
             // Another process took it for abandoned before it was locked.
             Ok(()) if is_at(part.as_file(), part.path()).is_ok_and(|is_there| !is_there) => {}
@@ -579,6 +591,36 @@ fn remove_abandoned(folder: &Path, prefix: &str) {
             let _ = fs::remove_file(entry.path());
         }
     }
+}
+
+/// Whether two paths lead to the same file. Opens neither on Unix, where one of them may be a pipe without a writer.
+///
+/// # Errors
+///
+/// The errors of the system.
+pub fn is_same(path: &Path, other: &Path) -> io::Result<bool> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let place = |path: &Path| fs::metadata(path).map(|metadata| (metadata.dev(), metadata.ino()));
+        Ok(place(path)? == place(other)?)
+    }
+    #[cfg(not(unix))]
+    same_file::is_same_file(path, other)
+}
+
+/// A path from the root without links, also of what does not exist yet.
+///
+/// # Errors
+///
+/// A current directory that is gone.
+pub fn whole_path(path: &Path) -> io::Result<PathBuf> {
+    let path = std::path::absolute(path)?;
+    for existing in path.ancestors() {
+        let Ok(whole) = existing.canonicalize() else { continue };
+        return Ok(whole.join(path.strip_prefix(existing).unwrap_or(Path::new(""))));
+    }
+    Ok(path)
 }
 
 /// Whether a path leads to this open file. Opens no other on Unix, where so few may be allowed that there is none left.
@@ -765,5 +807,19 @@ mod tests {
             assert!(check(&new, true).unwrap_err().to_string().contains("is the input"), "through a link");
         }
         assert!(check(&input, true).unwrap_err().to_string().contains("is the input"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_among_the_inputs_is_not_opened() {
+        let directory = tempfile::tempdir().unwrap();
+        let [pipe, output] = ["labels.csv", "scores.csv"].map(|name| directory.path().join(name));
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        fs::write(&output, "scores").unwrap();
+        // A pipe without a writer would never open.
+        check_output(&output, std::slice::from_ref(&pipe), true).unwrap();
+        for result in [open_lock(&pipe).map(drop), create(&pipe).map(drop), Lines::open(&pipe).map(drop)] {
+            assert_eq!(result.unwrap_err().to_string(), NOT_REGULAR);
+        }
     }
 }

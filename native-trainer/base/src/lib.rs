@@ -7,7 +7,7 @@
 //! directory                runs, bundles and other directories of results: marks, locks, whole replacement
 //! sealed                   files that are covered by checksums
 //! files                    reading and writing, completely or not at all
-//! progress  machine        bars and numbers of a long command; the machine, its memory and the date
+//! progress  machine threads   bars and numbers of a long command; the machine, its memory and the date; its threads
 //! problem   faults         errors with hints; faults that a test asks for
 //! columns counts shell html interrupt      tables, numbers, commands and HTML as text; Ctrl-C
 //! terminal                 stdout and stderr
@@ -26,3 +26,4 @@ pub mod progress;
 pub mod sealed;
 pub mod shell;
 pub mod terminal;
+pub mod threads;

@@ -81,7 +81,8 @@ impl Error for Problem {
     }
 }
 
-/// The two parts of an error: its chain of causes on one line, and the first hint in the chain, if there is one.
+/// The two parts of an error: its chain of causes on one line, and the first hint in the chain, if there is one. Where the
+/// system has set a limit, the hint names that.
 pub fn parts(error: &anyhow::Error) -> (String, Option<String>) {
     let mut hint = None;
     let mut messages: Vec<String> = Vec::new();
@@ -94,7 +95,29 @@ pub fn parts(error: &anyhow::Error) -> (String, Option<String>) {
             cause.to_string()
         });
     }
+    if let Some(limit) = error.chain().find_map(|cause| limit_hint(cause.downcast_ref()?)) {
+        // Behind a semicolon stands what has become of the work.
+        let rest = hint.as_deref().and_then(|hint| hint.split_once(';')).map(|(_, rest)| format!(";{rest}"));
+        hint = Some(format!("{limit}{}", rest.unwrap_or_default()));
+    }
     (messages.join(": "), hint.filter(|hint| !hint.is_empty()))
+}
+
+/// What to do about a limit of the system, whatever a command was doing when it met it.
+#[cfg(unix)]
+fn limit_hint(error: &std::io::Error) -> Option<&'static str> {
+    use rustix::io::Errno;
+    match Errno::from_io_error(error)? {
+        Errno::MFILE => Some("raise the limit of open files of a process (`ulimit -n`)"),
+        Errno::NFILE => Some("the machine has too many open files: end other programs"),
+        Errno::FBIG => Some("raise the limit of the size of a file (`ulimit -f`)"),
+        _ => None,
+    }
+}
+
+#[cfg(not(unix))]
+fn limit_hint(_: &std::io::Error) -> Option<&'static str> {
+    None
 }
 
 /// What an error is about, as a word for programs: the code of a [`Kind`](akin_core::Kind), `numbers` for
@@ -138,9 +161,13 @@ pub fn repeated<T: PartialEq>(names: &[T]) -> Option<&T> {
 
 /// The first five of many things, and the number of the others: `a, b, c, d, e and 7 more`.
 pub fn a_few<T: fmt::Display>(things: &[T]) -> String {
-    const LISTED: usize = 5;
-    let listed: Vec<String> = things.iter().take(LISTED).map(T::to_string).collect();
-    match things.len().saturating_sub(LISTED) {
+    listed(things, 5)
+}
+
+/// As [`a_few`], with the first `count` of them.
+pub fn listed<T: fmt::Display>(things: &[T], count: usize) -> String {
+    let listed: Vec<String> = things.iter().take(count).map(T::to_string).collect();
+    match things.len().saturating_sub(count) {
         0 => listed.join(", "),
         more => format!("{} and {more} more", listed.join(", ")),
     }
@@ -164,6 +191,16 @@ mod tests {
         );
         let error = akin_core::Error::new(akin_core::Kind::Config, "alpha is -1", "choose 1");
         assert_eq!(parts(&error.into()), ("alpha is -1".into(), Some("choose 1".into())));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_limit_of_the_system_is_named_whatever_was_done() {
+        let too_many = std::io::Error::from(rustix::io::Errno::MFILE);
+        let error = Err::<(), _>(too_many).advise(|| "x was not written".into(), "free some space");
+        let (message, hint) = parts(&error.unwrap_err());
+        assert!(message.starts_with("x was not written: "), "{message}");
+        assert!(hint.unwrap().contains("`ulimit -n`"));
     }
 
     #[test]

@@ -93,6 +93,7 @@ pub fn print_styled(text: &str) -> Result<(), OutputFailed> {
 /// Prints a line on stderr, above the panel. If stderr is closed, nobody can be told.
 pub fn say(line: impl fmt::Display) {
     let text = line.to_string();
+    let text = cut(&text);
     if emits("message", &text) {
         return;
     }
@@ -147,6 +148,19 @@ fn drawn(panel: &[PanelLine]) -> String {
     panel.iter().map(|line| format!("{}\n", line.text)).collect()
 }
 
+/// A message without its middle, if it is longer than anybody reads: names, cells and lines of files have any length.
+fn cut(text: &str) -> Cow<'_, str> {
+    const START: usize = 3000;
+    const END: usize = 1000;
+    let place = |character| text.char_indices().nth(character).map_or(text.len(), |(place, _)| place);
+    let count = text.chars().count();
+    if count <= START + END {
+        return Cow::Borrowed(text);
+    }
+    let (start, end) = (&text[..place(START)], &text[place(count - END)..]);
+    Cow::Owned(format!("{start} … {} characters … {end}", count - START - END))
+}
+
 fn write_stderr(text: &str) {
     if !text.is_empty() {
         let _ = io::stderr().write_all(text.as_bytes());
@@ -156,6 +170,7 @@ fn write_stderr(text: &str) {
 /// Prints a warning on stderr.
 pub fn warn(message: impl fmt::Display) {
     let message = message.to_string();
+    let message = cut(&message);
     if !emits("warning", &message) {
         say(format_args!("warning: {}", indented(&message)));
     }
@@ -163,14 +178,17 @@ pub fn warn(message: impl fmt::Display) {
 
 /// Prints an error and its hint on stderr, in the format of cargo. The code is for programs, which read JSON.
 pub fn report(message: &str, hint: Option<&str>, code: &str) {
+    let (message, hint) = (cut(message), hint.map(cut));
     if SPEAKS_JSON.load(Ordering::Relaxed) {
-        return emit(&json!({ "kind": "error", "text": message.trim(), "hint": hint, "code": code }));
+        return emit(
+            &json!({ "kind": "error", "text": message.trim(), "hint": hint.as_deref(), "code": code }),
+        );
     }
     let (red, blue, plain) =
         if stderr_has_colours() { ("\x1b[1;31m", "\x1b[1;34m", "\x1b[0m") } else { ("", "", "") };
     let mut text = format!("{red}error{plain}: {}\n", escape(&indented(message.trim_end())));
     if let Some(hint) = hint {
-        text += &format!("  {blue}hint{plain}: {}\n", escape(&indented(hint)));
+        text += &format!("  {blue}hint{plain}: {}\n", escape(&indented(&hint)));
     }
     let _ = io::stderr().write_all(text.as_bytes());
 }
@@ -280,6 +298,15 @@ pub fn width() -> Option<u16> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_message_loses_its_middle() {
+        assert_eq!(cut("short"), "short");
+        let long = format!("start{}end", "é".repeat(20_000_000));
+        let cut = cut(&long);
+        assert!(cut.starts_with("start") && cut.ends_with("end") && cut.chars().count() < 5000);
+        assert!(cut.contains(" … 19996008 characters … "), "{cut}");
+    }
 
     #[test]
     fn a_name_with_a_line_end_begins_no_line_of_a_message() {

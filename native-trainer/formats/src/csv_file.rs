@@ -5,9 +5,12 @@ use std::path::{Path, PathBuf};
 
 use akin_base::counts::counted;
 use akin_base::files::InputFile;
-use akin_base::problem::{Advise, did_you_mean, problem};
+use akin_base::problem::{Advise, did_you_mean, listed, problem};
 use anyhow::Result;
 use sha2::{Digest, Sha256};
+
+/// More columns than this are not listed in a message.
+const FEW_COLUMNS: usize = 24;
 
 /// A file, and the SHA-256 of what was read of it.
 struct Digesting {
@@ -53,7 +56,7 @@ impl CsvFile {
     ///
     /// # Errors
     ///
-    /// A header that is not UTF-8, or cannot be read.
+    /// An empty file; a header that is not UTF-8, or cannot be read.
     pub fn from_reader(file: &Path, bytes: Box<dyn Read>) -> Result<Self> {
         let mut reader = csv::ReaderBuilder::new()
             .trim(csv::Trim::Headers)
@@ -62,6 +65,12 @@ impl CsvFile {
             || format!("{} cannot be read", file.display()),
             "save it as CSV in UTF-8, with a header line",
         )?;
+        if header.is_empty() {
+            return Err(problem(
+                format!("{} is empty", file.display()),
+                "write a line with the names of the columns, and then a line for each item",
+            ));
+        }
         let header = header.clone();
         Ok(Self { file: file.to_owned(), header, reader, record: csv::StringRecord::new() })
     }
@@ -99,7 +108,7 @@ impl CsvFile {
                 format!(
                     "{} has no column `{name}`; its columns are {}",
                     self.file.display(),
-                    columns.join(", ")
+                    listed(&columns, FEW_COLUMNS)
                 ),
                 format!("{suggestion}add the column, or {otherwise}"),
             )

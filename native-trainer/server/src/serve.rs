@@ -10,13 +10,15 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 
-use akin_base::problem::problem;
+use akin_base::problem::{Advise, problem};
 use akin_base::terminal;
+use akin_base::threads::RAISE_LIMIT;
 use anyhow::Result;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::runtime::Runtime;
 
 use crate::bundles::Bundles;
 use crate::page::Page;
@@ -49,6 +51,7 @@ pub fn listen(hosts: &Hosts, port: u16) -> Result<TcpListener> {
 pub fn serve(listener: TcpListener, page: Page, bundles: Bundles, hosts: Hosts) -> Result<()> {
     let address = listener.local_addr()?;
     let site = Site::new(page, bundles, hosts)?;
+    let runtime = runtime()?;
     if address.ip().is_unspecified() {
         terminal::print(&format!("http://localhost:{}/", address.port()))?;
     } else {
@@ -66,12 +69,6 @@ pub fn serve(listener: TcpListener, page: Page, bundles: Bundles, hosts: Hosts) 
             address.ip()
         ));
     }
-    // Files are read in the blocking threads. Each keeps memory of its own, so that a few of them hold it flat.
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .max_blocking_threads(8)
-        .enable_all()
-        .build()?;
     runtime.block_on(async {
         tokio::select! {
             accepted = accept(listener, Arc::new(site), Limits::default()) => accepted?,
@@ -79,6 +76,24 @@ pub fn serve(listener: TcpListener, page: Page, bundles: Bundles, hosts: Hosts) 
         }
         Ok(())
     })
+}
+
+/// Answers on this thread. Files are read in other threads, which stay: each keeps memory of its own, so that a few of
+/// them hold it flat, and where the system starts no more of them, tokio makes do with those that there are.
+///
+/// # Errors
+///
+/// A system that starts no more threads.
+fn runtime() -> Result<Runtime> {
+    const FOR_EVER: Duration = Duration::from_secs(u32::MAX as u64);
+    let too_few = || "the thread that reads files cannot be started".into();
+    // tokio would panic.
+    let probe = std::thread::Builder::new().spawn(|| ()).advise(too_few, RAISE_LIMIT)?;
+    let _ = probe.join();
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.max_blocking_threads(8).thread_keep_alive(FOR_EVER).enable_all().build()?;
+    drop(runtime.spawn_blocking(|| ()));
+    Ok(runtime)
 }
 
 /// Takes connections and answers their requests, for ever.
@@ -368,6 +383,18 @@ mod tests {
         let other = server.get_with(path, "Range: bytes=2-4\r\nIf-Range: \"other\"\r\n");
         assert_eq!((other.status(), other.text()), (200, "weights"));
         assert_eq!(server.get_with(path, "Range: bytes=9-\r\n").status(), 416);
+        assert_eq!(server.get_with(path, "Range: bytes=-0\r\n").status(), 416);
+        assert_eq!(server.get_with(path, "Range: bytes=-99\r\n").header("content-range"), "bytes 0-6/7");
+        for passed_over in ["bytes=5-1", "items=0-1", "bytes=0-1,3-4", "bytes=x"] {
+            let answer = server.get_with(path, &format!("Range: {passed_over}\r\n"));
+            assert_eq!((answer.status(), answer.text()), (200, "weights"), "{passed_over}");
+        }
+        assert_eq!(server.ask("HEAD", path, "Range: bytes=0-1\r\n").status(), 200);
+
+        let only = |path: &str, tag: &str| server.get_with(path, &format!("If-Match: {tag}\r\n")).status();
+        assert_eq!([only(path, tag), only(path, "*"), only(path, &format!("\"a\", {tag}"))], [200; 3]);
+        assert_eq!([only(path, "\"other\""), only(path, &format!("W/{tag}"))], [412; 2]);
+        assert_eq!([only("/bundles.json", "*"), only("/bundles.json", "\"other\"")], [200, 412]);
 
         let known = |tag: &str| server.get_with(path, &format!("If-None-Match: \"a\", {tag}\r\n"));
         assert_eq!((known(tag).status(), known(tag).body.len()), (304, 0));

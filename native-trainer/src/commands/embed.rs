@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use akin_base::counts::counted;
-use akin_base::files::write_atomic;
+use akin_base::files::{check_ending, write_atomic};
 use akin_base::problem::{a_few, problem};
 use akin_base::progress::Progress;
 use akin_formats::npy;
@@ -53,16 +53,11 @@ pub fn run(args: EmbedArgs) -> Result<()> {
     let run = Run::open(&args.run)?;
     let files = files(&args.images)?;
     let paths = args.out.with_extension("csv");
-    if paths == args.out {
-        return Err(problem(
-            format!("{} is the file of the paths, not of the embeddings", paths.display()),
-            "give `--out` a name that ends in .npy; the paths are written beside it, as .csv",
-        ));
-    }
     let inputs = [files.clone(), run.files()].concat();
     for out in [&args.out, &paths] {
         data::check_output(out, &inputs, &run.config.data, args.overwrite)?;
     }
+    check_ending("--out", &args.out, "npy")?;
     let device = device::open(args.device.unwrap_or(run.config.run.device))?;
     let encoder = run.encoder(args.which, &device)?;
     let items: Vec<usize> = (0..files.len()).collect();
@@ -74,6 +69,10 @@ pub fn run(args: EmbedArgs) -> Result<()> {
     let images = counted(items.len(), "image", "images");
     progress.say("Embedded", &format!("{images} into {}", args.out.display()));
     progress.say("Wrote", &format!("their paths to {}, in the same order", paths.display()));
+    progress.say(
+        "Next",
+        "with a column of labels for each level added there, `akin eval --queries` measures both",
+    );
     Ok(())
 }
 

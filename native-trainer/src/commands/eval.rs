@@ -17,7 +17,7 @@ use anyhow::Result;
 use serde_json::json;
 
 pub use self::arguments::EvalArgs;
-use akin_base::files::{check_output, write_atomic};
+use akin_base::files::{check_ending, check_output, write_atomic};
 use akin_base::problem::problem;
 use akin_base::{directory, terminal};
 use akin_figures::rank_curves;
@@ -71,22 +71,28 @@ pub fn run(args: EvalArgs) -> Result<()> {
     Ok(())
 }
 
-/// Refuses outputs that would replace an input or, unless `replace`, any other file.
+/// Refuses outputs that would replace an input or, unless `replace`, any other file, and those with another ending.
 fn check_outputs(args: &EvalArgs, replace: bool) -> Result<()> {
-    let outputs: Vec<&PathBuf> = [&args.per_query, &args.out, &args.curves].into_iter().flatten().collect();
-    if outputs.is_empty() {
+    let outputs = [
+        ("--per-query", &args.per_query, "csv"),
+        ("--out", &args.out, "json"),
+        ("--curves", &args.curves, "csv"),
+    ];
+    if outputs.iter().all(|(_, file, _)| file.is_none()) {
         return Ok(());
     }
     let inputs = [&args.queries, &args.query_labels, &args.gallery, &args.gallery_labels, &args.merge];
     let mut inputs: Vec<PathBuf> = inputs.into_iter().flatten().cloned().collect();
     let run = args.run.as_deref().map(Run::open).transpose()?;
     inputs.extend(run.iter().flat_map(Run::files));
-    for file in outputs {
+    for (option, file, ending) in outputs {
+        let Some(file) = file else { continue };
         match &run {
             Some(run) => data::check_output(file, &inputs, &run.config.data, args.overwrite)?,
             None => check_output(file, &inputs, replace)?,
         }
         directory::refuse_own_file(file)?;
+        check_ending(option, file, ending)?;
     }
     Ok(())
 }

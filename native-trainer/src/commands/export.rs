@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use akin_base::counts::counted;
 use akin_base::directory::{Draft, Kind};
-use akin_base::files::{read_regular_file, write_into_draft};
+use akin_base::files::{read_regular_file, whole_path, write_into_draft};
 use akin_base::problem::{Advise, problem};
 use akin_base::progress::Progress;
 use akin_base::{directory, shell, terminal};
@@ -168,6 +168,7 @@ pub fn run(args: ExportArgs) -> Result<()> {
     // Errors in the site are reported before the gallery is embedded.
     let page = match &args.site {
         Some(site) => {
+            refuse_overlap(&args.out, site, &args.with)?;
             directory::check(Kind::Site, site, args.overwrite)?;
             if !args.with.is_empty() {
                 Bundles::open(&args.with)?;
@@ -208,6 +209,30 @@ pub fn run(args: ExportArgs) -> Result<()> {
         args.progress.say("Next", "copy it to any path of a web server with HTTPS");
     } else {
         args.progress.say("Next", &page::next_serve(&shell::path(&args.out), "shows it in the browser"));
+    }
+    Ok(())
+}
+
+/// Refuses a bundle that is the site or is inside it, a site inside the bundle, and a bundle that is given twice.
+fn refuse_overlap(bundle: &Path, site: &Path, with: &[PathBuf]) -> Result<()> {
+    let (whole, whole_site) = (whole_path(bundle)?, whole_path(site)?);
+    if whole.starts_with(&whole_site) || whole_site.starts_with(&whole) {
+        return Err(problem(
+            format!(
+                "the site {} and the bundle {} are in each other's place",
+                site.display(),
+                bundle.display()
+            ),
+            "give `--out` and `--site` two directories, neither inside the other",
+        ));
+    }
+    for other in with {
+        if whole_path(other)? == whole {
+            return Err(problem(
+                format!("`--with {}` is the bundle of `--out`", other.display()),
+                "leave it out: the site has the new bundle anyway",
+            ));
+        }
     }
     Ok(())
 }

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf, absolute};
 
 use akin_base::counts::counted;
-use akin_base::files::{read_regular_file, write_atomic};
+use akin_base::files::{check_ending, check_output, read_regular_file, write_atomic};
 use akin_base::problem::{Advise, a_few, did_you_mean, problem};
-use akin_base::{machine, shell, terminal};
+use akin_base::{directory, machine, shell, terminal};
 use akin_core::image::Pixels;
 use akin_core::models::BackboneConfig;
 use anyhow::Result;
@@ -166,12 +166,7 @@ fn name_of(photos: &Path) -> Result<String> {
 }
 
 fn refuse_existing(out: &Path, overwrite: bool) -> Result<()> {
-    if out.extension().is_none_or(|extension| extension != "toml") {
-        return Err(problem(
-            format!("the config {} does not end in .toml", out.display()),
-            "give `--out` a name that ends in .toml",
-        ));
-    }
+    check_ending("--out", out, "toml")?;
     let name = out.to_string_lossy();
     if name.contains(char::is_control) {
         return Err(problem(
@@ -179,8 +174,8 @@ fn refuse_existing(out: &Path, overwrite: bool) -> Result<()> {
             "choose another with `--out FILE.toml`",
         ));
     }
-    akin_base::files::check_output(out, &[], overwrite)?;
-    akin_base::directory::refuse_own_file(out)
+    check_output(out, &[], overwrite)?;
+    directory::refuse_own_file(out)
 }
 
 /// The section `[model]` without its preprocessing.

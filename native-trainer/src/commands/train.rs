@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use akin_base::counts::rounded_bytes;
 use akin_base::directory::Kind;
-use akin_base::files::write_atomic;
+use akin_base::files::{check_ending, write_atomic};
 use akin_base::problem::{Interrupted, a_few, problem};
 use akin_base::progress::Progress;
 use akin_base::{directory, shell, terminal};
@@ -25,7 +25,7 @@ use crate::evaluation::report::{report_text, score};
 use crate::pictures::loader::Pictures;
 use crate::runs::outcome::ProcessOutcome;
 use crate::runs::run::{CONFIG_FILE, Run};
-use crate::training::dry_run::{LOWER_MEMORY, check_memory, dry_run, lacking_problem};
+use crate::training::dry_run::{LOWER_MEMORY, check_memory, dry_run, lacking_directory, lacking_problem};
 use crate::training::{Outcome, Start, idle_settings, train};
 
 /// Train a model from a config.
@@ -140,15 +140,8 @@ fn print_plan(
         let name = config.run.out.file_name().unwrap_or_default().to_string_lossy().into_owned();
         PathBuf::from(format!("{name}-first-batch.png"))
     });
-    if !sheet.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("png")) {
-        return Err(problem(
-            format!(
-                "`--sheet {}` is no PNG file, and the picture of the first batch is one",
-                sheet.display()
-            ),
-            "name a file that ends with .png",
-        ));
-    }
+    check_ending("--sheet", &sheet, "png")?;
+    let lacking_directory = lacking_directory(&config, overwrite);
     // A dry run is repeated until the plan is right.
     let overwrite = overwrite || is_contact_sheet(&sheet);
     let inputs: Vec<PathBuf> = [source.to_owned()].into_iter().chain(config.model.weights.clone()).collect();
@@ -159,7 +152,8 @@ fn print_plan(
             "name a file elsewhere with `--sheet FILE`",
         ));
     }
-    let plan = dry_run(config)?;
+    let mut plan = dry_run(config)?;
+    plan.lacking.extend(lacking_directory);
     plan.late.iter().for_each(terminal::warn);
     write_atomic(&sheet, |file| file.write_all(&plan.sheet))?;
     terminal::print(&plan.text)?;

@@ -24,7 +24,7 @@ use crate::runs::run::CONFIG_FILE;
 /// Check every file of a run, a bundle or another directory that akin wrote.
 ///
 /// Checks lengths and SHA-256, that every file can be read and says what it should, and that files agree with each
-/// other. For a run: its config, checkpoint, log, results and weights, and whether its data have changed. For a bundle:
+/// other. For a run: its config, checkpoint, log, results and weights, and whether its data have changed: every image is read. For a bundle:
 /// its manifest, labels, embeddings, maps, thumbnails and weights. For a data set, a comparison, a tuning, a demo and a
 /// site: all of their files, and the directories in them. Exits with 1 if anything is damaged, missing or changed, or not
 /// finished: then it says how to go on. What an unfinished directory holds is checked as far as it can be.

@@ -128,7 +128,7 @@ impl Source {
         let shown = file.display();
         let mut table: Table = toml::from_str(&text).map_err(|error| {
             let hint = "correct that line; a section is written [data], a text in double quotes";
-            problem(format!("{shown} is not valid TOML\n{error}"), hint)
+            problem(format!("{shown} is not valid TOML\n{}", without_long_lines(&error)), hint)
         })?;
 
         if let Some(row) = row {
@@ -410,6 +410,17 @@ fn resolve_levels(table: &mut Table) {
     if !levels.is_empty() && !data.contains_key("levels") {
         let levels = levels.iter().map(|&level| Value::from(level)).collect();
         data.insert("levels".into(), Value::Array(levels));
+    }
+}
+
+/// What is wrong with a text that is not TOML, with a picture of the line unless that is too long to be looked at.
+fn without_long_lines(error: &toml::de::Error) -> String {
+    const LONG: usize = 400;
+    let picture = error.to_string();
+    match picture.lines().any(|line| line.len() > LONG) {
+        // Its first line names the place.
+        true => format!("{}: {}", picture.lines().next().unwrap_or_default(), error.message()),
+        false => picture,
     }
 }
 

@@ -123,6 +123,8 @@ d.jpg,Fuji,Apple,
             "{message}"
         );
         assert!(hint.starts_with("did you mean `vareity`?"), "{hint}");
+        let columns: Vec<String> = (0..300_000).map(|number| format!("column {number}")).collect();
+        assert!(refused(&columns.join(","), "").0.ends_with("column 23 and 299976 more"));
         assert!(refused(&GOOD.replace("split", "set"), "").1.contains("data.test_fraction"));
         assert!(refused(GOOD, "path_column = 'file'").0.contains("no column `file`"));
         let (message, hint) = refused(&GOOD.replace(',', ";"), "");
@@ -179,7 +181,11 @@ d.jpg,Fuji,Apple,
     #[test]
     fn a_missing_empty_or_uneven_file_is_refused() {
         let (directory, mut data) = csv("", "");
-        assert!(refusal(Dataset::read(&data, 0)).0.contains("no column `path`"));
+        let (message, hint) = refusal(Dataset::read(&data, 0));
+        assert!(
+            message.ends_with("labels.csv is empty") && hint.contains("the names of the columns"),
+            "{message}"
+        );
         data.path = directory.path().join("nowhere.csv");
         assert!(refusal(Dataset::read(&data, 0)).0.contains("nowhere.csv cannot be read"));
         assert!(refused("path,variety,kind,split\n", "").0.ends_with("has no images"));

@@ -385,7 +385,14 @@ fn table_layout(mut table: Cells) -> Result<Layout> {
     let rows = columns.first().map_or(0, Vec::len);
     let paths = if bytes.is_some() { None } else { path_column(columns, folder) };
     if bytes.is_none() && paths.is_none() {
-        let separation = if *kind == DataKind::Csv { "separate the columns with commas, and " } else { "" };
+        if rows == 0 {
+            return Err(problem(
+                format!("{} has no row for an image", file.display()),
+                "write a row for each image below the names of the columns",
+            ));
+        }
+        let is_one_column = *kind == DataKind::Csv && header.len() == 1;
+        let separation = if is_one_column { "separate the columns with commas, and " } else { "" };
         return Err(problem(
             format!("no column of {} holds the paths of images that exist", file.display()),
             format!("{separation}write the paths relative to the folder of the file in a column `path`"),

@@ -44,6 +44,7 @@ use akin_core::digest::sha256;
 use akin_core::taxonomy::{Labels, Taxonomy, check_order};
 use anyhow::{Context, Result};
 use rand::seq::SliceRandom;
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use walkdir::{DirEntry, WalkDir};
 
@@ -51,6 +52,7 @@ use self::listing::{Entry, ListedImage, LocalCopy, Split};
 pub use self::storage::Storage;
 use akin_base::counts::{count, counted};
 use akin_base::problem::{a_few, problem};
+use akin_base::progress::Progress;
 use akin_base::{directory, files};
 
 use crate::config::{DataConfig, DataKind, Protocol};
@@ -72,7 +74,8 @@ pub struct Dataset {
     pub splits: Splits,
 }
 
-/// What identifies a data set: the names and sizes of its images, their labels and splits, each as a SHA-256.
+/// What identifies a data set: the names and sizes of its images, their labels and splits, each as a SHA-256. Where every
+/// image is read, also their contents.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataDigest {
     /// The number of images.
@@ -82,6 +85,9 @@ pub struct DataDigest {
     /// The images that were unpacked from a larger file. Empty if there are none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     contents: String,
+    /// Every image as it is stored. None if the images were not read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pictures: Option<String>,
     labels: String,
     /// The names of the classes. Empty in a run of an akin that did not record them.
     #[serde(default)]
@@ -90,8 +96,11 @@ pub struct DataDigest {
 }
 
 impl DataDigest {
-    /// What has changed since an earlier digest, in words; empty if nothing has.
+    /// What has changed since an earlier digest, in words; empty if nothing has. The contents of the images count if both
+    /// digests have them.
     pub fn changes(&self, before: &Self) -> Vec<String> {
+        let pictures_differ =
+            self.pictures.as_ref().zip(before.pictures.as_ref()).is_some_and(|(a, b)| a != b);
         let mut changes = Vec::new();
         if self.images != before.images {
             changes.push(format!(
@@ -103,7 +112,7 @@ impl DataDigest {
             changes.push("images have other names".into());
         } else if self.sizes != before.sizes {
             changes.push("image files have other sizes".into());
-        } else if self.contents != before.contents {
+        } else if self.contents != before.contents || pictures_differ {
             changes.push("images differ".into());
         }
         if self.images == before.images && self.labels != before.labels {
@@ -318,7 +327,28 @@ impl Dataset {
         Ok(Self { taxonomy, paths, storage, labels, junk, splits })
     }
 
-    /// The digest of the data set. Folders that all images are in do not count, so that a data set may be moved.
+    /// As [`Dataset::digest`], with the contents of every image, each of which is read for it. An image that is missing or
+    /// no file counts as an empty one.
+    ///
+    /// # Errors
+    ///
+    /// An image that the system cannot read.
+    pub fn digest_with_pictures(&self, progress: Progress) -> Result<DataDigest> {
+        let bar = progress.bar("Hashing", self.paths.len() as u64);
+        let digest = |(item, path): (usize, &PathBuf)| -> Result<String> {
+            let bytes = match self.storage.bytes(item, path) {
+                Err(error) if files::is_fault_of_file(&error) => Vec::new(),
+                bytes => bytes.map_err(|error| files::system_fault(path, &error))?,
+            };
+            bar.advance(1);
+            Ok(sha256(&bytes))
+        };
+        let digests = self.paths.par_iter().enumerate().map(digest).collect::<Result<Vec<String>>>()?;
+        Ok(DataDigest { pictures: Some(sha256(digests.concat().as_bytes())), ..self.digest() })
+    }
+
+    /// The digest of the data set by the names and the sizes of its images. Folders that all images are in do not count, so
+    /// that a data set may be moved.
     pub fn digest(&self) -> DataDigest {
         let shared = self.paths.first().and_then(|path| path.parent()).map_or(0, |parent| {
             let depth =
@@ -346,6 +376,7 @@ impl Dataset {
             names: sha256(&names),
             sizes: sha256(&sizes),
             contents,
+            pictures: None,
             labels: sha256(&labels),
             classes: sha256(&format!("{classes:?}")),
             splits: sha256(&format!("{:?}", self.splits)),

@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
-use std::thread::Scope;
+use std::thread::{Builder, Scope};
 
 use akin_base::files::{is_fault_of_file, system_fault};
-use akin_base::problem::problem;
+use akin_base::problem::{Advise, problem};
 use akin_base::terminal;
+use akin_base::threads::RAISE_LIMIT;
 use akin_core::image::{Pixels, Preprocessing};
 use akin_core::random::stream;
 use anyhow::Result;
@@ -206,20 +207,27 @@ impl Views {
 
     /// Makes the batches at `positions` in a thread of its own, in order and a few steps ahead. The
     /// thread ends when the receiver is dropped.
+    ///
+    /// # Errors
+    ///
+    /// A system that starts no more threads.
     pub fn make_batches_ahead<'scope>(
         self,
         pictures: &'scope Pictures,
         positions: impl Iterator<Item = (Position, Vec<usize>)> + Send + 'scope,
         scope: &'scope Scope<'scope, '_>,
-    ) -> Receiver<TrainingBatch> {
+    ) -> Result<Receiver<TrainingBatch>> {
         let (sender, receiver) = sync_channel(BATCHES_AHEAD);
-        scope.spawn(move || {
+        let make_batches = move || {
             for (position, items) in positions {
                 if sender.send(self.batch(pictures, &items, position)).is_err() {
                     break;
                 }
             }
-        });
-        receiver
+        };
+        Builder::new()
+            .spawn_scoped(scope, make_batches)
+            .advise(|| "the thread that reads images cannot be started".into(), RAISE_LIMIT)?;
+        Ok(receiver)
     }
 }

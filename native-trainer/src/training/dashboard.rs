@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::panic;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::thread::{self, Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 use akin_core::evaluate::{EvaluationConfig, Report};
@@ -357,15 +357,15 @@ impl Dashboard {
         let state = Arc::new(Mutex::new(State::new(constants)));
         let (end, ended) = channel();
         draw(&state);
-        let thread = thread::spawn({
-            let state = Arc::clone(&state);
-            move || {
-                while ended.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
-                    draw(&state);
-                }
+        let drawn = Arc::clone(&state);
+        let draw_again = move || {
+            while ended.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
+                draw(&drawn);
             }
-        });
-        Self { state, end: Some(end), thread: Some(thread) }
+        };
+        // Where the system starts no more threads, it is drawn at its beginning and at its end.
+        let thread = Builder::new().spawn(draw_again).ok();
+        Self { state, end: Some(end), thread }
     }
 
     /// What it shows, to be changed.
@@ -383,7 +383,7 @@ impl Drop for Dashboard {
             state.stage = Stage::Failed;
         }
         drop(state);
-        if drawn.is_some_and(|drawn| drawn.is_ok()) && !thread::panicking() {
+        if drawn.is_none_or(|drawn| drawn.is_ok()) && !thread::panicking() {
             draw(&self.state);
         }
         terminal::leave_panel();

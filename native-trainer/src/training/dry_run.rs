@@ -3,8 +3,9 @@
 
 use akin_base::columns::align_words;
 use akin_base::counts::{count, counted, rounded, rounded_bytes};
+use akin_base::directory::{self, Kind};
 use akin_base::machine;
-use akin_base::problem::{a_few, problem};
+use akin_base::problem::{a_few, parts, problem};
 use akin_core::encoder::{Encoder, Precision};
 use akin_core::image::Pixels;
 use akin_core::losses::Loss;
@@ -45,7 +46,7 @@ pub struct DryRun {
     pub memory: u64,
     /// Settings that would take effect after the end of the training.
     pub late: Vec<String>,
-    /// What the training lacks: files, memory, disk.
+    /// What the training lacks: files, a directory, memory, disk.
     pub lacking: Vec<Lack>,
 }
 
@@ -61,6 +62,12 @@ pub fn lacking_problem(lacking: &[Lack]) -> anyhow::Error {
     let what: Vec<&str> = lacking.iter().map(|lack| lack.what.as_str()).collect();
     let hints: Vec<&str> = lacking.iter().map(|lack| lack.hint.as_str()).collect();
     problem(format!("the training lacks {}", a_few(&what)), hints.join("; "))
+}
+
+/// The directory of a run, if the training will refuse it.
+pub fn lacking_directory(config: &Config, overwrite: bool) -> Option<Lack> {
+    let (message, hint) = parts(&directory::check(Kind::Run, &config.run.out, overwrite).err()?);
+    Some(Lack { what: format!("a directory: {message}"), hint: hint.unwrap_or_default() })
 }
 
 /// Refuses a training on the CPU for whose step the memory is not there. A GPU refuses by itself, but a system without

@@ -194,7 +194,8 @@ pub fn train(
         Start::New { .. } => None,
     };
     let mut training = Training::new(run, dataset, pictures, devices, progress)?;
-    training.origin = Origin { config: run.config.to_toml(), data: dataset.digest() };
+    let data = dataset.digest_with_pictures(progress)?;
+    training.origin = Origin { config: run.config.to_toml(), data };
     if start != Start::Checkpoint {
         late_settings(&run.config, dataset, training.sampler.steps_per_epoch())
             .iter()
@@ -585,7 +586,7 @@ impl<'a> Training<'a> {
             return Ok((state, Course::Ended));
         }
         std::thread::scope(|scope| {
-            let mut batches = self.batches(&state, scope);
+            let mut batches = self.batches(&state, scope)?;
             let mut saved = Instant::now();
             let mut saved_step = (state.step > 0).then_some(state.step);
             let mut unread: Option<StepNumbers> = None;
@@ -628,7 +629,7 @@ impl<'a> Training<'a> {
         &'scope self,
         state: &State,
         scope: &'scope Scope<'scope, '_>,
-    ) -> Box<dyn Iterator<Item = TrainingBatch> + 'scope> {
+    ) -> Result<Box<dyn Iterator<Item = TrainingBatch> + 'scope>> {
         let Timetable { steps, steps_per_epoch, .. } = self.timetable;
         let sampler = &self.sampler;
         let positions = (state.step..steps).map(move |step| {
@@ -636,7 +637,7 @@ impl<'a> Training<'a> {
                 Position { epoch: step / steps_per_epoch, step: (step % steps_per_epoch) as usize };
             (position, sampler.batch(position.epoch, position.step))
         });
-        match &self.features {
+        Ok(match &self.features {
             Some(features) => Box::new(positions.map(|(_, mut items)| {
                 items.retain(|&item| features.contains(item));
                 TrainingBatch { views: Vec::new(), items }
@@ -647,9 +648,9 @@ impl<'a> Training<'a> {
                     preprocessing: state.trained.encoder.preprocessing().clone(),
                     seed: self.run.config.run.seed,
                 };
-                Box::new(views.make_batches_ahead(self.pictures, positions, scope).into_iter())
+                Box::new(views.make_batches_ahead(self.pictures, positions, scope)?.into_iter())
             }
-        }
+        })
     }
 
     /// Gives the loss the embeddings of the whole training split, if it needs them before the coming epoch.

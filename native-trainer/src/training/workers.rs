@@ -1,9 +1,7 @@
 //! Workers: devices that share the images of a batch. Each has threads of its own.
 
-use std::panic::resume_unwind;
-use std::thread;
-
 use akin_base::problem::Advise;
+use akin_base::threads::RAISE_LIMIT;
 use anyhow::Result;
 use burn::tensor::Device;
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -31,7 +29,7 @@ impl Workers {
             let threads = if is_cpu(device) { rayon::current_num_threads() / count } else { 1 };
             ThreadPoolBuilder::new().num_threads(threads.max(1)).build().advise(
                 || format!("the threads of {count} workers cannot be started"),
-                "lower run.workers, or raise the limit of processes (`ulimit -u`)",
+                &format!("lower run.workers, or {RAISE_LIMIT}"),
             )
         };
         let shared = if count > 1 { devices } else { &[] };
@@ -62,24 +60,33 @@ impl Workers {
             return parts.into_iter().map(|part| work(self.first(), part)).collect();
         }
         let work = &work;
-        thread::scope(|scope| {
-            let workers = self.devices.iter().zip(&self.threads);
-            let started: Vec<_> = parts
-                .into_iter()
-                .zip(workers)
-                .map(|(part, (device, threads))| scope.spawn(move || threads.install(|| work(device, part))))
-                .collect();
-            started
-                .into_iter()
-                .map(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic)))
-                .collect()
-        })
+        let jobs = self.devices.iter().zip(parts).map(|(device, part)| move || work(device, part));
+        let mut results = Vec::new();
+        run_together(&mut self.threads.iter().zip(jobs), &mut results);
+        results.reverse();
+        results
     }
+}
+
+/// Does the first job in its threads and, at the same time, the others in theirs. Adds the results, that of the last job
+/// first.
+fn run_together<'a, T: Send, J: FnOnce() -> T + Send>(
+    jobs: &mut impl Iterator<Item = (&'a ThreadPool, J)>,
+    results: &mut Vec<T>,
+) {
+    let Some((threads, job)) = jobs.next() else { return };
+    let mut result = None;
+    threads.in_place_scope(|scope| {
+        scope.spawn(|_| result = Some(job()));
+        run_together(jobs, results);
+    });
+    results.extend(result);
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
+    use std::thread;
 
     use super::*;
 

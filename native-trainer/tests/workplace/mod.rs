@@ -9,6 +9,38 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
+/// A config whose training takes a moment.
+const TINY: &str = r#"
+[run]
+steps = 2
+device = "cpu"
+
+[data]
+kind = "csv"
+path = "data/labels.csv"
+levels = ["order", "family", "species"]
+
+[model]
+backbone = { kind = "small_resnet", width = 2 }
+head = { dimension = 8 }
+preprocessing = { resize = 16, crop = 16, filter = "bilinear", channels = "rgb", scale = 0.004, mean = [0.5, 0.5, 0.5], deviation = [0.5, 0.5, 0.5] }
+
+[loss]
+kind = "happier"
+
+[sampler]
+classes_per_batch = 3
+images_per_class = 2
+"#;
+
+/// [`TINY`] with some of its text replaced, such as `("steps = 2", "steps = 60")`.
+pub(crate) fn tiny(changes: &[(&str, &str)]) -> String {
+    changes.iter().fold(TINY.to_owned(), |config, (before, after)| {
+        assert!(config.contains(before), "{before} is not in\n{config}");
+        config.replace(before, after)
+    })
+}
+
 /// A temporary folder, usually with drawn creatures in `data` and a config `tiny.toml`.
 pub(crate) struct Workplace {
     folder: TempDir,
@@ -27,12 +59,22 @@ impl Workplace {
         Self { folder: tempfile::tempdir().unwrap() }
     }
 
+    /// With drawn creatures, and [`tiny`] as config.
+    pub(crate) fn tiny() -> Self {
+        Self::drawn(&tiny(&[]), "16")
+    }
+
     /// With creatures of `side` × `side` pixels and this config.
     pub(crate) fn drawn(config: &str, side: &str) -> Self {
+        Self::with_classes(config, "2,2,3", "4", side)
+    }
+
+    /// As [`Workplace::drawn`], with other numbers of classes and images.
+    pub(crate) fn with_classes(config: &str, branching: &str, images_per_class: &str, side: &str) -> Self {
         let workplace = Self::empty();
         workplace.write("tiny.toml", config);
-        let draw = ["biomorphs", "data", "--branching", "2,2,3", "--images-per-class", "4", "--side", side];
-        workplace.akin(&draw).expect_code(0);
+        let classes = ["biomorphs", "data", "--branching", branching, "--images-per-class", images_per_class];
+        workplace.akin(&[&classes[..], &["--side", side]].concat()).expect_code(0);
         workplace
     }
 
@@ -44,7 +86,9 @@ impl Workplace {
         self.folder.path().join(name)
     }
 
+    /// Writes a file, and makes its folder.
     pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) {
+        fs::create_dir_all(self.path(name).parent().unwrap()).unwrap();
         fs::write(self.path(name), text).unwrap();
     }
 

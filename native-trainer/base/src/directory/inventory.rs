@@ -24,10 +24,23 @@ pub struct Inventory {
 impl Inventory {
     /// Lists what a directory holds.
     pub fn take(directory: &Path) -> io::Result<Self> {
+        Self::take_until(directory, |_| false)
+    }
+
+    /// Whether a directory holds something. Does not list it: this may be the root of a disk.
+    pub fn is_of_something(directory: &Path) -> io::Result<bool> {
+        Ok(!Self::take_until(directory, |inventory| !inventory.is_empty())?.is_empty())
+    }
+
+    /// Lists what a directory holds until that is enough.
+    fn take_until(directory: &Path, is_enough: impl Fn(&Self) -> bool) -> io::Result<Self> {
         let mut inventory = Self::default();
         let mut folders = vec![(directory.to_owned(), String::new())];
         while let Some((folder, prefix)) = folders.pop() {
             for entry in fs::read_dir(folder)? {
+                if is_enough(&inventory) {
+                    return Ok(inventory);
+                }
                 let entry = entry?;
                 let name = entry.file_name().to_string_lossy().into_owned();
                 if is_part(&name) || name == LOCK_FILE || prefix.is_empty() && name == MARK_FILE {
@@ -71,4 +84,24 @@ pub(crate) fn remove_parts(directory: &Path) -> Result<()> {
 /// Whether this is the name of a file that is not complete.
 fn is_part(name: &str) -> bool {
     name.starts_with(PART_PREFIX) && name.ends_with(PART_SUFFIX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn that_a_directory_holds_something_is_known_by_its_first_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let is_of_something = || Inventory::is_of_something(directory.path()).unwrap();
+        fs::create_dir_all(directory.path().join("empty/inside")).unwrap();
+        assert!(!is_of_something());
+        for number in 0..9 {
+            fs::write(directory.path().join(format!("empty/inside/{number}")), "").unwrap();
+        }
+        assert!(is_of_something());
+        let first = Inventory::take_until(directory.path(), |inventory| !inventory.is_empty()).unwrap();
+        assert_eq!(first.files.len(), 1);
+        assert_eq!(Inventory::take(directory.path()).unwrap().files.len(), 9);
+    }
 }

@@ -36,6 +36,15 @@ impl Kind {
         }
     }
 
+    /// How a user names such a directory, at the end of "choose another directory".
+    pub fn option(self) -> &'static str {
+        match self {
+            Kind::DataSet => "",
+            Kind::Site => " with `--site DIR`",
+            Kind::Run | Kind::Bundle | Kind::Comparison | Kind::Tuning | Kind::Demo => " with `--out DIR`",
+        }
+    }
+
     /// The paths of the files that akin writes into such a directory, as patterns: `*` stands for any part of a name, and
     /// `**` for any part of a path. A pattern has one `**`, or one `*` a name. The files of a site are planned, see
     /// [`Draft::plan`](super::Draft::plan).

@@ -10,8 +10,9 @@ use akin_core::bundle::{INDEX, MANIFEST};
 use axum::body::{Body, Bytes, HttpBody};
 use axum::http::header::{
     ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_SECURITY_POLICY,
-    CONTENT_TYPE, ETAG, HeaderMap, HeaderName, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE,
-    LOCATION, RANGE, REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+    CONTENT_TYPE, ETAG, HeaderMap, HeaderName, HeaderValue, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH,
+    IF_RANGE, IF_UNMODIFIED_SINCE, LOCATION, RANGE, REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS,
+    X_FRAME_OPTIONS,
 };
 use axum::http::{Method, Request, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -67,6 +68,9 @@ impl Site {
         }
         let Some(path) = decode(request.uri().path()) else { return nothing() };
         if path == INDEX {
+            if wants_other(request.headers(), &[]) {
+                return other_version();
+            }
             let json = Bytes::copy_from_slice(self.bundles.json());
             return with_caching(whole("application/json", json), "no-store");
         }
@@ -125,6 +129,7 @@ fn decode(path: &str) -> Option<String> {
 struct Found {
     path: PathBuf,
     tag: String,
+    length: u64,
     /// Whether a compressed copy lies beside it.
     is_compressed: bool,
 }
@@ -159,7 +164,8 @@ fn look_up(folder: &Path, path: &str) -> io::Result<Lookup> {
     let is_compressed = fs::symlink_metadata(&compressed)
         .is_ok_and(|copy| copy.is_file() && copy.modified().is_ok_and(|time| time >= modified));
     let time = modified.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-    Ok(Lookup::File(Found { path, tag: format!("\"{:x}-{time:x}\"", metadata.len()), is_compressed }))
+    let length = metadata.len();
+    Ok(Lookup::File(Found { path, tag: format!("\"{length:x}-{time:x}\""), length, is_compressed }))
 }
 
 /// The file at a path below a folder.
@@ -175,19 +181,26 @@ async fn from_folder<B>(folder: &Path, path: &str, request: Request<B>) -> Respo
     let (mut parts, _) = request.into_parts();
     let headers = &mut parts.headers;
     let compressed_tag = tag_of_copy(&found.tag);
+    if wants_other(headers, &[&found.tag, &compressed_tag]) {
+        return other_version();
+    }
+    // The tag decides where both are sent.
+    if headers.contains_key(IF_MATCH) {
+        headers.remove(IF_UNMODIFIED_SINCE);
+    }
     if headers.contains_key(IF_NONE_MATCH) {
         for tag in [&found.tag, &compressed_tag] {
-            if matches(headers, tag) {
+            if names(headers, IF_NONE_MATCH, tag) {
                 return unchanged(tag);
             }
         }
-        // The tag decides where both are sent.
         headers.remove(IF_MODIFIED_SINCE);
     }
-    // A part of another version is of no use.
-    if headers.get(IF_RANGE).is_some_and(|tag| tag.as_bytes() != found.tag.as_bytes()) {
-        headers.remove(RANGE);
-    }
+    // A part of another version is of no use, and a range that is not understood is passed over.
+    let is_of_other_version = headers.get(IF_RANGE).is_some_and(|tag| tag.as_bytes() != found.tag.as_bytes());
+    let range = headers.remove(RANGE).filter(|_| parts.method == Method::GET && !is_of_other_version);
+    let range = range.and_then(|range| range_in(range.to_str().ok()?, found.length));
+    headers.extend(range.and_then(|range| HeaderValue::try_from(range).ok()).map(|range| (RANGE, range)));
     // A part is one of the file itself.
     let takes_copy = found.is_compressed && !headers.contains_key(RANGE);
     let mut file = ServeFile::new(&found.path);
@@ -213,8 +226,11 @@ fn from_program(path: &str, headers: &HeaderMap) -> Response {
     let Some(file) = EmbeddedFile::at(at) else { return nothing() };
     let tag = format!("\"{}\"", file.sha256());
     let compressed_tag = tag_of_copy(&tag);
+    if wants_other(headers, &[&tag, &compressed_tag]) {
+        return other_version();
+    }
     for tag in [&tag, &compressed_tag] {
-        if matches(headers, tag) {
+        if names(headers, IF_NONE_MATCH, tag) {
             return unchanged(tag);
         }
     }
@@ -244,11 +260,47 @@ fn tag_of_copy(tag: &str) -> String {
     format!("{}-gzip\"", tag.trim_end_matches('"'))
 }
 
-/// Whether the client has the version with this tag already.
-fn matches(headers: &HeaderMap, tag: &str) -> bool {
-    headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok()).any(|tags| {
-        tags.split(',').map(str::trim).any(|known| known == "*" || known.trim_start_matches("W/") == tag)
-    })
+/// Whether one of the tags in a header is this one. `If-None-Match` also takes a weak tag.
+fn names(headers: &HeaderMap, header: HeaderName, tag: &str) -> bool {
+    let is_it = |named: &str| {
+        let strong = if header == IF_NONE_MATCH { named.trim_start_matches("W/") } else { named };
+        named == "*" || strong == tag
+    };
+    let values = headers.get_all(&header);
+    values
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .any(|tags| tags.split(',').map(str::trim).any(is_it))
+}
+
+/// Whether a request is for another version than those with these tags.
+fn wants_other(headers: &HeaderMap, tags: &[&str]) -> bool {
+    // `*` is any version.
+    headers.contains_key(IF_MATCH)
+        && ![&[""][..], tags].concat().iter().any(|tag| names(headers, IF_MATCH, tag))
+}
+
+/// The one range of bytes that a value of `Range` asks for, `bytes=2-4`, `bytes=2-` or `bytes=-2`, inside a file of this
+/// length. None for what RFC 9110 lets a server pass over: unknown units, a last byte before the first, several ranges.
+fn range_in(value: &str, length: u64) -> Option<String> {
+    let (unit, range) = value.split_once('=')?;
+    let (first, last) = range.trim().split_once('-')?;
+    let is_number = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
+    if !unit.eq_ignore_ascii_case("bytes") || !is_number(first) || !is_number(last) {
+        return None;
+    }
+    let number = |digits: &str| digits.parse::<u64>().unwrap_or(u64::MAX);
+    match (first, last) {
+        ("", "") => None,
+        ("", "0") => Some("bytes=-0".into()),
+        ("", count) => Some(format!("bytes={}-", length.saturating_sub(number(count)))),
+        (first, "") => Some(format!("bytes={}-", number(first))),
+        (first, last) => {
+            let (first, last) = (number(first), number(last));
+            let inside = last.min(length.saturating_sub(1)).max(first);
+            (first <= last).then(|| format!("bytes={first}-{inside}"))
+        }
+    }
 }
 
 /// Whether the client takes gzip: it names it, and not with the quality 0.
@@ -266,6 +318,11 @@ fn unchanged(tag: &str) -> Response {
     let mut response = StatusCode::NOT_MODIFIED.into_response();
     insert(&mut response, ETAG, tag);
     response
+}
+
+/// The answer to a client that asks for another version of the file.
+fn other_version() -> Response {
+    message(StatusCode::PRECONDITION_FAILED, "The file has changed.\n")
 }
 
 /// To the same folder with `/` at its end, from which the links of its page start.
@@ -335,6 +392,27 @@ mod tests {
         assert_eq!(decode("/").unwrap(), "");
         assert_eq!(decode("/a%20b/c").unwrap(), "a b/c");
         assert_eq!(decode("/a/").unwrap(), "a/");
+    }
+
+    #[test]
+    fn a_range_is_one_of_bytes_inside_the_file() {
+        for (asked, inside) in [
+            ("bytes=2-4", Some("bytes=2-4")),
+            ("Bytes=2-", Some("bytes=2-")),
+            ("bytes=5-99", Some("bytes=5-6")),
+            ("bytes=5-99999999999999999999", Some("bytes=5-6")),
+            ("bytes=-2", Some("bytes=5-")),
+            ("bytes=-99", Some("bytes=0-")),
+            ("bytes=9-12", Some("bytes=9-9")),
+            ("bytes=5-1", None),
+            ("bytes=0-1,3-4", None),
+            ("bytes=-", None),
+            ("bytes=a-b", None),
+            ("bytes 2-4", None),
+            ("items=0-1", None),
+        ] {
+            assert_eq!(range_in(asked, 7).as_deref(), inside, "{asked}");
+        }
     }
 
     #[test]

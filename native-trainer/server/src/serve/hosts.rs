@@ -5,7 +5,7 @@
 //! names the site in its header `Host`, so only requests for known names are answered.
 
 use std::convert::Infallible;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, ToSocketAddrs};
 use std::str::FromStr;
 
 use akin_base::problem::problem;
@@ -59,6 +59,23 @@ impl FromStr for Host {
     }
 }
 
+/// Whether a machine can have this name. Browsers read a name that ends in a number as an address.
+fn is_name(name: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+    let is_label = |label: &str| {
+        (1..=63).contains(&label.len())
+            && label.chars().all(is_plain)
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    let last = name.rsplit('.').next().unwrap_or_default();
+    let is_number = match last.strip_prefix("0x") {
+        Some(digits) => digits.chars().all(|c| c.is_ascii_hexdigit()),
+        None => last.chars().all(|c| c.is_ascii_digit()),
+    };
+    name.split('.').all(is_label) && !is_number
+}
+
 /// The names under which a server answers: those of this machine alone, and those of `--host`.
 #[derive(Clone, Debug, Default)]
 pub struct Hosts {
@@ -68,8 +85,13 @@ pub struct Hosts {
 impl Hosts {
     /// # Errors
     ///
-    /// More than one address, or a name with characters that no name has.
+    /// More than one address; a name that no machine can have; a name without a dot that this machine does not know.
     pub fn new(given: Vec<Host>) -> anyhow::Result<Self> {
+        Self::with_names(given, |name| (name, 0).to_socket_addrs().is_ok())
+    }
+
+    /// As [`Hosts::new`]. `is_known` says whether this machine knows a name without a dot.
+    fn with_names(given: Vec<Host>, is_known: impl Fn(&str) -> bool) -> anyhow::Result<Self> {
         let addresses = given.iter().filter(|host| matches!(host, Host::Address(_))).count();
         if addresses > 1 {
             return Err(problem(
@@ -79,11 +101,19 @@ impl Hosts {
         }
         for host in &given {
             let Host::Name(name) = host else { continue };
-            let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-            if name.is_empty() || !name.chars().all(is_plain) {
+            if !is_name(name) {
                 return Err(problem(
                     format!("`--host {name}` is neither a name nor an address"),
                     "write it without `http://` and without a port, for example `--host akin.example.org`",
+                ));
+            }
+            // The name of a machine in the same network.
+            if !name.contains('.') && !is_known(name) {
+                return Err(problem(
+                    format!(
+                        "`--host {name}` is neither an address nor the name of a machine that this one knows"
+                    ),
+                    "write an address, or a whole name, for example `--host akin.example.org`",
                 ));
             }
         }
@@ -255,5 +285,16 @@ mod tests {
         assert!(refusal(&["http://a"]).contains("neither a name nor an address"));
         assert!(refusal(&["lab:80"]).contains("neither a name nor an address"));
         assert!(refusal(&["1.2.3.4", "::1"]).contains("2 addresses"));
+        for other in ["0.0.0.0.0", "1.2.3", "256.1.1.1", "a..b", "-a.org", "lab.0x7f", ""] {
+            assert!(refusal(&[other]).contains("neither a name nor an address"), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_name_without_a_dot_is_one_that_this_machine_knows() {
+        let hosts = |name: &str| Hosts::with_names(vec![name.parse().unwrap()], |name| name == "workstation");
+        assert_eq!(hosts("Workstation").unwrap().given, [Host::Name("workstation".into())]);
+        assert!(hosts("NaN").unwrap_err().to_string().contains("nor the name of a machine"));
+        hosts("akin.example.org").unwrap();
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use akin_base::counts::count;
 use akin_base::directory;
-use akin_base::files::{check_output, write_atomic};
+use akin_base::files::{check_ending, check_output, write_atomic};
 use akin_base::progress::Progress;
 use akin_core::embeddings::Embeddings;
 use akin_core::evaluate::{Evaluation, EvaluationConfig, Execution, Labelled, QueryScores, Step};
@@ -79,6 +79,7 @@ struct Times {
 /// Measures every number of items, and prints a table or JSON.
 pub fn run(args: BenchEvalArgs) -> Result<()> {
     if let Some(file) = &args.plot {
+        check_ending("--plot", file, "svg")?;
         check_output(file, &[], args.overwrite)?;
         directory::refuse_own_file(file)?;
     }

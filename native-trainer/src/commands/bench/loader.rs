@@ -52,14 +52,17 @@ pub fn run(args: &BenchLoaderArgs) -> Result<()> {
     let config = Config::load(&args.config, &args.sets.set)?;
     let work = Work::new(&config, args)?;
     if args.once {
-        work.load();
+        work.load()?;
         work.pictures.check()?;
         return print_peak_memory();
     }
     // Memory first, while this process is small.
     args.progress.say("Measuring", &format!("{} images", count(work.items.len())));
     let memory = peak_memory_of(std::env::args_os().skip(1).chain(["--once".into()]))?;
-    let [seconds, decoding] = median_seconds([&mut || work.load(), &mut || work.decode()]);
+    let mut failure = None;
+    let [seconds, decoding] =
+        median_seconds([&mut || failure = failure.take().or(work.load().err()), &mut || work.decode()]);
+    failure.map_or(Ok(()), Err)?;
     work.pictures.check()?;
     work.undecoded.check()?;
     let row = Row {
@@ -116,16 +119,17 @@ impl Work {
     }
 
     /// Makes the batches, and the numbers of their images on this thread, as training does.
-    fn load(&self) {
+    fn load(&self) -> Result<()> {
         let batches = self.items.chunks(self.batch).enumerate();
         let positions = batches.map(|(step, items)| (Position { epoch: 0, step }, items.to_vec()));
         thread::scope(|scope| {
-            for batch in self.views.clone().make_batches_ahead(&self.pictures, positions, scope) {
+            for batch in self.views.clone().make_batches_ahead(&self.pictures, positions, scope)? {
                 for view in &batch.views {
                     black_box(self.views.preprocessing.normalise(view));
                 }
             }
-        });
+            Ok(())
+        })
     }
 
     fn decode(&self) {

@@ -4,8 +4,7 @@ use std::path::PathBuf;
 
 use akin_base::columns::align_numbers;
 use akin_base::counts::{count, counted};
-use akin_base::files::write_atomic;
-use akin_base::problem::problem;
+use akin_base::files::{check_ending, write_atomic};
 use akin_base::terminal;
 use akin_figures::Painter;
 use anyhow::Result;
@@ -45,11 +44,10 @@ pub struct DataStatsArgs {
 /// Prints the statistics of a data set.
 pub fn run(args: &DataStatsArgs) -> Result<()> {
     let (data, seed) = args.data.load()?;
-    for file in [&args.svg, &args.png].into_iter().flatten() {
+    for (option, file, ending) in [("--svg", &args.svg, "svg"), ("--png", &args.png, "png")] {
+        let Some(file) = file else { continue };
         check_output(file, std::slice::from_ref(&args.data.data), &data, args.overwrite)?;
-    }
-    if args.svg.is_some() && args.svg == args.png {
-        return Err(problem("`--svg` and `--png` name the same file", "give each a file of its own"));
+        check_ending(option, file, ending)?;
     }
     // A system without fonts is reported before the work.
     let painter = args.png.as_ref().map(|_| Painter::new()).transpose()?;

@@ -20,7 +20,8 @@ use crate::runs::run::Which;
     akin eval [OPTIONS] --queries <FILE.npy> --query-labels <FILE.csv> --levels <COARSE,…,FINE>\n       \
     akin eval [OPTIONS] --merge <PART.json>...")]
 pub struct EvalArgs {
-    /// The run directory that `akin train` wrote.
+    /// The run directory that `akin train` wrote. Its data are compared with those of the training by the names, sizes,
+    /// labels and splits of the images; `akin verify` also compares what is in the images.
     #[arg(value_name = "RUN", required_unless_present_any = ["queries", "merge"], conflicts_with = "queries")]
     pub run: Option<PathBuf>,
     /// Evaluate the run's encoder as it was before training: with the weights in the config, or random ones. It has

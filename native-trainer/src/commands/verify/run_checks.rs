@@ -6,6 +6,7 @@ use std::path::Path;
 use akin_base::counts::counted;
 use akin_base::files::read_regular_file;
 use akin_base::problem::a_few;
+use akin_base::progress::Progress;
 use akin_core::evaluate::Report;
 use anyhow::{Context, Result};
 use burn::tensor::Device;
@@ -123,9 +124,10 @@ fn check_data(config: &Config, origin: &Origin, checks: &mut Checks) {
         Ok(false) => return checks.note("data", format!("not checked: {path} is not there")),
         Err(error) => return checks.faulty("data", format!("{path} cannot be read: {error}")),
     }
-    match Dataset::load(&config.data, config.run.seed) {
+    let dataset = Dataset::load(&config.data, config.run.seed);
+    match dataset.and_then(|dataset| dataset.digest_with_pictures(Progress::None)) {
         Err(error) => checks.faulty("data", akin_base::problem::parts(&error).0),
-        Ok(dataset) => match &dataset.digest().changes(&origin.data)[..] {
+        Ok(digest) => match &digest.changes(&origin.data)[..] {
             [] => checks.sound("data", format!("those of the training, in {path}")),
             changes => checks.faulty("data", format!("{path} has changed: {}", changes.join(", "))),
         },

@@ -5,7 +5,10 @@
 //! by seed. The numbers depend on the recipe and the data, not on results. But settings are tuned one after another: what
 //! a later cell of a row trains is known only when its earlier ones have ended. Until then it waits for them.
 
+use std::path::Path;
+
 use akin_base::counts::counted;
+use akin_base::directory::{Kind, Share};
 use akin_base::problem::{a_few, problem};
 use anyhow::Result;
 use serde::Serialize;
@@ -15,8 +18,10 @@ use super::config::TunedSetting;
 use super::plan::{Plan, Row};
 use super::planned_run::{PlannedRun, State};
 use super::settings::describe;
+use super::trainer::Trainer;
 use super::tuning::{Answer, Tuning, tune};
 use crate::config::{NO_RESULT_DEPENDS_ON, differences};
+use crate::runs::outcome::Failure;
 
 /// One training of a comparison or a tuning.
 pub struct Cell {
@@ -41,17 +46,55 @@ impl Cell {
     }
 }
 
-/// The cell with this number, unless it waits for others. `whole` is what the cells are the trainings of, and
-/// `chosen_by` is what its settings are chosen by.
+/// Trains one of the cells of `out` unless it is done. Other processes may train other cells in the same directory.
+/// `train` answers with the failure of a training that failed.
 ///
 /// # Errors
 ///
-/// A number that no cell has; a cell that waits for others.
-pub fn pick_cell(cells: Vec<Cell>, number: usize, whole: &str, chosen_by: &str) -> Result<Cell> {
+/// A number that no cell has; a cell that waits for others; a process that trains the cell, or that collects the results;
+/// a training that fails.
+pub fn train_cell(
+    cells: Vec<Cell>,
+    number: usize,
+    kind: Kind,
+    out: &Path,
+    trainer: &Trainer,
+    train: impl FnOnce(&Cell, &PlannedRun) -> Result<Option<Failure>>,
+) -> Result<()> {
+    let cell = pick_cell(cells, number, kind)?;
+    let name = cell.title();
+    let run = match (cell.state, &cell.run) {
+        (CellState::NotNeeded, _) => {
+            trainer.progress.say("Skipped", &format!("cell {number} ({name}), which is not needed"));
+            return Ok(());
+        }
+        (CellState::Done, _) | (_, None) => {
+            trainer.progress.say("Done", &format!("cell {number} ({name}) before"));
+            return Ok(());
+        }
+        (_, Some(run)) => run,
+    };
+    let _share = Share::take(kind, out)?;
+    trainer.pace.expect(1);
+    match train(&cell, run)? {
+        None => Ok(()),
+        Some(failure) => Err(problem(
+            format!("cell {number} ({name}) failed: {}", failure.message),
+            "the same command tries it again",
+        )),
+    }
+}
+
+/// The cell with this number, unless it waits for others.
+fn pick_cell(cells: Vec<Cell>, number: usize, kind: Kind) -> Result<Cell> {
     let count = cells.len();
     let Some(cell) = cells.into_iter().find(|cell| cell.number == number) else {
         return Err(problem(
-            format!("there is no cell {number}: this {whole} has {}", counted(count, "cell", "cells")),
+            format!(
+                "there is no cell {number}: this {} has {}",
+                kind.name(),
+                counted(count, "cell", "cells")
+            ),
             "`--cells` lists the cells that can begin now, as commands",
         ));
     };
@@ -62,7 +105,7 @@ pub fn pick_cell(cells: Vec<Cell>, number: usize, whole: &str, chosen_by: &str) 
         };
         return Err(problem(
             format!(
-                "cell {number} ({}) waits for {others}, by whose {chosen_by} its settings are chosen",
+                "cell {number} ({}) waits for {others}, by whose scores its settings are chosen",
                 cell.title()
             ),
             "run these first; `--cells` lists the cells that can begin now, as commands",

@@ -2,7 +2,7 @@
 //! carries out a single cell of it.
 
 use akin_base::counts::counted;
-use akin_base::directory::{Draft, Kind, Share};
+use akin_base::directory::{Draft, Kind};
 use akin_base::problem::problem;
 use akin_base::progress::Progress;
 use akin_base::{machine, terminal};
@@ -10,7 +10,7 @@ use akin_core::evaluate::Report;
 use anyhow::{Context, Result};
 use toml::Table;
 
-use super::cells::{Cell, CellState, cells, pick_cell};
+use super::cells::{self, Cell};
 use super::config::TunedSetting;
 use super::pace::Pace;
 use super::plan::{Plan, Row};
@@ -60,40 +60,18 @@ pub fn list_cells(plan: &Plan, overwrite: bool, progress: Progress) -> Result<Ve
     execution.cells(&execution.check()?)
 }
 
-/// Trains one cell of a plan unless it is done. Other processes may train other cells in the same directory.
+/// Trains one cell of a plan, see [`cells::train_cell`].
 ///
 /// # Errors
 ///
-/// As [`list_cells`]; a number that no cell has; a cell that waits for others; a process that trains the cell, or that
-/// collects the results; a training that fails.
+/// As [`list_cells`] and [`cells::train_cell`].
 pub fn train_cell(plan: &Plan, number: usize, overwrite: bool, progress: Progress) -> Result<()> {
     let execution = Execution::new(plan, overwrite, progress);
     let cells = execution.cells(&execution.check()?)?;
-    let cell = pick_cell(cells, number, "comparison", "results")?;
-    let name = cell.title();
-    match (cell.state, cell.run) {
-        (CellState::NotNeeded, _) => {
-            progress.say("Skipped", &format!("cell {number} ({name}), which is not needed"));
-            Ok(())
-        }
-        (CellState::Done, _) | (_, None) => {
-            progress.say("Done", &format!("cell {number} ({name}) before"));
-            Ok(())
-        }
-        (_, Some(run)) => {
-            let _share = Share::take(Kind::Comparison, &plan.out)?;
-            execution.trainer.pace.expect(1);
-            let row = plan.rows.iter().find(|row| row.name == cell.row);
-            let row = row.expect("the cells belong to the rows of the plan");
-            match execution.train(&run, row, &cell.name)? {
-                None => Ok(()),
-                Some(failure) => Err(problem(
-                    format!("cell {number} ({name}) failed: {}", failure.message),
-                    "the same command tries it again; the table leaves out a training that fails",
-                )),
-            }
-        }
-    }
+    cells::train_cell(cells, number, Kind::Comparison, &plan.out, &execution.trainer, |cell, run| {
+        let row = plan.rows.iter().find(|row| row.name == cell.row);
+        execution.train(run, row.expect("the cells belong to the rows of the plan"), &cell.name)
+    })
 }
 
 /// A comparison in progress.
@@ -164,7 +142,7 @@ impl<'a> Execution<'a> {
     }
 
     fn cells(&self, tuned: &[Vec<TunedSetting>]) -> Result<Vec<Cell>> {
-        cells(self.plan, tuned, |run| self.trainer.is_done(run), end_score)
+        cells::cells(self.plan, tuned, |run| self.trainer.is_done(run), end_score)
     }
 
     /// Trains what is not done and collects the results.

@@ -70,9 +70,10 @@ impl Provenance {
             return Some(format!("akin {} made it, and this is akin {}", self.akin, other.akin));
         }
         match (&self.data, &other.data) {
-            (Some(data), Some(other)) if data == other => None,
             (Some(data), Some(other)) => {
-                Some(format!("since then the data have changed: {}", a_few(&other.changes(data))))
+                let changes = other.changes(data);
+                (!changes.is_empty())
+                    .then(|| format!("since then the data have changed: {}", a_few(&changes)))
             }
             _ => Some("it does not say with which data, because an older akin made it".into()),
         }

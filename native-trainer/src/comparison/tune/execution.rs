@@ -2,7 +2,7 @@
 //! training of it.
 
 use akin_base::counts::counted;
-use akin_base::directory::{Draft, Kind, Share};
+use akin_base::directory::{Draft, Kind};
 use akin_base::problem::{a_few, problem};
 use akin_base::progress::Progress;
 use akin_base::{machine, terminal};
@@ -14,7 +14,7 @@ use super::concatenation::evaluate_models;
 use super::plan::Plan;
 use super::results::{Results, SeedScores, Trial, best, intervals};
 use super::search::Tried;
-use crate::comparison::compare::cells::{Cell, CellState, pick_cell};
+use crate::comparison::compare::cells::{self, Cell, CellState};
 use crate::comparison::compare::pace::Pace;
 use crate::comparison::compare::planned_run::PlannedRun;
 use crate::comparison::compare::results::columns;
@@ -61,44 +61,18 @@ pub fn list_cells(plan: &Plan, overwrite: bool, progress: Progress) -> Result<Ve
     execution.cells()
 }
 
-/// Trains one cell of a plan unless it is done. Other processes may train other cells in the same directory.
+/// Trains one cell of a plan, see [`cells::train_cell`].
 ///
 /// # Errors
 ///
-/// As [`list_cells`]; a number that no cell has; a cell that waits for others; a process that trains the cell, or that
-/// collects the results; a training that fails.
+/// As [`list_cells`] and [`cells::train_cell`].
 pub fn train_cell(plan: &Plan, number: usize, overwrite: bool, progress: Progress) -> Result<()> {
     let execution = Execution::new(plan, overwrite, progress);
     execution.check()?;
     let cells = execution.cells()?;
-    let cell = pick_cell(cells, number, "tuning", "scores")?;
-    let name = cell.title();
-    match (cell.state, cell.run) {
-        (CellState::NotNeeded, _) => {
-            progress.say("Skipped", &format!("cell {number} ({name}), which is not needed"));
-            Ok(())
-        }
-        (CellState::Done, _) | (_, None) => {
-            progress.say("Done", &format!("cell {number} ({name}) before"));
-            Ok(())
-        }
-        (_, Some(run)) => {
-            let _share = Share::take(Kind::Tuning, &plan.out)?;
-            execution.trainer.pace.expect(1);
-            match execution.train(&run, &name)? {
-                None => Ok(()),
-                Some(failure) => Err(problem(
-                    format!("cell {number} ({name}) failed: {}", failure.message),
-                    match failure.of_numbers {
-                        true => {
-                            "the same command tries it again; a trial with a training that fails has no score"
-                        }
-                        false => "the same command tries it again",
-                    },
-                )),
-            }
-        }
-    }
+    cells::train_cell(cells, number, Kind::Tuning, &plan.out, &execution.trainer, |cell, run| {
+        execution.train(run, &cell.title())
+    })
 }
 
 /// A tuning in progress.

@@ -1,6 +1,8 @@
 //! t-SNE with the Barnes-Hut approximation.
 
+use akin_base::problem::Advise;
 use akin_base::progress::Progress;
+use akin_base::threads::RAISE_LIMIT;
 use akin_core::random::{normal, stream};
 use anyhow::Result;
 use bhtsne::{Neighbor, tSNE};
@@ -43,7 +45,8 @@ pub(super) fn project(
 
     let bar = progress.bar("t-SNE", EPOCHS as u64);
     // The crate adds up forces in an order that depends on the number of threads, and t-SNE magnifies the rounding.
-    let pool = ThreadPoolBuilder::new().num_threads(1).build()?;
+    let pool = ThreadPoolBuilder::new().num_threads(1).build();
+    let pool = pool.advise(|| "the thread of t-SNE cannot be started".into(), RAISE_LIMIT)?;
     Ok(pool.install(|| {
         let mut tsne = tSNE::<f32, usize, 2>::new(&items);
         tsne.perplexity(perplexity(neighbours))
