@@ -60,6 +60,7 @@
 //! - `losses`, `models` (feature `tensor`, on Burn): what training minimises, and the networks that it trains;
 //! - `image` (feature `image`): decoding and preprocessing; `bundle` (feature `image`): the files that the browser loads;
 //! - `encoder` (features `tensor` and `image`): image bytes to embedding;
+//! - [`pickle`]: the values of a pickle of Python;
 //! - [`random`], [`digest`], [`sources`]: named random streams, checksums, and the BibTeX of all sources.
 //!
 //! # Features
@@ -85,6 +86,7 @@ pub mod hamming;
 pub mod metrics;
 pub mod miners;
 mod panels;
+pub mod pickle;
 pub mod poincare;
 pub mod query_losses;
 pub mod random;

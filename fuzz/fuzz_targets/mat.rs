@@ -2,7 +2,8 @@
 
 #![no_main]
 
-use akin_formats::{mat, pickle};
+use akin_core::pickle;
+use akin_formats::mat;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -15,8 +16,8 @@ fuzz_target!(|bytes: &[u8]| {
             }
         }
     }
-    if let Ok(pickle) = pickle::Pickle::parse(bytes) {
-        let items = pickle.root().get("gnd").and_then(|gnd| gnd.list()).unwrap_or_default();
-        let _ = items.iter().filter_map(|item| item.get("easy")?.list()).count();
+    if let Ok((pickle, root, _)) = pickle::read(bytes) {
+        let items = pickle.get(root, "gnd").and_then(|gnd| pickle.items(gnd)).unwrap_or_default();
+        let _ = items.iter().filter_map(|item| pickle.items(pickle.get(*item, "easy")?)).count();
     }
 });

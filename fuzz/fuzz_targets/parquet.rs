@@ -9,11 +9,15 @@ use akin_formats::parquet_file::ParquetFile;
 use akin_fuzz::patched;
 use libfuzzer_sys::fuzz_target;
 
-const TABLE: &[u8] = include_bytes!("../../native-trainer/tests/fixtures/parquet/table-gzip.parquet");
+const TABLES: [&[u8]; 3] = [
+    include_bytes!("../../native-trainer/tests/fixtures/parquet/table-gzip.parquet"),
+    include_bytes!("../../native-trainer/tests/fixtures/parquet/table-delta.parquet"),
+    include_bytes!("../../native-trainer/tests/fixtures/parquet/table-brotli.parquet"),
+];
 
 fuzz_target!(|bytes: &[u8]| {
     read(bytes);
-    read(&patched(TABLE, bytes));
+    TABLES.iter().for_each(|table| read(&patched(table, bytes)));
 });
 
 /// Reads every cell of every column.

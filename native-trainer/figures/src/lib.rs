@@ -11,7 +11,6 @@ use akin_base::problem::Advise;
 use anyhow::Result;
 
 pub mod bars;
-pub mod charts;
 pub mod contact_sheet;
 mod drawing;
 pub mod heat_map;
@@ -23,7 +22,7 @@ mod raster;
 pub mod sheet;
 pub mod terminal_picture;
 
-pub use drawing::{Anchor, Drawing, Style, base64, fitted, text_width};
+pub use drawing::{Anchor, Drawing, Style, fitted, text_width};
 pub use raster::Painter;
 
 /// A figure with what stands below it.

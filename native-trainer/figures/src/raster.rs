@@ -1,7 +1,8 @@
-//! Drawing → PNG, with a font of the system.
+//! Drawing → PNG, with a font inside this program.
 
-use std::path::{Path, PathBuf};
-use std::{env, fs};
+use std::borrow::Cow;
+use std::env;
+use std::path::PathBuf;
 
 use akin_base::problem::{Advise, problem};
 use anyhow::Result;
@@ -19,44 +20,31 @@ use super::drawing::{Anchor, Drawing, Shape, Style};
 /// Pixels per unit: enough for print.
 const SCALE: f32 = 2.0;
 
-/// Files of fonts without serifs, the best first.
-const FONTS: [&str; 9] = [
-    "HelveticaNeue.ttc",
-    "Helvetica.ttc",
-    "Arial.ttf",
-    "arial.ttf",
-    "LiberationSans-Regular.ttf",
-    "DejaVuSans.ttf",
-    "NotoSans-Regular.ttf",
-    "FreeSans.ttf",
-    "OpenSans-Regular.ttf",
-];
+/// DejaVu Sans Condensed 2.37, whose letters are as wide as those of Helvetica: the Latin, Greek and Cyrillic ones, and
+/// the signs of figures. `pyftsubset` left out the others, and the hints, which only small letters need.
+static FONT: &[u8] = include_bytes!("font/DejaVuSansCondensed.ttf");
 
 /// Paints drawings.
 pub struct Painter {
     /// The bytes of a font file.
-    font: Vec<u8>,
+    font: Cow<'static, [u8]>,
 }
 
 impl Painter {
-    /// Loads a font of the system: the file that `AKIN_FONT` names, or the first that is known.
+    /// Takes the font of this program, or the file that `AKIN_FONT` names.
     ///
     /// # Errors
     ///
-    /// A system without a known font, on which every text would be missing.
+    /// A file that is no font, with which every text would be missing.
     pub fn new() -> Result<Self> {
-        const HINT: &str = "install one, for example the package fonts-dejavu; let AKIN_FONT name a .ttf file; or use \
-                            `--svg` instead of `--png`";
-        let file = match env::var_os("AKIN_FONT").filter(|file| !file.is_empty()) {
-            Some(file) => PathBuf::from(file),
-            None => {
-                find_font().ok_or_else(|| problem("no font without serifs is found on this system", HINT))?
-            }
+        const HINT: &str = "let AKIN_FONT name a .ttf file, or nothing";
+        let Some(file) = env::var_os("AKIN_FONT").filter(|file| !file.is_empty()).map(PathBuf::from) else {
+            return Ok(Self { font: FONT.into() });
         };
         let font = akin_base::files::read_regular_file(&file)
             .advise(|| format!("the font {} cannot be read", file.display()), HINT)?;
         Face::parse(&font, 0).advise(|| format!("{} is no font", file.display()), HINT)?;
-        Ok(Self { font })
+        Ok(Self { font: font.into() })
     }
 
     /// The bytes of a PNG file with a drawing.
@@ -84,39 +72,6 @@ impl Painter {
             .write_to(&mut bytes, image::ImageFormat::Png)
             .advise(|| "a figure cannot be encoded".into(), HINT)?;
         Ok(bytes.into_inner())
-    }
-}
-
-/// The best font in the folders in which systems keep them.
-fn find_font() -> Option<PathBuf> {
-    let home = env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
-    let windows = env::var_os("WINDIR").map(PathBuf::from).unwrap_or_default();
-    let folders = [
-        PathBuf::from("/usr/share/fonts"),
-        PathBuf::from("/usr/local/share/fonts"),
-        home.join(".local/share/fonts"),
-        home.join(".fonts"),
-        home.join("Library/Fonts"),
-        PathBuf::from("/Library/Fonts"),
-        PathBuf::from("/System/Library/Fonts"),
-        windows.join("Fonts"),
-    ];
-    let mut found: Vec<(usize, PathBuf)> = Vec::new();
-    folders.iter().filter(|folder| folder.is_dir()).for_each(|folder| list_fonts(folder, 4, &mut found));
-    found.into_iter().min().map(|(_, path)| path)
-}
-
-/// Adds the known fonts below a folder, with their places in the list.
-fn list_fonts(folder: &Path, depth: usize, found: &mut Vec<(usize, PathBuf)>) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if path.is_dir() && depth > 0 {
-            list_fonts(&path, depth - 1, found);
-        } else if let Some(place) =
-            FONTS.iter().position(|name| path.file_name().is_some_and(|file| file == *name))
-        {
-            found.push((place, path));
-        }
     }
 }
 
@@ -255,10 +210,11 @@ fn paint_text(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text_width;
 
     #[test]
     fn the_last_row_of_a_drawing_of_any_height_is_white() {
-        let Ok(painter) = Painter::new() else { return };
+        let painter = Painter::new().unwrap();
         let picture =
             image::load_from_memory(&painter.png(&Drawing::new(10.3, 10.2)).unwrap()).unwrap().to_rgb8();
         assert!(picture.pixels().all(|pixel| pixel.0 == [255; 3]));
@@ -266,8 +222,7 @@ mod tests {
 
     #[test]
     fn a_drawing_is_painted_at_twice_its_size() {
-        // A system without fonts cannot paint.
-        let Ok(painter) = Painter::new() else { return };
+        let painter = Painter::new().unwrap();
         let mut drawing = Drawing::new(30.0, 20.0);
         drawing.rectangle([0.0, 0.0, 15.0, 20.0], [255, 0, 0]);
         drawing.picture(
@@ -282,5 +237,21 @@ mod tests {
         let at = |x, y| picture.get_pixel(x, y).0;
         assert_eq!((at(10, 10), at(58, 2), at(45, 25)), ([255, 0, 0], [255; 3], [0, 0, 255]));
         assert!((32..52).any(|x| at(x, 12)[0] < 120), "the letter has ink");
+    }
+
+    #[test]
+    fn the_font_has_the_letters_of_names_which_fit_the_room_that_figures_leave() {
+        let face = Face::parse(FONT, 0).unwrap();
+        for letter in "ÄŽßéαλЖёđườ×−→√…–".chars() {
+            assert!(face.glyph_index(letter).is_some(), "{letter}");
+        }
+        for name in
+            ["Chovosirmidae", "WWW 0123456789", "learning rate (logarithmic scale)", "Äpfel & Birnen, 12 %"]
+        {
+            let advance = |letter| face.glyph_hor_advance(face.glyph_index(letter)?);
+            let widths: Vec<u16> = name.chars().map(|letter| advance(letter).unwrap()).collect();
+            let width = widths.into_iter().map(f64::from).sum::<f64>() / f64::from(face.units_per_em());
+            assert!(width <= text_width(name, 1.0), "{name}");
+        }
     }
 }

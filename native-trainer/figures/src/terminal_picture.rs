@@ -6,11 +6,10 @@
 use std::env;
 
 use anyhow::Result;
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use clap::ValueEnum;
 use image::imageops::{ColorMap, FilterType, dither, resize};
 use image::{ImageFormat, Rgb, RgbImage};
-
-use crate::base64;
 
 /// How pictures are written to a terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -52,7 +51,7 @@ pub fn draw(picture: &RgbImage, format: PictureFormat, columns: u32) -> Result<S
             let size = bytes.len();
             format!(
                 "\x1b]1337;File=inline=1;size={size};width={columns};preserveAspectRatio=1:{}\x07",
-                base64(&bytes)
+                BASE64_STANDARD.encode(&bytes)
             )
         }
         PictureFormat::Sixel => sixel(picture, columns * CELL),
@@ -88,7 +87,7 @@ fn png(picture: &RgbImage) -> Result<Vec<u8>> {
 
 /// A PNG file in the codes of kitty's protocol: <https://sw.kovidgoyal.net/kitty/graphics-protocol/>.
 fn kitty(png: &[u8], columns: u32) -> String {
-    let text = base64(png);
+    let text = BASE64_STANDARD.encode(png);
     let mut codes = String::new();
     let mut rest = text.as_str();
     let mut keys = format!("a=T,f=100,q=2,c={columns},");
@@ -224,7 +223,10 @@ mod tests {
         assert!(chunks[0].starts_with("a=T,f=100,q=2,c=24,m=1;") && chunks[1].starts_with("m=0;"));
         let content = |chunk: &str| chunk.split_once(';').unwrap().1.trim_end_matches("\x1b\\").to_owned();
         assert!(chunks.iter().all(|chunk| content(chunk).len() <= CHUNK));
-        assert_eq!(chunks.iter().map(|chunk| content(chunk)).collect::<String>(), base64(&vec![7; 5000]));
+        assert_eq!(
+            chunks.iter().map(|chunk| content(chunk)).collect::<String>(),
+            BASE64_STANDARD.encode(&vec![7; 5000])
+        );
     }
 
     /// The numbers of the colours that the codes of Sixel draw, by row and column.

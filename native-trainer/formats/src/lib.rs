@@ -1,4 +1,4 @@
-//! The file formats of other tools: embeddings of NumPy, tables as CSV and Parquet, lists in MATLAB files and pickles,
+//! The file formats of other tools: embeddings of NumPy, tables as CSV and Parquet, lists in MATLAB files,
 //! and the event files of TensorBoard.
 //!
 //! What is read here may come from anywhere, so nothing in a file is executed, a length is checked before memory is
@@ -8,5 +8,4 @@ pub mod csv_file;
 pub mod mat;
 pub mod npy;
 pub mod parquet_file;
-pub mod pickle;
 pub mod tensorboard;

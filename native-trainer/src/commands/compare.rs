@@ -69,7 +69,7 @@ pub struct CompareArgs {
     /// The format of the printed table.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
-    /// Also draw the figures of `vary` as PNG, with a font of the system.
+    /// Also draw the figures of `vary` as PNG.
     #[arg(long, conflicts_with_all = ["cells", "cell"])]
     pub png: bool,
     /// Print JSON: the table, or with `--cells` every training and how far it is.
@@ -102,7 +102,7 @@ pub fn run(args: CompareArgs) -> Result<()> {
     if let Some(number) = args.cell {
         return execution::train_cell(&plan, number, args.overwrite, progress);
     }
-    // A system without fonts is reported before the work.
+    // A font that cannot be read is reported before the work.
     let painter = if args.png { Some(Painter::new()?) } else { None };
     let format = if args.json { Format::Json } else { args.format };
     let (mut comparison, draft, pace) = execution::run(&plan, args.overwrite, progress, command_line())?;

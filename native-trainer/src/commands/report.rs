@@ -56,7 +56,7 @@ pub struct ReportArgs {
     /// Also write each figure as SVG into this folder.
     #[arg(long, value_name = "DIR")]
     pub svg: Option<PathBuf>,
-    /// Also write each figure as PNG into this folder, with a font of the system.
+    /// Also write each figure as PNG into this folder.
     #[arg(long, value_name = "DIR")]
     pub png: Option<PathBuf>,
     /// Replace files that exist.
@@ -112,7 +112,7 @@ pub fn run(args: &ReportArgs) -> Result<()> {
     for folder in [&args.svg, &args.png].into_iter().flatten() {
         check_folder(folder, &runs, args.overwrite)?;
     }
-    // A system without fonts is reported before the work.
+    // A font that cannot be read is reported before the work.
     let painter = args.png.as_ref().map(|_| Painter::new()).transpose()?;
     let mut evaluated: Vec<(usize, Evaluated)> = Vec::new();
     for (run, name) in runs.iter().zip(distinct_names(&runs)) {

@@ -8,9 +8,9 @@
 use std::path::Path;
 
 use akin_base::problem::problem;
+use akin_core::pickle::{self, Fault};
 use akin_core::taxonomy::ClassIdentity;
 use akin_formats::mat::{self, Value};
-use akin_formats::pickle::{Item, Pickle};
 use anyhow::{Context, Result};
 
 use super::listing::{Count, Counts, Entry, ListedImage, Listing, LocalCopy, Source, Split, SplitCounts};
@@ -205,16 +205,23 @@ fn from_mat(bytes: &[u8], file: &Path) -> Result<GroundTruth> {
 
 /// Python counts from 0.
 fn from_pickle(bytes: &[u8], file: &Path) -> Result<GroundTruth> {
-    let pickle = Pickle::parse(bytes).with_context(|| file.display().to_string())?;
+    let (pickle, root, _) = pickle::read(bytes).map_err(|fault| match fault {
+        Fault::Damaged(why) => problem(format!("the pickle {} {why}", file.display()), "copy the file again"),
+        Fault::Code(why) => problem(
+            format!("the pickle {} {why}, and only plain data is read", file.display()),
+            "use the MATLAB file (.mat) that is published beside it",
+        ),
+    })?;
+    let items = |value, key: &str| pickle.items(pickle.get(value, key)?);
     let names = |name: &str| -> Option<Vec<String>> {
-        pickle.root().get(name)?.list()?.into_iter().map(|name| name.text().map(str::to_owned)).collect()
+        items(root, name)?.iter().map(|name| name.text().map(str::to_owned)).collect()
     };
     let gallery = names("imlist").ok_or_else(|| lacks(file, "list `imlist`"))?;
     let queries = names("qimlist").ok_or_else(|| lacks(file, "list `qimlist`"))?;
-    let truth = pickle.root().get("gnd").and_then(Item::list).ok_or_else(|| lacks(file, "list `gnd`"))?;
-    let query = |(name, truth): (String, &Item<'_>)| {
+    let truth = items(root, "gnd").ok_or_else(|| lacks(file, "list `gnd`"))?;
+    let query = |(name, truth)| {
         let numbers = |field: &str| -> Option<Vec<f64>> {
-            truth.get(field)?.list()?.into_iter().map(Item::number).collect()
+            items(truth, field)?.iter().map(|number| number.number()).collect()
         };
         let list = |field| positions(&numbers(field)?, 0.0, gallery.len());
         Some(Query {
@@ -228,7 +235,7 @@ fn from_pickle(bytes: &[u8], file: &Path) -> Result<GroundTruth> {
     if truth.len() < queries.len() {
         return Err(lacks(file, "box and lists for every query"));
     }
-    let queries = queries.into_iter().zip(&truth).map(query).collect::<Option<_>>();
+    let queries = queries.into_iter().zip(truth.iter().copied()).map(query).collect::<Option<_>>();
     let queries = queries.ok_or_else(|| lacks(file, "box and lists for every query"))?;
     Ok(GroundTruth { gallery, queries })
 }

@@ -3,7 +3,6 @@
 //! Files are read as data: nothing in them is executed. Memory is bounded by the length of the file. A tensor is copied
 //! when its numbers are asked for.
 
-mod pickle;
 mod pth;
 mod safetensors;
 
@@ -13,6 +12,7 @@ use std::ops::Range;
 
 use half::{bf16, f16};
 
+use crate::pickle::Fault;
 use crate::{Error, Kind, Result};
 
 /// The type of a tensor's numbers.
@@ -185,6 +185,19 @@ impl Flaw {
     /// A file that ends too early, or whose parts contradict each other.
     fn damaged(what: impl Into<String>) -> Self {
         Self { what: what.into(), advice: "the file is damaged; get it again" }
+    }
+}
+
+impl From<Fault> for Flaw {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Damaged(why) => Self::damaged(format!("their pickle {why}")),
+            Fault::Code(why) => Self {
+                what: format!("their pickle {why}, and only the weights themselves are read"),
+                advice: "load the file with Python where you trust it, and save model.state_dict() alone, or save it \
+                         as safetensors",
+            },
+        }
     }
 }
 

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::pickle::{self, Pickle, Value};
-use super::{Flaw, StoredTensor};
+use super::{Flaw, NumberType, StoredTensor};
+use crate::pickle::{self, Pickle, Storage, Value};
 
 /// Whether bytes begin as a zip does.
 pub(super) fn is_zip(bytes: &[u8]) -> bool {
@@ -45,22 +45,17 @@ pub(super) fn legacy(bytes: &[u8]) -> Result<BTreeMap<String, StoredTensor>, Fla
     let (_, _, rest) = pickle::read(bytes)?;
     let (_, _, rest) = pickle::read(rest)?;
     let (machine, facts, rest) = pickle::read(rest)?;
-    if let Value::Dict(facts) = facts
-        && machine.dicts[facts].contains(&(Value::Text("little_endian"), Value::Bool(false)))
-    {
+    if machine.get(facts, "little_endian") == Some(Value::Bool(false)) {
         return Err(big_endian());
     }
     let (pickle, value, rest) = pickle::read(rest)?;
     let (list, keys, mut rest) = pickle::read(rest)?;
-    let Value::List(keys) = keys else { return Err(Flaw::damaged("their storages have no names")) };
-    let sizes: BTreeMap<&str, usize> =
-        pickle.storages.iter().map(|storage| (storage.key, storage.numbers.bytes())).collect();
+    let keys = list.items(keys).ok_or_else(|| Flaw::damaged("their storages have no names"))?;
+    let sizes = pickle.storages.iter().map(|storage| Ok((storage.key, number_type(storage)?.bytes())));
+    let sizes: BTreeMap<&str, usize> = sizes.collect::<Result<_, Flaw>>()?;
     let mut storages = BTreeMap::new();
-    for key in &list.lists[keys] {
-        let size = match key {
-            Value::Text(key) => sizes.get(key).map(|size| (*key, *size)),
-            _ => None,
-        };
+    for key in keys {
+        let size = key.text().and_then(|key| Some((key, *sizes.get(key)?)));
         let (key, size) = size.ok_or_else(|| Flaw::damaged("they have a storage that no tensor uses"))?;
         let (count, numbers) = rest.split_first_chunk().ok_or_else(cut_short)?;
         let length =
@@ -71,6 +66,27 @@ pub(super) fn legacy(bytes: &[u8]) -> Result<BTreeMap<String, StoredTensor>, Fla
         rest = after;
     }
     named_tensors(&pickle, value, |key| storages.get(key).cloned())
+}
+
+fn number_type(storage: &Storage<'_>) -> Result<NumberType, Flaw> {
+    Ok(match storage.class {
+        "DoubleStorage" => NumberType::F64,
+        "FloatStorage" => NumberType::F32,
+        "HalfStorage" => NumberType::F16,
+        "BFloat16Storage" => NumberType::Bf16,
+        "LongStorage" => NumberType::I64,
+        "IntStorage" => NumberType::I32,
+        "ShortStorage" => NumberType::I16,
+        "CharStorage" => NumberType::I8,
+        "ByteStorage" => NumberType::U8,
+        "BoolStorage" => NumberType::Bool,
+        class => {
+            return Err(Flaw {
+                what: format!("they hold numbers of the type torch.{}", class.escape_debug()),
+                advice: "save the model with 32-bit floating-point numbers",
+            });
+        }
+    })
 }
 
 fn big_endian() -> Flaw {
@@ -97,32 +113,22 @@ fn named_tensors(
         what: "they hold no dictionary of named tensors".into(),
         advice: "save model.state_dict() alone with torch.save, or save it as safetensors",
     };
-    let Value::Dict(outer) = value else { return Err(no_state()) };
-    let outer = &pickle.dicts[outer];
-    let inner = STATES.iter().find_map(|state| {
-        outer.iter().find_map(|&(key, value)| match value {
-            Value::Dict(inner) if key == Value::Text(state) => Some(&pickle.dicts[inner]),
-            _ => None,
-        })
-    });
+    let outer = pickle.pairs(value).ok_or_else(no_state)?;
+    let inner = STATES.iter().find_map(|state| pickle.pairs(pickle.get(value, state)?));
     let mut tensors = BTreeMap::new();
     for &(key, value) in inner.unwrap_or(outer) {
         // Numbers and texts beside the tensors, such as the epoch, are no weights.
         let (Value::Text(name), Value::Tensor(tensor)) = (key, value) else { continue };
         let tensor = &pickle.tensors[tensor];
-        let numbers = &pickle.storages[tensor.storage];
-        let place = storage(numbers.key)
-            .ok_or_else(|| Flaw::damaged(format!("the numbers of {name} are missing")))?;
-        if numbers.count.checked_mul(numbers.numbers.bytes()) != Some(place.len()) {
+        let stored = &pickle.storages[tensor.storage];
+        let numbers = number_type(stored)?;
+        let place =
+            storage(stored.key).ok_or_else(|| Flaw::damaged(format!("the numbers of {name} are missing")))?;
+        if stored.count.checked_mul(numbers.bytes()) != Some(place.len()) {
             return Err(Flaw::damaged(format!("the numbers of {name} are cut short")));
         }
-        let stored = StoredTensor::new(
-            numbers.numbers,
-            place,
-            tensor.offset,
-            tensor.shape.clone(),
-            tensor.strides.clone(),
-        );
+        let stored =
+            StoredTensor::new(numbers, place, tensor.offset, tensor.shape.clone(), tensor.strides.clone());
         let stored =
             stored.ok_or_else(|| Flaw::damaged(format!("{name} does not lie inside its storage")))?;
         tensors.insert(name.to_owned(), stored);

@@ -3,6 +3,7 @@
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
 
+use brotli_decompressor::Decompressor;
 use flate2::read::MultiGzDecoder;
 use ruzstd::decoding::StreamingDecoder;
 
@@ -31,6 +32,14 @@ pub(crate) enum Encoding {
     Plain,
     /// As places in the dictionary.
     Dictionary,
+    /// Numbers as differences.
+    Deltas,
+    /// The lengths of the values as differences, and the values one after the other.
+    DeltaLengths,
+    /// How many bytes each value takes over from the one before as differences, and the rest of them as `DeltaLengths`.
+    DeltaBytes,
+    /// The first bytes of all numbers, then their second bytes, and so on.
+    Split,
 }
 
 /// Why a file cannot be read.
@@ -65,13 +74,14 @@ impl Codec {
     const NONE: Self = Self(0);
     const SNAPPY: Self = Self(1);
     const GZIP: Self = Self(2);
+    const BROTLI: Self = Self(4);
+    const LZ4_OF_HADOOP: Self = Self(5);
     const ZSTD: Self = Self(6);
+    const LZ4: Self = Self(7);
 
     fn name(self) -> String {
         match self.0 {
             3 => "LZO".into(),
-            4 => "Brotli".into(),
-            5 | 7 => "LZ4".into(),
             number => format!("compression {number}"),
         }
     }
@@ -112,6 +122,18 @@ impl Codec {
                             .map_err(|error| error.to_string())
                     })
             }
+            Self::BROTLI => Decompressor::new(packed, 4096)
+                .take(limit)
+                .read_to_end(&mut bytes)
+                .map(drop)
+                .map_err(|error| error.to_string()),
+            Self::LZ4 => {
+                bytes = vec![0; length];
+                lz4_flex::block::decompress_into(packed, &mut bytes)
+                    .map(|unpacked| bytes.truncate(unpacked))
+                    .map_err(|error| error.to_string())
+            }
+            Self::LZ4_OF_HADOOP => lz4_of_hadoop(packed, length).map(|unpacked| bytes = unpacked),
             other => {
                 let how = format!("is compressed with {}", other.name());
                 return Err(Fault::Foreign(how, "write it with Snappy, gzip, Zstandard or no compression"));
@@ -123,6 +145,20 @@ impl Codec {
             Err(reason) => damaged(format!("a page cannot be unpacked: {reason}")),
         }
     }
+}
+
+/// Unpacks blocks of LZ4 as Hadoop writes them: each begins with its lengths, unpacked and packed.
+fn lz4_of_hadoop(mut packed: &[u8], length: usize) -> Result<Vec<u8>, String> {
+    let (mut bytes, mut filled) = (vec![0; length], 0);
+    while let Some((&[.., a, b, c, d], rest)) = packed.split_first_chunk::<8>() {
+        let block = rest.split_at_checked(u32::from_be_bytes([a, b, c, d]) as usize);
+        let (block, rest) = block.ok_or("a block ends early")?;
+        let unpacked = lz4_flex::block::decompress_into(block, &mut bytes[filled..]);
+        filled += unpacked.map_err(|error| error.to_string())?;
+        packed = rest;
+    }
+    bytes.truncate(filled);
+    Ok(bytes)
 }
 
 /// The bytes of a header that are read first, and the most. Its statistics may hold two whole images.
@@ -251,19 +287,18 @@ fn count(header: &Struct, field: i64) -> Result<u64, Fault> {
 }
 
 fn encoding(number: Option<i64>) -> Result<Encoding, Fault> {
-    let name = match number {
-        Some(0) => return Ok(Encoding::Plain),
-        Some(2 | 8) => return Ok(Encoding::Dictionary),
-        Some(5) => "DELTA_BINARY_PACKED",
-        Some(6) => "DELTA_LENGTH_BYTE_ARRAY",
-        Some(7) => "DELTA_BYTE_ARRAY",
-        Some(9) => "BYTE_STREAM_SPLIT",
-        _ => return damaged("a page has no known encoding"),
-    };
-    Err(Fault::Foreign(
-        format!("is encoded as {name}"),
-        "write it with the encodings PLAIN and RLE_DICTIONARY, as most programs do by default",
-    ))
+    Ok(match number {
+        Some(0) => Encoding::Plain,
+        Some(2 | 8) => Encoding::Dictionary,
+        Some(5) => Encoding::Deltas,
+        Some(6) => Encoding::DeltaLengths,
+        Some(7) => Encoding::DeltaBytes,
+        Some(9) => Encoding::Split,
+        _ => {
+            let how = format!("has the encoding {}", number.unwrap_or(-1));
+            return Err(Fault::Foreign(how, "write it with the encoding PLAIN"));
+        }
+    })
 }
 
 #[cfg(test)]
@@ -309,7 +344,7 @@ mod tests {
         assert!(damage(&page(100 << 20, &zeros), Codec::GZIP).contains("would unpack to 104857600 bytes"));
         // A lie about the length does not help: no more is unpacked than it states.
         assert!(damage(&page(1000, &zeros), Codec::GZIP).contains("another length"));
-        for codec in [Codec::NONE, Codec::SNAPPY, Codec::GZIP, Codec::ZSTD] {
+        for codec in (0..8).map(Codec) {
             assert!(damage(&page(1 << 30, b"a"), codec).contains("would unpack to 1073741824 bytes"));
         }
         // Snappy states the length once more.
@@ -370,6 +405,23 @@ mod tests {
         fn seek(&mut self, position: SeekFrom) -> io::Result<u64> {
             self.file.seek(position)
         }
+    }
+
+    #[test]
+    fn blocks_of_hadoop_are_unpacked() {
+        // Blocks of LZ4 that hold three letters each, as they are.
+        let block = |text: &[u8]| [&[0, 0, 0, 3, 0, 0, 0, 4, 0x30][..], text].concat();
+        let blocks = [block(b"abc"), block(b"def")].concat();
+        assert_eq!(read(&page(6, &blocks), Codec::LZ4_OF_HADOOP).unwrap().bytes, b"abcdef");
+        assert!(damage(&page(6, &blocks[..22]), Codec::LZ4_OF_HADOOP).contains("ends early"));
+        assert!(damage(&page(7, &blocks), Codec::LZ4_OF_HADOOP).contains("another length"));
+        assert!(read(&page(5, &blocks), Codec::LZ4_OF_HADOOP).is_err());
+    }
+
+    #[test]
+    fn an_unknown_compression_is_named() {
+        let Err(Fault::Foreign(how, hint)) = read(&page(3, b"abc"), Codec(3)) else { panic!("it is read") };
+        assert!(how.contains("compressed with LZO") && hint.contains("Snappy"), "{how}");
     }
 
     #[test]

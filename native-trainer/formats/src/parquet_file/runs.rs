@@ -34,7 +34,7 @@ impl Runs {
                     return Some(*number);
                 }
                 Run::Packed { bit, left } if *left > 0 => {
-                    let number = bits(page.get(..self.rest.end)?, *bit, self.width)?;
+                    let number = bits(page.get(..self.rest.end)?, *bit, self.width)? as u32;
                     *bit += self.width;
                     *left -= 1;
                     return Some(number);
@@ -77,14 +77,14 @@ impl Runs {
     }
 }
 
-/// The number of `width` bits that begins at a bit; none behind the end.
-fn bits(bytes: &[u8], bit: usize, width: usize) -> Option<u32> {
+/// The number of `width` bits, at most 64, that begins at a bit; none behind the end.
+pub(crate) fn bits(bytes: &[u8], bit: usize, width: usize) -> Option<u64> {
     let last = (bit + width).div_ceil(8);
-    let mut number = [0; 8];
+    let mut number = [0; 16];
     let found = bytes.get(bit / 8..last)?;
     number.get_mut(..found.len())?.copy_from_slice(found);
-    let mask = (1_u64 << width) - 1;
-    Some((u64::from_le_bytes(number) >> (bit % 8) & mask) as u32)
+    let mask = (1_u128 << width) - 1;
+    Some((u128::from_le_bytes(number) >> (bit % 8) & mask) as u64)
 }
 
 #[cfg(test)]

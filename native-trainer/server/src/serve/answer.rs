@@ -7,21 +7,25 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use akin_core::bundle::{INDEX, MANIFEST};
-use axum::body::{Body, Bytes, HttpBody};
-use axum::http::header::{
+use http_body_util::{Either, Full};
+use hyper::body::{Body, Bytes};
+use hyper::header::{
     ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_SECURITY_POLICY,
     CONTENT_TYPE, ETAG, HeaderMap, HeaderName, HeaderValue, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH,
     IF_RANGE, IF_UNMODIFIED_SINCE, LOCATION, RANGE, REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS,
     X_FRAME_OPTIONS,
 };
-use axum::http::{Method, Request, StatusCode};
-use axum::response::{IntoResponse, Response};
+use hyper::{Method, Request, StatusCode};
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use tower_http::services::ServeFile;
+use tower_http::services::fs::ServeFileSystemResponseBody;
 
 use super::hosts::Hosts;
 use crate::bundles::Bundles;
 use crate::page::{EmbeddedFile, Page};
+
+/// An answer: a part of a file, or bytes.
+type Response = hyper::Response<Either<ServeFileSystemResponseBody, Full<Bytes>>>;
 
 /// What a server shows, and to whom.
 #[derive(Debug)]
@@ -43,7 +47,7 @@ impl Site {
     }
 
     /// Answers a request. Never fails: what goes wrong is an answer, too.
-    pub async fn answer<B: HttpBody>(&self, request: Request<B>) -> Result<Response, Infallible> {
+    pub async fn answer<B: Body>(&self, request: Request<B>) -> Result<Response, Infallible> {
         let mut response = self.choose(request).await;
         for (name, value) in &self.headers {
             response.headers_mut().insert(name, value.clone());
@@ -51,7 +55,7 @@ impl Site {
         Ok(response)
     }
 
-    async fn choose<B: HttpBody>(&self, request: Request<B>) -> Response {
+    async fn choose<B: Body>(&self, request: Request<B>) -> Response {
         if let Err((status, text)) = self.hosts.check(request.uri(), request.headers()) {
             return message(status, text);
         }
@@ -208,7 +212,7 @@ async fn from_folder<B>(folder: &Path, path: &str, request: Request<B>) -> Respo
         file = file.precompressed_gzip();
     }
     let mut response = match file.try_call(Request::from_parts(parts, ())).await {
-        Ok(response) => response.map(Body::new),
+        Ok(response) => response.map(Either::Left),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return nothing(),
         Err(error) => return unreadable(&error),
     };
@@ -244,7 +248,7 @@ fn from_program(path: &str, headers: &HeaderMap) -> Response {
         }
         None => {
             let mut response = match file.bytes() {
-                Ok(bytes) => whole(kind, bytes),
+                Ok(bytes) => whole(kind, bytes.into_owned()),
                 Err(error) => return unreadable(&error),
             };
             insert(&mut response, ETAG, &tag);
@@ -315,7 +319,7 @@ fn takes_gzip(headers: &HeaderMap) -> bool {
 }
 
 fn unchanged(tag: &str) -> Response {
-    let mut response = StatusCode::NOT_MODIFIED.into_response();
+    let mut response = answer(StatusCode::NOT_MODIFIED, Bytes::new());
     insert(&mut response, ETAG, tag);
     response
 }
@@ -347,12 +351,22 @@ fn unreadable(error: &io::Error) -> Response {
 
 /// A text as the answer, which browsers do not keep.
 fn message(status: StatusCode, text: impl Into<String>) -> Response {
-    with_caching((status, text.into()).into_response(), "no-store")
+    let mut response = answer(status, text.into());
+    insert(&mut response, CONTENT_TYPE, "text/plain; charset=utf-8");
+    with_caching(response, "no-store")
 }
 
 /// A whole file of this MIME type.
-fn whole(kind: &'static str, bytes: impl IntoResponse) -> Response {
-    ([(CONTENT_TYPE, kind)], bytes).into_response()
+fn whole(kind: &str, bytes: impl Into<Bytes>) -> Response {
+    let mut response = answer(StatusCode::OK, bytes);
+    insert(&mut response, CONTENT_TYPE, kind);
+    response
+}
+
+fn answer(status: StatusCode, bytes: impl Into<Bytes>) -> Response {
+    let mut response = Response::new(Either::Right(Full::new(bytes.into())));
+    *response.status_mut() = status;
+    response
 }
 
 /// Adds how long a browser may keep an answer, unless it says so already.

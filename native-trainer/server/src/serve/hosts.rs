@@ -9,9 +9,9 @@ use std::net::{IpAddr, Ipv4Addr, ToSocketAddrs};
 use std::str::FromStr;
 
 use akin_base::problem::problem;
-use axum::http::header::{HOST, HeaderMap, HeaderValue, ORIGIN};
-use axum::http::uri::Authority;
-use axum::http::{StatusCode, Uri};
+use hyper::header::{HOST, HeaderMap, HeaderValue, ORIGIN};
+use hyper::http::uri::Authority;
+use hyper::{StatusCode, Uri};
 
 /// A value of `--host`.
 #[derive(Clone, Debug, PartialEq, Eq)]

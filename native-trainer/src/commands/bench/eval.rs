@@ -11,8 +11,8 @@ use akin_core::evaluate::{Evaluation, EvaluationConfig, Execution, Labelled, Que
 use akin_core::random::{stream, uniform};
 use akin_core::ranking::Ranking;
 use akin_core::taxonomy::{Labels, shared_level};
-use akin_figures::charts::{Line, log_log};
-use anyhow::Result;
+use akin_figures::lines::{Axis, Line, lines};
+use anyhow::{Context, Result};
 use burn::tensor::{Device, Tensor, TensorData};
 use clap::Args;
 use rayon::prelude::*;
@@ -229,22 +229,19 @@ fn measure(args: &BenchEvalArgs, items: u32, device: &Device) -> Result<Times> {
     Ok(Times { items, evaluation, product, naive })
 }
 
-/// How the times grow.
+/// How the times grow, as SVG.
 fn plot(times: &[Times], dimension: u32) -> Result<String> {
-    let line = |name: &str, seconds: &dyn Fn(&Times) -> Option<f64>| Line {
-        name: name.into(),
-        points: times.iter().filter_map(|times| Some((f64::from(times.items), seconds(times)?))).collect(),
+    let line = |name: &str, group: usize, seconds: &dyn Fn(&Times) -> Option<f64>| {
+        let point = |times: &Times| Some([f64::from(times.items), seconds(times)?]);
+        Line::new(name, group, times.iter().filter_map(point).collect())
     };
-    let lines = [
-        line("akin", &|times| Some(times.evaluation)),
-        line("matrix product", &|times| Some(times.product)),
-        line("naive", &|times| times.naive),
+    let all = [
+        line("akin", 0, &|times| Some(times.evaluation)),
+        line("matrix product", 1, &|times| Some(times.product)),
+        line("naive", 2, &|times| times.naive),
     ];
-    let lines: Vec<Line> = lines.into_iter().filter(|line| !line.points.is_empty()).collect();
-    log_log(
-        &format!("Evaluation of N items that rank each other, {} dimensions", count(dimension as usize)),
-        ("items, N", &|items| count(items.round() as usize)),
-        ("time", &|seconds| Figure::Seconds(seconds).text()),
-        &lines,
-    )
+    let items: Vec<f64> = times.iter().map(|times| f64::from(times.items)).collect();
+    let drawing = lines(Axis::logarithmic("items").naming(&items), Axis::logarithmic("seconds"), &all)?;
+    let title = format!("Evaluation of items that rank each other, {} dimensions", count(dimension as usize));
+    drawing.context("no time was measured")?.svg(&title)
 }

@@ -30,7 +30,7 @@ pub struct DataStatsArgs {
     /// Draw the class tree and the sizes of the finest classes to this file.
     #[arg(long, value_name = "FILE.svg")]
     pub svg: Option<PathBuf>,
-    /// The same picture as PNG, with a font of the system.
+    /// The same picture as PNG.
     #[arg(long, value_name = "FILE.png")]
     pub png: Option<PathBuf>,
     /// Replace the files of `--svg` and `--png`.
@@ -49,7 +49,7 @@ pub fn run(args: &DataStatsArgs) -> Result<()> {
         check_output(file, std::slice::from_ref(&args.data.data), &data, args.overwrite)?;
         check_ending(option, file, ending)?;
     }
-    // A system without fonts is reported before the work.
+    // A font that cannot be read is reported before the work.
     let painter = args.png.as_ref().map(|_| Painter::new()).transpose()?;
     let dataset = Dataset::read(&data, seed)?;
     let (levels, classes) = (level_statistics(&dataset), class_tree(&dataset));
