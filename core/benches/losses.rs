@@ -2,7 +2,7 @@
 //! scores, with their gradient, beside the equations written out for the same scores, and HIER from distances. Times are
 //! medians; `akin bench loss` measures whole losses.
 //!
-//! `cargo bench --workspace --exclude akin-web --bench losses [-- B …]`. The equations run for up to 512 items.
+//! `cargo bench --workspace --bench losses [-- B …]`. The equations run for up to 512 items.
 
 use std::hint::black_box;
 use std::time::Instant;

@@ -14,6 +14,7 @@ use strangers::Strangers;
 /// and [`Optimistic`](Self::Optimistic) bound the value under any other order of the ties.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum TiePolicy {
     /// In gallery order.

@@ -13,6 +13,7 @@ use crate::{Error, Kind, Result};
 /// finer level. The ideal order, by decreasing relevance, is then not the order by level.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Relevance {
     /// rel = (l/L)^α / |Ω(l)|: HAPPIER, eq. 4. Each level as a whole weighs (l/L)^α, however many items it has.

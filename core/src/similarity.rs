@@ -19,6 +19,7 @@ use crate::{Error, Kind, Result, poincare};
 /// In a config it is a name, `"cosine"`, or a table if it has a setting, `{ poincare = { curvature = 0.1 } }`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Similarity {
     /// x·y / (‖x‖ ‖y‖), in \[−1, 1\] up to rounding. An all-zero embedding has no cosine and is refused.
@@ -32,6 +33,7 @@ pub enum Similarity {
     Poincare {
         /// c of the ball that the embeddings were trained in; a finite number above 0.
         #[cfg_attr(feature = "schema", schemars(with = "f64"))]
+        #[cfg_attr(feature = "typescript", ts(as = "f64"))]
         curvature: Curvature,
     },
     /// Minus the number of bits in which the codes of x and y differ. A code is the signs of the numbers; see

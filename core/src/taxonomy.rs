@@ -37,6 +37,7 @@ pub enum ClassIdentity {
 /// # Ok::<(), akin_core::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(try_from = "Tree")]
 pub struct Taxonomy {
     levels: Vec<String>,

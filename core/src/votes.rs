@@ -1,10 +1,13 @@
 //! The votes of a query's nearest neighbours: the class that they give it at each level.
 
+use serde::Serialize;
+
 use crate::search::Hit;
 use crate::taxonomy::Labels;
 
 /// The class that has most votes at one level.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Vote {
     /// 1 … L.
     pub level: usize,

@@ -10,7 +10,7 @@ let science = null;
 export default async function init() {
   science = await import("./akin-science.js");
   await science.default();
-  return { memory: new WebAssembly.Memory({ initial: 1 }) };
+  return { memory: new WebAssembly.Memory({ initial: 1 }), __wasm_call_ctors() {} };
 }
 
 /** A number between 0 and 1 that depends only on the arguments. */
@@ -84,11 +84,12 @@ export class Engine {
     // A picture of a few pixels stands for one that is unlike everything in the gallery.
     if (bitmap.width < 8) {
       const { dimension } = this.encoders.get(encoder);
-      const embedding = Float32Array.from({ length: dimension }, (_, index) => noise(index, image.length) - 0.5);
+      const embedding = Array.from({ length: dimension }, (_, index) => noise(index, image.length) - 0.5);
       return { embedding, decode_ms: 0.4, embed_ms: 24.8 };
     }
     const item = Math.floor(noise(bitmap.width, bitmap.height, image.length) * this.manifest.gallery.count);
-    const embedding = this.item_embedding(encoder, item).map(
+    const embedding = Array.from(
+      this.item_embedding(encoder, item),
       (value, index) => value + 0.05 * (noise(index, image.length) - 0.5),
     );
     return { embedding, decode_ms: 6.3, embed_ms: this.backend === "cpu" ? 91.2 : 24.8 };
@@ -167,7 +168,6 @@ export class Engine {
   }
 
   rank(encoder, k, given, item, labels, fromOwn) {
-    const started = performance.now();
     const from = fromOwn ? this.own : this;
     const { gallery, dimension } = from.encoders.get(encoder);
     const { depth } = from;
@@ -188,7 +188,6 @@ export class Engine {
     order.sort((a, b) => b.score - a.score || a.item - b.item);
     for (const result of order) result.shared_level = own && shared(own, row(result.item));
     return {
-      search_ms: performance.now() - started,
       results: order.slice(0, k),
       metrics:
         own &&

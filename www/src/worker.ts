@@ -6,22 +6,11 @@
 // CPU with the bytes already downloaded, and tells the page why.
 
 import { download, readFile, type Progress } from "./download.js";
+import type { Engine, EngineModule } from "./engine.js";
 import { failure, toFailure, type Failure } from "./failure.js";
 import { serveMap } from "./map/gpu-server.js";
-import type {
-  Backend,
-  Calls,
-  Engine,
-  EngineModule,
-  Manifest,
-  OwnRows,
-  Phase,
-  ProgressState,
-  Reply,
-  Request,
-  Running,
-  SelfTest,
-} from "./protocol.js";
+import type { Backend, Calls, Manifest, OwnRows, Phase, ProgressState, Reply, Request, Running } from "./protocol.js";
+import type { SelfTest } from "./messages/engine.js";
 
 interface Scope {
   readonly name: string;
@@ -128,7 +117,10 @@ async function handle(request: Request): Promise<Calls[keyof Calls]["result"]> {
     case "rank":
       return withFallback(async () => {
         const { encoder, k, item, embedding, labels, own } = request.params;
-        return currentEngine().rank(encoder, k, embedding ?? undefined, item ?? undefined, labels ?? undefined, own);
+        const vector = embedding ? Float32Array.from(embedding) : undefined;
+        const started = performance.now();
+        const ranked = currentEngine().rank(encoder, k, vector, item ?? undefined, labels ?? undefined, own);
+        return { ...ranked, search_ms: performance.now() - started };
       });
     case "startOwn":
       return withFallback(async () => {
@@ -219,7 +211,9 @@ async function startEngine(next: Running): Promise<void> {
   if (start > 1) address.searchParams.set("start", String(start));
   const module = (await import(address.href)) as EngineModule;
   if (code === null) throw failure("unexpected", "the engine's code is not loaded", "reload the page");
-  ({ memory } = await module.default({ module_or_path: await code }));
+  const exports = await module.default({ module_or_path: await code });
+  exports.__wasm_call_ctors();
+  ({ memory } = exports);
   try {
     engine = await rejectOnCrash(module.Engine.create(next.backend, (reason) => onDeviceLost(start, reason)));
     engineStarts = start;

@@ -12,6 +12,7 @@ use crate::threads::in_order;
 /// The best score of a gallery item is its score to the most similar *other* gallery item, by the similarity that the
 /// encoder's embeddings are ranked by.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct BestScores {
     /// The 0th, 1st, … 100th percentile: 101 numbers, ascending. Of N sorted scores, percentile p is the one at
     /// position ⌊p (N − 1) / 100⌋, counted from 0: the first number is the lowest score, the last the highest.

@@ -40,6 +40,7 @@ const HALF_PRECISION: &str = "f16";
 
 /// What a bundle says, without the checksums of its files.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Contents {
     /// A short name for people.
     pub title: String,
@@ -61,6 +62,7 @@ pub struct Contents {
     pub thumbnails: Thumbnails,
     /// The settings of the metrics, in the reports and on the page. The similarity that an encoder's embeddings are
     /// ranked by stands in its own report.
+    #[cfg_attr(feature = "typescript", ts(skip))]
     pub evaluation_config: EvaluationConfig,
     /// The encoders over this gallery; at least one, each with a name of its own.
     pub encoders: Vec<EncoderEntry>,
@@ -68,6 +70,7 @@ pub struct Contents {
 
 /// A set of items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Items {
     /// The number of items.
     pub count: usize,
@@ -75,6 +78,7 @@ pub struct Items {
 
 /// Thumbnails on sheets: square tiles in rows, gallery items first, then stored queries.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Thumbnails {
     /// The side of a tile in pixels.
     pub tile: u32,
@@ -88,6 +92,7 @@ pub struct Thumbnails {
 
 /// One encoder of a bundle, with its embeddings of the items and its results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct EncoderEntry {
     /// A short name for people, unique in the bundle.
     pub name: String,
@@ -98,8 +103,10 @@ pub struct EncoderEntry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub family: Option<String>,
     /// Backbone and head, as in the config of a run; `encoder` defines their meaning.
+    #[cfg_attr(feature = "typescript", ts(skip))]
     pub architecture: serde_json::Value,
     /// What is done to an image before the backbone.
+    #[cfg_attr(feature = "typescript", ts(skip))]
     pub preprocessing: Preprocessing,
     /// d, the dimension of an embedding.
     pub dimension: usize,
@@ -111,9 +118,11 @@ pub struct EncoderEntry {
     pub query_embeddings: Option<String>,
     /// The type of the numbers in both files of embeddings.
     #[serde(default, skip_serializing_if = "ElementType::is_default")]
+    #[cfg_attr(feature = "typescript", ts(skip))]
     pub element_type: ElementType,
     /// The embedding of [`self_test_pattern`](crate::image::self_test_pattern) at the side that the preprocessing
     /// crops to, computed at export with the stored weights: d numbers.
+    #[cfg_attr(feature = "typescript", ts(skip))]
     pub self_test: Vec<f32>,
     /// The evaluation of the encoder on this gallery, without its rows per query.
     pub report: Report,
@@ -167,6 +176,7 @@ impl ElementType {
 
 /// A 2-D map of the gallery: one point per gallery item, near where the embeddings are near.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(rename = "GalleryMap"))]
 pub struct Map {
     /// A short name for people, such as the method.
     pub name: String,
@@ -184,6 +194,7 @@ pub struct Map {
 
 /// The proxies of an encoder that was trained with HIER, on a map of its gallery; see [`ancestors`](crate::ancestors).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct MapProxies {
     /// P, the number of proxies, at least 1.
     pub count: usize,
@@ -202,6 +213,7 @@ pub const NO_ANCESTOR: u32 = u32::MAX;
 
 /// The space of a map.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum MapGeometry {
     /// The Euclidean plane.
@@ -219,6 +231,7 @@ impl MapGeometry {
 
 /// The mean score of every pair of classes at one level.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Affinity {
     /// The level, 1 … L.
     pub level: usize,
@@ -231,6 +244,7 @@ pub struct Affinity {
 
 /// The scores of each stored query or, without any, of each gallery item as the query.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct QueryTable {
     /// What the K columns hold.
     pub columns: Vec<QueryColumn>,
@@ -240,6 +254,7 @@ pub struct QueryTable {
 
 /// A column of a [`QueryTable`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct QueryColumn {
     /// A metric by its name in the catalogue, or `first_shared_level`: the shared level of the first result, 0 … L.
     pub metric: String,
@@ -249,6 +264,7 @@ pub struct QueryColumn {
 
 /// A file of a bundle and its checksum.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct FileEntry {
     /// The path, relative to the bundle: names of ASCII letters, digits, `-`, `_` and `.`, joined by `/`.
     pub path: String,

@@ -76,6 +76,7 @@ pub use report::{LevelReport, Means, QueryScores, Report, Scores};
 /// Which metrics are measured, and how.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(default, deny_unknown_fields)]
 pub struct EvaluationConfig {
     /// The metrics to report, in the order of tables. Default: `h_ap`, `ndcg`, `asi`, and per level `ap`, `map_at_r`
@@ -91,10 +92,12 @@ pub struct EvaluationConfig {
     pub similarity: Similarity,
     /// Draws confidence intervals of the means. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(skip))]
     pub bootstrap: Option<Bootstrap>,
     /// Measures how much higher AP is in batches than over the whole set, for a set that ranks itself. Default: not
     /// measured.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(skip))]
     pub decomposability_gap: Option<Decomposability>,
     /// The most queries that a thread scores at once with a block of the gallery. No result depends on it. Default: 64.
     pub block: usize,

@@ -66,6 +66,24 @@ impl<'de> Deserialize<'de> for Scores {
     }
 }
 
+#[cfg(feature = "typescript")]
+impl ts_rs::TS for Scores {
+    type WithoutGenerics = Self;
+    type OptionInnerType = Self;
+
+    fn name(config: &ts_rs::Config) -> String {
+        BTreeMap::<String, Option<f64>>::name(config)
+    }
+
+    fn inline(config: &ts_rs::Config) -> String {
+        BTreeMap::<String, Option<f64>>::inline(config)
+    }
+
+    fn inline_flattened(config: &ts_rs::Config) -> String {
+        BTreeMap::<String, Option<f64>>::inline_flattened(config)
+    }
+}
+
 /// The scores of one query. A score is `None` when the query has no positive to measure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct QueryScores {
@@ -105,6 +123,7 @@ impl QueryScores {
 /// Means over queries. A query without positives at a level is left out of that level's means. Each mean has the number
 /// of its queries, and is `None` when there are none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Report {
     /// The settings of the evaluation.
     pub config: EvaluationConfig,
@@ -118,26 +137,31 @@ pub struct Report {
     pub levels: Vec<LevelReport>,
     /// How much higher AP is in batches than over the whole set, if it was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "typescript", ts(skip))]
     pub decomposability_gap: Option<DecomposabilityGap>,
     /// The scores of each query, in the order of the queries. May be left out of a stored report.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "typescript", ts(skip))]
     pub per_query: Vec<QueryScores>,
 }
 
 /// The mean of each metric over queries.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Means {
     /// The number of queries with a positive at this level or, for metrics over all levels, at any level.
     pub queries: usize,
     /// The number of queries of each mean that has fewer. H-AP has fewer, for example, when the weights give all
     /// positives of a query the relevance 0.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[cfg_attr(feature = "typescript", ts(skip))]
     pub fewer: BTreeMap<Metric, usize>,
     /// The means.
     #[serde(flatten)]
     pub scores: Scores,
     /// The 95 % bootstrap intervals of the means, low and high, if they were drawn.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[cfg_attr(feature = "typescript", ts(skip))]
     pub interval: BTreeMap<Metric, [f64; 2]>,
 }
 
@@ -172,6 +196,7 @@ impl Means {
 
 /// The means at one level.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct LevelReport {
     /// The level's name.
     pub name: String,

@@ -4,6 +4,7 @@ use super::{RankedList, Scoring, sort_by_decreasing};
 
 /// What an [`order`] is best at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Goal {
     /// H-AP is 1: all items by decreasing relevance.

@@ -426,6 +426,7 @@ pub struct LossEntry {
 
 /// The families of losses, in the order of the lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Family {
     /// Smooth versions of average precision.

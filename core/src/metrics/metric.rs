@@ -26,6 +26,7 @@ use crate::{Error, Kind};
 /// # akin_core::Result::Ok(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(as = "String"))]
 pub struct Metric {
     /// The index of its entry in [`CATALOGUE`].
     index: usize,
@@ -33,7 +34,9 @@ pub struct Metric {
 }
 
 /// The unit of a metric's values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "lowercase")]
 pub enum Unit {
     /// A share, from 0 to 1.
     Share,

@@ -8,6 +8,7 @@ use crate::{Checked, Error, Kind, Result};
 /// Settings of the calibration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(deny_unknown_fields, default)]
 pub struct CalibrationConfig {
     /// α: positives should score at least this. Default 0.9.
@@ -24,6 +25,7 @@ pub struct CalibrationConfig {
 /// The pairs that a mean is taken over, separately for positives and negatives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum PairMean {
     /// The pairs of each query, then the queries, as in the paper.

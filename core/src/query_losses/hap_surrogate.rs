@@ -11,6 +11,7 @@ use crate::{Checked, Result};
 /// `smooth_rank`, see the preset `happier_published`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(deny_unknown_fields, default)]
 pub struct HapSurrogateConfig {
     /// The relevance of an item by its shared level, with class sizes counted over the batch. Default: HAPPIER, eq. 4
@@ -32,6 +33,7 @@ pub struct HapSurrogateConfig {
 /// What says which items belong above another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum ItemOrder {
     /// A finer shared level, as in the published code.

@@ -9,6 +9,7 @@ use crate::{Checked, Result};
 /// Settings of ROADMAP. The preset `roadmap_published` has those of the published code, which adds the two losses.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(deny_unknown_fields, default)]
 pub struct RoadmapConfig {
     /// λ in 0 … 1, the weight of the calibration. Default 0.5.

@@ -10,6 +10,7 @@ use crate::{Checked, Result};
 /// Settings of Smooth-AP.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(deny_unknown_fields, default)]
 pub struct SmoothApConfig {
     /// τ > 0, the width of the sigmoid. Default 0.01.

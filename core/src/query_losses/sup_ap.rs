@@ -9,6 +9,7 @@ use crate::{Checked, Result};
 /// Settings of SupAP. The preset `sup_ap_published` has the offset 1.44 of the published code.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(deny_unknown_fields, default)]
 pub struct SupApConfig {
     /// H⁻, the step for negatives. It is continuous by default.

@@ -53,6 +53,7 @@ pub fn heaviside(t: f64) -> f64 {
 /// the value is ½, while H(0) is 1. With `start_at_zero` it is in the second, and the bound holds at exact ties too.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(deny_unknown_fields, default)]
 pub struct UpperStep {
     /// τ > 0, the width of the sigmoid. Default 0.01.
@@ -155,6 +156,7 @@ impl Checked<UpperStep> {
 /// it is in the first line and gives 0, unless `start_at_zero` is set. Both are lower bounds of H(0) = 1.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(deny_unknown_fields, default)]
 pub struct LowerStep {
     /// β ≥ 0, the slope above 0. Default 25.

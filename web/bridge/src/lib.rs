@@ -1,62 +1,15 @@
-//! What the WebAssembly modules of the page share: how values and errors cross to JavaScript.
+//! What the WebAssembly modules of the page share: how values and errors cross to JavaScript, and the TypeScript of those
+//! values.
 //!
 //! Every error that JavaScript sees is `{ code, message, hint }`.
 
 // `expect` says why a failure is impossible; `unwrap` does not.
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
-#![cfg(target_arch = "wasm32")]
 
-use akin_core::{Error, Kind};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use wasm_bindgen::prelude::*;
+#[cfg(not(target_arch = "wasm32"))]
+pub mod typescript;
+#[cfg(target_arch = "wasm32")]
+mod values;
 
-/// The result of a function that JavaScript calls.
-pub type Result<T> = std::result::Result<T, JsValue>;
-
-/// `{ code, message, hint }`.
-#[derive(Serialize)]
-struct Failure<'a> {
-    code: &'a str,
-    message: &'a str,
-    hint: &'a str,
-}
-
-/// An error of akin-core as JavaScript sees it.
-pub fn thrown(error: Error) -> JsValue {
-    to_js(&Failure { code: error.kind().code(), message: error.message(), hint: error.hint() })
-}
-
-/// A wrong call, which is a bug of the page and not a mistake of its user.
-pub fn misuse(message: &str) -> JsValue {
-    thrown(Error::new(Kind::Config, message, "reload the page; if it happens again, report it"))
-}
-
-/// A value as a plain JavaScript object.
-pub fn to_js(value: &impl Serialize) -> JsValue {
-    value
-        .serialize(&serde_wasm_bindgen::Serializer::json_compatible())
-        .unwrap_or_else(|error| JsValue::from_str(&error.to_string()))
-}
-
-/// A plain JavaScript object as a value; `what` names it in the error.
-///
-/// # Errors
-///
-/// The object has other fields or types.
-pub fn from_js<T: DeserializeOwned>(what: &str, value: JsValue) -> Result<T> {
-    serde_wasm_bindgen::from_value(value).map_err(|error| {
-        let why = error.to_string();
-        thrown(Error::new(
-            Kind::Config,
-            format!("the {what} cannot be read: {}", why.trim_start_matches("Error: ")),
-            "give the fields that www/src/science.ts describes",
-        ))
-    })
-}
-
-/// Runs when a module is loaded. Afterwards a panic prints its message and place on the console.
-#[wasm_bindgen(start)]
-pub fn start() {
-    console_error_panic_hook::set_once();
-}
+#[cfg(target_arch = "wasm32")]
+pub use values::{Result, from_js, misuse, start, thrown, to_js};

@@ -15,14 +15,15 @@ use akin_core::similarity::Similarity;
 use akin_core::taxonomy::{ClassIdentity, Labels, Taxonomy, fill_from_parent};
 use burn::tensor::Device;
 use js_sys::Function;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use wasm_bindgen::prelude::*;
 use web_sys::OffscreenCanvas;
 use web_time::Instant;
 
 use crate::graphics::Graphics;
 use crate::map::MapCanvas;
-use crate::ranked::{Known, Query, Ranked};
+use crate::messages::{Embedded, OwnLabels, Ranked, SelfTest};
+use crate::ranked::{Known, Query};
 
 /// The lowest cosine to the stored embedding at which the self-test passes.
 const LOWEST_COSINE: f32 = 0.999;
@@ -65,14 +66,6 @@ struct OwnEmbeddings {
     best_scores: Option<BestScores>,
 }
 
-/// The taxonomy of own pictures as in `bundle.json`, and their labels, row by row.
-#[derive(Default, Serialize)]
-struct OwnLabels {
-    classes: Vec<Vec<String>>,
-    parents: Vec<Vec<u32>>,
-    labels: Vec<u32>,
-}
-
 /// The field `architecture` of an encoder in a bundle.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -82,13 +75,6 @@ struct Architecture {
     pooling: Option<Pooling>,
     #[serde(default)]
     head: Option<HeadConfig>,
-}
-
-#[derive(Serialize)]
-struct SelfTest {
-    cosine: f32,
-    ms: f64,
-    passed: bool,
 }
 
 #[wasm_bindgen]
@@ -110,7 +96,7 @@ impl Engine {
         Ok(Engine { device, graphics, bundle: None, own: None })
     }
 
-    /// The graphics adapter: `{ name, software, largest_buffer, half_precision }`; null on the CPU.
+    /// The graphics adapter, an [`Adapter`](crate::messages::Adapter); null on the CPU.
     pub fn adapter(&self) -> JsValue {
         to_js(&self.graphics.as_ref().map(Graphics::adapter))
     }
@@ -150,8 +136,7 @@ impl Engine {
     }
 
     /// Loads an encoder with its embeddings of the items, and embeds the self-test pattern, which also
-    /// prepares the device for the first image. Returns `{ cosine, ms, passed }`; `passed` is false
-    /// when the device computes another embedding than the bundle stores.
+    /// prepares the device for the first image. Returns a [`SelfTest`].
     ///
     /// # Errors
     ///
@@ -201,7 +186,7 @@ impl Engine {
         self.bundle()?.manifest.verify(path, bytes).map_err(thrown)
     }
 
-    /// The embedding of an image: `{ embedding, decode_ms, embed_ms }`.
+    /// The embedding of an image, as [`Embedded`].
     ///
     /// # Errors
     ///
@@ -213,17 +198,13 @@ impl Engine {
         let decode_ms = milliseconds_since(started);
         let started = Instant::now();
         let embedding = encoder.embed_async(&[picture], &self.device).await.map_err(thrown)?;
-        let result = js_sys::Object::new();
-        let set = |name: &str, value: &JsValue| js_sys::Reflect::set(&result, &name.into(), value);
-        set("embedding", &js_sys::Float32Array::from(&embedding[..]))?;
-        set("decode_ms", &decode_ms.into())?;
-        set("embed_ms", &milliseconds_since(started).into())?;
-        Ok(result.into())
+        Ok(to_js(&Embedded { embedding, decode_ms, embed_ms: milliseconds_since(started) }))
     }
 
     /// Starts a gallery of the reader's own pictures, which replaces an earlier one. `rows` are its labels, one per picture
-    /// and level, coarse to fine; an empty label becomes that of the level above. Without levels the pictures have no labels. Returns the taxonomy and the labels:
-    /// `{ classes, parents, labels }`. Each encoder needs [`embed_own_gallery`](Self::embed_own_gallery) before it ranks.
+    /// and level, coarse to fine; an empty label becomes that of the level above. Without levels the pictures have no
+    /// labels. Returns the taxonomy and the labels, as [`OwnLabels`]. Each encoder needs
+    /// [`embed_own_gallery`](Self::embed_own_gallery) before it ranks.
     ///
     /// # Errors
     ///
@@ -271,9 +252,9 @@ impl Engine {
         Ok(())
     }
 
-    /// Ranks the gallery of the bundle, or the reader's own where `own` is true, by its similarity to a query. Returns the
-    /// `k` best items; where the query's labels are known the metrics of the whole ranking, else the votes of the `k`
-    /// items; and how alike the query and its nearest item are.
+    /// Ranks the gallery of the bundle, or the reader's own where `own` is true, by its similarity to a query. Returns a
+    /// [`Ranked`]: the `k` best items; where the query's labels are known the metrics of the whole ranking, else the votes
+    /// of the `k` items; and how alike the query and its nearest item are.
     ///
     /// Give `item` when the query is an item: its embedding and labels are then known, and it does not rank itself.
     /// Items count from 0, in a bundle gallery first, then stored queries. Otherwise give `embedding`, and `labels` (one
@@ -291,7 +272,6 @@ impl Engine {
         labels: Option<Vec<u32>>,
         own: bool,
     ) -> Result<JsValue> {
-        let started = Instant::now();
         let bundle = self.bundle()?;
         let loaded = self.loaded(encoder)?;
         let own_config = EvaluationConfig::default();
@@ -336,9 +316,7 @@ impl Engine {
             labels: item.and_then(|item| Some(known.labels?.row(item))).or(labels.as_deref()),
             itself: item.filter(|&item| item < gallery.len()),
         };
-        let mut ranked = Ranked::new(&known, &query, k).map_err(thrown)?;
-        ranked.search_ms = milliseconds_since(started);
-        Ok(to_js(&ranked))
+        Ok(to_js(&Ranked::new(&known, &query, k).map_err(thrown)?))
     }
 }
 

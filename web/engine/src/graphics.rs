@@ -5,8 +5,9 @@ use burn::tensor::Device;
 use burn::tensor::wgpu::WgpuSetup;
 use burn::tensor::wgpu::wgpu;
 use js_sys::{Function, Reflect};
-use serde::Serialize;
 use wasm_bindgen::prelude::*;
+
+use crate::messages::Adapter;
 
 /// What CubeCL cannot do without in a browser: it measures kernels, and panics without timestamps.
 const NEEDED: wgpu::Features = wgpu::Features::TIMESTAMP_QUERY;
@@ -15,19 +16,6 @@ const NEEDED: wgpu::Features = wgpu::Features::TIMESTAMP_QUERY;
 pub(crate) struct Graphics {
     pub(crate) tensors: Device,
     pub(crate) setup: WgpuSetup,
-}
-
-/// The adapter behind a device as JavaScript sees it.
-#[derive(Serialize)]
-pub(crate) struct Adapter {
-    /// What the browser tells of it, such as `nvidia ampere`; empty where it tells nothing.
-    name: String,
-    /// Whether the processor does the work of the adapter.
-    software: bool,
-    /// The largest buffer in bytes.
-    largest_buffer: u64,
-    /// Whether shaders have numbers of 16 bits.
-    half_precision: bool,
 }
 
 impl Graphics {

@@ -17,17 +17,24 @@
 //! engine.map(canvas, tile)     a map on a canvas, where the engine runs on WebGPU
 //! ```
 //!
-//! Every error that JavaScript sees is `{ code, message, hint }`.
+//! [`messages`] are the objects that cross to JavaScript and back. Every error that it sees is `{ code, message, hint }`.
 
 // `expect` says why a failure is impossible; `unwrap` does not.
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
-#![cfg(target_arch = "wasm32")]
 
+#[cfg(target_arch = "wasm32")]
 mod engine;
+#[cfg(target_arch = "wasm32")]
 mod graphics;
+#[cfg(target_arch = "wasm32")]
 mod look;
+#[cfg(target_arch = "wasm32")]
 mod map;
+pub mod messages;
+#[cfg(target_arch = "wasm32")]
 mod ranked;
 
+#[cfg(target_arch = "wasm32")]
 pub use engine::Engine;
+#[cfg(target_arch = "wasm32")]
 pub use map::MapCanvas;

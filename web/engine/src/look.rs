@@ -5,39 +5,15 @@ use akin_core::attribution::{Cells, Occlusion, ScoreParts};
 use akin_core::embeddings::Embeddings;
 use akin_core::image::decode;
 use akin_core::search::Gallery;
-use serde::Serialize;
 use wasm_bindgen::prelude::*;
 
 use crate::Engine;
-
-#[derive(Serialize)]
-struct Look {
-    /// The score of the two pictures.
-    score: f64,
-    /// Whether the score is a sum over cells. Otherwise [`Engine::occlude`] gives the values of the patches.
-    exact: bool,
-    query: Side,
-    item: Side,
-    /// The part of each pair of cells, [query's cells, item's cells]; `None` where the score is no sum.
-    pairs: Option<Vec<f64>>,
-}
-
-/// One of the two pictures.
-#[derive(Serialize)]
-struct Side {
-    rows: usize,
-    columns: usize,
-    /// What the encoder sees, as shares of the picture: left, top, width, height.
-    region: [f64; 4],
-    /// What each cell adds to the score, row by row; `None` where the score is no sum.
-    values: Option<Vec<f64>>,
-    embedding: Vec<f32>,
-}
+use crate::messages::{Look, LookSide};
 
 #[wasm_bindgen]
 impl Engine {
     /// The score of two pictures, from their bytes, with what each cell of their grids adds to it where the score is
-    /// such a sum: `{ score, exact, query, item, pairs }`, each picture as `{ rows, columns, region, values, embedding }`.
+    /// such a sum: a [`Look`].
     ///
     /// # Errors
     ///
@@ -55,7 +31,7 @@ impl Engine {
             let gallery = Embeddings::new(x.len(), x.clone()).map_err(thrown)?;
             let scores =
                 Gallery::new(&gallery, similarity).and_then(|gallery| gallery.scores(q)).map_err(thrown)?;
-            let side = |at: usize| Side {
+            let side = |at: usize| LookSide {
                 rows: Occlusion::SIDE,
                 columns: Occlusion::SIDE,
                 region: regions[at],
@@ -69,7 +45,7 @@ impl Engine {
         let item = self.cells(encoder, &pictures[1]).await?;
         let parts = ScoreParts::new(similarity, &query, &item).map_err(thrown)?;
         let parts = parts.ok_or_else(|| misuse("the score has no parts"))?;
-        let side = |cells: &Cells, at: usize, values: Vec<f64>| Side {
+        let side = |cells: &Cells, at: usize, values: Vec<f64>| LookSide {
             rows: cells.rows(),
             columns: cells.columns(),
             region: regions[at],

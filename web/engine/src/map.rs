@@ -3,11 +3,11 @@
 use akin_bridge::{Result, from_js, misuse};
 use burn::tensor::wgpu::{WgpuSetup, wgpu};
 use js_sys::Promise;
-use serde::Deserialize;
 use wasm_bindgen::prelude::*;
 use web_sys::{ImageBitmap, OffscreenCanvas};
 
 use crate::graphics::unusable;
+use crate::messages::MapView;
 
 /// The number of pictures that the map can show at once.
 const TILES: u32 = 128;
@@ -48,25 +48,6 @@ const LINES: usize = 2;
 const PICTURES: usize = 3;
 /// The size of a row of each table in map.wgsl, in bytes.
 const ROW_BYTES: [u64; 4] = [32, 16, 32, 24];
-
-/// The part of the map that a frame shows.
-#[derive(Deserialize)]
-struct View {
-    /// The size of the canvas in device pixels.
-    width: u32,
-    height: u32,
-    /// Device pixels per CSS pixel.
-    ratio: f32,
-    /// Device pixels per unit of the plane, or the radius of the disk.
-    scale: f32,
-    /// The point in the middle.
-    centre: [f64; 2],
-    is_disk: bool,
-    /// The radius of a mark in device pixels.
-    radius: f32,
-    /// The colour of the paper, each part from 0 to 1.
-    paper: [f32; 3],
-}
 
 impl MapCanvas {
     /// A map whose pictures are squares of `tile` pixels.
@@ -305,7 +286,7 @@ impl MapCanvas {
     ///
     /// Numbers are missing, a mark is unknown, or the canvas is gone.
     pub fn draw(&mut self, view: JsValue, lines: &[f32], pictures: &[f32]) -> Result<Promise> {
-        let view: View = from_js("view of the map", view)?;
+        let view: MapView = from_js("view of the map", view)?;
         let limits = self.setup.device.limits();
         let side = 1..=limits.max_texture_dimension_2d;
         if !side.contains(&view.width) || !side.contains(&view.height) {
@@ -378,7 +359,7 @@ impl MapCanvas {
     }
 }
 
-impl View {
+impl MapView {
     /// The numbers of `View` in map.wgsl.
     fn numbers(&self) -> [f32; 16] {
         let [x, y] = self.centre;

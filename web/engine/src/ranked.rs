@@ -1,72 +1,14 @@
 //! The answer to one query: results, and either metrics or votes.
 
 use akin_core::bundle::BestScores;
-use akin_core::evaluate::{EvaluationConfig, QueryScores, Scores, gallery_ranking};
+use akin_core::evaluate::{EvaluationConfig, QueryScores, gallery_ranking};
 use akin_core::hamming::Codes;
-use akin_core::metrics::{Metric, Unit};
+use akin_core::metrics::Metric;
 use akin_core::search::{Gallery, Hit, top_k};
 use akin_core::taxonomy::{Labels, shared_level};
 use akin_core::votes::votes;
-use serde::Serialize;
 
-/// The answer as JavaScript sees it.
-#[derive(Serialize)]
-pub(crate) struct Ranked {
-    pub(crate) search_ms: f64,
-    results: Vec<Item>,
-    metrics: Option<Metrics>,
-    votes: Option<Vec<Vote>>,
-    likeness: Option<Likeness>,
-    codes: Option<CodeTexts>,
-}
-
-/// The codes of the query and of the results, in their order: texts of `0` and `1`.
-#[derive(Serialize)]
-struct CodeTexts {
-    query: String,
-    results: Vec<String>,
-}
-
-/// How alike a picture and its nearest item are, beside the gallery's own items and theirs.
-#[derive(Serialize)]
-struct Likeness {
-    best: f32,
-    unlike_below: f32,
-    unlike: bool,
-}
-
-#[derive(Serialize)]
-struct Item {
-    item: usize,
-    score: f32,
-    shared_level: Option<usize>,
-}
-
-/// The metrics of the whole ranking, not only of the results, by name as in a report.
-#[derive(Serialize)]
-struct Metrics {
-    described: Vec<MetricInfo>,
-    overall: Scores,
-    levels: Vec<Scores>,
-}
-
-/// What the catalogue says about a metric of the evaluation.
-#[derive(Serialize)]
-struct MetricInfo {
-    name: String,
-    label: String,
-    title: &'static str,
-    unit: &'static str,
-    greater_is_better: bool,
-    per_level: bool,
-}
-
-#[derive(Serialize)]
-struct Vote {
-    level: usize,
-    class: u32,
-    share: f64,
-}
+use crate::messages::{CodeTexts, Item, Likeness, MetricInfo, Metrics, Ranked};
 
 /// A query.
 pub(crate) struct Query<'a> {
@@ -120,14 +62,7 @@ impl Ranked {
             .into_iter()
             .map(|hit| Item { item: hit.item, score: hit.score, shared_level: shared_level_with(hit.item) })
             .collect();
-        let votes = votes.map(|votes| votes.into_iter().map(Vote::from).collect());
-        Ok(Self { search_ms: 0.0, results, metrics, votes, likeness, codes })
-    }
-}
-
-impl From<akin_core::votes::Vote> for Vote {
-    fn from(vote: akin_core::votes::Vote) -> Self {
-        Self { level: vote.level, class: vote.class, share: vote.share }
+        Ok(Self { results, metrics, votes, likeness, codes })
     }
 }
 
@@ -138,10 +73,7 @@ impl MetricInfo {
             name: metric.to_string(),
             label: metric.label(),
             title: entry.title,
-            unit: match entry.unit {
-                Unit::Share => "share",
-                Unit::Levels => "levels",
-            },
+            unit: entry.unit,
             greater_is_better: entry.greater_is_better,
             per_level: entry.per_level,
         }

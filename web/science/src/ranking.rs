@@ -1,110 +1,17 @@
 //! One ranking: its scores, what a move changes, and the orders that reach a goal.
 
 use akin_bridge::{Result, from_js, thrown, to_js};
-use akin_core::explanation::{self, Goal, PairRequest, RankedList, Scoring, level_curve, swaps, terms};
+use akin_core::explanation::{self, Goal, RankedList, Scoring, level_curve, swaps, terms};
 use akin_core::metrics::{
     Gain, asi, average_precision, hierarchical_ap, mistake_severity, ndcg, precision_recall_curve, recall,
     weighted_ap,
 };
-use akin_core::ranking::TiePolicy;
-use akin_core::relevance::Relevance;
-use serde::{Deserialize, Serialize};
 use wasm_bindgen::prelude::*;
 
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RankingInput {
-    depth: usize,
-    levels: Vec<usize>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    ties: Option<Vec<usize>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ScoreSettings {
-    relevance: Relevance,
-    ties: TiePolicy,
-    count_query: bool,
-}
-
-#[derive(Serialize)]
-struct Scores {
-    ap: Vec<Option<f64>>,
-    h_ap: Option<f64>,
-    weighted_ap: Option<f64>,
-    ndcg: Option<f64>,
-    asi: Option<f64>,
-    mistake_severity: Option<f64>,
-    recall_at_1: Vec<Option<f64>>,
-    relevance_sum: f64,
-    items: Vec<ItemTerm>,
-    h_curve: Vec<HCurvePoint>,
-    curves: Vec<Vec<CurvePoint>>,
-}
-
-#[derive(Serialize)]
-struct ItemTerm {
-    rank: usize,
-    relevance: f64,
-    h_rank: f64,
-    quotient: f64,
-    contribution: f64,
-}
-
-#[derive(Serialize)]
-struct HCurvePoint {
-    rank: usize,
-    h_recall: f64,
-    h_precision: f64,
-}
-
-#[derive(Serialize)]
-struct CurvePoint {
-    rank: usize,
-    recall: f64,
-    precision: f64,
-}
-
-#[derive(Serialize)]
-struct Swapped {
-    level: usize,
-    relevance: f64,
-    s: f64,
-}
-
-#[derive(Serialize)]
-struct SwapTerm {
-    rank: usize,
-    up: Swapped,
-    down: Swapped,
-    delta: f64,
-}
-
-#[derive(Serialize)]
-struct Move {
-    delta: Option<f64>,
-    swaps: Option<Vec<SwapTerm>>,
-    ranking: RankingInput,
-    before: Scores,
-    after: Scores,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct PairInput {
-    depth: usize,
-    size: usize,
-    ap: f64,
-    h_ap: [f64; 2],
-    relevance: Relevance,
-}
-
-#[derive(Serialize)]
-struct Pair {
-    first: Vec<usize>,
-    second: Vec<usize>,
-}
+use crate::messages::{
+    CurvePoint, HCurvePoint, ItemTerm, Move, Pair, PairRequest, RankingInput, ScoreSettings, Scores,
+    SwapTerm, Swapped,
+};
 
 /// The scores of a ranking.
 ///
@@ -160,9 +67,9 @@ pub fn order(ranking: JsValue, settings: JsValue, goal: JsValue) -> Result<JsVal
 /// The request is out of range.
 #[wasm_bindgen]
 pub fn pair(request: JsValue) -> Result<JsValue> {
-    let PairInput { depth, size, ap, h_ap, relevance } = from_js("request", request)?;
+    let PairRequest { depth, size, ap, h_ap, relevance } = from_js("request", request)?;
     let relevance = relevance.checked(depth).map_err(thrown)?;
-    let request = PairRequest { depth, size, average_precision: ap, h_ap, relevance };
+    let request = explanation::PairRequest { depth, size, average_precision: ap, h_ap, relevance };
     let [first, second] = explanation::pair(&request).map_err(thrown)?;
     Ok(to_js(&Pair { first, second }))
 }

@@ -2,70 +2,13 @@
 
 use akin_bridge::{Result, from_js, thrown, to_js};
 use akin_core::Result as CoreResult;
-use akin_core::query_losses::{
-    HapSurrogateConfig, QueryLoss, Quotient, RoadmapConfig, ScoredItems, SmoothApConfig, SupApConfig,
-    hap_surrogate, roadmap, smooth_ap, sup_ap,
-};
-use akin_core::steps::{LowerStep, Smooth, UpperStep, heaviside};
-use serde::{Deserialize, Serialize};
+use akin_core::query_losses::{self, hap_surrogate, roadmap, smooth_ap, sup_ap};
+use akin_core::steps::{Smooth, heaviside};
 use wasm_bindgen::prelude::*;
 
-#[derive(Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-enum StepSetting {
-    /// H.
-    Heaviside {},
-    /// σ of Smooth-AP.
-    Sigmoid(SmoothApConfig),
-    /// H⁻.
-    Upper(UpperStep),
-    /// H⁺.
-    Lower(LowerStep),
-}
-
-#[derive(Serialize)]
-struct StepCurve {
-    values: Vec<f64>,
-    derivatives: Vec<f64>,
-}
-
-#[derive(Serialize, Default)]
-struct StepDefaults {
-    upper: UpperStep,
-    lower: LowerStep,
-}
-
-#[derive(Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-enum QueryLossSetting {
-    SmoothAp(SmoothApConfig),
-    SupAp(SupApConfig),
-    Roadmap(RoadmapConfig),
-    HapSurrogate(HapSurrogateConfig),
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ItemsInput {
-    depth: usize,
-    scores: Vec<f64>,
-    levels: Vec<usize>,
-}
-
-#[derive(Serialize)]
-struct LossOutput {
-    value: f64,
-    gradient: Vec<f64>,
-    quotients: Vec<QuotientOutput>,
-}
-
-#[derive(Serialize)]
-struct QuotientOutput {
-    item: usize,
-    above: f64,
-    rank: f64,
-    weight: f64,
-}
+use crate::messages::{
+    QueryLoss, QueryLossSetting, Quotient, ScoredItems, StepCurve, StepDefaults, StepSetting,
+};
 
 /// The values and slopes of a step at some points.
 ///
@@ -98,10 +41,11 @@ pub fn step_defaults() -> JsValue {
 /// The items do not fit together, or a setting is out of range.
 #[wasm_bindgen(js_name = queryLoss)]
 pub fn query_loss(items: JsValue, loss: JsValue) -> Result<JsValue> {
-    let ItemsInput { depth, scores, levels } = from_js("items", items)?;
+    let ScoredItems { depth, scores, levels } = from_js("items", items)?;
     let setting: QueryLossSetting = from_js("loss", loss)?;
-    let loss = ScoredItems::new(depth, scores, levels).and_then(|items| setting.compute(&items));
-    Ok(to_js(&LossOutput::from(loss.map_err(thrown)?)))
+    let loss =
+        query_losses::ScoredItems::new(depth, scores, levels).and_then(|items| setting.compute(&items));
+    Ok(to_js(&QueryLoss::from(loss.map_err(thrown)?)))
 }
 
 impl StepSetting {
@@ -125,7 +69,7 @@ impl StepSetting {
 }
 
 impl QueryLossSetting {
-    fn compute(&self, items: &ScoredItems) -> CoreResult<QueryLoss> {
+    fn compute(&self, items: &query_losses::ScoredItems) -> CoreResult<query_losses::QueryLoss> {
         Ok(match self {
             Self::SmoothAp(config) => smooth_ap(items, &config.checked()?),
             Self::SupAp(config) => sup_ap(items, &config.checked()?),
@@ -135,9 +79,9 @@ impl QueryLossSetting {
     }
 }
 
-impl From<QueryLoss> for LossOutput {
-    fn from(loss: QueryLoss) -> Self {
-        let quotient = |quotient: &Quotient| QuotientOutput {
+impl From<query_losses::QueryLoss> for QueryLoss {
+    fn from(loss: query_losses::QueryLoss) -> Self {
+        let quotient = |quotient: &query_losses::Quotient| Quotient {
             item: quotient.item,
             above: quotient.above,
             rank: quotient.rank,

@@ -1,42 +1,18 @@
-//! What JavaScript calls. `www/src/training/protocol.ts` describes what it gives and gets.
+//! What JavaScript calls.
 
 use akin_bridge::{Result, misuse, thrown, to_js};
 use akin_core::{Error, Kind};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 use wasm_bindgen::prelude::*;
 
-use crate::{Creatures, Group, Measures, Run, Settings, Space, Tree, offers};
+use crate::messages::{Description, State};
+use crate::{Creatures, Run, Settings, Space, offers};
 
 /// The training ground: the creatures, and one or two runs.
 #[wasm_bindgen]
 pub struct Ground {
     creatures: Creatures,
     runs: Vec<Run>,
-}
-
-/// Names and labels, as the page shows them.
-#[derive(Serialize)]
-struct Description<'a> {
-    levels: &'a [String],
-    /// The names of the classes at levels 1 … L.
-    classes: Vec<Vec<&'a str>>,
-    /// [N, L], row after row.
-    labels: &'a [u32],
-    held_out: Vec<bool>,
-    features: usize,
-}
-
-/// Where a run stands.
-#[derive(Serialize)]
-struct State {
-    step: u64,
-    /// [N, d], row after row.
-    points: Vec<f32>,
-    proxies: Vec<Group>,
-    /// For a loss with HIER.
-    tree: Option<Tree>,
-    measures: Option<Measures>,
 }
 
 #[wasm_bindgen]
@@ -100,7 +76,7 @@ impl Ground {
 /// A value from JSON. The module reads JSON already, and a second reader, of JavaScript objects, would make it larger.
 fn read<T: DeserializeOwned>(text: &str) -> Result<T> {
     serde_json::from_str(text).map_err(|error| {
-        let hint = "give the fields that www/src/training/protocol.ts describes";
+        let hint = "give the fields that www/src/messages/training.ts describes";
         thrown(Error::new(Kind::Config, format!("the settings cannot be read: {error}"), hint))
     })
 }

@@ -14,6 +14,7 @@ mod adam;
 pub mod creatures;
 #[cfg(target_arch = "wasm32")]
 mod face;
+pub mod messages;
 mod network;
 pub mod offers;
 pub mod run;

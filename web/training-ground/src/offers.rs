@@ -8,6 +8,7 @@ use crate::{Creatures, Run, Settings, Space};
 
 /// A loss of the catalogue with its settings.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Offer {
     /// Its name in the catalogue.
     pub name: &'static str,
@@ -18,6 +19,7 @@ pub struct Offer {
     /// What it does, in one sentence.
     pub summary: &'static str,
     /// Its settings, as the table of a config.
+    #[cfg_attr(test, ts(as = "serde_json::Map<String, Value>"))]
     pub settings: Value,
 }
 

@@ -20,6 +20,7 @@ use crate::network::Network;
 
 /// Where the points are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Space {
     /// Unit vectors of the plane.
@@ -50,11 +51,13 @@ impl Space {
 
 /// What a run follows from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
     /// Where the points are. Default: the circle.
     pub space: Space,
     /// The loss. Default: HAPPIER.
+    #[cfg_attr(test, ts(as = "serde_json::Map<String, serde_json::Value>"))]
     pub loss: LossConfig,
     /// P, the number of species in a batch: at least 2. Default: 16.
     pub species: usize,
@@ -110,6 +113,7 @@ pub struct Run {
 
 /// The scores of creatures that rank one another.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Scores {
     /// H-AP.
     pub h_ap: Option<f64>,
@@ -122,6 +126,7 @@ pub struct Scores {
 
 /// The scores of a run at one step.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Measures {
     /// The number of steps taken.
     pub step: u64,
@@ -133,6 +138,7 @@ pub struct Measures {
 
 /// Vectors that a loss has learned, as points of the space.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Group {
     /// Whether they are HIER's ancestors, which stand for no class.
     pub ancestors: bool,
@@ -142,6 +148,7 @@ pub struct Group {
 
 /// The lowest common ancestors of classes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Tree {
     /// At levels 1 … L, for each class of [`Creatures::taxonomy`], the ancestor ρ with the smallest max d(x, ρ) over the
     /// class's training creatures x, by its place in the group (HIER, eq. 6 and 7 without noise, for more than two

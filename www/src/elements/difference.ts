@@ -3,7 +3,7 @@
 import { html, nothing } from "lit";
 import * as format from "../format.js";
 import { relation } from "../kinship.js";
-import type { Result } from "../protocol.js";
+import type { Result } from "../messages/engine.js";
 
 type Ranking = readonly Pick<Result, "shared_level">[];
 

@@ -152,7 +152,7 @@ async function embed({ file }: Photo, encoder: number) {
     return failure("image", "the file cannot be read any more", "choose the folder again");
   }
   try {
-    return (await session.call("embed", { encoder, image })).embedding;
+    return Float32Array.from((await session.call("embed", { encoder, image })).embedding);
   } catch (error) {
     const failed = toFailure(error);
     if (failed.code === "image") return failed;

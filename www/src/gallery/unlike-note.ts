@@ -1,6 +1,6 @@
 import { html, nothing } from "lit";
 import * as format from "../format.js";
-import type { Likeness } from "../protocol.js";
+import type { Likeness } from "../messages/engine.js";
 import { isSameBundle, type BundleEntry } from "./bundles.js";
 
 interface Found {

@@ -2,7 +2,8 @@
 
 import type { TemplateResult } from "lit";
 import { ranking, settings, type State } from "../playground/state.js";
-import type { Science, Scores } from "../science.js";
+import type { Science } from "../science.js";
+import type { Scores } from "../messages/science.js";
 
 /** The state and core's figures, now and at the start of the part. */
 export interface Work {

@@ -17,7 +17,7 @@ import noticeStyles from "../elements/notice.css";
 import { ShadowElement, sheet } from "../elements/shadow.js";
 import { toFailure, type Failure } from "../failure.js";
 import * as format from "../format.js";
-import type { Look, LookSide, Similarity } from "../protocol.js";
+import type { Look, LookSide, Similarity } from "../messages/engine.js";
 import { session } from "../session.js";
 import dialog from "../styles/dialog.css";
 import { vars } from "../vars.js";

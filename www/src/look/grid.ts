@@ -1,6 +1,6 @@
 // The numbers of a grid of cells, and what is said about them.
 
-import type { Look } from "../protocol.js";
+import type { Look } from "../messages/engine.js";
 
 /** The query or the result. */
 export type SideName = "query" | "item";

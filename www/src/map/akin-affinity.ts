@@ -14,7 +14,7 @@ import { saveCanvasButton } from "../elements/save-chart.js";
 import { ShadowElement, sheet } from "../elements/shadow.js";
 import { sentence, toFailure, type Failure } from "../failure.js";
 import * as format from "../format.js";
-import type { Affinity } from "../protocol.js";
+import type { Affinity } from "../messages/engine.js";
 import { isStopped } from "../session.js";
 import { vars } from "../vars.js";
 import styles from "./akin-affinity.css";

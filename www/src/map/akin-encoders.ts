@@ -19,7 +19,7 @@ import "../elements/thumb.js";
 import { sentence, toFailure, type Failure } from "../failure.js";
 import * as format from "../format.js";
 import { relation } from "../kinship.js";
-import type { Ranked } from "../protocol.js";
+import type { Ranked } from "../messages/engine.js";
 import { isStopped, session } from "../session.js";
 import { vars } from "../vars.js";
 import styles from "./akin-encoders.css";

@@ -1,6 +1,7 @@
 import type { Collection } from "../collection.js";
 import { failure } from "../failure.js";
-import type { EncoderEntry, Ranked } from "../protocol.js";
+import type { EncoderEntry } from "../protocol.js";
+import type { Ranked } from "../messages/engine.js";
 import type { OpenBundle, Session, Source } from "../session.js";
 import type { SpriteSource } from "../sprites.js";
 

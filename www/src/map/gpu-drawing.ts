@@ -119,7 +119,7 @@ export class GpuDrawing {
         height: Math.round(view.height * ratio),
         ratio,
         scale: scene.space.scale(view) * ratio,
-        centre: view.centre,
+        centre: [...view.centre],
         is_disk: scene.isDisk,
         radius: pointRadius(scene.markOf.length, view.zoom) * ratio,
         paper: rgb(scene.inks.paper),

@@ -1,5 +1,6 @@
+import type { MapCanvas } from "../engine.js";
 import { toFailure } from "../failure.js";
-import type { MapCanvas, MapMessage, MapReply } from "./gpu-messages.js";
+import type { MapMessage, MapReply } from "./gpu-messages.js";
 
 /** Draws in the engine's worker what the page sends through `port`. */
 export function serveMap(map: MapCanvas, port: MessagePort): void {

@@ -4,7 +4,7 @@ import { html, nothing } from "lit";
 import { kinshipRing } from "../elements/kinship-ring.js";
 import * as format from "../format.js";
 import { relation } from "../kinship.js";
-import type { Result } from "../protocol.js";
+import type { Result } from "../messages/engine.js";
 import type { GallerySource } from "./gallery-source.js";
 import { chosenItems, type Choice, type ClassTree } from "./tree.js";
 

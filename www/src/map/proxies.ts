@@ -1,4 +1,4 @@
-import type { MapProxies } from "../protocol.js";
+import type { MapProxies } from "../messages/engine.js";
 import type { GallerySource } from "./gallery-source.js";
 import type { Points } from "./geometry.js";
 

@@ -21,7 +21,8 @@ import { sheet, ShadowElement } from "../elements/shadow.js";
 import { toFailure, type Failure } from "../failure.js";
 import * as format from "../format.js";
 import { nearness, relation } from "../kinship.js";
-import { loadScience, type OrderGoal, type Science, type Scores } from "../science.js";
+import { loadScience, type Science } from "../science.js";
+import type { Goal, Scores } from "../messages/science.js";
 import { vars } from "../vars.js";
 import { controls } from "./controls.js";
 import { creature } from "./creature.js";
@@ -74,7 +75,7 @@ interface Held {
 
 /** Levels with these names are those of creatures, which have drawings and names. */
 const CREATURE_LEVELS = ["group", "family", "species", "variety", "strain"];
-const GOALS: readonly { goal: OrderGoal; title: string; says: string }[] = [
+const GOALS: readonly { goal: Goal; title: string; says: string }[] = [
   { goal: "ideal", title: "Ideal order", says: "The items stand in their ideal order, by decreasing relevance." },
   {
     goal: "best_same_ap",
@@ -265,7 +266,7 @@ export class AkinPlayground extends ShadowElement {
     this.dispatchEvent(new CustomEvent("change", { bubbles: true, composed: true }));
   }
 
-  private arrange(goal: OrderGoal, says: string): void {
+  private arrange(goal: Goal, says: string): void {
     const { present } = this.history;
     if (!this.science) return;
     this.edit(

@@ -1,7 +1,7 @@
 // How relevance, weights and ties are set.
 
 import { html, nothing, type TemplateResult } from "lit";
-import type { RelevanceSetting, TiePolicy } from "../science.js";
+import type { Relevance, TiePolicy } from "../messages/science.js";
 import { hasTies, MAX_ALPHA, removeTies, type State } from "./state.js";
 
 export interface ControlsView {
@@ -17,7 +17,7 @@ export interface ControlsView {
 
 const POWER = html`(l / L)<sup>α</sup>`;
 
-const RELEVANCES: readonly { kind: RelevanceSetting["kind"]; name: TemplateResult; says: string }[] = [
+const RELEVANCES: readonly { kind: Relevance["kind"]; name: TemplateResult; says: string }[] = [
   { kind: "plain", name: POWER, says: "depends on the shared level alone, as in the paper’s figures" },
   {
     kind: "hierarchical_ap",

@@ -3,7 +3,7 @@
 import { html, nothing, svg } from "lit";
 import * as format from "../format.js";
 import { nearness } from "../kinship.js";
-import type { Scores } from "../science.js";
+import type { Scores } from "../messages/science.js";
 import { vars } from "../vars.js";
 
 const SIZE = 220;

@@ -3,7 +3,7 @@
 
 import { html, mathml, nothing } from "lit";
 import * as format from "../format.js";
-import type { Scores } from "../science.js";
+import type { Scores } from "../messages/science.js";
 import { short } from "./explain.js";
 
 /** More terms than this are not all written out. */

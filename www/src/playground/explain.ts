@@ -2,7 +2,7 @@
 
 import { difference, score } from "../format.js";
 import { relation } from "../kinship.js";
-import type { Move, Scores, SwapTerm } from "../science.js";
+import type { Move, Scores, SwapTerm } from "../messages/science.js";
 
 export interface Explanation {
   /** What happened, in words. */

@@ -2,7 +2,7 @@
 // out, and a bad value gets its default.
 
 import { MOST_LEVELS } from "../last-ranking.js";
-import type { RelevanceSetting, TiePolicy } from "../science.js";
+import type { Relevance, TiePolicy } from "../messages/science.js";
 import type { Look } from "./creature.js";
 import {
   equalWeights,
@@ -48,7 +48,7 @@ export const PARAMETERS = [
 
 export type Parameters = Partial<Record<(typeof PARAMETERS)[number], string>>;
 
-const KINDS: readonly RelevanceSetting["kind"][] = ["plain", "hierarchical_ap", "weighted_ap"];
+const KINDS: readonly Relevance["kind"][] = ["plain", "hierarchical_ap", "weighted_ap"];
 const POLICIES: readonly TiePolicy[] = ["stable", "strict", "optimistic", "pessimistic"];
 
 /** The ranking of a new playground: HAPPIER, Fig. 8, first row. */

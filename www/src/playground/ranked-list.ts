@@ -10,7 +10,7 @@ import { guard } from "lit/directives/guard.js";
 import { repeat } from "lit/directives/repeat.js";
 import { kinshipRing } from "../elements/kinship-ring.js";
 import { nearness, relation } from "../kinship.js";
-import type { ItemTerm, Scores } from "../science.js";
+import type { ItemTerm, Scores } from "../messages/science.js";
 import { vars } from "../vars.js";
 import { creature } from "./creature.js";
 import { short } from "./explain.js";

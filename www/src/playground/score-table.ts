@@ -1,6 +1,6 @@
 import { html, nothing } from "lit";
 import * as format from "../format.js";
-import type { Scores } from "../science.js";
+import type { Scores } from "../messages/science.js";
 
 interface Row {
   /** A stable name for tests and for `hide`: `h_ap`, `ap-2`, … Levels count from 1, the coarsest. */

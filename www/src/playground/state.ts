@@ -1,6 +1,6 @@
 // The state of a playground, and its edits. Nothing here computes a score: akin-core does that.
 
-import type { RankingInput, RelevanceSetting, ScoreSettings, TiePolicy } from "../science.js";
+import type { RankingInput, Relevance, ScoreSettings, TiePolicy } from "../messages/science.js";
 import {
   addClass,
   addLevel,
@@ -33,7 +33,7 @@ export interface State {
   readonly items: readonly number[];
   /** One ranking, or two of the same items. */
   readonly orders: readonly [Order] | readonly [Order, Order];
-  readonly relevance: RelevanceSetting["kind"];
+  readonly relevance: Relevance["kind"];
   /** α of the relevances that have one. */
   readonly alpha: number;
   /** The weights of Σ wAP, coarse to fine. */

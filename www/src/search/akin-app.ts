@@ -8,8 +8,8 @@
 //                           the inputs for own pictures; [data-testid=embedding] with [data-testid=cancel]
 //   [data-testid=own]       data-count; inside [data-testid=damaged] with data-count
 //   [data-testid=unlike]    the picture is unlike the gallery: p[data-encoder][data-best][data-below]
-//   [data-testid=backend]   data-backend="webgpu | cpu"; inside: [data-testid=backend-reason],
-//                           [data-timing=decode|embed|search] with data-value in milliseconds
+//   [data-testid=backend]   data-backend="webgpu | cpu"; inside: [data-testid=backend-reason]
+//   [data-testid=time]      [data-timing=whole|decoding|network|search|drawing|rest] with data-value in milliseconds
 //   [data-testid=encoders]  radio buttons by encoder name, and [data-testid=compare] for side by side
 //   [data-testid=file]      the file input
 //   .samples [data-item]    buttons that make an item the query; [data-testid=random]
@@ -39,6 +39,7 @@ import { setTabStop } from "../roving.js";
 import { session, type OpenBundle } from "../session.js";
 import { about } from "./about.js";
 import { answerPanel } from "./answer-panel.js";
+import { answerTime } from "./answer-time.js";
 import { backendBadge } from "./backend-badge.js";
 import { bundleHeader } from "./bundle-header.js";
 import { SearchController } from "./controller.js";
@@ -126,7 +127,10 @@ export class AkinApp extends LightElement {
       </section>
       <div class="bar">
         ${encoderSwitch(collection.manifest.encoders, search.shown, (shown) => void search.show(shown))}
-        ${session.running ? backendBadge(session.running, this.timing(), (backend) => search.changeBackend(backend)) : nothing}
+        <div class="engine-state">
+          ${search.timing ? answerTime(search.timing) : nothing}
+          ${session.running ? backendBadge(session.running, (backend) => search.changeBackend(backend)) : nothing}
+        </div>
       </div>
       ${search.loading === "ready" ? downloadOffer(session.offer) : nothing}
       ${search.loading === "ready" && session.loadingEncoder ? this.waitingForEncoder(session.loadingEncoder) : nothing}
@@ -141,11 +145,6 @@ export class AkinApp extends LightElement {
       <p class="waiting-title">Loading ${name}</p>
       ${loadProgress(session.phases)}
     </section>`;
-  }
-
-  /** The times of the first column; those of the second differ little. */
-  private timing() {
-    return this.search.answers[0]?.timing ?? null;
   }
 
   private failureTitle({ code }: Failure): string {

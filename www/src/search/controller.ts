@@ -14,9 +14,10 @@ import type { Folder } from "../gallery/photos.js";
 import { relation, sharedLevel } from "../kinship.js";
 import type { LookRequest } from "../look/akin-look.js";
 import { MOST_LEVELS, saveLastRankings, type LastRanking } from "../last-ranking.js";
-import type { Backend, Embedded, Likeness, Metrics, Ranked, Result, Vote } from "../protocol.js";
+import type { Backend } from "../protocol.js";
+import type { Embedded, Likeness, Metrics, Ranked, Result, Vote } from "../messages/engine.js";
 import { isStopped, session, type OpenBundle } from "../session.js";
-import type { Timing } from "./backend-badge.js";
+import type { Parts, Timing } from "./answer-time.js";
 import type { Shown } from "./encoder-switch.js";
 import { PAGE, type parameters } from "./parameters.js";
 import type { Query } from "./query-card.js";
@@ -29,7 +30,6 @@ export interface Answer {
   votes: Vote[] | null;
   likeness: Likeness | null;
   codes: Ranked["codes"];
-  timing: Timing;
 }
 
 /** A result, and the column of its ranking. */
@@ -51,6 +51,8 @@ export class SearchController implements ReactiveController {
   query: Query | null = null;
   queryFailure: Failure | null = null;
   answers: Answer[] = [];
+  /** The time of the answer that is shown. */
+  timing: Timing | null = null;
   busy = false;
   statusText = "Loading the engine.";
   /** The galleries that the page offers. */
@@ -65,6 +67,8 @@ export class SearchController implements ReactiveController {
   /** The embeddings of the reader's own picture, by encoder. */
   private embeddings = new Map<number, Promise<Embedded>>();
   private queryNumber = 0;
+  /** When the reader chose the query that has no answer yet. */
+  private asked: number | null = null;
   private attempts = 0;
 
   private readonly redraw = (): void => this.host.requestUpdate();
@@ -301,13 +305,17 @@ export class SearchController implements ReactiveController {
   private async run(): Promise<void> {
     const { query } = this;
     const queryNumber = ++this.queryNumber;
+    const asked = this.asked ?? performance.now();
     if (!query || this.loading !== "ready") return;
+    this.asked = null;
     this.set({ busy: true, queryFailure: null });
     try {
       const answers: Answer[] = [];
-      for (const encoder of this.encodersShown()) answers.push(await this.answer(query, encoder));
+      const parts = { decoding: 0, network: 0, search: 0 };
+      for (const encoder of this.encodersShown()) answers.push(await this.answer(query, encoder, parts));
       if (queryNumber !== this.queryNumber) return;
       this.set({ answers });
+      void this.time(queryNumber, asked, parts);
       this.set({ statusText: this.summary() });
       saveLastRankings(answers.flatMap((answer) => this.lastRanking(answer) ?? []));
       this.lookAtNamed();
@@ -315,13 +323,24 @@ export class SearchController implements ReactiveController {
       if (queryNumber !== this.queryNumber) return;
       const failure = toFailure(error);
       if (isStopped(failure)) return;
-      this.set({ queryFailure: failure, answers: [], statusText: "" });
+      this.set({ queryFailure: failure, answers: [], timing: null, statusText: "" });
     } finally {
       if (queryNumber === this.queryNumber) this.set({ busy: false });
     }
   }
 
-  private async answer(query: Query, encoder: number): Promise<Answer> {
+  /** Shows how long the answer took, once its results are drawn. */
+  private async time(queryNumber: number, asked: number, parts: Omit<Parts, "drawing">): Promise<void> {
+    const started = performance.now();
+    await this.host.updateComplete;
+    await nextFrame();
+    if (queryNumber !== this.queryNumber) return;
+    const drawn = performance.now();
+    this.set({ timing: { whole: drawn - asked, ...parts, drawing: drawn - started } });
+  }
+
+  /** The answer of an encoder. Adds its times to `parts`. */
+  private async answer(query: Query, encoder: number, parts: Omit<Parts, "drawing">): Promise<Answer> {
     // Another view may have opened another bundle since.
     await session.open(this.values);
     await session.encoder(encoder);
@@ -332,9 +351,15 @@ export class SearchController implements ReactiveController {
       const { item } = query;
       const ranking = await session.call("rank", { encoder, k, item, embedding: null, labels: null, own: this.isOwn });
       const { search_ms, ...ranked } = ranking;
-      return { encoder, ...ranked, timing: { decode: null, embed: null, search: search_ms } };
+      parts.search += search_ms;
+      return { encoder, ...ranked };
     }
+    const isKnown = this.embeddings.has(encoder);
     const { embedding, decode_ms, embed_ms } = await this.embeddingOf(query.bytes, encoder);
+    if (!isKnown) {
+      parts.decoding += decode_ms;
+      parts.network += embed_ms;
+    }
     const { labels } = query;
     const { search_ms, ...ranked } = await session.call("rank", {
       encoder,
@@ -344,11 +369,11 @@ export class SearchController implements ReactiveController {
       labels,
       own: this.isOwn,
     });
+    parts.search += search_ms;
     return {
       encoder,
       ...ranked,
       results: this.withKinship(ranked.results, labels ?? (ranked.likeness?.unlike ? null : votedPath(ranked.votes))),
-      timing: { decode: decode_ms, embed: embed_ms, search: search_ms },
     };
   }
 
@@ -429,10 +454,12 @@ export class SearchController implements ReactiveController {
   }
 
   searchItem(item: number): void {
+    this.asked = performance.now();
     this.setQuery({ kind: "item", item });
   }
 
   async searchPicture(file: File): Promise<void> {
+    this.asked = performance.now();
     const bytes = new Uint8Array(await file.arrayBuffer());
     this.setQuery({ kind: "image", name: file.name, bytes, url: URL.createObjectURL(file), labels: null });
   }
@@ -525,6 +552,13 @@ export class SearchController implements ReactiveController {
   }
 }
 
+/** Resolves after the next frame. A page that nobody sees draws none, and does not wait. */
+const nextFrame = (): Promise<void> =>
+  new Promise((resolve) => {
+    if (document.hidden) resolve();
+    else requestAnimationFrame(() => setTimeout(resolve));
+  });
+
 /** What the host draws. */
 type State =
   | "bundles"
@@ -536,6 +570,7 @@ type State =
   | "query"
   | "queryFailure"
   | "answers"
+  | "timing"
   | "busy"
   | "look"
   | "statusText";

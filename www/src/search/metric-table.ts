@@ -1,6 +1,6 @@
 import { html, nothing } from "lit";
 import * as format from "../format.js";
-import type { MetricInfo, Metrics } from "../protocol.js";
+import type { MetricInfo, Metrics } from "../messages/engine.js";
 import { vars } from "../vars.js";
 
 interface Row {

@@ -1,7 +1,7 @@
 import { html } from "lit";
 import * as format from "../format.js";
 import { nearness, relation } from "../kinship.js";
-import type { Result } from "../protocol.js";
+import type { Result } from "../messages/engine.js";
 import { vars } from "../vars.js";
 
 /** The first results at a glance: one bar each, higher for nearer kin. */

@@ -2,7 +2,7 @@ import { html, nothing } from "lit";
 import type { Collection } from "../collection.js";
 import * as format from "../format.js";
 import { nearness, relation } from "../kinship.js";
-import type { Result } from "../protocol.js";
+import type { Result } from "../messages/engine.js";
 import type { SpriteSource } from "../sprites.js";
 import { vars } from "../vars.js";
 import { codeTicks } from "../elements/code-strip.js";

@@ -1,7 +1,7 @@
 import { html, nothing } from "lit";
 import type { Collection } from "../collection.js";
 import * as format from "../format.js";
-import type { Vote } from "../protocol.js";
+import type { Vote } from "../messages/engine.js";
 import { vars } from "../vars.js";
 
 /** The votes of an encoder's nearest pictures. */

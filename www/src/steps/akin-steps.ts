@@ -19,7 +19,8 @@ import { sheet, ShadowElement } from "../elements/shadow.js";
 import { toFailure, type Failure } from "../failure.js";
 import * as format from "../format.js";
 import { relation } from "../kinship.js";
-import { loadScience, type LowerStepSettings, type Science, type UpperStepSettings } from "../science.js";
+import type { StepDefaults } from "../messages/science.js";
+import { loadScience, type Given, type Science } from "../science.js";
 import { compute, pushFigure, pushText, tiedItems, trained, type Computed } from "./computed.js";
 import { DEPTH, LEVELS, LOSS_NAMES, LOSSES, STEP_NAMES, stepSetting, type LossName } from "./losses.js";
 import { equations } from "./equations.js";
@@ -686,7 +687,7 @@ export class AkinSteps extends ShadowElement {
   }
 }
 
-const NO_DEFAULTS: { upper: UpperStepSettings; lower: LowerStepSettings } = { upper: {}, lower: {} };
+const NO_DEFAULTS: { [Step in keyof StepDefaults]: Given<StepDefaults[Step]> } = { upper: {}, lower: {} };
 
 /** The settings that the reader has changed. */
 function present({ tau, rho, delta, gamma, nu, mu }: State): Partial<Record<SettingName, number>> {

@@ -1,6 +1,7 @@
 // What core says of a state: the exact scores of the order, and each loss with its gradient.
 
-import type { QueryLoss, Science, Scores } from "../science.js";
+import type { Science } from "../science.js";
+import type { QueryLoss, Scores } from "../messages/science.js";
 import { DEPTH, LOSSES, lossSetting, SCORING, type LossName } from "./losses.js";
 import type { State } from "./state.js";
 

@@ -1,6 +1,7 @@
 // The losses that are compared, and the settings of the steps that they are made of.
 
-import type { LowerStepSettings, QueryLossSetting, ScoreSettings, StepSetting, UpperStepSettings } from "../science.js";
+import type { LowerStep, QueryLossSetting, ScoreSettings, StepSetting, UpperStep } from "../messages/science.js";
+import type { Given } from "../science.js";
 
 export const LOSS_NAMES = ["smooth_ap", "sup_ap", "roadmap", "hap_surrogate", "hap_surrogate_constant"] as const;
 export type LossName = (typeof LOSS_NAMES)[number];
@@ -60,7 +61,7 @@ const relevance = { kind: "hierarchical_ap", alpha: 1 } as const;
 export const SCORING: ScoreSettings = { relevance, ties: "pessimistic", count_query: false };
 
 /** The settings of the upper step; those that are left out are core's defaults. */
-const upperStep = ({ tau, rho, delta, offset, atZero }: StepSettings): UpperStepSettings => ({
+const upperStep = ({ tau, rho, delta, offset, atZero }: StepSettings): Given<UpperStep> => ({
   ...(tau !== null && { temperature: tau }),
   ...(rho !== null && { slope: rho }),
   ...(delta !== null && { threshold: delta }),
@@ -69,7 +70,7 @@ const upperStep = ({ tau, rho, delta, offset, atZero }: StepSettings): UpperStep
 });
 
 /** The settings of the lower step. */
-const lowerStep = ({ gamma, nu, mu, atZero }: StepSettings): LowerStepSettings => ({
+const lowerStep = ({ gamma, nu, mu, atZero }: StepSettings): Given<LowerStep> => ({
   ...(gamma !== null && { leak: gamma }),
   ...(nu !== null && { slope: nu }),
   ...(mu !== null && { start: mu }),
@@ -78,7 +79,7 @@ const lowerStep = ({ gamma, nu, mu, atZero }: StepSettings): LowerStepSettings =
 
 const sigmoid = ({ tau }: StepSettings) => (tau === null ? {} : { temperature: tau });
 
-export function lossSetting(name: LossName, settings: StepSettings): QueryLossSetting {
+export function lossSetting(name: LossName, settings: StepSettings): Given<QueryLossSetting> {
   const surrogate = {
     kind: "hap_surrogate",
     relevance,
@@ -102,7 +103,7 @@ export function lossSetting(name: LossName, settings: StepSettings): QueryLossSe
 export const STEP_NAMES = ["heaviside", "sigmoid", "upper", "lower"] as const;
 export type StepName = (typeof STEP_NAMES)[number];
 
-export function stepSetting(name: StepName, settings: StepSettings): StepSetting {
+export function stepSetting(name: StepName, settings: StepSettings): Given<StepSetting> {
   switch (name) {
     case "heaviside":
       return { kind: "heaviside" };

@@ -1,7 +1,7 @@
 // The steps as curves over t, and their slopes below on the same axis.
 
 import { svg, type SVGTemplateResult } from "lit";
-import type { StepCurve } from "../science.js";
+import type { StepCurve } from "../messages/science.js";
 import { STEP_NAMES, type StepName } from "./losses.js";
 import { figure, scale, ticks, type Scale } from "./scale.js";
 

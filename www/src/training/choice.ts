@@ -1,7 +1,9 @@
 // The choice of a loss, as a text of the address and as the settings that the module reads:
 // `happier;lambda=0.5`, or with HIER beside it `hyperbolic_cross_entropy+hier;0.weight=2`.
 
-import type { Json, Offer, Table } from "./protocol.js";
+import type { JsonValue, Offer } from "../messages/training.js";
+
+type Table = Offer["settings"];
 
 /** The losses that can stand beside another one: HIER in its two forms. */
 export const COMPANIONS = ["hier", "hier_published"];
@@ -23,7 +25,7 @@ export interface Choice {
 /** The numbers and switches of a loss, in its own order. */
 export function fields(choice: Choice): Field[] {
   const found: Field[] = [];
-  const visit = (value: Json, path: string) => {
+  const visit = (value: JsonValue, path: string) => {
     if (typeof value === "number" || typeof value === "boolean") {
       found.push({ path, value: choice.changes.get(path) ?? value });
     } else if (typeof value === "object" && value !== null) {
@@ -43,7 +45,7 @@ function defaults({ offer, companion }: Choice): Table {
 
 /** The settings that the module reads. */
 export function settings(choice: Choice): Table {
-  const visit = (value: Json, path: string): Json => {
+  const visit = (value: JsonValue, path: string): JsonValue => {
     if (Array.isArray(value))
       return value.map((inner, place) => visit(inner, path === "" ? `${place}` : `${path}.${place}`));
     if (typeof value === "object" && value !== null) {

@@ -2,7 +2,8 @@
 
 import { html } from "lit";
 import { EXAMPLES } from "./presets.js";
-import { SPACES, type Space } from "./protocol.js";
+import type { Space } from "../messages/training.js";
+import { SPACES } from "./protocol.js";
 import { exampleOf, stateOf, type GroundSettings } from "./state.js";
 
 /** Changes the settings. */

@@ -1,6 +1,6 @@
 import { svg, html } from "lit";
 import * as format from "../format.js";
-import type { Measures } from "./protocol.js";
+import type { Measures } from "../messages/training.js";
 
 /** One curve of a chart: a run, and whether its creatures are held out. */
 export interface Curve {

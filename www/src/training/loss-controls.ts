@@ -4,7 +4,7 @@ import { html, nothing } from "lit";
 import * as format from "../format.js";
 import { change, COMPANIONS, fields, printChoice, type Choice } from "./choice.js";
 import type { Tell } from "./controls.js";
-import type { Offer, Space } from "./protocol.js";
+import type { Offer, Space } from "../messages/training.js";
 import type { Run } from "./runs.js";
 import { BATCHES } from "./state.js";
 

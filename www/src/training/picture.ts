@@ -5,7 +5,7 @@ import { ringSegments } from "../elements/kinship-ring.js";
 import { nearness, sharedLevel } from "../kinship.js";
 import { vars } from "../vars.js";
 import { geodesic, graticule, outline, place, project, type Placed, type Point, type Turn } from "./shapes.js";
-import type { Description, Space, State } from "./protocol.js";
+import type { Description, Space, State } from "../messages/training.js";
 
 /** The sheet of drawings, one for each species. */
 export interface Sheet {

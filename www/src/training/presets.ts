@@ -1,4 +1,4 @@
-import type { Space } from "./protocol.js";
+import type { Space } from "../messages/training.js";
 
 /** What one example sets, as the address writes it. */
 export interface Example {

@@ -4,7 +4,7 @@ import { html, nothing } from "lit";
 import * as format from "../format.js";
 import { chart, curveOf } from "./curves.js";
 import { labelsOf } from "./picture.js";
-import type { Description } from "./protocol.js";
+import type { Description } from "../messages/training.js";
 import type { Run } from "./runs.js";
 import { shapeName } from "./shapes.js";
 

@@ -1,5 +1,5 @@
 import type { Choice } from "./choice.js";
-import type { Measures, State } from "./protocol.js";
+import type { Measures, State } from "../messages/training.js";
 
 /** One run, as the page shows it. */
 export interface Run {

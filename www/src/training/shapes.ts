@@ -1,7 +1,7 @@
 // Where the marks of a picture are and how they look. A picture is a square from −1.3 to 1.3, y upwards in the space
 // and downwards on the screen.
 
-import type { Space } from "./protocol.js";
+import type { Space } from "../messages/training.js";
 
 export type Point = readonly [x: number, y: number];
 

@@ -1,7 +1,8 @@
 // The worker of the training ground: trains one or two networks, so that the page stays smooth.
 
 import { toFailure } from "../failure.js";
-import type { Calls, Description, Offer, Reply, Request, State } from "./protocol.js";
+import type { Description, Offer, State } from "../messages/training.js";
+import type { Calls, Reply, Request } from "./protocol.js";
 
 interface Scope {
   readonly name: string;
