@@ -6,7 +6,7 @@ import { createServer, request } from "node:http";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { copyAssets, options } from "../scripts/build.mjs";
-import { buildModule } from "../scripts/science.mjs";
+import { buildModules } from "../scripts/wasm.mjs";
 import { makeBundle } from "./bundle.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -16,16 +16,14 @@ const out = join(root, "mock/out");
 export async function serveMock(port = 8090) {
   rmSync(out, { recursive: true, force: true });
   mkdirSync(out, { recursive: true });
-  // A build by Trunk removes these links. Without the other line there is no service worker, so that every change shows.
-  const page = readFileSync(join(root, "index.html"), "utf8")
-    .replaceAll(/\s*<link data-trunk[^>]*>/g, "")
-    .replace(/\s*<meta name="akin-service-worker"[^>]*>/, "");
+  // Without this line there is no service worker, so that every change shows.
+  const page = readFileSync(join(root, "index.html"), "utf8").replace(/\s*<meta name="akin-service-worker"[^>]*>/, "");
   writeFileSync(join(out, "index.html"), page);
   copyFileSync(join(root, "embed.html"), join(out, "embed.html"));
   copyFileSync(join(root, "mock/akin-web.js"), join(out, "akin-web.js"));
   writeFileSync(join(out, "akin-web_bg.wasm"), emptyModule(2_100_000));
-  buildModule("akin-science", out);
-  if (process.argv.includes("--training")) buildModule("akin-training-ground", out);
+  const modules = ["akin-science", ...(process.argv.includes("--training") ? ["akin-training-ground"] : [])];
+  buildModules(modules, out);
   makeBundle(join(out, "bundle"));
   makeBundle(join(out, "bundles/others"), { seed: 5, title: "Other creatures" });
   makeBundle(join(out, "bundles/codes"), { title: "Codes", codes: true });

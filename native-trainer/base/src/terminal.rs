@@ -204,19 +204,10 @@ pub fn ask(question: &str, default: Option<&str>) -> io::Result<String> {
     let mut stderr = io::stderr();
     write!(stderr, "{}", escape(&format!("{question}{default_shown}: ")))?;
     stderr.flush()?;
-    let answer = answer()?;
-    Ok(if answer.is_empty() { default.unwrap_or_default().to_owned() } else { answer })
-}
-
-/// Reads a line from stdin, without spaces around it.
-///
-/// # Errors
-///
-/// A line that cannot be read.
-pub fn answer() -> io::Result<String> {
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer)?;
-    Ok(answer.trim().to_owned())
+    let answer = answer.trim();
+    Ok(if answer.is_empty() { default.unwrap_or_default() } else { answer }.to_owned())
 }
 
 /// Whether there is somebody to ask: stdin and stderr are terminals.

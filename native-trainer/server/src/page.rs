@@ -9,11 +9,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use akin_base::files::read_regular_file;
-use akin_base::problem::{Advise, a_few, problem};
-use akin_base::{shell, terminal};
+use akin_base::problem::{Advise, problem};
 use akin_core::bundle::INDEX;
 use anyhow::Result;
 
+pub use self::build::Build;
 pub use self::embedded::EmbeddedFile;
 
 /// The built page.
@@ -53,13 +53,13 @@ fn policy_of(html: &str) -> Option<String> {
     Some(tag.split_once("content=\"")?.1.split_once('"')?.0.to_owned())
 }
 
-/// A page that is there, or that the user has agreed to build.
+/// A page that is there, or that has to be built.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Plan {
     /// A page that is there.
     Show(Page),
     /// Build that of the source tree in this folder.
-    Build(PathBuf),
+    Build(PathBuf, Build),
 }
 
 impl Plan {
@@ -67,19 +67,19 @@ impl Plan {
     pub fn carry_out(self) -> Result<Page> {
         match self {
             Self::Show(page) => Ok(page),
-            Self::Build(root) => build::build(&root, false).map(Page::Folder),
+            Self::Build(root, build) => build.make(&root).map(Page::Folder),
         }
     }
 }
 
 /// Finds the page: the folder `given` with `--page`, the one inside this program, or that of the source tree around the
-/// current directory. Asks before that one is built. Commands call this before long work.
+/// current directory. If the last one has to be built, this says what that installs and how long it takes. Commands call
+/// it before long work.
 ///
 /// # Errors
 ///
-/// A folder without a page; no page and no source tree; a page that has to be built, if the user does not agree or there
-/// is no terminal to ask on.
-pub fn plan(given: Option<&Path>) -> Result<Plan> {
+/// A folder without a page; no page and no source tree; a page that has to be built where Node is missing.
+pub fn plan(given: Option<&Path>, build: Build) -> Result<Plan> {
     if let Some(folder) = given {
         if folder.join("index.html").is_file() {
             return Ok(Plan::Show(Page::Folder(folder.to_owned())));
@@ -93,11 +93,11 @@ pub fn plan(given: Option<&Path>) -> Result<Plan> {
         return Ok(Plan::Show(Page::Embedded));
     }
     let root = source_tree()?;
-    if build::is_up_to_date(&root) {
-        return Ok(Plan::Show(Page::Folder(root.join("www/dist"))));
+    if let Some(folder) = build.up_to_date(&root) {
+        return Ok(Plan::Show(Page::Folder(folder)));
     }
-    ask(&root)?;
-    Ok(Plan::Build(root))
+    build.announce(&root)?;
+    Ok(Plan::Build(root, build))
 }
 
 /// The page that there is.
@@ -119,8 +119,7 @@ pub fn state() -> State {
         return State::Embedded;
     }
     match source_tree() {
-        Ok(root) if build::is_up_to_date(&root) => State::Built(root.join("www/dist")),
-        Ok(root) => State::Old(root),
+        Ok(root) => Build::Quick.up_to_date(&root).map_or(State::Old(root), State::Built),
         Err(_) => State::None,
     }
 }
@@ -136,9 +135,17 @@ pub fn next_serve(folders: &str, does: &str) -> String {
     }
 }
 
-/// Builds the page of the source tree around the current directory, without asking, and returns its folder.
+/// Builds the small page of the source tree around the current directory, if it is not up to date or `force` is set, and
+/// returns its folder.
 pub fn build(force: bool) -> Result<PathBuf> {
-    build::build(&source_tree()?, force)
+    let root = source_tree()?;
+    match Build::Small.up_to_date(&root) {
+        Some(folder) if !force => Ok(folder),
+        _ => {
+            Build::Small.announce(&root)?;
+            Build::Small.make(&root)
+        }
+    }
 }
 
 /// The folder of the galleries that come with akin, with their `bundles.json`, if the current directory is in the source
@@ -154,7 +161,7 @@ fn source_tree() -> Result<PathBuf> {
     let here = env::current_dir().ok();
     here.iter()
         .flat_map(|here| here.ancestors())
-        .find(|root| root.join("www/Trunk.toml").is_file() && root.join("web/engine/Cargo.toml").is_file())
+        .find(|root| root.join("www/index.html").is_file() && root.join("web/engine/Cargo.toml").is_file())
         .map(Path::to_owned)
         .ok_or_else(|| {
             problem(
@@ -163,32 +170,6 @@ fn source_tree() -> Result<PathBuf> {
                  the page inside: `native-trainer/install`",
             )
         })
-}
-
-/// Says what building the page installs and how long it takes, and asks on a terminal.
-fn ask(root: &Path) -> Result<()> {
-    let www = root.join("www");
-    let state =
-        if www.join("dist/index.html").is_file() { "is older than its sources" } else { "is not built yet" };
-    let missing = build::missing(root)?;
-    let state = format!("the page of {} {state}", shell::path(&www));
-    let duration = build::DURATION;
-    let hint = "run `akin page`, which builds it, or give a built page with `--page DIR`";
-    if !terminal::can_ask() {
-        let install =
-            if missing.is_empty() { String::new() } else { format!(" and installs {}", a_few(&missing)) };
-        return Err(problem(format!("{state}; building it takes {duration}{install}"), hint));
-    }
-    terminal::say(format_args!("{state}; building it takes {duration}."));
-    if !missing.is_empty() {
-        terminal::say("First it installs:");
-        missing.iter().for_each(|what| terminal::say(format_args!("  {what}")));
-    }
-    terminal::say("Build it now? Type y and press Enter; anything else ends akin.");
-    if ["y", "yes"].contains(&terminal::answer()?.to_ascii_lowercase().as_str()) {
-        return Ok(());
-    }
-    Err(problem(state, hint))
 }
 
 #[cfg(test)]
@@ -200,10 +181,11 @@ mod tests {
     #[test]
     fn a_folder_without_a_page_is_refused() {
         let folder = tempfile::tempdir().unwrap();
-        let error = plan(Some(folder.path())).unwrap_err();
+        let error = plan(Some(folder.path()), Build::Quick).unwrap_err();
         assert!(error.to_string().contains("no index.html"));
         fs::write(folder.path().join("index.html"), "").unwrap();
-        assert_eq!(plan(Some(folder.path())).unwrap(), Plan::Show(Page::Folder(folder.path().to_owned())));
+        let shown = plan(Some(folder.path()), Build::Quick).unwrap();
+        assert_eq!(shown, Plan::Show(Page::Folder(folder.path().to_owned())));
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod hosts;
 use std::io;
 use std::net::TcpListener;
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 use akin_base::problem::{Advise, problem};
@@ -18,7 +19,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::runtime::Runtime;
+use tokio::runtime::{Handle, Runtime};
 
 use crate::bundles::Bundles;
 use crate::page::Page;
@@ -47,38 +48,68 @@ pub fn listen(hosts: &Hosts, port: u16) -> Result<TcpListener> {
     })
 }
 
-/// Serves until Ctrl-C. Prints the address on stdout and an explanation on stderr.
-pub fn serve(listener: TcpListener, page: Page, bundles: Bundles, hosts: Hosts) -> Result<()> {
-    let address = listener.local_addr()?;
-    let site = Site::new(page, bundles, hosts)?;
-    let runtime = runtime()?;
-    if address.ip().is_unspecified() {
-        terminal::print(&format!("http://localhost:{}/", address.port()))?;
-    } else {
-        terminal::print(&format!("http://{address}/"))?;
-    }
-    if address.ip().is_loopback() {
-        terminal::say(
-            "Open this address in a browser on this machine; other machines cannot reach it. Browsers allow WebGPU,\n\
-             which is fast, only for pages from localhost or over HTTPS. Press Ctrl-C to stop.",
-        );
-    } else {
-        terminal::say(format_args!(
-            "Everybody who can reach this machine at {} can open the page and see the galleries. Browsers on other\n\
-             machines compute on the CPU: they allow WebGPU only over HTTPS. Press Ctrl-C to stop.",
-            address.ip()
-        ));
-    }
-    runtime.block_on(async {
-        tokio::select! {
-            accepted = accept(listener, Arc::new(site), Limits::default()) => accepted?,
-            interrupted = tokio::signal::ctrl_c() => interrupted?,
-        }
-        Ok(())
-    })
+/// A server, which answers in threads of its own until the program ends.
+#[derive(Debug)]
+pub struct Server {
+    runtime: Handle,
+    site: Arc<Site>,
+    address: String,
 }
 
-/// Answers on this thread. Files are read in other threads, which stay: each keeps memory of its own, so that a few of
+impl Server {
+    /// Starts to answer. Prints the address on stdout and an explanation on stderr.
+    pub fn start(listener: TcpListener, page: Page, bundles: Bundles, hosts: Hosts) -> Result<Self> {
+        let socket = listener.local_addr()?;
+        let site = Arc::new(Site::new(page, bundles, hosts)?);
+        let runtime = runtime()?;
+        let handle = runtime.handle().clone();
+        let accepting = accept(asynchronous(&runtime, listener)?, Arc::clone(&site), Limits::default());
+        let too_few = || "the thread that answers cannot be started".into();
+        thread::Builder::new().spawn(move || runtime.block_on(accepting)).advise(too_few, RAISE_LIMIT)?;
+        let address = match socket.ip().is_unspecified() {
+            true => format!("http://localhost:{}/", socket.port()),
+            false => format!("http://{socket}/"),
+        };
+        terminal::print(&address)?;
+        if socket.ip().is_loopback() {
+            terminal::say(
+                "Open this address in a browser on this machine; other machines cannot reach it. Browsers allow WebGPU,\n\
+                 which is fast, only for pages from localhost or over HTTPS. Press Ctrl-C to stop.",
+            );
+        } else {
+            terminal::say(format_args!(
+                "Everybody who can reach this machine at {} can open the page and see the galleries. Browsers on other\n\
+                 machines compute on the CPU: they allow WebGPU only over HTTPS. Press Ctrl-C to stop.",
+                socket.ip()
+            ));
+        }
+        Ok(Self { runtime: handle, site, address })
+    }
+
+    /// The address of the page.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Shows these bundles from now on instead of the earlier ones.
+    pub fn show(&self, bundles: Bundles) {
+        self.site.show(bundles);
+    }
+
+    /// Waits for Ctrl-C.
+    pub fn run(self) -> Result<()> {
+        Ok(self.runtime.block_on(tokio::signal::ctrl_c())?)
+    }
+}
+
+/// The listener in the form that a runtime uses.
+fn asynchronous(runtime: &Runtime, listener: TcpListener) -> io::Result<tokio::net::TcpListener> {
+    let _guard = runtime.enter();
+    listener.set_nonblocking(true)?;
+    tokio::net::TcpListener::from_std(listener)
+}
+
+/// Answers on one thread. Files are read in other threads, which stay: each keeps memory of its own, so that a few of
 /// them hold it flat, and where the system starts no more of them, tokio makes do with those that there are.
 ///
 /// # Errors
@@ -88,7 +119,7 @@ fn runtime() -> Result<Runtime> {
     const FOR_EVER: Duration = Duration::from_secs(u32::MAX as u64);
     let too_few = || "the thread that reads files cannot be started".into();
     // tokio would panic.
-    let probe = std::thread::Builder::new().spawn(|| ()).advise(too_few, RAISE_LIMIT)?;
+    let probe = thread::Builder::new().spawn(|| ()).advise(too_few, RAISE_LIMIT)?;
     let _ = probe.join();
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = runtime.max_blocking_threads(8).thread_keep_alive(FOR_EVER).enable_all().build()?;
@@ -97,9 +128,7 @@ fn runtime() -> Result<Runtime> {
 }
 
 /// Takes connections and answers their requests, for ever.
-async fn accept(listener: TcpListener, site: Arc<Site>, limits: Limits) -> Result<()> {
-    listener.set_nonblocking(true)?;
-    let listener = tokio::net::TcpListener::from_std(listener)?;
+async fn accept(listener: tokio::net::TcpListener, site: Arc<Site>, limits: Limits) {
     let http = http(limits.header);
     let connections = Connections::new(limits);
     loop {
@@ -156,6 +185,13 @@ mod tests {
     struct Server {
         folder: TempDir,
         port: u16,
+        site: Arc<Site>,
+    }
+
+    fn write(folder: &TempDir, path: &str, text: &str) {
+        let path = folder.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
     }
 
     /// An answer: its head in lower case, and its body.
@@ -174,7 +210,6 @@ mod tests {
             let page = folder.path().join("page");
             let galleries = ["fruit", "Other fruit"].map(|name| folder.path().join(name));
             galleries.iter().for_each(|gallery| write_fruit(gallery));
-            let server = Self { folder, port: 0 };
             let html = format!("<meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">the page");
             for (path, text) in [
                 ("page/index.html", &*html),
@@ -185,17 +220,20 @@ mod tests {
                 ("fruit/.akin.json", "secret"),
                 ("secret", "secret"),
             ] {
-                server.write(path, text);
+                write(&folder, path, text);
             }
             let hosts = Hosts::new(hosts.iter().map(|host| host.parse().unwrap()).collect()).unwrap();
             let listener = listen(&Hosts::default(), 0).unwrap();
             let port = listener.local_addr().unwrap().port();
             let site = Site::new(Page::Folder(page), Bundles::open(&galleries).unwrap(), hosts).unwrap();
-            std::thread::spawn(move || {
+            let site = Arc::new(site);
+            let server = Self { folder, port, site: Arc::clone(&site) };
+            thread::spawn(move || {
                 let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-                runtime.block_on(accept(listener, Arc::new(site), limits)).unwrap();
+                let listener = asynchronous(&runtime, listener).unwrap();
+                runtime.block_on(accept(listener, site, limits));
             });
-            Self { port, ..server }
+            server
         }
 
         fn path(&self, path: &str) -> PathBuf {
@@ -203,9 +241,7 @@ mod tests {
         }
 
         fn write(&self, path: &str, text: &str) {
-            let path = self.path(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
+            write(&self.folder, path, text);
         }
 
         fn connect(&self) -> TcpStream {
@@ -291,6 +327,16 @@ mod tests {
         }
         assert_eq!(server.ask("HEAD", "/", "").body, b"");
         assert_eq!(server.ask("HEAD", "/", "").header("content-length"), page.body.len().to_string());
+    }
+
+    #[test]
+    fn bundles_that_come_later_replace_those_that_are_shown() {
+        let server = Server::start();
+        server.site.show(Bundles::open(&[server.path("Other fruit")]).unwrap());
+        let index = Index::parse(&server.get("/bundles.json").body).unwrap();
+        assert_eq!(index.bundles.len(), 1);
+        assert_eq!(server.get("/bundle/bundle.json").status(), 200);
+        assert_eq!(server.get("/bundles/other-fruit/bundle.json").status(), 404);
     }
 
     #[test]
@@ -503,7 +549,7 @@ mod tests {
         };
         for _ in 0..3 {
             let ended = Arc::clone(&ended);
-            std::thread::spawn(move || {
+            thread::spawn(move || {
                 while !ended.load(std::sync::atomic::Ordering::SeqCst) {
                     let _ = ask();
                 }

@@ -72,7 +72,7 @@ fn files<'a>(page: &Page, bundles: &'a Bundles) -> Result<Vec<SiteFile<'a>>> {
     let mut files = Vec::new();
     match page {
         Page::Folder(page) => {
-            // Trunk keeps its own files in a hidden folder.
+            // `akin serve` shows no hidden files either.
             let visible = |entry: &walkdir::DirEntry| {
                 entry.depth() == 0 || !entry.file_name().to_string_lossy().starts_with('.')
             };

@@ -1,6 +1,7 @@
 //! `akin demo`: draws creatures, trains two models, exports both and serves the page. Needs no download.
 
 use std::path::PathBuf;
+use std::slice;
 
 use akin_base::counts::count;
 use akin_base::directory::{self, Draft, Kind};
@@ -10,7 +11,8 @@ use akin_base::{interrupt, shell, terminal};
 use akin_biomorphs::{BiomorphConfig, Biomorphs};
 use akin_core::evaluate::Report;
 use akin_server::bundles::Bundles;
-use akin_server::{page, serve};
+use akin_server::page::{self, Build};
+use akin_server::serve::{self, Server};
 use anyhow::Result;
 use clap::Args;
 
@@ -25,9 +27,10 @@ use crate::training::Outcome;
 
 /// Draw creatures, train two models on them, and show both in the browser.
 ///
-/// Draws a data set, trains the same encoder twice from the same initial weights (with NormSoftmax on the finest
-/// labels and with HAPPIER on the whole taxonomy), prints the results of both, exports both to one bundle, and
-/// serves the page with it and with the gallery of groceries that comes with akin. Needs no download and no GPU.
+/// Serves the page with the gallery of groceries that comes with akin. Meanwhile draws a data set, trains the same
+/// encoder twice from the same initial weights (with NormSoftmax on the finest labels and with HAPPIER on the whole
+/// taxonomy), prints the results of both and exports both to one bundle, which the page then shows first. In a source tree
+/// whose page is not built, it says what that needs, and builds it. Needs no download of data and no GPU.
 #[derive(Debug, Args)]
 pub struct DemoArgs {
     /// The directory for data, runs and bundle.
@@ -58,19 +61,32 @@ const RECIPES: [(&str, &str); 2] = [
     ("happier", include_str!("../../recipes/biomorphs-happier.toml")),
 ];
 
-/// Draws, trains twice, exports, and serves unless `--no-serve` is given.
+/// Draws, trains twice and exports, and serves meanwhile and afterwards unless `--no-serve` is given.
 pub fn run(args: DemoArgs) -> Result<()> {
     let progress = args.progress;
     // A port in use, or a page that cannot be shown, is reported now, not after the training.
-    let server = if args.no_serve {
-        None
-    } else {
+    let exists = directory::check(Kind::Demo, &args.out, args.overwrite)?;
+    let mut place = None;
+    if !args.no_serve {
         let hosts = args.server.hosts()?;
         let listener = serve::listen(&hosts, args.server.port)?;
-        Some((listener, page::plan(args.server.page.as_deref())?, hosts))
-    };
+        let page = page::plan(args.server.page.as_deref(), Build::Quick)?.carry_out()?;
+        place = Some((listener, page, hosts));
+    }
+    // The gallery of photos that comes with akin is there while the models train, and stands beside the creatures then.
+    let galleries = page::galleries();
+    let mut server = None;
+    if let Some(galleries) = &galleries
+        && let Some((listener, page, hosts)) = place.take()
+    {
+        let bundles = Bundles::open(slice::from_ref(galleries))?;
+        server = Some(Server::start(listener, page, bundles, hosts)?);
+        terminal::say(
+            "It shows photos of groceries now, and the creatures once both models are trained (about two minutes).",
+        );
+    }
     // Data, runs and bundle are replaced one by one, each when the new one is complete.
-    let draft = match directory::check(Kind::Demo, &args.out, args.overwrite)? {
+    let draft = match exists {
         true => Draft::resume(Kind::Demo, &args.out)?,
         false => Draft::create(Kind::Demo, &args.out, false)?,
     };
@@ -114,19 +130,23 @@ pub fn run(args: DemoArgs) -> Result<()> {
         ..Export::new(&runs, &bundle, "Biomorphs".into(), progress)
     })?;
     draft.complete()?;
-    // The gallery of photos that comes with akin stands beside the creatures.
-    let folders: Vec<PathBuf> = [bundle].into_iter().chain(page::galleries()).collect();
-    match server {
-        None => {
+    let folders: Vec<PathBuf> = [bundle].into_iter().chain(galleries).collect();
+    let server = match (server, place) {
+        (Some(server), _) => {
+            server.show(Bundles::open(&folders)?);
+            server
+        }
+        (None, Some((listener, page, hosts))) => {
+            Server::start(listener, page, Bundles::open(&folders)?, hosts)?
+        }
+        (None, None) => {
             let folders: Vec<String> = folders.iter().map(|folder| shell::path(folder)).collect();
             progress.say("Next", &page::next_serve(&folders.join(" "), "shows it in the browser"));
-            Ok(())
+            return Ok(());
         }
-        Some((listener, page, hosts)) => {
-            let bundles = Bundles::open(&folders)?;
-            let page = page.carry_out()?;
-            interrupt::leave_to_server();
-            serve::serve(listener, page, bundles, hosts)
-        }
-    }
+    };
+    progress
+        .say("Serving", &format!("the creatures at {}; load the page again if it is open", server.address()));
+    interrupt::leave_to_server();
+    server.run()
 }

@@ -173,7 +173,7 @@ pub fn run(args: ExportArgs) -> Result<()> {
             if !args.with.is_empty() {
                 Bundles::open(&args.with)?;
             }
-            Some(page::plan(args.page.as_deref())?.carry_out()?)
+            Some(page::plan(args.page.as_deref(), page::Build::Small)?.carry_out()?)
         }
         None => None,
     };

@@ -7,8 +7,8 @@ use clap::Args;
 
 /// Build the page if it is not up to date, and print its folder.
 ///
-/// Needs the source tree, Rust and Node. Installs what else it needs (the wasm target, trunk, wasm-bindgen and npm
-/// packages) and says so. The tools go to $AKIN_CACHE or the user's cache folder.
+/// Needs the source tree, Rust and Node. Installs what else it needs (Rust's wasm target and packages of npm) and says so.
+/// The page is as small as it gets; `akin demo` and `akin serve` build a larger one much sooner if there is none.
 #[derive(Debug, Args)]
 pub struct PageArgs {
     /// Build the page even if it is up to date.

@@ -11,7 +11,8 @@ use akin_base::progress::Progress;
 use akin_base::shell;
 use akin_core::bundle::{ElementType, INDEX, MANIFEST, Manifest};
 use akin_server::bundles::Bundles;
-use akin_server::{page, serve};
+use akin_server::page;
+use akin_server::serve::{self, Server};
 use anyhow::Result;
 use clap::Args;
 
@@ -24,7 +25,7 @@ use crate::runs::run::{CONFIG_FILE, Run};
 /// A run is first exported to a bundle beside it, as `akin export RUN --out RUN.bundle` does; a bundle that is newer than
 /// its run is served as it is, and one that was exported with other options is refused. Checks the bundles first. Shows
 /// the page that this program holds. A program without a page shows the page of the source tree around the current
-/// directory, and asks before it builds that page. Without a bundle, serves the gallery of groceries in that tree.
+/// directory, and builds it if it is not up to date. Without a bundle, serves the gallery of groceries in that tree.
 /// Browsers allow WebGPU only for pages from localhost or over HTTPS, so opening the files directly does not work. To
 /// publish, let `akin export --site` write the page and its bundles as one folder.
 #[derive(Debug, Args)]
@@ -63,7 +64,7 @@ pub fn run(args: ServeArgs) -> Result<()> {
     let bundles = if given.is_empty() { None } else { Some(Bundles::open(&given)?) };
     let hosts = args.server.hosts()?;
     let listener = serve::listen(&hosts, args.server.port)?;
-    let page = page::plan(args.server.page.as_deref())?;
+    let page = page::plan(args.server.page.as_deref(), page::Build::Quick)?;
     let bundles = match bundles {
         Some(bundles) if runs.is_empty() => bundles,
         _ => {
@@ -74,7 +75,7 @@ pub fn run(args: ServeArgs) -> Result<()> {
             Bundles::open(&folders.into_iter().map(bundle_of).collect::<Result<Vec<_>>>()?)?
         }
     };
-    serve::serve(listener, page.carry_out()?, bundles, hosts)
+    Server::start(listener, page.carry_out()?, bundles, hosts)?.run()
 }
 
 /// Refuses a folder that akin wrote and that is neither a run nor a bundle, nor has an index of bundles.

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, RwLock};
 use std::time::UNIX_EPOCH;
 
 use akin_core::bundle::{INDEX, MANIFEST};
@@ -24,6 +25,8 @@ use super::hosts::Hosts;
 use crate::bundles::Bundles;
 use crate::page::{EmbeddedFile, Page};
 
+const UNPOISONED: &str = "no thread panics while it holds the bundles";
+
 /// An answer: a part of a file, or bytes.
 type Response = hyper::Response<Either<ServeFileSystemResponseBody, Full<Bytes>>>;
 
@@ -31,7 +34,7 @@ type Response = hyper::Response<Either<ServeFileSystemResponseBody, Full<Bytes>>
 #[derive(Debug)]
 pub struct Site {
     page: Page,
-    bundles: Bundles,
+    bundles: RwLock<Arc<Bundles>>,
     hosts: Hosts,
     /// The headers of every answer.
     headers: HeaderMap,
@@ -43,7 +46,12 @@ impl Site {
     /// A page whose `index.html` cannot be read.
     pub fn new(page: Page, bundles: Bundles, hosts: Hosts) -> anyhow::Result<Self> {
         let headers = security_headers(page.policy()?.as_deref());
-        Ok(Self { page, bundles, hosts, headers })
+        Ok(Self { page, bundles: RwLock::new(Arc::new(bundles)), hosts, headers })
+    }
+
+    /// Shows other bundles from now on.
+    pub fn show(&self, bundles: Bundles) {
+        *self.bundles.write().expect(UNPOISONED) = Arc::new(bundles);
     }
 
     /// Answers a request. Never fails: what goes wrong is an answer, too.
@@ -71,14 +79,15 @@ impl Site {
             return refusal;
         }
         let Some(path) = decode(request.uri().path()) else { return nothing() };
+        let bundles = Arc::clone(&self.bundles.read().expect(UNPOISONED));
         if path == INDEX {
             if wants_other(request.headers(), &[]) {
                 return other_version();
             }
-            let json = Bytes::copy_from_slice(self.bundles.json());
+            let json = Bytes::copy_from_slice(bundles.json());
             return with_caching(whole("application/json", json), "no-store");
         }
-        for (folder, place) in self.bundles.places() {
+        for (folder, place) in bundles.places() {
             let Some(rest) = path.strip_prefix(place) else { continue };
             if !rest.is_empty() && !rest.starts_with('/') {
                 continue;
