@@ -15,7 +15,7 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
  */
 export function buildModules(names, folder, { quick = false } = {}) {
   mkdirSync(folder, { recursive: true });
-  const [bindgen] = cargo("-p", "akin-bindgen", "--release").map(({ executable }) => executable);
+  const [bindgen] = cargo("-p", "akin-bindgen", "--profile", "page-quick").map(({ executable }) => executable);
   for (const name of names) {
     const [module] = cargo("-p", name, "--profile", quick ? "page-quick" : "page", "--target", "wasm32-unknown-unknown")
       .flatMap(({ filenames }) => filenames)
