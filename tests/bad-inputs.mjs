@@ -218,7 +218,7 @@ for (const [key, value] of keys(read('run/config.toml').toString())) {
   const wrong = ['[[1]]', '{ nonsense = 1 }', ...(isNumber ? ["'x'", 'nan', 'true'] : ['1.5'])];
   for (const bad of wrong) add(`the config with ${key}=${bad}`, [...GOOD.train, '--set', `${key}=${bad}`]);
 }
-for (const section of ['run', 'data', 'model', 'loss', 'sampler', 'augment', 'optimizer', 'schedule', 'eval']) {
+for (const section of ['run', 'data', 'split', 'model', 'loss', 'sampler', 'augment', 'optimizer', 'schedule', 'eval']) {
   add(`the config with an unknown key in ${section}`, [...GOOD.train, '--set', `${section}.nonsense=1`]);
 }
 for (const set of [
@@ -230,8 +230,8 @@ for (const set of [
   'augment.resize=0', 'augment.squeeze=5000', 'augment={resize=32,squeeze=32}', 'augment.crop=corner', "augment={crop='side'}",
   'augment.crop_side=[1, 2]', "augment={crop='side',crop_side=[2, 1]}", "augment={crop='position'}",
   "augment={crop='position',resize=8}", 'augment={resize=32,crop_ratio=[0.1, 9]}',
-  "model.preprocessing={name='imagenet',squeeze='yes'}", 'data.train_is_gallery=1', 'data.protocol=levels',
-  "data={kind='dyml_animal',path='x',benchmark='fine',protocol='dyml'}",
+  "model.preprocessing={name='imagenet',squeeze='yes'}", 'split.train_is_gallery=1', 'split.protocol=levels',
+  "data={kind='dyml_animal',path='x',benchmark='fine',difficulty='easy'}",
 ]) {
   add(`the config with ${set}`, [...GOOD.train, '--set', set]);
 }
@@ -249,13 +249,13 @@ for (const set of [
 for (const set of ['folds=1', 'folds=99', 'folds=x', 'trials=0', 'trials=501', 'reproductions=9999', 'search=x', 'metric=x', 'seed=-1', 'nonsense=1']) {
   add(`the tuning with tune.${set}`, [...GOOD.tune, '--set', `tune.${set}`]);
 }
-for (const set of ['data.validation_fraction=0.5', 'data.fold={number=1,of=2}', 'data.protocol=dyml', 'run.seed=9223372036854775807']) {
+for (const set of ['split.validation_fraction=0.5', 'split.fold={number=1,of=2}', 'split.protocol=dyml', 'run.seed=9223372036854775807']) {
   add(`the tuning with ${set}`, [...GOOD.tune, '--set', set]);
 }
 for (const fold of ['{number=0,of=2}', '{number=3,of=2}', '{number=1,of=1}', '{number=1,of=99}', '{number=1}', '1', '{number=1,of=2,more=1}']) {
-  add(`the config with data.fold=${fold}`, [...GOOD.train, '--set', `data.fold=${fold}`]);
+  add(`the config with split.fold=${fold}`, [...GOOD.train, '--set', `split.fold=${fold}`]);
 }
-add('the config with a fold and a validation fraction', [...GOOD.train, '--set', 'data={fold={number=1,of=2},validation_fraction=0.5}']);
+add('the config with a fold and a validation fraction', [...GOOD.train, '--set', 'split={fold={number=1,of=2},validation_fraction=0.5}']);
 for (const file of ['nowhere/x.png', 'file', 'tiny.toml', '']) {
   add(`a dry run that draws in ${JSON.stringify(file)}`, [...GOOD.train, '--dry-run', '--sheet', file]);
 }
@@ -385,11 +385,12 @@ for (const model of ['batch_norm=thawed', 'preprocessing.crop=40']) {
 }
 
 for (const set of [
-  'optimizer.alpha=1', 'optimizer.lr_terms=1', 'optimizer.lr_terms=[-1]', 'optimizer.clip_value=0', 'optimizer.ema_decay=1',
-  'optimizer.decay_norms_and_biases=1', 'optimizer.nesterov=2', 'optimizer.chunk=0', 'optimizer.chunk=2', 'schedule.kind=steps',
-  'schedule.kind=plateau', 'schedule.gamma=1', 'schedule.milestones=[-2]', 'schedule.milestones=2', 'schedule.every_epochs=-1',
-  'schedule.patience=-1', 'schedule.lr_warmup_steps=-1', 'schedule.lr_warmup_epochs=x', 'schedule={lr_warmup_steps=1,lr_warmup_epochs=1}',
-  "schedule={kind='steps',milestones=[3,2]}", "schedule={kind='steps',milestones=[3],every_epochs=2}", 'run.patience=0', 'run.patience=-2', 'run.workers=0', 'run.workers=-1', 'run.workers=100000000000', 'run.workers=9223372036854775807', 'run.workers=2', 'run.precision=quarter', 'run.precision=16', 'data.split_seed=-1', 'data.split_seed=0',
+  "optimizer.rule={kind='rmsprop',alpha=1}", 'optimizer.lr_terms=1', 'optimizer.lr_terms=[-1]', 'optimizer.clip_value=0', 'optimizer.ema_decay=1',
+  'optimizer.decay_norms_and_biases=1', "optimizer.rule={kind='sgd',nesterov=2}", 'optimizer.chunk=0', 'optimizer.chunk=2', 'schedule.curve.kind=steps',
+  'schedule.curve.kind=plateau', "schedule.curve={kind='steps',gamma=1}", "schedule.curve={kind='steps',milestones=[-2]}",
+  "schedule.curve={kind='steps',milestones=2}", "schedule.curve={kind='steps',every_epochs=-1}",
+  "schedule.curve={kind='plateau',patience=-1}", 'schedule.lr_warmup_steps=-1', 'schedule.lr_warmup_epochs=x', 'schedule={lr_warmup_steps=1,lr_warmup_epochs=1}',
+  "schedule.curve={kind='steps',milestones=[3,2]}", "schedule.curve={kind='steps',milestones=[3],every_epochs=2}", 'run.patience=0', 'run.patience=-2', 'run.workers=0', 'run.workers=-1', 'run.workers=100000000000', 'run.workers=9223372036854775807', 'run.workers=2', 'run.precision=quarter', 'run.precision=16', 'data.split_seed=-1', 'data.split_seed=0',
 ]) {
   add(`a training with ${set}`, [...GOOD.train, '--set', set]);
 }

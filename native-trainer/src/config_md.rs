@@ -50,8 +50,7 @@ A relative path starts at the folder of the config file; in `--set` and in a bui
 directory.
 A path may contain environment variables, written `${NAME}`.
 The keys beside a `kind` belong to that kind: a table that gets another `kind` starts without the keys of the old one.
-The sections `[data]`, `[optimizer]` and `[schedule]` keep their keys, since nearly all of them mean the same for every \
-kind.
+The meaning of such a key begins with the kinds that have it, unless all have it.
 
 Each table below lists the keys of a section.
 A dotted key such as `head.dimension` is the key `dimension` of the table `head`; `terms[].weight` is the key `weight` \
@@ -136,8 +135,9 @@ fn table(rows: &[SettingRow]) -> String {
     }
     let cell = |text: &str| text.replace('|', "\\|").replace('<', "&lt;");
     let mut text = "\n| key | value | default | meaning |\n|---|---|---|---|\n".to_owned();
-    for SettingRow { key, value, default, meaning } in rows {
-        writeln!(text, "| `{key}` | {} | {} | {} |", cell(value), cell(default), cell(meaning)).unwrap();
+    for row in rows {
+        let SettingRow { key, value, default, .. } = row;
+        writeln!(text, "| `{key}` | {} | {} | {} |", cell(value), cell(default), cell(&row.text())).unwrap();
     }
     text
 }

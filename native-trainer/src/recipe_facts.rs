@@ -13,7 +13,7 @@ use toml::{Table, Value};
 
 use crate::commands::recipes::all;
 use crate::config::recipes::{RECIPES, Recipe};
-use crate::config::{AVERAGE, Config, SamplerKind, Source};
+use crate::config::{AVERAGE, Config, SamplerConfig, Source};
 
 const SETTINGS: &str = include_str!("../recipes/facts/settings.csv");
 const RESULTS: &str = include_str!("../recipes/facts/results.csv");
@@ -59,10 +59,12 @@ fn same(one: &Value, other: &Value) -> bool {
 
 /// The number of images in a batch.
 fn batch(config: &Config) -> Value {
-    let sampler = &config.sampler;
-    let images = match sampler.kind {
-        SamplerKind::Random => sampler.batch_size(),
-        _ => sampler.classes_per_batch.unwrap_or_default() * sampler.images_per_class(),
+    let images = match config.sampler {
+        SamplerConfig::Random { batch_size } => batch_size.unwrap_or_default(),
+        SamplerConfig::Classes { classes_per_batch, images_per_class, .. }
+        | SamplerConfig::ClassPairs { classes_per_batch, images_per_class, .. } => {
+            classes_per_batch.unwrap_or_default() * images_per_class
+        }
     };
     Value::Integer(images as i64)
 }
@@ -81,11 +83,7 @@ fn every_setting_that_a_paper_gives_is_that_of_the_recipe() {
             .unwrap_or_else(|_| format!("value = '{value}'").parse().unwrap());
         for (recipe, row) in matching {
             let config = config(recipe, row);
-            let mut resolved = Value::try_from(&config).unwrap();
-            // A saved config leaves it out where it is the default.
-            if let Some(schedule) = resolved.get_mut("schedule").and_then(Value::as_table_mut) {
-                schedule.insert("gamma".into(), config.schedule.gamma.into());
-            }
+            let resolved = Value::try_from(&config).unwrap();
             let batch = batch(&config);
             let found = if key == "batch" { Some(&batch) } else { find(&resolved, &key) };
             assert!(
@@ -139,7 +137,7 @@ fn every_published_score_is_measured() {
                     recipe.name
                 );
                 let at_level = |level: &str| {
-                    let known = config.data.levels.iter().any(|known| known == level);
+                    let known = config.data.levels().iter().any(|known| known == level);
                     level == AVERAGE || known && metric.entry().per_level
                 };
                 let has_level = result.level.as_deref().is_none_or(at_level);

@@ -94,12 +94,15 @@ fn a_data_set_of_the_hub_needs_no_file_moved() {
         .expect_stderr("train 12 images of 4 classes, test 12 images of 4 classes")
         .expect_stderr("`akin data check fruit.toml`");
     let config = at.read("fruit.toml");
-    assert!(config.contains("\ntest = \"test\"\n"), "the config says which split is evaluated: {config}");
+    assert!(
+        config.contains("\nsplits.test = \"test\"\n"),
+        "the config says which split is evaluated: {config}"
+    );
     assert!(config.contains("the split validation is not used"), "{config}");
     at.akin(&["train", "fruit.toml", "--out", "run", "--set", "run.steps=1"]).expect_code(0);
     at.akin(&["export", "run", "--out", "bundle", "--no-maps", "--thumbnail", "16"]).expect_code(0);
     assert_eq!(at.json("bundle/bundle.json")["title"], "fruit");
-    let validated = ["data", "check", "fruit.toml", "--set", "data.test=validation"];
+    let validated = ["data", "check", "fruit.toml", "--set", "data.splits.test=validation"];
     at.akin(&validated).expect_code(0).expect_stdout("12");
 
     // The folder of the files may be named, too, and lack a split.
@@ -111,9 +114,9 @@ fn a_data_set_of_the_hub_needs_no_file_moved() {
     at.akin(&["data", "check", "fruit.toml"])
         .expect_code(1)
         .expect_stderr("has no file of the split `test`; its files are called after `validation`")
-        .expect_stderr("data.test = \"validation\"");
+        .expect_stderr("data.splits.test = \"validation\"");
     at.akin(&["init", "fruit", "--overwrite"]).expect_code(0);
-    assert!(at.read("fruit.toml").contains("\ntest = \"validation\"\n"));
+    assert!(at.read("fruit.toml").contains("\nsplits.test = \"validation\"\n"));
     at.akin(&["data", "verify", "fruit.toml"]).expect_code(1).expect_stderr("`akin data check fruit.toml`");
     at.akin(&["data", "check", "fruit"]).expect_code(1).expect_stderr("`akin init fruit`");
     at.akin(&["train", "run"]).expect_code(1).expect_stderr("its config is run/config.toml");
@@ -163,7 +166,7 @@ fn a_run_is_evaluated_on_another_data_set_without_its_junk() {
 #[test]
 fn training_and_comparison_follow_the_protocol_of_dyml() {
     let at = Workplace::drawn(CONFIG, "16");
-    at.write("dyml.toml", CONFIG.replace("kind = \"csv\"", "protocol = \"dyml\", kind = \"csv\""));
+    at.write("dyml.toml", CONFIG.to_owned() + "\n[split]\nprotocol = \"dyml\"\n");
     let metrics = ["--set", "eval.metrics=['ap', 'asi', 'recall@1', 'h_ap']"];
     at.akin(&[&["train", "dyml.toml", "--out", "run"], &metrics[..]].concat())
         .expect_code(0)

@@ -130,10 +130,10 @@ fn train(times: u64) {
 const STATES: [&[&str]; 2] = [
     &["optimizer.ema_decay=0.9", "run.checkpoint_every_steps=4"],
     &[
-        "schedule={kind='plateau',patience=0,gamma=0.5}",
+        "schedule.curve={kind='plateau',patience=0,gamma=0.5}",
         "run.evaluate_every_epochs=1",
         "run.patience=100",
-        "optimizer={kind='rmsprop',momentum=0.5,ema_decay=0.5}",
+        "optimizer={rule={kind='rmsprop',momentum=0.5},ema_decay=0.5}",
     ],
 ];
 

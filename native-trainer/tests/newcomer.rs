@@ -4,7 +4,7 @@ mod workplace;
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 
 use serde_json::Value;
@@ -22,14 +22,6 @@ fn photos() -> Workplace {
         }
     }
     at
-}
-
-fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/2026-11").join(name)
-}
-
-fn fixture_text(name: &str) -> String {
-    fixture(name).to_str().unwrap().to_owned()
 }
 
 /// No file is written by hand: `init`, `train`, `serve`.
@@ -161,7 +153,7 @@ fn weights_that_are_not_finite_are_blamed_and_not_the_learning_rate() {
 }
 
 #[test]
-fn config_show_has_the_settings_that_a_saved_config_leaves_out() {
+fn config_show_has_the_defaults_of_the_kinds_that_are_chosen() {
     let at = photos();
     at.akin(&["init", "photos"]).expect_code(0);
     let shown = at.akin(&["config", "show", "photos.toml"]).expect_code(0).stdout;
@@ -170,13 +162,14 @@ fn config_show_has_the_settings_that_a_saved_config_leaves_out() {
         "crop = \"area\"",
         "protocol = \"whole\"",
         "train_is_gallery = false",
+        "rule.beta_2 = 0.999",
     ] {
         let lines: Vec<String> =
             shown.lines().map(|line| line.split("  # ").next().unwrap().trim_end().into()).collect();
         assert!(lines.join("\n").contains(setting), "no {setting:?} in {shown}");
     }
-    let steps = ["config", "show", "photos.toml", "--set", "schedule={kind='steps',milestones=[2]}"];
-    at.akin(&steps).expect_code(0).expect_stdout("gamma = 0.1");
+    let steps = ["config", "show", "photos.toml", "--set", "schedule.curve={kind='steps',milestones=[2]}"];
+    at.akin(&steps).expect_code(0).expect_stdout("curve.gamma = 0.1");
     let changed = at.akin(&["config", "show", "photos.toml", "--changed"]).expect_code(0).stdout;
     assert!(!changed.contains("default") && !changed.contains("protocol"), "{changed}");
 }
@@ -185,9 +178,9 @@ fn config_show_has_the_settings_that_a_saved_config_leaves_out() {
 fn settings_that_never_take_effect_are_a_warning() {
     let at = photos();
     at.akin(&["init", "photos"]).expect_code(0);
-    let sets = ["--set", "run.epochs=3", "--set", "schedule={kind='steps',milestones=[2, 5]}"];
+    let sets = ["--set", "run.epochs=3", "--set", "schedule.curve={kind='steps',milestones=[2, 5]}"];
     let warning =
-        "warning: the last of schedule.milestones is 5 epochs, but the training ends after 3 epochs";
+        "warning: the last of schedule.curve.milestones is 5 epochs, but the training ends after 3 epochs";
     at.akin(&[&["config", "check", "photos.toml"][..], &sets].concat()).expect_code(0).expect_stderr(warning);
     at.akin(&[&["train", "photos.toml", "--dry-run"][..], &sets].concat())
         .expect_code(0)
@@ -210,8 +203,8 @@ fn missing_data_and_missing_weights_are_named_together() {
 #[test]
 fn init_of_a_csv_file_finds_its_levels() {
     let at = Workplace::empty();
-    let labels = fixture_text("data/labels.csv");
-    at.akin(&["init", &labels, "--out", "birds.toml"])
+    let labels = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/data/labels.csv");
+    at.akin(&["init", labels, "--out", "birds.toml"])
         .expect_code(0)
         .expect_stderr("Found a CSV file with 12 images");
     at.akin(&["config", "check", "birds.toml"]).expect_code(0).expect_stdout("family, species");
@@ -267,6 +260,39 @@ fn init_says_what_it_leaves_out_and_refuses_a_split_that_cannot_be_evaluated() {
 }
 
 #[test]
+fn init_fills_labels_and_qualifies_classes_only_if_asked() {
+    let at = photos();
+    let images: Vec<_> = walkdir::WalkDir::new(at.path("photos"))
+        .sort_by_file_name()
+        .into_iter()
+        .filter_map(|entry| entry.ok().filter(|entry| entry.path().is_file()))
+        .map(|entry| entry.path().strip_prefix(at.folder()).unwrap().display().to_string())
+        .collect();
+    let table = |labels: [&str; 8]| {
+        let rows = images.iter().zip(labels).map(|(image, labels)| format!("{image},{labels}\n"));
+        format!("path,kind,variety,split\n{}", rows.collect::<String>())
+    };
+    let good =
+        ["Apple,Gala", "Apple,Fuji", "Pear,Gala", "Pear,Anjou"].map(|labels| format!("{labels},train"));
+    let init = |labels: [&str; 4], more: &[&str]| {
+        let test = labels.map(|labels| format!("{labels},test"));
+        let rows: Vec<&str> = good.iter().chain(&test).map(String::as_str).collect();
+        at.write("labels.csv", table(rows.try_into().unwrap()));
+        let init = ["init", "labels.csv", "--levels", "kind,variety", "--overwrite"];
+        at.akin(&[&init[..], more].concat())
+    };
+    let whole = ["Plum,Opal", "Plum,Opal", "Plum,Avalon", "Plum,Avalon"];
+    init(whole, &[]).expect_code(1).expect_stderr("`akin init --qualify` does");
+    init(whole, &["--qualify"]).expect_code(0);
+    assert!(at.read("labels.toml").contains("\nqualify = true\n"));
+    let missing = ["Plum,", "Plum,Opal", "Plum,Avalon", "Plum,Avalon"];
+    init(missing, &["--qualify"]).expect_code(1).expect_stderr("`akin init --fill` does");
+    init(missing, &["--qualify", "--fill"]).expect_code(0);
+    assert!(at.read("labels.toml").contains("\nragged = \"fill\"\n"));
+    at.akin(&["init", "photos", "--fill"]).expect_code(1).expect_stderr("are for a CSV or Parquet file");
+}
+
+#[test]
 fn config_show_says_where_each_value_comes_from() {
     let at = photos();
     at.write("c.toml", CONFIG);
@@ -274,7 +300,7 @@ fn config_show_says_where_each_value_comes_from() {
     for (setting, origin) in [
         ("epochs = 3", "line 2"),
         ("lr_head = 0.25", "--set"),
-        ("lambda = 0.5", "line 13"),
+        ("lambda = 0.5", "line 14"),
         ("seed = 0", "default"),
         ("images_per_class = 4", "default"),
     ] {
@@ -303,6 +329,7 @@ epochs = 3
 kind = 'folder'
 path = 'photos'
 levels = ['group', 'class']
+[split]
 test_fraction = 0.5
 [model]
 backbone = { kind = 'small_resnet' }
@@ -329,24 +356,26 @@ fn config_check_finds_what_is_missing_before_the_training() {
 
 #[test]
 fn search_finds_the_picture_itself_first() {
-    let at = Workplace::empty();
-    let bundle = fixture_text("bundle");
-    let image = fixture_text("data/images/Pseudomedusidae/Pseudomedusum_ephippiatum/000.png");
-    let answer = at.akin(&["search", &bundle, &image, "--json", "-k", "3"]).expect_code(0);
+    let at = photos();
+    at.write("tiny.toml", CONFIG);
+    at.akin(&["train", "tiny.toml", "--set", "run.steps=1", "--out", "run"]).expect_code(0);
+    at.akin(&["export", "run", "--out", "bundle", "--no-maps"]).expect_code(0);
+    let (bundle, image) = ("bundle", "photos/group 0/class 0/0.png");
+    let answer = at.akin(&["search", bundle, image, "--json", "-k", "3"]).expect_code(0);
     let found: Value = serde_json::from_str(&answer.stdout).unwrap();
     let scores: Vec<f64> =
         found["items"].as_array().unwrap().iter().map(|item| item["score"].as_f64().unwrap()).collect();
     assert_eq!(scores.len(), 3);
     assert!(scores.is_sorted_by(|a, b| a >= b), "{scores:?}");
-    assert_eq!(found["levels"], serde_json::json!(["family", "species"]));
-    let answer = at.akin(&["search", &bundle, &image, "--pictures"]).expect_code(0);
+    assert_eq!(found["levels"], serde_json::json!(["group", "class"]));
+    let answer = at.akin(&["search", bundle, image, "--pictures"]).expect_code(0);
     assert!(!answer.stdout.contains('\u{1b}'), "a pipe gets no codes unless they are asked for");
     let answer = answer.expect_stderr("--pictures=blocks writes their colour codes");
     assert!(answer.stdout.starts_with("rank"), "{}", answer.stdout);
-    let answer = at.akin(&["search", &bundle, &image, "--pictures=blocks"]).expect_code(0);
+    let answer = at.akin(&["search", bundle, image, "--pictures=blocks"]).expect_code(0);
     assert!(answer.stdout.starts_with("rank"), "{}", answer.stdout);
     assert!(answer.stdout.contains("\u{1b}[38;2;"), "{}", answer.stdout);
-    at.akin(&["search", &bundle, &image, "--encoder", "tni"])
+    at.akin(&["search", bundle, image, "--encoder", "tni"])
         .expect_code(1)
         .expect_stderr("did you mean `tiny`?");
 }

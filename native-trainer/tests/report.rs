@@ -103,7 +103,7 @@ fn runs_on_different_levels_stand_side_by_side() {
 #[test]
 fn a_run_by_the_protocol_of_dyml_has_no_other_results() {
     let at = runs(&[("first", "happier")]);
-    let config = at.read("first/config.toml").replacen("[data]", "[data]\nprotocol = 'dyml'", 1);
+    let config = at.read("first/config.toml").replace("protocol = \"whole\"", "protocol = \"dyml\"");
     at.write("first/config.toml", config);
     at.akin(&["report", "first"])
         .expect_code(1)

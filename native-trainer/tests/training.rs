@@ -131,21 +131,6 @@ fn a_training_stopped_by_ctrl_c_and_resumed_gives_the_very_same_encoder() {
     assert_eq!(at.json("stopped/run.json")["seconds_per_step"], Value::Null, "no step was left");
 }
 
-#[test]
-fn a_run_of_an_older_akin_is_not_resumed_with_new_defaults() {
-    let at = Workplace::new();
-    at.interrupt("run").expect_code(130);
-    let config = at.read("run/config.toml");
-    let older: Vec<&str> = config.lines().filter(|line| !line.starts_with("lambda =")).collect();
-    assert_eq!(older.len() + 1, config.lines().count());
-    at.write("run/config.toml", older.join("\n"));
-    at.akin(&["resume", "run"])
-        .expect_code(1)
-        .expect_stderr("config.toml has no loss.lambda, because an older akin wrote it");
-    at.write("run/config.toml", config);
-    at.akin(&["resume", "run"]).expect_code(0);
-}
-
 /// The centres of HPDH, the clusters of HPL and a memory of embeddings depend on all steps so far.
 #[test]
 fn the_state_of_a_loss_survives_a_stop() {
@@ -177,8 +162,8 @@ fn the_state_of_every_setting_survives_a_stop() {
         "model.batch_norm=frozen",
         "run.workers=2",
         "run.precision=half",
-        "optimizer={kind='rmsprop',momentum=0.5,lr_terms=[0.01,0.1],ema_decay=0.9,chunk=5,clip_value=0.1}",
-        "schedule={kind='plateau',patience=0,gamma=0.5,lr_warmup_steps=9}",
+        "optimizer={rule={kind='rmsprop',momentum=0.5},lr_terms=[0.01,0.1],ema_decay=0.9,chunk=5,clip_value=0.1}",
+        "schedule={curve={kind='plateau',patience=0,gamma=0.5},lr_warmup_steps=9}",
         "run.evaluate_every_epochs=2",
     ];
     let sets = settings.iter().flat_map(|set| ["--set", set]).collect::<Vec<_>>();
@@ -1168,11 +1153,11 @@ fn a_run_is_not_evaluated_on_classes_that_are_drawn_again() {
     let folder = r#"
 kind = "folder"
 path = "data/images"
-test_fraction = 0.4
 levels"#;
     let csv = "\nkind = \"csv\"\npath = \"data/labels.csv\"\nlevels";
     assert!(config().contains(csv));
-    at.write("folder.toml", config().replace(csv, folder));
+    let split = "\n[split]\ntest_fraction = 0.4\n";
+    at.write("folder.toml", config().replace(csv, folder) + split);
     at.akin(&["train", "folder.toml", "--out", "drawn"]).expect_code(0);
     at.akin(&["train", "tiny.toml", "--out", "given"]).expect_code(0);
 
@@ -1200,17 +1185,15 @@ levels"#;
 fn trainings_with_other_seeds_are_tested_on_the_same_classes_if_the_split_has_a_seed() {
     let at = Workplace::drawn(&config(), "16");
     let csv = "\nkind = \"csv\"\npath = \"data/labels.csv\"\nlevels";
-    let folder = "\nkind = \"folder\"\npath = \"data/images\"\ntest_fraction = 0.4\nsplit_seed = 3\nlevels";
-    at.write("folder.toml", config().replace(csv, folder));
+    let folder = "\nkind = \"folder\"\npath = \"data/images\"\nlevels";
+    at.write("folder.toml", config().replace(csv, folder) + "\n[split]\ntest_fraction = 0.4\nseed = 3\n");
     for seed in ["0", "1"] {
         at.akin(&["train", "folder.toml", "--seed", seed, "--out", seed]).expect_code(0);
     }
     at.akin(&["eval", "0", "--against", "1"]).expect_code(0);
     at.akin(&["export", "0", "1", "--out", "both", "--maps", "pca"]).expect_code(0);
-    at.write("given.toml", config().replace("\nlevels", "\nsplit_seed = 3\nlevels"));
-    at.akin(&["train", "given.toml", "--out", "2"])
-        .expect_code(1)
-        .expect_stderr("data.split_seed is set, but");
+    at.write("given.toml", config() + "\n[split]\nseed = 3\n");
+    at.akin(&["train", "given.toml", "--out", "2"]).expect_code(1).expect_stderr("split.seed is set, but");
 }
 
 #[test]
@@ -1310,7 +1293,7 @@ fn progress_in_json_is_an_object_on_each_line() {
     let of = |events: &[Value], kind: &str| -> Vec<Value> {
         events.iter().filter(|event| event["kind"] == kind).cloned().collect()
     };
-    let sets = ["--set", "run.evaluate_every_epochs=20", "--set", "optimizer.momentum=0.5"];
+    let sets = ["--set", "run.evaluate_every_epochs=20", "--set", "optimizer.lr_terms=[0.5]"];
     let said = events(&[&["train", "tiny.toml", "--out", "run"][..], &sets].concat(), 0);
     let steps: Vec<Value> =
         of(&said, "progress").into_iter().filter(|event| event["what"] == "Training").collect();
@@ -1325,7 +1308,7 @@ fn progress_in_json_is_an_object_on_each_line() {
     assert_eq!(done["directory"].as_str().unwrap(), at.path("run").canonicalize().unwrap().to_str().unwrap());
     let text = |event: &Value| event["text"].as_str().unwrap().to_owned();
     assert!(of(&said, "message").iter().any(|event| text(event).starts_with("Finished the run is in run")));
-    assert!(text(&of(&said, "warning")[0]).starts_with("optimizer.momentum is 0.5"));
+    assert!(text(&of(&said, "warning")[0]).starts_with("optimizer.lr_terms is [0.5]"));
     let said = events(&["eval", "run"], 0);
     let mut phases: Vec<Value> = of(&said, "progress").iter().map(|event| event["what"].clone()).collect();
     phases.dedup();
@@ -1400,8 +1383,9 @@ fn no_output_replaces_the_data_or_the_config() {
     }
 
     // As a folder tree every image in it is read.
-    let folder = at.read(config).replace("kind = \"csv\"", "kind = \"folder\"\ntest_fraction = 0.5");
-    at.write("tree.toml", folder.replace("data/labels.csv", "data/images"));
+    let folder = at.read(config).replace("kind = \"csv\"", "kind = \"folder\"");
+    let split = "\n[split]\ntest_fraction = 0.5\n";
+    at.write("tree.toml", folder.replace("data/labels.csv", "data/images") + split);
     at.akin(&["train", "tree.toml", "--out", "tree", "--set", "run.steps=1"]).expect_code(0);
     at.akin(&["report", "tree", "--out", "report.html", "--png", "data/images/figures"]).expect_code(1);
     assert!(!at.path("data/images/figures").exists());

@@ -85,7 +85,7 @@ fn settings_are_chosen_on_folds_and_their_models_evaluated_apart_and_as_one() {
     let held_out: Vec<u64> = ["fold-1", "fold-2"]
         .map(|fold| {
             let config = at.read(&format!("{trial}/{fold}/config.toml"));
-            assert!(config.contains("split_seed = 0") && config.contains("of = 2"), "{config}");
+            assert!(config.contains("\nseed = 0") && config.contains("of = 2"), "{config}");
             at.json(&format!("{trial}/{fold}/report.json"))["overall"]["queries"].as_u64().unwrap()
         })
         .to_vec();
@@ -273,8 +273,8 @@ fn bad_ranges_are_refused_before_any_training() {
         ("tune.ranges={'loss.lambda'={min=1.0,max=0.5}}", "goes from 1.0 to 0.5"),
         ("tune.ranges={'loss.lambda'={values=[0.5]}}", "has only the value 0.5"),
         (
-            "tune.ranges={'schedule.gamma'={min=0.1,max=0.5}}",
-            "schedule.gamma, which has no effect: only `steps`",
+            "tune.ranges={'schedule.curve.gamma'={min=0.1,max=0.5}}",
+            "unknown key `gamma` in [schedule.curve]: it belongs to `steps`, `plateau`, not to `cosine`",
         ),
         (
             "tune.ranges={optimizer={lr_head={min=0.1,max=0.5}}}",
@@ -290,8 +290,8 @@ fn bad_ranges_are_refused_before_any_training() {
         ("tune.trials=501", "too many for the search `bayesian`"),
         ("tune.fold=2", "did you mean `folds`?"),
         ("tune.metric=x", "unknown metric `x`"),
-        ("data.validation_fraction=0.5", "holds out the folds itself"),
-        ("data.protocol=dyml", "`dyml`"),
+        ("split.validation_fraction=0.5", "holds out the folds itself"),
+        ("split.protocol=dyml", "`dyml`"),
     ] {
         let answer = at.tune(&["--set", set]).expect_code(1).expect_stderr(message).expect_stderr("hint:");
         assert_eq!(answer.trainings(), 0, "{set}");

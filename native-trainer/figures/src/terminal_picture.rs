@@ -225,7 +225,7 @@ mod tests {
         assert!(chunks.iter().all(|chunk| content(chunk).len() <= CHUNK));
         assert_eq!(
             chunks.iter().map(|chunk| content(chunk)).collect::<String>(),
-            BASE64_STANDARD.encode(&vec![7; 5000])
+            BASE64_STANDARD.encode(vec![7; 5000])
         );
     }
 

@@ -20,8 +20,7 @@ pub struct SetArgs {
     /// Set a value of the config, for example `--set optimizer.lr_head=1e-3`; can be repeated.
     ///
     /// The value is TOML, or a text without quotes. A relative path starts at the current directory. A table that
-    /// gets another `kind` starts from the defaults of that kind; `[data]`, `[optimizer]` and `[schedule]` keep their
-    /// other keys.
+    /// gets another `kind` starts from the defaults of that kind.
     #[arg(long = "set", value_name = "SECTION.KEY=VALUE")]
     pub set: Vec<String>,
 }

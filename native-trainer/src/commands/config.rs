@@ -16,12 +16,11 @@ use crate::comparison::compare::config::CompareConfig;
 use crate::comparison::compare::plan::{Overrides as CompareOverrides, Plan as ComparePlan};
 use crate::comparison::tune::plan::{Overrides as TuneOverrides, Plan as TunePlan};
 use crate::config::device;
-use crate::config::explained::{SECTIONS, kinds};
-use crate::config::reference::{SettingRow, settings_of};
+use crate::config::explained::SECTIONS;
 use crate::config::{Config, Origin, Source, dotted};
 use crate::data::check_columns;
 use crate::runs::run::encoder_config;
-use crate::training::{check_encoder, check_loss_settings, idle_settings};
+use crate::training::{check_encoder, check_loss_settings, unused_settings};
 
 /// The commands on a config.
 #[derive(Debug, Subcommand)]
@@ -123,10 +122,10 @@ fn check(args: &ConfigCheckArgs) -> Result<()> {
             "correct the path",
         )
     };
-    if !config.data.path.exists() {
-        return Err(missing(["data", "path"], &config.data.path));
+    if !config.data.path().exists() {
+        return Err(missing(["data", "path"], config.data.path()));
     }
-    check_columns(&config.data)?;
+    check_columns(&config.selection())?;
     if let Some(weights) = config.model.weights.as_ref().filter(|weights| !weights.is_file()) {
         return Err(missing(["model", "weights"], weights));
     }
@@ -139,27 +138,27 @@ fn check(args: &ConfigCheckArgs) -> Result<()> {
         Some(_) => check_encoder(&config, &device)?,
     }
     check_loss_settings(&config)?;
-    let mut idle = idle_settings(&config, None);
+    let mut unused = unused_settings(&config, None);
     if let Some(comparison) = &comparison {
         for (place, config) in comparison.trainings()? {
             check_loss_settings(&config).context(place)?;
         }
-        idle.extend_from_slice(&comparison.idle);
+        unused.extend_from_slice(&comparison.unused);
     }
     if let Some(tuning) = &tuning {
         for (place, config) in tuning.extremes()? {
             check_loss_settings(&config).context(place)?;
         }
     }
-    idle.iter().for_each(terminal::warn);
+    unused.iter().for_each(terminal::warn);
     let length = match (config.run.steps, config.run.epochs) {
         (Some(steps), _) => counted(steps as usize, "step", "steps"),
         (None, epochs) => counted(epochs.unwrap_or_default() as usize, "epoch", "epochs"),
     };
     let rows = [
         ("config", file.to_string()),
-        ("data", format!("{} {}", config.data.kind.name(), shell::path(&config.data.path))),
-        ("levels", config.data.levels.join(", ")),
+        ("data", format!("{} {}", config.data.kind().name(), shell::path(config.data.path()))),
+        ("levels", config.data.levels().join(", ")),
         ("backbone", format!("{}, images of {side}×{side}", encoder.backbone.entry().name)),
         ("embedding", format!("{} dimensions, {}", encoder.dimension(), encoder.geometry().space().name())),
         ("loss", config.loss.describe()),
@@ -181,9 +180,7 @@ fn check(args: &ConfigCheckArgs) -> Result<()> {
 
 fn show(args: &ConfigShowArgs) -> Result<()> {
     let (source, config, _) = args.source.read()?;
-    let mut values = dotted(&Table::try_from(&config)?);
-    values.extend(unwritten(&values));
-    let mut settings: Vec<(String, String, Origin)> = values
+    let mut settings: Vec<(String, String, Origin)> = dotted(&Table::try_from(&config)?)
         .into_iter()
         .map(|(key, value)| {
             let origin = source.origin(&key);
@@ -199,50 +196,6 @@ fn show(args: &ConfigShowArgs) -> Result<()> {
     let text = if args.json { json_of(&settings)? } else { toml_of(&settings) };
     terminal::print(&text)?;
     Ok(())
-}
-
-/// The settings that a saved config leaves out because they have their defaults, with these defaults. Settings of sections
-/// that the config does not have, and of kinds that it does not have, are not among them.
-fn unwritten(written: &[(String, String)]) -> Vec<(String, String)> {
-    let value =
-        |key: &str| written.iter().find(|(other, _)| other == key).map(|(_, value)| value.trim_matches('"'));
-    let is_written = |key: &str| {
-        written.iter().any(|(other, _)| {
-            other == key || other.strip_prefix(key).is_some_and(|rest| rest.starts_with('.'))
-        })
-    };
-    // A default is a value or words. The name of a kind is written without quotes.
-    let default = |row: &SettingRow| {
-        let words = row.default.trim_matches('`');
-        let quoted = format!("{words:?}");
-        let is_name = words.chars().all(|letter| letter.is_ascii_lowercase() || letter == '_');
-        let is_variant = is_name && row.value.contains(&format!("`{words}`"));
-        [words.to_owned(), quoted].into_iter().find(|text| {
-            (text == words || is_variant) && toml::from_str::<Table>(&format!("value = {text}")).is_ok()
-        })
-    };
-    let rows = settings_of::<Config>();
-    let kind_of = |section: &str| {
-        let key = format!("{section}.kind");
-        let row = rows.iter().find(|row| row.key == key).and_then(default);
-        value(&key).map(str::to_owned).or(row.map(|kind| kind.trim_matches('"').to_owned()))
-    };
-    let mut settings = Vec::new();
-    for row in &rows {
-        let Some((section, key)) = row.key.split_once('.') else { continue };
-        let has_section = written.iter().any(|(other, _)| other.split('.').next() == Some(section));
-        let kinds = kinds(&row.meaning);
-        let applies = kinds.is_empty() || kind_of(section).is_some_and(|kind| kinds.contains(&kind.as_str()));
-        if !key.contains('.')
-            && has_section
-            && applies
-            && !is_written(&row.key)
-            && let Some(default) = default(row)
-        {
-            settings.push((row.key.clone(), default));
-        }
-    }
-    settings
 }
 
 /// Sections of TOML, with comments in a column.

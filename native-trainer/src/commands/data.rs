@@ -23,7 +23,6 @@ use self::stats::DataStatsArgs;
 use self::verify::DataVerifyArgs;
 use crate::data::Dataset;
 use crate::data::check::{Findings, inspect};
-use crate::data::idle::idle_settings;
 
 #[derive(Debug, Subcommand)]
 /// The commands on a data set.
@@ -62,9 +61,9 @@ pub fn run(command: DataCommand) -> Result<()> {
 
 /// Counts a data set and prints the findings.
 fn check(args: &DataCheckArgs) -> Result<()> {
-    let (data, seed) = args.data.load()?;
-    let dataset = Dataset::read(&data, seed)?;
-    idle_settings(&data, &dataset).iter().for_each(terminal::warn);
+    let selection = args.data.load()?;
+    let dataset = Dataset::read(&selection)?;
+    dataset.unused_settings(&selection).iter().for_each(terminal::warn);
     let bar = args.progress.bar("Reading", dataset.paths.len() as u64);
     let findings = inspect(&dataset, || bar.advance(1))?;
     drop(bar);

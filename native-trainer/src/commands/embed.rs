@@ -55,7 +55,7 @@ pub fn run(args: EmbedArgs) -> Result<()> {
     let paths = args.out.with_extension("csv");
     let inputs = [files.clone(), run.files()].concat();
     for out in [&args.out, &paths] {
-        data::check_output(out, &inputs, &run.config.data, args.overwrite)?;
+        data::check_output(out, &inputs, &run.config.selection(), args.overwrite)?;
     }
     check_ending("--out", &args.out, "npy")?;
     let device = device::open(args.device.unwrap_or(run.config.run.device))?;

@@ -25,7 +25,7 @@ use akin_figures::rank_curves;
 use self::embedding_files::EmbeddingFiles;
 use self::opened_run::OpenedRun;
 use self::shard::{Part, Shard, Whole};
-use crate::config::{DataConfig, Protocol, PublishedConfig, PublishedResult, setting_name};
+use crate::config::{Protocol, PublishedConfig, PublishedResult, Selection, setting_name};
 use crate::data;
 use crate::evaluation::embedding::evaluate_dataset;
 use crate::evaluation::published::published_text;
@@ -88,7 +88,7 @@ fn check_outputs(args: &EvalArgs, replace: bool) -> Result<()> {
     for (option, file, ending) in outputs {
         let Some(file) = file else { continue };
         match &run {
-            Some(run) => data::check_output(file, &inputs, &run.config.data, args.overwrite)?,
+            Some(run) => data::check_output(file, &inputs, &run.config.selection(), args.overwrite)?,
             None => check_output(file, &inputs, replace)?,
         }
         directory::refuse_own_file(file)?;
@@ -124,7 +124,7 @@ fn text_of_two(evaluated: Evaluated, against: &Path, args: &EvalArgs) -> Result<
                 "{} has other queries, or another gallery, than the run to compare it with",
                 against.display()
             ),
-            "compare runs of the same [data] and, with `test_fraction`, the same seed",
+            "compare runs of the same [data] and [split] and, with `test_fraction`, the same seed",
         ));
     }
     let tests = evaluate::paired_tests(&report, &other.report, Permutations::default())?;
@@ -152,7 +152,7 @@ fn follows_dyml(args: &EvalArgs) -> Result<bool> {
         || args.metrics.relevance.is_some()
         || args.metrics.decomposability_gap.is_some();
     Ok(match &args.run {
-        Some(run) if !other => Run::open(run)?.config.data.protocol == Protocol::Dyml,
+        Some(run) if !other => Run::open(run)?.config.split.protocol == Protocol::Dyml,
         _ => false,
     })
 }
@@ -178,14 +178,14 @@ fn evaluate_run(
 ) -> Result<Evaluated> {
     let mut run = Run::open(directory)?;
     if let Some(config) = &args.data {
-        (run.config.data, run.config.run.seed) = DataConfig::load(config, &[])?;
+        run.config.select(Selection::load(config, &[])?);
     }
     args.metrics.apply(&mut run.config.eval);
     if let Some(config) = eval_config {
         run.config.eval = EvaluationConfig { similarity: run.config.eval.similarity, ..config.clone() };
     }
     let asked = run.config.eval.metrics.len();
-    run.config.eval.checked(run.config.data.levels.len())?;
+    run.config.eval.checked(run.config.data.levels().len())?;
     let OpenedRun { device, encoder, dataset } = OpenedRun::open(&run, args.which, untrained, args.device)?;
     if args.curves.is_some() {
         rank_curves::add_metrics(&mut run.config.eval, dataset.splits.ranked());

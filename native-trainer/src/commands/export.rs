@@ -23,7 +23,7 @@ use clap::Args;
 use self::encoder::add_encoder;
 use self::thumbnails::add_thumbnails;
 pub use self::thumbnails::tile;
-use crate::config::{Config, DataConfig, DataKind, DeviceName};
+use crate::config::{Config, DataConfig, DeviceName};
 use crate::data::Dataset;
 use crate::evaluation::model_card::{model_card_file, text};
 use crate::evaluation::projection::Method;
@@ -246,7 +246,7 @@ pub fn export(export: &Export) -> Result<()> {
     let configs: Vec<&Config> = runs.iter().map(|run| &run.config).collect();
     let families = if export.group_bits { families(&configs)? } else { vec![None; runs.len()] };
     directory::check(Kind::Bundle, out, export.overwrite)?;
-    let dataset = Dataset::load(&first.data, first.run.seed)?;
+    let dataset = Dataset::load(&first.selection())?;
     let digest = dataset.digest();
     runs.iter().try_for_each(|run| run.check_data(&digest))?;
     let pictures = Pictures::of(&dataset);
@@ -299,18 +299,16 @@ fn check_runs(runs: &[Run]) -> Result<()> {
     refuse_twins(runs)?;
     let first = &runs[0].config;
     for run in &runs[1..] {
-        // Where the data have no split of their own, the seed draws it.
-        let other_split = first.data.splits_by_run_seed() && run.config.run.seed != first.run.seed;
         let similarity = run.config.eval.similarity;
         let other_eval = run.config.eval != EvaluationConfig { similarity, ..first.eval.clone() };
-        if run.config.data != first.data || other_eval || other_split {
+        if run.config.selection() != first.selection() || other_eval {
             return Err(problem(
                 format!(
                     "{} and {} differ in data, split or [eval], but a bundle has one gallery",
                     runs[0].directory.display(),
                     run.directory.display()
                 ),
-                "export them to separate bundles, or train them with the same [data] and [eval] (and the \
+                "export them to separate bundles, or train them with the same [data], [split] and [eval] (and the \
                  same seed, if the split is drawn at random)",
             ));
         }
@@ -325,10 +323,10 @@ fn write_files(directory: &Path, files: impl IntoIterator<Item = (String, Vec<u8
 
 /// The name of the data's folder: "grocery" for `grocery/` and for `grocery/labels.csv`.
 pub fn title_of(data: &DataConfig) -> String {
-    let path = data.path.as_path();
+    let path = data.path();
     let mut folder = if path.is_file() { path.parent().unwrap_or(path) } else { path };
     // The hub of Hugging Face puts the Parquet files of every data set into such a folder.
-    if data.kind == DataKind::Parquet && folder.ends_with("data") {
+    if matches!(data, DataConfig::Parquet(_)) && folder.ends_with("data") {
         folder = folder.parent().filter(|above| above.file_name().is_some()).unwrap_or(folder);
     }
     folder.file_name().unwrap_or_default().to_string_lossy().into_owned()

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf, absolute};
 
 use akin_base::counts::counted;
 use akin_base::files::{check_ending, check_output, read_regular_file, write_atomic};
-use akin_base::problem::{Advise, a_few, did_you_mean, problem};
+use akin_base::problem::{Advise, a_few, did_you_mean, parts, problem};
 use akin_base::{directory, machine, shell, terminal};
 use akin_core::image::Pixels;
 use akin_core::models::BackboneConfig;
@@ -15,7 +15,7 @@ use toml::{Table, Value};
 
 use crate::config::device;
 use crate::config::explained::explained;
-use crate::config::{DataConfig, DeviceName, SamplerConfig, Source};
+use crate::config::{DataConfig, DeviceName, SamplerConfig, Selection, Source, SplitConfig};
 use crate::data::Dataset;
 use crate::data::check::same_classes;
 use crate::data::detect::{Layout, detect, sizes};
@@ -43,6 +43,13 @@ pub struct InitArgs {
     /// The names of the levels, coarse to fine. For folders, one for each level of folders; for a CSV or Parquet file, columns.
     #[arg(long, value_name = "LEVEL,…", value_delimiter = ',')]
     pub levels: Vec<String>,
+    /// For a CSV or Parquet file: take the label above for each label that is missing.
+    #[arg(long)]
+    pub fill: bool,
+    /// For a CSV or Parquet file: a class is its whole label path, so that equal names below different labels are different
+    /// classes.
+    #[arg(long)]
+    pub qualify: bool,
     /// The backbone, from `akin list backbones` [default: small_resnet, which needs no pretrained weights].
     #[arg(long, value_name = "NAME")]
     pub backbone: Option<String>,
@@ -99,16 +106,18 @@ pub fn run(args: &InitArgs) -> Result<()> {
         let levels: Vec<String> = answer.split(',').map(|name| name.trim().to_owned()).collect();
         layout.name_levels(&levels)?;
     }
-    if layout.data.contains_key("test_fraction") {
+    if layout.split.contains_key("test_fraction") {
         // So that trainings with other seeds can be compared and shown on one page.
-        layout.data.insert("split_seed".into(), 0.into());
+        layout.split.insert("seed".into(), 0.into());
     }
-    let data: DataConfig = layout.data.clone().try_into().advise(
-        || format!("the layout of {} cannot be written as a config", photos.display()),
-        "write the config by hand; GUIDE.md shows one",
-    )?;
-    let dataset = Dataset::load(&data, 0)?;
-    check_classes(&dataset, data.draws_split())?;
+    set_options(&mut layout, args)?;
+    let as_config = "write the config by hand; GUIDE.md shows one";
+    let fault = || format!("the layout of {} cannot be written as a config", photos.display());
+    let data: DataConfig = layout.data.clone().try_into().advise(fault, as_config)?;
+    let split: SplitConfig = layout.split.clone().try_into().advise(fault, as_config)?;
+    let is_drawn = split.is_drawn();
+    let dataset = Dataset::load(&Selection { data, split, seed: 0 }).map_err(with_options)?;
+    check_classes(&dataset, is_drawn)?;
     terminal::say(format_args!("     Counted {}", sizes(&dataset)));
     for remark in (1..dataset.taxonomy.depth()).filter_map(|level| same_classes(&dataset, level)) {
         terminal::say(format_args!("        Note {remark}; levels run from coarse to fine"));
@@ -130,6 +139,34 @@ pub fn run(args: &InitArgs) -> Result<()> {
         "             `akin data check {config}` looks for damaged and repeated images first"
     ));
     Ok(())
+}
+
+/// Writes what the options say of labels.
+fn set_options(layout: &mut Layout, args: &InitArgs) -> Result<()> {
+    let kind = layout.data.get("kind").and_then(Value::as_str).unwrap_or_default();
+    if (args.fill || args.qualify) && !["csv", "parquet"].contains(&kind) {
+        return Err(problem(
+            "`--fill` and `--qualify` are for a CSV or Parquet file",
+            "leave them out: in a folder tree a class is its path, and missing labels are filled",
+        ));
+    }
+    if args.fill {
+        layout.data.insert("ragged".into(), "fill".into());
+    }
+    if args.qualify {
+        layout.data.insert("qualify".into(), true.into());
+    }
+    Ok(())
+}
+
+/// Adds to a hint at a setting of a config, which is not written yet, the option that sets it.
+fn with_options(error: anyhow::Error) -> anyhow::Error {
+    let (message, Some(hint)) = parts(&error) else { return error };
+    match () {
+        () if hint.contains("data.ragged") => problem(message, format!("{hint}: `akin init --fill` does")),
+        () if hint.contains("qualify") => problem(message, format!("{hint}: `akin init --qualify` does")),
+        () => error,
+    }
 }
 
 /// Refuses splits that are drawn with too few classes, and warns of given ones: among images of a single class every result
@@ -203,7 +240,7 @@ fn model(args: &InitArgs) -> Result<Table> {
 fn values(layout: &Layout, mut model: Table, dataset: &Dataset, out: &Path, has_gpu: bool) -> Result<Table> {
     let is_pretrained = model.contains_key("weights");
     let backbone: BackboneConfig = model["backbone"].clone().try_into()?;
-    let batch = SamplerConfig::DEFAULT_CLASSES * SamplerConfig::default().images_per_class();
+    let batch = SamplerConfig::default().images();
     let steps_per_epoch = (dataset.splits.train.len() / batch).max(1);
     let steps = if has_gpu { STEPS_WITH_GPU } else { STEPS };
     let epochs = steps.div_ceil(steps_per_epoch).clamp(3, 100);
@@ -231,6 +268,9 @@ fn values(layout: &Layout, mut model: Table, dataset: &Dataset, out: &Path, has_
     let mut values = Table::new();
     values.insert("run".into(), run.into());
     values.insert("data".into(), data.into());
+    if !layout.split.is_empty() {
+        values.insert("split".into(), layout.split.clone().into());
+    }
     values.insert("model".into(), model.into());
     values.insert("augment".into(), table([("flip", true.into())]));
     let surrogate = table([("smooth_rank", false.into())]);
@@ -306,7 +346,7 @@ fn text(path: &Path) -> Result<Value> {
 fn comments(layout: &Layout, out: &Path, values: &Table, has_gpu: bool) -> Vec<String> {
     let config = shell::path(out);
     let hold_out = "Half of the classes are held out: retrieval is tested on classes that were not trained on, and \
-                    their images are the gallery of the page. data.test_fraction changes the share.";
+                    their images are the gallery of the page. split.test_fraction changes the share.";
     let mut comments = vec![
         // A name of a folder may have a line end, which would end the comment.
         format!(
@@ -318,7 +358,7 @@ fn comments(layout: &Layout, out: &Path, values: &Table, has_gpu: bool) -> Vec<S
         "A line that begins with # and a key shows a setting at its default; remove the # to change it."
             .into(),
     ];
-    if layout.data.contains_key("test_fraction") {
+    if layout.split.contains_key("test_fraction") {
         comments.push(hold_out.into());
     }
     if !has_gpu {

@@ -187,7 +187,10 @@ fn miner(name: &str, args: &ListArgs) -> Result<String> {
 fn settings(rows: Vec<SettingRow>) -> List {
     // Markdown's marks mean nothing on a terminal.
     let plain = |text: String| text.replace('`', "");
-    let row = |row: SettingRow| vec![row.key, plain(row.value), plain(row.default), row.meaning];
+    let row = |row: SettingRow| {
+        let text = row.text();
+        vec![row.key, plain(row.value), plain(row.default), text]
+    };
     List { header: vec!["setting", "value", "default", "meaning"], rows: rows.into_iter().map(row).collect() }
 }
 
@@ -287,10 +290,7 @@ fn datasets() -> List {
 
 /// Everything about a data set.
 fn dataset(name: &str) -> Result<List> {
-    let kind = DataKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
-        let near = did_you_mean(name, DataKind::names().iter().map(String::as_str));
-        problem(format!("unknown data set `{name}`"), format!("{near}`akin list datasets` lists all of them"))
-    })?;
+    let kind = DataKind::named(name)?;
     let entry = data::entry(kind);
     let mut rows = Vec::new();
     let mut add = |key: &str, value: String| rows.push(vec![key.to_owned(), value]);

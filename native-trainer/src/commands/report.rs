@@ -28,7 +28,7 @@ use crate::comparison::compare::print;
 use crate::comparison::compare::results::Comparison;
 use crate::comparison::compare::sensitivity;
 use crate::config::device;
-use crate::config::{Config, DataConfig, DeviceName, Protocol};
+use crate::config::{Config, DeviceName, Protocol, Selection};
 use crate::data::{Dataset, check_output};
 use crate::evaluation::embedding::evaluate_dataset;
 use crate::evaluation::published::published_text;
@@ -87,7 +87,7 @@ pub fn run(args: &ReportArgs) -> Result<()> {
     let directories = args.runs.iter().map(|path| runs_in(path)).collect::<Result<Vec<_>>>()?.concat();
     let runs = directories.iter().map(|path| Run::open(path)).collect::<Result<Vec<_>>>()?;
     refuse_twins(&runs)?;
-    if let Some(run) = runs.iter().find(|run| run.config.data.protocol == Protocol::Dyml) {
+    if let Some(run) = runs.iter().find(|run| run.config.split.protocol == Protocol::Dyml) {
         let run = shell::path(&run.directory);
         return Err(problem(
             format!("the run {run} is evaluated by the protocol of DyML, which a report does not show"),
@@ -103,11 +103,11 @@ pub fn run(args: &ReportArgs) -> Result<()> {
         ));
     }
     let inputs: Vec<PathBuf> = runs.iter().flat_map(Run::files).collect();
-    let mut data: Vec<&DataConfig> = runs.iter().map(|run| &run.config.data).collect();
+    let mut selections: Vec<Selection> = runs.iter().map(|run| run.config.selection()).collect();
     // The trainings of a comparison share theirs.
-    data.dedup();
-    for data in data {
-        check_output(&args.out, &inputs, data, args.overwrite)?;
+    selections.dedup();
+    for selection in &selections {
+        check_output(&args.out, &inputs, selection, args.overwrite)?;
     }
     for folder in [&args.svg, &args.png].into_iter().flatten() {
         check_folder(folder, &runs, args.overwrite)?;
@@ -118,10 +118,11 @@ pub fn run(args: &ReportArgs) -> Result<()> {
     for (run, name) in runs.iter().zip(distinct_names(&runs)) {
         let asked = run.config.eval.metrics.len();
         // Data that several runs share are read once.
-        let same = runs.iter().zip(&evaluated).find(|(other, _)| have_same_data(&run.config, &other.config));
+        let same =
+            runs.iter().zip(&evaluated).find(|(other, _)| run.config.selection() == other.config.selection());
         let dataset = match same {
             Some((_, (_, other))) => other.dataset.clone(),
-            None => Dataset::load_to_evaluate(&run.config.data, run.config.run.seed)?,
+            None => Dataset::load_to_evaluate(&run.config.selection())?,
         };
         evaluated.push((asked, evaluate(run, name, dataset, args)?));
     }
@@ -340,12 +341,6 @@ fn tell_of_others(folder: &Path, written: &[PathBuf], progress: Progress) {
     }
 }
 
-/// Whether two trainings read the same data set with the same splits.
-fn have_same_data(config: &Config, other: &Config) -> bool {
-    let splits_agree = config.run.seed == other.run.seed || !config.data.splits_by_run_seed();
-    config.data == other.data && splits_agree
-}
-
 /// Embeds and scores the evaluation splits of a run.
 fn evaluate(run: &Run, name: String, dataset: Dataset, args: &ReportArgs) -> Result<Evaluated> {
     let config = &run.config;
@@ -383,7 +378,7 @@ fn facts(config: &Config, run: &Evaluated) -> Vec<(String, String)> {
     let levels = (1..).zip(taxonomy.level_names());
     let levels = levels.map(|(level, name)| format!("{name} ({})", count(taxonomy.class_count(level))));
     [
-        ("data", shell::path(&config.data.path)),
+        ("data", shell::path(config.data.path())),
         ("levels and classes", levels.collect::<Vec<_>>().join(", ")),
         ("images", crate::data::detect::sizes(&run.dataset)),
         ("backbone", format!("{}, images of {side}×{side}", encoder.backbone.entry().title)),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use akin_base::counts::rounded_bytes;
 use akin_base::directory::Kind;
 use akin_base::files::{check_ending, write_atomic};
-use akin_base::problem::{Interrupted, a_few, problem};
+use akin_base::problem::{Interrupted, problem};
 use akin_base::progress::Progress;
 use akin_base::{directory, shell, terminal};
 use akin_figures::contact_sheet::is_contact_sheet;
@@ -24,9 +24,9 @@ use crate::evaluation::published::published_text;
 use crate::evaluation::report::{report_text, score};
 use crate::pictures::loader::Pictures;
 use crate::runs::outcome::ProcessOutcome;
-use crate::runs::run::{CONFIG_FILE, Run};
+use crate::runs::run::Run;
 use crate::training::dry_run::{LOWER_MEMORY, check_memory, dry_run, lacking_directory, lacking_problem};
-use crate::training::{Outcome, Start, idle_settings, train};
+use crate::training::{Outcome, Start, train, unused_settings};
 
 /// Train a model from a config.
 ///
@@ -106,7 +106,7 @@ fn train_and_print(args: TrainArgs) -> Result<()> {
     config.run.device = args.device.unwrap_or(config.run.device);
     let progress = args.progress;
     refuse_missing(&config)?;
-    idle_settings(&config, None).iter().for_each(terminal::warn);
+    unused_settings(&config, None).iter().for_each(terminal::warn);
     if args.dry_run {
         return print_plan(&args.config, config, args.sheet, args.overwrite, progress);
     }
@@ -116,10 +116,10 @@ fn train_and_print(args: TrainArgs) -> Result<()> {
 /// Names data and weights together where both are missing, so that the second is not found out later.
 fn refuse_missing(config: &Config) -> Result<()> {
     match &config.model.weights {
-        Some(weights) if !weights.is_file() && !config.data.path.exists() => Err(problem(
+        Some(weights) if !weights.is_file() && !config.data.path().exists() => Err(problem(
             format!(
                 "neither the data {} nor the weights {} exist",
-                config.data.path.display(),
+                config.data.path().display(),
                 weights.display()
             ),
             "correct data.path and model.weights; the comment at the top of a recipe says where to find them",
@@ -145,7 +145,7 @@ fn print_plan(
     // A dry run is repeated until the plan is right.
     let overwrite = overwrite || is_contact_sheet(&sheet);
     let inputs: Vec<PathBuf> = [source.to_owned()].into_iter().chain(config.model.weights.clone()).collect();
-    check_output(&sheet, &inputs, &config.data, overwrite)?;
+    check_output(&sheet, &inputs, &config.selection(), overwrite)?;
     if config.data.would_read(&sheet)? {
         return Err(problem(
             format!("the picture {} would be read as one of the images of the data set", sheet.display()),
@@ -215,24 +215,13 @@ pub fn continue_run(run: Run, progress: Progress) -> Result<(Run, Outcome)> {
             "evaluate it with `akin eval RUN`, or train a new run with more steps",
         ));
     }
-    let missing = run.missing_keys()?;
-    if !missing.is_empty() {
-        return Err(problem(
-            format!(
-                "{} has no {}, because an older akin wrote it",
-                run.file(CONFIG_FILE).display(),
-                a_few(&missing)
-            ),
-            "add the values that the training had until now, or start it again with `akin train`",
-        ));
-    }
     train_run(run, Start::Checkpoint, progress)
 }
 
 /// Trains with the data and the device of the run.
 fn train_run(run: Run, start: Start, progress: Progress) -> Result<(Run, Outcome)> {
     let devices = device::open_workers(run.config.run.device, run.config.run.workers)?;
-    let dataset = Dataset::load(&run.config.data, run.config.run.seed)?;
+    let dataset = Dataset::load(&run.config.selection())?;
     let pictures = Pictures::of(&dataset);
     check_memory(&run, &dataset, &pictures, &devices[0])?;
     // Back ends report a device without memory by an error or by a panic.

@@ -12,23 +12,19 @@ use super::range::ensure;
 pub struct AugmentConfig {
     /// Before the crop: the length of the shorter side that the image is resized to, 1 … 4096 pixels. Default: none; the
     /// image is cropped as it is. At most one of `resize` and `squeeze` can be set.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub resize: Option<u32>,
     /// Before the crop: the length of both sides that the image is resized to, whatever its shape, 1 … 4096 pixels.
     /// Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub squeeze: Option<u32>,
     /// How a random crop is drawn. It is then resized to the square that the model reads. Default `area`.
-    #[serde(skip_serializing_if = "is_area")]
     pub crop: CropKind,
-    /// `area`: the smallest and the largest share of the image's area that a random crop keeps, above 0 and at most 1.
+    /// With the crop `area`: the smallest and the largest share of the image's area that a random crop keeps, above 0 and at most 1.
     /// Default [0.4, 1].
     pub crop_scale: [f64; 2],
-    /// `side`: the smallest and the largest side of a random crop, √(width × height) in pixels, above 0, for example
+    /// With the crop `side`: the smallest and the largest side of a random crop, √(width × height) in pixels, above 0, for example
     /// `[40, 256]`. Default: none; `side` needs it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub crop_side: Option<[f64; 2]>,
-    /// `area`, `side`: the smallest and the largest width ÷ height of a random crop, above 0; with `resize` or `squeeze`
+    /// With the crops `area` and `side`: the smallest and the largest width ÷ height of a random crop, above 0; with `resize` or `squeeze`
     /// from 1/4 to 4. Default [3/4, 4/3].
     pub crop_ratio: [f64; 2],
     /// Whether an image is mirrored with probability 1/2. Default true.
@@ -47,11 +43,6 @@ pub enum CropKind {
     /// The square that the model reads, at a random place of the resized image: torchvision's `RandomCrop`. It needs
     /// `resize` or `squeeze`.
     Position,
-}
-
-// A config that an older akin wrote has no kind of crop.
-fn is_area(crop: &CropKind) -> bool {
-    *crop == CropKind::Area
 }
 
 impl Default for AugmentConfig {

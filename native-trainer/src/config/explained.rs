@@ -6,12 +6,12 @@
 
 use toml::{Table, Value};
 
-use super::Config;
 use super::reference::{SettingRow, loss_settings, settings_of};
+use super::{Config, last_part};
 
 /// The sections in the order of the file. The recipes of papers also have `[published]`.
-pub const SECTIONS: [&str; 9] =
-    ["run", "data", "model", "augment", "loss", "sampler", "optimizer", "schedule", "eval"];
+pub const SECTIONS: [&str; 10] =
+    ["run", "data", "split", "model", "augment", "loss", "sampler", "optimizer", "schedule", "eval"];
 
 /// The width of a comment.
 const WIDTH: usize = 100;
@@ -50,6 +50,7 @@ fn rows_of(section: &str, all: &[SettingRow], chosen: &Table) -> Vec<SettingRow>
             value: "text".into(),
             default: "required".into(),
             meaning: "The loss. `akin list losses` names and explains all of them.".into(),
+            kinds: Vec::new(),
         };
         let kind = chosen.get("kind").and_then(Value::as_str).unwrap_or_default();
         [vec![kind_row], loss_settings(kind).unwrap_or_default()].concat()
@@ -70,14 +71,23 @@ fn has_effect(row: &SettingRow, chosen: &Table, rows: &[SettingRow]) -> bool {
     if !table.is_empty() && value_of(chosen, table).is_none() && !rows.iter().any(is_there) {
         return false;
     }
-    let kinds = kinds(&row.meaning);
-    let is_of_a_kind = |key: &str, default: &str| match value_of(chosen, key) {
-        Some(value) => value.as_str().is_some_and(|kind| kinds.contains(&kind)),
-        None => kinds.contains(&default.trim_matches(['`', '"'])),
+    row.kinds.is_empty() || kind_of(&row.key, chosen, rows).is_some_and(|kind| row.kinds.contains(&kind))
+}
+
+/// The kind of the table that a setting stands in, or of the next one around it that has a kind.
+fn kind_of(key: &str, chosen: &Table, rows: &[SettingRow]) -> Option<String> {
+    let table = table_of(key);
+    let kind_key = if table.is_empty() { "kind".to_owned() } else { format!("{table}.kind") };
+    let default = || {
+        rows.iter()
+            .find(|row| row.key == kind_key)
+            .map(|row| Value::from(row.default.trim_matches(['`', '"'])))
     };
-    kinds.is_empty()
-        || is_of_a_kind(&format!("{table}.kind"), "")
-        || rows.iter().any(|row| table_of(&row.key) == table && is_of_a_kind(&row.key, &row.default))
+    match value_of(chosen, &kind_key).or_else(default) {
+        Some(kind) => kind.as_str().map(str::to_owned),
+        None if table.is_empty() => None,
+        None => kind_of(table, chosen, rows),
+    }
 }
 
 /// The dotted key of the table that a setting stands in.
@@ -89,7 +99,9 @@ fn table_of(key: &str) -> &str {
 fn setting(row: &SettingRow, chosen: &Table, rows: &[SettingRow]) -> String {
     let SettingRow { key, value, default, .. } = row;
     let meaning = meaning(row);
-    if let Some(value) = value_of(chosen, key) {
+    if let Some(value) = value_of(chosen, key)
+        && (row.kinds.is_empty() || has_effect(row, chosen, rows))
+    {
         let lines = match &value {
             Value::Table(table) => {
                 let entries = table.iter().map(|(inner, value)| (format!("{key}.{inner}"), value));
@@ -108,7 +120,7 @@ fn setting(row: &SettingRow, chosen: &Table, rows: &[SettingRow]) -> String {
         }
         _ => {
             // A setting of another kind names it.
-            let meaning = if has_effect(row, chosen, rows) { meaning } else { row.meaning.clone() };
+            let meaning = if has_effect(row, chosen, rows) { meaning } else { row.text() };
             let meaning = match default.as_str() {
                 "" | "required" | "none" => meaning,
                 default => format!("{meaning} Default: {default}."),
@@ -118,38 +130,10 @@ fn setting(row: &SettingRow, chosen: &Table, rows: &[SettingRow]) -> String {
     }
 }
 
-/// What a setting means, without the list of kinds where akin itself prints that list.
+/// What a setting means. `akin list` explains long lists of kinds.
 fn meaning(row: &SettingRow) -> String {
-    let text = match row.meaning.split_once("`: ") {
-        Some((first, rest)) if !kinds(&row.meaning).is_empty() && !first.contains(". ") => {
-            let mut letters = rest.chars();
-            letters
-                .next()
-                .map_or(String::new(), |first| first.to_uppercase().collect::<String>() + letters.as_str())
-        }
-        _ => row.meaning.clone(),
-    };
-    // `akin list` explains data sets and backbones.
-    let listed = ["kind", "backbone"].contains(&row.key.as_str()) && text.len() > 400;
-    match first_name(&text).filter(|_| listed) {
-        Some(end) => text[..end].to_owned(),
-        None => text,
-    }
-}
-
-/// Where the list of names begins, each as "`name`: what it means".
-fn first_name(text: &str) -> Option<usize> {
-    text.match_indices(" `").map(|(start, _)| start).find(|&start| !kinds(&text[start + 1..]).is_empty())
-}
-
-/// The kinds that a setting belongs to: `csv` and `folder` of "`csv`, `folder`: the column …"; none if it belongs to all.
-pub fn kinds(meaning: &str) -> Vec<&str> {
-    let Some((names, _)) = meaning.split_once("`: ").filter(|(names, _)| names.starts_with('`')) else {
-        return Vec::new();
-    };
-    let names: Vec<&str> = names[1..].split("`, `").collect();
-    let is_name = |name: &&str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    if names.iter().all(is_name) { names } else { Vec::new() }
+    let is_listed = last_part(&row.key) == "kind" && row.meaning.len() > 400;
+    if is_listed { String::new() } else { row.meaning.clone() }
 }
 
 /// The value at a dotted key of a section.
@@ -194,6 +178,7 @@ mod tests {
             kind = "folder"
             path = "photos"
             levels = ["group", "class"]
+            [split]
             test_fraction = 0.5
             [augment]
             crop_scale = [0.5, 1.0]
@@ -252,6 +237,15 @@ mod tests {
     }
 
     #[test]
+    fn a_key_in_a_table_of_a_kind_is_written() {
+        let mut values = values();
+        let data = values["data"].as_table_mut().unwrap();
+        data.insert("splits".into(), toml::toml! { test = "val" }.into());
+        let text = explained(&values, &[]);
+        assert!(text.contains("\nsplits.test = \"val\"\n") && text.contains("\n#splits.train = "), "{text}");
+    }
+
+    #[test]
     fn a_setting_of_the_default_kind_may_be_changed_and_one_of_another_kind_is_prose() {
         let mut values = values();
         values["augment"].as_table_mut().unwrap().remove("crop_scale");
@@ -259,7 +253,7 @@ mod tests {
         for part in [
             "\n#crop_scale = [0.4, 1.0]\n",
             "# crop_side (",
-            "# batches_per_pair (whole number): class_pairs",
+            "# batches_per_pair (whole number): class_pairs: ",
         ] {
             assert!(text.contains(part), "{part} is not in\n{text}");
         }

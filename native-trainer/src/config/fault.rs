@@ -3,7 +3,7 @@
 //! Serde reads the config. If that fails, this file finds the key that is wrong, its line and what to write instead, or
 //! all the keys that are missing.
 
-use akin_base::problem::did_you_mean;
+use akin_base::problem::{a_few, did_you_mean};
 use akin_core::losses::CATALOGUE;
 use serde_json::Value as Json;
 use toml::de::{DeTable, DeValue};
@@ -42,7 +42,7 @@ impl Faults {
         let mut faults = Self::default();
         let path = place.split('.').filter(|part| !part.is_empty()).map(str::to_owned).collect();
         let mut check = Check { schema, path, faults: &mut faults };
-        check.table(schema.root(), table, true);
+        check.table(schema.root(), table, true, None);
         faults
     }
 
@@ -97,6 +97,20 @@ pub(super) fn value_at<'a>(table: &'a Table, path: &[String]) -> Option<&'a Valu
     })
 }
 
+/// The kind of a table, and all that it could be.
+struct Kind<'a> {
+    name: &'a str,
+    all: &'a [(&'a str, &'a Node)],
+}
+
+impl Kind<'_> {
+    /// The kinds that have a key.
+    fn others_with(&self, key: &str) -> Vec<String> {
+        let has_key = |(_, node): &&(&str, &Node)| fields(node).iter().any(|(name, _)| *name == key);
+        self.all.iter().filter(has_key).map(|(kind, _)| format!("`{kind}`")).collect()
+    }
+}
+
 /// Walks a table and a schema side by side.
 struct Check<'a> {
     schema: &'a Schema,
@@ -105,14 +119,14 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
-    /// Checks a table's keys. `complete` says whether the required keys must be present.
-    fn table(&mut self, node: &Node, table: &Table, complete: bool) {
+    /// Checks a table's keys. `complete` says whether the required keys must be present, `kind` of which kind it is.
+    fn table(&mut self, node: &Node, table: &Table, complete: bool, kind: Option<&Kind>) {
         let known = fields(node);
         let is_closed = node.get("additionalProperties") == Some(&Json::Bool(false));
         for (key, value) in table {
             match known.iter().find(|(name, _)| name == key) {
                 Some((_, node)) => self.inside(key, |check| check.value(node, value)),
-                None if is_closed => self.unknown_key(key, &known),
+                None if is_closed => self.unknown_key(key, &known, kind),
                 None => {}
             }
         }
@@ -139,7 +153,7 @@ impl Check<'_> {
                 self.unknown_value(&value.to_string(), names, Some(node))
             }
             (Shape::Table(node) | Shape::Names(_, Some(node)), Value::Table(table)) => {
-                self.table(node, table, true)
+                self.table(node, table, true, None)
             }
             (Shape::Kinds(kinds), Value::Table(table)) => self.kinds(node, kinds, table),
             (Shape::Names(names, table), Value::String(name)) => {
@@ -171,7 +185,7 @@ impl Check<'_> {
     fn kinds(&mut self, node: &Node, kinds: &[(&str, &Node)], table: &Table) {
         let what = self.schema.named_type(node);
         let Some(kind) = table.get("kind") else {
-            return self.missing(node);
+            return self.missing_kind(kinds, table);
         };
         let Some(kind) = kind.as_str() else {
             let text = Shape::Plain("string");
@@ -182,7 +196,9 @@ impl Check<'_> {
         let preset = preset.and_then(|entry| serde_json::from_str::<Json>(entry.preset?).ok());
         let base = preset.as_ref().and_then(|preset| preset["kind"].as_str());
         match kinds.iter().find(|(name, _)| *name == base.unwrap_or(kind)) {
-            Some((_, node)) => self.table(node, table, preset.is_none()),
+            Some((_, node)) => {
+                self.table(node, table, preset.is_none(), Some(&Kind { name: kind, all: kinds }))
+            }
             None => {
                 let names = match what {
                     Some("loss") => CATALOGUE.iter().map(|entry| entry.name).collect(),
@@ -202,16 +218,28 @@ impl Check<'_> {
     /// Notes a missing value, or what is required inside it.
     fn missing(&mut self, node: &Node) {
         match self.schema.shape(node) {
-            Shape::Table(table) if !required(table).is_empty() => self.table(table, &Table::new(), true),
-            Shape::Kinds(kinds) => {
-                let names: Vec<&str> = kinds.iter().map(|(kind, _)| *kind).collect();
-                self.inside("kind", |check| check.note_missing(&names));
+            Shape::Table(table) if !required(table).is_empty() => {
+                self.table(table, &Table::new(), true, None);
             }
+            Shape::Kinds(kinds) => self.missing_kind(&kinds, &Table::new()),
             Shape::Names(names, None) => {
                 let names: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
                 self.note_missing(&names);
             }
             _ => self.note_missing(&[]),
+        }
+    }
+
+    /// Notes that a table has no `kind`, and which keys are missing whatever its kind.
+    fn missing_kind(&mut self, kinds: &[(&str, &Node)], table: &Table) {
+        let names: Vec<&str> = kinds.iter().map(|(kind, _)| *kind).collect();
+        self.inside("kind", |check| check.note_missing(&names));
+        let Some((first, others)) = kinds.split_first() else { return };
+        for key in required(first.1) {
+            let is_in_all = others.iter().all(|(_, node)| required(node).contains(&key));
+            if key != "kind" && is_in_all && !table.contains_key(key) {
+                self.inside(key, |check| check.note_missing(&[]));
+            }
         }
     }
 
@@ -223,27 +251,52 @@ impl Check<'_> {
         });
     }
 
-    fn unknown_key(&mut self, key: &str, known: &[(&str, &Node)]) {
-        let known: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
-        let near = did_you_mean(key, known.iter().copied());
+    fn unknown_key(&mut self, key: &str, known: &[(&str, &Node)], kind: Option<&Kind>) {
         let place = dotted(&self.path);
-        let (what, list) = match place.as_str() {
+        let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+        let near = match self.same_key_elsewhere(key, known) {
+            Some(elsewhere) => format!("did you mean `{elsewhere}`? "),
+            None => did_you_mean(key, names.iter().copied()),
+        };
+        let (mut message, list) = match place.as_str() {
             "" => (format!("unknown section `{key}`"), "the sections are"),
             _ => (format!("unknown key `{key}` in [{place}]"), "the keys are"),
         };
         let unquoted = place.strip_prefix("tune.ranges.").filter(|section| !section.contains('.'));
-        let hint = match known.len() {
+        let of_other_kinds =
+            kind.map(|kind| (kind, kind.others_with(key))).filter(|(_, others)| !others.is_empty());
+        let hint = match (of_other_kinds, names.len()) {
+            (Some((kind, others)), _) => {
+                message += &format!(": it belongs to {}, not to `{}`", a_few(&others), kind.name);
+                format!("remove it, or choose another `{place}.kind`")
+            }
             _ if unquoted.is_some() => {
                 format!(
                     "a key of tune.ranges needs quotes, such as \"{}.{key}\"",
                     unquoted.unwrap_or_default()
                 )
             }
-            0 => "remove it; it has no keys".to_owned(),
-            _ => format!("{near}{list} {}", known.join(", ")),
+            (None, 0) => "remove it; it has no keys".to_owned(),
+            _ => format!("{near}{list} {}", names.join(", ")),
         };
         let path = [self.path.clone(), vec![key.to_owned()]].concat();
-        self.faults.wrong.push(Fault { path, message: what, hint });
+        self.faults.wrong.push(Fault { path, message, hint });
+    }
+
+    /// Where a key of this name stands: in a table inside this one, or in another section.
+    fn same_key_elsewhere(&self, key: &str, known: &[(&str, &Node)]) -> Option<String> {
+        let has_key = |node: &Node| fields(node).iter().any(|(name, _)| *name == key);
+        let inside = |(_, node): &&(&str, &Node)| match self.schema.shape(node) {
+            Shape::Table(table) | Shape::Names(_, Some(table)) => has_key(table),
+            Shape::Kinds(kinds) => kinds.iter().any(|(_, node)| has_key(node)),
+            _ => false,
+        };
+        let below =
+            known.iter().find(inside).map(|(name, _)| [&self.path[..], &[(*name).to_owned()]].concat());
+        let sections = fields(self.schema.root());
+        let section = || sections.iter().filter(|_| key != "kind" && !self.path.is_empty()).find(inside);
+        let table = below.map(|path| dotted(&path)).or_else(|| Some(section()?.0.to_owned()))?;
+        Some(format!("{table}.{key}"))
     }
 
     fn unknown_name(&mut self, what: &str, name: &str, known: Vec<&str>) {

@@ -21,12 +21,17 @@
 //!
 //! | file | |
 //! |---|---|
+//! | [`data_sets`] | every data set, one line each |
 //! | [`source`] | reads the TOML, with `--set` and other tables laid over it, and resolves paths and preprocessing |
 //! | [`overlay`] | how one table is laid over another |
 //! | [`schema`] | what a config may contain, from the types of the sections |
 //! | [`fault`] | which key is wrong and why, or which keys are missing |
 //! | [`range`] | how a section refuses a value that is out of range |
 //! | [`mod@reference`] | every setting with its default and meaning, for `CONFIG.md` and `akin list` |
+//! | [`unused`] | settings that can never take effect |
+//!
+//! A table with a `kind` is a serde enum: serde refuses the keys of another kind. What every kind needs stands beside the
+//! table.
 //!
 //! A path may contain environment variables, written `${NAME}`. A relative path starts at the folder of the config
 //! file; in `--set` and in a built-in recipe it starts at the current directory. The resolved config, with every
@@ -47,11 +52,11 @@ use toml::Table;
 
 mod augment;
 mod data;
+pub(crate) mod data_sets;
 pub mod device;
 mod difference;
 pub mod explained;
 mod fault;
-mod idle;
 mod model;
 mod optimizer;
 mod overlay;
@@ -64,20 +69,26 @@ mod sampler;
 mod schedule;
 mod schema;
 mod source;
+mod split;
 #[cfg(test)]
 mod tests;
+mod unused;
 
 pub use augment::{AugmentConfig, CropKind};
-pub use data::{Benchmark, DataConfig, DataKind, Difficulty, Fold, Protocol, Ragged};
+pub use data::{
+    Benchmark, BenchmarkConfig, CopyConfig, DataConfig, DataKind, Difficulty, FolderConfig, HierarchyConfig,
+    Ragged, RevisitedConfig, SplitNames, TableConfig,
+};
 pub use difference::{NO_RESULT_DEPENDS_ON, differences, dotted, last_part};
 pub use model::ModelConfig;
-pub use optimizer::{OptimizerConfig, OptimizerKind};
+pub use optimizer::{Adam, OptimizerConfig, RmsProp, Rule, Sgd};
 pub use overlay::{lay_over, put};
 pub use published::{AVERAGE, PublishedConfig, PublishedResult};
 pub use run::{DeviceName, LogFormat, RunConfig};
-pub use sampler::{SamplerConfig, SamplerKind};
-pub use schedule::{Moment, ScheduleConfig, ScheduleKind};
+pub use sampler::SamplerConfig;
+pub use schedule::{Curve, Moment, ScheduleConfig};
 pub use source::{Origin, Source};
+pub use split::{Fold, Protocol, Selection, SplitConfig};
 
 /// A whole config. See the [module](self).
 #[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
@@ -85,8 +96,11 @@ pub use source::{Origin, Source};
 pub struct Config {
     /// How long to train, where to write, and the seed.
     pub run: RunConfig,
-    /// Which images to use, and how they are labelled.
+    /// Which images to use, and how they are labelled. `akin list datasets` says more about each data set.
     pub data: DataConfig,
+    /// Which images are trained on, which are evaluated, and how. Without it, the data give the splits.
+    #[serde(default)]
+    pub split: SplitConfig,
     /// Random changes to training images. It has no effect with `model.freeze_backbone`, whose features are computed once.
     pub augment: Option<AugmentConfig>,
     /// From image to embedding.
@@ -144,22 +158,23 @@ impl Config {
     fn validate(&self) -> Result<()> {
         self.run.validate()?;
         self.data.validate()?;
+        self.split.validate(&self.data)?;
         self.model.validate()?;
         if let Some(augment) = &self.augment {
             augment.validate(self.model.preprocessing.side())?;
         }
-        self.sampler.validate(&self.data.levels)?;
+        self.sampler.validate(self.data.levels())?;
         self.optimizer.validate()?;
         self.schedule.validate()?;
-        self.eval.checked(self.data.levels.len())?;
+        self.eval.checked(self.data.levels().len())?;
         if let Some(published) = &self.published {
-            published.validate(&self.data.levels)?;
+            published.validate(self.data.levels())?;
         }
         self.check_terms()?;
         self.check_parts()?;
-        if self.schedule.kind == ScheduleKind::Plateau && self.run.evaluate_every_epochs == 0 {
+        if matches!(self.schedule.curve, Curve::Plateau { .. }) && self.run.evaluate_every_epochs == 0 {
             return Err(problem(
-                "the schedule is `plateau`, but there is no evaluation before the end of the training",
+                "schedule.curve is `plateau`, but there is no evaluation before the end of the training",
                 "set run.evaluate_every_epochs, for example to 1",
             ));
         }
@@ -217,6 +232,7 @@ impl Config {
 pub fn setting_name(setting: impl Serialize) -> String {
     match serde_json::to_value(setting) {
         Ok(Value::String(name)) => name,
+        Ok(Value::Object(table)) if table.contains_key("kind") => setting_name(&table["kind"]),
         Ok(Value::Object(table)) => table.keys().cloned().collect(),
         other => unreachable!("neither a name nor a name with settings: {other:?}"),
     }

@@ -22,14 +22,14 @@ pub struct ModelConfig {
     /// only the head is trained. Default false.
     #[serde(default)]
     pub freeze_backbone: bool,
-    /// `freeze_backbone`: a file that keeps the features for later runs. They are computed again if weights,
+    /// With `freeze_backbone`: a file that keeps the features for later runs. They are computed again if weights,
     /// preprocessing or images have changed. Default: none; each run computes them.
     pub feature_cache: Option<PathBuf>,
     /// What batch normalisation does in training.
-    #[serde(default, skip_serializing_if = "is_live")]
+    #[serde(default)]
     pub batch_norm: BatchNormMode,
     /// Whether the patch embedding of a vision transformer keeps its initial weights. Default false.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default)]
     pub freeze_patch_embedding: bool,
     /// How the features of all positions of an image become one vector. Default: `class_token` for a vision transformer,
     /// else `average`.
@@ -43,11 +43,6 @@ pub struct ModelConfig {
     /// `"imagenet"`, or a table, such as `{ name = "imagenet", crop = 128 }`. Default: what the backbone expects.
     #[schemars(with = "Option<PreprocessingConfig>")]
     pub preprocessing: Preprocessing,
-}
-
-// A config that an older akin wrote has none of the settings that a value like this leaves out.
-fn is_live(mode: &BatchNormMode) -> bool {
-    *mode == BatchNormMode::Live
 }
 
 impl ModelConfig {

@@ -6,14 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use super::range::ensure;
 
-const DEFAULT_ALPHA: f64 = 0.99;
-
 /// `[optimizer]`: see the [module](self).
 #[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct OptimizerConfig {
-    /// The rule that updates the weights. Default `adam`.
-    pub kind: OptimizerKind,
+    /// The rule that updates the weights, with its numbers.
+    pub rule: Rule,
     /// The learning rate of the backbone, at least 0. Default 1e-4.
     pub lr_backbone: f64,
     /// The learning rate of the head, at least 0. Default 5e-4.
@@ -22,7 +20,6 @@ pub struct OptimizerConfig {
     pub lr_proxies: f64,
     /// For the loss `sum`: a learning rate, at least 0, for what each of `loss.terms` learns, in the same order. A term
     /// that learns nothing needs one too. Default: `lr_proxies` for every term.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lr_terms: Vec<f64>,
     /// The weight decay of backbone and head, at least 0. Default 1e-4.
     pub weight_decay: f64,
@@ -30,21 +27,7 @@ pub struct OptimizerConfig {
     pub weight_decay_proxies: f64,
     /// Whether `weight_decay` applies to the vectors among the weights too: scales and shifts of normalisation, and biases.
     /// PyTorch does so unless they are put into a group without decay. Default true.
-    #[serde(skip_serializing_if = "is_true")]
     pub decay_norms_and_biases: bool,
-    /// `adam`, `adamw`: the decay rate of the mean gradient, at least 0 and below 1. Default 0.9.
-    pub beta_1: f64,
-    /// `adam`, `adamw`: the decay rate of the mean squared gradient, at least 0 and below 1. Default 0.999.
-    pub beta_2: f64,
-    /// `rmsprop`: the decay rate of the mean squared gradient, at least 0 and below 1. Default 0.99.
-    #[serde(skip_serializing_if = "is_default_alpha")]
-    pub alpha: f64,
-    /// `adam`, `adamw`, `rmsprop`: a number above 0 that keeps the division finite. Default 1e-8.
-    pub epsilon: f64,
-    /// `sgd`, `rmsprop`: the momentum, at least 0 and below 1. Default 0.
-    pub momentum: f64,
-    /// `sgd`: whether the momentum is Nesterov's. It has no effect at a momentum of 0. Default false.
-    pub nesterov: bool,
     /// The largest absolute value of a number in a gradient, above 0. A larger one is cut to it, before `clip_norm` is
     /// applied. Default: no limit.
     pub clip_value: Option<f64>,
@@ -60,19 +43,10 @@ pub struct OptimizerConfig {
     pub chunk: Option<usize>,
 }
 
-// The config of a run leaves out a newer setting that has its default, as the config of an older akin does.
-fn is_true(value: &bool) -> bool {
-    *value
-}
-
-fn is_default_alpha(value: &f64) -> bool {
-    *value == DEFAULT_ALPHA
-}
-
 impl Default for OptimizerConfig {
     fn default() -> Self {
         Self {
-            kind: OptimizerKind::Adam,
+            rule: Rule::default(),
             lr_backbone: 1e-4,
             lr_head: 5e-4,
             lr_proxies: 1e-2,
@@ -80,12 +54,6 @@ impl Default for OptimizerConfig {
             weight_decay: 1e-4,
             weight_decay_proxies: 0.0,
             decay_norms_and_biases: true,
-            beta_1: 0.9,
-            beta_2: 0.999,
-            alpha: DEFAULT_ALPHA,
-            epsilon: 1e-8,
-            momentum: 0.0,
-            nesterov: false,
             clip_value: None,
             clip_norm: None,
             ema_decay: None,
@@ -95,17 +63,100 @@ impl Default for OptimizerConfig {
 }
 
 /// The rule that updates the weights.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum OptimizerKind {
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum Rule {
     /// Kingma & Ba, 2015; weight decay is added to the gradient, as in PyTorch's Adam.
-    Adam,
+    Adam(Adam),
     /// Loshchilov & Hutter, 2019; weight decay is separate from the gradient.
-    AdamW,
+    AdamW(Adam),
     /// Gradient descent, with momentum if it is set.
-    Sgd,
+    Sgd(Sgd),
     /// Tieleman & Hinton, 2012, in PyTorch's form: ε is added to the root, and weight decay to the gradient.
-    RmsProp,
+    RmsProp(RmsProp),
+}
+
+impl Default for Rule {
+    fn default() -> Self {
+        Self::Adam(Adam::default())
+    }
+}
+
+/// The numbers of Adam and AdamW.
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Adam {
+    /// The decay rate of the mean gradient, at least 0 and below 1. Default 0.9.
+    pub beta_1: f64,
+    /// The decay rate of the mean squared gradient, at least 0 and below 1. Default 0.999.
+    pub beta_2: f64,
+    /// A number above 0 that keeps the division finite. Default 1e-8.
+    pub epsilon: f64,
+}
+
+impl Default for Adam {
+    fn default() -> Self {
+        Self { beta_1: 0.9, beta_2: 0.999, epsilon: 1e-8 }
+    }
+}
+
+/// The numbers of gradient descent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Sgd {
+    /// The momentum, at least 0 and below 1. Default 0.
+    pub momentum: f64,
+    /// Whether the momentum is Nesterov's. It has no effect at a momentum of 0. Default false.
+    pub nesterov: bool,
+}
+
+/// The numbers of RMSprop.
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RmsProp {
+    /// The decay rate of the mean squared gradient, at least 0 and below 1. Default 0.99.
+    pub alpha: f64,
+    /// A number above 0 that keeps the division finite. Default 1e-8.
+    pub epsilon: f64,
+    /// The momentum, at least 0 and below 1. Default 0.
+    pub momentum: f64,
+}
+
+impl Default for RmsProp {
+    fn default() -> Self {
+        Self { alpha: 0.99, epsilon: 1e-8, momentum: 0.0 }
+    }
+}
+
+impl Rule {
+    /// How many numbers it keeps for each weight.
+    pub fn states(&self) -> u64 {
+        match self {
+            Self::Adam(_) | Self::AdamW(_) => 2,
+            Self::Sgd(Sgd { momentum, .. }) => u64::from(*momentum > 0.0),
+            Self::RmsProp(RmsProp { momentum, .. }) => 1 + u64::from(*momentum > 0.0),
+        }
+    }
+
+    fn validate(&self) -> Result<()> {
+        let (decays, epsilon): (&[(&str, f64)], f64) = match *self {
+            Self::Adam(Adam { beta_1, beta_2, epsilon }) | Self::AdamW(Adam { beta_1, beta_2, epsilon }) => {
+                (&[("beta_1", beta_1), ("beta_2", beta_2)], epsilon)
+            }
+            Self::Sgd(Sgd { momentum, .. }) => (&[("momentum", momentum)], 1.0),
+            Self::RmsProp(RmsProp { alpha, epsilon, momentum }) => {
+                (&[("alpha", alpha), ("momentum", momentum)], epsilon)
+            }
+        };
+        for (name, value) in decays {
+            ensure((0.0..1.0).contains(value), || {
+                (format!("optimizer.rule.{name} is {value}"), "give a number of at least 0 and below 1")
+            })?;
+        }
+        ensure(epsilon.is_finite() && epsilon >= f64::MIN_POSITIVE, || {
+            (format!("optimizer.rule.epsilon is {epsilon}"), "give a finite number above 0")
+        })
+    }
 }
 
 impl OptimizerConfig {
@@ -116,7 +167,6 @@ impl OptimizerConfig {
             ("lr_proxies", self.lr_proxies, 0.0),
             ("weight_decay", self.weight_decay, 0.0),
             ("weight_decay_proxies", self.weight_decay_proxies, 0.0),
-            ("epsilon", self.epsilon, f64::MIN_POSITIVE),
             ("clip_value", self.clip_value.unwrap_or(1.0), f64::MIN_POSITIVE),
             ("clip_norm", self.clip_norm.unwrap_or(1.0), f64::MIN_POSITIVE),
         ];
@@ -131,17 +181,7 @@ impl OptimizerConfig {
                 (format!("optimizer.{name} is {value}"), hint)
             })?;
         }
-        let decays = [
-            ("beta_1", self.beta_1),
-            ("beta_2", self.beta_2),
-            ("alpha", self.alpha),
-            ("momentum", self.momentum),
-        ];
-        for (name, value) in decays {
-            ensure((0.0..1.0).contains(&value), || {
-                (format!("optimizer.{name} is {value}"), "give a number of at least 0 and below 1")
-            })?;
-        }
+        self.rule.validate()?;
         let ema_decay = self.ema_decay.unwrap_or(0.5);
         ensure(ema_decay > 0.0 && ema_decay < 1.0, || {
             (

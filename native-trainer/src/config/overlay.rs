@@ -9,24 +9,14 @@ use akin_core::losses::changes_kind;
 use anyhow::Result;
 use toml::{Table, Value};
 
-/// Sections that keep their keys when their `kind` changes, since nearly all of them mean the same for every kind.
-const SHARED_KEYS: [&str; 3] = ["data", "optimizer", "schedule"];
-
 /// Lays the values of one table over those of another. See the [module](self).
 pub fn lay_over(below: &mut Table, over: &Table) {
-    lay_over_at("", below, over);
-}
-
-fn lay_over_at(place: &str, below: &mut Table, over: &Table) {
-    if drops_keys(place, below, over.get("kind")) {
+    if drops_keys(below, over.get("kind")) {
         below.clear();
     }
     for (key, value) in over {
         match (below.get_mut(key), value) {
-            (Some(Value::Table(below)), Value::Table(over)) => {
-                let place = if place.is_empty() { key.clone() } else { format!("{place}.{key}") };
-                lay_over_at(&place, below, over);
-            }
+            (Some(Value::Table(below)), Value::Table(over)) => lay_over(below, over),
             _ => {
                 below.insert(key.clone(), value.clone());
             }
@@ -52,17 +42,16 @@ pub fn put(table: &mut Table, key: &str, value: Value) -> Result<()> {
             )
         })?;
     }
-    if last == "kind" && drops_keys(place, table, Some(&value)) {
+    if last == "kind" && drops_keys(table, Some(&value)) {
         table.clear();
     }
     table.insert(last.to_owned(), value);
     Ok(())
 }
 
-/// Whether the table at a place drops its keys when it gets this `kind`.
-fn drops_keys(place: &str, table: &Table, kind: Option<&Value>) -> bool {
-    let old = table.get("kind").and_then(Value::as_str);
-    !SHARED_KEYS.contains(&place) && changes_kind(old, kind.and_then(Value::as_str))
+/// Whether a table drops its keys when it gets this `kind`.
+fn drops_keys(table: &Table, kind: Option<&Value>) -> bool {
+    changes_kind(table.get("kind").and_then(Value::as_str), kind.and_then(Value::as_str))
 }
 
 #[cfg(test)]
@@ -94,13 +83,11 @@ mod tests {
     }
 
     #[test]
-    fn an_optimizer_keeps_its_keys_under_another_kind() {
-        let changed = toml! { optimizer = { kind = "adamw", lr_head = 0.5 } };
-        let mut below = toml! { optimizer = { kind = "adam", lr_head = 0.5 } };
-        lay_over(&mut below, &toml! { optimizer = { kind = "adamw" } });
-        assert_eq!(below, changed);
-        let mut below = toml! { optimizer = { kind = "adam", lr_head = 0.5 } };
-        put(&mut below, "optimizer.kind", "adamw".into()).unwrap();
+    fn what_stands_beside_the_table_of_a_kind_stays() {
+        let over = toml! { optimizer = { rule = { kind = "sgd" } } };
+        let changed = toml! { optimizer = { rule = { kind = "sgd" }, lr_head = 0.5 } };
+        let mut below = toml! { optimizer = { rule = { kind = "adam", beta_1 = 0.5 }, lr_head = 0.5 } };
+        lay_over(&mut below, &over);
         assert_eq!(below, changed);
     }
 }

@@ -21,6 +21,20 @@ pub struct SettingRow {
     pub default: String,
     /// What it means.
     pub meaning: String,
+    /// The kinds of its table that have it; none if all have it.
+    pub kinds: Vec<String>,
+}
+
+impl SettingRow {
+    /// What it means, after the kinds that have it: "`adam`, `adamw`: the decay rate …".
+    pub fn text(&self) -> String {
+        let kinds: Vec<String> = self.kinds.iter().map(|kind| format!("`{kind}`")).collect();
+        if kinds.is_empty() {
+            self.meaning.clone()
+        } else {
+            format!("{}: {}", kinds.join(", "), self.meaning)
+        }
+    }
 }
 
 /// The settings of a type.
@@ -77,7 +91,7 @@ impl Rows<'_> {
         // As in TOML, plain values come before tables.
         fields.sort_by_key(|(_, node)| matches!(self.schema.shape(node), Shape::Table(_)));
         for (key, node) in fields {
-            // The row of the table itself lists its kinds.
+            // The row of `kind` stands before those of all kinds.
             if node.contains_key("const") {
                 continue;
             }
@@ -94,7 +108,9 @@ impl Rows<'_> {
         let value = value.filter(|value| is_set(value));
         let default = match (value, sentence) {
             // The rows of the table's own keys show their defaults.
-            (Some(_), _) if named_type.is_none() && matches!(shape, Shape::Table(_)) => String::new(),
+            (Some(_), _) if named_type.is_none() && matches!(shape, Shape::Table(_) | Shape::Kinds(_)) => {
+                String::new()
+            }
             (Some(value), sentence) => {
                 let own_default = node.get("default").unwrap_or(value);
                 if let Some(words) = sentence.filter(|words| !same(words, value) && !same(words, own_default))
@@ -109,18 +125,22 @@ impl Rows<'_> {
         };
         let key = key.to_owned();
         if let Some(name) = named_type {
-            self.rows.push(SettingRow { key, value: format!("a {name}"), default, meaning });
+            self.rows.push(SettingRow {
+                key,
+                value: format!("a {name}"),
+                default,
+                meaning,
+                kinds: Vec::new(),
+            });
             return;
         }
-        for (name, text) in names(&shape) {
-            let text = plain(text);
-            if !text.is_empty() {
-                meaning += &format!(" `{name}`: {}.", text.trim_end_matches('.'));
-            }
+        if let Shape::Names(names, _) = &shape {
+            meaning += &meanings(names.iter().copied());
         }
         let meaning = meaning.trim().to_owned();
-        self.rows.push(SettingRow { key: key.clone(), value: self.value_type(&shape), default, meaning });
-        self.inside(&shape, &key, value);
+        let row = SettingRow { key, value: self.value_type(&shape), default, meaning, kinds: Vec::new() };
+        self.rows.push(row.clone());
+        self.inside(&shape, &row.key, value);
     }
 
     /// The rows of what a value contains.
@@ -136,28 +156,7 @@ impl Rows<'_> {
                     row.default.clear();
                 }
             }
-            Shape::Kinds(kinds) => {
-                let first = self.rows.len();
-                for (kind, table) in kinds {
-                    let value = value.filter(|value| value.get("kind").and_then(Value::as_str) == Some(kind));
-                    let before = self.rows.len();
-                    self.table(table, &format!("{key}."), value);
-                    for row in self.rows.split_off(before) {
-                        // Kinds may have keys in common.
-                        match self.rows[first..].iter_mut().find(|other| {
-                            other.key == row.key && other.meaning.ends_with(&format!(": {}", row.meaning))
-                        }) {
-                            Some(other) => {
-                                other.meaning = other.meaning.replacen("`: ", &format!("`, `{kind}`: "), 1)
-                            }
-                            None => {
-                                let meaning = format!("`{kind}`: {}", row.meaning);
-                                self.rows.push(SettingRow { meaning, ..row });
-                            }
-                        }
-                    }
-                }
-            }
+            Shape::Kinds(kinds) => self.kinds(kinds, key, value),
             Shape::List(items, _) if self.schema.named_type(items).is_none() => {
                 self.inside(&self.schema.shape(items), &format!("{key}[]"), None);
             }
@@ -165,6 +164,40 @@ impl Rows<'_> {
                 self.inside(&self.schema.shape(values), &format!("{key}.NAME"), None);
             }
             _ => {}
+        }
+    }
+
+    /// The row of the `kind` of a table, and those of the keys of all kinds.
+    fn kinds(&mut self, kinds: &[(&str, &Node)], key: &str, value: Option<&Value>) {
+        let default = value.and_then(|value| value.get("kind"));
+        let names: Vec<String> = kinds.iter().map(|(kind, _)| format!("`{kind}`")).collect();
+        self.rows.push(SettingRow {
+            key: format!("{key}.kind"),
+            value: names.join(", "),
+            default: default.map_or("required".into(), |kind| format!("`{kind}`")),
+            meaning: meanings(kinds.iter().map(|(kind, table)| (*kind, description(table))))
+                .trim()
+                .to_owned(),
+            kinds: Vec::new(),
+        });
+        let first = self.rows.len();
+        let mut of_kinds: Vec<(SettingRow, Vec<String>)> = Vec::new();
+        for (kind, table) in kinds {
+            self.table(table, &format!("{key}."), value.filter(|_| default.is_some_and(|name| name == kind)));
+            // Kinds may have keys in common.
+            for row in self.rows.split_off(first) {
+                match of_kinds.iter_mut().find(|(other, _)| *other == row) {
+                    Some((_, kinds)) => kinds.push((*kind).to_owned()),
+                    None => of_kinds.push((row, vec![(*kind).to_owned()])),
+                }
+            }
+        }
+        for (mut row, names) in of_kinds {
+            // The kinds of a table inside this one say more.
+            if row.kinds.is_empty() && names.len() < kinds.len() {
+                row.kinds = names;
+            }
+            self.rows.push(row);
         }
     }
 
@@ -215,13 +248,10 @@ fn is_set(value: &Value) -> bool {
     }
 }
 
-/// The names that a value may have, or the kinds that a table may be of, with their meanings.
-fn names<'a>(shape: &Shape<'a>) -> Vec<(&'a str, &'a str)> {
-    match shape {
-        Shape::Names(names, _) => names.clone(),
-        Shape::Kinds(kinds) => kinds.iter().map(|&(kind, table)| (kind, description(table))).collect(),
-        _ => Vec::new(),
-    }
+/// What each name means, in sentences.
+fn meanings<'a>(names: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+    let sentence = |(name, text): (&str, &str)| format!(" `{name}`: {}.", plain(text).trim_end_matches('.'));
+    names.filter(|(_, text)| !text.is_empty()).map(sentence).collect()
 }
 
 /// A doc comment as plain Markdown on one line: without the links of rustdoc.

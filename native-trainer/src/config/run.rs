@@ -35,12 +35,12 @@ pub struct RunConfig {
     /// machine, or parts of the CPU. Embeddings are gathered, and the loss is that of the whole batch. Batch
     /// normalisation must not be live. Default 1.
     #[schemars(range(min = 1))]
-    #[serde(default = "one_worker", skip_serializing_if = "is_one")]
+    #[serde(default = "one_worker")]
     pub workers: usize,
     /// The precision in which the backbone computes in training: `half` takes less memory and less time on most GPUs.
     /// Weights, normalisation, head, loss and optimiser stay in single precision, and so does evaluation. Gradients are
     /// multiplied by a scale on their way through the backbone. Default `single`.
-    #[serde(default, skip_serializing_if = "is_single")]
+    #[serde(default)]
     pub precision: Precision,
     /// The number of batches to train on. Default: none; exactly one of `steps` and `epochs` must be set.
     pub steps: Option<u64>,
@@ -66,7 +66,7 @@ pub struct RunConfig {
     /// it has no effect without `evaluate_every_epochs`. Each evaluation comes after a checkpoint then. Default: none; it trains to the end.
     pub patience: Option<u64>,
     /// What the log is written as besides `log.jsonl`. Default: none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub log: Option<LogFormat>,
 }
 
@@ -101,15 +101,6 @@ fn h_ap() -> Metric {
 
 fn one_worker() -> usize {
     1
-}
-
-// The config of a run leaves out a newer setting that has its default, as the config of an older akin does.
-fn is_single(precision: &Precision) -> bool {
-    *precision == Precision::Single
-}
-
-fn is_one(workers: &usize) -> bool {
-    *workers == 1
 }
 
 fn one() -> u64 {

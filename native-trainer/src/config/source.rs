@@ -18,7 +18,7 @@ use super::fault::{Faults, line_of, value_at};
 use super::overlay::{lay_over, put};
 use super::range::ensure;
 use super::schema::Schema;
-use super::{Config, DataKind};
+use super::{Config, Curve, DataKind, Rule, SamplerConfig, setting_name};
 use crate::config::recipes;
 
 /// Pairs of keys that exclude each other: one given by `--set` replaces the other.
@@ -26,7 +26,7 @@ const ALTERNATIVES: [[&str; 2]; 5] = [
     ["run.steps", "run.epochs"],
     ["schedule.warmup_steps", "schedule.warmup_epochs"],
     ["schedule.lr_warmup_steps", "schedule.lr_warmup_epochs"],
-    ["schedule.milestones", "schedule.every_epochs"],
+    ["schedule.curve.milestones", "schedule.curve.every_epochs"],
     ["augment.resize", "augment.squeeze"],
 ];
 
@@ -135,10 +135,8 @@ impl Source {
             let settings = recipes::row_settings(&table, row);
             lay_over(&mut table, &settings);
         }
-        // Without a kind its keys are those of `classes`, and another kind drops them.
-        if let Some(Value::Table(sampler)) = table.get_mut("sampler") {
-            sampler.entry("kind").or_insert_with(|| "classes".into());
-        }
+        // Another kind drops the keys of the default kind.
+        name_kinds(&mut table);
         let mut given = HashSet::new();
         let mut changes = sets.iter().map(|set| parse_set(set)).collect::<Result<Vec<_>>>()?;
         // The result does not depend on their order: tables and kinds, which drop other keys, come first.
@@ -234,6 +232,7 @@ impl Source {
         table.entry("run").or_insert_with(|| Value::Table(Table::new()));
         lay_over(&mut table, over);
         self.resolve_paths(&mut table, |_| false)?;
+        name_kinds(&mut table);
         resolve_preprocessing(&mut table)?;
         resolve_levels(&mut table);
         let has_similarity = find(&mut table, "eval.similarity").is_some();
@@ -243,7 +242,6 @@ impl Source {
         if !has_similarity && let Some(head) = &config.model.head {
             config.eval.similarity = head.geometry.similarity();
         }
-        config.sampler.write_defaults();
         if config.run.name.is_empty() {
             config.run.name = self.name();
         }
@@ -389,6 +387,19 @@ impl Source {
     }
 }
 
+/// Writes the default kind into each table that has a default kind and does not name another.
+fn name_kinds(table: &mut Table) {
+    for (place, kind) in [
+        ("sampler", setting_name(SamplerConfig::default())),
+        ("optimizer.rule", setting_name(Rule::default())),
+        ("schedule.curve", setting_name(Curve::default())),
+    ] {
+        if let Some(Value::Table(inner)) = find(table, place) {
+            inner.entry("kind").or_insert(Value::String(kind));
+        }
+    }
+}
+
 /// Writes all numbers of the preprocessing into a config that only names it, or that leaves it to the backbone.
 fn resolve_preprocessing(table: &mut Table) -> Result<()> {
     let Some(Value::Table(model)) = table.get_mut("model") else { return Ok(()) };
@@ -405,7 +416,7 @@ fn resolve_preprocessing(table: &mut Table) -> Result<()> {
 fn resolve_levels(table: &mut Table) {
     let Some(Value::Table(data)) = table.get_mut("data") else { return };
     // What cannot be read is reported with the rest of the config.
-    let Some(Ok(kind)) = data.get("kind").map(|kind| kind.clone().try_into::<DataKind>()) else { return };
+    let Some(Ok(kind)) = data.get("kind").and_then(Value::as_str).map(DataKind::named) else { return };
     let levels = kind.levels(data.contains_key("hierarchy"));
     if !levels.is_empty() && !data.contains_key("levels") {
         let levels = levels.iter().map(|&level| Value::from(level)).collect();
@@ -457,15 +468,17 @@ fn is_below(rest: &str) -> bool {
 }
 
 fn find<'a>(table: &'a mut Table, key: &str) -> Option<&'a mut Value> {
-    let (section, key) = key.split_once('.')?;
-    table.get_mut(section)?.as_table_mut()?.get_mut(key)
+    match key.split_once('.') {
+        None => table.get_mut(key),
+        Some((first, rest)) => find(table.get_mut(first)?.as_table_mut()?, rest),
+    }
 }
 
 fn take(table: &mut Table, key: &str) {
-    if let Some((section, key)) = key.split_once('.')
-        && let Some(Value::Table(section)) = table.get_mut(section)
+    if let Some((place, last)) = key.rsplit_once('.')
+        && let Some(Value::Table(inner)) = find(table, place)
     {
-        section.remove(key);
+        inner.remove(last);
     }
 }
 

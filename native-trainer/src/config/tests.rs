@@ -88,8 +88,8 @@ fn a_short_config_gets_every_default_and_reads_back_as_itself() {
     let config = load(SHORT, &[]).unwrap();
     assert_eq!(config.run.name, "tiny");
     assert!(config.run.out.ends_with("runs/tiny"));
-    assert!(config.data.path.is_absolute() && config.data.path.ends_with("labels.csv"));
-    assert_eq!(config.sampler, SamplerConfig { images_per_class: Some(4), ..SamplerConfig::default() });
+    assert!(config.data.path().is_absolute() && config.data.path().ends_with("labels.csv"));
+    assert_eq!(config.sampler, SamplerConfig::default());
     let elsewhere = tempfile::tempdir().unwrap();
     let saved = elsewhere.path().join("config.toml");
     fs::write(&saved, config.to_toml()).unwrap();
@@ -98,10 +98,15 @@ fn a_short_config_gets_every_default_and_reads_back_as_itself() {
 
 #[test]
 fn set_changes_any_key_and_bare_words_are_texts() {
-    let sets = ["run.seed=7", "optimizer.kind=sgd", "optimizer.momentum=0.9", "augment.crop_scale=[0.2, 1]"];
+    let sets = [
+        "run.seed=7",
+        "optimizer.rule.kind=sgd",
+        "optimizer.rule.momentum=0.9",
+        "augment.crop_scale=[0.2, 1]",
+    ];
     let config = load(SHORT, &sets).unwrap();
     assert_eq!(config.run.seed, 7);
-    assert_eq!(config.optimizer.kind, OptimizerKind::Sgd);
+    assert_eq!(config.optimizer.rule, Rule::Sgd(Sgd { momentum: 0.9, nesterov: false }));
     assert_eq!(config.augment.unwrap().crop_scale, [0.2, 1.0]);
     assert_eq!(load(SHORT, &["loss={kind='fast_ap'}"]).unwrap().loss.name(), "fast_ap");
 }
@@ -120,9 +125,23 @@ fn another_kind_starts_without_the_keys_of_the_old_one() {
     let head = ["model.head.geometry.kind=binary", "model.head={dimension=4}"];
     let head = load(&cold, &head).unwrap().model.head.unwrap();
     assert_eq!((head.dimension, head.geometry), (4, Geometry::Binary));
-    // Most keys of an optimizer mean the same for every kind.
-    let optimizer = load(&cold, &["optimizer.lr_head=0.5", "optimizer.kind=adamw"]).unwrap().optimizer;
-    assert_eq!((optimizer.kind, optimizer.lr_head), (OptimizerKind::AdamW, 0.5));
+    // A table without a kind is of the default kind.
+    let with_k = format!("{cold}\n[sampler]\nimages_per_class = 2\n");
+    let sampler = |set: &str| load(&with_k, &[set]).unwrap().sampler;
+    assert_eq!(sampler("sampler.kind=random"), SamplerConfig::Random { batch_size: None });
+    let classes = SamplerConfig::Classes { classes_per_batch: None, images_per_class: 2, level: None };
+    assert_eq!(sampler("sampler.kind=classes"), classes);
+    // What every rule needs stands beside it.
+    let optimizer = load(&cold, &["optimizer.lr_head=0.5", "optimizer.rule.kind=adamw"]).unwrap().optimizer;
+    assert_eq!((optimizer.rule, optimizer.lr_head), (Rule::AdamW(Adam::default()), 0.5));
+}
+
+#[test]
+fn one_benchmark_is_not_chosen_where_all_are_evaluated() {
+    let dyml = |set: &str| load(SHORT, &["data={kind='dyml_animal',path='x'}", "split.protocol=dyml", set]);
+    dyml("data.benchmark=fine").unwrap();
+    let (message, _) = parts(&dyml("data.benchmark=coarse").unwrap_err());
+    assert!(message.contains("which evaluates all benchmarks"), "{message}");
 }
 
 #[test]
@@ -139,32 +158,6 @@ fn every_term_of_a_sum_needs_a_rate_if_one_has_it() {
         let (message, _) = parts(&config(rates(wrong)).unwrap_err());
         assert!(message.contains(part), "{message}");
     }
-}
-
-/// A run of an older akin is resumed only if its config has every key, so a newer one is written only when it is used.
-#[test]
-fn newer_settings_that_have_their_defaults_are_not_written() {
-    let written: Table = load(SHORT, &[]).unwrap().to_toml().parse().unwrap();
-    let keys =
-        |section: &str| -> Vec<String> { written[section].as_table().unwrap().keys().cloned().collect() };
-    assert_eq!(
-        keys("optimizer"),
-        [
-            "beta_1",
-            "beta_2",
-            "epsilon",
-            "kind",
-            "lr_backbone",
-            "lr_head",
-            "lr_proxies",
-            "momentum",
-            "nesterov",
-            "weight_decay",
-            "weight_decay_proxies"
-        ]
-    );
-    assert_eq!(keys("schedule"), ["final_factor", "kind"]);
-    assert!(!keys("run").contains(&"patience".to_owned()));
 }
 
 #[test]
@@ -213,11 +206,12 @@ fn steps_from_the_command_line_replace_epochs_from_the_file() {
 #[test]
 fn a_setting_from_the_command_line_replaces_its_alternative_in_the_file() {
     let file = format!(
-        "{SHORT}\n[schedule]\nkind = \"steps\"\nmilestones = [3]\nlr_warmup_epochs = 1\n\n[augment]\nresize = 64\n"
+        "{SHORT}\n[schedule]\ncurve = {{ kind = \"steps\", milestones = [3] }}\nlr_warmup_epochs = 1\n\n[augment]\nresize = 64\n"
     );
-    let sets = ["schedule.every_epochs=2", "schedule.lr_warmup_steps=5", "augment.squeeze=40"];
+    let sets = ["schedule.curve.every_epochs=2", "schedule.lr_warmup_steps=5", "augment.squeeze=40"];
     let Config { schedule, augment, .. } = load(&file, &sets).unwrap();
-    assert_eq!((schedule.milestones, schedule.every_epochs), (Vec::new(), Some(2)));
+    let curve = Curve::Steps { milestones: Vec::new(), every_epochs: Some(2), gamma: 0.1 };
+    assert_eq!(schedule.curve, curve);
     assert_eq!((schedule.lr_warmup_epochs, schedule.lr_warmup_steps), (None, Some(5)));
     let augment = augment.unwrap();
     assert_eq!((augment.resize, augment.squeeze), (None, Some(40)));
@@ -226,7 +220,7 @@ fn a_setting_from_the_command_line_replaces_its_alternative_in_the_file() {
 #[test]
 fn a_path_in_a_set_starts_at_the_current_directory() {
     let config = load(SHORT, &["data.path=other.csv"]).unwrap();
-    assert_eq!(config.data.path, env::current_dir().unwrap().join("other.csv"));
+    assert_eq!(config.data.path(), env::current_dir().unwrap().join("other.csv"));
 }
 
 #[test]
@@ -240,21 +234,75 @@ fn an_unknown_key_is_refused_with_the_nearest_known_one() {
         "{hint}"
     );
 
-    let (message, hint) = refusal_of("optimiser.kind=sgd");
+    let (message, hint) = refusal_of("optimiser.lr_head=1");
     assert!(message.ends_with("unknown section `optimiser`"), "{message}");
     assert!(hint.starts_with("did you mean `optimizer`?"), "{hint}");
 }
 
+/// The kinds that have a key are named, and the table in which it stands.
+#[test]
+fn a_key_of_another_kind_or_place_is_refused_with_its_place() {
+    for (set, part, advice) in [
+        (
+            "optimizer.rule.nesterov=true",
+            "unknown key `nesterov` in [optimizer.rule]: it belongs to `sgd`, not to `adam`",
+            "remove it, or choose another `optimizer.rule.kind`",
+        ),
+        (
+            "optimizer.rule={kind='sgd',epsilon=1}",
+            "unknown key `epsilon` in [optimizer.rule]: it belongs to `adam`, `adamw`, `rmsprop`, not to `sgd`",
+            "remove it",
+        ),
+        (
+            "schedule.curve={kind='constant',gamma=0.5}",
+            "unknown key `gamma` in [schedule.curve]: it belongs to `steps`, `plateau`, not to `constant`",
+            "remove it",
+        ),
+        (
+            "sampler.batch_size=8",
+            "unknown key `batch_size` in [sampler]: it belongs to `random`, not to `classes`",
+            "choose another `sampler.kind`",
+        ),
+        (
+            "optimizer.beta_2=0.5",
+            "unknown key `beta_2` in [optimizer]",
+            "did you mean `optimizer.rule.beta_2`?",
+        ),
+        ("optimizer.kind=sgd", "unknown key `kind` in [optimizer]", "did you mean `optimizer.rule.kind`?"),
+        (
+            "data.hierarchy=birds.py",
+            "unknown key `hierarchy` in [data]: it belongs to `cub200`, `cars196`, not to `csv`",
+            "choose another `data.kind`",
+        ),
+        (
+            "data.test_fraction=0.5",
+            "unknown key `test_fraction` in [data]",
+            "did you mean `split.test_fraction`?",
+        ),
+        ("data.test=val", "unknown key `test` in [data]", "did you mean `data.splits.test`?"),
+        ("run.lr_head=1", "unknown key `lr_head` in [run]", "did you mean `optimizer.lr_head`?"),
+        (
+            "optimizer.rule=sgd",
+            "`optimizer.rule` is \"sgd\", not a table with a `kind`",
+            "write { kind = \"sgd\" }",
+        ),
+    ] {
+        let (message, hint) = refusal_of(set);
+        assert!(message.ends_with(part), "{set}: {message}");
+        assert!(hint.contains(advice), "{set}: {hint}");
+    }
+}
+
 #[test]
 fn an_unknown_value_is_refused_with_the_nearest_known_one() {
-    let (message, hint) = refusal_of("optimizer.kind=adamm");
-    assert!(message.ends_with("unknown value `adamm` in `optimizer.kind`"), "{message}");
+    let (message, hint) = refusal_of("optimizer.rule.kind=adamm");
+    assert!(message.ends_with("unknown kind `adamm` in `optimizer.rule.kind`"), "{message}");
     assert_eq!(hint, "did you mean `adam`? it can be adam, adamw, sgd, rmsprop");
 }
 
 #[test]
 fn all_missing_keys_are_named_at_once() {
-    let data_kinds = kinds_of::<DataKind>().join(", ");
+    let data_kinds = kinds_of::<DataConfig>().join(", ");
     assert!(data_kinds.starts_with("folder, csv"), "{data_kinds}");
     let (message, _) = refusal(&SHORT.replace("kind = \"csv\"", ""), &[]);
     assert!(message.ends_with(&format!("the setting `data.kind` ({data_kinds}) is missing")), "{message}");
@@ -339,12 +387,9 @@ fn values_out_of_their_range_are_refused() {
         ("run.checkpoint_every_epochs=0", "checkpoint_every_epochs is 0"),
         ("data.levels=[]", "data.levels is empty"),
         ("data.levels=[\"a\", \"a\"]", "has \"a\" twice"),
-        ("data.test=train", "called \"train\""),
-        ("data.test_fraction=1", "test_fraction is 1"),
-        (
-            "data={kind='dyml_animal',path='x',benchmark='fine',protocol='dyml'}",
-            "which evaluates all benchmarks",
-        ),
+        ("data.splits.test=train", "called \"train\""),
+        ("split.test_fraction=1", "split.test_fraction is 1"),
+        ("split={seed=1}", "split.seed is set, but the splits are given by the data"),
         ("augment.crop_scale=[0, 1]", "crop_scale is [0, 1]"),
         ("augment.crop_ratio=[2, 1]", "crop_ratio is [2, 1]"),
         ("augment={resize=0}", "augment.resize is 0"),
@@ -367,9 +412,9 @@ fn values_out_of_their_range_are_refused() {
         ("sampler.level=specie", "sampler.level is \"specie\", but the levels are order, species"),
         ("optimizer.lr_head=-1", "optimizer.lr_head is -1"),
         ("optimizer.lr_head=nan", "optimizer.lr_head is NaN"),
-        ("optimizer.epsilon=0", "optimizer.epsilon is 0"),
-        ("optimizer.beta_1=1", "optimizer.beta_1 is 1"),
-        ("optimizer.alpha=1", "optimizer.alpha is 1"),
+        ("optimizer.rule.epsilon=0", "optimizer.rule.epsilon is 0"),
+        ("optimizer.rule.beta_1=1", "optimizer.rule.beta_1 is 1"),
+        ("optimizer.rule={kind='rmsprop',alpha=1}", "optimizer.rule.alpha is 1"),
         ("optimizer.clip_value=0", "optimizer.clip_value is 0"),
         ("optimizer.ema_decay=1", "optimizer.ema_decay is 1"),
         ("optimizer.ema_decay=0", "optimizer.ema_decay is 0"),
@@ -380,16 +425,16 @@ fn values_out_of_their_range_are_refused() {
         ("run.workers=2", "run.workers is 2, but the batch normalisation of small_resnet is live"),
         ("optimizer.chunk=0", "optimizer.chunk is 0"),
         ("optimizer.chunk=4", "optimizer.chunk is set, but the batch normalisation of small_resnet is live"),
-        ("schedule.final_factor=2", "final_factor is 2"),
-        ("schedule.gamma=0", "schedule.gamma is 0"),
-        ("schedule.gamma=1", "schedule.gamma is 1"),
-        ("schedule.every_epochs=0", "schedule.every_epochs is 0"),
-        ("schedule.milestones=[3, 3]", "schedule.milestones is [3, 3]"),
-        ("schedule.milestones=[0, 3]", "schedule.milestones is [0, 3]"),
-        ("schedule.kind=steps", "neither of schedule.milestones and schedule.every_epochs"),
-        ("schedule={kind='steps',milestones=[3],every_epochs=3}", "both of schedule.milestones and"),
+        ("schedule.curve.final_factor=2", "schedule.curve.final_factor is 2"),
+        ("schedule.curve={kind='plateau',gamma=0}", "schedule.curve.gamma is 0"),
+        ("schedule.curve={kind='steps',gamma=1}", "schedule.curve.gamma is 1"),
+        ("schedule.curve={kind='steps',every_epochs=0}", "schedule.curve.every_epochs is 0"),
+        ("schedule.curve={kind='steps',milestones=[3, 3]}", "schedule.curve.milestones is [3, 3]"),
+        ("schedule.curve={kind='steps',milestones=[0, 3]}", "schedule.curve.milestones is [0, 3]"),
+        ("schedule.curve.kind=steps", "neither of schedule.curve.milestones and schedule.curve.every_epochs"),
+        ("schedule.curve={kind='steps',milestones=[3],every_epochs=3}", "both of schedule.curve.milestones"),
         ("schedule={lr_warmup_steps=3,lr_warmup_epochs=1}", "both schedule.lr_warmup_steps and"),
-        ("schedule.kind=plateau", "the schedule is `plateau`, but there is no evaluation"),
+        ("schedule.curve.kind=plateau", "schedule.curve is `plateau`, but there is no evaluation"),
         ("run.patience=0", "run.patience is 0"),
         ("eval.block=0", "`block`"),
         ("eval.metrics=[]", "`metrics` is empty"),
@@ -415,7 +460,7 @@ fn a_mistake_is_blamed_on_the_set_that_makes_it_or_on_the_file() {
         ("optimizer={lr_haed=0.1}", "unknown key `lr_haed`"),
         ("optimizer.lr_head=x", "`optimizer.lr_head` is \"x\", not a number"),
         ("run.best_by=ndcg@7", "run.best_by is ndcg@7"),
-        ("data.test=train", "called \"train\""),
+        ("data.splits.test=train", "called \"train\""),
         ("run.name=a/b", "cannot be the name of a folder"),
     ] {
         let (message, _) = refusal(SHORT, &["run.evaluate_every_epochs=1", fine, set]);
@@ -453,7 +498,7 @@ fn an_unset_environment_variable_is_named() {
     assert!(hint.contains("export AKIN_SURELY_UNSET="), "{hint}");
     assert!(refusal_of("data.path=${OPEN").0.contains("no `}`"));
     let home = load(SHORT, &["data.path=${CARGO_MANIFEST_DIR}/x.csv"]).unwrap();
-    assert_eq!(home.data.path, Path::new(env!("CARGO_MANIFEST_DIR")).join("x.csv"));
+    assert_eq!(home.data.path(), Path::new(env!("CARGO_MANIFEST_DIR")).join("x.csv"));
 }
 
 #[test]

@@ -31,10 +31,10 @@ pub static ENTRY: Entry = Entry {
         address: "https://www.robots.ox.ac.uk/~vgg/data/fgvc-aircraft/archives/fgvc-aircraft-2013b.tar.gz",
         md5: None,
     }]),
-    list,
 };
 
-fn list(copy: &LocalCopy) -> Result<Listing> {
+/// Lists the images of a copy.
+pub fn list(copy: &LocalCopy) -> Result<Listing> {
     let folders = ["data", "fgvc-aircraft-2013b/data"];
     let root = copy.root("images_variant_trainval.txt", &folders);
     let mut images = Vec::new();

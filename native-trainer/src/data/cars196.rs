@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 
 use super::hierarchy::Hierarchy;
 use super::listing::{Count, Counts, Entry, ListedImage, Listing, LocalCopy, Source, Split, SplitCounts};
-use crate::config::DataKind;
+use crate::config::HierarchyConfig;
 
 /// Classes 1 to 98 are the training classes.
 const LAST_TRAINING_CLASS: usize = 98;
@@ -28,10 +28,10 @@ pub static ENTRY: Entry = Entry {
     }),
     licence: "photos from the web, for research as ImageNet",
     source: Source::Page("https://ai.stanford.edu/~jkrause/cars/car_dataset.html"),
-    list,
 };
 
-fn list(copy: &LocalCopy) -> Result<Listing> {
+/// Lists the images of a copy.
+pub fn list(copy: &LocalCopy<HierarchyConfig>) -> Result<Listing> {
     let root = copy.root("cars_annos.mat", &["cars196", "stanford_cars"]);
     let file = root.join("cars_annos.mat");
     let variables = mat::parse(&copy.bytes(&file)?).with_context(|| file.display().to_string())?;
@@ -46,7 +46,7 @@ fn list(copy: &LocalCopy) -> Result<Listing> {
     let annotations =
         variable("annotations").and_then(Value::structs).ok_or_else(|| lacks("`annotations`"))?;
     let Some(Value::Cell(names)) = variable("class_names") else { return Err(lacks("`class_names`")) };
-    let hierarchy = Hierarchy::read(copy, DataKind::Cars196)?;
+    let hierarchy = Hierarchy::read(copy)?;
     let mut images = Vec::new();
     for number in 0..annotations.count() {
         let path = annotations.get(number, "relative_im_path").and_then(Value::text);

@@ -260,7 +260,7 @@ missing.png,Apple,Gala,gallery
         }
         fs::write(directory.path().join("5.png"), &png(50)[..40]).unwrap();
         fs::write(directory.path().join("6.png"), "not an image").unwrap();
-        let dataset = Dataset::read(&data, 0).unwrap();
+        let dataset = Dataset::read(&data).unwrap();
         let seen = AtomicUsize::new(0);
         let findings = inspect(&dataset, || {
             seen.fetch_add(1, Ordering::Relaxed);

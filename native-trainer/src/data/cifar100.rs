@@ -35,10 +35,10 @@ pub static ENTRY: Entry = Entry {
         address: "https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz",
         md5: Some("03b5dce01913d631647c71ecec9e9cb8"),
     }]),
-    list,
 };
 
-fn list(copy: &LocalCopy) -> Result<Listing> {
+/// Lists the images of a copy.
+pub fn list(copy: &LocalCopy) -> Result<Listing> {
     let root = copy.root("train.bin", &["cifar-100-binary"]);
     let names = |file: &str| copy.lines::<1>(&root.join(file), 0);
     let (coarse, fine) = (names("coarse_label_names.txt")?, names("fine_label_names.txt")?);

@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use super::listing::{Entry, ListedImage, Listing, LocalCopy, Source};
 use super::table::{Rows, row_name};
-use crate::config::DataConfig;
+use crate::config::TableConfig;
 
 /// A CSV file of the user.
 pub static ENTRY: Entry = Entry {
@@ -17,12 +17,11 @@ pub static ENTRY: Entry = Entry {
     counts: None,
     licence: "yours",
     source: Source::Own,
-    list,
 };
 
 /// Lists the images of the file whose split is used.
-fn list(copy: &LocalCopy) -> Result<Listing> {
-    Ok(Listing::from_files(images(copy.data)?, copy.data.identity()))
+pub fn list(copy: &LocalCopy<TableConfig>) -> Result<Listing> {
+    Ok(Listing::from_files(images(copy)?, copy.settings.identity()))
 }
 
 /// The places of the columns that are read.
@@ -34,13 +33,15 @@ struct Columns {
 }
 
 impl Columns {
-    fn of(table: &CsvFile, data: &DataConfig) -> Result<Self> {
+    fn of(table: &CsvFile, copy: &LocalCopy<TableConfig>) -> Result<Self> {
+        let data = copy.settings;
         Ok(Self {
             path: table.column(&data.path_column, "set data.path_column")?,
-            split: match data.test_fraction {
-                Some(_) => None,
-                None => Some(
-                    table.column(&data.split_column, "set data.split_column, or data.test_fraction = 0.5")?,
+            split: match copy.draws_test {
+                true => None,
+                false => Some(
+                    table
+                        .column(&data.split_column, "set data.split_column, or split.test_fraction = 0.5")?,
                 ),
             },
             levels: table.columns(&data.levels, "correct data.levels")?,
@@ -57,15 +58,15 @@ impl Columns {
 /// # Errors
 ///
 /// A file that cannot be read, and a missing column.
-pub fn check_columns(data: &DataConfig) -> Result<()> {
-    Columns::of(&CsvFile::open(&data.path)?, data).map(drop)
+pub fn check_columns(copy: &LocalCopy<TableConfig>) -> Result<()> {
+    Columns::of(&CsvFile::open(copy.data_path)?, copy).map(drop)
 }
 
-fn images(data: &DataConfig) -> Result<Vec<ListedImage>> {
-    let file = &data.path;
+fn images(copy: &LocalCopy<TableConfig>) -> Result<Vec<ListedImage>> {
+    let file = copy.data_path;
     let mut table = CsvFile::open(file)?;
-    let columns = Columns::of(&table, data)?;
-    let rows = Rows::new(data, file.parent().unwrap_or(Path::new("")));
+    let columns = Columns::of(&table, copy)?;
+    let rows = Rows::new(copy.settings, file.parent().unwrap_or(Path::new("")));
 
     let mut images = Vec::new();
     while let Some((row, record)) = table.next_row()? {
@@ -89,6 +90,7 @@ fn images(data: &DataConfig) -> Result<Vec<ListedImage>> {
 mod tests {
     use super::super::Dataset;
     use super::super::fixtures::*;
+    use crate::config::DataConfig;
 
     const GOOD: &str = "path,variety,kind,split
 a.jpg, Gala,Apple,train
@@ -99,20 +101,20 @@ d.jpg,Fuji,Apple,
 
     fn refused(text: &str, more: &str) -> (String, String) {
         let (_directory, data) = csv(text, more);
-        refusal(Dataset::read(&data, 0))
+        refusal(Dataset::read(&data))
     }
 
     #[test]
     fn labels_are_read_coarse_to_fine_whatever_the_order_of_the_columns() {
         let (directory, data) = csv(&format!("\u{feff}{GOOD}"), "");
-        let dataset = Dataset::read(&data, 0).unwrap();
+        let dataset = Dataset::read(&data).unwrap();
         assert_eq!(dataset.paths.len(), 3, "a line without a split is skipped");
         assert_eq!(dataset.paths[1], directory.path().join("sub/b.jpg"));
         assert_eq!(dataset.taxonomy.class_name(1, dataset.labels.row(0)[0]), "Apple");
         assert_eq!(dataset.taxonomy.class_name(2, dataset.labels.row(0)[1]), "Gala");
 
         let (_directory, data) = csv(GOOD, "images = '/pictures'");
-        assert_eq!(Dataset::read(&data, 0).unwrap().paths[1].to_str(), Some("/pictures/sub/b.jpg"));
+        assert_eq!(Dataset::read(&data).unwrap().paths[1].to_str(), Some("/pictures/sub/b.jpg"));
     }
 
     #[test]
@@ -125,7 +127,7 @@ d.jpg,Fuji,Apple,
         assert!(hint.starts_with("did you mean `vareity`?"), "{hint}");
         let columns: Vec<String> = (0..300_000).map(|number| format!("column {number}")).collect();
         assert!(refused(&columns.join(","), "").0.ends_with("column 23 and 299976 more"));
-        assert!(refused(&GOOD.replace("split", "set"), "").1.contains("data.test_fraction"));
+        assert!(refused(&GOOD.replace("split", "set"), "").1.contains("split.test_fraction"));
         assert!(refused(GOOD, "path_column = 'file'").0.contains("no column `file`"));
         let (message, hint) = refused(&GOOD.replace(',', ";"), "");
         assert!(message.contains("separates its columns by ';'") && hint.contains("commas"), "{message}");
@@ -133,13 +135,13 @@ d.jpg,Fuji,Apple,
 
     #[test]
     fn a_column_that_is_used_stands_once() {
-        let (message, hint) = refused(&GOOD.replace("split\n", "kind\n"), "test_fraction = 0.5");
+        let (message, hint) = refused(&GOOD.replace("split\n", "kind\n"), "[split]\ntest_fraction = 0.5");
         assert!(message.ends_with("has the column `kind` more than once"), "{message}");
         assert!(hint.contains("rename"), "{hint}");
         // A column that is not used may stand twice.
         let text = "path,kind,variety,split,note,note\na,x,y,train,1,2\nb,x,y,test,1,2\n";
         let (_directory, data) = csv(text, "");
-        Dataset::read(&data, 0).unwrap();
+        Dataset::read(&data).unwrap();
     }
 
     #[test]
@@ -153,17 +155,18 @@ d.jpg,Fuji,Apple,
     fn another_evaluation_split_is_not_used() {
         let text = GOOD.replace("d.jpg,Fuji,Apple,", "d.jpg,Fuji,Apple,Validation");
         let (directory, mut data) = csv(&text, "");
-        assert_eq!(Dataset::read(&data, 0).unwrap().paths.len(), 3);
-        data.test = "Validation".into();
+        assert_eq!(Dataset::read(&data).unwrap().paths.len(), 3);
+        let DataConfig::Csv(table) = &mut data.data else { panic!("a CSV file") };
+        table.splits.test = "Validation".into();
         let paths = ["a.jpg", "d.jpg"].map(|name| directory.path().join(name));
-        assert_eq!(Dataset::read(&data, 0).unwrap().paths, paths);
+        assert_eq!(Dataset::read(&data).unwrap().paths, paths);
         // Which of two spellings is meant?
         assert!(
             refused(&GOOD.replace("d.jpg,Fuji,Apple,", "d.jpg,Fuji,Apple,Test"), "").0.contains("`Test`")
         );
         let (message, hint) = refused(&GOOD.replace("Apple,test", "Apple,val"), "");
         assert!(message.ends_with("has no evaluation split"), "{message}");
-        assert!(hint.contains("set data.test to the name"), "{hint}");
+        assert!(hint.contains("set data.splits.test to the name"), "{hint}");
     }
 
     #[test]
@@ -173,7 +176,7 @@ d.jpg,Fuji,Apple,
         assert!(message.ends_with("row 2: the label `variety` is empty"), "{message}");
         assert!(hint.contains("fill"));
         let (_directory, data) = csv(&text, "ragged = 'fill'");
-        let dataset = Dataset::read(&data, 0).unwrap();
+        let dataset = Dataset::read(&data).unwrap();
         assert_eq!(dataset.taxonomy.class_name(2, dataset.labels.row(0)[1]), "Apple");
         assert!(refused(&GOOD.replace("Gala,Apple", ","), "ragged = 'fill'").0.contains("`kind` is empty"));
     }
@@ -181,13 +184,13 @@ d.jpg,Fuji,Apple,
     #[test]
     fn a_missing_empty_or_uneven_file_is_refused() {
         let (directory, mut data) = csv("", "");
-        let (message, hint) = refusal(Dataset::read(&data, 0));
+        let (message, hint) = refusal(Dataset::read(&data));
         assert!(
             message.ends_with("labels.csv is empty") && hint.contains("the names of the columns"),
             "{message}"
         );
-        data.path = directory.path().join("nowhere.csv");
-        assert!(refusal(Dataset::read(&data, 0)).0.contains("nowhere.csv cannot be read"));
+        data.data.set_path(directory.path().join("nowhere.csv"));
+        assert!(refusal(Dataset::read(&data)).0.contains("nowhere.csv cannot be read"));
         assert!(refused("path,variety,kind,split\n", "").0.ends_with("has no images"));
         let (message, _) = refused("path,variety,kind,split\na.jpg,Gala\n", "");
         assert!(

@@ -9,7 +9,7 @@ use super::hierarchy::Hierarchy;
 use super::listing::{
     Count, Counts, Download, Entry, ListedImage, Listing, LocalCopy, Source, Split, SplitCounts, damaged,
 };
-use crate::config::DataKind;
+use crate::config::HierarchyConfig;
 
 /// Classes 1 to 100 are the training classes.
 const LAST_TRAINING_CLASS: usize = 100;
@@ -32,10 +32,10 @@ pub static ENTRY: Entry = Entry {
         address: "https://data.caltech.edu/records/65de6-vp158/files/CUB_200_2011.tgz",
         md5: Some("97eceeb196236b17998738112f37df78"),
     }]),
-    list,
 };
 
-fn list(copy: &LocalCopy) -> Result<Listing> {
+/// Lists the images of a copy.
+pub fn list(copy: &LocalCopy<HierarchyConfig>) -> Result<Listing> {
     let root = copy.root("images.txt", &["CUB_200_2011"]);
     let (images_file, labels_file) = (root.join("images.txt"), root.join("image_class_labels.txt"));
     let names: HashMap<String, String> = copy
@@ -45,7 +45,7 @@ fn list(copy: &LocalCopy) -> Result<Listing> {
         .collect();
     let class_of: HashMap<String, String> =
         copy.lines::<2>(&labels_file, 0)?.into_iter().map(|[image, class]| (image, class)).collect();
-    let hierarchy = Hierarchy::read(copy, DataKind::Cub200)?;
+    let hierarchy = Hierarchy::read(copy)?;
     let mut images = Vec::new();
     for (line, [image, path]) in (1..).zip(copy.lines::<2>(&images_file, 0)?) {
         let class = class_of.get(&image).ok_or_else(|| {

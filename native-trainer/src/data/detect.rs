@@ -19,7 +19,7 @@ use super::listing::{SPLIT_NAMES, is_named, is_split_name};
 use super::parquet::{self, Labels};
 use super::table::row_name;
 use super::{Dataset, entry};
-use crate::config::{DataConfig, DataKind};
+use crate::config::{DataConfig, DataKind, Selection};
 
 /// The share of the finest classes that is held out if the data have no splits.
 const TEST_FRACTION: f64 = 0.5;
@@ -35,6 +35,8 @@ const DIVISIONS: [&str; 6] = ["set", "subset", "partition", "phase", "fold", "us
 pub struct Layout {
     /// The section `[data]`, with the path as it was given.
     pub data: Table,
+    /// The section `[split]`.
+    pub split: Table,
     /// What it is, for people.
     pub found: String,
     /// Whether the names of the levels are made up, because the layout has none.
@@ -142,14 +144,14 @@ fn has_classes(path: &Path) -> bool {
 
 /// A data set of the papers, if the folder holds one.
 fn published_layout(path: &Path) -> Option<Layout> {
-    let kinds = DataKind::ALL.into_iter().filter(|kind| !kind.levels(false).is_empty());
+    let kinds = DataKind::ALL.iter().copied().filter(|kind| !kind.levels(false).is_empty());
     let kind = kinds.into_iter().find(|kind| {
         let data = DataConfig::for_copy(&kind.name(), path);
-        data.and_then(|data| Dataset::load(&data, 0)).is_ok()
+        data.and_then(|data| Dataset::load(&Selection::of(data))).is_ok()
     })?;
     let data = toml::toml! { kind = "" };
     let found = format!("a copy of {}", entry(kind).title);
-    let mut layout = Layout { data, found, names_levels: false, notes: Vec::new() };
+    let mut layout = Layout { data, split: Table::new(), found, names_levels: false, notes: Vec::new() };
     layout.data.insert("kind".into(), kind.name().into());
     layout.data.insert("path".into(), path.to_string_lossy().as_ref().into());
     layout.data.insert("levels".into(), kind.levels(false).to_vec().into());
@@ -424,7 +426,7 @@ fn table_layout(mut table: Cells) -> Result<Layout> {
         ));
     }
     let levels_found: Vec<&str> = levels.iter().map(|&column| header[column].as_str()).collect();
-    let mut data = Table::new();
+    let (mut data, mut split) = (Table::new(), Table::new());
     data.insert("kind".into(), kind.name().into());
     data.insert("path".into(), file.to_string_lossy().as_ref().into());
     data.insert("levels".into(), levels_found.to_vec().into());
@@ -441,7 +443,7 @@ fn table_layout(mut table: Cells) -> Result<Layout> {
     name_splits(&mut data, &splits);
     // A single split leaves nothing to evaluate on, or to train on.
     if splits.len() < 2 {
-        data.insert("test_fraction".into(), TEST_FRACTION.into());
+        split.insert("test_fraction".into(), TEST_FRACTION.into());
     }
     if !unused.is_empty() {
         state_evaluation_split(&mut data, &splits);
@@ -462,7 +464,7 @@ fn table_layout(mut table: Cells) -> Result<Layout> {
         1 => notes.push(format!("left out the column {}", left_out[0])),
         _ => notes.push(format!("left out the columns {}", a_few(&left_out))),
     }
-    Ok(Layout { data, found, names_levels: false, notes })
+    Ok(Layout { data, split, found, names_levels: false, notes })
 }
 
 /// Why a column is none of the levels.
@@ -637,7 +639,7 @@ fn not_used(one: &str, several: &str, names: &[&str]) -> String {
 
 /// A tree of folders with images.
 fn folder_layout(root: &Path) -> Result<Layout> {
-    let mut data = toml::toml! { kind = "folder" };
+    let (mut data, mut split) = (toml::toml! { kind = "folder" }, Table::new());
     data.insert("path".into(), root.to_string_lossy().as_ref().into());
     let present = folders_in(root)?;
     let splits = used_splits(&present);
@@ -646,8 +648,8 @@ fn folder_layout(root: &Path) -> Result<Layout> {
         images.add(root)?;
     } else {
         name_splits(&mut data, &splits);
-        for split in &splits {
-            images.add(&root.join(split))?;
+        for name in &splits {
+            images.add(&root.join(name))?;
         }
     }
     let depth = images.check(root)?;
@@ -662,7 +664,7 @@ fn folder_layout(root: &Path) -> Result<Layout> {
                 format!("sort the images into at least {FEWEST_CLASSES} folders, one for each class"),
             ));
         }
-        data.insert("test_fraction".into(), TEST_FRACTION.into());
+        split.insert("test_fraction".into(), TEST_FRACTION.into());
     }
     if images.by_depth.len() > 1 {
         data.insert("ragged".into(), "fill".into());
@@ -693,7 +695,7 @@ fn folder_layout(root: &Path) -> Result<Layout> {
         )
     };
     let notes = images.by_depth.iter().filter(|(depth, _)| **depth < deepest).map(filled).collect();
-    Ok(Layout { data, found, names_levels: true, notes })
+    Ok(Layout { data, split, found, names_levels: true, notes })
 }
 
 /// The names of the folders in a folder, sorted. Those that are not UTF-8 are no splits.
@@ -786,15 +788,22 @@ fn level_names(depth: usize) -> Vec<String> {
 fn name_splits(data: &mut Table, present: &[String]) {
     for (key, names) in SPLIT_NAMES {
         if let Some(name) = first_named(present, names).filter(|name| name != key) {
-            data.insert(key.into(), name.into());
+            name_split(data, key, &name);
         }
+    }
+}
+
+/// Writes the name of a split.
+fn name_split(data: &mut Table, key: &str, name: &str) {
+    if let Value::Table(splits) = data.entry("splits").or_insert_with(|| Table::new().into()) {
+        splits.insert(key.into(), name.into());
     }
 }
 
 /// Writes which of the splits is evaluated, also if it has akin's own name: others are present that it could be.
 fn state_evaluation_split(data: &mut Table, used: &[String]) {
     if let Some(test) = first_named(used, SPLIT_NAMES[1].1) {
-        data.insert("test".into(), test.into());
+        name_split(data, "test", &test);
     }
 }
 
@@ -874,8 +883,12 @@ mod tests {
         detect(folder.path()).unwrap()
     }
 
+    /// The value of a key of `[data]`, of its table `splits`, or of `[split]`.
     fn text(layout: &Layout, key: &str) -> Option<String> {
-        layout.data.get(key).map(|value| value.as_str().map_or(value.to_string(), str::to_owned))
+        let splits = layout.data.get("splits").and_then(Value::as_table);
+        let value = layout.data.get(key).or(splits.and_then(|splits| splits.get(key)));
+        let value = value.or(layout.split.get(key))?;
+        Some(value.as_str().map_or(value.to_string(), str::to_owned))
     }
 
     /// A tree of empty images that can be read as a data set.
@@ -888,7 +901,9 @@ mod tests {
     }
 
     fn reads(layout: &Layout) -> Dataset {
-        Dataset::load(&layout.data.clone().try_into().unwrap(), 0).unwrap()
+        let (data, split) = (layout.data.clone(), layout.split.clone());
+        let (data, split) = (data.try_into().unwrap(), split.try_into().unwrap());
+        Dataset::load(&Selection { data, split, seed: 0 }).unwrap()
     }
 
     #[test]

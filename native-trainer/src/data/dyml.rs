@@ -6,7 +6,7 @@ use akin_core::taxonomy::ClassIdentity;
 use anyhow::Result;
 
 use super::listing::{Count, Counts, Entry, ListedImage, Listing, LocalCopy, Source, Split, SplitCounts};
-use crate::config::Benchmark;
+use crate::config::{Benchmark, BenchmarkConfig};
 
 const LICENCE: &str = "compiled from other data sets, for research";
 const SOURCE: Source = Source::Page("https://onedrive.live.com (the link is in Sun et al., CVPR 2021)");
@@ -26,7 +26,6 @@ pub static VEHICLE: Entry = Entry {
     }),
     licence: LICENCE,
     source: SOURCE,
-    list: list_benchmarks,
 };
 
 /// DyML-Animal.
@@ -41,7 +40,6 @@ pub static ANIMAL: Entry = Entry {
     }),
     licence: LICENCE,
     source: SOURCE,
-    list: list_benchmarks,
 };
 
 /// DyML-Product.
@@ -59,7 +57,6 @@ pub static PRODUCT: Entry = Entry {
     }),
     licence: LICENCE,
     source: SOURCE,
-    list: list_product,
 };
 
 const LEVELS: usize = 3;
@@ -67,9 +64,10 @@ const LEVELS: usize = 3;
 /// The columns of the image and of its labels, coarse → fine, as the files spell them.
 const COLUMNS: [&str; 4] = ["fname", "coarse_id", "middle_id", "fine_id0.jpg"];
 
-fn list_benchmarks(copy: &LocalCopy) -> Result<Listing> {
+/// Lists the images for training and those of a benchmark.
+pub fn list_benchmarks(copy: &LocalCopy<BenchmarkConfig>) -> Result<Listing> {
     let mut images = labelled(copy, "train", Split::Train)?;
-    let (name, level) = match copy.data.benchmark.unwrap_or_default() {
+    let (name, level) = match copy.settings.benchmark {
         Benchmark::Coarse => ("bmk_coarse", 0),
         Benchmark::Middle => ("bmk_middle", 1),
         Benchmark::Fine => ("bmk_fine", 2),
@@ -86,7 +84,8 @@ fn list_benchmarks(copy: &LocalCopy) -> Result<Listing> {
     Ok(Listing::from_files(images, ClassIdentity::Path))
 }
 
-fn list_product(copy: &LocalCopy) -> Result<Listing> {
+/// Lists the images for training and those of the only benchmark.
+pub fn list_product(copy: &LocalCopy) -> Result<Listing> {
     let mut images = labelled(copy, "train", Split::Train)?;
     for mut image in labelled(copy, "mini-bmk_all_in_one", Split::Test)? {
         // Class 3 of the benchmark is not class 3 of the training images.
@@ -97,7 +96,7 @@ fn list_product(copy: &LocalCopy) -> Result<Listing> {
 }
 
 /// The images of a folder with `label.csv` and `imgs`.
-fn labelled(copy: &LocalCopy, folder: &str, split: Split) -> Result<Vec<ListedImage>> {
+fn labelled<Settings>(copy: &LocalCopy<Settings>, folder: &str, split: Split) -> Result<Vec<ListedImage>> {
     let rows = copy.rows(&format!("{folder}/label.csv"), COLUMNS)?;
     let image = |(_, [file, coarse, middle, fine]): (usize, [String; 4])| {
         ListedImage::file(copy.path(folder).join("imgs").join(file), vec![coarse, middle, fine], split)
@@ -152,9 +151,9 @@ mod tests {
         }
         let files: Vec<(&str, &[u8])> = tree.iter().map(|(name, bytes)| (name.as_str(), *bytes)).collect();
         let copy = super::super::fixtures::files(&files);
-        let load = |toml: &str| super::super::Dataset::load(&config(&copy, toml).unwrap(), 0);
+        let load = |toml: &str| super::super::Dataset::load(&config(&copy, toml).unwrap());
         load("kind = 'dyml_animal'").unwrap();
-        let (message, _) = refusal(load("kind = 'dyml_animal'\nprotocol = 'dyml'"));
+        let (message, _) = refusal(load("kind = 'dyml_animal'\n[split]\nprotocol = 'dyml'"));
         assert!(message.contains("bmk_coarse/query.csv cannot be read"), "{message}");
     }
 

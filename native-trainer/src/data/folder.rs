@@ -1,6 +1,6 @@
 //! A folder tree: each folder level is a level of the taxonomy, and a class is its whole path.
 //!
-//! `PATH/SPLIT/LEVEL 1/…/LEVEL L/image.jpg`, or without `SPLIT` if `test_fraction` splits the
+//! `PATH/SPLIT/LEVEL 1/…/LEVEL L/image.jpg`, or without `SPLIT` if `split.test_fraction` splits the
 //! classes. Hidden files, files without an image extension, and what akin itself wrote into the tree are skipped.
 
 use std::io;
@@ -14,7 +14,7 @@ use anyhow::Result;
 use walkdir::{DirEntry, WalkDir};
 
 use super::listing::{Entry, ListedImage, Listing, LocalCopy, Source, Split};
-use crate::config::{DataConfig, Ragged};
+use crate::config::{FolderConfig, Ragged};
 
 /// A folder tree of the user.
 pub static ENTRY: Entry = Entry {
@@ -24,56 +24,110 @@ pub static ENTRY: Entry = Entry {
     counts: None,
     licence: "yours",
     source: Source::Own,
-    list,
 };
 
 /// Lists the images of the tree, sorted by path within each split.
-fn list(copy: &LocalCopy) -> Result<Listing> {
-    Ok(Listing::from_files(images(copy.data)?, ClassIdentity::Path))
+pub fn list(copy: &LocalCopy<FolderConfig>) -> Result<Listing> {
+    Ok(Listing::from_files(images(copy)?, ClassIdentity::Path))
 }
 
-fn images(data: &DataConfig) -> Result<Vec<ListedImage>> {
-    let root = &data.path;
+fn images(copy: &LocalCopy<FolderConfig>) -> Result<Vec<ListedImage>> {
+    let (root, names) = (copy.data_path, Split::named(&copy.settings.splits));
     root.read_dir().advise(
         || format!("the data folder {} cannot be read", root.display()),
         "give data.path a folder; for a CSV file, set data.kind = \"csv\"",
     )?;
+    let mut tree = Tree { levels: &copy.settings.levels, ragged: copy.settings.ragged, no_labels: &[] };
     let mut images = Vec::new();
-    if data.test_fraction.is_some() {
-        walk(root, None, data, &mut images)?;
+    if copy.draws_test {
+        let no_labels = names.map(|(_, name)| name);
+        tree.no_labels = &no_labels;
+        tree.walk(root, None, &mut images)?;
         return Ok(images);
     }
     let mut found = false;
-    for (split, name) in Split::names(data) {
+    for (split, name) in names {
         let folder = root.join(name);
         if folder.is_dir() {
             found = true;
-            walk(&folder, Some(split), data, &mut images)?;
+            tree.walk(&folder, Some(split), &mut images)?;
         }
     }
     if !found {
-        let names = Split::names(data).map(|(_, name)| format!("`{name}`")).join(", ");
+        let names = names.map(|(_, name)| format!("`{name}`")).join(", ");
         return Err(problem(
             format!("{} has none of the folders {names}", root.display()),
-            "move the images into such folders, give the names of yours in [data], or set \
-             data.test_fraction = 0.5",
+            "move the images into such folders, give the names of yours in data.splits, or set \
+             split.test_fraction = 0.5",
         ));
     }
     Ok(images)
 }
 
-/// Adds the images below `folder`.
-pub fn walk(
-    folder: &Path,
-    split: Option<Split>,
-    data: &DataConfig,
-    images: &mut Vec<ListedImage>,
-) -> Result<()> {
-    for entry in image_files(folder)? {
-        let labels = labels(folder, entry.path(), data)?;
-        images.push(ListedImage::file(entry.into_path(), labels, split));
+/// A tree of folders whose names are labels.
+pub struct Tree<'a> {
+    /// A name for each level of folders, coarse → fine.
+    pub levels: &'a [String],
+    /// What to do with an image that has fewer folders above it.
+    pub ragged: Ragged,
+    /// Names of folders at the top that are those of splits, and no labels.
+    pub no_labels: &'a [&'a str],
+}
+
+impl Tree<'_> {
+    /// Adds the images below `folder`.
+    ///
+    /// # Errors
+    ///
+    /// Folders that cannot be read, and an image with another number of folders above it.
+    pub fn walk(&self, folder: &Path, split: Option<Split>, images: &mut Vec<ListedImage>) -> Result<()> {
+        for entry in image_files(folder)? {
+            let labels = self.labels(folder, entry.path())?;
+            images.push(ListedImage::file(entry.into_path(), labels, split));
+        }
+        Ok(())
     }
-    Ok(())
+
+    /// The labels of an image: the names of the folders between `folder` and the image.
+    fn labels(&self, folder: &Path, image: &Path) -> Result<Vec<String>> {
+        let between = image.strip_prefix(folder).ok().and_then(Path::parent).unwrap_or(Path::new(""));
+        let mut labels = between
+            .iter()
+            .map(|name| name.to_str().map(str::to_owned))
+            .collect::<Option<Vec<String>>>()
+            .ok_or_else(|| {
+                problem(
+                    format!("a folder in the path {} has a name that is not UTF-8", image.display()),
+                    "rename the folder",
+                )
+            })?;
+        let depth = self.levels.len();
+        if self.ragged == Ragged::Fill && !labels.is_empty() {
+            fill_from_parent(&mut labels, depth);
+        }
+        if labels.len() == depth {
+            return Ok(labels);
+        }
+        let hint = if labels.first().is_some_and(|label| self.no_labels.contains(&label.as_str())) {
+            "remove split.test_fraction: the folders are already split"
+        } else if labels.len() > depth {
+            "name every folder level in data.levels, or move the image up"
+        } else if labels.is_empty() {
+            "move the image into the folder of its class"
+        } else {
+            "move the image down, name fewer levels in data.levels, or set data.ragged = \"fill\""
+        };
+        Err(problem(
+            format!(
+                "{} is {} deep, but data.levels names {} ({})",
+                image.display(),
+                counted(labels.len(), "folder", "folders"),
+                counted(depth, "level", "levels"),
+                self.levels.join(", ")
+            ),
+            hint,
+        ))
+    }
 }
 
 /// The images below `folder`, sorted by path, because the order of a directory depends on the file system. A pipe or device
@@ -118,48 +172,6 @@ fn may_be_data(entry: &DirEntry) -> bool {
     entry.depth() == 0 || !(is_hidden || entry.file_type().is_dir() && is_of_akin())
 }
 
-/// The labels of an image: the names of the folders between `folder` and the image.
-fn labels(folder: &Path, image: &Path, data: &DataConfig) -> Result<Vec<String>> {
-    let between = image.strip_prefix(folder).ok().and_then(Path::parent).unwrap_or(Path::new(""));
-    let mut labels = between
-        .iter()
-        .map(|name| name.to_str().map(str::to_owned))
-        .collect::<Option<Vec<String>>>()
-        .ok_or_else(|| {
-            problem(
-                format!("a folder in the path {} has a name that is not UTF-8", image.display()),
-                "rename the folder",
-            )
-        })?;
-    let depth = data.levels.len();
-    if data.ragged == Ragged::Fill && !labels.is_empty() {
-        fill_from_parent(&mut labels, depth);
-    }
-    if labels.len() != depth {
-        let is_split = |label: &String| Split::names(data).iter().any(|(_, name)| name == label);
-        let hint = if data.test_fraction.is_some() && labels.first().is_some_and(is_split) {
-            "remove data.test_fraction: the folders are already split"
-        } else if labels.len() > depth {
-            "name every folder level in data.levels, or move the image up"
-        } else if labels.is_empty() {
-            "move the image into the folder of its class"
-        } else {
-            "move the image down, name fewer levels in data.levels, or set data.ragged = \"fill\""
-        };
-        return Err(problem(
-            format!(
-                "{} is {} deep, but data.levels names {} ({})",
-                image.display(),
-                counted(labels.len(), "folder", "folders"),
-                counted(depth, "level", "levels"),
-                data.levels.join(", ")
-            ),
-            hint,
-        ));
-    }
-    Ok(labels)
-}
-
 /// Whether a file is an image by its extension. Formats that akin cannot read are included, so that
 /// they are reported instead of overlooked.
 fn looks_like_an_image(path: &Path) -> bool {
@@ -185,7 +197,7 @@ mod tests {
             "test/Apple/Fuji/1.jpg",
             "test/Apple/Fuji/2.jpg",
         ]);
-        let dataset = Dataset::load(&folder(&images, ""), 0).unwrap();
+        let dataset = Dataset::load(&folder(&images, "")).unwrap();
         assert_eq!(dataset.paths.len(), 5);
         assert_eq!((dataset.taxonomy.class_count(1), dataset.taxonomy.class_count(2)), (2, 3));
         assert_eq!((dataset.splits.train.len(), dataset.splits.query.len()), (3, 2));
@@ -194,44 +206,44 @@ mod tests {
     #[test]
     fn an_image_at_the_wrong_depth_is_refused_or_filled() {
         let images = tree(&["train/Apple/1.jpg", "test/Pear/Conference/1.jpg", "test/Pear/Conference/2.jpg"]);
-        let (message, hint) = refusal(Dataset::read(&folder(&images, ""), 0));
+        let (message, hint) = refusal(Dataset::read(&folder(&images, "")));
         assert!(
             message.contains("1.jpg is 1 folder deep, but data.levels names 2 levels (kind, variety)"),
             "{message}"
         );
         assert!(hint.contains("data.ragged"));
-        let dataset = Dataset::read(&folder(&images, "ragged = 'fill'"), 0).unwrap();
+        let dataset = Dataset::read(&folder(&images, "ragged = 'fill'")).unwrap();
         let apple = dataset.labels.row(0)[1];
         assert_eq!(dataset.taxonomy.class_name(2, apple), "Apple");
 
         let deep = tree(&["train/a/b/c/1.jpg"]);
-        assert!(refusal(Dataset::read(&folder(&deep, "ragged = 'fill'"), 0)).0.contains("3 folders deep"));
+        assert!(refusal(Dataset::read(&folder(&deep, "ragged = 'fill'"))).0.contains("3 folders deep"));
         // With test_fraction the folders of splits would be labels.
         let split = tree(&["train/a/b/1.jpg", "test/a/c/1.jpg"]);
-        let (_, hint) = refusal(Dataset::read(&folder(&split, "test_fraction = 0.5"), 0));
-        assert!(hint.starts_with("remove data.test_fraction"), "{hint}");
+        let (_, hint) = refusal(Dataset::read(&folder(&split, "[split]\ntest_fraction = 0.5")));
+        assert!(hint.starts_with("remove split.test_fraction"), "{hint}");
         let shallow = tree(&["train/1.jpg"]);
         assert!(
-            refusal(Dataset::read(&folder(&shallow, "ragged = 'fill'"), 0)).1.contains("folder of its class")
+            refusal(Dataset::read(&folder(&shallow, "ragged = 'fill'"))).1.contains("folder of its class")
         );
     }
 
     #[test]
     fn a_missing_empty_or_unsplit_folder_is_refused() {
         let images = tree(&["Apple/Gala/1.jpg"]);
-        let (message, hint) = refusal(Dataset::read(&folder(&images, ""), 0));
+        let (message, hint) = refusal(Dataset::read(&folder(&images, "")));
         assert!(
             message.ends_with("has none of the folders `train`, `test`, `query`, `gallery`"),
             "{message}"
         );
-        assert!(hint.contains("data.test_fraction"));
+        assert!(hint.contains("split.test_fraction"));
 
         let empty = tree(&["train/notes.txt"]);
-        assert!(refusal(Dataset::read(&folder(&empty, ""), 0)).0.ends_with("has no images"));
+        assert!(refusal(Dataset::read(&folder(&empty, ""))).0.ends_with("has no images"));
 
         let mut nowhere = folder(&images, "");
-        nowhere.path.push("nowhere");
-        assert!(refusal(Dataset::read(&nowhere, 0)).0.contains("cannot be read"));
+        nowhere.data.set_path(images.path().join("nowhere"));
+        assert!(refusal(Dataset::read(&nowhere)).0.contains("cannot be read"));
     }
 
     #[test]
@@ -239,9 +251,9 @@ mod tests {
         let images =
             tree(&["train/a/b/1.jpg", "test/a/c/1.jpg", "test/a/c/2.jpg", "test/bundle/thumbnails.jpg"]);
         let mark = images.path().join("test/bundle/.akin.json");
-        assert!(Dataset::load(&folder(&images, ""), 0).is_err(), "the picture is one folder too high");
+        assert!(Dataset::load(&folder(&images, "")).is_err(), "the picture is one folder too high");
         std::fs::write(mark, "a damaged mark").unwrap();
-        assert_eq!(Dataset::load(&folder(&images, ""), 0).unwrap().paths.len(), 3);
+        assert_eq!(Dataset::load(&folder(&images, "")).unwrap().paths.len(), 3);
     }
 
     #[cfg(unix)]
@@ -265,8 +277,8 @@ mod tests {
     #[test]
     fn splits_may_have_other_names() {
         let images = tree(&["learn/a/b/1.jpg", "ask/a/c/1.jpg", "shelf/a/c/2.jpg"]);
-        let data = folder(&images, "train = 'learn'\nquery = 'ask'\ngallery = 'shelf'");
-        let splits = Dataset::load(&data, 0).unwrap().splits;
+        let data = folder(&images, "splits = { train = 'learn', query = 'ask', gallery = 'shelf' }");
+        let splits = Dataset::load(&data).unwrap().splits;
         assert_eq!((splits.query.len(), splits.gallery.len()), (1, 1));
     }
 }

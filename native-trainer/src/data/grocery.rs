@@ -25,12 +25,12 @@ pub static ENTRY: Entry = Entry {
     }),
     licence: "MIT",
     source: Source::Page("https://github.com/marcusklasson/GroceryStoreDataset"),
-    list,
 };
 
-fn list(copy: &LocalCopy) -> Result<Listing> {
+/// Lists the images of a copy.
+pub fn list(copy: &LocalCopy) -> Result<Listing> {
     let root = copy.root("classes.csv", &["dataset"]);
-    let file = if root == copy.data.path { "classes.csv" } else { "dataset/classes.csv" };
+    let file = if root == copy.data_path { "classes.csv" } else { "dataset/classes.csv" };
     let columns = ["Class ID (int)", "Class Name (str)", "Coarse Class Name (str)"];
     let rows = copy.rows(file, columns)?;
     let names: HashMap<String, [String; 2]> =

@@ -26,13 +26,13 @@ pub static ENTRY: Entry = Entry {
     source: Source::Page(
         "https://github.com/cvdf/google-landmark; the categories: https://github.com/elias-ramzi/SupRank",
     ),
-    list,
 };
 
 /// The supercategory and the category of each landmark.
 type Categories = HashMap<String, [String; 2]>;
 
-fn list(copy: &LocalCopy) -> Result<Listing> {
+/// Lists the images of a copy.
+pub fn list(copy: &LocalCopy) -> Result<Listing> {
     let train_categories = categories(copy, "train_label_to_subcategory_with_clusters.csv")?;
     let index_categories = categories(copy, "index_label_to_subcategory_with_clusters.csv")?;
     let mut images = Vec::new();

@@ -13,7 +13,7 @@ use akin_formats::csv_file::CsvFile;
 use anyhow::Result;
 
 use super::listing::LocalCopy;
-use crate::config::DataKind;
+use crate::config::HierarchyConfig;
 
 /// Where the published hierarchies are.
 const WHERE: &str = "the repository PRIS-CV/Fine-Grained-or-Not on GitHub has it: birds/birds_get_tree_target_2.py for \
@@ -33,11 +33,11 @@ impl Hierarchy {
     /// # Errors
     ///
     /// A file that cannot be read, that is in neither format, or that has other levels than the data set.
-    pub fn read(copy: &LocalCopy, kind: DataKind) -> Result<Self> {
-        let Some(file) = copy.data.hierarchy.clone() else {
+    pub fn read(copy: &LocalCopy<HierarchyConfig>) -> Result<Self> {
+        let Some(file) = copy.settings.hierarchy.clone() else {
             return Ok(Self { file: None, labels: HashMap::new() });
         };
-        let levels = kind.levels(true);
+        let levels = copy.kind.levels(true);
         let levels = &levels[..levels.len() - 1];
         let is_csv = file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
         let labels = if is_csv { csv(&file, levels)? } else { published(copy, &file, levels)? };
@@ -80,7 +80,11 @@ fn csv(file: &Path, levels: &[&str]) -> Result<HashMap<String, Vec<String>>> {
     Ok(labels)
 }
 
-fn published(copy: &LocalCopy, file: &Path, levels: &[&str]) -> Result<HashMap<String, Vec<String>>> {
+fn published(
+    copy: &LocalCopy<HierarchyConfig>,
+    file: &Path,
+    levels: &[&str],
+) -> Result<HashMap<String, Vec<String>>> {
     let text = copy.text(file)?;
     let row = |line: &str| -> Option<Vec<usize>> {
         let numbers = line.trim().strip_prefix('[')?.split_once(']')?.0;
@@ -112,12 +116,23 @@ fn published(copy: &LocalCopy, file: &Path, levels: &[&str]) -> Result<HashMap<S
 mod tests {
     use super::super::fixtures::*;
     use super::*;
+    use crate::config::DataKind;
 
     fn hierarchy(name: &str, text: &str) -> Result<Hierarchy> {
         let directory = files(&[(name, text.as_bytes())]);
         let file = directory.path().join(name);
-        let data = config(&directory, &format!("kind = 'cub200'\nhierarchy = '{}'", file.display())).unwrap();
-        Hierarchy::read(&LocalCopy { data: &data, layout: "" }, DataKind::Cub200)
+        let settings = HierarchyConfig {
+            path: directory.path().to_owned(),
+            levels: vec!["species".into()],
+            hierarchy: Some(file),
+        };
+        Hierarchy::read(&LocalCopy {
+            settings: &settings,
+            data_path: &settings.path,
+            kind: DataKind::Cub200,
+            layout: "",
+            draws_test: false,
+        })
     }
 
     #[test]

@@ -31,7 +31,6 @@ pub static BASE: Entry = Entry {
     counts: Some(Counts { splits: SPLITS, classes: &[("species", 8_142)], published_in: PUBLISHED_IN }),
     licence: LICENCE,
     source: SOURCE,
-    list: |copy| list(copy, false),
 };
 
 /// iNat-full.
@@ -42,7 +41,6 @@ pub static FULL: Entry = Entry {
     counts: Some(Counts { splits: SPLITS, classes: &[("species", 8_142)], published_in: PUBLISHED_IN }),
     licence: LICENCE,
     source: SOURCE,
-    list: |copy| list(copy, true),
 };
 
 /// `train2018.json`, of which only the classes are read.
@@ -67,6 +65,16 @@ struct Ranks {
     order: String,
     family: String,
     genus: String,
+}
+
+/// Lists the images with their species and the groups that the folders name.
+pub fn list_base(copy: &LocalCopy) -> Result<Listing> {
+    list(copy, false)
+}
+
+/// Lists the images with all seven ranks.
+pub fn list_full(copy: &LocalCopy) -> Result<Listing> {
+    list(copy, true)
 }
 
 fn list(copy: &LocalCopy, full: bool) -> Result<Listing> {

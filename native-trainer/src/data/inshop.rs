@@ -24,13 +24,13 @@ pub static ENTRY: Entry = Entry {
     }),
     licence: "non-commercial research, after an agreement with the Chinese University of Hong Kong",
     source: Source::Page("https://mmlab.ie.cuhk.edu.hk/projects/DeepFashion/InShopRetrieval.html"),
-    list,
 };
 
 /// The number of images, and the names of the columns.
 const HEADER_LINES: usize = 2;
 
-fn list(copy: &LocalCopy) -> Result<Listing> {
+/// Lists the images of a copy.
+pub fn list(copy: &LocalCopy) -> Result<Listing> {
     let list = "list_eval_partition.txt";
     let file = copy.root(list, &["Eval", "Anno"]).join(list);
     let root = copy.root("img", &["Img"]);

@@ -9,9 +9,9 @@ use akin_formats::csv_file::CsvFile;
 use anyhow::Result;
 
 use super::storage::{Container, Part};
-use crate::config::DataConfig;
+use crate::config::{CopyConfig, DataKind, SplitNames};
 
-/// A data set that akin can read: what is published about it, and its reader.
+/// What is published about a data set that akin can read.
 pub struct Entry {
     /// Its name in prose.
     pub title: &'static str,
@@ -25,8 +25,6 @@ pub struct Entry {
     pub licence: &'static str,
     /// Where it can be had.
     pub source: Source,
-    /// Lists the images of a copy.
-    pub list: fn(&LocalCopy) -> Result<Listing>,
 }
 
 /// The published counts of a data set.
@@ -131,14 +129,10 @@ pub fn is_evaluation_name(text: &str) -> bool {
 }
 
 impl Split {
-    /// Every split with its name in this config.
-    pub fn names(data: &DataConfig) -> [(Self, &str); 4] {
-        [
-            (Self::Train, &data.train),
-            (Self::Test, &data.test),
-            (Self::Query, &data.query),
-            (Self::Gallery, &data.gallery),
-        ]
+    /// Every split with its name in the data.
+    pub fn named(names: &SplitNames) -> [(Self, &str); 4] {
+        let SplitNames { train, test, query, gallery } = names;
+        [(Self::Train, train), (Self::Test, test), (Self::Query, query), (Self::Gallery, gallery)]
     }
 }
 
@@ -183,30 +177,36 @@ impl Listing {
 }
 
 /// A copy of a data set on this machine.
-pub struct LocalCopy<'a> {
-    /// `[data]` of the config.
-    pub data: &'a DataConfig,
+pub struct LocalCopy<'a, Settings = CopyConfig> {
+    /// `[data]` of the config, without its kind.
+    pub settings: &'a Settings,
+    /// `data.path`.
+    pub data_path: &'a Path,
+    /// Which data set it is.
+    pub kind: DataKind,
     /// The layout that a copy has.
     pub layout: &'static str,
+    /// Whether `split.test_fraction` draws the splits, so that the data need none.
+    pub draws_test: bool,
 }
 
-impl LocalCopy<'_> {
+impl<Settings> LocalCopy<'_, Settings> {
     /// A path inside the copy.
     pub fn path(&self, name: &str) -> PathBuf {
-        self.data.path.join(name)
+        self.data_path.join(name)
     }
 
     /// The folder that a file of the copy is in: `data.path`, or one of these folders inside it. `data.path` if it is in
     /// none, so that an error names that place.
     pub fn root(&self, file: &str, folders: &[&str]) -> PathBuf {
         let inside = folders.iter().map(|folder| self.path(folder));
-        let mut roots = std::iter::once(self.data.path.clone()).chain(inside);
-        roots.find(|root| root.join(file).exists()).unwrap_or_else(|| self.data.path.clone())
+        let mut roots = std::iter::once(self.data_path.to_owned()).chain(inside);
+        roots.find(|root| root.join(file).exists()).unwrap_or_else(|| self.data_path.to_owned())
     }
 
     /// What to do if a file is missing.
     pub fn layout_hint(&self) -> String {
-        format!("check data.path; a copy of `{}` holds {}", self.data.kind.name(), self.layout)
+        format!("check data.path; a copy of `{}` holds {}", self.kind.name(), self.layout)
     }
 
     /// The bytes of a file.
@@ -301,8 +301,13 @@ mod tests {
     #[test]
     fn the_last_word_of_a_line_is_its_rest() {
         let directory = files(&[("a.txt", b"header\n1  x y z\n\n 2\tw\n"), ("bad.txt", b"1 2\n3\n")]);
-        let data = data(&directory, "kind = 'sop'\npath = ''\nlevels = ['product']");
-        let copy = LocalCopy { data: &data, layout: "a.txt" };
+        let copy = LocalCopy {
+            settings: &(),
+            data_path: directory.path(),
+            kind: DataKind::Sop,
+            layout: "a.txt",
+            draws_test: false,
+        };
         let lines = copy.lines::<2>(&copy.path("a.txt"), 1).unwrap();
         assert_eq!(lines, [["1", "x y z"], ["2", "w"]]);
         let (message, hint) = refusal(copy.lines::<2>(&copy.path("bad.txt"), 0));

@@ -20,7 +20,6 @@ pub mod folder;
 mod grocery;
 mod h_gldv2;
 mod hierarchy;
-pub mod idle;
 mod inaturalist;
 mod inshop;
 pub mod junk;
@@ -48,14 +47,14 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use walkdir::{DirEntry, WalkDir};
 
-use self::listing::{Entry, ListedImage, LocalCopy, Split};
+use self::listing::{Entry, ListedImage, Listing, LocalCopy, Split};
 pub use self::storage::Storage;
+use crate::config::data_sets::data_sets;
+use crate::config::{DataConfig, DataKind, Protocol, Selection, SplitNames};
 use akin_base::counts::{count, counted};
 use akin_base::problem::{a_few, problem};
 use akin_base::progress::Progress;
 use akin_base::{directory, files};
-
-use crate::config::{DataConfig, DataKind, Protocol};
 
 /// Images with their labels, in splits.
 #[derive(Clone, Debug)]
@@ -83,14 +82,12 @@ pub struct DataDigest {
     names: String,
     sizes: String,
     /// The images that were unpacked from a larger file. Empty if there are none.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
     contents: String,
     /// Every image as it is stored. None if the images were not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pictures: Option<String>,
     labels: String,
-    /// The names of the classes. Empty in a run of an akin that did not record them.
-    #[serde(default)]
+    /// The names of the classes.
     classes: String,
     splits: String,
 }
@@ -117,7 +114,7 @@ impl DataDigest {
         }
         if self.images == before.images && self.labels != before.labels {
             changes.push("labels differ".into());
-        } else if !before.classes.is_empty() && self.classes != before.classes {
+        } else if self.classes != before.classes {
             changes.push("classes have other names".into());
         }
         if self.images == before.images && self.splits != before.splits {
@@ -161,30 +158,30 @@ impl Splits {
     }
 }
 
-/// What is published about a data set, and its reader.
-pub fn entry(kind: DataKind) -> &'static Entry {
-    match kind {
-        DataKind::Folder => &folder::ENTRY,
-        DataKind::Csv => &csv::ENTRY,
-        DataKind::Parquet => &parquet::ENTRY,
-        DataKind::Sop => &sop::ENTRY,
-        DataKind::Cub200 => &cub200::ENTRY,
-        DataKind::Cars196 => &cars196::ENTRY,
-        DataKind::Inshop => &inshop::ENTRY,
-        DataKind::InatBase => &inaturalist::BASE,
-        DataKind::InatFull => &inaturalist::FULL,
-        DataKind::DymlVehicle => &dyml::VEHICLE,
-        DataKind::DymlAnimal => &dyml::ANIMAL,
-        DataKind::DymlProduct => &dyml::PRODUCT,
-        DataKind::Cifar100 => &cifar100::ENTRY,
-        DataKind::Nabirds => &nabirds::ENTRY,
-        DataKind::Omniglot => &omniglot::ENTRY,
-        DataKind::Grocery => &grocery::ENTRY,
-        DataKind::Aircraft => &aircraft::ENTRY,
-        DataKind::HGldv2 => &h_gldv2::ENTRY,
-        DataKind::Roxford5k => &revisited::OXFORD,
-        DataKind::Rparis6k => &revisited::PARIS,
-    }
+/// Makes the functions that need every data set.
+macro_rules! readers {
+    ($($(#[$doc:meta])* $kind:ident: $settings:ty, $levels:tt, $list:path, $entry:path;)+) => {
+        /// What is published about a data set.
+        pub fn entry(kind: DataKind) -> &'static Entry {
+            match kind { $(DataKind::$kind => &$entry,)+ }
+        }
+
+        /// Lists the images of a copy of a data set.
+        fn list(selection: &Selection) -> Result<Listing> {
+            match &selection.data {
+                $(DataConfig::$kind(settings) => $list(&local_copy(selection, settings)),)+
+            }
+        }
+    };
+}
+
+data_sets!(readers);
+
+/// The copy of a data set with these settings.
+fn local_copy<'a, Settings>(selection: &'a Selection, settings: &'a Settings) -> LocalCopy<'a, Settings> {
+    let kind = selection.data.kind();
+    let draws_test = selection.split.test_fraction.is_some();
+    LocalCopy { settings, data_path: selection.data.path(), kind, layout: entry(kind).layout, draws_test }
 }
 
 /// Refuses an output that would replace a file of the data, besides what [`files::check_output`] refuses.
@@ -192,23 +189,23 @@ pub fn entry(kind: DataKind) -> &'static Entry {
 /// # Errors
 ///
 /// As above.
-pub fn check_output(path: &Path, inputs: &[PathBuf], data: &DataConfig, overwrite: bool) -> Result<()> {
+pub fn check_output(path: &Path, inputs: &[PathBuf], selection: &Selection, overwrite: bool) -> Result<()> {
+    let data = &selection.data;
     files::check_output(path, inputs, overwrite)?;
     if !path.is_file() {
         return Ok(());
     }
-    let entry = entry(data.kind);
-    let mut files = vec![data.path.clone()];
-    files.extend(data.hierarchy.clone());
-    if ![DataKind::Folder, DataKind::Csv].contains(&data.kind) {
+    let mut files = vec![data.path().to_owned()];
+    files.extend(data.hierarchy().map(Path::to_owned));
+    if !matches!(data, DataConfig::Folder(_) | DataConfig::Csv(_)) {
         // Its tables and containers are near the top.
-        let entries = WalkDir::new(&data.path).max_depth(2).into_iter().filter_map(std::result::Result::ok);
+        let entries = WalkDir::new(data.path()).max_depth(2).into_iter().filter_map(std::result::Result::ok);
         files.extend(entries.map(DirEntry::into_path));
     }
     // If the data cannot be read, the command that reads them says so.
-    if data.kind == DataKind::Parquet {
-        files.extend(parquet::named_files(data).unwrap_or_default());
-    } else if let Ok(listing) = (entry.list)(&LocalCopy { data, layout: entry.layout }) {
+    if let DataConfig::Parquet(table) = data {
+        files.extend(parquet::named_files(table).unwrap_or_default());
+    } else if let Ok(listing) = list(selection) {
         files.extend(listing.images.into_iter().map(|image| image.path));
     }
     files::check_output(path, &files, overwrite)?;
@@ -220,10 +217,10 @@ pub fn check_output(path: &Path, inputs: &[PathBuf], data: &DataConfig, overwrit
 /// # Errors
 ///
 /// A file that cannot be read, and a missing column.
-pub fn check_columns(data: &DataConfig) -> Result<()> {
-    match data.kind {
-        DataKind::Csv => csv::check_columns(data),
-        DataKind::Parquet => parquet::check_columns(data),
+pub fn check_columns(selection: &Selection) -> Result<()> {
+    match &selection.data {
+        DataConfig::Csv(table) => csv::check_columns(&local_copy(selection, table)),
+        DataConfig::Parquet(table) => parquet::check_columns(&local_copy(selection, table)),
         _ => Ok(()),
     }
 }
@@ -235,14 +232,14 @@ impl Dataset {
     /// # Errors
     ///
     /// The errors of [`Dataset::read`], and a data set that fails one of these checks.
-    pub fn load(data: &DataConfig, seed: u64) -> Result<Self> {
-        let dataset = Self::read(data, seed)?;
-        dataset.check_splits(data, &dataset.splits.named())?;
-        dataset.check_files(data)?;
+    pub fn load(selection: &Selection) -> Result<Self> {
+        let dataset = Self::read(selection)?;
+        dataset.check_splits(&selection.data, &dataset.splits.named())?;
+        dataset.check_files(&selection.data)?;
         // Training ends with all benchmarks.
-        if data.protocol == Protocol::Dyml {
-            for benchmark in data.benchmarks().unwrap_or_default() {
-                Self::load_to_evaluate(&DataConfig { benchmark: Some(benchmark), ..data.clone() }, seed)?;
+        if selection.split.protocol == Protocol::Dyml {
+            for data in selection.data.benchmarks().unwrap_or_default() {
+                Self::load_to_evaluate(&selection.with_data(data))?;
             }
         }
         Ok(dataset)
@@ -253,10 +250,10 @@ impl Dataset {
     /// # Errors
     ///
     /// As [`Dataset::load`].
-    pub fn load_to_evaluate(data: &DataConfig, seed: u64) -> Result<Self> {
-        let dataset = Self::read(data, seed)?;
-        dataset.check_splits(data, &dataset.splits.named()[1..])?;
-        dataset.check_files(data)?;
+    pub fn load_to_evaluate(selection: &Selection) -> Result<Self> {
+        let dataset = Self::read(selection)?;
+        dataset.check_splits(&selection.data, &dataset.splits.named()[1..])?;
+        dataset.check_files(&selection.data)?;
         Ok(dataset)
     }
 
@@ -266,62 +263,60 @@ impl Dataset {
     ///
     /// A source that cannot be read, labels that do not form a tree, or splits that contradict each
     /// other.
-    pub fn read(data: &DataConfig, seed: u64) -> Result<Self> {
-        let entry = entry(data.kind);
-        let listing = (entry.list)(&LocalCopy { data, layout: entry.layout })?;
+    pub fn read(selection: &Selection) -> Result<Self> {
+        let Selection { data, split, seed } = selection;
+        let listing = list(selection)?;
         let (mut images, identity) = (listing.images, listing.identity);
         // Only the levels that the config names are used.
-        let all_levels = data.kind.levels(data.hierarchy.is_some());
+        let all_levels = data.kind().levels(data.hierarchy().is_some());
         let is_used = |place: usize| {
-            all_levels.is_empty() || data.levels.iter().any(|level| level == all_levels[place])
+            all_levels.is_empty() || data.levels().iter().any(|level| level == all_levels[place])
         };
         for image in &mut images {
             let mut place = 0..;
             image.labels.retain(|_| place.next().is_some_and(is_used));
         }
-        if data.test_fraction.is_none() {
+        if split.test_fraction.is_none() {
             images.retain(|image| image.split.is_some());
         }
         if images.is_empty() {
             return Err(problem(
-                format!("{} has no images", data.path.display()),
+                format!("{} has no images", data.path().display()),
                 "check data.path; images are JPEG, PNG or WebP files",
             ));
         }
         let label_names: Vec<Vec<&str>> =
             images.iter().map(|image| image.labels.iter().map(String::as_str).collect()).collect();
         // With an option, and not by the layout, a class is its path.
-        if data.qualify {
-            check_order(&data.levels, &label_names).with_context(|| data.path.display().to_string())?;
+        if data.table().is_some_and(|table| table.qualify) {
+            check_order(data.levels(), &label_names).with_context(|| data.path().display().to_string())?;
         }
         let place = |item: usize| images[item].path.display().to_string();
-        let (taxonomy, labels) = Taxonomy::from_named_rows(&data.levels, &label_names, identity, &place)
-            .with_context(|| data.path.display().to_string())?;
-        let seed = data.split_seed.unwrap_or(seed);
-        let splits: Vec<Split> = match data.test_fraction {
+        let (taxonomy, labels) = Taxonomy::from_named_rows(data.levels(), &label_names, identity, &place)
+            .with_context(|| data.path().display().to_string())?;
+        let splits: Vec<Split> = match split.test_fraction {
             Some(share) => {
                 let all: Vec<usize> = (0..images.len()).collect();
-                let held_out = hold_out(&taxonomy, &labels, &all, share, seed);
+                let held_out = hold_out(&taxonomy, &labels, &all, share, *seed);
                 held_out.into_iter().map(|out| if out { Split::Test } else { Split::Train }).collect()
             }
             None => images.iter().filter_map(|image| image.split).collect(),
         };
-        let mut splits = group_by_split(&splits, data)?;
-        if let Some(share) = data.validation_fraction {
-            let held_out = hold_out(&taxonomy, &labels, &splits.train, share, seed);
+        let mut splits = group_by_split(&splits, selection)?;
+        if let Some(share) = split.validation_fraction {
+            let held_out = hold_out(&taxonomy, &labels, &splits.train, share, *seed);
             let (query, train) = splits.train.iter().copied().partition(|&item| held_out[item]);
             splits = Splits { train, query, gallery: Vec::new() };
         }
-        if let Some(fold) = data.fold {
-            let fold_of_item = draw_folds(&taxonomy, &labels, &splits.train, fold.of, seed)
-                .with_context(|| data.path.display().to_string())?;
+        if let Some(fold) = split.fold {
+            let fold_of_item = draw_folds(&taxonomy, &labels, &splits.train, fold.of, *seed)
+                .with_context(|| data.path().display().to_string())?;
             let (query, train) =
                 splits.train.iter().copied().partition(|&item| fold_of_item[item] == Some(fold.number));
             splits = Splits { train, query, gallery: Vec::new() };
         }
         // Junk is for the evaluation splits, which are not evaluated on when classes are held out.
-        let holds_out = data.validation_fraction.is_some() || data.fold.is_some();
-        let junk = if holds_out { Vec::new() } else { junk(&images, &taxonomy, &splits, data)? };
+        let junk = if split.holds_out() { Vec::new() } else { junk(&images, &taxonomy, &splits, data)? };
         let (paths, parts) = images.into_iter().map(|image| (image.path, image.part)).unzip();
         let storage = Arc::new(Storage::new(parts, listing.containers));
         Ok(Self { taxonomy, paths, storage, labels, junk, splits })
@@ -388,7 +383,7 @@ impl Dataset {
         for (name, items) in splits {
             if items.is_empty() {
                 return Err(problem(
-                    format!("the split `{name}` of {} is empty", data.path.display()),
+                    format!("the split `{name}` of {} is empty", data.path().display()),
                     "add images to it; `akin data check CONFIG` counts the images of each split",
                 ));
             }
@@ -397,7 +392,7 @@ impl Dataset {
             return Err(problem(
                 format!(
                     "no query of {} shares a label with a gallery image, at any level",
-                    data.path.display()
+                    data.path().display()
                 ),
                 "check the labels: evaluation needs gallery images that are related to the queries",
             ));
@@ -426,13 +421,18 @@ impl Dataset {
         if missing.is_empty() {
             return Ok(());
         }
-        let hint = if [DataKind::Csv, DataKind::Parquet].contains(&data.kind) {
+        let hint = if data.table().is_some() {
             "check the paths; they are relative to `data.images`, by default the folder of the file"
         } else {
             "copy the missing files, and check for broken links"
         };
         let count = counted(missing.len(), "image does", "images do");
         Err(problem(format!("{count} not exist: {}", a_few(&missing)), hint))
+    }
+
+    /// A sentence for each setting that is not at its default and has no effect on these images.
+    pub fn unused_settings(&self, selection: &Selection) -> Vec<String> {
+        selection.unused_settings(self.splits.leave_one_out(), &self.paths)
     }
 
     /// The file that the image of an item is in.
@@ -547,7 +547,10 @@ fn junk(
     }
     if splits.leave_one_out() {
         return Err(problem(
-            format!("{} leaves images out of rankings, but its queries rank each other", data.path.display()),
+            format!(
+                "{} leaves images out of rankings, but its queries rank each other",
+                data.path().display()
+            ),
             "give it the splits `query` and `gallery`, or remove data.junk_column",
         ));
     }
@@ -563,7 +566,7 @@ fn junk(
                     format!(
                         "{} is junk for `{name}`, which is no {}",
                         image.path.display(),
-                        data.levels[level - 1]
+                        data.levels()[level - 1]
                     ),
                     "correct the class, or remove it",
                 )
@@ -584,40 +587,45 @@ fn junk(
 
 /// Lists the items of each split. The evaluation splits are either `test` alone, or `query` and
 /// `gallery`.
-fn group_by_split(splits: &[Split], data: &DataConfig) -> Result<Splits> {
+fn group_by_split(splits: &[Split], selection: &Selection) -> Result<Splits> {
+    let data = &selection.data;
+    let SplitNames { train: train_name, test: test_name, query: query_name, gallery: gallery_name } =
+        data.split_names().cloned().unwrap_or_default();
     let items_in =
         |wanted| -> Vec<usize> { (0..splits.len()).filter(|&item| splits[item] == wanted).collect() };
     let [train, test, query, gallery] =
         [Split::Train, Split::Test, Split::Query, Split::Gallery].map(items_in);
-    let DataConfig { test: test_name, query: query_name, gallery: gallery_name, .. } = data;
     let lacks = |missing: &str, present: &str| {
         problem(
-            format!("{} has a split `{present}` but no `{missing}`", data.path.display()),
+            format!("{} has a split `{present}` but no `{missing}`", data.path().display()),
             format!(
                 "add `{missing}`, or rename `{present}` to `{test_name}`: its images are then queries and \
                  gallery at once"
             ),
         )
     };
-    if data.train_is_gallery {
+    if selection.split.train_is_gallery {
         return match (test.is_empty(), query.is_empty(), gallery.is_empty()) {
             (_, _, false) => Err(problem(
                 format!(
-                    "data.train_is_gallery is set, but {} has a split `{gallery_name}`",
-                    data.path.display()
+                    "split.train_is_gallery is set, but {} has a split `{gallery_name}`",
+                    data.path().display()
                 ),
                 "remove one of them: there is one gallery",
             )),
             _ if train.is_empty() => Err(problem(
-                format!("data.train_is_gallery is set, but {} has no training images", data.path.display()),
-                format!("add a split `{}`, or remove data.train_is_gallery", data.train),
+                format!(
+                    "split.train_is_gallery is set, but {} has no training images",
+                    data.path().display()
+                ),
+                format!("add a split `{train_name}`, or remove split.train_is_gallery"),
             )),
             (false, true, _) => Ok(Splits { gallery: train.clone(), train, query: test }),
             (true, false, _) => Ok(Splits { gallery: train.clone(), train, query }),
             _ => Err(problem(
                 format!(
-                    "data.train_is_gallery is set, and {} needs one split of queries",
-                    data.path.display()
+                    "split.train_is_gallery is set, and {} needs one split of queries",
+                    data.path().display()
                 ),
                 format!("give it a split `{test_name}` or a split `{query_name}`"),
             )),
@@ -625,20 +633,20 @@ fn group_by_split(splits: &[Split], data: &DataConfig) -> Result<Splits> {
     }
     match (test.is_empty(), query.is_empty() && gallery.is_empty()) {
         (false, true) => Ok(Splits { train, query: test, gallery: Vec::new() }),
-        (true, false) if query.is_empty() => Err(lacks(query_name, gallery_name)),
-        (true, false) if gallery.is_empty() => Err(lacks(gallery_name, query_name)),
+        (true, false) if query.is_empty() => Err(lacks(&query_name, &gallery_name)),
+        (true, false) if gallery.is_empty() => Err(lacks(&gallery_name, &query_name)),
         (true, false) => Ok(Splits { train, query, gallery }),
         (true, true) => Err(problem(
-            format!("{} has no evaluation split", data.path.display()),
+            format!("{} has no evaluation split", data.path().display()),
             format!(
-                "add `{test_name}`, or `{query_name}` and `{gallery_name}`, set data.test to the name of the split \
-                 that is evaluated, or set data.test_fraction = 0.5"
+                "add `{test_name}`, or `{query_name}` and `{gallery_name}`, set data.splits.test to the name of the split \
+                 that is evaluated, or set split.test_fraction = 0.5"
             ),
         )),
         (false, false) => Err(problem(
             format!(
                 "{} has the split `{test_name}` and also `{query_name}` or `{gallery_name}`",
-                data.path.display()
+                data.path().display()
             ),
             format!(
                 "use `{test_name}` alone (queries and gallery at once), or `{query_name}` and `{gallery_name}`"
@@ -673,18 +681,20 @@ pub(crate) mod fixtures {
         files(&images.iter().map(|&image| (image, &b""[..])).collect::<Vec<_>>())
     }
 
-    /// `[data]` from TOML, with `path` relative to this directory.
-    pub(crate) fn data(directory: &TempDir, toml: &str) -> DataConfig {
-        let mut data: DataConfig = toml::from_str(toml).unwrap();
-        data.path = directory.path().join(data.path);
-        data
+    /// `[data]` from TOML, with `path` relative to this directory. `[split]` may follow.
+    pub(crate) fn data(directory: &TempDir, toml: &str) -> Selection {
+        let mut root: toml::Table = format!("[data]\n{toml}").parse().unwrap();
+        let mut data: DataConfig = root.remove("data").unwrap().try_into().unwrap();
+        data.set_path(directory.path().join(data.path()));
+        let split = root.remove("split").map(|split| split.try_into().unwrap()).unwrap_or_default();
+        Selection { data, split, seed: 0 }
     }
 
-    pub(crate) fn folder(directory: &TempDir, more: &str) -> DataConfig {
+    pub(crate) fn folder(directory: &TempDir, more: &str) -> Selection {
         data(directory, &format!("kind = 'folder'\npath = ''\nlevels = ['kind', 'variety']\n{more}"))
     }
 
-    pub(crate) fn csv(text: &str, more: &str) -> (TempDir, DataConfig) {
+    pub(crate) fn csv(text: &str, more: &str) -> (TempDir, Selection) {
         let directory = files(&[("labels.csv", text.as_bytes())]);
         let data = data(
             &directory,
@@ -693,19 +703,17 @@ pub(crate) mod fixtures {
         (directory, data)
     }
 
-    /// A data set that is a copy in this directory. `toml` is the section without `path`.
-    pub(crate) fn config(copy: &TempDir, toml: &str) -> Result<DataConfig> {
-        let mut section: toml::Table = toml::from_str(toml).unwrap();
-        section.insert("path".into(), copy.path().to_str().unwrap().into());
-        let mut root = toml::Table::new();
-        root.insert("data".into(), section.into());
+    /// A data set that is a copy in this directory. `toml` is the section without `path`. `[split]` may follow.
+    pub(crate) fn config(copy: &TempDir, toml: &str) -> Result<Selection> {
+        let mut root: toml::Table = format!("[data]\n{toml}").parse().unwrap();
+        root["data"].as_table_mut().unwrap().insert("path".into(), copy.path().to_str().unwrap().into());
         let file = copy.path().join("akin-test.toml");
         fs::write(&file, toml::to_string(&root).unwrap()).unwrap();
-        Ok(DataConfig::load(&file, &[])?.0)
+        Selection::load(&file, &[])
     }
 
     pub(crate) fn try_to_read(copy: &TempDir, toml: &str) -> Result<Dataset> {
-        Dataset::read(&config(copy, toml)?, 0)
+        Dataset::read(&config(copy, toml)?)
     }
 
     pub(crate) fn read(copy: &TempDir, toml: &str) -> Dataset {
@@ -753,21 +761,21 @@ e.jpg,Fuji,Apple,gallery
     #[test]
     fn a_missing_split_is_named() {
         let (_directory, data) = csv(&GOOD.replace("query", "train"), "");
-        assert!(refusal(Dataset::load(&data, 0)).0.contains("`gallery` but no `query`"));
+        assert!(refusal(Dataset::load(&data)).0.contains("`gallery` but no `query`"));
         let (_directory, data) = csv(&GOOD.replace("gallery", "train").replace("query", "train"), "");
-        assert!(refusal(Dataset::load(&data, 0)).0.contains("no evaluation split"));
+        assert!(refusal(Dataset::load(&data)).0.contains("no evaluation split"));
         let (_directory, data) =
             csv(&GOOD.replace("c.jpg,Conference,Pear,query", "c.jpg,Conference,Pear,test"), "");
-        assert!(refusal(Dataset::load(&data, 0)).0.contains("`test` and also `query` or `gallery`"));
+        assert!(refusal(Dataset::load(&data)).0.contains("`test` and also `query` or `gallery`"));
         let (_directory, data) =
             csv(&GOOD.replace("train", "test").replace("query", "test").replace("gallery", "test"), "");
-        assert!(refusal(Dataset::load(&data, 0)).0.contains("split `train`"));
+        assert!(refusal(Dataset::load(&data)).0.contains("split `train`"));
     }
 
     #[test]
     fn a_split_without_positives_is_refused() {
         let (_directory, data) = csv(&GOOD.replace("d.jpg,Conference,Pear,gallery\n", ""), "");
-        let (message, hint) = refusal(Dataset::load(&data, 0));
+        let (message, hint) = refusal(Dataset::load(&data));
         assert!(message.contains("no query") && message.contains("at any level"), "{message}");
         assert!(hint.contains("related to the queries"));
     }
@@ -775,7 +783,7 @@ e.jpg,Fuji,Apple,gallery
     #[test]
     fn missing_images_are_listed() {
         let (_directory, data) = csv(GOOD, "");
-        let (message, hint) = refusal(Dataset::load(&data, 0));
+        let (message, hint) = refusal(Dataset::load(&data));
         assert!(message.starts_with("5 images do not exist: ") && message.contains("a.jpg"), "{message}");
         assert!(hint.contains("data.images"));
     }
@@ -784,22 +792,23 @@ e.jpg,Fuji,Apple,gallery
     fn a_class_with_two_parents_is_refused_unless_it_is_qualified() {
         let text = GOOD.replace("e.jpg,Fuji,Apple", "e.jpg,Gala,Pear");
         let (_directory, data) = csv(&text, "");
-        let (message, hint) = refusal(Dataset::read(&data, 0));
+        let (message, hint) = refusal(Dataset::read(&data));
         assert!(
             message.contains("Gala") && message.contains("Apple") && message.contains("Pear"),
             "{message}"
         );
         assert!(message.contains("e.jpg, \"Pear\"") && !hint.is_empty(), "{message}");
         let (_directory, data) = csv(&text, "qualify = true");
-        assert_eq!(Dataset::read(&data, 0).unwrap().taxonomy.class_count(2), 3);
+        assert_eq!(Dataset::read(&data).unwrap().taxonomy.class_count(2), 3);
     }
 
     #[test]
     fn levels_in_the_wrong_order_are_refused_although_they_are_qualified() {
         for more in ["", "qualify = true"] {
             let (_directory, mut data) = csv(GOOD, more);
-            data.levels.reverse();
-            let (message, hint) = refusal(Dataset::read(&data, 0));
+            let DataConfig::Csv(table) = &mut data.data else { panic!("a CSV file") };
+            table.levels.reverse();
+            let (message, hint) = refusal(Dataset::read(&data));
             assert!(hint.ends_with("kind, variety"), "{message} {hint}");
         }
     }
@@ -807,12 +816,12 @@ e.jpg,Fuji,Apple,gallery
     #[test]
     fn queries_rank_the_gallery_or_each_other() {
         let (_directory, data) = csv(GOOD, "");
-        let dataset = Dataset::read(&data, 0).unwrap();
+        let dataset = Dataset::read(&data).unwrap();
         assert_eq!((dataset.splits.query.as_slice(), dataset.gallery()), (&[2][..], &[3, 4][..]));
         assert_eq!((dataset.queries_with_positives(1), dataset.queries_with_positives(2)), (1, 1));
 
         let (_directory, data) = csv(&GOOD.replace("query", "test").replace("gallery", "test"), "");
-        let dataset = Dataset::read(&data, 0).unwrap();
+        let dataset = Dataset::read(&data).unwrap();
         assert!(dataset.splits.leave_one_out());
         assert_eq!(dataset.gallery(), [2, 3, 4]);
         assert_eq!(dataset.queries_with_positives(2), 2, "a query is not its own positive");
@@ -821,8 +830,8 @@ e.jpg,Fuji,Apple,gallery
     #[test]
     fn queries_can_rank_the_training_images() {
         let text = GOOD.replace("query", "test").replace("gallery", "train");
-        let (_directory, data) = csv(&text, "train_is_gallery = true");
-        let dataset = Dataset::read(&data, 0).unwrap();
+        let (_directory, data) = csv(&text, "[split]\ntrain_is_gallery = true");
+        let dataset = Dataset::read(&data).unwrap();
         assert!(!dataset.splits.leave_one_out());
         let Splits { train, query, gallery } = &dataset.splits;
         assert_eq!((&train[..], &query[..], &gallery[..]), (&[0, 1, 3, 4][..], &[2][..], &[0, 1, 3, 4][..]));
@@ -830,16 +839,16 @@ e.jpg,Fuji,Apple,gallery
         assert_eq!(dataset.queries_with_positives(2), 1);
         assert_eq!(splits(&dataset), [("train", 4), ("test", 1)]);
 
-        let (_directory, data) = csv(&text.replace("test", "query"), "train_is_gallery = true");
-        assert_eq!(Dataset::read(&data, 0).unwrap().splits, dataset.splits);
+        let (_directory, data) = csv(&text.replace("test", "query"), "[split]\ntrain_is_gallery = true");
+        assert_eq!(Dataset::read(&data).unwrap().splits, dataset.splits);
 
-        let (_directory, data) = csv(GOOD, "train_is_gallery = true");
-        let (message, hint) = refusal(Dataset::read(&data, 0));
+        let (_directory, data) = csv(GOOD, "[split]\ntrain_is_gallery = true");
+        let (message, hint) = refusal(Dataset::read(&data));
         assert!(message.contains("has a split `gallery`") && hint.contains("one gallery"), "{message}");
-        let (_directory, data) = csv(&text.replace("test", "train"), "train_is_gallery = true");
-        assert!(refusal(Dataset::read(&data, 0)).0.contains("needs one split of queries"));
-        let (_directory, data) = csv(&text.replace("train", "test"), "train_is_gallery = true");
-        assert!(refusal(Dataset::read(&data, 0)).0.contains("has no training images"));
+        let (_directory, data) = csv(&text.replace("test", "train"), "[split]\ntrain_is_gallery = true");
+        assert!(refusal(Dataset::read(&data)).0.contains("needs one split of queries"));
+        let (_directory, data) = csv(&text.replace("train", "test"), "[split]\ntrain_is_gallery = true");
+        assert!(refusal(Dataset::read(&data)).0.contains("has no training images"));
     }
 
     #[test]
@@ -852,8 +861,8 @@ e.jpg,Fuji,Apple,gallery
                 }
             }
         }
-        let (_directory, data) = csv(&text, "test_fraction = 0.5");
-        let dataset = Dataset::read(&data, 1).unwrap();
+        let (_directory, data) = csv(&text, "[split]\ntest_fraction = 0.5");
+        let dataset = Dataset::read(&data).unwrap();
         let Splits { train, query, .. } = &dataset.splits;
         assert_eq!((train.len(), query.len()), (12, 12));
         let classes = |items: &[usize]| {
@@ -863,8 +872,12 @@ e.jpg,Fuji,Apple,gallery
         for kind in 0..3 {
             assert_eq!(dataset.classes(query, 1).iter().filter(|&&class| class == kind).count(), 4);
         }
-        assert_eq!(Dataset::read(&data, 1).unwrap().splits, dataset.splits);
-        assert!((2..9).any(|seed| Dataset::read(&data, seed).unwrap().splits != dataset.splits));
+        assert_eq!(Dataset::read(&data).unwrap().splits, dataset.splits);
+        assert!(
+            (2..9)
+                .any(|seed| Dataset::read(&Selection { seed, ..data.clone() }).unwrap().splits
+                    != dataset.splits)
+        );
     }
 
     #[test]
@@ -877,9 +890,9 @@ e.jpg,Fuji,Apple,gallery
             }
         }
         let (_directory, data) = csv(&text, "");
-        let whole = Dataset::read(&data, 1).unwrap().splits;
-        let (_directory, data) = csv(&text, "validation_fraction = 0.5");
-        let Splits { train, query, gallery } = Dataset::read(&data, 1).unwrap().splits;
+        let whole = Dataset::read(&data).unwrap().splits;
+        let (_directory, data) = csv(&text, "[split]\nvalidation_fraction = 0.5");
+        let Splits { train, query, gallery } = Dataset::read(&data).unwrap().splits;
         assert_eq!((train.len(), query.len(), gallery.len()), (4, 4, 0));
         let mut both = [train, query].concat();
         both.sort_unstable();
@@ -896,11 +909,11 @@ e.jpg,Fuji,Apple,gallery
             }
         }
         let (_directory, data) = csv(&text, "");
-        let whole = Dataset::read(&data, 1).unwrap().splits;
+        let whole = Dataset::read(&data).unwrap().splits;
         let mut held_out: Vec<usize> = Vec::new();
         for number in 1..=4 {
-            let (_directory, data) = csv(&text, &format!("fold = {{ number = {number}, of = 4 }}"));
-            let dataset = Dataset::read(&data, 1).unwrap();
+            let (_directory, data) = csv(&text, &format!("[split]\nfold = {{ number = {number}, of = 4 }}"));
+            let dataset = Dataset::read(&data).unwrap();
             let Splits { train, query, gallery } = &dataset.splits;
             assert_eq!((train.len(), query.len(), gallery.len()), (18, 6, 0));
             let mut kinds = dataset.classes(query, 1);
@@ -911,8 +924,8 @@ e.jpg,Fuji,Apple,gallery
         held_out.sort_unstable();
         assert_eq!(held_out, whole.train);
 
-        let (_directory, data) = csv(&text, "fold = { number = 1, of = 13 }");
-        let (message, hint) = refusal(Dataset::read(&data, 1));
+        let (_directory, data) = csv(&text, "[split]\nfold = { number = 1, of = 13 }");
+        let (message, hint) = refusal(Dataset::read(&data));
         assert!(message.contains("12 classes of variety") && hint.contains("fewer folds"), "{message}");
     }
 }

@@ -30,12 +30,12 @@ pub static ENTRY: Entry = Entry {
     }),
     licence: "the terms of the Cornell Lab of Ornithology, to be accepted on its page",
     source: Source::Page("https://dl.allaboutbirds.org/nabirds"),
-    list,
 };
 
 const ROOT: &str = "0";
 
-fn list(copy: &LocalCopy) -> Result<Listing> {
+/// Lists the images of a copy.
+pub fn list(copy: &LocalCopy) -> Result<Listing> {
     let root = copy.root("images.txt", &["nabirds"]);
     let pairs = |file: &str| -> Result<HashMap<String, String>> {
         Ok(copy.lines::<2>(&root.join(file), 0)?.into_iter().map(|[key, value]| (key, value)).collect())

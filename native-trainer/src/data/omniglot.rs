@@ -4,8 +4,9 @@ use akin_base::problem::problem;
 use akin_core::taxonomy::ClassIdentity;
 use anyhow::Result;
 
-use super::folder;
+use super::folder::Tree;
 use super::listing::{Count, Counts, Download, Entry, Listing, LocalCopy, Source, Split, SplitCounts};
+use crate::config::Ragged;
 
 /// Omniglot.
 pub static ENTRY: Entry = Entry {
@@ -31,10 +32,12 @@ pub static ENTRY: Entry = Entry {
             md5: Some("6b91aef0f799c5bb55b94e3f2daec811"),
         },
     ]),
-    list,
 };
 
-fn list(copy: &LocalCopy) -> Result<Listing> {
+/// Lists the images of a copy.
+pub fn list(copy: &LocalCopy) -> Result<Listing> {
+    let levels = copy.kind.levels(false).iter().map(|&level| level.to_owned()).collect::<Vec<_>>();
+    let tree = Tree { levels: &levels, ragged: Ragged::Refuse, no_labels: &[] };
     let root = copy.root("images_background", &["python"]);
     let mut images = Vec::new();
     for (split, name) in [(Split::Train, "images_background"), (Split::Test, "images_evaluation")] {
@@ -42,7 +45,7 @@ fn list(copy: &LocalCopy) -> Result<Listing> {
         if !folder.is_dir() {
             return Err(problem(format!("{} is not a folder", folder.display()), copy.layout_hint()));
         }
-        folder::walk(&folder, Some(split), copy.data, &mut images)?;
+        tree.walk(&folder, Some(split), &mut images)?;
     }
     // Each alphabet has a character01.
     Ok(Listing::from_files(images, ClassIdentity::Path))

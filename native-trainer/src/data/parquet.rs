@@ -22,7 +22,7 @@ use sha2::{Digest, Sha256};
 use super::listing::{Entry, ListedImage, Listing, LocalCopy, Source, Split, is_split_name};
 use super::storage::{Container, Part};
 use super::table::{Rows, row_name};
-use crate::config::DataConfig;
+use crate::config::TableConfig;
 
 /// Parquet files of the user.
 pub static ENTRY: Entry = Entry {
@@ -32,17 +32,16 @@ pub static ENTRY: Entry = Entry {
     counts: None,
     licence: "yours",
     source: Source::Own,
-    list,
 };
 
-fn list(copy: &LocalCopy) -> Result<Listing> {
-    let data = copy.data;
-    let files = used_files(data)?;
+/// Lists the images of a copy.
+pub fn list(copy: &LocalCopy<TableConfig>) -> Result<Listing> {
+    let files = used_files(copy)?;
     let mut images = Vec::new();
     let mut unpacked = Unpacked::default();
     let mut contents = Vec::new();
     for (container, (path, split)) in files.iter().enumerate() {
-        read(data, path, *split, container, &mut unpacked, &mut images)?;
+        read(copy, path, *split, container, &mut unpacked, &mut images)?;
         contents.push(unpacked.end_file());
     }
     let containers = match unpacked.scratch {
@@ -53,7 +52,7 @@ fn list(copy: &LocalCopy) -> Result<Listing> {
             files.into_iter().zip(contents).map(container).collect()
         }
     };
-    Ok(Listing { images, identity: data.identity(), containers })
+    Ok(Listing { images, identity: copy.settings.identity(), containers })
 }
 
 /// The file, or the files of a folder in the order of their names. A folder without any may have them where the hub of
@@ -169,12 +168,13 @@ type UsedFile = (PathBuf, Option<Split>);
 /// # Errors
 ///
 /// Files that cannot be read; a name that begins with no split; no file of an evaluation split; a part that is missing.
-fn used_files(data: &DataConfig) -> Result<Vec<UsedFile>> {
+fn used_files(copy: &LocalCopy<TableConfig>) -> Result<Vec<UsedFile>> {
+    let data = copy.settings;
     let mut used: Vec<UsedFile> = Vec::new();
     let mut others = BTreeSet::new();
     for path in files(&data.path)? {
         // A file may lack the column if its name tells the split, but not a column that the config names.
-        let tells_by_row = data.test_fraction.is_some()
+        let tells_by_row = copy.draws_test
             || data.names_split_column()
             || ParquetFile::open(&path)?.find(&data.split_column).is_some();
         if tells_by_row {
@@ -182,7 +182,7 @@ fn used_files(data: &DataConfig) -> Result<Vec<UsedFile>> {
             continue;
         }
         let name = split_of_name(&path);
-        match Split::names(data).into_iter().find(|(_, known)| *known == name) {
+        match Split::named(&data.splits).into_iter().find(|(_, known)| *known == name) {
             Some((split, _)) => used.push((path, Some(split))),
             None if is_split_name(&name) || PartName::parse(name_of(&path)).is_some() => {
                 others.insert(name);
@@ -195,7 +195,7 @@ fn used_files(data: &DataConfig) -> Result<Vec<UsedFile>> {
                         data.split_column
                     ),
                     "call the file after its split (`train-1.parquet`), take it out of the folder, or set \
-                     data.split_column or data.test_fraction = 0.5",
+                     data.split_column or split.test_fraction = 0.5",
                 ));
             }
         }
@@ -208,19 +208,19 @@ fn used_files(data: &DataConfig) -> Result<Vec<UsedFile>> {
 }
 
 /// The error for files of which none is called after an evaluation split, but some after `others`.
-fn no_evaluation_split(data: &DataConfig, others: BTreeSet<String>) -> anyhow::Error {
+fn no_evaluation_split(data: &TableConfig, others: BTreeSet<String>) -> anyhow::Error {
     let others: Vec<String> = others.into_iter().collect();
-    let likely = nearest(&data.test, others.iter().map(String::as_str)).unwrap_or(&others[0]);
+    let likely = nearest(&data.splits.test, others.iter().map(String::as_str)).unwrap_or(&others[0]);
     problem(
         format!(
             "{} has no file of the split `{}`; its files are called after {}",
             data.path.display(),
-            data.test,
+            data.splits.test,
             a_few(&others.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>())
         ),
         format!(
-            "set data.test = {likely:?} to evaluate on its images, call the files after their splits \
-             (`test-1.parquet`), or set data.test_fraction = 0.5"
+            "set data.splits.test = {likely:?} to evaluate on its images, call the files after their splits \
+             (`test-1.parquet`), or set split.test_fraction = 0.5"
         ),
     )
 }
@@ -230,7 +230,7 @@ fn no_evaluation_split(data: &DataConfig, others: BTreeSet<String>) -> anyhow::E
 /// # Errors
 ///
 /// Files that cannot be read.
-pub fn named_files(data: &DataConfig) -> Result<Vec<PathBuf>> {
+pub fn named_files(data: &TableConfig) -> Result<Vec<PathBuf>> {
     let mut named = Vec::new();
     for path in files(&data.path)? {
         let mut file = ParquetFile::open(&path)?;
@@ -272,7 +272,8 @@ struct Columns {
 
 impl Columns {
     /// `split` is the split of the whole file, if the file's name says so.
-    fn of(file: &ParquetFile, data: &DataConfig, split: Option<Split>) -> Result<Self> {
+    fn of(file: &ParquetFile, copy: &LocalCopy<TableConfig>, split: Option<Split>) -> Result<Self> {
+        let data = copy.settings;
         Ok(Self {
             image_cells: ImageCells::of(file, &data.path_column)?,
             levels: data
@@ -280,8 +281,8 @@ impl Columns {
                 .iter()
                 .map(|name| Labels::of(file, name, "correct data.levels"))
                 .collect::<Result<_>>()?,
-            splits: match (data.test_fraction, split) {
-                (None, None) => Some(Labels::of(file, &data.split_column, "correct data.split_column")?),
+            splits: match (copy.draws_test, split) {
+                (false, None) => Some(Labels::of(file, &data.split_column, "correct data.split_column")?),
                 _ => None,
             },
             junk: match &data.junk_column {
@@ -297,24 +298,25 @@ impl Columns {
 /// # Errors
 ///
 /// A file that cannot be read, and a missing column.
-pub fn check_columns(data: &DataConfig) -> Result<()> {
-    for (path, split) in used_files(data)? {
-        Columns::of(&ParquetFile::open(&path)?, data, split)?;
+pub fn check_columns(copy: &LocalCopy<TableConfig>) -> Result<()> {
+    for (path, split) in used_files(copy)? {
+        Columns::of(&ParquetFile::open(&path)?, copy, split)?;
     }
     Ok(())
 }
 
 /// Adds the images of a file, which is the container of this number. `split` is theirs, if the name of the file tells it.
 fn read(
-    data: &DataConfig,
+    copy: &LocalCopy<TableConfig>,
     path: &Path,
     split: Option<Split>,
     container: usize,
     unpacked: &mut Unpacked,
     images: &mut Vec<ListedImage>,
 ) -> Result<()> {
+    let data = copy.settings;
     let mut file = ParquetFile::open(path)?;
-    let Columns { mut image_cells, mut levels, mut splits, mut junk } = Columns::of(&file, data, split)?;
+    let Columns { mut image_cells, mut levels, mut splits, mut junk } = Columns::of(&file, copy, split)?;
     let rows = Rows::new(data, path.parent().unwrap_or(Path::new("")));
     for row in 1..=file.rows() {
         let place = || row_name(path, row);
@@ -666,10 +668,10 @@ mod tests {
             let dataset = read(&copy, HUB_DATA);
             assert_eq!(splits(&dataset), [("train", 12), ("test", 12)]);
             assert!(dataset.paths.iter().all(|path| !path.to_string_lossy().contains("validation")));
-            let validated = read(&copy, &format!("{HUB_DATA}\ntest = 'validation'"));
+            let validated = read(&copy, &format!("{HUB_DATA}\nsplits.test = 'validation'"));
             assert_eq!(splits(&validated), [("train", 12), ("test", 12)]);
             assert_ne!(validated.paths, dataset.paths);
-            let drawn = read(&copy, &format!("{HUB_DATA}\ntest_fraction = 0.5"));
+            let drawn = read(&copy, &format!("{HUB_DATA}\n[split]\ntest_fraction = 0.5"));
             assert_eq!(drawn.paths.len(), 36, "all images are divided");
         }
         // The hub has splits of any name, and parts of files that are not used may be missing.
@@ -681,12 +683,12 @@ mod tests {
     #[test]
     fn a_folder_without_the_evaluation_split_says_which_splits_it_has() {
         let copy = hub(&["train-1.parquet", "test-1.parquet", "validation-1.parquet"]);
-        let (_, hint) = refusal(try_to_read(&copy, &format!("{HUB_DATA}\ntest = 'val'")));
-        assert!(hint.contains("data.test = \"validation\""), "{hint}");
+        let (_, hint) = refusal(try_to_read(&copy, &format!("{HUB_DATA}\nsplits.test = 'val'")));
+        assert!(hint.contains("data.splits.test = \"validation\""), "{hint}");
         for names in [&["train-1.parquet", "val-1.parquet"][..], &["val-00000-of-00001.parquet"]] {
             let (message, hint) = refusal(try_to_read(&hub(names), HUB_DATA));
             assert!(message.ends_with("has no file of the split `test`; its files are called after `val`"));
-            assert!(hint.contains("data.test = \"val\""), "{hint}");
+            assert!(hint.contains("data.splits.test = \"val\""), "{hint}");
         }
     }
 
@@ -729,14 +731,15 @@ mod tests {
             "{message}"
         );
         assert!(hint.contains("test_fraction"), "{hint}");
-        let drawn = read(&files(&[("all.parquet", HUB[0].1)]), &format!("{HUB_DATA}\ntest_fraction = 0.5"));
+        let drawn =
+            read(&files(&[("all.parquet", HUB[0].1)]), &format!("{HUB_DATA}\n[split]\ntest_fraction = 0.5"));
         assert_eq!(splits(&drawn), [("train", 6), ("test", 6)]);
     }
 
     #[test]
     fn a_column_may_name_junk() {
         let config = "kind = 'parquet'\nlevels = ['kind']\npath_column = 'picture'\njunk_column = 'kind'\n\
-                      train = 'none'\ntest = 'other'\nquery = 'train'\ngallery = 'test'";
+                      splits = { train = 'none', test = 'other', query = 'train', gallery = 'test' }";
         let dataset = read(&files(&[("x.parquet", TABLE)]), config);
         assert_eq!(dataset.junk, [[0], [0], [0], [1], [1]]);
     }
@@ -792,7 +795,8 @@ mod tests {
 
     #[test]
     fn a_text_that_is_too_long_is_no_label() {
-        let config = "kind = 'parquet'\nlevels = ['caption']\npath_column = 'picture'\ntest_fraction = 0.5";
+        let config =
+            "kind = 'parquet'\nlevels = ['caption']\npath_column = 'picture'\n[split]\ntest_fraction = 0.5";
         let (message, hint) = refusal(try_to_read(&files(&[("x.parquet", LONG)]), config));
         assert!(message.ends_with("row 1: `caption` is a text of 2000 bytes"), "{message}");
         assert!(hint.contains("at most 1024 bytes"), "{hint}");
@@ -801,11 +805,14 @@ mod tests {
     #[test]
     fn only_files_that_rows_name_are_compared_with_an_output() {
         let copy = files(&[("x.parquet", TABLE)]);
-        let named = |toml: &str| named_files(&config(&copy, toml).unwrap()).unwrap();
-        assert_eq!(named(DATA).len(), 6);
-        assert_eq!(named(DATA)[0], copy.path().join("a.png"));
-        assert!(named(&format!("{DATA}\npath_column = 'picture'")).is_empty());
-        assert!(named_files(&config(&files(&HUB), HUB_DATA).unwrap()).unwrap().is_empty());
+        let named = |copy, toml: &str| {
+            let selection = config(copy, toml).unwrap();
+            named_files(selection.data.table().unwrap()).unwrap()
+        };
+        assert_eq!(named(&copy, DATA).len(), 6);
+        assert_eq!(named(&copy, DATA)[0], copy.path().join("a.png"));
+        assert!(named(&copy, &format!("{DATA}\npath_column = 'picture'")).is_empty());
+        assert!(named(&files(&HUB), HUB_DATA).is_empty());
     }
 
     #[test]
@@ -830,7 +837,7 @@ mod tests {
             message.contains("`variety` of") && message.ends_with("neither images nor their paths"),
             "{message}"
         );
-        let (message, _) = refused(&format!("{DATA}\npath_column = 'split'\ntest_fraction = 0.5"));
+        let (message, _) = refused(&format!("{DATA}\npath_column = 'split'\n[split]\ntest_fraction = 0.5"));
         assert!(message.ends_with("row 5: `split` has neither an image nor a path"), "{message}");
         let (message, _) = refused(&format!("{DATA}\npath_column = 'tags'"));
         assert!(message.contains("`tags` of") && message.ends_with("holds lists or groups"), "{message}");

@@ -15,7 +15,7 @@ use anyhow::{Context, Result};
 
 use super::listing::{Count, Counts, Entry, ListedImage, Listing, LocalCopy, Source, Split, SplitCounts};
 use super::storage::{Part, Region};
-use crate::config::{DataKind, Difficulty};
+use crate::config::{DataKind, Difficulty, RevisitedConfig};
 
 const LICENCE: &str = "photos from Flickr with the licences of their photographers, for research";
 const SOURCE: Source =
@@ -39,7 +39,6 @@ pub static OXFORD: Entry = Entry {
     }),
     licence: LICENCE,
     source: SOURCE,
-    list,
 };
 
 /// Revisited Paris.
@@ -57,7 +56,6 @@ pub static PARIS: Entry = Entry {
     }),
     licence: LICENCE,
     source: SOURCE,
-    list,
 };
 
 /// The published lists.
@@ -77,17 +75,16 @@ struct Query {
     junk: Vec<usize>,
 }
 
-fn list(copy: &LocalCopy) -> Result<Listing> {
-    let name = if copy.data.kind == DataKind::Rparis6k { "rparis6k" } else { "roxford5k" };
+/// Lists the images of a copy.
+pub fn list(copy: &LocalCopy<RevisitedConfig>) -> Result<Listing> {
+    let name = if copy.kind == DataKind::Rparis6k { "rparis6k" } else { "roxford5k" };
     let [mat, pickle] = ["mat", "pkl"].map(|ending| copy.path(&format!("gnd_{name}.{ending}")));
     let truth = if mat.exists() || !pickle.exists() {
         from_mat(&copy.bytes(&mat)?, &mat)
     } else {
         from_pickle(&copy.bytes(&pickle)?, &pickle)
     }?;
-    Ok(images(&truth, copy.data.difficulty.unwrap_or_default(), |name| {
-        copy.path("jpg").join(format!("{name}.jpg"))
-    }))
+    Ok(images(&truth, copy.settings.difficulty, |name| copy.path("jpg").join(format!("{name}.jpg"))))
 }
 
 /// The lists of a query for a difficulty: positives and junk.

@@ -20,10 +20,10 @@ pub static ENTRY: Entry = Entry {
     }),
     licence: "photos of eBay listings, for research; no licence is stated",
     source: Source::Page("https://cvgl.stanford.edu/projects/lifted_struct/"),
-    list,
 };
 
-fn list(copy: &LocalCopy) -> Result<Listing> {
+/// Lists the images of a copy.
+pub fn list(copy: &LocalCopy) -> Result<Listing> {
     let mut images = Vec::new();
     for (split, file) in [(Split::Train, "Ebay_train.txt"), (Split::Test, "Ebay_test.txt")] {
         for [_, product, category, path] in copy.lines(&copy.path(file), 1)? {

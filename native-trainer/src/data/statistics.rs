@@ -107,7 +107,7 @@ mod tests {
         let text = "path,kind,variety,split\na,Apple,Gala,train\nb,Apple,Gala,test\nc,Apple,Fuji,test\n\
                     d,Pear,Kaiser,test\n";
         let (_directory, data) = csv(text, "");
-        let dataset = Dataset::read(&data, 0).unwrap();
+        let dataset = Dataset::read(&data).unwrap();
         let levels = level_statistics(&dataset);
         let numbers =
             |level: &LevelStatistics| (level.classes, level.fewest, level.median, level.mean, level.most);

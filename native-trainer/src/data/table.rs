@@ -9,7 +9,7 @@ use anyhow::Result;
 
 use super::listing::{ListedImage, Split, is_evaluation_name, is_named};
 use super::storage::Part;
-use crate::config::{DataConfig, Ragged};
+use crate::config::{Ragged, TableConfig};
 
 /// A row of a table, for messages. Rows are counted from 1; the header of a CSV file is its row 1.
 pub fn row_name(file: &Path, row: u64) -> String {
@@ -18,7 +18,7 @@ pub fn row_name(file: &Path, row: u64) -> String {
 
 /// How the rows of a table become images.
 pub struct Rows<'a> {
-    data: &'a DataConfig,
+    data: &'a TableConfig,
     /// The folder that paths are relative to.
     folder: PathBuf,
     splits: HashMap<&'a str, Split>,
@@ -26,11 +26,11 @@ pub struct Rows<'a> {
 
 impl<'a> Rows<'a> {
     /// The rows of a table that `data` describes, in a file of this folder.
-    pub fn new(data: &'a DataConfig, folder: &Path) -> Self {
+    pub fn new(data: &'a TableConfig, folder: &Path) -> Self {
         Self {
             data,
             folder: data.images.as_deref().unwrap_or(folder).to_owned(),
-            splits: Split::names(data).map(|(split, name)| (name, split)).into(),
+            splits: Split::named(&data.splits).map(|(split, name)| (name, split)).into(),
         }
     }
 
@@ -44,7 +44,7 @@ impl<'a> Rows<'a> {
         if let Some(split) = self.splits.get(name) {
             return Ok(Some(*split));
         }
-        let known = Split::names(self.data).map(|(_, name)| name);
+        let known = Split::named(&self.data.splits).map(|(_, name)| name);
         let is_other = is_evaluation_name(name) && !is_named(name, &known);
         if name.is_empty() || is_other {
             return Ok(None);

@@ -14,7 +14,7 @@ use akin_core::taxonomy::Labels;
 use anyhow::{Context, Result};
 use burn::tensor::Device;
 
-use crate::config::{Config, DataConfig};
+use crate::config::{Config, Selection};
 use crate::data::Dataset;
 use crate::evaluation::embedding::{Embedded, embed, embed_splits};
 use crate::pictures::loader::Pictures;
@@ -52,21 +52,21 @@ pub fn evaluate_levels(
 }
 
 /// Evaluates each level: each benchmark of a data set that has one per level, else each level of one set. `evaluate` takes
-/// the data and the only level to evaluate, from 1, or none for all levels.
+/// the images and the only level to evaluate, from 1, or none for all levels.
 ///
 /// # Errors
 ///
 /// Those of `evaluate`.
 pub fn evaluate_benchmarks(
-    data: DataConfig,
-    mut evaluate: impl FnMut(DataConfig, Option<usize>) -> Result<Vec<Report>>,
+    selection: &Selection,
+    mut evaluate: impl FnMut(Selection, Option<usize>) -> Result<Vec<Report>>,
 ) -> Result<(Vec<Report>, LabelSets)> {
-    let Some(benchmarks) = data.benchmarks() else {
-        return Ok((evaluate(data, None)?, LabelSets::Columns));
+    let Some(benchmarks) = selection.data.benchmarks() else {
+        return Ok((evaluate(selection.clone(), None)?, LabelSets::Columns));
     };
     let mut reports = Vec::new();
-    for (level, benchmark) in (1..).zip(benchmarks) {
-        reports.extend(evaluate(DataConfig { benchmark: Some(benchmark), ..data.clone() }, Some(level))?);
+    for (level, data) in (1..).zip(benchmarks) {
+        reports.extend(evaluate(selection.with_data(data), Some(level))?);
     }
     Ok((reports, LabelSets::Apart))
 }
@@ -84,12 +84,12 @@ pub fn set_name(name: &str) -> String {
 /// A benchmark that cannot be read, and the errors of [`evaluate_levels`].
 pub fn report(encoder: &Encoder, config: &Config, device: &Device, progress: Progress) -> Result<Report> {
     let eval = level_config(config.eval.clone());
-    let evaluated = |data: DataConfig, only: Option<usize>| {
-        let dataset = Dataset::load_to_evaluate(&data, config.run.seed)?;
+    let evaluated = |selection: Selection, only: Option<usize>| {
+        let dataset = Dataset::load_to_evaluate(&selection)?;
         let pictures = Pictures::of(&dataset);
         evaluate_levels(&dataset, &eval, only, |items| embed(encoder, &pictures, items, device, progress))
     };
-    let (reports, sets) = evaluate_benchmarks(config.data.clone(), evaluated)?;
+    let (reports, sets) = evaluate_benchmarks(&config.selection(), evaluated)?;
     let average = dyml(&reports, sets)?;
     Ok(combined(reports, average, sets))
 }

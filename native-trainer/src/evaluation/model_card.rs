@@ -65,7 +65,7 @@ fn about(encoder: &EncoderEntry, config: &Config) -> Result<String> {
 
 /// The tables of a report. The protocol of DyML evaluates other labels than the report has.
 fn results(report: &Report, config: &Config) -> String {
-    if config.data.protocol == Protocol::Dyml {
+    if config.split.protocol == Protocol::Dyml {
         return "\nThe model is evaluated by the protocol of DyML. `akin eval RUN` prints its results.\n"
             .into();
     }

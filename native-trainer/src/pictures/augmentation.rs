@@ -204,9 +204,8 @@ mod tests {
         }
     }
 
-    /// Runs of earlier versions have such views.
     #[test]
-    fn without_new_settings_a_view_is_that_of_earlier_versions() {
+    fn a_crop_by_area_takes_its_share_and_shape_from_the_stream_of_augmentation() {
         let picture = gradient(90, 70);
         let [low, high] = AugmentConfig::default().crop_scale;
         for seed in 0..20 {

@@ -103,6 +103,10 @@ fn name_with_settings(config: &Config, same_name: &[&Config]) -> Option<String> 
     // The seed comes last.
     keys.sort_by_key(|key| (key == "run.seed", key.clone()));
     keys.dedup();
+    // Another kind has other keys beside it.
+    let kinds: Vec<String> =
+        keys.iter().filter_map(|key| Some(format!("{}.", key.strip_suffix(".kind")?))).collect();
+    keys.retain(|key| last_part(key) == "kind" || !kinds.iter().any(|table| key.starts_with(table)));
     if keys.is_empty() || keys.len() > MOST_SETTINGS {
         return None;
     }
@@ -226,7 +230,7 @@ mod tests {
             ["HPDH, lr_head 0.1, seed 0", "HPDH, lr_head 0.1, seed 1", "HPDH, lr_head 0.5, seed 0", "other"]
         );
         assert_eq!(
-            names(&[&[], &["sampler.level=order", "optimizer.kind=sgd"]]),
+            names(&[&[], &["sampler.level=order", "optimizer.rule.kind=sgd"]]),
             ["HPDH, kind adam, level none", "HPDH, kind sgd, level order"]
         );
         let many = ["optimizer.lr_head=0.1", "optimizer.lr_proxies=0.1", "run.seed=3", "run.epochs=2"];

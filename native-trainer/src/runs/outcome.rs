@@ -27,9 +27,7 @@ pub struct Failure {
     /// What to do about it.
     pub hint: Option<String>,
     /// Whether its numbers failed: a loss that is NaN, embeddings that cannot be ranked. That says something about the
-    /// settings. Any other failure may be a fault of the system: a full disk, too little memory, a kill. Absent means
-    /// false.
-    #[serde(default)]
+    /// settings. Any other failure may be a fault of the system: a full disk, too little memory, a kill.
     pub of_numbers: bool,
 }
 
@@ -104,7 +102,5 @@ mod tests {
             let read: ProcessOutcome = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
             assert_eq!(read, expected);
         }
-        let older = r#"{"outcome":"failed","message":"no data; in a.csv","hint":"add it"}"#;
-        assert_eq!(serde_json::from_str::<ProcessOutcome>(older).unwrap(), failed(false));
     }
 }

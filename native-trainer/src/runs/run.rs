@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use akin_base::directory::{self, Kind};
-use akin_base::files::{is_fault_of_file, read_regular_file, read_text, system_fault, write_atomic};
+use akin_base::files::{is_fault_of_file, read_regular_file, system_fault, write_atomic};
 use akin_base::problem::{Advise, problem, repeated};
 use akin_base::sealed::{self, Format};
 use akin_base::{shell, terminal};
@@ -26,7 +26,6 @@ use anyhow::{Context, Result};
 use burn::tensor::Device;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
-use toml::{Table, Value};
 
 use crate::config::{Config, Protocol};
 use crate::data::DataDigest;
@@ -45,10 +44,8 @@ const RESTORE: &str = "restore the run from a copy, or train it again";
 #[derive(Deserialize)]
 struct Summary {
     encoder_sha256: String,
-    /// None in runs of an older akin.
-    data: Option<DataDigest>,
-    /// None in runs of an older akin.
-    encoder: Option<EncoderConfig>,
+    data: DataDigest,
+    encoder: EncoderConfig,
 }
 
 const BEST_FILE: &str = "best.akin";
@@ -107,23 +104,6 @@ impl Run {
             return Err(problem(format!("{} {fault}", directory.display()), HINT));
         }
         Ok(Self { directory: directory.to_owned(), config: Config::load(&config, &[])? })
-    }
-
-    /// The keys of the config that `config.toml` does not have. An older akin wrote it, without settings that have
-    /// a default now; the training may have used other values.
-    ///
-    /// # Errors
-    ///
-    /// A config that can no longer be read.
-    pub fn missing_keys(&self) -> Result<Vec<String>> {
-        let file = self.file(CONFIG_FILE);
-        let unreadable = || format!("{} cannot be read", file.display());
-        let text = read_text(&file).advise(unreadable, RESTORE)?;
-        let written: Table = text.parse().advise(unreadable, RESTORE)?;
-        let resolved = Table::try_from(&self.config)?;
-        let mut keys = Vec::new();
-        find_missing("", &Value::Table(resolved), &Value::Table(written), &mut keys);
-        Ok(keys)
     }
 
     /// Writes the resolved config.
@@ -241,7 +221,7 @@ impl Run {
         if !self.file("run.json").exists() {
             return Ok(());
         }
-        let Some(trained) = self.summary()?.encoder else { return Ok(()) };
+        let trained = self.summary()?.encoder;
         let parts = [
             ("model.backbone", trained.backbone != now.backbone),
             ("model.pooling", trained.pooling != now.pooling),
@@ -292,21 +272,20 @@ impl Run {
     /// Changed data with a `test_fraction` or a `validation_fraction`; a damaged `run.json`.
     pub fn check_data(&self, today: &DataDigest) -> Result<()> {
         // A training that was stopped has no summary. The digest of the protocol of DyML is that of one of its benchmarks.
-        if !self.file("run.json").exists() || self.config.data.protocol == Protocol::Dyml {
+        if !self.file("run.json").exists() || self.config.split.protocol == Protocol::Dyml {
             return Ok(());
         }
-        let changes = self.summary()?.data.map_or_else(Vec::new, |before| today.changes(&before));
+        let changes = today.changes(&self.summary()?.data);
         if changes.is_empty() {
             return Ok(());
         }
-        let data = &self.config.data;
         let message = format!(
             "the data in {} have changed since the training of {}: {}",
-            data.path.display(),
+            self.config.data.path().display(),
             self.directory.display(),
             changes.join(", ")
         );
-        if data.draws_split() {
+        if self.config.split.is_drawn() {
             return Err(problem(
                 format!("{message}; the classes to test on would be drawn again, and some were trained on"),
                 "put the data back as they were, or train a new run on them",
@@ -349,27 +328,6 @@ impl Run {
             serde_json::to_writer_pretty(&mut *file, value)?;
             file.write_all(b"\n")
         })
-    }
-}
-
-/// Adds the keys of tables in `resolved` that `written` does not have.
-fn find_missing(place: &str, resolved: &Value, written: &Value, keys: &mut Vec<String>) {
-    match (resolved, written) {
-        (Value::Table(resolved), Value::Table(written)) => {
-            for (key, value) in resolved {
-                let place = if place.is_empty() { key.clone() } else { format!("{place}.{key}") };
-                match written.get(key) {
-                    Some(written) => find_missing(&place, value, written, keys),
-                    None => keys.push(place),
-                }
-            }
-        }
-        (Value::Array(resolved), Value::Array(written)) => {
-            for (value, written) in resolved.iter().zip(written) {
-                find_missing(place, value, written, keys);
-            }
-        }
-        _ => {}
     }
 }
 
@@ -426,30 +384,4 @@ pub fn load_backbone(encoder: &mut Encoder, path: &Path) -> Result<()> {
         ));
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use akin_base::problem::parts;
-
-    use super::*;
-
-    #[test]
-    fn a_config_that_cannot_be_read_is_not_called_old() {
-        let folder = tempfile::tempdir().unwrap();
-        let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/2026-11/run/config.toml");
-        let written = folder.path().join(CONFIG_FILE);
-        fs::copy(fixture, &written).unwrap();
-        let run = Run::open(folder.path()).unwrap();
-        run.write_config().unwrap();
-        assert_eq!(run.missing_keys().unwrap(), [""; 0]);
-        let text = fs::read_to_string(&written).unwrap();
-        let older: Vec<&str> = text.lines().filter(|line| !line.starts_with("seed = ")).collect();
-        fs::write(&written, older.join("\n")).unwrap();
-        assert_eq!(run.missing_keys().unwrap(), ["run.seed"]);
-        fs::remove_file(&written).unwrap();
-        let (message, hint) = parts(&run.missing_keys().unwrap_err());
-        assert!(message.contains("config.toml cannot be read"), "{message}");
-        assert_eq!(hint.unwrap(), RESTORE);
-    }
 }

@@ -27,10 +27,6 @@ const FORMAT: Format = Format { name: "akin-checkpoint", version: 4 };
 const PARTS: [&str; 6] =
     ["encoder", "loss", "optimizer-backbone", "optimizer-head", "optimizer-proxies", "average"];
 
-/// Version 3 has no average.
-const FORMAT_3: Format = Format { version: 3, ..FORMAT };
-const PARTS_3: [&str; 5] = [PARTS[0], PARTS[1], PARTS[2], PARTS[3], PARTS[4]];
-
 /// What a training was begun with. A resumed training must have the same.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
@@ -57,9 +53,7 @@ pub struct Checkpoint {
 struct Header {
     step: usize,
     origin: Origin,
-    #[serde(default)]
     trend: Trend,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     loss_scale: Option<LossScale>,
 }
 
@@ -208,17 +202,7 @@ impl Checkpoint {
     }
 
     fn parse(bytes: &[u8]) -> std::result::Result<Self, Flaw> {
-        let (Header { step, origin, trend, loss_scale }, parts) = match sealed::read(bytes, FORMAT, PARTS) {
-            Err(Flaw::OtherVersion(text)) => {
-                let (header, [encoder, loss, backbone, head, proxies]) =
-                    sealed::read(bytes, FORMAT_3, PARTS_3).map_err(|flaw| match flaw {
-                        Flaw::OtherVersion(_) => Flaw::OtherVersion(text),
-                        flaw => flaw,
-                    })?;
-                (header, [encoder, loss, backbone, head, proxies, Vec::new()])
-            }
-            read => read?,
-        };
+        let (Header { step, origin, trend, loss_scale }, parts) = sealed::read(bytes, FORMAT, PARTS)?;
         Ok(Self { step, origin, trend, loss_scale, parts })
     }
 }
@@ -245,7 +229,7 @@ mod tests {
     fn checkpoint(step: usize) -> Checkpoint {
         let origin = Origin { config: "[run]\n".into(), data: DataDigest::default() };
         let mut trend = Trend::default();
-        trend.add(Metric::named("h_ap"), 0.1 + 0.2, 0);
+        trend.add(Metric::named("h_ap"), 0.1 + 0.2, Some(0));
         let parts = [vec![1; 10], vec![], vec![2; 3], vec![3], vec![4; 7], vec![5; 2]];
         let loss_scale = LossScale::FIRST.after_step().after_overflow();
         Checkpoint { step, origin, trend, loss_scale, parts }
@@ -263,24 +247,6 @@ mod tests {
         let Checkpoint { step, origin, trend, loss_scale, parts } = checkpoint(7);
         assert_eq!((read.step, read.origin, read.trend), (step, origin, trend));
         assert_eq!((read.loss_scale, read.parts), (loss_scale, parts));
-    }
-
-    #[test]
-    fn a_checkpoint_of_version_3_is_one_without_an_average_and_evaluations() {
-        #[derive(Serialize)]
-        struct Header3 {
-            step: usize,
-            origin: Origin,
-        }
-        let Checkpoint { step, origin, parts, .. } = checkpoint(7);
-        let named: Vec<(&str, &[u8])> =
-            PARTS_3.iter().copied().zip(parts.iter().map(Vec::as_slice)).collect();
-        let mut bytes = Vec::new();
-        sealed::write(&mut bytes, FORMAT_3, Header3 { step, origin: origin.clone() }, &named).unwrap();
-        let read = Checkpoint::parse(&bytes).unwrap();
-        assert_eq!((read.step, read.origin, read.trend), (step, origin, Trend::default()));
-        assert_eq!(read.loss_scale, None);
-        assert_eq!((&read.parts[..5], &read.parts[5]), (&parts[..5], &vec![]));
     }
 
     #[test]

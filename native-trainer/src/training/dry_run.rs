@@ -15,7 +15,7 @@ use burn::module::Module;
 use burn::tensor::Device;
 
 use crate::config::device::{has_gpu, is_cpu};
-use crate::config::{Config, DeviceName, OptimizerConfig, OptimizerKind, setting_name};
+use crate::config::{Config, DeviceName, setting_name};
 use crate::data::Dataset;
 use crate::pictures::loader::{CACHE_BYTES, Pictures, Position, Views};
 use crate::runs::run::Run;
@@ -108,7 +108,7 @@ pub fn dry_run(mut config: Config) -> Result<DryRun> {
     }
     // What the plan says does not depend on the device, and the CPU is always there.
     let device = Device::flex();
-    let dataset = Dataset::load(&config.data, config.run.seed)?;
+    let dataset = Dataset::load(&config.selection())?;
     let levels = dataset.taxonomy.level_names();
     let train = &dataset.splits.train;
     let sampler = Sampler::new(train, &dataset.labels, levels, &config.sampler, config.run.seed)?;
@@ -229,7 +229,7 @@ fn describe_data(config: &Config, dataset: &Dataset) -> String {
     };
     format!(
         "{}: {} for training (classes: {}); {queries} {ranked}",
-        config.data.kind.name(),
+        config.data.kind().name(),
         counted(train.len(), "image", "images"),
         classes.join(", "),
     )
@@ -241,7 +241,7 @@ fn describe_loss(config: &Config, proxies: u64) -> String {
     format!(
         "{}{learned}; {} updates the weights",
         config.loss.entry().title,
-        setting_name(config.optimizer.kind)
+        setting_name(config.optimizer.rule)
     )
 }
 
@@ -308,16 +308,6 @@ struct Memory {
     text: String,
 }
 
-/// The numbers that an optimiser keeps for each weight.
-fn states(optimizer: &OptimizerConfig) -> u64 {
-    let momentum = u64::from(optimizer.momentum > 0.0);
-    match optimizer.kind {
-        OptimizerKind::Adam | OptimizerKind::AdamW => 2,
-        OptimizerKind::RmsProp => 1 + momentum,
-        OptimizerKind::Sgd => momentum,
-    }
-}
-
 /// The memory of a step: weights, their gradients, the optimiser's numbers, and the activations of the images that pass
 /// the network at once. The activations are measured: a forward pass of a few images, on the CPU.
 fn memory(config: &Config, encoder: &Encoder, weights: &Weights, batch_size: usize, on_cpu: bool) -> Memory {
@@ -326,7 +316,7 @@ fn memory(config: &Config, encoder: &Encoder, weights: &Weights, batch_size: usi
     let learning = weights.learning + weights.proxies;
     let average = if config.optimizer.ema_decay.is_some() { weights.encoder } else { 0 };
     let fixed =
-        4 * (weights.encoder + weights.proxies + average + learning * (1 + states(&config.optimizer)));
+        4 * (weights.encoder + weights.proxies + average + learning * (1 + config.optimizer.rule.states()));
     let fixed_text = format!("{} for weights, gradients and optimiser", rounded_bytes(fixed));
     let activations = match config.precision() {
         _ if config.model.freeze_backbone => None,
@@ -405,7 +395,7 @@ fn activations(encoder: &Encoder) -> Option<u64> {
 /// The bytes that a run takes: the weights, the checkpoint with the optimiser's numbers, and the best encoder.
 fn disk(config: &Config, weights: &Weights) -> u64 {
     let average = if config.optimizer.ema_decay.is_some() { weights.encoder } else { 0 };
-    let states = states(&config.optimizer) * (weights.learning + weights.proxies);
+    let states = config.optimizer.rule.states() * (weights.learning + weights.proxies);
     let checkpoint = weights.encoder + weights.proxies + average + states;
     let best = if config.run.evaluate_every_epochs > 0 { weights.encoder } else { 0 };
     4 * (weights.encoder + checkpoint + best)

@@ -178,7 +178,7 @@ mod tests {
     use burn::tensor::TensorData;
 
     use super::*;
-    use crate::config::OptimizerConfig;
+    use crate::config::{Adam, OptimizerConfig, Rule};
     use crate::training::optimizer::{Optimizers, Rates};
 
     const IMAGES: usize = 9;
@@ -326,7 +326,10 @@ mod tests {
     /// The weights of encoder and loss after some steps of Adam, and the losses.
     fn train(kind: &str, way: Way) -> ([Vec<f32>; 2], Vec<f32>) {
         let (mut encoder, mut loss, labels) = setting(kind);
-        let mut optimizers = Optimizers::new(&OptimizerConfig { epsilon: 1e-3, ..Default::default() });
+        let mut optimizers = Optimizers::new(&OptimizerConfig {
+            rule: Rule::Adam(Adam { epsilon: 1e-3, ..Adam::default() }),
+            ..Default::default()
+        });
         let rates = Rates { backbone: Some(1e-3), head: 1e-3, proxies: 1e-2, terms: Vec::new() };
         let workers = workers(way.workers);
         let mut losses = Vec::new();

@@ -51,10 +51,9 @@ use serde_json::json;
 
 use crate::config::device::{is_cpu, plain_name};
 use crate::config::{
-    Config, DeviceName, Moment, OptimizerConfig, Protocol, SamplerKind, ScheduleKind, differences,
-    setting_name,
+    Config, Curve, DeviceName, Moment, OptimizerConfig, Protocol, SamplerConfig, differences, setting_name,
 };
-use crate::data::{self, Dataset};
+use crate::data::Dataset;
 use crate::evaluation::dyml;
 use crate::evaluation::embedding::{Embedded, embed_items, evaluate_splits};
 use crate::evaluation::report::{displayed, is_better, score};
@@ -141,15 +140,15 @@ const MAY_CHANGE: [&str; 15] = [
     "published",
 ];
 
-/// Keys that say which evaluations there are and how they are compared. They may change too, unless the schedule is
+/// Keys that say which evaluations there are and how they are compared. They may change too, unless the curve is
 /// `plateau`: evaluations make its learning rates fall.
 const EVALUATION: [&str; 3] = ["run.best_by", "run.evaluate_every", "eval."];
 
 /// The keys in which a config differs from the one that its training was begun with, without those that may change
 /// between the sessions of a training.
 pub fn changed_keys(begun: &Config, now: &Config) -> Vec<String> {
-    let evaluation: &[&str] = match begun.schedule.kind {
-        ScheduleKind::Plateau => &[],
+    let evaluation: &[&str] = match begun.schedule.curve {
+        Curve::Plateau { .. } => &[],
         _ => &EVALUATION,
     };
     differences(begun, now, &[&MAY_CHANGE[..], evaluation].concat())
@@ -257,14 +256,15 @@ pub fn check_encoder(config: &Config, device: &Device) -> Result<()> {
     make_encoder(config, device).map(drop)
 }
 
-/// A sentence for each setting of a config that can never take effect, as [`Config::idle_settings`], for the learning rate
+/// A sentence for each setting of a config that can never take effect, as [`Config::unused_settings`], for the learning rate
 /// of proxies if the loss has none, and for batches whose labels have no effect on the loss.
-pub fn idle_settings(config: &Config, steps_per_epoch: Option<u64>) -> Vec<String> {
-    let mut sentences = config.idle_settings(steps_per_epoch);
+pub fn unused_settings(config: &Config, steps_per_epoch: Option<u64>) -> Vec<String> {
+    let mut sentences = config.unused_settings(steps_per_epoch);
     let rate = config.optimizer.lr_proxies;
-    if rate != OptimizerConfig::default().lr_proxies && config.why_idle(PROXIES_RATE).is_none() {
-        sentences
-            .extend(why_idle(config, PROXIES_RATE).map(|why| format!("{PROXIES_RATE} is {rate}, but {why}")));
+    if rate != OptimizerConfig::default().lr_proxies && config.why_unused(PROXIES_RATE).is_none() {
+        sentences.extend(
+            why_unused(config, PROXIES_RATE).map(|why| format!("{PROXIES_RATE} is {rate}, but {why}")),
+        );
     }
     sentences.extend(useless_batches(config));
     sentences
@@ -272,21 +272,23 @@ pub fn idle_settings(config: &Config, steps_per_epoch: Option<u64>) -> Vec<Strin
 
 /// Which images the batches of a config lack, if the loss tells classes apart only by these.
 fn useless_batches(config: &Config) -> Option<String> {
-    let sampler = &config.sampler;
-    let is_random = sampler.kind == SamplerKind::Random;
-    let (classes, images) = (sampler.classes_per_batch.unwrap_or(usize::MAX), sampler.images_per_class());
-    let draws_finest = sampler.level.is_none() || sampler.level.as_ref() == config.data.levels.last();
-    let (setting, lacking, classes): (_, _, &[u32]) = match () {
-        () if is_random && sampler.batch_size() == 1 => ("sampler.batch_size is 1", "two images", &[0]),
-        () if is_random => return None,
-        () if classes == 1 && images == 1 => {
-            ("sampler.classes_per_batch and sampler.images_per_class are 1", "two images", &[0])
+    let (setting, lacking, classes): (_, _, &[u32]) = match &config.sampler {
+        SamplerConfig::Random { batch_size: Some(1) } => ("sampler.batch_size is 1", "two images", &[0]),
+        SamplerConfig::Random { .. } => return None,
+        SamplerConfig::Classes { classes_per_batch, images_per_class, level }
+        | SamplerConfig::ClassPairs { classes_per_batch, images_per_class, level, .. } => {
+            let draws_finest = level.is_none() || level.as_ref() == config.data.levels().last();
+            match (classes_per_batch, images_per_class) {
+                (Some(1), 1) => {
+                    ("sampler.classes_per_batch and sampler.images_per_class are 1", "two images", &[0])
+                }
+                (_, 1) => ("sampler.images_per_class is 1", "two images of one class", &[0, 1, 2, 3]),
+                (Some(1), _) if draws_finest => {
+                    ("sampler.classes_per_batch is 1", "images of two classes", &[0, 0, 0, 0])
+                }
+                _ => return None,
+            }
         }
-        () if images == 1 => ("sampler.images_per_class is 1", "two images of one class", &[0, 1, 2, 3]),
-        () if classes == 1 && draws_finest => {
-            ("sampler.classes_per_batch is 1", "images of two classes", &[0, 0, 0, 0])
-        }
-        () => return None,
     };
     let ignores_labels = ignores_labels(config, classes).unwrap_or(false);
     ignores_labels.then(|| {
@@ -302,7 +304,7 @@ fn ignores_labels(config: &Config, classes: &[u32]) -> Result<bool> {
     if has_proxies(&losses[0]) || (0..3).any(|epoch| losses[0].needs_training_set(epoch)) {
         return Ok(false);
     }
-    let (levels, dimension) = (config.data.levels.len(), encoder_config(config).dimension());
+    let (levels, dimension) = (config.data.levels().len(), encoder_config(config).dimension());
     // Embeddings that lie apart, and ever closer together, since margins leave out pairs. A memory compares several batches.
     for (place, common) in [0.0, 0.5, 2.0, 8.0].into_iter().enumerate() {
         // Memories begin late.
@@ -334,13 +336,13 @@ fn ignores_labels(config: &Config, classes: &[u32]) -> Result<bool> {
     Ok(true)
 }
 
-/// Why a setting has no effect, as [`Config::why_idle`]; also the learning rate of proxies if the loss has none.
-pub fn why_idle(config: &Config, key: &str) -> Option<String> {
+/// Why a setting has no effect, as [`Config::why_unused`]; also the learning rate of proxies if the loss has none.
+pub fn why_unused(config: &Config, key: &str) -> Option<String> {
     let unused = || {
         (key == PROXIES_RATE && !may_have_proxies(config))
             .then(|| format!("the loss {} has no proxies", config.loss.name()))
     };
-    config.why_idle(key).or_else(unused)
+    config.why_unused(key).or_else(unused)
 }
 
 /// The setting that only proxies have a use for.
@@ -367,7 +369,7 @@ pub fn check_loss_settings(config: &Config) -> Result<()> {
 
 /// The loss of a config for some invented classes, in pairs.
 fn loss_of_invented_classes(config: &Config, classes: u32) -> Result<Loss> {
-    let levels = config.data.levels.len();
+    let levels = config.data.levels().len();
     let rows = (0..classes).flat_map(|class| invented_class(class, levels));
     let classes = Labels::new(levels, rows.collect())?;
     // Only a device that differentiates tells which weights learn.
@@ -385,10 +387,10 @@ fn invented_class(class: u32, levels: usize) -> impl Iterator<Item = u32> {
 /// A sentence for each setting of which only the data tell that it can never take effect: by the number of steps in an
 /// epoch, and by the images of the data set.
 pub fn late_settings(config: &Config, dataset: &Dataset, steps_per_epoch: usize) -> Vec<String> {
-    let known = config.idle_settings(None);
-    let mut late = config.idle_settings(Some(steps_per_epoch as u64));
+    let known = config.unused_settings(None);
+    let mut late = config.unused_settings(Some(steps_per_epoch as u64));
     late.retain(|sentence| !known.contains(sentence));
-    late.extend(data::idle::idle_settings(&config.data, dataset));
+    late.extend(dataset.unused_settings(&config.selection()));
     late
 }
 
@@ -552,7 +554,7 @@ impl<'a> Training<'a> {
             return Err(problem(
                 format!(
                     "the data in {} have changed since the checkpoint: {}",
-                    self.run.config.data.path.display(),
+                    self.run.config.data.path().display(),
                     changes.join(", ")
                 ),
                 "put the data back as they were, or train a new run on them",
@@ -812,7 +814,7 @@ impl<'a> Training<'a> {
         journal.log(json!({ "event": "evaluation", "step": state.step, "report": report }))?;
         let Config { run, schedule, .. } = &self.run.config;
         if let Some(score) = score(&report, run.best_by, None) {
-            state.trend.add(run.best_by, score, schedule.patience);
+            state.trend.add(run.best_by, score, schedule.patience());
         }
         let since = state.trend.since_best();
         if run.patience.is_none_or(|patience| since < patience) {
@@ -908,7 +910,7 @@ impl<'a> Training<'a> {
     /// The report over the evaluation splits, without the scores of single queries.
     fn evaluate(&self, encoder: &Encoder) -> Result<Report> {
         let config = &self.run.config;
-        if config.data.protocol == Protocol::Dyml {
+        if config.split.protocol == Protocol::Dyml {
             return dyml::report(encoder, config, self.device(), self.progress);
         }
         let embed = |items: &[usize]| self.embed(encoder, items);
@@ -960,7 +962,7 @@ mod tests {
         let warnings = |loss: &str, sampler: &str| {
             let sets = [format!("loss={{kind='{loss}'}}"), format!("sampler={{{sampler}}}")];
             let source = Source::from_text(Path::new("x.toml"), text.into(), None, &sets).unwrap();
-            idle_settings(&source.config(&Table::new()).unwrap(), None)
+            unused_settings(&source.config(&Table::new()).unwrap(), None)
         };
         let none = Vec::<String>::new();
         for loss in

@@ -14,7 +14,7 @@ use burn::optim::{
 use burn::store::burn_pack::{self, Reader, Writer};
 use burn::tensor::{Bytes, Device, Gradients, Tensor};
 
-use crate::config::{OptimizerConfig, OptimizerKind};
+use crate::config::{Adam, OptimizerConfig, RmsProp, Rule, Sgd};
 use crate::runs::magnitude::gradient_magnitude;
 use crate::training::clipping::{clip_norm, clip_values, scale_gradients};
 
@@ -161,9 +161,9 @@ impl Optimizers {
         let decay_of_proxies =
             Decay { matrices: config.weight_decay_proxies, vectors: config.weight_decay_proxies };
         Self {
-            backbone: optimizer(config, decay),
-            head: optimizer(config, decay),
-            proxies: optimizer(config, decay_of_proxies),
+            backbone: optimizer(config.rule, decay),
+            head: optimizer(config.rule, decay),
+            proxies: optimizer(config.rule, decay_of_proxies),
             clip_value: config.clip_value,
             clip_norm: config.clip_norm,
         }
@@ -290,41 +290,38 @@ impl<O: Optimizer> Optimizer for ByDimensions<O> {
     }
 }
 
-fn optimizer(config: &OptimizerConfig, decay: Decay) -> ModuleOptimizer {
+fn optimizer(rule: Rule, decay: Decay) -> ModuleOptimizer {
     let added = |decay: f64| (decay > 0.0).then(|| WeightDecayConfig::new(decay as f32));
-    match config.kind {
-        OptimizerKind::Adam => by_dimensions(decay, |decay| {
+    match rule {
+        Rule::Adam(Adam { beta_1, beta_2, epsilon }) => by_dimensions(decay, |decay| {
             AdamConfig::new()
-                .with_beta_1(config.beta_1 as f32)
-                .with_beta_2(config.beta_2 as f32)
-                .with_epsilon(config.epsilon as f32)
+                .with_beta_1(beta_1 as f32)
+                .with_beta_2(beta_2 as f32)
+                .with_epsilon(epsilon as f32)
                 .with_weight_decay(added(decay))
                 .build()
         }),
-        OptimizerKind::AdamW => by_dimensions(decay, |decay| {
+        Rule::AdamW(Adam { beta_1, beta_2, epsilon }) => by_dimensions(decay, |decay| {
             AdamWConfig::new()
-                .with_beta_1(config.beta_1 as f32)
-                .with_beta_2(config.beta_2 as f32)
-                .with_epsilon(config.epsilon as f32)
+                .with_beta_1(beta_1 as f32)
+                .with_beta_2(beta_2 as f32)
+                .with_epsilon(epsilon as f32)
                 .with_weight_decay(decay as f32)
                 .build()
         }),
-        OptimizerKind::Sgd => by_dimensions(decay, |decay| {
+        Rule::Sgd(Sgd { momentum, nesterov }) => by_dimensions(decay, |decay| {
             SgdConfig::new()
-                .with_momentum((config.momentum > 0.0).then(|| {
-                    MomentumConfig::new()
-                        .with_momentum(config.momentum)
-                        .with_dampening(0.0)
-                        .with_nesterov(config.nesterov)
+                .with_momentum((momentum > 0.0).then(|| {
+                    MomentumConfig::new().with_momentum(momentum).with_dampening(0.0).with_nesterov(nesterov)
                 }))
                 .with_weight_decay(added(decay))
                 .build()
         }),
-        OptimizerKind::RmsProp => by_dimensions(decay, |decay| {
+        Rule::RmsProp(RmsProp { alpha, epsilon, momentum }) => by_dimensions(decay, |decay| {
             RmsPropConfig::new()
-                .with_alpha(config.alpha as f32)
-                .with_momentum(config.momentum as f32)
-                .with_epsilon(config.epsilon as f32)
+                .with_alpha(alpha as f32)
+                .with_momentum(momentum as f32)
+                .with_epsilon(epsilon as f32)
                 .with_centered(false)
                 .with_weight_decay(added(decay))
                 .build()
@@ -384,36 +381,35 @@ mod tests {
     use super::*;
 
     /// One weight that starts at 1, as torch documents its optimisers.
-    fn by_hand(config: &OptimizerConfig, decay: f64, rate: f64, gradients: &[f64]) -> f64 {
+    fn by_hand(rule: Rule, decay: f64, rate: f64, gradients: &[f64]) -> f64 {
         let (mut weight, mut mean, mut square, mut velocity) = (1.0, 0.0, 0.0, None);
         for (step, gradient) in (1..).zip(gradients) {
-            if config.kind == OptimizerKind::AdamW {
+            let is_apart = matches!(rule, Rule::AdamW(_));
+            if is_apart {
                 weight -= rate * decay * weight;
             }
-            let added = if config.kind == OptimizerKind::AdamW { 0.0 } else { decay * weight };
-            let gradient = gradient + added;
+            let gradient = gradient + if is_apart { 0.0 } else { decay * weight };
             weight -= rate
-                * match config.kind {
-                    OptimizerKind::Adam | OptimizerKind::AdamW => {
-                        mean = config.beta_1 * mean + (1.0 - config.beta_1) * gradient;
-                        square = config.beta_2 * square + (1.0 - config.beta_2) * gradient * gradient;
-                        let mean = mean / (1.0 - config.beta_1.powi(step));
-                        let square: f64 = square / (1.0 - config.beta_2.powi(step));
-                        mean / (square.sqrt() + config.epsilon)
+                * match rule {
+                    Rule::Adam(Adam { beta_1, beta_2, epsilon })
+                    | Rule::AdamW(Adam { beta_1, beta_2, epsilon }) => {
+                        mean = beta_1 * mean + (1.0 - beta_1) * gradient;
+                        square = beta_2 * square + (1.0 - beta_2) * gradient * gradient;
+                        let mean = mean / (1.0 - beta_1.powi(step));
+                        let square: f64 = square / (1.0 - beta_2.powi(step));
+                        mean / (square.sqrt() + epsilon)
                     }
-                    OptimizerKind::RmsProp => {
-                        square = config.alpha * square + (1.0 - config.alpha) * gradient * gradient;
-                        let scaled = gradient / (square.sqrt() + config.epsilon);
-                        let next =
-                            velocity.map_or(scaled, |velocity: f64| config.momentum * velocity + scaled);
+                    Rule::RmsProp(RmsProp { alpha, epsilon, momentum }) => {
+                        square = alpha * square + (1.0 - alpha) * gradient * gradient;
+                        let scaled = gradient / (square.sqrt() + epsilon);
+                        let next = velocity.map_or(scaled, |velocity: f64| momentum * velocity + scaled);
                         velocity = Some(next);
                         next
                     }
-                    OptimizerKind::Sgd => {
-                        let next =
-                            velocity.map_or(gradient, |velocity| config.momentum * velocity + gradient);
+                    Rule::Sgd(Sgd { momentum, nesterov }) => {
+                        let next = velocity.map_or(gradient, |velocity| momentum * velocity + gradient);
                         velocity = Some(next);
-                        if config.nesterov { gradient + config.momentum * next } else { next }
+                        if nesterov { gradient + momentum * next } else { next }
                     }
                 };
         }
@@ -427,9 +423,9 @@ mod tests {
     }
 
     /// A weight of one dimension and one of two, which start at 1, after steps with these gradients.
-    fn after_steps(config: &OptimizerConfig, decay: Decay, rate: f64, gradients: &[f64]) -> [f64; 2] {
+    fn after_steps(rule: Rule, decay: Decay, rate: f64, gradients: &[f64]) -> [f64; 2] {
         let device = Device::flex().autodiff();
-        let mut optimizer = optimizer(config, decay);
+        let mut optimizer = optimizer(rule, decay);
         let mut module = Weights {
             vector: Param::from_data([1.0_f32], &device),
             matrix: Param::from_data([[1.0_f32]], &device),
@@ -446,23 +442,22 @@ mod tests {
     #[test]
     fn optimisers_take_the_steps_that_torch_takes() {
         let gradients = [0.5, -0.2, 0.1, 1e-3, 0.3];
-        let of = |kind| OptimizerConfig { kind, ..OptimizerConfig::default() };
-        for config in [
-            of(OptimizerKind::Adam),
+        for rule in [
+            Rule::default(),
             // The ε of HIER, and that of ProxyNCA++.
-            OptimizerConfig { epsilon: 1e-4, ..of(OptimizerKind::AdamW) },
-            OptimizerConfig { epsilon: 1.0, ..of(OptimizerKind::Adam) },
-            of(OptimizerKind::Sgd),
-            OptimizerConfig { momentum: 0.9, ..of(OptimizerKind::Sgd) },
-            OptimizerConfig { momentum: 0.9, nesterov: true, ..of(OptimizerKind::Sgd) },
-            of(OptimizerKind::RmsProp),
-            OptimizerConfig { momentum: 0.9, alpha: 0.9, ..of(OptimizerKind::RmsProp) },
+            Rule::AdamW(Adam { epsilon: 1e-4, ..Adam::default() }),
+            Rule::Adam(Adam { epsilon: 1.0, ..Adam::default() }),
+            Rule::Sgd(Sgd::default()),
+            Rule::Sgd(Sgd { momentum: 0.9, nesterov: false }),
+            Rule::Sgd(Sgd { momentum: 0.9, nesterov: true }),
+            Rule::RmsProp(RmsProp::default()),
+            Rule::RmsProp(RmsProp { momentum: 0.9, alpha: 0.9, ..RmsProp::default() }),
         ] {
             for decay in [0.0, 0.1] {
-                let got = after_steps(&config, Decay { matrices: decay, vectors: decay }, 0.01, &gradients);
-                let expected = by_hand(&config, decay, 0.01, &gradients);
+                let got = after_steps(rule, Decay { matrices: decay, vectors: decay }, 0.01, &gradients);
+                let expected = by_hand(rule, decay, 0.01, &gradients);
                 for got in got {
-                    assert!((got - expected).abs() < 1e-6, "{config:?}: {got} instead of {expected}");
+                    assert!((got - expected).abs() < 1e-6, "{rule:?}: {got} instead of {expected}");
                 }
             }
         }
@@ -471,12 +466,16 @@ mod tests {
     #[test]
     fn vectors_may_be_left_out_of_the_weight_decay() {
         let gradients = [0.5, -0.2, 0.1];
-        for kind in [OptimizerKind::Adam, OptimizerKind::AdamW, OptimizerKind::Sgd, OptimizerKind::RmsProp] {
-            let config = OptimizerConfig { kind, ..OptimizerConfig::default() };
+        for rule in [
+            Rule::Adam(Adam::default()),
+            Rule::AdamW(Adam::default()),
+            Rule::Sgd(Sgd::default()),
+            Rule::RmsProp(RmsProp::default()),
+        ] {
             let decay = Decay { matrices: 0.5, vectors: 0.0 };
-            let [vector, matrix] = after_steps(&config, decay, 0.01, &gradients);
-            assert!((vector - by_hand(&config, 0.0, 0.01, &gradients)).abs() < 1e-6, "{kind:?}");
-            assert!((matrix - by_hand(&config, 0.5, 0.01, &gradients)).abs() < 1e-6, "{kind:?}");
+            let [vector, matrix] = after_steps(rule, decay, 0.01, &gradients);
+            assert!((vector - by_hand(rule, 0.0, 0.01, &gradients)).abs() < 1e-6, "{rule:?}");
+            assert!((matrix - by_hand(rule, 0.5, 0.01, &gradients)).abs() < 1e-6, "{rule:?}");
         }
     }
 
@@ -507,7 +506,8 @@ mod tests {
     /// How far backbone, head and each term of the loss move in one step of plain descent on the small network: in
     /// total, and at most in one number.
     fn moved(config: &OptimizerConfig, rates: &Rates) -> Vec<[f64; 2]> {
-        let descent = OptimizerConfig { kind: OptimizerKind::Sgd, weight_decay: 0.0, ..config.clone() };
+        let descent =
+            OptimizerConfig { rule: Rule::Sgd(Sgd::default()), weight_decay: 0.0, ..config.clone() };
         let all = |encoder: &Encoder, loss: &Loss| {
             let parts = [weights(&encoder.backbone), weights(&encoder.head)];
             parts.into_iter().chain(loss.terms().iter().map(weights)).collect::<Vec<_>>()

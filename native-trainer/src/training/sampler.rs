@@ -34,7 +34,7 @@ use anyhow::Result;
 use rand::Rng;
 use rand::seq::SliceRandom;
 
-use crate::config::{SamplerConfig, SamplerKind};
+use crate::config::SamplerConfig;
 
 /// The most batches of an epoch of pairs, whose order is in memory: 16 million.
 const LONGEST_EPOCH: usize = 1 << 24;
@@ -191,25 +191,29 @@ impl Sampler {
         config: &SamplerConfig,
         seed: u64,
     ) -> Result<Self> {
-        let place = |default: usize| {
-            let named = config.level.as_ref().and_then(|name| levels.iter().position(|level| level == name));
+        let place = |level: &Option<String>, default: usize| {
+            let named = level.as_ref().and_then(|name| levels.iter().position(|level| level == name));
             named.map_or(default, |place| place + 1)
         };
         let name = |level: usize| levels.get(level - 1).cloned().unwrap_or_default();
-        let images_per_class = config.images_per_class();
-        let batches = match config.kind {
-            SamplerKind::Classes => {
-                let level = place(labels.levels());
+        let batches = match *config {
+            SamplerConfig::Classes { classes_per_batch: asked, images_per_class, ref level } => {
+                let level = place(level, labels.levels());
                 let classes = Class::at_level(items, labels, level);
                 let nouns = match level == labels.levels() {
                     true => ["class", "classes"].map(|noun| format!("finest {noun}")),
                     false => ["class", "classes"].map(|noun| format!("{noun} of the level {}", name(level))),
                 };
-                let per_batch = classes_per_batch(classes.len(), &nouns, config)?;
+                let per_batch = classes_per_batch(classes.len(), &nouns, asked)?;
                 Batches::Classes { classes, nouns, per_batch, images_per_class }
             }
-            SamplerKind::ClassPairs => {
-                let level = place(1);
+            SamplerConfig::ClassPairs {
+                classes_per_batch,
+                images_per_class,
+                ref level,
+                batches_per_pair,
+            } => {
+                let level = place(level, 1);
                 let parents = Class::at_level(items, labels, level);
                 let pairs =
                     Pairs { level: name(level), parents: parents.into_iter().map(finest_classes).collect() };
@@ -223,11 +227,10 @@ impl Sampler {
                     ));
                 }
                 let largest = pairs.parents.iter().map(Vec::len).max().unwrap_or(1);
-                let per_half = match config.classes_per_batch {
+                let per_half = match classes_per_batch {
                     Some(classes) => classes / 2,
                     None => largest.min(SamplerConfig::DEFAULT_CLASSES / 2),
                 };
-                let batches_per_pair = config.batches_per_pair();
                 let steps = pairs.steps(batches_per_pair);
                 if steps > LONGEST_EPOCH {
                     return Err(problem(
@@ -241,8 +244,8 @@ impl Sampler {
                 }
                 Batches::ClassPairs { pairs, per_half, images_per_class, batches_per_pair }
             }
-            SamplerKind::Random => {
-                let batch_size = match config.batch_size {
+            SamplerConfig::Random { batch_size } => {
+                let batch_size = match batch_size {
                     Some(asked) if asked > items.len() => {
                         return Err(problem(
                             format!(
@@ -253,7 +256,7 @@ impl Sampler {
                         ));
                     }
                     Some(asked) => asked,
-                    None => config.batch_size().min(items.len()),
+                    None => SamplerConfig::DEFAULT_BATCH.min(items.len()),
                 };
                 Batches::Random { items: items.to_vec(), batch_size }
             }
@@ -314,7 +317,8 @@ impl Sampler {
         };
         match &self.batches {
             Batches::Classes { classes, nouns, per_batch, images_per_class: images } => {
-                if config.classes_per_batch.is_none() && *per_batch < SamplerConfig::DEFAULT_CLASSES {
+                let is_default = matches!(config, SamplerConfig::Classes { classes_per_batch: None, .. });
+                if is_default && *per_batch < SamplerConfig::DEFAULT_CLASSES {
                     remarks.push(format!(
                         "{} × {} a batch, not {} × {images}: the training split has {}",
                         counted(classes.len(), "class", "classes"),
@@ -411,8 +415,8 @@ fn finest_classes(class: Class) -> Vec<Class> {
 }
 
 /// P for a training split with this many classes of a level.
-fn classes_per_batch(classes: usize, [one, many]: &[String; 2], config: &SamplerConfig) -> Result<usize> {
-    match config.classes_per_batch {
+fn classes_per_batch(classes: usize, [one, many]: &[String; 2], asked: Option<usize>) -> Result<usize> {
+    match asked {
         Some(asked) if asked > classes => Err(problem(
             format!(
                 "sampler.classes_per_batch is {asked}, but the training split has {}",
@@ -446,11 +450,27 @@ mod tests {
     }
 
     fn config(classes_per_batch: Option<usize>, images_per_class: usize) -> SamplerConfig {
-        SamplerConfig {
-            classes_per_batch,
-            images_per_class: Some(images_per_class),
-            ..SamplerConfig::default()
-        }
+        SamplerConfig::Classes { classes_per_batch, images_per_class, level: None }
+    }
+
+    /// Pairs of classes of a level, or of the coarsest.
+    fn pairs(
+        classes_per_batch: Option<usize>,
+        images_per_class: usize,
+        batches_per_pair: usize,
+        level: Option<&str>,
+    ) -> SamplerConfig {
+        let level = level.map(str::to_owned);
+        SamplerConfig::ClassPairs { classes_per_batch, images_per_class, level, batches_per_pair }
+    }
+
+    fn random(batch_size: usize) -> SamplerConfig {
+        SamplerConfig::Random { batch_size: Some(batch_size) }
+    }
+
+    fn of_level(level: &str, classes_per_batch: usize, images_per_class: usize) -> SamplerConfig {
+        let level = Some(level.to_owned());
+        SamplerConfig::Classes { classes_per_batch: Some(classes_per_batch), images_per_class, level }
     }
 
     /// A sampler over items 0 … N − 1 with these classes.
@@ -500,10 +520,7 @@ mod tests {
     proptest! {
         #[test]
         fn every_sampler_is_a_function_of_seed_epoch_and_step(rows in trees(), seed: u64, epoch in 0..9_u64) {
-            let pairs = SamplerConfig { kind: SamplerKind::ClassPairs, ..SamplerConfig::default() };
-            let random = SamplerConfig { kind: SamplerKind::Random, batch_size: Some(2), ..SamplerConfig::default() };
-            let level = SamplerConfig { level: Some("family".into()), classes_per_batch: Some(1), ..SamplerConfig::default() };
-            for config in [SamplerConfig { classes_per_batch: Some(1), ..SamplerConfig::default() }, level, pairs, random] {
+            for config in [config(Some(1), 4), of_level("family", 1, 4), pairs(None, 4, 5, None), random(2)] {
                 let one = tree_sampler(&rows, &config, seed).unwrap();
                 let other = tree_sampler(&rows, &config, seed).unwrap();
                 let steps = one.steps_per_epoch();
@@ -518,9 +535,7 @@ mod tests {
         fn images_of_a_coarse_class_are_spread_evenly_over_its_children(
             rows in trees(), images in 1..12_usize, seed: u64,
         ) {
-            let level = Some("order".to_owned());
-            let config = SamplerConfig { level, ..config(Some(2), images) };
-            let batch = tree_sampler(&rows, &config, seed).unwrap().batch(0, 0);
+            let batch = tree_sampler(&rows, &of_level("order", 2, images), seed).unwrap().batch(0, 0);
             prop_assert_eq!(batch.len(), 2 * images);
             let all: Vec<usize> = (0..rows.len()).collect();
             let drawn = count_by(&batch, |item| item);
@@ -553,10 +568,7 @@ mod tests {
 
         #[test]
         fn an_epoch_of_pairs_has_every_pair_equally_often(rows in trees(), per_pair in 1..4_usize, seed: u64) {
-            let config = SamplerConfig {
-                kind: SamplerKind::ClassPairs, batches_per_pair: Some(per_pair), ..config(Some(4), 3)
-            };
-            let sampler = tree_sampler(&rows, &config, seed).unwrap();
+            let sampler = tree_sampler(&rows, &pairs(Some(4), 3, per_pair, None), seed).unwrap();
             let orders = rows.iter().map(|row| row[0]).collect::<BTreeSet<_>>().len();
             prop_assert_eq!(sampler.steps_per_epoch(), per_pair * orders * (orders - 1) / 2);
             let mut pairs = BTreeMap::<Vec<u32>, usize>::new();
@@ -581,10 +593,7 @@ mod tests {
             images in 1..60_usize, batch in 1..20_usize, seed: u64,
         ) {
             let batch = batch.min(images);
-            let config = SamplerConfig {
-                kind: SamplerKind::Random, batch_size: Some(batch), ..SamplerConfig::default()
-            };
-            let sampler = try_sampler(&vec![0; images], &config, seed).unwrap();
+            let sampler = try_sampler(&vec![0; images], &random(batch), seed).unwrap();
             let batches: Vec<_> = (0..sampler.steps_per_epoch()).map(|step| sampler.batch(2, step)).collect();
             prop_assert!(batches.iter().all(|items| items.len() == batch));
             let different: BTreeSet<usize> = batches.concat().into_iter().collect();
@@ -595,9 +604,7 @@ mod tests {
 
     #[test]
     fn random_batches_draw_all_images_equally_often() {
-        let config =
-            SamplerConfig { kind: SamplerKind::Random, batch_size: Some(4), ..SamplerConfig::default() };
-        let sampler = try_sampler(&classes(), &config, 0).unwrap();
+        let sampler = try_sampler(&classes(), &random(4), 0).unwrap();
         let drawn: Vec<usize> = (0..300)
             .flat_map(|epoch| (0..sampler.steps_per_epoch()).flat_map(move |step| [(epoch, step)]))
             .flat_map(|(epoch, step)| sampler.batch(epoch, step))
@@ -613,8 +620,7 @@ mod tests {
         // Two orders with 6 and 9 species of 4 images.
         let rows: Vec<[u32; 3]> =
             (0..60).map(|item| [u32::from(item >= 24), u32::from(item >= 24), item / 4]).collect();
-        let config = SamplerConfig { kind: SamplerKind::ClassPairs, ..config(Some(6), 2) };
-        let sampler = tree_sampler(&rows, &config, 0).unwrap();
+        let sampler = tree_sampler(&rows, &pairs(Some(6), 2, 5, None), 0).unwrap();
         let drawn: Vec<usize> = (0..400)
             .flat_map(|epoch| (0..sampler.steps_per_epoch()).map(move |step| (epoch, step)))
             .flat_map(|(epoch, step)| sampler.batch(epoch, step))
@@ -627,19 +633,16 @@ mod tests {
 
     #[test]
     fn more_images_than_there_are_and_a_single_parent_are_refused() {
-        let random = SamplerConfig { kind: SamplerKind::Random, ..SamplerConfig::default() };
         assert_eq!(
-            try_sampler(&[0, 1], &random, 0).unwrap().batch_size(),
+            try_sampler(&[0, 1], &SamplerConfig::Random { batch_size: None }, 0).unwrap().batch_size(),
             2,
             "the default is at most all images"
         );
-        let asked = SamplerConfig { batch_size: Some(3), ..random };
-        let (message, hint) = parts(&try_sampler(&[0, 1], &asked, 0).unwrap_err());
+        let (message, hint) = parts(&try_sampler(&[0, 1], &random(3), 0).unwrap_err());
         assert_eq!(message, "sampler.batch_size is 3, but the training split has 2 images");
         assert_eq!(hint.unwrap(), "set it to at most 2");
 
-        let pairs = SamplerConfig { kind: SamplerKind::ClassPairs, ..SamplerConfig::default() };
-        let error = tree_sampler(&[[0, 0, 0], [0, 1, 1]], &pairs, 0).unwrap_err();
+        let error = tree_sampler(&[[0, 0, 0], [0, 1, 1]], &pairs(None, 4, 5, None), 0).unwrap_err();
         let (message, hint) = parts(&error);
         assert_eq!(
             message,
@@ -651,7 +654,7 @@ mod tests {
     #[test]
     fn pairs_of_small_classes_give_smaller_batches_and_say_so() {
         let rows = [[0, 0, 0], [0, 0, 0], [1, 1, 1], [1, 2, 2], [1, 2, 2]];
-        let config = SamplerConfig { kind: SamplerKind::ClassPairs, ..config(Some(4), 2) };
+        let config = pairs(Some(4), 2, 5, None);
         let sampler = tree_sampler(&rows, &config, 0).unwrap();
         assert_eq!((sampler.batch_size(), sampler.batch(0, 0).len()), (8, 6));
         assert_eq!(
@@ -662,18 +665,14 @@ mod tests {
             ]
         );
         // Between families, the pairs are those of three classes.
-        let families = SamplerConfig { level: Some("family".into()), ..config };
+        let families = pairs(Some(4), 2, 5, Some("family"));
         assert_eq!(tree_sampler(&rows, &families, 0).unwrap().steps_per_epoch(), 3 * 5);
     }
 
     #[test]
     fn an_epoch_of_too_many_batches_of_pairs_is_refused() {
         let rows: Vec<[u32; 3]> = (0..24).map(|class| [class; 3]).collect();
-        let pairs = |batches_per_pair| SamplerConfig {
-            kind: SamplerKind::ClassPairs,
-            batches_per_pair: Some(batches_per_pair),
-            ..SamplerConfig::default()
-        };
+        let pairs = |batches_per_pair| pairs(None, 4, batches_per_pair, None);
         assert_eq!(tree_sampler(&rows, &pairs(60_000), 0).unwrap().steps_per_epoch(), 276 * 60_000);
         for batches_per_pair in [65_536, usize::MAX] {
             let error = tree_sampler(&rows, &pairs(batches_per_pair), 0).unwrap_err();
@@ -688,17 +687,14 @@ mod tests {
         }
     }
 
-    /// The orders of the first samplers of these kinds, which all earlier runs were trained with.
+    /// The orders of the published trainings.
     #[test]
-    fn the_order_of_an_epoch_is_that_of_earlier_versions_whatever_epoch_came_before() {
-        let random =
-            SamplerConfig { kind: SamplerKind::Random, batch_size: Some(4), ..SamplerConfig::default() };
+    fn the_order_of_an_epoch_does_not_depend_on_the_epoch_before() {
         let items: Vec<usize> = (100..110).collect();
         let labels = Labels::new(1, (0..110).collect()).unwrap();
-        let random = Sampler::new(&items, &labels, &["class".into()], &random, 11).unwrap();
+        let random = Sampler::new(&items, &labels, &["class".into()], &random(4), 11).unwrap();
         let rows: Vec<[u32; 3]> = (0..12).map(|item| [item / 3, item / 3, item]).collect();
-        let pairs = SamplerConfig { kind: SamplerKind::ClassPairs, ..config(Some(2), 1) };
-        let pairs = tree_sampler(&rows, &pairs, 11).unwrap();
+        let pairs = tree_sampler(&rows, &pairs(Some(2), 1, 5, None), 11).unwrap();
         for (epoch, step) in [(0, 0), (3, 1), (0, 1), (3, 0)] {
             let mut expected = items.clone();
             expected.shuffle(&mut stream(11, "sampler/items", &[epoch]));
@@ -712,9 +708,9 @@ mod tests {
         }
     }
 
-    /// The algorithm of the first samplers, which all earlier runs were trained with.
+    /// The algorithm of the published trainings.
     #[test]
-    fn batches_of_finest_classes_are_those_of_earlier_versions() {
+    fn batches_of_finest_classes_are_drawn_class_by_class() {
         let (classes, sampler) = (classes(), sampler(4, 5, 11));
         let mut items_of = vec![Vec::new(); 10];
         for (item, &class) in classes.iter().enumerate() {

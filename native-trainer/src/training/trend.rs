@@ -20,9 +20,9 @@ pub struct Trend {
 
 impl Trend {
     /// Adds an evaluation. `patience` is the number of evaluations in a row that may be no better than the best one
-    /// without a fall of the learning rates, as torch's `ReduceLROnPlateau` counts. After a change of the metric an
-    /// evaluation counts as the first.
-    pub fn add(&mut self, metric: Metric, score: f64, patience: u64) {
+    /// without a fall of the learning rates, as torch's `ReduceLROnPlateau` counts; without it they never fall. After a
+    /// change of the metric an evaluation counts as the first.
+    pub fn add(&mut self, metric: Metric, score: f64, patience: Option<u64>) {
         match self.best {
             Some((known, best)) if known == metric && !is_better(metric, score, best) => {
                 self.since_best += 1;
@@ -33,7 +33,7 @@ impl Trend {
                 (self.since_best, self.since_fall) = (0, 0);
             }
         }
-        if self.since_fall > patience {
+        if patience.is_some_and(|patience| self.since_fall > patience) {
             self.falls += 1;
             self.since_fall = 0;
         }
@@ -58,7 +58,7 @@ mod tests {
     fn follow(metric: &str, patience: u64, scores: &[f64]) -> Vec<(u64, u64)> {
         let mut trend = Trend::default();
         let add = |&score: &f64| {
-            trend.add(Metric::named(metric), score, patience);
+            trend.add(Metric::named(metric), score, Some(patience));
             (trend.falls(), trend.since_best())
         };
         scores.iter().map(add).collect()
@@ -84,7 +84,7 @@ mod tests {
     fn scores_of_another_metric_are_not_compared() {
         let mut trend = Trend::default();
         for (metric, score) in [("h_ap", 0.5), ("h_ap", 0.4), ("ndcg", 0.3)] {
-            trend.add(Metric::named(metric), score, 9);
+            trend.add(Metric::named(metric), score, Some(9));
         }
         assert_eq!((trend.best, trend.since_best()), (Some((Metric::named("ndcg"), 0.3)), 0));
     }

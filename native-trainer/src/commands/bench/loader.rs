@@ -66,7 +66,7 @@ pub fn run(args: &BenchLoaderArgs) -> Result<()> {
     work.pictures.check()?;
     work.undecoded.check()?;
     let row = Row {
-        name: config.data.path.display().to_string(),
+        name: config.data.path().display().to_string(),
         figures: vec![
             Figure::Count(work.items.len()),
             Figure::Seconds(seconds),
@@ -101,7 +101,7 @@ struct Work {
 impl Work {
     fn new(config: &Config, args: &BenchLoaderArgs) -> Result<Self> {
         let seed = config.run.seed;
-        let dataset = Dataset::load(&config.data, seed)?;
+        let dataset = Dataset::load(&config.selection())?;
         let mut train = dataset.splits.train.clone();
         train.shuffle(&mut stream(seed, "benchmark", &[]));
         let pictures = Pictures::of(&dataset);
@@ -114,7 +114,7 @@ impl Work {
                 seed,
             },
             items: train.into_iter().cycle().take(args.images as usize).collect(),
-            batch: config.sampler.batch_size(),
+            batch: config.sampler.images(),
         })
     }
 

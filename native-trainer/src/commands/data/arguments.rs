@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::commands::arguments::SetArgs;
-use crate::config::DataConfig;
+use crate::config::{DataConfig, Selection};
 
 /// Names a data set: by a config, or by its name and the folder of a copy.
 #[derive(Debug, Args)]
@@ -22,15 +22,15 @@ pub struct DataSetArgs {
 }
 
 impl DataSetArgs {
-    /// `[data]`, and the seed for what is drawn.
+    /// The images that the config names, or all of the copy.
     ///
     /// # Errors
     ///
-    /// As [`DataConfig::load`] and [`DataConfig::for_copy`].
-    pub fn load(&self) -> Result<(DataConfig, u64)> {
+    /// As [`Selection::load`] and [`DataConfig::for_copy`].
+    pub fn load(&self) -> Result<Selection> {
         match &self.path {
-            Some(path) => Ok((DataConfig::for_copy(&self.data.to_string_lossy(), path)?, 0)),
-            None => DataConfig::load(&self.data, &self.sets.set),
+            Some(path) => Ok(Selection::of(DataConfig::for_copy(&self.data.to_string_lossy(), path)?)),
+            None => Selection::load(&self.data, &self.sets.set),
         }
     }
 }

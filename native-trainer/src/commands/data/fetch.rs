@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use akin_base::counts::counted;
 use akin_base::directory::Lock;
 use akin_base::files::create_folder;
-use akin_base::problem::{did_you_mean, problem};
+use akin_base::problem::problem;
 use akin_base::progress::Progress;
 use akin_base::{shell, terminal};
 use anyhow::Result;
@@ -47,14 +47,7 @@ type Missing = (Remote, PathBuf, Option<&'static str>);
 /// Downloads the files of a data set.
 pub fn run(args: &DataFetchArgs) -> Result<()> {
     let name = &args.name;
-    let kind = DataKind::ALL.into_iter().find(|kind| kind.name() == *name).ok_or_else(|| {
-        let near = did_you_mean(name, DataKind::names().iter().map(String::as_str));
-        problem(
-            format!("there is no data set `{name}`"),
-            format!("{near}`akin list datasets` lists all of them"),
-        )
-    })?;
-    let entry = entry(kind);
+    let entry = entry(DataKind::named(name)?);
     let files = match &entry.source {
         Source::Public(files) => *files,
         Source::Page(page) => {

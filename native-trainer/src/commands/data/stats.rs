@@ -43,20 +43,20 @@ pub struct DataStatsArgs {
 
 /// Prints the statistics of a data set.
 pub fn run(args: &DataStatsArgs) -> Result<()> {
-    let (data, seed) = args.data.load()?;
+    let selection = args.data.load()?;
     for (option, file, ending) in [("--svg", &args.svg, "svg"), ("--png", &args.png, "png")] {
         let Some(file) = file else { continue };
-        check_output(file, std::slice::from_ref(&args.data.data), &data, args.overwrite)?;
+        check_output(file, std::slice::from_ref(&args.data.data), &selection, args.overwrite)?;
         check_ending(option, file, ending)?;
     }
     // A font that cannot be read is reported before the work.
     let painter = args.png.as_ref().map(|_| Painter::new()).transpose()?;
-    let dataset = Dataset::read(&data, seed)?;
+    let dataset = Dataset::read(&selection)?;
     let (levels, classes) = (level_statistics(&dataset), class_tree(&dataset));
     if args.svg.is_some() || args.png.is_some() {
-        let folder = data.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let title =
-            if entry(data.kind).counts.is_some() { entry(data.kind).title.to_owned() } else { folder };
+        let entry = entry(selection.data.kind());
+        let folder = selection.data.path().file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let title = if entry.counts.is_some() { entry.title.to_owned() } else { folder };
         let picture = draw(&title, &levels, &classes);
         if let Some(file) = &args.svg {
             let svg = picture.svg(&title)?;

@@ -10,6 +10,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::arguments::DataSetArgs;
+use crate::config::Selection;
 use crate::data::check::inspect;
 use crate::data::published::{Comparison, compare};
 use crate::data::{Dataset, entry};
@@ -32,8 +33,8 @@ pub struct DataVerifyArgs {
 
 /// Verifies a data set and prints the counts.
 pub fn run(args: &DataVerifyArgs) -> Result<()> {
-    let (mut data, seed) = args.data.load()?;
-    let entry = entry(data.kind);
+    let selection = args.data.load()?;
+    let entry = entry(selection.data.kind());
     let Some(counts) = &entry.counts else {
         return Err(problem(
             format!("a {} has no published counts", entry.title),
@@ -44,8 +45,7 @@ pub fn run(args: &DataVerifyArgs) -> Result<()> {
         ));
     };
     // The published counts are those of the published splits.
-    (data.test_fraction, data.validation_fraction) = (None, None);
-    let dataset = Dataset::read(&data, seed)?;
+    let dataset = Dataset::read(&Selection::of(selection.data))?;
     let bar = args.progress.bar("Reading", dataset.paths.len() as u64);
     let findings = inspect(&dataset, || bar.advance(1))?;
     drop(bar);

@@ -14,7 +14,7 @@ use serde_json::json;
 use super::arguments::EvalArgs;
 use super::embedding_files::EmbeddingFiles;
 use super::opened_run::OpenedRun;
-use crate::config::{AVERAGE, DataConfig, PublishedResult};
+use crate::config::{AVERAGE, PublishedResult, Selection};
 use crate::evaluation::dyml::{evaluate_benchmarks, evaluate_levels, level_config, set_name};
 use crate::evaluation::embedding::embed;
 use crate::evaluation::published::published_text;
@@ -64,11 +64,11 @@ fn dyml_config(config: EvaluationConfig, args: &EvalArgs) -> Result<EvaluationCo
 /// Evaluates each level of a run: each benchmark of a data set that has one per level, else each level of one set.
 fn evaluate_run(mut run: Run, args: &EvalArgs) -> Result<(Vec<Report>, LabelSets)> {
     if let Some(config) = &args.data {
-        (run.config.data, run.config.run.seed) = DataConfig::load(config, &[])?;
+        run.config.select(Selection::load(config, &[])?);
     }
-    let data = run.config.data.clone();
-    evaluate_benchmarks(data, |data, only| {
-        run.config.data = data;
+    let selection = run.config.selection();
+    evaluate_benchmarks(&selection, |selection, only| {
+        run.config.select(selection);
         evaluate_data(&run, args, only)
     })
 }

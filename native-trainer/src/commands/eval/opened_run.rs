@@ -4,8 +4,8 @@ use akin_core::encoder::Encoder;
 use anyhow::Result;
 use burn::tensor::Device;
 
+use crate::config::DeviceName;
 use crate::config::device;
-use crate::config::{Config, DeviceName};
 use crate::data::Dataset;
 use crate::runs::run::{Run, Which};
 
@@ -27,10 +27,9 @@ impl OpenedRun {
     ///
     /// An encoder or a data set that cannot be read.
     pub fn open(run: &Run, which: Which, untrained: bool, device: Option<DeviceName>) -> Result<Self> {
-        let Config { data, run: settings, .. } = &run.config;
-        let device = device::open(device.unwrap_or(settings.device))?;
+        let device = device::open(device.unwrap_or(run.config.run.device))?;
         let encoder = if untrained { run.untrained(&device)? } else { run.encoder(which, &device)? };
-        let dataset = Dataset::load_to_evaluate(data, settings.seed)?;
+        let dataset = Dataset::load_to_evaluate(&run.config.selection())?;
         Ok(Self { device, encoder, dataset })
     }
 }

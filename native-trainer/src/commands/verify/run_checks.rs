@@ -118,13 +118,13 @@ fn check_encoders(run: &Run, checks: &mut Checks) {
 }
 
 fn check_data(config: &Config, origin: &Origin, checks: &mut Checks) {
-    let path = config.data.path.display();
-    match config.data.path.try_exists() {
+    let path = config.data.path().display();
+    match config.data.path().try_exists() {
         Ok(true) => {}
         Ok(false) => return checks.note("data", format!("not checked: {path} is not there")),
         Err(error) => return checks.faulty("data", format!("{path} cannot be read: {error}")),
     }
-    let dataset = Dataset::load(&config.data, config.run.seed);
+    let dataset = Dataset::load(&config.selection());
     match dataset.and_then(|dataset| dataset.digest_with_pictures(Progress::None)) {
         Err(error) => checks.faulty("data", akin_base::problem::parts(&error).0),
         Ok(digest) => match &digest.changes(&origin.data)[..] {

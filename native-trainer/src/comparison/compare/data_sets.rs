@@ -5,14 +5,13 @@ use std::cell::RefCell;
 use anyhow::{Context, Result};
 
 use super::planned_run::{PlannedRun, Provenance};
-use crate::config::{Config, DataConfig};
+use crate::config::{Config, Selection};
 use crate::data::Dataset;
 
 /// The data sets of a comparison. Each is read once.
 #[derive(Default)]
 pub struct DataSets {
-    /// The section `[data]` and the seed of a split that is drawn.
-    known: RefCell<Vec<(DataConfig, Option<u64>, Provenance)>>,
+    known: RefCell<Vec<(Selection, Provenance)>>,
 }
 
 impl DataSets {
@@ -22,9 +21,9 @@ impl DataSets {
     ///
     /// The errors of [`Dataset::load`].
     pub fn load(&self, config: &Config) -> Result<Dataset> {
-        let dataset = Dataset::load(&config.data, config.run.seed)?;
-        let (data, seed) = key(config);
-        self.known.borrow_mut().push((data.clone(), seed, Provenance::now(dataset.digest())));
+        let selection = config.selection();
+        let dataset = Dataset::load(&selection)?;
+        self.known.borrow_mut().push((selection, Provenance::now(dataset.digest())));
         Ok(dataset)
     }
 
@@ -34,19 +33,14 @@ impl DataSets {
     ///
     /// The errors of [`Dataset::load`].
     pub fn provenance(&self, planned: &PlannedRun) -> Result<Provenance> {
-        let (data, seed) = key(&planned.config);
+        let selection = planned.config.selection();
         let find = || {
             let known = self.known.borrow();
-            known.iter().find(|known| (&known.0, known.1) == (data, seed)).map(|known| known.2.clone())
+            known.iter().find(|(known, _)| *known == selection).map(|(_, provenance)| provenance.clone())
         };
         if find().is_none() {
             self.load(&planned.config)?;
         }
         find().context("the data set has just been read")
     }
-}
-
-/// What the data set of a config depends on.
-fn key(config: &Config) -> (&DataConfig, Option<u64>) {
-    (&config.data, config.data.splits_by_run_seed().then_some(config.run.seed))
 }

@@ -22,7 +22,7 @@ use super::tuning::{Answer, Tuning, tune};
 use super::untrained::UntrainedEncoders;
 use crate::config::device;
 use crate::config::{AVERAGE, Config, ModelConfig, NO_RESULT_DEPENDS_ON, Protocol, differences};
-use crate::data::{self, Dataset};
+use crate::data::Dataset;
 use crate::evaluation::report::score;
 use crate::pictures::loader::Pictures;
 use crate::runs::outcome::Failure;
@@ -90,14 +90,14 @@ impl<'a> Execution<'a> {
         let plan = self.plan;
         let shared = plan.shared()?;
         let dataset = self.trainer.data.load(&shared)?;
-        data::idle::idle_settings(&shared.data, &dataset).iter().for_each(terminal::warn);
+        dataset.unused_settings(&shared.selection()).iter().for_each(terminal::warn);
         let validation = match plan.rows.iter().find(|row| !row.tune.is_empty()) {
             Some(row) => Some(self.trainer.data.load(&plan.trial(row, &Table::new())?.config)?),
             None => None,
         };
         let rows = plan.rows.iter().map(|row| Ok(plan.trained(row, &Table::new(), plan.seeds[0])?.config));
         let rows = rows.collect::<Result<Vec<Config>>>()?;
-        Config::idle_in_all(&rows).iter().chain(&plan.idle).for_each(terminal::warn);
+        Config::unused_in_all(&rows).iter().chain(&plan.unused).for_each(terminal::warn);
         let device = device::open(shared.run.device)?;
         let mut models: Vec<ModelConfig> = Vec::new();
         let mut check = |config: &Config, dataset: &Dataset| {
@@ -148,9 +148,9 @@ impl<'a> Execution<'a> {
     /// Trains what is not done and collects the results.
     fn train_all(&self, tuned: &[Vec<TunedSetting>], command: String) -> Result<Comparison> {
         let plan = self.plan;
-        let data = plan.shared()?.data;
-        let columns = match data.protocol {
-            Protocol::Whole => columns(&plan.columns, &data.levels),
+        let shared = plan.shared()?;
+        let columns = match shared.split.protocol {
+            Protocol::Whole => columns(&plan.columns, shared.data.levels()),
             Protocol::Dyml => columns(&plan.columns, &[AVERAGE.to_owned()]),
         };
         let untrained = UntrainedEncoders::evaluate(plan, &self.trainer.data, self.trainer.progress)?;
@@ -248,7 +248,7 @@ impl<'a> Execution<'a> {
 
     /// Trains a run of a row unless it is done. The answer is the failure of a training that failed.
     fn train(&self, planned: &PlannedRun, row: &Row, name: &str) -> Result<Option<Failure>> {
-        let holds_out = planned.config.data.validation_fraction.is_some();
+        let holds_out = planned.config.split.validation_fraction.is_some();
         let scored_on = if holds_out { " on the held-out classes" } else { "" };
         let name = format!("{}, {name}", row.name);
         self.trainer.train(planned, &name, row.optimises, scored_on, |run| end_score(run, row))

@@ -12,7 +12,7 @@
 //! | [`sensitivity`] | figures of scores by the settings that are varied |
 //! | [`tuning`] | the order in which settings are tried |
 //! | [`planned_run`] | one training, in a process of its own |
-//! | [`idle`] | settings of `vary` that have no effect |
+//! | [`effects`] | settings of `vary` that have no effect |
 //! | [`plan`] | rows, seeds, and the config of every run |
 //! | [`data_sets`] | what runs would be made with today, to compare with what they were made with |
 //! | [`pace`] | how many trainings are done, and how long the rest will take |
@@ -40,8 +40,8 @@
 pub mod cells;
 pub mod config;
 pub mod data_sets;
+pub mod effects;
 pub mod execution;
-pub mod idle;
 pub mod pace;
 pub mod paired;
 pub mod plan;

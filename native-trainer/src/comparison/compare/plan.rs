@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use toml::{Table, Value};
 
 use super::config::{CompareConfig, TunedSetting};
-use super::idle::check_effects;
+use super::effects::check_effects;
 use super::paired::check_seeds;
 use super::planned_run::PlannedRun;
 use super::results::GROUPS;
@@ -57,7 +57,7 @@ pub struct Plan {
     /// Where runs and tables go.
     pub out: PathBuf,
     /// A sentence for each setting of `vary` that has no effect in some rows.
-    pub idle: Vec<String>,
+    pub unused: Vec<String>,
     source: Source,
     device: Option<DeviceName>,
 }
@@ -115,7 +115,7 @@ impl Plan {
         for row in &mut rows {
             fit_head(row, &source, &base)?;
         }
-        let mut idle = Vec::new();
+        let mut unused = Vec::new();
         if !compare.vary.is_empty() {
             let in_vary = || source.place(&["compare", "vary"]);
             let combinations = combinations(&compare.vary).with_context(in_vary)?;
@@ -124,7 +124,7 @@ impl Plan {
             let configs = repeated.iter().map(config).collect::<Result<Vec<_>>>()?;
             let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
             let place = |key: &str| source.place(&["compare", "vary", key]);
-            idle = check_effects(&compare.vary, &names, &combinations, &configs, place)?;
+            unused = check_effects(&compare.vary, &names, &combinations, &configs, place)?;
             rows = repeated;
         }
         for row in &mut rows {
@@ -163,7 +163,7 @@ impl Plan {
             tune: compare.tune,
             validation_fraction: compare.validation_fraction,
             out: std::path::absolute(out)?,
-            idle,
+            unused,
             source,
             device: overrides.device,
         };
@@ -239,7 +239,7 @@ impl Plan {
         let name = format!("tune-{}", &sha256(settings.to_string().as_bytes())[..8]);
         self.run(&row.name, &name, seed, &changes, |config| {
             config.run.name = format!("{}, {}", row.label, describe(settings));
-            config.data.validation_fraction = Some(self.validation_fraction);
+            config.split.validation_fraction = Some(self.validation_fraction);
             add_metrics(config, [row.optimises]);
         })
     }
@@ -444,9 +444,16 @@ mod tests {
     #[test]
     fn a_setting_without_effect_in_any_row_is_refused() {
         for (set, part) in [
-            ("{'schedule.gamma'=[0.1,0.5]}", "has schedule.gamma, which has no effect: only `steps`"),
             (
-                "{optimizer=[{lr_head=0.1},{lr_head=0.1,nesterov=false}]}",
+                "{'model.freeze_patch_embedding'=[true,false]}",
+                "has model.freeze_patch_embedding, which has no effect: the backbone small_resnet has no patches",
+            ),
+            (
+                "{'schedule.curve.gamma'=[0.1,0.5]}",
+                "unknown key `gamma` in [schedule.curve]: it belongs to `steps`, `plateau`, not to `cosine`",
+            ),
+            (
+                "{optimizer=[{lr_head=0.1},{lr_head=0.1,rule={kind='adam'}}]}",
                 "has no effect: all of its values give the same config",
             ),
             ("{'loss.lambda'=[0.1,0.1]}", "gives `loss.lambda` the value 0.1 twice"),
@@ -464,26 +471,34 @@ mod tests {
 
     #[test]
     fn a_setting_without_effect_in_some_rows_is_told_with_them() {
-        let idle = |losses: &[&str], set: &str| plan(losses, &[&format!("compare.vary={set}")]).unwrap().idle;
+        let unused =
+            |losses: &[&str], set: &str| plan(losses, &[&format!("compare.vary={set}")]).unwrap().unused;
         let nothing = Vec::<String>::new();
-        assert_eq!(idle(&["happier"], "{'loss.lambda'=[0.1,0.5]}"), nothing);
-        assert_eq!(idle(&["happier"], "{'schedule.final_factor'=[0.1]}"), nothing, "it is not repeated");
+        assert_eq!(unused(&["happier"], "{'loss.lambda'=[0.1,0.5]}"), nothing);
+        assert_eq!(
+            unused(&["happier"], "{'schedule.curve.final_factor'=[0.1]}"),
+            nothing,
+            "it is not repeated"
+        );
         let rates = "{'optimizer.lr_proxies'=[0.1,0.5]}";
-        let [sentence] = &idle(&["proxy_anchor", "smooth_ap", "happier"], rates)[..] else {
+        let [sentence] = &unused(&["proxy_anchor", "smooth_ap", "happier"], rates)[..] else {
             panic!("one sentence")
         };
         assert_eq!(
             sentence,
             "`vary` has optimizer.lr_proxies, which has no effect in the row `smooth_ap`: the loss smooth_ap has no proxies"
         );
-        let schedules = "{'schedule.kind'=['cosine','constant'],'schedule.final_factor'=[0.1,0.5]}";
-        let [sentence] = &idle(&["happier"], schedules)[..] else { panic!("one sentence") };
-        assert!(
-            sentence.contains(
-                "schedule.final_factor, which has no effect in the row `happier` with schedule.kind"
-            ) && sentence.contains("constant"),
-            "{sentence}"
-        );
+        let rates = "{'model.freeze_backbone'=[true,false],'optimizer.lr_backbone'=[0.1,0.5]}";
+        let [sentence] = &unused(&["happier"], rates)[..] else { panic!("one sentence") };
+        let part = "optimizer.lr_backbone, which has no effect in the row `happier` with model.freeze_backbone = true";
+        assert!(sentence.contains(part), "{sentence}");
+    }
+
+    #[test]
+    fn kinds_of_a_table_may_vary() {
+        let curves =
+            "compare.vary={'schedule.curve.kind'=['cosine','constant'],'optimizer.rule.kind'=['adam','sgd']}";
+        assert_eq!(plan(&["happier"], &[curves]).unwrap().rows.len(), 4);
     }
 
     #[test]
@@ -542,7 +557,7 @@ mod tests {
                 continue;
             }
             let plan = Plan::new(source, Overrides::default()).unwrap();
-            assert_eq!(plan.idle, Vec::<String>::new(), "{}", recipe.name);
+            assert_eq!(plan.unused, Vec::<String>::new(), "{}", recipe.name);
             for (place, config) in plan.trainings().unwrap() {
                 check_loss_settings(&config).context(place).unwrap();
             }

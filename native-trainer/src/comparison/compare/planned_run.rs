@@ -54,14 +54,14 @@ pub struct Cost {
 pub struct Provenance {
     /// The version of akin.
     akin: String,
-    /// The data set. Earlier versions of akin did not write it.
-    data: Option<DataDigest>,
+    /// The data set.
+    data: DataDigest,
 }
 
 impl Provenance {
     /// Made now, with this data set.
     pub fn now(data: DataDigest) -> Self {
-        Self { akin: env!("CARGO_PKG_VERSION").into(), data: Some(data) }
+        Self { akin: env!("CARGO_PKG_VERSION").into(), data }
     }
 
     /// What differs from `other`, in words.
@@ -69,14 +69,8 @@ impl Provenance {
         if self.akin != other.akin {
             return Some(format!("akin {} made it, and this is akin {}", self.akin, other.akin));
         }
-        match (&self.data, &other.data) {
-            (Some(data), Some(other)) => {
-                let changes = other.changes(data);
-                (!changes.is_empty())
-                    .then(|| format!("since then the data have changed: {}", a_few(&changes)))
-            }
-            _ => Some("it does not say with which data, because an older akin made it".into()),
-        }
+        let changes = other.data.changes(&self.data);
+        (!changes.is_empty()).then(|| format!("since then the data have changed: {}", a_few(&changes)))
     }
 }
 
@@ -93,15 +87,12 @@ impl PlannedRun {
         if !has(CONFIG_FILE) {
             return State::New;
         }
-        let opened = Run::open(directory).and_then(|run| Ok((run.missing_keys()?, run)));
-        let (missing, run) = match opened {
-            Ok(opened) => opened,
+        let run = match Run::open(directory) {
+            Ok(run) => run,
             Err(error) => return State::Changed(format!("it cannot be read: {}", parts(&error).0)),
         };
         let different = differences(&run.config, &self.config, &NO_RESULT_DEPENDS_ON);
-        if !missing.is_empty() {
-            State::Changed(format!("it has no {}, because an older akin wrote it", a_few(&missing)))
-        } else if !different.is_empty() {
+        if !different.is_empty() {
             State::Changed(format!("it differs in {}", a_few(&different)))
         } else if directory::is_complete(Kind::Run, directory).unwrap_or(false) {
             State::Done
@@ -261,13 +252,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_of_another_akin_or_of_unknown_data_is_told_apart() {
+    fn a_run_of_another_akin_or_of_other_data_is_told_apart() {
         let now = Provenance::now(DataDigest::default());
         assert_eq!(now.difference(&now), None);
-        let older = Provenance { akin: "0.0.1".into(), ..now.clone() };
-        assert!(older.difference(&now).unwrap().starts_with("akin 0.0.1 made it"));
-        let unknown = Provenance { data: None, ..now.clone() };
-        assert!(unknown.difference(&now).unwrap().contains("does not say with which data"));
+        let other = Provenance { akin: "0.0.1".into(), ..now.clone() };
+        assert!(other.difference(&now).unwrap().starts_with("akin 0.0.1 made it"));
         let mut data = DataDigest::default();
         data.images = 3;
         let difference = Provenance::now(data).difference(&now).unwrap();

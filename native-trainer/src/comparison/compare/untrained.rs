@@ -82,7 +82,7 @@ fn distinct_runs(plan: &Plan, row: &Row) -> Result<Vec<PlannedRun>> {
     let mut runs = plan.seeds.iter().map(|&seed| plan.untrained(row, seed)).collect::<Result<Vec<_>>>()?;
     let config = &runs[0].config;
     let headless = untrained_config(config).head.is_none();
-    if !config.data.splits_by_run_seed() && headless && config.model.weights.is_some() {
+    if !config.split.is_drawn_by_run_seed() && headless && config.model.weights.is_some() {
         runs.truncate(1);
     }
     Ok(runs)
@@ -92,7 +92,7 @@ fn distinct_runs(plan: &Plan, row: &Row) -> Result<Vec<PlannedRun>> {
 fn evaluate(planned: &PlannedRun, data: &DataSets, progress: Progress) -> Result<Report> {
     let provenance = data.provenance(planned)?;
     // The report depends on nothing else.
-    let relevant = ["data.", "model.", "eval.", "run.seed"];
+    let relevant = ["data.", "split.", "model.", "eval.", "run.seed"];
     let unchanged = Run::open(planned.directory()).is_ok_and(|run| {
         let changed = differences(&run.config, &planned.config, &NO_RESULT_DEPENDS_ON);
         !changed.iter().any(|key| relevant.iter().any(|part| key.starts_with(part)))
@@ -104,7 +104,7 @@ fn evaluate(planned: &PlannedRun, data: &DataSets, progress: Progress) -> Result
     let (directory, config) = (planned.directory().to_owned(), planned.config.clone());
     let run = Run { directory, config };
     let device = device::open(run.config.run.device)?;
-    let dataset = Dataset::load(&run.config.data, run.config.run.seed)?;
+    let dataset = Dataset::load(&run.config.selection())?;
     let pictures = Pictures::of(&dataset);
     let encoder = run.untrained(&device)?;
     let features = match run.config.model.freeze_backbone {
@@ -113,7 +113,7 @@ fn evaluate(planned: &PlannedRun, data: &DataSets, progress: Progress) -> Result
     };
     let embed =
         |items: &[usize]| embed_items(&encoder, &pictures, features.as_ref(), items, &device, progress);
-    let mut report = match run.config.data.protocol {
+    let mut report = match run.config.split.protocol {
         Protocol::Whole => evaluate_splits(&dataset, &run.config.eval, progress, embed)?.report,
         Protocol::Dyml => dyml::report(&encoder, &run.config, &device, progress)?,
     };

@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::results::SeedReports;
 use crate::comparison::compare::planned_run::{PlannedRun, Provenance};
-use crate::config::DataConfig;
+use crate::config::SplitConfig;
 use crate::config::device;
 use crate::data::Dataset;
 use crate::evaluation::embedding::{Embedded, Evaluation, embed_items, evaluate_splits};
@@ -31,8 +31,9 @@ use crate::runs::run::{Run, Which};
 /// Runs, data or weights that cannot be read; a file that cannot be written.
 pub fn evaluate_models(runs: &[PlannedRun], progress: Progress) -> Result<SeedReports> {
     let config = &runs[0].config;
-    let data = DataConfig { fold: None, ..config.data.clone() };
-    let dataset = Dataset::load_to_evaluate(&data, config.run.seed)?;
+    let mut selection = config.selection();
+    selection.split = SplitConfig { fold: None, ..selection.split };
+    let dataset = Dataset::load_to_evaluate(&selection)?;
     let which = if config.run.evaluate_every_epochs > 0 { Which::Best } else { Which::Last };
     let file = runs[0].directory().parent().unwrap_or(runs[0].directory()).with_extension("json");
     let key = key(runs, which, &dataset)?;

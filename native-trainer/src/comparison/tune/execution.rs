@@ -22,7 +22,6 @@ use crate::comparison::compare::settings::describe;
 use crate::comparison::compare::trainer::Trainer;
 use crate::config::device;
 use crate::config::{Config, ModelConfig};
-use crate::data;
 use crate::evaluation::report::score;
 use crate::pictures::loader::Pictures;
 use crate::runs::outcome::Failure;
@@ -98,9 +97,9 @@ impl<'a> Execution<'a> {
     fn check(&self) -> Result<()> {
         let plan = self.plan;
         let shared = plan.shared()?;
-        shared.eval.checked(shared.data.levels.len())?;
+        shared.eval.checked(shared.data.levels().len())?;
         let dataset = self.trainer.data.load(&shared)?;
-        data::idle::idle_settings(&shared.data, &dataset).iter().for_each(terminal::warn);
+        dataset.unused_settings(&shared.selection()).iter().for_each(terminal::warn);
         let device = device::open(shared.run.device)?;
         let space = &plan.search.space;
         if let Some(count) = space.count().filter(|&count| count < plan.trials as u64) {
@@ -183,7 +182,7 @@ impl<'a> Execution<'a> {
             }
         }
         let shared = plan.shared()?;
-        let columns = columns(&shared.eval.metrics, &shared.data.levels);
+        let columns = columns(&shared.eval.metrics, shared.data.levels());
         let models = seeds.iter().zip(&reports);
         let models = models.map(|(&seed, reports)| SeedScores::new(seed, reports, plan.metric)).collect();
         let [separated, concatenated] = intervals(&reports, &columns);

@@ -15,7 +15,7 @@ use super::space::Space;
 use crate::comparison::compare::planned_run::PlannedRun;
 use crate::comparison::compare::settings::describe;
 use crate::config::{Config, DeviceName, Fold, Protocol, Source};
-use crate::training::why_idle;
+use crate::training::why_unused;
 
 /// The most trials of the search `bayesian`, whose time grows with the cube of their number.
 const MOST_BAYESIAN_TRIALS: usize = 500;
@@ -100,23 +100,23 @@ impl Plan {
                 "give a smaller seed",
             ));
         }
-        if base.data.validation_fraction.is_some() || base.data.fold.is_some() {
+        if base.split.holds_out() {
             return Err(problem(
-                "the config sets data.validation_fraction or data.fold, but `akin tune` holds out the folds itself",
+                "the config sets split.validation_fraction or split.fold, but `akin tune` holds out the folds itself",
                 "remove it",
             ));
         }
-        if base.data.protocol == Protocol::Dyml {
+        if base.split.protocol == Protocol::Dyml {
             return Err(problem(
-                "data.protocol is `dyml`, whose benchmarks are no folds of the training classes",
-                "tune with data.protocol = \"whole\", and train the best settings with `dyml`",
+                "split.protocol is `dyml`, whose benchmarks are no folds of the training classes",
+                "tune with split.protocol = \"whole\", and train the best settings with `dyml`",
             ));
         }
         let extremes = extremes(&source, &search.space)?;
         for key in search.space.keys() {
             // A setting may have an effect with one value of another, such as a kind.
             let reasons: Option<Vec<String>> =
-                extremes.iter().map(|(_, config)| why_idle(config, key)).collect();
+                extremes.iter().map(|(_, config)| why_unused(config, key)).collect();
             if let Some(reason) = reasons.as_ref().and_then(|reasons| reasons.first()) {
                 return Err(problem(
                     format!("tune.ranges has {key}, which has no effect: {reason}"),
@@ -212,9 +212,9 @@ impl Plan {
         if config.run.evaluate_every_epochs > 0 {
             config.run.best_by = self.metric;
         }
-        config.data.fold = Some(Fold { number: fold, of: self.folds });
+        config.split.fold = Some(Fold { number: fold, of: self.folds });
         // All seeds share the folds and the evaluation splits.
-        config.data.split_seed = config.data.split_seed.or(Some(self.seed));
+        config.split.seed = config.split.seed.or(Some(self.seed));
         // A paper reports nothing about a fold.
         config.published = None;
         self.add_metric(&mut config);
@@ -292,7 +292,7 @@ mod tests {
             for point in plan.search.space.extremes() {
                 let settings = plan.search.space.settings(&point).unwrap();
                 let config = plan.trial(&settings, plan.folds).unwrap().config;
-                assert_eq!(config.data.fold, Some(Fold { number: plan.folds, of: plan.folds }));
+                assert_eq!(config.split.fold, Some(Fold { number: plan.folds, of: plan.folds }));
                 assert!(config.run.out.ends_with(format!("fold-{}", plan.folds)));
                 assert_eq!(config.run.seed + 1, plan.model(&settings, 1, 1).unwrap().config.run.seed);
             }

@@ -8,7 +8,7 @@ use toml::{Table, Value};
 
 use super::settings::describe;
 use crate::config::{Config, NO_RESULT_DEPENDS_ON, differences};
-use crate::training::why_idle;
+use crate::training::why_unused;
 
 /// Checks the settings of `vary`. `losses` are the names of the rows before `vary` repeats them. `configs` has the configs
 /// of all of these rows for the first combination, then for the second, and so on. Returns a sentence for each setting
@@ -31,7 +31,7 @@ pub fn check_effects(
         }
         let alike = combinations_without(combinations, key);
         // Where it has no effect, by the reason.
-        let mut idle: Vec<(String, Vec<String>)> = Vec::new();
+        let mut unused: Vec<(String, Vec<String>)> = Vec::new();
         let mut has_effect = false;
         for (number, loss) in losses.iter().enumerate() {
             let config = |combination: &usize| &configs[combination * losses.len() + number];
@@ -49,20 +49,20 @@ pub fn check_effects(
                     true => format!("`{}`", loss),
                     false => format!("`{}` with {}", loss, describe(others)),
                 };
-                match idle.iter_mut().find(|(known, _)| *known == reason) {
+                match unused.iter_mut().find(|(known, _)| *known == reason) {
                     Some((_, rows)) if rows.contains(&row) => {}
                     Some((_, rows)) => rows.push(row),
-                    None => idle.push((reason, vec![row])),
+                    None => unused.push((reason, vec![row])),
                 }
             }
         }
-        if !has_effect && let Some((reason, _)) = idle.first() {
+        if !has_effect && let Some((reason, _)) = unused.first() {
             return Err(problem(
                 format!("{}: `vary` has {key}, which has no effect: {reason}", place(key)),
                 "remove it from `vary`, or correct the other setting",
             ));
         }
-        sentences.extend(idle.into_iter().map(|(reason, rows)| {
+        sentences.extend(unused.into_iter().map(|(reason, rows)| {
             let word = if rows.len() == 1 { "row" } else { "rows" };
             format!("`vary` has {key}, which has no effect in the {word} {}: {reason}", a_few(&rows))
         }));
@@ -104,14 +104,14 @@ fn remove(table: &mut Table, key: &str) {
 /// Why configs that differ in one key train the same; none if they do not.
 fn why_equal(key: &str, configs: &[&Config]) -> Option<String> {
     let (first, others) = configs.split_first()?;
-    let idle = why_idle(first, key);
+    let unused = why_unused(first, key);
     let mut ignored = NO_RESULT_DEPENDS_ON.to_vec();
-    if idle.is_some() && others.iter().all(|config| why_idle(config, key).is_some()) {
+    if unused.is_some() && others.iter().all(|config| why_unused(config, key).is_some()) {
         ignored.push(key);
     }
     let is_equal = |other: &&Config| differences(first, other, &ignored).is_empty();
     others
         .iter()
         .all(is_equal)
-        .then(|| idle.unwrap_or_else(|| "all of its values give the same config".into()))
+        .then(|| unused.unwrap_or_else(|| "all of its values give the same config".into()))
 }

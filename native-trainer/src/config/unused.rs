@@ -1,33 +1,35 @@
-//! Settings that can never take effect: they are no errors, but rarely what was meant.
+//! Settings that can never take effect. They are no errors, but rarely what was meant.
+//!
+//! A key of another kind cannot be written. What stands here depends on settings in other tables, on the length of the
+//! training, or on the images.
+
+use std::path::PathBuf;
 
 use akin_base::counts::counted;
 use akin_core::encoder::{BatchNormMode, Precision};
 use akin_core::losses::LossConfig;
 use serde_json::{Value, json};
 
-use super::{
-    Config, DataKind, OptimizerConfig, OptimizerKind, SamplerConfig, ScheduleConfig, ScheduleKind,
-    setting_name,
-};
+use super::{Config, Curve, OptimizerConfig, Rule, Selection, Sgd, SplitNames};
 
 /// A setting that has no effect beside the others, whatever its value is.
-struct Idle {
+#[derive(Clone)]
+struct Unused {
     key: &'static str,
     value: Value,
     default: Value,
     why: String,
 }
 
-const ADAM: &[&str] = &["adam", "adamw"];
 const NONE: Value = Value::Null;
 
 impl Config {
     /// A sentence for each setting that is not at its default and can never take effect. A length in epochs is compared
     /// with one in steps only if the steps of an epoch are known.
-    pub fn idle_settings(&self, steps_per_epoch: Option<u64>) -> Vec<String> {
-        let idle = self.idle().into_iter().filter(|idle| idle.value != idle.default);
-        let mut sentences: Vec<String> = idle
-            .map(|Idle { key, value, why, .. }| match value {
+    pub fn unused_settings(&self, steps_per_epoch: Option<u64>) -> Vec<String> {
+        let unused = self.unused().into_iter().filter(|unused| unused.value != unused.default);
+        let mut sentences: Vec<String> = unused
+            .map(|Unused { key, value, why, .. }| match value {
                 Value::String(text) => format!("{key} is {text}, but {why}"),
                 value => format!("{key} is {value}, but {why}"),
             })
@@ -36,100 +38,36 @@ impl Config {
         sentences
     }
 
-    /// The sentences of [`Self::idle_settings`] that hold for every one of some configs.
-    pub fn idle_in_all<'a>(configs: impl IntoIterator<Item = &'a Self>) -> Vec<String> {
-        let each = configs.into_iter().map(|config| config.idle_settings(None));
+    /// The sentences of [`Self::unused_settings`] that hold for every one of some configs.
+    pub fn unused_in_all<'a>(configs: impl IntoIterator<Item = &'a Self>) -> Vec<String> {
+        let each = configs.into_iter().map(|config| config.unused_settings(None));
         each.reduce(|all, own| all.into_iter().filter(|sentence| own.contains(sentence)).collect())
             .unwrap_or_default()
     }
 
     /// Why a setting has no effect, whatever its value is; none if it has one.
-    pub fn why_idle(&self, key: &str) -> Option<String> {
-        let is_key = |idle: &Idle| {
-            key == idle.key || key.strip_prefix(idle.key).is_some_and(|rest| rest.starts_with('.'))
+    pub fn why_unused(&self, key: &str) -> Option<String> {
+        let is_key = |unused: &Unused| {
+            key == unused.key || key.strip_prefix(unused.key).is_some_and(|rest| rest.starts_with('.'))
         };
-        self.idle().into_iter().find(is_key).map(|idle| idle.why)
+        self.unused().into_iter().find(is_key).map(|unused| unused.why)
     }
 
     /// Every setting that has no effect beside the others. The first entry of a key is the one that counts.
-    fn idle(&self) -> Vec<Idle> {
-        [self.set_for_other_kinds(), self.without_use(), self.set_for_other_data()]
-            .into_iter()
-            .flatten()
-            .collect()
-    }
-
-    /// Settings of another kind of optimiser, schedule or sampler.
-    fn set_for_other_kinds(&self) -> Vec<Idle> {
-        let Self { sampler, optimizer, schedule, .. } = self;
-        let (optimizers, schedules) = (OptimizerConfig::default(), ScheduleConfig::default());
-        // Every config has a K.
-        let k = SamplerConfig::default().images_per_class();
-        let classes: &[&str] = &["classes", "class_pairs"];
-        let settings: [(&'static str, Value, Value, &[&str]); 16] = [
-            ("optimizer.beta_1", json!(optimizer.beta_1), json!(optimizers.beta_1), ADAM),
-            ("optimizer.beta_2", json!(optimizer.beta_2), json!(optimizers.beta_2), ADAM),
-            ("optimizer.alpha", json!(optimizer.alpha), json!(optimizers.alpha), &["rmsprop"]),
-            (
-                "optimizer.epsilon",
-                json!(optimizer.epsilon),
-                json!(optimizers.epsilon),
-                &["adam", "adamw", "rmsprop"],
-            ),
-            (
-                "optimizer.momentum",
-                json!(optimizer.momentum),
-                json!(optimizers.momentum),
-                &["sgd", "rmsprop"],
-            ),
-            ("optimizer.nesterov", json!(optimizer.nesterov), json!(false), &["sgd"]),
-            ("schedule.milestones", json!(schedule.milestones), json!([]), &["steps"]),
-            ("schedule.every_epochs", json!(schedule.every_epochs), NONE, &["steps"]),
-            ("schedule.gamma", json!(schedule.gamma), json!(schedules.gamma), &["steps", "plateau"]),
-            ("schedule.patience", json!(schedule.patience), json!(schedules.patience), &["plateau"]),
-            (
-                "schedule.final_factor",
-                json!(schedule.final_factor),
-                json!(schedules.final_factor),
-                &["cosine", "plateau"],
-            ),
-            ("sampler.classes_per_batch", json!(sampler.classes_per_batch), NONE, classes),
-            ("sampler.images_per_class", json!(sampler.images_per_class()), json!(k), classes),
-            ("sampler.level", json!(sampler.level), NONE, classes),
-            ("sampler.batches_per_pair", json!(sampler.batches_per_pair), NONE, &["class_pairs"]),
-            ("sampler.batch_size", json!(sampler.batch_size), NONE, &["random"]),
-        ];
-        let mut idle = Vec::new();
-        for (key, value, default, kinds) in settings {
-            let (section, kind) = match key.split_once('.') {
-                Some(("optimizer", _)) => ("optimizer", setting_name(optimizer.kind)),
-                Some(("schedule", _)) => ("schedule", setting_name(schedule.kind)),
-                _ => ("sampler", setting_name(sampler.kind)),
-            };
-            if !kinds.contains(&kind.as_str()) {
-                let uses = match kinds {
-                    [others @ .., last] if !others.is_empty() => {
-                        format!("`{}` and `{last}` use", others.join("`, `"))
-                    }
-                    _ => format!("`{}` uses", kinds.concat()),
-                };
-                let why = format!("only {uses} it, and {section}.kind is `{kind}`");
-                idle.push(Idle { key, value, default, why });
-            }
-        }
-        idle
+    fn unused(&self) -> Vec<Unused> {
+        [self.without_use(), self.names_without_use()].concat()
     }
 
     /// Settings of a part that the training does not have.
-    fn without_use(&self) -> Vec<Idle> {
+    fn without_use(&self) -> Vec<Unused> {
         let Self { run, augment, model, loss, optimizer, schedule, .. } = self;
-        let mut idle = Vec::new();
+        let mut unused = Vec::new();
         let mut add = |key: &'static str, value: Value, default: Value, why: &str| {
-            idle.push(Idle { key, value, default, why: why.to_owned() });
+            unused.push(Unused { key, value, default, why: why.to_owned() });
         };
         let default = OptimizerConfig::default();
-        if optimizer.kind == OptimizerKind::Sgd && optimizer.momentum == 0.0 {
-            add("optimizer.nesterov", json!(optimizer.nesterov), json!(false), "optimizer.momentum is 0");
+        if let Rule::Sgd(Sgd { momentum: 0.0, nesterov }) = optimizer.rule {
+            add("optimizer.rule.nesterov", json!(nesterov), json!(false), "optimizer.rule.momentum is 0");
         }
         if !matches!(loss, LossConfig::Sum(_)) {
             let why = format!("only the loss `sum` has terms, and loss.kind is `{}`", loss.name());
@@ -172,31 +110,29 @@ impl Config {
             add("run.best_by", json!(run.best_by), json!("h_ap"), why);
             add("run.patience", json!(run.patience), NONE, why);
         }
-        idle
+        unused
     }
 
-    /// Names of splits and columns that this data set does not have.
-    fn set_for_other_data(&self) -> Vec<Idle> {
-        let data = &self.data;
-        let own = format!("`{}` has splits of its own", data.kind.name());
-        let no_columns = format!("`{}` has no columns", data.kind.name());
-        let has_own = !data.kind.levels(false).is_empty();
-        let is_drawn = data.test_fraction.is_some().then_some("data.test_fraction draws the splits");
-        let splits = if has_own { Some(own.as_str()) } else { is_drawn };
-        let gallery = splits.or(data.train_is_gallery.then_some("data.train_is_gallery is set"));
-        let columns = (has_own || data.kind == DataKind::Folder).then_some(no_columns.as_str());
-        let settings = [
-            ("data.train", &data.train, "train", splits),
-            ("data.test", &data.test, "test", splits),
-            ("data.query", &data.query, "query", splits),
-            ("data.gallery", &data.gallery, "gallery", gallery),
-            ("data.split_column", &data.split_column, "split", columns.or(is_drawn)),
-            ("data.path_column", &data.path_column, "path", columns),
-        ];
-        let idle = |(key, value, default, why): (_, &String, &str, Option<&str>)| {
-            Some(Idle { key, value: json!(value), default: json!(default), why: why?.to_owned() })
+    /// Names of splits and of their column where the splits are drawn, or the gallery is the training split.
+    fn names_without_use(&self) -> Vec<Unused> {
+        let (Some(names), default) = (self.data.split_names(), SplitNames::default()) else {
+            return Vec::new();
         };
-        settings.into_iter().filter_map(idle).collect()
+        let is_drawn = self.split.test_fraction.is_some().then_some("split.test_fraction draws the splits");
+        let gallery = is_drawn.or(self.split.train_is_gallery.then_some("split.train_is_gallery is set"));
+        let default_column = "split".to_owned();
+        let column = self.data.table().map_or(&default_column, |table| &table.split_column);
+        let settings = [
+            ("data.splits.train", &names.train, &default.train, is_drawn),
+            ("data.splits.test", &names.test, &default.test, is_drawn),
+            ("data.splits.query", &names.query, &default.query, is_drawn),
+            ("data.splits.gallery", &names.gallery, &default.gallery, gallery),
+            ("data.split_column", column, &default_column, is_drawn),
+        ];
+        let unused = |(key, value, default, why): (_, &String, &String, Option<&str>)| {
+            Some(Unused { key, value: json!(value), default: json!(default), why: why?.to_owned() })
+        };
+        settings.into_iter().filter_map(unused).collect()
     }
 
     /// A sentence for each setting that would take effect after the end of the training.
@@ -230,10 +166,10 @@ impl Config {
                 late.push(format!("{key} is {begins}, but the training ends after {ends}, so {effect}"));
             }
         };
-        if schedule.kind == ScheduleKind::Steps {
-            let milestone = schedule.milestones.last().copied();
-            add("the last of schedule.milestones", milestone, "epochs", "it is never reached");
-            add("schedule.every_epochs", schedule.every_epochs, "epochs", "no learning rate falls");
+        if let Curve::Steps { milestones, every_epochs, .. } = &schedule.curve {
+            let milestone = milestones.last().copied();
+            add("the last of schedule.curve.milestones", milestone, "epochs", "it is never reached");
+            add("schedule.curve.every_epochs", *every_epochs, "epochs", "no learning rate falls");
         }
         if !model.freeze_backbone {
             let frozen = "the backbone learns nothing";
@@ -258,23 +194,59 @@ impl Config {
                 }
             };
             too_patient("run.patience", run.patience, "it never ends");
-            let patience = (schedule.kind == ScheduleKind::Plateau).then_some(schedule.patience);
-            too_patient("schedule.patience", patience, "no learning rate falls in");
+            too_patient("schedule.curve.patience", schedule.patience(), "no learning rate falls in");
         }
         late
     }
 }
 
+impl Selection {
+    /// A sentence for each setting that has no effect on these images: those at `paths`, whose queries rank each other or
+    /// a gallery of their own. Settings that have no effect on any images are in [`Config::unused_settings`].
+    pub fn unused_settings(&self, rank_each_other: bool, paths: &[PathBuf]) -> Vec<String> {
+        let mut sentences = Vec::new();
+        // Other settings say then which images are evaluated on.
+        let names =
+            self.data.split_names().filter(|_| !self.split.is_drawn() && !self.split.train_is_gallery);
+        if let Some(SplitNames { test, query, gallery, .. }) = names {
+            let (unused, evaluated) = match rank_each_other {
+                true => (
+                    vec![("query", query), ("gallery", gallery)],
+                    format!("the images of `{test}` rank each other"),
+                ),
+                false => (
+                    vec![("test", test)],
+                    format!("the queries are `{query}` and the gallery is `{gallery}`"),
+                ),
+            };
+            for (key, name) in unused.iter().filter(|(key, name)| key != name) {
+                sentences
+                    .push(format!("data.splits.{key} is {name}, but no image is in that split: {evaluated}"));
+            }
+        }
+        if let Some(folder) = self.data.table().and_then(|table| table.images.as_ref())
+            && !paths.iter().any(|path| path.starts_with(folder))
+        {
+            sentences.push(format!(
+                "data.images is {}, but {} names no image in that folder",
+                folder.display(),
+                self.data.path().display()
+            ));
+        }
+        sentences
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
+    use std::path::{Path, PathBuf};
 
     use toml::Table;
 
     use super::super::{Config, Source};
 
-    fn idle(sets: &[&str]) -> Vec<String> {
-        config(&sets.iter().map(|set| (*set).to_owned()).collect::<Vec<_>>()).idle_settings(None)
+    fn unused(sets: &[&str]) -> Vec<String> {
+        config(&sets.iter().map(|set| (*set).to_owned()).collect::<Vec<_>>()).unused_settings(None)
     }
 
     fn config(sets: &[String]) -> Config {
@@ -287,12 +259,12 @@ mod tests {
     #[test]
     fn settings_that_take_effect_are_not_mentioned() {
         let nothing = Vec::<String>::new();
-        assert_eq!(idle(&[]), nothing);
-        assert_eq!(idle(&["schedule={kind='steps',milestones=[3,9],gamma=0.5}"]), nothing);
-        assert_eq!(idle(&["run.evaluate_every_epochs=2", "run.patience=3"]), nothing);
-        assert_eq!(idle(&["schedule.warmup_epochs=9", "schedule.lr_warmup_epochs=9"]), nothing);
+        assert_eq!(unused(&[]), nothing);
+        assert_eq!(unused(&["schedule.curve={kind='steps',milestones=[3,9],gamma=0.5}"]), nothing);
+        assert_eq!(unused(&["run.evaluate_every_epochs=2", "run.patience=3"]), nothing);
+        assert_eq!(unused(&["schedule.warmup_epochs=9", "schedule.lr_warmup_epochs=9"]), nothing);
         assert_eq!(
-            idle(&["run.steps=5", "schedule={kind='steps',milestones=[30]}"]),
+            unused(&["run.steps=5", "schedule.curve={kind='steps',milestones=[30]}"]),
             nothing,
             "epochs are not known"
         );
@@ -305,13 +277,15 @@ mod tests {
             config(&sets)
         };
         let late = config(&["schedule.warmup_steps=70"]);
-        assert_eq!((late.idle_settings(None), late.idle_settings(Some(8))), (vec![], vec![]));
+        assert_eq!((late.unused_settings(None), late.unused_settings(Some(8))), (vec![], vec![]));
         assert!(
-            late.idle_settings(Some(7))[0].contains("is 70 steps, but the training ends after 10 epochs")
+            late.unused_settings(Some(7))[0].contains("is 70 steps, but the training ends after 10 epochs")
         );
         let late = config(&["run.steps=20", "schedule.lr_warmup_epochs=3"]);
-        assert_eq!(late.idle_settings(Some(6)), Vec::<String>::new());
-        assert!(late.idle_settings(Some(7))[0].contains("is 3 epochs, but the training ends after 20 steps"));
+        assert_eq!(late.unused_settings(Some(6)), Vec::<String>::new());
+        assert!(
+            late.unused_settings(Some(7))[0].contains("is 3 epochs, but the training ends after 20 steps")
+        );
     }
 
     #[test]
@@ -323,35 +297,38 @@ mod tests {
                 Source::from_text(Path::new(recipe.name), text, None, &[]).unwrap().config(&Table::new());
             // Some leave the loss to their rows.
             let Ok(config) = config else { continue };
-            assert_eq!(config.idle_settings(None), Vec::<String>::new(), "{}", recipe.name);
+            assert_eq!(config.unused_settings(None), Vec::<String>::new(), "{}", recipe.name);
             checked += 1;
         }
         assert!(checked > 0);
     }
 
     #[test]
-    fn what_is_idle_in_some_rows_only_is_not_mentioned() {
-        let [sgd, adam] = ["sgd", "adam"].map(|kind| {
+    fn what_is_unused_in_some_rows_only_is_not_mentioned() {
+        let [frozen, trained] = ["true", "false"].map(|frozen| {
             config(&[
-                format!("optimizer.kind={kind}"),
-                "optimizer.momentum=0.5".into(),
+                format!("model.freeze_backbone={frozen}"),
+                "optimizer.lr_backbone=0.5".into(),
                 "run.patience=3".into(),
             ])
         });
-        let both = Config::idle_in_all([&sgd, &adam]);
+        let both = Config::unused_in_all([&frozen, &trained]);
         assert!(both.len() == 1 && both[0].starts_with("run.patience is 3"), "{both:?}");
-        assert_eq!((sgd.why_idle("optimizer.momentum"), adam.why_idle("augment.flip")), (None, None));
-        assert!(sgd.why_idle("optimizer.beta_1").is_some());
+        assert_eq!(
+            (frozen.why_unused("optimizer.lr_head"), trained.why_unused("augment.flip")),
+            (None, None)
+        );
+        assert!(frozen.why_unused("augment.flip").is_some());
     }
 
     #[test]
     fn settings_that_never_take_effect_are_named() {
         for (sets, part) in [
             (
-                &["schedule={kind='steps',milestones=[3,10]}"][..],
+                &["schedule.curve={kind='steps',milestones=[3,10]}"][..],
                 "milestones is 10 epochs, but the training ends after 10",
             ),
-            (&["schedule={kind='steps',every_epochs=10}"], "no learning rate falls"),
+            (&["schedule.curve={kind='steps',every_epochs=10}"], "no learning rate falls"),
             (&["schedule.warmup_epochs=10"], "the backbone learns nothing"),
             (&["run.steps=5", "schedule.warmup_steps=7"], "schedule.warmup_steps is 7"),
             (&["schedule.lr_warmup_epochs=11"], "never reach their values"),
@@ -361,25 +338,13 @@ mod tests {
                 "run.patience is 4 evaluations, one every 2 epochs",
             ),
             (
-                &["run.evaluate_every_epochs=1", "schedule={kind='plateau',patience=9}"],
-                "schedule.patience is 9 evaluations, one every 1 epoch",
+                &["run.evaluate_every_epochs=1", "schedule.curve={kind='plateau',patience=9}"],
+                "schedule.curve.patience is 9 evaluations, one every 1 epoch",
             ),
-            (&["schedule.gamma=0.5"], "only `steps` and `plateau` use it, and schedule.kind is `cosine`"),
-            (&["schedule.milestones=[3]"], "schedule.milestones is [3], but only `steps` uses it"),
-            (&["schedule.every_epochs=3"], "schedule.every_epochs is 3, but only `steps` uses it"),
             (&["run.patience=3"], "run.patience is 3, but run.evaluate_every_epochs is 0"),
             (&["run.best_by=ap"], "run.best_by is ap, but run.evaluate_every_epochs is 0"),
-            (&["optimizer.momentum=0.9"], "only `sgd` and `rmsprop` use it, and optimizer.kind is `adam`"),
-            (&["optimizer.nesterov=true"], "only `sgd` uses it, and optimizer.kind is `adam`"),
-            (&["optimizer={kind='sgd',nesterov=true}"], "optimizer.momentum is 0"),
-            (
-                &["optimizer={kind='sgd',beta_1=0.5}"],
-                "optimizer.beta_1 is 0.5, but only `adam` and `adamw` use it",
-            ),
+            (&["optimizer.rule={kind='sgd',nesterov=true}"], "optimizer.rule.momentum is 0"),
             (&["optimizer.lr_terms=[1.0]"], "loss.kind is `happier`"),
-            (&["sampler.batch_size=8"], "sampler.batch_size is 8, but only `random` uses it"),
-            (&["sampler.batches_per_pair=8"], "sampler.kind is `classes`"),
-            (&["sampler={kind='random',images_per_class=2}"], "sampler.images_per_class is 2, but only"),
             (&["model.feature_cache='x'"], "its features change with every step"),
             (&["model.freeze_patch_embedding=true"], "small_resnet has no patches"),
             (
@@ -395,16 +360,55 @@ mod tests {
                 "schedule.warmup_steps is 3, but model",
             ),
             (
-                &["data.train_is_gallery=true", "data.gallery=x"],
-                "data.gallery is x, but data.train_is_gallery",
+                &["split.train_is_gallery=true", "data.splits.gallery=x"],
+                "data.splits.gallery is x, but split.train_is_gallery",
             ),
-            (&["data.test_fraction=0.5", "data.test=x"], "data.test is x, but data.test_fraction"),
-            (&["data={kind='sop',path='x',test='x'}"], "data.test is x, but `sop` has splits of its own"),
-            (&["schedule={kind='constant',final_factor=0.5}"], "schedule.kind is `constant`"),
+            (
+                &["split.test_fraction=0.5", "data.splits.test=x"],
+                "data.splits.test is x, but split.test_fraction",
+            ),
+            (
+                &["split.test_fraction=0.5", "data.split_column=x"],
+                "data.split_column is x, but split.test_fraction",
+            ),
             (&["model.freeze_backbone=true", "optimizer.lr_backbone=0.5"], "model.freeze_backbone is set"),
         ] {
-            let found = idle(sets);
+            let found = unused(sets);
             assert!(found.len() == 1 && found[0].contains(part), "{sets:?}: {found:?}");
         }
+    }
+
+    /// What is unused in a CSV file with these settings, if its queries rank each other or not, and it has these images.
+    fn unused_in(data: &str, rank_each_other: bool, paths: &[&str]) -> Vec<String> {
+        let config = config(&[format!("data={{kind='csv',path='/x.csv',levels=['kind'],{data}}}")]);
+        let paths: Vec<_> = paths.iter().map(PathBuf::from).collect();
+        config.selection().unused_settings(rank_each_other, &paths)
+    }
+
+    #[test]
+    fn splits_without_an_image_are_named() {
+        assert_eq!(
+            unused_in("splits={gallery='database',query='probe'}", true, &[]),
+            [
+                "data.splits.query is probe, but no image is in that split: the images of `test` rank each other",
+                "data.splits.gallery is database, but no image is in that split: the images of `test` rank each other",
+            ]
+        );
+        assert_eq!(
+            unused_in("splits={query='probe',test='held-out'}", false, &[]),
+            [
+                "data.splits.test is held-out, but no image is in that split: the queries are `probe` and the gallery is `gallery`"
+            ]
+        );
+        assert_eq!(unused_in("splits={query='probe'}", false, &[]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_folder_without_an_image_of_the_file_is_named() {
+        assert_eq!(unused_in("images='/photos'", true, &["/a.png", "/photos/b.png"]), Vec::<String>::new());
+        assert_eq!(
+            unused_in("images='/photos'", true, &["/a.png"]),
+            ["data.images is /photos, but /x.csv names no image in that folder"]
+        );
     }
 }
