@@ -20,7 +20,8 @@ use crate::config::explained::SECTIONS;
 use crate::config::{Config, Origin, Source, dotted};
 use crate::data::check_columns;
 use crate::runs::run::encoder_config;
-use crate::training::{check_encoder, check_loss_settings, unused_settings};
+use crate::training::check_encoder;
+use crate::training::checks::{check_loss_settings, unused_settings};
 
 /// The commands on a config.
 #[derive(Debug, Subcommand)]

@@ -25,8 +25,9 @@ use crate::evaluation::report::{report_text, score};
 use crate::pictures::loader::Pictures;
 use crate::runs::outcome::ProcessOutcome;
 use crate::runs::run::Run;
+use crate::training::checks::unused_settings;
 use crate::training::dry_run::{LOWER_MEMORY, check_memory, dry_run, lacking_directory, lacking_problem};
-use crate::training::{Outcome, Start, train, unused_settings};
+use crate::training::{Outcome, Start, train};
 
 /// Train a model from a config.
 ///

@@ -19,8 +19,9 @@ use crate::config::{Config, DeviceName, setting_name};
 use crate::data::Dataset;
 use crate::pictures::loader::{CACHE_BYTES, Pictures, Position, Views};
 use crate::runs::run::Run;
+use crate::training::checks::late_settings;
 use crate::training::sampler::Sampler;
-use crate::training::{check_loss, describe_model, late_settings, make_encoder};
+use crate::training::{check_loss, describe_model, make_encoder};
 
 /// The most pictures of a contact sheet.
 const SHOWN: usize = 64;

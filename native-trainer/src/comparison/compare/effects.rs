@@ -8,7 +8,7 @@ use toml::{Table, Value};
 
 use super::settings::describe;
 use crate::config::{Config, NO_RESULT_DEPENDS_ON, differences};
-use crate::training::why_unused;
+use crate::training::checks::why_unused;
 
 /// Checks the settings of `vary`. `losses` are the names of the rows before `vary` repeats them. `configs` has the configs
 /// of all of these rows for the first combination, then for the second, and so on. Returns a sentence for each setting

@@ -27,8 +27,9 @@ use crate::evaluation::report::score;
 use crate::pictures::loader::Pictures;
 use crate::runs::outcome::Failure;
 use crate::runs::run::Run;
+use crate::training::checks::PROXIES_RATE;
 use crate::training::optimizer::has_proxies;
-use crate::training::{PROXIES_RATE, check_encoder, check_loss};
+use crate::training::{check_encoder, check_loss};
 
 /// Trains every run that is not done, and collects the results of all. Also returns their directory, into which the
 /// tables have to be written, and how the trainings ended.

@@ -432,7 +432,7 @@ mod tests {
 
     use super::*;
     use crate::config::recipes::RECIPES;
-    use crate::training::check_loss_settings;
+    use crate::training::checks::check_loss_settings;
 
     fn plan(losses: &[&str], sets: &[&str]) -> Result<Plan, (String, Option<String>)> {
         let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();

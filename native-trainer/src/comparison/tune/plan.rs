@@ -15,7 +15,7 @@ use super::space::Space;
 use crate::comparison::compare::planned_run::PlannedRun;
 use crate::comparison::compare::settings::describe;
 use crate::config::{Config, DeviceName, Fold, Protocol, Source};
-use crate::training::why_unused;
+use crate::training::checks::why_unused;
 
 /// The most trials of the search `bayesian`, whose time grows with the cube of their number.
 const MOST_BAYESIAN_TRIALS: usize = 500;
@@ -261,7 +261,7 @@ mod tests {
 
     use super::*;
     use crate::config::recipes::RECIPES;
-    use crate::training::check_loss_settings;
+    use crate::training::checks::check_loss_settings;
 
     #[test]
     fn other_best_settings_have_models_of_their_own() {
