@@ -10,11 +10,10 @@ use std::path::Path;
 
 /// What becomes of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Course {
+pub enum Transfer {
     /// It is done.
     Whole,
     /// A read or write moves only a part of the bytes, as the system may do. Other operations are done.
-    #[cfg_attr(not(debug_assertions), expect(dead_code, reason = "release builds have no faults"))]
     Short,
 }
 
@@ -24,8 +23,8 @@ pub enum Course {
 ///
 /// The fault that the test asked for.
 #[cfg(not(debug_assertions))]
-pub fn before(_operation: &str, _path: &Path) -> io::Result<Course> {
-    Ok(Course::Whole)
+pub fn before(_operation: &str, _path: &Path) -> io::Result<Transfer> {
+    Ok(Transfer::Whole)
 }
 
 /// Has to be called before each operation on files.
@@ -34,7 +33,7 @@ pub fn before(_operation: &str, _path: &Path) -> io::Result<Course> {
 ///
 /// The fault that the test asked for.
 #[cfg(debug_assertions)]
-pub fn before(operation: &str, path: &Path) -> io::Result<Course> {
+pub fn before(operation: &str, path: &Path) -> io::Result<Transfer> {
     use std::io::Write;
     use std::sync::LazyLock;
     use std::sync::atomic::{AtomicU64, Ordering};
@@ -43,9 +42,9 @@ pub fn before(operation: &str, path: &Path) -> io::Result<Course> {
         LazyLock::new(|| parse(&std::env::var("AKIN_FAULT").ok()?));
     static DONE: AtomicU64 = AtomicU64::new(0);
 
-    let Some((fault, number, file)) = &*ASKED_FOR else { return Ok(Course::Whole) };
+    let Some((fault, number, file)) = &*ASKED_FOR else { return Ok(Transfer::Whole) };
     if DONE.fetch_add(1, Ordering::SeqCst) + 1 != *number {
-        return Ok(Course::Whole);
+        return Ok(Transfer::Whole);
     }
     let message = format!("fault: {fault:?} at operation {number}: {operation} {}", path.display());
     crate::terminal::say(&message);
@@ -57,11 +56,11 @@ pub fn before(operation: &str, path: &Path) -> io::Result<Course> {
         Fault::Io => Err(io::Error::from_raw_os_error(5)),
         Fault::Denied => Err(io::Error::from_raw_os_error(13)),
         Fault::Interrupted => Err(io::ErrorKind::Interrupted.into()),
-        Fault::Short => Ok(Course::Short),
+        Fault::Short => Ok(Transfer::Short),
         Fault::Terminated => {
             let this = std::process::id().to_string();
             std::process::Command::new("kill").args(["-TERM", &this]).status()?;
-            Ok(Course::Whole)
+            Ok(Transfer::Whole)
         }
         Fault::Killed => std::process::abort(),
     }
@@ -79,7 +78,7 @@ enum Fault {
     Denied,
     /// EINTR: a signal came; the operation has to be begun again.
     Interrupted,
-    /// See [`Course::Short`].
+    /// See [`Transfer::Short`].
     Short,
     /// The process receives SIGTERM.
     Terminated,

@@ -11,7 +11,7 @@ use std::time::SystemTime;
 use anyhow::Result;
 use tempfile::NamedTempFile;
 
-use crate::faults::{self, Course};
+use crate::faults::{self, Transfer};
 use crate::problem::{Advise, problem};
 
 /// How the name of a file starts that is not complete.
@@ -421,8 +421,8 @@ impl<F: Read> Read for Tracked<'_, F> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         // Not every reader begins again after a signal; that of CSV files does not.
         uninterrupted(|| match faults::before("read", self.path)? {
-            Course::Whole => self.file.read(bytes),
-            Course::Short => {
+            Transfer::Whole => self.file.read(bytes),
+            Transfer::Short => {
                 let part = bytes.len().div_ceil(2);
                 self.file.read(&mut bytes[..part])
             }
@@ -433,8 +433,8 @@ impl<F: Read> Read for Tracked<'_, F> {
 impl<F: Write> Write for Tracked<'_, F> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match faults::before("write", self.path)? {
-            Course::Whole => self.file.write(bytes),
-            Course::Short => self.file.write(&bytes[..bytes.len().div_ceil(2)]),
+            Transfer::Whole => self.file.write(bytes),
+            Transfer::Short => self.file.write(&bytes[..bytes.len().div_ceil(2)]),
         }
     }
 

@@ -4,26 +4,26 @@
 //! A file imports only files of later lines:
 //!
 //! ```text
-//! directory                runs, bundles and other directories of results: marks, locks, whole replacement
-//! sealed                   files that are covered by checksums
-//! files                    reading and writing, completely or not at all
-//! progress  machine threads   bars and numbers of a long command; the machine, its memory and the date; its threads
-//! problem   faults         errors with hints; faults that a test asks for
-//! columns counts shell html interrupt      tables, numbers, commands and HTML as text; Ctrl-C
-//! terminal                 stdout and stderr
+//! directory                                    directories of results: marks, locks, whole replacement
+//! sealed                                       files that are covered by checksums
+//! files                                        reading and writing, completely or not at all
+//! progress machine threads                     bars of a long command; memory and date; threads
+//! problem faults                               errors with hints; faults that a test asks for
+//! text_table quantities markup shell interrupt tables, numbers, HTML and commands as text; Ctrl-C
+//! terminal                                     stdout and stderr
 //! ```
 
-pub mod columns;
-pub mod counts;
 pub mod directory;
 pub mod faults;
 pub mod files;
-pub mod html;
 pub mod interrupt;
 pub mod machine;
+pub mod markup;
 pub mod problem;
 pub mod progress;
+pub mod quantities;
 pub mod sealed;
 pub mod shell;
 pub mod terminal;
+pub mod text_table;
 pub mod threads;

@@ -6,7 +6,7 @@ use std::thread::available_parallelism;
 use std::time::{SystemTime, UNIX_EPOCH};
 use std::{env, fs};
 
-use crate::counts::rounded_bytes;
+use crate::quantities::rounded_bytes;
 
 /// The peak memory of this process so far, in bytes. Known only on Linux.
 pub fn peak_memory() -> Option<u64> {

@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 
-use crate::counts::count;
+use crate::quantities::count;
 use crate::terminal;
 
 /// How progress is shown on stderr.

@@ -11,8 +11,8 @@ use std::time::Duration;
 use anyhow::Result;
 use rayon::ThreadPoolBuilder;
 
-use crate::counts::counted;
 use crate::problem::{Advise, problem};
+use crate::quantities::counted;
 use crate::terminal;
 
 /// What to do where the system starts too few threads.

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::fmt::Write as _;
 
-use akin_base::html::escape;
+use akin_base::markup::escape;
 use anyhow::Result;
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use image::RgbImage;

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use akin_base::columns::{align_numbers, percent};
-use akin_base::counts::count;
 use akin_base::files::write_atomic;
+use akin_base::quantities::count;
+use akin_base::text_table::{align_numbers, percent};
 use akin_core::evaluate::{EvaluationConfig, Report};
 use akin_core::metrics::Metric;
 use anyhow::Result;

@@ -3,9 +3,9 @@
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use akin_base::counts::counted;
 use akin_base::files::InputFile;
 use akin_base::problem::{Advise, did_you_mean, listed, problem};
+use akin_base::quantities::counted;
 use anyhow::Result;
 use sha2::{Digest, Sha256};
 

@@ -4,10 +4,10 @@ use std::io::Cursor;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use akin_base::counts::{count, counted};
 use akin_base::directory::{self, Draft, Kind};
 use akin_base::files::write_into_draft;
 use akin_base::progress::{Bar, Progress};
+use akin_base::quantities::{count, counted};
 use akin_base::{shell, terminal};
 use akin_biomorphs::{BiomorphConfig, Biomorphs, Split};
 use anyhow::Result;

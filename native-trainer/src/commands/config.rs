@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use akin_base::columns::align_words;
-use akin_base::counts::counted;
 use akin_base::problem::problem;
+use akin_base::quantities::counted;
+use akin_base::text_table::align_words;
 use akin_base::{shell, terminal};
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};

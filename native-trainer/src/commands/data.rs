@@ -9,11 +9,11 @@ mod verify;
 
 use std::path::Path;
 
-use akin_base::columns::align_numbers;
-use akin_base::counts::{count, counted};
 use akin_base::problem::problem;
 use akin_base::progress::Progress;
+use akin_base::quantities::{count, counted};
 use akin_base::terminal::{self, one_line};
+use akin_base::text_table::align_numbers;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::slice;
 
-use akin_base::counts::count;
 use akin_base::directory::{self, Draft, Kind};
 use akin_base::files::write_atomic;
 use akin_base::progress::Progress;
+use akin_base::quantities::count;
 use akin_base::{interrupt, shell, terminal};
 use akin_biomorphs::{BiomorphConfig, Biomorphs};
 use akin_core::evaluate::Report;

@@ -6,9 +6,9 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use akin_base::columns::align_words;
-use akin_base::counts::{counted, rounded_bytes};
 use akin_base::problem::{a_few, problem};
+use akin_base::quantities::{counted, rounded_bytes};
+use akin_base::text_table::align_words;
 use akin_base::{machine, terminal};
 use akin_server::page::{self, State};
 use anyhow::Result;

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use akin_base::counts::counted;
 use akin_base::files::{check_ending, write_atomic};
 use akin_base::problem::{a_few, problem};
 use akin_base::progress::Progress;
+use akin_base::quantities::counted;
 use akin_formats::npy;
 use anyhow::Result;
 use clap::Args;

@@ -28,7 +28,7 @@ use self::shard::{Part, Shard, Whole};
 use crate::config::{Protocol, PublishedConfig, PublishedResult, Selection, setting_name};
 use crate::data;
 use crate::evaluation::embedding::evaluate_dataset;
-use crate::evaluation::published::published_text;
+use crate::evaluation::paper_results::published_text;
 use crate::evaluation::report::{measurement, paired_tests_text, report_text, score};
 use crate::pictures::loader::Pictures;
 use crate::runs::run::Run;

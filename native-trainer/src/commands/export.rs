@@ -7,11 +7,11 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use akin_base::counts::counted;
 use akin_base::directory::{Draft, Kind};
 use akin_base::files::{read_regular_file, whole_path, write_into_draft};
 use akin_base::problem::{Advise, problem};
 use akin_base::progress::Progress;
+use akin_base::quantities::counted;
 use akin_base::{directory, shell, terminal};
 use akin_core::bundle::{BundleWriter, Contents, EncoderEntry, Items, label_bytes};
 use akin_core::evaluate::EvaluationConfig;
@@ -28,7 +28,7 @@ use crate::data::Dataset;
 use crate::evaluation::model_card::{model_card_file, text};
 use crate::evaluation::projection::Method;
 use crate::pictures::loader::Pictures;
-use crate::runs::families::{distinct_names, families};
+use crate::runs::code_lengths::{distinct_names, families};
 use crate::runs::run::{Run, Which, refuse_twins};
 
 /// Write runs into a bundle for the browser.

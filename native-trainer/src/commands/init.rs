@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf, absolute};
 
-use akin_base::counts::counted;
 use akin_base::files::{check_ending, check_output, read_regular_file, write_atomic};
 use akin_base::problem::{Advise, a_few, did_you_mean, parts, problem};
+use akin_base::quantities::counted;
 use akin_base::{directory, machine, shell, terminal};
 use akin_core::image::Pixels;
 use akin_core::models::BackboneConfig;

@@ -1,9 +1,9 @@
 //! `akin list`: the names of backbones, losses, miners, metrics, recipes and sources, and the settings of each.
 
-use akin_base::columns::align_words;
-use akin_base::counts::{count, rounded};
 use akin_base::problem::{did_you_mean, problem};
+use akin_base::quantities::{count, rounded};
 use akin_base::terminal;
+use akin_base::text_table::align_words;
 use akin_core::losses::LossEntry;
 use akin_core::metrics::MetricEntry;
 use akin_core::miners::{Miner, MinerEntry};

@@ -1,8 +1,8 @@
 //! `akin recipes`: the published results that a recipe reproduces, by paper and table.
 
-use akin_base::columns::align_words;
 use akin_base::problem::{did_you_mean, problem};
 use akin_base::terminal;
+use akin_base::text_table::align_words;
 use akin_core::sources::source;
 use anyhow::{Context, Result};
 use clap::Args;
@@ -11,7 +11,7 @@ use toml::{Table, Value};
 
 use crate::config::recipes::{RECIPES, Recipe, row_settings};
 use crate::config::{PublishedConfig, PublishedResult};
-use crate::evaluation::published::printed;
+use crate::evaluation::paper_results::printed;
 
 /// List the published results that a recipe reproduces, by paper and table.
 ///

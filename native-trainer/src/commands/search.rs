@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use akin_base::columns::align_words;
-use akin_base::counts::counted;
 use akin_base::directory::{self, Kind};
 use akin_base::files::read_regular_file;
 use akin_base::problem::{Advise, a_few, did_you_mean, problem};
+use akin_base::quantities::counted;
 use akin_base::terminal;
+use akin_base::text_table::align_words;
 use akin_core::bundle::{MANIFEST, Manifest};
 use akin_core::encoder::EncoderConfig;
 use akin_core::image::Pixels;

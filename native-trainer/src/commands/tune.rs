@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use akin_base::counts::counted;
 use akin_base::files::write_atomic;
 use akin_base::problem::{a_few, problem};
 use akin_base::progress::Progress;
+use akin_base::quantities::counted;
 use akin_base::{shell, terminal};
 use anyhow::Result;
 use clap::Args;

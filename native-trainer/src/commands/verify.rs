@@ -6,11 +6,11 @@ mod run_checks;
 
 use std::path::{Path, PathBuf};
 
-use akin_base::columns::align_words;
-use akin_base::counts::{count, counted};
 use akin_base::directory::{self, Flaw, Kind, MARK_FILE, Mark, check_file, directories_in, foreign};
 use akin_base::files::read_regular_file;
 use akin_base::problem::{Advise, parts, problem};
+use akin_base::quantities::{count, counted};
+use akin_base::text_table::align_words;
 use akin_base::{shell, terminal};
 use akin_core::bundle::{INDEX, Index, MANIFEST};
 use anyhow::Result;

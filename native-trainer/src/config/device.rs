@@ -1,7 +1,7 @@
 //! Devices: the name in the config becomes a Burn device.
 
-use akin_base::counts::counted;
 use akin_base::problem::problem;
+use akin_base::quantities::counted;
 use anyhow::Result;
 #[cfg(any(feature = "cuda", feature = "vulkan", feature = "wgpu"))]
 use burn::tensor::DeviceType;

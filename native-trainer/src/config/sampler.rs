@@ -1,7 +1,7 @@
 //! `[sampler]`: what a batch consists of.
 
-use akin_base::counts::counted;
 use akin_base::problem::{did_you_mean, problem};
+use akin_base::quantities::counted;
 use anyhow::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

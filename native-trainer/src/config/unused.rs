@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use akin_base::counts::counted;
+use akin_base::quantities::counted;
 use akin_core::encoder::{BatchNormMode, Precision};
 use akin_core::losses::LossConfig;
 use serde_json::{Value, json};

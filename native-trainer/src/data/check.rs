@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 
-use akin_base::counts::counted;
 use akin_base::files::{is_fault_of_file, system_fault};
 use akin_base::problem::a_few;
+use akin_base::quantities::counted;
 use anyhow::Result;
 use rayon::prelude::*;
 use serde::Serialize;

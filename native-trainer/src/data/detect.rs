@@ -11,8 +11,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use akin_base::counts::{count, counted};
 use akin_base::problem::{Advise, a_few, parts, problem};
+use akin_base::quantities::{count, counted};
 use anyhow::Result;
 use toml::{Table, Value};
 

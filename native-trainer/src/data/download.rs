@@ -104,8 +104,8 @@ impl Downloader {
             let before = part.file.length();
             done(before);
             let cut = match self.receive(&mut part, md5.is_some(), &mut done)? {
-                Course::Complete => break,
-                Course::Cut(reason) => reason,
+                Piece::Complete => break,
+                Piece::Cut(reason) => reason,
             };
             // A download that advances may be cut as often as it likes.
             failures = if part.file.length() > before { 1 } else { failures + 1 };
@@ -127,13 +127,13 @@ impl Downloader {
 
     /// Receives the missing bytes of a file. Without a checksum that tells whether all have come, the server has to say
     /// where the file ends.
-    fn receive(&self, part: &mut Part, has_checksum: bool, done: &mut impl FnMut(u64)) -> Result<Course> {
+    fn receive(&self, part: &mut Part, has_checksum: bool, done: &mut impl FnMut(u64)) -> Result<Piece> {
         let address = part.remote.address.clone();
         let mut request = self.agent.get(&address);
         let have = part.file.length();
         if have > 0 {
             if part.remote.bytes == Some(have) {
-                return Ok(Course::Complete);
+                return Ok(Piece::Complete);
             }
             // Without a version nobody can tell whether the rest belongs to what is there.
             match &part.remote.version {
@@ -145,7 +145,7 @@ impl Downloader {
         }
         let response = match request.call() {
             Ok(response) => response,
-            Err(error) => return Ok(Course::Cut(error.to_string())),
+            Err(error) => return Ok(Piece::Cut(error.to_string())),
         };
         check_status(&address, &response)?;
         let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
@@ -190,13 +190,13 @@ impl Downloader {
             match body.read(&mut buffer) {
                 Ok(0) => break,
                 Ok(count) => part.add(&buffer[..count])?,
-                Err(error) => return Ok(Course::Cut(error.to_string())),
+                Err(error) => return Ok(Piece::Cut(error.to_string())),
             }
             done(part.file.length());
         }
         Ok(match expected {
             Some(expected) if part.file.length() < expected => {
-                Course::Cut("the server closed the connection".into())
+                Piece::Cut("the server closed the connection".into())
             }
             Some(expected) if part.file.length() > expected => {
                 let length = part.file.length();
@@ -206,13 +206,13 @@ impl Downloader {
                     "try again later, or download the file in another way",
                 ));
             }
-            _ => Course::Complete,
+            _ => Piece::Complete,
         })
     }
 }
 
 /// How a piece of a download went.
-enum Course {
+enum Piece {
     Complete,
     /// It was cut, for this reason.
     Cut(String),

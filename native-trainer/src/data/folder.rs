@@ -6,9 +6,9 @@
 use std::io;
 use std::path::Path;
 
-use akin_base::counts::counted;
 use akin_base::directory::{Kind, Mark};
 use akin_base::problem::{Advise, problem};
+use akin_base::quantities::counted;
 use akin_core::taxonomy::{ClassIdentity, fill_from_parent};
 use anyhow::Result;
 use walkdir::{DirEntry, WalkDir};

@@ -7,8 +7,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
-use akin_base::counts::counted;
 use akin_base::problem::problem;
+use akin_base::quantities::counted;
 use akin_formats::csv_file::CsvFile;
 use anyhow::Result;
 

@@ -51,9 +51,9 @@ use self::listing::{Entry, ListedImage, Listing, LocalCopy, Split};
 pub use self::storage::Storage;
 use crate::config::data_sets::data_sets;
 use crate::config::{DataConfig, DataKind, Protocol, Selection, SplitNames};
-use akin_base::counts::{count, counted};
 use akin_base::problem::{a_few, problem};
 use akin_base::progress::Progress;
+use akin_base::quantities::{count, counted};
 use akin_base::{directory, files};
 
 /// Images with their labels, in splits.

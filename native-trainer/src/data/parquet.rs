@@ -10,10 +10,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use akin_base::counts::rounded_bytes;
 use akin_base::files::Scratch;
 use akin_base::machine;
 use akin_base::problem::{Advise, a_few, nearest, problem};
+use akin_base::quantities::rounded_bytes;
 use akin_formats::parquet_file::{Cell, Cells, DictionaryPlace, Kind, ParquetFile};
 use anyhow::Result;
 use serde_json::Value;

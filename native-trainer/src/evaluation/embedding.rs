@@ -2,9 +2,9 @@
 
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use akin_base::counts::{count, counted};
 use akin_base::problem::{a_few, numbers_problem, problem};
 use akin_base::progress::{Bar, Progress};
+use akin_base::quantities::{count, counted};
 use akin_base::terminal;
 use akin_core::embeddings::{Embeddings, Rows, are_all_equal};
 use akin_core::encoder::Encoder;

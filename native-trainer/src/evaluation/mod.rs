@@ -1,9 +1,9 @@
 //! Evaluation: the embeddings of a data set, their scores and maps, and both as text.
 
 pub mod class_scores;
-pub mod dyml;
+pub mod dyml_protocol;
 pub mod embedding;
 pub mod model_card;
+pub mod paper_results;
 pub mod projection;
-pub mod published;
 pub mod report;

@@ -1,6 +1,6 @@
 //! The model card of a bundle: what its models are, what they were trained on, how good they are, and how to use them.
 
-use akin_base::counts::{count, counted};
+use akin_base::quantities::{count, counted};
 use akin_core::bundle::{Contents, EncoderEntry};
 use akin_core::evaluate::{Means, Report};
 use akin_core::metrics::Metric;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use akin_base::columns::{align_numbers, percent};
-use akin_base::counts::{count, counted};
+use akin_base::quantities::{count, counted};
+use akin_base::text_table::{align_numbers, percent};
 use akin_core::evaluate::{EvaluationConfig, Means, PairedTest, Report};
 use akin_core::metrics::{Metric, Unit};
 use akin_core::relevance::Relevance;

@@ -11,10 +11,10 @@ use std::fs;
 use std::path::Path;
 use std::time::SystemTime;
 
-use akin_base::counts::counted;
 use akin_base::files::{read_regular_file, write_atomic};
 use akin_base::problem::{Advise, problem};
 use akin_base::progress::Progress;
+use akin_base::quantities::counted;
 use akin_base::sealed::{self, Flaw, Format};
 use akin_core::digest::sha256;
 use akin_core::encoder::Encoder;

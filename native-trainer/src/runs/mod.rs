@@ -1,6 +1,6 @@
 //! Runs: the directories that trainings write, and what is read from them later.
 
-pub mod families;
+pub mod code_lengths;
 pub mod magnitude;
 pub mod outcome;
 pub mod run;

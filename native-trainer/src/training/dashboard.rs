@@ -19,8 +19,8 @@ use ratatui::symbols::Marker;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Axis, Chart, Dataset, GraphType, LineGauge, Widget};
 
-use akin_base::counts::{count, duration, rounded_bytes};
 use akin_base::interrupt::stop_requested;
+use akin_base::quantities::{count, duration, rounded_bytes};
 use akin_base::terminal::PanelLine;
 use akin_base::{machine, progress, terminal};
 use serde_json::Value;

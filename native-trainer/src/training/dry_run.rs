@@ -1,11 +1,11 @@
 //! What a training would do, without doing it: its data, batches and steps, the memory and disk that it needs, and the
 //! pictures of its first batch.
 
-use akin_base::columns::align_words;
-use akin_base::counts::{count, counted, rounded, rounded_bytes};
 use akin_base::directory::{self, Kind};
 use akin_base::machine;
 use akin_base::problem::{a_few, parts, problem};
+use akin_base::quantities::{count, counted, rounded, rounded_bytes};
+use akin_base::text_table::align_words;
 use akin_core::encoder::{Encoder, Precision};
 use akin_core::image::Pixels;
 use akin_core::losses::Loss;

@@ -32,11 +32,11 @@ use std::slice::from_ref;
 use std::thread::Scope;
 use std::time::Instant;
 
-use akin_base::counts::{counted, rounded};
 use akin_base::directory::{Draft, Kind};
 use akin_base::interrupt::{CatchCtrlC, stop_requested};
 use akin_base::problem::{Advise, a_few, problem};
 use akin_base::progress::Progress;
+use akin_base::quantities::{counted, rounded};
 use akin_base::terminal;
 use akin_core::digest::sha256;
 use akin_core::embeddings::Embeddings;
@@ -52,7 +52,7 @@ use serde_json::json;
 use crate::config::device::{is_cpu, plain_name};
 use crate::config::{Config, Curve, DeviceName, Moment, Protocol, differences, setting_name};
 use crate::data::Dataset;
-use crate::evaluation::dyml;
+use crate::evaluation::dyml_protocol;
 use crate::evaluation::embedding::{Embedded, embed_items, evaluate_splits};
 use crate::evaluation::report::{displayed, is_better, score};
 use crate::pictures::features::Features;
@@ -772,7 +772,7 @@ impl<'a> Training<'a> {
     fn evaluate(&self, encoder: &Encoder) -> Result<Report> {
         let config = &self.run.config;
         if config.split.protocol == Protocol::Dyml {
-            return dyml::report(encoder, config, self.device(), self.progress);
+            return dyml_protocol::report(encoder, config, self.device(), self.progress);
         }
         let embed = |items: &[usize]| self.embed(encoder, items);
         let mut report = evaluate_splits(self.dataset, &self.run.config.eval, self.progress, embed)?.report;

@@ -26,8 +26,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use akin_base::counts::{count, counted};
 use akin_base::problem::problem;
+use akin_base::quantities::{count, counted};
 use akin_core::random::stream;
 use akin_core::taxonomy::Labels;
 use anyhow::Result;

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use akin_base::counts::count;
 use akin_base::directory;
 use akin_base::files::{check_ending, check_output, write_atomic};
 use akin_base::progress::Progress;
+use akin_base::quantities::count;
 use akin_core::embeddings::Embeddings;
 use akin_core::evaluate::{Evaluation, EvaluationConfig, Execution, Labelled, QueryScores, Step};
 use akin_core::random::{stream, uniform};

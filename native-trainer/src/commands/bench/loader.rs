@@ -4,8 +4,8 @@ use std::hint::black_box;
 use std::path::PathBuf;
 use std::thread;
 
-use akin_base::counts::count;
 use akin_base::progress::Progress;
+use akin_base::quantities::count;
 use akin_core::random::stream;
 use anyhow::Result;
 use clap::Args;

@@ -5,8 +5,8 @@ use std::ffi::OsStr;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use akin_base::columns::align_numbers;
 use akin_base::problem::problem;
+use akin_base::text_table::align_numbers;
 use akin_base::{machine, terminal};
 use anyhow::Result;
 use serde_json::{Map, Value, json};

@@ -1,7 +1,7 @@
 //! The class tree of a data set as a figure: a row per level, and a box per class that is as wide as its share of the
 //! images. Below it, the sizes of the finest classes from the largest to the smallest.
 
-use akin_base::counts::{count, counted};
+use akin_base::quantities::{count, counted};
 use akin_figures::{Anchor, Colour, Drawing, Style, fitted, text_width};
 
 use crate::data::statistics::{ClassNode, LevelStatistics};

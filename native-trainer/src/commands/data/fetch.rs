@@ -3,11 +3,11 @@
 use std::io::{self, BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
 
-use akin_base::counts::counted;
 use akin_base::directory::Lock;
 use akin_base::files::create_folder;
 use akin_base::problem::problem;
 use akin_base::progress::Progress;
+use akin_base::quantities::counted;
 use akin_base::{shell, terminal};
 use anyhow::Result;
 use clap::Args;

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use akin_base::columns::align_numbers;
-use akin_base::counts::{count, counted};
 use akin_base::files::{check_ending, write_atomic};
+use akin_base::quantities::{count, counted};
 use akin_base::terminal;
+use akin_base::text_table::align_numbers;
 use akin_figures::Painter;
 use anyhow::Result;
 use clap::Args;

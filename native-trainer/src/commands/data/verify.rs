@@ -1,9 +1,9 @@
 //! `akin data verify`: holds a copy of a data set to its published counts, and decodes every image.
 
-use akin_base::columns::align_words;
-use akin_base::counts::{count, counted};
 use akin_base::problem::{a_few, problem};
 use akin_base::progress::Progress;
+use akin_base::quantities::{count, counted};
+use akin_base::text_table::align_words;
 use akin_base::{shell, terminal};
 use anyhow::Result;
 use clap::Args;

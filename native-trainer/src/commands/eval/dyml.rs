@@ -2,10 +2,10 @@
 
 use std::slice::from_ref;
 
-use akin_base::columns::align_numbers;
-use akin_base::counts::{count, counted};
 use akin_base::problem::{problem, repeated};
+use akin_base::quantities::{count, counted};
 use akin_base::terminal;
+use akin_base::text_table::align_numbers;
 use akin_core::evaluate::{DYML_METRICS, DymlRow, EvaluationConfig, LabelSets, Report, dyml};
 use akin_core::taxonomy::ClassIdentity;
 use anyhow::{Context, Result};
@@ -15,9 +15,9 @@ use super::arguments::EvalArgs;
 use super::embedding_files::EmbeddingFiles;
 use super::opened_run::OpenedRun;
 use crate::config::{AVERAGE, PublishedResult, Selection};
-use crate::evaluation::dyml::{evaluate_benchmarks, evaluate_levels, level_config, set_name};
+use crate::evaluation::dyml_protocol::{evaluate_benchmarks, evaluate_levels, level_config, set_name};
 use crate::evaluation::embedding::embed;
-use crate::evaluation::published::published_text;
+use crate::evaluation::paper_results::published_text;
 use crate::evaluation::report::{conditions, with_interval};
 use crate::pictures::loader::Pictures;
 use crate::runs::run::Run;

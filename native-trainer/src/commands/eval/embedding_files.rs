@@ -5,9 +5,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use akin_base::counts::{count, counted};
 use akin_base::problem::problem;
 use akin_base::progress::{Bar, Progress};
+use akin_base::quantities::{count, counted};
 use akin_base::terminal;
 use akin_core::embeddings::{Embeddings, Rows};
 use akin_core::evaluate::{Evaluation, EvaluationConfig, Execution, Labelled, QueryScores, Report};

@@ -5,9 +5,9 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use akin_base::counts::{count, counted};
 use akin_base::files::{read_regular_file, write_atomic};
 use akin_base::problem::{Advise, problem};
+use akin_base::quantities::{count, counted};
 use akin_core::digest::sha256;
 use akin_core::evaluate::{EvaluationConfig, QueryScores, Report};
 use anyhow::Result;

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use akin_base::counts::counted;
 use akin_base::progress::Progress;
+use akin_base::quantities::counted;
 use akin_core::ancestors::Ancestors;
 use akin_core::bundle::MapGeometry;
 use akin_core::embeddings::Embeddings;

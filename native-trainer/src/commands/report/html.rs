@@ -1,7 +1,7 @@
 //! The page of a report: one file that needs no other, and runs no script.
 
-use akin_base::counts::count;
-use akin_base::html::{escape, scroll};
+use akin_base::markup::{escape, scroll};
+use akin_base::quantities::count;
 use akin_core::evaluate::{Means, Report};
 use akin_core::metrics::Metric;
 use akin_figures::Figure;

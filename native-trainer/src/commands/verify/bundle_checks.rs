@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use akin_base::counts::counted;
 use akin_base::files::read_regular_file;
+use akin_base::quantities::counted;
 use akin_core::bundle::{MANIFEST, Manifest};
 use akin_core::encoder::EncoderConfig;
 use akin_core::image::{decode, self_test_pattern};

@@ -3,10 +3,10 @@
 use std::io;
 use std::path::Path;
 
-use akin_base::counts::counted;
 use akin_base::files::read_regular_file;
 use akin_base::problem::a_few;
 use akin_base::progress::Progress;
+use akin_base::quantities::counted;
 use akin_core::evaluate::Report;
 use anyhow::{Context, Result};
 use burn::tensor::Device;

@@ -7,9 +7,9 @@
 
 use std::path::Path;
 
-use akin_base::counts::counted;
 use akin_base::directory::{Kind, Share};
 use akin_base::problem::{a_few, problem};
+use akin_base::quantities::counted;
 use anyhow::Result;
 use serde::Serialize;
 use toml::Table;

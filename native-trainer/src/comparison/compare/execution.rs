@@ -1,10 +1,10 @@
 //! Carries out a plan: checks every row, evaluates the untrained encoders, tunes, trains and collects the results. Or
 //! carries out a single cell of it.
 
-use akin_base::counts::counted;
 use akin_base::directory::{Draft, Kind};
 use akin_base::problem::problem;
 use akin_base::progress::Progress;
+use akin_base::quantities::counted;
 use akin_base::{machine, terminal};
 use akin_core::evaluate::Report;
 use anyhow::{Context, Result};

@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::path::Path;
 use std::time::Duration;
 
-use akin_base::counts::{counted, duration};
 use akin_base::progress::{Place, Progress};
+use akin_base::quantities::{counted, duration};
 use akin_base::terminal;
 use serde_json::Value;
 

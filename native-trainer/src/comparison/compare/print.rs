@@ -5,14 +5,14 @@
 //! training, and the cost. A third has what papers report, if the config has `[published]`. CSV and JSON have the scores
 //! as shares, in full precision.
 
-use akin_base::html;
+use akin_base::markup;
 use akin_base::terminal::escape;
 use akin_core::metrics::Metric;
 
 use super::results::{Column, Comparison, PairedTests, Place, ResultRow, RowTest, Statistic};
 use super::settings::describe;
 use crate::config::{AVERAGE, PublishedResult};
-use crate::evaluation::published::printed;
+use crate::evaluation::paper_results::printed;
 use crate::evaluation::report::displayed;
 
 /// The format of a comparison.
@@ -447,11 +447,11 @@ struct Html;
 
 impl Style for Html {
     fn grid(&self, grid: &Grid) -> String {
-        let caption = html::escape(grid.caption);
-        let mut text = html::scroll(grid.caption);
+        let caption = markup::escape(grid.caption);
+        let mut text = markup::scroll(grid.caption);
         text += &format!("<table>\n<caption>{caption}</caption>\n<thead><tr>");
         for titles in &grid.header {
-            text += &format!("<th scope=\"col\">{}</th>", html::escape(titles.join(" ").trim()));
+            text += &format!("<th scope=\"col\">{}</th>", markup::escape(titles.join(" ").trim()));
         }
         text += "</tr></thead>\n<tbody>\n";
         for row in &grid.rows {
@@ -459,7 +459,7 @@ impl Style for Html {
                 PrintedRow::Group(name) => format!(
                     "<tr><th scope=\"rowgroup\" colspan=\"{}\"><em>{}</em></th></tr>\n",
                     grid.header.len(),
-                    html::escape(name)
+                    markup::escape(name)
                 ),
                 PrintedRow::Cells(cells) => {
                     let (first, scores) = cells.split_first().expect("a row has a label");
@@ -473,12 +473,12 @@ impl Style for Html {
     }
 
     fn note(&self, text: &str) -> String {
-        format!("<p class=\"faint\">{}</p>\n", html::escape(text))
+        format!("<p class=\"faint\">{}</p>\n", markup::escape(text))
     }
 }
 
 fn html_cell(cell: &Cell) -> String {
-    let text = html::escape(&cell.text);
+    let text = markup::escape(&cell.text);
     match cell.place {
         Place::Best => format!("<b>{text}</b>"),
         Place::Second => format!("<u>{text}</u>"),

@@ -9,7 +9,7 @@ use super::print::markdown as escaped;
 use super::results::{Column, Comparison, ResultRow};
 use crate::config::{dotted, last_part};
 use crate::evaluation::report::displayed;
-use crate::runs::families::numbered;
+use crate::runs::code_lengths::numbered;
 
 /// A line for each loss and each choice of the other settings: the mean of a score by a setting, with its deviation over
 /// the seeds. A setting without two different numbers has no figure.

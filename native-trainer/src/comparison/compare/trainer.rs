@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use akin_base::counts::counted;
 use akin_base::interrupt::{CatchCtrlC, stop_requested};
 use akin_base::problem::Interrupted;
 use akin_base::progress::Progress;
+use akin_base::quantities::counted;
 use akin_core::metrics::Metric;
 use anyhow::Result;
 

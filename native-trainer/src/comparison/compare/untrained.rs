@@ -12,7 +12,7 @@ use super::results::{Column, Untrained, scores};
 use crate::config::device;
 use crate::config::{NO_RESULT_DEPENDS_ON, Protocol, differences};
 use crate::data::Dataset;
-use crate::evaluation::dyml;
+use crate::evaluation::dyml_protocol;
 use crate::evaluation::embedding::{embed_items, evaluate_splits};
 use crate::pictures::features::Features;
 use crate::pictures::loader::Pictures;
@@ -115,7 +115,7 @@ fn evaluate(planned: &PlannedRun, data: &DataSets, progress: Progress) -> Result
         |items: &[usize]| embed_items(&encoder, &pictures, features.as_ref(), items, &device, progress);
     let mut report = match run.config.split.protocol {
         Protocol::Whole => evaluate_splits(&dataset, &run.config.eval, progress, embed)?.report,
-        Protocol::Dyml => dyml::report(&encoder, &run.config, &device, progress)?,
+        Protocol::Dyml => dyml_protocol::report(&encoder, &run.config, &device, progress)?,
     };
     report.per_query.clear();
     // An outdated report may be replaced without asking: it takes no training to make it again.

@@ -1,10 +1,10 @@
 //! Carries out a plan: checks the settings, searches, trains the best settings again and evaluates. Or carries out a single
 //! training of it.
 
-use akin_base::counts::counted;
 use akin_base::directory::{Draft, Kind};
 use akin_base::problem::{a_few, problem};
 use akin_base::progress::Progress;
+use akin_base::quantities::counted;
 use akin_base::{machine, terminal};
 use akin_core::evaluate::Report;
 use anyhow::{Context, Result};

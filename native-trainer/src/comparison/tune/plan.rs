@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf, absolute};
 
-use akin_base::counts::counted;
 use akin_base::problem::problem;
+use akin_base::quantities::counted;
 use akin_core::digest::sha256;
 use akin_core::metrics::Metric;
 use anyhow::Result;

@@ -1,7 +1,7 @@
 //! A tuning as text, Markdown, CSV and JSON.
 
-use akin_base::columns::align_numbers;
-use akin_base::counts::counted;
+use akin_base::quantities::counted;
+use akin_base::text_table::align_numbers;
 use clap::ValueEnum;
 
 use super::results::{FEWEST_FOR_INTERVAL, Interval, Results, SeedScores, Trial};

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use akin_base::counts::counted;
 use akin_base::problem::{a_few, problem};
+use akin_base::quantities::counted;
 use anyhow::Result;
 use toml::Table;
 

@@ -5,8 +5,8 @@ use std::iter::repeat_n;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use akin_base::counts::{count, counted};
 use akin_base::problem::{a_few, problem};
+use akin_base::quantities::{count, counted};
 use akin_formats::csv_file::CsvFile;
 use akin_formats::parquet_file::{Kind, ParquetFile};
 use anyhow::Result;

@@ -1,6 +1,6 @@
 //! What a paper reports, beside what was measured.
 
-use akin_base::columns::align_numbers;
+use akin_base::text_table::align_numbers;
 use akin_core::metrics::Metric;
 
 use crate::config::{PublishedConfig, PublishedResult};
