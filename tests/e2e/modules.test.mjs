@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { PICTURES } from "./fixture.mjs";
 import {
   inWorker,
@@ -12,7 +13,11 @@ import {
   waitForRankings,
 } from "./site.mjs";
 
-const { visit } = await openSite("cpu");
+// With more items than one search asks for.
+const GROCERIES = fileURLToPath(
+  new URL("../../www/galleries/groceries", import.meta.url),
+);
+const { visit } = await openSite("cpu", [], [GROCERIES]);
 
 test("no module runs all constructors again in every call", () => {
   const modules = readdirSync(pageFolder).filter((name) =>

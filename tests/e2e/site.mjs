@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { after } from "node:test";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
@@ -68,9 +68,9 @@ export const pageFolder =
   process.env.AKIN_PAGE ??
   fileURLToPath(new URL("../../www/dist", import.meta.url));
 
-/** Starts `akin serve` with bundles of the fixture. Resolves to its address and a function that stops it. */
+/** Starts `akin serve` with bundles of the fixture, or with those at absolute paths. Resolves to its address and a function that stops it. */
 export function serve(names = ["bundle", "half"]) {
-  const bundles = names.map((name) => fixture(name));
+  const bundles = names.map((name) => resolve(fixture(), name));
   // `--page` keeps `akin serve` from building the page.
   const server = spawn(
     akin,
@@ -81,13 +81,13 @@ export function serve(names = ["bundle", "half"]) {
   );
   let stderr = "";
   server.stderr.on("data", (text) => (stderr += text));
-  return new Promise((resolve, reject) => {
+  return new Promise((fulfil, reject) => {
     server.once("error", reject);
     server.once("exit", (code) =>
       reject(new Error(`akin serve ended with ${code}: ${stderr}`)),
     );
     server.stdout.once("data", (text) =>
-      resolve({
+      fulfil({
         address: String(text).trim(),
         stop: () => server.kill("SIGINT"),
       }),
