@@ -98,13 +98,17 @@ test("WebGPU and the 2-D canvas show the same marks, links, faded classes, pictu
 
       await page.evaluate(() => {
         const map = document.querySelector("akin-map");
-        map.move({ ...map.view, zoom: 6, centre: [...map.points.slice(0, 2)] });
+        map.navigation.move({
+          ...map.navigation.view,
+          zoom: 6,
+          centre: [...map.points.slice(0, 2)],
+        });
       });
       await page.waitForSelector("[data-testid=map][data-pictures=true]");
       // The pictures of all items have come.
       await page.waitForFunction(() => {
         const map = document.querySelector("akin-map");
-        const items = [...map.markOf.keys()];
+        const items = [...map.dress.markOf.keys()];
         return items.every((item) => map.scene().picture(item) !== null);
       });
       await compare("pictures");
@@ -114,8 +118,13 @@ test("WebGPU and the 2-D canvas show the same marks, links, faded classes, pictu
         const map = document.querySelector("akin-map");
         const far = Math.max(...map.points.map(Math.abs));
         map.points = map.points.map((part) => (0.69 * part) / far);
-        map.space = document.createElement("akin-map").space;
-        map.move({ ...map.view, zoom: 1.1, centre: [0.4, -0.3] });
+        map.navigation.space =
+          document.createElement("akin-map").navigation.space;
+        map.navigation.move({
+          ...map.navigation.view,
+          zoom: 1.1,
+          centre: [0.4, -0.3],
+        });
         return map.updateComplete;
       });
       await compare("a disk");

@@ -173,8 +173,8 @@ test("a tap shows an item, and a second tap makes it the query", () =>
     const [u, v] = await page.evaluate(() => {
       const map = document.querySelector("akin-map");
       return [
-        map.painter.screen[2 * map.focused],
-        map.painter.screen[2 * map.focused + 1],
+        map.painter.screen[2 * map.navigation.focused],
+        map.painter.screen[2 * map.navigation.focused + 1],
       ];
     });
     assert.ok(u > 0 && v > 0 && u < width && v < height);
@@ -186,7 +186,9 @@ test("a tap shows an item, and a second tap makes it the query", () =>
 test("the Poincaré disk moves its focus by dragging", () =>
   visit({ query: "&map=Poincaré disk" }, async (page) => {
     const centre = () =>
-      page.evaluate(() => document.querySelector("akin-map").view.centre);
+      page.evaluate(
+        () => document.querySelector("akin-map").navigation.view.centre,
+      );
     assert.deepEqual(await centre(), [0, 0]);
     const { x, y, width, height } = await page
       .locator("[data-testid=map]")

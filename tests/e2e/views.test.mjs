@@ -81,7 +81,7 @@ test("an address that names no view, or a value out of range, gets the default",
   });
   await visit({ query: "?view=lesson&part=99", wait: false }, async (page) => {
     await page.waitForSelector("akin-lesson");
-    assert.equal(await page.$eval("akin-lesson", ({ step }) => step), 1);
+    assert.equal(await page.$eval("akin-lesson", ({ number }) => number), 1);
   });
 });
 
