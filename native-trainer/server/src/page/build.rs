@@ -109,6 +109,7 @@ fn newest_source(root: &Path) -> Option<SystemTime> {
         "dist-quick",
         "dist-quick.draft",
         "galleries",
+        "out",
         "target",
     ];
     let source = |entry: &walkdir::DirEntry| {
