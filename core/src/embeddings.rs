@@ -123,7 +123,7 @@ impl Rows for Embeddings {
 pub(crate) struct Flaws {
     /// The row, the column and the first number that is not finite.
     first: Option<(usize, usize, f32)>,
-    /// The rows after that of `first` which are named.
+    /// The later rows that the message names.
     others: Vec<usize>,
     /// The number of rows after that of `first`.
     more: usize,

@@ -11,7 +11,7 @@ pub struct BackboneEntry {
     pub summary: &'static str,
     /// The package whose names its published weights have; none if there are no published weights.
     pub weights: Option<&'static str>,
-    /// How the weights begin that are not loaded: those of the classifier.
+    /// The prefixes of the weights that are not loaded: those of the classifier.
     pub classifier: &'static [&'static str],
     /// The side of the images that it expects, in pixels.
     pub side: u32,

@@ -609,7 +609,7 @@ pub fn is_same(path: &Path, other: &Path) -> io::Result<bool> {
     same_file::is_same_file(path, other)
 }
 
-/// A path from the root without links, also of what does not exist yet.
+/// The absolute path without links. The file itself need not exist.
 ///
 /// # Errors
 ///

@@ -18,7 +18,7 @@ use super::{Colour, hex, without_middle};
 
 /// The fonts of all figures.
 pub(crate) const FONT: &str = "Helvetica Neue, Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif";
-/// The colour of text and of what matters most.
+/// The colour of text and of the most important lines.
 pub(crate) const INK: Colour = [34, 34, 34];
 /// The colour of notes and labels of axes.
 pub(crate) const FAINT_INK: Colour = [96, 96, 96];

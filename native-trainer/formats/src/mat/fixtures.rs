@@ -1,4 +1,4 @@
-//! Small MATLAB files, made by the tests of what reads them.
+//! Small MATLAB files for tests.
 
 use std::io::Write;
 
