@@ -11,27 +11,8 @@ mkdir "it's here"
 cp "$npy"/gallery.* "it's here"
 eval_options=(--queries "it's here/gallery.npy" --query-labels "it's here/gallery.csv" --levels kind,variety --bootstrap 50)
 "$AKIN" biomorphs data --branching 2,2,3 --images-per-class 4 --side 16
-cat >tiny.toml <<'TOML'
-[run]
-steps = 2
-device = "cpu"
-
-[data]
-kind = "csv"
-path = "data/labels.csv"
-levels = ["order", "family", "species"]
-
-[model]
-backbone = { kind = "small_resnet", width = 2 }
-head = { dimension = 8 }
-preprocessing = { resize = 16, crop = 16, filter = "bilinear", channels = "rgb", scale = 0.004, mean = [0.5, 0.5, 0.5], deviation = [0.5, 0.5, 0.5] }
-
-[loss]
-kind = "happier"
-
-[sampler]
-classes_per_batch = 2
-images_per_class = 2
+cp "$npy/../tiny.toml" .
+cat >>tiny.toml <<'TOML'
 
 [compare]
 losses = ["norm_softmax", "happier"]

@@ -5,15 +5,7 @@ mod workplace;
 use std::fs;
 use std::path::Path;
 
-use workplace::Workplace;
-
-const CONFIG: &str = r#"
-run = { steps = 1, device = "cpu" }
-data = { kind = "csv", path = "data/labels.csv", levels = ["order", "family", "species"] }
-model = { backbone = { kind = "small_resnet", width = 4 }, head = { dimension = 4 }, preprocessing = { name = "imagenet", crop = 16 } }
-loss = { kind = "happier" }
-sampler = { classes_per_batch = 2, images_per_class = 2 }
-"#;
+use workplace::{Workplace, tiny};
 
 #[test]
 fn a_copy_is_held_to_the_published_counts() {
@@ -125,7 +117,7 @@ fn a_data_set_of_the_hub_needs_no_file_moved() {
 
 #[test]
 fn a_run_is_evaluated_on_another_data_set_without_its_junk() {
-    let at = Workplace::drawn(CONFIG, "16");
+    let at = Workplace::tiny();
     at.akin(&["train", "tiny.toml", "--out", "run"]).expect_code(0);
     // The evaluated images, in turn a query and a gallery image. Every gallery image is junk for the other species.
     let text = at.read("data/labels.csv");
@@ -165,8 +157,8 @@ fn a_run_is_evaluated_on_another_data_set_without_its_junk() {
 
 #[test]
 fn training_and_comparison_follow_the_protocol_of_dyml() {
-    let at = Workplace::drawn(CONFIG, "16");
-    at.write("dyml.toml", CONFIG.to_owned() + "\n[split]\nprotocol = \"dyml\"\n");
+    let at = Workplace::tiny();
+    at.write("dyml.toml", tiny(&[]) + "\n[split]\nprotocol = \"dyml\"\n");
     let metrics = ["--set", "eval.metrics=['ap', 'asi', 'recall@1', 'h_ap']"];
     at.akin(&[&["train", "dyml.toml", "--out", "run"], &metrics[..]].concat())
         .expect_code(0)

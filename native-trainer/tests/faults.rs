@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use serde_json::Value;
-use workplace::{Answer, Workplace, tiny};
+use workplace::{Answer, Workplace, copy, tiny};
 
 /// The kinds of faults, see `src/faults.rs`. After the first two a command has to succeed.
 const KINDS: [&str; 7] = ["interrupted", "short", "full", "io", "denied", "terminated", "killed"];
@@ -107,18 +107,6 @@ impl Scenario<'_> {
         }
         if answer.code == Some(1) {
             assert!(stderr.contains("error: ") && stderr.contains("hint: "), "{name}: {stderr}");
-        }
-    }
-}
-
-fn copy(from: &Path, to: &Path) {
-    for entry in walkdir::WalkDir::new(from).min_depth(1) {
-        let entry = entry.unwrap();
-        let target = to.join(entry.path().strip_prefix(from).unwrap());
-        if entry.file_type().is_dir() {
-            fs::create_dir(target).unwrap();
-        } else {
-            fs::copy(entry.path(), target).unwrap();
         }
     }
 }

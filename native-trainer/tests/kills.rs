@@ -9,13 +9,12 @@ mod workplace;
 use std::collections::hash_map::DefaultHasher;
 use std::fs;
 use std::hash::{Hash, Hasher};
-use std::path::Path;
 use std::process::Stdio;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use workplace::{Answer, Workplace, tiny};
+use workplace::{Answer, Workplace, copy, tiny};
 
 /// How often each command is killed.
 const FEW: u64 = 5;
@@ -55,19 +54,6 @@ fn copy_of(prepared: &Workplace) -> Workplace {
     let at = Workplace::empty();
     copy(prepared.folder(), at.folder());
     at
-}
-
-fn copy(from: &Path, to: &Path) {
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            fs::create_dir(&target).unwrap();
-            copy(&entry.path(), &target);
-        } else {
-            fs::copy(entry.path(), target).unwrap();
-        }
-    }
 }
 
 /// Twenty-four pictures, and the config of a training that takes some tenths of a second.

@@ -7,17 +7,9 @@ use std::fs;
 use akin_core::bundle::{INDEX, Index, MANIFEST, Manifest};
 use workplace::Workplace;
 
-const CONFIG: &str = r#"
-run = { steps = 1, device = "cpu" }
-data = { kind = "csv", path = "data/labels.csv", levels = ["order", "family", "species"] }
-model = { backbone = { kind = "small_resnet", width = 4 }, head = { dimension = 4 }, preprocessing = { name = "imagenet", crop = 16 } }
-loss = { kind = "happier" }
-sampler = { classes_per_batch = 2, images_per_class = 2 }
-"#;
-
 #[test]
 fn a_site_is_the_page_with_whole_bundles_and_their_index() {
-    let at = Workplace::drawn(CONFIG, "16");
+    let at = Workplace::tiny();
     at.akin(&["train", "tiny.toml", "--out", "run"]).expect_code(0);
     let bundle = ["export", "run", "--out", "bundle", "--title", "Creatures", "--no-maps"];
     at.akin(&bundle).expect_code(0);

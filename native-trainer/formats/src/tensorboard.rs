@@ -119,7 +119,7 @@ fn text(field: u8, bytes: &[u8]) -> Vec<u8> {
 }
 
 /// Seven bits a byte, the lowest first; the highest bit says that more follow.
-fn varint(mut value: u64) -> Vec<u8> {
+pub(crate) fn varint(mut value: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     while value >= 0x80 {
         bytes.push(value as u8 | 0x80);

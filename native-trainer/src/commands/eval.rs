@@ -1,7 +1,7 @@
 //! `akin eval`: evaluates a run, or embeddings from files.
 
 mod arguments;
-mod dyml;
+mod benchmarks;
 mod embedding_files;
 mod opened_run;
 mod shard;
@@ -36,7 +36,7 @@ use crate::runs::run::Run;
 /// Evaluates, and prints the report.
 pub fn run(args: EvalArgs) -> Result<()> {
     if args.dyml || follows_dyml(&args)? {
-        return dyml::run(&args);
+        return benchmarks::run(&args);
     }
     if let Some(against) = &args.against {
         // A missing run is reported now, not after the first run is evaluated.

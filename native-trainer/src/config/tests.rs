@@ -97,6 +97,12 @@ fn a_short_config_gets_every_default_and_reads_back_as_itself() {
 }
 
 #[test]
+fn a_message_does_not_quote_a_long_line() {
+    let (message, _) = refusal(&format!("{SHORT}[eval]\nmetrics = [{}", "1, ".repeat(1 << 20)), &[]);
+    assert!(message.contains("line 26") && message.len() < 400, "{} bytes", message.len());
+}
+
+#[test]
 fn set_changes_any_key_and_bare_words_are_texts() {
     let sets = [
         "run.seed=7",

@@ -10,28 +10,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// A config whose training takes a moment.
-const TINY: &str = r#"
-[run]
-steps = 2
-device = "cpu"
-
-[data]
-kind = "csv"
-path = "data/labels.csv"
-levels = ["order", "family", "species"]
-
-[model]
-backbone = { kind = "small_resnet", width = 2 }
-head = { dimension = 8 }
-preprocessing = { resize = 16, crop = 16, filter = "bilinear", channels = "rgb", scale = 0.004, mean = [0.5, 0.5, 0.5], deviation = [0.5, 0.5, 0.5] }
-
-[loss]
-kind = "happier"
-
-[sampler]
-classes_per_batch = 3
-images_per_class = 2
-"#;
+const TINY: &str = include_str!("../../examples/tiny.toml");
 
 /// [`TINY`] with some of its text replaced, such as `("steps = 2", "steps = 60")`.
 pub(crate) fn tiny(changes: &[(&str, &str)]) -> String {
@@ -39,6 +18,19 @@ pub(crate) fn tiny(changes: &[(&str, &str)]) -> String {
         assert!(config.contains(before), "{before} is not in\n{config}");
         config.replace(before, after)
     })
+}
+
+/// Copies what is in a folder into another one.
+pub(crate) fn copy(from: &Path, to: &Path) {
+    for entry in walkdir::WalkDir::new(from).min_depth(1) {
+        let entry = entry.unwrap();
+        let target = to.join(entry.path().strip_prefix(from).unwrap());
+        if entry.file_type().is_dir() {
+            fs::create_dir(target).unwrap();
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
 }
 
 /// A temporary folder, usually with drawn creatures in `data` and a config `tiny.toml`.

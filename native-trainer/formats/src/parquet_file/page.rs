@@ -306,10 +306,11 @@ mod tests {
     use std::io::{Cursor, Write};
 
     use super::*;
+    use crate::tensorboard::varint;
 
     /// A number in a header.
     fn number(number: u64) -> Vec<u8> {
-        unsigned(2 * number)
+        varint(2 * number)
     }
 
     /// A page of one cell in a column without empty cells.
@@ -355,19 +356,9 @@ mod tests {
 
     /// A page whose header has a statistic of this many bytes, as some programs write the largest image.
     fn page_with_statistics(length: usize) -> Vec<u8> {
-        let statistics = [vec![0x18], unsigned(length as u64), vec![7; length], vec![0]].concat();
+        let statistics = [vec![0x18], varint(length as u64), vec![7; length], vec![0]].concat();
         let head = [0x15, 0, 0x15, 6, 0x15, 6, 0x2c, 0x15, 2, 0x15, 0, 0x15, 6, 0x15, 6, 0x1c].to_vec();
         [head, statistics, b"\0\0abc".to_vec()].concat()
-    }
-
-    fn unsigned(mut number: u64) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        while number >= 0x80 {
-            bytes.push(number as u8 | 0x80);
-            number >>= 7;
-        }
-        bytes.push(number as u8);
-        bytes
     }
 
     #[test]

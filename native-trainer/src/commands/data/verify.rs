@@ -12,7 +12,7 @@ use serde_json::json;
 use super::arguments::DataSetArgs;
 use crate::config::Selection;
 use crate::data::check::inspect;
-use crate::data::published::{Comparison, compare};
+use crate::data::published_counts::{Comparison, compare};
 use crate::data::{Dataset, entry};
 
 /// Hold a copy of a data set to its published counts, and decode every image.

@@ -1,0 +1,256 @@
+//! A data set that has been read: its taxonomy, its labels and its splits.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use akin_base::files;
+use akin_base::problem::{a_few, problem};
+use akin_base::quantities::counted;
+use akin_core::taxonomy::{Labels, Taxonomy, check_order};
+use anyhow::{Context, Result};
+
+use super::splits::{Splits, junk};
+use super::{Storage, list};
+use crate::config::{DataConfig, Protocol, Selection};
+
+/// Images with their labels, in splits.
+#[derive(Clone, Debug)]
+pub struct Dataset {
+    /// The label tree over the images of all splits, so that class ids mean the same in each.
+    pub taxonomy: Taxonomy,
+    /// The file of every item, or its name inside a larger file. Absolute if `data.path` is.
+    pub paths: Vec<PathBuf>,
+    /// Which parts of these files are the images.
+    pub storage: Arc<Storage>,
+    /// The class ids of every item, [N, L].
+    pub labels: Labels,
+    /// For every item, the finest classes whose queries leave it out of their rankings. Empty if there are none at all.
+    pub junk: Vec<Vec<u32>>,
+    /// The items of each split.
+    pub splits: Splits,
+}
+
+impl Dataset {
+    /// Reads a data set and checks that it can be trained on and evaluated: no split is empty, some
+    /// query has a positive, and every image file exists; with the protocol of DyML also in the benchmarks of all levels.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Dataset::read`], and a data set that fails one of these checks.
+    pub fn load(selection: &Selection) -> Result<Self> {
+        let dataset = Self::read(selection)?;
+        dataset.check_splits(&selection.data, &dataset.splits.named())?;
+        dataset.check_files(&selection.data)?;
+        // Training ends with all benchmarks.
+        if selection.split.protocol == Protocol::Dyml {
+            for data in selection.data.benchmarks().unwrap_or_default() {
+                Self::load_to_evaluate(&selection.with_data(data))?;
+            }
+        }
+        Ok(dataset)
+    }
+
+    /// As [`Dataset::load`], for a data set that is only evaluated: it needs no training split.
+    ///
+    /// # Errors
+    ///
+    /// As [`Dataset::load`].
+    pub fn load_to_evaluate(selection: &Selection) -> Result<Self> {
+        let dataset = Self::read(selection)?;
+        dataset.check_splits(&selection.data, &dataset.splits.named()[1..])?;
+        dataset.check_files(&selection.data)?;
+        Ok(dataset)
+    }
+
+    /// Reads a data set without checking whether it can be trained on.
+    ///
+    /// # Errors
+    ///
+    /// A source that cannot be read, labels that do not form a tree, or splits that contradict each
+    /// other.
+    pub fn read(selection: &Selection) -> Result<Self> {
+        let Selection { data, split, .. } = selection;
+        let listing = list(selection)?;
+        let (mut images, identity) = (listing.images, listing.identity);
+        // Only the levels that the config names are used.
+        let all_levels = data.kind().levels(data.hierarchy().is_some());
+        let is_used = |place: usize| {
+            all_levels.is_empty() || data.levels().iter().any(|level| level == all_levels[place])
+        };
+        for image in &mut images {
+            let mut place = 0..;
+            image.labels.retain(|_| place.next().is_some_and(is_used));
+        }
+        if split.test_fraction.is_none() {
+            images.retain(|image| image.split.is_some());
+        }
+        if images.is_empty() {
+            return Err(problem(
+                format!("{} has no images", data.path().display()),
+                "check data.path; images are JPEG, PNG or WebP files",
+            ));
+        }
+        let label_names: Vec<Vec<&str>> =
+            images.iter().map(|image| image.labels.iter().map(String::as_str).collect()).collect();
+        // With an option, and not by the layout, a class is its path.
+        if data.table().is_some_and(|table| table.qualify) {
+            check_order(data.levels(), &label_names).with_context(|| data.path().display().to_string())?;
+        }
+        let place = |item: usize| images[item].path.display().to_string();
+        let (taxonomy, labels) = Taxonomy::from_named_rows(data.levels(), &label_names, identity, &place)
+            .with_context(|| data.path().display().to_string())?;
+        let splits = Splits::of(&images, &taxonomy, &labels, selection)?;
+        // Junk is for the evaluation splits, which are not evaluated on when classes are held out.
+        let junk = if split.holds_out() { Vec::new() } else { junk(&images, &taxonomy, &splits, data)? };
+        let (paths, parts) = images.into_iter().map(|image| (image.path, image.part)).unzip();
+        let storage = Arc::new(Storage::new(parts, listing.containers));
+        Ok(Self { taxonomy, paths, storage, labels, junk, splits })
+    }
+
+    /// Checks that no split is empty and that some query has a positive.
+    fn check_splits(&self, data: &DataConfig, splits: &[(&str, &[usize])]) -> Result<()> {
+        for (name, items) in splits {
+            if items.is_empty() {
+                return Err(problem(
+                    format!("the split `{name}` of {} is empty", data.path().display()),
+                    "add images to it; `akin data check CONFIG` counts the images of each split",
+                ));
+            }
+        }
+        if self.queries_with_positives(1) == 0 {
+            return Err(problem(
+                format!(
+                    "no query of {} shares a label with a gallery image, at any level",
+                    data.path().display()
+                ),
+                "check the labels: evaluation needs gallery images that are related to the queries",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Checks that every image is a file.
+    fn check_files(&self, data: &DataConfig) -> Result<()> {
+        let (mut missing, mut special) = (Vec::new(), Vec::new());
+        for (item, path) in self.paths.iter().enumerate() {
+            match fs::metadata(self.storage.file(item, path)) {
+                Ok(metadata) if metadata.is_file() => {}
+                Ok(_) => special.push(path.display()),
+                Err(error) if files::is_fault_of_file(&error) => missing.push(path.display()),
+                Err(error) => return Err(files::system_fault(path, &error)),
+            }
+        }
+        if !special.is_empty() {
+            let count = counted(special.len(), "image is not a regular file", "images are not regular files");
+            return Err(problem(
+                format!("{count}: {}", a_few(&special)),
+                "replace them with files, or take them out of the data",
+            ));
+        }
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let hint = if data.table().is_some() {
+            "check the paths; they are relative to `data.images`, by default the folder of the file"
+        } else {
+            "copy the missing files, and check for broken links"
+        };
+        let count = counted(missing.len(), "image does", "images do");
+        Err(problem(format!("{count} not exist: {}", a_few(&missing)), hint))
+    }
+
+    /// A sentence for each setting that is not at its default and has no effect on these images.
+    pub fn unused_settings(&self, selection: &Selection) -> Vec<String> {
+        selection.unused_settings(self.splits.leave_one_out(), &self.paths)
+    }
+
+    /// The file that the image of an item is in.
+    pub fn file(&self, item: usize) -> &Path {
+        self.storage.file(item, &self.paths[item])
+    }
+
+    /// The classes of some items at a level, 1 … L.
+    pub fn classes(&self, items: &[usize], level: usize) -> Vec<u32> {
+        items.iter().map(|&item| self.labels.row(item)[level - 1]).collect()
+    }
+
+    /// The items that the queries rank.
+    pub fn gallery(&self) -> &[usize] {
+        if self.splits.leave_one_out() { &self.splits.query } else { &self.splits.gallery }
+    }
+
+    /// The number of queries that have a positive in the gallery at a level, 1 … L.
+    pub fn queries_with_positives(&self, level: usize) -> usize {
+        let mut sizes = HashMap::<u32, usize>::new();
+        for class in self.classes(self.gallery(), level) {
+            *sizes.entry(class).or_default() += 1;
+        }
+        // If the queries are the gallery, each counts itself once.
+        let itself = usize::from(self.splits.leave_one_out());
+        let queries = self.classes(&self.splits.query, level);
+        queries.iter().filter(|class| sizes.get(class).is_some_and(|&size| size > itself)).count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixtures::*;
+    use super::*;
+
+    #[test]
+    fn a_split_without_positives_is_refused() {
+        let (_directory, data) = csv(&GOOD.replace("d.jpg,Conference,Pear,gallery\n", ""), "");
+        let (message, hint) = refusal(Dataset::load(&data));
+        assert!(message.contains("no query") && message.contains("at any level"), "{message}");
+        assert!(hint.contains("related to the queries"));
+    }
+
+    #[test]
+    fn missing_images_are_listed() {
+        let (_directory, data) = csv(GOOD, "");
+        let (message, hint) = refusal(Dataset::load(&data));
+        assert!(message.starts_with("5 images do not exist: ") && message.contains("a.jpg"), "{message}");
+        assert!(hint.contains("data.images"));
+    }
+
+    #[test]
+    fn a_class_with_two_parents_is_refused_unless_it_is_qualified() {
+        let text = GOOD.replace("e.jpg,Fuji,Apple", "e.jpg,Gala,Pear");
+        let (_directory, data) = csv(&text, "");
+        let (message, hint) = refusal(Dataset::read(&data));
+        assert!(
+            message.contains("Gala") && message.contains("Apple") && message.contains("Pear"),
+            "{message}"
+        );
+        assert!(message.contains("e.jpg, \"Pear\"") && !hint.is_empty(), "{message}");
+        let (_directory, data) = csv(&text, "qualify = true");
+        assert_eq!(Dataset::read(&data).unwrap().taxonomy.class_count(2), 3);
+    }
+
+    #[test]
+    fn levels_in_the_wrong_order_are_refused_although_they_are_qualified() {
+        for more in ["", "qualify = true"] {
+            let (_directory, mut data) = csv(GOOD, more);
+            let DataConfig::Csv(table) = &mut data.data else { panic!("a CSV file") };
+            table.levels.reverse();
+            let (message, hint) = refusal(Dataset::read(&data));
+            assert!(hint.ends_with("kind, variety"), "{message} {hint}");
+        }
+    }
+
+    #[test]
+    fn queries_rank_the_gallery_or_each_other() {
+        let (_directory, data) = csv(GOOD, "");
+        let dataset = Dataset::read(&data).unwrap();
+        assert_eq!((dataset.splits.query.as_slice(), dataset.gallery()), (&[2][..], &[3, 4][..]));
+        assert_eq!((dataset.queries_with_positives(1), dataset.queries_with_positives(2)), (1, 1));
+
+        let (_directory, data) = csv(&GOOD.replace("query", "test").replace("gallery", "test"), "");
+        let dataset = Dataset::read(&data).unwrap();
+        assert!(dataset.splits.leave_one_out());
+        assert_eq!(dataset.gallery(), [2, 3, 4]);
+        assert_eq!(dataset.queries_with_positives(2), 2, "a query is not its own positive");
+    }
+}
