@@ -18,7 +18,7 @@ use super::Dataset;
 pub struct Findings {
     /// The names of the levels, coarse → fine.
     pub levels: Vec<String>,
-    /// The counts of each split, in the order of [`Splits::named`](super::Splits::named).
+    /// The counts of each split, in the order of [`Splits::named`](super::splits::Splits::named).
     pub splits: Vec<SplitFindings>,
     /// The counts of each level, coarse → fine.
     pub taxonomy: Vec<LevelFindings>,

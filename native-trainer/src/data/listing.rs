@@ -29,7 +29,7 @@ pub struct Entry {
 
 /// The published counts of a data set.
 pub struct Counts {
-    /// The images and the finest classes of each split, by the names of [`Splits::named`](super::Splits::named).
+    /// The images and the finest classes of each split, by the names of [`Splits::named`](super::splits::Splits::named).
     pub splits: &'static [SplitCounts],
     /// The number of classes of some levels in all splits together.
     pub classes: &'static [(&'static str, usize)],

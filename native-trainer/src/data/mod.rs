@@ -48,7 +48,6 @@ use walkdir::{DirEntry, WalkDir};
 pub use self::dataset::Dataset;
 pub use self::digest::DataDigest;
 use self::listing::{Entry, Listing, LocalCopy};
-pub use self::splits::Splits;
 pub use self::storage::Storage;
 use crate::config::data_sets::data_sets;
 use crate::config::{DataConfig, DataKind, Selection};
