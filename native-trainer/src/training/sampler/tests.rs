@@ -322,7 +322,8 @@ fn images_repeat_only_in_classes_smaller_than_k_and_evenly() {
     let mut rng = stream(0, "test", &[]);
     for size in 1..8 {
         let items: Vec<usize> = (10..10 + size).collect();
-        let class = Class { images: size, content: Content::Items(items.clone()) };
+        let labels = Labels::new(1, vec![0; 10 + size]).unwrap();
+        let class = Class::at_level(&items, &labels, 1).remove(0);
         let drawn = class.draw(4, &mut rng);
         for item in &items {
             let times = drawn.iter().filter(|&other| other == item).count();
