@@ -9,6 +9,9 @@ import { optimise } from "./optimise.mjs";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
+/** Crates with the same large dependencies, which a quick build compiles once. */
+const TOGETHER = ["akin-web", "akin-training-ground"];
+
 /**
  * Writes NAME.js and NAME_bg.wasm of some crates into `folder`. Each is compiled by its own invocation of cargo, so that
  * it has only the features that it asks for itself. With `quick`, the modules are there much sooner, but are larger.
@@ -17,7 +20,10 @@ export function buildModules(names, folder, { quick = false } = {}) {
   mkdirSync(folder, { recursive: true });
   const [bindgen] = cargo("-p", "akin-bindgen", "--profile", "page-quick").map(({ executable }) => executable);
   for (const name of names) {
-    const [module] = cargo("-p", name, "--profile", quick ? "page-quick" : "page", "--target", "wasm32-unknown-unknown")
+    const crates = quick && TOGETHER.includes(name) ? TOGETHER : [name];
+    const profile = quick ? "page-quick" : "page";
+    const packages = crates.flatMap((crate) => ["-p", crate]);
+    const [module] = cargo(...packages, "--profile", profile, "--target", "wasm32-unknown-unknown")
       .flatMap(({ filenames }) => filenames)
       .filter((file) => basename(file) === `${name.replaceAll("-", "_")}.wasm`);
     run(bindgen, [folder, name, module]);

@@ -22,7 +22,8 @@ interface Ground {
 }
 
 interface GroundModule {
-  default(): Promise<unknown>;
+  /** Gives what runs the constructors of all crates, which the module needs once, before anything else. */
+  default(): Promise<{ __wasm_call_ctors(): void }>;
   Ground: new (text: string) => Ground;
 }
 
@@ -54,7 +55,8 @@ async function answer(request: Request): Promise<void> {
 async function handle({ kind, params }: Request): Promise<Calls[keyof Calls]["result"]> {
   if (kind === "open") {
     const module = (await import(MODULE)) as GroundModule;
-    await module.default();
+    const exports = await module.default();
+    exports.__wasm_call_ctors();
     ground = new module.Ground(params.text);
     return ground.describe();
   }
