@@ -82,7 +82,7 @@ pub fn run(args: DemoArgs) -> Result<()> {
         let bundles = Bundles::open(slice::from_ref(galleries))?;
         server = Some(Server::start(listener, page, bundles, hosts)?);
         terminal::say(
-            "It shows photos of groceries now, and the creatures once both models are trained (about two minutes).",
+            "It shows photos of groceries now, and the creatures once both models are trained (about three minutes).",
         );
     }
     // Data, runs and bundle are replaced one by one, each when the new one is complete.

@@ -17,5 +17,6 @@ fn main() -> Result<()> {
         .out_name(name)
         .web(true)?
         .omit_default_module_path(false)
+        .remove_name_section(true)
         .generate(folder)
 }

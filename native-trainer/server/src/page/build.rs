@@ -35,7 +35,7 @@ impl Build {
 
     fn duration(self) -> &'static str {
         match self {
-            Self::Quick => "about 6 minutes on two cores the first time, and 1 minute after a change",
+            Self::Quick => "about 7 minutes on two cores the first time, and 2 minutes after a change",
             Self::Small => "about 12 minutes on two cores the first time, and 3 minutes after a change",
         }
     }
