@@ -10,9 +10,9 @@ fuzz_target!(|bytes: &[u8]| {
     if let Ok(variables) = mat::parse(bytes) {
         for (_, value) in &variables {
             if let Some(structs) = value.structs() {
-                assert!(structs.get(structs.len(), "class").is_none());
+                assert!(structs.get(structs.count(), "class").is_none());
                 let _ =
-                    (0..structs.len()).filter_map(|number| structs.get(number, "class")?.number()).count();
+                    (0..structs.count()).filter_map(|number| structs.get(number, "class")?.number()).count();
             }
         }
     }

@@ -1,6 +1,6 @@
 //! `CONFIG.md`: every setting, written from the types of the config.
 //!
-//! `AKIN_UPDATE=1 cargo test -p native-trainer config_md` rewrites the page. Without the variable the test fails
+//! `AKIN_UPDATE=1 cargo test --workspace --lib config_md` rewrites the page. Without the variable the test fails
 //! if the page and the types differ.
 
 use std::fmt::Write as _;
@@ -57,7 +57,7 @@ A dotted key such as `head.dimension` is the key `dimension` of the table `head`
 of each table in the list `terms`.
 
 This page is generated from the program's types. After a change of them, \
-`AKIN_UPDATE=1 cargo test -p native-trainer config_md` writes it.
+`AKIN_UPDATE=1 cargo test --workspace --lib config_md` writes it.
 ";
 
 fn page() -> String {
@@ -151,7 +151,7 @@ fn config_md_says_what_the_types_say() {
     let file = fs::read_to_string(FILE).unwrap_or_default();
     assert!(
         file == page,
-        "CONFIG.md differs from the types; run `AKIN_UPDATE=1 cargo test -p native-trainer config_md`"
+        "CONFIG.md differs from the types; run `AKIN_UPDATE=1 cargo test --workspace --lib config_md`"
     );
 }
 

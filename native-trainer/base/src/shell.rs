@@ -17,6 +17,7 @@ pub fn word(text: &str) -> String {
 pub fn path(path: &Path) -> String {
     let here = env::current_dir().ok();
     let short = here.and_then(|here| path.strip_prefix(here).ok()).unwrap_or(path);
+    let short = if short.as_os_str().is_empty() { Path::new(".") } else { short };
     word(&short.to_string_lossy())
 }
 
@@ -33,7 +34,9 @@ mod tests {
 
     #[test]
     fn a_path_in_the_current_directory_is_relative() {
-        assert_eq!(path(&env::current_dir().unwrap().join("runs/a")), "runs/a");
+        let here = env::current_dir().unwrap();
+        assert_eq!(path(&here.join("runs/a")), "runs/a");
+        assert_eq!(path(&here), ".");
         assert_eq!(path(Path::new("/elsewhere/b c")), "'/elsewhere/b c'");
     }
 }

@@ -5,7 +5,7 @@ import * as format from "../format.js";
 import { unlikeNote } from "../gallery/unlike-note.js";
 import { playgroundAddress, type LastRanking } from "../last-ranking.js";
 import { moveFocus } from "../roving.js";
-import type { OpenBundle } from "../session.js";
+import { session, type OpenBundle } from "../session.js";
 import { STRIP, type Answer, type SearchController } from "./controller.js";
 import { classFilter } from "./class-filter.js";
 import { copyButtons } from "./copy-results.js";
@@ -80,12 +80,13 @@ function ranking(
 ) {
   const { encoder, results, metrics, codes } = answer;
   const name = search.encoderName(encoder);
+  // While a download is only offered, nothing is on its way.
   return html`<section
     class="ranking"
     data-testid="ranking"
     data-encoder=${name}
     data-query=${queryKey(query)}
-    aria-busy=${search.busy}
+    aria-busy=${search.busy && session.offer === null}
     aria-label=${`Ranked by ${name}`}
   >
     <header class="ranking-head">
