@@ -26,7 +26,8 @@ export function buildModules(names, folder, { quick = false } = {}) {
     const [module] = cargo(...packages, "--profile", profile, "--target", "wasm32-unknown-unknown")
       .flatMap(({ filenames }) => filenames)
       .filter((file) => basename(file) === `${name.replaceAll("-", "_")}.wasm`);
-    run(bindgen, [folder, name, module]);
+    // The optimiser puts functions in the order of their names.
+    run(bindgen, [folder, name, module, ...(quick ? ["--without-names"] : [])]);
     if (!quick) optimise(join(folder, `${name}_bg.wasm`));
   }
 }
