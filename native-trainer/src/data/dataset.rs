@@ -101,7 +101,7 @@ impl Dataset {
         let place = |item: usize| images[item].path.display().to_string();
         let (taxonomy, labels) = Taxonomy::from_named_rows(data.levels(), &label_names, identity, &place)
             .with_context(|| data.path().display().to_string())?;
-        let splits = Splits::of(&images, &taxonomy, &labels, selection)?;
+        let splits = Splits::new(&images, &taxonomy, &labels, selection)?;
         // Junk is for the evaluation splits, which are not evaluated on when classes are held out.
         let junk = if split.holds_out() { Vec::new() } else { junk(&images, &taxonomy, &splits, data)? };
         let (paths, parts) = images.into_iter().map(|image| (image.path, image.part)).unzip();
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_split_without_positives_is_refused() {
-        let (_directory, data) = csv(&GOOD.replace("d.jpg,Conference,Pear,gallery\n", ""), "");
+        let (_directory, data) = csv(&QUERY_AND_GALLERY.replace("d.jpg,Conference,Pear,gallery\n", ""), "");
         let (message, hint) = refusal(Dataset::load(&data));
         assert!(message.contains("no query") && message.contains("at any level"), "{message}");
         assert!(hint.contains("related to the queries"));
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn missing_images_are_listed() {
-        let (_directory, data) = csv(GOOD, "");
+        let (_directory, data) = csv(QUERY_AND_GALLERY, "");
         let (message, hint) = refusal(Dataset::load(&data));
         assert!(message.starts_with("5 images do not exist: ") && message.contains("a.jpg"), "{message}");
         assert!(hint.contains("data.images"));
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn a_class_with_two_parents_is_refused_unless_it_is_qualified() {
-        let text = GOOD.replace("e.jpg,Fuji,Apple", "e.jpg,Gala,Pear");
+        let text = QUERY_AND_GALLERY.replace("e.jpg,Fuji,Apple", "e.jpg,Gala,Pear");
         let (_directory, data) = csv(&text, "");
         let (message, hint) = refusal(Dataset::read(&data));
         assert!(
@@ -232,7 +232,7 @@ mod tests {
     #[test]
     fn levels_in_the_wrong_order_are_refused_although_they_are_qualified() {
         for more in ["", "qualify = true"] {
-            let (_directory, mut data) = csv(GOOD, more);
+            let (_directory, mut data) = csv(QUERY_AND_GALLERY, more);
             let DataConfig::Csv(table) = &mut data.data else { panic!("a CSV file") };
             table.levels.reverse();
             let (message, hint) = refusal(Dataset::read(&data));
@@ -242,12 +242,13 @@ mod tests {
 
     #[test]
     fn queries_rank_the_gallery_or_each_other() {
-        let (_directory, data) = csv(GOOD, "");
+        let (_directory, data) = csv(QUERY_AND_GALLERY, "");
         let dataset = Dataset::read(&data).unwrap();
         assert_eq!((dataset.splits.query.as_slice(), dataset.gallery()), (&[2][..], &[3, 4][..]));
         assert_eq!((dataset.queries_with_positives(1), dataset.queries_with_positives(2)), (1, 1));
 
-        let (_directory, data) = csv(&GOOD.replace("query", "test").replace("gallery", "test"), "");
+        let (_directory, data) =
+            csv(&QUERY_AND_GALLERY.replace("query", "test").replace("gallery", "test"), "");
         let dataset = Dataset::read(&data).unwrap();
         assert!(dataset.splits.leave_one_out());
         assert_eq!(dataset.gallery(), [2, 3, 4]);

@@ -9,7 +9,7 @@ use super::Dataset;
 use crate::config::{DataConfig, Selection};
 
 /// Two kinds in three varieties, in all splits but `test`.
-pub(crate) const GOOD: &str = "path,variety,kind,split
+pub(crate) const QUERY_AND_GALLERY: &str = "path,variety,kind,split
 a.jpg,Gala,Apple,train
 b.jpg,Gala,Apple,train
 c.jpg,Conference,Pear,query

@@ -28,7 +28,7 @@ impl Splits {
     /// # Errors
     ///
     /// Splits that contradict each other, and fewer classes than folds.
-    pub(super) fn of(
+    pub(super) fn new(
         images: &[ListedImage],
         taxonomy: &Taxonomy,
         labels: &Labels,
@@ -281,21 +281,24 @@ mod tests {
 
     #[test]
     fn a_missing_split_is_named() {
-        let (_directory, data) = csv(&GOOD.replace("query", "train"), "");
+        let (_directory, data) = csv(&QUERY_AND_GALLERY.replace("query", "train"), "");
         assert!(refusal(Dataset::load(&data)).0.contains("`gallery` but no `query`"));
-        let (_directory, data) = csv(&GOOD.replace("gallery", "train").replace("query", "train"), "");
+        let (_directory, data) =
+            csv(&QUERY_AND_GALLERY.replace("gallery", "train").replace("query", "train"), "");
         assert!(refusal(Dataset::load(&data)).0.contains("no evaluation split"));
         let (_directory, data) =
-            csv(&GOOD.replace("c.jpg,Conference,Pear,query", "c.jpg,Conference,Pear,test"), "");
+            csv(&QUERY_AND_GALLERY.replace("c.jpg,Conference,Pear,query", "c.jpg,Conference,Pear,test"), "");
         assert!(refusal(Dataset::load(&data)).0.contains("`test` and also `query` or `gallery`"));
-        let (_directory, data) =
-            csv(&GOOD.replace("train", "test").replace("query", "test").replace("gallery", "test"), "");
+        let (_directory, data) = csv(
+            &QUERY_AND_GALLERY.replace("train", "test").replace("query", "test").replace("gallery", "test"),
+            "",
+        );
         assert!(refusal(Dataset::load(&data)).0.contains("split `train`"));
     }
 
     #[test]
     fn queries_can_rank_the_training_images() {
-        let text = GOOD.replace("query", "test").replace("gallery", "train");
+        let text = QUERY_AND_GALLERY.replace("query", "test").replace("gallery", "train");
         let (_directory, data) = csv(&text, "[split]\ntrain_is_gallery = true");
         let dataset = Dataset::read(&data).unwrap();
         assert!(!dataset.splits.leave_one_out());
@@ -308,7 +311,7 @@ mod tests {
         let (_directory, data) = csv(&text.replace("test", "query"), "[split]\ntrain_is_gallery = true");
         assert_eq!(Dataset::read(&data).unwrap().splits, dataset.splits);
 
-        let (_directory, data) = csv(GOOD, "[split]\ntrain_is_gallery = true");
+        let (_directory, data) = csv(QUERY_AND_GALLERY, "[split]\ntrain_is_gallery = true");
         let (message, hint) = refusal(Dataset::read(&data));
         assert!(message.contains("has a split `gallery`") && hint.contains("one gallery"), "{message}");
         let (_directory, data) = csv(&text.replace("test", "train"), "[split]\ntrain_is_gallery = true");
@@ -346,15 +349,21 @@ mod tests {
         );
     }
 
-    #[test]
-    fn validation_classes_are_taken_from_the_training_split_only() {
+    /// Two images of each of some varieties, which descend from `kinds` in turn. The first `trained` are the training split.
+    fn table(trained: usize, varieties: usize, kinds: usize) -> String {
         let mut text = String::from("path,variety,kind,split\n");
-        for variety in 0..8 {
+        for variety in 0..varieties {
             for image in 0..2 {
-                let split = if variety < 4 { "train" } else { "test" };
-                text += &format!("{variety}-{image}.jpg,{variety},{},{split}\n", variety % 2);
+                let split = if variety < trained { "train" } else { "test" };
+                text += &format!("{variety}-{image}.jpg,{variety},{},{split}\n", variety % kinds);
             }
         }
+        text
+    }
+
+    #[test]
+    fn validation_classes_are_taken_from_the_training_split_only() {
+        let text = table(4, 8, 2);
         let (_directory, data) = csv(&text, "");
         let whole = Dataset::read(&data).unwrap().splits;
         let (_directory, data) = csv(&text, "[split]\nvalidation_fraction = 0.5");
@@ -367,13 +376,7 @@ mod tests {
 
     #[test]
     fn folds_hold_out_every_training_class_once_and_spread_parents_evenly() {
-        let mut text = String::from("path,variety,kind,split\n");
-        for variety in 0..16 {
-            for image in 0..2 {
-                let split = if variety < 12 { "train" } else { "test" };
-                text += &format!("{variety}-{image}.jpg,{variety},{},{split}\n", variety % 3);
-            }
-        }
+        let text = table(12, 16, 3);
         let (_directory, data) = csv(&text, "");
         let whole = Dataset::read(&data).unwrap().splits;
         let mut held_out: Vec<usize> = Vec::new();

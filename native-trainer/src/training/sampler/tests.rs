@@ -29,7 +29,7 @@ fn random(batch_size: usize) -> SamplerConfig {
     SamplerConfig::Random { batch_size: Some(batch_size) }
 }
 
-fn of_level(level: &str, classes_per_batch: usize, images_per_class: usize) -> SamplerConfig {
+fn classes_of(level: &str, classes_per_batch: usize, images_per_class: usize) -> SamplerConfig {
     let level = Some(level.to_owned());
     SamplerConfig::Classes { classes_per_batch: Some(classes_per_batch), images_per_class, level }
 }
@@ -81,7 +81,7 @@ fn count_by<K: Ord>(items: &[usize], key: impl Fn(usize) -> K) -> BTreeMap<K, us
 proptest! {
     #[test]
     fn every_sampler_is_a_function_of_seed_epoch_and_step(rows in trees(), seed: u64, epoch in 0..9_u64) {
-        for config in [config(Some(1), 4), of_level("family", 1, 4), pairs(None, 4, 5, None), random(2)] {
+        for config in [config(Some(1), 4), classes_of("family", 1, 4), pairs(None, 4, 5, None), random(2)] {
             let one = tree_sampler(&rows, &config, seed).unwrap();
             let other = tree_sampler(&rows, &config, seed).unwrap();
             let steps = one.steps_per_epoch();
@@ -96,7 +96,7 @@ proptest! {
     fn images_of_a_coarse_class_are_spread_evenly_over_its_children(
         rows in trees(), images in 1..12_usize, seed: u64,
     ) {
-        let batch = tree_sampler(&rows, &of_level("order", 2, images), seed).unwrap().batch(0, 0);
+        let batch = tree_sampler(&rows, &classes_of("order", 2, images), seed).unwrap().batch(0, 0);
         prop_assert_eq!(batch.len(), 2 * images);
         let all: Vec<usize> = (0..rows.len()).collect();
         let drawn = count_by(&batch, |item| item);
@@ -222,7 +222,7 @@ fn pairs_of_small_classes_give_smaller_batches_and_say_so() {
             "with repeats: 1 of 3 classes has fewer than 2 images",
         ]
     );
-    // Between families, the pairs are those of three classes.
+    // The level `family` has three classes, so there are three pairs.
     let families = pairs(Some(4), 2, 5, Some("family"));
     assert_eq!(tree_sampler(&rows, &families, 0).unwrap().steps_per_epoch(), 3 * 5);
 }
