@@ -11,6 +11,7 @@ use burn::tensor::module::{avg_pool2d, max_pool2d};
 use burn::tensor::ops::{AvgPoolOptions, MaxPoolOptions};
 use burn::tensor::{Tensor, activation::relu};
 
+use super::convolution::convolve;
 use super::entry::{BackboneEntry, fixed_backbones};
 use super::layers::{Cost, Initial, Window, normalise};
 use super::pooling::Outputs;
@@ -171,7 +172,7 @@ impl Unit {
     }
 
     fn forward(&self, x: Tensor<4>) -> Tensor<4> {
-        relu(normalise(&self.norm, self.conv.forward(x)))
+        relu(normalise(&self.norm, convolve(&self.conv, x)))
     }
 }
 

@@ -9,6 +9,7 @@ use burn::nn::BatchNorm;
 use burn::nn::conv::Conv2d;
 use burn::tensor::{Tensor, activation::leaky_relu};
 
+use super::convolution::convolve;
 use super::entry::{BackboneEntry, fixed_backbones};
 use super::layers::{Cost, Initial, Window, normalise};
 use super::pooling::Outputs;
@@ -118,6 +119,6 @@ impl Unit {
     }
 
     fn forward(&self, x: Tensor<4>) -> Tensor<4> {
-        leaky_relu(normalise(&self.norm, self.conv.forward(x)), 0.1)
+        leaky_relu(normalise(&self.norm, convolve(&self.conv, x)), 0.1)
     }
 }

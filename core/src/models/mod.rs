@@ -20,6 +20,7 @@
 
 pub mod bn_inception;
 mod catalogue;
+mod convolution;
 mod entry;
 pub mod head;
 mod layers;

@@ -13,6 +13,7 @@ use burn::tensor::module::max_pool2d;
 use burn::tensor::ops::MaxPoolOptions;
 use burn::tensor::{Tensor, activation::relu};
 
+use super::convolution::convolve;
 use super::entry::{BackboneEntry, fixed_backbones};
 use super::layers::{Cost, Initial, Window, normalise};
 use super::pooling::Outputs;
@@ -101,7 +102,7 @@ impl Resnet {
 
     /// [B, 3, H, W] → [B, F, ⌈H/32⌉, ⌈W/32⌉].
     pub fn forward(&self, images: Tensor<4>) -> Outputs {
-        let x = relu(normalise(&self.bn1, self.conv1.forward(images)));
+        let x = relu(normalise(&self.bn1, convolve(&self.conv1, images)));
         let x = max_pool2d(x, MaxPoolOptions::new([3, 3]).with_stride([2, 2]).with_padding([1, 1]));
         self.blocks().fold(x, |x, block| block.forward(x)).into()
     }
@@ -149,13 +150,13 @@ impl Block {
     }
 
     fn forward(&self, x: Tensor<4>) -> Tensor<4> {
-        let inner = relu(normalise(&self.bn1, self.conv1.forward(x.clone())));
-        let mut inner = normalise(&self.bn2, self.conv2.forward(inner));
+        let inner = relu(normalise(&self.bn1, convolve(&self.conv1, x.clone())));
+        let mut inner = normalise(&self.bn2, convolve(&self.conv2, inner));
         if let (Some(conv), Some(norm)) = (&self.conv3, &self.bn3) {
-            inner = normalise(norm, conv.forward(relu(inner)));
+            inner = normalise(norm, convolve(conv, relu(inner)));
         }
         let outer = match &self.downsample {
-            Some(shortcut) => normalise(&shortcut.norm, shortcut.conv.forward(x)),
+            Some(shortcut) => normalise(&shortcut.norm, convolve(&shortcut.conv, x)),
             None => x,
         };
         relu(inner + outer)

@@ -10,6 +10,7 @@ use burn::nn::conv::Conv2d;
 use burn::tensor::{Tensor, activation::relu};
 use serde::{Deserialize, Serialize};
 
+use super::convolution::convolve;
 use super::entry::BackboneEntry;
 use super::layers::{Cost, Initial, Window, normalise};
 use super::pooling::Outputs;
@@ -140,7 +141,7 @@ impl Unit {
     }
 
     fn forward(&self, x: Tensor<4>) -> Tensor<4> {
-        normalise(&self.norm, self.convolution.forward(x))
+        normalise(&self.norm, convolve(&self.convolution, x))
     }
 }
 

@@ -8,10 +8,11 @@
 
 use burn::module::Module;
 use burn::nn::conv::Conv2d;
+use burn::tensor::Tensor;
 use burn::tensor::module::max_pool2d;
 use burn::tensor::ops::MaxPoolOptions;
-use burn::tensor::{Tensor, activation::relu};
 
+use super::convolution::convolve_rectified;
 use super::entry::{BackboneEntry, fixed_backbones};
 use super::layers::{Cost, Initial, Window};
 use super::pooling::Outputs;
@@ -78,7 +79,7 @@ impl Squeezenet {
 
     /// [B, 3, H, W] → [B, 512, ~H/16, ~W/16].
     pub fn forward(&self, images: Tensor<4>) -> Outputs {
-        let mut x = relu(self.stem.forward(images));
+        let mut x = convolve_rectified(&self.stem, images);
         for (i, fire) in self.fires.iter().enumerate() {
             if is_halved_before(i) {
                 x = halve(x);
@@ -123,9 +124,9 @@ fn is_halved_before(fire: usize) -> bool {
 
 impl Fire {
     fn forward(&self, x: Tensor<4>) -> Tensor<4> {
-        let squeezed = relu(self.squeeze.forward(x));
-        let pointwise = relu(self.expand1x1.forward(squeezed.clone()));
-        let spatial = relu(self.expand3x3.forward(squeezed));
+        let squeezed = convolve_rectified(&self.squeeze, x);
+        let pointwise = convolve_rectified(&self.expand1x1, squeezed.clone());
+        let spatial = convolve_rectified(&self.expand3x3, squeezed);
         Tensor::cat(vec![pointwise, spatial], 1)
     }
 }

@@ -20,6 +20,7 @@ use burn::nn::{LayerNorm, Linear};
 use burn::tensor::activation::{gelu, softmax};
 use burn::tensor::{Tensor, TensorData};
 
+use super::convolution::convolve;
 use super::entry::{BackboneEntry, fixed_backbones};
 use super::layers::{Cost, Initial, Window};
 use super::pooling::Outputs;
@@ -164,7 +165,7 @@ impl VisionTransformer {
     /// [B, 3, H, W] → the tokens of the patches, [B, 384, H/p, W/p], and the class token, [B, 384]; with a distillation
     /// token, the mean of both.
     pub fn forward(&self, images: Tensor<4>) -> Outputs {
-        let patches = self.patch_embed.proj.forward(images);
+        let patches = convolve(&self.patch_embed.proj, images);
         let [batch, _, height, width] = patches.dims();
         let patches = patches.reshape([batch, FEATURES, height * width]).swap_dims(1, 2);
         let (prefix, positions) = self.positions(height, width);

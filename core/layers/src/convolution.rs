@@ -1,0 +1,632 @@
+//! A convolution and both its gradients as products that a cache holds.
+
+use std::cell::Cell;
+use std::ops::Range;
+
+use crate::planes::Planes;
+use crate::product::{DEPTH, LANES, ROWS, Tile, add_products};
+use crate::{depthwise, threads};
+
+/// The panels of a block. With its rows it stays in the second-level cache.
+const PANELS: usize = 8;
+
+/// The shape of a convolution of pictures [B, C, H, W] with weights [O, C / groups, h, w].
+///
+/// All its functions panic for slices of other lengths, and if a number below is zero where it says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Convolution {
+    /// C, H and W; none is zero.
+    pub input: [usize; 3],
+    /// O; not zero.
+    pub outputs: usize,
+    /// The height and width of the window; not zero.
+    pub size: [usize; 2],
+    /// The rows and columns that the window moves at a time; not zero.
+    pub stride: [usize; 2],
+    /// The rows of zeros above and below a picture, and the columns before and behind it.
+    pub padding: [usize; 2],
+    /// The rows and columns from one number of the window to the next; not zero.
+    pub dilation: [usize; 2],
+    /// Groups of channels with weights of their own; divides C and O.
+    pub groups: usize,
+}
+
+/// Memory of a thread that is kept from one layer to the next.
+#[derive(Default)]
+struct Scratch {
+    planes: Vec<f32>,
+    panels: Vec<f32>,
+    tiles: Vec<Tile>,
+}
+
+thread_local! {
+    static SCRATCH: Cell<Scratch> = Cell::default();
+}
+
+/// Calls `work` with this thread's memory.
+fn with_scratch(work: impl FnOnce(&mut Scratch)) {
+    // While a thread waits it may begin other work, which then finds nothing here and makes its own.
+    let mut scratch = SCRATCH.take();
+    work(&mut scratch);
+    SCRATCH.set(scratch);
+}
+
+impl Convolution {
+    /// A window of 1×1 without padding, for pictures [C, H, W].
+    pub fn new(input: [usize; 3], outputs: usize) -> Self {
+        Self { input, outputs, size: [1, 1], stride: [1, 1], padding: [0, 0], dilation: [1, 1], groups: 1 }
+    }
+
+    /// The height and width of the output; zero if the window is larger than the picture with its padding.
+    pub fn output(&self) -> [usize; 2] {
+        [0, 1].map(|i| match (self.input[i + 1] + 2 * self.padding[i]).checked_sub(self.extent(i)) {
+            Some(room) => room / self.stride[i] + 1,
+            None => 0,
+        })
+    }
+
+    /// The numbers of all weights.
+    pub fn weights(&self) -> usize {
+        self.outputs * self.terms()
+    }
+
+    /// The rows or columns from the first to the last number of the window, both counted.
+    fn extent(&self, i: usize) -> usize {
+        self.dilation[i] * (self.size[i] - 1) + 1
+    }
+
+    fn is_depthwise(&self) -> bool {
+        self.groups > 1 && self.groups == self.input[0] && self.groups == self.outputs
+    }
+
+    /// The input and output channels of a group.
+    fn group(&self) -> [usize; 2] {
+        [self.input[0] / self.groups, self.outputs / self.groups]
+    }
+
+    /// K, the terms of each number of the output.
+    fn terms(&self) -> usize {
+        self.input[0] / self.groups * self.size[0] * self.size[1]
+    }
+
+    pub(crate) fn places(&self) -> impl Iterator<Item = [usize; 2]> + use<> {
+        let [height, width] = self.size;
+        (0..height).flat_map(move |i| (0..width).map(move |j| [i, j]))
+    }
+
+    fn input_length(&self) -> usize {
+        self.input.iter().product()
+    }
+
+    fn output_length(&self) -> usize {
+        self.outputs * self.output().iter().product::<usize>()
+    }
+
+    fn pictures(&self, numbers: &[f32], length: usize) -> usize {
+        assert!(length > 0 && numbers.len().is_multiple_of(length), "pictures of the stated shape");
+        numbers.len() / length
+    }
+
+    /// How a map of the input is laid out for a window that moves over it.
+    pub(crate) fn input_planes(&self) -> Planes {
+        let output = self.output();
+        let extent = [0, 1].map(|i| (output[i] - 1) * self.stride[i] + self.extent(i));
+        let [_, height, width] = self.input;
+        Planes::new([height, width], self.padding, extent, self.stride)
+    }
+
+    /// The output [B, O, H′, W′] of pictures [B, C, H, W]: with `bias` [O] added, and with what is negative made zero if
+    /// `rectified`. Not a number stays so.
+    pub fn forward(&self, x: &[f32], weight: &[f32], bias: Option<&[f32]>, rectified: bool) -> Vec<f32> {
+        assert_eq!(weight.len(), self.weights(), "weights of the stated shape");
+        let count = self.pictures(x, self.input_length());
+        let mut output = vec![0.0; count * self.output_length()];
+        if output.is_empty() {
+            return output;
+        }
+        let finish = |o: usize, sum: f32| {
+            let sum = bias.map_or(sum, |bias| sum + bias[o]);
+            if rectified && sum < 0.0 { 0.0 } else { sum }
+        };
+        if self.is_depthwise() {
+            depthwise::forward(self, &self.input_planes(), x, weight, &mut output, finish);
+            return output;
+        }
+        let planes = self.input_planes();
+        let [height, width] = self.output();
+        let [inputs, outputs] = self.group();
+        let positions =
+            (0..height).flat_map(|y| (0..width).map(move |x| (y * planes.pitch() + x, y * width + x)));
+        let offsets: Vec<_> = (0..inputs)
+            .flat_map(|c| {
+                self.places().map(move |[i, j]| {
+                    c * planes.len() + planes.place([i * self.dilation[0], j * self.dilation[1]])
+                })
+            })
+            .collect();
+        let product = Product {
+            planes,
+            maps: inputs,
+            offsets: &offsets,
+            positions: positions.collect(),
+            rows: outputs,
+            target: height * width,
+        };
+        product.run(self.groups, x, |group| &weight[group * outputs * offsets.len()..], &mut output, &finish);
+        output
+    }
+
+    /// The gradient of the input, [B, C, H, W], from that of the output, [B, O, H′, W′].
+    pub fn input_gradient(&self, gradient: &[f32], weight: &[f32]) -> Vec<f32> {
+        assert_eq!(weight.len(), self.weights(), "weights of the stated shape");
+        let count = self.pictures(gradient, self.output_length());
+        let mut result = vec![0.0; count * self.input_length()];
+        let output = self.output();
+        if result.is_empty() {
+            return result;
+        }
+        if self.is_depthwise() {
+            depthwise::input_gradient(self, gradient, weight, &mut result);
+            return result;
+        }
+        let [inputs, outputs] = self.group();
+        let [_, height, width] = self.input;
+        let window = self.size[0] * self.size[1];
+        // Input positions with one remainder of the stride meet the same numbers of the window.
+        for remainder in 0..self.stride[0] * self.stride[1] {
+            let remainder = [remainder / self.stride[1], remainder % self.stride[1]];
+            // Row y of the input, y + padding = stride·v + remainder, meets number i of the window at row
+            // v − (dilation·i − remainder) / stride of the output.
+            let steps = |i: usize, n: usize| {
+                let met = (self.dilation[i] * n).checked_sub(remainder[i])?;
+                met.is_multiple_of(self.stride[i]).then(|| met / self.stride[i])
+            };
+            let met: Vec<_> = self
+                .places()
+                .filter_map(|[i, j]| Some((i * self.size[1] + j, [steps(0, i)?, steps(1, j)?])))
+                .collect();
+            if met.is_empty() {
+                continue;
+            }
+            // The rows and columns v of the positions with this remainder.
+            let side = [height, width];
+            let range = [0, 1].map(|i| {
+                let rows = |end: usize| end.saturating_sub(remainder[i]).div_ceil(self.stride[i]);
+                rows(self.padding[i])..rows(side[i] + self.padding[i])
+            });
+            if range.iter().any(Range::is_empty) {
+                continue;
+            }
+            let least = [0, 1].map(|i| met.iter().map(|(_, steps)| steps[i]).min().unwrap_or(0));
+            let most = [0, 1].map(|i| met.iter().map(|(_, steps)| steps[i]).max().unwrap_or(0));
+            let border = [0, 1].map(|i| most[i].saturating_sub(range[i].start));
+            let extent = [0, 1].map(|i| border[i] + range[i].end - least[i].min(range[i].end - 1));
+            let planes = Planes::new(output, border, extent, [1, 1]);
+            let pitch = planes.pitch();
+            let offsets: Vec<_> = (0..outputs)
+                .flat_map(|o| {
+                    met.iter().map(move |(_, steps)| {
+                        o * planes.len() + (most[0] - steps[0]) * pitch + most[1] - steps[1]
+                    })
+                })
+                .collect();
+            let positions = range[0].clone().flat_map(|v| {
+                range[1].clone().map(move |u| {
+                    let start = (v + border[0] - most[0]) * pitch + u + border[1] - most[1];
+                    let y = v * self.stride[0] + remainder[0] - self.padding[0];
+                    let x = u * self.stride[1] + remainder[1] - self.padding[1];
+                    (start, y * width + x)
+                })
+            });
+            // [groups, input channels, output channels, window].
+            let mut rows = vec![0.0; self.groups * inputs * offsets.len()];
+            threads::each_chunk(&mut rows, offsets.len(), |channel, row| {
+                let (group, channel) = (channel / inputs, channel % inputs);
+                for (o, row) in row.chunks_exact_mut(met.len()).enumerate() {
+                    let window = &weight[((group * outputs + o) * inputs + channel) * window..][..window];
+                    for (number, (place, _)) in row.iter_mut().zip(&met) {
+                        *number = window[*place];
+                    }
+                }
+            });
+            let product = Product {
+                planes,
+                maps: outputs,
+                offsets: &offsets,
+                positions: positions.collect(),
+                rows: inputs,
+                target: height * width,
+            };
+            let weights = |group| &rows[group * inputs * offsets.len()..];
+            product.run(self.groups, gradient, weights, &mut result, &|_, sum| sum);
+        }
+        result
+    }
+
+    /// The gradient of the weights, [O, C / groups, h, w], from the input [B, C, H, W] and the gradient of the output,
+    /// [B, O, H′, W′].
+    pub fn weight_gradient(&self, x: &[f32], gradient: &[f32]) -> Vec<f32> {
+        let count = self.pictures(x, self.input_length());
+        assert_eq!(gradient.len(), count * self.output_length(), "a gradient of the stated shape");
+        let mut result = vec![0.0; self.weights()];
+        if gradient.is_empty() {
+            return result;
+        }
+        if self.is_depthwise() {
+            depthwise::weight_gradient(self, &self.input_planes(), x, gradient, &mut result);
+            return result;
+        }
+        let planes = self.input_planes();
+        let [inputs, outputs] = self.group();
+        let [height, width] = self.output();
+        let (terms, positions) = (self.terms(), height * width);
+        // Between the ends of two rows of the output, the input has columns that belong to no position.
+        let span = (height - 1) * planes.pitch() + width;
+        let offsets: Vec<_> = (0..inputs)
+            .flat_map(|c| {
+                self.places().map(move |[i, j]| {
+                    c * planes.len() + planes.place([i * self.dilation[0], j * self.dilation[1]])
+                })
+            })
+            .collect();
+        let plain: Vec<_> = (0..outputs).map(|o| o * positions).collect();
+        // Lanes take whole vectors, so the larger side stands there only if the rows have a meaning for it.
+        let swapped = planes.is_plain() && planes.pitch() == width && terms < outputs;
+        // What is added up at a time: pictures whose numbers the third-level cache holds.
+        let pictures = ((1 << 20) / (outputs * span)).clamp(1, count);
+        let (row_count, lane_count) = if swapped { (outputs, terms) } else { (terms, outputs) };
+        let row_tiles = row_count.div_ceil(ROWS);
+        let lane_panels = lane_count.div_ceil(LANES);
+        let zero = vec![0.0; DEPTH];
+        let (mut laid_out, mut panels) = (Vec::new(), Vec::new());
+        for group in 0..self.groups {
+            let mut tiles = vec![[[0.0; LANES]; ROWS]; row_tiles * lane_panels];
+            for first in (0..count).step_by(pictures) {
+                let pictures = first..(first + pictures).min(count);
+                let part = |numbers: &[f32], maps: usize, length: usize| -> Vec<Range<usize>> {
+                    pictures
+                        .clone()
+                        .map(|b| {
+                            let start = b * numbers.len() / count + group * maps * length;
+                            start..start + maps * length
+                        })
+                        .collect()
+                };
+                let x_parts = part(x, inputs, self.input[1] * self.input[2]);
+                let gradient_parts = part(gradient, outputs, positions);
+                // Rows: slices of the maps. Each picture's are `row_length` numbers.
+                if !swapped && !planes.is_plain() {
+                    let length = inputs * planes.len();
+                    laid_out.resize(pictures.len() * length, 0.0);
+                    threads::each_chunk(&mut laid_out, length, |b, target| {
+                        planes.fill(&x[x_parts[b].clone()], target);
+                    });
+                }
+                let source = |b: usize| -> &[f32] {
+                    if swapped {
+                        &gradient[gradient_parts[b].clone()]
+                    } else if planes.is_plain() {
+                        &x[x_parts[b].clone()]
+                    } else {
+                        &laid_out[b * inputs * planes.len()..][..inputs * planes.len()]
+                    }
+                };
+                // Panels: [pictures, panels, span, 32].
+                let lanes = |b: usize| -> &[f32] {
+                    if swapped { &x[x_parts[b].clone()] } else { &gradient[gradient_parts[b].clone()] }
+                };
+                panels.resize(pictures.len() * lane_panels * span, [0.0; LANES]);
+                threads::each_chunk(&mut panels, span, |i, panel| {
+                    let (b, first) = (i / lane_panels, i % lane_panels * LANES);
+                    let last = (first + LANES).min(lane_count);
+                    let maps = &lanes(b)[first * positions..last * positions];
+                    transpose(maps, [height, width], planes.pitch(), panel);
+                });
+                let places = if swapped { &plain } else { &offsets };
+                // Some tiles below each other at a time, so that a panel is read from a near cache.
+                let run = (row_tiles * lane_panels).div_ceil(4 * threads::count()).clamp(1, row_tiles);
+                let runs = row_tiles.div_ceil(run);
+                let mut columns: Vec<_> =
+                    tiles.chunks_mut(row_tiles).flat_map(|tiles| tiles.chunks_mut(run)).collect();
+                threads::each_chunk(&mut columns, 1, |i, tiles| {
+                    let (panel, first) = (i / runs, i % runs * run);
+                    let lanes = (lane_count - panel * LANES).min(LANES);
+                    for b in 0..pictures.len() {
+                        let source = source(b);
+                        let panel = &panels[(b * lane_panels + panel) * span..][..span];
+                        for start in (0..span).step_by(DEPTH) {
+                            let panel = &panel[start..(start + DEPTH).min(span)];
+                            for (t, tile) in tiles[0].iter_mut().enumerate() {
+                                let rows =
+                                    std::array::from_fn(|r| match places.get((first + t) * ROWS + r) {
+                                        Some(place) => &source[place + start..][..panel.len()],
+                                        None => &zero[..panel.len()],
+                                    });
+                                add_products(&rows, panel, lanes, tile);
+                            }
+                        }
+                    }
+                });
+            }
+            let result = &mut result[group * outputs * terms..][..outputs * terms];
+            for (i, tile) in tiles.iter().enumerate() {
+                let (panel, first) = (i / row_tiles * LANES, i % row_tiles * ROWS);
+                for (row, sums) in (first..row_count).zip(tile) {
+                    for (lane, sum) in (panel..lane_count).zip(sums) {
+                        result[if swapped { row * terms + lane } else { lane * terms + row }] = *sum;
+                    }
+                }
+            }
+        }
+        result
+    }
+}
+
+impl Convolution {
+    /// The gradient of the bias, [O], from that of the output, [B, O, H′, W′].
+    pub fn bias_gradient(&self, gradient: &[f32]) -> Vec<f32> {
+        let count = self.pictures(gradient, self.output_length());
+        let map = self.output_length() / self.outputs;
+        let mut result = vec![0.0; self.outputs];
+        let run = self.outputs.div_ceil(4 * threads::count());
+        threads::each_chunk(&mut result, run, |i, result| {
+            for (o, result) in (i * run..).zip(result) {
+                let mut sums = [0.0; LANES];
+                for b in 0..count {
+                    for numbers in gradient[(b * self.outputs + o) * map..][..map].chunks(LANES) {
+                        sums.iter_mut().zip(numbers).for_each(|(sum, number)| *sum += number);
+                    }
+                }
+                *result = sums.iter().sum();
+            }
+        });
+        result
+    }
+}
+
+/// Writes maps [M, H, W] as [H, pitch, 32], the maps side by side: M is at most 32, and what stands between the end of a
+/// row and the beginning of the next is zero.
+fn transpose(maps: &[f32], [height, width]: [usize; 2], pitch: usize, panel: &mut [[f32; LANES]]) {
+    /// The positions that are copied at a time: they stay in the nearest cache, as read and as written.
+    const RUN: usize = 16;
+    if pitch > width {
+        panel
+            .chunks_mut(pitch)
+            .for_each(|row| row.iter_mut().skip(width).for_each(|lanes| *lanes = [0.0; LANES]));
+    }
+    for (y, row) in panel.chunks_mut(pitch).take(height).enumerate() {
+        for (run, row) in row[..width].chunks_mut(RUN).enumerate() {
+            for (lane, map) in maps.chunks_exact(height * width).enumerate() {
+                let numbers = &map[y * width + run * RUN..][..row.len()];
+                for (lanes, &number) in row.iter_mut().zip(numbers) {
+                    lanes[lane] = number;
+                }
+            }
+        }
+    }
+}
+
+/// Products of rows of weights with columns gathered from maps.
+struct Product<'a> {
+    /// The layout of a map.
+    planes: Planes,
+    /// The maps of a picture that belong to a group.
+    maps: usize,
+    /// How far the number of each term lies behind that of the first.
+    offsets: &'a [usize],
+    /// The place of each position's first number, and of its result.
+    positions: Vec<(usize, usize)>,
+    /// The rows of a group.
+    rows: usize,
+    /// The numbers of a row of the result.
+    target: usize,
+}
+
+impl Product<'_> {
+    /// Writes `finish(row, sum)` of each picture, group and row. `weights` gives the rows of a group, [rows, terms].
+    fn run<'w>(
+        &self,
+        groups: usize,
+        x: &[f32],
+        weights: impl Fn(usize) -> &'w [f32] + Sync + Send,
+        result: &mut [f32],
+        finish: &(impl Fn(usize, f32) -> f32 + Sync + Send),
+    ) {
+        let picture = groups * self.rows * self.target;
+        let count = result.len() / picture;
+        let x_picture = x.len() / count;
+        // Some pictures at a time fill a block of panels. Rows are divided where pictures are too few for the threads.
+        let pictures = (PANELS * LANES).div_ceil(self.positions.len()).min(count.div_ceil(threads::count()));
+        let parts = if pictures > 1 || count >= threads::count() {
+            1
+        } else {
+            threads::count().div_ceil(count).min(self.rows.div_ceil(ROWS))
+        };
+        // With several groups a part is some of the groups.
+        let part_rows = if groups > 1 {
+            self.rows
+        } else {
+            self.rows.div_ceil(parts).next_multiple_of(ROWS).min(self.rows)
+        };
+        let parts = if parts == 1 { 1 } else { (groups * self.rows).div_ceil(part_rows) };
+        let mut chunks: Vec<&mut [f32]> = if parts == 1 {
+            result.chunks_mut(pictures * picture).collect()
+        } else {
+            result
+                .chunks_mut(picture)
+                .flat_map(|picture| picture.chunks_mut(part_rows * self.target))
+                .collect()
+        };
+        threads::each_chunk(&mut chunks, 1, |i, chunk| {
+            let (first, part) = (i / parts * pictures, i % parts);
+            let pictures = if parts == 1 { chunk[0].len() / picture } else { 1 };
+            let x = &x[first * x_picture..][..pictures * x_picture];
+            let rows = if parts == 1 {
+                0..groups * self.rows
+            } else {
+                part * part_rows..((part + 1) * part_rows).min(groups * self.rows)
+            };
+            with_scratch(|scratch| {
+                for group in rows.start / self.rows..rows.end.div_ceil(self.rows) {
+                    let inner = rows.start.max(group * self.rows)..rows.end.min((group + 1) * self.rows);
+                    let local = inner.start - group * self.rows..inner.end - group * self.rows;
+                    let target = (inner.start - rows.start) * self.target;
+                    let finish = |row: usize, sum| finish(group * self.rows + row, sum);
+                    let whole = if parts == 1 { picture } else { 0 };
+                    let maps = [group * self.maps, groups * self.maps];
+                    self.block(
+                        x,
+                        maps,
+                        weights(group),
+                        local,
+                        &mut chunk[0][target..],
+                        whole,
+                        finish,
+                        scratch,
+                    );
+                }
+            });
+        });
+    }
+
+    /// The same for some pictures, one group and some of its rows.
+    #[allow(clippy::too_many_arguments)]
+    fn block(
+        &self,
+        x: &[f32],
+        [first_map, all_maps]: [usize; 2],
+        weights: &[f32],
+        rows: Range<usize>,
+        result: &mut [f32],
+        result_picture: usize,
+        finish: impl Fn(usize, f32) -> f32,
+        scratch: &mut Scratch,
+    ) {
+        let terms = self.offsets.len();
+        let map = self.planes.map();
+        let pictures = x.len() / (all_maps * map);
+        let Scratch { planes, panels, tiles } = scratch;
+        let plain = self.planes.is_plain();
+        if !plain {
+            planes.resize(pictures * self.maps * self.planes.len(), 0.0);
+            for (x, planes) in
+                x.chunks_exact(all_maps * map).zip(planes.chunks_exact_mut(self.maps * self.planes.len()))
+            {
+                self.planes.fill(&x[first_map * map..][..self.maps * map], planes);
+            }
+        }
+        let source: &[f32] = if plain { x } else { planes };
+        let source_picture = if plain { all_maps * map } else { self.maps * self.planes.len() };
+        let source_start = if plain { first_map * map } else { 0 };
+        let columns = pictures * self.positions.len();
+        // The place of a column's first number, and of its result in the first row.
+        let column = |column: usize| {
+            let (picture, position) = (column / self.positions.len(), column % self.positions.len());
+            let (start, target) = self.positions[position];
+            (source_start + picture * source_picture + start, picture * result_picture + target)
+        };
+        let row_tiles = rows.len().div_ceil(ROWS);
+        let mut runs: Vec<Vec<Run>> = vec![Vec::new(); PANELS];
+        panels.resize(PANELS * DEPTH * LANES + LANES, 0.0);
+        for first in (0..columns).step_by(PANELS * LANES) {
+            let columns = (columns - first).min(PANELS * LANES);
+            let panel_count = columns.div_ceil(LANES);
+            for (panel, runs) in runs.iter_mut().take(panel_count).enumerate() {
+                let start = first + panel * LANES;
+                Run::collect((start..(first + columns).min(start + LANES)).map(column), runs);
+            }
+            tiles.clear();
+            tiles.resize(row_tiles * panel_count, [[0.0; LANES]; ROWS]);
+            for start in (0..terms).step_by(DEPTH) {
+                let offsets = &self.offsets[start..(start + DEPTH).min(terms)];
+                for (panel, runs) in runs.iter().take(panel_count).enumerate() {
+                    gather(source, offsets, runs, &mut panels[panel * DEPTH * LANES..]);
+                }
+                for (t, tiles) in tiles.chunks_exact_mut(panel_count).enumerate() {
+                    let rows = std::array::from_fn(|r| {
+                        let row = (rows.start + t * ROWS + r).min(rows.end - 1);
+                        &weights[row * terms + start..][..offsets.len()]
+                    });
+                    for (panel, tile) in tiles.iter_mut().enumerate() {
+                        let numbers = &panels[panel * DEPTH * LANES..][..offsets.len() * LANES];
+                        add_products(&rows, numbers.as_chunks().0, columns - panel * LANES, tile);
+                    }
+                }
+            }
+            for (t, tiles) in tiles.chunks_exact_mut(panel_count).enumerate() {
+                for (tile, runs) in tiles.iter_mut().zip(&runs) {
+                    for (row, sums) in (t * ROWS..rows.len()).zip(tile) {
+                        sums.iter_mut().for_each(|sum| *sum = finish(rows.start + row, *sum));
+                        let result = &mut result[row * self.target..];
+                        runs.iter().for_each(|run| run.write(sums, result));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Columns of a panel side by side, whose numbers and results each lie in a row.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    lane: usize,
+    length: usize,
+    start: usize,
+    target: usize,
+    /// From one result to the next.
+    step: usize,
+}
+
+impl Run {
+    /// The runs of some columns, each with the places of its first number and of its result.
+    fn collect(columns: impl Iterator<Item = (usize, usize)>, runs: &mut Vec<Run>) {
+        runs.clear();
+        for (lane, (start, target)) in columns.enumerate() {
+            match runs.last_mut() {
+                Some(run)
+                    if start == run.start + run.length
+                        && (run.length == 1 && target > run.target
+                            || target == run.target + run.length * run.step) =>
+                {
+                    if run.length == 1 {
+                        run.step = target - run.target;
+                    }
+                    run.length += 1;
+                }
+                _ => runs.push(Run { lane, length: 1, start, target, step: 1 }),
+            }
+        }
+    }
+
+    fn write(&self, sums: &[f32; LANES], result: &mut [f32]) {
+        if self.length == LANES && self.step == 1 {
+            result[self.target..][..LANES].copy_from_slice(sums);
+            return;
+        }
+        let sums = &sums[self.lane..][..self.length];
+        if self.step == 1 {
+            result[self.target..][..self.length].copy_from_slice(sums);
+        } else {
+            for (target, sum) in result[self.target..].iter_mut().step_by(self.step).zip(sums) {
+                *target = *sum;
+            }
+        }
+    }
+}
+
+/// Writes the numbers of some terms and columns to a panel.
+///
+/// Each run is copied as 32 numbers, which is quicker than its own number of them. What is too much is written over by
+/// the next run; behind the last there is room for it.
+fn gather(source: &[f32], offsets: &[usize], runs: &[Run], panel: &mut [f32]) {
+    for (k, offset) in offsets.iter().enumerate() {
+        for run in runs {
+            let source = &source[run.start + offset..];
+            let panel = &mut panel[k * LANES + run.lane..];
+            match (source.first_chunk::<LANES>(), panel.first_chunk_mut::<LANES>()) {
+                (Some(numbers), Some(panel)) => *panel = *numbers,
+                _ => panel[..run.length].copy_from_slice(&source[..run.length]),
+            }
+        }
+    }
+}

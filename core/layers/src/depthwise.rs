@@ -1,0 +1,116 @@
+//! A convolution whose output channels each see one input channel of their own.
+//!
+//! It has few terms for each number, so it is a sum of rows, each shifted and multiplied by a weight, and no product of
+//! matrices.
+
+use crate::Convolution;
+use crate::planes::Planes;
+use crate::threads;
+
+/// Numbers whose sums stay in registers.
+const LANES: usize = 32;
+
+/// Calls `work` with each map of a result and its number, several in a row on a thread.
+fn each_map(result: &mut [f32], map: usize, work: impl Fn(usize, &mut [f32]) + Sync + Send) {
+    let run = (result.len() / map).div_ceil(4 * threads::count());
+    threads::each_chunk(result, run * map, |i, maps| {
+        for (j, result) in maps.chunks_exact_mut(map).enumerate() {
+            work(i * run + j, result);
+        }
+    });
+}
+
+/// The numbers of the window with how far each lies behind the first in a plane.
+fn places(layer: &Convolution, planes: &Planes) -> Vec<usize> {
+    layer.places().map(|[i, j]| planes.place([i * layer.dilation[0], j * layer.dilation[1]])).collect()
+}
+
+/// The sums of 32 positions of a row, or fewer.
+#[inline(always)]
+fn sums(plane: &[f32], places: &[usize], weights: &[f32], start: usize, count: usize) -> [f32; LANES] {
+    let mut sums = [0.0; LANES];
+    for (place, weight) in places.iter().zip(weights) {
+        let numbers = &plane[start + place..];
+        match numbers.first_chunk::<LANES>() {
+            Some(numbers) => sums.iter_mut().zip(numbers).for_each(|(sum, x)| *sum += weight * x),
+            None => sums.iter_mut().zip(&numbers[..count]).for_each(|(sum, x)| *sum += weight * x),
+        }
+    }
+    sums
+}
+
+pub(crate) fn forward(
+    layer: &Convolution,
+    planes: &Planes,
+    x: &[f32],
+    weight: &[f32],
+    output: &mut [f32],
+    finish: impl Fn(usize, f32) -> f32 + Sync + Send,
+) {
+    let [height, width] = layer.output();
+    let places = places(layer, planes);
+    let channels = layer.outputs;
+    each_map(output, height * width, |map, output| {
+        let channel = map % channels;
+        let weights = &weight[channel * places.len()..][..places.len()];
+        let mut plane = vec![0.0; planes.len()];
+        planes.fill(&x[map * planes.map()..][..planes.map()], &mut plane);
+        for (y, row) in output.chunks_exact_mut(width).enumerate() {
+            for (i, part) in row.chunks_mut(LANES).enumerate() {
+                let sums = sums(&plane, &places, weights, y * planes.pitch() + i * LANES, part.len());
+                part.iter_mut().zip(sums).for_each(|(number, sum)| *number = finish(channel, sum));
+            }
+        }
+    });
+}
+
+pub(crate) fn input_gradient(layer: &Convolution, gradient: &[f32], weight: &[f32], result: &mut [f32]) {
+    let [height, width] = layer.output();
+    let [channels, input_height, input_width] = layer.input;
+    let planes = layer.input_planes();
+    let places = places(layer, &planes);
+    each_map(result, input_height * input_width, |map, result| {
+        let weights = &weight[map % channels * places.len()..][..places.len()];
+        let gradient = &gradient[map * height * width..][..height * width];
+        let mut plane = vec![0.0; planes.len()];
+        for (place, weight) in places.iter().zip(weights) {
+            for (y, row) in gradient.chunks_exact(width).enumerate() {
+                let plane = &mut plane[place + y * planes.pitch()..][..width];
+                plane.iter_mut().zip(row).for_each(|(sum, x)| *sum += weight * x);
+            }
+        }
+        planes.take(&plane, result);
+    });
+}
+
+pub(crate) fn weight_gradient(
+    layer: &Convolution,
+    planes: &Planes,
+    x: &[f32],
+    gradient: &[f32],
+    result: &mut [f32],
+) {
+    let [height, width] = layer.output();
+    let places = places(layer, planes);
+    let channels = layer.outputs;
+    let count = gradient.len() / (channels * height * width);
+    each_map(result, places.len(), |channel, result| {
+        let mut plane = vec![0.0; planes.len()];
+        for map in (0..count).map(|b| b * channels + channel) {
+            planes.fill(&x[map * planes.map()..][..planes.map()], &mut plane);
+            let gradient = &gradient[map * height * width..][..height * width];
+            for (place, result) in places.iter().zip(&mut *result) {
+                let mut sums = [0.0; LANES];
+                for (y, row) in gradient.chunks_exact(width).enumerate() {
+                    let numbers = &plane[place + y * planes.pitch()..][..width];
+                    for (x, numbers) in row.chunks(LANES).zip(numbers.chunks(LANES)) {
+                        for ((sum, x), number) in sums.iter_mut().zip(x).zip(numbers) {
+                            *sum += x * number;
+                        }
+                    }
+                }
+                *result += sums.iter().sum::<f32>();
+            }
+        }
+    });
+}

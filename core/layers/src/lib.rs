@@ -1,0 +1,40 @@
+//! Layers of image networks on the CPU: forwards and backwards, on plain slices.
+//!
+//! # Convolution
+//!
+//! A picture is maps of C channels, [C, H, W]. A convolution slides a window over it: its output at channel o and
+//! position p is the sum, over the channels c and the places (i, j) of the window, of weight\[o, c, i, j\] times the
+//! number that the window meets there. That is a product of matrices,
+//!
+//! output = weights \[O, K\] · columns \[K, P\], with K = C·h·w terms and P positions.
+//!
+//! The columns are h·w times as large as the maps, so they are never written as a whole. Blocks of them that a cache holds
+//! are gathered and multiplied at once. Both gradients are such products, too:
+//!
+//! | result | rows | columns | terms |
+//! |---|---|---|---|
+//! | output | output channels | positions of the output | input channels × window |
+//! | gradient of the input | input channels | positions of the input | output channels × window |
+//! | gradient of the weights | input channels × window | output channels | positions of the output |
+//!
+//! A number of a result is added up in an order that depends on the layer's shape alone: not on threads, on the pictures
+//! beside it, or on the length of the machine's vectors.
+//!
+//! ```
+//! use akin_layers::Convolution;
+//!
+//! // A window of 1×2 numbers on one map of 1×3.
+//! let layer = Convolution { size: [1, 2], ..Convolution::new([1, 1, 3], 1) };
+//! let output = layer.forward(&[1.0, 2.0, 4.0], &[-1.0, 1.0], None, false);
+//! assert_eq!(output, [1.0, 2.0]);
+//! ```
+
+mod convolution;
+mod depthwise;
+mod planes;
+mod product;
+mod rectifier;
+mod threads;
+
+pub use convolution::Convolution;
+pub use rectifier::rectifier_gradient;

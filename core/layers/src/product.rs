@@ -1,0 +1,90 @@
+//! Products of eight rows with a panel of 32 columns: the kernel of every convolution and of both its gradients.
+//!
+//! A column of the product stands in one lane of a vector. The terms of a sum are added in their order, with one fused
+//! multiply-add each where the machine has it. So a number depends neither on the columns beside it nor on the length of
+//! the machine's vectors.
+//!
+//! The sums of a tile stay in registers while its rows and its panel are read. The compiler makes vector instructions of
+//! the loops over arrays: once for each instruction set of the machine's family, of which the best is chosen when the
+//! program runs.
+
+use macerator::{Simd, with_simd};
+
+/// The columns of a panel: two of the widest vectors.
+pub(crate) const LANES: usize = 32;
+
+/// The rows of a tile.
+pub(crate) const ROWS: usize = 8;
+
+/// The terms that a tile adds up at a time. A panel of this depth and its rows stay in the nearest caches.
+pub(crate) const DEPTH: usize = 256;
+
+/// Sums of eight rows with the columns of a panel.
+pub(crate) type Tile = [[f32; LANES]; ROWS];
+
+/// Adds Σₖ rows\[r\]\[k\] · panel\[k\]\[c\] to tile\[r\]\[c\]. Only the first `columns` columns have to be right.
+#[with_simd]
+pub(crate) fn add_products<'a, S: Simd>(
+    rows: &'a [&'a [f32]; ROWS],
+    panel: &'a [[f32; LANES]],
+    columns: usize,
+    tile: &'a mut Tile,
+) {
+    const HALF: usize = LANES / 2;
+    let lanes = S::lanes32();
+    // The registers hold this number of sums.
+    if lanes == 16 {
+        if columns > HALF {
+            add(products::<true, ROWS, LANES>(*rows, panel, 0), tile, 0, 0);
+        } else {
+            add(products::<true, ROWS, HALF>(*rows, panel, 0), tile, 0, 0);
+        }
+        return;
+    }
+    // The first x86-64 processors and WebAssembly have no fused multiply-add.
+    let fused = !(cfg!(target_arch = "wasm32") || cfg!(target_arch = "x86_64") && lanes == 4);
+    for lane in (0..columns).step_by(HALF) {
+        for first in (0..ROWS).step_by(4) {
+            let rows = [rows[first], rows[first + 1], rows[first + 2], rows[first + 3]];
+            if fused {
+                add(products::<true, 4, HALF>(rows, panel, lane), tile, first, lane);
+            } else {
+                add(products::<false, 4, HALF>(rows, panel, lane), tile, first, lane);
+            }
+        }
+    }
+}
+
+/// The sums of some rows with `L` columns of a panel, from column `lane`.
+///
+/// The rows are slices of their own, and the sums begin at zero and are returned: only so does the compiler keep the sums
+/// in registers.
+#[inline(always)]
+fn products<const FUSED: bool, const R: usize, const L: usize>(
+    rows: [&[f32]; R],
+    panel: &[[f32; LANES]],
+    lane: usize,
+) -> [[f32; L]; R] {
+    // Equal lengths, so that no access needs a check.
+    let rows = rows.map(|row| &row[..panel.len()]);
+    let mut sums = [[0.0; L]; R];
+    for (k, numbers) in panel.iter().enumerate() {
+        let numbers = &numbers[lane..lane + L];
+        for (sums, row) in sums.iter_mut().zip(rows) {
+            let x = row[k];
+            for (sum, &y) in sums.iter_mut().zip(numbers) {
+                *sum = if FUSED { x.mul_add(y, *sum) } else { x * y + *sum };
+            }
+        }
+    }
+    sums
+}
+
+#[inline(always)]
+fn add<const R: usize, const L: usize>(sums: [[f32; L]; R], tile: &mut Tile, first: usize, lane: usize) {
+    for (sums, row) in sums.iter().zip(&mut tile[first..]) {
+        for (sum, number) in sums.iter().zip(&mut row[lane..]) {
+            *number += sum;
+        }
+    }
+}
