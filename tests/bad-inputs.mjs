@@ -87,6 +87,7 @@ const GOOD = {
   'bench loss': ['bench', 'loss', '--losses', 'contrastive', '--batch', '8', '--dimension', '4'],
   'bench eval': ['bench', 'eval', '--items', '8', '--dimension', '4'],
   'bench loader': ['bench', 'loader', 'tiny.toml', '--images', '8'],
+  'bench train': ['bench', 'train', '--backbones', 'small_resnet', '--batch', '2', '--side', '32', '--steps', '1'],
   page: ['page'],
   'list losses': ['list', 'losses'],
   'list miners': ['list', 'miners'],

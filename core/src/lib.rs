@@ -66,8 +66,9 @@
 //! # Features
 //!
 //! `tensor` and `image` are on by default. Without them the crate is plain Rust with few dependencies, and
-//! `default-features = false` has everything that evaluation needs. `parallel` evaluates on all threads; no result
-//! depends on it. `schema` describes all config types as JSON schemas. The crate uses no files, clock or network.
+//! `default-features = false` has everything that evaluation needs. `parallel` uses all threads; no result depends
+//! on it. `cpu` computes convolutions, pooling and batch normalisation of Burn's tensors on the CPU with `akin-layers`.
+//! `schema` describes all config types as JSON schemas. The crate uses no files, clock or network.
 
 // `expect` says why a failure is impossible; `unwrap` does not.
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]

@@ -29,12 +29,16 @@
 //! assert_eq!(output, [1.0, 2.0]);
 //! ```
 
+mod batch_norm;
 mod convolution;
 mod depthwise;
+mod max_pool;
 mod planes;
 mod product;
 mod rectifier;
 mod threads;
 
+pub use batch_norm::{BatchNorm, Normalised};
 pub use convolution::Convolution;
+pub use max_pool::MaxPool;
 pub use rectifier::rectifier_gradient;

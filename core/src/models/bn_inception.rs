@@ -7,13 +7,15 @@
 use burn::module::Module;
 use burn::nn::BatchNorm;
 use burn::nn::conv::Conv2d;
-use burn::tensor::module::{avg_pool2d, max_pool2d};
+use burn::tensor::Tensor;
+use burn::tensor::module::avg_pool2d;
 use burn::tensor::ops::{AvgPoolOptions, MaxPoolOptions};
-use burn::tensor::{Tensor, activation::relu};
 
+use super::batch_norm::normalise_rectified;
 use super::convolution::convolve;
 use super::entry::{BackboneEntry, fixed_backbones};
-use super::layers::{Cost, Initial, Window, normalise};
+use super::layers::{Cost, Initial, Window};
+use super::max_pool::max_pool;
 use super::pooling::Outputs;
 use crate::Result;
 
@@ -172,7 +174,7 @@ impl Unit {
     }
 
     fn forward(&self, x: Tensor<4>) -> Tensor<4> {
-        relu(normalise(&self.norm, convolve(&self.conv, x)))
+        normalise_rectified(&self.norm, convolve(&self.conv, x))
     }
 }
 
@@ -202,7 +204,7 @@ impl Inception {
             Some(projection) => {
                 let pooled = if self.largest {
                     let options = MaxPoolOptions::new([3, 3]).with_stride([1, 1]).with_padding([1, 1]);
-                    max_pool2d(x.clone(), options)
+                    max_pool(x.clone(), options)
                 } else {
                     let options = AvgPoolOptions::new([3, 3]).with_stride([1, 1]).with_padding([1, 1]);
                     avg_pool2d(x.clone(), options)
@@ -217,5 +219,5 @@ impl Inception {
 
 /// 3×3 max-pooling of stride 2. A last window that extends beyond the edge counts.
 fn halve(x: Tensor<4>) -> Tensor<4> {
-    max_pool2d(x, MaxPoolOptions::new([3, 3]).with_stride([2, 2]).with_ceil_mode(true))
+    max_pool(x, MaxPoolOptions::new([3, 3]).with_stride([2, 2]).with_ceil_mode(true))
 }

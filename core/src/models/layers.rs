@@ -86,12 +86,6 @@ impl<'a> Initial<'a> {
     }
 }
 
-/// Applies batch normalisation in the precision of its weights. The output has the precision of the input.
-pub(super) fn normalise(layer: &BatchNorm, x: Tensor<4>) -> Tensor<4> {
-    let (own, outer) = (layer.gamma.val().dtype(), x.dtype());
-    layer.forward(x.cast(own)).cast(outer)
-}
-
 /// The window of a convolution.
 #[derive(Clone, Copy)]
 pub(super) struct Window {

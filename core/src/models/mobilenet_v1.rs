@@ -9,9 +9,10 @@ use burn::nn::BatchNorm;
 use burn::nn::conv::Conv2d;
 use burn::tensor::{Tensor, activation::leaky_relu};
 
+use super::batch_norm::normalise;
 use super::convolution::convolve;
 use super::entry::{BackboneEntry, fixed_backbones};
-use super::layers::{Cost, Initial, Window, normalise};
+use super::layers::{Cost, Initial, Window};
 use super::pooling::Outputs;
 use crate::Result;
 

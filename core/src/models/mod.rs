@@ -18,12 +18,16 @@
 //!
 //! `CONTRIBUTING.md` says how: a file, and a line in `catalogue.rs`.
 
+mod batch_norm;
 pub mod bn_inception;
 mod catalogue;
 mod convolution;
+#[cfg(feature = "cpu")]
+mod cpu_tensor;
 mod entry;
 pub mod head;
 mod layers;
+mod max_pool;
 pub mod mobilenet_v1;
 mod pooling;
 pub mod resnet;

@@ -9,13 +9,14 @@
 use burn::module::Module;
 use burn::nn::BatchNorm;
 use burn::nn::conv::Conv2d;
-use burn::tensor::module::max_pool2d;
 use burn::tensor::ops::MaxPoolOptions;
 use burn::tensor::{Tensor, activation::relu};
 
+use super::batch_norm::{normalise, normalise_rectified};
 use super::convolution::convolve;
 use super::entry::{BackboneEntry, fixed_backbones};
-use super::layers::{Cost, Initial, Window, normalise};
+use super::layers::{Cost, Initial, Window};
+use super::max_pool::max_pool;
 use super::pooling::Outputs;
 use crate::Result;
 
@@ -102,8 +103,8 @@ impl Resnet {
 
     /// [B, 3, H, W] → [B, F, ⌈H/32⌉, ⌈W/32⌉].
     pub fn forward(&self, images: Tensor<4>) -> Outputs {
-        let x = relu(normalise(&self.bn1, convolve(&self.conv1, images)));
-        let x = max_pool2d(x, MaxPoolOptions::new([3, 3]).with_stride([2, 2]).with_padding([1, 1]));
+        let x = normalise_rectified(&self.bn1, convolve(&self.conv1, images));
+        let x = max_pool(x, MaxPoolOptions::new([3, 3]).with_stride([2, 2]).with_padding([1, 1]));
         self.blocks().fold(x, |x, block| block.forward(x)).into()
     }
 
@@ -150,11 +151,14 @@ impl Block {
     }
 
     fn forward(&self, x: Tensor<4>) -> Tensor<4> {
-        let inner = relu(normalise(&self.bn1, convolve(&self.conv1, x.clone())));
-        let mut inner = normalise(&self.bn2, convolve(&self.conv2, inner));
-        if let (Some(conv), Some(norm)) = (&self.conv3, &self.bn3) {
-            inner = normalise(norm, convolve(conv, relu(inner)));
-        }
+        let inner = normalise_rectified(&self.bn1, convolve(&self.conv1, x.clone()));
+        let inner = convolve(&self.conv2, inner);
+        let inner = match (&self.conv3, &self.bn3) {
+            (Some(conv), Some(norm)) => {
+                normalise(norm, convolve(conv, normalise_rectified(&self.bn2, inner)))
+            }
+            _ => normalise(&self.bn2, inner),
+        };
         let outer = match &self.downsample {
             Some(shortcut) => normalise(&shortcut.norm, convolve(&shortcut.conv, x)),
             None => x,

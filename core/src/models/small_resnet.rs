@@ -10,9 +10,10 @@ use burn::nn::conv::Conv2d;
 use burn::tensor::{Tensor, activation::relu};
 use serde::{Deserialize, Serialize};
 
+use super::batch_norm::{normalise, normalise_rectified};
 use super::convolution::convolve;
 use super::entry::BackboneEntry;
-use super::layers::{Cost, Initial, Window, normalise};
+use super::layers::{Cost, Initial, Window};
 use super::pooling::Outputs;
 use crate::{Error, Kind, Result};
 
@@ -111,7 +112,7 @@ impl SmallResnet {
 
     /// [B, 3, H, W] → [B, 8w, ⌈H/16⌉, ⌈W/16⌉].
     pub fn forward(&self, images: Tensor<4>) -> Outputs {
-        let x = relu(self.stem.forward(images));
+        let x = self.stem.rectified(images);
         self.blocks.iter().fold(x, |x, block| block.forward(x)).into()
     }
 
@@ -143,11 +144,15 @@ impl Unit {
     fn forward(&self, x: Tensor<4>) -> Tensor<4> {
         normalise(&self.norm, convolve(&self.convolution, x))
     }
+
+    fn rectified(&self, x: Tensor<4>) -> Tensor<4> {
+        normalise_rectified(&self.norm, convolve(&self.convolution, x))
+    }
 }
 
 impl Block {
     fn forward(&self, x: Tensor<4>) -> Tensor<4> {
-        let inner = self.second.forward(relu(self.first.forward(x.clone())));
+        let inner = self.second.forward(self.first.rectified(x.clone()));
         let outer = match &self.shortcut {
             Some(shortcut) => shortcut.forward(x),
             None => x,

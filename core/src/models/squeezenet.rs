@@ -9,12 +9,12 @@
 use burn::module::Module;
 use burn::nn::conv::Conv2d;
 use burn::tensor::Tensor;
-use burn::tensor::module::max_pool2d;
 use burn::tensor::ops::MaxPoolOptions;
 
 use super::convolution::convolve_rectified;
 use super::entry::{BackboneEntry, fixed_backbones};
 use super::layers::{Cost, Initial, Window};
+use super::max_pool::max_pool;
 use super::pooling::Outputs;
 use crate::Result;
 
@@ -133,5 +133,5 @@ impl Fire {
 
 /// 3×3 max-pooling of stride 2. A last window that extends beyond the edge counts, as in torchvision.
 fn halve(x: Tensor<4>) -> Tensor<4> {
-    max_pool2d(x, MaxPoolOptions::new([3, 3]).with_stride([2, 2]).with_ceil_mode(true))
+    max_pool(x, MaxPoolOptions::new([3, 3]).with_stride([2, 2]).with_ceil_mode(true))
 }

@@ -6,6 +6,7 @@ mod eval;
 mod loader;
 mod loss;
 mod measure;
+mod train;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -16,6 +17,7 @@ pub enum BenchCommand {
     Loss(loss::BenchLossArgs),
     Eval(eval::BenchEvalArgs),
     Loader(loader::BenchLoaderArgs),
+    Train(train::BenchTrainArgs),
 }
 
 /// Measures, and prints a table or JSON.
@@ -24,5 +26,6 @@ pub fn run(command: BenchCommand) -> Result<()> {
         BenchCommand::Loss(args) => loss::run(args),
         BenchCommand::Eval(args) => eval::run(args),
         BenchCommand::Loader(args) => loader::run(&args),
+        BenchCommand::Train(args) => train::run(args),
     }
 }

@@ -42,7 +42,8 @@ pub fn median_seconds<const N: usize>(mut work: [&mut dyn FnMut(); N]) -> [f64; 
     })
 }
 
-fn median(numbers: &mut [f64]) -> f64 {
+/// The median of some numbers; there is at least one.
+pub fn median(numbers: &mut [f64]) -> f64 {
     numbers.sort_by(f64::total_cmp);
     let half = numbers.len() / 2;
     if numbers.len().is_multiple_of(2) { (numbers[half - 1] + numbers[half]) / 2.0 } else { numbers[half] }
@@ -82,6 +83,8 @@ pub enum Figure {
     Seconds(f64),
     /// A quotient of two times.
     Ratio(f64),
+    /// How often something happens in a second.
+    Rate(f64),
     /// A size in bytes.
     Bytes(u64),
     /// A count.
@@ -103,6 +106,7 @@ impl Figure {
             Self::Seconds(seconds) if seconds < 1.0 => format!("{} ms", digits(1e3 * seconds)),
             Self::Seconds(seconds) => format!("{} s", digits(seconds)),
             Self::Ratio(ratio) => format!("{}×", digits(ratio)),
+            Self::Rate(rate) => digits(rate),
             Self::Bytes(bytes) if bytes < 1_000_000_000 => format!("{:.0} MB", bytes as f64 / 1e6),
             Self::Bytes(bytes) => format!("{:.1} GB", bytes as f64 / 1e9),
             Self::Count(count) => count.to_string(),
@@ -112,7 +116,7 @@ impl Figure {
 
     fn json(self) -> Value {
         match self {
-            Self::Seconds(number) | Self::Ratio(number) => json!(number),
+            Self::Seconds(number) | Self::Ratio(number) | Self::Rate(number) => json!(number),
             Self::Bytes(bytes) => json!(bytes),
             Self::Count(count) => json!(count),
             Self::Missing => Value::Null,

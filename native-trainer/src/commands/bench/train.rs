@@ -1,0 +1,172 @@
+//! `akin bench train`: the time and memory of a training step of backbones, with its parts.
+
+use std::time::Instant;
+
+use akin_base::progress::Progress;
+use akin_core::models::{Backbone, BackboneConfig, Outputs};
+use akin_core::random::{stream, uniform};
+use anyhow::Result;
+use burn::module::Module;
+use burn::optim::{AdamWConfig, GradientsParams, ModuleOptimizer};
+use burn::tensor::{Device, Tensor, TensorData};
+use clap::Args;
+
+use super::measure::{Figure, Report, Row, median, peak_memory_of, print_peak_memory};
+use crate::config::{DeviceName, device};
+
+/// Measure training steps of backbones: forwards, backwards and the step of AdamW, with random images and live batch
+/// normalisation, and beside them the network forwards alone, as in evaluation.
+///
+/// The times are medians of several steps; the first is not counted. The loss is the mean of all features, which takes no
+/// time: `akin bench loss` measures losses, and `akin bench loader` the loading of images, which happens meanwhile. Memory
+/// is that of a process that trains only this backbone, and includes the program.
+#[derive(Debug, Args)]
+pub struct BenchTrainArgs {
+    /// Measure these backbones, which `akin list backbones` explains.
+    #[arg(
+        long,
+        value_name = "NAME,…",
+        value_delimiter = ',',
+        default_values = ["squeezenet", "resnet18", "resnet50", "vit_s16"]
+    )]
+    pub backbones: Vec<String>,
+    /// The number of images in a batch.
+    #[arg(long, value_name = "B", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1 << 16))]
+    pub batch: u32,
+    /// The side of the images, in pixels [default: that of the backbone].
+    #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub side: Option<u32>,
+    /// The number of steps.
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub steps: u32,
+    /// The device to compute on.
+    #[arg(long, value_enum, default_value_t = DeviceName::Cpu)]
+    pub device: DeviceName,
+    /// How to show progress.
+    #[arg(long, value_enum, default_value_t)]
+    pub progress: Progress,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Take two steps with backbone number N, and print the peak memory of the process.
+    #[arg(long, value_name = "N", hide = true)]
+    pub memory_of: Option<usize>,
+}
+
+/// Measures each backbone, and prints a table or JSON.
+pub fn run(args: BenchTrainArgs) -> Result<()> {
+    let configs = args.backbones.iter().map(|name| Ok(BackboneConfig::named(name)?));
+    let configs = configs.collect::<Result<Vec<_>>>()?;
+    let device = device::open(args.device)?.autodiff();
+    if let Some(config) = args.memory_of.and_then(|number| configs.get(number)) {
+        let mut work = Work::new(config, &args, &device)?;
+        work.step(config)?;
+        work.step(config)?;
+        return print_peak_memory();
+    }
+    let mut rows = Vec::new();
+    for (number, config) in configs.iter().enumerate() {
+        args.progress.say("Measuring", config.entry().title);
+        // Memory first, while this process is small.
+        let same = std::env::args_os().skip(1);
+        let memory = peak_memory_of(same.chain(["--memory-of".into(), number.to_string().into()]))?;
+        rows.push(measure(config, &args, &device, Figure::bytes(memory))?);
+    }
+    let columns = vec![
+        ("B", "batch"),
+        ("side", "side"),
+        ("step", "seconds"),
+        ("forward", "forward_seconds"),
+        ("backward", "backward_seconds"),
+        ("AdamW", "optimizer_seconds"),
+        ("images/s", "images_per_second"),
+        ("GMAC/s", "billion_multiply_adds_per_second"),
+        ("evaluation", "evaluation_seconds"),
+        ("memory", "peak_memory"),
+    ];
+    Report { subject: "backbone", columns, rows }.print(args.json)
+}
+
+/// A backbone with its optimiser and a batch.
+struct Work {
+    backbone: Backbone,
+    optimizer: ModuleOptimizer,
+    images: Tensor<4>,
+}
+
+/// The mean of the features of all images, [1], as they are pooled.
+fn mean(outputs: Outputs, config: &BackboneConfig) -> Tensor<1> {
+    config.pooling().pool(outputs).mean()
+}
+
+impl Work {
+    fn new(config: &BackboneConfig, args: &BenchTrainArgs, device: &Device) -> Result<Self> {
+        let side = side(config, args);
+        let shape = [args.batch as usize, 3, side as usize, side as usize];
+        let numbers = uniform(&mut stream(0, "benchmark", &[]), shape.iter().product(), -2.0, 2.0);
+        Ok(Self {
+            backbone: config.init(&mut stream(0, "initialisation", &[]), device)?,
+            optimizer: AdamWConfig::new().init(),
+            images: Tensor::from_data(TensorData::new(numbers, shape), device),
+        })
+    }
+
+    /// The seconds of the parts of a step: forwards, backwards, and the optimiser's.
+    fn step(&mut self, config: &BackboneConfig) -> Result<[f64; 3]> {
+        let start = Instant::now();
+        let value = mean(self.backbone.outputs(self.images.clone()), config);
+        // Reading waits for devices that compute later.
+        value.clone().try_into_data()?;
+        let forward = start.elapsed();
+        let mut gradients = value.backward();
+        let gradients = GradientsParams::from_module(&mut gradients, &self.backbone);
+        self.images.device().sync()?;
+        let backward = start.elapsed() - forward;
+        self.backbone = self.optimizer.step(1e-6, self.backbone.clone(), gradients);
+        self.images.device().sync()?;
+        Ok([forward, backward, start.elapsed() - forward - backward].map(|time| time.as_secs_f64()))
+    }
+
+    /// The seconds of the network forwards, without gradients.
+    fn evaluate(&self, config: &BackboneConfig) -> Result<f64> {
+        let (backbone, images) = (self.backbone.valid(), self.images.clone().without_autodiff());
+        let start = Instant::now();
+        mean(backbone.outputs(images), config).try_into_data()?;
+        Ok(start.elapsed().as_secs_f64())
+    }
+}
+
+/// The side of the images.
+fn side(config: &BackboneConfig, args: &BenchTrainArgs) -> u32 {
+    args.side.unwrap_or(config.entry().side)
+}
+
+fn measure(config: &BackboneConfig, args: &BenchTrainArgs, device: &Device, memory: Figure) -> Result<Row> {
+    let mut work = Work::new(config, args, device)?;
+    let (mut parts, mut evaluations) = (vec![], vec![]);
+    for _ in 0..=args.steps {
+        parts.push(work.step(config)?);
+        evaluations.push(work.evaluate(config)?);
+    }
+    let rest = |seconds: &mut dyn Iterator<Item = f64>| median(&mut seconds.skip(1).collect::<Vec<_>>());
+    let part = |i: usize| rest(&mut parts.iter().map(|parts| parts[i]));
+    let step = rest(&mut parts.iter().map(|parts| parts.iter().sum()));
+    let images = f64::from(args.batch) / step;
+    // Forwards, and backwards to the input and to the weights of each layer.
+    let multiply_adds = 3.0 * work.backbone.multiply_adds(side(config, args)) as f64;
+    Ok(Row {
+        name: config.entry().title.to_owned(),
+        figures: vec![
+            Figure::Count(args.batch as usize),
+            Figure::Count(side(config, args) as usize),
+            Figure::Seconds(step),
+            Figure::Seconds(part(0)),
+            Figure::Seconds(part(1)),
+            Figure::Seconds(part(2)),
+            Figure::Rate(images),
+            Figure::Rate(images * multiply_adds / 1e9),
+            Figure::Seconds(rest(&mut evaluations.into_iter())),
+            memory,
+        ],
+    })
+}
