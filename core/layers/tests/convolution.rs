@@ -148,3 +148,28 @@ fn what_is_not_a_number_stays_so_behind_a_rectifier() {
     assert!(output[0].is_nan());
     assert_eq!(output[1], f32::INFINITY);
 }
+
+#[cfg(feature = "parallel")]
+#[test]
+fn every_number_of_threads_gives_the_same_bits() {
+    let layer =
+        Convolution { size: [3, 3], stride: [2, 1], padding: [1, 1], ..Convolution::new([20, 9, 7], 44) };
+    let (x, weight) = (numbers(5 * 20 * 63, 0), numbers(layer.weights(), 4));
+    let directions = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| {
+            let output = layer.forward(&x, &weight, None, false);
+            [
+                layer.input_gradient(&output, &weight),
+                layer.weight_gradient(&x, &output),
+                layer.bias_gradient(&output),
+                layer.forward(&x[..20 * 63], &weight, None, false),
+                output,
+            ]
+        })
+    };
+    let alone = directions(1);
+    for threads in [2, 3, 16] {
+        assert_eq!(directions(threads), alone, "{threads} threads");
+    }
+}
