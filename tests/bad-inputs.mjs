@@ -144,6 +144,8 @@ const BAD = {
   '--port': ['x', '-1', '70000', ''],
   '--host': ['a/b', 'a b', ''],
   '--losses': ['x', ''],
+  '--backbones': ['x', ''],
+  '--steps': [...NUMBERS, '0'],
   '--seeds': ['x', '-1', ''],
   '--cell': NUMBERS,
   '--trials': [...NUMBERS, '0', '99999'],

@@ -3,6 +3,8 @@
 use std::time::Instant;
 
 use akin_base::progress::Progress;
+use akin_core::encoder::EncoderConfig;
+use akin_core::image::Preprocessing;
 use akin_core::models::{Backbone, BackboneConfig, Outputs};
 use akin_core::random::{stream, uniform};
 use anyhow::Result;
@@ -58,6 +60,9 @@ pub fn run(args: BenchTrainArgs) -> Result<()> {
     let configs = args.backbones.iter().map(|name| Ok(BackboneConfig::named(name)?));
     let configs = configs.collect::<Result<Vec<_>>>()?;
     let device = device::open(args.device)?.autodiff();
+    for config in &configs {
+        encoder(config, &args)?.absent(&device)?;
+    }
     if let Some(config) = args.memory_of.and_then(|number| configs.get(number)) {
         let mut work = Work::new(config, &args, &device)?;
         work.step(config)?;
@@ -105,7 +110,7 @@ impl Work {
         let shape = [args.batch as usize, 3, side as usize, side as usize];
         let numbers = uniform(&mut stream(0, "benchmark", &[]), shape.iter().product(), -2.0, 2.0);
         Ok(Self {
-            backbone: config.init(&mut stream(0, "initialisation", &[]), device)?,
+            backbone: encoder(config, args)?.init(0, device)?.backbone,
             optimizer: AdamWConfig::new().init(),
             images: Tensor::from_data(TensorData::new(numbers, shape), device),
         })
@@ -134,6 +139,12 @@ impl Work {
         mean(backbone.outputs(images), config).try_into_data()?;
         Ok(start.elapsed().as_secs_f64())
     }
+}
+
+/// An encoder with this backbone, which refuses images that the backbone cannot read.
+fn encoder(config: &BackboneConfig, args: &BenchTrainArgs) -> Result<EncoderConfig> {
+    let preprocessing = Preprocessing::new(config.entry().normalisation, side(config, args))?;
+    Ok(EncoderConfig { backbone: config.clone(), pooling: None, head: None, preprocessing })
 }
 
 /// The side of the images.
