@@ -75,7 +75,7 @@ impl BatchNorm<'_> {
         assert_eq!(x.len(), gradient.len(), "a gradient for each number");
         let weights = self.each_channel(gradient, |channel, maps| {
             let line = self.line(channel, mean[channel], variance[channel]);
-            let deviation = (variance[channel] + self.epsilon).sqrt();
+            let deviation = f64::from((variance[channel] + self.epsilon).sqrt());
             let [mut beta, mut gamma] = [0.0, 0.0];
             for (map, x) in maps.iter().zip(self.maps(x, channel)) {
                 let sums = gradient_sums(x, map, line);
@@ -83,10 +83,9 @@ impl BatchNorm<'_> {
                 gamma += sums[1];
             }
             let count = (maps.len() * self.positions) as f64;
-            let deviation_64 = f64::from(deviation);
-            let gamma = gamma / deviation_64;
+            let gamma = gamma / deviation;
             let shift = (beta / count) as f32;
-            let slope = (gamma / count / deviation_64) as f32;
+            let slope = (gamma / count / deviation) as f32;
             for (map, x) in maps.iter_mut().zip(self.maps(x, channel)) {
                 input_gradient(x, map, line, [shift, slope]);
             }
@@ -156,7 +155,6 @@ impl Line {
 
 #[with_simd]
 fn normalise<'a, S: Simd>(x: &'a [f32], output: &'a mut [f32], line: Line) {
-    let _ = S::lanes32();
     for (output, &x) in output.iter_mut().zip(x) {
         let y = line.at(x);
         *output = if line.rectified && y < 0.0 { 0.0 } else { y };
@@ -165,7 +163,6 @@ fn normalise<'a, S: Simd>(x: &'a [f32], output: &'a mut [f32], line: Line) {
 
 #[with_simd]
 fn sum<S: Simd>(x: &[f32]) -> f64 {
-    let _ = S::lanes32();
     let mut sums = [0.0; LANES];
     for x in x.chunks(LANES) {
         sums.iter_mut().zip(x).for_each(|(sum, x)| *sum += x);
@@ -175,7 +172,6 @@ fn sum<S: Simd>(x: &[f32]) -> f64 {
 
 #[with_simd]
 fn sum_of_squares<S: Simd>(x: &[f32], mean: f32) -> f64 {
-    let _ = S::lanes32();
     let mut sums = [0.0; LANES];
     for x in x.chunks(LANES) {
         sums.iter_mut().zip(x).for_each(|(sum, x)| *sum += (x - mean) * (x - mean));
@@ -186,7 +182,6 @@ fn sum_of_squares<S: Simd>(x: &[f32], mean: f32) -> f64 {
 /// Σ g and Σ g · (x − mean), with the gradient g before the rectifier.
 #[with_simd]
 fn gradient_sums<'a, S: Simd>(x: &'a [f32], gradient: &'a [f32], line: Line) -> [f64; 2] {
-    let _ = S::lanes32();
     let (mut sums, mut products) = ([0.0; LANES], [0.0; LANES]);
     for (x, gradient) in x.chunks(LANES).zip(gradient.chunks(LANES)) {
         for (((sum, product), &x), &gradient) in sums.iter_mut().zip(&mut products).zip(x).zip(gradient) {
@@ -201,7 +196,6 @@ fn gradient_sums<'a, S: Simd>(x: &'a [f32], gradient: &'a [f32], line: Line) -> 
 /// scale · (g − shift − (x − mean) · slope), in the place of g.
 #[with_simd]
 fn input_gradient<'a, S: Simd>(x: &'a [f32], gradient: &'a mut [f32], line: Line, means: [f32; 2]) {
-    let _ = S::lanes32();
     let [shift, slope] = means;
     for (gradient, &x) in gradient.iter_mut().zip(x) {
         *gradient = line.scale * (line.gradient(x, *gradient) - shift - (x - line.mean) * slope);

@@ -89,9 +89,16 @@ impl Convolution {
         self.input[0] / self.groups * self.size[0] * self.size[1]
     }
 
-    pub(crate) fn places(&self) -> impl Iterator<Item = [usize; 2]> + use<> {
+    /// The numbers of the window, by row and column.
+    fn places(&self) -> impl Iterator<Item = [usize; 2]> + use<> {
         let [height, width] = self.size;
         (0..height).flat_map(move |i| (0..width).map(move |j| [i, j]))
+    }
+
+    /// How far the number of each term lies behind that of the first, in `maps` maps one after another.
+    pub(crate) fn offsets(&self, planes: &Planes, maps: usize) -> Vec<usize> {
+        let place = |[i, j]: [usize; 2]| planes.place([i * self.dilation[0], j * self.dilation[1]]);
+        (0..maps).flat_map(|map| self.places().map(move |n| map * planes.len() + place(n))).collect()
     }
 
     fn input_length(&self) -> usize {
@@ -137,13 +144,7 @@ impl Convolution {
         let [inputs, outputs] = self.group();
         let positions =
             (0..height).flat_map(|y| (0..width).map(move |x| (y * planes.pitch() + x, y * width + x)));
-        let offsets: Vec<_> = (0..inputs)
-            .flat_map(|c| {
-                self.places().map(move |[i, j]| {
-                    c * planes.len() + planes.place([i * self.dilation[0], j * self.dilation[1]])
-                })
-            })
-            .collect();
+        let offsets = self.offsets(&planes, inputs);
         let product = Product {
             planes,
             maps: inputs,
@@ -262,15 +263,9 @@ impl Convolution {
         let (terms, positions) = (self.terms(), height * width);
         // Between the ends of two rows of the output, the input has columns that belong to no position.
         let span = (height - 1) * planes.pitch() + width;
-        let offsets: Vec<_> = (0..inputs)
-            .flat_map(|c| {
-                self.places().map(move |[i, j]| {
-                    c * planes.len() + planes.place([i * self.dilation[0], j * self.dilation[1]])
-                })
-            })
-            .collect();
+        let offsets = self.offsets(&planes, inputs);
         let plain: Vec<_> = (0..outputs).map(|o| o * positions).collect();
-        // Lanes take whole vectors, so the larger side stands there only if the rows have a meaning for it.
+        // The larger side gives the rows, if its maps are read as they are: lanes take whole vectors, and copying.
         let swapped = planes.is_plain() && planes.pitch() == width && terms < outputs;
         // What is added up at a time: pictures whose numbers the third-level cache holds.
         let pictures = ((1 << 20) / (outputs * span)).clamp(1, count);

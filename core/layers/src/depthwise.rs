@@ -20,11 +20,6 @@ fn each_map(result: &mut [f32], map: usize, work: impl Fn(usize, &mut [f32]) + S
     });
 }
 
-/// The numbers of the window with how far each lies behind the first in a plane.
-fn places(layer: &Convolution, planes: &Planes) -> Vec<usize> {
-    layer.places().map(|[i, j]| planes.place([i * layer.dilation[0], j * layer.dilation[1]])).collect()
-}
-
 /// The sums of 32 positions of a row, or fewer.
 #[inline(always)]
 fn sums(plane: &[f32], places: &[usize], weights: &[f32], start: usize, count: usize) -> [f32; LANES] {
@@ -48,7 +43,7 @@ pub(crate) fn forward(
     finish: impl Fn(usize, f32) -> f32 + Sync + Send,
 ) {
     let [height, width] = layer.output();
-    let places = places(layer, planes);
+    let places = layer.offsets(planes, 1);
     let channels = layer.outputs;
     each_map(output, height * width, |map, output| {
         let channel = map % channels;
@@ -68,7 +63,7 @@ pub(crate) fn input_gradient(layer: &Convolution, gradient: &[f32], weight: &[f3
     let [height, width] = layer.output();
     let [channels, input_height, input_width] = layer.input;
     let planes = layer.input_planes();
-    let places = places(layer, &planes);
+    let places = layer.offsets(&planes, 1);
     each_map(result, input_height * input_width, |map, result| {
         let weights = &weight[map % channels * places.len()..][..places.len()];
         let gradient = &gradient[map * height * width..][..height * width];
@@ -91,7 +86,7 @@ pub(crate) fn weight_gradient(
     result: &mut [f32],
 ) {
     let [height, width] = layer.output();
-    let places = places(layer, planes);
+    let places = layer.offsets(planes, 1);
     let channels = layer.outputs;
     let count = gradient.len() / (channels * height * width);
     each_map(result, places.len(), |channel, result| {

@@ -170,13 +170,8 @@ mod tests {
     use burn::nn::BatchNormConfig;
     use burn::tensor::{Device, TensorData, Tolerance};
 
+    use super::super::cpu_tensor::random;
     use super::*;
-    use crate::random::{stream, uniform};
-
-    fn random<const D: usize>(shape: [usize; D], seed: u64) -> Tensor<D> {
-        let numbers = uniform(&mut stream(seed, "test", &[]), shape.iter().product(), -1.0, 1.0);
-        Tensor::from_data(TensorData::new(numbers, shape), &Device::flex().autodiff()).require_grad()
-    }
 
     fn layer(channels: usize) -> BatchNorm {
         let mut layer = BatchNormConfig::new(channels).init(&Device::flex().autodiff());

@@ -177,6 +177,7 @@ mod tests {
     use burn::tensor::{Device, TensorData, Tolerance};
     use proptest::prelude::*;
 
+    use super::super::cpu_tensor::random;
     use super::*;
     use crate::random::{stream, uniform};
 
@@ -201,11 +202,6 @@ mod tests {
         layer.weight = layer.weight.map(|_| random(shape, 1));
         layer.bias = layer.bias.map(|bias| bias.map(|_| random([channels[1]], 2)));
         layer
-    }
-
-    fn random<const D: usize>(shape: [usize; D], seed: u64) -> Tensor<D> {
-        let numbers = uniform(&mut stream(seed, "test", &[]), shape.iter().product(), -1.0, 1.0);
-        Tensor::from_data(TensorData::new(numbers, shape), &Device::flex().autodiff()).require_grad()
     }
 
     /// The output, and the gradients of the input, the weights and the bias.

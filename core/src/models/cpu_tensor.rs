@@ -25,3 +25,12 @@ pub(super) fn writable(tensor: FlexTensor) -> FlexTensor {
     }
     self::tensor(numbers(&tensor).to_vec(), tensor.layout().shape().to_vec())
 }
+
+/// Numbers from −1 to 1 that have gradients, for tests.
+#[cfg(test)]
+pub(super) fn random<const D: usize>(shape: [usize; D], seed: u64) -> burn::tensor::Tensor<D> {
+    let mut stream = crate::random::stream(seed, "test", &[]);
+    let numbers = crate::random::uniform(&mut stream, shape.iter().product(), -1.0, 1.0);
+    let device = burn::tensor::Device::flex().autodiff();
+    burn::tensor::Tensor::from_data(TensorData::new(numbers, shape), &device).require_grad()
+}
