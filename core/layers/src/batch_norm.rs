@@ -8,6 +8,8 @@
 //!
 //! A thread takes a whole channel, so that its numbers are still in a near cache when they are read again.
 
+#![allow(clippy::extra_unused_type_parameters, reason = "`with_simd` asks for the machine's vectors by name")]
+
 use macerator::{Simd, with_simd};
 
 use crate::threads;

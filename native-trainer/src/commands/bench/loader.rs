@@ -12,7 +12,7 @@ use clap::Args;
 use rand::seq::SliceRandom;
 use rayon::prelude::*;
 
-use super::measure::{Figure, Report, Row, median_seconds, peak_memory_of, print_peak_memory};
+use super::measure::{Figure, Report, Row, median_seconds, peak_memory_with, print_peak_memory};
 use crate::commands::arguments::SetArgs;
 use crate::config::Config;
 use crate::data::Dataset;
@@ -58,7 +58,7 @@ pub fn run(args: &BenchLoaderArgs) -> Result<()> {
     }
     // Memory first, while this process is small.
     args.progress.say("Measuring", &format!("{} images", count(work.items.len())));
-    let memory = peak_memory_of(std::env::args_os().skip(1).chain(["--once".into()]))?;
+    let memory = peak_memory_with(["--once"])?;
     let mut failure = None;
     let [seconds, decoding] =
         median_seconds([&mut || failure = failure.take().or(work.load().err()), &mut || work.decode()]);

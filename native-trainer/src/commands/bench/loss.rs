@@ -10,7 +10,7 @@ use anyhow::Result;
 use burn::tensor::{Device, Tensor, TensorData};
 use clap::Args;
 
-use super::measure::{Figure, Report, Row, median_seconds, peak_memory_of, print_peak_memory};
+use super::measure::{Figure, Report, Row, median_seconds, peak_memory_with, print_peak_memory};
 use crate::config::DeviceName;
 use crate::config::device;
 
@@ -88,9 +88,7 @@ pub fn run(args: BenchLossArgs) -> Result<()> {
     for (number, case) in cases.iter().enumerate() {
         args.progress.say("Measuring", &format!("{}, a batch of {}", case.name, case.batch));
         // Memory first, while this process is small.
-        let same_cases = std::env::args_os().skip(1);
-        let child = ["--memory-of-case".into(), number.to_string().into()];
-        let memory = peak_memory_of(same_cases.chain(child))?;
+        let memory = peak_memory_with(["--memory-of-case", &number.to_string()])?;
         rows.push(measure(case, &device, args.tensors_up_to, Figure::bytes(memory))?);
     }
     let columns = vec![

@@ -67,6 +67,15 @@ pub fn peak_memory_of<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -
     Ok(String::from_utf8_lossy(&output.stdout).trim().parse().ok())
 }
 
+/// The same for this command with further arguments.
+///
+/// # Errors
+///
+/// As [`peak_memory_of`].
+pub fn peak_memory_with<const N: usize>(arguments: [&str; N]) -> Result<Option<u64>> {
+    peak_memory_of(env::args_os().skip(1).chain(arguments.map(Into::into)))
+}
+
 /// Prints the peak memory of this process for [`peak_memory_of`], or nothing.
 ///
 /// # Errors

@@ -13,7 +13,7 @@ use burn::optim::{AdamWConfig, GradientsParams, ModuleOptimizer};
 use burn::tensor::{Device, Tensor, TensorData};
 use clap::Args;
 
-use super::measure::{Figure, Report, Row, median, peak_memory_of, print_peak_memory};
+use super::measure::{Figure, Report, Row, median, peak_memory_with, print_peak_memory};
 use crate::config::{DeviceName, device};
 
 /// Measure training steps of backbones: forwards, backwards and the step of AdamW, with random images and live batch
@@ -73,8 +73,7 @@ pub fn run(args: BenchTrainArgs) -> Result<()> {
     for (number, config) in configs.iter().enumerate() {
         args.progress.say("Measuring", config.entry().title);
         // Memory first, while this process is small.
-        let same = std::env::args_os().skip(1);
-        let memory = peak_memory_of(same.chain(["--memory-of".into(), number.to_string().into()]))?;
+        let memory = peak_memory_with(["--memory-of", &number.to_string()])?;
         rows.push(measure(config, &args, &device, Figure::bytes(memory))?);
     }
     let columns = vec![
