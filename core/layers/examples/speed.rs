@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use akin_layers::Convolution;
+use akin_layers::{Convolution, Epilogue};
 
 fn main() {
     println!(
@@ -33,7 +33,7 @@ fn main() {
         };
         let x: Vec<_> = (0..batch * channels * side * side).map(|i| (i % 13) as f32 - 6.0).collect();
         let weight: Vec<_> = (0..layer.weights()).map(|i| (i % 7) as f32 - 3.0).collect();
-        let output = layer.forward(&x, &weight, None, false);
+        let output = layer.forward(&x, &weight, Epilogue::default());
         let count = (output.len() / outputs * layer.weights()) as f64 / 1e9;
         let speed = |work: &dyn Fn() -> Vec<f32>| {
             let time = || {
@@ -45,7 +45,7 @@ fn main() {
         };
         println!(
             "{name:<44} {:8.1} {:8.1} {:8.1}",
-            speed(&|| layer.forward(&x, &weight, None, false)),
+            speed(&|| layer.forward(&x, &weight, Epilogue::default())),
             speed(&|| layer.input_gradient(&output, &weight)),
             speed(&|| layer.weight_gradient(&x, &output)),
         );

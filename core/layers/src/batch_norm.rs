@@ -30,6 +30,8 @@ pub struct BatchNorm<'a> {
     pub positions: usize,
     /// Whether what is negative is made zero. Not a number stays so.
     pub rectified: bool,
+    /// The mean and variance of each channel to normalise by, [C] each, instead of those of the batch.
+    pub given: Option<[&'a [f32]; 2]>,
 }
 
 /// What batch normalisation gives.
@@ -37,17 +39,15 @@ pub struct BatchNorm<'a> {
 pub struct Normalised {
     /// [B, C, H, W].
     pub output: Vec<f32>,
-    /// The mean of each channel, [C].
-    pub mean: Vec<f32>,
-    /// The biased variance of each channel, [C].
-    pub variance: Vec<f32>,
+    /// The mean and the biased variance of each channel, [C] each, or those that were given.
+    pub moments: [Vec<f32>; 2],
 }
 
 /// A channel: its number, and its maps in every picture.
 type Channel<'a> = (usize, Vec<&'a mut [f32]>);
 
 impl BatchNorm<'_> {
-    /// Normalises a batch by its own mean and variance.
+    /// Normalises a batch.
     ///
     /// # Panics
     ///
@@ -57,18 +57,23 @@ impl BatchNorm<'_> {
         let moments = self.each_channel(&mut output, |channel, maps| {
             let x = || self.maps(x, channel);
             let count = (maps.len() * self.positions) as f64;
-            let mean = (x().map(sum).sum::<f64>() / count) as f32;
-            let variance = (x().map(|map| sum_of_squares(map, mean)).sum::<f64>() / count) as f32;
+            let [mean, variance] = match self.given {
+                Some(given) => given.map(|moments| moments[channel]),
+                None => {
+                    let mean = (x().map(sum).sum::<f64>() / count) as f32;
+                    [mean, (x().map(|map| sum_of_squares(map, mean)).sum::<f64>() / count) as f32]
+                }
+            };
             let line = self.line(channel, mean, variance);
             maps.iter_mut().zip(x()).for_each(|(map, x)| normalise(x, map, line));
             [mean, variance]
         });
-        let [mean, variance] = [0, 1].map(|i| moments.iter().map(|moments| moments[i]).collect());
-        Normalised { output, mean, variance }
+        let moments = [0, 1].map(|i| moments.iter().map(|moments| moments[i]).collect());
+        Normalised { output, moments }
     }
 
     /// Turns the gradient of the output, [B, C, H, W], into that of the input, and gives those of γ and β. Mean and variance
-    /// are those of the batch.
+    /// are those of [`Normalised`].
     ///
     /// # Panics
     ///
@@ -86,8 +91,11 @@ impl BatchNorm<'_> {
             }
             let count = (maps.len() * self.positions) as f64;
             let gamma = gamma / deviation;
-            let shift = (beta / count) as f32;
-            let slope = (gamma / count / deviation) as f32;
+            // A mean and variance that were given do not depend on the input.
+            let [shift, slope] = match self.given {
+                Some(_) => [0.0; 2],
+                None => [(beta / count) as f32, (gamma / count / deviation) as f32],
+            };
             for (map, x) in maps.iter_mut().zip(self.maps(x, channel)) {
                 input_gradient(x, map, line, [shift, slope]);
             }

@@ -4,11 +4,10 @@
 //! matrices.
 
 use crate::Convolution;
+use crate::epilogue::Epilogue;
 use crate::planes::Planes;
+use crate::product::LANES;
 use crate::threads;
-
-/// Numbers whose sums stay in registers.
-const LANES: usize = 32;
 
 /// Calls `work` with each map of a result and its number, several in a row on a thread.
 fn each_map(result: &mut [f32], map: usize, work: impl Fn(usize, &mut [f32]) + Sync + Send) {
@@ -40,7 +39,7 @@ pub(crate) fn forward(
     x: &[f32],
     weight: &[f32],
     output: &mut [f32],
-    finish: impl Fn(usize, f32) -> f32 + Sync + Send,
+    epilogue: Epilogue,
 ) {
     let [height, width] = layer.output();
     let places = layer.offsets(planes, 1);
@@ -52,8 +51,9 @@ pub(crate) fn forward(
         planes.fill(&x[map * planes.map()..][..planes.map()], &mut plane);
         for (y, row) in output.chunks_exact_mut(width).enumerate() {
             for (i, part) in row.chunks_mut(LANES).enumerate() {
-                let sums = sums(&plane, &places, weights, y * planes.pitch() + i * LANES, part.len());
-                part.iter_mut().zip(sums).for_each(|(number, sum)| *number = finish(channel, sum));
+                let mut sums = sums(&plane, &places, weights, y * planes.pitch() + i * LANES, part.len());
+                epilogue.apply(channel, &mut sums);
+                part.copy_from_slice(&sums[..part.len()]);
             }
         }
     });

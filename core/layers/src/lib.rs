@@ -21,24 +21,37 @@
 //! beside it, or on the length of the machine's vectors.
 //!
 //! ```
-//! use akin_layers::Convolution;
+//! use akin_layers::{Convolution, Epilogue};
 //!
 //! // A window of 1×2 numbers on one map of 1×3.
 //! let layer = Convolution { size: [1, 2], ..Convolution::new([1, 1, 3], 1) };
-//! let output = layer.forward(&[1.0, 2.0, 4.0], &[-1.0, 1.0], None, false);
+//! let output = layer.forward(&[1.0, 2.0, 4.0], &[-1.0, 1.0], Epilogue::default());
 //! assert_eq!(output, [1.0, 2.0]);
 //! ```
 
+mod attention;
 mod batch_norm;
 mod convolution;
 mod depthwise;
+mod epilogue;
+mod exponential;
+mod gathered;
+mod gelu;
+mod layer_norm;
+mod linear;
+mod matrix;
 mod max_pool;
 mod planes;
 mod product;
 mod rectifier;
 mod threads;
 
+pub use attention::Attention;
 pub use batch_norm::{BatchNorm, Normalised};
 pub use convolution::Convolution;
+pub use epilogue::Epilogue;
+pub use gelu::{gelu, gelu_gradient};
+pub use layer_norm::LayerNorm;
+pub use linear::Linear;
 pub use max_pool::MaxPool;
-pub use rectifier::rectifier_gradient;
+pub use rectifier::{rectified_sum, rectifier_gradient};

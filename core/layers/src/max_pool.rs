@@ -1,5 +1,9 @@
 //! Max-pooling: the largest number that a window meets.
 
+#![allow(clippy::extra_unused_type_parameters, reason = "`with_simd` asks for the machine's vectors by name")]
+
+use macerator::{Simd, with_simd};
+
 use crate::threads;
 
 /// The shape of a max-pooling of maps [H, W]. No stride and no side of the window is zero, and each padding is smaller
@@ -47,44 +51,14 @@ impl MaxPool {
         threads::each_chunk(&mut chunks, 1, |i, chunk| {
             let (output, places) = &mut chunk[0];
             let maps = x[i * run * from..].chunks_exact(from);
+            let mut columns = vec![Largest::default(); self.input[1]];
             for (map, (output, places)) in
                 maps.zip(output.chunks_exact_mut(to).zip(places.chunks_exact_mut(to)))
             {
-                self.map(map, output, places);
+                pool(self, map, output, places, &mut columns);
             }
         });
         (output, places)
-    }
-
-    fn map(&self, x: &[f32], output: &mut [f32], places: &mut [u32]) {
-        let [_, width] = self.output();
-        output.fill(f32::NEG_INFINITY);
-        for (v, (output, places)) in
-            output.chunks_exact_mut(width).zip(places.chunks_exact_mut(width)).enumerate()
-        {
-            let rows = self.met(0, v);
-            // The first number counts if all are −∞.
-            for (u, place) in places.iter_mut().enumerate() {
-                *place = (rows.start * self.input[1] + self.met(1, u).start) as u32;
-            }
-            for y in rows {
-                let row = &x[y * self.input[1]..][..self.input[1]];
-                for j in 0..self.size[1] {
-                    // The positions whose window has its column j inside the map.
-                    let first = self.padding[1].saturating_sub(j).div_ceil(self.stride[1]);
-                    let column = first * self.stride[1] + j - self.padding[1];
-                    let numbers = row.get(column..).unwrap_or_default();
-                    let numbers = numbers.iter().step_by(self.stride[1]);
-                    let place = (y * self.input[1] + column) as u32;
-                    let targets = output.iter_mut().zip(&mut *places).skip(first);
-                    for (i, (&number, (largest, at))) in (0..).zip(numbers.zip(targets)) {
-                        let larger = number > *largest || number.is_nan();
-                        *largest = if larger { number } else { *largest };
-                        *at = if larger { place + i * self.stride[1] as u32 } else { *at };
-                    }
-                }
-            }
-        }
     }
 
     /// The rows or columns of the map that a window meets.
@@ -114,5 +88,53 @@ impl MaxPool {
             }
         });
         result
+    }
+}
+
+/// The largest number so far, and its place in the map.
+#[derive(Clone, Copy, Debug, Default)]
+struct Largest {
+    number: f32,
+    place: u32,
+}
+
+/// The largest numbers of a map: first of the rows that a window meets, for each column, then of its columns.
+#[with_simd]
+fn pool<'a, S: Simd>(
+    shape: &'a MaxPool,
+    x: &'a [f32],
+    output: &'a mut [f32],
+    places: &'a mut [u32],
+    columns: &'a mut [Largest],
+) {
+    let side = shape.input[1];
+    let [_, width] = shape.output();
+    for (v, (output, places)) in
+        output.chunks_exact_mut(width).zip(places.chunks_exact_mut(width)).enumerate()
+    {
+        let rows = shape.met(0, v);
+        for y in rows.clone() {
+            let row = (0_u32..).zip(&x[y * side..][..side]);
+            let start = (y * side) as u32;
+            for (column, (i, &number)) in columns.iter_mut().zip(row) {
+                let larger = y == rows.start || number > column.number || number.is_nan();
+                column.number = if larger { number } else { column.number };
+                column.place = if larger { start + i } else { column.place };
+            }
+        }
+        for (u, (number, place)) in output.iter_mut().zip(places).enumerate() {
+            let met = &columns[shape.met(1, u)];
+            let mut best = met[0];
+            for column in &met[1..] {
+                // In the order of the window's numbers, the first of equal ones counts, and the last that is none.
+                let before = column.place < best.place;
+                let larger = match column.number.is_nan() {
+                    true => !(best.number.is_nan() && before),
+                    false => column.number > best.number || column.number == best.number && before,
+                };
+                best = if larger { *column } else { best };
+            }
+            (*number, *place) = (best.number, best.place);
+        }
     }
 }

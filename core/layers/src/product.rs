@@ -19,6 +19,9 @@ pub(crate) const ROWS: usize = 8;
 /// The terms that a tile adds up at a time. A panel of this depth and its rows stay in the nearest caches.
 pub(crate) const DEPTH: usize = 256;
 
+/// The panels of a block. With its rows it stays in the second-level cache.
+pub(crate) const PANELS: usize = 8;
+
 /// Sums of eight rows with the columns of a panel.
 pub(crate) type Tile = [[f32; LANES]; ROWS];
 
@@ -66,14 +69,18 @@ fn products<const FUSED: bool, const R: usize, const L: usize>(
     lane: usize,
 ) -> [[f32; L]; R] {
     // Equal lengths, so that no access needs a check.
-    let rows = rows.map(|row| &row[..panel.len()]);
+    let mut equal: [&[f32]; R] = [&[]; R];
+    for r in 0..R {
+        equal[r] = &rows[r][..panel.len()];
+    }
     let mut sums = [[0.0; L]; R];
     for (k, numbers) in panel.iter().enumerate() {
         let numbers = &numbers[lane..lane + L];
-        for (sums, row) in sums.iter_mut().zip(rows) {
-            let x = row[k];
-            for (sum, &y) in sums.iter_mut().zip(numbers) {
-                *sum = if FUSED { x.mul_add(y, *sum) } else { x * y + *sum };
+        for r in 0..R {
+            let x = equal[r][k];
+            for i in 0..L {
+                sums[r][i] =
+                    if FUSED { x.mul_add(numbers[i], sums[r][i]) } else { x * numbers[i] + sums[r][i] };
             }
         }
     }
@@ -82,6 +89,12 @@ fn products<const FUSED: bool, const R: usize, const L: usize>(
 
 #[inline(always)]
 fn add<const R: usize, const L: usize>(sums: [[f32; L]; R], tile: &mut Tile, first: usize, lane: usize) {
+    // A tile's numbers lie one after another. By rows, the compiler would gather columns.
+    if R == ROWS && L == LANES {
+        let numbers = tile.as_flattened_mut().iter_mut();
+        numbers.zip(sums.as_flattened()).for_each(|(number, sum)| *number += sum);
+        return;
+    }
     for (sums, row) in sums.iter().zip(&mut tile[first..]) {
         for (sum, number) in sums.iter().zip(&mut row[lane..]) {
             *number += sum;

@@ -1,6 +1,6 @@
 //! Every result is that of the formula, on shapes of all kinds.
 
-use akin_layers::Convolution;
+use akin_layers::{Convolution, Epilogue};
 use proptest::prelude::*;
 
 /// The terms of a convolution: the numbers of the output, of the input and of the weights that belong together.
@@ -67,7 +67,7 @@ fn agrees(layer: &Convolution, batch: usize) {
         add(&mut backward[i], gradient[o], weight[w]);
         add(&mut weights[w], gradient[o], x[i]);
     });
-    assert_close("output", &layer.forward(&x, &weight, None, false), &forward);
+    assert_close("output", &layer.forward(&x, &weight, Epilogue::default()), &forward);
     assert_close("gradient of the input", &layer.input_gradient(&gradient, &weight), &backward);
     assert_close("gradient of the weights", &layer.weight_gradient(&x, &gradient), &weights);
     let mut biases = vec![[0.0; 2]; layer.outputs];
@@ -78,7 +78,11 @@ fn agrees(layer: &Convolution, batch: usize) {
     for (i, [sum, _]) in forward.iter_mut().enumerate() {
         *sum = (*sum + f64::from(bias[i / (rows * columns) % layer.outputs])).max(0.0);
     }
-    assert_close("rectified output", &layer.forward(&x, &weight, Some(&bias), true), &forward);
+    assert_close(
+        "rectified output",
+        &layer.forward(&x, &weight, Epilogue { shift: Some(&bias), rectified: true, ..Epilogue::default() }),
+        &forward,
+    );
 }
 
 fn layers() -> impl Strategy<Value = (Convolution, usize)> {
@@ -131,10 +135,10 @@ fn layers_of_known_networks_are_that_of_the_formula() {
 fn a_picture_has_the_same_numbers_alone_and_among_others() {
     let layer = Convolution { size: [3, 3], padding: [1, 1], ..Convolution::new([20, 9, 7], 30) };
     let (x, weight) = (numbers(6 * 20 * 63, 0), numbers(layer.weights(), 4));
-    let together = layer.forward(&x, &weight, None, false);
+    let together = layer.forward(&x, &weight, Epilogue::default());
     let gradient = layer.input_gradient(&together, &weight);
     for (b, x) in x.chunks_exact(20 * 63).enumerate() {
-        let alone = layer.forward(x, &weight, None, false);
+        let alone = layer.forward(x, &weight, Epilogue::default());
         assert_eq!(alone, together[b * alone.len()..][..alone.len()]);
         let alone = layer.input_gradient(&alone, &weight);
         assert_eq!(alone, gradient[b * alone.len()..][..alone.len()]);
@@ -144,7 +148,11 @@ fn a_picture_has_the_same_numbers_alone_and_among_others() {
 #[test]
 fn what_is_not_a_number_stays_so_behind_a_rectifier() {
     let layer = Convolution::new([1, 1, 2], 1);
-    let output = layer.forward(&[f32::NAN, f32::INFINITY], &[1.0], None, true);
+    let output = layer.forward(
+        &[f32::NAN, f32::INFINITY],
+        &[1.0],
+        Epilogue { rectified: true, ..Epilogue::default() },
+    );
     assert!(output[0].is_nan());
     assert_eq!(output[1], f32::INFINITY);
 }
@@ -158,12 +166,12 @@ fn every_number_of_threads_gives_the_same_bits() {
     let directions = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| {
-            let output = layer.forward(&x, &weight, None, false);
+            let output = layer.forward(&x, &weight, Epilogue::default());
             [
                 layer.input_gradient(&output, &weight),
                 layer.weight_gradient(&x, &output),
                 layer.bias_gradient(&output),
-                layer.forward(&x[..20 * 63], &weight, None, false),
+                layer.forward(&x[..20 * 63], &weight, Epilogue::default()),
                 output,
             ]
         })

@@ -1,19 +1,31 @@
-//! Batch normalisation with a rectifier behind it or none: live on the CPU that of `akin-layers`, forwards and backwards,
-//! and otherwise that of Burn.
+//! Batch normalisation with a rectifier behind it or none: on the CPU that of `akin-layers`, forwards and backwards, and
+//! on other devices that of Burn. Behind a convolution that does not learn it costs nothing.
 
 use burn::nn::BatchNorm;
+use burn::nn::conv::Conv2d;
 use burn::tensor::{Tensor, activation::relu};
 
-/// Batch normalisation in the precision of its weights. The output has the precision of the input.
-pub(super) fn normalise(layer: &BatchNorm, x: Tensor<4>) -> Tensor<4> {
-    apply(layer, x, false)
+use super::convolution::convolve;
+
+/// A convolution with batch normalisation behind it.
+pub(super) fn convolve_normalised(layer: &Conv2d, norm: &BatchNorm, x: Tensor<4>) -> Tensor<4> {
+    apply_behind(layer, norm, x, false)
 }
 
 /// The same, with what is negative made zero.
-pub(super) fn normalise_rectified(layer: &BatchNorm, x: Tensor<4>) -> Tensor<4> {
-    apply(layer, x, true)
+pub(super) fn convolve_normalised_rectified(layer: &Conv2d, norm: &BatchNorm, x: Tensor<4>) -> Tensor<4> {
+    apply_behind(layer, norm, x, true)
 }
 
+fn apply_behind(layer: &Conv2d, norm: &BatchNorm, x: Tensor<4>, rectified: bool) -> Tensor<4> {
+    #[cfg(feature = "cpu")]
+    if let Some(output) = cpu::apply_behind(layer, norm, &x, rectified) {
+        return output;
+    }
+    apply(norm, convolve(layer, x), rectified)
+}
+
+/// Batch normalisation in the precision of its weights. The output has the precision of the input.
 fn apply(layer: &BatchNorm, x: Tensor<4>, rectified: bool) -> Tensor<4> {
     #[cfg(feature = "cpu")]
     if let Some(output) = cpu::apply(layer, &x, rectified) {
@@ -26,151 +38,140 @@ fn apply(layer: &BatchNorm, x: Tensor<4>, rectified: bool) -> Tensor<4> {
 
 #[cfg(feature = "cpu")]
 mod cpu {
-    use akin_layers::{self as layers, Normalised};
-    use burn::backend::{Backend, backend_extension, tensor::FloatTensor};
+    use std::sync::{Arc, OnceLock};
+
+    use akin_layers as layers;
     use burn::nn::BatchNorm;
-    use burn::tensor::{DType, Tensor};
-    use burn_autodiff::Autodiff;
-    use burn_autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
-    use burn_autodiff::grads::Gradients;
-    use burn_autodiff::ops::{Backward, Ops, OpsKind};
-    use burn_dispatch::Dispatch;
-    use burn_flex::{Flex, FlexTensor};
+    use burn::nn::conv::Conv2d;
+    use burn::tensor::{DType, Tensor, TensorData};
+    use burn_flex::FlexTensor;
 
-    use super::super::cpu_tensor::{numbers, tensor, writable};
-    use crate::host;
+    use super::super::convolution::cpu::apply_scaled;
+    use super::super::operator::{Inputs, Operator, fits, numbers, operate, shape, tensor, written};
 
-    /// The output of a layer that learns, if it is one of 32-bit floats in the memory of the CPU. The running mean and
-    /// variance follow those of the batch.
-    pub(super) fn apply(layer: &BatchNorm, x: &Tensor<4>, rectified: bool) -> Option<Tensor<4>> {
-        let device = x.device();
-        let (gamma, beta) = (layer.gamma.val(), layer.beta.val());
-        let single = [x.dtype(), gamma.dtype(), beta.dtype()].iter().all(|&number| number == DType::F32);
-        let lives = device.is_autodiff() && layer.training.is_enabled();
-        if !single || !lives || x.dims().contains(&0) || !host::is_cpu(&device) {
+    /// The running mean and variance.
+    fn running(layer: &BatchNorm, x: &Tensor<4>) -> [Tensor<1>; 2] {
+        [&layer.running_mean, &layer.running_var].map(|state| state.value_sync().to_device(&x.device()))
+    }
+
+    /// The output of a convolution and a layer behind it that keeps its statistics, if nothing has gradients.
+    pub(super) fn apply_behind(
+        convolution: &Conv2d,
+        layer: &BatchNorm,
+        x: &Tensor<4>,
+        rectified: bool,
+    ) -> Option<Tensor<4>> {
+        if x.device().is_autodiff() || !fits(&layer.gamma.val()) {
             return None;
         }
-        let [x, gamma, beta] = [x.clone().into_dispatch(), gamma.into_dispatch(), beta.into_dispatch()];
-        let (output, mean, variance) =
-            <Dispatch as Normalise>::normalise(x, gamma, beta, layer.epsilon as f32, rectified);
-        for (running, batch) in [(&layer.running_mean, mean), (&layer.running_var, variance)] {
-            let batch = Tensor::<1>::from_dispatch(batch).detach();
-            let kept = running.value_sync().to_device(&device).mul_scalar(1.0 - layer.momentum);
-            running.update(kept.add(batch.mul_scalar(layer.momentum)).detach());
+        let [mean, variance] = running(layer, x);
+        let scale = layer.gamma.val() / (variance + layer.epsilon).sqrt();
+        let mean = match &convolution.bias {
+            Some(bias) => mean - bias.val(),
+            None => mean,
+        };
+        let shift = layer.beta.val() - mean * scale.clone();
+        apply_scaled(convolution, x, [scale, shift], rectified)
+    }
+
+    /// The output of a layer for 32-bit floats in the memory of the CPU. If it learns, its running mean and variance follow
+    /// those of the batch.
+    pub(super) fn apply(layer: &BatchNorm, x: &Tensor<4>, rectified: bool) -> Option<Tensor<4>> {
+        let (gamma, beta) = (layer.gamma.val(), layer.beta.val());
+        if !fits(x) || !fits(&gamma) || beta.dtype() != DType::F32 {
+            return None;
         }
-        Some(Tensor::from_dispatch(output))
-    }
-
-    /// What Burn calls for the tensors of a device: the output, and the mean and variance of the batch.
-    #[backend_extension(Flex, Autodiff)]
-    trait Normalise: Backend {
-        fn normalise(
-            x: FloatTensor<Self>,
-            gamma: FloatTensor<Self>,
-            beta: FloatTensor<Self>,
-            epsilon: f32,
-            rectified: bool,
-        ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>);
-    }
-
-    impl Normalise for Flex {
-        fn normalise(
-            x: FlexTensor,
-            gamma: FlexTensor,
-            beta: FlexTensor,
-            epsilon: f32,
-            rectified: bool,
-        ) -> (FlexTensor, FlexTensor, FlexTensor) {
-            let [x, gamma, beta] = [x, gamma, beta].map(|tensor| tensor.to_contiguous());
-            let Normalised { output, mean, variance } =
-                layer(&x, &gamma, &beta, epsilon, rectified).forward(numbers(&x));
-            let channels = vec![mean.len()];
-            (
-                tensor(output, x.layout().shape().to_vec()),
-                tensor(mean, channels.clone()),
-                tensor(variance, channels),
-            )
-        }
-    }
-
-    fn layer<'a>(
-        x: &FlexTensor,
-        gamma: &'a FlexTensor,
-        beta: &'a FlexTensor,
-        epsilon: f32,
-        rectified: bool,
-    ) -> layers::BatchNorm<'a> {
-        let positions = x.layout().shape()[2..].iter().product();
-        layers::BatchNorm { gamma: numbers(gamma), beta: numbers(beta), epsilon, positions, rectified }
-    }
-
-    impl<C: CheckpointStrategy> Normalise for Autodiff<Flex, C> {
-        fn normalise(
-            x: FloatTensor<Self>,
-            gamma: FloatTensor<Self>,
-            beta: FloatTensor<Self>,
-            epsilon: f32,
-            rectified: bool,
-        ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
-            let nodes = [x.node(), gamma.node(), beta.node()];
-            let [x, gamma, beta] = [x, gamma, beta].map(|tensor| tensor.into_primitive().to_contiguous());
-            let (output, mean, variance) =
-                Flex::normalise(x.clone(), gamma.clone(), beta.clone(), epsilon, rectified);
-            let output = match Layer.prepare::<C>(nodes).compute_bound().stateful() {
-                OpsKind::Tracked(operation) => {
-                    let moments = [mean.clone(), variance.clone()];
-                    operation.finish(State { x, gamma, beta, moments, epsilon, rectified }, output)
-                }
-                OpsKind::UnTracked(operation) => operation.finish(output),
-            };
-            (output, <FloatTensor<Self>>::new(mean), <FloatTensor<Self>>::new(variance))
-        }
-    }
-
-    /// What the way back needs.
-    #[derive(Clone, Debug)]
-    struct State {
-        x: FlexTensor,
-        gamma: FlexTensor,
-        beta: FlexTensor,
-        /// The mean and the variance of the batch.
-        moments: [FlexTensor; 2],
-        epsilon: f32,
-        rectified: bool,
-    }
-
-    #[derive(Debug)]
-    struct Layer;
-
-    /// The parents are the input, γ and β.
-    impl Backward<Flex, 3> for Layer {
-        type State = State;
-
-        fn backward(self, ops: Ops<State, 3>, gradients: &mut Gradients, _: &mut Checkpointer) {
-            let State { x, gamma, beta, moments, epsilon, rectified } = ops.state;
-            let mut gradient = writable(gradients.consume::<Flex>(&ops.node));
-            let [mean, variance] = [&moments[0], &moments[1]].map(numbers);
-            let layer = layer(&x, &gamma, &beta, epsilon, rectified);
-            let weights = layer.gradient(numbers(&x), [mean, variance], gradient.storage_mut());
-            let [by_gamma, by_beta] = weights.map(|numbers| {
-                let channels = vec![numbers.len()];
-                tensor(numbers, channels)
-            });
-            for (parent, result) in ops.parents.into_iter().zip([gradient, by_gamma, by_beta]) {
-                if let Some(parent) = parent {
-                    gradients.register::<Flex>(parent.id, result);
-                }
+        let is_live = x.device().is_autodiff() && layer.training.is_enabled();
+        let given = match is_live {
+            true => None,
+            false => {
+                let [mean, variance] = running(layer, x).map(|moment| moment.try_into_data().ok());
+                Some([mean?.try_to_vec().ok()?, variance?.try_to_vec().ok()?])
             }
+        };
+        let moments: Arc<OnceLock<[Vec<f32>; 2]>> = Arc::default();
+        let operator =
+            Normalise { epsilon: layer.epsilon as f32, rectified, given, moments: Arc::clone(&moments) };
+        let output =
+            operate(operator, [x.clone().into_dispatch(), gamma.into_dispatch(), beta.into_dispatch()]);
+        if let (true, Some(moments)) = (is_live, moments.get()) {
+            let device = x.device();
+            for ((state, running), batch) in
+                [&layer.running_mean, &layer.running_var].into_iter().zip(running(layer, x)).zip(moments)
+            {
+                let batch = Tensor::<1>::from_data(TensorData::new(batch.clone(), [batch.len()]), &device);
+                let kept = running.mul_scalar(1.0 - layer.momentum);
+                state.update(kept.add(batch.mul_scalar(layer.momentum)).detach());
+            }
+        }
+        Some(output)
+    }
+
+    /// Batch normalisation of pictures by γ and β.
+    #[derive(Debug)]
+    struct Normalise {
+        epsilon: f32,
+        rectified: bool,
+        /// The mean and variance to normalise by, instead of those of the batch.
+        given: Option<[Vec<f32>; 2]>,
+        /// The mean and variance of the batch, once they are known.
+        moments: Arc<OnceLock<[Vec<f32>; 2]>>,
+    }
+
+    impl Normalise {
+        fn layer<'a>(
+            &'a self,
+            x: &FlexTensor,
+            gamma: &'a FlexTensor,
+            beta: &'a FlexTensor,
+        ) -> layers::BatchNorm<'a> {
+            layers::BatchNorm {
+                gamma: numbers(gamma),
+                beta: numbers(beta),
+                epsilon: self.epsilon,
+                positions: shape(x)[2..].iter().product(),
+                rectified: self.rectified,
+                given: self.given.as_ref().map(|given| given.each_ref().map(Vec::as_slice)),
+            }
+        }
+    }
+
+    impl Operator for Normalise {
+        fn forward(&self, [x, gamma, beta]: Inputs<FlexTensor>) -> (FlexTensor, Vec<FlexTensor>) {
+            let layers::Normalised { output, moments } = self.layer(&x, &gamma, &beta).forward(numbers(&x));
+            self.moments.get_or_init(|| moments);
+            (tensor(output, shape(&x)), vec![x, gamma, beta])
+        }
+
+        fn backward(
+            &self,
+            kept: Vec<FlexTensor>,
+            gradient: FlexTensor,
+            _: Inputs<bool>,
+        ) -> Inputs<Option<FlexTensor>> {
+            let (layer, x) = (self.layer(&kept[0], &kept[1], &kept[2]), numbers(&kept[0]));
+            let mut weights = [vec![], vec![]];
+            let by_x = written(gradient, |gradient| {
+                let moments = self.moments.get().map(|moments| moments.each_ref().map(Vec::as_slice));
+                weights = layer.gradient(x, moments.unwrap_or_default(), gradient);
+            });
+            let [by_gamma, by_beta] = weights.map(|numbers| {
+                let channels = numbers.len();
+                Some(tensor(numbers, &[channels]))
+            });
+            [Some(by_x), by_gamma, by_beta]
         }
     }
 }
 
 #[cfg(all(test, feature = "cpu"))]
 mod tests {
+    use burn::module::Module;
     use burn::nn::BatchNormConfig;
+    use burn::nn::conv::Conv2dConfig;
     use burn::tensor::{Device, TensorData, Tolerance};
 
-    use super::super::cpu_tensor::random;
+    use super::super::operator::{assert_agree, random};
     use super::*;
 
     fn layer(channels: usize) -> BatchNorm {
@@ -224,10 +225,40 @@ mod tests {
     }
 
     #[test]
-    fn a_frozen_layer_and_one_that_does_not_learn_are_left_to_burn() {
-        use burn::module::Module;
-        let x = random([2, 3, 4, 4], 3);
-        assert!(cpu::apply(&layer(3).freeze(), &x, false).is_none());
-        assert!(cpu::apply(&layer(3).valid(), &x.without_autodiff(), false).is_none());
+    fn a_layer_that_keeps_its_statistics_agrees_with_burn() {
+        let kept = |shape: [usize; 4]| {
+            let layer = layer(shape[1]);
+            layer.running_mean.update(random([shape[1]], 5).detach());
+            layer.running_var.update((random([shape[1]], 6).detach() + 1.1).detach());
+            layer.freeze()
+        };
+        for shape in [[4, 3, 5, 7], [2, 1, 1, 1], [1, 40, 6, 6]] {
+            assert!(cpu::apply(&kept(shape), &random(shape, 3), false).is_some(), "our own layer");
+            assert_agree(shape, |x| apply(&kept(shape), x, true), |x| relu(kept(shape).forward(x)));
+            assert_agree(shape, |x| apply(&kept(shape), x, false), |x| kept(shape).forward(x));
+            let (layer, evaluated) = (kept(shape), random(shape, 3).without_autodiff());
+            let [own, burn] =
+                [apply(&layer.valid(), evaluated.clone(), false), layer.valid().forward(evaluated)]
+                    .map(Tensor::into_data);
+            own.assert_approx_eq::<f32>(&burn, Tolerance::absolute(2e-5));
+        }
+    }
+
+    #[test]
+    fn behind_a_convolution_that_does_not_learn_it_agrees_with_burn() {
+        let norm = layer(7);
+        norm.running_mean.update(random([7], 5).detach());
+        norm.running_var.update((random([7], 6).detach() + 1.1).detach());
+        for bias in [false, true] {
+            let mut convolution =
+                Conv2dConfig::new([3, 7], [3, 3]).with_bias(bias).init(&Device::flex().autodiff());
+            convolution.bias = convolution.bias.map(|bias| bias.map(|_| random([7], 9)));
+            let (convolution, norm) = (convolution.valid(), norm.valid());
+            let x = random([2, 3, 6, 5], 3).without_autodiff();
+            assert!(cpu::apply_behind(&convolution, &norm, &x, false).is_some(), "in one pass");
+            let own = convolve_normalised_rectified(&convolution, &norm, x.clone()).into_data();
+            let burn = relu(norm.forward(convolution.forward(x))).into_data();
+            own.assert_approx_eq::<f32>(&burn, Tolerance::absolute(2e-5));
+        }
     }
 }

@@ -11,8 +11,7 @@ use burn::tensor::Tensor;
 use burn::tensor::module::avg_pool2d;
 use burn::tensor::ops::{AvgPoolOptions, MaxPoolOptions};
 
-use super::batch_norm::normalise_rectified;
-use super::convolution::convolve;
+use super::batch_norm::convolve_normalised_rectified;
 use super::entry::{BackboneEntry, fixed_backbones};
 use super::layers::{Cost, Initial, Window};
 use super::max_pool::max_pool;
@@ -174,7 +173,7 @@ impl Unit {
     }
 
     fn forward(&self, x: Tensor<4>) -> Tensor<4> {
-        normalise_rectified(&self.norm, convolve(&self.conv, x))
+        convolve_normalised_rectified(&self.conv, &self.norm, x)
     }
 }
 

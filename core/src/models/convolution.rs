@@ -24,40 +24,50 @@ fn apply(layer: &Conv2d, x: Tensor<4>, rectified: bool) -> Tensor<4> {
 }
 
 #[cfg(feature = "cpu")]
-mod cpu {
-    use akin_layers::{Convolution, rectifier_gradient};
-    use burn::backend::{Backend, backend_extension, tensor::FloatTensor};
+pub(super) mod cpu {
+    use akin_layers::{Convolution, Epilogue, rectifier_gradient};
     use burn::nn::PaddingConfig2d;
     use burn::nn::conv::Conv2d;
-    use burn::tensor::{DType, Tensor};
-    use burn_autodiff::Autodiff;
-    use burn_autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
-    use burn_autodiff::grads::Gradients;
-    use burn_autodiff::ops::{Backward, Ops, OpsKind};
-    use burn_dispatch::Dispatch;
-    use burn_flex::{Flex, FlexTensor};
+    use burn::tensor::Tensor;
+    use burn_flex::FlexTensor;
 
-    use super::super::cpu_tensor::{numbers, tensor, writable};
-    use crate::host;
+    use super::super::operator::{Inputs, Operator, fits, numbers, operate, shape, tensor, written};
 
     /// The output of the layer, if it is one of 32-bit floats in the memory of the CPU.
     pub(super) fn apply(layer: &Conv2d, x: &Tensor<4>, rectified: bool) -> Option<Tensor<4>> {
+        let operator = Convolve { form: form(layer, x)?, rectified, biased: layer.bias.is_some() };
+        let bias = layer.bias.as_ref().map(|bias| bias.val().into_dispatch());
+        let inputs = [x.clone().into_dispatch(), layer.weight.val().into_dispatch()];
+        Some(operate(operator, inputs.into_iter().chain(bias)))
+    }
+
+    /// The output of the layer, scaled and shifted, if it is one of 32-bit floats in the memory of the CPU. It has no way
+    /// back, and the layer's own bias is left out.
+    pub(in super::super) fn apply_scaled(
+        layer: &Conv2d,
+        x: &Tensor<4>,
+        [scale, shift]: [Tensor<1>; 2],
+        rectified: bool,
+    ) -> Option<Tensor<4>> {
+        let line = |line: Tensor<1>| line.try_into_data().ok()?.try_to_vec().ok();
+        let operator =
+            ConvolveScaled { form: form(layer, x)?, scale: line(scale)?, shift: line(shift)?, rectified };
+        Some(operate(operator, [x.clone().into_dispatch(), layer.weight.val().into_dispatch()]))
+    }
+
+    /// The shape of a layer for some pictures. What Burn refuses has none, so that Burn explains it.
+    fn form(layer: &Conv2d, x: &Tensor<4>) -> Option<Convolution> {
         let padding = match layer.padding {
-            PaddingConfig2d::Valid => Some([0, 0]),
+            PaddingConfig2d::Valid => [0, 0],
             PaddingConfig2d::Explicit(top, left, bottom, right) if top == bottom && left == right => {
-                Some([top, left])
+                [top, left]
             }
-            _ => None,
+            _ => return None,
         };
         let weight = layer.weight.val();
-        let (Some(padding), DType::F32, DType::F32, true) =
-            (padding, x.dtype(), weight.dtype(), host::is_cpu(&x.device()))
-        else {
-            return None;
-        };
         let [_, channels, height, width] = x.dims();
         let [outputs, inputs, rows, columns] = weight.dims();
-        let shape = Convolution {
+        let form = Convolution {
             input: [channels, height, width],
             outputs,
             size: [rows, columns],
@@ -66,105 +76,69 @@ mod cpu {
             dilation: layer.dilation,
             groups: layer.groups,
         };
-        // What Burn refuses, it explains.
-        let fits = channels == inputs * layer.groups && shape.output().iter().all(|&side| side > 0);
-        if !fits || x.dims()[0] == 0 {
-            return None;
-        }
-        // An operation of Burn's cannot leave out a tensor.
-        let bias =
-            layer.bias.as_ref().map_or_else(|| Tensor::zeros([outputs], &x.device()), |bias| bias.val());
-        let [x, weight, bias] = [x.clone().into_dispatch(), weight.into_dispatch(), bias.into_dispatch()];
-        Some(Tensor::from_dispatch(<Dispatch as Convolve>::convolve(x, weight, bias, shape, rectified)))
+        let is_possible = channels == inputs * layer.groups && form.output().iter().all(|&side| side > 0);
+        (fits(x) && fits(&weight) && is_possible).then_some(form)
     }
 
-    /// What Burn calls for the tensors of a device.
-    #[backend_extension(Flex, Autodiff)]
-    trait Convolve: Backend {
-        fn convolve(
-            x: FloatTensor<Self>,
-            weight: FloatTensor<Self>,
-            bias: FloatTensor<Self>,
-            shape: Convolution,
-            rectified: bool,
-        ) -> FloatTensor<Self>;
+    /// The output of a convolution of pictures with weights.
+    fn forward(form: &Convolution, x: &FlexTensor, weight: &FlexTensor, epilogue: Epilogue) -> FlexTensor {
+        let [height, width] = form.output();
+        let output = form.forward(numbers(x), numbers(weight), epilogue);
+        tensor(output, &[shape(x)[0], form.outputs, height, width])
     }
 
-    impl Convolve for Flex {
-        fn convolve(
-            x: FlexTensor,
-            weight: FlexTensor,
-            bias: FlexTensor,
-            shape: Convolution,
-            rectified: bool,
-        ) -> FlexTensor {
-            let [x, weight, bias] = [x, weight, bias].map(|tensor| tensor.to_contiguous());
-            let output = shape.forward(numbers(&x), numbers(&weight), Some(numbers(&bias)), rectified);
-            let [height, width] = shape.output();
-            let batch = x.layout().shape()[0];
-            tensor(output, vec![batch, shape.outputs, height, width])
-        }
-    }
-
-    impl<C: CheckpointStrategy> Convolve for Autodiff<Flex, C> {
-        fn convolve(
-            x: FloatTensor<Self>,
-            weight: FloatTensor<Self>,
-            bias: FloatTensor<Self>,
-            shape: Convolution,
-            rectified: bool,
-        ) -> FloatTensor<Self> {
-            let nodes = [x.node(), weight.node(), bias.node()];
-            let [x, weight] = [x, weight].map(|tensor| tensor.into_primitive().to_contiguous());
-            let output = Flex::convolve(x.clone(), weight.clone(), bias.into_primitive(), shape, rectified);
-            match Layer.prepare::<C>(nodes).compute_bound().stateful() {
-                OpsKind::Tracked(operation) => {
-                    let rectified = rectified.then(|| output.clone());
-                    operation.finish(State { x, weight, shape, rectified }, output)
-                }
-                OpsKind::UnTracked(operation) => operation.finish(output),
-            }
-        }
-    }
-
-    /// What the way back needs.
+    /// A convolution of pictures with weights and a bias or none.
     #[derive(Clone, Debug)]
-    struct State {
-        x: FlexTensor,
-        weight: FlexTensor,
-        shape: Convolution,
-        /// The output, if negative sums were made zero.
-        rectified: Option<FlexTensor>,
+    struct Convolve {
+        form: Convolution,
+        rectified: bool,
+        biased: bool,
     }
 
-    #[derive(Debug)]
-    struct Layer;
+    impl Operator for Convolve {
+        fn forward(&self, [x, weight, bias]: Inputs<FlexTensor>) -> (FlexTensor, Vec<FlexTensor>) {
+            let shift = self.biased.then(|| numbers(&bias));
+            let epilogue = Epilogue { scale: None, shift, rectified: self.rectified };
+            let output = forward(&self.form, &x, &weight, epilogue);
+            let kept = if self.rectified { vec![x, weight, output.clone()] } else { vec![x, weight] };
+            (output, kept)
+        }
 
-    /// The parents are the input, the weights and the bias.
-    impl Backward<Flex, 3> for Layer {
-        type State = State;
+        fn backward(
+            &self,
+            kept: Vec<FlexTensor>,
+            mut gradient: FlexTensor,
+            wanted: Inputs<bool>,
+        ) -> Inputs<Option<FlexTensor>> {
+            if let Some(output) = kept.get(2) {
+                gradient = written(gradient, |gradient| rectifier_gradient(gradient, numbers(output)));
+            }
+            let ([x, weight], gradient) = ([&kept[0], &kept[1]], numbers(&gradient));
+            let by_x = || tensor(self.form.input_gradient(gradient, numbers(weight)), shape(x));
+            let by_weight = || tensor(self.form.weight_gradient(numbers(x), gradient), shape(weight));
+            let by_bias = || tensor(self.form.bias_gradient(gradient), &[self.form.outputs]);
+            [wanted[0].then(by_x), wanted[1].then(by_weight), wanted[2].then(by_bias)]
+        }
+    }
 
-        fn backward(self, ops: Ops<State, 3>, gradients: &mut Gradients, _: &mut Checkpointer) {
-            let State { x, weight, shape, rectified } = ops.state;
-            let mut gradient = gradients.consume::<Flex>(&ops.node).to_contiguous();
-            if let Some(output) = rectified {
-                gradient = writable(gradient);
-                rectifier_gradient(gradient.storage_mut(), numbers(&output));
-            }
-            let gradient = numbers(&gradient);
-            for (i, parent) in ops.parents.iter().enumerate() {
-                let Some(parent) = parent else { continue };
-                let result = match i {
-                    0 => {
-                        tensor(shape.input_gradient(gradient, numbers(&weight)), x.layout().shape().to_vec())
-                    }
-                    1 => {
-                        tensor(shape.weight_gradient(numbers(&x), gradient), weight.layout().shape().to_vec())
-                    }
-                    _ => tensor(shape.bias_gradient(gradient), vec![shape.outputs]),
-                };
-                gradients.register::<Flex>(parent.id, result);
-            }
+    /// A convolution of pictures with weights, each channel of its output scaled and shifted.
+    #[derive(Clone, Debug)]
+    struct ConvolveScaled {
+        form: Convolution,
+        scale: Vec<f32>,
+        shift: Vec<f32>,
+        rectified: bool,
+    }
+
+    impl Operator for ConvolveScaled {
+        fn forward(&self, [x, weight, _]: Inputs<FlexTensor>) -> (FlexTensor, Vec<FlexTensor>) {
+            let epilogue =
+                Epilogue { scale: Some(&self.scale), shift: Some(&self.shift), rectified: self.rectified };
+            (forward(&self.form, &x, &weight, epilogue), vec![])
+        }
+
+        fn backward(&self, _: Vec<FlexTensor>, _: FlexTensor, _: Inputs<bool>) -> Inputs<Option<FlexTensor>> {
+            unreachable!("it is used where nothing has gradients")
         }
     }
 }
@@ -177,7 +151,7 @@ mod tests {
     use burn::tensor::{Device, TensorData, Tolerance};
     use proptest::prelude::*;
 
-    use super::super::cpu_tensor::random;
+    use super::super::operator::random;
     use super::*;
     use crate::random::{stream, uniform};
 

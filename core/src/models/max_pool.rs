@@ -15,21 +15,14 @@ pub(super) fn max_pool(x: Tensor<4>, options: MaxPoolOptions<2>) -> Tensor<4> {
 
 #[cfg(feature = "cpu")]
 mod cpu {
-    use std::sync::Arc;
+    use std::sync::OnceLock;
 
     use akin_layers::MaxPool;
-    use burn::backend::{Backend, backend_extension, tensor::FloatTensor};
+    use burn::tensor::Tensor;
     use burn::tensor::ops::MaxPoolOptions;
-    use burn::tensor::{DType, Tensor};
-    use burn_autodiff::Autodiff;
-    use burn_autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
-    use burn_autodiff::grads::Gradients;
-    use burn_autodiff::ops::{Backward, Ops, OpsKind, unary};
-    use burn_dispatch::Dispatch;
-    use burn_flex::{Flex, FlexTensor};
+    use burn_flex::FlexTensor;
 
-    use super::super::cpu_tensor::{numbers, tensor};
-    use crate::host;
+    use super::super::operator::{Inputs, Operator, fits, numbers, operate, shape, tensor};
 
     /// The output for 32-bit floats in the memory of the CPU, and windows without gaps and with equal padding.
     pub(super) fn apply(x: &Tensor<4>, options: &MaxPoolOptions<2>) -> Option<Tensor<4>> {
@@ -39,69 +32,41 @@ mod cpu {
             return None;
         };
         let padding = options.padding.map(|(before, behind)| (before == behind).then_some(before));
-        let shape =
+        let form =
             MaxPool { input: [height, width], size, stride, padding: [padding[0]?, padding[1]?], ceil };
-        let fits = |i: usize| shape.padding[i] < size[i] && size[i] <= shape.input[i] + 2 * shape.padding[i];
-        let ours = fits(0) && fits(1) && !x.dims().contains(&0) && x.dtype() == DType::F32;
-        (ours && host::is_cpu(&x.device()))
-            .then(|| Tensor::from_dispatch(<Dispatch as Pool>::pool(x.clone().into_dispatch(), shape)))
-    }
-
-    /// What Burn calls for the tensors of a device.
-    #[backend_extension(Flex, Autodiff)]
-    trait Pool: Backend {
-        fn pool(x: FloatTensor<Self>, shape: MaxPool) -> FloatTensor<Self>;
-    }
-
-    /// The output, and the places of its numbers in the maps of the input.
-    fn pool_with_places(x: &FlexTensor, shape: MaxPool) -> (FlexTensor, Vec<u32>) {
-        let x = x.to_contiguous();
-        let (output, places) = shape.forward(numbers(&x));
-        let [height, width] = shape.output();
-        let dims = x.layout().shape();
-        (tensor(output, vec![dims[0], dims[1], height, width]), places)
-    }
-
-    impl Pool for Flex {
-        fn pool(x: FlexTensor, shape: MaxPool) -> FlexTensor {
-            pool_with_places(&x, shape).0
-        }
-    }
-
-    impl<C: CheckpointStrategy> Pool for Autodiff<Flex, C> {
-        fn pool(x: FloatTensor<Self>, shape: MaxPool) -> FloatTensor<Self> {
-            let node = x.node();
-            let x = x.into_primitive();
-            let (output, places) = pool_with_places(&x, shape);
-            match Layer.prepare::<C>([node]).compute_bound().stateful() {
-                OpsKind::Tracked(operation) => {
-                    let dims = x.layout().shape().to_vec();
-                    operation.finish(State { shape, dims, places: places.into() }, output)
-                }
-                OpsKind::UnTracked(operation) => operation.finish(output),
-            }
-        }
-    }
-
-    /// What the way back needs.
-    #[derive(Clone, Debug)]
-    struct State {
-        shape: MaxPool,
-        dims: Vec<usize>,
-        places: Arc<[u32]>,
+        let is_possible =
+            |i: usize| form.padding[i] < size[i] && size[i] <= form.input[i] + 2 * form.padding[i];
+        let ours = is_possible(0) && is_possible(1) && fits(x);
+        ours.then(|| operate(Pool { form, places: OnceLock::new() }, [x.clone().into_dispatch()]))
     }
 
     #[derive(Debug)]
-    struct Layer;
+    struct Pool {
+        form: MaxPool,
+        /// The places of the output's numbers in the maps of the input, once they are known, and the input's shape.
+        places: OnceLock<(Vec<u32>, Vec<usize>)>,
+    }
 
-    impl Backward<Flex, 1> for Layer {
-        type State = State;
+    impl Operator for Pool {
+        fn forward(&self, [x, ..]: Inputs<FlexTensor>) -> (FlexTensor, Vec<FlexTensor>) {
+            let (output, places) = self.form.forward(numbers(&x));
+            let [height, width] = self.form.output();
+            let output = tensor(output, &[shape(&x)[0], shape(&x)[1], height, width]);
+            self.places.get_or_init(|| (places, shape(&x).to_vec()));
+            (output, vec![])
+        }
 
-        fn backward(self, ops: Ops<State, 1>, gradients: &mut Gradients, _: &mut Checkpointer) {
-            let State { shape, dims, places } = ops.state;
-            unary::<Flex, _>(ops.parents, ops.node, gradients, |gradient| {
-                tensor(shape.input_gradient(numbers(&gradient.to_contiguous()), &places), dims)
-            });
+        fn backward(
+            &self,
+            _: Vec<FlexTensor>,
+            gradient: FlexTensor,
+            _: Inputs<bool>,
+        ) -> Inputs<Option<FlexTensor>> {
+            let by_x = self
+                .places
+                .get()
+                .map(|(places, shape)| tensor(self.form.input_gradient(numbers(&gradient), places), shape));
+            [by_x, None, None]
         }
     }
 }

@@ -9,8 +9,7 @@ use burn::nn::BatchNorm;
 use burn::nn::conv::Conv2d;
 use burn::tensor::{Tensor, activation::leaky_relu};
 
-use super::batch_norm::normalise;
-use super::convolution::convolve;
+use super::batch_norm::convolve_normalised;
 use super::entry::{BackboneEntry, fixed_backbones};
 use super::layers::{Cost, Initial, Window};
 use super::pooling::Outputs;
@@ -120,6 +119,6 @@ impl Unit {
     }
 
     fn forward(&self, x: Tensor<4>) -> Tensor<4> {
-        leaky_relu(normalise(&self.norm, convolve(&self.conv, x)), 0.1)
+        leaky_relu(convolve_normalised(&self.conv, &self.norm, x), 0.1)
     }
 }

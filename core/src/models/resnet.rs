@@ -9,15 +9,15 @@
 use burn::module::Module;
 use burn::nn::BatchNorm;
 use burn::nn::conv::Conv2d;
+use burn::tensor::Tensor;
 use burn::tensor::ops::MaxPoolOptions;
-use burn::tensor::{Tensor, activation::relu};
 
-use super::batch_norm::{normalise, normalise_rectified};
-use super::convolution::convolve;
+use super::batch_norm::{convolve_normalised, convolve_normalised_rectified};
 use super::entry::{BackboneEntry, fixed_backbones};
 use super::layers::{Cost, Initial, Window};
 use super::max_pool::max_pool;
 use super::pooling::Outputs;
+use super::rectified_sum::rectified_sum;
 use crate::Result;
 
 /// The published form of a network of this family.
@@ -103,7 +103,7 @@ impl Resnet {
 
     /// [B, 3, H, W] → [B, F, ⌈H/32⌉, ⌈W/32⌉].
     pub fn forward(&self, images: Tensor<4>) -> Outputs {
-        let x = normalise_rectified(&self.bn1, convolve(&self.conv1, images));
+        let x = convolve_normalised_rectified(&self.conv1, &self.bn1, images);
         let x = max_pool(x, MaxPoolOptions::new([3, 3]).with_stride([2, 2]).with_padding([1, 1]));
         self.blocks().fold(x, |x, block| block.forward(x)).into()
     }
@@ -151,18 +151,18 @@ impl Block {
     }
 
     fn forward(&self, x: Tensor<4>) -> Tensor<4> {
-        let inner = normalise_rectified(&self.bn1, convolve(&self.conv1, x.clone()));
-        let inner = convolve(&self.conv2, inner);
+        let inner = convolve_normalised_rectified(&self.conv1, &self.bn1, x.clone());
         let inner = match (&self.conv3, &self.bn3) {
             (Some(conv), Some(norm)) => {
-                normalise(norm, convolve(conv, normalise_rectified(&self.bn2, inner)))
+                let inner = convolve_normalised_rectified(&self.conv2, &self.bn2, inner);
+                convolve_normalised(conv, norm, inner)
             }
-            _ => normalise(&self.bn2, inner),
+            _ => convolve_normalised(&self.conv2, &self.bn2, inner),
         };
         let outer = match &self.downsample {
-            Some(shortcut) => normalise(&shortcut.norm, convolve(&shortcut.conv, x)),
+            Some(shortcut) => convolve_normalised(&shortcut.conv, &shortcut.norm, x),
             None => x,
         };
-        relu(inner + outer)
+        rectified_sum(inner, outer)
     }
 }

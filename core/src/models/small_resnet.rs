@@ -7,14 +7,14 @@
 use burn::module::Module;
 use burn::nn::BatchNorm;
 use burn::nn::conv::Conv2d;
-use burn::tensor::{Tensor, activation::relu};
+use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-use super::batch_norm::{normalise, normalise_rectified};
-use super::convolution::convolve;
+use super::batch_norm::{convolve_normalised, convolve_normalised_rectified};
 use super::entry::BackboneEntry;
 use super::layers::{Cost, Initial, Window};
 use super::pooling::Outputs;
+use super::rectified_sum::rectified_sum;
 use crate::{Error, Kind, Result};
 
 /// Settings of a [`SmallResnet`].
@@ -142,11 +142,11 @@ impl Unit {
     }
 
     fn forward(&self, x: Tensor<4>) -> Tensor<4> {
-        normalise(&self.norm, convolve(&self.convolution, x))
+        convolve_normalised(&self.convolution, &self.norm, x)
     }
 
     fn rectified(&self, x: Tensor<4>) -> Tensor<4> {
-        normalise_rectified(&self.norm, convolve(&self.convolution, x))
+        convolve_normalised_rectified(&self.convolution, &self.norm, x)
     }
 }
 
@@ -157,6 +157,6 @@ impl Block {
             Some(shortcut) => shortcut.forward(x),
             None => x,
         };
-        relu(inner + outer)
+        rectified_sum(inner, outer)
     }
 }

@@ -17,12 +17,15 @@
 use burn::module::{Module, Param};
 use burn::nn::conv::Conv2d;
 use burn::nn::{LayerNorm, Linear};
-use burn::tensor::activation::{gelu, softmax};
 use burn::tensor::{Tensor, TensorData};
 
+use super::attention::attention;
 use super::convolution::convolve;
 use super::entry::{BackboneEntry, fixed_backbones};
+use super::gelu::gelu;
+use super::layer_norm::{EPSILON, layer_norm};
 use super::layers::{Cost, Initial, Window};
+use super::linear::linear;
 use super::pooling::Outputs;
 use crate::Result;
 use crate::random::normal;
@@ -31,7 +34,6 @@ use crate::random::normal;
 const FEATURES: usize = 384;
 const BLOCKS: usize = 12;
 const HEADS: usize = 6;
-const EPSILON: f64 = 1e-6;
 
 /// The published form of a network of this family.
 struct Form {
@@ -186,7 +188,7 @@ impl VisionTransformer {
         for block in &self.blocks {
             x = block.forward(x);
         }
-        let x = self.norm.forward(x);
+        let x = layer_norm(&self.norm, x);
         let means = if self.dist_token.is_some() { 2 } else { 1 };
         let class_token = x.clone().narrow(1, 0, means).mean_dim(1).squeeze_dim::<2>(1);
         let maps =
@@ -258,23 +260,16 @@ impl Block {
             Some(scale) => x * scale.gamma.val().unsqueeze(),
             None => x,
         };
-        let x = x.clone() + scaled(self.attn.forward(self.norm1.forward(x)), &self.ls1);
-        let inner = self.mlp.fc2.forward(gelu(self.mlp.fc1.forward(self.norm2.forward(x.clone()))));
+        let x = x.clone() + scaled(self.attn.forward(layer_norm(&self.norm1, x)), &self.ls1);
+        let inner = gelu(linear(&self.mlp.fc1, layer_norm(&self.norm2, x.clone())));
+        let inner = linear(&self.mlp.fc2, inner);
         x + scaled(inner, &self.ls2)
     }
 }
 
 impl Attention {
     fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        let [batch, tokens, _] = x.dims();
-        let width = FEATURES / HEADS;
-        // [3, B, heads, tokens, width]
-        let all = self.qkv.forward(x).reshape([batch, tokens, 3, HEADS, width]).permute([2, 0, 3, 1, 4]);
-        let part = |i: usize| all.clone().narrow(0, i, 1).squeeze_dim::<4>(0);
-        let scale = 1.0 / (width as f64).sqrt();
-        let weights = softmax((part(0) * scale).matmul(part(1).swap_dims(2, 3)), 3);
-        let x = weights.matmul(part(2)).swap_dims(1, 2).reshape([batch, tokens, FEATURES]);
-        self.proj.forward(x)
+        linear(&self.proj, attention(linear(&self.qkv, x), HEADS))
     }
 }
 

@@ -1,0 +1,196 @@
+//! Attention of tokens to each other, with several heads: softmax(Q · Kᵀ / √D) · V (Vaswani et al., *Attention is all you
+//! need*, 2017, equation 1).
+//!
+//! The weights P of some queries at a time stay in a near cache, and no more of them are kept. On the way back they are
+//! computed again. With G the gradient of the output,
+//!
+//! ∂V = Pᵀ·G,  ∂S = P ∘ (G·Vᵀ − rowsum(P ∘ G·Vᵀ)) / √D,  ∂Q = ∂S·K,  ∂K = ∂Sᵀ·Q.
+
+#![allow(clippy::extra_unused_type_parameters, reason = "`with_simd` asks for the machine's vectors by name")]
+
+use macerator::{Simd, with_simd};
+
+use crate::exponential::exponential;
+use crate::matrix::Matrix;
+use crate::product::LANES;
+use crate::threads;
+
+/// The queries whose weights are computed at a time.
+const QUERIES: usize = 128;
+
+/// The shape of attention: projections [B, T, 3, H, D] of queries, keys and values → tokens [B, T, H, D].
+///
+/// Its functions panic for slices of other lengths, and if a number below is zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attention {
+    /// T, the tokens of a picture, which attend to each other.
+    pub tokens: usize,
+    /// H.
+    pub heads: usize,
+    /// D, the features of a head.
+    pub width: usize,
+}
+
+/// The queries, keys and values of a head.
+#[derive(Clone, Copy)]
+struct Head<'a> {
+    queries: Matrix<'a>,
+    keys: Matrix<'a>,
+    values: Matrix<'a>,
+}
+
+impl Attention {
+    /// The features of a token.
+    fn features(&self) -> usize {
+        self.heads * self.width
+    }
+
+    /// The numbers of a picture's output.
+    fn length(&self) -> usize {
+        self.tokens * self.features()
+    }
+
+    /// 1 / √D.
+    fn scale(&self) -> f32 {
+        1.0 / (self.width as f32).sqrt()
+    }
+
+    /// A head's part of tokens with `parts` · H · D numbers each, of which this is one.
+    fn part<'a>(&self, numbers: &'a [f32], parts: usize, part: usize, head: usize) -> Matrix<'a> {
+        let start = part * self.features() + head * self.width;
+        let pitch = parts * self.features();
+        Matrix { numbers: &numbers[start..], pitch, rows: self.tokens, columns: self.width }
+    }
+
+    fn head<'a>(&self, projections: &'a [f32], picture: usize, head: usize) -> Head<'a> {
+        let projections = &projections[3 * picture * self.length()..];
+        let part = |i| self.part(projections, 3, i, head);
+        Head { queries: part(0), keys: part(1), values: part(2) }
+    }
+
+    fn pictures(&self, projections: &[f32]) -> usize {
+        assert!(
+            self.length() > 0 && projections.len().is_multiple_of(3 * self.length()),
+            "tokens of the stated shape"
+        );
+        projections.len() / (3 * self.length())
+    }
+
+    /// The output, [B, T, H, D].
+    pub fn forward(&self, projections: &[f32]) -> Vec<f32> {
+        let mut output = vec![0.0; self.pictures(projections) * self.length()];
+        let features = self.features();
+        let mut blocks: Vec<_> = output
+            .chunks_mut(self.length())
+            .flat_map(|picture| picture.chunks_mut(QUERIES * features))
+            .collect();
+        let per_picture = self.tokens.div_ceil(QUERIES);
+        threads::each_chunk(&mut blocks, 1, |i, block| {
+            let (picture, first) = (i / per_picture, i % per_picture * QUERIES);
+            let rows = block[0].len() / features;
+            let mut keys = vec![0.0; self.tokens * self.width];
+            let mut weights = vec![0.0; rows * self.tokens];
+            for number in 0..self.heads {
+                let head = self.head(projections, picture, number);
+                head.keys.transpose(0, &mut keys);
+                self.weights(head.queries.band(first, rows), &keys, &mut weights);
+                let output = &mut block[0][number * self.width..];
+                Matrix::new(&weights, self.tokens).product(head.values, output, features);
+            }
+        });
+        output
+    }
+
+    /// Writes the weights of some queries' tokens, [queries, T], with the keys transposed.
+    fn weights(&self, queries: Matrix, keys: &[f32], weights: &mut [f32]) {
+        queries.product(Matrix::new(keys, self.tokens), weights, self.tokens);
+        softmax(weights, self.tokens, self.scale());
+    }
+
+    /// The gradient of the projections, [B, T, 3, H, D], from that of the output.
+    pub fn gradient(&self, projections: &[f32], gradient: &[f32]) -> Vec<f32> {
+        let count = self.pictures(projections);
+        assert_eq!(gradient.len(), count * self.length(), "a gradient of the stated shape");
+        let mut result = vec![0.0; projections.len()];
+        threads::each_chunk(&mut result, 3 * self.length(), |picture, result| {
+            let gradient = &gradient[picture * self.length()..];
+            for number in 0..self.heads {
+                let head = self.head(projections, picture, number);
+                self.head_gradient(head, self.part(gradient, 1, 0, number), number, result);
+            }
+        });
+        result
+    }
+
+    /// Writes the gradient of the projections of one picture and head.
+    fn head_gradient(&self, head: Head, gradient: Matrix, number: usize, result: &mut [f32]) {
+        let (tokens, width, features) = (self.tokens, self.width, self.features());
+        let [mut keys, mut values, mut by_keys, mut by_values] = [(); 4].map(|()| vec![0.0; tokens * width]);
+        head.keys.transpose(0, &mut keys);
+        head.values.transpose(0, &mut values);
+        for first in (0..tokens).step_by(QUERIES) {
+            let rows = (tokens - first).min(QUERIES);
+            let (queries, gradient) = (head.queries.band(first, rows), gradient.band(first, rows));
+            let [mut weights, mut by_scores, mut columns] = [(); 3].map(|()| vec![0.0; rows * tokens]);
+            self.weights(queries, &keys, &mut weights);
+            gradient.product(Matrix::new(&values, tokens), &mut by_scores, tokens);
+            softmax_gradient(&weights, &mut by_scores, tokens, self.scale());
+            let by_scores = Matrix::new(&by_scores, tokens);
+            let by_queries = &mut result[first * 3 * features + number * width..];
+            by_scores.product(head.keys, by_queries, 3 * features);
+            for (weights, other, sums) in [
+                (by_scores, queries, &mut by_keys),
+                (Matrix::new(&weights, tokens), gradient, &mut by_values),
+            ] {
+                weights.transpose(0, &mut columns);
+                Matrix::new(&columns, rows).add_product(other, sums);
+            }
+        }
+        for (part, sums) in [(1, by_keys), (2, by_values)] {
+            let rows = result.chunks_exact_mut(3 * features);
+            for (row, sums) in rows.zip(sums.chunks_exact(width)) {
+                row[part * features + number * width..][..width].copy_from_slice(sums);
+            }
+        }
+    }
+}
+
+/// softmax(scale · s) of each row.
+#[with_simd]
+fn softmax<S: Simd>(scores: &mut [f32], columns: usize, scale: f32) {
+    for row in scores.chunks_exact_mut(columns) {
+        let mut largest = [f32::NEG_INFINITY; LANES];
+        for row in row.chunks(LANES) {
+            largest.iter_mut().zip(row).for_each(|(largest, &x)| {
+                *largest = if x > *largest { x } else { *largest };
+            });
+        }
+        let largest = largest.into_iter().fold(f32::NEG_INFINITY, f32::max);
+        let mut sums = [0.0; LANES];
+        for row in row.chunks_mut(LANES) {
+            sums.iter_mut().zip(row).for_each(|(sum, x)| {
+                *x = exponential((*x - largest) * scale);
+                *sum += *x;
+            });
+        }
+        let factor = 1.0 / sums.iter().sum::<f32>();
+        row.iter_mut().for_each(|x| *x *= factor);
+    }
+}
+
+/// Turns the gradient of a softmax into that of its scores, by row.
+#[with_simd]
+fn softmax_gradient<'a, S: Simd>(weights: &'a [f32], gradient: &'a mut [f32], columns: usize, scale: f32) {
+    for (weights, gradient) in weights.chunks_exact(columns).zip(gradient.chunks_exact_mut(columns)) {
+        let mut sums = [0.0; LANES];
+        for (weights, gradient) in weights.chunks(LANES).zip(gradient.chunks(LANES)) {
+            for ((sum, weight), gradient) in sums.iter_mut().zip(weights).zip(gradient) {
+                *sum += weight * gradient;
+            }
+        }
+        let mean = sums.iter().sum::<f32>();
+        for (gradient, weight) in gradient.iter_mut().zip(weights) {
+            *gradient = weight * (*gradient - mean) * scale;
+        }
+    }
+}

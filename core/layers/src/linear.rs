@@ -1,0 +1,88 @@
+//! A linear map of rows, and both its gradients, as products of matrices.
+
+use crate::matrix::Matrix;
+use crate::product::{LANES, ROWS};
+use crate::threads;
+
+/// The most rows of a result that a thread takes at a time. Their sums stay in the second-level cache.
+const BAND: usize = 512;
+
+/// The shape of a linear map y = x · W + b, with rows x [N, I], weights W [I, O] and a bias b [O].
+///
+/// Its functions panic for slices of other lengths, and if I or O is zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Linear {
+    /// I.
+    pub inputs: usize,
+    /// O.
+    pub outputs: usize,
+}
+
+impl Linear {
+    fn check(&self, weight: &[f32]) {
+        assert!(
+            weight.len() == self.inputs * self.outputs && !weight.is_empty(),
+            "weights of the stated shape"
+        );
+    }
+
+    /// The output, [N, O].
+    pub fn forward(&self, x: &[f32], weight: &[f32], bias: Option<&[f32]>) -> Vec<f32> {
+        self.check(weight);
+        product(Matrix::new(x, self.inputs), Matrix::new(weight, self.outputs), bias)
+    }
+
+    /// The gradient of the input, [N, I], from that of the output, [N, O].
+    pub fn input_gradient(&self, gradient: &[f32], weight: &[f32]) -> Vec<f32> {
+        self.check(weight);
+        let weight = Matrix::new(weight, self.outputs).transposed();
+        product(Matrix::new(gradient, self.outputs), Matrix::new(&weight, self.inputs), None)
+    }
+
+    /// The gradient of the weights, [I, O], from the input [N, I] and the gradient of the output, [N, O].
+    pub fn weight_gradient(&self, x: &[f32], gradient: &[f32]) -> Vec<f32> {
+        assert_eq!(x.len() * self.outputs, gradient.len() * self.inputs, "a gradient for each row");
+        let x = Matrix::new(x, self.inputs);
+        let columns = x.transposed();
+        product(Matrix::new(&columns, x.rows), Matrix::new(gradient, self.outputs), None)
+    }
+
+    /// The gradient of the bias, [O], from that of the output, [N, O].
+    pub fn bias_gradient(&self, gradient: &[f32]) -> Vec<f32> {
+        sum_of_rows(gradient, self.outputs)
+    }
+}
+
+/// The product of two matrices, with a bias added to each row or none.
+fn product(rows: Matrix, columns: Matrix, bias: Option<&[f32]>) -> Vec<f32> {
+    let width = columns.columns;
+    assert_eq!(rows.columns, columns.rows, "matrices that belong together");
+    let mut result = vec![0.0; rows.rows * width];
+    let band = rows.rows.div_ceil(2 * threads::count()).next_multiple_of(ROWS).min(BAND);
+    threads::each_chunk(&mut result, band * width, |i, result| {
+        rows.band(i * band, result.len() / width).multiply(columns, |row, column, sums| {
+            let length = (width - column).min(LANES);
+            if let Some(bias) = bias {
+                sums.iter_mut().zip(&bias[column..]).for_each(|(sum, bias)| *sum += bias);
+            }
+            result[row * width + column..][..length].copy_from_slice(&sums[..length]);
+        });
+    });
+    result
+}
+
+/// The sum of the rows of a matrix [N, C]. It depends on the shape alone, and not on threads.
+pub(crate) fn sum_of_rows(numbers: &[f32], columns: usize) -> Vec<f32> {
+    /// The rows that a thread adds up at a time.
+    const RUN: usize = 256;
+    let mut parts = vec![0.0; (numbers.len() / columns).div_ceil(RUN) * columns];
+    threads::each_chunk(&mut parts, columns, |i, sums| {
+        let rows = numbers[i * RUN * columns..].chunks_exact(columns).take(RUN);
+        rows.for_each(|row| sums.iter_mut().zip(row).for_each(|(sum, x)| *sum += x));
+    });
+    let mut result = vec![0.0; columns];
+    for part in parts.chunks_exact(columns) {
+        result.iter_mut().zip(part).for_each(|(sum, x)| *sum += x);
+    }
+    result
+}

@@ -1,0 +1,50 @@
+//! GELU: on the CPU that of `akin-layers`, forwards and backwards, and on other devices that of Burn.
+
+use burn::tensor::{Tensor, activation};
+
+/// x · Φ(x) of each number.
+pub(super) fn gelu(x: Tensor<3>) -> Tensor<3> {
+    #[cfg(feature = "cpu")]
+    if super::operator::fits(&x) {
+        return super::operator::operate(cpu::Gelu, [x.into_dispatch()]);
+    }
+    activation::gelu(x)
+}
+
+#[cfg(feature = "cpu")]
+mod cpu {
+    use akin_layers as layers;
+    use burn_flex::FlexTensor;
+
+    use super::super::operator::{Inputs, Operator, numbers, shape, tensor, written};
+
+    #[derive(Debug)]
+    pub(super) struct Gelu;
+
+    impl Operator for Gelu {
+        fn forward(&self, [x, ..]: Inputs<FlexTensor>) -> (FlexTensor, Vec<FlexTensor>) {
+            (tensor(layers::gelu(numbers(&x)), shape(&x)), vec![x])
+        }
+
+        fn backward(
+            &self,
+            kept: Vec<FlexTensor>,
+            gradient: FlexTensor,
+            _: Inputs<bool>,
+        ) -> Inputs<Option<FlexTensor>> {
+            let by_x = written(gradient, |gradient| layers::gelu_gradient(numbers(&kept[0]), gradient));
+            [Some(by_x), None, None]
+        }
+    }
+}
+
+#[cfg(all(test, feature = "cpu"))]
+mod tests {
+    use super::super::operator::assert_agree;
+    use super::*;
+
+    #[test]
+    fn output_and_gradient_agree_with_burn() {
+        assert_agree([2, 30, 70], |x| gelu(x * 5.0), |x| activation::gelu(x * 5.0));
+    }
+}

@@ -1,0 +1,173 @@
+//! Layers of `akin-layers` as operations of Burn on the CPU, forwards and backwards.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use burn::backend::{Backend, DispatchTensor, backend_extension, tensor::FloatTensor};
+use burn::tensor::{DType, Tensor, TensorData};
+use burn_autodiff::Autodiff;
+use burn_autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
+use burn_autodiff::grads::Gradients;
+use burn_autodiff::ops::{Backward, Ops, OpsKind};
+use burn_dispatch::Dispatch;
+use burn_flex::{Flex, FlexTensor};
+
+use crate::host;
+
+/// What an operator reads: an input with its weights. Where it has fewer, the last are without meaning.
+pub(super) type Inputs<T> = [T; 3];
+
+/// A layer on the CPU. Its inputs are contiguous tensors of 32-bit floats.
+pub(super) trait Operator: Debug + Send + Sync + 'static {
+    /// The output, and the tensors that the way back needs.
+    fn forward(&self, inputs: Inputs<FlexTensor>) -> (FlexTensor, Vec<FlexTensor>);
+
+    /// The gradients of the inputs that are wanted, from the tensors that were kept and the contiguous gradient of the
+    /// output.
+    fn backward(
+        &self,
+        kept: Vec<FlexTensor>,
+        gradient: FlexTensor,
+        wanted: Inputs<bool>,
+    ) -> Inputs<Option<FlexTensor>>;
+}
+
+/// Whether a tensor is one of 32-bit floats in the memory of the CPU, and not empty.
+pub(super) fn fits<const D: usize>(x: &Tensor<D>) -> bool {
+    x.dtype() == DType::F32 && !x.dims().contains(&0) && host::is_cpu(&x.device())
+}
+
+/// The output of an operator for tensors that [fit](fits).
+pub(super) fn operate<const D: usize>(
+    operator: impl Operator,
+    inputs: impl IntoIterator<Item = DispatchTensor>,
+) -> Tensor<D> {
+    let mut inputs = inputs.into_iter().peekable();
+    let first = inputs.peek().cloned().map(Tensor::<D>::from_dispatch);
+    // An operation of Burn's cannot leave out a tensor.
+    let unused = || match &first {
+        Some(first) => Tensor::<1>::zeros([1], &first.device()).into_dispatch(),
+        None => unreachable!("an operator has an input"),
+    };
+    let [x, second, third] = std::array::from_fn(|_| inputs.next().unwrap_or_else(unused));
+    Tensor::from_dispatch(<Dispatch as Operate>::operate(x, second, third, Arc::new(operator)))
+}
+
+/// What Burn calls for the tensors of a device.
+#[backend_extension(Flex, Autodiff)]
+trait Operate: Backend {
+    fn operate(
+        x: FloatTensor<Self>,
+        second: FloatTensor<Self>,
+        third: FloatTensor<Self>,
+        operator: Arc<dyn Operator>,
+    ) -> FloatTensor<Self>;
+}
+
+impl Operate for Flex {
+    fn operate(
+        x: FlexTensor,
+        second: FlexTensor,
+        third: FlexTensor,
+        operator: Arc<dyn Operator>,
+    ) -> FlexTensor {
+        operator.forward([x, second, third].map(|tensor| tensor.to_contiguous())).0
+    }
+}
+
+impl<C: CheckpointStrategy> Operate for Autodiff<Flex, C> {
+    fn operate(
+        x: FloatTensor<Self>,
+        second: FloatTensor<Self>,
+        third: FloatTensor<Self>,
+        operator: Arc<dyn Operator>,
+    ) -> FloatTensor<Self> {
+        let nodes = [x.node(), second.node(), third.node()];
+        let inputs = [x, second, third].map(|tensor| tensor.into_primitive().to_contiguous());
+        let (output, kept) = operator.forward(inputs);
+        match Operation.prepare::<C>(nodes).compute_bound().stateful() {
+            OpsKind::Tracked(operation) => operation.finish(State { operator, kept }, output),
+            OpsKind::UnTracked(operation) => operation.finish(output),
+        }
+    }
+}
+
+/// What the way back needs.
+#[derive(Clone, Debug)]
+struct State {
+    operator: Arc<dyn Operator>,
+    kept: Vec<FlexTensor>,
+}
+
+#[derive(Debug)]
+struct Operation;
+
+impl Backward<Flex, 3> for Operation {
+    type State = State;
+
+    fn backward(self, ops: Ops<State, 3>, gradients: &mut Gradients, _: &mut Checkpointer) {
+        let gradient = gradients.consume::<Flex>(&ops.node).to_contiguous();
+        let wanted = ops.parents.each_ref().map(Option::is_some);
+        let results = ops.state.operator.backward(ops.state.kept, gradient, wanted);
+        for (parent, result) in ops.parents.into_iter().zip(results) {
+            if let (Some(parent), Some(result)) = (parent, result) {
+                gradients.register::<Flex>(parent.id, result);
+            }
+        }
+    }
+}
+
+/// The numbers of a contiguous tensor of 32-bit floats.
+///
+/// # Panics
+///
+/// For any other tensor.
+pub(super) fn numbers(tensor: &FlexTensor) -> &[f32] {
+    tensor.as_slice().expect("contiguous 32-bit floats")
+}
+
+/// A tensor of 32-bit floats.
+pub(super) fn tensor(numbers: Vec<f32>, shape: &[usize]) -> FlexTensor {
+    FlexTensor::from_data(TensorData::new(numbers, shape))
+}
+
+/// The shape of a tensor.
+pub(super) fn shape(tensor: &FlexTensor) -> &[usize] {
+    tensor.layout().shape()
+}
+
+/// The same tensor after its numbers were written over. One that is part of a larger tensor is copied before.
+pub(super) fn written(tensor: FlexTensor, write: impl FnOnce(&mut [f32])) -> FlexTensor {
+    let mut tensor = tensor.to_contiguous();
+    if tensor.storage::<f32>().len() != numbers(&tensor).len() {
+        tensor = self::tensor(numbers(&tensor).to_vec(), shape(&tensor));
+    }
+    write(tensor.storage_mut());
+    tensor
+}
+
+/// Numbers from −1 to 1 that have gradients, for tests.
+#[cfg(test)]
+pub(super) fn random<const D: usize>(shape: [usize; D], seed: u64) -> Tensor<D> {
+    let mut stream = crate::random::stream(seed, "test", &[]);
+    let numbers = crate::random::uniform(&mut stream, shape.iter().product(), -1.0, 1.0);
+    let device = burn::tensor::Device::flex().autodiff();
+    Tensor::from_data(TensorData::new(numbers, shape), &device).require_grad()
+}
+
+/// Asserts that two computations have the same output, and the same gradient of their input.
+#[cfg(test)]
+pub(super) fn assert_agree<const D: usize, const E: usize>(
+    x: [usize; D],
+    own: impl FnOnce(Tensor<D>) -> Tensor<E>,
+    burn: impl FnOnce(Tensor<D>) -> Tensor<E>,
+) {
+    let tolerance = burn::tensor::Tolerance::<f32>::absolute(2e-5);
+    let x = random(x, 4);
+    let results = |output: Tensor<E>| {
+        let gradients = (output.clone() * random(output.dims(), 3)).sum().backward();
+        [output.into_data(), x.grad(&gradients).expect("a gradient of the input").into_data()]
+    };
+    let (own, burn) = (results(own(x.clone())), results(burn(x.clone())));
+    own.iter().zip(&burn).for_each(|(own, burn)| own.assert_approx_eq(burn, tolerance));
+}
