@@ -246,8 +246,8 @@ impl Convolution {
         let span = (height - 1) * planes.pitch() + width;
         let offsets = self.offsets(&planes, inputs);
         let plain: Vec<_> = (0..outputs).map(|o| o * positions).collect();
-        // The larger side gives the rows, if its maps are read as they are: lanes take whole vectors, and copying.
-        let swapped = planes.is_plain() && planes.pitch() == width && terms < outputs;
+        // The larger side gives the rows, if a term is a map as it is: lanes take whole vectors, and copying.
+        let swapped = planes.is_plain() && self.size == [1, 1] && terms < outputs;
         // What is added up at a time: pictures whose numbers the third-level cache holds.
         let pictures = ((1 << 20) / (outputs * span)).clamp(1, count);
         let (row_count, lane_count) = if swapped { (outputs, terms) } else { (terms, outputs) };

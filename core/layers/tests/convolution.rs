@@ -132,6 +132,12 @@ fn layers_of_known_networks_are_that_of_the_formula() {
 }
 
 #[test]
+fn a_window_of_one_column_without_padding_is_that_of_the_formula() {
+    agrees(&Convolution { size: [2, 1], ..Convolution::new([1, 3, 1], 3) }, 1);
+    agrees(&Convolution { size: [3, 1], ..Convolution::new([2, 7, 4], 9) }, 2);
+}
+
+#[test]
 fn a_picture_has_the_same_numbers_alone_and_among_others() {
     let layer = Convolution { size: [3, 3], padding: [1, 1], ..Convolution::new([20, 9, 7], 30) };
     let (x, weight) = (numbers(6 * 20 * 63, 0), numbers(layer.weights(), 4));
