@@ -67,6 +67,11 @@ impl Cli {
         )
     }
 
+    /// Whether the command computes with networks for long.
+    pub fn computes(&self) -> bool {
+        self.trains() || matches!(self.command, Command::Bench(_) | Command::Embed(_) | Command::Eval(_))
+    }
+
     /// Runs the command.
     pub fn run(self) -> Result<()> {
         match self.command {

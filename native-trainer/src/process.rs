@@ -4,6 +4,7 @@ use std::io;
 use std::process::{ExitCode, exit};
 
 use akin_base::interrupt::{self, Answer};
+use akin_base::memory;
 use akin_base::problem::{self, Advise, Interrupted};
 use akin_base::progress::Progress;
 use akin_base::terminal::{self, OutputFailed};
@@ -59,6 +60,9 @@ fn refuse(error: &clap::Error) -> ! {
 }
 
 fn run(cli: Cli) -> Result<()> {
+    if cli.computes() {
+        memory::keep();
+    }
     #[cfg(any(target_os = "linux", target_os = "macos"))]
     outlive_file_size_limit();
     threads::prepare()?;

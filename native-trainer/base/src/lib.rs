@@ -7,7 +7,7 @@
 //! directory                                    directories of results: marks, locks, whole replacement
 //! sealed                                       files that are covered by checksums
 //! files                                        reading and writing, completely or not at all
-//! progress machine threads                     bars of a long command; memory and date; threads
+//! progress machine memory threads              bars of a long command; memory and date; the allocator; threads
 //! problem faults                               errors with hints; faults that a test asks for
 //! text_table quantities markup shell interrupt tables, numbers, HTML and commands as text; Ctrl-C
 //! terminal                                     stdout and stderr
@@ -19,6 +19,7 @@ pub mod files;
 pub mod interrupt;
 pub mod machine;
 pub mod markup;
+pub mod memory;
 pub mod problem;
 pub mod progress;
 pub mod quantities;
