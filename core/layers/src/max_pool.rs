@@ -51,7 +51,8 @@ impl MaxPool {
         threads::each_chunk(&mut chunks, 1, |i, chunk| {
             let (output, places) = &mut chunk[0];
             let maps = x[i * run * from..].chunks_exact(from);
-            let mut columns = vec![Largest::default(); self.input[1]];
+            let mut columns =
+                (vec![0.0; self.input[1] + self.stride[1]], vec![0; self.input[1] + self.stride[1]]);
             for (map, (output, places)) in
                 maps.zip(output.chunks_exact_mut(to).zip(places.chunks_exact_mut(to)))
             {
@@ -91,13 +92,6 @@ impl MaxPool {
     }
 }
 
-/// The largest number so far, and its place in the map.
-#[derive(Clone, Copy, Debug, Default)]
-struct Largest {
-    number: f32,
-    place: u32,
-}
-
 /// The largest numbers of a map: first of the rows that a window meets, for each column, then of its columns.
 #[with_simd]
 fn pool<'a, S: Simd>(
@@ -105,7 +99,7 @@ fn pool<'a, S: Simd>(
     x: &'a [f32],
     output: &'a mut [f32],
     places: &'a mut [u32],
-    columns: &'a mut [Largest],
+    columns: &'a mut (Vec<f32>, Vec<u32>),
 ) {
     let side = shape.input[1];
     let [_, width] = shape.output();
@@ -113,28 +107,57 @@ fn pool<'a, S: Simd>(
         output.chunks_exact_mut(width).zip(places.chunks_exact_mut(width)).enumerate()
     {
         let rows = shape.met(0, v);
-        for y in rows.clone() {
-            let row = (0_u32..).zip(&x[y * side..][..side]);
-            let start = (y * side) as u32;
-            for (column, (i, &number)) in columns.iter_mut().zip(row) {
-                let larger = y == rows.start || number > column.number || number.is_nan();
-                column.number = if larger { number } else { column.number };
-                column.place = if larger { start + i } else { column.place };
+        // Behind the last column there is room for whole strides.
+        let (numbers, from) = (&mut columns.0, &mut columns.1);
+        numbers[..side].copy_from_slice(&x[rows.start * side..][..side]);
+        from.iter_mut().zip((rows.start * side) as u32..).for_each(|(place, start)| *place = start);
+        for y in rows.skip(1) {
+            let row = &x[y * side..][..side];
+            let (numbers, from) = (&mut numbers[..side], &mut from[..side]);
+            for i in 0..side {
+                let larger = row[i] > numbers[i] || row[i].is_nan();
+                numbers[i] = if larger { row[i] } else { numbers[i] };
+                from[i] = if larger { (y * side + i) as u32 } else { from[i] };
             }
         }
-        for (u, (number, place)) in output.iter_mut().zip(places).enumerate() {
-            let met = &columns[shape.met(1, u)];
-            let mut best = met[0];
-            for column in &met[1..] {
-                // In the order of the window's numbers, the first of equal ones counts, and the last that is none.
-                let before = column.place < best.place;
-                let larger = match column.number.is_nan() {
-                    true => !(best.number.is_nan() && before),
-                    false => column.number > best.number || column.number == best.number && before,
-                };
-                best = if larger { *column } else { best };
+        output.fill(f32::NEG_INFINITY);
+        places.fill(u32::MAX);
+        for j in 0..shape.size[1] {
+            // The positions whose window has its column j inside the map.
+            let first = shape.padding[1].saturating_sub(j).div_ceil(shape.stride[1]);
+            let start = first * shape.stride[1] + j - shape.padding[1];
+            let count = side.saturating_sub(start).div_ceil(shape.stride[1]).min(width.saturating_sub(first));
+            if count == 0 {
+                continue;
             }
-            (*number, *place) = (best.number, best.place);
+            let met = (&numbers[start..], &from[start..]);
+            let targets = (&mut output[first..first + count], &mut places[first..first + count]);
+            // The compiler makes vectors of numbers whose distance it knows.
+            match shape.stride[1] {
+                1 => take_larger(met, 1, targets),
+                2 => take_larger(met, 2, targets),
+                stride => take_larger(met, stride, targets),
+            }
         }
+    }
+}
+
+/// Takes each number with some stride, and its place, where it is larger than a target.
+///
+/// In the order of the window's numbers, the first of equal ones counts, and the last that is none.
+#[inline(always)]
+fn take_larger(
+    (numbers, from): (&[f32], &[u32]),
+    stride: usize,
+    (targets, places): (&mut [f32], &mut [u32]),
+) {
+    let met = numbers.chunks_exact(stride).zip(from.chunks_exact(stride));
+    for ((number, place), (target, at)) in met.zip(targets.iter_mut().zip(places)) {
+        let (number, place, largest) = (number[0], place[0], *target);
+        let before = place < *at;
+        let greater = (number > largest) | ((number == largest) & before);
+        let larger = greater | (number.is_nan() & !(largest.is_nan() & before));
+        *target = if larger { number } else { largest };
+        *at = if larger { place } else { *at };
     }
 }
