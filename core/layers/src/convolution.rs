@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::epilogue::Epilogue;
-use crate::gathered::Product;
+use crate::gathered::{Part, Product};
 use crate::planes::Planes;
 use crate::product::{DEPTH, LANES, ROWS, add_products};
 use crate::{depthwise, threads};
@@ -27,12 +27,23 @@ pub struct Convolution {
     pub dilation: [usize; 2],
     /// Groups of channels with weights of their own; divides C and O.
     pub groups: usize,
+    /// The channels of other layers that stand before and behind those of this one in the pictures of the output.
+    pub beside: [usize; 2],
 }
 
 impl Convolution {
     /// A window of 1×1 without padding, for pictures [C, H, W].
     pub fn new(input: [usize; 3], outputs: usize) -> Self {
-        Self { input, outputs, size: [1, 1], stride: [1, 1], padding: [0, 0], dilation: [1, 1], groups: 1 }
+        Self {
+            input,
+            outputs,
+            size: [1, 1],
+            stride: [1, 1],
+            padding: [0, 0],
+            dilation: [1, 1],
+            groups: 1,
+            beside: [0, 0],
+        }
     }
 
     /// The height and width of the output; zero if the window is larger than the picture with its padding.
@@ -54,7 +65,10 @@ impl Convolution {
     }
 
     fn is_depthwise(&self) -> bool {
-        self.groups > 1 && self.groups == self.input[0] && self.groups == self.outputs
+        self.groups > 1
+            && self.groups == self.input[0]
+            && self.groups == self.outputs
+            && self.beside == [0, 0]
     }
 
     /// The input and output channels of a group.
@@ -83,8 +97,18 @@ impl Convolution {
         self.input.iter().product()
     }
 
+    /// The numbers of a picture of the output, with the channels of other layers.
     fn output_length(&self) -> usize {
-        self.outputs * self.output().iter().product::<usize>()
+        self.output_part().all * self.output().iter().product::<usize>()
+    }
+
+    fn input_part(&self) -> Part {
+        Part { first: 0, all: self.input[0] }
+    }
+
+    fn output_part(&self) -> Part {
+        let [before, behind] = self.beside;
+        Part { first: before, all: before + self.outputs + behind }
     }
 
     fn pictures(&self, numbers: &[f32], length: usize) -> usize {
@@ -100,17 +124,24 @@ impl Convolution {
         Planes::new([height, width], self.padding, extent, self.stride)
     }
 
-    /// The output [B, O, H′, W′] of pictures [B, C, H, W].
+    /// The output [B, O, H′, W′] of pictures [B, C, H, W]. The channels of other layers are zero.
     pub fn forward(&self, x: &[f32], weight: &[f32], epilogue: Epilogue) -> Vec<f32> {
+        let mut output = vec![0.0; self.pictures(x, self.input_length()) * self.output_length()];
+        self.forward_into(x, weight, epilogue, &mut output);
+        output
+    }
+
+    /// Writes the output. The channels of other layers stay as they are.
+    pub fn forward_into(&self, x: &[f32], weight: &[f32], epilogue: Epilogue, output: &mut [f32]) {
         assert_eq!(weight.len(), self.weights(), "weights of the stated shape");
         let count = self.pictures(x, self.input_length());
-        let mut output = vec![0.0; count * self.output_length()];
+        assert_eq!(output.len(), count * self.output_length(), "an output of the stated shape");
         if output.is_empty() {
-            return output;
+            return;
         }
         if self.is_depthwise() {
-            depthwise::forward(self, &self.input_planes(), x, weight, &mut output, epilogue);
-            return output;
+            depthwise::forward(self, &self.input_planes(), x, weight, output, epilogue);
+            return;
         }
         let planes = self.input_planes();
         let [height, width] = self.output();
@@ -121,21 +152,15 @@ impl Convolution {
         let product = Product {
             planes,
             maps: inputs,
+            source: self.input_part(),
             offsets: &offsets,
             positions: positions.collect(),
             rows: outputs,
+            result: self.output_part(),
             target: height * width,
         };
-        product.run(
-            self.groups,
-            x,
-            |group| &weight[group * outputs * offsets.len()..],
-            &mut output,
-            &|channel, sums| {
-                epilogue.apply(channel, sums);
-            },
-        );
-        output
+        let weights = |group| &weight[group * outputs * offsets.len()..];
+        product.run(self.groups, x, weights, output, &|channel, sums| epilogue.apply(channel, sums));
     }
 
     /// The gradient of the input, [B, C, H, W], from that of the output, [B, O, H′, W′].
@@ -214,9 +239,11 @@ impl Convolution {
             let product = Product {
                 planes,
                 maps: outputs,
+                source: self.output_part(),
                 offsets: &offsets,
                 positions: positions.collect(),
                 rows: inputs,
+                result: self.input_part(),
                 target: height * width,
             };
             let weights = |group| &rows[group * inputs * offsets.len()..];
@@ -259,17 +286,17 @@ impl Convolution {
             let mut tiles = vec![[[0.0; LANES]; ROWS]; row_tiles * lane_panels];
             for first in (0..count).step_by(pictures) {
                 let pictures = first..(first + pictures).min(count);
-                let part = |numbers: &[f32], maps: usize, length: usize| -> Vec<Range<usize>> {
+                let part = |part: Part, maps: usize, length: usize| -> Vec<Range<usize>> {
                     pictures
                         .clone()
                         .map(|b| {
-                            let start = b * numbers.len() / count + group * maps * length;
+                            let start = (b * part.all + part.first + group * maps) * length;
                             start..start + maps * length
                         })
                         .collect()
                 };
-                let x_parts = part(x, inputs, self.input[1] * self.input[2]);
-                let gradient_parts = part(gradient, outputs, positions);
+                let x_parts = part(self.input_part(), inputs, self.input[1] * self.input[2]);
+                let gradient_parts = part(self.output_part(), outputs, positions);
                 // Rows: slices of the maps. Each picture's are `row_length` numbers.
                 if !swapped && !planes.is_plain() {
                     let length = inputs * planes.len();
@@ -342,14 +369,15 @@ impl Convolution {
     /// The gradient of the bias, [O], from that of the output, [B, O, H′, W′].
     pub fn bias_gradient(&self, gradient: &[f32]) -> Vec<f32> {
         let count = self.pictures(gradient, self.output_length());
-        let map = self.output_length() / self.outputs;
+        let part = self.output_part();
+        let map = self.output_length() / part.all;
         let mut result = vec![0.0; self.outputs];
         let run = self.outputs.div_ceil(4 * threads::count());
         threads::each_chunk(&mut result, run, |i, result| {
             for (o, result) in (i * run..).zip(result) {
                 let mut sums = [0.0; LANES];
                 for b in 0..count {
-                    for numbers in gradient[(b * self.outputs + o) * map..][..map].chunks(LANES) {
+                    for numbers in gradient[(b * part.all + part.first + o) * map..][..map].chunks(LANES) {
                         sums.iter_mut().zip(numbers).for_each(|(sum, number)| *sum += number);
                     }
                 }

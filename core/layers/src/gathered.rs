@@ -27,18 +27,29 @@ fn with_scratch(work: impl FnOnce(&mut Scratch)) {
     SCRATCH.set(scratch);
 }
 
+/// Some channels among those of a picture.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    pub first: usize,
+    pub all: usize,
+}
+
 /// Products of rows of weights with columns gathered from maps.
 pub(crate) struct Product<'a> {
     /// The layout of a map.
     pub planes: Planes,
     /// The maps of a picture that belong to a group.
     pub maps: usize,
+    /// The maps of all groups among those of a picture.
+    pub source: Part,
     /// How far the number of each term lies behind that of the first.
     pub offsets: &'a [usize],
     /// The place of each position's first number, and of its result.
     pub positions: Vec<(usize, usize)>,
     /// The rows of a group.
     pub rows: usize,
+    /// The rows of all groups among those of a picture of the result.
+    pub result: Part,
     /// The numbers of a row of the result.
     pub target: usize,
 }
@@ -54,9 +65,11 @@ impl Product<'_> {
         result: &mut [f32],
         finish: &(impl Fn(usize, &mut [f32; LANES]) + Sync + Send),
     ) {
-        let picture = groups * self.rows * self.target;
+        let picture = self.result.all * self.target;
         let count = result.len() / picture;
         let x_picture = x.len() / count;
+        // The numbers of a picture that are written.
+        let written = self.result.first * self.target..(self.result.first + groups * self.rows) * self.target;
         // Some pictures at a time fill a block of panels. Rows are divided where pictures are too few for the threads.
         let pictures = (PANELS * LANES).div_ceil(self.positions.len()).min(count.div_ceil(threads::count()));
         let parts = if pictures > 1 || count >= threads::count() {
@@ -76,7 +89,7 @@ impl Product<'_> {
         } else {
             result
                 .chunks_mut(picture)
-                .flat_map(|picture| picture.chunks_mut(part_rows * self.target))
+                .flat_map(|picture| picture[written.clone()].chunks_mut(part_rows * self.target))
                 .collect()
         };
         threads::each_chunk(&mut chunks, 1, |i, chunk| {
@@ -93,9 +106,10 @@ impl Product<'_> {
                     let inner = rows.start.max(group * self.rows)..rows.end.min((group + 1) * self.rows);
                     let local = inner.start - group * self.rows..inner.end - group * self.rows;
                     let target = (inner.start - rows.start) * self.target;
+                    let target = if parts == 1 { written.start + target } else { target };
                     let finish = |row: usize, sums: &mut [f32; LANES]| finish(group * self.rows + row, sums);
                     let whole = if parts == 1 { picture } else { 0 };
-                    let maps = [group * self.maps, groups * self.maps];
+                    let maps = [self.source.first + group * self.maps, self.source.all];
                     self.block(
                         x,
                         maps,

@@ -95,8 +95,9 @@ fn layers() -> impl Strategy<Value = (Convolution, usize)> {
     (channels, pair(1..12), pair(1..5), pair(1..4), pair(0..4), pair(1..4), 1..5_usize)
         .prop_map(|((groups, inputs, outputs), side, size, stride, padding, dilation, batch)| {
             let input = [groups * inputs, side[0], side[1]];
+            let outputs = groups * outputs;
             let layer =
-                Convolution { input, outputs: groups * outputs, size, stride, padding, dilation, groups };
+                Convolution { size, stride, padding, dilation, groups, ..Convolution::new(input, outputs) };
             (layer, batch)
         })
         .prop_filter("a window within the picture", |(layer, _)| layer.output().iter().all(|&side| side > 0))
@@ -135,6 +136,35 @@ fn layers_of_known_networks_are_that_of_the_formula() {
 fn a_window_of_one_column_without_padding_is_that_of_the_formula() {
     agrees(&Convolution { size: [2, 1], ..Convolution::new([1, 3, 1], 3) }, 1);
     agrees(&Convolution { size: [3, 1], ..Convolution::new([2, 7, 4], 9) }, 2);
+}
+
+#[test]
+fn beside_other_layers_each_direction_is_as_alone() {
+    for groups in [1, 3] {
+        for (batch, side) in [(1, 20), (4, 5)] {
+            let alone =
+                Convolution { size: [3, 3], padding: [1, 1], groups, ..Convolution::new([6, side, side], 9) };
+            let beside = Convolution { beside: [4, 2], ..alone };
+            let (positions, x) = (side * side, numbers(batch * 6 * side * side, 1));
+            let weight = numbers(alone.weights(), 2);
+            let is_own = |i: &usize| (4..13).contains(&(i / positions % 15));
+            let own = |numbers: &[f32]| -> Vec<f32> {
+                (0..numbers.len()).filter(is_own).map(|i| numbers[i]).collect()
+            };
+            let others = |numbers: &[f32]| -> Vec<f32> {
+                (0..numbers.len()).filter(|i| !is_own(i)).map(|i| numbers[i]).collect()
+            };
+            let mut output = numbers(batch * 15 * positions, 3);
+            let before = output.clone();
+            beside.forward_into(&x, &weight, Epilogue::default(), &mut output);
+            assert_eq!(own(&output), alone.forward(&x, &weight, Epilogue::default()));
+            assert_eq!(others(&output), others(&before));
+            let gradient = own(&output);
+            assert_eq!(beside.input_gradient(&output, &weight), alone.input_gradient(&gradient, &weight));
+            assert_eq!(beside.weight_gradient(&x, &output), alone.weight_gradient(&x, &gradient));
+            assert_eq!(beside.bias_gradient(&output), alone.bias_gradient(&gradient));
+        }
+    }
 }
 
 #[test]

@@ -58,7 +58,7 @@ mod cpu {
             _: Inputs<bool>,
         ) -> Inputs<Option<FlexTensor>> {
             let by_projections = self.form.gradient(numbers(&kept[0]), numbers(&gradient));
-            [Some(tensor(by_projections, shape(&kept[0]))), None, None]
+            [Some(tensor(by_projections, shape(&kept[0]))), None, None, None, None]
         }
     }
 }

@@ -137,7 +137,7 @@ mod cpu {
     }
 
     impl Operator for Normalise {
-        fn forward(&self, [x, gamma, beta]: Inputs<FlexTensor>) -> (FlexTensor, Vec<FlexTensor>) {
+        fn forward(&self, [x, gamma, beta, ..]: Inputs<FlexTensor>) -> (FlexTensor, Vec<FlexTensor>) {
             let layers::Normalised { output, moments } = self.layer(&x, &gamma, &beta).forward(numbers(&x));
             self.moments.get_or_init(|| moments);
             (tensor(output, shape(&x)), vec![x, gamma, beta])
@@ -159,7 +159,7 @@ mod cpu {
                 let channels = numbers.len();
                 Some(tensor(numbers, &[channels]))
             });
-            [Some(by_x), by_gamma, by_beta]
+            [Some(by_x), by_gamma, by_beta, None, None]
         }
     }
 }

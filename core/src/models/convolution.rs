@@ -14,6 +14,16 @@ pub(super) fn convolve_rectified(layer: &Conv2d, x: Tensor<4>) -> Tensor<4> {
     apply(layer, x, true)
 }
 
+/// The outputs of two convolutions of the same tensor, the channels of the second behind those of the first, with what is
+/// negative made zero.
+pub(super) fn convolve_both_rectified(layers: [&Conv2d; 2], x: Tensor<4>) -> Tensor<4> {
+    #[cfg(feature = "cpu")]
+    if let Some(output) = cpu::apply_both(layers, &x) {
+        return output;
+    }
+    Tensor::cat(layers.map(|layer| convolve_rectified(layer, x.clone())).to_vec(), 1)
+}
+
 fn apply(layer: &Conv2d, x: Tensor<4>, rectified: bool) -> Tensor<4> {
     #[cfg(feature = "cpu")]
     if let Some(output) = cpu::apply(layer, &x, rectified) {
@@ -75,6 +85,7 @@ pub(super) mod cpu {
             padding,
             dilation: layer.dilation,
             groups: layer.groups,
+            beside: [0, 0],
         };
         let is_possible = channels == inputs * layer.groups && form.output().iter().all(|&side| side > 0);
         (fits(x) && fits(&weight) && is_possible).then_some(form)
@@ -96,7 +107,7 @@ pub(super) mod cpu {
     }
 
     impl Operator for Convolve {
-        fn forward(&self, [x, weight, bias]: Inputs<FlexTensor>) -> (FlexTensor, Vec<FlexTensor>) {
+        fn forward(&self, [x, weight, bias, ..]: Inputs<FlexTensor>) -> (FlexTensor, Vec<FlexTensor>) {
             let shift = self.biased.then(|| numbers(&bias));
             let epilogue = Epilogue { scale: None, shift, rectified: self.rectified };
             let output = forward(&self.form, &x, &weight, epilogue);
@@ -117,7 +128,73 @@ pub(super) mod cpu {
             let by_x = || tensor(self.form.input_gradient(gradient, numbers(weight)), shape(x));
             let by_weight = || tensor(self.form.weight_gradient(numbers(x), gradient), shape(weight));
             let by_bias = || tensor(self.form.bias_gradient(gradient), &[self.form.outputs]);
-            [wanted[0].then(by_x), wanted[1].then(by_weight), wanted[2].then(by_bias)]
+            [wanted[0].then(by_x), wanted[1].then(by_weight), wanted[2].then(by_bias), None, None]
+        }
+    }
+
+    /// The outputs of two layers with biases, if they are of 32-bit floats in the memory of the CPU and of one size.
+    pub(super) fn apply_both(layers: [&Conv2d; 2], x: &Tensor<4>) -> Option<Tensor<4>> {
+        let [mut first, mut second] = [form(layers[0], x)?, form(layers[1], x)?];
+        if first.output() != second.output() {
+            return None;
+        }
+        (first.beside, second.beside) = ([0, second.outputs], [first.outputs, 0]);
+        let mut inputs = vec![x.clone().into_dispatch()];
+        for layer in layers {
+            inputs.push(layer.weight.val().into_dispatch());
+            inputs.push(layer.bias.as_ref()?.val().into_dispatch());
+        }
+        Some(operate(ConvolveBoth { forms: [first, second] }, inputs))
+    }
+
+    /// Two convolutions of the same pictures, each with weights and a bias, rectified.
+    #[derive(Clone, Debug)]
+    struct ConvolveBoth {
+        forms: [Convolution; 2],
+    }
+
+    impl Operator for ConvolveBoth {
+        fn forward(&self, inputs: Inputs<FlexTensor>) -> (FlexTensor, Vec<FlexTensor>) {
+            let [x, first, first_bias, second, second_bias] = inputs;
+            let [height, width] = self.forms[0].output();
+            let channels = self.forms[0].outputs + self.forms[1].outputs;
+            let dims = [shape(&x)[0], channels, height, width];
+            let mut output = vec![0.0; dims.iter().product()];
+            for (form, (weight, bias)) in
+                self.forms.iter().zip([(&first, &first_bias), (&second, &second_bias)])
+            {
+                let epilogue = Epilogue { scale: None, shift: Some(numbers(bias)), rectified: true };
+                form.forward_into(numbers(&x), numbers(weight), epilogue, &mut output);
+            }
+            let output = tensor(output, &dims);
+            (output.clone(), vec![output, x, first, second])
+        }
+
+        fn backward(
+            &self,
+            kept: Vec<FlexTensor>,
+            gradient: FlexTensor,
+            wanted: Inputs<bool>,
+        ) -> Inputs<Option<FlexTensor>> {
+            let [output, x, weights @ ..] = &kept[..] else { unreachable!("the way forwards keeps these") };
+            let gradient = written(gradient, |gradient| rectifier_gradient(gradient, numbers(output)));
+            let gradient = numbers(&gradient);
+            let by_x = || {
+                let part = |i: usize| self.forms[i].input_gradient(gradient, numbers(&weights[i]));
+                let mut sum = part(0);
+                sum.iter_mut().zip(part(1)).for_each(|(sum, other)| *sum += other);
+                tensor(sum, shape(x))
+            };
+            let by_weight =
+                |i: usize| tensor(self.forms[i].weight_gradient(numbers(x), gradient), shape(&weights[i]));
+            let by_bias = |i: usize| tensor(self.forms[i].bias_gradient(gradient), &[self.forms[i].outputs]);
+            [
+                wanted[0].then(by_x),
+                wanted[1].then(|| by_weight(0)),
+                wanted[2].then(|| by_bias(0)),
+                wanted[3].then(|| by_weight(1)),
+                wanted[4].then(|| by_bias(1)),
+            ]
         }
     }
 
@@ -131,7 +208,7 @@ pub(super) mod cpu {
     }
 
     impl Operator for ConvolveScaled {
-        fn forward(&self, [x, weight, _]: Inputs<FlexTensor>) -> (FlexTensor, Vec<FlexTensor>) {
+        fn forward(&self, [x, weight, ..]: Inputs<FlexTensor>) -> (FlexTensor, Vec<FlexTensor>) {
             let epilogue =
                 Epilogue { scale: Some(&self.scale), shift: Some(&self.shift), rectified: self.rectified };
             (forward(&self.form, &x, &weight, epilogue), vec![])
@@ -217,6 +294,32 @@ mod tests {
             prop_assume!((0..2).all(|i| side[i] + 2 * padding[i] > dilation[i] * (size[i] - 1)));
             let layer = layer([groups * inputs, groups * outputs], size, [stride, padding, dilation], groups, bias);
             agree(&layer, [batch, groups * inputs, side[0], side[1]]);
+        }
+    }
+
+    #[test]
+    fn two_convolutions_of_a_tensor_agree_with_each_of_them() {
+        let layers = [
+            layer([3, 4], [1, 1], [[1, 1], [0, 0], [1, 1]], 1, true),
+            layer([3, 5], [3, 3], [[1, 1], [1, 1], [1, 1]], 1, true),
+        ];
+        let both = [&layers[0], &layers[1]];
+        let x = random([2, 3, 6, 5], 4);
+        assert!(cpu::apply_both(both, &x).is_some(), "in one pass");
+        let results = |output: Tensor<4>| {
+            let gradients = (output.clone() * random(output.dims(), 3)).sum().backward();
+            let mut results = vec![output.into_data(), x.grad(&gradients).expect("of x").into_data()];
+            for layer in &layers {
+                results.push(layer.weight.val().grad(&gradients).expect("of the weights").into_data());
+                let bias = layer.bias.as_ref().and_then(|bias| bias.val().grad(&gradients));
+                results.push(bias.expect("of the bias").into_data());
+            }
+            results
+        };
+        let own = results(convolve_both_rectified(both, x.clone()));
+        let burn = results(relu(Tensor::cat(both.map(|layer| layer.forward(x.clone())).to_vec(), 1)));
+        for (own, burn) in own.iter().zip(&burn) {
+            own.assert_approx_eq::<f32>(burn, Tolerance::absolute(2e-4));
         }
     }
 

@@ -45,7 +45,7 @@ mod cpu {
     }
 
     impl Operator for Normalise {
-        fn forward(&self, [x, gamma, beta]: Inputs<FlexTensor>) -> (FlexTensor, Vec<FlexTensor>) {
+        fn forward(&self, [x, gamma, beta, ..]: Inputs<FlexTensor>) -> (FlexTensor, Vec<FlexTensor>) {
             let output = form(&gamma, &beta).forward(numbers(&x));
             (tensor(output, shape(&x)), vec![x, gamma, beta])
         }
@@ -61,7 +61,7 @@ mod cpu {
                 weights = form(&kept[1], &kept[2]).gradient(numbers(&kept[0]), gradient);
             });
             let [by_gamma, by_beta] = weights.map(|numbers| Some(tensor(numbers, shape(&kept[1]))));
-            [Some(by_x), by_gamma, by_beta]
+            [Some(by_x), by_gamma, by_beta, None, None]
         }
     }
 }

@@ -42,7 +42,7 @@ mod cpu {
     }
 
     impl Operator for Map {
-        fn forward(&self, [x, weight, bias]: Inputs<FlexTensor>) -> (FlexTensor, Vec<FlexTensor>) {
+        fn forward(&self, [x, weight, bias, ..]: Inputs<FlexTensor>) -> (FlexTensor, Vec<FlexTensor>) {
             let bias = self.biased.then(|| numbers(&bias));
             let output = self.form.forward(numbers(&x), numbers(&weight), bias);
             let output = tensor(output, &[shape(&x)[0], shape(&x)[1], self.form.outputs]);
@@ -59,7 +59,7 @@ mod cpu {
             let by_x = || tensor(self.form.input_gradient(gradient, numbers(weight)), shape(x));
             let by_weight = || tensor(self.form.weight_gradient(numbers(x), gradient), shape(weight));
             let by_bias = || tensor(self.form.bias_gradient(gradient), &[self.form.outputs]);
-            [wanted[0].then(by_x), wanted[1].then(by_weight), wanted[2].then(by_bias)]
+            [wanted[0].then(by_x), wanted[1].then(by_weight), wanted[2].then(by_bias), None, None]
         }
     }
 }

@@ -66,7 +66,7 @@ mod cpu {
                 .places
                 .get()
                 .map(|(places, shape)| tensor(self.form.input_gradient(numbers(&gradient), places), shape));
-            [by_x, None, None]
+            [by_x, None, None, None, None]
         }
     }
 }

@@ -14,8 +14,8 @@ use burn_flex::{Flex, FlexTensor};
 
 use crate::host;
 
-/// What an operator reads: an input with its weights. Where it has fewer, the last are without meaning.
-pub(super) type Inputs<T> = [T; 3];
+/// What an operator reads: an input, then its weights. Where it reads fewer tensors, the last are without meaning.
+pub(super) type Inputs<T> = [T; 5];
 
 /// A layer on the CPU. Its inputs are contiguous tensors of 32-bit floats.
 pub(super) trait Operator: Debug + Send + Sync + 'static {
@@ -49,41 +49,47 @@ pub(super) fn operate<const D: usize>(
         Some(first) => Tensor::<1>::zeros([1], &first.device()).into_dispatch(),
         None => unreachable!("an operator has an input"),
     };
-    let [x, second, third] = std::array::from_fn(|_| inputs.next().unwrap_or_else(unused));
-    Tensor::from_dispatch(<Dispatch as Operate>::operate(x, second, third, Arc::new(operator)))
+    let [a, b, c, d, e] = std::array::from_fn(|_| inputs.next().unwrap_or_else(unused));
+    Tensor::from_dispatch(<Dispatch as Operate>::operate(a, b, c, d, e, Arc::new(operator)))
 }
 
-/// What Burn calls for the tensors of a device.
+/// What Burn calls for the tensors of a device. Its macro reads no arrays.
 #[backend_extension(Flex, Autodiff)]
 trait Operate: Backend {
     fn operate(
-        x: FloatTensor<Self>,
-        second: FloatTensor<Self>,
-        third: FloatTensor<Self>,
+        a: FloatTensor<Self>,
+        b: FloatTensor<Self>,
+        c: FloatTensor<Self>,
+        d: FloatTensor<Self>,
+        e: FloatTensor<Self>,
         operator: Arc<dyn Operator>,
     ) -> FloatTensor<Self>;
 }
 
 impl Operate for Flex {
     fn operate(
-        x: FlexTensor,
-        second: FlexTensor,
-        third: FlexTensor,
+        a: FlexTensor,
+        b: FlexTensor,
+        c: FlexTensor,
+        d: FlexTensor,
+        e: FlexTensor,
         operator: Arc<dyn Operator>,
     ) -> FlexTensor {
-        operator.forward([x, second, third].map(|tensor| tensor.to_contiguous())).0
+        operator.forward([a, b, c, d, e].map(|tensor| tensor.to_contiguous())).0
     }
 }
 
 impl<C: CheckpointStrategy> Operate for Autodiff<Flex, C> {
     fn operate(
-        x: FloatTensor<Self>,
-        second: FloatTensor<Self>,
-        third: FloatTensor<Self>,
+        a: FloatTensor<Self>,
+        b: FloatTensor<Self>,
+        c: FloatTensor<Self>,
+        d: FloatTensor<Self>,
+        e: FloatTensor<Self>,
         operator: Arc<dyn Operator>,
     ) -> FloatTensor<Self> {
-        let nodes = [x.node(), second.node(), third.node()];
-        let inputs = [x, second, third].map(|tensor| tensor.into_primitive().to_contiguous());
+        let nodes = [a.node(), b.node(), c.node(), d.node(), e.node()];
+        let inputs = [a, b, c, d, e].map(|tensor| tensor.into_primitive().to_contiguous());
         let (output, kept) = operator.forward(inputs);
         match Operation.prepare::<C>(nodes).compute_bound().stateful() {
             OpsKind::Tracked(operation) => operation.finish(State { operator, kept }, output),
@@ -102,10 +108,10 @@ struct State {
 #[derive(Debug)]
 struct Operation;
 
-impl Backward<Flex, 3> for Operation {
+impl Backward<Flex, 5> for Operation {
     type State = State;
 
-    fn backward(self, ops: Ops<State, 3>, gradients: &mut Gradients, _: &mut Checkpointer) {
+    fn backward(self, ops: Ops<State, 5>, gradients: &mut Gradients, _: &mut Checkpointer) {
         let gradient = gradients.consume::<Flex>(&ops.node).to_contiguous();
         let wanted = ops.parents.each_ref().map(Option::is_some);
         let results = ops.state.operator.backward(ops.state.kept, gradient, wanted);

@@ -23,7 +23,7 @@ mod cpu {
     pub(super) struct RectifiedSum;
 
     impl Operator for RectifiedSum {
-        fn forward(&self, [x, y, _]: Inputs<FlexTensor>) -> (FlexTensor, Vec<FlexTensor>) {
+        fn forward(&self, [x, y, ..]: Inputs<FlexTensor>) -> (FlexTensor, Vec<FlexTensor>) {
             let output = tensor(layers::rectified_sum(numbers(&x), numbers(&y)), shape(&x));
             (output.clone(), vec![output])
         }
@@ -36,7 +36,7 @@ mod cpu {
         ) -> Inputs<Option<FlexTensor>> {
             let gradient =
                 written(gradient, |gradient| layers::rectifier_gradient(gradient, numbers(&kept[0])));
-            [wanted[0].then(|| gradient.clone()), wanted[1].then(|| gradient.clone()), None]
+            [wanted[0].then(|| gradient.clone()), wanted[1].then(|| gradient.clone()), None, None, None]
         }
     }
 }

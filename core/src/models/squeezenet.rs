@@ -11,7 +11,7 @@ use burn::nn::conv::Conv2d;
 use burn::tensor::Tensor;
 use burn::tensor::ops::MaxPoolOptions;
 
-use super::convolution::convolve_rectified;
+use super::convolution::{convolve_both_rectified, convolve_rectified};
 use super::entry::{BackboneEntry, fixed_backbones};
 use super::layers::{Cost, Initial, Window};
 use super::max_pool::max_pool;
@@ -125,9 +125,7 @@ fn is_halved_before(fire: usize) -> bool {
 impl Fire {
     fn forward(&self, x: Tensor<4>) -> Tensor<4> {
         let squeezed = convolve_rectified(&self.squeeze, x);
-        let pointwise = convolve_rectified(&self.expand1x1, squeezed.clone());
-        let spatial = convolve_rectified(&self.expand3x3, squeezed);
-        Tensor::cat(vec![pointwise, spatial], 1)
+        convolve_both_rectified([&self.expand1x1, &self.expand3x3], squeezed)
     }
 }
 
