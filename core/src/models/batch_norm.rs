@@ -61,7 +61,7 @@ mod cpu {
         x: &Tensor<4>,
         rectified: bool,
     ) -> Option<Tensor<4>> {
-        if x.device().is_autodiff() || !fits(&layer.gamma.val()) {
+        if x.device().is_autodiff() || !fits(x) || !fits(&layer.gamma.val()) {
             return None;
         }
         let [mean, variance] = running(layer, x);

@@ -7,7 +7,7 @@ Needs torch, torchvision, timm, pretrainedmodels and safetensors. The tests need
 Each weight is a function of its name and of the number of its element (`formula`), so that no weights are stored. A
 fixture holds the names and shapes of all weights, parameters and multiply-adds of the backbone, and, with batch
 normalisation frozen and live, samples of the features and of the gradient of a fixed sum of them. They are computed in
-double precision.
+double precision. `training.json` holds the losses of some steps of training.
 """
 
 import collections
@@ -217,6 +217,34 @@ def write_fixture(name):
     print(name, fixture["frozen"]["features"]["norm"], fixture.get("live", {}).get("features", {}).get("norm"))
 
 
+# Name: images, their side, the step of gradient descent. With fewer images and larger steps, single and double precision
+# differ in torch itself, because live batch normalisation follows so few numbers.
+TRAINED = {"squeezenet": (2, 97, 0.02), "mobilenet_v1_quarter": (8, 96, 5e-4), "resnet18": (8, 96, 1e-3),
+           "resnet50": (8, 96, 2e-5), "vit_s16": (1, 224, 0.02)}
+
+
+def write_training():
+    """The losses of ten steps of gradient descent towards fixed features, with live batch normalisation."""
+    losses = {}
+    for name, (batch, side, step) in TRAINED.items():
+        model, features = MODELS[name][0]()
+        model.double().train()
+        model.load_state_dict({key: weight(key, tuple(value.shape)) for key, value in model.state_dict().items()})
+        images = torch.from_numpy(formula("images", (batch, 3, side, side)))
+        optimizer = torch.optim.SGD(model.parameters(), step)
+        values = []
+        for _ in range(10):
+            optimizer.zero_grad()
+            output = features(images)
+            loss = (output - torch.from_numpy(formula("factors", output.shape))).square().mean()
+            values.append(loss.item())
+            loss.backward()
+            optimizer.step()
+        losses[name] = {"batch": batch, "side": side, "step": step, "losses": values}
+        print(name, *values)
+    (HERE / "training.json").write_text(json.dumps(losses, indent=1) + "\n")
+
+
 class RunsCode:
     def __reduce__(self):
         return print, ("this pickle ran code",)
@@ -251,4 +279,5 @@ if __name__ == "__main__":
     for name in names or MODELS:
         write_fixture(name)
     if not names:
+        write_training()
         write_files()

@@ -7,3 +7,4 @@ mod freezing;
 mod precision;
 mod published;
 mod torch_files;
+mod training;
