@@ -164,7 +164,7 @@ mod cpu {
     }
 }
 
-#[cfg(all(test, feature = "cpu"))]
+#[cfg(all(test, feature = "autodiff"))]
 mod tests {
     use burn::module::Module;
     use burn::nn::BatchNormConfig;

@@ -220,7 +220,7 @@ pub(super) mod cpu {
     }
 }
 
-#[cfg(all(test, feature = "cpu"))]
+#[cfg(all(test, feature = "autodiff"))]
 mod tests {
     use burn::module::Module;
     use burn::nn::PaddingConfig2d;

@@ -66,7 +66,7 @@ mod cpu {
     }
 }
 
-#[cfg(all(test, feature = "cpu"))]
+#[cfg(all(test, feature = "autodiff"))]
 mod tests {
     use burn::nn::LayerNormConfig;
     use burn::tensor::{Device, Tolerance};

@@ -64,7 +64,7 @@ mod cpu {
     }
 }
 
-#[cfg(all(test, feature = "cpu"))]
+#[cfg(all(test, feature = "autodiff"))]
 mod tests {
     use burn::nn::LinearConfig;
     use burn::tensor::{Device, Tolerance};

@@ -71,7 +71,7 @@ mod cpu {
     }
 }
 
-#[cfg(all(test, feature = "cpu"))]
+#[cfg(all(test, feature = "autodiff"))]
 mod tests {
     use burn::tensor::{Device, TensorData};
     use proptest::prelude::*;

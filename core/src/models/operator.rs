@@ -5,10 +5,6 @@ use std::sync::Arc;
 
 use burn::backend::{Backend, DispatchTensor, backend_extension, tensor::FloatTensor};
 use burn::tensor::{DType, Tensor, TensorData};
-use burn_autodiff::Autodiff;
-use burn_autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
-use burn_autodiff::grads::Gradients;
-use burn_autodiff::ops::{Backward, Ops, OpsKind};
 use burn_dispatch::Dispatch;
 use burn_flex::{Flex, FlexTensor};
 
@@ -24,6 +20,7 @@ pub(super) trait Operator: Debug + Send + Sync + 'static {
 
     /// The gradients of the inputs that are wanted, from the tensors that were kept and the contiguous gradient of the
     /// output.
+    #[cfg_attr(not(feature = "autodiff"), expect(dead_code, reason = "nothing asks for gradients"))]
     fn backward(
         &self,
         kept: Vec<FlexTensor>,
@@ -54,7 +51,8 @@ pub(super) fn operate<const D: usize>(
 }
 
 /// What Burn calls for the tensors of a device. Its macro reads no arrays.
-#[backend_extension(Flex, Autodiff)]
+#[cfg_attr(feature = "autodiff", backend_extension(Flex, Autodiff))]
+#[cfg_attr(not(feature = "autodiff"), backend_extension(Flex))]
 trait Operate: Backend {
     fn operate(
         a: FloatTensor<Self>,
@@ -79,45 +77,55 @@ impl Operate for Flex {
     }
 }
 
-impl<C: CheckpointStrategy> Operate for Autodiff<Flex, C> {
-    fn operate(
-        a: FloatTensor<Self>,
-        b: FloatTensor<Self>,
-        c: FloatTensor<Self>,
-        d: FloatTensor<Self>,
-        e: FloatTensor<Self>,
-        operator: Arc<dyn Operator>,
-    ) -> FloatTensor<Self> {
-        let nodes = [a.node(), b.node(), c.node(), d.node(), e.node()];
-        let inputs = [a, b, c, d, e].map(|tensor| tensor.into_primitive().to_contiguous());
-        let (output, kept) = operator.forward(inputs);
-        match Operation.prepare::<C>(nodes).compute_bound().stateful() {
-            OpsKind::Tracked(operation) => operation.finish(State { operator, kept }, output),
-            OpsKind::UnTracked(operation) => operation.finish(output),
+#[cfg(feature = "autodiff")]
+mod backward {
+    use burn_autodiff::Autodiff;
+    use burn_autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
+    use burn_autodiff::grads::Gradients;
+    use burn_autodiff::ops::{Backward, Ops, OpsKind};
+
+    use super::*;
+
+    impl<C: CheckpointStrategy> Operate for Autodiff<Flex, C> {
+        fn operate(
+            a: FloatTensor<Self>,
+            b: FloatTensor<Self>,
+            c: FloatTensor<Self>,
+            d: FloatTensor<Self>,
+            e: FloatTensor<Self>,
+            operator: Arc<dyn Operator>,
+        ) -> FloatTensor<Self> {
+            let nodes = [a.node(), b.node(), c.node(), d.node(), e.node()];
+            let inputs = [a, b, c, d, e].map(|tensor| tensor.into_primitive().to_contiguous());
+            let (output, kept) = operator.forward(inputs);
+            match Operation.prepare::<C>(nodes).compute_bound().stateful() {
+                OpsKind::Tracked(operation) => operation.finish(State { operator, kept }, output),
+                OpsKind::UnTracked(operation) => operation.finish(output),
+            }
         }
     }
-}
 
-/// What the way back needs.
-#[derive(Clone, Debug)]
-struct State {
-    operator: Arc<dyn Operator>,
-    kept: Vec<FlexTensor>,
-}
+    /// What the way back needs.
+    #[derive(Clone, Debug)]
+    struct State {
+        operator: Arc<dyn Operator>,
+        kept: Vec<FlexTensor>,
+    }
 
-#[derive(Debug)]
-struct Operation;
+    #[derive(Debug)]
+    struct Operation;
 
-impl Backward<Flex, 5> for Operation {
-    type State = State;
+    impl Backward<Flex, 5> for Operation {
+        type State = State;
 
-    fn backward(self, ops: Ops<State, 5>, gradients: &mut Gradients, _: &mut Checkpointer) {
-        let gradient = gradients.consume::<Flex>(&ops.node).to_contiguous();
-        let wanted = ops.parents.each_ref().map(Option::is_some);
-        let results = ops.state.operator.backward(ops.state.kept, gradient, wanted);
-        for (parent, result) in ops.parents.into_iter().zip(results) {
-            if let (Some(parent), Some(result)) = (parent, result) {
-                gradients.register::<Flex>(parent.id, result);
+        fn backward(self, ops: Ops<State, 5>, gradients: &mut Gradients, _: &mut Checkpointer) {
+            let gradient = gradients.consume::<Flex>(&ops.node).to_contiguous();
+            let wanted = ops.parents.each_ref().map(Option::is_some);
+            let results = ops.state.operator.backward(ops.state.kept, gradient, wanted);
+            for (parent, result) in ops.parents.into_iter().zip(results) {
+                if let (Some(parent), Some(result)) = (parent, result) {
+                    gradients.register::<Flex>(parent.id, result);
+                }
             }
         }
     }
@@ -143,6 +151,7 @@ pub(super) fn shape(tensor: &FlexTensor) -> &[usize] {
 }
 
 /// The same tensor after its numbers were written over. One that is part of a larger tensor is copied before.
+#[cfg_attr(not(feature = "autodiff"), allow(dead_code, reason = "only gradients are written over"))]
 pub(super) fn written(tensor: FlexTensor, write: impl FnOnce(&mut [f32])) -> FlexTensor {
     let mut tensor = tensor.to_contiguous();
     if tensor.storage::<f32>().len() != numbers(&tensor).len() {

@@ -41,7 +41,7 @@ mod cpu {
     }
 }
 
-#[cfg(all(test, feature = "cpu"))]
+#[cfg(all(test, feature = "autodiff"))]
 mod tests {
     use super::super::operator::assert_agree;
     use super::*;
