@@ -25,7 +25,8 @@ pub(crate) const PANELS: usize = 8;
 /// Sums of eight rows with the columns of a panel.
 pub(crate) type Tile = [[f32; LANES]; ROWS];
 
-/// Adds Σₖ rows\[r\]\[k\] · panel\[k\]\[c\] to tile\[r\]\[c\]. Only the first `columns` columns have to be right.
+/// Adds Σₖ rows\[r\]\[k\] · panel\[k\]\[c\] to tile\[r\]\[c\]. Only the first `columns` columns have to be right, which may be
+/// more than the panel has.
 #[with_simd]
 pub(crate) fn add_products<'a, S: Simd>(
     rows: &'a [&'a [f32]; ROWS],
@@ -33,8 +34,19 @@ pub(crate) fn add_products<'a, S: Simd>(
     columns: usize,
     tile: &'a mut Tile,
 ) {
+    add_with_lanes(S::lanes32(), rows, panel, columns, tile);
+}
+
+/// The same for vectors of some lanes.
+#[inline(always)]
+fn add_with_lanes(
+    lanes: usize,
+    rows: &[&[f32]; ROWS],
+    panel: &[[f32; LANES]],
+    columns: usize,
+    tile: &mut Tile,
+) {
     const HALF: usize = LANES / 2;
-    let lanes = S::lanes32();
     // The registers hold this number of sums.
     if lanes == 16 {
         if columns > HALF {
@@ -46,7 +58,7 @@ pub(crate) fn add_products<'a, S: Simd>(
     }
     // The first x86-64 processors and WebAssembly have no fused multiply-add.
     let fused = !(cfg!(target_arch = "wasm32") || cfg!(target_arch = "x86_64") && lanes == 4);
-    for lane in (0..columns).step_by(HALF) {
+    for lane in (0..columns.min(LANES)).step_by(HALF) {
         for first in (0..ROWS).step_by(4) {
             let rows = [rows[first], rows[first + 1], rows[first + 2], rows[first + 3]];
             if fused {
@@ -98,6 +110,33 @@ fn add<const R: usize, const L: usize>(sums: [[f32; L]; R], tile: &mut Tile, fir
     for (sums, row) in sums.iter().zip(&mut tile[first..]) {
         for (sum, number) in sums.iter().zip(&mut row[lane..]) {
             *number += sum;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vectors_of_every_length_give_the_same_sums() {
+        let number = |i: usize| ((i * 7919 + 11) % 10007) as f32 / 5003.0 - 1.0;
+        let rows: Vec<Vec<f32>> = (0..ROWS).map(|r| (0..70).map(|k| number(r * 70 + k)).collect()).collect();
+        let rows = std::array::from_fn(|r| &rows[r][..]);
+        let panel: Vec<[f32; LANES]> =
+            (0..70).map(|k| std::array::from_fn(|lane| number(k * LANES + lane))).collect();
+        // More columns than a panel has are those of the panels behind it.
+        for columns in [1, 15, 16, 17, 32, 33, 500] {
+            let tile = |lanes: usize| {
+                let mut tile = [[1.0; LANES]; ROWS];
+                add_with_lanes(lanes, &rows, &panel, columns, &mut tile);
+                tile.map(|row| row[..columns.min(LANES)].to_vec())
+            };
+            assert_eq!(tile(8), tile(16), "{columns} columns");
+            // Without fused multiply-adds the last digits differ.
+            for (sum, expected) in tile(4).iter().flatten().zip(tile(16).iter().flatten()) {
+                assert!((sum - expected).abs() < 1e-5, "{columns} columns: {sum} instead of {expected}");
+            }
         }
     }
 }
