@@ -17,8 +17,19 @@
 //! | gradient of the input | input channels | positions of the input | output channels × window |
 //! | gradient of the weights | input channels × window | output channels | positions of the output |
 //!
+//! # Transformers
+//!
+//! [`Linear`] maps are products of matrices in all three directions. [`Attention`] never keeps the weights of all tokens:
+//! on the way back it computes them again. [`LayerNorm`] and [`gelu`] read their numbers once, with an exponential that the
+//! compiler turns into vectors.
+//!
+//! # Equal bits
+//!
 //! A number of a result is added up in an order that depends on the layer's shape alone: not on threads, on the pictures
-//! beside it, or on the length of the machine's vectors.
+//! beside it, or on the length of the machine's vectors. Processors with AVX2 and with AVX-512 give the same bits. Older
+//! ones, and WebAssembly, have no fused multiply-add, so their last digits differ.
+//!
+//! `UPSTREAM.md` beside this crate says what of it could become part of Burn.
 //!
 //! ```
 //! use akin_layers::{Convolution, Epilogue};
