@@ -29,7 +29,7 @@ fn normal(x: f32) -> [f32; 2] {
     [if x < 0.0 { tail } else { 1.0 - tail }, density * 0.398_942_3]
 }
 
-/// x · Φ(x) of each number.
+/// x · Φ(x) of each number. Of −∞ it is no number, as the product says.
 pub fn gelu(x: &[f32]) -> Vec<f32> {
     let mut result = vec![0.0; x.len()];
     threads::each_chunk(&mut result, RUN, |i, result| forward(&x[i * RUN..], result));
@@ -49,8 +49,7 @@ pub fn gelu_gradient(x: &[f32], gradient: &mut [f32]) {
 #[with_simd]
 fn forward<'a, S: Simd>(x: &'a [f32], result: &'a mut [f32]) {
     for (result, &x) in result.iter_mut().zip(x) {
-        // Φ(−∞) is zero, and the product no number.
-        *result = if x == f32::NEG_INFINITY { 0.0 } else { x * normal(x)[0] };
+        *result = x * normal(x)[0];
     }
 }
 
@@ -58,7 +57,6 @@ fn forward<'a, S: Simd>(x: &'a [f32], result: &'a mut [f32]) {
 fn backward<'a, S: Simd>(x: &'a [f32], gradient: &'a mut [f32]) {
     for (gradient, &x) in gradient.iter_mut().zip(x) {
         let [distribution, density] = normal(x);
-        let slope = if x.is_infinite() { distribution } else { distribution + x * density };
-        *gradient *= slope;
+        *gradient *= distribution + x * density;
     }
 }

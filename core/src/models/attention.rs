@@ -65,13 +65,14 @@ mod cpu {
 
 #[cfg(all(test, feature = "autodiff"))]
 mod tests {
-    use super::super::operator::assert_agree;
+    use super::super::operator::{assert_agree, assert_same_kinds};
     use super::*;
 
     #[test]
     fn output_and_gradient_agree_with_burn() {
         for (shape, heads) in [([1, 1, 3], 1), ([2, 9, 36], 3), ([1, 150, 192], 4)] {
             assert_agree(shape, |x| attention(x * 3.0, heads), |x| products(x * 3.0, heads));
+            assert_same_kinds(shape, |x| attention(x, heads), |x| products(x, heads));
         }
     }
 }

@@ -171,7 +171,7 @@ mod tests {
     use burn::nn::conv::Conv2dConfig;
     use burn::tensor::{Device, TensorData, Tolerance};
 
-    use super::super::operator::{assert_agree, random};
+    use super::super::operator::{assert_agree, assert_same_kinds, random};
     use super::*;
 
     fn layer(channels: usize) -> BatchNorm {
@@ -220,6 +220,11 @@ mod tests {
                 for (own, burn) in own.iter().zip(&burn) {
                     own.assert_approx_eq::<f32>(burn, Tolerance::absolute(5e-4));
                 }
+                assert_same_kinds(
+                    shape,
+                    |x| apply(&layer(shape[1]), x, false),
+                    |x| layer(shape[1]).forward(x),
+                );
             }
         }
     }

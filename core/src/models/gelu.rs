@@ -40,11 +40,12 @@ mod cpu {
 
 #[cfg(all(test, feature = "autodiff"))]
 mod tests {
-    use super::super::operator::assert_agree;
+    use super::super::operator::{assert_agree, assert_same_kinds};
     use super::*;
 
     #[test]
     fn output_and_gradient_agree_with_burn() {
         assert_agree([2, 30, 70], |x| gelu(x * 5.0), |x| activation::gelu(x * 5.0));
+        assert_same_kinds([2, 3, 5], gelu, activation::gelu);
     }
 }

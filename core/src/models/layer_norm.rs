@@ -71,7 +71,7 @@ mod tests {
     use burn::nn::LayerNormConfig;
     use burn::tensor::{Device, Tolerance};
 
-    use super::super::operator::{assert_agree, random};
+    use super::super::operator::{assert_agree, assert_same_kinds, random};
     use super::*;
 
     #[test]
@@ -83,6 +83,7 @@ mod tests {
             layer.beta = layer.beta.map(|beta| beta.map(|_| random([shape[2]], 2)));
             assert!(cpu::apply(&layer, &random(shape, 4)).is_some(), "our own layer");
             assert_agree(shape, |x| layer_norm(&layer, x), |x| layer.forward(x));
+            assert_same_kinds(shape, |x| layer_norm(&layer, x), |x| layer.forward(x));
             let gradients = |output: Tensor<3>| {
                 let gradients = (output.clone() * random(output.dims(), 3)).sum().backward();
                 let beta = layer.beta.as_ref().map(|beta| beta.val().grad(&gradients).unwrap());

@@ -69,7 +69,7 @@ mod tests {
     use burn::nn::LinearConfig;
     use burn::tensor::{Device, Tolerance};
 
-    use super::super::operator::{assert_agree, random};
+    use super::super::operator::{assert_agree, assert_same_kinds, random};
     use super::*;
 
     #[test]
@@ -80,6 +80,7 @@ mod tests {
             layer.weight = layer.weight.map(|_| random([shape[2], outputs], 1));
             assert!(cpu::apply(&layer, &random(shape, 4)).is_some(), "our own layer");
             assert_agree(shape, |x| linear(&layer, x), |x| layer.forward(x));
+            assert_same_kinds(shape, |x| linear(&layer, x), |x| layer.forward(x));
             let x = random(shape, 2);
             let gradients = |output: Tensor<3>| {
                 let gradients = (output.clone() * random(output.dims(), 3)).sum().backward();

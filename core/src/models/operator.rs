@@ -186,3 +186,29 @@ pub(super) fn assert_agree<const D: usize, const E: usize>(
     let (own, burn) = (results(own(x.clone())), results(burn(x.clone())));
     own.iter().zip(&burn).for_each(|(own, burn)| own.assert_approx_eq(burn, tolerance));
 }
+
+/// Asserts that two computations of what is not finite give numbers of the same kinds, forwards and backwards: none, infinite
+/// or finite.
+#[cfg(test)]
+pub(super) fn assert_same_kinds<const D: usize, const E: usize>(
+    x: [usize; D],
+    own: impl Fn(Tensor<D>) -> Tensor<E>,
+    burn: impl Fn(Tensor<D>) -> Tensor<E>,
+) {
+    for number in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+        let mut numbers = random(x, 4).into_data().try_to_vec::<f32>().expect("32-bit floats");
+        let middle = numbers.len() / 2;
+        numbers[middle] = number;
+        let device = burn::tensor::Device::flex().autodiff();
+        let x = Tensor::<D>::from_data(TensorData::new(numbers, x), &device).require_grad();
+        let kinds = |output: Tensor<E>| {
+            let gradients = (output.clone() * random(output.dims(), 3)).sum().backward();
+            let gradient = x.grad(&gradients).expect("a gradient of the input").into_data();
+            [output.into_data(), gradient].map(|data| -> Vec<_> {
+                let numbers = data.try_to_vec::<f32>().expect("32-bit floats");
+                numbers.into_iter().map(|number| (number.is_nan(), number.is_infinite())).collect()
+            })
+        };
+        assert_eq!(kinds(own(x.clone())), kinds(burn(x.clone())), "{number}");
+    }
+}

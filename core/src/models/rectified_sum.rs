@@ -43,7 +43,7 @@ mod cpu {
 
 #[cfg(all(test, feature = "autodiff"))]
 mod tests {
-    use super::super::operator::assert_agree;
+    use super::super::operator::{assert_agree, assert_same_kinds};
     use super::*;
 
     #[test]
@@ -54,5 +54,6 @@ mod tests {
             |x| rectified_sum(x.clone() * 2.0, x - 0.3),
             |x| relu(x.clone() * 2.0 + (x - 0.3)),
         );
+        assert_same_kinds(shape, |x| rectified_sum(x.clone(), x), |x| relu(x.clone() + x));
     }
 }
