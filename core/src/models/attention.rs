@@ -30,7 +30,7 @@ mod cpu {
     use burn::tensor::Tensor;
     use burn_flex::FlexTensor;
 
-    use super::super::operator::{Inputs, Operator, fits, numbers, operate, shape, tensor};
+    use super::super::operator::{Gradients, Inputs, Operator, fits, numbers, operate, shape, tensor};
 
     /// The output for 32-bit floats in the memory of the CPU.
     pub(super) fn apply(projections: &Tensor<3>, heads: usize) -> Option<Tensor<3>> {
@@ -51,14 +51,9 @@ mod cpu {
             (tensor(output, &[batch, tokens, features / 3]), vec![projections])
         }
 
-        fn backward(
-            &self,
-            kept: Vec<FlexTensor>,
-            gradient: FlexTensor,
-            _: Inputs<bool>,
-        ) -> Inputs<Option<FlexTensor>> {
+        fn backward(&self, kept: Vec<FlexTensor>, gradient: FlexTensor, _: Inputs<bool>) -> Gradients {
             let by_projections = self.form.gradient(numbers(&kept[0]), numbers(&gradient));
-            [Some(tensor(by_projections, shape(&kept[0]))), None, None, None, None]
+            vec![Some(tensor(by_projections, shape(&kept[0])))]
         }
     }
 }

@@ -47,7 +47,9 @@ mod cpu {
     use burn_flex::FlexTensor;
 
     use super::super::convolution::cpu::apply_scaled;
-    use super::super::operator::{Inputs, Operator, fits, numbers, operate, shape, tensor, written};
+    use super::super::operator::{
+        Gradients, Inputs, Operator, fits, numbers, operate, shape, tensor, written,
+    };
 
     /// The running mean and variance.
     fn running(layer: &BatchNorm, x: &Tensor<4>) -> [Tensor<1>; 2] {
@@ -143,12 +145,7 @@ mod cpu {
             (tensor(output, shape(&x)), vec![x, gamma, beta])
         }
 
-        fn backward(
-            &self,
-            kept: Vec<FlexTensor>,
-            gradient: FlexTensor,
-            _: Inputs<bool>,
-        ) -> Inputs<Option<FlexTensor>> {
+        fn backward(&self, kept: Vec<FlexTensor>, gradient: FlexTensor, _: Inputs<bool>) -> Gradients {
             let (layer, x) = (self.layer(&kept[0], &kept[1], &kept[2]), numbers(&kept[0]));
             let mut weights = [vec![], vec![]];
             let by_x = written(gradient, |gradient| {
@@ -159,7 +156,7 @@ mod cpu {
                 let channels = numbers.len();
                 Some(tensor(numbers, &[channels]))
             });
-            [Some(by_x), by_gamma, by_beta, None, None]
+            vec![Some(by_x), by_gamma, by_beta]
         }
     }
 }

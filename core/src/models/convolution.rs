@@ -41,7 +41,9 @@ pub(super) mod cpu {
     use burn::tensor::Tensor;
     use burn_flex::FlexTensor;
 
-    use super::super::operator::{Inputs, Operator, fits, numbers, operate, shape, tensor, written};
+    use super::super::operator::{
+        Gradients, Inputs, Operator, fits, numbers, operate, shape, tensor, written,
+    };
 
     /// The output of the layer, if it is one of 32-bit floats in the memory of the CPU.
     pub(super) fn apply(layer: &Conv2d, x: &Tensor<4>, rectified: bool) -> Option<Tensor<4>> {
@@ -120,7 +122,7 @@ pub(super) mod cpu {
             kept: Vec<FlexTensor>,
             mut gradient: FlexTensor,
             wanted: Inputs<bool>,
-        ) -> Inputs<Option<FlexTensor>> {
+        ) -> Gradients {
             if let Some(output) = kept.get(2) {
                 gradient = written(gradient, |gradient| rectifier_gradient(gradient, numbers(output)));
             }
@@ -128,7 +130,7 @@ pub(super) mod cpu {
             let by_x = || tensor(self.form.input_gradient(gradient, numbers(weight)), shape(x));
             let by_weight = || tensor(self.form.weight_gradient(numbers(x), gradient), shape(weight));
             let by_bias = || tensor(self.form.bias_gradient(gradient), &[self.form.outputs]);
-            [wanted[0].then(by_x), wanted[1].then(by_weight), wanted[2].then(by_bias), None, None]
+            vec![wanted[0].then(by_x), wanted[1].then(by_weight), wanted[2].then(by_bias)]
         }
     }
 
@@ -170,12 +172,7 @@ pub(super) mod cpu {
             (output.clone(), vec![output, x, first, second])
         }
 
-        fn backward(
-            &self,
-            kept: Vec<FlexTensor>,
-            gradient: FlexTensor,
-            wanted: Inputs<bool>,
-        ) -> Inputs<Option<FlexTensor>> {
+        fn backward(&self, kept: Vec<FlexTensor>, gradient: FlexTensor, wanted: Inputs<bool>) -> Gradients {
             let [output, x, weights @ ..] = &kept[..] else { unreachable!("the way forwards keeps these") };
             let gradient = written(gradient, |gradient| rectifier_gradient(gradient, numbers(output)));
             let gradient = numbers(&gradient);
@@ -188,7 +185,7 @@ pub(super) mod cpu {
             let by_weight =
                 |i: usize| tensor(self.forms[i].weight_gradient(numbers(x), gradient), shape(&weights[i]));
             let by_bias = |i: usize| tensor(self.forms[i].bias_gradient(gradient), &[self.forms[i].outputs]);
-            [
+            vec![
                 wanted[0].then(by_x),
                 wanted[1].then(|| by_weight(0)),
                 wanted[2].then(|| by_bias(0)),
@@ -214,7 +211,7 @@ pub(super) mod cpu {
             (forward(&self.form, &x, &weight, epilogue), vec![])
         }
 
-        fn backward(&self, _: Vec<FlexTensor>, _: FlexTensor, _: Inputs<bool>) -> Inputs<Option<FlexTensor>> {
+        fn backward(&self, _: Vec<FlexTensor>, _: FlexTensor, _: Inputs<bool>) -> Gradients {
             unreachable!("it is used where nothing has gradients")
         }
     }

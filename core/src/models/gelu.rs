@@ -16,7 +16,7 @@ mod cpu {
     use akin_layers as layers;
     use burn_flex::FlexTensor;
 
-    use super::super::operator::{Inputs, Operator, numbers, shape, tensor, written};
+    use super::super::operator::{Gradients, Inputs, Operator, numbers, shape, tensor, written};
 
     #[derive(Debug)]
     pub(super) struct Gelu;
@@ -26,14 +26,9 @@ mod cpu {
             (tensor(layers::gelu(numbers(&x)), shape(&x)), vec![x])
         }
 
-        fn backward(
-            &self,
-            kept: Vec<FlexTensor>,
-            gradient: FlexTensor,
-            _: Inputs<bool>,
-        ) -> Inputs<Option<FlexTensor>> {
+        fn backward(&self, kept: Vec<FlexTensor>, gradient: FlexTensor, _: Inputs<bool>) -> Gradients {
             let by_x = written(gradient, |gradient| layers::gelu_gradient(numbers(&kept[0]), gradient));
-            [Some(by_x), None, None, None, None]
+            vec![Some(by_x)]
         }
     }
 }

@@ -23,7 +23,9 @@ mod cpu {
     use burn::tensor::Tensor;
     use burn_flex::FlexTensor;
 
-    use super::super::operator::{Inputs, Operator, fits, numbers, operate, shape, tensor, written};
+    use super::super::operator::{
+        Gradients, Inputs, Operator, fits, numbers, operate, shape, tensor, written,
+    };
     use super::EPSILON;
 
     /// The output of the layer, if it is one of 32-bit floats in the memory of the CPU.
@@ -50,18 +52,13 @@ mod cpu {
             (tensor(output, shape(&x)), vec![x, gamma, beta])
         }
 
-        fn backward(
-            &self,
-            kept: Vec<FlexTensor>,
-            gradient: FlexTensor,
-            _: Inputs<bool>,
-        ) -> Inputs<Option<FlexTensor>> {
+        fn backward(&self, kept: Vec<FlexTensor>, gradient: FlexTensor, _: Inputs<bool>) -> Gradients {
             let mut weights = [vec![], vec![]];
             let by_x = written(gradient, |gradient| {
                 weights = form(&kept[1], &kept[2]).gradient(numbers(&kept[0]), gradient);
             });
             let [by_gamma, by_beta] = weights.map(|numbers| Some(tensor(numbers, shape(&kept[1]))));
-            [Some(by_x), by_gamma, by_beta, None, None]
+            vec![Some(by_x), by_gamma, by_beta]
         }
     }
 }

@@ -19,7 +19,7 @@ mod cpu {
     use burn::tensor::Tensor;
     use burn_flex::FlexTensor;
 
-    use super::super::operator::{Inputs, Operator, fits, numbers, operate, shape, tensor};
+    use super::super::operator::{Gradients, Inputs, Operator, fits, numbers, operate, shape, tensor};
 
     /// The output of the layer, if it is one of 32-bit floats in the memory of the CPU.
     pub(super) fn apply(layer: &Linear, x: &Tensor<3>) -> Option<Tensor<3>> {
@@ -49,17 +49,12 @@ mod cpu {
             (output, vec![x, weight])
         }
 
-        fn backward(
-            &self,
-            kept: Vec<FlexTensor>,
-            gradient: FlexTensor,
-            wanted: Inputs<bool>,
-        ) -> Inputs<Option<FlexTensor>> {
+        fn backward(&self, kept: Vec<FlexTensor>, gradient: FlexTensor, wanted: Inputs<bool>) -> Gradients {
             let ([x, weight], gradient) = ([&kept[0], &kept[1]], numbers(&gradient));
             let by_x = || tensor(self.form.input_gradient(gradient, numbers(weight)), shape(x));
             let by_weight = || tensor(self.form.weight_gradient(numbers(x), gradient), shape(weight));
             let by_bias = || tensor(self.form.bias_gradient(gradient), &[self.form.outputs]);
-            [wanted[0].then(by_x), wanted[1].then(by_weight), wanted[2].then(by_bias), None, None]
+            vec![wanted[0].then(by_x), wanted[1].then(by_weight), wanted[2].then(by_bias)]
         }
     }
 }

@@ -22,7 +22,7 @@ mod cpu {
     use burn::tensor::ops::MaxPoolOptions;
     use burn_flex::FlexTensor;
 
-    use super::super::operator::{Inputs, Operator, fits, numbers, operate, shape, tensor};
+    use super::super::operator::{Gradients, Inputs, Operator, fits, numbers, operate, shape, tensor};
 
     /// The output for 32-bit floats in the memory of the CPU, and windows without gaps and with equal padding.
     pub(super) fn apply(x: &Tensor<4>, options: &MaxPoolOptions<2>) -> Option<Tensor<4>> {
@@ -56,17 +56,12 @@ mod cpu {
             (output, vec![])
         }
 
-        fn backward(
-            &self,
-            _: Vec<FlexTensor>,
-            gradient: FlexTensor,
-            _: Inputs<bool>,
-        ) -> Inputs<Option<FlexTensor>> {
+        fn backward(&self, _: Vec<FlexTensor>, gradient: FlexTensor, _: Inputs<bool>) -> Gradients {
             let by_x = self
                 .places
                 .get()
                 .map(|(places, shape)| tensor(self.form.input_gradient(numbers(&gradient), places), shape));
-            [by_x, None, None, None, None]
+            vec![by_x]
         }
     }
 }

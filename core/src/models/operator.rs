@@ -13,6 +13,9 @@ use crate::host;
 /// What an operator reads: an input, then its weights. Where it reads fewer tensors, the last are without meaning.
 pub(super) type Inputs<T> = [T; 5];
 
+/// The gradients of an operator's first inputs.
+pub(super) type Gradients = Vec<Option<FlexTensor>>;
+
 /// A layer on the CPU. Its inputs are contiguous tensors of 32-bit floats.
 pub(super) trait Operator: Debug + Send + Sync + 'static {
     /// The output, and the tensors that the way back needs.
@@ -21,12 +24,7 @@ pub(super) trait Operator: Debug + Send + Sync + 'static {
     /// The gradients of the inputs that are wanted, from the tensors that were kept and the contiguous gradient of the
     /// output.
     #[cfg_attr(not(feature = "autodiff"), expect(dead_code, reason = "nothing asks for gradients"))]
-    fn backward(
-        &self,
-        kept: Vec<FlexTensor>,
-        gradient: FlexTensor,
-        wanted: Inputs<bool>,
-    ) -> Inputs<Option<FlexTensor>>;
+    fn backward(&self, kept: Vec<FlexTensor>, gradient: FlexTensor, wanted: Inputs<bool>) -> Gradients;
 }
 
 /// Whether a tensor is one of 32-bit floats in the memory of the CPU, and not empty.
@@ -81,7 +79,7 @@ impl Operate for Flex {
 mod backward {
     use burn_autodiff::Autodiff;
     use burn_autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
-    use burn_autodiff::grads::Gradients;
+    use burn_autodiff::grads;
     use burn_autodiff::ops::{Backward, Ops, OpsKind};
 
     use super::*;
@@ -118,7 +116,7 @@ mod backward {
     impl Backward<Flex, 5> for Operation {
         type State = State;
 
-        fn backward(self, ops: Ops<State, 5>, gradients: &mut Gradients, _: &mut Checkpointer) {
+        fn backward(self, ops: Ops<State, 5>, gradients: &mut grads::Gradients, _: &mut Checkpointer) {
             let gradient = gradients.consume::<Flex>(&ops.node).to_contiguous();
             let wanted = ops.parents.each_ref().map(Option::is_some);
             let results = ops.state.operator.backward(ops.state.kept, gradient, wanted);

@@ -17,7 +17,7 @@ mod cpu {
     use akin_layers as layers;
     use burn_flex::FlexTensor;
 
-    use super::super::operator::{Inputs, Operator, numbers, shape, tensor, written};
+    use super::super::operator::{Gradients, Inputs, Operator, numbers, shape, tensor, written};
 
     #[derive(Debug)]
     pub(super) struct RectifiedSum;
@@ -28,15 +28,10 @@ mod cpu {
             (output.clone(), vec![output])
         }
 
-        fn backward(
-            &self,
-            kept: Vec<FlexTensor>,
-            gradient: FlexTensor,
-            wanted: Inputs<bool>,
-        ) -> Inputs<Option<FlexTensor>> {
+        fn backward(&self, kept: Vec<FlexTensor>, gradient: FlexTensor, wanted: Inputs<bool>) -> Gradients {
             let gradient =
                 written(gradient, |gradient| layers::rectifier_gradient(gradient, numbers(&kept[0])));
-            [wanted[0].then(|| gradient.clone()), wanted[1].then(|| gradient.clone()), None, None, None]
+            vec![wanted[0].then(|| gradient.clone()), wanted[1].then(|| gradient.clone())]
         }
     }
 }
