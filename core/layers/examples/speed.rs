@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use akin_layers::{Convolution, Epilogue};
+use akin_layers::{Convolution, Epilogue, Linear};
 
 fn main() {
     println!(
@@ -35,19 +35,39 @@ fn main() {
         let weight: Vec<_> = (0..layer.weights()).map(|i| (i % 7) as f32 - 3.0).collect();
         let output = layer.forward(&x, &weight, Epilogue::default());
         let count = (output.len() / outputs * layer.weights()) as f64 / 1e9;
-        let speed = |work: &dyn Fn() -> Vec<f32>| {
-            let time = || {
-                let start = Instant::now();
-                std::hint::black_box(work());
-                start.elapsed().as_secs_f64()
-            };
-            count / (0..7).map(|_| time()).fold(f64::INFINITY, f64::min)
-        };
         println!(
             "{name:<44} {:8.1} {:8.1} {:8.1}",
-            speed(&|| layer.forward(&x, &weight, Epilogue::default())),
-            speed(&|| layer.input_gradient(&output, &weight)),
-            speed(&|| layer.weight_gradient(&x, &output)),
+            count / seconds(|| layer.forward(&x, &weight, Epilogue::default())),
+            count / seconds(|| layer.input_gradient(&output, &weight)),
+            count / seconds(|| layer.weight_gradient(&x, &output)),
         );
     }
+    for (name, rows, inputs, outputs) in [
+        ("ViT queries, keys and values 384→1152", 3152, 384, 1152),
+        ("ViT projection 384→384", 3152, 384, 384),
+        ("ViT first of the MLP 384→1536", 3152, 384, 1536),
+        ("ViT second of the MLP 1536→384", 3152, 1536, 384),
+    ] {
+        let layer = Linear { inputs, outputs };
+        let x: Vec<_> = (0..rows * inputs).map(|i| (i % 13) as f32 - 6.0).collect();
+        let weight: Vec<_> = (0..inputs * outputs).map(|i| (i % 7) as f32 - 3.0).collect();
+        let output = layer.forward(&x, &weight, None);
+        let count = (rows * inputs * outputs) as f64 / 1e9;
+        println!(
+            "{name:<44} {:8.1} {:8.1} {:8.1}",
+            count / seconds(|| layer.forward(&x, &weight, None)),
+            count / seconds(|| layer.input_gradient(&output, &weight)),
+            count / seconds(|| layer.weight_gradient(&x, &output)),
+        );
+    }
+}
+
+/// The shortest of some times.
+fn seconds(work: impl Fn() -> Vec<f32>) -> f64 {
+    let time = || {
+        let start = Instant::now();
+        std::hint::black_box(work());
+        start.elapsed().as_secs_f64()
+    };
+    (0..7).map(|_| time()).fold(f64::INFINITY, f64::min)
 }
