@@ -55,7 +55,7 @@ impl Attention {
         1.0 / (self.width as f32).sqrt()
     }
 
-    /// A head's part of tokens with `parts` · H · D numbers each, of which this is one.
+    /// A head's numbers in one of the `parts` of each token, where a part has H · D numbers.
     fn part<'a>(&self, numbers: &'a [f32], parts: usize, part: usize, head: usize) -> Matrix<'a> {
         let start = part * self.features() + head * self.width;
         let pitch = parts * self.features();
@@ -101,13 +101,13 @@ impl Attention {
         output
     }
 
-    /// Writes the weights of some queries' tokens, [queries, T], with the keys transposed.
+    /// Writes the weights of some queries, [queries, T]. The keys are transposed, [D, T].
     fn weights(&self, queries: Matrix, keys: &[f32], weights: &mut [f32]) {
         queries.product(Matrix::new(keys, self.tokens), weights, self.tokens);
         softmax(weights, self.tokens, self.scale());
     }
 
-    /// The gradient of the projections, [B, T, 3, H, D], from that of the output.
+    /// The gradient of the projections, [B, T, 3, H, D], from the gradient of the output, [B, T, H, D].
     pub fn gradient(&self, projections: &[f32], gradient: &[f32]) -> Vec<f32> {
         let count = self.pictures(projections);
         assert_eq!(gradient.len(), count * self.length(), "a gradient of the stated shape");
@@ -178,7 +178,7 @@ fn softmax<S: Simd>(scores: &mut [f32], columns: usize, scale: f32) {
     }
 }
 
-/// Turns the gradient of a softmax into that of its scores, by row.
+/// Turns the gradient of a softmax into the gradient of its scores, row by row.
 #[with_simd]
 fn softmax_gradient<'a, S: Simd>(weights: &'a [f32], gradient: &'a mut [f32], columns: usize, scale: f32) {
     for (weights, gradient) in weights.chunks_exact(columns).zip(gradient.chunks_exact_mut(columns)) {

@@ -30,7 +30,7 @@ pub struct BatchNorm<'a> {
     pub positions: usize,
     /// Whether what is negative is made zero. Not a number stays so.
     pub rectified: bool,
-    /// The mean and variance of each channel to normalise by, [C] each, instead of those of the batch.
+    /// A mean and a variance of each channel, [C] each, that are used instead of the batch's.
     pub given: Option<[&'a [f32]; 2]>,
 }
 
@@ -73,7 +73,7 @@ impl BatchNorm<'_> {
     }
 
     /// Turns the gradient of the output, [B, C, H, W], into that of the input, and gives those of γ and β. Mean and variance
-    /// are those of [`Normalised`].
+    /// are the moments that [`Self::forward`] gave.
     ///
     /// # Panics
     ///

@@ -27,7 +27,7 @@ pub struct Convolution {
     pub dilation: [usize; 2],
     /// Groups of channels with weights of their own; divides C and O.
     pub groups: usize,
-    /// The channels of other layers that stand before and behind those of this one in the pictures of the output.
+    /// How many channels of other layers stand before and behind this layer's in the pictures of the output.
     pub beside: [usize; 2],
 }
 

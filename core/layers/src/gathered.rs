@@ -27,7 +27,7 @@ fn with_scratch(work: impl FnOnce(&mut Scratch)) {
     SCRATCH.set(scratch);
 }
 
-/// Some channels among those of a picture.
+/// Some of a picture's channels.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part {
     pub first: usize,
@@ -40,7 +40,7 @@ pub(crate) struct Product<'a> {
     pub planes: Planes,
     /// The maps of a picture that belong to a group.
     pub maps: usize,
-    /// The maps of all groups among those of a picture.
+    /// Which maps of a picture all groups together read.
     pub source: Part,
     /// How far the number of each term lies behind that of the first.
     pub offsets: &'a [usize],
@@ -48,7 +48,7 @@ pub(crate) struct Product<'a> {
     pub positions: Vec<(usize, usize)>,
     /// The rows of a group.
     pub rows: usize,
-    /// The rows of all groups among those of a picture of the result.
+    /// Which rows of a picture of the result all groups together write.
     pub result: Part,
     /// The numbers of a row of the result.
     pub target: usize,

@@ -2,7 +2,7 @@
 //! Error Linear Units*, 2016), and its gradient Φ(x) + x · φ(x).
 //!
 //! Φ is by Abramowitz and Stegun's formula 7.1.26 (*Handbook of Mathematical Functions*, 1964), whose error is below
-//! 10⁻⁷, which is that of 32 bits. Its exponential is that of the density φ, too.
+//! 10⁻⁷, about the rounding error of 32-bit floats. The density φ uses the same exponential.
 
 #![allow(clippy::extra_unused_type_parameters, reason = "`with_simd` asks for the machine's vectors by name")]
 
@@ -29,14 +29,14 @@ fn normal(x: f32) -> [f32; 2] {
     [if x < 0.0 { tail } else { 1.0 - tail }, density * 0.398_942_3]
 }
 
-/// x · Φ(x) of each number. Of −∞ it is no number, as the product says.
+/// x · Φ(x) of each number. For −∞ the result is not a number, because the product is −∞ · 0.
 pub fn gelu(x: &[f32]) -> Vec<f32> {
     let mut result = vec![0.0; x.len()];
     threads::each_chunk(&mut result, RUN, |i, result| forward(&x[i * RUN..], result));
     result
 }
 
-/// Turns the gradient of GELU's output into that of its input.
+/// Turns the gradient of GELU's output into the gradient of its input.
 ///
 /// # Panics
 ///

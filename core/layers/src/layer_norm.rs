@@ -48,7 +48,7 @@ impl LayerNorm<'_> {
         output
     }
 
-    /// Turns the gradient of the output, [N, F], into that of the input, and gives those of γ and β.
+    /// Turns the gradient of the output, [N, F], into the gradient of the input, and gives the gradients of γ and β.
     ///
     /// # Panics
     ///

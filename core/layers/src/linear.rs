@@ -72,7 +72,7 @@ fn product(rows: Matrix, columns: Matrix, bias: Option<&[f32]>) -> Vec<f32> {
 }
 
 /// The sum of the rows of a matrix [N, C]. It depends on the shape alone, and not on threads.
-pub(crate) fn sum_of_rows(numbers: &[f32], columns: usize) -> Vec<f32> {
+fn sum_of_rows(numbers: &[f32], columns: usize) -> Vec<f32> {
     /// The rows that a thread adds up at a time.
     const RUN: usize = 256;
     let mut parts = vec![0.0; (numbers.len() / columns).div_ceil(RUN) * columns];

@@ -144,7 +144,7 @@ fn pool<'a, S: Simd>(
 
 /// Takes each number with some stride, and its place, where it is larger than a target.
 ///
-/// In the order of the window's numbers, the first of equal ones counts, and the last that is none.
+/// Of equal numbers the first of the window counts, and of several that are not numbers the last.
 #[inline(always)]
 fn take_larger(
     (numbers, from): (&[f32], &[u32]),

@@ -43,7 +43,7 @@ mod cpu {
     use akin_layers as layers;
     use burn::nn::BatchNorm;
     use burn::nn::conv::Conv2d;
-    use burn::tensor::{DType, Tensor, TensorData};
+    use burn::tensor::{Tensor, TensorData};
     use burn_flex::FlexTensor;
 
     use super::super::convolution::cpu::apply_scaled;
@@ -80,7 +80,7 @@ mod cpu {
     /// those of the batch.
     pub(super) fn apply(layer: &BatchNorm, x: &Tensor<4>, rectified: bool) -> Option<Tensor<4>> {
         let (gamma, beta) = (layer.gamma.val(), layer.beta.val());
-        if !fits(x) || !fits(&gamma) || beta.dtype() != DType::F32 {
+        if !fits(x) || !fits(&gamma) || !fits(&beta) {
             return None;
         }
         let is_live = x.device().is_autodiff() && layer.training.is_enabled();

@@ -148,10 +148,9 @@ pub(super) fn shape(tensor: &FlexTensor) -> &[usize] {
     tensor.layout().shape()
 }
 
-/// The same tensor after its numbers were written over. One that is part of a larger tensor is copied before.
+/// A contiguous tensor after its numbers were written over. One that is part of a larger tensor is copied before.
 #[cfg_attr(not(feature = "autodiff"), allow(dead_code, reason = "only gradients are written over"))]
-pub(super) fn written(tensor: FlexTensor, write: impl FnOnce(&mut [f32])) -> FlexTensor {
-    let mut tensor = tensor.to_contiguous();
+pub(super) fn written(mut tensor: FlexTensor, write: impl FnOnce(&mut [f32])) -> FlexTensor {
     if tensor.storage::<f32>().len() != numbers(&tensor).len() {
         tensor = self::tensor(numbers(&tensor).to_vec(), shape(&tensor));
     }
