@@ -1,4 +1,4 @@
-//! Products of eight rows with a panel of 32 columns: the kernel of every convolution and of both its gradients.
+//! Products of six rows with a panel of 32 columns: the kernel of every convolution and of both its gradients.
 //!
 //! A column of the product stands in one lane of a vector. The terms of a sum are added in their order, with one fused
 //! multiply-add each where the machine has it. So a number depends neither on the columns beside it nor on the length of
@@ -14,7 +14,7 @@ use macerator::{Simd, with_simd};
 pub(crate) const LANES: usize = 32;
 
 /// The rows of a tile.
-pub(crate) const ROWS: usize = 8;
+pub(crate) const ROWS: usize = 6;
 
 /// The terms that a tile adds up at a time. A panel of this depth and its rows stay in the nearest caches.
 pub(crate) const DEPTH: usize = 256;
@@ -22,7 +22,7 @@ pub(crate) const DEPTH: usize = 256;
 /// The panels of a block. With its rows it stays in the second-level cache.
 pub(crate) const PANELS: usize = 8;
 
-/// Sums of eight rows with the columns of a panel.
+/// Sums of six rows with the columns of a panel.
 pub(crate) type Tile = [[f32; LANES]; ROWS];
 
 /// Adds Σₖ rows\[r\]\[k\] · panel\[k\]\[c\] to tile\[r\]\[c\]. Only the first `columns` columns have to be right, which may be
@@ -37,7 +37,7 @@ pub(crate) fn add_products<'a, S: Simd>(
     add_with_lanes(S::lanes32(), rows, panel, columns, tile);
 }
 
-/// The same for vectors of some lanes.
+/// The same for vectors of some lanes. The registers hold the sums of six rows with two vectors, and what is multiplied.
 #[inline(always)]
 fn add_with_lanes(
     lanes: usize,
@@ -46,49 +46,57 @@ fn add_with_lanes(
     columns: usize,
     tile: &mut Tile,
 ) {
-    const HALF: usize = LANES / 2;
-    // The registers hold this number of sums.
-    if lanes == 16 {
-        if columns > HALF {
-            add(products::<true, ROWS, LANES>(*rows, panel, 0), tile, 0, 0);
-        } else {
-            add(products::<true, ROWS, HALF>(*rows, panel, 0), tile, 0, 0);
+    let columns = columns.min(LANES);
+    match lanes {
+        16 if columns > 16 => add::<true, 32>(rows, panel, columns, tile),
+        16 | 8 => add::<true, 16>(rows, panel, columns, tile),
+        // The first x86-64 processors and WebAssembly have no fused multiply-add, and half as many registers as ARM's.
+        _ if cfg!(any(target_arch = "wasm32", target_arch = "x86_64")) => {
+            add::<false, 8>(rows, panel, columns, tile);
         }
-        return;
+        _ => add::<true, 16>(rows, panel, columns, tile),
     }
-    // The first x86-64 processors and WebAssembly have no fused multiply-add.
-    let fused = !(cfg!(target_arch = "wasm32") || cfg!(target_arch = "x86_64") && lanes == 4);
-    for lane in (0..columns.min(LANES)).step_by(HALF) {
-        for first in (0..ROWS).step_by(4) {
-            let rows = [rows[first], rows[first + 1], rows[first + 2], rows[first + 3]];
-            if fused {
-                add(products::<true, 4, HALF>(rows, panel, lane), tile, first, lane);
-            } else {
-                add(products::<false, 4, HALF>(rows, panel, lane), tile, first, lane);
+}
+
+/// The same, `L` columns at a time.
+#[inline(always)]
+fn add<const FUSED: bool, const L: usize>(
+    rows: &[&[f32]; ROWS],
+    panel: &[[f32; LANES]],
+    columns: usize,
+    tile: &mut Tile,
+) {
+    for first in (0..columns).step_by(L) {
+        let sums = products::<FUSED, L>(*rows, panel, first);
+        for r in 0..ROWS {
+            // Arrays of one length and plain indices: the compiler adds them as vectors, and keeps sums in registers.
+            let numbers = &mut tile[r].as_chunks_mut::<L>().0[first / L];
+            for i in 0..L {
+                numbers[i] += sums[r][i];
             }
         }
     }
 }
 
-/// The sums of some rows with `L` columns of a panel, from column `lane`.
+/// The sums of the rows with `L` columns of a panel.
 ///
 /// The rows are slices of their own, and the sums begin at zero and are returned: only so does the compiler keep the sums
 /// in registers.
 #[inline(always)]
-fn products<const FUSED: bool, const R: usize, const L: usize>(
-    rows: [&[f32]; R],
+fn products<const FUSED: bool, const L: usize>(
+    rows: [&[f32]; ROWS],
     panel: &[[f32; LANES]],
-    lane: usize,
-) -> [[f32; L]; R] {
+    first: usize,
+) -> [[f32; L]; ROWS] {
     // Equal lengths, so that no access needs a check.
-    let mut equal: [&[f32]; R] = [&[]; R];
-    for r in 0..R {
+    let mut equal: [&[f32]; ROWS] = [&[]; ROWS];
+    for r in 0..ROWS {
         equal[r] = &rows[r][..panel.len()];
     }
-    let mut sums = [[0.0; L]; R];
+    let mut sums = [[0.0; L]; ROWS];
     for (k, numbers) in panel.iter().enumerate() {
-        let numbers = &numbers[lane..lane + L];
-        for r in 0..R {
+        let numbers = &numbers[first..first + L];
+        for r in 0..ROWS {
             let x = equal[r][k];
             for i in 0..L {
                 sums[r][i] =
@@ -97,21 +105,6 @@ fn products<const FUSED: bool, const R: usize, const L: usize>(
         }
     }
     sums
-}
-
-#[inline(always)]
-fn add<const R: usize, const L: usize>(sums: [[f32; L]; R], tile: &mut Tile, first: usize, lane: usize) {
-    // A tile's numbers lie one after another. By rows, the compiler would gather columns.
-    if R == ROWS && L == LANES {
-        let numbers = tile.as_flattened_mut().iter_mut();
-        numbers.zip(sums.as_flattened()).for_each(|(number, sum)| *number += sum);
-        return;
-    }
-    for (sums, row) in sums.iter().zip(&mut tile[first..]) {
-        for (sum, number) in sums.iter().zip(&mut row[lane..]) {
-            *number += sum;
-        }
-    }
 }
 
 #[cfg(test)]
