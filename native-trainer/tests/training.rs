@@ -129,6 +129,9 @@ fn a_training_stopped_by_ctrl_c_and_resumed_gives_the_very_same_encoder() {
     at.akin(&["resume", "stopped"]).expect_code(0);
     assert_eq!(at.json("stopped/report.json"), at.json("straight/report.json"));
     assert_eq!(at.json("stopped/run.json")["seconds_per_step"], Value::Null, "no step was left");
+    let seconds = |key: &str| at.json("straight/run.json")[key].as_f64().unwrap();
+    let waiting = seconds("waiting_seconds");
+    assert!(waiting > 0.0 && waiting < seconds("training_seconds"), "{waiting}");
 }
 
 /// The centres of HPDH, the clusters of HPL and a memory of embeddings depend on all steps so far.

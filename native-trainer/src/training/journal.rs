@@ -1,7 +1,7 @@
 //! What a training records about itself: its log, and the time and memory that it takes.
 
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use akin_base::files::{Lines, read_regular_file, write_atomic};
 use akin_base::machine;
@@ -20,6 +20,7 @@ pub(super) struct Journal {
     log: Lines,
     events: Option<EventFile>,
     started: Instant,
+    waited: Duration,
     first_step: u64,
     peak_memory: Option<u64>,
     view: View,
@@ -45,7 +46,15 @@ impl Journal {
             Some(LogFormat::Tensorboard) => Some(EventFile::begin(&run.directory, first_step)?),
             None => None,
         };
-        let mut journal = Self { log, events, started: Instant::now(), first_step, peak_memory: None, view };
+        let mut journal = Self {
+            log,
+            events,
+            started: Instant::now(),
+            waited: Duration::ZERO,
+            first_step,
+            peak_memory: None,
+            view,
+        };
         if first_step > 0 {
             journal.log(json!({ "event": "resumed", "step": first_step }))?;
         }
@@ -73,6 +82,19 @@ impl Journal {
     /// Seconds since the clock was started.
     pub(super) fn seconds(&self) -> f64 {
         self.started.elapsed().as_secs_f64()
+    }
+
+    /// The next batch, which the training has to wait for while its images are read.
+    pub(super) fn wait_for<T>(&mut self, batch: impl FnOnce() -> T) -> T {
+        let start = Instant::now();
+        let batch = batch();
+        self.waited += start.elapsed();
+        batch
+    }
+
+    /// The seconds of this session in which the training had no batch to work on.
+    pub(super) fn waiting_seconds(&self) -> f64 {
+        self.waited.as_secs_f64()
     }
 
     /// The steps of this session, of `step` steps of the run.

@@ -455,7 +455,8 @@ impl<'a> Training<'a> {
             let mut unread: Option<StepNumbers> = None;
             let precision = self.run.config.precision();
             while state.step < self.timetable.steps {
-                let batch = batches.next().context("the thread that reads images has ended")?;
+                let batch =
+                    journal.wait_for(|| batches.next()).context("the thread that reads images has ended")?;
                 self.pictures.check()?;
                 self.prepare_epoch_of_loss(&mut state)?;
                 let (next, numbers, rates) = self.step(state, batch)?;
@@ -723,7 +724,7 @@ impl<'a> Training<'a> {
         journal.view().end_steps();
         let weights = state.trained.result().to_bytes()?;
         self.run.write_weights(&weights)?;
-        let seconds = journal.seconds();
+        let (seconds, waiting) = (journal.seconds(), journal.waiting_seconds());
         journal.measure_memory();
         let report = self.evaluate(state.trained.result())?;
         if self.run.config.run.evaluate_every_epochs > 0 {
@@ -743,6 +744,7 @@ impl<'a> Training<'a> {
             &json!({
                 "akin": env!("CARGO_PKG_VERSION"), "data": self.origin.data, "encoder_sha256": sha256(&weights), "encoder": encoder_config(&self.run.config), "device": plain_name(&device),
                 "steps": state.step, "best": best, "training_seconds": seconds,
+                "waiting_seconds": waiting,
                 "seconds_per_step": (steps_done > 0).then(|| seconds / steps_done as f64),
                 "images_per_batch": self.sampler.batch_size(),
                 "classes_per_batch": self.sampler.classes_and_images().map(|(classes, _)| classes),
@@ -753,7 +755,8 @@ impl<'a> Training<'a> {
             }),
         )?;
         let steps = counted(steps_done as usize, "step", "steps");
-        self.progress.say("Trained", &format!("{steps} in {seconds:.0} s"));
+        self.progress
+            .say("Trained", &format!("{steps} in {seconds:.0} s, {waiting:.0} s of them waiting for images"));
         if let Some(Best { step, metric, score }) = best.filter(|best| best.step != state.step) {
             let score = displayed(metric, score);
             self.progress.say(
