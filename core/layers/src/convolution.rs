@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::epilogue::Epilogue;
-use crate::gathered::{Part, Product};
+use crate::gathered::{Gathered, Part};
 use crate::planes::Planes;
 use crate::product::{DEPTH, LANES, ROWS, add_products};
 use crate::{depthwise, threads};
@@ -149,7 +149,7 @@ impl Convolution {
         let positions =
             (0..height).flat_map(|y| (0..width).map(move |x| (y * planes.pitch() + x, y * width + x)));
         let offsets = self.offsets(&planes, inputs);
-        let product = Product {
+        let product = Gathered {
             planes,
             maps: inputs,
             source: self.input_part(),
@@ -236,7 +236,7 @@ impl Convolution {
                     }
                 }
             });
-            let product = Product {
+            let product = Gathered {
                 planes,
                 maps: outputs,
                 source: self.output_part(),
@@ -278,12 +278,11 @@ impl Convolution {
         // What is added up at a time: pictures whose numbers the third-level cache holds.
         let pictures = ((1 << 20) / (outputs * span)).clamp(1, count);
         let (row_count, lane_count) = if swapped { (outputs, terms) } else { (terms, outputs) };
-        let row_tiles = row_count.div_ceil(ROWS);
         let lane_panels = lane_count.div_ceil(LANES);
-        let zero = vec![0.0; DEPTH];
         let (mut laid_out, mut panels) = (Vec::new(), Vec::new());
         for group in 0..self.groups {
-            let mut tiles = vec![[[0.0; LANES]; ROWS]; row_tiles * lane_panels];
+            // [panels, rows, 32].
+            let mut sums = vec![[0.0; LANES]; lane_panels * row_count];
             for first in (0..count).step_by(pictures) {
                 let pictures = first..(first + pictures).min(count);
                 let part = |part: Part, maps: usize, length: usize| -> Vec<Range<usize>> {
@@ -326,36 +325,32 @@ impl Convolution {
                     transpose(maps, [height, width], planes.pitch(), panel);
                 });
                 let places = if swapped { &plain } else { &offsets };
-                // Some tiles below each other at a time, so that a panel is read from a near cache.
-                let run = (row_tiles * lane_panels).div_ceil(4 * threads::count()).clamp(1, row_tiles);
-                let runs = row_tiles.div_ceil(run);
-                let mut columns: Vec<_> =
-                    tiles.chunks_mut(row_tiles).flat_map(|tiles| tiles.chunks_mut(run)).collect();
-                threads::each_chunk(&mut columns, 1, |i, tiles| {
+                // Some rows at a time, so that a panel is read from a near cache.
+                let run = (row_count * lane_panels).div_ceil(4 * threads::count()).next_multiple_of(ROWS);
+                let runs = row_count.div_ceil(run);
+                let mut parts: Vec<_> =
+                    sums.chunks_mut(row_count).flat_map(|sums| sums.chunks_mut(run)).collect();
+                threads::each_chunk(&mut parts, 1, |i, sums| {
                     let (panel, first) = (i / runs, i % runs * run);
                     let lanes = (lane_count - panel * LANES).min(LANES);
+                    let places = &places[first..][..sums[0].len()];
+                    let mut rows = Vec::with_capacity(places.len());
                     for b in 0..pictures.len() {
                         let source = source(b);
                         let panel = &panels[(b * lane_panels + panel) * span..][..span];
                         for start in (0..span).step_by(DEPTH) {
                             let panel = &panel[start..(start + DEPTH).min(span)];
-                            for (t, tile) in tiles[0].iter_mut().enumerate() {
-                                let rows =
-                                    std::array::from_fn(|r| match places.get((first + t) * ROWS + r) {
-                                        Some(place) => &source[place + start..][..panel.len()],
-                                        None => &zero[..panel.len()],
-                                    });
-                                add_products(&rows, panel, lanes, tile);
-                            }
+                            rows.clear();
+                            rows.extend(places.iter().map(|place| &source[place + start..][..panel.len()]));
+                            add_products(&rows, panel, lanes, sums[0]);
                         }
                     }
                 });
             }
             let result = &mut result[group * outputs * terms..][..outputs * terms];
-            for (i, tile) in tiles.iter().enumerate() {
-                let (panel, first) = (i / row_tiles * LANES, i % row_tiles * ROWS);
-                for (row, sums) in (first..row_count).zip(tile) {
-                    for (lane, sum) in (panel..lane_count).zip(sums) {
+            for (panel, sums) in sums.chunks_exact(row_count).enumerate() {
+                for (row, sums) in sums.iter().enumerate() {
+                    for (lane, sum) in (panel * LANES..lane_count).zip(sums) {
                         result[if swapped { row * terms + lane } else { lane * terms + row }] = *sum;
                     }
                 }

@@ -4,27 +4,12 @@ use std::cell::Cell;
 use std::ops::Range;
 
 use crate::planes::Planes;
-use crate::product::{DEPTH, LANES, PANELS, ROWS, Tile, add_products};
+use crate::product::{DEPTH, LANES, Lanes, PANELS, Product, ROWS};
 use crate::threads;
 
-/// Memory of a thread that is kept from one layer to the next.
-#[derive(Default)]
-struct Scratch {
-    planes: Vec<f32>,
-    panels: Vec<f32>,
-    tiles: Vec<Tile>,
-}
-
 thread_local! {
-    static SCRATCH: Cell<Scratch> = Cell::default();
-}
-
-/// Calls `work` with this thread's memory.
-fn with_scratch(work: impl FnOnce(&mut Scratch)) {
-    // While a thread waits it may begin other work, which then finds nothing here and makes its own.
-    let mut scratch = SCRATCH.take();
-    work(&mut scratch);
-    SCRATCH.set(scratch);
+    /// Maps with their borders: memory that is kept from one layer to the next.
+    static PLANES: Cell<Vec<f32>> = Cell::default();
 }
 
 /// Some of a picture's channels.
@@ -35,7 +20,7 @@ pub(crate) struct Part {
 }
 
 /// Products of rows of weights with columns gathered from maps.
-pub(crate) struct Product<'a> {
+pub(crate) struct Gathered<'a> {
     /// The layout of a map.
     pub planes: Planes,
     /// The maps of a picture that belong to a group.
@@ -54,7 +39,7 @@ pub(crate) struct Product<'a> {
     pub target: usize,
 }
 
-impl Product<'_> {
+impl Gathered<'_> {
     /// Writes the sums of each picture, group and row after `finish(row, sums)`. `weights` gives the rows of a group,
     /// [rows, terms].
     pub(crate) fn run<'w>(
@@ -63,7 +48,7 @@ impl Product<'_> {
         x: &[f32],
         weights: impl Fn(usize) -> &'w [f32] + Sync + Send,
         result: &mut [f32],
-        finish: &(impl Fn(usize, &mut [f32; LANES]) + Sync + Send),
+        finish: &(impl Fn(usize, &mut Lanes) + Sync + Send),
     ) {
         let picture = self.result.all * self.target;
         let count = result.len() / picture;
@@ -101,27 +86,16 @@ impl Product<'_> {
             } else {
                 part * part_rows..((part + 1) * part_rows).min(groups * self.rows)
             };
-            with_scratch(|scratch| {
-                for group in rows.start / self.rows..rows.end.div_ceil(self.rows) {
-                    let inner = rows.start.max(group * self.rows)..rows.end.min((group + 1) * self.rows);
-                    let local = inner.start - group * self.rows..inner.end - group * self.rows;
-                    let target = (inner.start - rows.start) * self.target;
-                    let target = if parts == 1 { written.start + target } else { target };
-                    let finish = |row: usize, sums: &mut [f32; LANES]| finish(group * self.rows + row, sums);
-                    let whole = if parts == 1 { picture } else { 0 };
-                    let maps = [self.source.first + group * self.maps, self.source.all];
-                    self.block(
-                        x,
-                        maps,
-                        weights(group),
-                        local,
-                        &mut chunk[0][target..],
-                        whole,
-                        finish,
-                        scratch,
-                    );
-                }
-            });
+            for group in rows.start / self.rows..rows.end.div_ceil(self.rows) {
+                let inner = rows.start.max(group * self.rows)..rows.end.min((group + 1) * self.rows);
+                let local = inner.start - group * self.rows..inner.end - group * self.rows;
+                let target = (inner.start - rows.start) * self.target;
+                let target = if parts == 1 { written.start + target } else { target };
+                let finish = |row: usize, sums: &mut Lanes| finish(group * self.rows + row, sums);
+                let whole = if parts == 1 { picture } else { 0 };
+                let maps = [self.source.first + group * self.maps, self.source.all];
+                self.block(x, maps, weights(group), local, &mut chunk[0][target..], whole, finish);
+            }
         });
     }
 
@@ -135,13 +109,13 @@ impl Product<'_> {
         rows: Range<usize>,
         result: &mut [f32],
         result_picture: usize,
-        finish: impl Fn(usize, &mut [f32; LANES]),
-        scratch: &mut Scratch,
+        finish: impl Fn(usize, &mut Lanes),
     ) {
         let terms = self.offsets.len();
         let map = self.planes.map();
         let pictures = x.len() / (all_maps * map);
-        let Scratch { planes, panels, tiles } = scratch;
+        // While a thread waits it may begin other work, which then finds nothing here and makes its own.
+        let mut planes = PLANES.take();
         let plain = self.planes.is_plain();
         if !plain {
             planes.resize(pictures * self.maps * self.planes.len(), 0.0);
@@ -151,7 +125,7 @@ impl Product<'_> {
                 self.planes.fill(&x[first_map * map..][..self.maps * map], planes);
             }
         }
-        let source: &[f32] = if plain { x } else { planes };
+        let source: &[f32] = if plain { x } else { &planes };
         let source_picture = if plain { all_maps * map } else { self.maps * self.planes.len() };
         let source_start = if plain { first_map * map } else { 0 };
         let columns = pictures * self.positions.len();
@@ -161,44 +135,26 @@ impl Product<'_> {
             let (start, target) = self.positions[position];
             (source_start + picture * source_picture + start, picture * result_picture + target)
         };
-        let row_tiles = rows.len().div_ceil(ROWS);
-        let mut runs: Vec<Vec<Run>> = vec![Vec::new(); PANELS];
-        panels.resize(PANELS * DEPTH * LANES + LANES, 0.0);
-        for first in (0..columns).step_by(PANELS * LANES) {
-            let columns = (columns - first).min(PANELS * LANES);
-            let panel_count = columns.div_ceil(LANES);
-            for (panel, runs) in runs.iter_mut().take(panel_count).enumerate() {
-                let start = first + panel * LANES;
-                Run::collect((start..(first + columns).min(start + LANES)).map(column), runs);
-            }
-            tiles.clear();
-            tiles.resize(row_tiles * panel_count, [[0.0; LANES]; ROWS]);
-            for start in (0..terms).step_by(DEPTH) {
-                let offsets = &self.offsets[start..(start + DEPTH).min(terms)];
-                for (panel, runs) in runs.iter().take(panel_count).enumerate() {
-                    gather(source, offsets, runs, &mut panels[panel * DEPTH * LANES..]);
+        let runs: Vec<_> = (0..columns)
+            .step_by(LANES)
+            .map(|start| Run::collect((start..columns.min(start + LANES)).map(column)))
+            .collect();
+        Product { rows: rows.len(), terms, columns }.compute(
+            |row, terms_of_row| &weights[(rows.start + row) * terms..][..terms][terms_of_row],
+            |panel, terms, panels| {
+                for (panel, runs) in panels.chunks_exact_mut(DEPTH).zip(&runs[panel..]) {
+                    gather(source, &self.offsets[terms.clone()], runs, panel.as_flattened_mut());
                 }
-                for (t, tiles) in tiles.chunks_exact_mut(panel_count).enumerate() {
-                    let rows = std::array::from_fn(|r| {
-                        let row = (rows.start + t * ROWS + r).min(rows.end - 1);
-                        &weights[row * terms + start..][..offsets.len()]
-                    });
-                    for (panel, tile) in tiles.iter_mut().enumerate() {
-                        let numbers = &panels[panel * DEPTH * LANES..][..offsets.len() * LANES];
-                        add_products(&rows, numbers.as_chunks().0, columns - panel * LANES, tile);
-                    }
+            },
+            |panel, sums| {
+                for (row, sums) in sums.iter_mut().enumerate() {
+                    finish(rows.start + row, sums);
+                    let result = &mut result[row * self.target..];
+                    runs[panel].iter().for_each(|run| run.write(sums, result));
                 }
-            }
-            for (t, tiles) in tiles.chunks_exact_mut(panel_count).enumerate() {
-                for (tile, runs) in tiles.iter_mut().zip(&runs) {
-                    for (row, sums) in (t * ROWS..rows.len()).zip(tile) {
-                        finish(rows.start + row, sums);
-                        let result = &mut result[row * self.target..];
-                        runs.iter().for_each(|run| run.write(sums, result));
-                    }
-                }
-            }
-        }
+            },
+        );
+        PLANES.set(planes);
     }
 }
 
@@ -215,8 +171,8 @@ struct Run {
 
 impl Run {
     /// The runs of some columns, each with the places of its first number and of its result.
-    fn collect(columns: impl Iterator<Item = (usize, usize)>, runs: &mut Vec<Run>) {
-        runs.clear();
+    fn collect(columns: impl Iterator<Item = (usize, usize)>) -> Vec<Run> {
+        let mut runs: Vec<Run> = Vec::new();
         for (lane, (start, target)) in columns.enumerate() {
             match runs.last_mut() {
                 Some(run)
@@ -232,9 +188,10 @@ impl Run {
                 _ => runs.push(Run { lane, length: 1, start, target, step: 1 }),
             }
         }
+        runs
     }
 
-    fn write(&self, sums: &[f32; LANES], result: &mut [f32]) {
+    fn write(&self, sums: &Lanes, result: &mut [f32]) {
         if self.length == LANES && self.step == 1 {
             result[self.target..][..LANES].copy_from_slice(sums);
             return;
@@ -253,7 +210,7 @@ impl Run {
 /// Writes the numbers of some terms and columns to a panel.
 ///
 /// Each run is copied as 32 numbers, which is quicker than its own number of them. What is too much is written over by
-/// the next run; behind the last there is room for it.
+/// the next run. The last runs of the panel, behind which there is no room, are copied as they are.
 fn gather(source: &[f32], offsets: &[usize], runs: &[Run], panel: &mut [f32]) {
     for (k, offset) in offsets.iter().enumerate() {
         for run in runs {

@@ -1,8 +1,6 @@
 //! Products of matrices whose rows lie one after another.
 
-use std::cell::Cell;
-
-use crate::product::{DEPTH, LANES, PANELS, ROWS, Tile, add_products};
+use crate::product::{DEPTH, LANES, Lanes, Product};
 use crate::threads;
 
 /// The rows and columns that are transposed at a time: they stay in the nearest cache, as read and as written.
@@ -56,22 +54,15 @@ impl<'a> Matrix<'a> {
 
     /// Calls `write(row, column, sums)` with the sums of each row of the product with another matrix, 32 columns at a time.
     /// Behind the last column stand numbers without meaning.
-    pub(crate) fn multiply(self, other: Matrix, mut write: impl FnMut(usize, usize, &mut [f32; LANES])) {
-        // While a thread waits it may begin other work, which then finds nothing here and makes its own.
-        let mut scratch = SCRATCH.take();
-        let Scratch { panels, tiles } = &mut scratch;
-        panels.resize(PANELS * DEPTH, [0.0; LANES]);
-        let row_tiles = self.rows.div_ceil(ROWS);
-        for first in (0..other.columns).step_by(PANELS * LANES) {
-            let columns = (other.columns - first).min(PANELS * LANES);
-            let panel_count = columns.div_ceil(LANES);
-            tiles.clear();
-            tiles.resize(row_tiles * panel_count, [[0.0; LANES]; ROWS]);
-            for start in (0..self.columns).step_by(DEPTH) {
-                let depth = (self.columns - start).min(DEPTH);
-                for k in 0..depth {
-                    let numbers = &other.row(start + k)[first..first + columns];
-                    let (whole, rest) = numbers.as_chunks::<LANES>();
+    pub(crate) fn multiply(self, other: Matrix, mut write: impl FnMut(usize, usize, &mut Lanes)) {
+        let product = Product { rows: self.rows, terms: self.columns, columns: other.columns };
+        product.compute(
+            |row, terms| &self.row(row)[terms],
+            |panel, terms, panels| {
+                let count = panels.len() / DEPTH * LANES;
+                for (k, term) in terms.enumerate() {
+                    let numbers = &other.row(term)[panel * LANES..];
+                    let (whole, rest) = numbers[..count.min(numbers.len())].as_chunks();
                     for (panel, numbers) in panels.chunks_exact_mut(DEPTH).zip(whole) {
                         panel[k] = *numbers;
                     }
@@ -79,26 +70,11 @@ impl<'a> Matrix<'a> {
                         panels[whole.len() * DEPTH + k][..rest.len()].copy_from_slice(rest);
                     }
                 }
-                // A panel stays in the nearest cache while all rows pass it.
-                for (panel, tiles) in tiles.chunks_exact_mut(row_tiles).enumerate() {
-                    let numbers = &panels[panel * DEPTH..][..depth];
-                    for (t, tile) in tiles.iter_mut().enumerate() {
-                        let rows = std::array::from_fn(|r| {
-                            &self.row((t * ROWS + r).min(self.rows - 1))[start..start + depth]
-                        });
-                        add_products(&rows, numbers, columns - panel * LANES, tile);
-                    }
-                }
-            }
-            for (panel, tiles) in tiles.chunks_exact_mut(row_tiles).enumerate() {
-                for (t, tile) in tiles.iter_mut().enumerate() {
-                    for (row, sums) in (t * ROWS..self.rows).zip(tile) {
-                        write(row, first + panel * LANES, sums);
-                    }
-                }
-            }
-        }
-        SCRATCH.set(scratch);
+            },
+            |panel, sums| {
+                sums.iter_mut().enumerate().for_each(|(row, sums)| write(row, panel * LANES, sums));
+            },
+        );
     }
 
     /// Writes the product with another matrix into rows with a pitch.
@@ -117,15 +93,4 @@ impl<'a> Matrix<'a> {
             result.iter_mut().zip(sums).for_each(|(result, sum)| *result += *sum);
         });
     }
-}
-
-/// Memory of a thread that is kept from one product to the next.
-#[derive(Default)]
-struct Scratch {
-    panels: Vec<[f32; LANES]>,
-    tiles: Vec<Tile>,
-}
-
-thread_local! {
-    static SCRATCH: Cell<Scratch> = Cell::default();
 }
