@@ -12,7 +12,7 @@ use macerator::{Simd, with_simd};
 
 use crate::exponential::exponential;
 use crate::matrix::Matrix;
-use crate::product::LANES;
+use crate::product::{Columns, LANES, Packed, Rows, multiply, write};
 use crate::threads;
 
 /// The queries whose weights are computed at a time.
@@ -80,31 +80,38 @@ impl Attention {
     pub fn forward(&self, projections: &[f32]) -> Vec<f32> {
         let mut output = vec![0.0; self.pictures(projections) * self.length()];
         let features = self.features();
+        // The queries of a picture are divided where pictures are too few for the threads.
+        let parts = threads::count().div_ceil(projections.len() / (3 * self.length()));
+        let part = self.tokens.div_ceil(parts);
         let mut blocks: Vec<_> = output
             .chunks_mut(self.length())
-            .flat_map(|picture| picture.chunks_mut(QUERIES * features))
+            .flat_map(|picture| picture.chunks_mut(part * features))
             .collect();
-        let per_picture = self.tokens.div_ceil(QUERIES);
+        let parts = self.tokens.div_ceil(part);
         threads::each_chunk(&mut blocks, 1, |i, block| {
-            let (picture, first) = (i / per_picture, i % per_picture * QUERIES);
-            let rows = block[0].len() / features;
-            let mut keys = vec![0.0; self.tokens * self.width];
-            let mut weights = vec![0.0; rows * self.tokens];
             for number in 0..self.heads {
-                let head = self.head(projections, picture, number);
-                head.keys.transpose(0, &mut keys);
-                self.weights(head.queries.band(first, rows), &keys, &mut weights);
-                let output = &mut block[0][number * self.width..];
-                Matrix::new(&weights, self.tokens).product(head.values, output, features);
+                let head = self.head(projections, i / parts, number);
+                let (keys, values) = (Packed::transposed(head.keys), Packed::new(head.values));
+                let blocks = block[0].chunks_mut(QUERIES * features).enumerate();
+                for (block, output) in blocks {
+                    let first = i % parts * part + block * QUERIES;
+                    let weights = self.weights(head.queries.band(first, output.len() / features), &keys);
+                    let weights = Rows::Of(Matrix::new(&weights, self.tokens));
+                    let rows = output.chunks_exact_mut(features);
+                    let rows = rows.map(|row| &mut row[number * self.width..][..self.width]);
+                    write_product(weights, &values, rows);
+                }
             }
         });
         output
     }
 
-    /// Writes the weights of some queries, [queries, T]. The keys are transposed, [D, T].
-    fn weights(&self, queries: Matrix, keys: &[f32], weights: &mut [f32]) {
-        queries.product(Matrix::new(keys, self.tokens), weights, self.tokens);
-        softmax(weights, self.tokens, self.scale());
+    /// The weights of some queries, [queries, T].
+    fn weights(&self, queries: Matrix, keys: &Packed) -> Vec<f32> {
+        let mut weights = vec![0.0; queries.rows * self.tokens];
+        write_product(Rows::Of(queries), keys, weights.chunks_exact_mut(self.tokens));
+        softmax(&mut weights, self.tokens, self.scale());
+        weights
     }
 
     /// The gradient of the projections, [B, T, 3, H, D], from the gradient of the output, [B, T, H, D].
@@ -125,26 +132,22 @@ impl Attention {
     /// Writes the gradient of the projections of one picture and head.
     fn head_gradient(&self, head: Head, gradient: Matrix, number: usize, result: &mut [f32]) {
         let (tokens, width, features) = (self.tokens, self.width, self.features());
-        let [mut keys, mut values, mut by_keys, mut by_values] = [(); 4].map(|()| vec![0.0; tokens * width]);
-        head.keys.transpose(0, &mut keys);
-        head.values.transpose(0, &mut values);
+        let [mut by_keys, mut by_values] = [(); 2].map(|()| vec![0.0; tokens * width]);
+        let (keys, values) = (Packed::transposed(head.keys), Packed::transposed(head.values));
+        let key_columns = Packed::new(head.keys);
         for first in (0..tokens).step_by(QUERIES) {
             let rows = (tokens - first).min(QUERIES);
             let (queries, gradient) = (head.queries.band(first, rows), gradient.band(first, rows));
-            let [mut weights, mut by_scores, mut columns] = [(); 3].map(|()| vec![0.0; rows * tokens]);
-            self.weights(queries, &keys, &mut weights);
-            gradient.product(Matrix::new(&values, tokens), &mut by_scores, tokens);
+            let weights = self.weights(queries, &keys);
+            let mut by_scores = vec![0.0; rows * tokens];
+            write_product(Rows::Of(gradient), &values, by_scores.chunks_exact_mut(tokens));
             softmax_gradient(&weights, &mut by_scores, tokens, self.scale());
-            let by_scores = Matrix::new(&by_scores, tokens);
-            let by_queries = &mut result[first * 3 * features + number * width..];
-            by_scores.product(head.keys, by_queries, 3 * features);
-            for (weights, other, sums) in [
-                (by_scores, queries, &mut by_keys),
-                (Matrix::new(&weights, tokens), gradient, &mut by_values),
-            ] {
-                weights.transpose(0, &mut columns);
-                Matrix::new(&columns, rows).add_product(other, sums);
-            }
+            let [weights, by_scores] = [&weights, &by_scores].map(|numbers| Matrix::new(numbers, tokens));
+            let by_queries = result[first * 3 * features..].chunks_exact_mut(3 * features);
+            let by_queries = by_queries.map(|row| &mut row[number * width..][..width]);
+            write_product(Rows::Of(by_scores), &key_columns, by_queries.take(rows));
+            add_product(Rows::Across(by_scores), &Packed::new(queries), &mut by_keys);
+            add_product(Rows::Across(weights), &Packed::new(gradient), &mut by_values);
         }
         for (part, sums) in [(1, by_keys), (2, by_values)] {
             let rows = result.chunks_exact_mut(3 * features);
@@ -153,6 +156,25 @@ impl Attention {
             }
         }
     }
+}
+
+/// Writes a product of some rows with some columns.
+fn write_product<'a>(rows: Rows, columns: &Packed, result: impl Iterator<Item = &'a mut [f32]>) {
+    let mut result: Vec<_> = result.collect();
+    multiply(rows, columns, |panel, sums| {
+        for (row, sums) in result.iter_mut().zip(sums) {
+            write(sums, &mut row[panel * LANES..]);
+        }
+    });
+}
+
+/// Adds a product to a matrix without gaps.
+fn add_product(rows: Rows, columns: &Packed, result: &mut [f32]) {
+    multiply(rows, columns, |panel, sums| {
+        for (row, sums) in result.chunks_exact_mut(columns.count()).zip(sums) {
+            row[panel * LANES..].iter_mut().zip(sums).for_each(|(number, sum)| *number += *sum);
+        }
+    });
 }
 
 /// softmax(scale · s) of each row.

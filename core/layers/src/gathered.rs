@@ -3,8 +3,9 @@
 use std::cell::Cell;
 use std::ops::Range;
 
+use crate::matrix::Matrix;
 use crate::planes::Planes;
-use crate::product::{DEPTH, LANES, Lanes, PANELS, Product, ROWS};
+use crate::product::{Columns, LANES, Lanes, PANELS, ROWS, Rows, multiply};
 use crate::threads;
 
 thread_local! {
@@ -139,21 +140,15 @@ impl Gathered<'_> {
             .step_by(LANES)
             .map(|start| Run::collect((start..columns.min(start + LANES)).map(column)))
             .collect();
-        Product { rows: rows.len(), terms, columns }.compute(
-            |row, terms_of_row| &weights[(rows.start + row) * terms..][..terms][terms_of_row],
-            |panel, terms, panels| {
-                for (panel, runs) in panels.chunks_exact_mut(DEPTH).zip(&runs[panel..]) {
-                    gather(source, &self.offsets[terms.clone()], runs, panel.as_flattened_mut());
-                }
-            },
-            |panel, sums| {
-                for (row, sums) in sums.iter_mut().enumerate() {
-                    finish(rows.start + row, sums);
-                    let result = &mut result[row * self.target..];
-                    runs[panel].iter().for_each(|run| run.write(sums, result));
-                }
-            },
-        );
+        let weights = Matrix::new(weights, terms).band(rows.start, rows.len());
+        let gather = Gather { source, offsets: self.offsets, runs: &runs, columns };
+        multiply(Rows::Of(weights), &gather, |panel, sums| {
+            for (row, sums) in sums.iter_mut().enumerate() {
+                finish(rows.start + row, sums);
+                let result = &mut result[row * self.target..];
+                runs[panel].iter().for_each(|run| run.write(sums, result));
+            }
+        });
         PLANES.set(planes);
     }
 }
@@ -207,19 +202,36 @@ impl Run {
     }
 }
 
-/// Writes the numbers of some terms and columns to a panel.
-///
-/// Each run is copied as 32 numbers, which is quicker than its own number of them. What is too much is written over by
-/// the next run. The last runs of the panel, behind which there is no room, are copied as they are.
-fn gather(source: &[f32], offsets: &[usize], runs: &[Run], panel: &mut [f32]) {
-    for (k, offset) in offsets.iter().enumerate() {
-        for run in runs {
-            let source = &source[run.start + offset..];
-            let panel = &mut panel[k * LANES + run.lane..];
-            match (source.first_chunk::<LANES>(), panel.first_chunk_mut::<LANES>()) {
-                (Some(numbers), Some(panel)) => *panel = *numbers,
-                _ => panel[..run.length].copy_from_slice(&source[..run.length]),
+/// Columns whose numbers lie in runs.
+struct Gather<'a> {
+    source: &'a [f32],
+    /// How far the number of each term lies behind that of the first.
+    offsets: &'a [usize],
+    /// The runs of each panel.
+    runs: &'a [Vec<Run>],
+    columns: usize,
+}
+
+impl Columns for Gather<'_> {
+    fn count(&self) -> usize {
+        self.columns
+    }
+
+    /// Each run is copied as 32 numbers, which is quicker than its own number of them. What is too much is written over by
+    /// the next run. The last runs of the panel, behind which there is no room, are copied as they are.
+    fn panel<'s>(&'s self, panel: usize, terms: Range<usize>, room: &'s mut [Lanes]) -> &'s [Lanes] {
+        let count = terms.len();
+        let numbers = room.as_flattened_mut();
+        for (k, offset) in self.offsets[terms].iter().enumerate() {
+            for run in &self.runs[panel] {
+                let source = &self.source[run.start + offset..];
+                let target = &mut numbers[k * LANES + run.lane..];
+                match (source.first_chunk::<LANES>(), target.first_chunk_mut::<LANES>()) {
+                    (Some(numbers), Some(target)) => *target = *numbers,
+                    _ => target[..run.length].copy_from_slice(&source[..run.length]),
+                }
             }
         }
+        &room[..count]
     }
 }

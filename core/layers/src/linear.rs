@@ -1,7 +1,7 @@
 //! A linear map of rows, and both its gradients, as products of matrices.
 
 use crate::matrix::Matrix;
-use crate::product::{LANES, ROWS};
+use crate::product::{Columns, LANES, Packed, ROWS, Rows, multiply, write};
 use crate::threads;
 
 /// The most rows of a result that a thread takes at a time. Their sums stay in the second-level cache.
@@ -29,22 +29,22 @@ impl Linear {
     /// The output, [N, O].
     pub fn forward(&self, x: &[f32], weight: &[f32], bias: Option<&[f32]>) -> Vec<f32> {
         self.check(weight);
-        product(Matrix::new(x, self.inputs), Matrix::new(weight, self.outputs), bias)
+        let weight = Packed::new(Matrix::new(weight, self.outputs));
+        product(Rows::Of(Matrix::new(x, self.inputs)), &weight, bias)
     }
 
     /// The gradient of the input, [N, I], from that of the output, [N, O].
     pub fn input_gradient(&self, gradient: &[f32], weight: &[f32]) -> Vec<f32> {
         self.check(weight);
-        let weight = Matrix::new(weight, self.outputs).transposed();
-        product(Matrix::new(gradient, self.outputs), Matrix::new(&weight, self.inputs), None)
+        let weight = Packed::transposed(Matrix::new(weight, self.outputs));
+        product(Rows::Of(Matrix::new(gradient, self.outputs)), &weight, None)
     }
 
     /// The gradient of the weights, [I, O], from the input [N, I] and the gradient of the output, [N, O].
     pub fn weight_gradient(&self, x: &[f32], gradient: &[f32]) -> Vec<f32> {
         assert_eq!(x.len() * self.outputs, gradient.len() * self.inputs, "a gradient for each row");
-        let x = Matrix::new(x, self.inputs);
-        let columns = x.transposed();
-        product(Matrix::new(&columns, x.rows), Matrix::new(gradient, self.outputs), None)
+        let gradient = Packed::new(Matrix::new(gradient, self.outputs));
+        product(Rows::Across(Matrix::new(x, self.inputs)), &gradient, None)
     }
 
     /// The gradient of the bias, [O], from that of the output, [N, O].
@@ -53,19 +53,21 @@ impl Linear {
     }
 }
 
-/// The product of two matrices, with a bias added to each row or none.
-fn product(rows: Matrix, columns: Matrix, bias: Option<&[f32]>) -> Vec<f32> {
-    let width = columns.columns;
-    assert_eq!(rows.columns, columns.rows, "matrices that belong together");
-    let mut result = vec![0.0; rows.rows * width];
-    let band = rows.rows.div_ceil(2 * threads::count()).next_multiple_of(ROWS).min(BAND);
+/// A product, with a bias added to each row or none.
+fn product(rows: Rows, columns: &Packed, bias: Option<&[f32]>) -> Vec<f32> {
+    let width = columns.count();
+    let mut result = vec![0.0; rows.count() * width];
+    let band = rows.count().div_ceil(2 * threads::count()).next_multiple_of(ROWS).min(BAND);
     threads::each_chunk(&mut result, band * width, |i, result| {
-        rows.band(i * band, result.len() / width).multiply(columns, |row, column, sums| {
-            let length = (width - column).min(LANES);
-            if let Some(bias) = bias {
-                sums.iter_mut().zip(&bias[column..]).for_each(|(sum, bias)| *sum += bias);
+        let rows = rows.band(i * band, result.len() / width);
+        multiply(rows, columns, |panel, sums| {
+            let first = panel * LANES;
+            for (row, sums) in result.chunks_exact_mut(width).zip(sums) {
+                if let Some(bias) = bias {
+                    sums.iter_mut().zip(&bias[first..]).for_each(|(sum, bias)| *sum += bias);
+                }
+                write(sums, &mut row[first..]);
             }
-            result[row * width + column..][..length].copy_from_slice(&sums[..length]);
         });
     });
     result

@@ -13,13 +13,16 @@ use std::ops::Range;
 
 use macerator::{Scalar, Simd, Vector, with_simd};
 
+use crate::matrix::Matrix;
+use crate::threads;
+
 /// The columns of a panel: two of the widest vectors.
 pub(crate) const LANES: usize = 32;
 
 /// The terms that are added up at a time. A panel of this depth stays in the nearest cache.
 pub(crate) const DEPTH: usize = 256;
 
-/// The panels of a block, which stays in the second-level cache.
+/// The panels that some terms of all rows meet while these are in the second-level cache.
 pub(crate) const PANELS: usize = 8;
 
 /// Rows that are divided among threads are divided at a multiple of this number: every machine multiplies 6 or 8 rows at a
@@ -29,10 +32,104 @@ pub(crate) const ROWS: usize = 24;
 /// One number of each column of a panel.
 pub(crate) type Lanes = [f32; LANES];
 
+/// The rows of a product [R, K].
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Rows<'a> {
+    /// The rows of a matrix [R, K].
+    Of(Matrix<'a>),
+    /// The columns of a matrix [K, R].
+    Across(Matrix<'a>),
+}
+
+impl<'a> Rows<'a> {
+    /// R.
+    pub(crate) fn count(self) -> usize {
+        match self {
+            Self::Of(matrix) => matrix.rows,
+            Self::Across(matrix) => matrix.columns,
+        }
+    }
+
+    /// K.
+    fn terms(self) -> usize {
+        match self {
+            Self::Of(matrix) => matrix.columns,
+            Self::Across(matrix) => matrix.rows,
+        }
+    }
+
+    /// Some of the rows, from `first`.
+    pub(crate) fn band(self, first: usize, count: usize) -> Self {
+        match self {
+            Self::Of(matrix) => Self::Of(matrix.band(first, count)),
+            Self::Across(matrix) => {
+                Self::Across(Matrix { numbers: &matrix.numbers[first..], columns: count, ..matrix })
+            }
+        }
+    }
+}
+
+/// The columns of a product [K, C].
+pub(crate) trait Columns {
+    /// C.
+    fn count(&self) -> usize;
+
+    /// Some terms of a panel, from where they are or written to `room`, which has room for `DEPTH` of them. What stands
+    /// behind the last column has no meaning.
+    fn panel<'s>(&'s self, panel: usize, terms: Range<usize>, room: &'s mut [Lanes]) -> &'s [Lanes];
+}
+
+/// Columns [K, C] in panels: [panels, K, 32].
+#[derive(Debug)]
+pub(crate) struct Packed {
+    panels: Vec<Lanes>,
+    terms: usize,
+    count: usize,
+}
+
+impl Packed {
+    /// The columns of a matrix [K, C].
+    pub(crate) fn new(matrix: Matrix) -> Self {
+        let Matrix { rows: terms, columns: count, .. } = matrix;
+        let panels = threads::collect(count.div_ceil(LANES) * terms, |i| {
+            let numbers = &matrix.row(i % terms)[i / terms * LANES..];
+            match numbers.first_chunk() {
+                Some(numbers) => *numbers,
+                None => array::from_fn(|lane| numbers.get(lane).copied().unwrap_or(0.0)),
+            }
+        });
+        Self { panels, terms, count }
+    }
+
+    /// The rows of a matrix [C, K].
+    pub(crate) fn transposed(matrix: Matrix) -> Self {
+        let Matrix { rows: count, columns: terms, .. } = matrix;
+        let panels = threads::collect(count.div_ceil(LANES) * terms, |i| {
+            let (first, term) = (i / terms * LANES, i % terms);
+            let mut lanes = [0.0; LANES];
+            for (row, lane) in (first..count).zip(&mut lanes) {
+                *lane = matrix.numbers[row * matrix.pitch + term];
+            }
+            lanes
+        });
+        Self { panels, terms, count }
+    }
+}
+
+impl Columns for Packed {
+    fn count(&self) -> usize {
+        self.count
+    }
+
+    fn panel<'s>(&'s self, panel: usize, terms: Range<usize>, _: &'s mut [Lanes]) -> &'s [Lanes] {
+        &self.panels[panel * self.terms..][terms]
+    }
+}
+
 /// Memory of a thread that is kept from one product to the next.
 #[derive(Default)]
 struct Scratch {
-    panels: Vec<Lanes>,
+    room: Vec<Lanes>,
     sums: Vec<Lanes>,
 }
 
@@ -40,56 +137,55 @@ thread_local! {
     static SCRATCH: Cell<Scratch> = Cell::default();
 }
 
-/// A product of rows [R, K] with columns [K, C].
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Product {
-    /// R.
-    pub rows: usize,
-    /// K.
-    pub terms: usize,
-    /// C.
-    pub columns: usize,
-}
-
-impl Product {
-    /// Computes the product, a block of panels at a time.
-    ///
-    /// `row` gives some terms of a row. `fill` gets the number of a panel and some terms, and writes these of that panel
-    /// and of those behind it, [panels, `DEPTH`, 32], as far as the product has columns. `write` gets the number of a panel
-    /// and the sums of all rows with it. Behind the last column they have no meaning.
-    pub(crate) fn compute<'a>(
-        self,
-        row: impl Fn(usize, Range<usize>) -> &'a [f32],
-        fill: impl Fn(usize, Range<usize>, &mut [Lanes]),
-        mut write: impl FnMut(usize, &mut [Lanes]),
-    ) {
-        // While a thread waits it may begin other work, which then finds nothing here and makes its own.
-        let mut scratch = SCRATCH.take();
-        let Scratch { panels, sums } = &mut scratch;
-        let mut rows = Vec::with_capacity(self.rows);
-        for first in (0..self.columns).step_by(PANELS * LANES) {
-            let columns = (self.columns - first).min(PANELS * LANES);
-            let count = columns.div_ceil(LANES);
-            panels.resize(count * DEPTH, [0.0; LANES]);
-            sums.clear();
-            sums.resize(count * self.rows, [0.0; LANES]);
-            for start in (0..self.terms).step_by(DEPTH) {
-                let terms = start..(start + DEPTH).min(self.terms);
-                fill(first / LANES, terms.clone(), panels);
-                rows.clear();
-                rows.extend((0..self.rows).map(|r| row(r, terms.clone())));
-                // A panel stays in the nearest cache while all rows pass it.
-                for (i, (panel, sums)) in
-                    panels.chunks_exact(DEPTH).zip(sums.chunks_exact_mut(self.rows)).enumerate()
-                {
-                    add_products(&rows, &panel[..terms.len()], columns - i * LANES, sums);
+/// Calls `write` with the number of each panel and the sums of all rows with it, [R, 32]. Behind the last column they have
+/// no meaning.
+pub(crate) fn multiply(rows: Rows, columns: &impl Columns, mut write: impl FnMut(usize, &mut [Lanes])) {
+    // While a thread waits it may begin other work, which then finds nothing here and makes its own.
+    let mut scratch = SCRATCH.take();
+    let Scratch { room, sums } = &mut scratch;
+    room.resize(DEPTH, [0.0; LANES]);
+    let panels = columns.count().div_ceil(LANES);
+    let mut slices = Vec::with_capacity(rows.count());
+    for first in (0..panels).step_by(PANELS) {
+        sums.clear();
+        sums.resize((panels - first).min(PANELS) * rows.count(), [0.0; LANES]);
+        for start in (0..rows.terms()).step_by(DEPTH) {
+            let terms = start..(start + DEPTH).min(rows.terms());
+            slices.clear();
+            if let Rows::Of(matrix) = rows {
+                slices.extend((0..matrix.rows).map(|row| &matrix.row(row)[terms.clone()]));
+            }
+            // A panel stays in the nearest cache while all rows pass it, and the rows in the second for all panels.
+            for (panel, sums) in (first..).zip(sums.chunks_exact_mut(rows.count())) {
+                let numbers = columns.panel(panel, terms.clone(), room);
+                let width = columns.count() - panel * LANES;
+                match rows {
+                    Rows::Of(_) => add_products(&slices, numbers, width, sums),
+                    Rows::Across(matrix) => {
+                        add_products_across(
+                            &matrix.numbers[start * matrix.pitch..],
+                            matrix.pitch,
+                            numbers,
+                            width,
+                            sums,
+                        );
+                    }
                 }
             }
-            for (panel, sums) in (first / LANES..).zip(sums.chunks_exact_mut(self.rows)) {
-                write(panel, sums);
-            }
         }
-        SCRATCH.set(scratch);
+        for (panel, sums) in (first..).zip(sums.chunks_exact_mut(rows.count())) {
+            write(panel, sums);
+        }
+    }
+    SCRATCH.set(scratch);
+}
+
+/// Writes the sums of a row with a panel, of which the last may lie behind the last column.
+#[inline(always)]
+pub(crate) fn write(sums: &Lanes, row: &mut [f32]) {
+    match row.first_chunk_mut() {
+        Some(row) => *row = *sums,
+        None => row.copy_from_slice(&sums[..row.len()]),
     }
 }
 
@@ -102,33 +198,78 @@ pub(crate) fn add_products<'a, S: Simd>(
     columns: usize,
     sums: &'a mut [Lanes],
 ) {
-    add_with::<S>(rows, panel, columns, sums);
-}
-
-/// The same with the vectors of one instruction set.
-#[inline(always)]
-fn add_with<S: Simd>(rows: &[&[f32]], panel: &[Lanes], columns: usize, sums: &mut [Lanes]) {
+    let terms = panel.len();
     // The sums, two vectors of the panel and a number of a row fill 32 or 16 registers.
-    if S::lanes32() == 16 || cfg!(target_arch = "aarch64") {
-        add_rows::<S, 8>(rows, panel, columns, sums);
+    if has_32_registers::<S>() {
+        for (rows, sums) in rows.chunks(8).zip(sums.chunks_mut(8)) {
+            // Where rows are missing, the last stands for them.
+            let rows: [&[f32]; 8] = array::from_fn(|r| &rows[r.min(rows.len() - 1)][..terms]);
+            add::<S, 8>(|k, r| rows[r][k], panel, columns, sums);
+        }
     } else {
-        add_rows::<S, 6>(rows, panel, columns, sums);
+        for (rows, sums) in rows.chunks(6).zip(sums.chunks_mut(6)) {
+            let rows: [&[f32]; 6] = array::from_fn(|r| &rows[r.min(rows.len() - 1)][..terms]);
+            add::<S, 6>(|k, r| rows[r][k], panel, columns, sums);
+        }
     }
 }
 
-/// The same, `R` rows at a time.
+/// The same for rows of which number k of row r is `numbers[k · pitch + r]`.
+#[with_simd]
+fn add_products_across<'a, S: Simd>(
+    numbers: &'a [f32],
+    pitch: usize,
+    panel: &'a [Lanes],
+    columns: usize,
+    sums: &'a mut [Lanes],
+) {
+    if has_32_registers::<S>() {
+        add_across::<S, 8>(numbers, pitch, panel, columns, sums);
+    } else {
+        add_across::<S, 6>(numbers, pitch, panel, columns, sums);
+    }
+}
+
 #[inline(always)]
-fn add_rows<S: Simd, const R: usize>(rows: &[&[f32]], panel: &[Lanes], columns: usize, sums: &mut [Lanes]) {
+fn has_32_registers<S: Simd>() -> bool {
+    S::lanes32() == 16 || cfg!(target_arch = "aarch64")
+}
+
+#[inline(always)]
+fn add_across<S: Simd, const R: usize>(
+    numbers: &[f32],
+    pitch: usize,
+    panel: &[Lanes],
+    columns: usize,
+    sums: &mut [Lanes],
+) {
+    for (group, sums) in sums.chunks_mut(R).enumerate() {
+        let numbers = &numbers[group * R..];
+        if sums.len() == R {
+            let row =
+                |k: usize| -> &[f32; R] { numbers[k * pitch..].first_chunk().expect("numbers of all rows") };
+            add::<S, R>(|k, r| row(k)[r], panel, columns, sums);
+        } else {
+            let last = sums.len() - 1;
+            add::<S, R>(|k, r| numbers[k * pitch + r.min(last)], panel, columns, sums);
+        }
+    }
+}
+
+/// The same for at most `R` rows, of which `row(k, r)` is number k of row r.
+#[inline(always)]
+fn add<S: Simd, const R: usize>(
+    row: impl Fn(usize, usize) -> f32,
+    panel: &[Lanes],
+    columns: usize,
+    sums: &mut [Lanes],
+) {
     let lanes = S::lanes32();
-    for (rows, sums) in rows.chunks(R).zip(sums.chunks_mut(R)) {
-        // Where rows are missing, the last stands for them.
-        let rows = array::from_fn(|r| &rows[r.min(rows.len() - 1)][..panel.len()]);
-        for first in (0..columns.min(LANES)).step_by(2 * lanes) {
-            if columns - first > lanes {
-                add_vectors::<S, R, 2>(rows, panel, first, sums);
-            } else {
-                add_vectors::<S, R, 1>(rows, panel, first, sums);
-            }
+    for first in (0..columns.min(LANES)).step_by(2 * lanes) {
+        if columns - first > lanes {
+            add_vectors::<S, R, 2>(&row, panel, first, sums);
+        } else {
+            add_vectors::<S, R, 1>(&row, panel, first, sums);
         }
     }
 }
@@ -136,7 +277,7 @@ fn add_rows<S: Simd, const R: usize>(rows: &[&[f32]], panel: &[Lanes], columns: 
 /// The same for `V` vectors of the panel, from column `first`.
 #[inline(always)]
 fn add_vectors<S: Simd, const R: usize, const V: usize>(
-    rows: [&[f32]; R],
+    row: &impl Fn(usize, usize) -> f32,
     panel: &[Lanes],
     first: usize,
     sums: &mut [Lanes],
@@ -146,10 +287,10 @@ fn add_vectors<S: Simd, const R: usize, const V: usize>(
     for (k, numbers) in panel.iter().enumerate() {
         let numbers = &numbers[first..first + V * lanes];
         let numbers: [Vector<S, f32>; V] = array::from_fn(|v| load(&numbers[v * lanes..][..lanes]));
-        for r in 0..R {
-            let x = rows[r][k].splat::<S>();
-            for v in 0..V {
-                products[r][v] = x.mul_add(numbers[v], products[r][v]);
+        for (r, products) in products.iter_mut().enumerate() {
+            let x = row(k, r).splat::<S>();
+            for (product, numbers) in products.iter_mut().zip(numbers) {
+                *product = x.mul_add(numbers, *product);
             }
         }
     }
