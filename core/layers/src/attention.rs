@@ -12,7 +12,7 @@ use macerator::{Simd, with_simd};
 
 use crate::exponential::exponential;
 use crate::matrix::Matrix;
-use crate::product::{Columns, LANES, Packed, Rows, multiply, write};
+use crate::product::{Columns, LANES, Packed, Rows, add, multiply, write};
 use crate::threads;
 
 /// The queries whose weights are computed at a time.
@@ -78,7 +78,7 @@ impl Attention {
 
     /// The output, [B, T, H, D].
     pub fn forward(&self, projections: &[f32]) -> Vec<f32> {
-        let mut output = vec![0.0; self.pictures(projections) * self.length()];
+        let mut output = threads::zeros(self.pictures(projections) * self.length());
         let features = self.features();
         // The queries of a picture are divided where pictures are too few for the threads.
         let parts = threads::count().div_ceil(projections.len() / (3 * self.length()));
@@ -118,7 +118,7 @@ impl Attention {
     pub fn gradient(&self, projections: &[f32], gradient: &[f32]) -> Vec<f32> {
         let count = self.pictures(projections);
         assert_eq!(gradient.len(), count * self.length(), "a gradient of the stated shape");
-        let mut result = vec![0.0; projections.len()];
+        let mut result = threads::zeros(projections.len());
         threads::each_chunk(&mut result, 3 * self.length(), |picture, result| {
             let gradient = &gradient[picture * self.length()..];
             for number in 0..self.heads {
@@ -172,7 +172,7 @@ fn write_product<'a>(rows: Rows, columns: &Packed, result: impl Iterator<Item = 
 fn add_product(rows: Rows, columns: &Packed, result: &mut [f32]) {
     multiply(rows, columns, |panel, sums| {
         for (row, sums) in result.chunks_exact_mut(columns.count()).zip(sums) {
-            row[panel * LANES..].iter_mut().zip(sums).for_each(|(number, sum)| *number += *sum);
+            add(sums, &mut row[panel * LANES..]);
         }
     });
 }
@@ -182,19 +182,19 @@ fn add_product(rows: Rows, columns: &Packed, result: &mut [f32]) {
 fn softmax<S: Simd>(scores: &mut [f32], columns: usize, scale: f32) {
     for row in scores.chunks_exact_mut(columns) {
         let mut largest = [f32::NEG_INFINITY; LANES];
-        for row in row.chunks(LANES) {
-            largest.iter_mut().zip(row).for_each(|(largest, &x)| {
-                *largest = if x > *largest { x } else { *largest };
-            });
-        }
+        let larger = |largest: &mut f32, x: f32| *largest = if x > *largest { x } else { *largest };
+        let (whole, rest) = row.as_chunks::<LANES>();
+        whole.iter().for_each(|row| largest.iter_mut().zip(row).for_each(|(largest, &x)| larger(largest, x)));
+        largest.iter_mut().zip(rest).for_each(|(largest, &x)| larger(largest, x));
         let largest = largest.into_iter().fold(f32::NEG_INFINITY, f32::max);
         let mut sums = [0.0; LANES];
-        for row in row.chunks_mut(LANES) {
-            sums.iter_mut().zip(row).for_each(|(sum, x)| {
-                *x = exponential((*x - largest) * scale);
-                *sum += *x;
-            });
-        }
+        let add = |sum: &mut f32, x: &mut f32| {
+            *x = exponential((*x - largest) * scale);
+            *sum += *x;
+        };
+        let (whole, rest) = row.as_chunks_mut::<LANES>();
+        whole.iter_mut().for_each(|row| sums.iter_mut().zip(row).for_each(|(sum, x)| add(sum, x)));
+        sums.iter_mut().zip(rest).for_each(|(sum, x)| add(sum, x));
         let factor = 1.0 / sums.iter().sum::<f32>();
         row.iter_mut().for_each(|x| *x *= factor);
     }

@@ -53,7 +53,7 @@ impl BatchNorm<'_> {
     ///
     /// If the lengths of `x`, γ and β do not belong together, or `x` is empty.
     pub fn forward(&self, x: &[f32]) -> Normalised {
-        let mut output = vec![0.0; x.len()];
+        let mut output = threads::zeros(x.len());
         let moments = self.each_channel(&mut output, |channel, maps| {
             let x = || self.maps(x, channel);
             let count = (maps.len() * self.positions) as f64;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::epilogue::Epilogue;
 use crate::gathered::{Gathered, Part};
 use crate::planes::Planes;
-use crate::product::{DEPTH, LANES, ROWS, add_products};
+use crate::product::{DEPTH, LANES, Lanes, ROWS, add_products};
 use crate::{depthwise, threads};
 
 /// The shape of a convolution of pictures [B, C, H, W] with weights [O, C / groups, h, w].
@@ -126,23 +126,39 @@ impl Convolution {
 
     /// The output [B, O, H′, W′] of pictures [B, C, H, W]. The channels of other layers are zero.
     pub fn forward(&self, x: &[f32], weight: &[f32], epilogue: Epilogue) -> Vec<f32> {
-        let mut output = vec![0.0; self.pictures(x, self.input_length()) * self.output_length()];
+        let mut output = threads::zeros(self.pictures(x, self.input_length()) * self.output_length());
         self.forward_into(x, weight, epilogue, &mut output);
         output
     }
 
     /// Writes the output. The channels of other layers stay as they are.
     pub fn forward_into(&self, x: &[f32], weight: &[f32], epilogue: Epilogue, output: &mut [f32]) {
-        assert_eq!(weight.len(), self.weights(), "weights of the stated shape");
-        let count = self.pictures(x, self.input_length());
-        assert_eq!(output.len(), count * self.output_length(), "an output of the stated shape");
+        self.check(x, weight, output);
         if output.is_empty() {
             return;
         }
         if self.is_depthwise() {
             depthwise::forward(self, &self.input_planes(), x, weight, output, epilogue);
-            return;
+        } else {
+            self.gathered(x, weight, epilogue, output, false);
         }
+    }
+
+    /// Writes the output with what stands in its place, which is added before a rectifier.
+    pub fn forward_onto(&self, x: &[f32], weight: &[f32], epilogue: Epilogue, numbers: &mut [f32]) {
+        self.check(x, weight, numbers);
+        if !numbers.is_empty() {
+            self.gathered(x, weight, epilogue, numbers, true);
+        }
+    }
+
+    fn check(&self, x: &[f32], weight: &[f32], output: &[f32]) {
+        assert_eq!(weight.len(), self.weights(), "weights of the stated shape");
+        let count = self.pictures(x, self.input_length());
+        assert_eq!(output.len(), count * self.output_length(), "an output of the stated shape");
+    }
+
+    fn gathered(&self, x: &[f32], weight: &[f32], epilogue: Epilogue, output: &mut [f32], onto: bool) {
         let planes = self.input_planes();
         let [height, width] = self.output();
         let [inputs, outputs] = self.group();
@@ -158,16 +174,19 @@ impl Convolution {
             rows: outputs,
             result: self.output_part(),
             target: height * width,
+            onto,
         };
         let weights = |group| &weight[group * outputs * offsets.len()..];
-        product.run(self.groups, x, weights, output, &|channel, sums| epilogue.apply(channel, sums));
+        let finish =
+            |channel: usize, sums: &mut Lanes, before: Option<&Lanes>| epilogue.apply(channel, sums, before);
+        product.run(self.groups, x, weights, output, &finish);
     }
 
     /// The gradient of the input, [B, C, H, W], from that of the output, [B, O, H′, W′].
     pub fn input_gradient(&self, gradient: &[f32], weight: &[f32]) -> Vec<f32> {
         assert_eq!(weight.len(), self.weights(), "weights of the stated shape");
         let count = self.pictures(gradient, self.output_length());
-        let mut result = vec![0.0; count * self.input_length()];
+        let mut result = threads::zeros(count * self.input_length());
         let output = self.output();
         if result.is_empty() {
             return result;
@@ -245,9 +264,10 @@ impl Convolution {
                 rows: inputs,
                 result: self.input_part(),
                 target: height * width,
+                onto: false,
             };
             let weights = |group| &rows[group * inputs * offsets.len()..];
-            product.run(self.groups, gradient, weights, &mut result, &|_, _| ());
+            product.run(self.groups, gradient, weights, &mut result, &|_, _, _| ());
         }
         result
     }

@@ -52,7 +52,7 @@ pub(crate) fn forward(
         for (y, row) in output.chunks_exact_mut(width).enumerate() {
             for (i, part) in row.chunks_mut(LANES).enumerate() {
                 let mut sums = sums(&plane, &places, weights, y * planes.pitch() + i * LANES, part.len());
-                epilogue.apply(channel, &mut sums);
+                epilogue.apply(channel, &mut sums, None);
                 part.copy_from_slice(&sums[..part.len()]);
             }
         }

@@ -1,6 +1,6 @@
 //! What is done with the numbers of an output before they are written.
 
-use crate::product::LANES;
+use crate::product::Lanes;
 
 /// The numbers of each channel, scaled and shifted, and with what is negative made zero.
 ///
@@ -17,12 +17,15 @@ pub struct Epilogue<'a> {
 
 impl Epilogue<'_> {
     #[inline(always)]
-    pub(crate) fn apply(&self, channel: usize, numbers: &mut [f32; LANES]) {
+    pub(crate) fn apply(&self, channel: usize, numbers: &mut Lanes, added: Option<&Lanes>) {
         if let Some(scale) = self.scale {
             numbers.iter_mut().for_each(|number| *number *= scale[channel]);
         }
         if let Some(shift) = self.shift {
             numbers.iter_mut().for_each(|number| *number += shift[channel]);
+        }
+        if let Some(added) = added {
+            numbers.iter_mut().zip(added).for_each(|(number, added)| *number += added);
         }
         if self.rectified {
             numbers.iter_mut().for_each(|number| *number = if *number < 0.0 { 0.0 } else { *number });

@@ -38,18 +38,20 @@ pub(crate) struct Gathered<'a> {
     pub result: Part,
     /// The numbers of a row of the result.
     pub target: usize,
+    /// Whether `finish` gets what stands in the result.
+    pub onto: bool,
 }
 
 impl Gathered<'_> {
-    /// Writes the sums of each picture, group and row after `finish(row, sums)`. `weights` gives the rows of a group,
-    /// [rows, terms].
+    /// Writes the sums of each picture, group and row after `finish(row, sums, result)`. `weights` gives the rows of a
+    /// group, [rows, terms].
     pub(crate) fn run<'w>(
         &self,
         groups: usize,
         x: &[f32],
         weights: impl Fn(usize) -> &'w [f32] + Sync + Send,
         result: &mut [f32],
-        finish: &(impl Fn(usize, &mut Lanes) + Sync + Send),
+        finish: &(impl Fn(usize, &mut Lanes, Option<&Lanes>) + Sync + Send),
     ) {
         let picture = self.result.all * self.target;
         let count = result.len() / picture;
@@ -92,7 +94,9 @@ impl Gathered<'_> {
                 let local = inner.start - group * self.rows..inner.end - group * self.rows;
                 let target = (inner.start - rows.start) * self.target;
                 let target = if parts == 1 { written.start + target } else { target };
-                let finish = |row: usize, sums: &mut Lanes| finish(group * self.rows + row, sums);
+                let finish = |row: usize, sums: &mut Lanes, before: Option<&Lanes>| {
+                    finish(group * self.rows + row, sums, before)
+                };
                 let whole = if parts == 1 { picture } else { 0 };
                 let maps = [self.source.first + group * self.maps, self.source.all];
                 self.block(x, maps, weights(group), local, &mut chunk[0][target..], whole, finish);
@@ -110,7 +114,7 @@ impl Gathered<'_> {
         rows: Range<usize>,
         result: &mut [f32],
         result_picture: usize,
-        finish: impl Fn(usize, &mut Lanes),
+        finish: impl Fn(usize, &mut Lanes, Option<&Lanes>),
     ) {
         let terms = self.offsets.len();
         let map = self.planes.map();
@@ -144,8 +148,12 @@ impl Gathered<'_> {
         let gather = Gather { source, offsets: self.offsets, runs: &runs, columns };
         multiply(Rows::Of(weights), &gather, |panel, sums| {
             for (row, sums) in sums.iter_mut().enumerate() {
-                finish(rows.start + row, sums);
                 let result = &mut result[row * self.target..];
+                let mut before = [0.0; LANES];
+                if self.onto {
+                    runs[panel].iter().for_each(|run| run.read(result, &mut before));
+                }
+                finish(rows.start + row, sums, self.onto.then_some(&before));
                 runs[panel].iter().for_each(|run| run.write(sums, result));
             }
         });
@@ -184,6 +192,11 @@ impl Run {
             }
         }
         runs
+    }
+
+    fn read(&self, result: &[f32], lanes: &mut Lanes) {
+        let numbers = result[self.target..].iter().step_by(self.step);
+        lanes[self.lane..][..self.length].iter_mut().zip(numbers).for_each(|(lane, number)| *lane = *number);
     }
 
     fn write(&self, sums: &Lanes, result: &mut [f32]) {

@@ -31,9 +31,14 @@ fn normal(x: f32) -> [f32; 2] {
 
 /// x · Φ(x) of each number. For −∞ the result is not a number, because the product is −∞ · 0.
 pub fn gelu(x: &[f32]) -> Vec<f32> {
-    let mut result = vec![0.0; x.len()];
+    let mut result = threads::zeros(x.len());
     threads::each_chunk(&mut result, RUN, |i, result| forward(&x[i * RUN..], result));
     result
+}
+
+/// The same, written over the numbers.
+pub fn gelu_in_place(x: &mut [f32]) {
+    threads::each_chunk(x, RUN, |_, x| forward_in_place(x));
 }
 
 /// Turns the gradient of GELU's output into the gradient of its input.
@@ -51,6 +56,11 @@ fn forward<'a, S: Simd>(x: &'a [f32], result: &'a mut [f32]) {
     for (result, &x) in result.iter_mut().zip(x) {
         *result = x * normal(x)[0];
     }
+}
+
+#[with_simd]
+fn forward_in_place<S: Simd>(x: &mut [f32]) {
+    x.iter_mut().for_each(|x| *x *= normal(*x)[0]);
 }
 
 #[with_simd]

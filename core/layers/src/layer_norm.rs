@@ -41,7 +41,7 @@ impl LayerNorm<'_> {
     /// If the lengths do not belong together.
     pub fn forward(&self, x: &[f32]) -> Vec<f32> {
         let features = self.check(x);
-        let mut output = vec![0.0; x.len()];
+        let mut output = threads::zeros(x.len());
         threads::each_chunk(&mut output, RUN * features, |i, output| {
             normalise_rows(self, &x[i * RUN * features..], output);
         });

@@ -61,7 +61,7 @@ pub use attention::Attention;
 pub use batch_norm::{BatchNorm, Normalised};
 pub use convolution::Convolution;
 pub use epilogue::Epilogue;
-pub use gelu::{gelu, gelu_gradient};
+pub use gelu::{gelu, gelu_gradient, gelu_in_place};
 pub use layer_norm::LayerNorm;
 pub use linear::Linear;
 pub use max_pool::MaxPool;

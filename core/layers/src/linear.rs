@@ -1,7 +1,7 @@
 //! A linear map of rows, and both its gradients, as products of matrices.
 
 use crate::matrix::Matrix;
-use crate::product::{Columns, LANES, Packed, ROWS, Rows, multiply, write};
+use crate::product::{Columns, LANES, Lanes, Packed, ROWS, Rows, add, multiply, write};
 use crate::threads;
 
 /// The most rows of a result that a thread takes at a time. Their sums stay in the second-level cache.
@@ -33,6 +33,13 @@ impl Linear {
         product(Rows::Of(Matrix::new(x, self.inputs)), &weight, bias)
     }
 
+    /// Adds the output to numbers [N, O].
+    pub fn add_to(&self, x: &[f32], weight: &[f32], bias: Option<&[f32]>, numbers: &mut [f32]) {
+        self.check(weight);
+        let weight = Packed::new(Matrix::new(weight, self.outputs));
+        product_into(Rows::Of(Matrix::new(x, self.inputs)), &weight, bias, numbers, add);
+    }
+
     /// The gradient of the input, [N, I], from that of the output, [N, O].
     pub fn input_gradient(&self, gradient: &[f32], weight: &[f32]) -> Vec<f32> {
         self.check(weight);
@@ -55,22 +62,33 @@ impl Linear {
 
 /// A product, with a bias added to each row or none.
 fn product(rows: Rows, columns: &Packed, bias: Option<&[f32]>) -> Vec<f32> {
+    let mut result = threads::zeros(rows.count() * columns.count());
+    product_into(rows, columns, bias, &mut result, write);
+    result
+}
+
+/// The same for a result into whose rows `put` puts the sums with a panel.
+fn product_into(
+    rows: Rows,
+    columns: &Packed,
+    bias: Option<&[f32]>,
+    result: &mut [f32],
+    put: impl Fn(&Lanes, &mut [f32]) + Sync + Send,
+) {
     let width = columns.count();
-    let mut result = vec![0.0; rows.count() * width];
+    assert_eq!(result.len(), rows.count() * width, "a result of the stated shape");
     let band = rows.count().div_ceil(2 * threads::count()).next_multiple_of(ROWS).min(BAND);
-    threads::each_chunk(&mut result, band * width, |i, result| {
-        let rows = rows.band(i * band, result.len() / width);
-        multiply(rows, columns, |panel, sums| {
+    threads::each_chunk(result, band * width, |i, result| {
+        multiply(rows.band(i * band, result.len() / width), columns, |panel, sums| {
             let first = panel * LANES;
             for (row, sums) in result.chunks_exact_mut(width).zip(sums) {
                 if let Some(bias) = bias {
                     sums.iter_mut().zip(&bias[first..]).for_each(|(sum, bias)| *sum += bias);
                 }
-                write(sums, &mut row[first..]);
+                put(sums, &mut row[first..]);
             }
         });
     });
-    result
 }
 
 /// The sum of the rows of a matrix [N, C]. It depends on the shape alone, and not on threads.

@@ -78,7 +78,7 @@ impl MaxPool {
         let to = self.output().iter().product::<usize>();
         let from = self.input[0] * self.input[1];
         let count = gradient.len() / to;
-        let mut result = vec![0.0; count * from];
+        let mut result = threads::zeros(count * from);
         let run = count.div_ceil(4 * threads::count()).max(1);
         threads::each_chunk(&mut result, run * from, |i, maps| {
             for (j, map) in maps.chunks_exact_mut(from).enumerate() {

@@ -104,13 +104,13 @@ impl Packed {
     /// The rows of a matrix [C, K].
     pub(crate) fn transposed(matrix: Matrix) -> Self {
         let Matrix { rows: count, columns: terms, .. } = matrix;
-        let panels = threads::collect(count.div_ceil(LANES) * terms, |i| {
-            let (first, term) = (i / terms * LANES, i % terms);
-            let mut lanes = [0.0; LANES];
-            for (row, lane) in (first..count).zip(&mut lanes) {
-                *lane = matrix.numbers[row * matrix.pitch + term];
+        let mut panels = vec![[0.0; LANES]; count.div_ceil(LANES) * terms];
+        threads::each_chunk(&mut panels, terms, |i, panel| {
+            for (lane, row) in (i * LANES..count).take(LANES).enumerate() {
+                for (lanes, number) in panel.iter_mut().zip(matrix.row(row)) {
+                    lanes[lane] = *number;
+                }
             }
-            lanes
         });
         Self { panels, terms, count }
     }
@@ -185,7 +185,17 @@ pub(crate) fn multiply(rows: Rows, columns: &impl Columns, mut write: impl FnMut
 pub(crate) fn write(sums: &Lanes, row: &mut [f32]) {
     match row.first_chunk_mut() {
         Some(row) => *row = *sums,
-        None => row.copy_from_slice(&sums[..row.len()]),
+        // A loop is quicker than a call that copies some numbers.
+        None => row.iter_mut().zip(sums).for_each(|(number, sum)| *number = *sum),
+    }
+}
+
+/// Adds the sums of a row with a panel.
+#[inline(always)]
+pub(crate) fn add(sums: &Lanes, row: &mut [f32]) {
+    match row.first_chunk_mut::<LANES>() {
+        Some(row) => row.iter_mut().zip(sums).for_each(|(number, sum)| *number += *sum),
+        None => row.iter_mut().zip(sums).for_each(|(number, sum)| *number += *sum),
     }
 }
 
@@ -204,12 +214,12 @@ pub(crate) fn add_products<'a, S: Simd>(
         for (rows, sums) in rows.chunks(8).zip(sums.chunks_mut(8)) {
             // Where rows are missing, the last stands for them.
             let rows: [&[f32]; 8] = array::from_fn(|r| &rows[r.min(rows.len() - 1)][..terms]);
-            add::<S, 8>(|k, r| rows[r][k], panel, columns, sums);
+            add_rows::<S, 8>(|k, r| rows[r][k], panel, columns, sums);
         }
     } else {
         for (rows, sums) in rows.chunks(6).zip(sums.chunks_mut(6)) {
             let rows: [&[f32]; 6] = array::from_fn(|r| &rows[r.min(rows.len() - 1)][..terms]);
-            add::<S, 6>(|k, r| rows[r][k], panel, columns, sums);
+            add_rows::<S, 6>(|k, r| rows[r][k], panel, columns, sums);
         }
     }
 }
@@ -248,17 +258,17 @@ fn add_across<S: Simd, const R: usize>(
         if sums.len() == R {
             let row =
                 |k: usize| -> &[f32; R] { numbers[k * pitch..].first_chunk().expect("numbers of all rows") };
-            add::<S, R>(|k, r| row(k)[r], panel, columns, sums);
+            add_rows::<S, R>(|k, r| row(k)[r], panel, columns, sums);
         } else {
             let last = sums.len() - 1;
-            add::<S, R>(|k, r| numbers[k * pitch + r.min(last)], panel, columns, sums);
+            add_rows::<S, R>(|k, r| numbers[k * pitch + r.min(last)], panel, columns, sums);
         }
     }
 }
 
 /// The same for at most `R` rows, of which `row(k, r)` is number k of row r.
 #[inline(always)]
-fn add<S: Simd, const R: usize>(
+fn add_rows<S: Simd, const R: usize>(
     row: impl Fn(usize, usize) -> f32,
     panel: &[Lanes],
     columns: usize,

@@ -12,7 +12,7 @@ const RUN: usize = 1 << 16;
 /// If the lengths differ.
 pub fn rectified_sum(x: &[f32], y: &[f32]) -> Vec<f32> {
     assert_eq!(x.len(), y.len(), "as many numbers of both");
-    let mut result = vec![0.0; x.len()];
+    let mut result = threads::zeros(x.len());
     threads::each_chunk(&mut result, RUN, |i, result| {
         for ((result, x), y) in result.iter_mut().zip(&x[i * RUN..]).zip(&y[i * RUN..]) {
             let sum = x + y;

@@ -1,9 +1,5 @@
 //! Work on all threads with the feature `parallel`, and on one without it. No result depends on it.
 
-/// The least numbers that are worth a thread of their own.
-#[cfg(feature = "parallel")]
-const RUN: usize = 1 << 10;
-
 /// Calls `work` with each chunk of some length, and its number. The last chunk may be shorter.
 pub(crate) fn each_chunk<T: Send>(
     numbers: &mut [T],
@@ -24,12 +20,25 @@ pub(crate) fn collect<T: Send>(count: usize, make: impl Fn(usize) -> T + Sync + 
     #[cfg(feature = "parallel")]
     {
         use rayon::prelude::*;
-        (0..count).into_par_iter().with_min_len(RUN).map(make).collect()
+        // Below some kilobytes another thread is not worth its start.
+        let least = (1 << 14) / size_of::<T>().max(1) + 1;
+        (0..count).into_par_iter().with_min_len(least).map(make).collect()
     }
     #[cfg(not(feature = "parallel"))]
     {
         (0..count).map(make).collect()
     }
+}
+
+/// Zeros, which all threads write where they are many.
+pub(crate) fn zeros(count: usize) -> Vec<f32> {
+    const RUN: usize = 1 << 10;
+    if count < 64 * RUN {
+        return vec![0.0; count];
+    }
+    let mut zeros = collect(count.div_ceil(RUN), |_| [0.0; RUN]).into_flattened();
+    zeros.truncate(count);
+    zeros
 }
 
 /// The number of threads that work.

@@ -6,6 +6,9 @@ use burn::nn::conv::Conv2d;
 use burn::tensor::{Tensor, activation::relu};
 
 use super::convolution::convolve;
+#[cfg(feature = "cpu")]
+use super::convolution::cpu::apply_scaled;
+use super::rectified_sum::rectified_sum;
 
 /// A convolution with batch normalisation behind it.
 pub(super) fn convolve_normalised(layer: &Conv2d, norm: &BatchNorm, x: Tensor<4>) -> Tensor<4> {
@@ -17,10 +20,25 @@ pub(super) fn convolve_normalised_rectified(layer: &Conv2d, norm: &BatchNorm, x:
     apply_behind(layer, norm, x, true)
 }
 
+/// A convolution with batch normalisation behind it, added to pictures, with what is negative made zero: the end of a
+/// residual block.
+pub(super) fn add_convolved_rectified(
+    pictures: Tensor<4>,
+    layer: &Conv2d,
+    norm: &BatchNorm,
+    x: Tensor<4>,
+) -> Tensor<4> {
+    #[cfg(feature = "cpu")]
+    if let Some(operator) = cpu::behind(layer, norm, &x, Some(&pictures), true) {
+        return apply_scaled(operator, layer, x, Some(pictures));
+    }
+    rectified_sum(convolve_normalised(layer, norm, x), pictures)
+}
+
 fn apply_behind(layer: &Conv2d, norm: &BatchNorm, x: Tensor<4>, rectified: bool) -> Tensor<4> {
     #[cfg(feature = "cpu")]
-    if let Some(output) = cpu::apply_behind(layer, norm, &x, rectified) {
-        return output;
+    if let Some(operator) = cpu::behind(layer, norm, &x, None, rectified) {
+        return apply_scaled(operator, layer, x, None);
     }
     apply(norm, convolve(layer, x), rectified)
 }
@@ -46,7 +64,7 @@ mod cpu {
     use burn::tensor::{Tensor, TensorData};
     use burn_flex::FlexTensor;
 
-    use super::super::convolution::cpu::apply_scaled;
+    use super::super::convolution::cpu::{ConvolveScaled, form};
     use super::super::operator::{
         Gradients, Inputs, Operator, fits, numbers, operate, shape, tensor, written,
     };
@@ -56,14 +74,22 @@ mod cpu {
         [&layer.running_mean, &layer.running_var].map(|state| state.value_sync().to_device(&x.device()))
     }
 
-    /// The output of a convolution and a layer behind it that keeps its statistics, if nothing has gradients.
-    pub(super) fn apply_behind(
+    /// A convolution and a layer behind it that keeps its statistics, whose output is added to pictures or not, if nothing
+    /// has gradients.
+    pub(super) fn behind(
         convolution: &Conv2d,
         layer: &BatchNorm,
         x: &Tensor<4>,
+        pictures: Option<&Tensor<4>>,
         rectified: bool,
-    ) -> Option<Tensor<4>> {
+    ) -> Option<ConvolveScaled> {
         if x.device().is_autodiff() || !fits(x) || !fits(&layer.gamma.val()) {
+            return None;
+        }
+        let form = form(convolution, x)?;
+        let [height, width] = form.output();
+        let dims = [x.dims()[0], form.outputs, height, width];
+        if pictures.is_some_and(|pictures| !fits(pictures) || pictures.dims() != dims) {
             return None;
         }
         let [mean, variance] = running(layer, x);
@@ -73,7 +99,9 @@ mod cpu {
             None => mean,
         };
         let shift = layer.beta.val() - mean * scale.clone();
-        apply_scaled(convolution, x, [scale, shift], rectified)
+        let line = |line: Tensor<1>| line.try_into_data().ok()?.try_to_vec().ok();
+        let added = pictures.is_some();
+        Some(ConvolveScaled { form, scale: line(scale)?, shift: line(shift)?, added, rectified })
     }
 
     /// The output of a layer for 32-bit floats in the memory of the CPU. If it learns, its running mean and variance follow
@@ -259,10 +287,17 @@ mod tests {
             convolution.bias = convolution.bias.map(|bias| bias.map(|_| random([7], 9)));
             let (convolution, norm) = (convolution.valid(), norm.valid());
             let x = random([2, 3, 6, 5], 3).without_autodiff();
-            assert!(cpu::apply_behind(&convolution, &norm, &x, false).is_some(), "in one pass");
-            let own = convolve_normalised_rectified(&convolution, &norm, x.clone()).into_data();
-            let burn = relu(norm.forward(convolution.forward(x))).into_data();
-            own.assert_approx_eq::<f32>(&burn, Tolerance::absolute(2e-5));
+            let pictures = random([2, 7, 4, 3], 4).without_autodiff();
+            assert!(cpu::behind(&convolution, &norm, &x, Some(&pictures), true).is_some(), "in one pass");
+            let own = [
+                convolve_normalised_rectified(&convolution, &norm, x.clone()),
+                add_convolved_rectified(pictures.clone(), &convolution, &norm, x.clone()),
+            ];
+            let burn = norm.forward(convolution.forward(x));
+            let burn = [relu(burn.clone()), relu(burn + pictures)];
+            for (own, burn) in own.into_iter().zip(burn) {
+                own.into_data().assert_approx_eq::<f32>(&burn.into_data(), Tolerance::absolute(2e-5));
+            }
         }
     }
 }

@@ -53,22 +53,20 @@ pub(super) mod cpu {
         Some(operate(operator, inputs.into_iter().chain(bias)))
     }
 
-    /// The output of the layer, scaled and shifted, if it is one of 32-bit floats in the memory of the CPU. It has no way
-    /// back, and the layer's own bias is left out.
+    /// The output of the layer, scaled and shifted, and added to pictures or not. Pictures that nothing else uses are
+    /// written over. It has no way back, and the layer's own bias is left out.
     pub(in super::super) fn apply_scaled(
+        operator: ConvolveScaled,
         layer: &Conv2d,
-        x: &Tensor<4>,
-        [scale, shift]: [Tensor<1>; 2],
-        rectified: bool,
-    ) -> Option<Tensor<4>> {
-        let line = |line: Tensor<1>| line.try_into_data().ok()?.try_to_vec().ok();
-        let operator =
-            ConvolveScaled { form: form(layer, x)?, scale: line(scale)?, shift: line(shift)?, rectified };
-        Some(operate(operator, [x.clone().into_dispatch(), layer.weight.val().into_dispatch()]))
+        x: Tensor<4>,
+        added: Option<Tensor<4>>,
+    ) -> Tensor<4> {
+        let inputs = [x.into_dispatch(), layer.weight.val().into_dispatch()];
+        operate(operator, inputs.into_iter().chain(added.map(Tensor::into_dispatch)))
     }
 
     /// The shape of a layer for some pictures. What Burn refuses has none, so that Burn explains it.
-    fn form(layer: &Conv2d, x: &Tensor<4>) -> Option<Convolution> {
+    pub(in super::super) fn form(layer: &Conv2d, x: &Tensor<4>) -> Option<Convolution> {
         let padding = match layer.padding {
             PaddingConfig2d::Valid => [0, 0],
             PaddingConfig2d::Explicit(top, left, bottom, right) if top == bottom && left == right => {
@@ -197,18 +195,27 @@ pub(super) mod cpu {
 
     /// A convolution of pictures with weights, each channel of its output scaled and shifted.
     #[derive(Clone, Debug)]
-    struct ConvolveScaled {
-        form: Convolution,
-        scale: Vec<f32>,
-        shift: Vec<f32>,
-        rectified: bool,
+    pub(in super::super) struct ConvolveScaled {
+        pub form: Convolution,
+        pub scale: Vec<f32>,
+        pub shift: Vec<f32>,
+        /// Whether it is added to pictures of its output's shape.
+        pub added: bool,
+        pub rectified: bool,
     }
 
     impl Operator for ConvolveScaled {
-        fn forward(&self, [x, weight, ..]: Inputs<FlexTensor>) -> (FlexTensor, Vec<FlexTensor>) {
+        fn forward(&self, [x, weight, pictures, ..]: Inputs<FlexTensor>) -> (FlexTensor, Vec<FlexTensor>) {
             let epilogue =
                 Epilogue { scale: Some(&self.scale), shift: Some(&self.shift), rectified: self.rectified };
-            (forward(&self.form, &x, &weight, epilogue), vec![])
+            let output = if self.added {
+                written(pictures, |pictures| {
+                    self.form.forward_onto(numbers(&x), numbers(&weight), epilogue, pictures);
+                })
+            } else {
+                forward(&self.form, &x, &weight, epilogue)
+            };
+            (output, vec![])
         }
 
         fn backward(&self, _: Vec<FlexTensor>, _: FlexTensor, _: Inputs<bool>) -> Gradients {

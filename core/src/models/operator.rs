@@ -21,6 +21,11 @@ pub(super) trait Operator: Debug + Send + Sync + 'static {
     /// The output, and the tensors that the way back needs.
     fn forward(&self, inputs: Inputs<FlexTensor>) -> (FlexTensor, Vec<FlexTensor>);
 
+    /// The output alone, where nothing has gradients. It may be written over an input that nothing else uses.
+    fn evaluate(&self, inputs: Inputs<FlexTensor>) -> FlexTensor {
+        self.forward(inputs).0
+    }
+
     /// The gradients of the inputs that are wanted, from the tensors that were kept and the contiguous gradient of the
     /// output.
     #[cfg_attr(not(feature = "autodiff"), expect(dead_code, reason = "nothing asks for gradients"))]
@@ -38,10 +43,11 @@ pub(super) fn operate<const D: usize>(
     inputs: impl IntoIterator<Item = DispatchTensor>,
 ) -> Tensor<D> {
     let mut inputs = inputs.into_iter().peekable();
-    let first = inputs.peek().cloned().map(Tensor::<D>::from_dispatch);
+    // Only the device is kept: an operator may write over an input that nothing else uses.
+    let device = inputs.peek().map(|first| Tensor::<D>::from_dispatch(first.clone()).device());
     // An operation of Burn's cannot leave out a tensor.
-    let unused = || match &first {
-        Some(first) => Tensor::<1>::zeros([1], &first.device()).into_dispatch(),
+    let unused = || match &device {
+        Some(device) => Tensor::<1>::zeros([1], device).into_dispatch(),
         None => unreachable!("an operator has an input"),
     };
     let [a, b, c, d, e] = std::array::from_fn(|_| inputs.next().unwrap_or_else(unused));
@@ -71,7 +77,7 @@ impl Operate for Flex {
         e: FlexTensor,
         operator: Arc<dyn Operator>,
     ) -> FlexTensor {
-        operator.forward([a, b, c, d, e].map(|tensor| tensor.to_contiguous())).0
+        operator.evaluate([a, b, c, d, e].map(|tensor| tensor.to_contiguous()))
     }
 }
 
@@ -95,10 +101,12 @@ mod backward {
         ) -> FloatTensor<Self> {
             let nodes = [a.node(), b.node(), c.node(), d.node(), e.node()];
             let inputs = [a, b, c, d, e].map(|tensor| tensor.into_primitive().to_contiguous());
-            let (output, kept) = operator.forward(inputs);
             match Operation.prepare::<C>(nodes).compute_bound().stateful() {
-                OpsKind::Tracked(operation) => operation.finish(State { operator, kept }, output),
-                OpsKind::UnTracked(operation) => operation.finish(output),
+                OpsKind::Tracked(operation) => {
+                    let (output, kept) = operator.forward(inputs);
+                    operation.finish(State { operator, kept }, output)
+                }
+                OpsKind::UnTracked(operation) => operation.finish(operator.evaluate(inputs)),
             }
         }
     }
@@ -149,7 +157,6 @@ pub(super) fn shape(tensor: &FlexTensor) -> &[usize] {
 }
 
 /// A contiguous tensor after its numbers were written over. One that is part of a larger tensor is copied before.
-#[cfg_attr(not(feature = "autodiff"), allow(dead_code, reason = "only gradients are written over"))]
 pub(super) fn written(mut tensor: FlexTensor, write: impl FnOnce(&mut [f32])) -> FlexTensor {
     if tensor.storage::<f32>().len() != numbers(&tensor).len() {
         tensor = self::tensor(numbers(&tensor).to_vec(), shape(&tensor));

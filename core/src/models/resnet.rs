@@ -12,12 +12,11 @@ use burn::nn::conv::Conv2d;
 use burn::tensor::Tensor;
 use burn::tensor::ops::MaxPoolOptions;
 
-use super::batch_norm::{convolve_normalised, convolve_normalised_rectified};
+use super::batch_norm::{add_convolved_rectified, convolve_normalised, convolve_normalised_rectified};
 use super::entry::{BackboneEntry, fixed_backbones};
 use super::layers::{Cost, Initial, Window};
 use super::max_pool::max_pool;
 use super::pooling::Outputs;
-use super::rectified_sum::rectified_sum;
 use crate::Result;
 
 /// The published form of a network of this family.
@@ -152,17 +151,16 @@ impl Block {
 
     fn forward(&self, x: Tensor<4>) -> Tensor<4> {
         let inner = convolve_normalised_rectified(&self.conv1, &self.bn1, x.clone());
-        let inner = match (&self.conv3, &self.bn3) {
-            (Some(conv), Some(norm)) => {
-                let inner = convolve_normalised_rectified(&self.conv2, &self.bn2, inner);
-                convolve_normalised(conv, norm, inner)
-            }
-            _ => convolve_normalised(&self.conv2, &self.bn2, inner),
-        };
         let outer = match &self.downsample {
             Some(shortcut) => convolve_normalised(&shortcut.conv, &shortcut.norm, x),
             None => x,
         };
-        rectified_sum(inner, outer)
+        match (&self.conv3, &self.bn3) {
+            (Some(conv), Some(norm)) => {
+                let inner = convolve_normalised_rectified(&self.conv2, &self.bn2, inner);
+                add_convolved_rectified(outer, conv, norm, inner)
+            }
+            _ => add_convolved_rectified(outer, &self.conv2, &self.bn2, inner),
+        }
     }
 }

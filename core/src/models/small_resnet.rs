@@ -10,11 +10,10 @@ use burn::nn::conv::Conv2d;
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-use super::batch_norm::{convolve_normalised, convolve_normalised_rectified};
+use super::batch_norm::{add_convolved_rectified, convolve_normalised, convolve_normalised_rectified};
 use super::entry::BackboneEntry;
 use super::layers::{Cost, Initial, Window};
 use super::pooling::Outputs;
-use super::rectified_sum::rectified_sum;
 use crate::{Error, Kind, Result};
 
 /// Settings of a [`SmallResnet`].
@@ -152,11 +151,11 @@ impl Unit {
 
 impl Block {
     fn forward(&self, x: Tensor<4>) -> Tensor<4> {
-        let inner = self.second.forward(self.first.rectified(x.clone()));
+        let inner = self.first.rectified(x.clone());
         let outer = match &self.shortcut {
             Some(shortcut) => shortcut.forward(x),
             None => x,
         };
-        rectified_sum(inner, outer)
+        add_convolved_rectified(outer, &self.second.convolution, &self.second.norm, inner)
     }
 }

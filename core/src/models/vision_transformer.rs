@@ -25,7 +25,7 @@ use super::entry::{BackboneEntry, fixed_backbones};
 use super::gelu::gelu;
 use super::layer_norm::{EPSILON, layer_norm};
 use super::layers::{Cost, Initial, Window};
-use super::linear::linear;
+use super::linear::{add_linear, linear};
 use super::pooling::Outputs;
 use crate::Result;
 use crate::random::normal;
@@ -256,20 +256,14 @@ impl Block {
     }
 
     fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        let scaled = |x: Tensor<3>, scale: &Option<LayerScale>| match scale {
-            Some(scale) => x * scale.gamma.val().unsqueeze(),
-            None => x,
+        let add = |x: Tensor<3>, layer: &Linear, inner: Tensor<3>, scale: &Option<LayerScale>| match scale {
+            Some(scale) => x + linear(layer, inner) * scale.gamma.val().unsqueeze(),
+            None => add_linear(x, layer, inner),
         };
-        let x = x.clone() + scaled(self.attn.forward(layer_norm(&self.norm1, x)), &self.ls1);
+        let inner = attention(linear(&self.attn.qkv, layer_norm(&self.norm1, x.clone())), HEADS);
+        let x = add(x, &self.attn.proj, inner, &self.ls1);
         let inner = gelu(linear(&self.mlp.fc1, layer_norm(&self.norm2, x.clone())));
-        let inner = linear(&self.mlp.fc2, inner);
-        x + scaled(inner, &self.ls2)
-    }
-}
-
-impl Attention {
-    fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        linear(&self.proj, attention(linear(&self.qkv, x), HEADS))
+        add(x, &self.mlp.fc2, inner, &self.ls2)
     }
 }
 
