@@ -161,18 +161,22 @@ impl Attention {
 /// Writes a product of some rows with some columns.
 fn write_product<'a>(rows: Rows, columns: &Packed, result: impl Iterator<Item = &'a mut [f32]>) {
     let mut result: Vec<_> = result.collect();
-    multiply(rows, columns, |panel, sums| {
-        for (row, sums) in result.iter_mut().zip(sums) {
-            write(sums, &mut row[panel * LANES..]);
+    multiply(rows, columns, |panel, mut block| {
+        for (row, result) in result.iter_mut().enumerate() {
+            for (first, sums) in (panel * LANES..).step_by(LANES).zip(block.row(row)) {
+                write(sums, &mut result[first..]);
+            }
         }
     });
 }
 
 /// Adds a product to a matrix without gaps.
 fn add_product(rows: Rows, columns: &Packed, result: &mut [f32]) {
-    multiply(rows, columns, |panel, sums| {
-        for (row, sums) in result.chunks_exact_mut(columns.count()).zip(sums) {
-            add(sums, &mut row[panel * LANES..]);
+    multiply(rows, columns, |panel, mut block| {
+        for (row, result) in result.chunks_exact_mut(columns.count()).enumerate() {
+            for (first, sums) in (panel * LANES..).step_by(LANES).zip(block.row(row)) {
+                add(sums, &mut result[first..]);
+            }
         }
     });
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::epilogue::Epilogue;
 use crate::gathered::{Gathered, Part};
 use crate::planes::Planes;
-use crate::product::{DEPTH, LANES, Lanes, ROWS, add_products};
+use crate::product::{DEPTH, LANES, ROWS, add_products};
 use crate::{depthwise, threads};
 
 /// The shape of a convolution of pictures [B, C, H, W] with weights [O, C / groups, h, w].
@@ -177,9 +177,7 @@ impl Convolution {
             onto,
         };
         let weights = |group| &weight[group * outputs * offsets.len()..];
-        let finish =
-            |channel: usize, sums: &mut Lanes, before: Option<&Lanes>| epilogue.apply(channel, sums, before);
-        product.run(self.groups, x, weights, output, &finish);
+        product.run(self.groups, x, weights, output, epilogue);
     }
 
     /// The gradient of the input, [B, C, H, W], from that of the output, [B, O, H′, W′].
@@ -267,7 +265,7 @@ impl Convolution {
                 onto: false,
             };
             let weights = |group| &rows[group * inputs * offsets.len()..];
-            product.run(self.groups, gradient, weights, &mut result, &|_, _, _| ());
+            product.run(self.groups, gradient, weights, &mut result, Epilogue::default());
         }
         result
     }
@@ -362,7 +360,7 @@ impl Convolution {
                             let panel = &panel[start..(start + DEPTH).min(span)];
                             rows.clear();
                             rows.extend(places.iter().map(|place| &source[place + start..][..panel.len()]));
-                            add_products(&rows, panel, lanes, sums[0]);
+                            add_products(&rows, panel, lanes, sums[0], true);
                         }
                     }
                 });

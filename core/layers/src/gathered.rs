@@ -1,11 +1,16 @@
 //! Products of rows of weights with columns gathered from maps, in blocks that a cache holds.
 
+#![allow(clippy::extra_unused_type_parameters, reason = "`with_simd` asks for the machine's vectors by name")]
+
 use std::cell::Cell;
 use std::ops::Range;
 
+use macerator::{Simd, with_simd};
+
+use crate::epilogue::Epilogue;
 use crate::matrix::Matrix;
 use crate::planes::Planes;
-use crate::product::{Columns, LANES, Lanes, PANELS, ROWS, Rows, multiply};
+use crate::product::{Block, Columns, LANES, Lanes, PANELS, ROWS, Rows, multiply};
 use crate::threads;
 
 thread_local! {
@@ -38,20 +43,20 @@ pub(crate) struct Gathered<'a> {
     pub result: Part,
     /// The numbers of a row of the result.
     pub target: usize,
-    /// Whether `finish` gets what stands in the result.
+    /// Whether the sums are added to what stands in the result.
     pub onto: bool,
 }
 
 impl Gathered<'_> {
-    /// Writes the sums of each picture, group and row after `finish(row, sums, result)`. `weights` gives the rows of a
-    /// group, [rows, terms].
+    /// Writes the sums of each picture, group and row, with an epilogue whose channels are the rows of all groups. `weights`
+    /// gives the rows of a group, [rows, terms].
     pub(crate) fn run<'w>(
         &self,
         groups: usize,
         x: &[f32],
         weights: impl Fn(usize) -> &'w [f32] + Sync + Send,
         result: &mut [f32],
-        finish: &(impl Fn(usize, &mut Lanes, Option<&Lanes>) + Sync + Send),
+        epilogue: Epilogue,
     ) {
         let picture = self.result.all * self.target;
         let count = result.len() / picture;
@@ -59,7 +64,8 @@ impl Gathered<'_> {
         // The numbers of a picture that are written.
         let written = self.result.first * self.target..(self.result.first + groups * self.rows) * self.target;
         // Some pictures at a time fill a block of panels. Rows are divided where pictures are too few for the threads.
-        let pictures = (PANELS * LANES).div_ceil(self.positions.len()).min(count.div_ceil(threads::count()));
+        let blocks = count.div_ceil((PANELS * LANES).div_ceil(self.positions.len()));
+        let pictures = count.div_ceil(blocks.next_multiple_of(threads::count()));
         let parts = if pictures > 1 || count >= threads::count() {
             1
         } else {
@@ -94,12 +100,10 @@ impl Gathered<'_> {
                 let local = inner.start - group * self.rows..inner.end - group * self.rows;
                 let target = (inner.start - rows.start) * self.target;
                 let target = if parts == 1 { written.start + target } else { target };
-                let finish = |row: usize, sums: &mut Lanes, before: Option<&Lanes>| {
-                    finish(group * self.rows + row, sums, before)
-                };
+                let end = End { epilogue, channel: inner.start, row: self.target, onto: self.onto };
                 let whole = if parts == 1 { picture } else { 0 };
                 let maps = [self.source.first + group * self.maps, self.source.all];
-                self.block(x, maps, weights(group), local, &mut chunk[0][target..], whole, finish);
+                self.block(x, maps, weights(group), local, &mut chunk[0][target..], whole, end);
             }
         });
     }
@@ -114,7 +118,7 @@ impl Gathered<'_> {
         rows: Range<usize>,
         result: &mut [f32],
         result_picture: usize,
-        finish: impl Fn(usize, &mut Lanes, Option<&Lanes>),
+        end: End,
     ) {
         let terms = self.offsets.len();
         let map = self.planes.map();
@@ -146,18 +150,51 @@ impl Gathered<'_> {
             .collect();
         let weights = Matrix::new(weights, terms).band(rows.start, rows.len());
         let gather = Gather { source, offsets: self.offsets, runs: &runs, columns };
-        multiply(Rows::Of(weights), &gather, |panel, sums| {
-            for (row, sums) in sums.iter_mut().enumerate() {
-                let result = &mut result[row * self.target..];
-                let mut before = [0.0; LANES];
-                if self.onto {
-                    runs[panel].iter().for_each(|run| run.read(result, &mut before));
-                }
-                finish(rows.start + row, sums, self.onto.then_some(&before));
-                runs[panel].iter().for_each(|run| run.write(sums, result));
-            }
+        multiply(Rows::Of(weights), &gather, |panel, block| {
+            end.write(block, rows.len(), &runs[panel..], result);
         });
         PLANES.set(planes);
+    }
+}
+
+/// How the sums of some rows are written.
+#[derive(Clone, Copy)]
+struct End<'a> {
+    epilogue: Epilogue<'a>,
+    /// The channel of the first row.
+    channel: usize,
+    /// The numbers of a row of the result.
+    row: usize,
+    /// Whether the sums are added to what stands in the result.
+    onto: bool,
+}
+
+impl End<'_> {
+    /// Writes a block of some rows, with the runs of each of its panels.
+    fn write(&self, block: Block, rows: usize, runs: &[Vec<Run>], result: &mut [f32]) {
+        write(self, block, rows, runs, result);
+    }
+}
+
+#[with_simd]
+fn write<'a, S: Simd>(
+    end: &'a End<'a>,
+    block: Block<'a>,
+    rows: usize,
+    runs: &'a [Vec<Run>],
+    result: &'a mut [f32],
+) {
+    let mut block = block;
+    for row in 0..rows {
+        let result = &mut result[row * end.row..];
+        for (sums, runs) in block.row(row).zip(runs) {
+            let mut before = [0.0; LANES];
+            if end.onto {
+                runs.iter().for_each(|run| run.read(result, &mut before));
+            }
+            end.epilogue.apply(end.channel + row, sums, end.onto.then_some(&before));
+            runs.iter().for_each(|run| run.write(sums, result));
+        }
     }
 }
 
@@ -194,11 +231,17 @@ impl Run {
         runs
     }
 
+    #[inline(always)]
     fn read(&self, result: &[f32], lanes: &mut Lanes) {
+        if self.length == LANES && self.step == 1 {
+            lanes.copy_from_slice(&result[self.target..][..LANES]);
+            return;
+        }
         let numbers = result[self.target..].iter().step_by(self.step);
         lanes[self.lane..][..self.length].iter_mut().zip(numbers).for_each(|(lane, number)| *lane = *number);
     }
 
+    #[inline(always)]
     fn write(&self, sums: &Lanes, result: &mut [f32]) {
         if self.length == LANES && self.step == 1 {
             result[self.target..][..LANES].copy_from_slice(sums);

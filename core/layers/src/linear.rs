@@ -79,13 +79,14 @@ fn product_into(
     assert_eq!(result.len(), rows.count() * width, "a result of the stated shape");
     let band = rows.count().div_ceil(2 * threads::count()).next_multiple_of(ROWS).min(BAND);
     threads::each_chunk(result, band * width, |i, result| {
-        multiply(rows.band(i * band, result.len() / width), columns, |panel, sums| {
-            let first = panel * LANES;
-            for (row, sums) in result.chunks_exact_mut(width).zip(sums) {
-                if let Some(bias) = bias {
-                    sums.iter_mut().zip(&bias[first..]).for_each(|(sum, bias)| *sum += bias);
+        multiply(rows.band(i * band, result.len() / width), columns, |panel, mut block| {
+            for (row, result) in result.chunks_exact_mut(width).enumerate() {
+                for (first, sums) in (panel * LANES..).step_by(LANES).zip(block.row(row)) {
+                    if let Some(bias) = bias {
+                        sums.iter_mut().zip(&bias[first..]).for_each(|(sum, bias)| *sum += bias);
+                    }
+                    put(sums, &mut result[first..]);
                 }
-                put(sums, &mut row[first..]);
             }
         });
     });

@@ -137,9 +137,22 @@ thread_local! {
     static SCRATCH: Cell<Scratch> = Cell::default();
 }
 
-/// Calls `write` with the number of each panel and the sums of all rows with it, [R, 32]. Behind the last column they have
-/// no meaning.
-pub(crate) fn multiply(rows: Rows, columns: &impl Columns, mut write: impl FnMut(usize, &mut [Lanes])) {
+/// The sums of all rows with some panels, [panels, R, 32]. Behind the last column they have no meaning.
+pub(crate) struct Block<'a> {
+    sums: &'a mut [Lanes],
+    rows: usize,
+}
+
+impl Block<'_> {
+    /// The sums of a row, panel by panel. A result that is written row by row is written in long runs.
+    #[inline(always)]
+    pub(crate) fn row(&mut self, row: usize) -> impl Iterator<Item = &mut Lanes> {
+        self.sums.iter_mut().skip(row).step_by(self.rows)
+    }
+}
+
+/// Calls `write` with the number of the first panel and the sums of each block.
+pub(crate) fn multiply(rows: Rows, columns: &impl Columns, mut write: impl FnMut(usize, Block)) {
     // While a thread waits it may begin other work, which then finds nothing here and makes its own.
     let mut scratch = SCRATCH.take();
     let Scratch { room, sums } = &mut scratch;
@@ -147,8 +160,10 @@ pub(crate) fn multiply(rows: Rows, columns: &impl Columns, mut write: impl FnMut
     let panels = columns.count().div_ceil(LANES);
     let mut slices = Vec::with_capacity(rows.count());
     for first in (0..panels).step_by(PANELS) {
-        sums.clear();
         sums.resize((panels - first).min(PANELS) * rows.count(), [0.0; LANES]);
+        if rows.terms() == 0 {
+            sums.fill([0.0; LANES]);
+        }
         for start in (0..rows.terms()).step_by(DEPTH) {
             let terms = start..(start + DEPTH).min(rows.terms());
             slices.clear();
@@ -160,7 +175,7 @@ pub(crate) fn multiply(rows: Rows, columns: &impl Columns, mut write: impl FnMut
                 let numbers = columns.panel(panel, terms.clone(), room);
                 let width = columns.count() - panel * LANES;
                 match rows {
-                    Rows::Of(_) => add_products(&slices, numbers, width, sums),
+                    Rows::Of(_) => add_products(&slices, numbers, width, sums, start > 0),
                     Rows::Across(matrix) => {
                         add_products_across(
                             &matrix.numbers[start * matrix.pitch..],
@@ -168,14 +183,13 @@ pub(crate) fn multiply(rows: Rows, columns: &impl Columns, mut write: impl FnMut
                             numbers,
                             width,
                             sums,
+                            start > 0,
                         );
                     }
                 }
             }
         }
-        for (panel, sums) in (first..).zip(sums.chunks_exact_mut(rows.count())) {
-            write(panel, sums);
-        }
+        write(first, Block { sums, rows: rows.count() });
     }
     SCRATCH.set(scratch);
 }
@@ -199,14 +213,15 @@ pub(crate) fn add(sums: &Lanes, row: &mut [f32]) {
     }
 }
 
-/// Adds Σₖ rows\[r\]\[k\] · panel\[k\]\[c\] to sums\[r\]\[c\]. Only the first `columns` columns have to be right, which may be
-/// more than the panel has.
+/// Computes Σₖ rows\[r\]\[k\] · panel\[k\]\[c\], and adds it to sums\[r\]\[c\] if it is to be `added`, else writes it there. Only
+/// the first `columns` columns have to be right, which may be more than the panel has.
 #[with_simd]
 pub(crate) fn add_products<'a, S: Simd>(
     rows: &'a [&'a [f32]],
     panel: &'a [Lanes],
     columns: usize,
     sums: &'a mut [Lanes],
+    added: bool,
 ) {
     let terms = panel.len();
     // The sums, two vectors of the panel and a number of a row fill 32 or 16 registers.
@@ -214,12 +229,12 @@ pub(crate) fn add_products<'a, S: Simd>(
         for (rows, sums) in rows.chunks(8).zip(sums.chunks_mut(8)) {
             // Where rows are missing, the last stands for them.
             let rows: [&[f32]; 8] = array::from_fn(|r| &rows[r.min(rows.len() - 1)][..terms]);
-            add_rows::<S, 8>(|k, r| rows[r][k], panel, columns, sums);
+            add_rows::<S, 8>(|k, r| rows[r][k], panel, columns, sums, added);
         }
     } else {
         for (rows, sums) in rows.chunks(6).zip(sums.chunks_mut(6)) {
             let rows: [&[f32]; 6] = array::from_fn(|r| &rows[r.min(rows.len() - 1)][..terms]);
-            add_rows::<S, 6>(|k, r| rows[r][k], panel, columns, sums);
+            add_rows::<S, 6>(|k, r| rows[r][k], panel, columns, sums, added);
         }
     }
 }
@@ -232,11 +247,12 @@ fn add_products_across<'a, S: Simd>(
     panel: &'a [Lanes],
     columns: usize,
     sums: &'a mut [Lanes],
+    added: bool,
 ) {
     if has_32_registers::<S>() {
-        add_across::<S, 8>(numbers, pitch, panel, columns, sums);
+        add_across::<S, 8>(numbers, pitch, panel, columns, sums, added);
     } else {
-        add_across::<S, 6>(numbers, pitch, panel, columns, sums);
+        add_across::<S, 6>(numbers, pitch, panel, columns, sums, added);
     }
 }
 
@@ -252,16 +268,17 @@ fn add_across<S: Simd, const R: usize>(
     panel: &[Lanes],
     columns: usize,
     sums: &mut [Lanes],
+    added: bool,
 ) {
     for (group, sums) in sums.chunks_mut(R).enumerate() {
         let numbers = &numbers[group * R..];
         if sums.len() == R {
             let row =
                 |k: usize| -> &[f32; R] { numbers[k * pitch..].first_chunk().expect("numbers of all rows") };
-            add_rows::<S, R>(|k, r| row(k)[r], panel, columns, sums);
+            add_rows::<S, R>(|k, r| row(k)[r], panel, columns, sums, added);
         } else {
             let last = sums.len() - 1;
-            add_rows::<S, R>(|k, r| numbers[k * pitch + r.min(last)], panel, columns, sums);
+            add_rows::<S, R>(|k, r| numbers[k * pitch + r.min(last)], panel, columns, sums, added);
         }
     }
 }
@@ -273,13 +290,14 @@ fn add_rows<S: Simd, const R: usize>(
     panel: &[Lanes],
     columns: usize,
     sums: &mut [Lanes],
+    added: bool,
 ) {
     let lanes = S::lanes32();
     for first in (0..columns.min(LANES)).step_by(2 * lanes) {
         if columns - first > lanes {
-            add_vectors::<S, R, 2>(&row, panel, first, sums);
+            add_vectors::<S, R, 2>(&row, panel, first, sums, added);
         } else {
-            add_vectors::<S, R, 1>(&row, panel, first, sums);
+            add_vectors::<S, R, 1>(&row, panel, first, sums, added);
         }
     }
 }
@@ -291,6 +309,7 @@ fn add_vectors<S: Simd, const R: usize, const V: usize>(
     panel: &[Lanes],
     first: usize,
     sums: &mut [Lanes],
+    added: bool,
 ) {
     let lanes = S::lanes32();
     let mut products = [[0.0_f32.splat::<S>(); V]; R];
@@ -307,7 +326,7 @@ fn add_vectors<S: Simd, const R: usize, const V: usize>(
     for (sums, products) in sums.iter_mut().zip(products) {
         for (v, product) in products.into_iter().enumerate() {
             let sums = &mut sums[first + v * lanes..][..lanes];
-            let sum = load::<S>(sums) + product;
+            let sum = if added { load::<S>(sums) + product } else { product };
             bytemuck::cast_slice_mut(sums).copy_from_slice(bytemuck::bytes_of(&sum));
         }
     }
@@ -333,7 +352,7 @@ mod tests {
                 (0..rows).map(|r| (0..70).map(|k| number(r * 70 + k)).collect()).collect();
             let rows: Vec<&[f32]> = numbers.iter().map(Vec::as_slice).collect();
             let mut sums = vec![[1.0; LANES]; rows.len()];
-            add_products(&rows, &panel, columns, &mut sums);
+            add_products(&rows, &panel, columns, &mut sums, true);
             for (row, sums) in rows.iter().zip(sums) {
                 for (column, sum) in sums.into_iter().enumerate().take(columns) {
                     let terms = || row.iter().zip(&panel).map(|(x, numbers)| (x, numbers[column]));
