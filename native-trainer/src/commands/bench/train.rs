@@ -1,27 +1,37 @@
 //! `akin bench train`: the time and memory of a training step of backbones, with its parts.
 
+use std::path::Path;
+use std::thread;
 use std::time::Instant;
 
 use akin_base::progress::Progress;
 use akin_core::encoder::EncoderConfig;
 use akin_core::image::Preprocessing;
-use akin_core::models::{Backbone, BackboneConfig, Outputs};
+use akin_core::losses;
+use akin_core::models::{Backbone, BackboneConfig};
 use akin_core::random::{stream, uniform};
-use anyhow::Result;
+use akin_core::taxonomy::Labels;
+use anyhow::{Context, Result};
 use burn::module::Module;
 use burn::optim::{AdamWConfig, GradientsParams, ModuleOptimizer};
 use burn::tensor::{Device, Tensor, TensorData};
 use clap::Args;
+use image::{Rgb, RgbImage};
+use rayon::prelude::*;
 
 use super::measure::{Figure, Report, Row, median, peak_memory_with, print_peak_memory};
-use crate::config::{DeviceName, device};
+use crate::config::{AugmentConfig, DeviceName, device};
+use crate::pictures::loader::{Pictures, Position, Views};
 
-/// Measure training steps of backbones: forwards, backwards and the step of AdamW, with random images and live batch
-/// normalisation, and beside them the network forwards alone, as in evaluation.
+/// Measure training steps of backbones: the network forwards, the loss of HAPPIER over three levels, both backwards, and
+/// the step of AdamW, with live batch normalisation; and beside them the network forwards alone, as in evaluation.
 ///
-/// The times are medians of several steps; the first is not counted. The loss is the mean of all features, which takes no
-/// time: `akin bench loss` measures losses, and `akin bench loader` the loading of images, which happens meanwhile. Memory
-/// is that of a process that trains only this backbone, and includes the program.
+/// These steps have their images, random numbers, from the beginning. Then photos of 500 × 375 pixels are loaded as in
+/// training: how long a batch of them takes alone (load), and how long a step waits for the next batch while the same
+/// processor loads it (waiting).
+///
+/// The times are medians of several steps; the first is not counted. Memory is that of a process that only takes steps with
+/// this backbone, and includes the program.
 #[derive(Debug, Args)]
 pub struct BenchTrainArgs {
     /// Measure these backbones, which `akin list backbones` explains.
@@ -79,10 +89,13 @@ pub fn run(args: BenchTrainArgs) -> Result<()> {
     let columns = vec![
         ("B", "batch"),
         ("side", "side"),
+        ("load", "load_seconds"),
         ("step", "seconds"),
         ("forward", "forward_seconds"),
+        ("loss", "loss_seconds"),
         ("backward", "backward_seconds"),
         ("AdamW", "optimizer_seconds"),
+        ("waiting", "waiting_seconds"),
         ("images/s", "images_per_second"),
         ("GMAC/s", "billion_multiply_adds_per_second"),
         ("evaluation", "evaluation_seconds"),
@@ -96,11 +109,13 @@ struct Work {
     backbone: Backbone,
     optimizer: ModuleOptimizer,
     images: Tensor<4>,
+    labels: Labels,
 }
 
-/// The mean of the features of all images, [1], as they are pooled.
-fn mean(outputs: Outputs, config: &BackboneConfig) -> Tensor<1> {
-    config.pooling().pool(outputs).mean()
+/// Labels of three levels, with four images of each class as far as the batch goes.
+fn labels(batch: usize) -> Result<Labels> {
+    let classes = (0..batch as u32).flat_map(|image| [image / 16, image / 8, image / 4]);
+    Ok(Labels::new(3, classes.collect())?)
 }
 
 impl Work {
@@ -112,32 +127,81 @@ impl Work {
             backbone: encoder(config, args)?.init(0, device)?.backbone,
             optimizer: AdamWConfig::new().init(),
             images: Tensor::from_data(TensorData::new(numbers, shape), device),
+            labels: labels(args.batch as usize)?,
         })
     }
 
-    /// The seconds of the parts of a step: forwards, backwards, and the optimiser's.
-    fn step(&mut self, config: &BackboneConfig) -> Result<[f64; 3]> {
+    /// The seconds of the parts of a step: forwards, the loss, backwards, and the optimiser's.
+    fn step(&mut self, config: &BackboneConfig) -> Result<[f64; 4]> {
         let start = Instant::now();
-        let value = mean(self.backbone.outputs(self.images.clone()), config);
+        let features = config.pooling().pool(self.backbone.outputs(self.images.clone()));
+        self.images.device().sync()?;
+        let forward = start.elapsed();
+        let value = losses::happier(&features, &self.labels)?;
         // Reading waits for devices that compute later.
         value.clone().try_into_data()?;
-        let forward = start.elapsed();
+        let loss = start.elapsed() - forward;
         let mut gradients = value.backward();
         let gradients = GradientsParams::from_module(&mut gradients, &self.backbone);
         self.images.device().sync()?;
-        let backward = start.elapsed() - forward;
+        let backward = start.elapsed() - forward - loss;
         self.backbone = self.optimizer.step(1e-6, self.backbone.clone(), gradients);
         self.images.device().sync()?;
-        Ok([forward, backward, start.elapsed() - forward - backward].map(|time| time.as_secs_f64()))
+        let optimizer = start.elapsed() - forward - loss - backward;
+        Ok([forward, loss, backward, optimizer].map(|time| time.as_secs_f64()))
     }
 
     /// The seconds of the network forwards, without gradients.
     fn evaluate(&self, config: &BackboneConfig) -> Result<f64> {
         let (backbone, images) = (self.backbone.valid(), self.images.clone().without_autodiff());
         let start = Instant::now();
-        mean(backbone.outputs(images), config).try_into_data()?;
+        config.pooling().pool(backbone.outputs(images)).try_into_data()?;
         Ok(start.elapsed().as_secs_f64())
     }
+
+    /// The seconds that a batch takes to load alone, and the seconds that each step waits for its batch while the next is
+    /// loaded.
+    fn load(&mut self, config: &BackboneConfig, args: &BenchTrainArgs) -> Result<[Vec<f64>; 2]> {
+        let folder = tempfile::tempdir().context("the photos cannot be written to a temporary folder")?;
+        let paths: Vec<_> =
+            (0..args.batch).map(|number| folder.path().join(format!("{number}.jpg"))).collect();
+        paths.par_iter().enumerate().try_for_each(|(number, path)| draw(number as u32, path))?;
+        let pictures = Pictures::new(paths).without_cache();
+        let items: Vec<usize> = (0..args.batch as usize).collect();
+        let preprocessing = Preprocessing::new(config.entry().normalisation, side(config, args))?;
+        let views = Views { augment: AugmentConfig::default(), preprocessing, seed: 0 };
+        let position = |step: u32| Position { epoch: 0, step: step as usize };
+        let (mut loads, mut waits) = (vec![], vec![]);
+        for step in 0..=args.steps {
+            let start = Instant::now();
+            views.batch(&pictures, &items, position(step));
+            loads.push(start.elapsed().as_secs_f64());
+        }
+        thread::scope(|scope| {
+            let positions = (0..=args.steps).map(|step| (position(step), items.clone()));
+            let batches = views.clone().make_batches_ahead(&pictures, positions, scope)?;
+            for _ in 0..=args.steps {
+                let start = Instant::now();
+                batches.recv().context("the thread that reads images has ended")?;
+                waits.push(start.elapsed().as_secs_f64());
+                self.step(config)?;
+            }
+            anyhow::Ok(())
+        })?;
+        pictures.check()?;
+        Ok([loads, waits])
+    }
+}
+
+/// Writes a photo: waves of some colours, which JPEG makes about as large as a real one.
+fn draw(number: u32, path: &Path) -> Result<()> {
+    let wave = |x: u32, y: u32, colour: u32| {
+        let [x, y, phase] = [x, y, number + colour].map(|n| n as f32);
+        let waves = (0.05 * x + phase).sin() + (0.31 * x - 0.23 * y).sin() + (0.11 * y + 2.0 * phase).cos();
+        (128.0 + 40.0 * waves) as u8
+    };
+    let photo = RgbImage::from_fn(500, 375, |x, y| Rgb([0, 1, 2].map(|colour| wave(x, y, colour))));
+    photo.save(path).with_context(|| format!("{} cannot be written", path.display()))
 }
 
 /// An encoder with this backbone, which refuses images that the backbone cannot read.
@@ -161,6 +225,7 @@ fn measure(config: &BackboneConfig, args: &BenchTrainArgs, device: &Device, memo
     let rest = |seconds: &mut dyn Iterator<Item = f64>| median(&mut seconds.skip(1).collect::<Vec<_>>());
     let part = |i: usize| rest(&mut parts.iter().map(|parts| parts[i]));
     let step = rest(&mut parts.iter().map(|parts| parts.iter().sum()));
+    let [load, waiting] = work.load(config, args)?.map(|times| rest(&mut times.into_iter()));
     let images = f64::from(args.batch) / step;
     // Forwards, and backwards to the input and to the weights of each layer.
     let multiply_adds = 3.0 * work.backbone.multiply_adds(side(config, args)) as f64;
@@ -169,10 +234,13 @@ fn measure(config: &BackboneConfig, args: &BenchTrainArgs, device: &Device, memo
         figures: vec![
             Figure::Count(args.batch as usize),
             Figure::Count(side(config, args) as usize),
+            Figure::Seconds(load),
             Figure::Seconds(step),
             Figure::Seconds(part(0)),
             Figure::Seconds(part(1)),
             Figure::Seconds(part(2)),
+            Figure::Seconds(part(3)),
+            Figure::Seconds(waiting),
             Figure::Rate(images),
             Figure::Rate(images * multiply_adds / 1e9),
             Figure::Seconds(rest(&mut evaluations.into_iter())),
