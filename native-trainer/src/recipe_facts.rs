@@ -1,8 +1,9 @@
 //! Recipes of papers are held to what the papers say: `recipes/facts` has every setting and every result with its place.
 //!
 //! `settings.csv` has a line for each setting of a recipe that the text of a paper gives, with the section and the words
-//! that say so. `results.csv` has a line for each score, as the paper prints it. A recipe named with a row, such as
-//! `happier/sop/norm_softmax`, is that row; without one it stands for all of its rows. The key `batch` is the number of
+//! that say so. Where the text is silent and the published code is not, the place is `published code: FILE`, and the words
+//! say what the file sets. `results.csv` has a line for each score, as the paper prints it. A recipe named with a row, such
+//! as `happier/sop/norm_softmax`, is that row; without one it stands for all of its rows. The key `batch` is the number of
 //! images in a batch.
 
 use std::collections::BTreeSet;
@@ -92,6 +93,16 @@ fn every_setting_that_a_paper_gives_is_that_of_the_recipe() {
                 recipe.name
             );
         }
+    }
+}
+
+#[test]
+fn every_recipe_of_a_paper_says_how_it_crops() {
+    for recipe in RECIPES.iter().filter(|recipe| recipe.name.contains('/')) {
+        let table = recipe.table();
+        let augment = table.get("augment").and_then(Value::as_table);
+        let says = |key| augment.is_some_and(|augment| augment.contains_key(key));
+        assert!(says("crop_scale") || says("crop"), "{} crops as akin does by default", recipe.name);
     }
 }
 
