@@ -151,6 +151,9 @@ fn every_quotation_and_every_score_stands_in_the_paper() {
         let (_, numbers) = numbers.iter().find(|(key, _)| key == paper).unwrap();
         assert!(numbers.contains(score), "{paper}: {place}: {row}: {metric} {score} is not in the text");
     }
+    let figure = format!("{} quotations and {} scores", quotations.len(), scores.len());
+    let numbers = include_str!("../recipes/tables/README.md");
+    assert!(numbers.contains(&figure), "recipes/tables/README.md does not say {figure}");
     println!(
         "figure: quotations of recipes/facts that stand in the texts of the papers: {}",
         quotations.len()

@@ -80,7 +80,10 @@ pub fn run(args: RecipesArgs) -> Result<()> {
                 "recipe": recipe,
             })
         };
-        let without = |Missing { paper, place, row, reason }: &Missing| json!({ "paper": paper, "place": place, "row": row, "recipe": null, "reason": reason });
+        let without = |entry: &Missing| {
+            let Missing { paper, place, row, reason } = entry;
+            json!({ "paper": paper, "place": place, "row": row, "recipe": null, "reason": reason })
+        };
         let objects = list.iter().map(object).chain(missing.iter().map(without));
         serde_json::to_string_pretty(&objects.collect::<Vec<_>>())?
     } else {
