@@ -41,6 +41,24 @@ pub fn normal(rng: &mut ChaCha8Rng, count: usize, deviation: f32) -> Vec<f32> {
     (0..count).map(|_| deviation * rng.sample::<f32, _>(StandardNormal)).collect()
 }
 
+/// `count` vectors of unit length that are orthogonal to each other, each of `length` ≥ `count` numbers, one after the
+/// other: those that Gram and Schmidt's method makes of vectors from the normal distribution. All directions are equally
+/// likely.
+pub fn orthonormal(rng: &mut ChaCha8Rng, count: usize, length: usize) -> Vec<f32> {
+    let mut vectors: Vec<Vec<f64>> = Vec::with_capacity(count);
+    for _ in 0..count {
+        let mut vector: Vec<f64> = (0..length).map(|_| rng.sample(StandardNormal)).collect();
+        for earlier in &vectors {
+            let part: f64 = earlier.iter().zip(&vector).map(|(one, other)| one * other).sum();
+            vector.iter_mut().zip(earlier).for_each(|(number, along)| *number -= part * along);
+        }
+        let norm = vector.iter().map(|number| number * number).sum::<f64>().sqrt();
+        vector.iter_mut().for_each(|number| *number /= norm);
+        vectors.push(vector);
+    }
+    vectors.into_iter().flatten().map(|number| number as f32).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use rand_chacha::rand_core::Rng;

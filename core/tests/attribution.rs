@@ -32,7 +32,7 @@ fn encoder(backbone: BackboneConfig, head: Option<HeadConfig>) -> Encoder {
 }
 
 fn head(layer_norm: bool, geometry: Geometry) -> Option<HeadConfig> {
-    Some(HeadConfig { dimension: 12, layer_norm, geometry })
+    Some(HeadConfig { dimension: 12, layer_norm, geometry, initial_weights: Default::default() })
 }
 
 /// Encoders of either backbone, with and without head and LayerNorm, in every geometry.
@@ -103,7 +103,12 @@ fn the_parts_equal_a_naive_transcription() {
     let mean_of = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
 
     // W and b, read from what the head makes of the unit vectors and of 0: its cosine geometry only scales them.
-    let plain = HeadConfig { dimension: 12, layer_norm: false, geometry: Geometry::Binary };
+    let plain = HeadConfig {
+        dimension: 12,
+        layer_norm: false,
+        geometry: Geometry::Binary,
+        initial_weights: Default::default(),
+    };
     let same = EncoderConfig {
         pooling: None,
         backbone: BackboneConfig::SmallResnet(SmallResnetConfig { width: 4 }),

@@ -617,7 +617,14 @@ fn published_results_are_listed_with_their_recipes() {
     let json: serde_json::Value = serde_json::from_str(&akin(["recipes", "--json"]).stdout).unwrap();
     let papers: std::collections::BTreeSet<_> =
         json.as_array().unwrap().iter().map(|entry| entry["paper"].as_str().unwrap()).collect();
-    assert_eq!(Vec::from_iter(papers), ["kim2023", "ramzi2021", "ramzi2022", "yang2022", "zhang2019"]);
+    let all = ["kim2023", "ramzi2021", "ramzi2022", "ramzi2025", "yang2022", "zhang2019"];
+    assert_eq!(Vec::from_iter(papers), all);
+    let answer = akin(["recipes", "--paper", "zhang2019"]);
+    let row = answer.stdout.lines().find(|line| line.contains("SHDH")).unwrap();
+    assert!(row.starts_with("Table 1"), "{row}");
+    let answer = akin(["recipes", "--paper", "ramzi2025"]);
+    let row = answer.stdout.lines().find(|line| line.ends_with("suprank/sop/roadratk")).unwrap();
+    assert!(row.contains("its numbers are not in any text at hand"), "{row}");
     let answer = akin(["recipes", "--paper", "ramzi2023"]);
     assert_eq!(answer.code, Some(1));
     assert!(answer.stderr.contains("did you mean `ramzi202"), "{}", answer.stderr);

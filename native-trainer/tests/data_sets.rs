@@ -5,6 +5,7 @@ mod workplace;
 use std::fs;
 use std::path::Path;
 
+use serde_json::Value;
 use workplace::{Workplace, tiny};
 
 #[test]
@@ -21,7 +22,7 @@ fn a_copy_is_held_to_the_published_counts() {
     at.akin(&["data", "verify", "omniglot", "omniglot"])
         .expect_code(1)
         .expect_stdout("19,280")
-        .expect_stderr("6 counts are not the published ones: train: images; train: finest classes");
+        .expect_stderr("6 counts are not the published ones: train: images; train: classes of character");
     at.akin(&["data", "check", "omniglot", "omniglot"]).expect_code(0).expect_stdout("alphabet");
     at.akin(&["data", "verify", "omniglott", "omniglot"])
         .expect_code(1)
@@ -29,6 +30,67 @@ fn a_copy_is_held_to_the_published_counts() {
     at.akin(&["data", "verify", "csv", "omniglot"]).expect_code(1).expect_stderr("needs more settings");
     at.write("own.toml", "data = { kind = 'folder', path = 'omniglot', levels = ['a'] }");
     at.akin(&["data", "verify", "own.toml"]).expect_code(1).expect_stderr("no published counts");
+}
+
+/// The training images have three levels, and each level has a test set of its own.
+#[test]
+fn a_copy_of_dyml_is_held_to_the_counts_of_all_levels_and_test_sets() {
+    let at = Workplace::empty();
+    let mut picture = std::io::Cursor::new(Vec::new());
+    image::GrayImage::new(4, 4).write_to(&mut picture, image::ImageFormat::Png).unwrap();
+    let write = |path: &str, bytes: &[u8]| {
+        let path = at.path("dyml").join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    };
+    let labels = b"fname, fine_id0.jpg, middle_id, coarse_id\na.jpg, 1, 2, 3\nb.jpg, 4, 5, 3\n";
+    write("train/label.csv", labels);
+    for image in ["a", "b"] {
+        write(&format!("train/imgs/{image}.jpg"), picture.get_ref());
+    }
+    for (benchmark, classes) in [("coarse", 1), ("middle", 2), ("fine", 3)] {
+        let rows: String = (0..classes).map(|class| format!("{class}.jpg, {class}\n")).collect();
+        for (part, rows) in [("query", "0.jpg, 0\n"), ("gallery", &rows)] {
+            let folder = format!("bmk_{benchmark}/{part}");
+            write(&format!("{folder}.csv"), format!("fname, labels0.jpg\n{rows}").as_bytes());
+            for image in rows.lines().map(|row| row.split(',').next().unwrap()) {
+                write(&format!("{folder}/{image}"), picture.get_ref());
+            }
+        }
+    }
+    let verify = |data: &[&str]| -> Value {
+        let answer = at.akin(&[&["data", "verify", "--json"], data].concat()).expect_code(1);
+        serde_json::from_str(&answer.stdout).unwrap()
+    };
+    let answer = verify(&["dyml_animal", "dyml"]);
+    let counts = &answer["counts"];
+    let counts: Vec<(String, u64, u64)> = (0..10)
+        .map(|place| {
+            let number = |key: &str| counts[place][key].as_u64().unwrap();
+            (counts[place]["what"].as_str().unwrap().to_owned(), number("found"), number("published"))
+        })
+        .collect();
+    let expected = [
+        ("train: images", 2, 407_800),
+        ("train: classes of coarse", 1, 5),
+        ("train: classes of middle", 2, 28),
+        ("train: classes of fine", 2, 495),
+        ("coarse: images", 1, 12_500),
+        ("coarse: classes of coarse", 1, 5),
+        ("middle: images", 2, 23_100),
+        ("middle: classes of middle", 2, 17),
+        ("fine: images", 3, 11_300),
+        ("fine: classes of fine", 3, 162),
+    ];
+    assert_eq!(counts, expected.map(|(what, found, published)| (what.to_owned(), found, published)));
+    assert_eq!(answer["unreadable"].as_array().unwrap().len(), 0);
+
+    // Images of every test set are read, and a level that is left out is not compared.
+    write("bmk_middle/gallery/1.jpg", b"no picture");
+    at.write("animal.toml", "data = { kind = 'dyml_animal', path = 'dyml', levels = ['middle', 'fine'] }");
+    let answer = verify(&["animal.toml"]);
+    assert_eq!(answer["counts"].as_array().unwrap().len(), 7);
+    assert!(answer["unreadable"][0]["path"].as_str().unwrap().ends_with("bmk_middle/gallery/1.jpg"));
 }
 
 /// Images inside Parquet files, from `init` to a bundle.

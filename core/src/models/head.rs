@@ -26,6 +26,22 @@ pub struct HeadConfig {
     /// The space of the embedding. Default: unit vectors.
     #[serde(default)]
     pub geometry: Geometry,
+    /// The weights that training begins with. Default `uniform`.
+    #[serde(default)]
+    pub initial_weights: HeadWeights,
+}
+
+/// The weights W [d, F] and b of a head for F features before training.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum HeadWeights {
+    /// W and b from U(−1/√F, 1/√F) for F features, torch's default.
+    #[default]
+    Uniform,
+    /// A random W with W·Wᵀ = I (Saxe et al., 2014), or WᵀW = I if the dimension is larger than F, and b = 0. The published
+    /// code of HIER begins so.
+    Orthogonal,
 }
 
 fn default_layer_norm() -> bool {
@@ -67,7 +83,10 @@ impl HeadConfig {
             ));
         }
         Ok(Head {
-            linear: initial.linear(features, self.dimension),
+            linear: match self.initial_weights {
+                HeadWeights::Uniform => initial.linear(features, self.dimension),
+                HeadWeights::Orthogonal => initial.orthogonal_linear(features, self.dimension),
+            },
             layer_norm: self.layer_norm,
             geometry: self.geometry.clone(),
         })
@@ -112,4 +131,38 @@ fn standardise(rows: Tensor<2>) -> Tensor<2> {
 /// The deviation of rows of mean 0, [B, 1], with ε = 1e-5.
 fn deviation(centred: Tensor<2>) -> Tensor<2> {
     (centred.square().mean_dim(1) + 1e-5).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::{Device, Tolerance};
+
+    use super::*;
+    use crate::random::stream;
+
+    #[test]
+    fn orthogonal_weights_keep_lengths() {
+        let device = Device::flex();
+        // Fewer features than dimensions, as many, and more.
+        for (features, dimension) in [(20, 7), (6, 6), (5, 9)] {
+            let config = HeadConfig {
+                dimension,
+                layer_norm: false,
+                geometry: Geometry::Cosine,
+                initial_weights: HeadWeights::Orthogonal,
+            };
+            let mut rng = stream(3, "weights", &[]);
+            let head = config.init(features, &mut Initial::drawn(&mut rng, &device)).unwrap();
+            // Burn keeps Wᵀ, [F, d].
+            let transposed = head.linear.weight.val();
+            assert_eq!(transposed.dims(), [features, dimension]);
+            let weight = transposed.clone().transpose();
+            let product =
+                if dimension <= features { weight.matmul(transposed) } else { transposed.matmul(weight) };
+            let identity = Tensor::<2>::eye(dimension.min(features), &device);
+            product.into_data().assert_approx_eq::<f32>(&identity.into_data(), Tolerance::absolute(1e-6));
+            let bias = head.linear.bias.unwrap().val().abs().max().into_scalar::<f32>();
+            assert_eq!(bias, 0.0);
+        }
+    }
 }

@@ -8,7 +8,7 @@ use burn::nn::{
 use burn::tensor::{Device, Tensor, TensorData};
 use rand_chacha::ChaCha8Rng;
 
-use crate::random::{normal, uniform};
+use crate::random::{normal, orthonormal, uniform};
 
 /// Where the initial weights of a network come from.
 pub struct Initial<'a> {
@@ -82,6 +82,22 @@ impl<'a> Initial<'a> {
         let mut layer = LinearConfig::new(input, output).init(self.device);
         layer.weight = self.weight([input, output], |rng, count| uniform(rng, count, -bound, bound));
         layer.bias = Some(self.weight([output], |rng, count| uniform(rng, count, -bound, bound)));
+        layer
+    }
+
+    /// A linear layer with a random W [out, in] for which W·Wᵀ = I, or WᵀW = I if there are more outputs than inputs, and
+    /// without bias at first.
+    pub(super) fn orthogonal_linear(&mut self, input: usize, output: usize) -> Linear {
+        let mut layer = LinearConfig::new(input, output).init(self.device);
+        // Burn keeps Wᵀ.
+        layer.weight = self.weight([input, output], |rng, _| {
+            if input <= output {
+                return orthonormal(rng, input, output);
+            }
+            let weight = orthonormal(rng, output, input);
+            (0..input * output).map(|place| weight[place % output * input + place / output]).collect()
+        });
+        layer.bias = Some(self.constant([output], 0.0));
         layer
     }
 }

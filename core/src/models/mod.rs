@@ -47,7 +47,7 @@ use crate::{Error, Kind};
 pub use bn_inception::{BnInception, BnInceptionConfig};
 pub use catalogue::{BACKBONES, Backbone, BackboneConfig};
 pub use entry::BackboneEntry;
-pub use head::{Head, HeadConfig};
+pub use head::{Head, HeadConfig, HeadWeights};
 pub use layers::Initial;
 pub use mobilenet_v1::{MobilenetV1, MobilenetV1QuarterConfig};
 pub use pooling::{Outputs, Pooling};

@@ -12,7 +12,12 @@ fn encoder(name: &str, side: u32, device: &Device) -> Encoder {
     let config = EncoderConfig {
         backbone: BackboneConfig::named(name).unwrap(),
         pooling: None,
-        head: Some(HeadConfig { dimension: 8, layer_norm: false, geometry: Default::default() }),
+        head: Some(HeadConfig {
+            dimension: 8,
+            layer_norm: false,
+            geometry: Default::default(),
+            initial_weights: Default::default(),
+        }),
         preprocessing: Preprocessing::new(Normalisation::Imagenet, side).unwrap(),
     };
     config.init(0, device).unwrap()

@@ -301,9 +301,10 @@ fn dataset(name: &str) -> Result<List> {
     }
     if let Some(counts) = &entry.counts {
         for split in counts.splits {
-            let classes = split.classes.map(|classes| format!(" of {} finest classes", count(classes)));
-            let images = count(split.images.published());
-            add(split.split, format!("{images} images{}", classes.unwrap_or_default()));
+            let classes = split.classes.iter().map(|&(level, classes)| format!("{level} {}", count(classes)));
+            let classes = classes.collect::<Vec<_>>().join(", ");
+            let classes = if classes.is_empty() { classes } else { format!("; classes: {classes}") };
+            add(split.split, format!("{} images{classes}", count(split.images.published())));
         }
         add("counts", format!("published in {}", counts.published_in));
     }

@@ -1,4 +1,4 @@
-//! `akin recipes`: the published results that a recipe reproduces, by paper and table.
+//! `akin recipes`: the published results that a recipe reproduces, by paper and table, and those that have none.
 
 use akin_base::problem::{did_you_mean, problem};
 use akin_base::terminal;
@@ -16,7 +16,8 @@ use crate::evaluation::paper_results::printed;
 /// List the published results that a recipe reproduces, by paper and table.
 ///
 /// Each line is a row of a table in a paper, the scores that it reports in percent, and the recipe that trains it with
-/// the settings of the paper: `akin train RECIPE`. `akin list recipes` lists the recipes without their rows.
+/// the settings of the paper: `akin train RECIPE`. A row whose numbers akin does not know says so. Rows of the papers'
+/// tables that have no recipe follow, with the reason. `akin list recipes` lists the recipes without their rows.
 #[derive(Debug, Args)]
 pub struct RecipesArgs {
     /// Only the results of this paper, a key of `akin list sources`.
@@ -33,16 +34,32 @@ pub struct Reproduction {
     pub paper: String,
     /// What `akin train` takes.
     pub recipe: String,
-    /// The result.
-    pub result: PublishedResult,
+    /// The result; none if its numbers are not in any text that akin's recipes were made from.
+    pub result: Option<PublishedResult>,
 }
+
+/// Rows of a paper's table that have no recipe.
+pub struct Missing {
+    /// The paper, a key of `akin list sources`.
+    pub paper: String,
+    /// The table.
+    pub place: String,
+    /// The names of the rows.
+    pub row: String,
+    /// Why there is no recipe.
+    pub reason: String,
+}
+
+/// What stands for the scores of a row without numbers.
+const UNKNOWN: &str = "its numbers are not in any text at hand";
 
 /// Prints the list.
 pub fn run(args: RecipesArgs) -> Result<()> {
-    let mut list = all()?;
+    let (mut list, mut missing) = (all()?, missing());
     if let Some(paper) = &args.paper {
         let papers: Vec<String> = list.iter().map(|entry| entry.paper.clone()).collect();
         list.retain(|entry| entry.paper == *paper);
+        missing.retain(|entry| entry.paper == *paper);
         if list.is_empty() {
             let near = did_you_mean(paper, papers.iter().map(String::as_str));
             return Err(problem(
@@ -53,13 +70,24 @@ pub fn run(args: RecipesArgs) -> Result<()> {
     }
     let text = if args.json {
         let object = |entry: &Reproduction| {
-            let PublishedResult { place, row, level, scores } = &entry.result;
-            let (paper, recipe) = (&entry.paper, &entry.recipe);
-            json!({ "paper": paper, "place": place, "row": row, "level": level, "scores": scores, "recipe": recipe })
+            let (paper, recipe, result) = (&entry.paper, &entry.recipe, entry.result.as_ref());
+            json!({
+                "paper": paper,
+                "place": result.map(|result| &result.place),
+                "row": result.map(|result| &result.row),
+                "level": result.and_then(|result| result.level.as_ref()),
+                "scores": result.map(|result| &result.scores),
+                "recipe": recipe,
+            })
         };
-        serde_json::to_string_pretty(&list.iter().map(object).collect::<Vec<_>>())?
+        let without = |entry: &Missing| {
+            let Missing { paper, place, row, reason } = entry;
+            json!({ "paper": paper, "place": place, "row": row, "recipe": null, "reason": reason })
+        };
+        let objects = list.iter().map(object).chain(missing.iter().map(without));
+        serde_json::to_string_pretty(&objects.collect::<Vec<_>>())?
     } else {
-        describe(&list)
+        describe(&list, &missing)
     };
     terminal::print(text.trim_end())?;
     Ok(())
@@ -75,7 +103,11 @@ pub fn all() -> Result<Vec<Reproduction>> {
     for recipe in RECIPES {
         for row in recipe.rows() {
             let published = published(recipe, &row)?;
-            list.extend(published.results.into_iter().map(|result| Reproduction {
+            let results: Vec<_> = match published.results {
+                results if results.is_empty() => vec![None],
+                results => results.into_iter().map(Some).collect(),
+            };
+            list.extend(results.into_iter().map(|result| Reproduction {
                 paper: published.paper.clone(),
                 recipe: format!("{}/{row}", recipe.name),
                 result,
@@ -85,10 +117,21 @@ pub fn all() -> Result<Vec<Reproduction>> {
     // `Table 10` comes after `Table 9`.
     let number = |place: &str| place.rsplit(' ').next().and_then(|number| number.parse::<u32>().ok());
     list.sort_by_key(|entry| {
-        let place = &entry.result.place;
-        (entry.paper.clone(), number(place), place.clone())
+        let place = entry.result.as_ref().map_or("", |result| &result.place);
+        (entry.paper.clone(), number(place), place.to_owned())
     });
     Ok(list)
+}
+
+/// The rows of the papers' tables that have no recipe, in the order of the file that lists them.
+pub fn missing() -> Vec<Missing> {
+    let mut reader = csv::Reader::from_reader(include_str!("../../recipes/facts/missing.csv").as_bytes());
+    let row = |line: csv::Result<csv::StringRecord>| {
+        let line = line.expect("a test reads the file");
+        let [paper, place, row, reason] = std::array::from_fn(|place| line[place].to_owned());
+        Missing { paper, place, row, reason }
+    };
+    reader.records().map(row).collect()
 }
 
 /// What a paper reports for a row of a recipe.
@@ -101,31 +144,32 @@ fn published(recipe: &Recipe, row: &str) -> Result<PublishedConfig> {
     published.try_into().with_context(|| format!("[published] of {}/{row}", recipe.name))
 }
 
-/// A table for each paper, under its title.
-fn describe(list: &[Reproduction]) -> String {
+/// A table for each paper, under its title, and one of the rows without a recipe.
+fn describe(list: &[Reproduction], missing: &[Missing]) -> String {
     let mut parts = Vec::new();
     for papers in list.chunk_by(|one, other| one.paper == other.paper) {
         let paper = &papers[0].paper;
         let title = source(paper).map_or_else(String::new, |source| source.title());
         let row = |entry: &Reproduction| {
-            let scores = entry
-                .result
-                .scores
-                .iter()
-                .map(|(metric, score)| format!("{} {}", metric.label(), printed(*score)));
+            let Some(result) = &entry.result else {
+                return vec!["–".to_owned(), "–".to_owned(), UNKNOWN.to_owned(), entry.recipe.clone()];
+            };
+            let scores =
+                result.scores.iter().map(|(metric, score)| format!("{} {}", metric.label(), printed(*score)));
             let scores = scores.collect::<Vec<_>>().join(", ");
-            let level = entry.result.level.as_ref().map_or_else(String::new, |level| format!("{level}: "));
-            vec![
-                entry.result.place.clone(),
-                entry.result.row.clone(),
-                format!("{level}{scores}"),
-                entry.recipe.clone(),
-            ]
+            let level = result.level.as_ref().map_or_else(String::new, |level| format!("{level}: "));
+            vec![result.place.clone(), result.row.clone(), format!("{level}{scores}"), entry.recipe.clone()]
         };
         let rows: Vec<Vec<String>> = papers.iter().map(row).collect();
         let table =
             align_words(&["place", "row", "published, in percent", "recipe"], &rows, terminal::width());
         parts.push(format!("{title} ({paper})\n\n{table}"));
+        let without = |entry: &Missing| vec![entry.place.clone(), entry.row.clone(), entry.reason.clone()];
+        let rows: Vec<Vec<String>> =
+            missing.iter().filter(|entry| entry.paper == *paper).map(without).collect();
+        if !rows.is_empty() {
+            parts.push(align_words(&["place", "row without a recipe", "reason"], &rows, terminal::width()));
+        }
     }
     parts.join("\n\n")
 }

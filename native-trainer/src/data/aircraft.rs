@@ -20,8 +20,8 @@ pub static ENTRY: Entry = Entry {
     content: "30 manufacturers, 70 families, 100 variants; training and test photos are of the same variants",
     counts: Some(Counts {
         splits: &[
-            SplitCounts { split: "train", images: Count::Exactly(6_667), classes: Some(100) },
-            SplitCounts { split: "test", images: Count::Exactly(3_333), classes: Some(100) },
+            SplitCounts { split: "train", images: Count::Exactly(6_667), classes: &[("variant", 100)] },
+            SplitCounts { split: "test", images: Count::Exactly(3_333), classes: &[("variant", 100)] },
         ],
         classes: &[("manufacturer", 30), ("family", 70), ("variant", 100)],
         published_in: "Maji et al., arXiv 1306.5151, and its README",

@@ -20,8 +20,8 @@ pub static ENTRY: Entry = Entry {
     content: "196 car models, of which the first 98 are trained on; with data.hierarchy also 9 types",
     counts: Some(Counts {
         splits: &[
-            SplitCounts { split: "train", images: Count::Exactly(8_054), classes: Some(98) },
-            SplitCounts { split: "test", images: Count::Exactly(8_131), classes: Some(98) },
+            SplitCounts { split: "train", images: Count::Exactly(8_054), classes: &[("model", 98)] },
+            SplitCounts { split: "test", images: Count::Exactly(8_131), classes: &[("model", 98)] },
         ],
         classes: &[("type", 9), ("model", 196)],
         published_in: "Song et al., CVPR 2016; the hierarchy: Chang et al., CVPR 2021",

@@ -14,11 +14,12 @@ use sha2::{Digest, Sha256};
 use super::Dataset;
 
 /// What [`inspect`] found.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct Findings {
     /// The names of the levels, coarse → fine.
     pub levels: Vec<String>,
-    /// The counts of each split, in the order of [`Splits::named`](super::splits::Splits::named).
+    /// The counts of each split, in the order of [`Splits::named`](super::splits::Splits::named). Of a data set with a test
+    /// set for each level, those of the training images and of each test set.
     pub splits: Vec<SplitFindings>,
     /// The counts of each level, coarse → fine.
     pub taxonomy: Vec<LevelFindings>,
@@ -35,8 +36,8 @@ pub struct Findings {
 /// The counts of one split.
 #[derive(Debug, Serialize)]
 pub struct SplitFindings {
-    /// `train`, `test`, `query` or `gallery`.
-    pub name: &'static str,
+    /// `train`, `test`, `query` or `gallery`, or the level of a test set.
+    pub name: String,
     /// The number of images.
     pub images: usize,
     /// The number of classes at each level, coarse → fine.
@@ -74,8 +75,8 @@ pub struct Duplicate {
     pub path: PathBuf,
 }
 
-/// Counts a data set, looks for likely mistakes in its labels, and decodes every image. Calls `done`
-/// after each image, from several threads.
+/// Counts a data set, looks for likely mistakes in its labels, and decodes every image of its splits. Calls `done` after
+/// each image, from several threads.
 ///
 /// # Errors
 ///
@@ -95,7 +96,7 @@ pub fn inspect(dataset: &Dataset, done: impl Fn() + Sync) -> Result<Findings> {
         })
         .collect();
     let counts = splits.iter().map(|&(name, items)| SplitFindings {
-        name,
+        name: name.to_owned(),
         images: items.len(),
         classes: (1..=depth).map(|level| classes(items, level).len()).collect(),
     });
@@ -113,9 +114,40 @@ pub fn inspect(dataset: &Dataset, done: impl Fn() + Sync) -> Result<Findings> {
     })
 }
 
-/// Reads every file. Returns the unreadable files, and the groups of equal files.
+/// Counts the training images and the test sets of all levels, of which each data set holds one, and decodes every image
+/// once. The images of a test set are those of its gallery, which has the queries, too: their files are read, and not
+/// counted. Calls `done` as [`inspect`] does.
+///
+/// # Errors
+///
+/// As [`inspect`].
+pub fn inspect_benchmarks(benchmarks: Vec<(String, Dataset)>, done: impl Fn() + Sync) -> Result<Findings> {
+    let mut all: Option<Findings> = None;
+    for (level, mut dataset) in benchmarks {
+        if all.is_some() {
+            dataset.splits.train.clear();
+        }
+        let mut findings = inspect(&dataset, &done)?;
+        for split in &mut findings.splits {
+            if split.name == "gallery" {
+                split.name.clone_from(&level);
+            }
+        }
+        match &mut all {
+            None => all = Some(findings),
+            Some(all) => {
+                all.splits.extend(findings.splits.into_iter().filter(|split| split.name == level));
+                all.unreadable.extend(findings.unreadable);
+            }
+        }
+    }
+    Ok(all.unwrap_or_default())
+}
+
+/// Reads every file of a split. Returns the unreadable files, and the groups of equal files.
 fn read_files(dataset: &Dataset, done: impl Fn() + Sync) -> Result<(Vec<Unreadable>, Vec<Vec<Duplicate>>)> {
-    let digest = |(item, path): (usize, &PathBuf)| {
+    let digest = |item: usize| {
+        let path = &dataset.paths[item];
         let result = match dataset.storage.bytes(item, path) {
             Ok(bytes) => match dataset.storage.decode(item, &bytes) {
                 Ok(_) => Ok(<[u8; 32]>::from(Sha256::digest(&bytes))),
@@ -125,17 +157,19 @@ fn read_files(dataset: &Dataset, done: impl Fn() + Sync) -> Result<(Vec<Unreadab
             Err(error) => return Err(system_fault(path, &error)),
         };
         done();
-        Ok(result)
+        Ok((item, result))
     };
-    let digests: Vec<std::result::Result<[u8; 32], String>> =
-        dataset.paths.par_iter().enumerate().map(digest).collect::<Result<_>>()?;
+    let splits = dataset.splits.named();
+    let items: Vec<usize> = splits.iter().flat_map(|&(_, items)| items).copied().collect();
+    let digests: HashMap<usize, std::result::Result<[u8; 32], String>> =
+        items.into_par_iter().map(digest).collect::<Result<_>>()?;
 
     let path = |item: usize| dataset.paths[item].clone();
     let mut unreadable = Vec::new();
     let mut by_content: BTreeMap<[u8; 32], Vec<Duplicate>> = BTreeMap::new();
-    for (split, items) in dataset.splits.named() {
+    for (split, items) in splits {
         for &item in items {
-            match &digests[item] {
+            match &digests[&item] {
                 Ok(digest) => {
                     by_content.entry(*digest).or_default().push(Duplicate { split, path: path(item) })
                 }
@@ -269,7 +303,7 @@ missing.png,Apple,Gala,gallery
 
         assert_eq!(seen.into_inner(), 7);
         let counts: Vec<_> =
-            findings.splits.iter().map(|split| (split.name, split.images, &split.classes[..])).collect();
+            findings.splits.iter().map(|split| (&split.name[..], split.images, &split.classes[..])).collect();
         assert_eq!(counts, [("train", 3, &[2, 2][..]), ("query", 1, &[1, 1]), ("gallery", 3, &[2, 3])]);
         let levels: Vec<_> = findings
             .taxonomy

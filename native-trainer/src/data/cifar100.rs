@@ -24,8 +24,8 @@ pub static ENTRY: Entry = Entry {
     content: "20 superclasses of 5 classes each; training and test images are of the same classes",
     counts: Some(Counts {
         splits: &[
-            SplitCounts { split: "train", images: Count::Exactly(50_000), classes: Some(100) },
-            SplitCounts { split: "test", images: Count::Exactly(10_000), classes: Some(100) },
+            SplitCounts { split: "train", images: Count::Exactly(50_000), classes: &[("class", 100)] },
+            SplitCounts { split: "test", images: Count::Exactly(10_000), classes: &[("class", 100)] },
         ],
         classes: &[("superclass", 20), ("class", 100)],
         published_in: "HPDH, section 4.1",

@@ -21,8 +21,8 @@ pub static ENTRY: Entry = Entry {
     content: "200 bird species, of which the first 100 are trained on; with data.hierarchy also 38 families and 13 orders",
     counts: Some(Counts {
         splits: &[
-            SplitCounts { split: "train", images: Count::Exactly(5_864), classes: Some(100) },
-            SplitCounts { split: "test", images: Count::Exactly(5_924), classes: Some(100) },
+            SplitCounts { split: "train", images: Count::Exactly(5_864), classes: &[("species", 100)] },
+            SplitCounts { split: "test", images: Count::Exactly(5_924), classes: &[("species", 100)] },
         ],
         classes: &[("order", 13), ("family", 38), ("species", 200)],
         published_in: "Song et al., CVPR 2016; the hierarchy: Chang et al., CVPR 2021",

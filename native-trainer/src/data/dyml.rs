@@ -20,7 +20,16 @@ pub static VEHICLE: Entry = Entry {
     layout: BENCHMARKS,
     content: "three levels of vehicles for training; data.benchmark chooses the level that is evaluated",
     counts: Some(Counts {
-        splits: &[SplitCounts { split: "train", images: Count::About(343_100), classes: Some(36_301) }],
+        splits: &[
+            SplitCounts {
+                split: "train",
+                images: Count::About(343_100),
+                classes: &[("coarse", 5), ("middle", 89), ("fine", 36_301)],
+            },
+            SplitCounts { split: "coarse", images: Count::About(5_900), classes: &[("coarse", 6)] },
+            SplitCounts { split: "middle", images: Count::About(34_300), classes: &[("middle", 127)] },
+            SplitCounts { split: "fine", images: Count::About(63_500), classes: &[("fine", 8_183)] },
+        ],
         classes: &[],
         published_in: PUBLISHED_IN,
     }),
@@ -34,7 +43,16 @@ pub static ANIMAL: Entry = Entry {
     layout: BENCHMARKS,
     content: "three levels of animals for training; data.benchmark chooses the level that is evaluated",
     counts: Some(Counts {
-        splits: &[SplitCounts { split: "train", images: Count::About(407_800), classes: Some(495) }],
+        splits: &[
+            SplitCounts {
+                split: "train",
+                images: Count::About(407_800),
+                classes: &[("coarse", 5), ("middle", 28), ("fine", 495)],
+            },
+            SplitCounts { split: "coarse", images: Count::About(12_500), classes: &[("coarse", 5)] },
+            SplitCounts { split: "middle", images: Count::About(23_100), classes: &[("middle", 17)] },
+            SplitCounts { split: "fine", images: Count::About(11_300), classes: &[("fine", 162)] },
+        ],
         classes: &[],
         published_in: PUBLISHED_IN,
     }),
@@ -49,8 +67,16 @@ pub static PRODUCT: Entry = Entry {
     content: "three levels of products",
     counts: Some(Counts {
         splits: &[
-            SplitCounts { split: "train", images: Count::About(747_100), classes: Some(1_609) },
-            SplitCounts { split: "test", images: Count::About(1_500), classes: Some(315) },
+            SplitCounts {
+                split: "train",
+                images: Count::About(747_100),
+                classes: &[("coarse", 36), ("middle", 169), ("fine", 1_609)],
+            },
+            SplitCounts {
+                split: "test",
+                images: Count::About(1_500),
+                classes: &[("coarse", 6), ("middle", 37), ("fine", 315)],
+            },
         ],
         classes: &[],
         published_in: PUBLISHED_IN,

@@ -17,8 +17,8 @@ pub static ENTRY: Entry = Entry {
     content: "3 departments, 43 kinds, 81 varieties; training and test photos are of the same varieties",
     counts: Some(Counts {
         splits: &[
-            SplitCounts { split: "train", images: Count::Exactly(2_640), classes: Some(81) },
-            SplitCounts { split: "test", images: Count::Exactly(2_485), classes: Some(81) },
+            SplitCounts { split: "train", images: Count::Exactly(2_640), classes: &[("variety", 81)] },
+            SplitCounts { split: "test", images: Count::Exactly(2_485), classes: &[("variety", 81)] },
         ],
         classes: &[("department", 3), ("kind", 43), ("variety", 81)],
         published_in: "Klasson et al., WACV 2019, and counted in the published files",

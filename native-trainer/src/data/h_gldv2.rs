@@ -18,7 +18,11 @@ pub static ENTRY: Entry = Entry {
              {train,index}_label_to_subcategory_with_clusters.csv, and the images as {images/train,index,test}/a/b/c/abc….jpg",
     content: "supercategories, 78 categories and landmarks; queries and gallery show the same landmarks",
     counts: Some(Counts {
-        splits: &[SplitCounts { split: "train", images: Count::Exactly(970_981), classes: Some(46_593) }],
+        splits: &[SplitCounts {
+            split: "train",
+            images: Count::Exactly(970_981),
+            classes: &[("landmark", 46_593)],
+        }],
         classes: &[],
         published_in: "Ramzi et al., TPAMI 2025 (SupRank), section on data sets",
     }),

@@ -18,8 +18,8 @@ const LAYOUT: &str = "Inat_dataset_splits/Inaturalist_train_set1.txt and …_tes
 const LICENCE: &str = "licences of the photographers, for non-commercial research";
 const SOURCE: Source = Source::Page("https://github.com/visipedia/inat_comp/tree/master/2018");
 const SPLITS: &[SplitCounts] = &[
-    SplitCounts { split: "train", images: Count::Exactly(325_846), classes: Some(5_690) },
-    SplitCounts { split: "test", images: Count::Exactly(136_093), classes: Some(2_452) },
+    SplitCounts { split: "train", images: Count::Exactly(325_846), classes: &[("species", 5_690)] },
+    SplitCounts { split: "test", images: Count::Exactly(136_093), classes: &[("species", 2_452)] },
 ];
 const PUBLISHED_IN: &str = "Brown et al., ECCV 2020 (Smooth-AP); the sums: HAPPIER, section B.1";
 

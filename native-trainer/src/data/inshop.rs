@@ -15,9 +15,9 @@ pub static ENTRY: Entry = Entry {
     content: "2 genders, their categories, 7,982 items; queries and gallery show the same items",
     counts: Some(Counts {
         splits: &[
-            SplitCounts { split: "train", images: Count::Exactly(25_882), classes: Some(3_997) },
-            SplitCounts { split: "query", images: Count::Exactly(14_218), classes: Some(3_985) },
-            SplitCounts { split: "gallery", images: Count::Exactly(12_612), classes: Some(3_985) },
+            SplitCounts { split: "train", images: Count::Exactly(25_882), classes: &[("item", 3_997)] },
+            SplitCounts { split: "query", images: Count::Exactly(14_218), classes: &[("item", 3_985)] },
+            SplitCounts { split: "gallery", images: Count::Exactly(12_612), classes: &[("item", 3_985)] },
         ],
         classes: &[("gender", 2), ("item", 7_982)],
         published_in: "Liu et al., CVPR 2016 (DeepFashion)",

@@ -29,7 +29,7 @@ pub struct Entry {
 
 /// The published counts of a data set.
 pub struct Counts {
-    /// The images and the finest classes of each split, by the names of [`Splits::named`](super::splits::Splits::named).
+    /// The images and the classes of each split.
     pub splits: &'static [SplitCounts],
     /// The number of classes of some levels in all splits together.
     pub classes: &'static [(&'static str, usize)],
@@ -39,12 +39,12 @@ pub struct Counts {
 
 /// The published counts of a split.
 pub struct SplitCounts {
-    /// `train`, `test`, `query` or `gallery`.
+    /// `train`, `test`, `query` or `gallery`. Of a data set with a test set for each level: the level.
     pub split: &'static str,
     /// The number of images.
     pub images: Count,
-    /// The number of finest classes, if it is published.
-    pub classes: Option<usize>,
+    /// The number of classes of some levels.
+    pub classes: &'static [(&'static str, usize)],
 }
 
 /// A published number.

@@ -22,8 +22,8 @@ pub static ENTRY: Entry = Entry {
     content: "22 groups, 228 families, 495 species, 555 plumages; training and test images are of the same classes",
     counts: Some(Counts {
         splits: &[
-            SplitCounts { split: "train", images: Count::Exactly(23_929), classes: Some(555) },
-            SplitCounts { split: "test", images: Count::Exactly(24_633), classes: Some(555) },
+            SplitCounts { split: "train", images: Count::Exactly(23_929), classes: &[("plumage", 555)] },
+            SplitCounts { split: "test", images: Count::Exactly(24_633), classes: &[("plumage", 555)] },
         ],
         classes: &[("group", 22), ("family", 228), ("species", 495), ("plumage", 555)],
         published_in: "HPDH, section 4.1; the upper levels: counted in the published hierarchy.txt",

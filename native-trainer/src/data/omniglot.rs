@@ -15,8 +15,8 @@ pub static ENTRY: Entry = Entry {
     content: "50 alphabets of 1,623 characters; training and test alphabets differ",
     counts: Some(Counts {
         splits: &[
-            SplitCounts { split: "train", images: Count::Exactly(19_280), classes: Some(964) },
-            SplitCounts { split: "test", images: Count::Exactly(13_180), classes: Some(659) },
+            SplitCounts { split: "train", images: Count::Exactly(19_280), classes: &[("character", 964)] },
+            SplitCounts { split: "test", images: Count::Exactly(13_180), classes: &[("character", 659)] },
         ],
         classes: &[("alphabet", 50), ("character", 1_623)],
         published_in: "Lake et al., Science 2015, and counted in the published files",

@@ -31,8 +31,8 @@ pub static OXFORD: Entry = Entry {
     content: CONTENT,
     counts: Some(Counts {
         splits: &[
-            SplitCounts { split: "query", images: Count::Exactly(70), classes: None },
-            SplitCounts { split: "gallery", images: Count::Exactly(4_993), classes: None },
+            SplitCounts { split: "query", images: Count::Exactly(70), classes: &[] },
+            SplitCounts { split: "gallery", images: Count::Exactly(4_993), classes: &[] },
         ],
         classes: &[],
         published_in: PUBLISHED_IN,
@@ -48,8 +48,8 @@ pub static PARIS: Entry = Entry {
     content: CONTENT,
     counts: Some(Counts {
         splits: &[
-            SplitCounts { split: "query", images: Count::Exactly(70), classes: None },
-            SplitCounts { split: "gallery", images: Count::Exactly(6_322), classes: None },
+            SplitCounts { split: "query", images: Count::Exactly(70), classes: &[] },
+            SplitCounts { split: "gallery", images: Count::Exactly(6_322), classes: &[] },
         ],
         classes: &[],
         published_in: PUBLISHED_IN,

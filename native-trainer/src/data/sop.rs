@@ -12,8 +12,8 @@ pub static ENTRY: Entry = Entry {
     content: "12 categories of 22,634 products; training and test products differ",
     counts: Some(Counts {
         splits: &[
-            SplitCounts { split: "train", images: Count::Exactly(59_551), classes: Some(11_318) },
-            SplitCounts { split: "test", images: Count::Exactly(60_502), classes: Some(11_316) },
+            SplitCounts { split: "train", images: Count::Exactly(59_551), classes: &[("product", 11_318)] },
+            SplitCounts { split: "test", images: Count::Exactly(60_502), classes: &[("product", 11_316)] },
         ],
         classes: &[("category", 12), ("product", 22_634)],
         published_in: "Song et al., CVPR 2016; HAPPIER, section B.1",

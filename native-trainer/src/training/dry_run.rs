@@ -21,7 +21,7 @@ use crate::pictures::loader::{CACHE_BYTES, Pictures, Position, Views};
 use crate::runs::run::Run;
 use crate::training::checks::late_settings;
 use crate::training::sampler::Sampler;
-use crate::training::{check_loss, describe_model, make_encoder};
+use crate::training::{check_loss, describe_model, outline_encoder};
 
 /// The most pictures of a contact sheet.
 const SHOWN: usize = 64;
@@ -82,14 +82,14 @@ pub fn check_memory(run: &Run, dataset: &Dataset, pictures: &Pictures, device: &
         return Ok(());
     }
     let mut config = run.config.clone();
-    // Random weights need the same memory.
+    // Other weights need the same memory.
     config.model.weights = None;
     let levels = dataset.taxonomy.level_names();
     let sampler =
         Sampler::new(&dataset.splits.train, &dataset.labels, levels, &config.sampler, config.run.seed)?;
-    let encoder = make_encoder(&config, &device.clone().autodiff())?;
+    let encoder = outline_encoder(&config, &device.clone().autodiff())?;
     let weights = Weights::new(&config, &encoder, &check_loss(run, dataset, pictures, device)?);
-    let memory = memory(&config, &encoder, &weights, sampler.largest_batch(), true);
+    let memory = memory(&config, &encoder, &weights, sampler.largest_batch(), true, activations);
     lacking_memory(&config, &memory, true).map_or(Ok(()), |lack| Err(lacking_problem(&[lack])))
 }
 
@@ -99,7 +99,13 @@ pub fn check_memory(run: &Run, dataset: &Dataset, pictures: &Pictures, device: &
 ///
 /// The errors of a training before its first step. A missing file of weights and too little memory or disk are listed
 /// instead.
-pub fn dry_run(mut config: Config) -> Result<DryRun> {
+pub fn dry_run(config: Config) -> Result<DryRun> {
+    plan(config, activations)
+}
+
+/// A dry run for which `activations` gives the bytes that a forward pass keeps for the gradient of an image, if they are
+/// known.
+fn plan(mut config: Config, activations: impl Fn(&Encoder) -> Option<u64>) -> Result<DryRun> {
     let mut lacking = Vec::new();
     if let Some(weights) = config.model.weights.take_if(|path| !path.is_file()) {
         lacking.push(Lack {
@@ -114,7 +120,7 @@ pub fn dry_run(mut config: Config) -> Result<DryRun> {
     let train = &dataset.splits.train;
     let sampler = Sampler::new(train, &dataset.labels, levels, &config.sampler, config.run.seed)?;
     let pictures = Pictures::of(&dataset);
-    let encoder = make_encoder(&config, &device.clone().autodiff())?;
+    let encoder = outline_encoder(&config, &device.clone().autodiff())?;
     let run = Run { directory: config.run.out.clone(), config: config.clone() };
     let loss = check_loss(&run, &dataset, &pictures, &device)?;
 
@@ -137,7 +143,7 @@ pub fn dry_run(mut config: Config) -> Result<DryRun> {
         DeviceName::Auto => !has_gpu(),
         _ => false,
     };
-    let memory = memory(&config, &encoder, &weights, batch_size, on_cpu);
+    let memory = memory(&config, &encoder, &weights, batch_size, on_cpu, activations);
     let disk = disk(&config, &weights);
     lacking.extend(lacking_memory(&config, &memory, on_cpu));
     lacking.extend(lacking_disk(&config, disk));
@@ -153,7 +159,7 @@ pub fn dry_run(mut config: Config) -> Result<DryRun> {
     let pictures = format!("; and up to {} for decoded pictures", rounded_bytes(decoded));
     rows.push(("Memory", memory.text + if config.model.freeze_backbone { "" } else { &pictures }));
     rows.push(("Disk", format!("{} in {}", rounded_bytes(disk), config.run.out.display())));
-    if let Some(published) = &config.published {
+    if let Some(published) = config.published.as_ref().filter(|published| !published.results.is_empty()) {
         rows.push(("Published", counted(published.results.len(), "row", "rows") + " in " + &published.paper));
     }
     let rows: Vec<Vec<String>> = rows.into_iter().map(|(part, text)| vec![part.to_owned(), text]).collect();
@@ -311,7 +317,14 @@ struct Memory {
 
 /// The memory of a step: weights, their gradients, the optimiser's numbers, and the activations of the images that pass
 /// the network at once. The activations are measured: a forward pass of a few images, on the CPU.
-fn memory(config: &Config, encoder: &Encoder, weights: &Weights, batch_size: usize, on_cpu: bool) -> Memory {
+fn memory(
+    config: &Config,
+    encoder: &Encoder,
+    weights: &Weights,
+    batch_size: usize,
+    on_cpu: bool,
+    activations: impl Fn(&Encoder) -> Option<u64>,
+) -> Memory {
     let part = batch_size.div_ceil(config.run.workers);
     let at_once = config.optimizer.chunk.unwrap_or(part).min(part);
     let learning = weights.learning + weights.proxies;
@@ -438,13 +451,15 @@ fn lacking_disk(config: &Config, disk: u64) -> Option<Lack> {
 #[cfg(test)]
 mod tests {
     use std::path::Path;
+    use std::time::Instant;
 
     use akin_formats::mat::fixtures::{cell, file, numbers, structs, text};
+    use rayon::prelude::*;
     use tempfile::TempDir;
 
     use super::*;
-    use crate::config::Source;
-    use crate::config::recipes::RECIPES;
+    use crate::config::recipes::{RECIPES, Recipe, row_settings};
+    use crate::config::{SamplerConfig, Source};
     use crate::data::fixtures::files;
 
     /// A picture, as PNG.
@@ -520,6 +535,21 @@ mod tests {
             }
         }
 
+        let landmarks = "H-GLDv2";
+        add(&format!("{landmarks}/train_clean.csv"), b"landmark_id,images\n1,aaa1 aaa2\n2,bbb1 bbb2\n");
+        add(&format!("{landmarks}/index_image_to_landmark.csv"), b"id,landmark_id\nccc1,7\n");
+        add(&format!("{landmarks}/retrieval_solution_v2.1.csv"), b"id,images,Usage\nddd1,ccc1,Public\n");
+        for (split, rows) in [("train", "1,castle,made\n2,lake,natural\n"), ("index", "7,lake,natural\n")] {
+            let file = format!("{landmarks}/{split}_label_to_subcategory_with_clusters.csv");
+            add(&file, format!("landmark_id,cluster,overall_cluster\n{rows}").as_bytes());
+        }
+        for image in ["images/train/a/a/a/aaa1", "images/train/a/a/a/aaa2", "images/train/b/b/b/bbb1"]
+            .into_iter()
+            .chain(["images/train/b/b/b/bbb2", "index/c/c/c/ccc1", "test/d/d/d/ddd1"])
+        {
+            add(&format!("{landmarks}/{image}.jpg"), &png);
+        }
+
         let cub = "CUB_200_2011";
         add(
             &format!("{cub}/images.txt"),
@@ -568,9 +598,8 @@ mod tests {
         files(&tree.iter().map(|(name, bytes)| (name.as_str(), &bytes[..])).collect::<Vec<_>>())
     }
 
-    /// The plan of a row of a recipe over these data sets, with batches that they can fill.
-    fn plan(recipe: &str, row: &str, data: &TempDir) -> DryRun {
-        let recipe = RECIPES.iter().find(|known| known.name == recipe).unwrap();
+    /// A row of a recipe over these data sets, with batches and clusters that their two classes can fill.
+    fn config(recipe: &Recipe, row: &str, data: &TempDir) -> Config {
         let folder = data.path().display().to_string();
         let text = recipe.text.replace("${AKIN_DATA}", &folder);
         let small = if text.contains("kind = \"random\"") {
@@ -578,16 +607,23 @@ mod tests {
         } else {
             "sampler.classes_per_batch=2"
         };
-        let sets = [small.to_owned(), "run.out=run".into()];
+        let mut sets = vec![small.to_owned(), "run.out=run".into()];
+        let settings = toml::Value::Table(row_settings(&recipe.table(), row));
+        if settings["loss"].get("coarse").is_some_and(|coarse| coarse.get("count").is_some()) {
+            sets.push("loss.coarse.count=2".into());
+        }
         let source = Source::from_text(Path::new("recipe.toml"), text, Some(row), &sets).unwrap();
-        let config = source.config(&toml::Table::new()).unwrap();
-        dry_run(config).unwrap_or_else(|error| panic!("{}/{row}: {error:#}", recipe.name))
+        source.config(&toml::Table::new()).unwrap()
     }
 
     #[test]
     fn the_plan_of_a_recipe_names_its_data_batches_and_steps() {
         let data = data_sets();
-        let first = plan("happier/sop", "happier", &data);
+        let plan = |name: &str, row: &str| {
+            let recipe = RECIPES.iter().find(|known| known.name == name).unwrap();
+            dry_run(config(recipe, row, &data)).unwrap()
+        };
+        let first = plan("happier/sop", "happier");
         for part in [
             "sop: 2 images",
             "category 2, product 2",
@@ -606,7 +642,7 @@ mod tests {
         let sheet = image::load_from_memory(&first.sheet).unwrap();
         assert!(sheet.width() > 1000, "eight pictures stand in a row");
 
-        let hash = plan("hpdh/cifar-100", "hpdh-48", &data);
+        let hash = plan("hpdh/cifar-100", "hpdh-48");
         for part in
             ["1 query ranks the training images", "4 random images", "150 epochs of 1 step: 150 steps"]
         {
@@ -621,17 +657,37 @@ mod tests {
     }
 
     #[test]
-    #[ignore = "takes long; tests/full runs it"]
-    fn every_recipe_has_a_plan() {
+    #[expect(clippy::print_stdout, reason = "the figures of the suite")]
+    fn every_row_of_every_recipe_has_a_plan() {
         let data = data_sets();
-        for recipe in RECIPES {
-            let rows = recipe.rows();
-            let Some(row) = rows.first() else { continue };
-            let plan = plan(recipe.name, row, &data);
-            assert!(plan.text.contains(" in ") && plan.text.contains("Published"), "{}", plan.text);
+        let rows: Vec<(&Recipe, String)> = RECIPES
+            .iter()
+            .flat_map(|recipe| recipe.rows().into_iter().map(move |row| (recipe, row)))
+            .collect();
+        let start = Instant::now();
+        rows.par_iter().for_each(|(recipe, row)| {
+            // Measuring activations takes seconds; the test above does it.
+            let mut config = config(recipe, row, &data);
+            // Two images of a class are as good as more, and resizing them takes less time.
+            if let SamplerConfig::Classes { images_per_class, .. }
+            | SamplerConfig::ClassPairs { images_per_class, .. } = &mut config.sampler
+            {
+                *images_per_class = 2;
+            }
+            let has_results =
+                config.published.as_ref().is_some_and(|published| !published.results.is_empty());
+            let plan = plan(config, |_| None);
+            let plan = plan.unwrap_or_else(|error| panic!("{}/{row}: {error:#}", recipe.name));
+            assert!(plan.text.contains(" in "), "{}", plan.text);
+            assert_eq!(plan.text.contains("Published"), has_results, "{}", plan.text);
             // Only the weights are not there. DyML-Vehicle and -Animal begin with random ones.
             let random = ["happier/dyml-animal", "happier/dyml-vehicle"].contains(&recipe.name);
-            assert_eq!(plan.lacking.len(), usize::from(!random), "{}: {:?}", recipe.name, plan.lacking);
-        }
+            assert_eq!(plan.lacking.len(), usize::from(!random), "{}/{row}: {:?}", recipe.name, plan.lacking);
+        });
+        let numbers = include_str!("../../recipes/tables/README.md");
+        let figure = format!("{0} of {0} rows", rows.len());
+        assert!(numbers.contains(&figure), "recipes/tables/README.md does not say {figure}");
+        println!("figure: rows of recipes that are planned: {}", rows.len());
+        println!("figure: seconds to plan every row of every recipe: {:.0}", start.elapsed().as_secs_f64());
     }
 }

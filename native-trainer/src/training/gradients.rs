@@ -188,7 +188,12 @@ mod tests {
         EncoderConfig {
             backbone: BackboneConfig::SmallResnet(SmallResnetConfig { width: 2 }),
             pooling: None,
-            head: Some(HeadConfig { dimension: 6, layer_norm: true, geometry }),
+            head: Some(HeadConfig {
+                dimension: 6,
+                layer_norm: true,
+                geometry,
+                initial_weights: Default::default(),
+            }),
             preprocessing: Preprocessing::new(Normalisation::Inception, SIDE as u32).unwrap(),
         }
     }

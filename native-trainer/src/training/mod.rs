@@ -309,7 +309,20 @@ pub fn describe_model(config: &Config, encoder: &Encoder) -> String {
 ///
 /// A backbone that cannot be made, weights that cannot be read or do not fit.
 pub fn make_encoder(config: &Config, device: &Device) -> Result<Encoder> {
-    let mut encoder = encoder_config(config).init(config.run.seed, device)?;
+    with_weights(config, encoder_config(config).init(config.run.seed, device)?)
+}
+
+/// An encoder of the same form, whose weights are zero where no file gives them: drawing them takes seconds, and what a
+/// step needs does not depend on them.
+///
+/// # Errors
+///
+/// As [`make_encoder`].
+pub fn outline_encoder(config: &Config, device: &Device) -> Result<Encoder> {
+    with_weights(config, encoder_config(config).absent(device)?)
+}
+
+fn with_weights(config: &Config, mut encoder: Encoder) -> Result<Encoder> {
     if let Some(path) = &config.model.weights {
         load_backbone(&mut encoder, path)?;
     }

@@ -485,7 +485,12 @@ mod tests {
         let config = EncoderConfig {
             backbone: BackboneConfig::SmallResnet(SmallResnetConfig { width: 2 }),
             pooling: None,
-            head: Some(HeadConfig { dimension: 4, layer_norm: true, geometry: Geometry::Cosine }),
+            head: Some(HeadConfig {
+                dimension: 4,
+                layer_norm: true,
+                geometry: Geometry::Cosine,
+                initial_weights: Default::default(),
+            }),
             preprocessing: Preprocessing::new(Normalisation::Inception, 16).unwrap(),
         };
         let encoder = config.init(0, &device).unwrap();
