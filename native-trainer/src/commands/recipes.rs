@@ -16,7 +16,8 @@ use crate::evaluation::paper_results::printed;
 /// List the published results that a recipe reproduces, by paper and table.
 ///
 /// Each line is a row of a table in a paper, the scores that it reports in percent, and the recipe that trains it with
-/// the settings of the paper: `akin train RECIPE`. `akin list recipes` lists the recipes without their rows.
+/// the settings of the paper: `akin train RECIPE`. A recipe in a folder `pretrained` needs no training:
+/// `akin eval RECIPE`. `akin list recipes` lists the recipes without their rows.
 #[derive(Debug, Args)]
 pub struct RecipesArgs {
     /// Only the results of this paper, a key of `akin list sources`.
@@ -31,7 +32,7 @@ pub struct RecipesArgs {
 pub struct Reproduction {
     /// The paper, a key of `akin list sources`.
     pub paper: String,
-    /// What `akin train` takes.
+    /// What `akin train` takes, or `akin eval` if there is no training.
     pub recipe: String,
     /// The result.
     pub result: PublishedResult,
@@ -73,11 +74,14 @@ pub fn run(args: RecipesArgs) -> Result<()> {
 pub fn all() -> Result<Vec<Reproduction>> {
     let mut list = Vec::new();
     for recipe in RECIPES {
-        for row in recipe.rows() {
-            let published = published(recipe, &row)?;
+        let rows = recipe.rows().into_iter().map(|row| (format!("{}/{row}", recipe.name), Some(row)));
+        let alone = (!recipe.trains()).then(|| (recipe.name.to_owned(), None));
+        for (name, row) in rows.chain(alone) {
+            let published =
+                published(recipe, row.as_deref()).with_context(|| format!("[published] of {name}"))?;
             list.extend(published.results.into_iter().map(|result| Reproduction {
                 paper: published.paper.clone(),
-                recipe: format!("{}/{row}", recipe.name),
+                recipe: name.clone(),
                 result,
             }));
         }
@@ -91,14 +95,16 @@ pub fn all() -> Result<Vec<Reproduction>> {
     Ok(list)
 }
 
-/// What a paper reports for a row of a recipe.
-fn published(recipe: &Recipe, row: &str) -> Result<PublishedConfig> {
+/// What a paper reports for a recipe, or for a row of it.
+fn published(recipe: &Recipe, row: Option<&str>) -> Result<PublishedConfig> {
     let config = recipe.table();
     let section =
         |table: &Table| table.get("published").and_then(Value::as_table).cloned().unwrap_or_default();
     let mut published = section(&config);
-    published.extend(section(&row_settings(&config, row)));
-    published.try_into().with_context(|| format!("[published] of {}/{row}", recipe.name))
+    if let Some(row) = row {
+        published.extend(section(&row_settings(&config, row)));
+    }
+    Ok(published.try_into()?)
 }
 
 /// A table for each paper, under its title.

@@ -310,9 +310,7 @@ pub fn describe_model(config: &Config, encoder: &Encoder) -> String {
 /// A backbone that cannot be made, weights that cannot be read or do not fit.
 pub fn make_encoder(config: &Config, device: &Device) -> Result<Encoder> {
     let mut encoder = encoder_config(config).init(config.run.seed, device)?;
-    if let Some(path) = &config.model.weights {
-        load_backbone(&mut encoder, path)?;
-    }
+    load_backbone(&mut encoder, &config.model)?;
     Ok(encoder.freeze(config.model.frozen()))
 }
 
