@@ -81,7 +81,7 @@ impl PretrainedConfig {
             if part.split.protocol == Protocol::Dyml {
                 return Err(problem(
                     "split.protocol is `dyml`, which `akin eval` follows only for a run",
-                    "remove it, or use `akin compare` with compare.untrained = true",
+                    "remove it, or train first and give the run",
                 ));
             }
             Ok(())
