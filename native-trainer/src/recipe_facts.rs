@@ -16,7 +16,7 @@ use toml::{Table, Value};
 
 use crate::commands::recipes::{all, missing};
 use crate::config::recipes::{RECIPES, Recipe};
-use crate::config::{AVERAGE, Config, SamplerConfig, Source};
+use crate::config::{AVERAGE, Config, PretrainedConfig, SamplerConfig, Source};
 
 const SETTINGS: &str = include_str!("../recipes/facts/settings.csv");
 const RESULTS: &str = include_str!("../recipes/facts/results.csv");
@@ -210,6 +210,29 @@ fn rows_without_a_recipe_have_a_paper_a_place_and_a_reason() {
             "{}",
             entry.row
         );
+    }
+}
+
+#[test]
+fn every_recipe_without_a_training_measures_what_a_paper_reports() {
+    let without: Vec<&Recipe> = RECIPES.iter().filter(|recipe| !recipe.trains()).collect();
+    assert!(!without.is_empty());
+    for recipe in without {
+        let text = recipe.text.replace("${AKIN_DATA}", "data");
+        let source = Source::from_text(Path::new("recipe.toml"), text, None, &[]).unwrap();
+        let config = PretrainedConfig::of(&source).unwrap();
+        let weights = config.model.weights.unwrap();
+        let file = weights.file_name().unwrap().to_str().unwrap();
+        // torch's files have the first digits of their SHA-256 in their names.
+        if let Some((_, digits)) = file.strip_suffix(".pth").and_then(|name| name.rsplit_once('-')) {
+            assert_eq!(config.model.weights_sha256.as_deref(), Some(digits), "{}", recipe.name);
+        }
+        let measured: BTreeSet<&Metric> = config.eval.metrics.iter().collect();
+        let published = config.published.unwrap();
+        assert!(!published.results.is_empty(), "{} has no results", recipe.name);
+        for result in &published.results {
+            assert_eq!(result.scores.keys().collect::<BTreeSet<_>>(), measured, "{}", recipe.name);
+        }
     }
 }
 

@@ -48,6 +48,7 @@
 
 mod decomposability;
 mod dyml;
+mod gap_bounds;
 mod paired_test;
 mod rankings;
 mod relatives;
@@ -70,6 +71,7 @@ use crate::{Error, Kind, Result};
 
 pub use decomposability::{Decomposability, DecomposabilityGap, decomposability_gap};
 pub use dyml::{DYML_METRICS, DymlRow, LabelSets, dyml};
+pub use gap_bounds::{BatchCounts, calibrated_gap_bound, gap_bound};
 pub use paired_test::{PairedTest, paired_tests};
 pub use report::{LevelReport, Means, QueryScores, Report, Scores};
 

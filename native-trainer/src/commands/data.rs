@@ -3,7 +3,7 @@
 
 mod arguments;
 mod class_tree;
-mod fetch;
+pub(super) mod fetch;
 mod stats;
 mod verify;
 

@@ -11,8 +11,9 @@ use anyhow::Result;
 use clap::Args;
 use walkdir::DirEntry;
 
-use crate::config::DeviceName;
+use crate::commands::pretrained::{self, PretrainedArgs, is_config};
 use crate::config::device;
+use crate::config::{DeviceName, PretrainedConfig, Selection};
 use crate::data;
 use crate::data::folder::image_files;
 use crate::evaluation::embedding::embed;
@@ -24,8 +25,9 @@ use crate::runs::run::{Run, Which};
 /// Writes the paths of the images beside it. With columns of labels added to them, `akin eval --queries` evaluates both.
 #[derive(Debug, Args)]
 pub struct EmbedArgs {
-    /// The run directory of the model.
-    #[arg(value_name = "RUN")]
+    /// The run directory of the model. Or a config, or the name of a recipe: then the model is its backbone with its
+    /// published weights.
+    #[arg(value_name = "RUN|CONFIG")]
     pub run: PathBuf,
     /// Image files, or folders of them. Rows are in this order; the files of a folder are sorted.
     #[arg(value_name = "IMAGES", required = true)]
@@ -40,6 +42,8 @@ pub struct EmbedArgs {
     /// The encoder of the run.
     #[arg(long, value_enum, default_value_t)]
     pub which: Which,
+    #[command(flatten)]
+    pub pretrained: PretrainedArgs,
     /// The device to compute on, instead of the config's `run.device`.
     #[arg(long, value_enum)]
     pub device: Option<DeviceName>,
@@ -50,16 +54,19 @@ pub struct EmbedArgs {
 
 /// Embeds the images and writes the file.
 pub fn run(args: EmbedArgs) -> Result<()> {
-    let run = Run::open(&args.run)?;
+    let model = Model::open(&args)?;
     let files = files(&args.images)?;
     let paths = args.out.with_extension("csv");
-    let inputs = [files.clone(), run.files()].concat();
+    let inputs = [files.clone(), model.files(&args)].concat();
     for out in [&args.out, &paths] {
-        data::check_output(out, &inputs, &run.config.selection(), args.overwrite)?;
+        data::check_output(out, &inputs, &model.selection(), args.overwrite)?;
     }
     check_ending("--out", &args.out, "npy")?;
-    let device = device::open(args.device.unwrap_or(run.config.run.device))?;
-    let encoder = run.encoder(args.which, &device)?;
+    let device = device::open(args.device.unwrap_or(model.device()))?;
+    let encoder = match &model {
+        Model::Run(run) => run.encoder(args.which, &device)?,
+        Model::Pretrained(config) => pretrained::encoder(config, &device, args.progress)?,
+    };
     let items: Vec<usize> = (0..files.len()).collect();
     let pictures = Pictures::all_required(files.clone());
     let progress = args.progress;
@@ -74,6 +81,51 @@ pub fn run(args: EmbedArgs) -> Result<()> {
         "with a column of labels for each level added there, `akin eval --queries` measures both",
     );
     Ok(())
+}
+
+/// What embeds the images.
+enum Model {
+    Run(Box<Run>),
+    Pretrained(PretrainedConfig),
+}
+
+impl Model {
+    fn open(args: &EmbedArgs) -> Result<Self> {
+        if is_config(&args.run) {
+            return Ok(Self::Pretrained(pretrained::open(
+                &args.run,
+                &args.pretrained,
+                false,
+                args.progress,
+            )?));
+        }
+        args.pretrained.refuse(&args.run)?;
+        Ok(Self::Run(Run::open(&args.run)?))
+    }
+
+    /// The files that it is made of.
+    fn files(&self, args: &EmbedArgs) -> Vec<PathBuf> {
+        match self {
+            Self::Run(run) => run.files(),
+            Self::Pretrained(config) => {
+                config.model.weights.iter().cloned().chain([args.run.clone()]).collect()
+            }
+        }
+    }
+
+    fn selection(&self) -> Selection {
+        match self {
+            Self::Run(run) => run.config.selection(),
+            Self::Pretrained(config) => config.selection.clone(),
+        }
+    }
+
+    fn device(&self) -> DeviceName {
+        match self {
+            Self::Run(run) => run.config.run.device,
+            Self::Pretrained(config) => config.device,
+        }
+    }
 }
 
 /// Writes a CSV file with the column `path`, to which columns of labels may be added.

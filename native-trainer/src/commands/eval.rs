@@ -1,4 +1,4 @@
-//! `akin eval`: evaluates a run, or embeddings from files.
+//! `akin eval`: evaluates a run, the backbone of a config, or embeddings from files.
 
 mod arguments;
 mod benchmarks;
@@ -25,16 +25,23 @@ use akin_figures::rank_curves;
 use self::embedding_files::EmbeddingFiles;
 use self::opened_run::OpenedRun;
 use self::shard::{Part, Shard, Whole};
-use crate::config::{Protocol, PublishedConfig, PublishedResult, Selection, setting_name};
-use crate::data;
-use crate::evaluation::embedding::evaluate_dataset;
+use crate::commands::pretrained::{self, is_config};
+use crate::config::device;
+use crate::config::{PretrainedConfig, Protocol, PublishedConfig, PublishedResult, Selection, setting_name};
+use crate::data::{self, Dataset};
+use crate::evaluation::embedding::{Evaluation, evaluate_dataset};
 use crate::evaluation::paper_results::published_text;
 use crate::evaluation::report::{measurement, paired_tests_text, report_text, score};
 use crate::pictures::loader::Pictures;
-use crate::runs::run::Run;
+use crate::runs::run::{Run, Which};
 
 /// Evaluates, and prints the report.
 pub fn run(args: EvalArgs) -> Result<()> {
+    match &args.run {
+        Some(config) if is_config(config) => refuse_options_of_runs(config, &args)?,
+        Some(run) => args.pretrained.refuse(run)?,
+        None => {}
+    }
     if args.dyml || follows_dyml(&args)? {
         return benchmarks::run(&args);
     }
@@ -49,6 +56,7 @@ pub fn run(args: EvalArgs) -> Result<()> {
         return score_shard(shard, out, part.as_ref(), &args);
     }
     let evaluated = match &args.run {
+        Some(config) if is_config(config) => evaluate_pretrained(config, &args)?,
         Some(run) => evaluate_run(run, None, args.untrained, &args)?,
         None if args.merge.is_empty() => evaluate_files(&args)?,
         None => {
@@ -83,12 +91,22 @@ fn check_outputs(args: &EvalArgs, replace: bool) -> Result<()> {
     }
     let inputs = [&args.queries, &args.query_labels, &args.gallery, &args.gallery_labels, &args.merge];
     let mut inputs: Vec<PathBuf> = inputs.into_iter().flatten().cloned().collect();
-    let run = args.run.as_deref().map(Run::open).transpose()?;
-    inputs.extend(run.iter().flat_map(Run::files));
+    let selection = match args.run.as_deref() {
+        Some(config) if is_config(config) => {
+            inputs.push(config.to_owned());
+            Some(PretrainedConfig::load(config, &args.pretrained.sets.set)?.selection)
+        }
+        Some(run) => {
+            let run = Run::open(run)?;
+            inputs.extend(run.files());
+            Some(run.config.selection())
+        }
+        None => None,
+    };
     for (option, file, ending) in outputs {
         let Some(file) = file else { continue };
-        match &run {
-            Some(run) => data::check_output(file, &inputs, &run.config.selection(), args.overwrite)?,
+        match &selection {
+            Some(selection) => data::check_output(file, &inputs, selection, args.overwrite)?,
             None => check_output(file, &inputs, replace)?,
         }
         directory::refuse_own_file(file)?;
@@ -152,7 +170,7 @@ fn follows_dyml(args: &EvalArgs) -> Result<bool> {
         || args.metrics.relevance.is_some()
         || args.metrics.decomposability_gap.is_some();
     Ok(match &args.run {
-        Some(run) if !other => Run::open(run)?.config.split.protocol == Protocol::Dyml,
+        Some(run) if !other && !is_config(run) => Run::open(run)?.config.split.protocol == Protocol::Dyml,
         _ => false,
     })
 }
@@ -166,6 +184,22 @@ struct Evaluated {
     asked: usize,
     /// What a paper reports for the run.
     published: Option<PublishedConfig>,
+}
+
+impl Evaluated {
+    fn new(
+        evaluation: Evaluation,
+        dataset: &Dataset,
+        asked: usize,
+        published: Option<PublishedConfig>,
+    ) -> Self {
+        let paths = |items: &[usize]| -> Vec<String> {
+            items.iter().map(|&item| dataset.paths[item].display().to_string()).collect()
+        };
+        let queries = paths(&evaluation.queries.items);
+        let gallery = evaluation.gallery.map(|gallery| paths(&gallery.items)).unwrap_or_default();
+        Self { report: evaluation.report, queries, gallery, asked, published }
+    }
 }
 
 /// Evaluates the encoder of a run on its evaluation splits. `eval_config` replaces the run's `[eval]`, except for the
@@ -198,17 +232,45 @@ fn evaluate_run(
     let pictures = Pictures::of(&dataset);
     let progress = args.progress;
     let evaluation = evaluate_dataset(&encoder, &dataset, &pictures, eval, &device, progress)?;
-    let paths = |items: &[usize]| -> Vec<String> {
-        items.iter().map(|&item| dataset.paths[item].display().to_string()).collect()
-    };
-    Ok(Evaluated {
-        report: evaluation.report,
-        queries: paths(&evaluation.queries.items),
-        gallery: evaluation.gallery.map(|gallery| paths(&gallery.items)).unwrap_or_default(),
-        asked,
-        // The paper says nothing about other data.
-        published: run.config.published.filter(|_| args.data.is_none()),
-    })
+    // The paper says nothing about other data.
+    let published = run.config.published.filter(|_| args.data.is_none());
+    Ok(Evaluated::new(evaluation, &dataset, asked, published))
+}
+
+/// Refuses options that only a run has a meaning for.
+fn refuse_options_of_runs(config: &Path, args: &EvalArgs) -> Result<()> {
+    let given = [
+        ("--untrained", args.untrained),
+        ("--which", args.which != Which::default()),
+        ("--data", args.data.is_some()),
+        ("--dyml", args.dyml),
+    ];
+    match given.iter().find(|(_, given)| *given) {
+        None => Ok(()),
+        Some((option, _)) => Err(problem(
+            format!("`{option}` is for a run, but {} is a config", config.display()),
+            "remove it; a config is evaluated with its published weights, and `--set` changes it",
+        )),
+    }
+}
+
+/// Evaluates the backbone of a config with its published weights on the evaluation splits of the config.
+fn evaluate_pretrained(path: &Path, args: &EvalArgs) -> Result<Evaluated> {
+    let progress = args.progress;
+    let mut config = pretrained::open(path, &args.pretrained, true, progress)?;
+    args.metrics.apply(&mut config.eval);
+    let asked = config.eval.metrics.len();
+    config.eval.checked(config.selection.data.levels().len())?;
+    let dataset = Dataset::load_to_evaluate(&config.selection)?;
+    if args.curves.is_some() {
+        rank_curves::add_metrics(&mut config.eval, dataset.splits.ranked());
+    }
+    config.eval.check_sets(dataset.splits.query.len(), !dataset.splits.leave_one_out())?;
+    let device = device::open(args.device.unwrap_or(config.device))?;
+    let encoder = pretrained::encoder(&config, &device, progress)?;
+    let pictures = Pictures::of(&dataset);
+    let evaluation = evaluate_dataset(&encoder, &dataset, &pictures, &config.eval, &device, progress)?;
+    Ok(Evaluated::new(evaluation, &dataset, asked, config.published))
 }
 
 fn evaluate_files(args: &EvalArgs) -> Result<Evaluated> {

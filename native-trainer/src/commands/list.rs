@@ -328,6 +328,7 @@ fn recipes() -> List {
         let command = match recipe {
             recipe if recipe.compares() => "compare",
             recipe if recipe.tunes() => "tune",
+            recipe if !recipe.trains() => "eval",
             _ => "train",
         };
         vec![recipe.name.to_owned(), format!("akin {command}"), recipe.title().to_owned()]

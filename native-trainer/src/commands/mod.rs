@@ -16,6 +16,7 @@ pub mod export;
 pub mod init;
 pub mod list;
 pub mod page;
+mod pretrained;
 pub mod recipes;
 pub mod report;
 pub mod resume;

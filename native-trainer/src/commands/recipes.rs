@@ -18,6 +18,7 @@ use crate::evaluation::paper_results::printed;
 /// Each line is a row of a table in a paper, the scores that it reports in percent, and the recipe that trains it with
 /// the settings of the paper: `akin train RECIPE`. A row whose numbers akin does not know says so. Rows of the papers'
 /// tables that have no recipe follow, with the reason. `akin list recipes` lists the recipes without their rows.
+/// A recipe in a folder `pretrained` needs no training: `akin eval RECIPE`.
 #[derive(Debug, Args)]
 pub struct RecipesArgs {
     /// Only the results of this paper, a key of `akin list sources`.
@@ -32,7 +33,7 @@ pub struct RecipesArgs {
 pub struct Reproduction {
     /// The paper, a key of `akin list sources`.
     pub paper: String,
-    /// What `akin train` takes.
+    /// What `akin train` takes, or `akin eval` if there is no training.
     pub recipe: String,
     /// The result; none if its numbers are not in any text that akin's recipes were made from.
     pub result: Option<PublishedResult>,
@@ -101,15 +102,18 @@ pub fn run(args: RecipesArgs) -> Result<()> {
 pub fn all() -> Result<Vec<Reproduction>> {
     let mut list = Vec::new();
     for recipe in RECIPES {
-        for row in recipe.rows() {
-            let published = published(recipe, &row)?;
+        let rows = recipe.rows().into_iter().map(|row| (format!("{}/{row}", recipe.name), Some(row)));
+        let alone = (!recipe.trains()).then(|| (recipe.name.to_owned(), None));
+        for (name, row) in rows.chain(alone) {
+            let published =
+                published(recipe, row.as_deref()).with_context(|| format!("[published] of {name}"))?;
             let results: Vec<_> = match published.results {
                 results if results.is_empty() => vec![None],
                 results => results.into_iter().map(Some).collect(),
             };
             list.extend(results.into_iter().map(|result| Reproduction {
                 paper: published.paper.clone(),
-                recipe: format!("{}/{row}", recipe.name),
+                recipe: name.clone(),
                 result,
             }));
         }
@@ -134,14 +138,16 @@ pub fn missing() -> Vec<Missing> {
     reader.records().map(row).collect()
 }
 
-/// What a paper reports for a row of a recipe.
-fn published(recipe: &Recipe, row: &str) -> Result<PublishedConfig> {
+/// What a paper reports for a recipe, or for a row of it.
+fn published(recipe: &Recipe, row: Option<&str>) -> Result<PublishedConfig> {
     let config = recipe.table();
     let section =
         |table: &Table| table.get("published").and_then(Value::as_table).cloned().unwrap_or_default();
     let mut published = section(&config);
-    published.extend(section(&row_settings(&config, row)));
-    published.try_into().with_context(|| format!("[published] of {}/{row}", recipe.name))
+    if let Some(row) = row {
+        published.extend(section(&row_settings(&config, row)));
+    }
+    Ok(published.try_into()?)
 }
 
 /// A table for each paper, under its title, and one of the rows without a recipe.

@@ -5,8 +5,15 @@ use toml::{Table, Value};
 use super::Config;
 
 /// Keys that no result of a training depends on.
-pub const NO_RESULT_DEPENDS_ON: [&str; 5] =
-    ["run.name", "run.out", "run.log", "model.feature_cache", "published"];
+pub const NO_RESULT_DEPENDS_ON: [&str; 7] = [
+    "run.name",
+    "run.out",
+    "run.log",
+    "model.feature_cache",
+    "model.weights_sha256",
+    "model.weights_address",
+    "published",
+];
 
 /// The keys in which two configs differ, sorted, without those that are or begin with one of `ignored`.
 pub fn differences(one: &Config, other: &Config, ignored: &[&str]) -> Vec<String> {

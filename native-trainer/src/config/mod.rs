@@ -28,6 +28,7 @@
 //! | [`fault`] | which key is wrong and why, or which keys are missing |
 //! | [`range`] | how a section refuses a value that is out of range |
 //! | [`mod@reference`] | every setting with its default and meaning, for `CONFIG.md` and `akin list` |
+//! | [`pretrained`] | a config without a training, for `akin eval` |
 //! | [`unused`] | settings that can never take effect |
 //!
 //! A table with a `kind` is a serde enum: serde refuses the keys of another kind. What every kind needs stands beside the
@@ -60,6 +61,7 @@ mod fault;
 mod model;
 mod optimizer;
 mod overlay;
+mod pretrained;
 mod published;
 mod range;
 pub mod recipes;
@@ -83,6 +85,7 @@ pub use difference::{NO_RESULT_DEPENDS_ON, differences, dotted, last_part};
 pub use model::ModelConfig;
 pub use optimizer::{Adam, OptimizerConfig, RmsProp, Rule, Sgd};
 pub use overlay::{lay_over, put};
+pub use pretrained::PretrainedConfig;
 pub use published::{AVERAGE, PublishedConfig, PublishedResult};
 pub use run::{DeviceName, LogFormat, RunConfig};
 pub use sampler::SamplerConfig;

@@ -1,7 +1,9 @@
 //! `[model]`: from image to embedding.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use akin_base::problem::problem;
+use akin_core::digest::sha256;
 use akin_core::encoder::{BatchNormMode, Frozen};
 use akin_core::image::{Preprocessing, PreprocessingConfig};
 use akin_core::models::{BackboneConfig, HeadConfig, Pooling};
@@ -18,6 +20,12 @@ pub struct ModelConfig {
     /// A file with published weights for the backbone: `.safetensors`, or `.pth` as torch writes it, which is read as
     /// data and never executed. Default: random weights.
     pub weights: Option<PathBuf>,
+    /// The SHA-256 of the file `weights` in hexadecimal digits, or its first digits, at least 8: torch's files have 8 of
+    /// them in their names. A file with another one is refused. Default: none; the file is not checked.
+    pub weights_sha256: Option<String>,
+    /// Where the file `weights` can be downloaded. `akin eval` and `akin embed` fetch it for a config, after asking, if it
+    /// is not there. Default: none.
+    pub weights_address: Option<String>,
     /// Whether the backbone keeps its initial weights. Its features are then computed once, without augmentation, and
     /// only the head is trained. Default false.
     #[serde(default)]
@@ -51,7 +59,52 @@ impl ModelConfig {
         Frozen { batch_norm: self.batch_norm, patch_embedding: self.freeze_patch_embedding }
     }
 
+    /// The SHA-256 of the bytes of `weights`.
+    ///
+    /// # Errors
+    ///
+    /// Another one than `weights_sha256`.
+    pub fn check_weights(&self, bytes: &[u8]) -> Result<String> {
+        let found = sha256(bytes);
+        let published = self.weights_sha256.as_deref().unwrap_or_default();
+        if found.starts_with(&published.to_ascii_lowercase()) {
+            return Ok(found);
+        }
+        let file = self.weights.as_deref().unwrap_or(Path::new("")).display();
+        Err(problem(
+            format!("the weights {file} have the SHA-256 {found}, but model.weights_sha256 is {published}"),
+            "the file is damaged or another one: remove it and download it again, or correct model.weights_sha256",
+        ))
+    }
+
     pub(super) fn validate(&self) -> Result<()> {
+        for (key, value) in
+            [("weights_sha256", &self.weights_sha256), ("weights_address", &self.weights_address)]
+        {
+            ensure(value.is_none() || self.weights.is_some(), || {
+                (
+                    format!("model.{key} is set, but model.weights is not"),
+                    "name the file that it belongs to as model.weights",
+                )
+            })?;
+        }
+        let is_sha256 = |text: &String| {
+            (8..=64).contains(&text.len()) && text.chars().all(|digit| digit.is_ascii_hexdigit())
+        };
+        ensure(self.weights_sha256.as_ref().is_none_or(is_sha256), || {
+            (
+                format!("model.weights_sha256 is {:?}", self.weights_sha256.as_deref().unwrap_or_default()),
+                "give all 64 hexadecimal digits of the SHA-256, or the first of them, at least 8",
+            )
+        })?;
+        let is_address =
+            |text: &String| ["https://", "http://"].iter().any(|scheme| text.starts_with(scheme));
+        ensure(self.weights_address.as_ref().is_none_or(is_address), || {
+            (
+                format!("model.weights_address is {:?}", self.weights_address.as_deref().unwrap_or_default()),
+                "write an address that starts with https:// or http://",
+            )
+        })?;
         ensure(!self.freeze_backbone || self.head.is_some(), || {
             (
                 "model.freeze_backbone is set and there is no head, so there is nothing to train".into(),

@@ -2,7 +2,8 @@
 //!
 //! `akin list recipes` names them. Every command that takes a config also takes the name of a recipe. A recipe of a paper
 //! holds one data set of that paper, with a row of `[compare]` for each published result: `akin compare happier/sop` trains
-//! all of them, and `akin train happier/sop/norm_softmax` trains one.
+//! all of them, and `akin train happier/sop/norm_softmax` trains one. A recipe without a section `[run]` has no training:
+//! `akin eval hier/pretrained/cub-deit` evaluates published weights.
 
 use std::path::Path;
 
@@ -48,6 +49,18 @@ pub const RECIPES: &[Recipe] = &recipes![
     "hier/inshop",
     "hier/inshop-hyp",
     "hier/inshop-resnet50",
+    "hier/pretrained/cars-deit",
+    "hier/pretrained/cars-dino",
+    "hier/pretrained/cars-vit",
+    "hier/pretrained/cub-deit",
+    "hier/pretrained/cub-dino",
+    "hier/pretrained/cub-vit",
+    "hier/pretrained/inshop-deit",
+    "hier/pretrained/inshop-dino",
+    "hier/pretrained/inshop-vit",
+    "hier/pretrained/sop-deit",
+    "hier/pretrained/sop-dino",
+    "hier/pretrained/sop-vit",
     "hier/sop",
     "hier/sop-hyp",
     "hier/sop-resnet50",
@@ -137,6 +150,11 @@ impl Recipe {
     /// The title: the first line of the comment at its top, without the full stop.
     pub fn title(&self) -> &'static str {
         self.text.lines().next().unwrap_or_default().trim_matches(['#', ' ', '.'])
+    }
+
+    /// Whether `akin train` takes it. The others evaluate a backbone as it was published.
+    pub fn trains(&self) -> bool {
+        self.has_section("[run]")
     }
 
     /// Whether `akin compare` takes it.

@@ -82,6 +82,11 @@ pub enum Origin {
 }
 
 impl Source {
+    /// Whether there is a file or a built-in recipe of this name.
+    pub fn exists(file: &Path) -> bool {
+        file.is_file() || !file.is_dir() && recipes::built_in(file).is_some()
+    }
+
     /// Reads a file, or the built-in recipe of that name if there is no such file.
     ///
     /// # Errors
@@ -187,6 +192,11 @@ impl Source {
         &self.file
     }
 
+    /// Whether it describes a training, and not only a backbone to evaluate as it was published.
+    pub fn trains(&self) -> bool {
+        self.table.contains_key("loss")
+    }
+
     /// Whether the file has this section of a command, `compare` or `tune`.
     pub fn has_command(&self, section: &str) -> bool {
         self.commands.contains_key(section)
@@ -237,6 +247,14 @@ impl Source {
         resolve_levels(&mut table);
         let has_similarity = find(&mut table, "eval.similarity").is_some();
         let has_length = find(&mut table, "run.steps").is_some() || find(&mut table, "run.epochs").is_some();
+        if recipes::built_in(&self.file).is_some_and(|(recipe, _)| !recipe.trains()) {
+            let name = self.file.display();
+            return Err(problem(
+                format!("the recipe {name} has no training: it evaluates a backbone as it was published"),
+                format!("use `akin eval {name}`"),
+            )
+            .into());
+        }
         let also_missing: &[&str] = if has_length { &[] } else { &["`run.steps` or `run.epochs`"] };
         let mut config: Config = self.parse("", table, also_missing)?;
         if !has_similarity && let Some(head) = &config.model.head {
@@ -312,6 +330,7 @@ impl Source {
     ) -> Result<T> {
         let read = |source: &Self| -> Result<T, Mistake> {
             let mut table = source.table.clone();
+            resolve_preprocessing(&mut table)?;
             resolve_levels(&mut table);
             let part = source.parse("", table, &[])?;
             check(&part)?;

@@ -135,7 +135,7 @@ impl Selection {
         Self { data, ..self.clone() }
     }
 
-    fn new(data: DataConfig, split: SplitConfig, run_seed: u64) -> Self {
+    pub(super) fn new(data: DataConfig, split: SplitConfig, run_seed: u64) -> Self {
         let seed = if split.is_drawn() { split.seed.unwrap_or(run_seed) } else { 0 };
         Self { data, split, seed }
     }

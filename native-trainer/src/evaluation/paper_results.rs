@@ -7,13 +7,19 @@ use crate::config::{PublishedConfig, PublishedResult};
 use crate::evaluation::report::displayed;
 
 /// The published scores with the measured ones, a score a row; none if the paper reports none. `measured` gives a score
-/// as a report has it.
+/// as a report has it. The last column says whether both are the same as far as the paper prints digits.
 pub fn published_text(
     published: &PublishedConfig,
     measured: impl Fn(&PublishedResult, Metric) -> Option<f64>,
 ) -> Option<String> {
     let row = |result: &PublishedResult, metric: Metric, score: f64| {
         let measured = measured(result, metric).map(|score| displayed(metric, score));
+        let tolerance = rounding(result);
+        let same = |measured: f64| {
+            // The score itself has the rounding of a binary number.
+            let same = (measured - score).abs() <= tolerance + 1e-9;
+            format!("{} (±{tolerance})", if same { "yes" } else { "no" })
+        };
         let level = result.level.as_deref().unwrap_or_default();
         vec![
             format!("{}, {}", result.place, result.row),
@@ -21,6 +27,7 @@ pub fn published_text(
             printed(score),
             measured.map_or("–".into(), |measured| format!("{measured:.2}")),
             measured.map_or("–".into(), |measured| format!("{:+.2}", measured - score).replace('-', "−")),
+            measured.map_or("–".into(), same),
         ]
     };
     let rows: Vec<Vec<String>> = published
@@ -29,8 +36,16 @@ pub fn published_text(
         .flat_map(|result| result.scores.iter().map(|(&metric, &score)| row(result, metric, score)))
         .collect();
     let title = format!("published in {}", published.paper);
-    let header = [title.as_str(), "metric", "published", "measured", "difference"];
+    let header = [title.as_str(), "metric", "published", "measured", "difference", "the same, rounded"];
     (!rows.is_empty()).then(|| align_numbers(&header, &rows))
+}
+
+/// Half of the last digit that a row of a paper prints: its score with the most decimals tells, because a zero at the end
+/// of a number is not kept.
+fn rounding(result: &PublishedResult) -> f64 {
+    let decimals = |score: &f64| printed(*score).split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    let decimals = result.scores.values().map(decimals).max().unwrap_or(0);
+    format!("5e-{}", decimals + 1).parse().expect("a number")
 }
 
 /// A published score, with at least one decimal.
@@ -60,11 +75,44 @@ mod tests {
         let words: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
         assert_eq!(
             words[0],
-            ["published", "in", "ramzi2022", "metric", "published", "measured", "difference"]
+            [
+                "published",
+                "in",
+                "ramzi2022",
+                "metric",
+                "published",
+                "measured",
+                "difference",
+                "the",
+                "same,",
+                "rounded"
+            ]
         );
-        assert!(words.iter().any(|line| line.ends_with(&["H-AP", "42.8", "43.11", "+0.31"])), "{text}");
-        assert!(words.iter().any(|line| line.ends_with(&["ASI", "21.0", "–", "–"])), "{text}");
-        assert!(words.iter().any(|line| line.ends_with(&["product", "81.3", "80.00", "−1.30"])), "{text}");
+        let has = |end: &[&str]| assert!(words.iter().any(|line| line.ends_with(end)), "{end:?} in\n{text}");
+        has(&["H-AP", "42.8", "43.11", "+0.31", "no", "(±0.05)"]);
+        has(&["ASI", "21.0", "–", "–", "–"]);
+        has(&["product", "81.3", "80.00", "−1.30", "no", "(±0.05)"]);
         assert_eq!(published_text(&PublishedConfig { results: vec![], ..published }, measured), None);
+    }
+
+    #[test]
+    fn a_score_is_the_same_within_half_of_the_last_printed_digit() {
+        let published: PublishedConfig = toml::from_str(
+            "paper = 'ramzi2021'\nresults = [\n\
+             { place = 'Table 1', row = 'one', scores = { h_ap = 70.6, ndcg = 71 } },\n\
+             { place = 'Table 7', row = 'two', scores = { h_ap = 77.38, ndcg = 77.4 } },\n]",
+        )
+        .unwrap();
+        let answers = |h_ap: f64, ndcg: f64| {
+            let measured = |_: &PublishedResult, metric: Metric| {
+                Some(if metric.entry().name == "h_ap" { h_ap } else { ndcg })
+            };
+            let text = published_text(&published, measured).unwrap();
+            text.lines().filter(|line| line.contains("yes (")).map(str::to_owned).collect::<Vec<_>>()
+        };
+        let same = answers(0.7065, 0.77404);
+        assert!(same.len() == 2 && same[0].contains("one") && same[0].ends_with("yes (±0.05)"), "{same:?}");
+        assert!(same[1].contains("two") && same[1].ends_with("yes (±0.005)"), "{same:?}");
+        assert_eq!(answers(0.70651, 0.77406), Vec::<String>::new());
     }
 }

@@ -27,7 +27,7 @@ use burn::tensor::Device;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-use crate::config::{Config, Protocol};
+use crate::config::{Config, ModelConfig, Protocol};
 use crate::data::DataDigest;
 use crate::runs::magnitude::is_finite;
 
@@ -312,9 +312,7 @@ impl Run {
     /// Weights that are missing or do not fit.
     pub fn untrained(&self, device: &Device) -> Result<Encoder> {
         let mut encoder = untrained_config(&self.config).init(self.config.run.seed, device)?;
-        if let Some(weights) = &self.config.model.weights {
-            load_backbone(&mut encoder, weights)?;
-        }
+        load_backbone(&mut encoder, &self.config.model)?;
         Ok(encoder)
     }
 
@@ -366,16 +364,20 @@ pub fn encoder_config(config: &Config) -> EncoderConfig {
     }
 }
 
-/// Reads the published weights of the backbone, `model.weights`, into the encoder.
+/// Reads the published weights of the backbone, `model.weights`, into the encoder, if the config names them. Returns the
+/// SHA-256 of their file.
 ///
 /// # Errors
 ///
-/// A file that cannot be read or does not fit, or a backbone without published weights.
-pub fn load_backbone(encoder: &mut Encoder, path: &Path) -> Result<()> {
+/// A file that cannot be read, has another SHA-256 than `model.weights_sha256` or does not fit, or a backbone without
+/// published weights.
+pub fn load_backbone(encoder: &mut Encoder, model: &ModelConfig) -> Result<Option<String>> {
+    let Some(path) = &model.weights else { return Ok(None) };
     let bytes = read_regular_file(path).advise(
         || format!("the weights {} cannot be read", path.display()),
         "check model.weights, or remove it to start from random weights",
     )?;
+    let sha256 = model.check_weights(&bytes)?;
     encoder.backbone.load_pretrained(bytes).with_context(|| path.display().to_string())?;
     if !is_finite(&encoder.backbone) {
         return Err(problem(
@@ -383,5 +385,5 @@ pub fn load_backbone(encoder: &mut Encoder, path: &Path) -> Result<()> {
             "the training that made them diverged, or the file is damaged: use other weights",
         ));
     }
-    Ok(())
+    Ok(Some(sha256))
 }

@@ -323,9 +323,7 @@ pub fn outline_encoder(config: &Config, device: &Device) -> Result<Encoder> {
 }
 
 fn with_weights(config: &Config, mut encoder: Encoder) -> Result<Encoder> {
-    if let Some(path) = &config.model.weights {
-        load_backbone(&mut encoder, path)?;
-    }
+    load_backbone(&mut encoder, &config.model)?;
     Ok(encoder.freeze(config.model.frozen()))
 }
 

@@ -15,7 +15,7 @@ use clap::Args;
 use crate::config::DataKind;
 use crate::data::download::{Downloader, Remote};
 use crate::data::entry;
-use crate::data::listing::Source;
+use crate::data::listing::{Download, Entry, Source};
 
 /// Download a data set that anyone may download.
 ///
@@ -78,31 +78,46 @@ pub fn run(args: &DataFetchArgs) -> Result<()> {
         ));
     }
     let folder = args.out.join(name);
+    let unpack = fetch_data_set(entry, files, &folder, args.from.as_deref(), args.yes, args.progress)?;
+    let shown = shell::path(&folder);
+    terminal::say(format_args!("\nNext: {unpack}, then `akin data verify {name} {shown}`"));
+    Ok(())
+}
+
+/// Downloads the files of a data set that are not in a folder yet, after asking unless `yes`. Returns the command that
+/// unpacks them.
+///
+/// # Errors
+///
+/// A download that is not wanted or does not succeed.
+pub fn fetch_data_set(
+    entry: &Entry,
+    files: &[Download],
+    folder: &Path,
+    from: Option<&str>,
+    yes: bool,
+    progress: Progress,
+) -> Result<String> {
     let downloader = Downloader::new();
     let mut missing: Vec<Missing> = Vec::new();
     for file in files {
         let file_name = file.address.rsplit('/').next().unwrap_or(file.address);
         let target = folder.join(file_name);
         if target.is_file() {
-            args.progress.say("Found", &target.display().to_string());
+            progress.say("Found", &target.display().to_string());
             continue;
         }
-        let address = match &args.from {
+        let address = match from {
             None => file.address.to_owned(),
             Some(mirror) => format!("{}/{file_name}", mirror.trim_end_matches('/')),
         };
         missing.push((downloader.ask(&address)?, target, file.md5));
     }
-    if !missing.is_empty() && !args.yes {
+    if !missing.is_empty() && !yes {
         let sizes: Vec<Option<u64>> = missing.iter().map(|(remote, _, _)| remote.bytes).collect();
-        ask(&cost(entry.title, &sizes), entry.licence)?;
+        ask(&format!("{}.\nLicence: {}.", cost(entry.title, &sizes), entry.licence))?;
     }
-    create_folder(&args.out)?;
-    // Two commands would write the same parts of files.
-    let lock = Lock::beside(&folder)?;
-    let fetched = fetch(&downloader, &missing, &folder, args.progress);
-    lock.release();
-    fetched?;
+    fetch_locked(&downloader, &missing, folder, progress)?;
     let archives: Vec<String> = files
         .iter()
         .map(|file| {
@@ -111,13 +126,38 @@ pub fn run(args: &DataFetchArgs) -> Result<()> {
             format!("{tool} {name}")
         })
         .collect();
-    terminal::say(format_args!(
-        "\nNext: (cd {} && {}), then `akin data verify {name} {}`",
-        shell::path(&folder),
-        archives.join(" && "),
-        shell::path(&folder)
-    ));
-    Ok(())
+    Ok(format!("(cd {} && {})", shell::path(folder), archives.join(" && ")))
+}
+
+/// Downloads one file, after asking unless `yes`.
+///
+/// # Errors
+///
+/// A download that is not wanted or does not succeed.
+pub fn fetch_file(address: &str, target: &Path, yes: bool, progress: Progress) -> Result<()> {
+    let downloader = Downloader::new();
+    let remote = downloader.ask(address)?;
+    if !yes {
+        let size = remote.bytes.map_or("a size that the server does not say".to_owned(), human);
+        ask(&format!("{address} is a file of {size}, which belongs to {}.", target.display()))?;
+    }
+    let folder = target.parent().unwrap_or(Path::new(""));
+    fetch_locked(&downloader, &[(remote, target.to_owned(), None)], folder, progress)
+}
+
+/// Downloads files into a folder while no other command does.
+fn fetch_locked(
+    downloader: &Downloader,
+    missing: &[Missing],
+    folder: &Path,
+    progress: Progress,
+) -> Result<()> {
+    create_folder(folder.parent().unwrap_or(Path::new("")))?;
+    // Two commands would write the same parts of files.
+    let lock = Lock::beside(folder)?;
+    let fetched = fetch(downloader, missing, folder, progress);
+    lock.release();
+    fetched
 }
 
 /// Downloads these files into a folder, unless another process has done so meanwhile.
@@ -162,9 +202,9 @@ fn human(bytes: u64) -> String {
     }
 }
 
-/// Asks on a terminal whether to download.
-fn ask(cost: &str, licence: &str) -> Result<()> {
-    terminal::say(format_args!("{cost}.\nLicence: {licence}."));
+/// Says what is to be downloaded, and asks on a terminal whether to do so.
+fn ask(what: &str) -> Result<()> {
+    terminal::say(what);
     if !io::stdin().is_terminal() {
         return Err(problem("nothing is downloaded without being asked for", "pass `--yes` to download it"));
     }
@@ -174,5 +214,5 @@ fn ask(cost: &str, licence: &str) -> Result<()> {
     if ["y", "yes"].contains(&answer.trim().to_ascii_lowercase().as_str()) {
         return Ok(());
     }
-    Err(problem("the data set was not downloaded", "answer `y`, or pass `--yes`"))
+    Err(problem("nothing was downloaded", "answer `y`, or pass `--yes`"))
 }

@@ -7,22 +7,27 @@ use clap::Args;
 
 use super::shard::Shard;
 use crate::commands::arguments::MetricArgs;
+use crate::commands::pretrained::PretrainedArgs;
 use crate::config::DeviceName;
 use crate::runs::run::Which;
 
-/// Evaluate a run, or embeddings from .npy files.
+/// Evaluate a run, a pretrained backbone, or embeddings from .npy files.
 ///
 /// Prints the metrics at each level and over all levels, in percent; `akin list metrics` lists them. Without a gallery
 /// the queries rank each other, and no query ranks itself. A query without a positive at a level is left out of the
 /// mean at that level.
 #[derive(Debug, Args)]
-#[command(override_usage = "akin eval [OPTIONS] <RUN>\n       \
+#[command(override_usage = "akin eval [OPTIONS] <RUN|CONFIG>\n       \
     akin eval [OPTIONS] --queries <FILE.npy> --query-labels <FILE.csv> --levels <COARSE,…,FINE>\n       \
     akin eval [OPTIONS] --merge <PART.json>...")]
 pub struct EvalArgs {
     /// The run directory that `akin train` wrote. Its data are compared with those of the training by the names, sizes,
     /// labels and splits of the images; `akin verify` also compares what is in the images.
-    #[arg(value_name = "RUN", required_unless_present_any = ["queries", "merge"], conflicts_with = "queries")]
+    ///
+    /// Or a config, or the name of a recipe such as `hier/pretrained/cub-deit`: then the backbone of the config is evaluated
+    /// with its published weights, without a head and without training. Only `[data]`, `[split]`, `[model]` and `[eval]`
+    /// are needed.
+    #[arg(value_name = "RUN|CONFIG", required_unless_present_any = ["queries", "merge"], conflicts_with = "queries")]
     pub run: Option<PathBuf>,
     /// Evaluate the run's encoder as it was before training: with the weights in the config, or random ones. It has
     /// no head if embeddings are compared by cosine.
@@ -115,6 +120,9 @@ pub struct EvalArgs {
     pub against: Option<PathBuf>,
 
     #[command(flatten)]
+    pub pretrained: PretrainedArgs,
+
+    #[command(flatten)]
     pub metrics: MetricArgs,
 
     /// Score only this share of the queries, for example `3/16`, and write the scores to `--out`. Each shard can run on
@@ -136,7 +144,7 @@ pub struct EvalArgs {
         long,
         value_name = "PART.json",
         num_args = 1..,
-        conflicts_with_all = ["run", "queries", "shard", "dyml", "against", "untrained", "device", "which", "MetricArgs"],
+        conflicts_with_all = ["run", "queries", "shard", "dyml", "against", "untrained", "device", "which", "MetricArgs", "PretrainedArgs"],
         help_heading = "Shards"
     )]
     pub merge: Vec<PathBuf>,

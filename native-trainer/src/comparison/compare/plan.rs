@@ -548,7 +548,7 @@ mod tests {
 
     #[test]
     fn every_recipe_is_a_config_and_compares_known_losses() {
-        for recipe in RECIPES {
+        for recipe in RECIPES.iter().filter(|recipe| recipe.trains()) {
             let text = recipe.text.replace("${AKIN_DATA}", "data");
             let sets = ["data.path=labels.csv".to_owned()];
             let source = Source::from_text(Path::new(recipe.name), text, None, &sets).unwrap();

@@ -1,0 +1,152 @@
+//! A backbone as it was published, without training: `akin eval` and `akin embed` of a config instead of a run.
+
+use std::io::{self, IsTerminal};
+use std::path::Path;
+
+use akin_base::problem::problem;
+use akin_base::progress::Progress;
+use akin_core::encoder::Encoder;
+use anyhow::Result;
+use burn::tensor::Device;
+use clap::Args;
+
+use super::arguments::SetArgs;
+use super::data::fetch::{fetch_data_set, fetch_file};
+use crate::config::{ModelConfig, PretrainedConfig, Source};
+use crate::data::entry;
+use crate::data::listing;
+use crate::runs::run::load_backbone;
+
+/// What only a config takes.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "With a config instead of a run")]
+pub struct PretrainedArgs {
+    #[command(flatten)]
+    pub sets: SetArgs,
+    /// Download what is missing and may be downloaded, without asking.
+    #[arg(long)]
+    pub yes: bool,
+}
+
+impl PretrainedArgs {
+    /// Refuses these options for a run.
+    ///
+    /// # Errors
+    ///
+    /// An option that is given.
+    pub fn refuse(&self, run: &Path) -> Result<()> {
+        let given = if self.yes {
+            "--yes"
+        } else if !self.sets.set.is_empty() {
+            "--set"
+        } else {
+            return Ok(());
+        };
+        Err(problem(
+            format!("`{given}` is for a config, but {} is not a config or recipe", run.display()),
+            "remove it, or give a config; `akin list recipes` lists the built-in ones",
+        ))
+    }
+}
+
+/// Whether the argument of a command is a config, and not the directory of a run.
+pub fn is_config(path: &Path) -> bool {
+    Source::exists(path)
+}
+
+/// What is missing, and what to do about it.
+struct Lack {
+    what: String,
+    hint: String,
+}
+
+/// Reads a config, and provides its weights and, with `data`, its data set: what is missing is downloaded if it may be.
+///
+/// # Errors
+///
+/// A config that cannot be read; all that is missing and was not downloaded.
+pub fn open(path: &Path, args: &PretrainedArgs, data: bool, progress: Progress) -> Result<PretrainedConfig> {
+    let config = PretrainedConfig::load(path, &args.sets.set)?;
+    let mut lacks = Vec::new();
+    lacks.extend(provide_weights(&config.model, args.yes, progress));
+    if data {
+        lacks.extend(provide_data(&config, args.yes, progress));
+    }
+    if lacks.is_empty() {
+        return Ok(config);
+    }
+    let join = |part: fn(&Lack) -> &str| lacks.iter().map(part).collect::<Vec<_>>().join("; ");
+    Err(problem(join(|lack| &lack.what), join(|lack| &lack.hint)))
+}
+
+/// The encoder with its weights, whose SHA-256 is said.
+///
+/// # Errors
+///
+/// Weights that cannot be read, have another SHA-256 or do not fit.
+pub fn encoder(config: &PretrainedConfig, device: &Device, progress: Progress) -> Result<Encoder> {
+    let mut encoder = config.encoder().init(0, device)?;
+    let sha256 = load_backbone(&mut encoder, &config.model)?;
+    if let (Some(path), Some(sha256)) = (&config.model.weights, sha256) {
+        let held = match &config.model.weights_sha256 {
+            Some(published) if published.len() == 64 => "the published one".to_owned(),
+            Some(published) => format!("which begins with {published}, as published"),
+            None => "which the config does not hold to a published one".to_owned(),
+        };
+        progress.say("Loaded", &format!("{} with the SHA-256 {sha256}, {held}", path.display()));
+    }
+    Ok(encoder)
+}
+
+/// Whether nobody can be asked.
+fn is_unattended(yes: bool) -> bool {
+    !yes && !io::stdin().is_terminal()
+}
+
+fn provide_weights(model: &ModelConfig, yes: bool, progress: Progress) -> Option<Lack> {
+    let path = model.weights.as_ref().filter(|path| !path.is_file())?;
+    let what = format!("the weights {} are not there", path.display());
+    let Some(address) = &model.weights_address else {
+        return Some(Lack { what, hint: format!("put the file of weights at {}", path.display()) });
+    };
+    let hint = format!("download {address} to {}, or pass `--yes` and akin does", path.display());
+    if is_unattended(yes) {
+        return Some(Lack { what, hint });
+    }
+    fetch_file(address, path, yes, progress)
+        .err()
+        .map(|error| Lack { what: format!("{what}: {error}"), hint })
+}
+
+fn provide_data(config: &PretrainedConfig, yes: bool, progress: Progress) -> Option<Lack> {
+    let data = &config.selection.data;
+    let folder = data.path();
+    if folder.exists() {
+        return None;
+    }
+    let entry = entry(data.kind());
+    let what = format!("{} is not at {}", entry.title, folder.display());
+    let layout = format!("so that {} has {}", folder.display(), entry.layout);
+    match &entry.source {
+        listing::Source::Public(_) if is_unattended(yes) => Some(Lack {
+            what,
+            hint: format!("pass `--yes` and akin downloads it; or put a copy there, {layout}"),
+        }),
+        listing::Source::Public(files) => {
+            Some(match fetch_data_set(entry, files, folder, None, yes, progress) {
+                Ok(unpack) => Lack {
+                    what: format!("{} is downloaded, but not unpacked", entry.title),
+                    hint: format!("unpack it with `{unpack}`, and give the same command again"),
+                },
+                Err(error) => {
+                    Lack { what: format!("{what}: {error}"), hint: format!("put a copy there, {layout}") }
+                }
+            })
+        }
+        listing::Source::Page(page) => Some(Lack {
+            what,
+            hint: format!("download it at {page} (licence: {}), and unpack it {layout}", entry.licence),
+        }),
+        listing::Source::Own => Some(Lack { what, hint: "correct data.path".into() }),
+    }
+}

@@ -1,0 +1,108 @@
+//! A config without a training: the sections that say which backbone is evaluated as it was published, and on which images.
+
+use std::path::Path;
+
+use akin_base::problem::problem;
+use akin_core::encoder::EncoderConfig;
+use akin_core::evaluate::EvaluationConfig;
+use anyhow::Result;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{DataConfig, DeviceName, ModelConfig, Protocol, PublishedConfig, Selection, Source, SplitConfig};
+
+/// A backbone with published weights, and how it is evaluated. See the [module](self).
+pub struct PretrainedConfig {
+    /// The images, and their splits.
+    pub selection: Selection,
+    /// The device that computes.
+    pub device: DeviceName,
+    /// The backbone, its weights and the preprocessing of images. Its head has no weights without a training, so it is
+    /// left out.
+    pub model: ModelConfig,
+    /// What evaluation reports.
+    pub eval: EvaluationConfig,
+    /// What a paper reports for this backbone without training.
+    pub published: Option<PublishedConfig>,
+}
+
+#[derive(JsonSchema, Deserialize)]
+struct Part {
+    data: DataConfig,
+    #[serde(default)]
+    split: SplitConfig,
+    #[serde(default)]
+    run: Run,
+    model: ModelConfig,
+    #[serde(default)]
+    eval: EvaluationConfig,
+    published: Option<PublishedConfig>,
+}
+
+#[derive(Default, JsonSchema, Deserialize)]
+struct Run {
+    #[serde(default)]
+    seed: u64,
+    #[serde(default)]
+    device: DeviceName,
+}
+
+impl PretrainedConfig {
+    /// Reads these sections of a config file or recipe, with `--set` values laid over it.
+    ///
+    /// # Errors
+    ///
+    /// As [`PretrainedConfig::of`]; a file that cannot be read.
+    pub fn load(file: &Path, sets: &[String]) -> Result<Self> {
+        Self::of(&Source::read(file, sets)?)
+    }
+
+    /// Reads these sections of a config, so that those of a training may be missing.
+    ///
+    /// # Errors
+    ///
+    /// As [`Config::load`](super::Config::load), for these sections; a config without `model.weights`, or with the
+    /// protocol of DyML.
+    pub fn of(source: &Source) -> Result<Self> {
+        let part = source.part(|part: &Part| {
+            part.data.validate()?;
+            part.split.validate(&part.data)?;
+            part.model.validate()?;
+            part.eval.checked(part.data.levels().len())?;
+            if let Some(published) = &part.published {
+                published.validate(part.data.levels())?;
+            }
+            if part.model.weights.is_none() {
+                return Err(problem(
+                    "the config has no model.weights, so its backbone has learned nothing that could be evaluated",
+                    "name a file of published weights, or train first and give the run",
+                ));
+            }
+            if part.split.protocol == Protocol::Dyml {
+                return Err(problem(
+                    "split.protocol is `dyml`, which `akin eval` follows only for a run",
+                    "remove it, or train first and give the run",
+                ));
+            }
+            Ok(())
+        })?;
+        Ok(Self {
+            selection: Selection::new(part.data, part.split, part.run.seed),
+            device: part.run.device,
+            model: part.model,
+            eval: part.eval,
+            // The results of a training are not those of the backbone that it begins with.
+            published: part.published.filter(|_| !source.trains()),
+        })
+    }
+
+    /// The parts of the encoder: the backbone without a head, whose embedding is the features, scaled to unit length.
+    pub fn encoder(&self) -> EncoderConfig {
+        EncoderConfig {
+            backbone: self.model.backbone.clone(),
+            pooling: self.model.pooling,
+            head: None,
+            preprocessing: self.model.preprocessing.clone(),
+        }
+    }
+}
