@@ -2,12 +2,12 @@
 //!
 //! At every level each class is a Gaussian-like density around its centre, and the loss is the negative log
 //! likelihood of the item's class (Zhang et al., *Semantic Hierarchy Preserving Deep Hashing for Large-Scale Image
-//! Retrieval*, arXiv:1901.11259, eq. 2 and 5). With r_i the K outputs of item i, μ_c^l the centre of class c of level
-//! l and y_i^l the label of item i at level l,
+//! Retrieval*, arXiv:1901.11259, eq. 2 and 5, in the form of its public code). With r_i the K outputs of item i, μ_c^l the
+//! centre of class c of level l and y_i^l the label of item i at level l,
 //!
 //! ```text
-//! L = (1/B) Σ_i [ −Σ_l log p_l(y_i^l | r_i) + η₁ Σ_k max(|r_ik| − ρ, 0) + η₂ ‖sign r_i − r_i‖² ]
-//! p_l(c | r) = exp(−‖r − μ_c^l‖ / 2σ_l²) / Σ_c' exp(−‖r − μ_c'^l‖ / 2σ_l²)
+//! L = (1/B) Σ_i [ −Σ_l log(p_l(y_i^l | r_i) + ε) + (η₁/K) Σ_k max(|r_ik| − ρ, 0) + (η₂/K) ‖sign r_i − r_i‖² ]
+//! p_l(c | r) = exp(−‖r − μ_c^l‖² / 2σ_l) / (Σ_c' exp(−‖r − μ_c'^l‖² / 2σ_l) + ε)
 //! ```
 //!
 //! The term of η₁ keeps the outputs in a cube a little larger than that of the codes; the term of η₂ pulls them to its
@@ -18,22 +18,26 @@
 //! Centres are recomputed, not learned. At the start of each epoch the centre of a fine class becomes the mean of its
 //! items (eq. 3), and the centre of a coarser class the mean of its children's centres (eq. 4); every child counts
 //! once, however many items it has. A class without an item in the training set keeps its centre and does not count
-//! in its parent's mean. Before the first epoch centres are draws from N(0, 1); Algorithm 1 replaces them before the
-//! first step.
+//! in its parent's mean. In the first epoch centres are draws from N(0, 1).
 //!
-//! # Where the public code differs
+//! # Text and code
 //!
-//! The preset `hpdh_published` turns on all four differences:
+//! The defaults are the public code; the preset `hpdh_text` is the paper's text:
 //!
-//! | setting | paper | public code |
+//! | setting | code | text |
 //! |---|---|---|
-//! | `squared` | exponents −‖r − μ‖ / 2σ² | −‖r − μ‖² / 2σ |
-//! | `floor` | the logarithm of the quotient e / Σ e | log(e / (Σ e + 1e-8) + 1e-8), which has no gradient for an item far from every centre |
-//! | `mean_over_bits` | both regularisers summed over the K bits | divided by K, so 32 to 64 times weaker |
-//! | `drawn_centres` | class means from the first step on | draws from N(0, 1) for the whole first epoch |
+//! | `squared` | exponents −‖r − μ‖² / 2σ | −‖r − μ‖ / 2σ² |
+//! | `floor` | ε = 1e-8 in the sum and in the logarithm, so that an item far from every centre has no gradient | the logarithm of the quotient e / Σ e |
+//! | `mean_over_bits` | both regularisers divided by K | summed over the K bits, so 32 to 64 times stronger |
+//! | `drawn_centres` | draws from N(0, 1) for the whole first epoch | class means from the first step on (Algorithm 1) |
 //!
-//! Eq. 2 writes the term of η₁ without a sum, for one vector r_n. It is summed over bits and items here, as the term
-//! of η₂ is.
+//! Eq. 2 writes the term of η₁ without a sum, for one vector r_n. In the text's form it is summed over bits and items, as
+//! the term of η₂ is.
+//!
+//! With the text's settings the regularisers outweigh the likelihood. From random weights (recipe `omniglot-hash`) all codes
+//! then become nearly equal: AP of characters 0.6 with 32 bits, where the code's settings have 5.4 and are the best of all
+//! losses for codes. On a pretrained network (`grocery-head`, with the learning rate tuned) H-AP is 39.6 with the text, 47.3
+//! with the text and `mean_over_bits`, and 47.7 with the code.
 //!
 //! # Gradient
 //!
@@ -55,13 +59,6 @@
 //! with the codes, and pushes centres apart. Only their abstracts were at hand, no equations, and no public code of
 //! either was found, so that a loss of these names would be an invention. [`dcdh`](super::dcdh), by the authors of
 //! IDCWH, has the parts that its abstract describes.
-//!
-//! # What the readings give
-//!
-//! Summed over the bits, the regularisers outweigh the likelihood. From random weights (recipe `omniglot-hash`) all codes
-//! then become nearly equal: AP of characters 0.6 with 32 bits, where `hpdh_published` has 5.4 and is the best of all
-//! losses for codes. On a pretrained network (`grocery-head`, with the learning rate tuned) H-AP is 39.6 with the paper's
-//! text, 47.3 with `mean_over_bits` and 47.7 with `hpdh_published`. Prefer that preset to the default.
 
 use burn::module::{Module, Param};
 use burn::tensor::{Tensor, activation::log_softmax, activation::relu};
@@ -86,9 +83,9 @@ pub struct HpdhConfig {
     /// gives.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deviations: Option<Vec<f64>>,
-    /// Use exponents −‖r − μ‖² / 2σ instead of −‖r − μ‖ / 2σ². Default false.
+    /// Use exponents −‖r − μ‖² / 2σ instead of −‖r − μ‖ / 2σ². Default true.
     pub squared: bool,
-    /// Number ≥ 0 added to the sum of the densities and inside the logarithm; 0 takes the exact logarithm. Default 0.
+    /// ε ≥ 0, added to the sum of the densities and inside the logarithm; 0 takes the exact logarithm. Default 1e-8.
     pub floor: f64,
     /// Use the finest level alone. Default false.
     pub fine_only: bool,
@@ -98,9 +95,9 @@ pub struct HpdhConfig {
     pub range: f64,
     /// η₂ ≥ 0. Default 0.1.
     pub quantisation_weight: f64,
-    /// Divide both regularisers by the number of bits. Default false.
+    /// Divide both regularisers by the number of bits. Default true.
     pub mean_over_bits: bool,
-    /// Keep the centres drawn from N(0, 1) for the first epoch, instead of computing them before it. Default false.
+    /// Keep the centres drawn from N(0, 1) for the first epoch, instead of computing them before it. Default true.
     pub drawn_centres: bool,
 }
 
@@ -108,14 +105,14 @@ impl Default for HpdhConfig {
     fn default() -> Self {
         Self {
             deviations: None,
-            squared: false,
-            floor: 0.0,
+            squared: true,
+            floor: 1e-8,
             fine_only: false,
             range_weight: 10.0,
             range: 1.1,
             quantisation_weight: 0.1,
-            mean_over_bits: false,
-            drawn_centres: false,
+            mean_over_bits: true,
+            drawn_centres: true,
         }
     }
 }
@@ -139,17 +136,15 @@ impl BuildLoss for HpdhConfig {
             summary: "HPDH on the fine level alone: class-wise Gaussians in the space of codes",
             optimises: "ap",
             sources: &["zhe2020"],
-            preset: Some(
-                r#"{ "kind": "hpdh", "fine_only": true, "squared": true, "mean_over_bits": true, "drawn_centres": true }"#,
-            ),
+            preset: Some(r#"{ "kind": "hpdh", "fine_only": true, "floor": 0.0 }"#),
             ..Self::ENTRY
         },
         LossEntry {
-            name: "hpdh_published",
-            title: "HPDH (code)",
-            summary: "HPDH as its code computes it: squared distances over σ, weaker regularisers, a floor of 1e-8",
+            name: "hpdh_text",
+            title: "HPDH (text)",
+            summary: "HPDH as in the paper's text: distances over σ², regularisers summed over the bits",
             preset: Some(
-                r#"{ "kind": "hpdh", "squared": true, "floor": 1e-8, "mean_over_bits": true, "drawn_centres": true }"#,
+                r#"{ "kind": "hpdh", "squared": false, "floor": 0.0, "mean_over_bits": false, "drawn_centres": false }"#,
             ),
             ..Self::ENTRY
         },
@@ -158,7 +153,7 @@ impl BuildLoss for HpdhConfig {
 
     fn init(&self, context: &LossContext) -> Result<Hpdh> {
         check_two_bits("hpdh", context)?;
-        not_negative("hpdh", "floor", self.floor, 0.0)?;
+        not_negative("hpdh", "floor", self.floor, 1e-8)?;
         not_negative("hpdh", "range_weight", self.range_weight, 10.0)?;
         above_zero("hpdh", "range", self.range, 1.1)?;
         not_negative("hpdh", "quantisation_weight", self.quantisation_weight, 0.1)?;

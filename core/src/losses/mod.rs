@@ -28,11 +28,18 @@
 //! | distances | [`crate::geometry::distances`], [`Geometry::scores`] |
 //! | range checks of settings | `range.rs`, one function for each kind of range |
 //! | several losses in one | [`WeightedSum`], [`Levels`], [`CrossBatchMemory`]; a config can put them around any loss |
-//! | the settings of a published code | a preset, in [`BuildLoss::PRESETS`] of the loss |
+//! | the other reading of a paper, or a variant of its tables | a preset, in [`BuildLoss::PRESETS`] of the loss |
 //!
 //! Every loss works in f32 and f64: for any batch, loss and gradient are finite, and 0 if there is nothing to compare.
 //! Two facts about Burn: dividing a tensor by a number rounds the gradient to f32, so multiply by the reciprocal; and a
 //! root has an infinite slope at 0, so mask it there.
+//!
+//! # Text and code
+//!
+//! Where the text of a paper and its published code differ, both have a name. The name without a suffix is the reading
+//! that works; the other one is a preset, `NAME_text` or `NAME_published`. A reading works if it trains better in the
+//! tables of `native-trainer/recipes/tables`; where both train equally well, it is the text. The page of the loss has a
+//! section *Text and code* with the differences and with this evidence.
 //!
 //! # How to add a loss
 //!
@@ -317,7 +324,7 @@ impl<'a> LossContext<'a> {
 pub trait BuildLoss {
     /// Its entry in the catalogue.
     const ENTRY: LossEntry;
-    /// Named settings of this loss: those of a published code, and variants in the papers' tables.
+    /// Named settings of this loss: the other reading of its paper, and variants in the papers' tables.
     const PRESETS: &'static [LossEntry] = &[];
     /// The loss that these settings make.
     type Loss: Objective + Module;

@@ -2,8 +2,8 @@
 
 use akin_core::geometry::Geometry;
 use akin_core::losses::{
-    Batch, BuildLoss, CsqConfig, DcdhConfig, DpshConfig, DtshConfig, Hpdh, HpdhConfig, LossContext,
-    Objective, Reference,
+    Batch, BuildLoss, CsqConfig, DcdhConfig, DpshConfig, DtshConfig, Hpdh, HpdhConfig, LossConfig,
+    LossContext, Objective, Reference,
 };
 use akin_core::random::{normal, stream};
 use akin_core::taxonomy::Labels;
@@ -218,6 +218,14 @@ fn two_levels() -> (Rows, Labels) {
     (outputs(4, 6), Labels::new(2, vec![0, 0, 0, 1, 1, 2, 1, 3, 0, 0, 1, 3]).unwrap())
 }
 
+/// The settings of the paper's text.
+fn hpdh_text() -> HpdhConfig {
+    let LossConfig::Hpdh(config) = LossConfig::named("hpdh_text").unwrap() else {
+        panic!("hpdh_text is a preset of hpdh");
+    };
+    config
+}
+
 /// HPDH with its centres in f64, coarse → fine.
 fn hpdh(config: &HpdhConfig, labels: &Labels) -> (Hpdh, Vec<Rows>) {
     let mut loss = init(config, labels);
@@ -247,7 +255,7 @@ fn paper_hpdh(outputs: &Rows, labels: &Labels, centres: &[Rows], regularisers: f
 fn hpdh_is_eq_5_over_the_number_of_items() {
     let (outputs, labels) = two_levels();
     for (mean_over_bits, regularisers) in [(false, 1.0), (true, 1.0 / BITS as f64)] {
-        let (loss, centres) = hpdh(&HpdhConfig { mean_over_bits, ..Default::default() }, &labels);
+        let (loss, centres) = hpdh(&HpdhConfig { mean_over_bits, ..hpdh_text() }, &labels);
         let value = number(loss.forward(&Batch::new(tensor(&outputs), &labels)));
         assert_close(value * outputs.len() as f64, paper_hpdh(&outputs, &labels, &centres, regularisers));
     }
@@ -257,7 +265,7 @@ fn hpdh_is_eq_5_over_the_number_of_items() {
 #[test]
 fn hpdh_computes_its_centres_before_its_first_loss() {
     let (outputs, labels) = two_levels();
-    let (mut loss, _) = hpdh(&HpdhConfig::default(), &labels);
+    let (mut loss, _) = hpdh(&hpdh_text(), &labels);
     assert!(loss.needs_training_set(0));
     loss.before_epoch(tensor(&outputs), &labels);
     // The mean of the items of each fine class, and of the fine centres of each coarse class.

@@ -146,7 +146,7 @@ fn small_batches_have_a_large_decomposability_gap() {
 #[test]
 fn ancestors_grow_a_tree() {
     let creatures = creatures();
-    let hier = offers(&creatures, Space::Disk).into_iter().find(|offer| offer.name == "hier_published");
+    let hier = offers(&creatures, Space::Disk).into_iter().find(|offer| offer.name == "hier");
     let terms = json!([
         { "weight": 1.0, "loss": { "kind": "hyperbolic_cross_entropy" } },
         { "weight": 1.0, "loss": hier.unwrap().settings },
