@@ -135,6 +135,7 @@ losses! {
     CrossBatchMemory: CrossBatchMemoryConfig => CrossBatchMemory,
     Sum: SumConfig => WeightedSum,
     Hpdh: HpdhConfig => Hpdh,
+    Dcwh: DcwhConfig => Dcwh,
     Dcdh: DcdhConfig => Dcdh,
     Csq: CsqConfig => Csq,
     Dpsh: DpshConfig => Dpsh,

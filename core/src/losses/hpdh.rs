@@ -44,29 +44,23 @@
 //! Centres and signs are constants. The sign of an exact 0 is 0, which pulls neither way. Where an output lies on a
 //! centre, the gradient of that distance is 0.
 //!
-//! # One level
-//!
-//! On the fine level alone and with squared distances, this is the class-wise loss of DCWH (Zhe et al., TNNLS 2020):
-//! the preset `dcwh`. DCWH trains in two steps and adds the term of η₂ only in the second; here it is there from the
-//! start. The preset weighs the regularisers and draws the first centres as HPDH's code does; the text of DCWH was not
-//! at hand.
-//!
 //! # Baselines of its tables that are not here
 //!
 //! SHDH (Wang et al., *Supervised Deep Hashing for Hierarchical Labeled Data*, AAAI 2018, arXiv:1704.02088) weighs levels
 //! in a similarity of labels and in a Hamming distance between segments of the codes. IDCWH (Zhang & Yan, *Improved Deep
-//! Classwise Hashing With Centers Similarity Learning*, ICPR 2021, arXiv:2103.09442) learns the centres of DCWH together
-//! with the codes, and pushes centres apart. Only their abstracts were at hand, no equations, and no public code of
+//! Classwise Hashing With Centers Similarity Learning*, ICPR 2021, arXiv:2103.09442) learns the centres of
+//! [DCWH](super::dcwh) together with the codes, and pushes centres apart. Only their abstracts were at hand, no equations, and no public code of
 //! either was found, so that a loss of these names would be an invention. [`dcdh`](super::dcdh), by the authors of
 //! IDCWH, has the parts that its abstract describes.
 
 use burn::module::{Module, Param};
-use burn::tensor::{Tensor, activation::log_softmax, activation::relu};
+use burn::tensor::{Tensor, activation::relu};
 use serde::{Deserialize, Serialize};
 
+use super::class_centres::{class_means, log_likelihood, replace_centres};
 use super::{
-    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, check_two_bits, matrix,
-    not_negative, one_hot, quantisation_error, read_values, replace_buffer,
+    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, check_two_bits, not_negative,
+    one_hot, quantisation_error, read_values,
 };
 use crate::geometry::{Space, distances};
 use crate::random::normal;
@@ -87,8 +81,6 @@ pub struct HpdhConfig {
     pub squared: bool,
     /// ε ≥ 0, added to the sum of the densities and inside the logarithm; 0 takes the exact logarithm. Default 1e-8.
     pub floor: f64,
-    /// Use the finest level alone. Default false.
-    pub fine_only: bool,
     /// η₁ ≥ 0. Default 10.
     pub range_weight: f64,
     /// ρ > 0, half the width of the cube. Default 1.1.
@@ -107,7 +99,6 @@ impl Default for HpdhConfig {
             deviations: None,
             squared: true,
             floor: 1e-8,
-            fine_only: false,
             range_weight: 10.0,
             range: 1.1,
             quantisation_weight: 0.1,
@@ -129,26 +120,15 @@ impl BuildLoss for HpdhConfig {
         complete: true,
         preset: None,
     };
-    const PRESETS: &'static [LossEntry] = &[
-        LossEntry {
-            name: "dcwh",
-            title: "DCWH",
-            summary: "HPDH on the fine level alone: class-wise Gaussians in the space of codes",
-            optimises: "ap",
-            sources: &["zhe2020"],
-            preset: Some(r#"{ "kind": "hpdh", "fine_only": true, "floor": 0.0 }"#),
-            ..Self::ENTRY
-        },
-        LossEntry {
-            name: "hpdh_text",
-            title: "HPDH (text)",
-            summary: "HPDH as in the paper's text: distances over σ², regularisers summed over the bits",
-            preset: Some(
-                r#"{ "kind": "hpdh", "squared": false, "floor": 0.0, "mean_over_bits": false, "drawn_centres": false }"#,
-            ),
-            ..Self::ENTRY
-        },
-    ];
+    const PRESETS: &'static [LossEntry] = &[LossEntry {
+        name: "hpdh_text",
+        title: "HPDH (text)",
+        summary: "HPDH as in the paper's text: distances over σ², regularisers summed over the bits",
+        preset: Some(
+            r#"{ "kind": "hpdh", "squared": false, "floor": 0.0, "mean_over_bits": false, "drawn_centres": false }"#,
+        ),
+        ..Self::ENTRY
+    }];
     type Loss = Hpdh;
 
     fn init(&self, context: &LossContext) -> Result<Hpdh> {
@@ -174,24 +154,20 @@ impl BuildLoss for HpdhConfig {
             above_zero("hpdh", "deviation", deviation, 1.0)?;
         }
         let mut draws = context.stream("centres");
-        let coarsest = if self.fine_only { depth } else { 1 };
-        let centres = (coarsest..=depth).map(|level| {
+        let centres = (1..=depth).map(|level| {
             let count = context.class_count(level);
             context.buffer(normal(&mut draws, count * context.dimension, 1.0), count)
         });
         let centres = centres.collect();
-        Ok(Hpdh { centres, coarsest, deviations, classes: context.classes.clone(), config: self.clone() })
+        Ok(Hpdh { centres, deviations, classes: context.classes.clone(), config: self.clone() })
     }
 }
 
 /// The centres and the loss around them.
 #[derive(Module, Debug)]
 pub struct Hpdh {
-    /// [C_l, K] for each level used, coarse → fine; not learned.
+    /// [C_l, K] for each level, coarse → fine; not learned.
     pub centres: Vec<Param<Tensor<2>>>,
-    /// The coarsest level used.
-    #[module(skip)]
-    coarsest: usize,
     #[module(skip)]
     deviations: Vec<f64>,
     /// The label path of each fine class.
@@ -224,7 +200,7 @@ impl Objective for Hpdh {
         let depth = self.classes.levels();
         let fine = labels.column(depth);
         let mut means = class_means(self.class_count(depth), fine.iter().copied().zip(outputs.chunks(bits)));
-        for level in (self.coarsest..=depth).rev() {
+        for level in (1..=depth).rev() {
             if level < depth {
                 let paths = self.classes.up_to(level + 1).classes();
                 let children = (0..paths.len()).filter_map(|row| match *paths.row(row) {
@@ -233,13 +209,13 @@ impl Objective for Hpdh {
                 });
                 means = class_means(self.class_count(level), children);
             }
-            self.replace_centres(level, &means);
+            replace_centres(&mut self.centres[level - 1], &means);
         }
     }
 }
 
 impl Hpdh {
-    /// The loss of each level used, coarse → fine, without the two regularisers.
+    /// The loss of each level, coarse → fine, without the two regularisers.
     pub fn level_losses(&self, batch: &Batch) -> Vec<Tensor<1>> {
         let outputs = &batch.embeddings;
         let level_loss = |(level, centres): (usize, &Param<Tensor<2>>)| {
@@ -251,47 +227,14 @@ impl Hpdh {
                 distances * (-0.5 / deviation.powi(2))
             };
             let own_class = one_hot(&batch.labels.up_to(level), centres.dims()[0], outputs);
-            let logarithms = if self.config.floor == 0.0 {
-                log_softmax(exponents, 1)
-            } else {
-                let densities = exponents.exp();
-                let sums = densities.clone().sum_dim(1) + self.config.floor;
-                (densities / sums + self.config.floor).log()
-            };
-            (logarithms * own_class).sum() * (-1.0 / batch.labels.len() as f64)
+            log_likelihood(exponents, own_class, self.config.floor) * (-1.0 / batch.labels.len() as f64)
         };
-        (self.coarsest..).zip(&self.centres).map(level_loss).collect()
+        (1..).zip(&self.centres).map(level_loss).collect()
     }
 
     fn class_count(&self, level: usize) -> usize {
-        self.centres[level - self.coarsest].dims()[0]
+        self.centres[level - 1].dims()[0]
     }
-
-    /// Replaces the centres of a level by the means; a class without a mean keeps its centre.
-    fn replace_centres(&mut self, level: usize, means: &[Option<Vec<f64>>]) {
-        let centres = &mut self.centres[level - self.coarsest];
-        let old = centres.val();
-        let shape @ [_, bits] = old.dims();
-        let mut values = read_values(old.clone());
-        for (centre, mean) in values.chunks_mut(bits).zip(means) {
-            if let Some(mean) = mean {
-                centre.copy_from_slice(mean);
-            }
-        }
-        *centres = replace_buffer(centres, matrix(values, shape, &old));
-    }
-}
-
-/// The mean of the members of each class; `None` for a class without members.
-fn class_means<'a>(classes: usize, members: impl Iterator<Item = (u32, &'a [f64])>) -> Vec<Option<Vec<f64>>> {
-    let mut sums: Vec<Option<(Vec<f64>, f64)>> = vec![None; classes];
-    for (class, member) in members {
-        let (sum, count) = sums[class as usize].get_or_insert_with(|| (vec![0.0; member.len()], 0.0));
-        sum.iter_mut().zip(member).for_each(|(sum, value)| *sum += value);
-        *count += 1.0;
-    }
-    let mean = |(sum, count): (Vec<f64>, f64)| sum.into_iter().map(|sum| sum / count).collect();
-    sums.into_iter().map(|sum| sum.map(mean)).collect()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The golden files of losses that learn codes.
 
-use akin_core::losses::{Batch, DcdhConfig, HpdhConfig, Objective};
+use akin_core::losses::{Batch, DcdhConfig, DcwhConfig, HpdhConfig, Objective};
 use burn::module::Param;
 use burn::tensor::{Tensor, TensorData};
 use serde_json::Value;
@@ -32,6 +32,38 @@ pub(crate) fn dcdh(case: &Case, verdict: &mut Verdict) {
     verdict.compare("grad_features", &case.numbers("outputs/grad_features"), &gradient, EXACT);
     let gradient = values(loss.centres.val().grad(&gradients).unwrap());
     verdict.compare("grad_centers", &case.numbers("outputs/grad_centers"), &gradient, EXACT);
+}
+
+/// `dcwh.json`.
+pub(crate) fn dcwh(case: &Case, verdict: &mut Verdict) {
+    let items = labels(case, "inputs/labels");
+    if case.name() == "centers" {
+        let mut loss = init(&DcwhConfig::default(), &items);
+        loss.before_epoch(tensor(case, "inputs/features"), &items);
+        return verdict.compare(
+            "centers",
+            &case.numbers("outputs/centers"),
+            &values(loss.centres.val()),
+            SINGLE,
+        );
+    }
+    let number = |name: &str| case.get(&format!("params/{name}")).as_f64().unwrap();
+    let config = DcwhConfig {
+        deviation: number("inv_var").sqrt().recip(),
+        floor: number("floor"),
+        range_weight: number("weight_cubic"),
+        range: number("cube"),
+        quantisation_weight: number("weight_vertex"),
+        ..DcwhConfig::default()
+    };
+    let mut loss = init(&config, &items);
+    loss.centres = centre_parameter(case.get("inputs/centers"));
+
+    let features = tensor(case, "inputs/features").require_grad();
+    let value = loss.forward(&Batch::new(features.clone(), &items));
+    let gradient = values(features.grad(&value.backward()).unwrap());
+    verdict.compare("loss", &case.numbers("outputs/loss"), &scalar(&value), EXACT);
+    verdict.compare("grad_features", &case.numbers("outputs/grad_features"), &gradient, EXACT);
 }
 
 /// `hpdh_loss.json`, which has the finest level first.

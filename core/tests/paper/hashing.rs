@@ -2,8 +2,8 @@
 
 use akin_core::geometry::Geometry;
 use akin_core::losses::{
-    Batch, BuildLoss, CsqConfig, DcdhConfig, DpshConfig, DtshConfig, Hpdh, HpdhConfig, LossConfig,
-    LossContext, Objective, Reference,
+    Batch, BuildLoss, CsqConfig, DcdhConfig, DcwhConfig, DpshConfig, DtshConfig, Hpdh, HpdhConfig,
+    LossConfig, LossContext, Objective, Reference,
 };
 use akin_core::random::{normal, stream};
 use akin_core::taxonomy::Labels;
@@ -174,6 +174,39 @@ fn csq() {
     }
     let value = number(loss.forward(&Batch::new(tensor(&outputs), &labels)));
     assert_close(value, sum / (outputs.len() * BITS) as f64);
+}
+
+/// DCWH in the form of its public code: Gaussians around centres, a cube whose lower side weighs more by the number of
+/// items, and the distance of each output from its sign.
+#[test]
+fn dcwh() {
+    let classes = [0, 1, 2, 0, 1, 2, 2, 0];
+    let (outputs, labels) = (outputs(3, classes.len()), fine(&classes));
+    let (sigma, floor, eta1, rho, eta2): (f64, _, _, _, _) = (1.5, 1e-3, 2.0, 0.6, 0.3);
+    let config = DcwhConfig {
+        deviation: sigma,
+        floor,
+        range_weight: eta1,
+        range: rho,
+        quantisation_weight: eta2,
+        ..Default::default()
+    };
+    let mut loss = init(&config, &labels);
+    loss.centres = loss.centres.clone().map(|centres| centres.cast(DType::F64));
+    let centres = rows(loss.centres.val());
+    let count = outputs.len() as f64;
+    let mut sum = 0.0;
+    for (r, &class) in outputs.iter().zip(&classes) {
+        let density = |mu: &Vec<f64>| (-distance(r, mu).powi(2) / (2.0 * sigma.powi(2))).exp();
+        let all: f64 = centres.iter().map(density).sum();
+        sum -= (density(&centres[class as usize]) / (all + floor) + floor).ln();
+        for &output in r {
+            sum += eta1 * ((-rho - output).max(0.0) + (output - rho).max(0.0) / count);
+            sum += eta2 * (output.signum() - output).powi(2) / count;
+        }
+    }
+    let value = number(loss.forward(&Batch::new(tensor(&outputs), &labels)));
+    assert_close(value, sum / count);
 }
 
 /// DCDH: Gaussians around learned centres, the likelihood that any two centres differ, and the distance of each output
