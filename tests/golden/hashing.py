@@ -1,4 +1,4 @@
-"""Prints the golden vectors of DCWH with its public code.
+"""Prints the golden vectors of DCWH, DPSH, DTSH and CSQ, with the public code of each.
 
     python tests/golden/hashing.py CHECKOUTS
 
@@ -23,6 +23,9 @@ import torch.nn.functional
 
 REPOSITORIES = {
     "mzhang367+dcwh": "b0b7c8e7acb081ee4ba6a8372641a9f3e4cb36a6",
+    "jiangqy+DPSH-pytorch": "042318182814a03c8bc77a331037f331d988f508",
+    "swuxyj+DeepHash-pytorch": "ab14068ea9b33e8fe12de49d976d0c2e3f0dc129",
+    "yuanli2333+Hadamard-Matrix-for-hashing": "55cab0092813728c43b0a828e484d0dccb2751a7",
 }
 HERE = pathlib.Path(__file__).parent
 BITS = 16
@@ -58,6 +61,10 @@ def run(code, **names):
 
 def rows(generator, count, scale=1.0):
     return torch.randn(count, BITS, generator=generator, dtype=torch.float64) * scale
+
+
+def one_hot(classes, count):
+    return torch.nn.functional.one_hot(torch.tensor(classes), count).double()
 
 
 def numbers(tensor):
@@ -123,9 +130,148 @@ def dcwh():
     )
 
 
+def dpsh():
+    cases = []
+    text = source("jiangqy+DPSH-pytorch", "DPSH_CIFAR_10.py")
+    logtrick = definition(text, "Logtrick")
+    every = text.splitlines()
+    start = next(i for i, line in enumerate(every) if line.strip() == "Bbatch = torch.sign(train_outputs)")
+    branch = next(i for i in range(start, len(every)) if every[i].strip() == "else:")
+    loss_lines = "\n".join([
+        every[start].strip(),
+        lines("\n".join(every[branch:]), "theta_x =", "regterm ="),
+        lines("\n".join(every[branch:]), "loss =  -", "loss =  -"),
+    ])
+    labels = [0, 1, 0, 2, 1, 0, 2, 2, 1, 0, 3]
+    batch = 5
+    for number, (seed, scale, weight) in enumerate([(0, 0.7, 10), (1, 2.0, 10), (2, 1.0, 0.5)]):
+        features = rows(torch.Generator().manual_seed(seed), len(labels), scale)
+        outputs = features[:batch].clone().requires_grad_()
+        targets = one_hot(labels, 4)
+        names = run(logtrick, Variable=lambda tensor: tensor)
+        scope = run(
+            loss_lines, train_outputs=outputs, U=features.clone(), S=(targets[:batch] @ targets.t() > 0).double(),
+            num_train=len(labels), train_label=labels[:batch], lamda=weight, use_gpu=False,
+            Logtrick=names["Logtrick"], Variable=lambda tensor: tensor,
+        )
+        scope["loss"].backward()
+        cases.append({
+            "case": f"jiangqy{number}",
+            "params": {"lambda": weight},
+            "inputs": {"features": numbers(features), "labels": labels, "batch": batch},
+            "outputs": {"loss": scope["loss"].item(), "grad_features": numbers(outputs.grad)},
+        })
+    loss_class = run(definition(source("swuxyj+DeepHash-pytorch", "DPSH.py"), "DPSHLoss"))["DPSHLoss"]
+    for number, (seed, scale) in enumerate([(3, 0.7), (4, 2.0)]):
+        features = rows(torch.Generator().manual_seed(seed), len(labels), scale)
+        config = {"alpha": 0.1, "num_train": len(labels), "n_class": 4, "device": "cpu"}
+        criterion = loss_class(config, BITS)
+        criterion.U, criterion.Y = features.clone(), one_hot(labels, 4)
+        outputs = features[:batch].clone().requires_grad_()
+        loss = criterion(outputs, one_hot(labels[:batch], 4), list(range(batch)), config)
+        loss.backward()
+        cases.append({
+            "case": f"swuxyj{number}",
+            "params": {"alpha": 0.1},
+            "inputs": {"features": numbers(features), "labels": labels, "batch": batch},
+            "outputs": {"loss": loss.item(), "grad_features": numbers(outputs.grad)},
+        })
+    write(
+        "dpsh",
+        ["jiangqy/DPSH-pytorch 0423181 DPSH_CIFAR_10.py (the loss lines)", "swuxyj/DeepHash-pytorch ab14068 DPSH.py DPSHLoss"],
+        "float64. The first `batch` rows are compared with all rows, which have no gradient. A query is compared with "
+        "itself, too. The regulariser: lambda * sum / (rows * batch) in the first, alpha * mean over bits in the second.",
+        cases,
+    )
+
+
+def dtsh():
+    loss_class = run(definition(source("swuxyj+DeepHash-pytorch", "DTSH.py"), "DTSHLoss"))["DTSHLoss"]
+    cases = []
+    labels = [0, 1, 0, 2, 1, 2]
+    for number, (seed, scale, margin, weight) in enumerate([(0, 0.4, 5, 1), (1, 1.0, 5, 1), (2, 0.7, 8, 0)]):
+        features = rows(torch.Generator().manual_seed(seed), len(labels), scale).requires_grad_()
+        criterion = loss_class({}, BITS)
+        loss = criterion(features, one_hot(labels, 3), None, {"alpha": margin, "lambda": weight})
+        loss.backward()
+        cases.append({
+            "case": f"dtsh{number}",
+            "params": {"alpha": margin, "lambda": weight},
+            "inputs": {"features": numbers(features), "labels": labels},
+            "outputs": {"loss": loss.item(), "grad_features": numbers(features.grad)},
+        })
+    write(
+        "dtsh",
+        ["swuxyj/DeepHash-pytorch ab14068 DTSH.py DTSHLoss"],
+        "float64. Theta is r_i.r_j without the 1/2. A query is one of its positives. The mean over bits of the "
+        "quantisation error. Every class has two items, so that the mean over queries is that over triplets.",
+        cases,
+    )
+
+
+def csq():
+    cases = []
+    labels = [0, 3, 1, 2, 0, 2, 4, 4]
+    centres_class = definition(source("swuxyj+DeepHash-pytorch", "CSQ.py"), "CSQLoss")
+    hadamard = lambda size: numpy.array(
+        [[(-1) ** bin(row & column).count("1") for column in range(size)] for row in range(size)]
+    )
+    loss_class = run(centres_class, hadamard=hadamard)["CSQLoss"]
+    for number, (seed, scale, weight) in enumerate([(0, 0.5, 0.0001), (1, 1.5, 0.0001), (2, 1.0, 0.05)]):
+        features = rows(torch.Generator().manual_seed(seed), len(labels), scale).requires_grad_()
+        config = {"dataset": "imagenet", "n_class": 5, "device": "cpu", "lambda": weight}
+        criterion = loss_class(config, BITS)
+        criterion.hash_targets = criterion.hash_targets.double()
+        loss = criterion(features, one_hot(labels, 5), None, config)
+        loss.backward()
+        cases.append({
+            "case": f"swuxyj{number}",
+            "params": {"lambda1": 0, "lambda2": weight},
+            "inputs": {"features": numbers(features), "labels": labels, "centers": numbers(criterion.hash_targets)},
+            "outputs": {"loss": loss.item(), "grad_features": numbers(features.grad)},
+        })
+    repository = "yuanli2333+Hadamard-Matrix-for-hashing"
+    pairwise = run(source(repository, "my_pairwise_loss.py"))["pairwise_loss"]
+    training = source(repository, "train.py")
+    first = lines(training, "center_loss = criterion(0.5 * (y + 1)", "Q_loss =")
+    halves = lines(training, "output1 = y.narrow", "data_imbalance=data_imbalance").replace(".cuda()", "")
+    total = lines(training, "loss = args.lambda0*center_loss + args.lambda1*", "args.lambda1*")
+    for number, (seed, scale, lambda1) in enumerate([(3, 0.5, 0.2), (4, 1.5, 0.2), (5, 1.0, 0)]):
+        generator = torch.Generator().manual_seed(seed)
+        features = rows(generator, len(labels), scale).requires_grad_()
+        centers = torch.sign(rows(generator, 5))
+        args = types.SimpleNamespace(lambda0=1, lambda1=lambda1, lambda2=0.05, hash_bit=BITS)
+        y = features.tanh()  # The last layer of its network.
+        scope = run(
+            "\n".join([first, halves, total]), y=y, hash_center=centers[labels], label=one_hot(labels, 5), args=args,
+            criterion=torch.nn.BCELoss(), pairwise_loss=pairwise, data_imbalance=100,
+        )
+        scope["loss"].backward()
+        cases.append({
+            "case": f"yuanli{number}",
+            "params": {"lambda1": lambda1, "lambda2": 0.05},
+            "inputs": {"features": numbers(features), "labels": labels, "centers": numbers(centers)},
+            "outputs": {
+                "center_loss": scope["center_loss"].item(),
+                "similarity_loss": float(scope["similarity_loss"]),
+                "Q_loss": scope["Q_loss"].item(),
+                "loss": scope["loss"].item(),
+                "grad_features": numbers(features.grad),
+            },
+        })
+    write(
+        "csq",
+        ["yuanli2333/Hadamard-Matrix-for-hashing 55cab00 train.py (the loss lines), my_pairwise_loss.py pairwise_loss",
+         "swuxyj/DeepHash-pytorch ab14068 CSQ.py CSQLoss"],
+        "float64. features are the values before the tanh. The quantisation is the mean of (|y| - 1)^2. The first code "
+        "adds lambda1 times the likelihood of the pairs of the two halves of the batch.",
+        cases,
+    )
+
+
 if __name__ == "__main__":
     torch.set_default_dtype(torch.float64)
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    for print_file in [dcwh]:
+    for print_file in [dcwh, dpsh, dtsh, csq]:
         print_file()

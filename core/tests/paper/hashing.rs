@@ -161,7 +161,7 @@ fn dtsh() {
 fn csq() {
     let (outputs, labels) = (outputs(3, 7), fine(&[0, 1, 2, 0, 1, 2, 2]));
     let lambda = 0.3;
-    let mut loss = init(&CsqConfig { quantisation_weight: lambda }, &labels);
+    let mut loss = init(&CsqConfig { quantisation_weight: lambda, ..Default::default() }, &labels);
     loss.centres = loss.centres.clone().map(|centres| centres.cast(DType::F64));
     let centres = rows(loss.centres.val());
     let mut sum = 0.0;
