@@ -23,11 +23,13 @@ const MOVED: usize = 12;
 const BY_RULE: &[&str] = &[
     "blackbox_ap",
     "blackbox_ap_published",
-    "cross_batch_memory_published",
+    "cross_batch_memory",
     "hier",
     "hier_multi_similarity",
+    "hier_multi_similarity_text",
     "hier_proxy_anchor",
-    "hier_published",
+    "hier_proxy_anchor_text",
+    "hier_text",
 ];
 
 /// Settings other than the defaults of the catalogue.
@@ -39,14 +41,14 @@ const VARIANTS: &[&str] = &[
     r#"{ "kind": "contrastive", "miner": { "kind": "distance_weighted_miner" } }"#,
     r#"{ "kind": "fast_ap", "bins": 4, "normalise_embeddings": true }"#,
     r#"{ "kind": "calibration", "mean": "queries_with_self" }"#,
-    r#"{ "kind": "hap_surrogate", "order": "relevances" }"#,
-    r#"{ "kind": "hap_surrogate", "smooth_rank": false }"#,
-    r#"{ "kind": "hap_surrogate", "stop_gradient": true, "upper_step": { "temperature": 0.1 } }"#,
+    r#"{ "kind": "hap_surrogate_text", "order": "relevances" }"#,
+    r#"{ "kind": "hap_surrogate_text", "stop_gradient": true, "upper_step": { "temperature": 0.1 } }"#,
     r#"{ "kind": "hap_surrogate", "upper_step": { "temperature": 0.1 } }"#,
-    r#"{ "kind": "cross_batch_memory", "loss": { "kind": "sup_ap", "step": { "temperature": 0.1 } } }"#,
-    r#"{ "kind": "cross_batch_memory", "loss": { "kind": "hyperbolic_multi_similarity" } }"#,
+    r#"{ "kind": "hap_surrogate_text", "upper_step": { "temperature": 0.1 } }"#,
+    r#"{ "kind": "cross_batch_memory_text", "loss": { "kind": "sup_ap", "step": { "temperature": 0.1 } } }"#,
+    r#"{ "kind": "cross_batch_memory_text", "loss": { "kind": "hyperbolic_multi_similarity" } }"#,
     r#"{ "kind": "csl", "average_levels": true }"#,
-    r#"{ "kind": "happier", "lambda": 0.3, "surrogate": { "upper_step": { "temperature": 0.1 } } }"#,
+    r#"{ "kind": "happier_text", "lambda": 0.3, "surrogate": { "upper_step": { "temperature": 0.1 } } }"#,
     r#"{ "kind": "hierarchical_proxy", "loss": { "kind": "proxy_nca" },
          "coarse": { "kind": "clusters", "count": 1 } }"#,
     r#"{ "kind": "proxy_nca", "scale": 32.0, "denominator": "all" }"#,
@@ -371,12 +373,14 @@ fn the_gradient_of_a_sum_is_that_of_its_parts() {
         LossConfig::Sum(sum)
     };
     let named = |name: &str| LossConfig::named(name).unwrap();
-    let published = named("cross_batch_memory_published");
-    let LossConfig::CrossBatchMemory(mut memory) = published.clone() else { panic!("it has a memory") };
+    let both = named("cross_batch_memory");
+    let LossConfig::CrossBatchMemory(mut memory) = both.clone() else { panic!("it has a memory") };
     let weight = std::mem::take(&mut memory.batch_weight);
     let (batch_loss, memory_loss) = (*memory.loss.clone(), LossConfig::CrossBatchMemory(memory));
-    let mut sums = vec![(published, Space::Cosine, [(1.0, memory_loss), (weight, batch_loss)])];
-    for name in ["hier_multi_similarity", "hier_proxy_anchor"] {
+    let mut sums = vec![(both, Space::Cosine, [(1.0, memory_loss), (weight, batch_loss)])];
+    for name in
+        ["hier_multi_similarity", "hier_multi_similarity_text", "hier_proxy_anchor", "hier_proxy_anchor_text"]
+    {
         let whole = named(name);
         let parts = [true, false].map(|hier| (1.0, terms(&whole, hier)));
         sums.push((whole, Space::Poincare, parts));

@@ -124,7 +124,12 @@ fn cross_batch_memory_has_gradients_for_the_queries_only() {
     let (rows, labels) = (rows(4, CLASSES.len()), labels(&CLASSES));
     for inner in [r#"{ "kind": "pair" }"#, r#"{ "kind": "sup_ap" }"#] {
         let inner = named(inner);
-        let loss = CrossBatchMemoryConfig { loss: Box::new(inner.clone()), start: 0, ..Default::default() };
+        let loss = CrossBatchMemoryConfig {
+            loss: Box::new(inner.clone()),
+            start: 0,
+            batch_weight: 0.0,
+            ..Default::default()
+        };
         let batch = tensor(&rows).require_grad();
         let value =
             init_named(&LossConfig::CrossBatchMemory(loss)).forward(&Batch::new(batch.clone(), &labels));

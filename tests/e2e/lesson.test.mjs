@@ -225,7 +225,7 @@ test("the columns of part 6 have the ranks and the colours of their results", ()
 
 test("part 7 shows the curves and moves of the loss that it recommends", () =>
   open(7, async (page) => {
-    for (const loss of ["smooth_ap", "sup_ap", "hap_surrogate"])
+    for (const loss of ["smooth_ap", "sup_ap", "hap_surrogate_text"])
       await page.locator(`akin-steps .panel[data-loss=${loss}]`).waitFor();
     const legend = page.locator("akin-steps [data-testid=step-chart]");
     assert.match(await legend.textContent(), /lower step of HAPPIER/);

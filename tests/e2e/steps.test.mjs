@@ -73,7 +73,7 @@ test("contradictory gradients: Smooth-AP pushes one relative up and the other do
     const { push } = await lossOf(page, "sup_ap");
     assert.ok(push[0] < -1 && push[1] > 0.4 && push[2] > 0.4);
     // Without other kin there is nothing that only H-AP sees.
-    assert.deepEqual((await lossOf(page, "hap_surrogate")).push, push);
+    assert.deepEqual((await lossOf(page, "hap_surrogate_text")).push, push);
   }));
 
 test("vanishing gradients: Smooth-AP moves nothing although the order is wrong, SupAP does", () =>
@@ -110,8 +110,8 @@ test("no upper bound: Smooth-AP is less than 1 − AP, SupAP is not", () =>
 
 test("a negative H-rank: the surrogate draws the stranger up, with a constant H-rank down", () =>
   open("&preset=negative", async (page) => {
-    assert.ok((await lossOf(page, "hap_surrogate")).push[1] > 4);
-    assert.ok((await lossOf(page, "hap_surrogate_constant")).push[1] < -1);
+    assert.ok((await lossOf(page, "hap_surrogate_text")).push[1] > 4);
+    assert.ok((await lossOf(page, "hap_surrogate")).push[1] < -1);
     await item(page, 1).focus();
     assert.ok(
       (await attribute(page.locator("[data-testid=h-rank]"), "data-value")) <
@@ -128,7 +128,7 @@ test("what AP does not see: with AP 1 only the surrogate of H-AP still moves rel
         (push) => Math.abs(push) < 0.02,
       ),
     );
-    const { push } = await lossOf(page, "hap_surrogate");
+    const { push } = await lossOf(page, "hap_surrogate_text");
     assert.ok(push[5] > 0.5 && push[2] < -0.5);
   }));
 
@@ -216,14 +216,14 @@ test("the address holds what a reader has set, and a bad one gives the default",
     await item(page, 3).focus();
     await page.keyboard.press("PageUp");
     await page.locator("[data-setting=rho]").fill("20");
-    await page.locator("[data-choice=hap_surrogate_constant]").check();
+    await page.locator("[data-choice=hap_surrogate]").check();
     await page.waitForFunction(() => location.search.includes("losses="));
     const search = await page.evaluate(() => location.search);
     assert.ok(search.length < 2000);
     const shown = [
       await scores(page),
       await lossOf(page, "sup_ap"),
-      await lossOf(page, "hap_surrogate_constant"),
+      await lossOf(page, "hap_surrogate"),
     ];
     await page.goto(new URL(search, page.url()).href);
     await page.reload();
@@ -232,7 +232,7 @@ test("the address holds what a reader has set, and a bad one gives the default",
       [
         await scores(page),
         await lossOf(page, "sup_ap"),
-        await lossOf(page, "hap_surrogate_constant"),
+        await lossOf(page, "hap_surrogate"),
       ],
       shown,
     );
@@ -293,7 +293,7 @@ for (const [scheme, width] of [
   test(`every example passes axe, ${scheme}, ${width} px`, async () => {
     for (const preset of ["mixed", "negative"]) {
       await open(
-        `&preset=${preset}&losses=smooth_ap,sup_ap,roadmap,hap_surrogate,hap_surrogate_constant`,
+        `&preset=${preset}&losses=smooth_ap,sup_ap,roadmap,hap_surrogate_text,hap_surrogate`,
         async (page) => {
           await page.locator("[data-do=step]").click();
           for (const closed of [".numbers", ".equations"])

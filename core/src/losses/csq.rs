@@ -12,6 +12,19 @@
 //! second part is its quantisation loss. Both are means over items and bits, as in the authors' code. Classes are those
 //! of the finest level.
 //!
+//! # Text and code
+//!
+//! `csq` is the text with the weight λ of the code. The authors' code, `csq_published`, differs in two settings:
+//!
+//! | setting | text | code |
+//! |---|---|---|
+//! | `quantisation` | log cosh(\|y\| − 1), with y = tanh r = 2h − 1 | (\|y\| − 1)² |
+//! | `pair_weight` | no pairs | 0.2 times the mean of log(1 + exp Θ_ij) − s_ij Θ_ij over items i of the first half of the batch and j of the second, with Θ_ij = 10 y_i·y_j / K, and s_ij = 1 if they share a class, else 0 |
+//!
+//! They train equally well: on frozen features (recipe `grocery-head`, five seeds, tuned) AP of varieties is 45.7 ± 0.5
+//! with the text and 45.3 ± 0.6 with the code. A common re-implementation (`swuxyj/DeepHash-pytorch`)
+//! has the squared form, no pairs and λ = 10⁻⁴.
+//!
 //! # Centres
 //!
 //! If K is a power of two and there are at most 2K classes, the centres are the rows of the Hadamard matrix and then
@@ -26,13 +39,14 @@
 //! Centres are constants. At r = 0 the gradient of the quantisation loss is 0.
 
 use burn::module::{Module, Param};
-use burn::tensor::{Tensor, activation::log_sigmoid};
+use burn::tensor::{Tensor, activation::log_sigmoid, activation::softplus};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, check_two_bits, not_negative, one_hot,
+    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, check_two_bits, matrix, not_negative,
+    one_hot,
 };
 use crate::geometry::Space;
 use crate::hamming::distance;
@@ -45,11 +59,27 @@ use crate::{Error, Kind, Result};
 pub struct CsqConfig {
     /// λ ≥ 0. Default 0.05, the weight in the authors' code.
     pub quantisation_weight: f64,
+    /// The quantisation loss of a bit. Default: the paper's.
+    pub quantisation: Quantisation,
+    /// The weight ≥ 0 of the pairs of the two halves of the batch. Default 0.
+    pub pair_weight: f64,
+}
+
+/// The quantisation loss of a bit with the output y = tanh r.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Quantisation {
+    /// log cosh(|y| − 1), as in the paper.
+    #[default]
+    LogCosh,
+    /// (|y| − 1)², as in the authors' code.
+    Squared,
 }
 
 impl Default for CsqConfig {
     fn default() -> Self {
-        Self { quantisation_weight: 0.05 }
+        Self { quantisation_weight: 0.05, quantisation: Quantisation::LogCosh, pair_weight: 0.0 }
     }
 }
 
@@ -65,11 +95,19 @@ impl BuildLoss for CsqConfig {
         complete: true,
         preset: None,
     };
+    const PRESETS: &'static [LossEntry] = &[LossEntry {
+        name: "csq_published",
+        title: "CSQ (code)",
+        summary: "CSQ as in its code: squared quantisation, and the likelihood of pairs beside it",
+        preset: Some(r#"{ "kind": "csq", "quantisation": "squared", "pair_weight": 0.2 }"#),
+        ..Self::ENTRY
+    }];
     type Loss = Csq;
 
     fn init(&self, context: &LossContext) -> Result<Csq> {
         check_two_bits("csq", context)?;
         not_negative("csq", "quantisation_weight", self.quantisation_weight, 0.05)?;
+        not_negative("csq", "pair_weight", self.pair_weight, 0.2)?;
         let (bits, classes) = (context.dimension, context.fine_classes());
         if bits < usize::BITS as usize && classes > 1 << bits {
             return Err(Error::new(
@@ -104,9 +142,33 @@ impl Objective for Csq {
         let centres = self.centres.val();
         let item_centres = one_hot(batch.labels, centres.dims()[0], &outputs).matmul(centres);
         let central = -log_sigmoid(outputs.clone() * item_centres * 2.0);
-        let quantised = (outputs.tanh().abs() - 1.0).cosh().log();
-        (central + quantised * self.config.quantisation_weight).sum() * (1.0 / (rows * bits) as f64)
+        let squashed = outputs.tanh();
+        let short = squashed.clone().abs() - 1.0;
+        let quantised = match self.config.quantisation {
+            Quantisation::LogCosh => short.cosh().log(),
+            Quantisation::Squared => short.square(),
+        };
+        let of_items =
+            (central + quantised * self.config.quantisation_weight).sum() * (1.0 / (rows * bits) as f64);
+        if self.config.pair_weight == 0.0 || rows < 2 {
+            return of_items;
+        }
+        of_items + pair_loss(squashed, &batch.labels.column(batch.labels.levels())) * self.config.pair_weight
     }
+}
+
+/// The mean of log(1 + exp Θ_ij) − s_ij Θ_ij over the items i of the first half of the batch and j of the second. A last
+/// item without a partner is left out. `squashed` is [B, K] with B ≥ 2.
+fn pair_loss(squashed: Tensor<2>, classes: &[u32]) -> Tensor<1> {
+    let [rows, bits] = squashed.dims();
+    let half = rows / 2;
+    let halves = [0..half, half..2 * half].map(|rows| squashed.clone().slice([rows, 0..bits]));
+    let [first, second] = halves;
+    let theta = first.matmul(second.transpose()) * (10.0 / bits as f64);
+    let same =
+        |i: usize| classes[half..2 * half].iter().map(move |other| f64::from(u8::from(classes[i] == *other)));
+    let same = matrix((0..half).flat_map(same).collect(), [half, half], &theta);
+    (softplus(theta.clone(), 1.0) - theta * same).sum() * (1.0 / (half * half) as f64)
 }
 
 /// The first rows of the Hadamard matrix and then of its negative. Bit k of row i is 1 if the binary numbers i and k
@@ -161,7 +223,7 @@ mod tests {
 
     fn init(classes: u32, bits: usize, weight: f64) -> Result<Csq> {
         let classes = Labels::new(1, (0..classes).collect()).unwrap();
-        let config = CsqConfig { quantisation_weight: weight };
+        let config = CsqConfig { quantisation_weight: weight, ..CsqConfig::default() };
         config.init(&LossContext::new(&classes, bits, &Geometry::Binary, 0, &Device::flex()))
     }
 
@@ -196,5 +258,10 @@ mod tests {
         assert!(init(8, 3, 0.05).is_ok());
         assert!(init(2, 1, 0.05).unwrap_err().message().contains("1 bit"));
         assert!(init(2, 2, -1.0).is_err() && init(2, 2, f64::NAN).is_err());
+        let classes = Labels::new(1, vec![0, 1]).unwrap();
+        let pairs = CsqConfig { pair_weight: -0.1, ..CsqConfig::default() };
+        let device = Device::flex();
+        let error = pairs.init(&LossContext::new(&classes, 4, &Geometry::Binary, 0, &device)).unwrap_err();
+        assert!(error.message().contains("the pair_weight of csq is -0.1"), "{error}");
     }
 }

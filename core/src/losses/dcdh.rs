@@ -1,6 +1,6 @@
 //! DCDH: codes that gather around one learned centre for each class, while the centres move apart.
 //!
-//! Each class is a Gaussian around its centre, as in DCWH ([`hpdh`](super::hpdh)), but the centres are learned with the
+//! Each class is a Gaussian around its centre, as in DCWH ([`dcwh`](super::dcwh)), but the centres are learned with the
 //! network. With r_i the K outputs of item i, y_i its class, μ_c the centre of class c, and C classes (Zhang et al.,
 //! *Deep Center-Based Dual-Constrained Hashing for Discriminative Face Image Retrieval*, Pattern Recognition 2021),
 //!

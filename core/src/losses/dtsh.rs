@@ -9,8 +9,19 @@
 //! ```
 //!
 //! This is the paper's sum divided by the number of triplets, so that one learning rate suits every batch. The second
-//! sum runs over queries. A batch without a triplet has loss 0. The defaults, α = K/2 for K bits and λ = 100, are those
-//! of the authors' code; a common re-implementation has α = 5, Θ without the ½, and other means.
+//! sum runs over queries. A batch without a triplet has loss 0. The defaults are α = K/2 for K bits and λ = 100.
+//!
+//! # Text and code
+//!
+//! The authors' code (`Minione/DTSH`) needs MATLAB, so that its numbers are not recorded. Read, it has α = K/2 and the same
+//! likelihood over drawn triplets, 22,500 for each image of CIFAR-10, with these differences: only the query has a
+//! gradient, the positives and negatives are the latest outputs of the training set; and it steps along 4 λ (b − r) for
+//! the second sum with λ = 100, which is the slope of 2 λ ‖b − r‖².
+//!
+//! A common re-implementation (`swuxyj/DeepHash-pytorch`) has α = 5, Θ without the ½, the query among its own positives,
+//! the mean over the triplets of each query and then over queries, and the mean of the second sum over items and bits with
+//! λ = 1. With Θ doubled and the query among the items, the loss here has its values and gradients where every class has
+//! equally many items: the recorded cases hold it to them.
 //!
 //! # Gradient
 //!

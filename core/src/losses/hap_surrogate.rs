@@ -12,14 +12,25 @@
 //! with H(0) = 1, as in the published code. The surrogate replaces H by [`UpperStep`] in rank(k) for the items j that
 //! belong below k (l_j < l_k). H-rank(k) has two forms:
 //!
-//! - `smooth_rank = true`, the paper's text: [`LowerStep`] for the items that belong above k (l_j > l_k), and H for the
-//!   others;
-//! - `smooth_rank = false`, the published recipes: H for all items, so that the numerator has no gradient.
+//! - `smooth_rank = false`: H for all items, so that the numerator has no gradient;
+//! - `smooth_rank = true`: [`LowerStep`] for the items that belong above k (l_j > l_k), and H for the others.
 //!
-//! The two forms differ in more than smoothness. Below 0, [`LowerStep`] falls without limit, by `leak` per unit of score. An
-//! item that is ranked above many items of finer levels then has a negative H-rank and a negative quotient. The loss
-//! falls as the item's rank grows, so strangers are pulled up past it. The value stays an upper bound of 1 − H-AP. A
-//! smaller `leak` makes such items rarer; with a constant H-rank there are none.
+//! # Text and code
+//!
+//! The defaults are the published recipes; the preset `hap_surrogate_text` is the paper's text:
+//!
+//! | setting | code | text |
+//! |---|---|---|
+//! | `smooth_rank` | a constant H-rank | a smooth one (eq. 43) |
+//! | `upper_step.offset` | 1.44, a small jump at δ | continuous at δ (eq. 44): σ(5) + ½ = 1.4933 with its τ and δ |
+//! | `lower_step.start_at_zero` | not used; where the code turns the smooth H-rank on, an exact tie counts 0 | an exact tie counts ½ (eq. 43) |
+//!
+//! The constant H-rank is the default because the smooth one has a defect. Below 0, [`LowerStep`] falls without limit, by
+//! `leak` per unit of score. An item that is ranked above many items of finer levels then has a negative H-rank and a
+//! negative quotient. The loss falls as the item's rank grows, so strangers are pulled up past it. The value stays an
+//! upper bound of 1 − H-AP. A smaller `leak` makes such items rarer; with a constant H-rank there are none. The page of
+//! [`happier`](super::happier) has the scores of both. The offset makes no difference (see
+//! [`sup_ap`](mod@super::sup_ap)).
 //!
 //! Supplementary A.3 writes the sums with smooth steps over all positives and over all items. That is a misprint: the
 //! sums that they replace run only over the items that belong above k, or below it.
@@ -62,6 +73,16 @@ impl BuildLoss for HapSurrogateConfig {
         complete: true,
         preset: None,
     };
+    const PRESETS: &'static [LossEntry] = &[LossEntry {
+        name: "hap_surrogate_text",
+        title: "H-AP surrogate (text)",
+        summary: "the H-AP surrogate with the smooth H-rank of the paper's text",
+        preset: Some(
+            r#"{ "kind": "hap_surrogate", "smooth_rank": true,
+                 "upper_step": { "offset": 1.4933071490757153 }, "lower_step": { "start_at_zero": true } }"#,
+        ),
+        ..Self::ENTRY
+    }];
     type Loss = HapSurrogate;
 
     fn init(&self, context: &LossContext) -> Result<HapSurrogate> {

@@ -4,6 +4,14 @@
 //! Retrieval*, ECCV 2022, the unnumbered equation after eq. 6). L_H-AP is
 //! [`hap_surrogate`](mod@super::hap_surrogate); L_clust is [`norm_softmax`](super::norm_softmax) over the fine classes
 //! (eq. 6).
+//!
+//! # Text and code
+//!
+//! They differ in the surrogate, whose page lists the differences. `happier` is the code, `happier_text` the text. Trained
+//! from random weights on drawn creatures (recipe `biomorphs`, one seed), `happier` has an H-AP of 68.4 and `happier_text`
+//! of 65.5. On frozen features (recipe `grocery-head`, five seeds, tuned) they are equal: 51.7 ± 0.3 and 52.1 ± 0.2. Only
+//! in two dimensions, on the circle of the page's training ground, the text keeps families better together: after 300
+//! steps their AP is 54 with the code and more than 59 with the text.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +21,7 @@ use super::{
 use crate::Result;
 use crate::geometry::Space;
 
-/// Settings of HAPPIER. The preset `happier_f` has a larger α, `happier_published` has the published code's surrogate.
+/// Settings of HAPPIER. The preset `happier_f` has a larger α, `happier_text` the surrogate of the paper's text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
@@ -56,22 +64,36 @@ impl BuildLoss for HappierConfig {
             ..Self::ENTRY
         },
         LossEntry {
-            name: "happier_published",
-            title: "HAPPIER (code)",
-            summary: "HAPPIER as its published recipes run: offset 1.44 and a constant numerator",
+            name: "happier_f_text",
+            title: "HAPPIER_F (text)",
+            summary: "HAPPIER with α = 5 and the smooth H-rank of the paper's text",
+            optimises: "ap",
             preset: Some(
-                r#"{ "kind": "happier", "surrogate": { "upper_step": { "offset": 1.44 }, "smooth_rank": false } }"#,
+                r#"{ "kind": "happier", "surrogate": {
+                    "relevance": { "kind": "hierarchical_ap", "alpha": 5.0 }, "smooth_rank": true,
+                    "upper_step": { "offset": 1.4933071490757153 }, "lower_step": { "start_at_zero": true }
+                } }"#,
             ),
             ..Self::ENTRY
         },
         LossEntry {
-            name: "happier_published_inat",
-            title: "HAPPIER (code, iNaturalist)",
-            summary: "HAPPIER as its code and that of SupRank run it on iNaturalist: offset 1, start 0, constant numerator",
+            name: "happier_inat",
+            title: "HAPPIER (iNaturalist)",
+            summary: "HAPPIER as its code and that of SupRank run it on iNaturalist: offset 1, start 0",
             sources: &["ramzi2022", "ramzi2025"],
             preset: Some(
+                r#"{ "kind": "happier", "surrogate": { "upper_step": { "offset": 1.0, "start": 0.0 } } }"#,
+            ),
+            ..Self::ENTRY
+        },
+        LossEntry {
+            name: "happier_text",
+            title: "HAPPIER (text)",
+            summary: "HAPPIER with the smooth H-rank of the paper's text",
+            preset: Some(
                 r#"{ "kind": "happier", "surrogate": {
-                    "upper_step": { "offset": 1.0, "start": 0.0 }, "smooth_rank": false
+                    "smooth_rank": true,
+                    "upper_step": { "offset": 1.4933071490757153 }, "lower_step": { "start_at_zero": true }
                 } }"#,
             ),
             ..Self::ENTRY

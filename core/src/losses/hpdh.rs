@@ -2,12 +2,12 @@
 //!
 //! At every level each class is a Gaussian-like density around its centre, and the loss is the negative log
 //! likelihood of the item's class (Zhang et al., *Semantic Hierarchy Preserving Deep Hashing for Large-Scale Image
-//! Retrieval*, arXiv:1901.11259, eq. 2 and 5). With r_i the K outputs of item i, μ_c^l the centre of class c of level
-//! l and y_i^l the label of item i at level l,
+//! Retrieval*, arXiv:1901.11259, eq. 2 and 5, in the form of its public code). With r_i the K outputs of item i, μ_c^l the
+//! centre of class c of level l and y_i^l the label of item i at level l,
 //!
 //! ```text
-//! L = (1/B) Σ_i [ −Σ_l log p_l(y_i^l | r_i) + η₁ Σ_k max(|r_ik| − ρ, 0) + η₂ ‖sign r_i − r_i‖² ]
-//! p_l(c | r) = exp(−‖r − μ_c^l‖ / 2σ_l²) / Σ_c' exp(−‖r − μ_c'^l‖ / 2σ_l²)
+//! L = (1/B) Σ_i [ −Σ_l log(p_l(y_i^l | r_i) + ε) + (η₁/K) Σ_k max(|r_ik| − ρ, 0) + (η₂/K) ‖sign r_i − r_i‖² ]
+//! p_l(c | r) = exp(−‖r − μ_c^l‖² / 2σ_l) / (Σ_c' exp(−‖r − μ_c'^l‖² / 2σ_l) + ε)
 //! ```
 //!
 //! The term of η₁ keeps the outputs in a cube a little larger than that of the codes; the term of η₂ pulls them to its
@@ -18,58 +18,49 @@
 //! Centres are recomputed, not learned. At the start of each epoch the centre of a fine class becomes the mean of its
 //! items (eq. 3), and the centre of a coarser class the mean of its children's centres (eq. 4); every child counts
 //! once, however many items it has. A class without an item in the training set keeps its centre and does not count
-//! in its parent's mean. Before the first epoch centres are draws from N(0, 1); Algorithm 1 replaces them before the
-//! first step.
+//! in its parent's mean. In the first epoch centres are draws from N(0, 1).
 //!
-//! # Where the public code differs
+//! # Text and code
 //!
-//! The preset `hpdh_published` turns on all four differences:
+//! The defaults are the public code; the preset `hpdh_text` is the paper's text:
 //!
-//! | setting | paper | public code |
+//! | setting | code | text |
 //! |---|---|---|
-//! | `squared` | exponents −‖r − μ‖ / 2σ² | −‖r − μ‖² / 2σ |
-//! | `floor` | the logarithm of the quotient e / Σ e | log(e / (Σ e + 1e-8) + 1e-8), which has no gradient for an item far from every centre |
-//! | `mean_over_bits` | both regularisers summed over the K bits | divided by K, so 32 to 64 times weaker |
-//! | `drawn_centres` | class means from the first step on | draws from N(0, 1) for the whole first epoch |
+//! | `squared` | exponents −‖r − μ‖² / 2σ | −‖r − μ‖ / 2σ² |
+//! | `floor` | ε = 1e-8 in the sum and in the logarithm, so that an item far from every centre has no gradient | the logarithm of the quotient e / Σ e |
+//! | `mean_over_bits` | both regularisers divided by K | summed over the K bits, so 32 to 64 times stronger |
+//! | `drawn_centres` | draws from N(0, 1) for the whole first epoch | class means from the first step on (Algorithm 1) |
 //!
-//! Eq. 2 writes the term of η₁ without a sum, for one vector r_n. It is summed over bits and items here, as the term
-//! of η₂ is.
+//! Eq. 2 writes the term of η₁ without a sum, for one vector r_n. In the text's form it is summed over bits and items, as
+//! the term of η₂ is.
+//!
+//! With the text's settings the regularisers outweigh the likelihood. From random weights (recipe `omniglot-hash`) all codes
+//! then become nearly equal: AP of characters 0.6 with 32 bits, where the code's settings have 5.4 and are the best of all
+//! losses for codes. On a pretrained network (`grocery-head`, with the learning rate tuned) H-AP is 39.6 with the text, 47.3
+//! with the text and `mean_over_bits`, and 47.7 with the code.
 //!
 //! # Gradient
 //!
 //! Centres and signs are constants. The sign of an exact 0 is 0, which pulls neither way. Where an output lies on a
 //! centre, the gradient of that distance is 0.
 //!
-//! # One level
-//!
-//! On the fine level alone and with squared distances, this is the class-wise loss of DCWH (Zhe et al., TNNLS 2020):
-//! the preset `dcwh`. DCWH trains in two steps and adds the term of η₂ only in the second; here it is there from the
-//! start. The preset weighs the regularisers and draws the first centres as HPDH's code does; the text of DCWH was not
-//! at hand.
-//!
 //! # Baselines of its tables that are not here
 //!
 //! SHDH (Wang et al., *Supervised Deep Hashing for Hierarchical Labeled Data*, AAAI 2018, arXiv:1704.02088) weighs levels
 //! in a similarity of labels and in a Hamming distance between segments of the codes. IDCWH (Zhang & Yan, *Improved Deep
-//! Classwise Hashing With Centers Similarity Learning*, ICPR 2021, arXiv:2103.09442) learns the centres of DCWH together
-//! with the codes, and pushes centres apart. Only their abstracts were at hand, no equations, and no public code of
+//! Classwise Hashing With Centers Similarity Learning*, ICPR 2021, arXiv:2103.09442) learns the centres of
+//! [DCWH](super::dcwh) together with the codes, and pushes centres apart. Only their abstracts were at hand, no equations, and no public code of
 //! either was found, so that a loss of these names would be an invention. [`dcdh`](super::dcdh), by the authors of
 //! IDCWH, has the parts that its abstract describes.
-//!
-//! # What the readings give
-//!
-//! Summed over the bits, the regularisers outweigh the likelihood. From random weights (recipe `omniglot-hash`) all codes
-//! then become nearly equal: AP of characters 0.6 with 32 bits, where `hpdh_published` has 5.4 and is the best of all
-//! losses for codes. On a pretrained network (`grocery-head`, with the learning rate tuned) H-AP is 39.6 with the paper's
-//! text, 47.3 with `mean_over_bits` and 47.7 with `hpdh_published`. Prefer that preset to the default.
 
 use burn::module::{Module, Param};
-use burn::tensor::{Tensor, activation::log_softmax, activation::relu};
+use burn::tensor::{Tensor, activation::relu};
 use serde::{Deserialize, Serialize};
 
+use super::class_centres::{class_means, log_likelihood, replace_centres};
 use super::{
-    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, check_two_bits, matrix,
-    not_negative, one_hot, quantisation_error, read_values, replace_buffer,
+    Batch, BuildLoss, Family, LossContext, LossEntry, Objective, above_zero, check_two_bits, not_negative,
+    one_hot, quantisation_error, read_values,
 };
 use crate::geometry::{Space, distances};
 use crate::random::normal;
@@ -86,21 +77,19 @@ pub struct HpdhConfig {
     /// gives.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deviations: Option<Vec<f64>>,
-    /// Use exponents −‖r − μ‖² / 2σ instead of −‖r − μ‖ / 2σ². Default false.
+    /// Use exponents −‖r − μ‖² / 2σ instead of −‖r − μ‖ / 2σ². Default true.
     pub squared: bool,
-    /// Number ≥ 0 added to the sum of the densities and inside the logarithm; 0 takes the exact logarithm. Default 0.
+    /// ε ≥ 0, added to the sum of the densities and inside the logarithm; 0 takes the exact logarithm. Default 1e-8.
     pub floor: f64,
-    /// Use the finest level alone. Default false.
-    pub fine_only: bool,
     /// η₁ ≥ 0. Default 10.
     pub range_weight: f64,
     /// ρ > 0, half the width of the cube. Default 1.1.
     pub range: f64,
     /// η₂ ≥ 0. Default 0.1.
     pub quantisation_weight: f64,
-    /// Divide both regularisers by the number of bits. Default false.
+    /// Divide both regularisers by the number of bits. Default true.
     pub mean_over_bits: bool,
-    /// Keep the centres drawn from N(0, 1) for the first epoch, instead of computing them before it. Default false.
+    /// Keep the centres drawn from N(0, 1) for the first epoch, instead of computing them before it. Default true.
     pub drawn_centres: bool,
 }
 
@@ -108,14 +97,13 @@ impl Default for HpdhConfig {
     fn default() -> Self {
         Self {
             deviations: None,
-            squared: false,
-            floor: 0.0,
-            fine_only: false,
+            squared: true,
+            floor: 1e-8,
             range_weight: 10.0,
             range: 1.1,
             quantisation_weight: 0.1,
-            mean_over_bits: false,
-            drawn_centres: false,
+            mean_over_bits: true,
+            drawn_centres: true,
         }
     }
 }
@@ -132,33 +120,20 @@ impl BuildLoss for HpdhConfig {
         complete: true,
         preset: None,
     };
-    const PRESETS: &'static [LossEntry] = &[
-        LossEntry {
-            name: "dcwh",
-            title: "DCWH",
-            summary: "HPDH on the fine level alone: class-wise Gaussians in the space of codes",
-            optimises: "ap",
-            sources: &["zhe2020"],
-            preset: Some(
-                r#"{ "kind": "hpdh", "fine_only": true, "squared": true, "mean_over_bits": true, "drawn_centres": true }"#,
-            ),
-            ..Self::ENTRY
-        },
-        LossEntry {
-            name: "hpdh_published",
-            title: "HPDH (code)",
-            summary: "HPDH as its code computes it: squared distances over σ, weaker regularisers, a floor of 1e-8",
-            preset: Some(
-                r#"{ "kind": "hpdh", "squared": true, "floor": 1e-8, "mean_over_bits": true, "drawn_centres": true }"#,
-            ),
-            ..Self::ENTRY
-        },
-    ];
+    const PRESETS: &'static [LossEntry] = &[LossEntry {
+        name: "hpdh_text",
+        title: "HPDH (text)",
+        summary: "HPDH as in the paper's text: distances over σ², regularisers summed over the bits",
+        preset: Some(
+            r#"{ "kind": "hpdh", "squared": false, "floor": 0.0, "mean_over_bits": false, "drawn_centres": false }"#,
+        ),
+        ..Self::ENTRY
+    }];
     type Loss = Hpdh;
 
     fn init(&self, context: &LossContext) -> Result<Hpdh> {
         check_two_bits("hpdh", context)?;
-        not_negative("hpdh", "floor", self.floor, 0.0)?;
+        not_negative("hpdh", "floor", self.floor, 1e-8)?;
         not_negative("hpdh", "range_weight", self.range_weight, 10.0)?;
         above_zero("hpdh", "range", self.range, 1.1)?;
         not_negative("hpdh", "quantisation_weight", self.quantisation_weight, 0.1)?;
@@ -179,24 +154,20 @@ impl BuildLoss for HpdhConfig {
             above_zero("hpdh", "deviation", deviation, 1.0)?;
         }
         let mut draws = context.stream("centres");
-        let coarsest = if self.fine_only { depth } else { 1 };
-        let centres = (coarsest..=depth).map(|level| {
+        let centres = (1..=depth).map(|level| {
             let count = context.class_count(level);
             context.buffer(normal(&mut draws, count * context.dimension, 1.0), count)
         });
         let centres = centres.collect();
-        Ok(Hpdh { centres, coarsest, deviations, classes: context.classes.clone(), config: self.clone() })
+        Ok(Hpdh { centres, deviations, classes: context.classes.clone(), config: self.clone() })
     }
 }
 
 /// The centres and the loss around them.
 #[derive(Module, Debug)]
 pub struct Hpdh {
-    /// [C_l, K] for each level used, coarse → fine; not learned.
+    /// [C_l, K] for each level, coarse → fine; not learned.
     pub centres: Vec<Param<Tensor<2>>>,
-    /// The coarsest level used.
-    #[module(skip)]
-    coarsest: usize,
     #[module(skip)]
     deviations: Vec<f64>,
     /// The label path of each fine class.
@@ -229,7 +200,7 @@ impl Objective for Hpdh {
         let depth = self.classes.levels();
         let fine = labels.column(depth);
         let mut means = class_means(self.class_count(depth), fine.iter().copied().zip(outputs.chunks(bits)));
-        for level in (self.coarsest..=depth).rev() {
+        for level in (1..=depth).rev() {
             if level < depth {
                 let paths = self.classes.up_to(level + 1).classes();
                 let children = (0..paths.len()).filter_map(|row| match *paths.row(row) {
@@ -238,13 +209,13 @@ impl Objective for Hpdh {
                 });
                 means = class_means(self.class_count(level), children);
             }
-            self.replace_centres(level, &means);
+            replace_centres(&mut self.centres[level - 1], &means);
         }
     }
 }
 
 impl Hpdh {
-    /// The loss of each level used, coarse → fine, without the two regularisers.
+    /// The loss of each level, coarse → fine, without the two regularisers.
     pub fn level_losses(&self, batch: &Batch) -> Vec<Tensor<1>> {
         let outputs = &batch.embeddings;
         let level_loss = |(level, centres): (usize, &Param<Tensor<2>>)| {
@@ -256,47 +227,14 @@ impl Hpdh {
                 distances * (-0.5 / deviation.powi(2))
             };
             let own_class = one_hot(&batch.labels.up_to(level), centres.dims()[0], outputs);
-            let logarithms = if self.config.floor == 0.0 {
-                log_softmax(exponents, 1)
-            } else {
-                let densities = exponents.exp();
-                let sums = densities.clone().sum_dim(1) + self.config.floor;
-                (densities / sums + self.config.floor).log()
-            };
-            (logarithms * own_class).sum() * (-1.0 / batch.labels.len() as f64)
+            log_likelihood(exponents, own_class, self.config.floor) * (-1.0 / batch.labels.len() as f64)
         };
-        (self.coarsest..).zip(&self.centres).map(level_loss).collect()
+        (1..).zip(&self.centres).map(level_loss).collect()
     }
 
     fn class_count(&self, level: usize) -> usize {
-        self.centres[level - self.coarsest].dims()[0]
+        self.centres[level - 1].dims()[0]
     }
-
-    /// Replaces the centres of a level by the means; a class without a mean keeps its centre.
-    fn replace_centres(&mut self, level: usize, means: &[Option<Vec<f64>>]) {
-        let centres = &mut self.centres[level - self.coarsest];
-        let old = centres.val();
-        let shape @ [_, bits] = old.dims();
-        let mut values = read_values(old.clone());
-        for (centre, mean) in values.chunks_mut(bits).zip(means) {
-            if let Some(mean) = mean {
-                centre.copy_from_slice(mean);
-            }
-        }
-        *centres = replace_buffer(centres, matrix(values, shape, &old));
-    }
-}
-
-/// The mean of the members of each class; `None` for a class without members.
-fn class_means<'a>(classes: usize, members: impl Iterator<Item = (u32, &'a [f64])>) -> Vec<Option<Vec<f64>>> {
-    let mut sums: Vec<Option<(Vec<f64>, f64)>> = vec![None; classes];
-    for (class, member) in members {
-        let (sum, count) = sums[class as usize].get_or_insert_with(|| (vec![0.0; member.len()], 0.0));
-        sum.iter_mut().zip(member).for_each(|(sum, value)| *sum += value);
-        *count += 1.0;
-    }
-    let mean = |(sum, count): (Vec<f64>, f64)| sum.into_iter().map(|sum| sum / count).collect();
-    sums.into_iter().map(|sum| sum.map(mean)).collect()
 }
 
 #[cfg(test)]

@@ -28,11 +28,18 @@
 //! | distances | [`crate::geometry::distances`], [`Geometry::scores`] |
 //! | range checks of settings | `range.rs`, one function for each kind of range |
 //! | several losses in one | [`WeightedSum`], [`Levels`], [`CrossBatchMemory`]; a config can put them around any loss |
-//! | the settings of a published code | a preset, in [`BuildLoss::PRESETS`] of the loss |
+//! | the other reading of a paper, or a variant of its tables | a preset, in [`BuildLoss::PRESETS`] of the loss |
 //!
 //! Every loss works in f32 and f64: for any batch, loss and gradient are finite, and 0 if there is nothing to compare.
 //! Two facts about Burn: dividing a tensor by a number rounds the gradient to f32, so multiply by the reciprocal; and a
 //! root has an infinite slope at 0, so mask it there.
+//!
+//! # Text and code
+//!
+//! Where the text of a paper and its published code differ, both have a name. The name without a suffix is the reading
+//! that works; the other one is a preset, `NAME_text` or `NAME_published`. A reading works if it trains better in the
+//! tables of `native-trainer/recipes/tables`; where both train equally well, it is the text. The page of the loss has a
+//! section *Text and code* with the differences and with this evidence.
 //!
 //! # How to add a loss
 //!
@@ -46,6 +53,7 @@ pub mod arc_face;
 pub mod blackbox_ap;
 pub mod calibration;
 pub mod catalogue;
+mod class_centres;
 mod class_proxies;
 mod config_value;
 pub mod contrastive;
@@ -53,6 +61,7 @@ pub mod cross_batch_memory;
 pub mod csl;
 pub mod csq;
 pub mod dcdh;
+pub mod dcwh;
 pub mod dpsh;
 pub mod dtsh;
 pub mod fast_ap;
@@ -113,6 +122,7 @@ pub use cross_batch_memory::{CrossBatchMemory, CrossBatchMemoryConfig};
 pub use csl::{Csl, CslConfig};
 pub use csq::{Csq, CsqConfig};
 pub use dcdh::{Dcdh, DcdhConfig};
+pub use dcwh::{Dcwh, DcwhConfig};
 pub use dpsh::{Dpsh, DpshConfig};
 pub use dtsh::{Dtsh, DtshConfig};
 pub use fast_ap::{FastAp, FastApConfig};
@@ -317,7 +327,7 @@ impl<'a> LossContext<'a> {
 pub trait BuildLoss {
     /// Its entry in the catalogue.
     const ENTRY: LossEntry;
-    /// Named settings of this loss: those of a published code, and variants in the papers' tables.
+    /// Named settings of this loss: the other reading of its paper, and variants in the papers' tables.
     const PRESETS: &'static [LossEntry] = &[];
     /// The loss that these settings make.
     type Loss: Objective + Module;

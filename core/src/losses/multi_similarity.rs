@@ -9,8 +9,12 @@
 //! hold only the pairs that the paper's [miner](crate::miners::MultiSimilarityMiner) chooses. A pair that another miner
 //! chooses several times counts once.
 //!
-//! The paper's λ is 1. The published code uses λ = 0.5 and β = 40. pytorch-metric-learning and Proxy-Anchor use
-//! λ = 0.5 and β = 50; HIER uses the same without a miner.
+//! # Text and code
+//!
+//! The defaults, λ = 0.5 and β = 40, are those of the published code; the preset `multi_similarity_text` has λ = 1 and
+//! β = 50. A base of 1 is the score of equal vectors, so a negative counts little until it is nearly equal to the query. On
+//! drawn creatures (recipe `biomorphs`, one seed) AP of species is 86.2 with the code's settings and 78.8 with the text's.
+//! pytorch-metric-learning and Proxy-Anchor use λ = 0.5 and β = 50; HIER uses the same without a miner.
 //!
 //! # Gradient
 //!
@@ -36,9 +40,9 @@ use crate::{Checked, Result};
 pub struct MultiSimilarityConfig {
     /// α > 0, the weight of positives. Default 2.
     pub alpha: f64,
-    /// β > 0, the weight of negatives. Default 50.
+    /// β > 0, the weight of negatives. Default 40.
     pub beta: f64,
-    /// λ, the base. Default 1.
+    /// λ, the base. Default 0.5.
     pub base: f64,
     /// Which pairs count. Default the paper's miner, with ε = 0.1.
     pub miner: Miner,
@@ -48,8 +52,8 @@ impl Default for MultiSimilarityConfig {
     fn default() -> Self {
         Self {
             alpha: 2.0,
-            beta: 50.0,
-            base: 1.0,
+            beta: 40.0,
+            base: 0.5,
             miner: Miner::MultiSimilarityMiner(MultiSimilarityMiner::default()),
         }
     }
@@ -68,18 +72,18 @@ impl BuildLoss for MultiSimilarityConfig {
         preset: None,
     };
     const PRESETS: &'static [LossEntry] = &[LossEntry {
-        name: "multi_similarity_published",
-        title: "Multi-Similarity (code)",
-        summary: "Multi-Similarity as its published code runs: λ = 0.5 and β = 40",
-        preset: Some(r#"{ "kind": "multi_similarity", "beta": 40.0, "base": 0.5 }"#),
+        name: "multi_similarity_text",
+        title: "Multi-Similarity (text)",
+        summary: "Multi-Similarity as in the paper's text: λ = 1 and β = 50",
+        preset: Some(r#"{ "kind": "multi_similarity", "beta": 50.0, "base": 1.0 }"#),
         ..Self::ENTRY
     }];
     type Loss = MultiSimilarity;
 
     fn init(&self, _: &LossContext) -> Result<MultiSimilarity> {
         above_zero("multi_similarity", "alpha", self.alpha, 2.0)?;
-        above_zero("multi_similarity", "beta", self.beta, 50.0)?;
-        finite("multi_similarity", "base", self.base, 1.0)?;
+        above_zero("multi_similarity", "beta", self.beta, 40.0)?;
+        finite("multi_similarity", "base", self.base, 0.5)?;
         Ok(MultiSimilarity { config: self.clone(), miner: self.miner.checked()? })
     }
 }

@@ -1,14 +1,14 @@
 //! The H-AP surrogate of HAPPIER for one query (Ramzi et al., ECCV 2022).
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{Addends, QueryLoss, ScoredItems, constant, one_minus_quotients};
 use crate::relevance::{CheckedRelevance, Relevance};
 use crate::steps::{LowerStep, Smooth, UpperStep, heaviside};
 use crate::{Checked, Result};
 
-/// Settings of the H-AP surrogate. The defaults are the paper's text. The published recipes use the offset 1.44 and no
-/// `smooth_rank`, see the preset `happier_published`.
+/// Settings of the H-AP surrogate. The defaults are those of the published code; the preset `hap_surrogate_text` has those
+/// of the paper's text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
@@ -17,14 +17,15 @@ pub struct HapSurrogateConfig {
     /// The relevance of an item by its shared level, with class sizes counted over the batch. Default: HAPPIER, eq. 4
     /// with α = 1. HAPPIER_F has a larger α (3 to 5).
     pub relevance: Relevance,
-    /// H⁻, for items that belong below.
+    /// H⁻, for items that belong below. Default: that of [`UpperStep`], with the offset 1.44.
+    #[serde(deserialize_with = "read_upper_step")]
     pub upper_step: UpperStep,
     /// H⁺, for items that belong above; used with `smooth_rank`.
     pub lower_step: LowerStep,
     /// What says which items belong above another. Default: their levels.
     pub order: ItemOrder,
     /// Whether the H-rank is smooth and has a gradient. A smooth H-rank can be negative; the loss then pushes the item
-    /// further down the ranking. Default true.
+    /// further down the ranking. Default false.
     pub smooth_rank: bool,
     /// Whether the ranked items have no gradient, so that only queries move. Default false.
     pub stop_gradient: bool,
@@ -47,13 +48,34 @@ impl Default for HapSurrogateConfig {
     fn default() -> Self {
         Self {
             relevance: Relevance::HierarchicalAp { alpha: 1.0 },
-            upper_step: UpperStep::default(),
+            upper_step: published_step(),
             lower_step: LowerStep::default(),
             order: ItemOrder::Levels,
-            smooth_rank: true,
+            smooth_rank: false,
             stop_gradient: false,
         }
     }
+}
+
+/// H⁻ of the published code.
+fn published_step() -> UpperStep {
+    UpperStep { offset: Some(1.44), ..UpperStep::default() }
+}
+
+/// An upper step in which the offset is 1.44 unless it is given.
+#[derive(Deserialize)]
+#[serde(remote = "UpperStep", deny_unknown_fields, default = "published_step")]
+struct PublishedStep {
+    temperature: f64,
+    slope: Option<f64>,
+    threshold: Option<f64>,
+    offset: Option<f64>,
+    start: f64,
+    start_at_zero: bool,
+}
+
+fn read_upper_step<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<UpperStep, D::Error> {
+    PublishedStep::deserialize(deserializer)
 }
 
 impl HapSurrogateConfig {

@@ -153,7 +153,8 @@ impl Checked<UpperStep> {
 /// The paper calls the slopes γ and ν and the start μ. Its eq. 43 has max in place of min, which is a misprint: that
 /// step would be at least 1 above 0 and grow without limit, while the next sentence of the paper says that it is at
 /// most H. Eq. 43 also puts t = 0 into the second line, which gives γ for an exact tie. Here, as in the published code,
-/// it is in the first line and gives 0, unless `start_at_zero` is set. Both are lower bounds of H(0) = 1.
+/// it is in the first line and gives 0, unless `start_at_zero` is set, as `happier_text` does. Both are lower bounds of
+/// H(0) = 1.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]

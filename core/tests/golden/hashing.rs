@@ -1,6 +1,10 @@
 //! The golden files of losses that learn codes.
 
-use akin_core::losses::{Batch, DcdhConfig, HpdhConfig, Objective};
+use akin_core::losses::csq::Quantisation;
+use akin_core::losses::{
+    Batch, CsqConfig, DcdhConfig, DcwhConfig, DpshConfig, DtshConfig, HpdhConfig, Objective, Reference,
+};
+use akin_core::taxonomy::Labels;
 use burn::module::Param;
 use burn::tensor::{Tensor, TensorData};
 use serde_json::Value;
@@ -32,6 +36,103 @@ pub(crate) fn dcdh(case: &Case, verdict: &mut Verdict) {
     verdict.compare("grad_features", &case.numbers("outputs/grad_features"), &gradient, EXACT);
     let gradient = values(loss.centres.val().grad(&gradients).unwrap());
     verdict.compare("grad_centers", &case.numbers("outputs/grad_centers"), &gradient, EXACT);
+}
+
+/// `dcwh.json`.
+pub(crate) fn dcwh(case: &Case, verdict: &mut Verdict) {
+    let items = labels(case, "inputs/labels");
+    if case.name() == "centers" {
+        let mut loss = init(&DcwhConfig::default(), &items);
+        loss.before_epoch(tensor(case, "inputs/features"), &items);
+        return verdict.compare(
+            "centers",
+            &case.numbers("outputs/centers"),
+            &values(loss.centres.val()),
+            SINGLE,
+        );
+    }
+    let number = |name: &str| case.get(&format!("params/{name}")).as_f64().unwrap();
+    let config = DcwhConfig {
+        deviation: number("inv_var").sqrt().recip(),
+        floor: number("floor"),
+        range_weight: number("weight_cubic"),
+        range: number("cube"),
+        quantisation_weight: number("weight_vertex"),
+        ..DcwhConfig::default()
+    };
+    let mut loss = init(&config, &items);
+    loss.centres = centre_parameter(case.get("inputs/centers"));
+
+    let features = tensor(case, "inputs/features").require_grad();
+    let value = loss.forward(&Batch::new(features.clone(), &items));
+    let gradient = values(features.grad(&value.backward()).unwrap());
+    verdict.compare("loss", &case.numbers("outputs/loss"), &scalar(&value), EXACT);
+    verdict.compare("grad_features", &case.numbers("outputs/grad_features"), &gradient, EXACT);
+}
+
+/// `dpsh.json`. The first rows are compared with all rows, themselves included, which have no gradient.
+pub(crate) fn dpsh(case: &Case, verdict: &mut Verdict) {
+    let number = |name: &str| case.find(&format!("params/{name}")).and_then(Value::as_f64);
+    let all = tensor(case, "inputs/features");
+    let [count, bits] = all.dims();
+    let item_labels = labels(case, "inputs/labels");
+    let rows = case.get("inputs/batch").as_u64().unwrap() as usize;
+    let query_labels = Labels::new(1, item_labels.ids()[..rows].to_vec()).unwrap();
+    // The collection takes the mean of the quantisation error over items and bits, the loss that over pairs.
+    let quantisation_weight =
+        number("lambda").unwrap_or_else(|| number("alpha").unwrap() * count as f64 / bits as f64);
+    let loss = init(&DpshConfig { quantisation_weight }, &item_labels);
+
+    let queries = all.clone().slice([0..rows, 0..bits]).require_grad();
+    let reference = Reference { embeddings: all, labels: &item_labels, own: None };
+    let value = loss.forward(&Batch::new(queries.clone(), &query_labels).with_reference(reference));
+    let gradient = values(queries.grad(&value.backward()).unwrap());
+    verdict.compare("loss", &case.numbers("outputs/loss"), &scalar(&value), EXACT);
+    verdict.compare("grad_features", &case.numbers("outputs/grad_features"), &gradient, EXACT);
+}
+
+/// `dtsh.json`, where Θ has no ½, a query is one of its positives, and the quantisation error is a mean over bits.
+pub(crate) fn dtsh(case: &Case, verdict: &mut Verdict) {
+    let number = |name: &str| case.get(&format!("params/{name}")).as_f64().unwrap();
+    let items = labels(case, "inputs/labels");
+    let features = tensor(case, "inputs/features").require_grad();
+    let [count, bits] = features.dims();
+    let loss = |rows: Tensor<2>, quantisation_weight: f64| {
+        let config = DtshConfig { margin: Some(number("alpha")), quantisation_weight };
+        let reference = Reference { embeddings: rows.clone(), labels: &items, own: None };
+        init(&config, &items).forward(&Batch::new(rows, &items).with_reference(reference))
+    };
+    let of_class = |class: u32| items.ids().iter().filter(|&&other| other == class).count();
+    let triplets: usize = items.ids().iter().map(|&class| of_class(class) * (count - of_class(class))).sum();
+    let weight = number("lambda") * triplets as f64 / (count * bits) as f64;
+    let quantisation = loss(features.clone(), weight) - loss(features.clone(), 0.0);
+    let value = loss(features.clone() * 2f64.sqrt(), 0.0) + quantisation;
+    let gradient = values(features.grad(&value.backward()).unwrap());
+    verdict.compare("loss", &case.numbers("outputs/loss"), &scalar(&value), EXACT);
+    verdict.compare("grad_features", &case.numbers("outputs/grad_features"), &gradient, EXACT);
+}
+
+/// `csq.json`. The authors' cases have pairs beside the central similarity.
+pub(crate) fn csq(case: &Case, verdict: &mut Verdict) {
+    let number = |name: &str| case.get(&format!("params/{name}")).as_f64().unwrap();
+    let items = labels(case, "inputs/labels");
+    let config = CsqConfig {
+        quantisation_weight: number("lambda2"),
+        quantisation: Quantisation::Squared,
+        pair_weight: number("lambda1"),
+    };
+    let mut loss = init(&config, &items);
+    if !case.name().starts_with("yuanli") {
+        // The centres of both are the first rows of the Hadamard matrix.
+        verdict.compare("centers", &case.numbers("inputs/centers"), &values(loss.centres.val()), 0.0);
+    }
+    loss.centres = centre_parameter(case.get("inputs/centers"));
+
+    let features = tensor(case, "inputs/features").require_grad();
+    let value = loss.forward(&Batch::new(features.clone(), &items));
+    let gradient = values(features.grad(&value.backward()).unwrap());
+    verdict.compare("loss", &case.numbers("outputs/loss"), &scalar(&value), EXACT);
+    verdict.compare("grad_features", &case.numbers("outputs/grad_features"), &gradient, EXACT);
 }
 
 /// `hpdh_loss.json`, which has the finest level first.

@@ -2,8 +2,8 @@
 
 use akin_core::geometry::Geometry;
 use akin_core::losses::{
-    Batch, BuildLoss, CsqConfig, DcdhConfig, DpshConfig, DtshConfig, Hpdh, HpdhConfig, LossContext,
-    Objective, Reference,
+    Batch, BuildLoss, CsqConfig, DcdhConfig, DcwhConfig, DpshConfig, DtshConfig, Hpdh, HpdhConfig,
+    LossConfig, LossContext, Objective, Reference,
 };
 use akin_core::random::{normal, stream};
 use akin_core::taxonomy::Labels;
@@ -161,7 +161,7 @@ fn dtsh() {
 fn csq() {
     let (outputs, labels) = (outputs(3, 7), fine(&[0, 1, 2, 0, 1, 2, 2]));
     let lambda = 0.3;
-    let mut loss = init(&CsqConfig { quantisation_weight: lambda }, &labels);
+    let mut loss = init(&CsqConfig { quantisation_weight: lambda, ..Default::default() }, &labels);
     loss.centres = loss.centres.clone().map(|centres| centres.cast(DType::F64));
     let centres = rows(loss.centres.val());
     let mut sum = 0.0;
@@ -174,6 +174,39 @@ fn csq() {
     }
     let value = number(loss.forward(&Batch::new(tensor(&outputs), &labels)));
     assert_close(value, sum / (outputs.len() * BITS) as f64);
+}
+
+/// DCWH in the form of its public code: Gaussians around centres, a cube whose lower side weighs more by the number of
+/// items, and the distance of each output from its sign.
+#[test]
+fn dcwh() {
+    let classes = [0, 1, 2, 0, 1, 2, 2, 0];
+    let (outputs, labels) = (outputs(3, classes.len()), fine(&classes));
+    let (sigma, floor, eta1, rho, eta2): (f64, _, _, _, _) = (1.5, 1e-3, 2.0, 0.6, 0.3);
+    let config = DcwhConfig {
+        deviation: sigma,
+        floor,
+        range_weight: eta1,
+        range: rho,
+        quantisation_weight: eta2,
+        ..Default::default()
+    };
+    let mut loss = init(&config, &labels);
+    loss.centres = loss.centres.clone().map(|centres| centres.cast(DType::F64));
+    let centres = rows(loss.centres.val());
+    let count = outputs.len() as f64;
+    let mut sum = 0.0;
+    for (r, &class) in outputs.iter().zip(&classes) {
+        let density = |mu: &Vec<f64>| (-distance(r, mu).powi(2) / (2.0 * sigma.powi(2))).exp();
+        let all: f64 = centres.iter().map(density).sum();
+        sum -= (density(&centres[class as usize]) / (all + floor) + floor).ln();
+        for &output in r {
+            sum += eta1 * ((-rho - output).max(0.0) + (output - rho).max(0.0) / count);
+            sum += eta2 * (output.signum() - output).powi(2) / count;
+        }
+    }
+    let value = number(loss.forward(&Batch::new(tensor(&outputs), &labels)));
+    assert_close(value, sum / count);
 }
 
 /// DCDH: Gaussians around learned centres, the likelihood that any two centres differ, and the distance of each output
@@ -218,6 +251,14 @@ fn two_levels() -> (Rows, Labels) {
     (outputs(4, 6), Labels::new(2, vec![0, 0, 0, 1, 1, 2, 1, 3, 0, 0, 1, 3]).unwrap())
 }
 
+/// The settings of the paper's text.
+fn hpdh_text() -> HpdhConfig {
+    let LossConfig::Hpdh(config) = LossConfig::named("hpdh_text").unwrap() else {
+        panic!("hpdh_text is a preset of hpdh");
+    };
+    config
+}
+
 /// HPDH with its centres in f64, coarse → fine.
 fn hpdh(config: &HpdhConfig, labels: &Labels) -> (Hpdh, Vec<Rows>) {
     let mut loss = init(config, labels);
@@ -247,7 +288,7 @@ fn paper_hpdh(outputs: &Rows, labels: &Labels, centres: &[Rows], regularisers: f
 fn hpdh_is_eq_5_over_the_number_of_items() {
     let (outputs, labels) = two_levels();
     for (mean_over_bits, regularisers) in [(false, 1.0), (true, 1.0 / BITS as f64)] {
-        let (loss, centres) = hpdh(&HpdhConfig { mean_over_bits, ..Default::default() }, &labels);
+        let (loss, centres) = hpdh(&HpdhConfig { mean_over_bits, ..hpdh_text() }, &labels);
         let value = number(loss.forward(&Batch::new(tensor(&outputs), &labels)));
         assert_close(value * outputs.len() as f64, paper_hpdh(&outputs, &labels, &centres, regularisers));
     }
@@ -257,7 +298,7 @@ fn hpdh_is_eq_5_over_the_number_of_items() {
 #[test]
 fn hpdh_computes_its_centres_before_its_first_loss() {
     let (outputs, labels) = two_levels();
-    let (mut loss, _) = hpdh(&HpdhConfig::default(), &labels);
+    let (mut loss, _) = hpdh(&hpdh_text(), &labels);
     assert!(loss.needs_training_set(0));
     loss.before_epoch(tensor(&outputs), &labels);
     // The mean of the items of each fine class, and of the fine centres of each coarse class.

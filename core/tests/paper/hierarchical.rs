@@ -1,6 +1,6 @@
 //! Losses of several levels: HAPPIER, CSL, and sums over the levels.
 
-use akin_core::losses::{CslConfig, HapSurrogateConfig, HappierConfig, ItemOrder};
+use akin_core::losses::{CslConfig, HapSurrogateConfig, HappierConfig, ItemOrder, LossConfig};
 use akin_core::relevance::Relevance;
 use akin_core::steps::{LowerStep, UpperStep};
 
@@ -35,6 +35,20 @@ pub(crate) fn relevance(relevance: &Relevance, level: usize, sizes: &[usize]) ->
             sum
         }
     }
+}
+
+/// The settings of the paper's text.
+fn happier_text() -> HappierConfig {
+    let LossConfig::Happier(config) = LossConfig::named("happier_text").unwrap() else {
+        panic!("happier_text is a preset of happier");
+    };
+    config
+}
+
+#[test]
+fn the_surrogate_of_the_text_is_that_of_happier() {
+    let text = LossConfig::named("hap_surrogate_text").unwrap();
+    assert_eq!(text, LossConfig::HapSurrogate(happier_text().surrogate));
 }
 
 /// 1 − H-AP with smooth steps: HAPPIER, eq. 2, 3 and 5. H(0) is 1, as in ROADMAP, eq. 3.
@@ -91,15 +105,15 @@ fn relevances() -> [Relevance; 5] {
 #[test]
 fn hap_surrogate() {
     for relevance in relevances() {
-        let config = HapSurrogateConfig { relevance, ..Default::default() };
-        let published = HapSurrogateConfig { smooth_rank: false, ..config.clone() };
+        let config = HapSurrogateConfig { relevance, ..happier_text().surrogate };
+        let constant = HapSurrogateConfig { smooth_rank: false, ..config.clone() };
         let eq_5 = HapSurrogateConfig { order: ItemOrder::Relevances, ..config.clone() };
         let ties = HapSurrogateConfig {
             upper_step: UpperStep { start_at_zero: true, ..Default::default() },
-            lower_step: LowerStep { start_at_zero: true, ..Default::default() },
+            lower_step: LowerStep::default(),
             ..config.clone()
         };
-        for config in [config, published, eq_5, ties] {
+        for config in [config, constant, eq_5, ties] {
             for case in cases() {
                 case.assert_agree("hap_surrogate", case.value(&config), paper_surrogate(&case, &config));
             }
@@ -110,8 +124,8 @@ fn hap_surrogate() {
 /// The batches above contain queries whose coarse items are more relevant than their fine ones, and exact ties.
 #[test]
 fn each_reading_of_the_surrogate_has_a_value_of_its_own() {
-    let base = HapSurrogateConfig::default();
-    let lower_step = LowerStep { start_at_zero: true, ..Default::default() };
+    let base = happier_text().surrogate;
+    let lower_step = LowerStep::default();
     let upper_step = UpperStep { start_at_zero: true, ..Default::default() };
     for other in [
         HapSurrogateConfig { order: ItemOrder::Relevances, ..base.clone() },
@@ -129,7 +143,7 @@ fn each_reading_of_the_surrogate_has_a_value_of_its_own() {
 #[test]
 fn happier() {
     for lambda in [0.0, 0.1, 1.0] {
-        let config = HappierConfig { lambda, ..Default::default() };
+        let config = HappierConfig { lambda, ..happier_text() };
         let (loss, proxies) = with_drawn_proxies(&config);
         for case in batches() {
             let clustering = paper_norm_softmax(&case, &proxies, config.clustering.temperature);

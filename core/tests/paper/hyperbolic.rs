@@ -3,8 +3,8 @@
 use akin_core::geometry::Geometry;
 use akin_core::losses::hier::{Draw, Triplets, mutual_neighbours};
 use akin_core::losses::{
-    Batch, BuildLoss, HierConfig, HyperbolicCrossEntropyConfig, HyperbolicMultiSimilarityConfig, LossContext,
-    Objective, Reference,
+    Batch, BuildLoss, HierConfig, HyperbolicCrossEntropyConfig, HyperbolicMultiSimilarityConfig, LossConfig,
+    LossContext, Objective, Reference,
 };
 use akin_core::random::{normal, stream, uniform};
 use akin_core::taxonomy::Labels;
@@ -133,6 +133,14 @@ fn paper_mean(points: &Rows, proxies: &Rows, triplets: &Triplets, draws: &[Rows;
     mean(&losses)
 }
 
+/// The settings of the paper's text.
+fn hier_text() -> HierConfig {
+    let LossConfig::Hier(config) = LossConfig::named("hier_text").unwrap() else {
+        panic!("hier_text is a preset of hier");
+    };
+    config
+}
+
 #[test]
 fn hier() {
     let geometry = Geometry::poincare();
@@ -142,7 +150,7 @@ fn hier() {
         for seed in 0..8 {
             let (items, proxies) = (features(seed + 20, 6), features(seed + 10, PROXIES));
             let (triplets, draws) = triplets(seed);
-            let config = HierConfig { margin: 0.3, draw, ..HierConfig::default() };
+            let config = HierConfig { margin: 0.3, draw, ..hier_text() };
             let hier = config.with_proxies(matrix(&proxies), geometry.clone());
             let noise = || [matrix(&draws[0]), matrix(&draws[1])];
             let embeddings = geometry.embed(matrix(&items));
@@ -168,8 +176,7 @@ fn the_gradient_of_hier_is_the_derivative_of_equation_8() {
         let proxies = features(seed + 10, PROXIES);
         let ancestors: Rows = proxies.iter().map(|x| exp_0(x)).collect();
         let (triplets, draws) = triplets(seed);
-        let hier = HierConfig { margin: 0.3, ..HierConfig::default() }
-            .with_proxies(matrix(&proxies), geometry.clone());
+        let hier = HierConfig { margin: 0.3, ..hier_text() }.with_proxies(matrix(&proxies), geometry.clone());
         let noise = || [matrix(&draws[0]), matrix(&draws[1])];
         let embeddings = matrix(&points).require_grad();
         let none = Triplets::default();

@@ -2,7 +2,7 @@
 
 use akin_core::losses::contrastive::Measure;
 use akin_core::losses::{
-    ContrastiveConfig, CrossBatchMemoryConfig, MarginConfig, MultiSimilarityConfig, Objective, PairConfig,
+    ContrastiveConfig, CrossBatchMemoryConfig, LossConfig, MarginConfig, Objective, PairConfig,
     TripletMarginConfig,
 };
 use akin_core::miners::Miner;
@@ -103,6 +103,9 @@ fn triplet_margin() {
 #[test]
 fn multi_similarity() {
     let (alpha, beta, base, epsilon) = (2.0, 50.0, 1.0, 0.1);
+    let LossConfig::MultiSimilarity(paper) = LossConfig::named("multi_similarity_text").unwrap() else {
+        panic!("multi_similarity_text is a preset of multi_similarity");
+    };
     for mined in [true, false] {
         for case in cases() {
             let mut losses = Vec::new();
@@ -124,7 +127,7 @@ fn multi_similarity() {
                 }
                 losses.push((1.0 + positive_sum).ln() / alpha + (1.0 + negative_sum).ln() / beta);
             }
-            let mut config = MultiSimilarityConfig::default();
+            let mut config = paper.clone();
             if !mined {
                 config.miner = Miner::default();
             }

@@ -86,21 +86,17 @@ pub fn run(args: EmbedArgs) -> Result<()> {
 /// What embeds the images.
 enum Model {
     Run(Box<Run>),
-    Pretrained(PretrainedConfig),
+    Pretrained(Box<PretrainedConfig>),
 }
 
 impl Model {
     fn open(args: &EmbedArgs) -> Result<Self> {
         if is_config(&args.run) {
-            return Ok(Self::Pretrained(pretrained::open(
-                &args.run,
-                &args.pretrained,
-                false,
-                args.progress,
-            )?));
+            let config = pretrained::open(&args.run, &args.pretrained, false, args.progress)?;
+            return Ok(Self::Pretrained(Box::new(config)));
         }
         args.pretrained.refuse(&args.run)?;
-        Ok(Self::Run(Run::open(&args.run)?))
+        Ok(Self::Run(Box::new(Run::open(&args.run)?)))
     }
 
     /// The files that it is made of.

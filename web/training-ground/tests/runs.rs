@@ -113,8 +113,8 @@ fn a_loss_of_species_alone_scatters_families() {
         let (_, both) = train(&creatures, &named(hierarchical), 300);
         let family = |measures: &Measures| measures.training.ap[1].unwrap();
         let h_ap = |measures: &Measures| measures.held_out.h_ap.unwrap();
-        assert!(family(&both) > family(&fine) + 0.3, "{hierarchical}: {both:?} {fine:?}");
-        assert!(h_ap(&both) > h_ap(&fine) + 0.1, "{hierarchical}: {both:?} {fine:?}");
+        assert!(family(&both) > family(&fine) + 0.2, "{hierarchical}: {both:?} {fine:?}");
+        assert!(h_ap(&both) > h_ap(&fine) + 0.05, "{hierarchical}: {both:?} {fine:?}");
     }
 }
 
@@ -146,7 +146,7 @@ fn small_batches_have_a_large_decomposability_gap() {
 #[test]
 fn ancestors_grow_a_tree() {
     let creatures = creatures();
-    let hier = offers(&creatures, Space::Disk).into_iter().find(|offer| offer.name == "hier_published");
+    let hier = offers(&creatures, Space::Disk).into_iter().find(|offer| offer.name == "hier");
     let terms = json!([
         { "weight": 1.0, "loss": { "kind": "hyperbolic_cross_entropy" } },
         { "weight": 1.0, "loss": hier.unwrap().settings },

@@ -62,8 +62,8 @@ h_recall: number,
 h_precision: number, };
 
 /**
- * Settings of the H-AP surrogate. The defaults are the paper's text. The published recipes use the offset 1.44 and no
- * `smooth_rank`, see the preset `happier_published`.
+ * Settings of the H-AP surrogate. The defaults are those of the published code; the preset `hap_surrogate_text` has those
+ * of the paper's text.
  */
 export type HapSurrogateConfig = {
 /**
@@ -72,7 +72,7 @@ export type HapSurrogateConfig = {
  */
 relevance: Relevance,
 /**
- * H⁻, for items that belong below.
+ * H⁻, for items that belong below. Default: that of [`UpperStep`], with the offset 1.44.
  */
 upper_step: UpperStep,
 /**
@@ -85,7 +85,7 @@ lower_step: LowerStep,
 order: ItemOrder,
 /**
  * Whether the H-rank is smooth and has a gradient. A smooth H-rank can be negative; the loss then pushes the item
- * further down the ranking. Default true.
+ * further down the ranking. Default false.
  */
 smooth_rank: boolean,
 /**
@@ -134,7 +134,8 @@ contribution: number, };
  * The paper calls the slopes γ and ν and the start μ. Its eq. 43 has max in place of min, which is a misprint: that
  * step would be at least 1 above 0 and grow without limit, while the next sentence of the paper says that it is at
  * most H. Eq. 43 also puts t = 0 into the second line, which gives γ for an exact tie. Here, as in the published code,
- * it is in the first line and gives 0, unless `start_at_zero` is set. Both are lower bounds of H(0) = 1.
+ * it is in the first line and gives 0, unless `start_at_zero` is set, as `happier_text` does. Both are lower bounds of
+ * H(0) = 1.
  */
 export type LowerStep = {
 /**

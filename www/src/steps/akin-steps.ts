@@ -550,7 +550,7 @@ export class AkinSteps extends ShadowElement {
       ({ name, push }) => `${pushText(push[selected] ?? 0)} under ${LOSSES[name].title}`,
     );
     const quotient = computed.losses
-      .find(({ name }) => name === "hap_surrogate")
+      .find(({ name }) => name === "hap_surrogate_text")
       ?.quotients.find(({ item }) => item === selected);
     return html`<div class="editor" role="group" aria-label="Item ${selected + 1}">
       <h3>Item ${selected + 1}</h3>

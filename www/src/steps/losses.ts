@@ -3,7 +3,7 @@
 import type { LowerStep, QueryLossSetting, ScoreSettings, StepSetting, UpperStep } from "../messages/science.js";
 import type { Given } from "../science.js";
 
-export const LOSS_NAMES = ["smooth_ap", "sup_ap", "roadmap", "hap_surrogate", "hap_surrogate_constant"] as const;
+export const LOSS_NAMES = ["smooth_ap", "sup_ap", "roadmap", "hap_surrogate", "hap_surrogate_text"] as const;
 export type LossName = (typeof LOSS_NAMES)[number];
 
 export interface LossEntry {
@@ -29,12 +29,12 @@ export const LOSSES: Readonly<Record<LossName, LossEntry>> = {
   hap_surrogate: {
     title: "H-AP surrogate",
     metric: "H-AP",
-    says: "HAPPIER as its paper has it: the upper step in the rank, the lower step in the H-rank.",
-  },
-  hap_surrogate_constant: {
-    title: "H-AP surrogate, constant H-rank",
-    metric: "H-AP",
     says: "HAPPIER as its published code runs: the upper step in the rank, and an H-rank without a slope.",
+  },
+  hap_surrogate_text: {
+    title: "H-AP surrogate (text)",
+    metric: "H-AP",
+    says: "HAPPIER as its paper has it: the upper step in the rank, the lower step in the H-rank.",
   },
 };
 
@@ -83,7 +83,8 @@ export function lossSetting(name: LossName, settings: StepSettings): Given<Query
   const surrogate = {
     kind: "hap_surrogate",
     relevance,
-    upper_step: upperStep(settings),
+    // Without an offset the step is continuous, as it is drawn.
+    upper_step: { ...upperStep(settings), offset: settings.offset },
     lower_step: lowerStep(settings),
   } as const;
   switch (name) {
@@ -94,9 +95,9 @@ export function lossSetting(name: LossName, settings: StepSettings): Given<Query
     case "roadmap":
       return { kind: "roadmap", sup_ap: { step: upperStep(settings) } };
     case "hap_surrogate":
-      return surrogate;
-    case "hap_surrogate_constant":
       return { ...surrogate, smooth_rank: false };
+    case "hap_surrogate_text":
+      return { ...surrogate, smooth_rank: true };
   }
 }
 

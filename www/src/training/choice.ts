@@ -6,7 +6,7 @@ import type { JsonValue, Offer } from "../messages/training.js";
 type Table = Offer["settings"];
 
 /** The losses that can stand beside another one: HIER in its two forms. */
-export const COMPANIONS = ["hier", "hier_published"];
+export const COMPANIONS = ["hier", "hier_text"];
 
 /** A number or a switch among the settings of a loss. */
 export interface Field {

@@ -62,9 +62,9 @@ const CASES: &[(&str, &str, &[u32])] = &[
     ("ROADMAP", r#"{ "kind": "roadmap" }"#, &[256, 1024]),
     ("FastAP", r#"{ "kind": "fast_ap" }"#, &[256, 1024]),
     ("SoftBin-AP", r#"{ "kind": "softbin_ap" }"#, &[256, 1024]),
-    ("XBM, 8192 items", r#"{ "kind": "cross_batch_memory", "size": 8192, "start": 0 }"#, &[256, 1024]),
+    ("XBM, 8192 items", r#"{ "kind": "cross_batch_memory_text", "size": 8192, "start": 0 }"#, &[256, 1024]),
     ("HIER", r#"{ "kind": "hier" }"#, &[180]),
-    ("HIER, public code", r#"{ "kind": "hier_published" }"#, &[180]),
+    ("HIER, text", r#"{ "kind": "hier_text" }"#, &[180]),
 ];
 const SIZES: &[u32] = &[256, 512, 1024, 4096];
 

@@ -504,7 +504,7 @@ mod tests {
     #[test]
     fn all_stands_for_every_loss_each_with_a_head_that_it_can_use() {
         let source = Source::read(Path::new("biomorphs"), &[]).unwrap();
-        let losses = ["all", "hpdh", "hier_published_ball"].map(str::to_owned).to_vec();
+        let losses = ["all", "hpdh", "hier_ball"].map(str::to_owned).to_vec();
         let plan = Plan::new(source, Overrides { losses, ..Overrides::default() }).unwrap();
         let row = |name: &str| plan.rows.iter().find(|row| row.name == name);
         for entry in CATALOGUE.iter().filter(|entry| entry.complete && entry.preset.is_none()) {
@@ -517,7 +517,7 @@ mod tests {
         }
         let apart = |name: &str| row(name).unwrap().apart;
         assert_eq!(
-            ["happier", "hier", "hpdh", "dcwh", "hier_published_ball"].map(apart),
+            ["happier", "hier", "hpdh", "dcwh", "hier_ball"].map(apart),
             [false, false, true, true, true]
         );
         // Its settings are written out in the recipe, but it is still the preset.
@@ -536,13 +536,13 @@ mod tests {
     fn a_loss_of_the_recipes_kind_keeps_its_settings() {
         let sets = ["loss={kind='happier',lambda=0.3}".to_owned()];
         let source = Source::read(Path::new("biomorphs"), &sets).unwrap();
-        let losses = ["happier", "happier_published", "roadmap"].map(str::to_owned).to_vec();
+        let losses = ["happier", "happier_text", "roadmap"].map(str::to_owned).to_vec();
         let plan = Plan::new(source, Overrides { losses, ..Overrides::default() }).unwrap();
         let losses: Vec<LossConfig> =
             plan.rows.iter().map(|row| plan.trained(row, &Table::new(), 0).unwrap().config.loss).collect();
         let setting = |loss: &LossConfig| serde_json::to_value(loss).unwrap()["lambda"].as_f64();
         assert_eq!(setting(&losses[0]), Some(0.3));
-        let defaults = ["happier_published", "roadmap"].map(|name| LossConfig::named(name).unwrap());
+        let defaults = ["happier_text", "roadmap"].map(|name| LossConfig::named(name).unwrap());
         assert_eq!(losses[1..], defaults);
     }
 
