@@ -76,13 +76,18 @@ fn agrees(layer: &Convolution, batch: usize) {
     }
     assert_close("gradient of the bias", &layer.bias_gradient(&gradient), &biases);
     for (i, [sum, _]) in forward.iter_mut().enumerate() {
-        *sum = (*sum + f64::from(bias[i / (rows * columns) % layer.outputs])).max(0.0);
+        *sum += f64::from(bias[i / (rows * columns) % layer.outputs]);
     }
-    assert_close(
-        "rectified output",
-        &layer.forward(&x, &weight, Epilogue { shift: Some(&bias), rectified: true, ..Epilogue::default() }),
-        &forward,
-    );
+    let rectified = |forward: &[Sum], added: &[f32]| -> Vec<Sum> {
+        let sums = forward.iter().zip(added);
+        sums.map(|([sum, size], &added)| [(sum + f64::from(added)).max(0.0), *size]).collect()
+    };
+    let epilogue = Epilogue { shift: Some(&bias), rectified: true, ..Epilogue::default() };
+    let expected = rectified(&forward, &vec![0.0; output]);
+    assert_close("rectified output", &layer.forward(&x, &weight, epilogue), &expected);
+    let mut sum = gradient.clone();
+    layer.forward_onto(&x, &weight, epilogue, &mut sum);
+    assert_close("rectified sum", &sum, &rectified(&forward, &gradient));
 }
 
 fn layers() -> impl Strategy<Value = (Convolution, usize)> {

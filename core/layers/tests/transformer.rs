@@ -1,6 +1,6 @@
 //! The layers of transformers are those of their formulas, in 64 bits, and their gradients are its derivatives.
 
-use akin_layers::{Attention, LayerNorm, Linear, gelu, gelu_gradient};
+use akin_layers::{Attention, LayerNorm, Linear, gelu, gelu_gradient, gelu_in_place};
 use proptest::prelude::*;
 
 fn numbers(count: usize, seed: usize) -> Vec<f32> {
@@ -71,6 +71,10 @@ proptest! {
         assert_close("output", &layer.forward(&x, &weight, None), &expected, 1e-4);
         expected.iter_mut().enumerate().for_each(|(i, y)| *y += f64::from(bias[i % outputs]));
         assert_close("output with bias", &layer.forward(&x, &weight, Some(&bias)), &expected, 1e-4);
+        let mut sum = gradient.clone();
+        layer.add_to(&x, &weight, Some(&bias), &mut sum);
+        let expected: Vec<_> = expected.iter().zip(&gradient).map(|(y, &x)| y + f64::from(x)).collect();
+        assert_close("sum", &sum, &expected, 1e-4);
         let by_x = product(&wide(&gradient), &transposed(&wide(&weight), outputs), [rows, outputs, inputs]);
         assert_close("gradient of the input", &layer.input_gradient(&gradient, &weight), &by_x, 1e-4);
         let by_weight = product(&transposed(&wide(&x), inputs), &wide(&gradient), [inputs, rows, outputs]);
@@ -96,6 +100,9 @@ fn gelu_and_its_gradient_are_those_of_the_formula() {
     let x: Vec<_> = (-6000..6000).map(|i| i as f32 / 1e3).collect();
     let expected: Vec<_> = x.iter().map(|&x| f64::from(x) * distribution(f64::from(x))).collect();
     assert_close("GELU", &gelu(&x), &expected, 3e-7);
+    let mut in_place = x.clone();
+    gelu_in_place(&mut in_place);
+    assert_eq!(in_place, gelu(&x));
     let mut gradient = vec![2.0; x.len()];
     gelu_gradient(&x, &mut gradient);
     let density = |x: f64| (-0.5 * x * x).exp() / (2.0 * std::f64::consts::PI).sqrt();
