@@ -55,8 +55,9 @@ pub struct DecomposabilityGap {
 /// batches differ by at most one item, and so do, at every level, their numbers of items of any class. If B does not
 /// divide N, the remaining items are dealt too, so that batches have more than B items, but fewer than 2B.
 ///
-/// [`gap_bound`](super::gap_bound) bounds it for one query. In (−1, 1), and mostly above 0, since few of the items that a query confuses are in any one batch. It is 0 if one
+/// In (−1, 1), and mostly above 0, since few of the items that a query confuses are in any one batch. It is 0 if one
 /// threshold separates the scores of all positive pairs from those of all negative pairs.
+/// [`gap_bound`](super::gap_bound) bounds the gap of one query.
 ///
 /// With [`EvaluationConfig::bootstrap`] each mean has an interval over queries; the batches stay the same.
 ///
