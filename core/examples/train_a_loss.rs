@@ -18,7 +18,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 
 const ITEMS: usize = 24;
 const DIMENSION: usize = 16;
-const STEPS: usize = 100;
+const STEPS: usize = 200;
 
 /// What is trained: one vector for each item, in place of a network.
 #[derive(Module, Debug)]
