@@ -95,7 +95,7 @@ impl Model {
             let config = pretrained::open(&args.run, &args.pretrained, false, args.progress)?;
             return Ok(Self::Pretrained(Box::new(config)));
         }
-        args.pretrained.refuse(&args.run)?;
+        args.pretrained.refuse(Some(&args.run))?;
         Ok(Self::Run(Box::new(Run::open(&args.run)?)))
     }
 

@@ -39,8 +39,7 @@ use crate::runs::run::{Run, Which};
 pub fn run(args: EvalArgs) -> Result<()> {
     match &args.run {
         Some(config) if is_config(config) => refuse_options_of_runs(config, &args)?,
-        Some(run) => args.pretrained.refuse(run)?,
-        None => {}
+        run => args.pretrained.refuse(run.as_deref())?,
     }
     if args.dyml || follows_dyml(&args)? {
         return benchmarks::run(&args);

@@ -29,12 +29,12 @@ pub struct PretrainedArgs {
 }
 
 impl PretrainedArgs {
-    /// Refuses these options for a run.
+    /// Refuses these options for a run, or for files if there is none.
     ///
     /// # Errors
     ///
     /// An option that is given.
-    pub fn refuse(&self, run: &Path) -> Result<()> {
+    pub fn refuse(&self, run: Option<&Path>) -> Result<()> {
         let given = if self.yes {
             "--yes"
         } else if !self.sets.set.is_empty() {
@@ -42,8 +42,12 @@ impl PretrainedArgs {
         } else {
             return Ok(());
         };
+        let found = match run {
+            Some(run) => format!("{} is not a config or recipe", run.display()),
+            None => "there is none".to_owned(),
+        };
         Err(problem(
-            format!("`{given}` is for a config, but {} is not a config or recipe", run.display()),
+            format!("`{given}` is for a config, but {found}"),
             "remove it, or give a config; `akin list recipes` lists the built-in ones",
         ))
     }
