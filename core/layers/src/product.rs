@@ -256,11 +256,13 @@ fn add_products_across<'a, S: Simd>(
     }
 }
 
+/// Whether the machine has 32 registers for vectors. Others have 16.
 #[inline(always)]
 fn has_32_registers<S: Simd>() -> bool {
     S::lanes32() == 16 || cfg!(target_arch = "aarch64")
 }
 
+/// The same, `R` rows at a time.
 #[inline(always)]
 fn add_across<S: Simd, const R: usize>(
     numbers: &[f32],
@@ -283,7 +285,7 @@ fn add_across<S: Simd, const R: usize>(
     }
 }
 
-/// The same for at most `R` rows, of which `row(k, r)` is number k of row r.
+/// Computes or adds the products of at most `R` rows. Number k of row r is `row(k, r)`.
 #[inline(always)]
 fn add_rows<S: Simd, const R: usize>(
     row: impl Fn(usize, usize) -> f32,

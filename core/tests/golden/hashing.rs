@@ -65,9 +65,7 @@ pub(crate) fn dcwh(case: &Case, verdict: &mut Verdict) {
 
     let features = tensor(case, "inputs/features").require_grad();
     let value = loss.forward(&Batch::new(features.clone(), &items));
-    let gradient = values(features.grad(&value.backward()).unwrap());
-    verdict.compare("loss", &case.numbers("outputs/loss"), &scalar(&value), EXACT);
-    verdict.compare("grad_features", &case.numbers("outputs/grad_features"), &gradient, EXACT);
+    compare_value_and_gradient(&features, &value, case, verdict);
 }
 
 /// `dpsh.json`. The first rows are compared with all rows, themselves included, which have no gradient.
@@ -86,9 +84,7 @@ pub(crate) fn dpsh(case: &Case, verdict: &mut Verdict) {
     let queries = all.clone().slice([0..rows, 0..bits]).require_grad();
     let reference = Reference { embeddings: all, labels: &item_labels, own: None };
     let value = loss.forward(&Batch::new(queries.clone(), &query_labels).with_reference(reference));
-    let gradient = values(queries.grad(&value.backward()).unwrap());
-    verdict.compare("loss", &case.numbers("outputs/loss"), &scalar(&value), EXACT);
-    verdict.compare("grad_features", &case.numbers("outputs/grad_features"), &gradient, EXACT);
+    compare_value_and_gradient(&queries, &value, case, verdict);
 }
 
 /// `dtsh.json`, where Θ has no ½, a query is one of its positives, and the quantisation error is a mean over bits.
@@ -107,9 +103,7 @@ pub(crate) fn dtsh(case: &Case, verdict: &mut Verdict) {
     let weight = number("lambda") * triplets as f64 / (count * bits) as f64;
     let quantisation = loss(features.clone(), weight) - loss(features.clone(), 0.0);
     let value = loss(features.clone() * 2f64.sqrt(), 0.0) + quantisation;
-    let gradient = values(features.grad(&value.backward()).unwrap());
-    verdict.compare("loss", &case.numbers("outputs/loss"), &scalar(&value), EXACT);
-    verdict.compare("grad_features", &case.numbers("outputs/grad_features"), &gradient, EXACT);
+    compare_value_and_gradient(&features, &value, case, verdict);
 }
 
 /// `csq.json`. The authors' cases have pairs beside the central similarity.
@@ -130,9 +124,7 @@ pub(crate) fn csq(case: &Case, verdict: &mut Verdict) {
 
     let features = tensor(case, "inputs/features").require_grad();
     let value = loss.forward(&Batch::new(features.clone(), &items));
-    let gradient = values(features.grad(&value.backward()).unwrap());
-    verdict.compare("loss", &case.numbers("outputs/loss"), &scalar(&value), EXACT);
-    verdict.compare("grad_features", &case.numbers("outputs/grad_features"), &gradient, EXACT);
+    compare_value_and_gradient(&features, &value, case, verdict);
 }
 
 /// `hpdh_loss.json`, which has the finest level first.
@@ -182,4 +174,11 @@ fn centre_parameter(rows: &Value) -> Param<Tensor<2>> {
     let shape = [rows.as_array().unwrap().len(), rows[0].as_array().unwrap().len()];
     let data = TensorData::new(numbers(rows), shape);
     Param::from_tensor(Tensor::from_data(data, (&device(), dtype()))).set_require_grad(false)
+}
+
+/// Compares a loss, and its gradient with respect to the features, with the recorded ones.
+fn compare_value_and_gradient(features: &Tensor<2>, value: &Tensor<1>, case: &Case, verdict: &mut Verdict) {
+    let gradient = values(features.grad(&value.backward()).unwrap());
+    verdict.compare("loss", &case.numbers("outputs/loss"), &scalar(value), EXACT);
+    verdict.compare("grad_features", &case.numbers("outputs/grad_features"), &gradient, EXACT);
 }
