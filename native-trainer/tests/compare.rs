@@ -118,6 +118,8 @@ fn settings_are_tuned_one_after_another_without_a_look_at_the_evaluation_splits(
     // Each row tries two values and then one more: the other one is the recipe's own.
     assert_eq!(answer.trainings(), 2 * (2 + 1) + 2);
     assert!(answer.stdout.contains("tuning runs"), "{}", answer.stdout);
+    // Of two values whose scores differ each is an edge.
+    answer.expect_stderr("at the edge of its grid for").expect_stderr("add values to `tune`");
     let table = at.json("out/table.json");
     let budget = table["budget"].as_str().unwrap();
     assert!(budget.contains("optimizer.lr_head (2 values)"), "{budget}");
@@ -135,6 +137,9 @@ fn settings_are_tuned_one_after_another_without_a_look_at_the_evaluation_splits(
         let best_rate = usize::from(score(1) > score(0));
         let rate = [1e-3, 1e-2][best_rate];
         assert_eq!(line["chosen"]["optimizer"]["lr_head"], rate, "{line}");
+        let at_edge =
+            line["at_edge"].as_array().is_some_and(|keys| keys.contains(&"optimizer.lr_head".into()));
+        assert_eq!(at_edge, score(0) != score(1), "{line}");
         assert_eq!(trials[2]["settings"]["optimizer"]["lr_head"], rate, "tried with the best rate: {line}");
         let other = if score(2) > score(best_rate) { [1e-1, 0.1] } else { [1e-2, 0.01] };
         assert_eq!(setting(&line["chosen"]), Some(other[usize::from(second == "smooth_ap")]), "{line}");

@@ -146,6 +146,18 @@ pub fn run(args: CompareArgs) -> Result<()> {
         progress.say("Next", &format!("`akin export {run} --out bundle` writes this run for the browser"));
     }
 
+    let at_edge: Vec<String> = comparison
+        .rows
+        .iter()
+        .filter(|row| !row.at_edge.is_empty())
+        .map(|row| format!("{} ({})", row.name, row.at_edge.join(", ")))
+        .collect();
+    if !at_edge.is_empty() {
+        terminal::warn(format!(
+            "tuning chose a value at the edge of its grid for {}; a better one may lie beyond: add values to `tune`",
+            a_few(&at_edge)
+        ));
+    }
     let failed: Vec<String> = comparison.rows.iter().flat_map(|row| &row.failed).cloned().collect();
     if !failed.is_empty() {
         return Err(problem(

@@ -245,7 +245,7 @@ pub fn cells(
     }
     for (row, (tuning, before)) in plan.rows.iter().zip(choices) {
         let chosen = match tuning {
-            Tuning::Chosen(settings) => Some(settings),
+            Tuning::Chosen { settings, .. } => Some(settings),
             Tuning::NoScore if before.is_empty() => Some(Table::new()),
             Tuning::NoScore | Tuning::Pending => None,
         };

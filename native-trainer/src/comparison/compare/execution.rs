@@ -75,6 +75,16 @@ pub fn train_cell(plan: &Plan, number: usize, overwrite: bool, progress: Progres
     })
 }
 
+/// What tuning chose for a row.
+#[derive(Default)]
+struct Choice {
+    chosen: Table,
+    /// The keys of the settings whose chosen value is at the edge of its grid.
+    at_edge: Vec<String>,
+    /// The trainings that it took.
+    trials: Vec<Trial>,
+}
+
 /// A comparison in progress.
 struct Execution<'a> {
     plan: &'a Plan,
@@ -161,7 +171,7 @@ impl<'a> Execution<'a> {
         let to_tune = plan.rows.iter().zip(tuned);
         let choices = to_tune.map(|(row, tuned)| self.choose(row, tuned)).collect::<Result<Vec<_>>>()?;
         let mut rows = Vec::new();
-        for (row, (chosen, trials)) in plan.rows.iter().zip(choices) {
+        for (row, Choice { chosen, at_edge, trials }) in plan.rows.iter().zip(choices) {
             let (mut reports, mut costs, mut failed) = (Vec::new(), Vec::new(), Vec::new());
             let mut seeds = Vec::new();
             for &seed in &plan.seeds {
@@ -191,6 +201,7 @@ impl<'a> Execution<'a> {
                 peak_memory_bytes: Statistic::new(memory.collect()),
                 trials,
                 chosen,
+                at_edge,
                 config: row.config.clone(),
                 varied: row.varied.clone(),
                 failed,
@@ -213,10 +224,10 @@ impl<'a> Execution<'a> {
         Ok(comparison)
     }
 
-    /// Tunes a row on the validation classes: the settings that are chosen, and the trainings that it took.
-    fn choose(&self, row: &Row, tuned: &[TunedSetting]) -> Result<(Table, Vec<Trial>)> {
+    /// Tunes a row on the validation classes.
+    fn choose(&self, row: &Row, tuned: &[TunedSetting]) -> Result<Choice> {
         if tuned.is_empty() {
-            return Ok((Table::new(), Vec::new()));
+            return Ok(Choice::default());
         }
         let mut trials: Vec<(Config, Trial)> = Vec::new();
         let tuning = tune(tuned, row.optimises, |settings| {
@@ -238,13 +249,13 @@ impl<'a> Execution<'a> {
             trials.push((planned.config, Trial { settings: settings.clone(), score }));
             Ok(Answer::Score(score))
         })?;
-        let Tuning::Chosen(chosen) = tuning else {
+        let Tuning::Chosen { settings: chosen, at_edge } = tuning else {
             return Err(problem(
                 format!("tuning the row `{}` failed: none of its trainings has a score", row.name),
                 "run `akin train` on one of the TOML files in its folder to see why, and change `tune`",
             ));
         };
-        Ok((chosen, trials.into_iter().map(|(_, trial)| trial).collect()))
+        Ok(Choice { chosen, at_edge, trials: trials.into_iter().map(|(_, trial)| trial).collect() })
     }
 
     /// Trains a run of a row unless it is done. The answer is the failure of a training that failed.

@@ -42,6 +42,7 @@ pub mod config;
 pub mod data_sets;
 pub mod effects;
 pub mod execution;
+mod grid;
 pub mod pace;
 pub mod paired;
 pub mod plan;

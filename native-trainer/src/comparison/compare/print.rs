@@ -153,7 +153,9 @@ fn named<'a>(
 fn costs(comparison: &Comparison) -> Grid {
     let tuned = is_tuned(comparison);
     let mut header = vec!["", "optimises", "untrained", "trained", "better", "ms a step", "MB"];
-    header.extend(tuned.then_some("tuning runs"));
+    if tuned {
+        header.extend(["tuning runs", "at an edge"]);
+    }
     let row = |result: &ResultRow| {
         let scaled = |statistic: &Option<Statistic>, scale: f64, digits: usize| match statistic {
             Some(statistic) => plain(format!("{:.digits$}", scale * statistic.mean)),
@@ -173,7 +175,9 @@ fn costs(comparison: &Comparison) -> Grid {
             scaled(&result.seconds_per_step, 1e3, 1),
             scaled(&result.peak_memory_bytes, 1e-6, 0),
         ];
-        cells.extend(tuned.then(|| plain(result.trials.len().to_string())));
+        if tuned {
+            cells.extend([result.trials.len(), result.at_edge.len()].map(|count| plain(count.to_string())));
+        }
         PrintedRow::Cells(cells)
     };
     Grid {
@@ -263,7 +267,10 @@ fn is_tuned(comparison: &Comparison) -> bool {
 fn legend(comparison: &Comparison, marks: bool) -> String {
     let mean = if comparison.seeds.len() > 1 { ", mean ± sample deviation over seeds" } else { "" };
     let tuning = match is_tuned(comparison) {
-        true => "; tuning runs: the trainings that the choice of the settings took",
+        true => {
+            "; tuning runs: the trainings that the choice of the settings took; at an edge: the settings whose chosen \
+             value is the smallest or the largest of its grid"
+        }
         false => "",
     };
     let marks = if marks { "; the best in bold, the second underlined" } else { "" };
@@ -288,7 +295,11 @@ fn notes(comparison: &Comparison) -> Vec<String> {
     }
     for result in &comparison.rows {
         if !result.chosen.is_empty() {
-            notes.push(format!("Chosen for {}: {}", result.label, describe(&result.chosen)));
+            let edge = match &result.at_edge[..] {
+                [] => String::new(),
+                keys => format!("; at the edge of its grid: {}", keys.join(", ")),
+            };
+            notes.push(format!("Chosen for {}: {}{edge}", result.label, describe(&result.chosen)));
         }
         notes.extend(result.failed.iter().map(|reason| format!("Failed: {}, {reason}", result.label)));
     }
@@ -567,6 +578,7 @@ fn csv(comparison: &Comparison) -> String {
         "seconds per step",
         "peak memory bytes",
         "tuning runs",
+        "at an edge",
     ];
     header.extend(last.map(str::to_owned));
     let cell = |number: Option<f64>| number.map(|number| number.to_string()).unwrap_or_default();
@@ -600,6 +612,7 @@ fn csv(comparison: &Comparison) -> String {
             mean(&result.seconds_per_step),
             mean(&result.peak_memory_bytes),
             result.trials.len().to_string(),
+            result.at_edge.join(" "),
         ]);
         write(row);
     }
@@ -628,6 +641,7 @@ mod tests {
             seconds_per_step: statistic(&[0.0125]),
             peak_memory_bytes: statistic(&[2e8]),
             trials: Vec::new(),
+            at_edge: Vec::new(),
             chosen: toml::Table::new(),
             config: toml::Table::new(),
             varied: toml::Table::new(),
@@ -756,11 +770,17 @@ Command: akin compare tiny
         let mut comparison = comparison();
         let trial = Trial { settings: toml::Table::new(), score: Some(0.5) };
         comparison.rows[1].trials = vec![trial; 3];
+        comparison.rows[1].chosen = toml::toml! { optimizer = { lr_head = 0.1 } };
+        comparison.rows[1].at_edge = vec!["optimizer.lr_head".into()];
         let text = print(&comparison, Format::Text, false);
         let costs = |label: &str| text.lines().rfind(|line| line.starts_with(label)).unwrap().to_owned();
-        assert!(text.lines().any(|line| line.ends_with("MB  tuning runs")), "{text}");
-        assert!(costs("One & 100 %").ends_with(" 3"), "{text}");
-        assert!(costs("Two|2").ends_with(" 0"), "{text}");
+        assert!(text.lines().any(|line| line.ends_with("MB  tuning runs  at an edge")), "{text}");
+        let ends = |label: &str, end: [&str; 2]| {
+            costs(label).split_whitespace().rev().take(2).eq(end.into_iter().rev())
+        };
+        assert!(ends("One & 100 %", ["3", "1"]), "{text}");
+        assert!(ends("Two|2", ["0", "0"]), "{text}");
+        assert!(text.contains("; at the edge of its grid: optimizer.lr_head"), "{text}");
     }
 
     #[test]

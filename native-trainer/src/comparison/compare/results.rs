@@ -108,6 +108,9 @@ pub struct ResultRow {
     pub trials: Vec<Trial>,
     /// The settings that tuning chose.
     pub chosen: Table,
+    /// The keys of the settings whose chosen value is the smallest or the largest of those that were tried.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub at_edge: Vec<String>,
     /// What the row changes in the recipe.
     pub config: Table,
     /// The part of these settings that the recipe varies.

@@ -5,6 +5,7 @@ use anyhow::Result;
 use toml::Table;
 
 use super::config::TunedSetting;
+use super::grid::is_at_edge;
 use crate::config::lay_over;
 use crate::evaluation::report::is_better;
 
@@ -20,8 +21,8 @@ pub enum Answer {
 /// Where tuning stands.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Tuning {
-    /// The best settings.
-    Chosen(Table),
+    /// The best settings, and the keys of those whose value is [at the edge](is_at_edge) of its grid.
+    Chosen { settings: Table, at_edge: Vec<String> },
     /// No training had a score.
     NoScore,
     /// A training has not ended on which the choice depends.
@@ -44,34 +45,40 @@ pub fn tune(
     mut score: impl FnMut(&Table) -> Result<Answer>,
 ) -> Result<Tuning> {
     let mut best: Option<(f64, Table)> = None;
+    let mut at_edge = Vec::new();
     for setting in tuned {
         let earlier = best.as_ref().map(|(_, settings)| settings.clone()).unwrap_or_default();
-        let mut best_value: Option<(f64, Table)> = None;
+        let mut best_value: Option<(f64, usize, Table)> = None;
+        let mut scores = Vec::new();
         let mut pending = false;
-        for choice in setting.choices()? {
+        for (place, choice) in setting.choices()?.iter().enumerate() {
             let mut settings = earlier.clone();
-            lay_over(&mut settings, &choice);
-            match score(&settings)? {
-                Answer::Score(Some(score))
-                    if best_value.as_ref().is_none_or(|&(highest, _)| is_better(metric, score, highest)) =>
-                {
-                    best_value = Some((score, settings));
-                }
-                Answer::Score(_) => {}
+            lay_over(&mut settings, choice);
+            let answer = score(&settings)?;
+            match answer {
+                Answer::Score(score) => scores.push(score),
                 Answer::Pending => pending = true,
+            }
+            if let Answer::Score(Some(score)) = answer
+                && best_value.as_ref().is_none_or(|&(highest, ..)| is_better(metric, score, highest))
+            {
+                best_value = Some((score, place, settings));
             }
         }
         if pending {
             return Ok(Tuning::Pending);
         }
         // A value that equals the config's own scores what it did before; it is chosen, so that it is named.
-        if let Some((score, settings)) = best_value
+        if let Some((score, place, settings)) = best_value
             && best.as_ref().is_none_or(|&(highest, _)| !is_better(metric, highest, score))
         {
             best = Some((score, settings));
+            if is_at_edge(&setting.values, &scores, place) {
+                at_edge.push(setting.key.clone());
+            }
         }
     }
-    Ok(best.map_or(Tuning::NoScore, |(_, settings)| Tuning::Chosen(settings)))
+    Ok(best.map_or(Tuning::NoScore, |(_, settings)| Tuning::Chosen { settings, at_edge }))
 }
 
 #[cfg(test)]
@@ -85,9 +92,32 @@ mod tests {
 
     fn chosen(tuning: Result<Tuning>) -> String {
         match tuning.unwrap() {
-            Tuning::Chosen(settings) => describe(&settings),
+            Tuning::Chosen { settings, .. } => describe(&settings),
             other => panic!("{other:?}"),
         }
+    }
+
+    #[test]
+    fn a_chosen_value_is_at_the_edge_if_no_value_beyond_it_was_tried() {
+        let tuned = [
+            setting("optimizer.lr_head", &[1.0, 2.0, 3.0]),
+            setting("optimizer.lr_proxies", &[1.0, 2.0, 3.0]),
+            setting("loss.lambda", &[0.5, 0.25]),
+        ];
+        // The best rate of the head is 2, of the proxies 3 or more; λ makes it worse, and stays at its default.
+        let score = |settings: &Table| {
+            let number = |section: &str, key: &str, default: f64| {
+                settings.get(section).and_then(|section| section.get(key)?.as_float()).unwrap_or(default)
+            };
+            let head = number("optimizer", "lr_head", 0.0);
+            let proxies = number("optimizer", "lr_proxies", 0.0);
+            let lambda = number("loss", "lambda", 1.0);
+            Ok(Answer::Score(Some(proxies + lambda - (head - 2.0).abs())))
+        };
+        let Tuning::Chosen { at_edge, .. } = tune(&tuned, Metric::named("h_ap"), score).unwrap() else {
+            panic!("every training has a score");
+        };
+        assert_eq!(at_edge, ["optimizer.lr_proxies"]);
     }
 
     #[test]
