@@ -27,7 +27,9 @@ use self::opened_run::OpenedRun;
 use self::shard::{Part, Shard, Whole};
 use crate::commands::pretrained::{self, is_config};
 use crate::config::device;
-use crate::config::{PretrainedConfig, Protocol, PublishedConfig, PublishedResult, Selection, setting_name};
+use crate::config::{
+    DataConfig, PretrainedConfig, Protocol, PublishedConfig, PublishedResult, Selection, setting_name,
+};
 use crate::data::{self, Dataset};
 use crate::evaluation::embedding::{Evaluation, evaluate_dataset};
 use crate::evaluation::paper_results::published_text;
@@ -61,7 +63,7 @@ pub fn run(args: EvalArgs) -> Result<()> {
         None => {
             let (report, queries) = shard::merge(&args.merge)?;
             let asked = report.config.metrics.len();
-            Evaluated { report, queries, gallery: vec![], asked, published: None }
+            Evaluated { report, queries, gallery: vec![], asked, published: None, other: None }
         }
     };
     if let Some(file) = &args.per_query {
@@ -116,7 +118,7 @@ fn check_outputs(args: &EvalArgs, replace: bool) -> Result<()> {
 
 /// The report of one evaluation, as a table or as JSON.
 fn text_of_one(evaluated: Evaluated, args: &EvalArgs) -> Result<String> {
-    let Evaluated { mut report, asked, published, .. } = evaluated;
+    let Evaluated { mut report, asked, published, other, .. } = evaluated;
     report.per_query.clear();
     if args.json {
         return Ok(serde_json::to_string_pretty(&report)?);
@@ -127,7 +129,7 @@ fn text_of_one(evaluated: Evaluated, args: &EvalArgs) -> Result<String> {
         return Ok(format!("{}\n\n{curves}", report_text(&report)));
     }
     let measured = |result: &PublishedResult, metric| score(&report, metric, result.level.as_deref());
-    let published = published.and_then(|published| published_text(&published, measured));
+    let published = published.and_then(|published| published_text(&published, other.as_ref(), measured));
     Ok([report_text(&report)].into_iter().chain(published).collect::<Vec<_>>().join("\n\n"))
 }
 
@@ -189,6 +191,8 @@ impl Evaluated {
     fn new(
         evaluation: Evaluation,
         dataset: &Dataset,
+    /// The data set that was evaluated instead of the run's.
+    other: Option<DataConfig>,
         asked: usize,
         published: Option<PublishedConfig>,
     ) -> Self {
@@ -197,7 +201,7 @@ impl Evaluated {
         };
         let queries = paths(&evaluation.queries.items);
         let gallery = evaluation.gallery.map(|gallery| paths(&gallery.items)).unwrap_or_default();
-        Self { report: evaluation.report, queries, gallery, asked, published }
+        Self { report: evaluation.report, queries, gallery, asked, published, other: None }
     }
 }
 
@@ -231,9 +235,8 @@ fn evaluate_run(
     let pictures = Pictures::of(&dataset);
     let progress = args.progress;
     let evaluation = evaluate_dataset(&encoder, &dataset, &pictures, eval, &device, progress)?;
-    // The paper says nothing about other data.
-    let published = run.config.published.filter(|_| args.data.is_none());
-    Ok(Evaluated::new(evaluation, &dataset, asked, published))
+    let evaluated = Evaluated::new(evaluation, &dataset, asked, run.config.published);
+    Ok(Evaluated { other: args.data.is_some().then_some(run.config.data), ..evaluated })
 }
 
 /// Refuses options that only a run has a meaning for.
@@ -279,7 +282,14 @@ fn evaluate_files(args: &EvalArgs) -> Result<Evaluated> {
         rank_curves::add_metrics(&mut config, files.ranked());
     }
     let report = files.evaluate(&args.levels, 0, identity, &config, args.progress)?;
-    Ok(Evaluated { report, queries: files.into_paths(), gallery: vec![], asked, published: None })
+    Ok(Evaluated {
+        report,
+        queries: files.into_paths(),
+        gallery: vec![],
+        asked,
+        published: None,
+        other: None,
+    })
 }
 
 /// Scores a shard and writes its part to `out`, unless the part that is there holds its scores.

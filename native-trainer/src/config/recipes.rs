@@ -91,6 +91,7 @@ pub const RECIPES: &[Recipe] = &recipes![
     "roadmap/inat-deit-224",
     "roadmap/inat-deit-384",
     "roadmap/inat-large",
+    "roadmap/sfm120k",
     "roadmap/sop",
     "roadmap/sop-batch-128",
     "roadmap/sop-batch-224",
