@@ -12,7 +12,7 @@ use akin_core::metrics::{
     CATALOGUE, ClassSimilarity, Gain, Metric, Unit, asi, average_hierarchical_precision, average_precision,
     average_precision_at, h_precision, h_recall, hierarchical_ap, hierarchical_precision, mahp, map_at_r,
     mean_ndcg, mistake_severity, ndcg, precision, precision_recall_curve, r_precision, recall,
-    reciprocal_rank, weighted_ap,
+    reciprocal_rank, trapezoid_average_precision, weighted_ap,
 };
 use akin_core::ranking::{Ranking, TiePolicy};
 use akin_core::relevance::{CheckedRelevance, Relevance};
@@ -211,6 +211,8 @@ proptest! {
         }
         for level in 1..=depth {
             prop_assert!(all_close(average_precision(&ranking, level), oracle::ap(&falling, &ranked, level)));
+            let trapezoids = trapezoid_average_precision(&ranking, level);
+            prop_assert!(all_close(trapezoids, oracle::trapezoid_ap(&ranked, level)));
             prop_assert!(all_close(map_at_r(&ranking, level), oracle::map_at_r(&ranked, level)));
             prop_assert_eq!(reciprocal_rank(&ranking, level), oracle::reciprocal_rank(&ranked, level));
             let r = ranking.positives_at(level);

@@ -625,6 +625,15 @@ fn published_results_are_listed_with_their_recipes() {
     let answer = akin(["recipes", "--paper", "ramzi2025"]);
     let row = answer.stdout.lines().find(|line| line.ends_with("suprank/sop/roadratk")).unwrap();
     assert!(row.contains("its numbers are not in any text at hand"), "{row}");
+    let answer = akin(["recipes", "--paper", "ramzi2021"]);
+    let row = |start: &str, end: &str| {
+        let mut lines = answer.stdout.lines();
+        lines.find(|line| line.starts_with(start) && line.ends_with(end)).unwrap_or_default()
+    };
+    let elsewhere = row("Table 9", "roadmap/sfm120k/roadmap");
+    assert!(elsewhere.contains("roxford5k, medium: trapezoid AP 38.9"), "{}", answer.stdout);
+    let drawn = row("Figure 4", "roadmap/inat-lambda/roadmap");
+    assert!(drawn.contains("no score: a drawing"), "{}", answer.stdout);
     let answer = akin(["recipes", "--paper", "ramzi2023"]);
     assert_eq!(answer.code, Some(1));
     assert!(answer.stderr.contains("did you mean `ramzi202"), "{}", answer.stderr);

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
-use workplace::{Workplace, tiny};
+use workplace::{Answer, Workplace, tiny};
 
 #[test]
 fn a_copy_is_held_to_the_published_counts() {
@@ -179,8 +179,17 @@ fn a_data_set_of_the_hub_needs_no_file_moved() {
 
 #[test]
 fn a_run_is_evaluated_on_another_data_set_without_its_junk() {
-    let at = Workplace::tiny();
-    at.akin(&["train", "tiny.toml", "--out", "run"]).expect_code(0);
+    let published = "[published]\npaper = 'ramzi2021'\nresults = [\n\
+                     { place = 'Table 1', row = 'here', scores = { h_ap = 50.0 } },\n\
+                     { place = 'Table 9', row = 'there', on = { kind = 'csv' }, scores = { h_ap = 50.0 } },\n]\n";
+    let at = Workplace::drawn(&[&tiny(&[]), published].join("\n"), "16");
+    let line = |answer: &Answer, row: &str| -> Option<String> {
+        answer.stdout.lines().find(|line| line.contains(row)).map(str::to_owned)
+    };
+    let trained = at.akin(&["train", "tiny.toml", "--out", "run"]).expect_code(0);
+    assert!(line(&trained, "Table 1, here").unwrap().contains(" (±"), "{}", trained.stdout);
+    let elsewhere = line(&trained, "Table 9, there").unwrap();
+    assert!(elsewhere.contains("H-AP on csv") && !elsewhere.contains(" (±"), "{elsewhere}");
     // The evaluated images, in turn a query and a gallery image. Every gallery image is junk for the other species.
     let text = at.read("data/labels.csv");
     let rows: Vec<Vec<&str>> = text.lines().skip(1).map(|line| line.split(',').collect()).collect();
@@ -210,6 +219,9 @@ fn a_run_is_evaluated_on_another_data_set_without_its_junk() {
         report["levels"][2]["ap"].as_f64().unwrap()
     };
     assert!(ap("with.toml") < 1.0);
+    let evaluated = at.akin(&["eval", "run", "--data", "with.toml"]).expect_code(0);
+    assert_eq!(line(&evaluated, "Table 1, here"), None, "the paper says nothing about these data");
+    assert!(line(&evaluated, "Table 9, there").unwrap().contains(" (±"), "{}", evaluated.stdout);
     assert_eq!(ap("without.toml"), 1.0, "only positives are left in every ranking");
     at.write("unknown.toml", config(", junk_column = 'split'"));
     at.akin(&["eval", "run", "--data", "unknown.toml"])

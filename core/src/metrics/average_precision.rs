@@ -17,6 +17,19 @@ pub(super) const AP: MetricEntry = MetricEntry {
     }),
 };
 
+/// The metric `trapezoid_ap`.
+pub(super) const TRAPEZOID_AP: MetricEntry = MetricEntry {
+    name: "trapezoid_ap",
+    symbol: "trapezoid AP",
+    title: "average precision by trapezoids, as the benchmarks of Oxford and Paris compute it",
+    formula: "1/R Σ_i ((rank⁺(i) − 1) / (rank(i) − 1) + rank⁺(i) / rank(i)) / 2",
+    unit: Unit::Share,
+    greater_is_better: true,
+    per_level: true,
+    source: "radenovic2018",
+    compute: Compute::WholeList(|input| trapezoid_average_precision(input.ranking, input.level)),
+};
+
 /// AP^(l), the average precision at a level l, 1 … L:
 ///
 /// ```text
@@ -52,4 +65,26 @@ pub fn average_precision_at(ranking: &Ranking, level: usize, k: usize) -> Option
     // Not `sum`: the sum of no f64 is −0.
     let sum = (1..).zip(early).fold(0.0, |sum, (found, i)| sum + f64::from(found) / i.rank as f64);
     (r > 0).then(|| sum / r as f64)
+}
+
+/// AP at a level, 1 … L, as the area below precision over recall by the trapezoidal rule. The published evaluations on
+/// Oxford and Paris, and on their revisited versions, compute it so:
+///
+/// ```text
+/// AP = 1 / R · Σ_i (p(i) + q(i)) / 2,    q(i) = rank⁺(i) / rank(i),    p(i) = (rank⁺(i) − 1) / (rank(i) − 1), or 1 at rank 1
+/// ```
+///
+/// over the R positives i, with rank⁺ as in [`average_precision`], which is the mean of q. p(i) is the precision just
+/// before positive i. p ≤ q below rank 1, so it is never greater than [`average_precision`]. In (0, 1]; `None` without
+/// positives at the level. Ties: in the order of the ranking's policy.
+pub fn trapezoid_average_precision(ranking: &Ranking, level: usize) -> Option<f64> {
+    let positives = ranking.positives().iter().filter(|positive| positive.level >= level);
+    let (mut above, mut sum) = (0.0, 0.0);
+    for positive in positives {
+        let rank = positive.rank as f64;
+        let before = if positive.rank == 1 { 1.0 } else { above / (rank - 1.0) };
+        above += 1.0;
+        sum += (before + above / rank) / 2.0;
+    }
+    (above > 0.0).then(|| sum / above)
 }

@@ -22,7 +22,8 @@
 //! | per level | question | equation | source |
 //! |---|---|---|---|
 //! | [`average_precision`] | do the positives of the level come first? | 1/R Σ rank⁺(i)/rank(i) | Manning et al. 2008 |
-//! | [`average_precision_at`] | the same for the first k items | the same, rank(i) ≤ k | TREC's `map_cut` |
+//! | [`trapezoid_average_precision`] | the same by trapezoids, as on Oxford and Paris | 1/R Σ (precision before i + precision at i)/2 | Radenović et al. 2018 |
+//! | [`average_precision_at`] | the same as AP for the first k items | the same, rank(i) ≤ k | TREC's `map_cut` |
 //! | [`map_at_r`] | the same for as many items as there are positives | the same, rank(i) ≤ R | Musgrave et al. 2020 |
 //! | [`recall`] | is there a positive among the first k items? | 1 if any rank(i) ≤ k | Jégou et al. 2011 |
 //! | [`precision`], [`r_precision`] | how many of the first k, or R, items are positives? | count / k | Manning et al. 2008 |
@@ -60,7 +61,7 @@ mod weighted_ap;
 use metric::Compute;
 
 pub use asi::asi;
-pub use average_precision::{average_precision, average_precision_at};
+pub use average_precision::{average_precision, average_precision_at, trapezoid_average_precision};
 pub use hierarchical_ap::{CurvePoint, h_precision, h_recall, hierarchical_ap, precision_recall_curve};
 pub use hierarchical_precision::{
     ClassSimilarity, average_hierarchical_precision, hierarchical_precision, mahp,
@@ -91,6 +92,7 @@ pub const CATALOGUE: &[MetricEntry] = &[
     hierarchical_precision::MAHP,
     mistake_severity::MISTAKE_SEVERITY,
     average_precision::AP,
+    average_precision::TRAPEZOID_AP,
     map_at_r::MAP_AT_R,
     recall::RECALL,
     precision::PRECISION,

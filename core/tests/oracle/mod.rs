@@ -82,6 +82,18 @@ pub(crate) fn ap_at(ranked: &[usize], level: usize, k: usize) -> Option<f64> {
     (r > 0).then(|| hits.map(precision_at).sum::<f64>() / r as f64)
 }
 
+/// AP by trapezoids of shared levels in ranked order, as published for Oxford and Paris: the mean over positives of the
+/// precision before and with each.
+#[allow(dead_code, reason = "not every test that includes this file uses it")]
+pub(crate) fn trapezoid_ap(ranked: &[usize], level: usize) -> Option<f64> {
+    let precision = |k: usize| match k {
+        0 => 1.0,
+        k => ranked[..k].iter().filter(|&&l| l >= level).count() as f64 / k as f64,
+    };
+    let positives: Vec<usize> = (0..ranked.len()).filter(|&i| ranked[i] >= level).collect();
+    mean(positives.iter().map(|&i| (precision(i) + precision(i + 1)) / 2.0))
+}
+
 /// mAP@R of shared levels in ranked order.
 pub(crate) fn map_at_r(ranked: &[usize], level: usize) -> Option<f64> {
     ap_at(ranked, level, ranked.iter().filter(|&&l| l >= level).count())

@@ -92,7 +92,8 @@ enum Model {
 impl Model {
     fn open(args: &EmbedArgs) -> Result<Self> {
         if is_config(&args.run) {
-            let config = pretrained::open(&args.run, &args.pretrained, false, args.progress)?;
+            let config = args.pretrained.read(&args.run)?;
+            pretrained::provide(&config, args.pretrained.yes, false, args.progress)?;
             return Ok(Self::Pretrained(Box::new(config)));
         }
         args.pretrained.refuse(Some(&args.run))?;

@@ -27,7 +27,9 @@ use self::opened_run::OpenedRun;
 use self::shard::{Part, Shard, Whole};
 use crate::commands::pretrained::{self, is_config};
 use crate::config::device;
-use crate::config::{PretrainedConfig, Protocol, PublishedConfig, PublishedResult, Selection, setting_name};
+use crate::config::{
+    DataConfig, PretrainedConfig, Protocol, PublishedConfig, PublishedResult, Selection, setting_name,
+};
 use crate::data::{self, Dataset};
 use crate::evaluation::embedding::{Evaluation, evaluate_dataset};
 use crate::evaluation::paper_results::published_text;
@@ -37,10 +39,16 @@ use crate::runs::run::{Run, Which};
 
 /// Evaluates, and prints the report.
 pub fn run(args: EvalArgs) -> Result<()> {
-    match &args.run {
-        Some(config) if is_config(config) => refuse_options_of_runs(config, &args)?,
-        run => args.pretrained.refuse(run.as_deref())?,
-    }
+    let pretrained = match &args.run {
+        Some(config) if is_config(config) => {
+            refuse_options_of_runs(config, &args)?;
+            Some(args.pretrained.read(config)?)
+        }
+        run => {
+            args.pretrained.refuse(run.as_deref())?;
+            None
+        }
+    };
     if args.dyml || follows_dyml(&args)? {
         return benchmarks::run(&args);
     }
@@ -50,18 +58,18 @@ pub fn run(args: EvalArgs) -> Result<()> {
     }
     // A part that is there is kept if it belongs to this evaluation, so that a job can be started again.
     let part = args.out.as_ref().filter(|_| !args.overwrite).and_then(|out| Part::read(out).ok());
-    check_outputs(&args, args.overwrite || part.is_some())?;
+    check_outputs(&args, pretrained.as_ref(), args.overwrite || part.is_some())?;
     if let (Some(shard), Some(out)) = (args.shard, &args.out) {
         return score_shard(shard, out, part.as_ref(), &args);
     }
-    let evaluated = match &args.run {
-        Some(config) if is_config(config) => evaluate_pretrained(config, &args)?,
-        Some(run) => evaluate_run(run, None, args.untrained, &args)?,
-        None if args.merge.is_empty() => evaluate_files(&args)?,
-        None => {
+    let evaluated = match (pretrained, &args.run) {
+        (Some(config), _) => evaluate_pretrained(config, &args)?,
+        (None, Some(run)) => evaluate_run(run, None, args.untrained, &args)?,
+        (None, None) if args.merge.is_empty() => evaluate_files(&args)?,
+        (None, None) => {
             let (report, queries) = shard::merge(&args.merge)?;
             let asked = report.config.metrics.len();
-            Evaluated { report, queries, gallery: vec![], asked, published: None }
+            Evaluated { report, queries, gallery: vec![], asked, published: None, other: None }
         }
     };
     if let Some(file) = &args.per_query {
@@ -79,7 +87,7 @@ pub fn run(args: EvalArgs) -> Result<()> {
 }
 
 /// Refuses outputs that would replace an input or, unless `replace`, any other file, and those with another ending.
-fn check_outputs(args: &EvalArgs, replace: bool) -> Result<()> {
+fn check_outputs(args: &EvalArgs, pretrained: Option<&PretrainedConfig>, replace: bool) -> Result<()> {
     let outputs = [
         ("--per-query", &args.per_query, "csv"),
         ("--out", &args.out, "json"),
@@ -90,17 +98,17 @@ fn check_outputs(args: &EvalArgs, replace: bool) -> Result<()> {
     }
     let inputs = [&args.queries, &args.query_labels, &args.gallery, &args.gallery_labels, &args.merge];
     let mut inputs: Vec<PathBuf> = inputs.into_iter().flatten().cloned().collect();
-    let selection = match args.run.as_deref() {
-        Some(config) if is_config(config) => {
-            inputs.push(config.to_owned());
-            Some(PretrainedConfig::load(config, &args.pretrained.sets.set)?.selection)
+    let selection = match (pretrained, args.run.as_deref()) {
+        (Some(pretrained), config) => {
+            inputs.extend(config.map(Path::to_owned));
+            Some(pretrained.selection.clone())
         }
-        Some(run) => {
+        (None, Some(run)) => {
             let run = Run::open(run)?;
             inputs.extend(run.files());
             Some(run.config.selection())
         }
-        None => None,
+        (None, None) => None,
     };
     for (option, file, ending) in outputs {
         let Some(file) = file else { continue };
@@ -116,7 +124,7 @@ fn check_outputs(args: &EvalArgs, replace: bool) -> Result<()> {
 
 /// The report of one evaluation, as a table or as JSON.
 fn text_of_one(evaluated: Evaluated, args: &EvalArgs) -> Result<String> {
-    let Evaluated { mut report, asked, published, .. } = evaluated;
+    let Evaluated { mut report, asked, published, other, .. } = evaluated;
     report.per_query.clear();
     if args.json {
         return Ok(serde_json::to_string_pretty(&report)?);
@@ -127,7 +135,7 @@ fn text_of_one(evaluated: Evaluated, args: &EvalArgs) -> Result<String> {
         return Ok(format!("{}\n\n{curves}", report_text(&report)));
     }
     let measured = |result: &PublishedResult, metric| score(&report, metric, result.level.as_deref());
-    let published = published.and_then(|published| published_text(&published, measured));
+    let published = published.and_then(|published| published_text(&published, other.as_ref(), measured));
     Ok([report_text(&report)].into_iter().chain(published).collect::<Vec<_>>().join("\n\n"))
 }
 
@@ -183,6 +191,8 @@ struct Evaluated {
     asked: usize,
     /// What a paper reports for the run.
     published: Option<PublishedConfig>,
+    /// The data set that was evaluated instead of the run's.
+    other: Option<DataConfig>,
 }
 
 impl Evaluated {
@@ -197,7 +207,7 @@ impl Evaluated {
         };
         let queries = paths(&evaluation.queries.items);
         let gallery = evaluation.gallery.map(|gallery| paths(&gallery.items)).unwrap_or_default();
-        Self { report: evaluation.report, queries, gallery, asked, published }
+        Self { report: evaluation.report, queries, gallery, asked, published, other: None }
     }
 }
 
@@ -231,9 +241,8 @@ fn evaluate_run(
     let pictures = Pictures::of(&dataset);
     let progress = args.progress;
     let evaluation = evaluate_dataset(&encoder, &dataset, &pictures, eval, &device, progress)?;
-    // The paper says nothing about other data.
-    let published = run.config.published.filter(|_| args.data.is_none());
-    Ok(Evaluated::new(evaluation, &dataset, asked, published))
+    let evaluated = Evaluated::new(evaluation, &dataset, asked, run.config.published);
+    Ok(Evaluated { other: args.data.is_some().then_some(run.config.data), ..evaluated })
 }
 
 /// Refuses options that only a run has a meaning for.
@@ -254,9 +263,9 @@ fn refuse_options_of_runs(config: &Path, args: &EvalArgs) -> Result<()> {
 }
 
 /// Evaluates the backbone of a config with its published weights on the evaluation splits of the config.
-fn evaluate_pretrained(path: &Path, args: &EvalArgs) -> Result<Evaluated> {
+fn evaluate_pretrained(mut config: PretrainedConfig, args: &EvalArgs) -> Result<Evaluated> {
     let progress = args.progress;
-    let mut config = pretrained::open(path, &args.pretrained, true, progress)?;
+    pretrained::provide(&config, args.pretrained.yes, true, progress)?;
     args.metrics.apply(&mut config.eval);
     let asked = config.eval.metrics.len();
     config.eval.checked(config.selection.data.levels().len())?;
@@ -279,7 +288,14 @@ fn evaluate_files(args: &EvalArgs) -> Result<Evaluated> {
         rank_curves::add_metrics(&mut config, files.ranked());
     }
     let report = files.evaluate(&args.levels, 0, identity, &config, args.progress)?;
-    Ok(Evaluated { report, queries: files.into_paths(), gallery: vec![], asked, published: None })
+    Ok(Evaluated {
+        report,
+        queries: files.into_paths(),
+        gallery: vec![],
+        asked,
+        published: None,
+        other: None,
+    })
 }
 
 /// Scores a shard and writes its part to `out`, unless the part that is there holds its scores.

@@ -29,6 +29,15 @@ pub struct PretrainedArgs {
 }
 
 impl PretrainedArgs {
+    /// Reads a config, with the `--set` values laid over it.
+    ///
+    /// # Errors
+    ///
+    /// A config that cannot be read.
+    pub fn read(&self, config: &Path) -> Result<PretrainedConfig> {
+        PretrainedConfig::load(config, &self.sets.set)
+    }
+
     /// Refuses these options for a run, or for files if there is none.
     ///
     /// # Errors
@@ -64,20 +73,19 @@ struct Lack {
     hint: String,
 }
 
-/// Reads a config, and provides its weights and, with `data`, its data set: what is missing is downloaded if it may be.
+/// Provides the weights of a config and, with `data`, its data set: what is missing is downloaded if it may be.
 ///
 /// # Errors
 ///
-/// A config that cannot be read; all that is missing and was not downloaded.
-pub fn open(path: &Path, args: &PretrainedArgs, data: bool, progress: Progress) -> Result<PretrainedConfig> {
-    let config = PretrainedConfig::load(path, &args.sets.set)?;
+/// All that is missing and was not downloaded.
+pub fn provide(config: &PretrainedConfig, yes: bool, data: bool, progress: Progress) -> Result<()> {
     let mut lacks = Vec::new();
-    lacks.extend(provide_weights(&config.model, args.yes, progress));
+    lacks.extend(provide_weights(&config.model, yes, progress));
     if data {
-        lacks.extend(provide_data(&config, args.yes, progress));
+        lacks.extend(provide_data(config, yes, progress));
     }
     if lacks.is_empty() {
-        return Ok(config);
+        return Ok(());
     }
     let join = |part: fn(&Lack) -> &str| lacks.iter().map(part).collect::<Vec<_>>().join("; ");
     Err(problem(join(|lack| &lack.what), join(|lack| &lack.hint)))

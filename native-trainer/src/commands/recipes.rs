@@ -16,9 +16,9 @@ use crate::evaluation::paper_results::printed;
 /// List the published results that a recipe reproduces, by paper and table.
 ///
 /// Each line is a row of a table in a paper, the scores that it reports in percent, and the recipe that trains it with
-/// the settings of the paper: `akin train RECIPE`. A row whose numbers akin does not know says so. Rows of the papers'
-/// tables that have no recipe follow, with the reason. `akin list recipes` lists the recipes without their rows.
-/// A recipe in a folder `pretrained` needs no training: `akin eval RECIPE`.
+/// the settings of the paper: `akin train RECIPE`. A row whose numbers akin does not know, or whose paper prints none,
+/// says so. Rows of the papers' tables that have no recipe follow, with the reason. `akin list recipes` lists the recipes
+/// without their rows. A recipe in a folder `pretrained` needs no training: `akin eval RECIPE`.
 #[derive(Debug, Args)]
 pub struct RecipesArgs {
     /// Only the results of this paper, a key of `akin list sources`.
@@ -54,6 +54,9 @@ pub struct Missing {
 /// What stands for the scores of a row without numbers.
 const UNKNOWN: &str = "its numbers are not in any text at hand";
 
+/// What stands for the scores of a result that has none.
+const DRAWN: &str = "no score: a drawing, or a share between two rows";
+
 /// Prints the list.
 pub fn run(args: RecipesArgs) -> Result<()> {
     let (mut list, mut missing) = (all()?, missing());
@@ -77,6 +80,7 @@ pub fn run(args: RecipesArgs) -> Result<()> {
                 "place": result.map(|result| &result.place),
                 "row": result.map(|result| &result.row),
                 "level": result.and_then(|result| result.level.as_ref()),
+                "on": result.and_then(|result| result.on),
                 "scores": result.map(|result| &result.scores),
                 "recipe": recipe,
             })
@@ -150,6 +154,18 @@ fn published(recipe: &Recipe, row: Option<&str>) -> Result<PublishedConfig> {
     Ok(published.try_into()?)
 }
 
+/// The scores of a result in a line, with the level or the data set that they are of.
+fn scores(result: &PublishedResult) -> String {
+    if result.scores.is_empty() {
+        return DRAWN.to_owned();
+    }
+    let scores =
+        result.scores.iter().map(|(metric, score)| format!("{} {}", metric.label(), printed(*score)));
+    let scores = scores.collect::<Vec<_>>().join(", ");
+    let of = result.on.map(|on| on.to_string()).or_else(|| result.level.clone());
+    of.map_or_else(String::new, |of| format!("{of}: ")) + &scores
+}
+
 /// A table for each paper, under its title, and one of the rows without a recipe.
 fn describe(list: &[Reproduction], missing: &[Missing]) -> String {
     let mut parts = Vec::new();
@@ -157,14 +173,11 @@ fn describe(list: &[Reproduction], missing: &[Missing]) -> String {
         let paper = &papers[0].paper;
         let title = source(paper).map_or_else(String::new, |source| source.title());
         let row = |entry: &Reproduction| {
-            let Some(result) = &entry.result else {
-                return vec!["–".to_owned(), "–".to_owned(), UNKNOWN.to_owned(), entry.recipe.clone()];
+            let (place, row, scores) = match &entry.result {
+                None => ("–", "–", UNKNOWN.to_owned()),
+                Some(result) => (result.place.as_str(), result.row.as_str(), scores(result)),
             };
-            let scores =
-                result.scores.iter().map(|(metric, score)| format!("{} {}", metric.label(), printed(*score)));
-            let scores = scores.collect::<Vec<_>>().join(", ");
-            let level = result.level.as_ref().map_or_else(String::new, |level| format!("{level}: "));
-            vec![result.place.clone(), result.row.clone(), format!("{level}{scores}"), entry.recipe.clone()]
+            vec![place.to_owned(), row.to_owned(), scores, entry.recipe.clone()]
         };
         let rows: Vec<Vec<String>> = papers.iter().map(row).collect();
         let table =

@@ -143,7 +143,7 @@ pub fn run(args: &ReportArgs) -> Result<()> {
         // Figures show the metrics of the curves.
         report.config.metrics.truncate(asked);
         let published = run.config.published.as_ref().and_then(|published| {
-            published_text(published, |result, metric| score(&report, metric, result.level.as_deref()))
+            published_text(published, None, |result, metric| score(&report, metric, result.level.as_deref()))
         });
         parts.push(RunPart {
             published,

@@ -183,7 +183,7 @@ pub fn finish((run, outcome): (Run, Outcome), progress: Progress) -> Result<()> 
         Outcome::Done(report) => {
             terminal::print(&report_text(&report))?;
             if let Some(published) = &run.config.published
-                && let Some(text) = published_text(published, |result, metric| {
+                && let Some(text) = published_text(published, None, |result, metric| {
                     score(&report, metric, result.level.as_deref())
                 })
             {

@@ -309,6 +309,14 @@ impl DataConfig {
         }
     }
 
+    /// Which gallery images are positives, for the revisited sets.
+    pub fn difficulty(&self) -> Option<Difficulty> {
+        match self {
+            Self::Roxford5k(settings) | Self::Rparis6k(settings) => Some(settings.difficulty),
+            _ => None,
+        }
+    }
+
     /// Whether a new image at this path would be read as one of the data.
     ///
     /// # Errors

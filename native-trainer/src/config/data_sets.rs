@@ -46,6 +46,10 @@ macro_rules! data_sets {
             Aircraft: CopyConfig, ["manufacturer", "family", "variant"], aircraft::list, aircraft::ENTRY;
             /// H-GLDv2: Google Landmarks v2 with categories.
             HGldv2: CopyConfig, ["supercategory", "category", "landmark"], h_gldv2::list, h_gldv2::ENTRY;
+            /// SfM-120k: 3D models of landmarks, with the training and validation images of its training code.
+            Sfm120k: CopyConfig, ["landmark"], sfm120k::list_tuples, sfm120k::TUPLES;
+            /// SfM-120k: all its images, without splits.
+            Sfm120kAll: CopyConfig, ["landmark"], sfm120k::list_all, sfm120k::ALL;
             /// Revisited Oxford, which is only evaluated.
             Roxford5k: RevisitedConfig, ["landmark"], revisited::list, revisited::OXFORD;
             /// Revisited Paris, which is only evaluated.

@@ -86,7 +86,7 @@ pub use model::ModelConfig;
 pub use optimizer::{Adam, OptimizerConfig, RmsProp, Rule, Sgd};
 pub use overlay::{lay_over, put};
 pub use pretrained::PretrainedConfig;
-pub use published::{AVERAGE, PublishedConfig, PublishedResult};
+pub use published::{AVERAGE, OtherData, PublishedConfig, PublishedResult};
 pub use run::{DeviceName, LogFormat, RunConfig};
 pub use sampler::SamplerConfig;
 pub use schedule::{Curve, Moment, ScheduleConfig};

@@ -1,6 +1,7 @@
 //! `[published]`: what a paper reports for a training with these settings.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use akin_base::problem::{did_you_mean, problem};
 use akin_core::metrics::Metric;
@@ -10,6 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::range::ensure;
+use super::{DataConfig, DataKind, Difficulty, setting_name};
 
 /// The name of the mean over levels where the protocol of DyML stands for all levels together.
 pub const AVERAGE: &str = "average";
@@ -37,8 +39,39 @@ pub struct PublishedResult {
     /// none; a metric per level counts at the finest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<String>,
+    /// The data set that they are measured on, if it is not that of the training; `akin eval RUN --data CONFIG` measures
+    /// them. Default: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on: Option<OtherData>,
     /// The scores as akin prints them, shares in percent, for example `{ h_ap = 59.4, "recall@1" = 81.0 }`.
+    /// Empty for a drawing.
     pub scores: BTreeMap<Metric, f64>,
+}
+
+/// A data set that is only evaluated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OtherData {
+    /// Its kind, as in `[data]`.
+    #[schemars(with = "String")]
+    pub kind: DataKind,
+    /// Its difficulty, if it has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub difficulty: Option<Difficulty>,
+}
+
+impl OtherData {
+    /// Whether these data are that data set.
+    pub fn is(self, data: &DataConfig) -> bool {
+        self.kind == data.kind() && self.difficulty == data.difficulty()
+    }
+}
+
+impl fmt::Display for OtherData {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.kind.name())?;
+        self.difficulty.map_or(Ok(()), |difficulty| write!(f, ", {}", setting_name(difficulty)))
+    }
 }
 
 impl PublishedConfig {
@@ -59,6 +92,21 @@ impl PublishedConfig {
                     "name a level of [data], or `average`",
                 )
             })?;
+            if let Some(on) = result.on {
+                let has_several = matches!(on.kind, DataKind::Roxford5k | DataKind::Rparis6k);
+                ensure(has_several == on.difficulty.is_some(), || {
+                    let fault = if has_several {
+                        "without a difficulty"
+                    } else {
+                        "with a difficulty, and it has none"
+                    };
+                    (
+                        format!("published.results names the data set `{}` {fault}", on.kind.name()),
+                        "give one for the revisited sets alone, for example \
+                         on = { kind = \"roxford5k\", difficulty = \"hard\" }",
+                    )
+                })?;
+            }
             ensure(result.scores.values().all(|score| score.is_finite()), || {
                 (
                     format!("published.results has a score of {} that is not finite", result.row),

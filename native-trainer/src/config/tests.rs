@@ -67,6 +67,28 @@ fn kinds_of<T: JsonSchema>() -> Vec<String> {
 }
 
 #[test]
+fn published_results_name_levels_and_data_sets_that_there_are() {
+    let results = |more: &str| {
+        let text = format!(
+            "[published]\npaper = 'ramzi2021'\nresults = [{{ place = 'Table 9', row = 'a', {more} }}]\n"
+        );
+        [SHORT, &text].concat()
+    };
+    for on in ["{ kind = 'roxford5k', difficulty = 'hard' }", "{ kind = 'sop' }"] {
+        load(&results(&format!("on = {on}, scores = {{ ap = 20.7 }}")), &[]).unwrap();
+    }
+    for (on, fault) in [
+        ("{ kind = 'roxford5k' }", "the data set `roxford5k` without a difficulty"),
+        ("{ kind = 'sop', difficulty = 'hard' }", "the data set `sop` with a difficulty, and it has none"),
+    ] {
+        let (message, hint) = refusal(&results(&format!("on = {on}, scores = {{}}")), &[]);
+        assert!(message.contains(fault) && hint.contains("revisited"), "{message} {hint}");
+    }
+    let (message, _) = refusal(&results("level = 'genus', scores = {}"), &[]);
+    assert!(message.contains("names the level `genus`, which the data do not have"), "{message}");
+}
+
+#[test]
 fn every_backbone_gives_the_features_that_it_promises() {
     let device = Device::flex();
     for kind in kinds_of::<BackboneConfig>() {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use akin_base::files::read_regular_file;
 use akin_base::problem::{Advise, problem};
+use akin_core::pickle::{self, Fault, Pickle, Value};
 use akin_core::taxonomy::ClassIdentity;
 use akin_formats::csv_file::CsvFile;
 use anyhow::Result;
@@ -283,6 +284,21 @@ impl<Settings> LocalCopy<'_, Settings> {
             })
             .collect()
     }
+}
+
+/// Reads a pickle: its arenas and its value. `instead` says what to do with one that holds more than plain data.
+///
+/// # Errors
+///
+/// A pickle that is damaged, or that would run code.
+pub fn unpickle<'a>(bytes: &'a [u8], file: &Path, instead: &str) -> Result<(Pickle<'a>, Value<'a>)> {
+    let (pickle, root, _) = pickle::read(bytes).map_err(|fault| match fault {
+        Fault::Damaged(why) => problem(format!("the pickle {} {why}", file.display()), "copy the file again"),
+        Fault::Code(why) => {
+            problem(format!("the pickle {} {why}, and only plain data is read", file.display()), instead)
+        }
+    })?;
+    Ok((pickle, root))
 }
 
 /// The error for a line that the data set's own files would not have.

@@ -33,6 +33,7 @@ mod omniglot;
 mod parquet;
 pub mod published_counts;
 mod revisited;
+mod sfm120k;
 mod sop;
 mod splits;
 pub mod statistics;

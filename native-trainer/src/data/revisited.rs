@@ -8,12 +8,13 @@
 use std::path::Path;
 
 use akin_base::problem::problem;
-use akin_core::pickle::{self, Fault};
 use akin_core::taxonomy::ClassIdentity;
 use akin_formats::mat::{self, Value};
 use anyhow::{Context, Result};
 
-use super::listing::{Count, Counts, Entry, ListedImage, Listing, LocalCopy, Source, Split, SplitCounts};
+use super::listing::{
+    Count, Counts, Entry, ListedImage, Listing, LocalCopy, Source, Split, SplitCounts, unpickle,
+};
 use super::storage::{Part, Region};
 use crate::config::{DataKind, Difficulty, RevisitedConfig};
 
@@ -202,13 +203,7 @@ fn from_mat(bytes: &[u8], file: &Path) -> Result<GroundTruth> {
 
 /// Python counts from 0.
 fn from_pickle(bytes: &[u8], file: &Path) -> Result<GroundTruth> {
-    let (pickle, root, _) = pickle::read(bytes).map_err(|fault| match fault {
-        Fault::Damaged(why) => problem(format!("the pickle {} {why}", file.display()), "copy the file again"),
-        Fault::Code(why) => problem(
-            format!("the pickle {} {why}, and only plain data is read", file.display()),
-            "use the MATLAB file (.mat) that is published beside it",
-        ),
-    })?;
+    let (pickle, root) = unpickle(bytes, file, "use the MATLAB file (.mat) that is published beside it")?;
     let items = |value, key: &str| pickle.items(pickle.get(value, key)?);
     let names = |name: &str| -> Option<Vec<String>> {
         items(root, name)?.iter().map(|name| name.text().map(str::to_owned)).collect()

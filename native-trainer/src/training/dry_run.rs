@@ -550,6 +550,14 @@ mod tests {
             add(&format!("{landmarks}/{image}.jpg"), &png);
         }
 
+        let names = ["1abcdef", "2abcdef", "3abcdef", "4abcdef", "5abcdef", "6abcdef"];
+        let cells = names.map(|name| text("", name));
+        let list = file(&[cell("cids", &cells), numbers("cluster", &[1, 1, 2, 2, 3, 3])]);
+        add("sfm120k/retrieval-SfM-120k-imagenames-clusterids.mat", &list);
+        for name in names {
+            add(&format!("sfm120k/ims/ef/cd/ab/{name}"), &png);
+        }
+
         let cub = "CUB_200_2011";
         add(
             &format!("{cub}/images.txt"),
@@ -608,6 +616,12 @@ mod tests {
             "sampler.classes_per_batch=2"
         };
         let mut sets = vec![small.to_owned(), "run.out=run".into()];
+        if text.contains("decomposability_gap") {
+            sets.push("eval.decomposability_gap.batch=2".into());
+        }
+        if text.contains("test_fraction") {
+            sets.push("split.test_fraction=0.34".into());
+        }
         let settings = toml::Value::Table(row_settings(&recipe.table(), row));
         if settings["loss"].get("coarse").is_some_and(|coarse| coarse.get("count").is_some()) {
             sets.push("loss.coarse.count=2".into());

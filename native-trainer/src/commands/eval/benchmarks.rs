@@ -44,7 +44,7 @@ pub fn run(args: &EvalArgs) -> Result<()> {
             let is_average = result.level.as_deref() == Some(AVERAGE);
             is_average.then(|| average.get(metric)).flatten()
         };
-        let published = published.and_then(|published| published_text(&published, measured));
+        let published = published.and_then(|published| published_text(&published, None, measured));
         let described = describe(&reports, &average, args);
         [described].into_iter().chain(published).collect::<Vec<_>>().join("\n\n")
     };

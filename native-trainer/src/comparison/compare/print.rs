@@ -209,8 +209,12 @@ fn published(comparison: &Comparison) -> Option<Grid> {
         for result in results(row) {
             for (&metric, &score) in &result.scores {
                 let level = result.level.as_deref();
-                let measured = measured(row, metric, level);
-                let name = format!("{} {}", metric.label(), level.unwrap_or_default());
+                // What is measured on another data set is not in the table.
+                let measured = result.on.is_none().then(|| measured(row, metric, level)).flatten();
+                let name = match &result.on {
+                    None => format!("{} {}", metric.label(), level.unwrap_or_default()),
+                    Some(on) => format!("{} on {on}", metric.label()),
+                };
                 let cells = vec![
                     plain(&row.label),
                     plain(&result.place),
