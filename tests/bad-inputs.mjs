@@ -229,7 +229,7 @@ for (const set of [
   "sampler={kind='random',classes_per_batch=0}", "sampler={kind='random',batch_size=0}", "sampler={kind='random',batch_size=9999}",
   "sampler={kind='class_pairs',classes_per_batch=3}", "sampler={kind='class_pairs',level='species'}",
   "sampler={kind='class_pairs',batches_per_pair=0}", "sampler={kind='class_pairs',batches_per_pair=9223372036854775807}",
-  "sampler={level='order',classes_per_batch=99}",
+  "sampler={level='order',classes_per_batch=99}", "sampler={kind='whole_set',batch_size=4}",
   'augment.resize=0', 'augment.squeeze=5000', 'augment={resize=32,squeeze=32}', 'augment.crop=corner', "augment={crop='side'}",
   'augment.crop_side=[1, 2]', "augment={crop='side',crop_side=[2, 1]}", "augment={crop='position'}",
   "augment={crop='position',resize=8}", 'augment={resize=32,crop_ratio=[0.1, 9]}',

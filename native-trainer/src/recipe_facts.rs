@@ -67,6 +67,7 @@ fn same(one: &Value, other: &Value) -> bool {
 fn batch(config: &Config) -> Value {
     let images = match config.sampler {
         SamplerConfig::Random { batch_size } => batch_size.unwrap_or_default(),
+        SamplerConfig::WholeSet {} => 0,
         SamplerConfig::Classes { classes_per_batch, images_per_class, .. }
         | SamplerConfig::ClassPairs { classes_per_batch, images_per_class, .. } => {
             classes_per_batch.unwrap_or_default() * images_per_class

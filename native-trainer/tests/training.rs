@@ -246,6 +246,102 @@ fn several_workers_train_as_one_does() {
     assert!(!at.path("many").exists());
 }
 
+/// The images of a whole set are read while they pass the network. Random batches of all images are read before.
+#[test]
+fn a_whole_set_trains_as_a_random_batch_of_all_images_and_continues_after_a_stop() {
+    let at = Workplace::new();
+    let whole = "sampler={kind='whole_set'}";
+    let random = "sampler={kind='random',batch_size=32}";
+    let settings = |sampler: &'static str, more: &'static [&'static str]| {
+        let frozen = "model.batch_norm=frozen";
+        let sets = [&[sampler, frozen, "run.steps=12"], more].concat();
+        sets.into_iter().flat_map(|set| ["--set", set]).collect::<Vec<_>>()
+    };
+    let train = |run: &str, sampler: &'static str, more: &'static [&'static str]| {
+        at.akin(&[&["train", "tiny.toml", "--out", run][..], &settings(sampler, more)].concat())
+            .expect_code(0);
+        at.weights(run)
+    };
+    const BINARY: &str = "model.head={dimension=8,geometry={kind='binary'}}";
+    const POINCARE: &str = "model.head={dimension=8,geometry={kind='poincare'}}";
+    for (name, more) in [
+        ("chunks", &["optimizer.chunk=5"][..]),
+        ("workers", &["optimizer.chunk=5", "run.workers=3"]),
+        ("half", &["optimizer.chunk=5", "run.precision=half"]),
+        ("features", &["optimizer.chunk=5", "model.freeze_backbone=true"]),
+        ("hash", &["optimizer.chunk=5", BINARY, "loss={kind='hpdh'}"]),
+        ("ball", &["optimizer.chunk=5", POINCARE, "loss={kind='hyperbolic_cross_entropy'}"]),
+    ] {
+        let [one, other] =
+            [whole, random].map(|sampler| train(&format!("{name}-{}", &sampler[15..20]), sampler, more));
+        assert!(one == other, "{name}: other weights");
+    }
+    assert_eq!(at.json("chunks-whole/run.json")["images_per_batch"], 32);
+
+    // All images at once: the same losses, rounded otherwise.
+    train("at-once", random, &[]);
+    let losses = |run: &str| -> Vec<f64> {
+        let steps = at.history(run).into_iter().filter(|entry| entry["event"] == "step");
+        steps.map(|entry| entry["loss"].as_f64().unwrap()).collect()
+    };
+    let [at_once, chunks] = ["at-once", "chunks-whole"].map(losses);
+    assert_eq!(at_once.len(), chunks.len());
+    assert!(at_once.first() > at_once.last(), "{at_once:?}");
+    for (one, other) in at_once.iter().zip(&chunks) {
+        assert!((one - other).abs() < 1e-4, "{at_once:?} and {chunks:?}");
+    }
+
+    let more = &["optimizer.chunk=5", "run.steps=60"];
+    let straight = train("straight", whole, more);
+    let training =
+        at.spawn(&[&["train", "tiny.toml", "--out", "stopped"][..], &settings(whole, more)].concat());
+    at.stop(training, "stopped", "-INT").expect_code(130);
+    at.akin(&["resume", "stopped"]).expect_code(0);
+    assert!(at.weights("stopped") == straight, "other weights after a stop");
+    assert_eq!(at.history("stopped"), at.history("straight"));
+}
+
+#[test]
+fn a_whole_set_leaves_out_unreadable_images_and_its_plan_has_the_memory_of_all_pairs() {
+    let at = Workplace::with_classes(&config(), "2,2,3", "60", "16");
+    let sets = [
+        "sampler={kind='whole_set'}",
+        "model.batch_norm=frozen",
+        "run.steps=1",
+        "loss={kind='norm_softmax'}",
+    ];
+    let sets: Vec<&str> = sets.iter().flat_map(|set| ["--set", *set]).collect();
+    let plan = |more: &[&str]| {
+        let plan = ["train", "tiny.toml", "--dry-run", "--overwrite"];
+        at.akin(&[&plan[..], &sets, more].concat()).expect_code(0).stdout
+    };
+    // Two orders with four trained species of 60 images.
+    let text = plan(&[]);
+    assert!(text.contains("480 images: the whole training split, in chunks of 64"), "{text}");
+    assert!(text.contains("1 step"), "{text}");
+    assert!(!text.contains("for the pairs"), "a proxy for each class: {text}");
+    // 2 × 4 × 480² bytes.
+    let text = plan(&["--set", "loss={kind='contrastive'}"]);
+    assert!(text.contains("at least 1.84 MB for the pairs of 480 images"), "{text}");
+
+    let table = at.read("data/labels.csv");
+    let training: Vec<&str> = table
+        .lines()
+        .filter(|line| line.ends_with(",train"))
+        .map(|line| line.split_once(',').unwrap().0)
+        .collect();
+    at.write(&format!("data/{}", training[3]), "no picture");
+    let train = |run: &str| at.akin(&[&["train", "tiny.toml", "--out", run][..], &sets].concat());
+    train("run").expect_code(0).expect_stderr("Skipped 1 image").expect_stderr(training[3]);
+    assert_eq!(at.json("run/run.json")["images_per_batch"], training.len() - 1);
+
+    for image in training {
+        at.write(&format!("data/{image}"), "no picture");
+    }
+    train("nothing").expect_code(1).expect_stderr("none of the images of the first batch can be read");
+    assert!(!at.path("nothing").exists());
+}
+
 #[test]
 fn a_training_in_half_precision_skips_the_steps_that_overflow_and_learns_by_the_others() {
     let at = Workplace::new();

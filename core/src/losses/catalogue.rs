@@ -216,6 +216,33 @@ impl LossConfig {
         }
     }
 
+    /// Whether it compares the items of a batch with each other, or a part of it does. The others compare items only with
+    /// proxies, centres or codes.
+    pub fn compares_items(&self) -> bool {
+        match self {
+            Self::CrossBatchMemory(memory) => memory.loss.compares_items(),
+            Self::Levels(levels) => levels.loss.compares_items(),
+            Self::Sum(sum) => sum.terms.iter().any(|term| term.loss.compares_items()),
+            Self::Csl(_)
+            | Self::HierarchicalProxy(_)
+            | Self::Hpdh(_)
+            | Self::Dcwh(_)
+            | Self::Dcdh(_)
+            | Self::Csq(_) => false,
+            other => other.entry().family != Family::Proxies,
+        }
+    }
+
+    /// Whether it remembers the embeddings of earlier batches, or a part of it does.
+    pub fn has_memory(&self) -> bool {
+        match self {
+            Self::CrossBatchMemory(_) => true,
+            Self::Levels(levels) => levels.loss.has_memory(),
+            Self::Sum(sum) => sum.terms.iter().any(|term| term.loss.has_memory()),
+            _ => false,
+        }
+    }
+
     /// Checks the settings and draws the proxies.
     ///
     /// # Errors

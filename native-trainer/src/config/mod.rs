@@ -158,6 +158,16 @@ impl Config {
         }
     }
 
+    /// Whether each batch is the whole training split.
+    pub fn has_whole_set_batches(&self) -> bool {
+        matches!(self.sampler, SamplerConfig::WholeSet {})
+    }
+
+    /// The number of images that pass the backbone at once; none if whole batches do.
+    pub fn chunk(&self) -> Option<usize> {
+        self.optimizer.chunk.or(self.has_whole_set_batches().then_some(SamplerConfig::DEFAULT_BATCH))
+    }
+
     fn validate(&self) -> Result<()> {
         self.run.validate()?;
         self.data.validate()?;
@@ -175,6 +185,13 @@ impl Config {
         }
         self.check_terms()?;
         self.check_parts()?;
+        if self.has_whole_set_batches() && self.loss.has_memory() {
+            return Err(problem(
+                "sampler.kind is `whole_set`, but the loss `cross_batch_memory` adds images of earlier batches, and this \
+                 batch has all images already",
+                "name the loss inside `cross_batch_memory` alone, or use another sampler.kind",
+            ));
+        }
         if matches!(self.schedule.curve, Curve::Plateau { .. }) && self.run.evaluate_every_epochs == 0 {
             return Err(problem(
                 "schedule.curve is `plateau`, but there is no evaluation before the end of the training",
@@ -195,9 +212,15 @@ impl Config {
     fn check_parts(&self) -> Result<()> {
         let entry = self.model.backbone.entry();
         let is_live = entry.batch_norm && self.model.batch_norm == BatchNormMode::Live;
-        let (setting, part) = match (self.run.workers, self.optimizer.chunk) {
-            (2.., _) => (format!("run.workers is {}", self.run.workers), "a worker"),
-            (_, Some(_)) => ("optimizer.chunk is set".to_owned(), "a chunk"),
+        let whole = "let whole batches pass one device: remove optimizer.chunk and run.workers";
+        let (setting, part, way_out) = match (self.run.workers, self.optimizer.chunk) {
+            _ if self.has_whole_set_batches() => (
+                "sampler.kind is `whole_set`, whose images pass in chunks".to_owned(),
+                "a chunk",
+                "use another sampler.kind",
+            ),
+            (2.., _) => (format!("run.workers is {}", self.run.workers), "a worker", whole),
+            (_, Some(_)) => ("optimizer.chunk is set".to_owned(), "a chunk", whole),
             _ => return Ok(()),
         };
         if !is_live || self.model.freeze_backbone {
@@ -209,8 +232,7 @@ impl Config {
                  {part} does not have",
                 entry.name
             ),
-            "set model.batch_norm = \"frozen\" or \"fixed_statistics\", or let whole batches pass one device: remove \
-             optimizer.chunk and run.workers",
+            format!("set model.batch_norm = \"frozen\" or \"fixed_statistics\", or {way_out}"),
         ))
     }
 

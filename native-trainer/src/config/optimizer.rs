@@ -39,7 +39,8 @@ pub struct OptimizerConfig {
     pub ema_decay: Option<f64>,
     /// The number of images that pass the backbone at once. A larger batch passes it in chunks of this size, twice: to get
     /// the embeddings, and to get their gradients once the loss of the whole batch is known. The result is the same, with
-    /// less memory and more time. Batch normalisation must not be live. Default: the whole batch.
+    /// less memory and more time. Batch normalisation must not be live. Default: the whole batch, or 64 images of a whole
+    /// set.
     pub chunk: Option<usize>,
 }
 

@@ -49,6 +49,10 @@ pub enum SamplerConfig {
         /// fewer.
         batch_size: Option<usize>,
     },
+    /// The whole training split in every batch, so that an epoch is one step and its loss is that of the whole set. Images
+    /// pass the network in chunks, see `optimizer.chunk`, and are decoded and cropped when their chunk passes, with the same
+    /// crops both times. The training split has at most 65,536 images.
+    WholeSet {},
 }
 
 fn four() -> usize {
@@ -76,14 +80,15 @@ impl SamplerConfig {
     pub const DEFAULT_BATCH: usize = 64;
 
     /// The largest batch. The losses compare all pairs of a batch.
-    const LARGEST_BATCH: usize = 65_536;
+    pub const LARGEST_BATCH: usize = 65_536;
 
     /// The most batches of a pair in an epoch.
     const MOST_BATCHES_PER_PAIR: usize = 65_536;
 
-    /// The number of images in a batch, if the training split has enough.
+    /// The number of images in a batch, if the training split has enough. A whole set is read as batches of the usual size.
     pub fn images(&self) -> usize {
         match self {
+            Self::WholeSet {} => Self::DEFAULT_BATCH,
             Self::Random { batch_size } => batch_size.unwrap_or(Self::DEFAULT_BATCH),
             Self::Classes { classes_per_batch, images_per_class, .. }
             | Self::ClassPairs { classes_per_batch, images_per_class, .. } => {
@@ -100,6 +105,7 @@ impl SamplerConfig {
             (format!("{up_to}{classes}"), counted(images, "image", "images"))
         };
         match self {
+            Self::WholeSet {} => "the whole training split".to_owned(),
             Self::Random { batch_size } => {
                 counted(batch_size.unwrap_or(Self::DEFAULT_BATCH), "random image", "random images")
             }
@@ -126,6 +132,7 @@ impl SamplerConfig {
             ensure(number > 0, || (format!("sampler.{name} is {number}"), "give a number of at least 1"))
         };
         match self {
+            Self::WholeSet {} => Ok(()),
             Self::Random { batch_size } => {
                 let size = batch_size.unwrap_or(Self::DEFAULT_BATCH);
                 at_least_one("batch_size", size)?;

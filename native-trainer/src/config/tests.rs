@@ -207,6 +207,32 @@ fn a_batch_passes_in_parts_where_no_image_changes_another() {
 }
 
 #[test]
+fn a_whole_set_passes_in_chunks_and_has_no_earlier_batches() {
+    let whole = |sets: &[&str]| load(SHORT, &[&["sampler.kind=whole_set"], sets].concat());
+    assert_eq!(whole(&["model.batch_norm=frozen"]).unwrap().chunk(), Some(64));
+    assert_eq!(whole(&["model.batch_norm=frozen", "optimizer.chunk=8"]).unwrap().chunk(), Some(8));
+    assert_eq!(whole(&["model.freeze_backbone=true"]).unwrap().chunk(), Some(64));
+    assert_eq!(load(SHORT, &[]).unwrap().chunk(), None);
+    let live = parts(&whole(&[]).unwrap_err());
+    assert!(live.0.contains("sampler.kind is `whole_set`, whose images pass in chunks"), "{}", live.0);
+    assert!(live.1.unwrap().ends_with("or use another sampler.kind"));
+
+    let memory = "{kind='cross_batch_memory',loss={kind='contrastive'}}";
+    let sum =
+        format!("{{kind='sum',terms=[{{weight=1,loss={{kind='fast_ap'}}}},{{weight=1,loss={memory}}}]}}");
+    let levels = format!("{{kind='levels',loss={memory}}}");
+    for loss in [memory, &sum, &levels].map(|loss| format!("loss={loss}")) {
+        load(SHORT, &[&loss]).unwrap();
+        let (message, hint) = parts(&whole(&["model.batch_norm=frozen", &loss]).unwrap_err());
+        assert!(
+            message.contains("the loss `cross_batch_memory` adds images of earlier batches"),
+            "{message}"
+        );
+        assert!(hint.unwrap().starts_with("name the loss inside"));
+    }
+}
+
+#[test]
 fn half_precision_is_for_backbones_that_learn() {
     assert_eq!(load(SHORT, &["run.precision=half"]).unwrap().run.precision, Precision::Half);
     let frozen = load(SHORT, &["run.precision=half", "model.freeze_backbone=true"]).unwrap();
@@ -433,6 +459,7 @@ fn values_out_of_their_range_are_refused() {
         ("sampler.classes_per_batch=0", "sampler.classes_per_batch is 0"),
         ("sampler={kind='random',batch_size=0}", "sampler.batch_size is 0"),
         ("sampler={kind='random',batch_size=65537}", "sampler.batch_size is 65537"),
+        ("sampler={kind='whole_set',batch_size=4}", "batch_size"),
         ("sampler={kind='class_pairs',batches_per_pair=0}", "sampler.batches_per_pair is 0"),
         ("sampler={kind='class_pairs',batches_per_pair=65537}", "sampler.batches_per_pair is 65537"),
         ("sampler={kind='class_pairs',classes_per_batch=7}", "classes_per_batch is 7, which is odd"),

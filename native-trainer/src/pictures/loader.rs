@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -10,6 +11,7 @@ use std::thread::{Builder, Scope};
 
 use akin_base::files::{is_fault_of_file, system_fault};
 use akin_base::problem::{Advise, problem};
+use akin_base::progress::Bar;
 use akin_base::terminal;
 use akin_base::threads::RAISE_LIMIT;
 use akin_core::image::{Pixels, Preprocessing};
@@ -89,15 +91,8 @@ impl Pictures {
 
     /// The picture of an item; none if it cannot be read.
     pub fn get(&self, item: usize) -> Option<Arc<Pixels>> {
-        if let Some(pixels) = self.cache[item].get() {
-            return Some(pixels.clone());
-        }
-        match self.read(item) {
-            Ok(pixels) => {
-                let pixels = Arc::new(pixels);
-                self.store(item, &pixels);
-                Some(pixels)
-            }
+        match self.load(item) {
+            Ok(pixels) => Some(pixels),
             Err(Failure::File(reason)) if !self.all_required => {
                 let path = &self.paths[item];
                 if self.lock_unreadable().insert(path.clone(), reason.clone()).is_none() {
@@ -106,11 +101,41 @@ impl Pictures {
                 None
             }
             Err(failure) => {
-                // The first fault is the one to report.
-                let _ = self.fault.set((self.paths[item].clone(), failure));
+                self.fail(item, failure);
                 None
             }
         }
+    }
+
+    /// Reads the pictures of `items`, so that it is known which of them can be read: those that are returned.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::check`].
+    pub fn readable(&self, items: &[usize], bar: &Bar) -> Result<Vec<usize>> {
+        let readable = items.par_iter().copied().filter(|&item| {
+            let is_readable = self.get(item).is_some();
+            bar.advance(1);
+            is_readable
+        });
+        let readable = readable.collect();
+        self.check()?;
+        Ok(readable)
+    }
+
+    /// Makes [`Self::check`] fail. The first fault is the one that it reports.
+    fn fail(&self, item: usize, failure: Failure) {
+        let _ = self.fault.set((self.paths[item].clone(), failure));
+    }
+
+    /// The picture of an item, from memory or from its file.
+    fn load(&self, item: usize) -> Result<Arc<Pixels>, Failure> {
+        if let Some(pixels) = self.cache[item].get() {
+            return Ok(pixels.clone());
+        }
+        let pixels = Arc::new(self.read(item)?);
+        self.store(item, &pixels);
+        Ok(pixels)
     }
 
     fn read(&self, item: usize) -> Result<Pixels, Failure> {
@@ -159,10 +184,13 @@ impl Pictures {
 
 /// The input of one training step.
 pub struct TrainingBatch {
-    /// Augmented views, all of one size. Empty if the step trains on features.
+    /// Augmented views, all of one size. Empty if the step trains on features, or makes the views of each chunk when it
+    /// passes, see [`Views::part`].
     pub views: Vec<Pixels>,
     /// The items of the views.
     pub items: Vec<usize>,
+    /// The place of the batch in the run.
+    pub position: Position,
 }
 
 /// The place of a batch in a run.
@@ -193,16 +221,38 @@ impl Views {
             .par_iter()
             .enumerate()
             .filter_map(|(place, &item)| {
-                let picture = pictures.get(item)?;
-                let key = [position.epoch, position.step as u64, place as u64];
-                let mut rng = stream(self.seed, "augmentation", &key);
-                let filter = self.preprocessing.numbers().filter;
-                let side = self.preprocessing.side();
-                let view = augmentation::random_view(&picture, &self.augment, side, filter, &mut rng).ok()?;
+                let view = self.view(&*pictures.get(item)?, position, place).ok()?;
                 Some((view, item))
             })
             .unzip();
-        TrainingBatch { views, items }
+        TrainingBatch { views, items, position }
+    }
+
+    /// The augmented views of a range of a batch whose pictures can be read, the same ones whenever they are made. If a
+    /// picture cannot be read any more, its view is black, and [`Pictures::check`] fails.
+    pub fn part(&self, pictures: &Pictures, batch: &TrainingBatch, range: Range<usize>) -> Vec<Pixels> {
+        let side = self.preprocessing.side();
+        let black = Pixels::new(side, side, vec![0; 3 * (side * side) as usize]).expect("a side is above 0");
+        let view = |place: usize| {
+            let item = batch.items[place];
+            let view = pictures.load(item).and_then(|picture| {
+                let view = self.view(&picture, batch.position, place);
+                view.map_err(|error| Failure::File(error.to_string()))
+            });
+            view.unwrap_or_else(|failure| {
+                pictures.fail(item, failure);
+                black.clone()
+            })
+        };
+        range.into_par_iter().map(view).collect()
+    }
+
+    /// The augmented view of the picture at a place of a batch.
+    fn view(&self, picture: &Pixels, position: Position, place: usize) -> akin_core::Result<Pixels> {
+        let key = [position.epoch, position.step as u64, place as u64];
+        let mut rng = stream(self.seed, "augmentation", &key);
+        let filter = self.preprocessing.numbers().filter;
+        augmentation::random_view(picture, &self.augment, self.preprocessing.side(), filter, &mut rng)
     }
 
     /// Makes the batches at `positions` in a thread of its own, in order and a few steps ahead. The
@@ -229,5 +279,61 @@ impl Views {
             .spawn_scoped(scope, make_batches)
             .advise(|| "the thread that reads images cannot be started".into(), RAISE_LIMIT)?;
         Ok(receiver)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use akin_base::problem::parts;
+    use akin_base::progress::Progress;
+    use akin_core::image::Normalisation;
+
+    use super::*;
+    use crate::data::fixtures::files;
+
+    /// Pictures of noise, as PNG.
+    fn picture(seed: u32) -> Vec<u8> {
+        let mut bytes = io::Cursor::new(Vec::new());
+        let noise = |x: u32, y: u32| (x * 31 + y * 17 + seed * 101).wrapping_mul(2_654_435_761).to_be_bytes();
+        let pixels = image::RgbImage::from_fn(40, 30, |x, y| {
+            let [red, green, blue, _] = noise(x, y);
+            image::Rgb([red, green, blue])
+        });
+        pixels.write_to(&mut bytes, image::ImageFormat::Png).unwrap();
+        bytes.into_inner()
+    }
+
+    #[test]
+    fn the_views_of_a_part_are_those_of_the_batch_and_no_picture_may_be_lost_on_the_way() {
+        let names = ["a.png", "b.png", "text.png", "c.png", "d.png"];
+        let images: Vec<Vec<u8>> = (0..5).map(picture).collect();
+        let mut contents: Vec<(&str, &[u8])> =
+            names.into_iter().zip(images.iter().map(Vec::as_slice)).collect();
+        contents[2].1 = b"no picture";
+        let folder = files(&contents);
+        let pictures = Pictures::new(names.map(|name| folder.path().join(name)).to_vec()).without_cache();
+        let bar = Progress::None.bar("Reading", 5);
+        let items = pictures.readable(&[4, 2, 0, 3, 1], &bar).unwrap();
+        assert_eq!(items, [4, 0, 3, 1]);
+
+        let views = Views {
+            augment: AugmentConfig::default(),
+            preprocessing: Preprocessing::new(Normalisation::Inception, 16).unwrap(),
+            seed: 5,
+        };
+        let position = Position { epoch: 2, step: 0 };
+        let batch = views.batch(&pictures, &items, position);
+        let whole = TrainingBatch { views: Vec::new(), items, position };
+        for range in [0..4, 0..3, 3..4] {
+            assert_eq!(views.part(&pictures, &whole, range.clone()), batch.views[range]);
+        }
+        pictures.check().unwrap();
+
+        std::fs::write(folder.path().join("d.png"), "no picture").unwrap();
+        assert_eq!(views.part(&pictures, &whole, 1..4), batch.views[1..]);
+        pictures.check().unwrap();
+        assert_ne!(views.part(&pictures, &whole, 0..1), batch.views[..1]);
+        let (message, _) = parts(&pictures.check().unwrap_err());
+        assert!(message.contains("d.png cannot be read"), "{message}");
     }
 }

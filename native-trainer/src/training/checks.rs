@@ -30,7 +30,7 @@ pub fn unused_settings(config: &Config, steps_per_epoch: Option<u64>) -> Vec<Str
 fn useless_batches(config: &Config) -> Option<String> {
     let (setting, lacking, classes): (_, _, &[u32]) = match &config.sampler {
         SamplerConfig::Random { batch_size: Some(1) } => ("sampler.batch_size is 1", "two images", &[0]),
-        SamplerConfig::Random { .. } => return None,
+        SamplerConfig::Random { .. } | SamplerConfig::WholeSet {} => return None,
         SamplerConfig::Classes { classes_per_batch, images_per_class, level }
         | SamplerConfig::ClassPairs { classes_per_batch, images_per_class, level, .. } => {
             let draws_finest = level.is_none() || level.as_ref() == config.data.levels().last();

@@ -21,14 +21,14 @@ use crate::pictures::loader::{CACHE_BYTES, Pictures, Position, Views};
 use crate::runs::run::Run;
 use crate::training::checks::late_settings;
 use crate::training::sampler::Sampler;
-use crate::training::{check_loss, describe_model, outline_encoder};
+use crate::training::{check_loss, describe_model, no_readable_image, outline_encoder};
 
 /// The most pictures of a contact sheet.
 const SHOWN: usize = 64;
 
 /// What to change so that a step needs less memory.
 pub const LOWER_MEMORY: &str = "lower sampler.classes_per_batch, sampler.images_per_class, optimizer.chunk or \
-    model.preprocessing.crop, or set run.precision = \"half\" on a GPU";
+    model.preprocessing.crop, take random batches instead of the whole set, or set run.precision = \"half\" on a GPU";
 
 /// The pictures of which the sizes are looked at.
 const MEASURED: usize = 2;
@@ -78,7 +78,7 @@ pub fn lacking_directory(config: &Config, overwrite: bool) -> Option<Lack> {
 ///
 /// Too little memory, and the errors of a training before its first step.
 pub fn check_memory(run: &Run, dataset: &Dataset, pictures: &Pictures, device: &Device) -> Result<()> {
-    if !is_cpu(device) || run.config.model.freeze_backbone {
+    if !is_cpu(device) {
         return Ok(());
     }
     let mut config = run.config.clone();
@@ -127,10 +127,7 @@ fn plan(mut config: Config, activations: impl Fn(&Encoder) -> Option<u64>) -> Re
     let (views, items) = first_batch(&config, &sampler, &encoder, &pictures);
     pictures.check()?;
     if views.is_empty() {
-        return Err(problem(
-            "none of the images of the first batch can be read",
-            "`akin data check CONFIG` lists every file that cannot be read, with the reason",
-        ));
+        return Err(no_readable_image());
     }
     let weights = Weights::new(&config, &encoder, &loss);
     let steps_per_epoch = sampler.steps_per_epoch();
@@ -259,6 +256,7 @@ fn describe_batch(config: &Config, sampler: &Sampler) -> String {
             format!("at most {size}: up to {}", config.sampler.describe())
         }
         Some(_) => format!("{size}: {}", config.sampler.describe()),
+        None if config.has_whole_set_batches() => format!("{size}: {}", config.sampler.describe()),
         None => config.sampler.describe(),
     };
     let workers = match config.run.workers {
@@ -269,8 +267,7 @@ fn describe_batch(config: &Config, sampler: &Sampler) -> String {
         Precision::Single => "",
         Precision::Half => ", in half precision",
     };
-    let chunks =
-        config.optimizer.chunk.map(|chunk| format!(", in chunks of {}", count(chunk))).unwrap_or_default();
+    let chunks = config.chunk().map(|chunk| format!(", in chunks of {}", count(chunk))).unwrap_or_default();
     text + &workers + &chunks + precision
 }
 
@@ -315,8 +312,9 @@ struct Memory {
     text: String,
 }
 
-/// The memory of a step: weights, their gradients, the optimiser's numbers, and the activations of the images that pass
-/// the network at once. The activations are measured: a forward pass of a few images, on the CPU.
+/// The memory of a step: weights, their gradients, the optimiser's numbers, the activations of the images that pass the
+/// network at once, and the least that a loss of pairs needs: the score of each pair and its gradient. The activations are
+/// measured: a forward pass of a few images, on the CPU.
 fn memory(
     config: &Config,
     encoder: &Encoder,
@@ -326,12 +324,18 @@ fn memory(
     activations: impl Fn(&Encoder) -> Option<u64>,
 ) -> Memory {
     let part = batch_size.div_ceil(config.run.workers);
-    let at_once = config.optimizer.chunk.unwrap_or(part).min(part);
+    let at_once = config.chunk().unwrap_or(part).min(part);
     let learning = weights.learning + weights.proxies;
     let average = if config.optimizer.ema_decay.is_some() { weights.encoder } else { 0 };
     let fixed =
         4 * (weights.encoder + weights.proxies + average + learning * (1 + config.optimizer.rule.states()));
-    let fixed_text = format!("{} for weights, gradients and optimiser", rounded_bytes(fixed));
+    let pairs = if config.loss.compares_items() { 2 * 4 * (batch_size as u64).pow(2) } else { 0 };
+    let mut fixed_text = format!("{} for weights, gradients and optimiser", rounded_bytes(fixed));
+    // The pairs of a usual batch are not worth a word.
+    if pairs > fixed / 10 {
+        let images = counted(batch_size, "image", "images");
+        fixed_text += &format!(", at least {} for the pairs of {images}", rounded_bytes(pairs));
+    }
     let activations = match config.precision() {
         _ if config.model.freeze_backbone => None,
         Precision::Single => activations(encoder),
@@ -344,7 +348,7 @@ fn memory(
         Precision::Half => ", measured in single precision",
         Precision::Single => "",
     };
-    let first = fixed + activations.unwrap_or(0) * at_once as u64;
+    let first = fixed + pairs + activations.unwrap_or(0) * at_once as u64;
     // A worker after the first has a copy of the weights, and gradients.
     let other = 4 * (weights.encoder + weights.learning) + activations.unwrap_or(0) * at_once as u64;
     let workers = config.run.workers as u64;

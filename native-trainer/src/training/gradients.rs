@@ -8,8 +8,8 @@
 //!
 //! The sum is ∂L/∂w, because ∂L/∂w = Σ_i g_i · ∂e_i/∂w. The numbers are those of one worker, but for the rounding of
 //! sums. A part that is larger than a chunk passes the network in chunks: in step 1 without gradient, and again in step
-//! 3, so that only one chunk's activations are held at a time (gradient caching; Gao et al., *Scaling Deep Contrastive
-//! Learning Batch Size under Memory Limited Setup*, 2021).
+//! 3, so that only one chunk's activations are held at a time (Revaud et al., *Learning with Average Precision: Training
+//! Image Retrieval with a Listwise Loss*, 2019; also called gradient caching).
 //!
 //! An embedding must not depend on the other images of its pass, as it does with live batch normalisation.
 
@@ -326,6 +326,43 @@ mod tests {
         for entry in tested {
             let ways = [Way { chunk: 4, workers: 1 }, Way { chunk: WHOLE, workers: 2 }];
             compare(entry.name, &ways, true);
+        }
+    }
+
+    /// The loss and the gradients as SupRank's code computes them over a whole set, `run_large_batch`: descriptors in parts
+    /// and without gradient, the gradient of the loss by the descriptors, and parts in another order, each sent back with its
+    /// rows of that gradient. The parts pass with the same images both times.
+    fn as_suprank(kind: &str) -> (Vec<f32>, [Vec<f32>; 3]) {
+        let (encoder, loss, labels) = setting(kind);
+        let (inner, device) = (Device::flex(), Device::flex().autodiff());
+        let parts = [0..4, 4..8, 8..IMAGES];
+        let plain = encoder.valid();
+        let embed = |part: &Range<usize>| plain.forward(waves(part.clone(), &inner));
+        let descriptors = Tensor::cat(parts.iter().map(embed).collect(), 0).autodiff().require_grad();
+        let value = loss.forward(&Batch::new(descriptors.clone(), &labels));
+        let mut gradients = value.backward();
+        let by_descriptor = descriptors.grad_remove(&mut gradients).unwrap();
+        let mut sum = PartGradients::from_loss(gradients, &loss);
+        for part in [2, 0, 1].map(|part| parts[part].clone()) {
+            let embedded = encoder.forward(waves(part.clone(), &device));
+            let back = (embedded * by_descriptor.clone().slice([part]).autodiff()).sum().backward();
+            sum = sum.add_encoder(PartGradients::from_encoder(back, &encoder), &encoder);
+        }
+        (to_vec(value), sum.parts(&encoder, &loss))
+    }
+
+    #[test]
+    fn a_whole_set_in_chunks_has_the_gradients_of_the_step_of_suprank_and_of_one_batch() {
+        for kind in ["sup_ap", "sup_ndcg", "sup_recall", "happier", "roadmap_plus_plus"] {
+            let (loss, gradients) = as_suprank(kind);
+            let (numbers, _) = differentiate(kind, Way { chunk: 4, workers: 1 }, true);
+            assert_eq!(numbers.1, loss, "{kind}");
+            let (_, of_batch, gradients_of_batch) = plain(kind, true);
+            assert_eq!(of_batch, loss, "{kind}");
+            for (part, expected) in gradients.iter().enumerate() {
+                assert_close(&numbers.2[part], expected, kind);
+                assert_close(&gradients_of_batch[part], expected, kind);
+            }
         }
     }
 

@@ -25,6 +25,7 @@ pub mod trend;
 mod view;
 mod workers;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -212,6 +213,8 @@ pub fn train(
         let encoder = &state.trained.encoder;
         let features = Features::load(&run.config, encoder, dataset, pictures, training.device(), progress)?;
         training.features = Some(features);
+    } else if run.config.has_whole_set_batches() {
+        training.keep_readable()?;
     }
     let draft = match start {
         Start::New { overwrite } => Draft::create(Kind::Run, &run.directory, overwrite)?,
@@ -239,6 +242,14 @@ pub fn train(
     draft.complete()?;
     journal.view().show_completion();
     Ok((Outcome::Done(Box::new(report)), directory))
+}
+
+/// The error of a training that has no image to begin with.
+pub(crate) fn no_readable_image() -> anyhow::Error {
+    problem(
+        "none of the images of the first batch can be read",
+        "`akin data check CONFIG` lists every file that cannot be read, with the reason",
+    )
 }
 
 /// The name of a device of a run, as a value of `run.device`. A GPU that `auto` found is `auto`.
@@ -374,6 +385,20 @@ impl<'a> Training<'a> {
             progress,
             origin: Origin::default(),
         })
+    }
+
+    /// Leaves the pictures that cannot be read out of the batches, before the first of them: the views of a whole set are
+    /// made while it passes the network, when its images have to be known.
+    fn keep_readable(&mut self) -> Result<()> {
+        let train = &self.dataset.splits.train;
+        let readable = self.pictures.readable(train, &self.progress.bar("Reading", train.len() as u64))?;
+        if readable.is_empty() {
+            return Err(no_readable_image());
+        }
+        let (config, levels) = (&self.run.config, self.dataset.taxonomy.level_names());
+        self.sampler =
+            Sampler::new(&readable, &self.dataset.labels, levels, &config.sampler, config.run.seed)?;
+        Ok(())
     }
 
     /// The device of the weights, the loss and the optimisers, with gradients.
@@ -513,19 +538,31 @@ impl<'a> Training<'a> {
             (position, sampler.batch(position.epoch, position.step))
         });
         Ok(match &self.features {
-            Some(features) => Box::new(positions.map(|(_, mut items)| {
+            Some(features) => Box::new(positions.map(|(position, mut items)| {
                 items.retain(|&item| features.contains(item));
-                TrainingBatch { views: Vec::new(), items }
+                TrainingBatch { views: Vec::new(), items, position }
             })),
+            None if self.run.config.has_whole_set_batches() => {
+                Box::new(positions.map(|(position, items)| TrainingBatch {
+                    views: Vec::new(),
+                    items,
+                    position,
+                }))
+            }
             None => {
-                let views = Views {
-                    augment: self.run.config.augment.clone().unwrap_or_default(),
-                    preprocessing: state.trained.encoder.preprocessing().clone(),
-                    seed: self.run.config.run.seed,
-                };
+                let views = self.views(&state.trained.encoder);
                 Box::new(views.make_batches_ahead(self.pictures, positions, scope)?.into_iter())
             }
         })
+    }
+
+    /// How a picture becomes a view for this encoder.
+    fn views(&self, encoder: &Encoder) -> Views {
+        Views {
+            augment: self.run.config.augment.clone().unwrap_or_default(),
+            preprocessing: encoder.preprocessing().clone(),
+            seed: self.run.config.run.seed,
+        }
     }
 
     /// Gives the loss the embeddings of the whole training split, if it needs them before the coming epoch.
@@ -551,10 +588,7 @@ impl<'a> Training<'a> {
         state.step += 1;
         if batch.items.is_empty() {
             if state.step == 1 {
-                return Err(problem(
-                    "none of the images of the first batch can be read",
-                    "`akin data check CONFIG` lists every file that cannot be read, with the reason",
-                ));
+                return Err(no_readable_image());
             }
             let device = self.device().clone().without_autodiff();
             let numbers = StepNumbers::none(state.step, &device);
@@ -567,7 +601,7 @@ impl<'a> Training<'a> {
         let images = Images {
             labels: &labels,
             draws,
-            chunk: self.run.config.optimizer.chunk.unwrap_or(usize::MAX),
+            chunk: self.run.config.chunk().unwrap_or(usize::MAX),
             loss_scale: loss_scale.map(|scale| scale.factor()),
             workers: &self.workers,
             embed: |encoder: &Encoder, range: Range<usize>, device: &Device| {
@@ -575,6 +609,8 @@ impl<'a> Training<'a> {
             },
         };
         let differentiated = images.differentiate(&encoder, &loss);
+        // A picture may have become unreadable since its view was to be made.
+        self.pictures.check()?;
         let mut magnitudes = differentiated.gradients.magnitudes(&encoder, &loss);
         let smaller_scale = match loss_scale {
             Some(scale) if differentiated.overflows(&magnitudes)? => scale.after_overflow(),
@@ -636,7 +672,11 @@ impl<'a> Training<'a> {
                         &half
                     }
                 };
-                let images = encoder.batch(&batch.views[range], device);
+                let views = match batch.views.get(range.clone()) {
+                    Some(views) => Cow::Borrowed(views),
+                    None => Cow::Owned(self.views(encoder).part(self.pictures, batch, range)),
+                };
+                let images = encoder.batch(&views, device);
                 if backbone_learns || !device.is_autodiff() {
                     encoder.forward(images)
                 } else {

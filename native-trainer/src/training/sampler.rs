@@ -22,6 +22,16 @@
 //! **`random`**: B images.
 //!
 //! - An epoch shuffles all images and cuts them into ⌊N / B⌋ batches; the N mod B images that are left over are skipped.
+//!
+//! **`whole_set`**: all N images, the step of SupRank's code (`run_large_batch` of its `engine/large_batch_update.py`, commit
+//! d3d0e3c; Revaud et al., *Learning with Average Precision*, ICCV 2019).
+//!
+//! - An epoch is one step, whose batch is a random batch of N images.
+//! - All images are embedded, in chunks and without gradient; the loss of all embeddings gives the gradient of each; and
+//!   the images pass in chunks again, each with its gradient. `gradients.rs` says why that is the gradient of the loss.
+//! - SupRank's code crops the images anew for the second pass, so that gradients reach other crops than those that they
+//!   were computed for. Here both passes have the same crops. Its training loop hands this step batches instead of the
+//!   whole set, does not run as published, and belongs to none of its configs.
 
 mod class;
 
@@ -188,6 +198,19 @@ impl Sampler {
                     None => SamplerConfig::DEFAULT_BATCH.min(items.len()),
                 };
                 Batches::Random { items: items.to_vec(), batch_size }
+            }
+            SamplerConfig::WholeSet {} => {
+                if items.len() > SamplerConfig::LARGEST_BATCH {
+                    return Err(problem(
+                        format!(
+                            "sampler.kind is `whole_set`, but the training split has {}, and a batch has at most {}",
+                            counted(items.len(), "image", "images"),
+                            count(SamplerConfig::LARGEST_BATCH)
+                        ),
+                        "use `random` with a large sampler.batch_size and optimizer.chunk instead",
+                    ));
+                }
+                Batches::Random { items: items.to_vec(), batch_size: items.len() }
             }
         };
         Ok(Self { batches, images: items.len(), seed, order: EpochOrder::default() })

@@ -193,6 +193,25 @@ fn pairs_draw_all_classes_of_a_parent_equally_often() {
 }
 
 #[test]
+fn a_whole_set_is_a_random_batch_of_all_images_in_every_step() {
+    let whole = try_sampler(&classes(), &SamplerConfig::WholeSet {}, 3).unwrap();
+    let images = classes().len();
+    let random = try_sampler(&classes(), &random(images), 3).unwrap();
+    assert_eq!((whole.batch_size(), whole.largest_batch(), whole.steps_per_epoch()), (images, images, 1));
+    for epoch in 0..3 {
+        let batch = whole.batch(epoch, 0);
+        assert_eq!(batch, random.batch(epoch, 0));
+        assert_eq!(batch.into_iter().collect::<BTreeSet<_>>().len(), images);
+    }
+
+    let large: Vec<u32> = (0..65_537).map(|item| item % 2).collect();
+    assert!(try_sampler(&large[1..], &SamplerConfig::WholeSet {}, 0).is_ok());
+    let (message, hint) = parts(&try_sampler(&large, &SamplerConfig::WholeSet {}, 0).unwrap_err());
+    assert!(message.ends_with("the training split has 65,537 images, and a batch has at most 65,536"));
+    assert!(hint.unwrap().starts_with("use `random`"));
+}
+
+#[test]
 fn more_images_than_there_are_and_a_single_parent_are_refused() {
     assert_eq!(
         try_sampler(&[0, 1], &SamplerConfig::Random { batch_size: None }, 0).unwrap().batch_size(),
