@@ -317,3 +317,65 @@ test("equal scores are named, with how they count", () =>
       await note.elementHandle(),
     );
   }));
+
+/** The largest loss of AP of equal batches, ROADMAP's equations 8 and 9. */
+function gapBounds({ count, good, bad, goodStrangers, badStrangers }) {
+  const [own, strangers] = [good + bad, goodStrangers + badStrangers];
+  const precision = (above, before) => above / (above + before);
+  let [any, calibrated] = [0, 0];
+  for (let batch = 0; batch < count; batch++) {
+    for (let j = 1; j <= own; j++)
+      any += precision(j + batch * own, batch * strangers);
+    for (let j = 1; j <= good; j++)
+      calibrated += precision(j + batch * good, batch * badStrangers);
+    for (let j = 1; j <= bad; j++)
+      calibrated += precision(j + good + batch * own, batch * strangers);
+  }
+  return [1 - any / (count * own), 1 - calibrated / (count * own)];
+}
+
+test("the loss of AP between batches and the whole set is bounded, and calibration takes it away", () =>
+  open("", async (page) => {
+    const bounds = async () => [
+      await attribute(page.locator("[data-bound=any]"), "data-value"),
+      await attribute(page.locator("[data-bound=calibrated]"), "data-value"),
+    ];
+    const set = (name, value) =>
+      page.locator(`[data-batches=${name}]`).fill(String(value));
+    const expect = async (batches) => {
+      const [any, calibrated] = await bounds();
+      near(any, gapBounds(batches)[0]);
+      near(calibrated, gapBounds(batches)[1]);
+    };
+    const start = {
+      count: 4,
+      good: 3,
+      bad: 0,
+      goodStrangers: 3,
+      badStrangers: 1,
+    };
+    await page.waitForSelector("akin-batches .worst");
+    await expect(start);
+    assert.equal(await page.locator(".worst .batch").count(), 4);
+
+    await set("badPositives", 2);
+    await set("count", 6);
+    await expect({ ...start, count: 6, bad: 2 });
+    assert.equal(await page.locator(".worst .batch").count(), 6);
+    const label = await page.locator(".worst").getAttribute("aria-label");
+    assert.match(label, /6 batches.*5 items of the species before 4 strangers/);
+
+    await set("badPositives", 0);
+    await set("badNegatives", 0);
+    await set("goodNegatives", 4);
+    const [any, calibrated] = await bounds();
+    assert.ok(any > 0.1 && calibrated === 0, `${any}, ${calibrated}`);
+
+    // Without an item of the species there is no AP.
+    await set("goodPositives", 0);
+    assert.equal(
+      await page.locator("[data-bound=any]").getAttribute("data-value"),
+      "",
+    );
+    assert.deepEqual(await axeProblems(page), []);
+  }));
