@@ -16,6 +16,9 @@ const POINTS: std::ops::RangeInclusive<usize> = 4..=5_000;
 /// The most [`TreeLikeness::draws`].
 const MOST_DRAWS: usize = 1_000;
 
+/// The relative δ of a tree whose distances are rounded is below this.
+const ROUNDING: f64 = 1e-9;
+
 /// How the [δ-hyperbolicity](Hyperbolicity) of the ranked items is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -44,7 +47,8 @@ pub struct MeanHyperbolicity {
     /// The deviation over the draws, with two or more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deviation: Option<f64>,
-    /// c = (0.144 / relative)², the curvature of the Poincaré ball that fits (Khrulkov et al., 2020); `None` for a tree.
+    /// c = (0.144 / relative)², the curvature of the Poincaré ball that suits such distances (Khrulkov et al., 2020); `None`
+    /// for a tree, for which it is infinite.
     pub curvature: Option<f64>,
 }
 
@@ -82,8 +86,11 @@ impl TreeLikeness {
     }
 }
 
-/// The δ-hyperbolicity of embeddings by the distance that belongs to the similarity: for cosine the Euclidean distance of
-/// unit vectors, as Hyp's code has it; for the Poincaré ball the distance in it. Takes O(draws · points³) time.
+/// The δ-hyperbolicity of embeddings by the distance that ranks them: in the Poincaré ball the distance along its geodesics,
+/// elsewhere the Euclidean distance, for cosine that of unit vectors, which has the same order. So it is a property of what
+/// is evaluated. Khrulkov et al. and Hyp's code instead take Euclidean distances of a pretrained backbone's features, before
+/// any head, to choose a curvature: that is this function with [`Similarity::Euclidean`] on such features. Each draw is
+/// without repetition, and its first item is the base point, as in Hyp's code. Takes O(draws · points³) time.
 ///
 /// # Errors
 ///
@@ -130,9 +137,7 @@ pub fn mean_hyperbolicity(
         draws: relatives.len(),
         relative,
         deviation: deviation(&relatives),
-        curvature: relative
-            .map(|relative| (0.144 / relative).powi(2))
-            .filter(|curvature| curvature.is_finite()),
+        curvature: relative.filter(|&relative| relative > ROUNDING).map(|relative| (0.144 / relative).powi(2)),
     })
 }
 
@@ -196,9 +201,10 @@ mod tests {
 
     #[test]
     fn points_on_a_line_are_a_tree_and_equal_points_have_no_hyperbolicity() {
-        let line = Embeddings::new(1, (0..8).map(|x| x as f32).collect()).unwrap();
+        // Distances along a line that is not an axis are rounded.
+        let line = Embeddings::new(2, (0..8).flat_map(|x| [x as f32, 0.3 * x as f32]).collect()).unwrap();
         let tree = measured(&line, Similarity::Euclidean, 8, 2);
-        assert_eq!((tree.relative, tree.curvature), (Some(0.0), None));
+        assert!(tree.relative.unwrap() < ROUNDING && tree.curvature.is_none(), "{tree:?}");
         let same = Embeddings::new(1, vec![1.0; 8]).unwrap();
         let none = measured(&same, Similarity::Euclidean, 8, 2);
         assert_eq!((none.draws, none.relative, none.curvature), (0, None, None));

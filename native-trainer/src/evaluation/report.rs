@@ -66,12 +66,12 @@ pub fn hyperbolicity_text(report: &Report) -> Option<String> {
         return Some("no δ-hyperbolicity: all items are the same".into());
     };
     let deviation = measured.deviation.map_or_else(String::new, |deviation| format!(" ± {deviation:.3}"));
-    let curvature = measured.curvature.map_or_else(
-        || "a tree".to_owned(),
-        |curvature| format!("the curvature {curvature:.3} fits; a tree has 0"),
+    let meaning = measured.curvature.map_or_else(
+        || "the distances are those of a tree".to_owned(),
+        |curvature| format!("from 0, a tree, to 1; it suggests the curvature {curvature:.3}"),
     );
     Some(format!(
-        "relative δ-hyperbolicity {relative:.3}{deviation} in {} of {}: {curvature}",
+        "relative δ-hyperbolicity {relative:.3}{deviation} in {} of {}: {meaning}",
         counted(measured.draws, "draw", "draws"),
         counted(measured.points, "item", "items"),
     ))
