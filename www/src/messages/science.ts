@@ -62,7 +62,7 @@ recall: number,
 precision: number, };
 
 /**
- * How far AP of all items can be below AP of the batches, if that is 1; `None` without a positive.
+ * How far AP of all items can be below AP of the batches, if that is 1; null without a positive.
  */
 export type GapBounds = {
 /**

@@ -7,7 +7,8 @@
 //
 // What tests may rely on: [data-testid=step-chart | score-chart | trace | says | sentence | tied], .item[data-item][data-score],
 // .panel[data-loss][data-value][data-exact] .push[data-item][data-push], [data-metric], [data-preset], [data-setting],
-// [data-do=step | run | reset | add | remove].
+// [data-do=step | run | reset | add | remove], [data-batches], [data-bound=any | calibrated][data-value],
+// .worst[data-ranking] .batch.
 
 import { html, nothing, type PropertyValues } from "lit";
 import { property, state as reactive } from "lit/decorators.js";
@@ -21,7 +22,7 @@ import * as format from "../format.js";
 import { relation } from "../kinship.js";
 import type { StepDefaults } from "../messages/science.js";
 import { loadScience, type Given, type Science } from "../science.js";
-import "./akin-batches.js";
+import { batchesPart } from "./batches.js";
 import { compute, pushFigure, pushText, tiedItems, trained, type Computed } from "./computed.js";
 import { DEPTH, LEVELS, LOSS_NAMES, LOSSES, STEP_NAMES, stepSetting, type LossName } from "./losses.js";
 import { equations } from "./equations.js";
@@ -361,7 +362,11 @@ export class AkinSteps extends ShadowElement {
         ${this.shows("numbers") ? this.numbers(computed) : nothing}
         <p class="visually-hidden" role="status">${this.spoken}</p>
       </section>
-      ${this.shows("batches") ? html`<akin-batches></akin-batches>` : nothing}`;
+      ${
+        this.shows("batches")
+          ? batchesPart(science, this.current.batches, (batches) => this.change({ batches }))
+          : nothing
+      }`;
   }
 
   private defaults(): Record<SettingName, number> {
