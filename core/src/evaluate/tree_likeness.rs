@@ -137,7 +137,9 @@ pub fn mean_hyperbolicity(
         draws: relatives.len(),
         relative,
         deviation: deviation(&relatives),
-        curvature: relative.filter(|&relative| relative > ROUNDING).map(|relative| (0.144 / relative).powi(2)),
+        curvature: relative
+            .filter(|&relative| relative > ROUNDING)
+            .map(|relative| (0.144 / relative).powi(2)),
     })
 }
 

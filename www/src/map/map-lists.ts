@@ -19,6 +19,8 @@ interface Nearest {
   choice: Choice | null;
   /** Whether only chosen items are listed. */
   onlyChosen: boolean;
+  /** Whether the map leads lines to them. */
+  hasLines: boolean;
   /** The address of the search with the query; null in a page of somebody else. */
   search: string | null;
 }
@@ -32,7 +34,7 @@ const nameOf = (choice: Choice): string => (choice.kind === "class" ? choice.nod
 
 export function nearestList(
   { collection, sprites }: GallerySource,
-  { query, encoder, results, isRanking, choice, onlyChosen, search }: Nearest,
+  { query, encoder, results, isRanking, choice, onlyChosen, hasLines, search }: Nearest,
   actions: ListActions & { onlyChosen: (on: boolean) => void },
 ) {
   const members = onlyChosen && choice ? new Set(chosenItems(choice)) : null;
@@ -43,8 +45,12 @@ export function nearestList(
     <header>
       <h2 id="nearest-title">Nearest to this ${collection.name(query)}</h2>
       <p class="soft">
-        ranked by ${encoder}. Lines on the map lead to the first
-        ${NEAREST}.${collection.isStoredQuery(query) ? " It is no item of the gallery: the map shows it amid its three nearest." : ""}
+        ranked by
+        ${encoder}.${
+          hasLines
+            ? ` Lines on the map lead to the first ${NEAREST}.${collection.isStoredQuery(query) ? " It is no item of the gallery: the map shows it amid its three nearest." : ""}`
+            : " The map has a circle around its class."
+        }
       </p>
       ${
         choice
