@@ -223,8 +223,8 @@ impl Manifest {
         self.points(&entry.coordinates, entry.geometry, bytes)
     }
 
-    /// The points of the class means of an encoder's map, one for each of its classes, from the bytes of their file, which are
-    /// verified.
+    /// The points of the class means of an encoder's map, one for each of its classes, from the bytes of their file,
+    /// which are verified.
     ///
     /// # Errors
     ///

@@ -47,8 +47,8 @@ pub struct MeanHyperbolicity {
     /// The deviation over the draws, with two or more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deviation: Option<f64>,
-    /// c = (0.144 / relative)², the curvature of the Poincaré ball that suits such distances (Khrulkov et al., 2020); `None`
-    /// for a tree, for which it is infinite.
+    /// c = (0.144 / relative)², the curvature of the Poincaré ball that suits such distances (Khrulkov et al., 2020);
+    /// `None` for a tree, for which it is infinite.
     pub curvature: Option<f64>,
 }
 
@@ -86,11 +86,12 @@ impl TreeLikeness {
     }
 }
 
-/// The δ-hyperbolicity of embeddings by the distance that ranks them: in the Poincaré ball the distance along its geodesics,
-/// elsewhere the Euclidean distance, for cosine that of unit vectors, which has the same order. So it is a property of what
-/// is evaluated. Khrulkov et al. and Hyp's code instead take Euclidean distances of a pretrained backbone's features, before
-/// any head, to choose a curvature: that is this function with [`Similarity::Euclidean`] on such features. Each draw is
-/// without repetition, and its first item is the base point, as in Hyp's code. Takes O(draws · points³) time.
+/// The δ-hyperbolicity of embeddings by the distance that ranks them: in the Poincaré ball the distance along its
+/// geodesics, elsewhere the Euclidean distance, for cosine that of unit vectors, which has the same order. So it is a
+/// property of what is evaluated. Khrulkov et al. and Hyp's code instead take Euclidean distances of a pretrained
+/// backbone's features, before any head, to choose a curvature: that is this function with [`Similarity::Euclidean`] on
+/// such features. Each draw is without repetition, and its first item is the base point, as in Hyp's code. Takes
+/// O(draws · points³) time.
 ///
 /// # Errors
 ///

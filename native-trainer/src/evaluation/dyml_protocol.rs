@@ -19,8 +19,8 @@ use crate::data::Dataset;
 use crate::evaluation::embedding::{Embedded, embed, embed_splits};
 use crate::pictures::loader::Pictures;
 
-/// The config of the evaluation of one level. With one level every relevance gives the same scores; gap and hyperbolicity are not
-/// measured.
+/// The config of the evaluation of one level. With one level every relevance gives the same scores; neither gap nor
+/// hyperbolicity is measured.
 pub fn level_config(config: EvaluationConfig) -> EvaluationConfig {
     EvaluationConfig {
         relevance: Relevance::default(),

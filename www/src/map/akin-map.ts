@@ -6,6 +6,7 @@
 // What tests may rely on:
 //   [data-testid=map]        the canvas, with data-points, data-visible, data-pictures="true | false",
 //                            data-drawing="webgpu | canvas", data-drawn="true | false"
+//   [data-testid=map-points] what the points are: items or means; the card of a class is .card[data-class]
 //   [data-testid=map-status] what screen readers read: the item or the class in focus
 //   [data-testid=tree]       role=tree; treeitems with data-level, data-class, data-items
 //   [data-testid=chosen]     the grid of chosen items, with data-count
@@ -30,7 +31,7 @@ import { GallerySource, type QueryScores } from "./gallery-source.js";
 import { disk, type Points } from "./geometry.js";
 import { GpuDrawing, isDrawnByGpu } from "./gpu-drawing.js";
 import { classCard, describeClass, describeItem, itemCard } from "./item-card.js";
-import { chosenGrid, NEAREST, nearestList, type ListActions } from "./map-lists.js";
+import { chosenGrid, NEAREST, nearestList, type ListActions, type Nearest } from "./map-lists.js";
 import { mapToolbar } from "./map-toolbar.js";
 import { classMark, colourReader, kinMark, type Mark } from "./marks.js";
 import { Navigation } from "./navigation.js";
@@ -180,11 +181,11 @@ export class AkinMap extends ShadowElement {
     if (key === this.loaded) return;
     this.loaded = key;
     this.problem = null;
+    const { tree } = this.openClasses(source);
     try {
       const scores = await source.queryScores(this.encoder);
       const points = coordinates === undefined ? null : await source.numbers(coordinates);
       const ancestors = map?.proxies && !means ? await Proxies.load(source, map.proxies) : null;
-      const { tree } = this.openClasses(source);
       if (key !== this.loaded) return;
       this.ancestors = ancestors;
       this.scores = scores;
@@ -426,7 +427,8 @@ export class AkinMap extends ShadowElement {
     const { query } = this;
     if (query === null) return null;
     const own = plotted.pointOf(query);
-    const near = own === null ? this.nearest.slice(0, 3).flatMap(({ item }) => plotted.pointOf(item) ?? []) : [own];
+    const amid = plotted instanceof Items ? this.nearest.slice(0, 3).map(({ item }) => item) : [];
+    const near = own === null ? amid : [own];
     if (near.length === 0) return null;
     const mean = (offset: number) =>
       near.reduce((sum, item) => sum + (points[2 * item + offset] ?? 0), 0) / near.length;
@@ -576,14 +578,14 @@ export class AkinMap extends ShadowElement {
       return choice ? nothing : html`<p class="hint">Choose a point to see the pictures of its class.</p>`;
     const encoder = this.entry()?.name ?? "";
     const search = this.bundle === "" ? this.searchAddress(query) : null;
-    const nearest = {
+    const nearest: Nearest = {
       query,
       encoder,
       results: this.nearest,
       isRanking: this.ranking,
       choice,
       onlyChosen,
-      hasLines,
+      onMap: hasLines ? "lines" : (this.plotted?.pointOf(query) ?? null) === null ? "nothing" : "circle",
       search,
     };
     return nearestList(source, nearest, { ...actions, onlyChosen: (on) => (this.onlyChosen = on) });
